@@ -1,0 +1,155 @@
+//! Decoded basic blocks and their execution.
+
+use std::collections::HashMap;
+
+use fxscope_uop::StaticInst;
+
+use crate::cpu::{Cpu, Trap};
+use crate::memory::Memory;
+use crate::table::{self, Ctx, Inst};
+
+/// Longest block in instructions; longer runs are cut.
+pub const MAX_BLOCK: usize = 64;
+
+/// A dense number of a decoded block, valid until the cache is flushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockId(pub u32);
+
+/// A run of instructions that is entered at its start and left at its end.
+pub struct Block {
+    /// Address of the first instruction.
+    pub start: u64,
+    /// Address behind the last instruction.
+    pub end: u64,
+    /// What to execute.
+    pub insts: Box<[Inst]>,
+    /// What the timing model needs to know, one for each instruction.
+    pub infos: Box<[StaticInst]>,
+}
+
+/// How the execution of a block ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Instructions that completed.
+    pub executed: usize,
+    /// Why it stopped early, or at a system call.
+    pub trap: Option<Trap>,
+}
+
+/// Entries of the direct-mapped front table.
+const FRONT: usize = 1 << 13;
+
+/// All decoded blocks of one address space.
+pub struct Blocks {
+    list: Vec<Block>,
+    by_start: HashMap<u64, u32>,
+    /// Direct-mapped: start address and block number of recently used blocks.
+    front: Box<[(u64, u32)]>,
+    vl: usize,
+}
+
+impl Blocks {
+    /// An empty cache for code that runs at vector length `vl` bytes.
+    #[must_use]
+    pub fn new(vl: usize) -> Blocks {
+        Blocks { list: Vec::new(), by_start: HashMap::new(), front: vec![(u64::MAX, 0); FRONT].into(), vl }
+    }
+
+    /// Forgets every block: code or vector length has changed.
+    pub fn flush(&mut self, vl: usize) {
+        *self = Blocks::new(vl);
+    }
+
+    /// The block that starts at `pc`, decoded now if it is new. Fails when no code can be fetched there.
+    #[inline(always)]
+    pub fn at(&mut self, pc: u64, mem: &mut Memory) -> Result<BlockId, Trap> {
+        let (start, id) = self.front[front_slot(pc)];
+        if start == pc { Ok(BlockId(id)) } else { self.find(pc, mem) }
+    }
+
+    #[cold]
+    fn find(&mut self, pc: u64, mem: &mut Memory) -> Result<BlockId, Trap> {
+        let id = match self.by_start.get(&pc) {
+            Some(&id) => id,
+            None => {
+                let block = decode_block(pc, self.vl, mem)?;
+                let id = u32::try_from(self.list.len()).expect("fewer than 2^32 blocks");
+                self.list.push(block);
+                self.by_start.insert(pc, id);
+                id
+            }
+        };
+        self.front[front_slot(pc)] = (pc, id);
+        Ok(BlockId(id))
+    }
+
+    /// A block by number.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, id: BlockId) -> &Block {
+        &self.list[id.0 as usize]
+    }
+    /// Number of blocks decoded since the last flush.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+    /// Whether nothing is decoded yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+fn front_slot(pc: u64) -> usize {
+    (pc >> 2) as usize & (FRONT - 1)
+}
+
+fn decode_block(start: u64, vl: usize, mem: &mut Memory) -> Result<Block, Trap> {
+    if start & 3 != 0 {
+        return Err(Trap::Misaligned(start));
+    }
+    let mut insts = Vec::new();
+    let mut infos = Vec::new();
+    let mut pc = start;
+    loop {
+        let word = match mem.fetch(pc) {
+            Ok(word) => word,
+            Err(fault) if insts.is_empty() => return Err(Trap::Memory(fault)),
+            // The fault is raised when execution gets there.
+            Err(_) => break,
+        };
+        let c = Ctx { pc, vl };
+        let d = table::decode(word, &c).unwrap_or_else(|| table::undecodable(&c));
+        insts.push(d.inst);
+        infos.push(d.info);
+        pc = pc.wrapping_add(4);
+        if d.ends_block || insts.len() == MAX_BLOCK {
+            break;
+        }
+    }
+    Ok(Block { start, end: pc, insts: insts.into(), infos: infos.into() })
+}
+
+impl Block {
+    /// Executes the block. Afterwards `cpu.pc` is the next instruction to execute; after a fault, the
+    /// instruction that faulted. The dynamic stream holds the words of the executed instructions.
+    #[inline(always)]
+    pub fn run(&self, cpu: &mut Cpu, mem: &mut Memory) -> Outcome {
+        cpu.pc = self.end;
+        cpu.clear_stream();
+        for (i, inst) in self.insts.iter().enumerate() {
+            if (inst.exec)(cpu, mem, inst).is_err() {
+                return self.stopped(i, cpu);
+            }
+        }
+        Outcome { executed: self.insts.len(), trap: None }
+    }
+
+    #[cold]
+    fn stopped(&self, at: usize, cpu: &mut Cpu) -> Outcome {
+        let completed = matches!(cpu.trap, Trap::SystemCall | Trap::CodeChanged);
+        cpu.pc = self.start + 4 * (at + usize::from(completed)) as u64;
+        Outcome { executed: at + usize::from(completed), trap: Some(cpu.trap) }
+    }
+}

@@ -1,0 +1,345 @@
+//! Architectural state of one thread.
+
+use bytemuck::{Pod, Zeroable};
+use fxscope_uop::mem;
+
+use crate::memory::MemFault;
+
+/// Largest vector length in bytes.
+pub const MAX_VL: usize = 64;
+
+/// Number of words the dynamic stream can hold: more than any block can produce.
+pub const STREAM_WORDS: usize = 1 << 14;
+
+/// One SIMD&FP / SVE register. Bytes beyond the vector length are always zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub struct Vreg(pub [u64; 8]);
+
+impl Vreg {
+    /// All bits zero.
+    pub const ZERO: Vreg = Vreg([0; 8]);
+
+    /// The register as elements of type `T`, element 0 first (all 64 bytes).
+    #[inline(always)]
+    #[must_use]
+    pub fn lanes<T: Pod>(&self) -> &[T] {
+        bytemuck::cast_slice(&self.0)
+    }
+    /// The register as mutable elements of type `T`, element 0 first (all 64 bytes).
+    #[inline(always)]
+    pub fn lanes_mut<T: Pod>(&mut self) -> &mut [T] {
+        bytemuck::cast_slice_mut(&mut self.0)
+    }
+    /// A register with `low` in its lowest bytes and zero above: what a SIMD&FP write leaves.
+    #[inline(always)]
+    #[must_use]
+    pub fn from_low(low: u128) -> Vreg {
+        Vreg([low as u64, (low >> 64) as u64, 0, 0, 0, 0, 0, 0])
+    }
+    /// The lowest 128 bits.
+    #[inline(always)]
+    #[must_use]
+    pub fn low(&self) -> u128 {
+        u128::from(self.0[0]) | u128::from(self.0[1]) << 64
+    }
+}
+
+/// Execution stopped before the end of the block; [`Cpu::trap`] says why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop;
+
+/// Why execution of a block stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trap {
+    /// `SVC`: a system call. `pc` already points behind it.
+    SystemCall,
+    /// An instruction that the processor does not have.
+    Undefined,
+    /// An instruction that the processor has and this program does not.
+    NotImplemented,
+    /// `BRK #imm`.
+    Breakpoint(u16),
+    /// A memory access that the address space does not allow.
+    Memory(MemFault),
+    /// A misaligned exclusive, atomic or stack access, or a misaligned branch target.
+    Misaligned(u64),
+    /// Decoded code may be stale (`IC IVAU`): blocks must be decoded again. `pc` already points behind it.
+    CodeChanged,
+}
+
+/// Condition flags as a number: bit 3 N, bit 2 Z, bit 1 C, bit 0 V.
+pub type Nzcv = u8;
+
+/// The state one guest thread sees.
+///
+/// `x` holds 31 general registers, then the stack pointer at 31, a register that always reads as zero
+/// at [`Cpu::XZR`] and one that is only written at [`Cpu::SINK`], so that handlers need no test for
+/// register 31: the decoder picks the index (see `table::Ctx`).
+pub struct Cpu {
+    /// General registers; index with [`Cpu::x`] and [`Cpu::set_x`].
+    pub x: [u64; 64],
+    /// Vector registers.
+    pub z: [Vreg; 32],
+    /// Predicate registers: one bit for each byte of a vector. Bits beyond the vector length are zero.
+    pub p: [u64; 16],
+    /// The first-fault register, as a predicate.
+    pub ffr: u64,
+    /// Condition flags.
+    pub nzcv: Nzcv,
+    /// Floating-point control and status.
+    pub fp: crate::fp::FpEnv,
+    /// Address of the next instruction when a block has ended.
+    pub pc: u64,
+    /// Vector length in bytes: 16, 32 or 64.
+    pub vl: usize,
+    /// Thread pointer, `TPIDR_EL0`.
+    pub tpidr: u64,
+    /// `TPIDRRO_EL0`.
+    pub tpidrro: u64,
+    /// Exclusive monitor: address and size of the last load-exclusive and the value it read.
+    pub monitor: Option<Monitor>,
+    /// What stopped the block, when an instruction returned [`Stop`].
+    pub trap: Trap,
+    /// Value of the virtual counter `CNTVCT_EL0`, kept current by whoever runs the thread.
+    pub counter: u64,
+    /// `CNTFRQ_EL0` in Hz.
+    pub counter_hz: u64,
+    /// Identification and cache-type registers as user code sees them.
+    pub id: IdRegisters,
+    stream: Box<[u64; STREAM_WORDS]>,
+    stream_len: usize,
+}
+
+/// An armed exclusive monitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Monitor {
+    /// Address of the exclusive load.
+    pub addr: u64,
+    /// Its size in bytes, both registers of a pair together.
+    pub bytes: u8,
+    /// The value it read.
+    pub value: u128,
+}
+
+/// Identification registers that user code can read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IdRegisters {
+    /// `MIDR_EL1` (emulated for user code by Linux).
+    pub midr: u64,
+    /// `MPIDR_EL1`.
+    pub mpidr: u64,
+    /// `CTR_EL0`.
+    pub ctr: u64,
+    /// `DCZID_EL0`.
+    pub dczid: u64,
+    /// `ID_AA64ISAR0_EL1`.
+    pub isar0: u64,
+    /// `ID_AA64ISAR1_EL1`.
+    pub isar1: u64,
+    /// `ID_AA64PFR0_EL1`.
+    pub pfr0: u64,
+    /// `ID_AA64ZFR0_EL1`.
+    pub zfr0: u64,
+    /// `ID_AA64MMFR0_EL1` and the other registers user code reads as zero are not kept.
+    pub reserved: u64,
+}
+
+impl IdRegisters {
+    /// Bytes of the block that `DC ZVA` zeroes, or 0 when it is prohibited.
+    #[inline(always)]
+    #[must_use]
+    pub fn zva_bytes(&self) -> u64 {
+        if self.dczid & 0x10 != 0 { 0 } else { 4 << (self.dczid & 0xf) }
+    }
+}
+
+impl Cpu {
+    /// Index of the register that reads as zero.
+    pub const XZR: u8 = 32;
+    /// Index of the register that is written and never read.
+    pub const SINK: u8 = 33;
+    /// Index of the stack pointer.
+    pub const SP: u8 = 31;
+
+    /// A thread with all registers zero and the given vector length in bytes (16, 32 or 64).
+    #[must_use]
+    pub fn new(vl: usize) -> Cpu {
+        assert!(matches!(vl, 16 | 32 | 64), "vector length {vl} bytes");
+        Cpu {
+            x: [0; 64],
+            z: [Vreg::ZERO; 32],
+            p: [0; 16],
+            ffr: 0,
+            nzcv: 0,
+            fp: crate::fp::FpEnv::default(),
+            pc: 0,
+            vl,
+            tpidr: 0,
+            tpidrro: 0,
+            monitor: None,
+            trap: Trap::Undefined,
+            counter: 0,
+            counter_hz: 100_000_000,
+            id: IdRegisters::default(),
+            stream: vec![0; STREAM_WORDS].into_boxed_slice().try_into().expect("fixed length"),
+            stream_len: 0,
+        }
+    }
+
+    /// General register by decoder index.
+    #[inline(always)]
+    #[must_use]
+    pub fn x(&self, index: u8) -> u64 {
+        self.x[usize::from(index & 63)]
+    }
+    /// Low half of a general register.
+    #[inline(always)]
+    #[must_use]
+    pub fn w(&self, index: u8) -> u32 {
+        self.x(index) as u32
+    }
+    /// Writes a general register by decoder index.
+    #[inline(always)]
+    pub fn set_x(&mut self, index: u8, value: u64) {
+        self.x[usize::from(index & 63)] = value;
+    }
+    /// Writes the low half of a general register and clears the upper half.
+    #[inline(always)]
+    pub fn set_w(&mut self, index: u8, value: u32) {
+        self.set_x(index, u64::from(value));
+    }
+    /// Vector register `n`.
+    #[inline(always)]
+    #[must_use]
+    pub fn z(&self, n: u8) -> &Vreg {
+        &self.z[usize::from(n & 31)]
+    }
+    /// Vector register `n`, mutable.
+    #[inline(always)]
+    pub fn z_mut(&mut self, n: u8) -> &mut Vreg {
+        &mut self.z[usize::from(n & 31)]
+    }
+    /// Predicate register `n`.
+    #[inline(always)]
+    #[must_use]
+    pub fn p(&self, n: u8) -> u64 {
+        self.p[usize::from(n & 15)]
+    }
+    /// Writes predicate register `n`; bits beyond the vector length are dropped.
+    #[inline(always)]
+    pub fn set_p(&mut self, n: u8, value: u64) {
+        self.p[usize::from(n & 15)] = value & self.p_mask();
+    }
+    /// All predicate bits that exist at this vector length.
+    #[inline(always)]
+    #[must_use]
+    pub fn p_mask(&self) -> u64 {
+        u64::MAX >> (64 - self.vl)
+    }
+    /// Clears bytes of vector register `n` beyond the vector length.
+    #[inline(always)]
+    pub fn trim(&mut self, n: u8) {
+        if self.vl < MAX_VL {
+            let words = self.vl / 8;
+            self.z[usize::from(n & 31)].0[words..].fill(0);
+        }
+    }
+    /// Whether condition `cond` (0–15, as encoded) holds.
+    #[inline(always)]
+    #[must_use]
+    pub fn holds(&self, cond: u8) -> bool {
+        condition_holds(cond, self.nzcv)
+    }
+
+    /// Appends a word to the dynamic stream; [`mem`] says which words an access leaves.
+    #[inline(always)]
+    pub fn note(&mut self, word: u64) {
+        self.stream[self.stream_len & (STREAM_WORDS - 1)] = word;
+        self.stream_len += 1;
+    }
+    /// Words noted since [`Cpu::clear_stream`].
+    #[inline(always)]
+    #[must_use]
+    pub fn stream(&self) -> &[u64] {
+        &self.stream[..self.stream_len.min(STREAM_WORDS)]
+    }
+    /// Forgets the dynamic stream.
+    #[inline(always)]
+    pub fn clear_stream(&mut self) {
+        self.stream_len = 0;
+    }
+
+    /// Stops with `trap`.
+    #[cold]
+    pub fn stop(&mut self, trap: Trap) -> Stop {
+        self.trap = trap;
+        Stop
+    }
+    /// Stops with a memory fault.
+    #[cold]
+    pub fn fault(&mut self, fault: MemFault) -> Stop {
+        self.stop(Trap::Memory(fault))
+    }
+}
+
+/// For each condition code, the set of flag values (as bit numbers) for which it holds.
+const CONDITION: [u16; 16] = {
+    let mut table = [0u16; 16];
+    let mut cond = 0;
+    while cond < 16 {
+        let mut flags = 0;
+        while flags < 16 {
+            let (n, z, c, v) = (flags >> 3 & 1 == 1, flags >> 2 & 1 == 1, flags >> 1 & 1 == 1, flags & 1 == 1);
+            let base = match cond >> 1 {
+                0 => z,
+                1 => c,
+                2 => n,
+                3 => v,
+                4 => c && !z,
+                5 => n == v,
+                6 => n == v && !z,
+                _ => true,
+            };
+            if base != (cond & 1 == 1 && cond != 15) {
+                table[cond] |= 1 << flags;
+            }
+            flags += 1;
+        }
+        cond += 1;
+    }
+    table
+};
+
+/// Whether condition `cond` (0–15) holds for `flags`.
+#[inline(always)]
+#[must_use]
+pub fn condition_holds(cond: u8, flags: Nzcv) -> bool {
+    CONDITION[usize::from(cond & 15)] >> (flags & 15) & 1 == 1
+}
+
+/// Words an access of this kind leaves in the dynamic stream, for a vector of `vl` bytes.
+#[must_use]
+pub fn stream_words(op: &mem::MemOp, vl: usize) -> usize {
+    match op.shape {
+        mem::Shape::Single => 1,
+        mem::Shape::Masked => 2,
+        mem::Shape::Indexed => 1 + vl / usize::from(op.reg_esize),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_follow_the_architecture() {
+        assert!(condition_holds(0, 0b0100)); // EQ with Z
+        assert!(!condition_holds(1, 0b0100)); // NE
+        assert!(condition_holds(8, 0b0010)); // HI: C and not Z
+        assert!(!condition_holds(8, 0b0110));
+        assert!(condition_holds(11, 0b1000)); // LT: N != V
+        assert!(condition_holds(10, 0b1001)); // GE: N == V
+        assert!(condition_holds(14, 0) && condition_holds(15, 0)); // AL, NV
+    }
+}

@@ -1,0 +1,6 @@
+//! Data processing with immediate.
+
+use crate::table::Encoding;
+
+/// Encodings of this group.
+pub const TABLE: &[Encoding] = &[];

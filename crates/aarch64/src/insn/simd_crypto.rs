@@ -1,0 +1,6 @@
+//! Cryptographic instructions.
+
+use crate::table::Encoding;
+
+/// Encodings of this group.
+pub const TABLE: &[Encoding] = &[];

@@ -1,0 +1,6 @@
+//! AdvSIMD shifts.
+
+use crate::table::Encoding;
+
+/// Encodings of this group.
+pub const TABLE: &[Encoding] = &[];

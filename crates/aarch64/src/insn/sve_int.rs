@@ -1,0 +1,6 @@
+//! SVE integer arithmetic and logic.
+
+use crate::table::Encoding;
+
+/// Encodings of this group.
+pub const TABLE: &[Encoding] = &[];

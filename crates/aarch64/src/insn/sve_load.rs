@@ -1,0 +1,6 @@
+//! SVE contiguous, broadcast, first-fault and structure loads.
+
+use crate::table::Encoding;
+
+/// Encodings of this group.
+pub const TABLE: &[Encoding] = &[];

@@ -1,0 +1,6 @@
+//! SVE permutes, copies, selects and immediates.
+
+use crate::table::Encoding;
+
+/// Encodings of this group.
+pub const TABLE: &[Encoding] = &[];

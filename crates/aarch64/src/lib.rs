@@ -1,0 +1,24 @@
+//! The AArch64 instruction set: decode once, execute many times.
+//!
+//! * [`cpu`]: architectural state of one thread.
+//! * [`memory`]: a guest address space that no guest access can leave.
+//! * [`table`]: encodings as data, and the decoder built from them.
+//! * [`insn`]: one file for each instruction group; each entry is encoding, operands, timing class and
+//!   semantics side by side. This is the one place to add an instruction.
+//! * [`fp`]: floating-point arithmetic with Arm's NaN, rounding, flush-to-zero and flag rules.
+//! * [`block`]: decoded basic blocks and their execution.
+//!
+//! Invariant: nothing here knows of time. Executing an instruction changes architectural state and
+//! appends words to the dynamic stream (`fxscope_uop::mem`); the timing model reads them afterwards.
+
+pub mod block;
+pub mod cpu;
+pub mod fp;
+pub mod insn;
+pub mod memory;
+pub mod table;
+
+pub use block::{Block, BlockId, Blocks, Outcome};
+pub use cpu::{Cpu, Stop, Trap, Vreg};
+pub use memory::{Memory, Prot, Segment};
+pub use table::{Ctx, Decoded, Encoding, Inst};

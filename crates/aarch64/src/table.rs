@@ -1,0 +1,366 @@
+//! Encodings as data, and the decoder built from them.
+//!
+//! An instruction is one [`Encoding`]: a bit pattern written as in the Arm manual, a name, and a function
+//! that turns an instruction word into a [`Decoded`] instruction: operands with the function that
+//! executes it ([`Inst`]) and what the timing model needs to know ([`StaticInst`]).
+
+use std::sync::LazyLock;
+
+use fxscope_uop::{Reg, RegList, StaticInst};
+
+use crate::cpu::{Cpu, Stop, Trap};
+use crate::insn;
+use crate::memory::Memory;
+
+/// Executes one instruction. `Ok` goes on to the next one in the block; a branch writes `cpu.pc`.
+pub type Exec = fn(&mut Cpu, &mut Memory, &Inst) -> Result<(), Stop>;
+
+/// A decoded instruction: what its executing function needs, and nothing else. 32 bytes.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Inst {
+    /// The semantics.
+    pub exec: Exec,
+    /// Immediate, offset or absolute branch target.
+    pub imm: i64,
+    /// A second immediate: return address, mask, …
+    pub imm2: u64,
+    /// Destination register (decoder index for general registers, see [`Cpu`]).
+    pub rd: u8,
+    /// First source register.
+    pub rn: u8,
+    /// Second source register.
+    pub rm: u8,
+    /// Third source register.
+    pub ra: u8,
+    /// Governing predicate register, or condition code.
+    pub pg: u8,
+    /// Log2 of the element size in bytes.
+    pub esz: u8,
+    /// Whatever else the semantics need: shift amount, pattern, lane index, …
+    pub aux: u16,
+}
+
+/// What decoding may depend on besides the word itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Ctx {
+    /// Address of the instruction.
+    pub pc: u64,
+    /// Vector length in bytes.
+    pub vl: usize,
+}
+
+/// A decoded instruction with its description for the timing model.
+#[derive(Clone, Copy)]
+pub struct Decoded {
+    /// For execution.
+    pub inst: Inst,
+    /// For timing.
+    pub info: StaticInst,
+    /// The block must end behind this instruction (branches, system calls, anything that may trap on purpose).
+    pub ends_block: bool,
+}
+
+impl Decoded {
+    /// An instruction of timing class `class` executed by `exec`, with no operands yet.
+    #[must_use]
+    pub fn new(c: &Ctx, class: &'static str, exec: Exec) -> Decoded {
+        let mut info = StaticInst::new(class);
+        info.addr = c.pc;
+        Decoded {
+            inst: Inst { exec, imm: 0, imm2: 0, rd: 0, rn: 0, rm: 0, ra: 0, pg: 0, esz: 0, aux: 0 },
+            info,
+            ends_block: false,
+        }
+    }
+
+    // Operand helpers: each records the register for timing and returns the index for `Inst`.
+
+    /// General source register `n`; 31 is the zero register.
+    pub fn src_x(&mut self, n: u32) -> u8 {
+        general(n, &mut self.info.srcs, Cpu::XZR)
+    }
+    /// General source register `n`; 31 is the stack pointer.
+    pub fn src_sp(&mut self, n: u32) -> u8 {
+        general(n, &mut self.info.srcs, Cpu::SP)
+    }
+    /// General destination register `n`; 31 is the zero register.
+    pub fn dst_x(&mut self, n: u32) -> u8 {
+        general(n, &mut self.info.dsts, Cpu::SINK)
+    }
+    /// General destination register `n`; 31 is the stack pointer.
+    pub fn dst_sp(&mut self, n: u32) -> u8 {
+        general(n, &mut self.info.dsts, Cpu::SP)
+    }
+    /// Base register of a memory access; 31 is the stack pointer.
+    pub fn addr_sp(&mut self, n: u32) -> u8 {
+        general(n, &mut self.info.addr_srcs, Cpu::SP)
+    }
+    /// Index register of a memory access; 31 is the zero register.
+    pub fn addr_x(&mut self, n: u32) -> u8 {
+        general(n, &mut self.info.addr_srcs, Cpu::XZR)
+    }
+    /// Vector register that addresses are formed from.
+    pub fn addr_z(&mut self, n: u32) -> u8 {
+        self.info.addr_srcs.push(Reg::vector(n as u8));
+        n as u8
+    }
+    /// Governing predicate of a memory access.
+    pub fn addr_p(&mut self, n: u32) -> u8 {
+        self.info.addr_srcs.push(Reg::predicate(n as u8));
+        n as u8
+    }
+    /// Vector source register.
+    pub fn src_z(&mut self, n: u32) -> u8 {
+        self.info.srcs.push(Reg::vector(n as u8));
+        n as u8
+    }
+    /// Vector destination register.
+    pub fn dst_z(&mut self, n: u32) -> u8 {
+        self.info.dsts.push(Reg::vector(n as u8));
+        n as u8
+    }
+    /// Vector register that is read and written (destructive forms, merging, accumulators).
+    pub fn both_z(&mut self, n: u32) -> u8 {
+        self.src_z(n);
+        self.dst_z(n)
+    }
+    /// Predicate source register.
+    pub fn src_p(&mut self, n: u32) -> u8 {
+        self.info.srcs.push(Reg::predicate(n as u8));
+        n as u8
+    }
+    /// Predicate destination register.
+    pub fn dst_p(&mut self, n: u32) -> u8 {
+        self.info.dsts.push(Reg::predicate(n as u8));
+        n as u8
+    }
+    /// The condition flags are read.
+    pub fn src_flags(&mut self) {
+        self.info.srcs.push(Reg::NZCV);
+    }
+    /// The condition flags are written.
+    pub fn dst_flags(&mut self) {
+        self.info.dsts.push(Reg::NZCV);
+    }
+}
+
+/// Records general register `n` in `list`, or nothing when it is the zero register.
+fn general(n: u32, list: &mut RegList, as_31: u8) -> u8 {
+    if n != 31 {
+        list.push(Reg::gpr(n as u8));
+        n as u8
+    } else {
+        if as_31 == Cpu::SP {
+            list.push(Reg::SP);
+        }
+        as_31
+    }
+}
+
+/// Bits `[lo + len - 1 : lo]` of `word`.
+#[inline(always)]
+#[must_use]
+pub const fn bits(word: u32, lo: u32, len: u32) -> u32 {
+    word >> lo & ((1u64 << len) - 1) as u32
+}
+
+/// Bits `[lo + len - 1 : lo]` of `word`, sign-extended.
+#[inline(always)]
+#[must_use]
+pub const fn sbits(word: u32, lo: u32, len: u32) -> i64 {
+    let v = bits(word, lo, len) as i64;
+    v << (64 - len) >> (64 - len)
+}
+
+/// A bit pattern of an instruction word.
+///
+/// Written as in the Arm manual: fields from bit 31 down, separated by spaces. A run of `0`, `1` and `x`
+/// stands for itself (`x` = any); `name:width` is an operand field. Underscores are ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Bits that are fixed.
+    pub mask: u32,
+    /// Their values.
+    pub value: u32,
+}
+
+impl Pattern {
+    /// Reads a pattern. Used in constants, so a mistake is a compile error.
+    #[must_use]
+    pub const fn parse(text: &str) -> Pattern {
+        let t = text.as_bytes();
+        let (mut mask, mut value, mut n, mut i) = (0u32, 0u32, 0u32, 0usize);
+        while i < t.len() {
+            match t[i] {
+                b' ' | b'_' => i += 1,
+                b'0' | b'1' | b'x' => {
+                    n += 1;
+                    assert!(n <= 32, "pattern longer than 32 bits");
+                    if t[i] != b'x' {
+                        mask |= 1 << (32 - n);
+                        value |= ((t[i] - b'0') as u32) << (32 - n);
+                    }
+                    i += 1;
+                }
+                _ => {
+                    while t[i] != b':' {
+                        i += 1;
+                    }
+                    i += 1;
+                    let mut width = 0;
+                    while i < t.len() && t[i] >= b'0' && t[i] <= b'9' {
+                        width = width * 10 + (t[i] - b'0') as u32;
+                        i += 1;
+                    }
+                    assert!(width > 0, "field without width");
+                    n += width;
+                }
+            }
+        }
+        assert!(n == 32, "pattern must have 32 bits");
+        Pattern { mask, value }
+    }
+
+    /// Whether `word` fits.
+    #[inline(always)]
+    #[must_use]
+    pub const fn matches(&self, word: u32) -> bool {
+        word & self.mask == self.value
+    }
+    /// Whether some word fits both.
+    #[must_use]
+    pub const fn overlaps(&self, other: &Pattern) -> bool {
+        (self.value ^ other.value) & self.mask & other.mask == 0
+    }
+    /// Whether every word that fits `other` fits this one.
+    #[must_use]
+    pub const fn contains(&self, other: &Pattern) -> bool {
+        self.mask & other.mask == self.mask && (self.value ^ other.value) & self.mask == 0
+    }
+}
+
+/// One row of the instruction table.
+pub struct Encoding {
+    /// Name in Arm's terms, unique: mnemonic and form, such as `"ADD (immediate)"`.
+    pub name: &'static str,
+    /// The bit pattern.
+    pub pattern: Pattern,
+    /// Words that fit the pattern and belong to other encodings (the manual's "see also" cases).
+    pub except: &'static [Pattern],
+    /// Reads the operands. `None`: an unallocated combination of fields.
+    pub decode: fn(u32, &Ctx) -> Option<Decoded>,
+}
+
+/// Writes one row: `enc!("NAME", "PATTERN", decode_fn)`, with `except "PATTERN", …` where needed.
+#[macro_export]
+macro_rules! enc {
+    ($name:literal, $pattern:literal, $decode:expr $(, except $($except:literal),+)?) => {
+        $crate::table::Encoding {
+            name: $name,
+            pattern: const { $crate::table::Pattern::parse($pattern) },
+            except: const { &[$($($crate::table::Pattern::parse($except)),+)?] },
+            decode: $decode,
+        }
+    };
+}
+
+impl Encoding {
+    /// Whether `word` belongs to this row (its operand fields may still be unallocated).
+    #[must_use]
+    pub fn matches(&self, word: u32) -> bool {
+        self.pattern.matches(word) && !self.except.iter().any(|p| p.matches(word))
+    }
+}
+
+/// All rows, in the order of the group files.
+pub fn encodings() -> impl Iterator<Item = &'static Encoding> {
+    insn::GROUPS.iter().flat_map(|group| group.iter())
+}
+
+/// Bits that select a bucket: 31–21.
+const BUCKET_SHIFT: u32 = 21;
+const BUCKETS: usize = 1 << (32 - BUCKET_SHIFT);
+
+struct Index {
+    /// Rows of bucket `b` are `rows[start[b]..start[b + 1]]`.
+    start: Vec<u32>,
+    rows: Vec<&'static Encoding>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut start = Vec::with_capacity(BUCKETS + 1);
+    let mut rows = Vec::new();
+    for bucket in 0..BUCKETS as u32 {
+        start.push(rows.len() as u32);
+        let probe = Pattern { mask: u32::MAX << BUCKET_SHIFT, value: bucket << BUCKET_SHIFT };
+        rows.extend(encodings().filter(|e| e.pattern.overlaps(&probe)));
+    }
+    start.push(rows.len() as u32);
+    Index { start, rows }
+});
+
+/// The row that `word` belongs to.
+#[must_use]
+pub fn lookup(word: u32) -> Option<&'static Encoding> {
+    let bucket = (word >> BUCKET_SHIFT) as usize;
+    let range = INDEX.start[bucket] as usize..INDEX.start[bucket + 1] as usize;
+    INDEX.rows[range].iter().copied().find(|e| e.matches(word))
+}
+
+/// Decodes `word`, or `None` when the table has no such instruction.
+#[must_use]
+pub fn decode(word: u32, c: &Ctx) -> Option<Decoded> {
+    lookup(word).and_then(|row| (row.decode)(word, c))
+}
+
+/// Stands in for a word that does not decode.
+#[must_use]
+pub fn undecodable(c: &Ctx) -> Decoded {
+    fn exec(cpu: &mut Cpu, _: &mut Memory, _: &Inst) -> Result<(), Stop> {
+        Err(cpu.stop(Trap::NotImplemented))
+    }
+    let mut d = Decoded::new(c, "base:HINT {NOP}", exec);
+    d.ends_block = true;
+    d
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_read_fields_and_fixed_bits() {
+        let p = Pattern::parse("sf:1 0 0 100010 sh:1 imm12:12 rn:5 rd:5");
+        assert_eq!(p, Pattern { mask: 0x7f80_0000, value: 0x1100_0000 });
+        assert!(p.matches(0x9100_0421));
+    }
+
+    #[test]
+    fn no_word_belongs_to_two_encodings() {
+        let rows: Vec<_> = encodings().collect();
+        let mut clashes = Vec::new();
+        for (i, a) in rows.iter().enumerate() {
+            for b in &rows[i + 1..] {
+                if a.pattern.overlaps(&b.pattern) && !excluded(a, b) && !excluded(b, a) {
+                    clashes.push(format!("{} / {}", a.name, b.name));
+                }
+            }
+        }
+        assert!(clashes.is_empty(), "overlapping encodings:\n{}", clashes.join("\n"));
+    }
+
+    /// Whether `a` excludes every word it shares with `b` by one of its exceptions.
+    fn excluded(a: &Encoding, b: &Encoding) -> bool {
+        let shared = Pattern { mask: a.pattern.mask | b.pattern.mask, value: a.pattern.value | b.pattern.value };
+        a.except.iter().any(|e| e.contains(&shared))
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = encodings().map(|e| e.name).collect();
+        names.sort_unstable();
+        let twice: Vec<_> = names.windows(2).filter(|w| w[0] == w[1]).map(|w| w[0]).collect();
+        assert!(twice.is_empty(), "named twice: {twice:?}");
+    }
+}

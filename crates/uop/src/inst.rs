@@ -1,0 +1,112 @@
+//! The static description of one instruction.
+
+use crate::{ClassId, MemOp, Reg, RegList};
+
+/// How an instruction changes the flow of control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Branch {
+    /// Not a branch.
+    #[default]
+    None,
+    /// Unconditional, target in the instruction.
+    Direct,
+    /// Conditional on the flags, target in the instruction.
+    Conditional,
+    /// Compare-and-branch or test-and-branch, target in the instruction.
+    Compare,
+    /// Direct call.
+    Call,
+    /// Indirect jump.
+    Indirect,
+    /// Indirect call.
+    IndirectCall,
+    /// Function return.
+    Return,
+}
+
+/// Floating-point work of one instruction, for operation counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct FpOp {
+    /// Operations per element: 1 for add or multiply, 2 for a fused multiply-add, 0 for none.
+    pub per_element: u8,
+    /// Bytes of one element (2, 4 or 8).
+    pub esize: u8,
+    /// Elements operated on when all are active.
+    pub elements: u8,
+    /// The element count follows the vector length (SVE), so it is counted by "scale".
+    pub scalable: bool,
+}
+
+/// The statistical kind of an instruction; one list for every counter that splits instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum InstKind {
+    /// Scalar integer arithmetic, logic, moves.
+    #[default]
+    Integer,
+    /// Scalar floating point.
+    FpScalar,
+    /// AdvSIMD.
+    AdvSimd,
+    /// SVE data processing.
+    Sve,
+    /// SVE predicate processing.
+    SvePredicate,
+    /// SVE MOVPRFX.
+    MovPrfx,
+    /// Memory access (what kind: see [`StaticInst::mem`]).
+    Memory,
+    /// Branch.
+    Branch,
+    /// Barrier, hint, system register, system call.
+    System,
+    /// Cryptographic.
+    Crypto,
+}
+
+/// One static instruction, decoded once.
+#[derive(Clone, Copy, Debug)]
+pub struct StaticInst {
+    /// Address of the instruction.
+    pub addr: u64,
+    /// The machine's instruction row.
+    pub class: ClassId,
+    /// Statistical kind.
+    pub kind: InstKind,
+    /// Registers an operation needs before it can execute, addresses of memory operands excluded.
+    /// For a store: the data. Accumulators and merged destinations are sources too.
+    pub srcs: RegList,
+    /// Registers from which memory addresses are formed (the governing predicate included).
+    pub addr_srcs: RegList,
+    /// Result registers; for loads in the order of the loading micro-operations.
+    pub dsts: RegList,
+    /// Base register updated by a pre- or post-indexed access.
+    pub writeback: Option<Reg>,
+    /// Memory access, if there is one.
+    pub mem: Option<MemOp>,
+    /// Branch kind.
+    pub branch: Branch,
+    /// Floating-point work.
+    pub fp: FpOp,
+    /// Followers wait until it commits and it waits for its elders (system call, barrier).
+    pub serialising: bool,
+}
+
+impl StaticInst {
+    /// An instruction of `class` with no operands yet.
+    #[must_use]
+    pub fn new(class: &'static str) -> StaticInst {
+        StaticInst {
+            addr: 0,
+            class: ClassId::of(class),
+            kind: InstKind::Integer,
+            srcs: RegList::EMPTY,
+            addr_srcs: RegList::EMPTY,
+            dsts: RegList::EMPTY,
+            writeback: None,
+            mem: None,
+            branch: Branch::None,
+            fp: FpOp::default(),
+            serialising: false,
+        }
+    }
+}
