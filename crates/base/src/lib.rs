@@ -1,6 +1,12 @@
-//! Units, dense ids, the signal list and the calendar: what every other crate may use.
+//! Units, the signal list and the calendar: what every other crate may use.
 //!
 //! Depends on `std` only.
+
+pub mod calendar;
+pub mod signal;
+
+pub use calendar::{Calendar, LineBus, Pool};
+pub use signal::{Signal, Signals};
 
 /// A point in simulated time, or a duration, in core clock cycles.
 pub type Cycle = u64;

@@ -1,0 +1,271 @@
+//! Shared resources as calendars: rings of time slots that accept reservations out of time order.
+//!
+//! The timing model visits each micro-operation once, in program order, but micro-operations use
+//! resources out of order. A "next free at" clock would let one far-future reservation block every
+//! younger, earlier one; a calendar fills the gaps.
+//!
+//! Every calendar has a *floor*: the earliest time anybody may still ask for. Slots behind it are
+//! forgotten, so a calendar is a ring of constant size.
+
+use crate::Cycle;
+
+/// One reservation per slot and cycle.
+pub struct Calendar {
+    /// Bit set: cycle reserved. Bit `c % 64` of word `c / 64 % words.len()`.
+    words: Box<[u64]>,
+    /// Cycles before this are forgotten; a multiple of 64.
+    floor: Cycle,
+}
+
+impl Calendar {
+    /// A calendar that looks at least `span` cycles ahead of its floor.
+    #[must_use]
+    pub fn new(span: usize) -> Calendar {
+        Calendar { words: vec![0; span.div_ceil(64).next_power_of_two()].into(), floor: 0 }
+    }
+
+    /// Nothing before `now` will be asked for any more.
+    #[inline(always)]
+    pub fn advance(&mut self, now: Cycle) {
+        if now >= self.floor + 64 {
+            self.forget(now);
+        }
+    }
+
+    #[inline(never)]
+    fn forget(&mut self, now: Cycle) {
+        let steps = (now - self.floor) / 64;
+        if steps >= self.words.len() as u64 {
+            self.words.fill(0);
+        } else {
+            for step in 0..steps {
+                let i = self.index(self.floor + step * 64);
+                self.words[i] = 0;
+            }
+        }
+        self.floor += steps * 64;
+    }
+
+    #[inline(always)]
+    fn index(&self, t: Cycle) -> usize {
+        (t / 64) as usize & (self.words.len() - 1)
+    }
+    /// First cycle beyond what the ring can hold: reservations there are not recorded.
+    #[inline(always)]
+    fn horizon(&self) -> Cycle {
+        self.floor + self.words.len() as u64 * 64
+    }
+
+    /// Reserves the first free cycle at or after `t` and returns it.
+    #[inline(always)]
+    pub fn book(&mut self, t: Cycle) -> Cycle {
+        let t = self.first_free(t);
+        self.reserve(t);
+        t
+    }
+
+    /// The first free cycle at or after `t`.
+    #[inline(always)]
+    #[must_use]
+    pub fn first_free(&self, t: Cycle) -> Cycle {
+        let mut t = t.max(self.floor);
+        while t < self.horizon() {
+            let free = !self.words[self.index(t)] >> (t % 64);
+            if free != 0 {
+                return t + u64::from(free.trailing_zeros());
+            }
+            t = (t | 63) + 1;
+        }
+        t
+    }
+
+    /// Reserves cycle `t`.
+    #[inline(always)]
+    pub fn reserve(&mut self, t: Cycle) {
+        if t < self.horizon() && t >= self.floor {
+            let i = self.index(t);
+            self.words[i] |= 1 << (t % 64);
+        }
+    }
+
+    /// Whether cycle `t` is free.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_free(&self, t: Cycle) -> bool {
+        t >= self.horizon() || t < self.floor || self.words[self.index(t)] >> (t % 64) & 1 == 0
+    }
+
+    /// Reserves the first run of `n` free cycles that starts at or after `t`, and returns its start.
+    pub fn book_run(&mut self, t: Cycle, n: u64) -> Cycle {
+        let mut start = self.first_free(t);
+        'search: loop {
+            for i in 1..n {
+                if !self.is_free(start + i) {
+                    start = self.first_free(start + i);
+                    continue 'search;
+                }
+            }
+            break;
+        }
+        for i in 0..n {
+            self.reserve(start + i);
+        }
+        start
+    }
+}
+
+/// A bus that carries one line every so many cycles; the period may be a fraction.
+pub struct LineBus {
+    slots: Calendar,
+    /// Cycles for each line, times 256.
+    period: u64,
+}
+
+impl LineBus {
+    /// A bus with a period of `period_256 / 256` cycles for each line, looking `span` cycles ahead.
+    ///
+    /// # Panics
+    /// When the period is zero.
+    #[must_use]
+    pub fn new(period_256: u64, span: usize) -> LineBus {
+        assert!(period_256 > 0, "a bus needs a period");
+        LineBus { slots: Calendar::new(span * 256 / period_256 as usize + 64), period: period_256 }
+    }
+    /// Nothing before `now` will be asked for any more.
+    #[inline(always)]
+    pub fn advance(&mut self, now: Cycle) {
+        self.slots.advance(now * 256 / self.period);
+    }
+    /// Reserves the first free slot at or after `t`; returns when the transfer starts.
+    #[inline(always)]
+    pub fn book(&mut self, t: Cycle) -> Cycle {
+        let slot = self.slots.book((t * 256).div_ceil(self.period));
+        (slot * self.period).div_ceil(256)
+    }
+    /// Cycles for each line, rounded up.
+    #[inline(always)]
+    #[must_use]
+    pub fn period(&self) -> Cycle {
+        self.period.div_ceil(256)
+    }
+}
+
+/// A pool of identical entries, each held for an interval: miss buffers, for instance.
+pub struct Pool {
+    capacity: usize,
+    /// Recent holdings, as (from, until); a ring in order of request.
+    from: Box<[Cycle]>,
+    until: Box<[Cycle]>,
+    next: usize,
+}
+
+impl Pool {
+    /// A pool of `capacity` entries.
+    ///
+    /// # Panics
+    /// When the capacity is zero.
+    #[must_use]
+    pub fn new(capacity: usize) -> Pool {
+        assert!(capacity > 0, "a pool needs an entry");
+        // Twice the capacity remembers every holding that can still matter: older ones have ended
+        // unless requests arrive wildly out of time order.
+        let ring = (2 * capacity).next_power_of_two();
+        Pool { capacity, from: vec![0; ring].into(), until: vec![0; ring].into(), next: 0 }
+    }
+
+    /// The first time at or after `t` at which an entry is free.
+    #[inline]
+    #[must_use]
+    pub fn first_free(&self, mut t: Cycle) -> Cycle {
+        loop {
+            let mut held = 0;
+            let mut first_end = Cycle::MAX;
+            for (&from, &until) in self.from.iter().zip(&self.until) {
+                let holds = from <= t && t < until;
+                held += usize::from(holds);
+                first_end = first_end.min(if holds { until } else { Cycle::MAX });
+            }
+            if held < self.capacity {
+                return t;
+            }
+            t = first_end;
+        }
+    }
+
+    /// Records that an entry is held in `[from, until)`.
+    #[inline]
+    pub fn hold(&mut self, from: Cycle, until: Cycle) {
+        self.from[self.next] = from;
+        self.until[self.next] = until;
+        self.next = (self.next + 1) & (self.from.len() - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_booking_takes_the_first_free_cycle_and_gaps_are_filled() {
+        let mut c = Calendar::new(256);
+        assert_eq!(c.book(100), 100);
+        assert_eq!(c.book(100), 101);
+        assert_eq!(c.book(7), 7);
+        assert_eq!(c.book(99), 99);
+        assert_eq!(c.book(99), 102);
+    }
+
+    #[test]
+    fn a_full_word_is_skipped() {
+        let mut c = Calendar::new(256);
+        for t in 64..128 {
+            c.reserve(t);
+        }
+        assert_eq!(c.book(70), 128);
+    }
+
+    #[test]
+    fn runs_find_a_gap_that_is_long_enough() {
+        let mut c = Calendar::new(256);
+        c.reserve(12);
+        c.reserve(15);
+        assert_eq!(c.book_run(10, 3), 16);
+        assert_eq!(c.book_run(10, 2), 10);
+    }
+
+    #[test]
+    fn slots_behind_the_floor_are_reused() {
+        let mut c = Calendar::new(64);
+        assert_eq!(c.book(3), 3);
+        c.advance(64);
+        assert_eq!(c.book(67), 67);
+        c.advance(10_000);
+        assert_eq!(c.book(9_990), 9_990);
+        assert_eq!(c.book(0), 9_984, "asking for the past gets the floor");
+    }
+
+    #[test]
+    fn reservations_beyond_the_ring_are_granted_unrecorded() {
+        let mut c = Calendar::new(64);
+        assert_eq!(c.book(1_000_000), 1_000_000);
+        assert_eq!(c.book(5), 5);
+    }
+
+    #[test]
+    fn a_bus_carries_one_line_each_period() {
+        let mut b = LineBus::new(640, 1024); // 2.5 cycles
+        let times: Vec<_> = (0..5).map(|_| b.book(0)).collect();
+        assert_eq!(times, [0, 3, 5, 8, 10]);
+    }
+
+    #[test]
+    fn a_pool_grants_no_more_entries_than_it_has() {
+        let mut p = Pool::new(2);
+        p.hold(10, 50);
+        p.hold(20, 30);
+        assert_eq!(p.first_free(15), 15);
+        assert_eq!(p.first_free(25), 30);
+        p.hold(30, 40);
+        assert_eq!(p.first_free(35), 40);
+    }
+}

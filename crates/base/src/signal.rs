@@ -1,0 +1,282 @@
+//! What the model counts, named as the PMU events that count it.
+//!
+//! Counting is always on: `signals.add(Signal::CpuCycles, n)` is an array increment. What follows from
+//! static properties of instructions (instruction mix, floating-point operations) is not counted as it
+//! happens but derived from execution counts of blocks.
+
+macro_rules! signals {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        /// A quantity the model counts.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Signal {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl Signal {
+            /// All signals, in order.
+            pub const ALL: &[Signal] = &[$(Signal::$variant,)+];
+            /// Number of signals.
+            pub const COUNT: usize = Signal::ALL.len();
+
+            /// The name used in counters, reports and documents.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Signal::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+signals! {
+    // ---- cycles and commit ----
+    /// Core clock cycles.
+    CpuCycles = "CPU_CYCLES",
+    /// Instructions executed.
+    InstRetired = "INST_RETIRED",
+    /// Instructions executed, MOVPRFX left out.
+    EffectiveInst = "EFFECTIVE_INST_SPEC",
+    /// Micro-operations executed.
+    Uop = "UOP_SPEC",
+    /// Cycles in which no instruction commits.
+    Commit0 = "0INST_COMMIT",
+    /// Cycles in which one instruction commits.
+    Commit1 = "1INST_COMMIT",
+    /// Cycles in which two instructions commit.
+    Commit2 = "2INST_COMMIT",
+    /// Cycles in which three instructions commit.
+    Commit3 = "3INST_COMMIT",
+    /// Cycles in which four instructions commit.
+    Commit4 = "4INST_COMMIT",
+    /// No commit: the oldest operation, a memory access, is not complete.
+    LdCompWait = "LD_COMP_WAIT",
+    /// … an integer load.
+    LdCompWaitEx = "LD_COMP_WAIT_EX",
+    /// … and waits for memory (it missed the L2 cache).
+    LdCompWaitL2Miss = "LD_COMP_WAIT_L2_MISS",
+    /// … an integer load.
+    LdCompWaitL2MissEx = "LD_COMP_WAIT_L2_MISS_EX",
+    /// … and waits for the L2 cache (it missed the L1D cache).
+    LdCompWaitL1Miss = "LD_COMP_WAIT_L1_MISS",
+    /// … an integer load.
+    LdCompWaitL1MissEx = "LD_COMP_WAIT_L1_MISS_EX",
+    /// … because no prefetch port is free.
+    LdCompWaitPfpBusy = "LD_COMP_WAIT_PFP_BUSY",
+    /// … an integer load.
+    LdCompWaitPfpBusyEx = "LD_COMP_WAIT_PFP_BUSY_EX",
+    /// … a software prefetch.
+    LdCompWaitPfpBusySwpf = "LD_COMP_WAIT_PFP_BUSY_SWPF",
+    /// No commit: the oldest operation, integer or floating point, is not complete.
+    EuCompWait = "EU_COMP_WAIT",
+    /// … a floating-point or SIMD operation.
+    FlCompWait = "FL_COMP_WAIT",
+    /// No commit: the oldest operation is an unresolved branch.
+    BrCompWait = "BR_COMP_WAIT",
+    /// No commit: nothing is in flight.
+    RobEmpty = "ROB_EMPTY",
+    /// … because the store port is full.
+    RobEmptyStqBusy = "ROB_EMPTY_STQ_BUSY",
+    /// … because the core waits in WFE or WFI.
+    WfeWfiCycle = "WFE_WFI_CYCLE",
+    /// Only micro-operations that complete no instruction commit.
+    UopOnlyCommit = "UOP_ONLY_COMMIT",
+    /// Only a MOVPRFX commits.
+    SingleMovprfxCommit = "SINGLE_MOVPRFX_COMMIT",
+
+    // ---- pipelines ----
+    /// Cycles in which EAGA works.
+    EagaVal = "EAGA_VAL",
+    /// Cycles in which EAGB works.
+    EagbVal = "EAGB_VAL",
+    /// Cycles in which EXA works.
+    ExaVal = "EXA_VAL",
+    /// Cycles in which EXB works.
+    ExbVal = "EXB_VAL",
+    /// Cycles in which FLA works.
+    FlaVal = "FLA_VAL",
+    /// Cycles in which FLB works.
+    FlbVal = "FLB_VAL",
+    /// Cycles in which PRX works.
+    PrxVal = "PRX_VAL",
+    /// Cycles in which load/store pipe 0 works.
+    L1Pipe0Val = "L1_PIPE0_VAL",
+    /// Cycles in which load/store pipe 1 works.
+    L1Pipe1Val = "L1_PIPE1_VAL",
+    /// Load/store flows aborted by the store fetch interlock.
+    L1PipeAbortStldIntlk = "L1_PIPE_ABORT_STLD_INTLK",
+    /// Gather pairs that took two flows.
+    Gather2Flow = "L1_PIPE_COMP_GATHER_2FLOW",
+    /// Gather pairs that took one flow.
+    Gather1Flow = "L1_PIPE_COMP_GATHER_1FLOW",
+    /// Gather pairs that took none.
+    Gather0Flow = "L1_PIPE_COMP_GATHER_0FLOW",
+    /// Flows of scatter stores.
+    Scatter1Flow = "L1_PIPE_COMP_SCATTER_1FLOW",
+
+    // ---- branches ----
+    /// Branch instructions.
+    BrPred = "BR_PRED",
+    /// Mispredicted branches.
+    BrMisPred = "BR_MIS_PRED",
+
+    // ---- L1 caches ----
+    /// L1 instruction cache accesses.
+    L1iCache = "L1I_CACHE",
+    /// L1 instruction cache refills.
+    L1iCacheRefill = "L1I_CACHE_REFILL",
+    /// L1 data cache accesses.
+    L1dCache = "L1D_CACHE",
+    /// L1 data cache refills.
+    L1dCacheRefill = "L1D_CACHE_REFILL",
+    /// … on demand.
+    L1dCacheRefillDm = "L1D_CACHE_REFILL_DM",
+    /// … by prefetch of either kind.
+    L1dCacheRefillPrf = "L1D_CACHE_REFILL_PRF",
+    /// … by hardware prefetch.
+    L1dCacheRefillHwprf = "L1D_CACHE_REFILL_HWPRF",
+    /// Lines written back from the L1 data cache.
+    L1dCacheWb = "L1D_CACHE_WB",
+    /// Sum over cycles of outstanding L1 data cache misses.
+    L1MissWait = "L1_MISS_WAIT",
+    /// L1 prefetches requested by the stream detector.
+    L1HwpfStreamPf = "L1HWPF_STREAM_PF",
+    /// L2 prefetches requested by the stream detector.
+    L2HwpfStreamPf = "L2HWPF_STREAM_PF",
+
+    // ---- L2 cache and memory ----
+    /// L2 cache accesses.
+    L2dCache = "L2D_CACHE",
+    /// L2 cache refills.
+    L2dCacheRefill = "L2D_CACHE_REFILL",
+    /// … on demand.
+    L2dCacheRefillDm = "L2D_CACHE_REFILL_DM",
+    /// … by prefetch of either kind.
+    L2dCacheRefillPrf = "L2D_CACHE_REFILL_PRF",
+    /// … by hardware prefetch.
+    L2dCacheRefillHwprf = "L2D_CACHE_REFILL_HWPRF",
+    /// Lines written back from the L2 cache.
+    L2dCacheWb = "L2D_CACHE_WB",
+    /// Demand accesses that hit a miss buffer allocated by a prefetch.
+    L2dSwapDm = "L2D_SWAP_DM",
+    /// Prefetches that hit a miss buffer allocated by a demand access.
+    L2dCacheMibmchPrf = "L2D_CACHE_MIBMCH_PRF",
+    /// Sum over cycles of outstanding L2 cache misses.
+    L2MissWait = "L2_MISS_WAIT",
+    /// Cycles in which an L2 pipeline works, both banks together.
+    L2PipeVal = "L2_PIPE_VAL",
+    /// Lines read from local memory.
+    BusReadTotalMem = "BUS_READ_TOTAL_MEM",
+    /// Lines written to local memory.
+    BusWriteTotalMem = "BUS_WRITE_TOTAL_MEM",
+
+    // ---- translation ----
+    /// L1 instruction TLB refills.
+    L1iTlbRefill = "L1I_TLB_REFILL",
+    /// L1 data TLB refills.
+    L1dTlbRefill = "L1D_TLB_REFILL",
+    /// L2 data TLB accesses.
+    L2dTlb = "L2D_TLB",
+    /// L2 data TLB refills.
+    L2dTlbRefill = "L2D_TLB_REFILL",
+    /// L2 instruction TLB accesses.
+    L2iTlb = "L2I_TLB",
+    /// L2 instruction TLB refills.
+    L2iTlbRefill = "L2I_TLB_REFILL",
+
+    // ---- instruction mix, derived from block counts ----
+    /// Instructions that read memory.
+    LdSpec = "LD_SPEC",
+    /// Instructions that write memory.
+    StSpec = "ST_SPEC",
+    /// Integer data processing.
+    DpSpec = "DP_SPEC",
+    /// AdvSIMD data processing.
+    AseSpec = "ASE_SPEC",
+    /// Scalar floating-point data processing.
+    VfpSpec = "VFP_SPEC",
+    /// SVE instructions.
+    SveInstRetired = "SVE_INST_RETIRED",
+    /// Predicate processing.
+    PrdSpec = "PRD_SPEC",
+    /// MOVPRFX.
+    SveMovprfxSpec = "SVE_MOVPRFX_SPEC",
+    /// Prefetch instructions.
+    PrfSpec = "PRF_SPEC",
+    /// DC ZVA.
+    DczvaSpec = "DCZVA_SPEC",
+    /// SVE gather loads.
+    SveLdGatherSpec = "SVE_LD_GATHER_SPEC",
+    /// SVE scatter stores.
+    SveStScatterSpec = "SVE_ST_SCATTER_SPEC",
+    /// Branches with the target in the instruction.
+    BrImmedSpec = "BR_IMMED_SPEC",
+    /// Returns.
+    BrReturnSpec = "BR_RETURN_SPEC",
+    /// Indirect branches.
+    BrIndirectSpec = "BR_INDIRECT_SPEC",
+    /// Floating-point operations of SVE instructions, for each 128 bits of vector length.
+    FpScaleOps = "FP_SCALE_OPS_SPEC",
+    /// Floating-point operations of scalar and AdvSIMD instructions.
+    FpFixedOps = "FP_FIXED_OPS_SPEC",
+    /// Half-precision share of `FP_SCALE_OPS_SPEC`.
+    FpHpScaleOps = "FP_HP_SCALE_OPS_SPEC",
+    /// Half-precision share of `FP_FIXED_OPS_SPEC`.
+    FpHpFixedOps = "FP_HP_FIXED_OPS_SPEC",
+    /// Single-precision share of `FP_SCALE_OPS_SPEC`.
+    FpSpScaleOps = "FP_SP_SCALE_OPS_SPEC",
+    /// Single-precision share of `FP_FIXED_OPS_SPEC`.
+    FpSpFixedOps = "FP_SP_FIXED_OPS_SPEC",
+    /// Double-precision share of `FP_SCALE_OPS_SPEC`.
+    FpDpScaleOps = "FP_DP_SCALE_OPS_SPEC",
+    /// Double-precision share of `FP_FIXED_OPS_SPEC`.
+    FpDpFixedOps = "FP_DP_FIXED_OPS_SPEC",
+}
+
+/// A count for every [`Signal`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signals([u64; Signal::COUNT]);
+
+impl Default for Signals {
+    fn default() -> Signals {
+        Signals([0; Signal::COUNT])
+    }
+}
+
+impl Signals {
+    /// Adds `n` to the count of `signal`.
+    #[inline(always)]
+    pub fn add(&mut self, signal: Signal, n: u64) {
+        self.0[signal as usize] += n;
+    }
+    /// The count of `signal`.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, signal: Signal) -> u64 {
+        self.0[signal as usize]
+    }
+    /// Sets the count of `signal`.
+    pub fn set(&mut self, signal: Signal, n: u64) {
+        self.0[signal as usize] = n;
+    }
+    /// Every signal with its count, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Signal, u64)> + '_ {
+        Signal::ALL.iter().map(|&s| (s, self.get(s)))
+    }
+    /// Counts since `earlier`, a former state of the same counters.
+    #[must_use]
+    pub fn since(&self, earlier: &Signals) -> Signals {
+        let mut out = Signals::default();
+        for (o, (a, b)) in out.0.iter_mut().zip(self.0.iter().zip(&earlier.0)) {
+            *o = a - b;
+        }
+        out
+    }
+    /// Adds all counts of `other`.
+    pub fn merge(&mut self, other: &Signals) {
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            *a += b;
+        }
+    }
+}
