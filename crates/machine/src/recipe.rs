@@ -1,0 +1,133 @@
+//! What an instruction costs: micro-operations, their flows through the pipes, and latencies.
+//!
+//! A row of `instructions.csv` gives pipes and latencies in the manual's notation (`/` separates
+//! micro-operations, `+` sequential flows, `,` independent flows, `[n]` depends on the micro-operation
+//! *n* places earlier, …); a [`Recipe`] is the same, parsed.
+
+use fxscope_uop::ClassId;
+
+/// A set of execution pipes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Pipes(pub u8);
+
+impl Pipes {
+    /// Integer pipe A.
+    pub const EXA: Pipes = Pipes(1);
+    /// Integer pipe B.
+    pub const EXB: Pipes = Pipes(2);
+    /// Address pipe A.
+    pub const EAGA: Pipes = Pipes(4);
+    /// Address pipe B.
+    pub const EAGB: Pipes = Pipes(8);
+    /// Floating-point pipe A.
+    pub const FLA: Pipes = Pipes(16);
+    /// Floating-point pipe B.
+    pub const FLB: Pipes = Pipes(32);
+    /// Predicate pipe.
+    pub const PRX: Pipes = Pipes(64);
+    /// Branch pipe.
+    pub const BR: Pipes = Pipes(128);
+
+    /// Both sets.
+    #[must_use]
+    pub const fn or(self, other: Pipes) -> Pipes {
+        Pipes(self.0 | other.0)
+    }
+    /// Whether the set has a pipe of `other`.
+    #[must_use]
+    pub const fn meets(self, other: Pipes) -> bool {
+        self.0 & other.0 != 0
+    }
+    /// Whether the set is empty.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// One pass through a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The pipes it may use.
+    pub pipes: Pipes,
+    /// It uses all of them at once (`&`), not one of them.
+    pub all_pipes: bool,
+    /// Cycles from execution to result; 0 when the row gives none (`NA`).
+    pub latency: u32,
+    /// Longest latency where it varies with the operands; otherwise equal to `latency`.
+    pub latency_max: u32,
+    /// Flows issued back to back (`Pipe(L, N)`).
+    pub repeat: u32,
+    /// Cycles of fixed bypass between the flow before and this one (`NULL`).
+    pub wait: u32,
+    /// Starts without waiting for the flow before it in the same micro-operation (`,`).
+    pub independent: bool,
+}
+
+/// What an operation keeps others from doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Blocking {
+    /// Nothing: a new operation each cycle.
+    #[default]
+    None,
+    /// Its pipe, until it ends (`P`).
+    Pipe,
+    /// Other operations of this kind in its pipe, until it ends (`E`).
+    Operation,
+}
+
+/// One micro-operation.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Uop {
+    /// Its flows, in order.
+    pub flows: Vec<Flow>,
+    /// The micro-operations it depends on: how many places earlier each stands.
+    pub depends: Vec<u32>,
+    /// What it blocks.
+    pub blocking: Blocking,
+}
+
+/// One row of `instructions.csv`, parsed.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Recipe {
+    /// The micro-operations in order; at least one.
+    pub uops: Vec<Uop>,
+    /// Expanded at decode one after another, each in a group of its own.
+    pub sequential: bool,
+    /// Waits in decode until the instruction before it commits.
+    pub pre_sync: bool,
+    /// Followers wait in decode until it commits.
+    pub post_sync: bool,
+    /// A MOVPRFX before it is packed with it.
+    pub movprfx_packable: bool,
+    /// One more micro-operation when packed with a merging MOVPRFX.
+    pub movprfx_extra_uop: bool,
+    /// Virtual fetch ports taken.
+    pub fetch_ports: u32,
+    /// Virtual store ports taken.
+    pub store_ports: u32,
+    /// Line of the row in its file, for messages.
+    pub line: u32,
+}
+
+/// Recipes by timing class, resolved for one vector length.
+#[derive(Clone, Debug, Default)]
+pub struct Recipes {
+    by_class: Vec<Option<Recipe>>,
+}
+
+impl Recipes {
+    /// Sets the recipe of a class.
+    pub fn insert(&mut self, class: ClassId, recipe: Recipe) {
+        let i = usize::from(class.0);
+        if self.by_class.len() <= i {
+            self.by_class.resize(i + 1, None);
+        }
+        self.by_class[i] = Some(recipe);
+    }
+    /// The recipe of a class, if the machine has a row for it.
+    #[must_use]
+    pub fn get(&self, class: ClassId) -> Option<&Recipe> {
+        self.by_class.get(usize::from(class.0)).and_then(Option::as_ref)
+    }
+}
