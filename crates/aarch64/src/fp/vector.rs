@@ -1,0 +1,167 @@
+//! Operations on whole vector registers.
+//!
+//! `active` is an SVE predicate: the bit of the lowest byte of an element says whether the element is
+//! active, other bits are ignored; bits beyond the vector length must be clear ([`all`] for an
+//! unpredicated operation). Inactive elements set no flags; **what the result holds in them is
+//! unspecified** (merging and zeroing are the caller's), also in the bytes beyond the vector length.
+
+use super::{Float, FpEnv};
+use crate::cpu::Vreg;
+
+/// The predicate of an operation on all elements of the lowest `bytes` bytes (16 for AdvSIMD, 8 for its
+/// 64-bit forms, the vector length for SVE).
+#[inline(always)]
+#[must_use]
+pub const fn all(bytes: usize) -> u64 {
+    u64::MAX >> (64 - bytes)
+}
+
+/// Whether element `i` of `esize` bytes is active.
+#[inline(always)]
+fn is_active<F: Float>(active: u64, i: usize) -> bool {
+    active >> (i * (F::BITS / 8) as usize) & 1 != 0
+}
+
+/// `f` of each active element.
+#[inline(always)]
+#[must_use]
+pub fn unary<F: Float>(env: &mut FpEnv, a: &Vreg, active: u64, f: impl Fn(&mut FpEnv, F) -> F) -> Vreg {
+    let mut result = Vreg::ZERO;
+    for (i, (r, &a)) in result.lanes_mut::<F>().iter_mut().zip(a.lanes()).enumerate() {
+        if is_active::<F>(active, i) {
+            *r = f(env, a);
+        }
+    }
+    result
+}
+
+/// `f` of each pair of active elements.
+#[inline(always)]
+#[must_use]
+pub fn binary<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64, f: impl Fn(&mut FpEnv, F, F) -> F) -> Vreg {
+    let mut result = Vreg::ZERO;
+    let operands = a.lanes().iter().zip(b.lanes());
+    for (i, (r, (&a, &b))) in result.lanes_mut::<F>().iter_mut().zip(operands).enumerate() {
+        if is_active::<F>(active, i) {
+            *r = f(env, a, b);
+        }
+    }
+    result
+}
+
+/// Which active elements satisfy `f`, as a predicate (bit of the lowest byte of the element).
+#[inline(always)]
+#[must_use]
+pub fn test<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64, f: impl Fn(&mut FpEnv, F, F) -> bool) -> u64 {
+    let mut result = 0;
+    let operands = a.lanes::<F>().iter().zip(b.lanes::<F>());
+    for (i, (&a, &b)) in operands.enumerate() {
+        if is_active::<F>(active, i) && f(env, a, b) {
+            result |= 1 << (i * (F::BITS / 8) as usize);
+        }
+    }
+    result
+}
+
+/// −a in every element; no flags.
+#[inline(always)]
+#[must_use]
+pub fn neg<F: Float>(a: &Vreg) -> Vreg {
+    let mut result = *a;
+    result.lanes_mut::<F>().iter_mut().for_each(|x| *x = super::neg(*x));
+    result
+}
+
+/// |a| in every element; no flags.
+#[inline(always)]
+#[must_use]
+pub fn abs<F: Float>(a: &Vreg) -> Vreg {
+    let mut result = *a;
+    result.lanes_mut::<F>().iter_mut().for_each(|x| *x = super::abs(*x));
+    result
+}
+
+/// a + b.
+#[must_use]
+pub fn add<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
+    binary(env, a, b, active, super::add::<F>)
+}
+
+/// a − b.
+#[must_use]
+pub fn sub<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
+    binary(env, a, b, active, super::sub::<F>)
+}
+
+/// a × b.
+#[must_use]
+pub fn mul<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
+    binary(env, a, b, active, super::mul::<F>)
+}
+
+/// a / b.
+#[must_use]
+pub fn div<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
+    binary(env, a, b, active, super::div::<F>)
+}
+
+/// √a.
+#[must_use]
+pub fn sqrt<F: Float>(env: &mut FpEnv, a: &Vreg, active: u64) -> Vreg {
+    unary(env, a, active, super::sqrt::<F>)
+}
+
+/// addend + a × b, rounded once. FMLS: negate `a`; FNMLA: `a` and `addend`; FNMLS: `addend` (with [`neg`]).
+#[must_use]
+pub fn mul_add<F: Float>(env: &mut FpEnv, addend: &Vreg, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
+    let mut result = Vreg::ZERO;
+    let operands = addend.lanes().iter().zip(a.lanes()).zip(b.lanes());
+    for (i, (r, ((&c, &a), &b))) in result.lanes_mut::<F>().iter_mut().zip(operands).enumerate() {
+        if is_active::<F>(active, i) {
+            *r = super::mul_add(env, c, a, b);
+        }
+    }
+    result
+}
+
+/// The larger of each pair.
+#[must_use]
+pub fn max<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
+    binary(env, a, b, active, super::max::<F>)
+}
+
+/// The smaller of each pair.
+#[must_use]
+pub fn min<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
+    binary(env, a, b, active, super::min::<F>)
+}
+
+/// The larger of each pair, a quiet NaN losing against a number.
+#[must_use]
+pub fn maxnm<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
+    binary(env, a, b, active, super::maxnm::<F>)
+}
+
+/// The smaller of each pair, a quiet NaN losing against a number.
+#[must_use]
+pub fn minnm<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
+    binary(env, a, b, active, super::minnm::<F>)
+}
+
+/// Where a = b, as a predicate.
+#[must_use]
+pub fn eq<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64 {
+    test(env, a, b, active, super::eq::<F>)
+}
+
+/// Where a ≥ b, as a predicate.
+#[must_use]
+pub fn ge<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64 {
+    test(env, a, b, active, super::ge::<F>)
+}
+
+/// Where a > b, as a predicate.
+#[must_use]
+pub fn gt<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64 {
+    test(env, a, b, active, super::gt::<F>)
+}
