@@ -114,7 +114,9 @@ fn test_branch(w: u32, c: &Ctx, class: &'static str, exec: crate::table::Exec) -
 
 /// BR, BLR and RET: jump to a register, `LINK` with a return address.
 fn exec_jump<const LINK: bool>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {
-    cpu.pc = cpu.x(i.rn);
+    // The top byte of a target in the lower half of the address space (bit 55 clear) is ignored.
+    let target = cpu.x(i.rn);
+    cpu.pc = target & ((target << 8) as i64 >> 8) as u64;
     if LINK {
         cpu.set_x(30, i.imm2);
     }

@@ -1,0 +1,261 @@
+//! Compares every instruction of the table with QEMU (`qemu-aarch64 -cpu a64fx`), bit for bit.
+//!
+//! For every row of the table, random instruction words run from random states on both sides. Compared
+//! are the general registers, flags, vector and predicate registers, FFR, FPCR, FPSR, memory, the program
+//! counter, and the kind of a trap. Besides, our own side must keep its invariants, change no register
+//! that the instruction does not declare, and leave the words in the dynamic stream that its `MemOp`
+//! promises.
+//!
+//! Environment variables:
+//!
+//! * `FXSCOPE_DIFF_FILTER`: only rows whose name, or whose group (`sve_int`, …), contains one of these
+//!   texts, separated by `|`.
+//! * `FXSCOPE_DIFF_COUNT`: cases for each row (default 30).
+//! * `FXSCOPE_DIFF_SEED`: another set of cases (default 1).
+//! * `FXSCOPE_DIFF_VL`: only this vector length in bits (128, 256 or 512; default: all in turn).
+//!
+//! ```text
+//! FXSCOPE_DIFF_FILTER='ADD (' FXSCOPE_DIFF_COUNT=200 cargo test -p fxscope-aarch64 --test differential -- --nocapture
+//! ```
+//!
+//! The cases of a row depend on the seed and the row's name alone. Needs Debian's `qemu-user` and
+//! `gcc-aarch64-linux-gnu`.
+
+mod exclude;
+mod generate;
+mod machine;
+mod qemu;
+mod report;
+mod rng;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+
+use fxscope_aarch64::cpu::stream_words;
+use fxscope_aarch64::{Ctx, Encoding, insn};
+use fxscope_uop::{Reg, RegClass, StaticInst};
+
+use machine::{Case, End, Machine, Outcome};
+use qemu::Qemu;
+use report::Difference;
+use rng::Rng;
+
+/// Cases that are executed by one process of the runner.
+const BATCH: usize = 3000;
+/// Differing cases shown in full for each row.
+const SHOWN: usize = 2;
+
+fn number(variable: &str, default: u64) -> u64 {
+    match env::var(variable) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")),
+        Err(_) => default,
+    }
+}
+
+/// Vector lengths to test, in bytes.
+fn vector_lengths() -> Vec<usize> {
+    match number("FXSCOPE_DIFF_VL", 0) {
+        0 => vec![64, 16, 32],
+        bits @ (128 | 256 | 512) => vec![bits as usize / 8],
+        bits => panic!("FXSCOPE_DIFF_VL must be 128, 256 or 512, not {bits}"),
+    }
+}
+
+/// Groups by name, so that a filter can select one.
+macro_rules! groups {
+    ($($group:ident)*) => { &[$((stringify!($group), insn::$group::TABLE)),*] };
+}
+const GROUPS: &[(&str, &[Encoding])] = groups!(
+    base_atomic base_branch base_dp_imm base_dp_reg base_mem base_system fp_scalar simd_crypto simd_fp simd_int
+    simd_mem simd_permute simd_shift simd_wide sve_fp sve_fp_misc sve_gather sve_int sve_int_misc sve_load sve_permute
+    sve_pred sve_store
+);
+
+fn group_of(row: &Encoding) -> &'static str {
+    GROUPS.iter().find(|(_, rows)| rows.iter().any(|r| r.name == row.name)).map_or("", |(name, _)| name)
+}
+
+/// Rows that the filter selects.
+fn selected() -> Vec<&'static Encoding> {
+    let filter = env::var("FXSCOPE_DIFF_FILTER").unwrap_or_default();
+    let wanted = |row: &Encoding| filter.split('|').any(|f| row.name.contains(f) || group_of(row).contains(f));
+    fxscope_aarch64::table::encodings().filter(|row| wanted(row)).collect()
+}
+
+/// What the cases of one row have shown.
+#[derive(Default)]
+struct RowResult {
+    cases: usize,
+    failed: usize,
+    /// The places that differed, with how often.
+    places: BTreeMap<String, usize>,
+    details: Vec<String>,
+}
+
+struct Pending {
+    row: &'static Encoding,
+    case: Case,
+    infos: Vec<StaticInst>,
+    ours: Outcome,
+    /// Complaints about our side alone.
+    complaint: Option<String>,
+}
+
+/// Registers that an outcome has changed and no instruction declares as written.
+fn undeclared_write(case: &Case, infos: &[StaticInst], ours: &Outcome) -> Option<String> {
+    let declared: Vec<Reg> = infos.iter().flat_map(|i| i.dsts.iter().chain(i.writeback)).collect();
+    let (s, o) = (&case.state, &ours.state);
+    let changed = |r: Reg| match r.class() {
+        _ if r == Reg::SP => s.sp != o.sp,
+        _ if r == Reg::FFR => s.ffr != o.ffr,
+        RegClass::Gpr => s.x[usize::from(r.0)] != o.x[usize::from(r.0)],
+        RegClass::Vector => s.z[usize::from(r.0) - 32] != o.z[usize::from(r.0) - 32],
+        RegClass::Predicate => s.p[usize::from(r.0) - 64] != o.p[usize::from(r.0) - 64],
+        RegClass::Flags => s.nzcv != o.nzcv,
+    };
+    let all = (0..Reg::COUNT as u8).map(Reg);
+    all.filter(|r| changed(*r)).find(|r| !declared.contains(r)).map(|r| format!("writes {r:?}, not among its dsts"))
+}
+
+/// Whether the dynamic stream has as many words as the instructions promise.
+fn wrong_stream(case: &Case, infos: &[StaticInst], ours: &Outcome, stream: &[u64]) -> Option<String> {
+    let promised: usize = infos.iter().filter_map(|i| i.mem).map(|m| stream_words(&m, case.vl)).sum();
+    (ours.end == End::Completed && promised != stream.len())
+        .then(|| format!("notes {} words, its MemOp promises {promised}", stream.len()))
+}
+
+fn prepare(row: &'static Encoding, vl: usize, rng: &mut Rng, machine: &mut Machine) -> Option<Pending> {
+    let case = generate::case(row, vl, rng, machine)?;
+    let infos = case.infos()?;
+    let (ours, stream, broken) = machine.run(&case);
+    let complaint = broken
+        .or_else(|| undeclared_write(&case, &infos, &ours))
+        .or_else(|| wrong_stream(&case, &infos, &ours, &stream));
+    Some(Pending { row, case, infos, ours, complaint })
+}
+
+fn compare(vl: usize, batch: &[Pending], qemu: &Qemu, results: &mut BTreeMap<&'static str, RowResult>) {
+    let cases: Vec<&Case> = batch.iter().map(|p| &p.case).collect();
+    for (p, theirs) in batch.iter().zip(qemu.run(vl, &cases)) {
+        let mut list = report::differences(&p.case, &p.ours, &theirs);
+        if let Some(complaint) = &p.complaint {
+            let none = String::new;
+            list.push(Difference { place: complaint.clone(), before: none(), ours: none(), theirs: none() });
+        }
+        let result = results.entry(p.row.name).or_default();
+        result.cases += 1;
+        if list.is_empty() {
+            continue;
+        }
+        result.failed += 1;
+        for d in &list {
+            *result.places.entry(d.place.clone()).or_default() += 1;
+        }
+        if result.details.len() < SHOWN {
+            result.details.push(report::details(&p.case, &p.infos, &list));
+        }
+    }
+}
+
+#[test]
+fn every_encoding_does_what_qemu_does() {
+    let rows = selected();
+    assert!(!rows.is_empty(), "FXSCOPE_DIFF_FILTER selects no row");
+    let count = number("FXSCOPE_DIFF_COUNT", 30);
+    let seed = number("FXSCOPE_DIFF_SEED", 1);
+    let qemu = Qemu::new("rows");
+    let mut machine = Machine::new();
+    let mut results: BTreeMap<&'static str, RowResult> = BTreeMap::new();
+    let mut impossible = Vec::new();
+    let lengths = vector_lengths();
+    for (n, &vl) in lengths.iter().enumerate() {
+        let mut batch = Vec::new();
+        for &row in rows.iter().filter(|row| !exclude::skipped(row.name)) {
+            let mut rng = Rng::new(seed << 8 | vl as u64, row.name);
+            // The count is shared out to the vector lengths.
+            for _ in (n as u64..count).step_by(lengths.len()) {
+                match prepare(row, vl, &mut rng, &mut machine) {
+                    Some(pending) => batch.push(pending),
+                    None => {
+                        impossible.push(row.name);
+                        break;
+                    }
+                }
+            }
+            if batch.len() >= BATCH {
+                compare(vl, &batch, &qemu, &mut results);
+                batch.clear();
+            }
+        }
+        compare(vl, &batch, &qemu, &mut results);
+    }
+
+    let mut failed = 0;
+    for (name, r) in results.iter().filter(|(_, r)| r.failed > 0) {
+        failed += 1;
+        let places: Vec<_> = r.places.iter().take(6).map(|(place, n)| format!("{place} ({n})")).collect();
+        println!("FAIL {name}: {} of {} cases: {}", r.failed, r.cases, places.join(", "));
+        r.details.iter().for_each(|d| println!("{d}"));
+    }
+    impossible.dedup();
+    for name in &impossible {
+        println!("FAIL {name}: no case could be generated");
+    }
+    let cases: usize = results.values().map(|r| r.cases).sum();
+    let skipped = rows.iter().filter(|row| exclude::skipped(row.name)).count();
+    println!("{} rows, {cases} cases: {failed} rows differ, {skipped} skipped", rows.len());
+    assert!(failed == 0 && impossible.is_empty(), "{} rows differ from QEMU", failed + impossible.len());
+}
+
+#[test]
+fn every_timing_class_is_a_row_of_the_machine() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/a64fx/instructions.csv");
+    let text = std::fs::read_to_string(path).expect("read the machine's instruction table");
+    let classes: BTreeSet<String> = text.lines().skip(1).map(first_field).collect();
+    let mut unknown = BTreeSet::new();
+    for row in selected() {
+        let mut rng = Rng::new(0, row.name);
+        let words = (0..300).map_while(|_| generate::word(row, 64, &mut rng));
+        for word in words {
+            let class = (row.decode)(word, &Ctx { pc: machine::CODE, vl: 64 }).expect("it decodes").info.class.name();
+            if !classes.contains(class) {
+                unknown.insert(format!("{}: {class}", row.name));
+            }
+        }
+    }
+    let list: Vec<_> = unknown.into_iter().collect();
+    assert!(list.is_empty(), "classes that are no row of instructions.csv:\n{}", list.join("\n"));
+}
+
+/// The first field of a line of CSV.
+fn first_field(line: &str) -> String {
+    let quoted = line.strip_prefix('"').and_then(|rest| rest.split_once('"'));
+    quoted.map_or_else(|| line.split(',').next().unwrap_or_default(), |(field, _)| field).to_string()
+}
+
+#[test]
+fn skipped_rows_exist() {
+    for (name, reason) in exclude::SKIPPED {
+        assert!(fxscope_aarch64::table::encodings().any(|row| row.name == *name), "{name}: {reason}");
+    }
+}
+
+/// A test of the tester: what does nothing leaves exactly the state that went in.
+#[test]
+fn the_runner_returns_the_state_it_was_given() {
+    const NOP: u32 = 0xd503_201f;
+    let qemu = Qemu::new("nop");
+    for vl in [16, 32, 64] {
+        let mut rng = Rng::new(0, "NOP");
+        let cases: Vec<Case> = (0..50).map(|_| generate::bare(vl, vec![NOP], &mut rng)).collect();
+        let outcomes = qemu.run(vl, &cases.iter().collect::<Vec<_>>());
+        for (case, theirs) in cases.iter().zip(outcomes) {
+            let mut state = case.state;
+            state.pc = case.end();
+            let expected = Outcome { end: End::Completed, state, window: case.window.clone() };
+            let differing: Vec<_> =
+                report::differences(case, &expected, &theirs).into_iter().map(|d| d.place).collect();
+            assert!(differing.is_empty(), "VL {vl}: {differing:?}");
+        }
+    }
+}
