@@ -2,6 +2,21 @@
 
 use crate::table::Encoding;
 
+/// A row of the base instruction set whose timing class is its own name; the class is handed to `$decode`.
+macro_rules! base {
+    ($name:literal, $pattern:literal, $decode:expr) => {
+        $crate::enc!($name, $pattern, |w, c| $decode(w, c, concat!("base:", $name)))
+    };
+}
+
+/// The same for rows that the machine's table lists with AdvSIMD.
+macro_rules! simd {
+    ($name:literal, $pattern:literal, $decode:expr) => {
+        $crate::enc!($name, $pattern, |w, c| $decode(w, c, concat!("simd:", $name)))
+    };
+}
+
+pub mod alu;
 pub mod base_atomic;
 pub mod base_branch;
 pub mod base_dp_imm;
