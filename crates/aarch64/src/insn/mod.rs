@@ -22,6 +22,7 @@ pub mod base_branch;
 pub mod base_dp_imm;
 pub mod base_dp_reg;
 pub mod base_mem;
+pub mod base_pair;
 pub mod base_system;
 pub mod fp_scalar;
 pub mod simd_crypto;
@@ -49,6 +50,7 @@ pub const GROUPS: &[&[Encoding]] = &[
     base_branch::TABLE,
     base_system::TABLE,
     base_mem::TABLE,
+    base_pair::TABLE,
     base_atomic::TABLE,
     fp_scalar::TABLE,
     simd_fp::TABLE,
