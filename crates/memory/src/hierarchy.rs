@@ -1,0 +1,369 @@
+//! One core's way through the memory hierarchy.
+
+use fxscope_base::{Cycle, LineBus, Pool, Signal, Signals};
+use fxscope_machine::Spec;
+
+use crate::SPAN;
+use crate::pipes::LoadStorePipes;
+use crate::prefetch::{Prefetcher, Requests};
+use crate::shared::{Shared, fill_cycles};
+use crate::tags::{Line, Tags, Victim};
+use crate::tlb::{PageRange, Tlb, Translation};
+
+/// How far an access had to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Level {
+    /// L1 cache.
+    #[default]
+    L1,
+    /// L2 cache.
+    L2,
+    /// Memory.
+    Memory,
+}
+
+/// Who asks for a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A load or store.
+    Demand,
+    /// A prefetch instruction.
+    SoftwarePrefetch,
+    /// The hardware prefetcher.
+    HardwarePrefetch,
+}
+
+impl Cause {
+    /// The counter of L2 refills by this cause.
+    #[must_use]
+    pub fn l2_refill(self) -> Signal {
+        match self {
+            Cause::Demand => Signal::L2dCacheRefillDm,
+            Cause::SoftwarePrefetch => Signal::L2dCacheRefillPrf,
+            Cause::HardwarePrefetch => Signal::L2dCacheRefillHwprf,
+        }
+    }
+    fn l1_refill(self) -> Signal {
+        match self {
+            Cause::Demand => Signal::L1dCacheRefillDm,
+            Cause::SoftwarePrefetch => Signal::L1dCacheRefillPrf,
+            Cause::HardwarePrefetch => Signal::L1dCacheRefillHwprf,
+        }
+    }
+}
+
+/// How an access went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Response {
+    /// The load/store pipe cycle of the flow that found its data.
+    pub at: Cycle,
+    /// How far it had to go.
+    pub level: Level,
+}
+
+/// The private part of a core: L1 caches, translation, prefetcher.
+pub struct Hierarchy {
+    /// The load/store pipes.
+    pub pipes: LoadStorePipes,
+    l1d: Tags,
+    l1i: Tags,
+    l1d_sets: usize,
+    l1i_sets: usize,
+    line_shift: u32,
+    data_tlb: Tlb,
+    code_tlb: Tlb,
+    pages: Vec<PageRange>,
+    misses: Pool,
+    code_misses: Pool,
+    fill: LineBus,
+    write_back: LineBus,
+    prefetcher: Prefetcher,
+    shared: Shared,
+    request: Cycle,
+    fill_cycles: Cycle,
+    move_in: Cycle,
+    move_out_dirty: Cycle,
+    move_out_clean: Cycle,
+    /// Line of the last instruction fetch.
+    fetched: u64,
+}
+
+impl Hierarchy {
+    /// Cold caches of core number `position` of its CMG.
+    #[must_use]
+    pub fn new(spec: &Spec, position: u32) -> Hierarchy {
+        let sets = |c: &fxscope_machine::spec::Cache| (c.bytes / u64::from(c.ways) / u64::from(c.line_bytes)) as usize;
+        let line = u64::from(spec.l1d.line_bytes);
+        Hierarchy {
+            pipes: LoadStorePipes::new(SPAN),
+            l1d: Tags::new(sets(&spec.l1d), spec.l1d.ways as usize),
+            l1i: Tags::new(sets(&spec.l1i), spec.l1i.ways as usize),
+            l1d_sets: sets(&spec.l1d),
+            l1i_sets: sets(&spec.l1i),
+            line_shift: spec.l1d.line_bytes.trailing_zeros(),
+            data_tlb: Tlb::new(&spec.tlb),
+            code_tlb: Tlb::new(&spec.tlb),
+            pages: Vec::new(),
+            misses: Pool::new(spec.l1d.miss_buffers as usize),
+            code_misses: Pool::new(spec.l1i.miss_buffers as usize),
+            fill: LineBus::new(line * 256 / u64::from(spec.l2_timing.fill_bytes_per_cycle), SPAN),
+            write_back: LineBus::new(line * 256 / u64::from(spec.l2_timing.writeback_bytes_per_cycle), SPAN),
+            prefetcher: Prefetcher::new(&spec.prefetch),
+            shared: Shared::new(spec, position),
+            request: spec.l2_timing.request,
+            fill_cycles: fill_cycles(spec),
+            move_in: spec.load_store.move_in,
+            move_out_dirty: spec.load_store.move_out_dirty,
+            move_out_clean: spec.load_store.move_out_clean,
+            fetched: u64::MAX,
+        }
+    }
+
+    /// The address space has these pages now; translations are forgotten.
+    pub fn set_pages(&mut self, pages: Vec<PageRange>) {
+        self.pages = pages;
+        self.data_tlb.flush();
+        self.code_tlb.flush();
+    }
+
+    /// Nothing before `now` will be asked for any more.
+    #[inline(always)]
+    pub fn advance(&mut self, now: Cycle) {
+        self.pipes.advance(now);
+        self.fill.advance(now);
+        self.write_back.advance(now);
+        self.shared.advance(now);
+    }
+
+    /// Line number of an address.
+    #[inline(always)]
+    #[must_use]
+    pub fn line_of(&self, addr: u64) -> u64 {
+        addr >> self.line_shift
+    }
+
+    fn page_shift(&self, addr: u64) -> u32 {
+        let i = self.pages.partition_point(|p| p.end <= addr);
+        self.pages.get(i).filter(|p| p.start <= addr).map_or(16, |p| p.shift)
+    }
+
+    // ---- data ---------------------------------------------------------------------------------
+
+    /// Translates a data address for an access at `t`; returns when it can go on.
+    #[inline(always)]
+    pub fn translate(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
+        if self.data_tlb.hits_l1(addr) { t } else { self.translate_slow(addr, t, signals) }
+    }
+
+    #[inline(never)]
+    fn translate_slow(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
+        let shift = self.page_shift(addr);
+        let (ready, how) = self.data_tlb.refill(addr, shift, t);
+        signals.add(Signal::L1dTlbRefill, 1);
+        signals.add(Signal::L2dTlb, 1);
+        if how == Translation::Walk {
+            signals.add(Signal::L2dTlbRefill, 1);
+        }
+        ready
+    }
+
+    /// A demand access to the line of `addr`, whose flow ran at `t`. `write` asks for an exclusive copy.
+    /// Returns when the line's data can be used, and how far the access had to go.
+    #[inline(always)]
+    pub fn access(&mut self, addr: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
+        let line = self.line_of(addr);
+        signals.add(Signal::L1dCache, 1);
+        let response = self.lookup(line, t, write, signals);
+        if let Some(requests) = self.prefetcher.access(line) {
+            self.prefetch(requests, addr, t, signals);
+        }
+        response
+    }
+
+    #[inline(always)]
+    fn lookup(&mut self, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
+        let set = line as usize % self.l1d_sets;
+        if let Some(slot) = self.l1d.find(set, line) {
+            self.l1d.touch(slot);
+            let state = self.l1d.line_mut(slot);
+            state.dirty |= write;
+            if state.ready <= t {
+                state.prefetched = false;
+                return Response { at: t, level: Level::L1 };
+            }
+            let level = if state.from_memory { Level::Memory } else { Level::L2 };
+            return Response { at: state.ready, level };
+        }
+        self.prefetcher.missed(line);
+        let (ready, from_memory) = self.refill(line, t, write, Cause::Demand, signals);
+        Response { at: ready, level: if from_memory { Level::Memory } else { Level::L2 } }
+    }
+
+    /// Brings a line into L1D. Returns when its data can be used and whether they come from memory.
+    #[inline(never)]
+    fn refill(&mut self, line: u64, t: Cycle, write: bool, cause: Cause, signals: &mut Signals) -> (Cycle, bool) {
+        signals.add(Signal::L1dCacheRefill, 1);
+        signals.add(cause.l1_refill(), 1);
+        if cause == Cause::HardwarePrefetch {
+            signals.add(Signal::L1dCacheRefillPrf, 1);
+        }
+        let buffer = self.misses.first_free(t);
+        let (answer, left) = self.shared.read(line, buffer + self.request, cause, signals);
+        self.give_up(left, answer.ready, signals);
+        let sent = self.fill.book(answer.ready);
+        let ready = sent + self.fill_cycles;
+        self.misses.hold(buffer, ready);
+        signals.add(Signal::L1MissWait, ready - buffer);
+        self.pipes.both(ready, self.move_in);
+        let state = Line {
+            ready,
+            dirty: write,
+            prefetched: cause != Cause::Demand,
+            from_memory: answer.from_memory,
+            ..Line::default()
+        };
+        let (_, victim) = self.l1d.insert(line as usize % self.l1d_sets, line, state, t);
+        if let Some(victim) = victim {
+            self.evict(victim, ready, signals);
+        }
+        (ready, answer.from_memory)
+    }
+
+    /// A line leaves L1D at `t`.
+    fn evict(&mut self, victim: Victim, t: Cycle, signals: &mut Signals) {
+        if !victim.dirty {
+            self.pipes.both(t, self.move_out_clean);
+            return;
+        }
+        signals.add(Signal::L1dCacheWb, 1);
+        let out = self.pipes.both(t, self.move_out_dirty);
+        let sent = self.write_back.book(out);
+        let left = self.shared.write_back(victim.line, sent + self.request, signals);
+        self.give_up(left, sent, signals);
+    }
+
+    /// A line has left L2: L1 must give it up too.
+    fn give_up(&mut self, line: Option<u64>, t: Cycle, signals: &mut Signals) {
+        let Some(line) = line else { return };
+        self.l1i.remove(line as usize % self.l1i_sets, line);
+        if let Some(state) = self.l1d.remove(line as usize % self.l1d_sets, line)
+            && state.dirty
+        {
+            signals.add(Signal::L1dCacheWb, 1);
+            self.pipes.both(t, self.move_out_dirty);
+            let sent = self.write_back.book(t);
+            self.shared.write_memory(sent + self.request, signals);
+        }
+    }
+
+    #[inline(never)]
+    fn prefetch(&mut self, r: Requests, addr: u64, t: Cycle, signals: &mut Signals) {
+        let shift = self.page_shift(addr);
+        for i in 0..r.l2.1 {
+            let line = r.l2.0.wrapping_add_signed(r.step * i64::from(i));
+            if !self.data_tlb.holds(line << self.line_shift, shift) {
+                return self.prefetcher.stop(r.entry);
+            }
+            signals.add(Signal::L2HwpfStreamPf, 1);
+            self.prefetch_l2(line, t, Cause::HardwarePrefetch, signals);
+        }
+        for i in 0..r.l1.1 {
+            let line = r.l1.0.wrapping_add_signed(r.step * i64::from(i));
+            if !self.data_tlb.holds(line << self.line_shift, shift) {
+                return self.prefetcher.stop(r.entry);
+            }
+            signals.add(Signal::L1HwpfStreamPf, 1);
+            self.prefetch_l1(line, t, Cause::HardwarePrefetch, signals);
+        }
+    }
+
+    fn prefetch_l2(&mut self, line: u64, t: Cycle, cause: Cause, signals: &mut Signals) {
+        let (answer, left) = self.shared.read(line, t + self.request, cause, signals);
+        self.give_up(left, answer.ready, signals);
+    }
+
+    /// A prefetched line's copy is exclusive but unwritten: the store that comes makes it dirty.
+    fn prefetch_l1(&mut self, line: u64, t: Cycle, cause: Cause, signals: &mut Signals) {
+        if self.l1d.find(line as usize % self.l1d_sets, line).is_none() {
+            self.refill(line, t, false, cause, signals);
+        }
+    }
+
+    /// A prefetch instruction for `addr` into cache level `level` (1 or 2), whose flow ran at `t`.
+    /// It is dropped when the page is not in the TLB.
+    pub fn prefetch_instruction(&mut self, addr: u64, level: u8, t: Cycle, signals: &mut Signals) {
+        let shift = self.page_shift(addr);
+        if !self.data_tlb.holds(addr, shift) {
+            return;
+        }
+        let line = self.line_of(addr);
+        match level {
+            1 => self.prefetch_l1(line, t, Cause::SoftwarePrefetch, signals),
+            _ => self.prefetch_l2(line, t, Cause::SoftwarePrefetch, signals),
+        }
+    }
+
+    /// `DC ZVA` on the line of `addr`, executed at `t`: a line of zeros appears in L2, without a read of
+    /// memory; a copy in L1D goes back first.
+    pub fn zero_line(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
+        let line = self.line_of(addr);
+        let mut start = t + self.request;
+        if let Some(state) = self.l1d.remove(line as usize % self.l1d_sets, line) {
+            let cycles = if state.dirty { self.move_out_dirty } else { self.move_out_clean };
+            let out = self.pipes.both(t.max(state.ready), cycles);
+            start = out + self.request;
+            if state.dirty {
+                signals.add(Signal::L1dCacheWb, 1);
+                let sent = self.write_back.book(out);
+                start = sent + self.write_back.period() + self.request;
+                let left = self.shared.write_back(line, start, signals);
+                self.give_up(left, start, signals);
+            }
+        }
+        let (ready, left) = self.shared.zero(line, start, signals);
+        self.give_up(left, ready, signals);
+        ready
+    }
+
+    // ---- instructions -------------------------------------------------------------------------
+
+    /// Fetch of the block at `addr`, wanted at `t`: when its bytes can be read.
+    #[inline(always)]
+    pub fn fetch(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
+        let line = self.line_of(addr);
+        if line == self.fetched {
+            return t;
+        }
+        self.fetched = line;
+        self.fetch_line(addr, t, signals)
+    }
+
+    #[inline(never)]
+    fn fetch_line(&mut self, addr: u64, mut t: Cycle, signals: &mut Signals) -> Cycle {
+        if !self.code_tlb.hits_l1(addr) {
+            let shift = self.page_shift(addr);
+            let (ready, how) = self.code_tlb.refill(addr, shift, t);
+            signals.add(Signal::L1iTlbRefill, 1);
+            signals.add(Signal::L2iTlb, 1);
+            if how == Translation::Walk {
+                signals.add(Signal::L2iTlbRefill, 1);
+            }
+            t = ready;
+        }
+        let line = self.line_of(addr);
+        let set = line as usize % self.l1i_sets;
+        signals.add(Signal::L1iCache, 1);
+        if let Some(slot) = self.l1i.find(set, line) {
+            self.l1i.touch(slot);
+            return t.max(self.l1i.line(slot).ready);
+        }
+        signals.add(Signal::L1iCacheRefill, 1);
+        let buffer = self.code_misses.first_free(t);
+        let (answer, left) = self.shared.read(line, buffer + self.request, Cause::Demand, signals);
+        self.give_up(left, answer.ready, signals);
+        let ready = self.fill.book(answer.ready) + self.fill_cycles;
+        self.code_misses.hold(buffer, ready);
+        self.l1i.insert(set, line, Line { ready, ..Line::default() }, t);
+        ready
+    }
+}

@@ -1,0 +1,22 @@
+//! Timing of the memory hierarchy: caches, translation, prefetch, buses and local memory.
+//!
+//! No data, no I/O: only who waits for what, and until when. Times are absolute cycles; a request may
+//! come earlier than one made before it, since all shared resources are calendars.
+//!
+//! * [`tags`]: tag arrays. [`pipes`]: the load/store pipes. [`tlb`]: translation. [`prefetch`]: the
+//!   stream prefetcher. [`shared`]: what the cores of a CMG share, L2 and local memory. [`hierarchy`]: one core's way
+//!   through all of them.
+
+pub mod hierarchy;
+pub mod pipes;
+pub mod prefetch;
+pub mod shared;
+pub mod tags;
+pub mod tlb;
+
+pub use hierarchy::{Hierarchy, Level, Response};
+pub use pipes::LoadStorePipes;
+pub use tlb::PageRange;
+
+/// How far ahead of its floor a calendar looks, cycles: far beyond a commit stack full of dependent misses.
+pub const SPAN: usize = 1 << 16;

@@ -1,0 +1,193 @@
+//! The hardware stream prefetcher's queue.
+//!
+//! A miss on line A registers A+1 and A−1 as expected. A demand access to an expected line fixes the
+//! direction and asks for the lines ahead: a few for each hit while the distance grows to its maximum,
+//! then one. L1 requests start with the second hit (microarchitecture manual 11.5.2).
+
+use fxscope_machine::spec::Prefetch as PrefetchSpec;
+
+#[derive(Clone, Copy)]
+struct Stream {
+    /// The line expected next; while the direction is open, also `next - 2` is.
+    next: u64,
+    /// +1, −1, or 0 while open.
+    step: i64,
+    /// Next line to ask for, into L1 and into L2.
+    ask_l1: u64,
+    ask_l2: u64,
+    /// Hits so far.
+    hits: u32,
+}
+
+const IDLE: Stream = Stream { next: u64::MAX, step: 0, ask_l1: 0, ask_l2: 0, hits: 0 };
+
+/// Requests that follow from one access: runs of lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// First line for L1 and number of lines, in the direction of the stream.
+    pub l1: (u64, u32),
+    /// First line for L2 and number of lines.
+    pub l2: (u64, u32),
+    /// +1 or −1; 0 when there is nothing to do.
+    pub step: i64,
+    /// Which queue entry asks.
+    pub entry: usize,
+}
+
+/// The prefetch queue of a core.
+pub struct Prefetcher {
+    queue: Box<[Stream]>,
+    /// Next entry to replace (FIFO).
+    fifo: usize,
+    /// Bit `line % 64` set for every expected line: most accesses need look no further.
+    filter: u64,
+    spec: PrefetchSpec,
+}
+
+impl Prefetcher {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(spec: &PrefetchSpec) -> Prefetcher {
+        Prefetcher { queue: vec![IDLE; spec.queue as usize].into(), fifo: 0, filter: 0, spec: spec.clone() }
+    }
+
+    /// A demand access to `line`: what to prefetch now.
+    #[inline(always)]
+    pub fn access(&mut self, line: u64) -> Option<Requests> {
+        if self.filter >> (line % 64) & 1 == 0 { None } else { self.matched(line) }
+    }
+
+    #[inline(never)]
+    fn matched(&mut self, line: u64) -> Option<Requests> {
+        let expects =
+            |s: &Stream| s.next == line || (s.step == 0 && s.next != u64::MAX && s.next.wrapping_sub(2) == line);
+        let entry = self.queue.iter().position(expects)?;
+        let s = &mut self.queue[entry];
+        if s.step == 0 {
+            s.step = if s.next == line { 1 } else { -1 };
+            s.ask_l2 = line.wrapping_add_signed(s.step);
+            s.ask_l1 = s.ask_l2;
+        }
+        s.hits += 1;
+        s.next = line.wrapping_add_signed(s.step);
+        let (step, ramp) = (s.step, self.spec.ramp_lines);
+        let mut requests = Requests { step, entry, ..Requests::default() };
+        if self.spec.l2 {
+            requests.l2 = run(&mut s.ask_l2, line, step, ramp, self.spec.l2_lines);
+        }
+        if self.spec.l1 && s.hits > 1 {
+            requests.l1 = run(&mut s.ask_l1, line, step, ramp, self.spec.l1_lines);
+        }
+        self.refilter();
+        Some(requests)
+    }
+
+    /// A demand miss on `line` that no entry expected: it may start a stream.
+    pub fn missed(&mut self, line: u64) {
+        if !self.spec.l1 && !self.spec.l2 {
+            return;
+        }
+        if self.queue.iter().any(|s| s.next == line + 1 && s.step >= 0) {
+            return;
+        }
+        self.queue[self.fifo] = Stream { next: line + 1, ..IDLE };
+        self.fifo = (self.fifo + 1) % self.queue.len();
+        self.refilter();
+    }
+
+    /// Stops a stream: its prefetch missed the TLB.
+    pub fn stop(&mut self, entry: usize) {
+        self.queue[entry] = IDLE;
+        self.refilter();
+    }
+
+    fn refilter(&mut self) {
+        self.filter = 0;
+        for s in self.queue.iter().filter(|s| s.next != u64::MAX) {
+            self.filter |= 1 << (s.next % 64);
+            if s.step == 0 {
+                self.filter |= 1 << (s.next.wrapping_sub(2) % 64);
+            }
+        }
+    }
+}
+
+/// The lines to ask for on a hit at `line`: from `ask`, at most `ramp`, none farther than `reach` lines.
+fn run(ask: &mut u64, line: u64, step: i64, ramp: u32, reach: u32) -> (u64, u32) {
+    // A stream that was outrun starts again at the access.
+    let ahead = |at: u64| at.wrapping_sub(line) as i64 * step;
+    if ahead(*ask) < 0 {
+        *ask = line;
+    }
+    let first = *ask;
+    let room = i64::from(reach) - ahead(first) + 1;
+    let count = room.clamp(0, i64::from(ramp));
+    *ask = first.wrapping_add_signed(step * count);
+    (first, count as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fxscope_machine::Evidence;
+
+    fn spec(l1_lines: u32, l2_lines: u32) -> PrefetchSpec {
+        PrefetchSpec {
+            l1: true,
+            l2: true,
+            queue: 16,
+            l1_lines,
+            l2_lines,
+            ramp_lines: 2,
+            l2_stop_hits: 0,
+            source: String::new(),
+            evidence: Evidence::Assumed,
+        }
+    }
+
+    #[test]
+    fn addresses_follow_the_documented_table_for_distances_of_ten_and_four_lines() {
+        // Hit on A+k: lines asked for in L2 and in L1, relative to A.
+        let table: &[(u64, &[u64], &[u64])] = &[
+            (1, &[2, 3], &[]),
+            (2, &[4, 5], &[2, 3]),
+            (3, &[6, 7], &[4, 5]),
+            (4, &[8, 9], &[6, 7]),
+            (5, &[10, 11], &[8, 9]),
+            (6, &[12, 13], &[10]),
+            (7, &[14, 15], &[11]),
+            (8, &[16, 17], &[12]),
+            (9, &[18, 19], &[13]),
+            (10, &[20], &[14]),
+            (11, &[21], &[15]),
+            (12, &[22], &[16]),
+        ];
+        let a = 1000;
+        let mut p = Prefetcher::new(&spec(4, 10));
+        p.missed(a);
+        for &(k, l2, l1) in table {
+            let r = p.access(a + k).expect("expected line");
+            let lines = |(first, n): (u64, u32)| (0..u64::from(n)).map(|i| first + i - a).collect::<Vec<_>>();
+            assert_eq!(lines(r.l2), l2, "L2 at A+{k}");
+            assert_eq!(lines(r.l1), l1, "L1 at A+{k}");
+        }
+    }
+
+    #[test]
+    fn a_descending_stream_is_followed_downwards() {
+        let mut p = Prefetcher::new(&spec(4, 10));
+        p.missed(1000);
+        let r = p.access(999).expect("A-1 is expected");
+        assert_eq!((r.step, r.l2), (-1, (998, 2)));
+    }
+
+    #[test]
+    fn the_seventeenth_stream_takes_the_place_of_the_first() {
+        let mut p = Prefetcher::new(&spec(4, 10));
+        for i in 0..17 {
+            p.missed(i * 1000);
+        }
+        assert!(p.access(1).is_none());
+        assert!(p.access(1001).is_some());
+    }
+}
