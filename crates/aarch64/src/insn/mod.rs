@@ -33,6 +33,7 @@ pub mod simd_permute;
 pub mod simd_shift;
 pub mod simd_wide;
 pub mod sve_common;
+pub mod sve_element;
 pub mod sve_fp;
 pub mod sve_fp_misc;
 pub mod sve_gather;
