@@ -33,6 +33,7 @@ pub mod simd_permute;
 pub mod simd_shift;
 pub mod simd_wide;
 pub mod sve_common;
+pub mod sve_compare;
 pub mod sve_element;
 pub mod sve_fp;
 pub mod sve_fp_misc;
@@ -42,6 +43,7 @@ pub mod sve_int_misc;
 pub mod sve_load;
 pub mod sve_permute;
 pub mod sve_pred;
+pub mod sve_shift;
 pub mod sve_store;
 
 /// All groups, in the order in which documents list them.
@@ -63,6 +65,8 @@ pub const GROUPS: &[&[Encoding]] = &[
     simd_crypto::TABLE,
     sve_int::TABLE,
     sve_int_misc::TABLE,
+    sve_compare::TABLE,
+    sve_shift::TABLE,
     sve_pred::TABLE,
     sve_permute::TABLE,
     sve_fp::TABLE,
