@@ -88,7 +88,7 @@ struct RowResult {
     /// Cases that trapped, on our side.
     trapped: usize,
     failed: usize,
-    /// The places that differed, with how often.
+    /// The places that differed, without their numbers, with how often.
     places: BTreeMap<String, usize>,
     details: Vec<String>,
 }
@@ -126,7 +126,8 @@ fn compare(vl: usize, batch: &[Pending], qemu: &Qemu, results: &mut BTreeMap<&'s
         }
         result.failed += 1;
         for d in &list {
-            *result.places.entry(d.place.clone()).or_default() += 1;
+            let kind = d.place.split(|c: char| c.is_ascii_digit()).next();
+            *result.places.entry(kind.unwrap_or_default().to_string()).or_default() += 1;
         }
         if result.details.len() < SHOWN {
             result.details.push(report::details(&p.case, &p.infos, &list));
