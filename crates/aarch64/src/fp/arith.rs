@@ -22,7 +22,7 @@ pub fn abs<F: Float>(a: F) -> F {
 /// a + b.
 #[inline]
 #[must_use]
-pub fn add<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
+pub(super) fn add<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     let (ua, ub) = (unpack(env, a), unpack(env, b));
     if let Some(nan) = propagate(env, [(a, ua), (b, ub)]) {
         return nan;
@@ -33,7 +33,7 @@ pub fn add<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
 /// a − b.
 #[inline]
 #[must_use]
-pub fn sub<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
+pub(super) fn sub<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     let (ua, ub) = (unpack(env, a), unpack(env, b));
     if let Some(nan) = propagate(env, [(a, ua), (b, ub)]) {
         return nan;
@@ -44,27 +44,27 @@ pub fn sub<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
 /// |a − b|, the sign of a NaN cleared (FABD).
 #[inline]
 #[must_use]
-pub fn abd<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
+pub(super) fn abd<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     abs(sub(env, a, b))
 }
 
 /// a × b.
 #[inline]
 #[must_use]
-pub fn mul<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
+pub(super) fn mul<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     product(env, a, b, |env, _| invalid(env))
 }
 
 /// a × b, where zero times infinity is ±2 (FMULX).
 #[inline]
 #[must_use]
-pub fn mulx<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
+pub(super) fn mulx<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     product(env, a, b, |_, sign| F::power_of_two(sign, 1))
 }
 
 /// a / b.
 #[must_use]
-pub fn div<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
+pub(super) fn div<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     let (ua, ub) = (unpack(env, a), unpack(env, b));
     if let Some(nan) = propagate(env, [(a, ua), (b, ub)]) {
         return nan;
@@ -91,7 +91,7 @@ pub fn div<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
 
 /// The square root of a.
 #[must_use]
-pub fn sqrt<F: Float>(env: &mut FpEnv, a: F) -> F {
+pub(super) fn sqrt<F: Float>(env: &mut FpEnv, a: F) -> F {
     let ua = unpack(env, a);
     match ua.kind {
         Kind::QuietNan | Kind::SignallingNan => quiet_nan(env, a),
@@ -111,7 +111,7 @@ pub fn sqrt<F: Float>(env: &mut FpEnv, a: F) -> F {
 /// addend + a × b, rounded once.
 #[inline]
 #[must_use]
-pub fn mul_add<F: Float>(env: &mut FpEnv, addend: F, a: F, b: F) -> F {
+pub(super) fn mul_add<F: Float>(env: &mut FpEnv, addend: F, a: F, b: F) -> F {
     let (uc, ua, ub) = (unpack(env, addend), unpack(env, a), unpack(env, b));
     let no_product = ua.is_infinite() && ub.is_zero() || ua.is_zero() && ub.is_infinite();
     if no_product && uc.kind != Kind::SignallingNan {

@@ -84,7 +84,7 @@ pub fn abs_gt<F: Float>(env: &mut FpEnv, a: F, b: F) -> bool {
 /// The larger of two numbers, +0 being larger than −0; a NaN operand is the result.
 #[inline]
 #[must_use]
-pub fn max<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
+pub(super) fn max<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     let (ua, ub) = (unpack(env, a), unpack(env, b));
     if let Some(nan) = propagate(env, [(a, ua), (b, ub)]) {
         return nan;
@@ -98,7 +98,7 @@ pub fn max<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
 /// The smaller of two numbers, −0 being smaller than +0; a NaN operand is the result.
 #[inline]
 #[must_use]
-pub fn min<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
+pub(super) fn min<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     let (ua, ub) = (unpack(env, a), unpack(env, b));
     match propagate(env, [(a, ua), (b, ub)]) {
         Some(nan) => nan,
@@ -109,7 +109,7 @@ pub fn min<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
 /// The larger of two numbers; a quiet NaN loses against a number.
 #[inline]
 #[must_use]
-pub fn maxnm<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
+pub(super) fn maxnm<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     let (a, b) = numbers(a, b, F::infinity(true));
     max(env, a, b)
 }
@@ -117,7 +117,7 @@ pub fn maxnm<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
 /// The smaller of two numbers; a quiet NaN loses against a number.
 #[inline]
 #[must_use]
-pub fn minnm<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
+pub(super) fn minnm<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     let (a, b) = numbers(a, b, F::infinity(false));
     min(env, a, b)
 }

@@ -68,13 +68,13 @@ fn reciprocal_square_root(scaled: u32) -> u32 {
 
 /// 2 − a × b, rounded once (FRECPS).
 #[must_use]
-pub fn recip_step<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
+pub(super) fn recip_step<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     step(env, a, b, F::power_of_two(false, 1), 0)
 }
 
 /// (3 − a × b) / 2, rounded once (FRSQRTS).
 #[must_use]
-pub fn rsqrt_step<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
+pub(super) fn rsqrt_step<F: Float>(env: &mut FpEnv, a: F, b: F) -> F {
     let three = F::from_u64(F::power_of_two(false, 1).to_u64() | F::QUIET);
     step(env, a, b, three, -1)
 }

@@ -3,9 +3,10 @@
 use bytemuck::Pod;
 
 use super::env::{FpEnv, Rounding};
+use super::host::OnHost;
 
 /// A floating-point format, implemented by its bit pattern: `u16`, `u32` and `u64`.
-pub trait Float: Pod + Eq + std::fmt::Debug + Send + Sync {
+pub trait Float: Pod + Eq + std::fmt::Debug + Send + Sync + OnHost {
     /// Bits of the format.
     const BITS: u32;
     /// Bits of the fraction.

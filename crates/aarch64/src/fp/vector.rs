@@ -81,72 +81,7 @@ pub fn abs<F: Float>(a: &Vreg) -> Vreg {
     result
 }
 
-/// a + b.
-#[must_use]
-pub fn add<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
-    binary(env, a, b, active, super::add::<F>)
-}
-
-/// a − b.
-#[must_use]
-pub fn sub<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
-    binary(env, a, b, active, super::sub::<F>)
-}
-
-/// a × b.
-#[must_use]
-pub fn mul<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
-    binary(env, a, b, active, super::mul::<F>)
-}
-
-/// a / b.
-#[must_use]
-pub fn div<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
-    binary(env, a, b, active, super::div::<F>)
-}
-
-/// √a.
-#[must_use]
-pub fn sqrt<F: Float>(env: &mut FpEnv, a: &Vreg, active: u64) -> Vreg {
-    unary(env, a, active, super::sqrt::<F>)
-}
-
-/// addend + a × b, rounded once. FMLS: negate `a`; FNMLA: `a` and `addend`; FNMLS: `addend` (with [`neg`]).
-#[must_use]
-pub fn mul_add<F: Float>(env: &mut FpEnv, addend: &Vreg, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
-    let mut result = Vreg::ZERO;
-    let operands = addend.lanes().iter().zip(a.lanes()).zip(b.lanes());
-    for (i, (r, ((&c, &a), &b))) in result.lanes_mut::<F>().iter_mut().zip(operands).enumerate() {
-        if is_active::<F>(active, i) {
-            *r = super::mul_add(env, c, a, b);
-        }
-    }
-    result
-}
-
-/// The larger of each pair.
-#[must_use]
-pub fn max<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
-    binary(env, a, b, active, super::max::<F>)
-}
-
-/// The smaller of each pair.
-#[must_use]
-pub fn min<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
-    binary(env, a, b, active, super::min::<F>)
-}
-
-/// The larger of each pair, a quiet NaN losing against a number.
-#[must_use]
-pub fn maxnm<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
-    binary(env, a, b, active, super::maxnm::<F>)
-}
-
-/// The smaller of each pair, a quiet NaN losing against a number.
-#[must_use]
-pub fn minnm<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> Vreg {
-    binary(env, a, b, active, super::minnm::<F>)
-}
+pub use super::ops::vectors::*;
 
 /// Where a = b, as a predicate.
 #[must_use]

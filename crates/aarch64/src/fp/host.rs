@@ -1,0 +1,453 @@
+//! The host's arithmetic, where it provably gives Arm's result and there is no flag to set.
+//!
+//! The host rounds to nearest even, never flushes, and its flags are not looked at. Its result is taken
+//! when FPCR.RMode is RN and all of this holds:
+//!
+//! * no operand is a denormal that FPCR.FZ flushes;
+//! * the result is neither NaN nor infinite (which may need IOC, DZC, OFC or a certain NaN), and its
+//!   magnitude is above the smallest normal number (underflow is detected before rounding, so a result
+//!   that was rounded up to the smallest normal number is tiny, too), or it is a zero that is exact;
+//! * IXC is set already, or an error-free transformation shows that the result is exact.
+//!
+//! Everything else is left to integer arithmetic.
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use bytemuck::Pod;
+
+use super::arith;
+use super::compare;
+use super::env::FpEnv;
+use super::estimate;
+use super::format::Float;
+use crate::cpu::Vreg;
+
+/// Calls the second function where the processor has wide vectors and fused multiply-add, else the first.
+macro_rules! dispatch {
+    ($portable:ident | $fma:ident ::<$($g:tt),+> ($($arg:expr),+)) => {{
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: the processor has what the function is compiled for.
+            #[allow(unsafe_code)]
+            unsafe {
+                $fma::<$($g),+>($($arg),+)
+            }
+        } else {
+            $portable::<$($g),+>($($arg),+)
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        $portable::<$($g),+>($($arg),+)
+    }};
+}
+
+/// `f32` or `f64`: what the host computes with.
+pub trait HostFloat:
+    Pod
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+{
+    /// Zero.
+    const ZERO: Self;
+    /// One half.
+    const HALF: Self;
+    /// Two.
+    const TWO: Self;
+    /// Three.
+    const THREE: Self;
+    /// Infinity.
+    const INFINITY: Self;
+    /// The smallest normal number.
+    const MIN_NORMAL: Self;
+    /// The rounding error of a product, quotient or root is a number of the format when the product or
+    /// radicand is at least this large, with margin.
+    const SAFE: Self;
+    /// Magnitude.
+    fn magnitude(self) -> Self;
+    /// Square root.
+    fn root(self) -> Self;
+    /// self × b + c, rounded once.
+    fn fused(self, b: Self, c: Self) -> Self;
+    /// The larger of two numbers that are no NaNs; +0 is larger than −0.
+    fn larger(self, other: Self) -> Self;
+}
+
+macro_rules! host_float {
+    ($t:ty, $safe:literal) => {
+        impl HostFloat for $t {
+            const ZERO: $t = 0.0;
+            const HALF: $t = 0.5;
+            const TWO: $t = 2.0;
+            const THREE: $t = 3.0;
+            const INFINITY: $t = <$t>::INFINITY;
+            const MIN_NORMAL: $t = <$t>::MIN_POSITIVE;
+            const SAFE: $t = <$t>::from_bits($safe);
+            #[inline(always)]
+            fn magnitude(self) -> $t {
+                self.abs()
+            }
+            #[inline(always)]
+            fn root(self) -> $t {
+                self.sqrt()
+            }
+            #[inline(always)]
+            fn fused(self, b: $t, c: $t) -> $t {
+                self.mul_add(b, c)
+            }
+            #[inline(always)]
+            fn larger(self, other: $t) -> $t {
+                // Equal numbers have equal bits, or are zeros of which the positive one has fewer.
+                let equal = <$t>::from_bits(self.to_bits() & other.to_bits());
+                if self > other {
+                    self
+                } else if self < other {
+                    other
+                } else {
+                    equal
+                }
+            }
+        }
+    };
+}
+// 2^-60 and 2^-900.
+host_float!(f32, 0x2180_0000);
+host_float!(f64, 0x07b0_0000_0000_0000);
+
+/// An operation that both the host and integer arithmetic can do. Operands beyond `OPERANDS` are ignored.
+pub trait Operation {
+    /// Number of operands.
+    const OPERANDS: usize;
+    /// Whether `host` needs a fused multiply-add.
+    const FUSED: bool = false;
+    /// The host's result.
+    fn host<H: HostFloat>(x: [H; 3]) -> H;
+    /// Whether the host's result `r` is Arm's, no flag but IXC being set.
+    fn is_arms<H: HostFloat>(x: [H; 3], r: H) -> bool;
+    /// Whether `r` certainly is exact, given that it is Arm's.
+    fn is_exact<H: HostFloat>(x: [H; 3], r: H) -> bool;
+    /// The result and all flags by integer arithmetic.
+    fn soft<F: Float>(env: &mut FpEnv, x: [F; 3]) -> F;
+}
+
+/// Whether `r` is finite and certainly was normal before rounding.
+#[inline(always)]
+fn is_normal<H: HostFloat>(r: H) -> bool {
+    (r.magnitude() > H::MIN_NORMAL) & (r.magnitude() < H::INFINITY)
+}
+
+/// Whether a + b = s exactly, s being their rounded sum.
+#[inline(always)]
+fn sum_is_exact<H: HostFloat>(a: H, b: H, s: H) -> bool {
+    let b_part = s - a;
+    (a - (s - b_part)) + (b - b_part) == H::ZERO
+}
+
+/// Whether a × b = p exactly, p being their rounded product.
+#[inline(always)]
+fn product_is_exact<H: HostFloat>(a: H, b: H, p: H) -> bool {
+    ((p.magnitude() >= H::SAFE) & (a.fused(b, -p) == H::ZERO)) | (a == H::ZERO) | (b == H::ZERO)
+}
+
+macro_rules! operation {
+    ($(#[$doc:meta])* $name:ident($($x:ident),+) $(fused $fused:literal)?
+        host $host:expr; arms($r1:ident) $arms:expr; exact($r2:ident) $exact:expr; soft $soft:path) => {
+        $(#[$doc])*
+        pub struct $name;
+        impl Operation for $name {
+            const OPERANDS: usize = [$(stringify!($x)),+].len();
+            $(const FUSED: bool = $fused;)?
+            #[inline(always)]
+            fn host<H: HostFloat>([$($x),+, ..]: [H; 3]) -> H {
+                $host
+            }
+            #[allow(unused_variables)]
+            #[inline(always)]
+            fn is_arms<H: HostFloat>([$($x),+, ..]: [H; 3], $r1: H) -> bool {
+                $arms
+            }
+            #[allow(unused_variables)]
+            #[inline(always)]
+            fn is_exact<H: HostFloat>([$($x),+, ..]: [H; 3], $r2: H) -> bool {
+                $exact
+            }
+            #[inline(always)]
+            fn soft<F: Float>(env: &mut FpEnv, [$($x),+, ..]: [F; 3]) -> F {
+                $soft(env, $($x),+)
+            }
+        }
+    };
+}
+
+operation! {
+    /// a + b.
+    Sum(a, b)
+    host a + b;
+    // The sum of two numbers of a format is zero only when it is exactly zero.
+    arms(r) is_normal(r) | (r == H::ZERO);
+    exact(r) sum_is_exact(a, b, r);
+    soft arith::add
+}
+operation! {
+    /// a − b.
+    Difference(a, b)
+    host a - b;
+    arms(r) is_normal(r) | (r == H::ZERO);
+    exact(r) sum_is_exact(a, -b, r);
+    soft arith::sub
+}
+operation! {
+    /// |a − b|.
+    AbsoluteDifference(a, b)
+    host (a - b).magnitude();
+    arms(r) is_normal(r) | (r == H::ZERO);
+    exact(r) sum_is_exact(a, -b, a - b);
+    soft arith::abd
+}
+operation! {
+    /// a × b.
+    Product(a, b)
+    host a * b;
+    arms(r) is_normal(r) | (r == H::ZERO) & ((a == H::ZERO) | (b == H::ZERO));
+    exact(r) product_is_exact(a, b, r);
+    soft arith::mul
+}
+operation! {
+    /// a × b as FMULX has it.
+    ExtendedProduct(a, b)
+    host a * b;
+    arms(r) is_normal(r) | (r == H::ZERO) & ((a == H::ZERO) | (b == H::ZERO));
+    exact(r) product_is_exact(a, b, r);
+    soft arith::mulx
+}
+operation! {
+    /// a / b.
+    Quotient(a, b)
+    host a / b;
+    arms(r) is_normal(r) | (r == H::ZERO) & (a == H::ZERO);
+    exact(r) ((a.magnitude() >= H::SAFE) & (r.fused(b, -a) == H::ZERO)) | (a == H::ZERO);
+    soft arith::div
+}
+operation! {
+    /// √a.
+    Root(a)
+    host a.root();
+    arms(r) is_normal(r) | (r == H::ZERO);
+    exact(r) ((a >= H::SAFE) & (r.fused(r, -a) == H::ZERO)) | (a == H::ZERO);
+    soft arith::sqrt
+}
+operation! {
+    /// c + a × b.
+    FusedSum(c, a, b) fused true
+    host a.fused(b, c);
+    // A sum that cancels to zero is exact when the addend is so large that the product has no bits below
+    // the format's smallest number.
+    arms(r) is_normal(r)
+        | (r == H::ZERO) & ((a == H::ZERO) | (b == H::ZERO) | (c.magnitude() >= H::SAFE));
+    exact(r) product_is_exact(a, b, a * b) & sum_is_exact(c, a * b, r);
+    soft arith::mul_add
+}
+operation! {
+    /// 2 − a × b.
+    RecipStep(a, b) fused true
+    host (-a).fused(b, H::TWO);
+    arms(r) is_normal(r) | (r == H::ZERO);
+    exact(r) product_is_exact(a, b, a * b) & sum_is_exact(H::TWO, -(a * b), r);
+    soft estimate::recip_step
+}
+operation! {
+    /// (3 − a × b) / 2. Halving is exact above the smallest normal number.
+    RsqrtStep(a, b) fused true
+    host (-a).fused(b, H::THREE) * H::HALF;
+    arms(r) is_normal(r) | (r == H::ZERO);
+    exact(r) product_is_exact(a, b, a * b) & sum_is_exact(H::THREE, -(a * b), r + r);
+    soft estimate::rsqrt_step
+}
+operation! {
+    /// The larger of a and b.
+    Larger(a, b)
+    host a.larger(b);
+    arms(r) (a == a) & (b == b);
+    exact(r) true;
+    soft compare::max
+}
+operation! {
+    /// The smaller of a and b.
+    Smaller(a, b)
+    host -(-a).larger(-b);
+    arms(r) (a == a) & (b == b);
+    exact(r) true;
+    soft compare::min
+}
+operation! {
+    /// The larger of a and b, a quiet NaN losing against a number.
+    LargerNumber(a, b)
+    host a.larger(b);
+    arms(r) (a == a) & (b == b);
+    exact(r) true;
+    soft compare::maxnm
+}
+operation! {
+    /// The smaller of a and b, a quiet NaN losing against a number.
+    SmallerNumber(a, b)
+    host -(-a).larger(-b);
+    arms(r) (a == a) & (b == b);
+    exact(r) true;
+    soft compare::minnm
+}
+
+/// Formats as far as the host knows them; part of [`Float`].
+pub trait OnHost: Sized {
+    /// One operation.
+    fn compute<O: Operation>(env: &mut FpEnv, x: [Self; 3]) -> Self;
+    /// One operation on all active elements of vectors, see [`super::vector`].
+    fn compute_vector<O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u64) -> Vreg;
+}
+
+impl OnHost for u16 {
+    #[inline(always)]
+    fn compute<O: Operation>(env: &mut FpEnv, x: [u16; 3]) -> u16 {
+        O::soft(env, x)
+    }
+    fn compute_vector<O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u64) -> Vreg {
+        let mut result = Vreg::ZERO;
+        for (i, r) in result.lanes_mut::<u16>().iter_mut().enumerate() {
+            if active >> (2 * i) & 1 != 0 {
+                *r = O::soft(env, x.map(|v| v.lanes::<u16>()[i]));
+            }
+        }
+        result
+    }
+}
+
+macro_rules! on_host {
+    ($bits:ty, $host:ty) => {
+        impl OnHost for $bits {
+            #[inline(always)]
+            fn compute<O: Operation>(env: &mut FpEnv, x: [$bits; 3]) -> $bits {
+                match scalar::<$host, O>(env, x.map(<$host>::from_bits)) {
+                    Some(r) => r.to_bits(),
+                    None => O::soft(env, x),
+                }
+            }
+            #[inline(always)]
+            fn compute_vector<O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u64) -> Vreg {
+                vector::<$host, $bits, O>(env, x, active)
+            }
+        }
+    };
+}
+on_host!(u32, f32);
+on_host!(u64, f64);
+
+/// Non-zero operands below this are flushed.
+#[inline(always)]
+fn flush_limit<H: HostFloat>(env: &FpEnv) -> H {
+    if env.control(FpEnv::FZ) { H::MIN_NORMAL } else { H::ZERO }
+}
+
+/// Whether the host's result may be taken, without a look at flags when not `EXACT`.
+#[inline(always)]
+fn is_certain<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [H; 3], r: H) -> bool {
+    let mut certain = O::is_arms(x, r);
+    for x in &x[..O::OPERANDS] {
+        certain &= (x.magnitude() >= limit) | (*x == H::ZERO);
+    }
+    if EXACT {
+        certain &= O::is_exact(x, r);
+    }
+    certain
+}
+
+/// The host's result, if it may be taken.
+#[inline(always)]
+fn scalar<H: HostFloat, O: Operation>(env: &FpEnv, x: [H; 3]) -> Option<H> {
+    if env.control(FpEnv::RMODE) {
+        return None;
+    }
+    let limit = flush_limit(env);
+    if env.fpsr & FpEnv::IXC == 0 {
+        dispatch!(scalar_portable | scalar_fma::<H, O, true>(limit, x))
+    } else if O::FUSED {
+        dispatch!(scalar_portable | scalar_fma::<H, O, false>(limit, x))
+    } else {
+        scalar_portable::<H, O, false>(limit, x)
+    }
+}
+
+#[inline(always)]
+fn scalar_portable<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [H; 3]) -> Option<H> {
+    let r = O::host(x);
+    is_certain::<H, O, EXACT>(limit, x, r).then_some(r)
+}
+
+/// [`scalar_portable`] compiled for a processor with fused multiply-add.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn scalar_fma<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [H; 3]) -> Option<H> {
+    scalar_portable::<H, O, EXACT>(limit, x)
+}
+
+/// The operation on all active elements: on all of them at once, and one by one when an element needs it.
+#[inline(always)]
+fn vector<H: HostFloat, F: Float + OnHost, O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u64) -> Vreg {
+    let mut result = Vreg::ZERO;
+    if env.control(FpEnv::RMODE) || !lanes::<H, O>(env, x, active, &mut result) {
+        one_by_one::<F, O>(env, x, active, &mut result);
+    }
+    result
+}
+
+#[cold]
+#[inline(never)]
+fn one_by_one<F: Float, O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u64, result: &mut Vreg) {
+    for (i, r) in result.lanes_mut::<F>().iter_mut().enumerate() {
+        if active >> (i * size_of::<F>()) & 1 != 0 {
+            *r = F::compute::<O>(env, x.map(|v| v.lanes::<F>()[i]));
+        }
+    }
+}
+
+/// The host's results for all elements, and whether all of them may be taken.
+#[inline(always)]
+fn lanes<H: HostFloat, O: Operation>(env: &FpEnv, x: [&Vreg; 3], active: u64, result: &mut Vreg) -> bool {
+    let limit = flush_limit(env);
+    match (env.fpsr & FpEnv::IXC == 0, active >> 16 == 0) {
+        (true, false) => dispatch!(lanes_portable | lanes_fma::<H, O, true, 64>(limit, x, result)),
+        (false, false) => dispatch!(lanes_portable | lanes_fma::<H, O, false, 64>(limit, x, result)),
+        (true, true) => dispatch!(lanes_portable | lanes_fma::<H, O, true, 16>(limit, x, result)),
+        (false, true) => dispatch!(lanes_portable | lanes_fma::<H, O, false, 16>(limit, x, result)),
+    }
+}
+
+/// The lowest `BYTES` bytes.
+#[inline(always)]
+fn lanes_portable<H: HostFloat, O: Operation, const EXACT: bool, const BYTES: usize>(
+    limit: H,
+    x: [&Vreg; 3],
+    result: &mut Vreg,
+) -> bool {
+    let [a, b, c] = x.map(|v| v.lanes::<H>());
+    let result = result.lanes_mut::<H>();
+    let mut certain = true;
+    for i in 0..BYTES / size_of::<H>() {
+        let x = [a[i], b[i], c[i]];
+        let r = O::host(x);
+        certain &= is_certain::<H, O, EXACT>(limit, x, r);
+        result[i] = r;
+    }
+    certain
+}
+
+/// [`lanes_portable`] compiled for a processor with wide vectors and fused multiply-add.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn lanes_fma<H: HostFloat, O: Operation, const EXACT: bool, const BYTES: usize>(
+    limit: H,
+    x: [&Vreg; 3],
+    result: &mut Vreg,
+) -> bool {
+    lanes_portable::<H, O, EXACT, BYTES>(limit, x, result)
+}
