@@ -34,6 +34,7 @@ pub mod simd_shift;
 pub mod simd_wide;
 pub mod sve_common;
 pub mod sve_compare;
+pub mod sve_count;
 pub mod sve_element;
 pub mod sve_fp;
 pub mod sve_fp_misc;
@@ -68,6 +69,7 @@ pub const GROUPS: &[&[Encoding]] = &[
     sve_compare::TABLE,
     sve_shift::TABLE,
     sve_pred::TABLE,
+    sve_count::TABLE,
     sve_permute::TABLE,
     sve_fp::TABLE,
     sve_fp_misc::TABLE,

@@ -90,7 +90,8 @@ fn ptrue(w: u32, c: &Ctx, classes: &Classes, exec: &Exec) -> Option<Decoded> {
     d.inst.imm2 = first_elements(log2, pattern_elements(bits(w, 5, 5), c.vl >> log2));
     if bits(w, 16, 1) == 1 {
         d.dst_flags();
-        d.inst.aux = predicate_test(all_bits(c) & ELEMENT_BITS[log2], d.inst.imm2).into();
+        // The constant governs itself.
+        d.inst.aux = predicate_test(d.inst.imm2, d.inst.imm2).into();
     }
     Some(d)
 }
