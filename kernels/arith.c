@@ -1,0 +1,70 @@
+/* Basic arithmetic: y(i) = x1(i) op x2(i) on data in the L1 cache. */
+#include "runtime.h"
+
+enum { MAX_N = 1 << 16 };
+
+static _Alignas(LINE) unsigned char pool[3 * MAX_N * sizeof(double)];
+
+typedef void kernel(double *y, const double *x1, const double *x2, uint64_t iterations, double c0);
+kernel add_kernel, mul_kernel, fma_kernel, div_kernel, div_series_kernel;
+
+enum { ADD, MUL, FMA, DIV, DIV_SERIES };
+
+static kernel *const KERNELS[] = {add_kernel, mul_kernel, fma_kernel, div_kernel, div_series_kernel};
+
+enum { OP, N, PASSES };
+
+static struct option options[] = {
+    [OP] = {"op", FMA, 0, 0, "add|mul|fma|div|div-series"},
+    [N] = {"n", 2048, 64, MAX_N, NULL},
+    [PASSES] = {"passes", 4000, 1, 1000000000, NULL},
+};
+
+static const double C0 = 3.0;
+
+static bool as_expected(uint64_t op, double y, double x1, double x2)
+{
+    switch (op) {
+    case ADD:
+        return y == x1 + x2;
+    case MUL:
+        return y == x1 * x2;
+    case FMA:
+        return y == __builtin_fma(C0, x2, x1);
+    case DIV:
+        return y == x1 / x2;
+    default: {
+        double error = y - x1 / x2, bound = x1 / x2 * 0x1p-50;
+        return error <= bound && -error <= bound;
+    }
+    }
+}
+
+int program(int argc, char **argv)
+{
+    parse_options(argc, argv, options, COUNT_OF(options));
+    uint64_t op = options[OP].value, n = options[N].value;
+    if (n % (8 * svcntd()))
+        cannot_run("n must be a multiple of the elements of eight vectors");
+    double *arrays[3];
+    place_arrays(pool, sizeof pool, n * sizeof(double), 3, arrays);
+    double *y = arrays[0], *x1 = arrays[1], *x2 = arrays[2];
+    for (uint64_t i = 0; i < n; i++) {
+        y[i] = 0;
+        x1[i] = 1.0 + (double)i * 0.7;
+        x2[i] = 3.0 + (double)i * 0.1;
+    }
+    uint64_t iterations = n / (8 * svcntd());
+    kernel *run = KERNELS[op];
+    run(y, x1, x2, iterations, C0);
+
+    measure_begin("arith");
+    for (uint64_t i = 0; i < options[PASSES].value; i++)
+        run(y, x1, x2, iterations, C0);
+    measure_end();
+
+    bool ok = true;
+    for (uint64_t i = 0; i < n; i++)
+        ok &= as_expected(op, y[i], x1[i], x2[i]);
+    return finish(ok, options, COUNT_OF(options));
+}

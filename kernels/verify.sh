@@ -1,0 +1,87 @@
+#!/bin/sh
+# Runs the prebuilt programs under qemu-aarch64 as an A64FX with vectors of 512, 256 and 128 bits. Every program checks
+# its own result; a run that a vector length does not allow has to say so (exit status 2).
+set -u
+cd "$(dirname "$0")"
+QEMU=${QEMU:-qemu-aarch64}
+failures=0
+
+# run VECTOR_BYTES EXPECTED_STATUS PROGRAM [OPTION]...
+run() {
+    bytes=$1 expected=$2 program=$3
+    shift 3
+    output=$($QEMU -cpu "a64fx,sve-default-vector-length=$bytes" "prebuilt/$program.elf" "$@" 2>&1)
+    status=$?
+    if [ "$status" -ne "$expected" ]; then
+        echo "vl=$((bytes * 8)) $program $*: exit status $status instead of $expected: $output" >&2
+        failures=$((failures + 1))
+    fi
+}
+
+for bytes in 64 32 16; do
+    for program in prebuilt/*.elf; do
+        name=$(basename "$program" .elf)
+        # Rows of 6 doubles, the default, do not fit into shorter vectors.
+        if [ "$name" = rowadd ] && [ $bytes -lt 64 ]; then
+            run $bytes 2 rowadd
+        else
+            run $bytes 0 "$name"
+        fi
+    done
+    for n in 64 2048; do
+        run $bytes 0 triad-l1 n=$n passes=1
+        run $bytes 0 triad-mem n=$n passes=1
+        run $bytes 0 triad-mem-8x n=$n passes=1
+    done
+    for lines in 1 3 100; do
+        run $bytes 0 triad-mem-zfill n=2048 passes=2 zero-lines=$lines
+        run $bytes 0 triad-mem-swpf n=8192 passes=2 zero-lines=$lines
+    done
+    run $bytes 0 chase footprint=32768 hops=100000 state=warm
+    run $bytes 0 chase footprint=512 hops=7 state=warm
+    for degree in 1 2 3 4 5 6 7 8 9; do
+        run $bytes 0 horner degree=$degree m=0 rows=16 passes=3
+        run $bytes 0 horner degree=$degree m=1 rows=16 passes=3
+        run $bytes 0 horner degree=$degree m=0 form=interleaved rows=16 passes=3
+    done
+    for x in 1 2 3 4 5 6 7 8; do
+        expected=0
+        [ $((x * 8)) -le $bytes ] || expected=2
+        run $bytes $expected rowadd x=$x passes=3
+        run $bytes $expected rowadd x=$x pitch=8 passes=3
+    done
+    for type in double single; do
+        for store in contiguous scatter; do
+            run $bytes 0 gather type=$type load=contiguous store=$store passes=3
+            for stride in 1 2 16; do
+                run $bytes 0 gather type=$type load=gather store=$store stride=$stride passes=3
+            done
+        done
+        run $bytes 0 gather type=$type load=gather store=contiguous stride=0 passes=3
+    done
+    for size in 1 8 256 1000 8192 100003; do
+        run $bytes 0 copy bytes=$size passes=2
+    done
+    for tile in 5x4 8x3; do
+        for k in 4 32 1024; do
+            run $bytes 0 dgemm-tile tile=$tile k=$k passes=3
+        done
+    done
+    for op in add mul fma div div-series; do
+        run $bytes 0 arith op=$op passes=2
+    done
+done
+
+# Wrong arguments are refused.
+run 64 2 triad-l1 n=65
+run 64 2 triad-l1 n=999999999
+run 64 2 triad-l1 fish=1
+run 64 2 triad-l1 2048 1 1
+run 64 2 gather type=half
+run 64 2 horner m=1 form=interleaved
+
+if [ $failures -ne 0 ]; then
+    echo "$failures runs failed" >&2
+    exit 1
+fi
+echo "kernels: all runs passed"
