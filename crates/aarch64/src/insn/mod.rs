@@ -34,6 +34,7 @@ pub mod simd_shift;
 pub mod simd_wide;
 pub mod sve_common;
 pub mod sve_compare;
+pub mod sve_copy;
 pub mod sve_count;
 pub mod sve_element;
 pub mod sve_fp;
@@ -71,6 +72,7 @@ pub const GROUPS: &[&[Encoding]] = &[
     sve_pred::TABLE,
     sve_count::TABLE,
     sve_permute::TABLE,
+    sve_copy::TABLE,
     sve_fp::TABLE,
     sve_fp_misc::TABLE,
     sve_load::TABLE,
