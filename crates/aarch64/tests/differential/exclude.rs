@@ -2,12 +2,49 @@
 
 use fxscope_aarch64::table::bits;
 
-/// Rows that cannot be compared: name prefix and reason. Unit tests cover them.
-pub const SKIPPED: &[(&str, &str)] = &[];
+/// Rows that cannot be compared: name and reason. Unit tests cover them.
+pub const SKIPPED: &[(&str, &str)] = &[("SVC", "it would make a system call of the runner")];
 
 /// Whether the row is skipped.
 pub fn skipped(name: &str) -> bool {
     SKIPPED.iter().any(|(row, _)| *row == name)
+}
+
+/// The `op0:op1:CRn:CRm:op2` field of a system instruction or register.
+const fn operation(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
+    op0 << 14 | op1 << 11 | crn << 7 | crm << 3 | op2
+}
+
+/// The system instructions and registers that are compared, with and without effect: NZCV, FPCR, FPSR,
+/// CTR_EL0, DCZID_EL0, DC ZVA, DC CVAC, DC CVAU, DC CVAP, DC CIVAC, and some that user code may not use.
+///
+/// Not compared: IC IVAU stops our block; the thread pointers, counters and identification registers have
+/// the values that Linux, or whoever runs the thread, gives them.
+pub const SYSTEM: &[u32] = &[
+    operation(3, 3, 4, 2, 0),
+    operation(3, 3, 4, 4, 0),
+    operation(3, 3, 4, 4, 1),
+    operation(3, 3, 0, 0, 1),
+    operation(3, 3, 0, 0, 7),
+    operation(1, 3, 7, 4, 1),
+    operation(1, 3, 7, 10, 1),
+    operation(1, 3, 7, 11, 1),
+    operation(1, 3, 7, 12, 1),
+    operation(1, 3, 7, 14, 1),
+    operation(1, 0, 7, 6, 2),
+    operation(3, 0, 1, 0, 0),
+    operation(3, 0, 4, 1, 0),
+];
+
+/// Whether a word is in the space of system instructions with `op0` other than 0.
+pub fn is_system(word: u32) -> bool {
+    word & 0xffc0_0000 == 0xd500_0000 && bits(word, 19, 2) != 0
+}
+
+/// Whether a word is compared at all.
+pub fn comparable(word: u32) -> bool {
+    // HLT #0xF000 is QEMU's door to the host.
+    word != 0xd45e_0000 && !(is_system(word) && !SYSTEM.contains(&bits(word, 5, 16)))
 }
 
 /// Whether the architecture leaves the behaviour of the word open (CONSTRAINED UNPREDICTABLE).

@@ -2,9 +2,9 @@
 
 use fxscope_aarch64::Encoding;
 use fxscope_aarch64::table::{self, Ctx, Pattern, bits};
-use fxscope_uop::{Access, Branch, Reg, RegClass, Shape, StaticInst};
+use fxscope_uop::{Access, Branch, InstKind, Reg, RegClass, Shape, StaticInst};
 
-use crate::exclude::unpredictable;
+use crate::exclude::{SYSTEM, comparable, is_system, unpredictable};
 use crate::machine::{CODE, Case, End, Machine, PAGE, SCRATCH, State, WINDOW, WINDOW_BYTES, WINDOW_END, Window};
 use crate::rng::Rng;
 
@@ -17,6 +17,7 @@ const PLACE_TRIES: usize = 40;
 pub fn word(row: &'static Encoding, vl: usize, rng: &mut Rng) -> Option<u32> {
     let fits = |word: u32| {
         table::lookup(word).is_some_and(|r| std::ptr::eq(r, row) || r.name == row.name)
+            && comparable(word)
             && !unpredictable(word)
             && (row.decode)(word, &Ctx { pc: CODE, vl }).is_some()
     };
@@ -35,7 +36,11 @@ fn random_word(pattern: &Pattern, rng: &mut Rng) -> u32 {
             word |= 31 << lo;
         }
     }
-    word & !pattern.mask | pattern.value
+    word = word & !pattern.mask | pattern.value;
+    if is_system(word) {
+        word = word & !(0xffff << 5) | rng.pick(SYSTEM) << 5;
+    }
+    word
 }
 
 /// A random case for `row`, or `None` when none could be found.
@@ -54,6 +59,10 @@ pub fn case(row: &'static Encoding, vl: usize, rng: &mut Rng, machine: &mut Mach
             if !place_access(&mut case, &info, row.name, rng, machine) {
                 continue;
             }
+        }
+        // Cache maintenance: an address, but no access that the timing model would see.
+        if info.mem.is_none() && info.kind == InstKind::System {
+            info.addr_srcs.iter().for_each(|r| set_gpr(&mut case.state, r, WINDOW + rng.below(WINDOW_BYTES as u64)));
         }
         let (outcome, ..) = machine.run(&case);
         // A branch to itself would never end.
