@@ -43,6 +43,21 @@ fn random_word(pattern: &Pattern, rng: &mut Rng) -> u32 {
     word
 }
 
+/// A random word that does not decode: any, or one that is a few bits away from one that does.
+pub fn undecodable_word(rows: &[&'static Encoding], rng: &mut Rng) -> u32 {
+    loop {
+        let mut word = rng.next() as u32;
+        if rng.chance(3, 4) {
+            let row = rng.pick(rows);
+            word = word & !row.pattern.mask | row.pattern.value;
+            (0..rng.below(3)).for_each(|_| word ^= 1 << rng.below(32));
+        }
+        if table::decode(word, &Ctx { pc: CODE, vl: 64 }).is_none() && comparable(word) && !unpredictable(word) {
+            return word;
+        }
+    }
+}
+
 /// A random case for `row`, or `None` when none could be found.
 pub fn case(row: &'static Encoding, vl: usize, rng: &mut Rng, machine: &mut Machine) -> Option<Case> {
     for _ in 0..PLACE_TRIES {

@@ -107,7 +107,8 @@ pub fn details(case: &Case, infos: &[StaticInst], differences: &[Difference]) ->
     text
 }
 
-fn disassemble(case: &Case) -> Vec<String> {
+/// The instructions of a case in assembly language, or as numbers without a disassembler.
+pub fn disassemble(case: &Case) -> Vec<String> {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("words-{}", std::process::id()));
     let code: Vec<u8> = case.words.iter().flat_map(|w| w.to_le_bytes()).collect();
     let text = std::fs::write(&path, code).and_then(|()| {
