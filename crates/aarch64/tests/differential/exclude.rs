@@ -64,6 +64,21 @@ pub fn unpredictable(word: u32) -> bool {
     if word & 0x3b20_0400 == 0x3800_0400 {
         return is_base(rt);
     }
+    // Exclusives and ordered accesses: operand fields that should be one. QEMU ignores them.
+    if word & 0x3f00_0000 == 0x0800_0000 {
+        let ordered = bits(word, 23, 1) == 1;
+        let pair = bits(word, 21, 1) == 1;
+        let compare_and_swap = pair && (ordered || bits(word, 31, 1) == 0);
+        let rs_should_be_one = !compare_and_swap && (load || ordered);
+        let rt2_should_be_one = compare_and_swap || !pair;
+        if (rs_should_be_one && rs != 31) || (rt2_should_be_one && rt2 != 31) {
+            return true;
+        }
+    }
+    // SMULH and UMULH: likewise the field of the absent third operand.
+    if word & 0xff60_8000 == 0x9b40_0000 {
+        return rt2 != 31;
+    }
     // Exclusives: equal targets of a pair load; status register equal to data or base.
     if word & 0x3f80_0000 == 0x0800_0000 {
         let pair = bits(word, 21, 1) == 1;
@@ -74,6 +89,12 @@ pub fn unpredictable(word: u32) -> bool {
         return if load { pair && rt == rt2 } else { rs == rt || (pair && rs == rt2) || (rs == rn && rn != 31) };
     }
     false
+}
+
+/// Whether QEMU executes a word that A64FX does not have: version 7.2 does not ask for SVE2 before the integer
+/// multiplications by an indexed element (MUL, SMULLB, SQDMULH, …).
+pub fn qemu_too_generous(word: u32) -> bool {
+    word & 0xff20_c000 == 0x4420_c000
 }
 
 /// The bits of FPCR that are compared: AHP, DN, FZ, RMode, FZ16. QEMU also keeps Stride and Len, which are
