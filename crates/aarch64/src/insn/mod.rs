@@ -43,8 +43,11 @@ pub mod sve_gather;
 pub mod sve_int;
 pub mod sve_int_misc;
 pub mod sve_load;
+pub mod sve_mem;
 pub mod sve_permute;
 pub mod sve_pred;
+pub mod sve_prefetch;
+pub mod sve_scatter;
 pub mod sve_shift;
 pub mod sve_store;
 
@@ -78,4 +81,6 @@ pub const GROUPS: &[&[Encoding]] = &[
     sve_load::TABLE,
     sve_store::TABLE,
     sve_gather::TABLE,
+    sve_scatter::TABLE,
+    sve_prefetch::TABLE,
 ];

@@ -1,0 +1,110 @@
+//! SVE scatter stores.
+
+use fxscope_uop::Access;
+
+use super::sve_common::Done;
+use super::sve_gather::{Offset, Sizes, element_addresses, extend, scalar_plus_vector, vector_plus_immediate};
+use super::sve_mem::{MemElement, each_active, sve_mem};
+use crate::cpu::Cpu;
+use crate::memory::Memory;
+use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+
+/// Encodings of this group.
+#[rustfmt::skip]
+pub const TABLE: &[Encoding] = &[
+    sve_mem!("ST1B (scalar plus vector, 32-bit offset)" as "ST1B (scalar plus vector) [32-bit unscaled offset]",
+        "1110010 00 1 0 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u32>),
+    sve_mem!("ST1B (scalar plus vector, 32-bit unpacked offset)" as "ST1B (scalar plus vector) [otherwise]",
+        "1110010 00 0 0 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u64>),
+    sve_mem!("ST1B (scalar plus vector, 64-bit offset)" as "ST1B (scalar plus vector) [otherwise]",
+        "1110010 00 0 0 Zm:5 101 Pg:3 Rn:5 Zt:5", offset64),
+    sve_mem!("ST1H (scalar plus vector, 32-bit offset)" as "ST1H (scalar plus vector) [32-bit scaled offset, 32-bit unscaled offset]",
+        "1110010 01 1 scaled:1 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u32>),
+    sve_mem!("ST1H (scalar plus vector, 32-bit unpacked offset)" as "ST1H (scalar plus vector) [otherwise]",
+        "1110010 01 0 scaled:1 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u64>),
+    sve_mem!("ST1H (scalar plus vector, 64-bit offset)" as "ST1H (scalar plus vector) [otherwise]",
+        "1110010 01 0 scaled:1 Zm:5 101 Pg:3 Rn:5 Zt:5", offset64),
+    sve_mem!("ST1W (scalar plus vector, 32-bit offset)" as "ST1W (scalar plus vector) [32-bit scaled offset, 32-bit unscaled offset]",
+        "1110010 10 1 scaled:1 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u32>),
+    sve_mem!("ST1W (scalar plus vector, 32-bit unpacked offset)" as "ST1W (scalar plus vector) [otherwise]",
+        "1110010 10 0 scaled:1 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u64>),
+    sve_mem!("ST1W (scalar plus vector, 64-bit offset)" as "ST1W (scalar plus vector) [otherwise]",
+        "1110010 10 0 scaled:1 Zm:5 101 Pg:3 Rn:5 Zt:5", offset64),
+    sve_mem!("ST1D (scalar plus vector, 32-bit unpacked offset)" as "ST1D (scalar plus vector)",
+        "1110010 11 0 scaled:1 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u64>),
+    sve_mem!("ST1D (scalar plus vector, 64-bit offset)" as "ST1D (scalar plus vector)",
+        "1110010 11 0 scaled:1 Zm:5 101 Pg:3 Rn:5 Zt:5", offset64),
+    sve_mem!("ST1B (vector plus immediate, 32-bit element)" as "ST1B (vector plus immediate) [32-bit element]",
+        "1110010 00 11 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u32>),
+    sve_mem!("ST1B (vector plus immediate, 64-bit element)" as "ST1B (vector plus immediate) [otherwise]",
+        "1110010 00 10 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u64>),
+    sve_mem!("ST1H (vector plus immediate, 32-bit element)" as "ST1H (vector plus immediate) [32-bit element]",
+        "1110010 01 11 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u32>),
+    sve_mem!("ST1H (vector plus immediate, 64-bit element)" as "ST1H (vector plus immediate) [otherwise]",
+        "1110010 01 10 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u64>),
+    sve_mem!("ST1W (vector plus immediate, 32-bit element)" as "ST1W (vector plus immediate) [32-bit element]",
+        "1110010 10 11 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u32>),
+    sve_mem!("ST1W (vector plus immediate, 64-bit element)" as "ST1W (vector plus immediate) [otherwise]",
+        "1110010 10 10 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u64>),
+    sve_mem!("ST1D (vector plus immediate, 64-bit element)" as "ST1D (vector plus immediate)",
+        "1110010 11 10 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u64>),
+];
+
+/// By log2 of the bytes in memory and [`extend`]: from 32-bit elements.
+const FROM_WORDS: [Option<[Exec; 2]>; 4] = [
+    Some([store::<u8, u32, { extend::UXTW }>, store::<u8, u32, { extend::SXTW }>]),
+    Some([store::<u16, u32, { extend::UXTW }>, store::<u16, u32, { extend::SXTW }>]),
+    Some([store::<u32, u32, { extend::UXTW }>, store::<u32, u32, { extend::SXTW }>]),
+    None,
+];
+
+/// The same from 64-bit elements.
+const FROM_DOUBLEWORDS: [[Exec; 3]; 4] =
+    [doublewords::<u8>(), doublewords::<u16>(), doublewords::<u32>(), doublewords::<u64>()];
+
+const fn doublewords<M: MemElement<u64>>() -> [Exec; 3] {
+    [store::<M, u64, { extend::UXTW }>, store::<M, u64, { extend::SXTW }>, store::<M, u64, { extend::NONE }>]
+}
+
+fn exec_of<R: Offset>(w: u32, how: u8) -> Option<Exec> {
+    let (mem_log2, how) = (bits(w, 23, 2) as usize, usize::from(how));
+    if R::LOG2 == 2 { FROM_WORDS[mem_log2].map(|all| all[how]) } else { Some(FROM_DOUBLEWORDS[mem_log2][how]) }
+}
+
+fn sizes<R: Offset>(w: u32) -> Sizes {
+    Sizes { mem_log2: bits(w, 23, 2), reg_esize: size_of::<R>() }
+}
+
+/// `[Xn, Zm, (U|S)XTW]`: `xs` in bit 14, scaled by bit 21.
+fn offset32<R: Offset>(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
+    let exec = exec_of::<R>(w, bits(w, 14, 1) as u8)?;
+    let mut d = scalar_plus_vector(w, c, class, exec, Access::Store, sizes::<R>(w), bits(w, 21, 1) == 1);
+    d.inst.rd = d.src_z(bits(w, 0, 5));
+    Some(d)
+}
+
+/// `[Xn, Zm.D]`: scaled by bit 21.
+fn offset64(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
+    let exec = exec_of::<u64>(w, extend::NONE)?;
+    let mut d = scalar_plus_vector(w, c, class, exec, Access::Store, sizes::<u64>(w), bits(w, 21, 1) == 1);
+    d.inst.rd = d.src_z(bits(w, 0, 5));
+    Some(d)
+}
+
+fn vector<R: Offset>(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
+    let exec = exec_of::<R>(w, if R::LOG2 == 2 { extend::UXTW } else { extend::NONE })?;
+    let mut d = vector_plus_immediate(w, c, class, exec, Access::Store, sizes::<R>(w));
+    d.inst.rd = d.src_z(bits(w, 0, 5));
+    Some(d)
+}
+
+/// Stores active elements in order, so that of two at the same address the later one stays. When an
+/// element faults, those before it have been stored: the architecture allows that, and checking each
+/// address first would cost more than the store.
+fn store<M: MemElement<R>, R: Offset, const HOW: u8>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Done {
+    let (addresses, p) = element_addresses::<R, HOW>(cpu, i);
+    let z = cpu.z(i.rd);
+    each_active::<R>(p)
+        .try_for_each(|e| mem.store(addresses[e], M::narrow(z.lanes::<R>()[e])))
+        .map_err(|f| cpu.fault(f))
+}
