@@ -173,7 +173,7 @@ table! {
         predicate: u64,
         /// D to the address stage of loads and stores (A).
         address: u64,
-        /// D to the resolution of a branch on the flags.
+        /// D to the resolution of a branch on the flags (BC).
         branch: u64,
         /// Result of an integer operation to its commit.
         commit_integer: u64,
@@ -193,28 +193,27 @@ table! {
 }
 
 table! {
-    /// Operand bypass: extra cycles between a producer and a consumer in another pipe.
+    /// Operand bypass: extra cycles between the result of a producer and the execution of a consumer.
+    ///
+    /// Each row gives the consumers in this order: integer pipes, address pipes, vector pipes, predicate
+    /// pipe, branch pipe; 0 also where the combination does not exist.
     Bypass {
         /// Between different integer pipes (EXA, EXB, EAGA, EAGB).
         integer_other_pipe: u64,
-        /// Integer flags to a predicate or vector consumer.
-        flags_to_predicate: u64,
-        /// Predicate result to a vector consumer.
-        predicate_to_vector: u64,
-        /// Predicate result to a load or store.
-        predicate_to_address: u64,
-        /// Flags set by a predicate operation, to an integer consumer or branch.
-        predicate_flags: u64,
-        /// Flags set by a floating-point compare, to an integer consumer or branch.
-        vector_flags: u64,
-        /// Predicate set by a vector compare, to a predicate consumer or a load or store.
-        compare_to_predicate: u64,
-        /// Predicate set by a vector compare, to a vector consumer.
-        compare_to_vector: u64,
-        /// Flags set by a vector compare, to an integer consumer or branch.
-        compare_flags: u64,
-        /// Predicate loaded, to a vector consumer.
-        predicate_load_to_vector: u64,
+        /// Condition flags set by an integer operation.
+        flags: [u64; 5],
+        /// Predicate set by a predicate operation.
+        predicate: [u64; 5],
+        /// Predicate loaded.
+        predicate_load: [u64; 5],
+        /// Predicate set by a vector compare.
+        compare: [u64; 5],
+        /// Condition flags set by a predicate operation.
+        predicate_flags: [u64; 5],
+        /// Condition flags set by a floating-point compare.
+        vector_flags: [u64; 5],
+        /// Condition flags set by a vector compare.
+        compare_flags: [u64; 5],
     }
 }
 

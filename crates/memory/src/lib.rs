@@ -19,4 +19,4 @@ pub use pipes::LoadStorePipes;
 pub use tlb::PageRange;
 
 /// How far ahead of its floor a calendar looks, cycles: far beyond a commit stack full of dependent misses.
-pub const SPAN: usize = 1 << 16;
+pub const SPAN: usize = 1 << 14;

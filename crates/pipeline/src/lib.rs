@@ -1,1 +1,24 @@
-//! x
+//! Timing of one out-of-order core: an instruction-driven model on calendars.
+//!
+//! Each micro-operation is visited once, in program order, and passes all stages in that visit:
+//!
+//! ```text
+//! frontend ─► dispatch (rename, stations) ─► execute / lsu ─► commit
+//! ```
+//!
+//! Every call takes and returns cycles. What is truly in order (dispatch, commit) is a clock; what is not
+//! (pipes, stations, buffers) is a calendar, so a young operation may use a slot before an older one that waits.
+//!
+//! Nothing here sees values, names or instruction encodings: [`resolve`] joins a decoded instruction with
+//! the machine's recipe once, and the hot path works on flat records.
+
+pub mod commit;
+pub mod core;
+pub mod dispatch;
+pub mod frontend;
+pub mod lsu;
+pub mod predict;
+pub mod resolve;
+
+pub use crate::core::Pipeline;
+pub use resolve::{ResolvedBlock, resolve_block};

@@ -163,7 +163,9 @@ fn load(cpu: &mut Cpu, case: &Case) {
     cpu.pc = s.pc;
     cpu.vl = case.vl;
     cpu.monitor = None;
-    cpu.id.dczid = 6; // DC ZVA zeroes 256 bytes, as on A64FX.
+    // As on A64FX: lines of 256 bytes, which DC ZVA zeroes.
+    cpu.id.ctr = 0x8666_8006;
+    cpu.id.dczid = 6;
 }
 
 fn save(cpu: &Cpu) -> State {

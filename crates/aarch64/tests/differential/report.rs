@@ -5,6 +5,7 @@ use std::process::Command;
 
 use fxscope_uop::{Reg, RegClass, StaticInst};
 
+use crate::exclude;
 use crate::machine::{Case, End, Outcome, State, WINDOW, WINDOW_BYTES};
 
 /// A register or other place where two states differ.
@@ -33,8 +34,10 @@ pub fn differences(case: &Case, ours: &Outcome, theirs: &Outcome) -> Vec<Differe
     add("NZCV".into(), flags(s.nzcv), flags(a.nzcv), flags(b.nzcv));
     // After a fault, how much of the access was done is open.
     if ours.end == End::Completed {
-        add("FPCR".into(), hex(s.fpcr.into()), hex(a.fpcr.into()), hex(b.fpcr.into()));
-        add("FPSR".into(), hex(s.fpsr.into()), hex(a.fpsr.into()), hex(b.fpsr.into()));
+        let fpcr = |s: &State| hex((s.fpcr & exclude::FPCR).into());
+        let fpsr = |s: &State| hex((s.fpsr & exclude::FPSR).into());
+        add("FPCR".into(), fpcr(s), fpcr(a), fpcr(b));
+        add("FPSR".into(), fpsr(s), fpsr(a), fpsr(b));
         for i in 0..32 {
             let text = |z: &State| vector(&z.z[i], case.vl);
             if a.z[i] != b.z[i] {
@@ -104,7 +107,8 @@ pub fn details(case: &Case, infos: &[StaticInst], differences: &[Difference]) ->
     text
 }
 
-fn disassemble(case: &Case) -> Vec<String> {
+/// The instructions of a case in assembly language, or as numbers without a disassembler.
+pub fn disassemble(case: &Case) -> Vec<String> {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("words-{}", std::process::id()));
     let code: Vec<u8> = case.words.iter().flat_map(|w| w.to_le_bytes()).collect();
     let text = std::fs::write(&path, code).and_then(|()| {

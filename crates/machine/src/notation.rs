@@ -1,0 +1,354 @@
+//! Reads the manual's notation for pipes and latencies.
+//!
+//! `/` separates micro-operations, `+` and `;` sequential flows, `,` independent flows, `|` alternatives, `&` pipes
+//! used together; `Pipe(X, N)` is a flow issued N times, `NULL` a fixed bypass, `(…) x N` a repetition;
+//! in latencies `[n]` names the micro-operation *n* places earlier, `NA` means none, `n (a-b)` a range.
+
+use crate::recipe::{Blocking, Flow, Pipes, Uop};
+
+/// Reads the `pipes`, `latency` and `blocking` cells of a row with `count` micro-operations.
+///
+/// # Errors
+/// What is wrong with the cells, in words.
+pub fn read_uops(pipes: &str, latency: &str, blocking: &str, count: usize) -> Result<Vec<Uop>, String> {
+    let mut pipes = split_uops(pipes)?;
+    let mut latencies = split_uops(latency)?;
+    // Rows without pipes or latency (system registers, hints) still have their micro-operations.
+    let pad = |cells: &mut Vec<String>| {
+        if cells.len() == 1 && cells[0].is_empty() {
+            cells.resize(count, String::new());
+        }
+    };
+    pad(&mut pipes);
+    pad(&mut latencies);
+    if pipes.len() != count || latencies.len() != count {
+        return Err(format!(
+            "uops says {count}, but pipes has {} and latency {} micro-operations",
+            pipes.len(),
+            latencies.len()
+        ));
+    }
+    let blocks = read_blocking(blocking, count)?;
+    pipes.iter().zip(&latencies).zip(blocks).map(|((p, l), b)| read_uop(p, l, b)).collect()
+}
+
+fn read_blocking(text: &str, count: usize) -> Result<Vec<Blocking>, String> {
+    let one = |t: &str| match t.trim() {
+        "" | "not given" => Ok(Blocking::None),
+        "P" => Ok(Blocking::Pipe),
+        "E" => Ok(Blocking::Operation),
+        other => Err(format!("blocking '{other}': P, E or nothing is expected")),
+    };
+    match text.strip_prefix("per-uop \"").and_then(|t| t.strip_suffix('"')) {
+        None => Ok(vec![one(text)?; count]),
+        Some(list) => {
+            let mut cells = list.split('/').map(one).collect::<Result<Vec<_>, _>>()?;
+            if cells.len() > count {
+                return Err(format!("blocking lists {} micro-operations, the row has {count}", cells.len()));
+            }
+            // The manual leaves out trailing blanks, and leading ones of the first micro-operations.
+            while cells.len() < count {
+                cells.insert(0, Blocking::None);
+            }
+            Ok(cells)
+        }
+    }
+}
+
+/// Splits at `/` outside brackets and writes repetitions out.
+fn split_uops(text: &str) -> Result<Vec<String>, String> {
+    let mut out = Vec::new();
+    for element in split(text, &['/']) {
+        match repetition(&element) {
+            None => out.push(element),
+            Some((prefix, inner, times)) => {
+                let distances: Vec<&str> = prefix.trim_matches(['[', ']']).split('/').collect();
+                for copy in 0..times {
+                    for uop in split_uops(&inner)? {
+                        // `[1/2] (…) x 2`: the copies name the same micro-operation from different places.
+                        let bracket = match (prefix.is_empty(), distances.get(copy)) {
+                            (false, Some(d)) => format!("[{d}]"),
+                            _ => String::new(),
+                        };
+                        out.push(format!("{bracket}{uop}"));
+                    }
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Takes `PREFIX ( INNER ) x N` apart.
+fn repetition(text: &str) -> Option<(String, String, usize)> {
+    let (body, times) = text.rsplit_once(" x ")?;
+    let times = times.trim().parse().ok()?;
+    let body = body.trim();
+    let open = body.find('(')?;
+    let (prefix, group) = body.split_at(open);
+    let inner = group.strip_prefix('(')?.strip_suffix(')')?;
+    Some((prefix.trim().to_string(), inner.trim().to_string(), times))
+}
+
+/// Splits at separators outside parentheses and brackets; trims.
+fn split(text: &str, separators: &[char]) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut depth = 0i32;
+    for c in text.chars() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 && separators.contains(&c) {
+            out.push(String::new());
+        } else {
+            out.last_mut().expect("never empty").push(c);
+        }
+    }
+    out.iter().map(|s| s.trim().to_string()).collect()
+}
+
+/// One flow of the pipes cell, or the bypass between two.
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    Flow { pipes: Pipes, all: bool, repeat: u32, independent: bool },
+    Bypass,
+}
+
+fn read_uop(pipes: &str, latency: &str, blocking: Blocking) -> Result<Uop, String> {
+    let stages = read_stages(pipes)?;
+    let (depends, latencies) = read_latencies(latency)?;
+    let missing = stages.len().saturating_sub(latencies.len());
+    if latencies.len() > stages.len() && !stages.is_empty() {
+        return Err(format!("more latencies ({latency}) than flows ({pipes})"));
+    }
+    // A short latency list leaves out the single-cycle step before repeated flows, or flows without result.
+    let ends_repeated = matches!(stages.last(), Some(Stage::Flow { repeat: 2.., .. }));
+    let latency_of = |i: usize| match ends_repeated {
+        true => i.checked_sub(missing).map_or((1, 1), |j| latencies[j]),
+        false => latencies.get(i).copied().unwrap_or((0, 0)),
+    };
+    let mut flows = Vec::new();
+    let mut wait = 0;
+    for (i, stage) in stages.iter().enumerate() {
+        match *stage {
+            Stage::Bypass => wait += latency_of(i).0,
+            Stage::Flow { pipes, all, repeat, independent } => {
+                let (low, high) = latency_of(i);
+                flows.push(Flow { pipes, all_pipes: all, latency: low, latency_max: high, repeat, wait, independent });
+                wait = 0;
+            }
+        }
+    }
+    Ok(Uop { flows, depends, blocking })
+}
+
+fn read_stages(text: &str) -> Result<Vec<Stage>, String> {
+    let text = unwrap(text.trim());
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let alternatives = split(text, &['|']);
+    if alternatives.len() > 1 {
+        let mut all = alternatives.iter().map(|a| read_stages(a));
+        let mut first = all.next().expect("split gives at least one")?;
+        for other in all {
+            let other = other?;
+            if other.len() != first.len() {
+                return Err(format!("alternatives of different length in '{text}'"));
+            }
+            for (a, b) in first.iter_mut().zip(other) {
+                if let (Stage::Flow { pipes, .. }, Stage::Flow { pipes: more, .. }) = (a, b) {
+                    *pipes = pipes.or(more);
+                }
+            }
+        }
+        return Ok(first);
+    }
+    let mut stages = Vec::new();
+    let mut rest = text;
+    let mut independent = false;
+    loop {
+        let end = first_separator(rest);
+        let mut part = if end == rest.len() && rest == text { vec![atom(rest)?] } else { read_stages(&rest[..end])? };
+        if let Some(Stage::Flow { independent: i, .. }) = part.first_mut() {
+            *i = independent;
+        }
+        stages.append(&mut part);
+        let Some(separator) = rest[end..].chars().next() else { return Ok(stages) };
+        independent = separator == ',';
+        rest = &rest[end + 1..];
+    }
+}
+
+fn first_separator(text: &str) -> usize {
+    let mut depth = 0;
+    for (i, c) in text.char_indices() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            '+' | ';' | ',' if depth == 0 => return i,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Removes parentheses that enclose the whole text.
+fn unwrap(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else { return text };
+    let mut depth = 0;
+    for c in inner.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth < 0 {
+            return text;
+        }
+    }
+    unwrap(inner.trim())
+}
+
+fn atom(text: &str) -> Result<Stage, String> {
+    let text = text.trim();
+    if text == "NULL" {
+        return Ok(Stage::Bypass);
+    }
+    if let Some(inner) = text.strip_prefix("Pipe(").and_then(|t| t.strip_suffix(')')) {
+        let (what, times) = inner.rsplit_once(',').ok_or_else(|| format!("'{text}' needs a count"))?;
+        let repeat = times.trim().parse().map_err(|_| format!("count in '{text}'"))?;
+        return match atom(unwrap(what.trim()))? {
+            Stage::Flow { pipes, all, .. } => Ok(Stage::Flow { pipes, all, repeat, independent: false }),
+            Stage::Bypass => Err(format!("'{text}' repeats a bypass")),
+        };
+    }
+    let names: Vec<&str> = text.split('&').map(str::trim).collect();
+    let mut pipes = Pipes::default();
+    for name in &names {
+        pipes = pipes.or(pipe(name)?);
+    }
+    Ok(Stage::Flow { pipes, all: names.len() > 1, repeat: 1, independent: false })
+}
+
+fn pipe(name: &str) -> Result<Pipes, String> {
+    Ok(match name {
+        "EXA" => Pipes::EXA,
+        "EXB" => Pipes::EXB,
+        "EX*" => Pipes::EXA.or(Pipes::EXB),
+        "EAGA" => Pipes::EAGA,
+        "EAGB" => Pipes::EAGB,
+        "EAG*" => Pipes::EAGA.or(Pipes::EAGB),
+        "FLA" => Pipes::FLA,
+        "FLB" => Pipes::FLB,
+        "FL*" => Pipes::FLA.or(Pipes::FLB),
+        "PRX" => Pipes::PRX,
+        "BR" => Pipes::BR,
+        other => return Err(format!("unknown pipe '{other}'")),
+    })
+}
+
+/// Distances of the micro-operations depended on, and the latencies as (shortest, longest).
+type Latencies = (Vec<u32>, Vec<(u32, u32)>);
+
+fn read_latencies(text: &str) -> Result<Latencies, String> {
+    let mut depends = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(open) = rest.find('[') {
+        plain.push_str(&rest[..open]);
+        let close = rest[open..].find(']').ok_or_else(|| format!("'[' without ']' in '{text}'"))? + open;
+        for n in rest[open + 1..close].split(',') {
+            depends.push(n.trim().parse().map_err(|_| format!("'{n}' in '{text}' is not a distance"))?);
+        }
+        rest = &rest[close + 1..];
+    }
+    plain.push_str(rest);
+    let plain = unwrap(plain.trim());
+    if plain.is_empty() {
+        return Ok((depends, Vec::new()));
+    }
+    let values = split(plain, &['+', ';', ',']).iter().map(|v| latency_value(unwrap(v))).collect::<Result<_, _>>()?;
+    Ok((depends, values))
+}
+
+fn latency_value(text: &str) -> Result<(u32, u32), String> {
+    let bad = || format!("'{text}' is not a latency");
+    if text == "NA" {
+        return Ok((0, 0));
+    }
+    if let Some(inner) = text.strip_prefix("Pipe(").and_then(|t| t.strip_suffix(')')) {
+        return latency_value(inner.split(',').next().unwrap_or("").trim());
+    }
+    if let Some(range) = text.strip_prefix("n (").and_then(|t| t.strip_suffix(')')) {
+        let (low, high) = range.split_once('-').ok_or_else(bad)?;
+        return Ok((low.trim().parse().map_err(|_| bad())?, high.trim().parse().map_err(|_| bad())?));
+    }
+    let n = text.parse().map_err(|_| bad())?;
+    Ok((n, n))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pipes: &str, latency: &str, count: usize) -> Vec<Uop> {
+        read_uops(pipes, latency, "", count).unwrap()
+    }
+
+    #[test]
+    fn a_plain_row_is_one_flow() {
+        let u = read("FL*", "9", 1);
+        assert_eq!(u[0].flows[0].pipes, Pipes::FLA.or(Pipes::FLB));
+        assert_eq!((u[0].flows[0].latency, u[0].flows.len()), (9, 1));
+    }
+
+    #[test]
+    fn alternatives_of_two_flows_are_merged_flow_by_flow() {
+        let u = read("(EXA + EXA) | (EXB + EXB)", "2+1", 1);
+        let f = &u[0].flows;
+        assert_eq!(f.len(), 2);
+        assert!(f.iter().all(|f| f.pipes == Pipes::EXA.or(Pipes::EXB)));
+        assert_eq!((f[0].latency, f[1].latency), (2, 1));
+    }
+
+    #[test]
+    fn a_gather_has_a_bypass_and_a_repeated_flow_of_both_address_pipes() {
+        let u = read("EXA + NULL + FLA + Pipe((EAGA & EAGB), 2)", "1+3+4+Pipe(11, 2)", 1);
+        let f = &u[0].flows;
+        assert_eq!(f.len(), 3);
+        assert_eq!((f[1].wait, f[1].latency), (3, 4));
+        assert_eq!((f[2].all_pipes, f[2].repeat, f[2].latency), (true, 2, 11));
+    }
+
+    #[test]
+    fn repetitions_are_written_out_with_their_dependences() {
+        let u = read("FL* / (FLA / FL*) x 3", "4 / ([1]6 / [1,2]9) x 3", 7);
+        assert_eq!(u[5].depends, [1]);
+        assert_eq!(u[6].depends, [1, 2]);
+        assert_eq!(u[6].flows[0].latency, 9);
+    }
+
+    #[test]
+    fn copies_name_the_same_micro_operation_from_different_places() {
+        let u = read("EAG* / (EAG*, FLA) x 3", "1 / [1/2/3](NA,NA) x 3", 4);
+        let depends: Vec<_> = u.iter().map(|u| u.depends.clone()).collect();
+        assert_eq!(depends, [vec![], vec![1], vec![2], vec![3]]);
+        assert!(u[3].flows[1].independent);
+    }
+
+    #[test]
+    fn empty_micro_operations_take_part() {
+        let u = read("/ EAGA", "NA / NA", 2);
+        assert!(u[0].flows.is_empty() && u[1].flows.len() == 1);
+        assert_eq!(read("", "NA", 1).len(), 1);
+    }
+
+    #[test]
+    fn a_wrong_count_or_pipe_is_refused() {
+        assert!(read_uops("FLA / FLA", "4", "", 2).is_err());
+        assert!(read_uops("FLC", "4", "", 1).is_err());
+    }
+}

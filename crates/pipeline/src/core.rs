@@ -1,0 +1,522 @@
+//! The pipeline: all stages of a core, and the way of a micro-operation through them.
+
+use fxscope_base::{Calendar, Cycle, Signal, Signals};
+use fxscope_machine::{Pipes, Spec};
+use fxscope_memory::{Hierarchy, Level, SPAN};
+use fxscope_uop::{Access, Branch, Reg};
+
+use crate::commit::{Commit, Completion};
+use crate::dispatch::{Dispatch, Station};
+use crate::frontend::Frontend;
+use crate::lsu::{Lsu, PendingStore};
+use crate::predict::Predictor;
+use crate::resolve::{Action, PRODUCERS, Producer, READY, REGS, RFlow, RMem, RUop, ResolvedBlock};
+
+/// Number of pipes.
+const PIPES: usize = 8;
+
+/// Extra cycles by producer and consuming pipe.
+type BypassTable = [[u8; PIPES]; PRODUCERS];
+
+/// One core.
+pub struct Pipeline {
+    front: Frontend,
+    predictor: Predictor,
+    dispatch: Dispatch,
+    commit: Commit,
+    lsu: Lsu,
+    /// Caches and translation of this core, and what it shares.
+    pub memory: Hierarchy,
+    /// What has been counted so far; [`Pipeline::finish`] completes it.
+    pub signals: Signals,
+    /// When each register's value is there, and who makes it.
+    ready: [Cycle; REGS],
+    producer: [u8; REGS],
+    /// Cycles in which each pipe starts an operation. PRX shares EXA's issue port and so its calendar.
+    pipes: [Calendar; PIPES],
+    /// Cycles in which a blocking operation occupies each pipe.
+    exclusive: [Calendar; PIPES],
+    bypass: BypassTable,
+    stage_of_pipe: [Cycle; PIPES],
+    branch_stage: Cycle,
+    branch_after_execute: Cycle,
+    mispredict_extra: Cycle,
+    /// Calendars are told of time in steps of this many cycles.
+    next_advance: Cycle,
+}
+
+const EXA: usize = 0;
+const EAGA: usize = 2;
+const EAGB: usize = 3;
+const PRX: usize = 6;
+
+const PIPE_SIGNALS: [Option<Signal>; PIPES] = [
+    Some(Signal::ExaVal),
+    Some(Signal::ExbVal),
+    Some(Signal::EagaVal),
+    Some(Signal::EagbVal),
+    Some(Signal::FlaVal),
+    Some(Signal::FlbVal),
+    Some(Signal::PrxVal),
+    None,
+];
+
+impl Pipeline {
+    /// A core with nothing in flight and cold caches, number `position` of its CMG.
+    #[must_use]
+    pub fn new(spec: &Spec, position: u32) -> Pipeline {
+        let s = &spec.stages;
+        let (x, v, a, p) = (s.integer, s.vector, s.address, s.predicate);
+        Pipeline {
+            front: Frontend::new(spec),
+            predictor: Predictor::new(&spec.frontend),
+            dispatch: Dispatch::new(spec),
+            commit: Commit::new(spec.window.commit_width),
+            lsu: Lsu::new(spec),
+            memory: Hierarchy::new(spec, position),
+            signals: Signals::default(),
+            ready: [0; REGS],
+            producer: [Producer::Plain as u8; REGS],
+            pipes: std::array::from_fn(|_| Calendar::new(SPAN)),
+            exclusive: std::array::from_fn(|_| Calendar::new(SPAN)),
+            bypass: bypass_table(spec),
+            stage_of_pipe: [x, x, a, a, v, v, p, x],
+            branch_stage: s.branch,
+            branch_after_execute: s.branch_after_execute,
+            mispredict_extra: spec.frontend.mispredict_extra,
+            next_advance: 0,
+        }
+    }
+
+    /// The cycle of the last commit.
+    #[must_use]
+    pub fn now(&self) -> Cycle {
+        self.commit.now()
+    }
+
+    /// The first `executed` instructions of `block` were executed, leaving `stream`, and `next_pc` comes after them.
+    pub fn run(&mut self, block: &mut ResolvedBlock, executed: usize, stream: &[u64], next_pc: u64) {
+        let mut words = stream;
+        let mut first = 0;
+        for i in 0..executed {
+            let addr = block.start + 4 * i as u64;
+            let decodable = self.front.supply(addr, self.dispatch.now(), &mut self.memory, &mut self.signals);
+            let end = block.uop_end[i] as usize;
+            let mem = block.mem[i].as_ref();
+            let branches = i + 1 == block.uop_end.len() && block.branch != Branch::None;
+            let outcome = branches.then_some(Outcome { kind: block.branch, pc: addr, next: next_pc });
+            let mut charged = 0;
+            for uop in &block.uops[first..end] {
+                let used = mem.map_or(&[][..], |m| &words[..usize::from(m.words)]);
+                charged += self.uop(uop, mem, used, decodable, outcome);
+            }
+            block.cycles[i] += charged;
+            if let Some(m) = mem {
+                words = &words[usize::from(m.words)..];
+            }
+            first = end;
+        }
+    }
+
+    /// One micro-operation through all stages; returns the cycles between its commit and the one before.
+    #[inline(always)]
+    fn uop(
+        &mut self,
+        uop: &RUop,
+        mem: Option<&RMem>,
+        words: &[u64],
+        decodable: Cycle,
+        outcome: Option<Outcome>,
+    ) -> u64 {
+        if uop.pre_sync {
+            self.dispatch.hold_until(self.commit.now() + 1);
+        }
+        let (dispatched, station, opens_group) = self.dispatch.dispatch(uop, decodable);
+        self.advance(dispatched);
+        let mut store = PendingStore::default();
+        let (complete, level) = self.execute(uop, mem, words, dispatched, station, &mut store);
+        let taken = outcome.is_some_and(|o| o.next != o.pc + 4);
+        let completion = Completion { dispatched, complete, level, opens_group, taken: taken && uop.last };
+        let (committed, charged) = self.commit.commit(uop, completion, &mut self.signals);
+        self.dispatch.committed(uop, committed);
+        self.dispatch.group_member_done(committed, opens_group);
+        match uop.action {
+            Action::Store => self.lsu.commit_store(&store, committed, &mut self.memory),
+            Action::Zero => self.zero(words, committed),
+            _ => {}
+        }
+        if uop.post_sync {
+            self.dispatch.hold_until(committed + 1);
+        }
+        if let Some(o) = outcome.filter(|_| uop.last) {
+            self.branch(o, complete, committed);
+        }
+        charged
+    }
+
+    /// Executes; returns when it may commit and how far a memory access had to go.
+    #[inline(always)]
+    fn execute(
+        &mut self,
+        uop: &RUop,
+        mem: Option<&RMem>,
+        words: &[u64],
+        d: Cycle,
+        station: Station,
+        store: &mut PendingStore,
+    ) -> (Cycle, Level) {
+        let to_commit = u64::from(uop.to_commit);
+        match (uop.action, mem) {
+            (Action::Compute, _) => {
+                let done = self.compute(uop, d, station);
+                (done + to_commit, Level::L1)
+            }
+            (Action::Load, Some(mem)) => {
+                let port = self.lsu.fetch_port_free();
+                let issue = self.address(uop, d, station, port);
+                let answer = self.lsu.load(uop, mem, words, issue, &mut self.memory, &mut self.signals);
+                self.result(uop, answer.at + u64::from(uop.load_latency), EAGA);
+                (answer.at + to_commit, answer.level)
+            }
+            (Action::Store, Some(mem)) => {
+                let port = self.lsu.store_port_free();
+                if port > d {
+                    self.commit.store_port_full_until = port;
+                }
+                let data = self.store_data(uop, d);
+                let issue = self.address(uop, d, station, port);
+                let (at, pending) = self.lsu.store(uop, mem, words, issue, data, &mut self.memory, &mut self.signals);
+                *store = pending;
+                self.result(uop, at + 1, EAGA);
+                ((at + to_commit).max(data + to_commit), Level::L1)
+            }
+            (Action::Prefetch, Some(mem)) => {
+                let port = self.lsu.fetch_port_free();
+                let issue = self.address(uop, d, station, port);
+                let at = self.memory.pipes.load(issue);
+                self.prefetch(mem, words, at);
+                self.lsu.fetch_port_taken(at + to_commit);
+                (at + to_commit, Level::L1)
+            }
+            (Action::Zero, _) => {
+                let issue = self.address(uop, d, station, 0);
+                let at = self.memory.pipes.store_access(issue, false);
+                (at + to_commit, Level::L1)
+            }
+            (Action::BranchOnFlags, _) => {
+                let ready = self.operands(&uop.srcs, PIPES - 1) + 1;
+                let resolved = (d + self.branch_stage).max(ready);
+                self.dispatch.release(station, resolved);
+                (resolved + to_commit, Level::L1)
+            }
+            (Action::BranchExecuted, _) => {
+                let done = self.compute(uop, d, station);
+                (done - 1 + self.branch_after_execute + to_commit, Level::L1)
+            }
+            (Action::BranchDirect, _) => {
+                let done = if uop.nflows > 0 { self.compute(uop, d, station) } else { d + self.branch_stage };
+                (done.max(d + self.branch_stage - 1) + to_commit, Level::L1)
+            }
+            _ => {
+                self.result(uop, d + 1, EXA);
+                (d + to_commit, Level::L1)
+            }
+        }
+    }
+
+    /// Passes the flows of a computing micro-operation; returns when its result is there.
+    #[inline(always)]
+    fn compute(&mut self, uop: &RUop, d: Cycle, station: Station) -> Cycle {
+        if uop.nflows == 0 {
+            self.result(uop, d + 1, EXA);
+            return d + 1;
+        }
+        let (mut pipe, mut t) = self.first_flow(uop, &uop.flows[0], d, station);
+        self.dispatch.release(station, t.saturating_sub(1));
+        t += u64::from(uop.flows[0].latency);
+        for flow in &uop.flows[1..usize::from(uop.nflows)] {
+            pipe = pick(flow.pipes, station);
+            let start = self.book(flow, pipe, t);
+            t = start + u64::from(flow.latency);
+        }
+        self.result(uop, t, pipe);
+        t
+    }
+
+    /// The first flow waits for operands; returns the pipe it takes and when it starts.
+    #[inline(always)]
+    fn first_flow(&mut self, uop: &RUop, flow: &RFlow, d: Cycle, station: Station) -> (usize, Cycle) {
+        let mut pipe = pick(flow.pipes, station);
+        let mut earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
+        if pipe == EAGA && flow.pipes.meets(Pipes::EAGB) && !flow.all {
+            // Either address pipe will do: the one that is free first.
+            let other = (d + self.stage_of_pipe[EAGB]).max(self.operands(&uop.srcs, EAGB));
+            if self.pipes[EAGB].first_free(other) < self.pipes[EAGA].first_free(earliest) {
+                (pipe, earliest) = (EAGB, other);
+            }
+        }
+        if uop.exclusive {
+            let start = self.exclusive[pipe].book_run(earliest, u64::from(flow.latency));
+            return (pipe, self.book(flow, pipe, start));
+        }
+        (pipe, self.book(flow, pipe, earliest))
+    }
+
+    /// Reserves a pipe (or all pipes of the flow) from `t` on.
+    #[inline(always)]
+    fn book(&mut self, flow: &RFlow, pipe: usize, t: Cycle) -> Cycle {
+        let busy = u64::from(flow.busy);
+        if flow.all {
+            return self.book_all(flow, t);
+        }
+        if let Some(signal) = PIPE_SIGNALS[pipe] {
+            self.signals.add(signal, busy);
+        }
+        let calendar = &mut self.pipes[port(pipe)];
+        if busy <= 1 { calendar.book(t) } else { calendar.book_run(t, busy) }
+    }
+
+    #[inline(never)]
+    fn book_all(&mut self, flow: &RFlow, t: Cycle) -> Cycle {
+        let members = (0..PIPES).filter(|&p| flow.pipes.0 >> p & 1 == 1);
+        let mut at = t;
+        for _ in 0..u64::from(flow.busy).max(1) {
+            at = loop {
+                let free = members.clone().map(|p| self.pipes[port(p)].first_free(at)).max().unwrap_or(at);
+                if free == at {
+                    break at;
+                }
+                at = free;
+            };
+            for p in members.clone() {
+                self.pipes[port(p)].reserve(at);
+                if let Some(signal) = PIPE_SIGNALS[p] {
+                    self.signals.add(signal, 1);
+                }
+            }
+        }
+        at + 1 - u64::from(flow.busy).max(1)
+    }
+
+    /// Address generation of a memory access; returns when it goes to the load/store pipes.
+    #[inline(always)]
+    fn address(&mut self, uop: &RUop, d: Cycle, station: Station, port_free: Cycle) -> Cycle {
+        let last = usize::from(uop.nflows.max(1)) - 1;
+        if uop.action == Action::Store || last == 0 {
+            let (a, b) = (self.operands(&uop.addr_srcs, EAGA), self.operands(&uop.addr_srcs, EAGB));
+            let stage = d + self.stage_of_pipe[EAGA];
+            let a = self.pipes[EAGA].first_free(a.max(stage).max(port_free));
+            let b = self.pipes[EAGB].first_free(b.max(stage).max(port_free));
+            let flow = &uop.flows[0];
+            let use_a = flow.pipes.meets(Pipes::EAGA) && (a <= b || !flow.pipes.meets(Pipes::EAGB));
+            let (pipe, t) = if use_a { (EAGA, a) } else { (EAGB, b) };
+            let at = self.book(flow, pipe, t);
+            self.dispatch.release(station, at.saturating_sub(1));
+            return at;
+        }
+        // Addresses made by other pipes first (gathers and scatters, transfers).
+        let first = &uop.flows[0];
+        let pipe = pick(first.pipes, station);
+        let ready = self.operands(&uop.addr_srcs, pipe).max(self.operands(&uop.srcs, pipe));
+        let mut t = self.book(first, pipe, ready.max(d + self.stage_of_pipe[pipe]));
+        self.dispatch.release(station, t.saturating_sub(1));
+        t += u64::from(first.latency);
+        for flow in &uop.flows[1..=last] {
+            let pipe = pick(flow.pipes, station);
+            let start = self.book(flow, pipe, t.max(port_free));
+            t = if std::ptr::eq(flow, &uop.flows[last]) { start } else { start + u64::from(flow.latency) };
+        }
+        t
+    }
+
+    /// The data flow of a store, through RSE0; returns when the data are there.
+    #[inline(always)]
+    fn store_data(&mut self, uop: &RUop, d: Cycle) -> Cycle {
+        let flow = &uop.flows[1];
+        if uop.nflows != 2 || flow.pipes.is_empty() {
+            return self.operands(&uop.srcs, EXA);
+        }
+        self.dispatch.take_second(Station::Rse0);
+        let pipe = pick(flow.pipes, Station::Rse0);
+        let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
+        let at = self.book(flow, pipe, earliest);
+        self.dispatch.release(Station::Rse0, at.saturating_sub(1));
+        at
+    }
+
+    /// When all of `srcs` have reached `pipe`.
+    #[inline(always)]
+    fn operands(&self, srcs: &[u8], pipe: usize) -> Cycle {
+        let mut t = 0;
+        for &src in srcs {
+            if src == READY {
+                break;
+            }
+            let i = usize::from(src);
+            t = t.max(self.ready[i] + u64::from(self.bypass[usize::from(self.producer[i])][pipe]));
+        }
+        t
+    }
+
+    /// Results are there at `t`, made by `pipe`.
+    #[inline(always)]
+    fn result(&mut self, uop: &RUop, t: Cycle, pipe: usize) {
+        let integer = Producer::integer(pipe);
+        for &dst in &uop.dsts {
+            if dst == READY {
+                break;
+            }
+            let i = usize::from(dst);
+            self.ready[i] = t;
+            let flags = dst == Reg::NZCV.0;
+            let by = match (uop.producer, uop.flags_producer) {
+                (_, f) if flags && f != Producer::Plain => f,
+                (Producer::Plain, _) if uop.action == Action::Load || uop.vector => Producer::Plain,
+                (Producer::Plain, _) if flags => Producer::Flags,
+                (Producer::Plain, _) => integer,
+                (p, _) => p,
+            };
+            self.producer[i] = by as u8;
+        }
+    }
+
+    fn prefetch(&mut self, mem: &RMem, words: &[u64], at: Cycle) {
+        let (Access::PrefetchLoad(level) | Access::PrefetchStore(level)) = mem.op.access else { return };
+        match mem.op.shape {
+            fxscope_uop::Shape::Indexed => {
+                let step = usize::from(mem.op.reg_esize);
+                for (i, &addr) in words[1..].iter().enumerate() {
+                    if words[0] >> (i * step) & 1 == 1 {
+                        self.memory.prefetch_instruction(addr, level, at, &mut self.signals);
+                    }
+                }
+            }
+            shape => {
+                let masked_off = shape == fxscope_uop::Shape::Masked && words[1] == 0;
+                if !masked_off {
+                    self.memory.prefetch_instruction(words[0], level, at, &mut self.signals);
+                }
+            }
+        }
+    }
+
+    fn zero(&mut self, words: &[u64], committed: Cycle) {
+        if let Some(&addr) = words.first() {
+            let ready = self.memory.zero_line(addr, committed, &mut self.signals);
+            self.lsu.fetch_port_taken(ready.min(committed + 1));
+        }
+    }
+
+    /// A branch has executed: learn, and steer the front end.
+    #[inline(always)]
+    fn branch(&mut self, o: Outcome, complete: Cycle, committed: Cycle) {
+        let taken = o.next != o.pc + 4;
+        if self.predictor.branch(o.kind, o.pc, taken, o.next) {
+            if taken {
+                self.front.taken(o.pc);
+            }
+            return;
+        }
+        self.signals.add(Signal::BrMisPred, 1);
+        self.front.redirect(complete + self.mispredict_extra);
+        // The right path waits at decode until everything up to the branch has committed.
+        self.dispatch.hold_until(committed + 1);
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, now: Cycle) {
+        if now >= self.next_advance {
+            self.next_advance = now + 64;
+            for calendar in self.pipes.iter_mut().chain(&mut self.exclusive) {
+                calendar.advance(now);
+            }
+            self.memory.advance(now);
+        }
+    }
+
+    /// The thread spends `cycles` outside user code: everything in flight commits first.
+    pub fn pause(&mut self, cycles: Cycle) {
+        let until = self.commit.now() + 1 + cycles;
+        self.commit.idle_until(until, &mut self.signals);
+        self.dispatch.hold_until(until);
+        self.front.redirect(until);
+    }
+
+    /// Completes the counters that are kept elsewhere while running. Call once, at the end.
+    pub fn finish(&mut self) {
+        self.commit.finish(&mut self.signals);
+        let commits = [Signal::Commit0, Signal::Commit1, Signal::Commit2, Signal::Commit3, Signal::Commit4];
+        let cycles = commits.iter().map(|&s| self.signals.get(s)).sum();
+        self.signals.set(Signal::CpuCycles, cycles);
+        self.signals.set(Signal::L1Pipe0Val, self.memory.pipes.busy[0]);
+        self.signals.set(Signal::L1Pipe1Val, self.memory.pipes.busy[1]);
+    }
+}
+
+/// What a branch did.
+#[derive(Clone, Copy)]
+struct Outcome {
+    kind: Branch,
+    pc: u64,
+    next: u64,
+}
+
+/// The calendar of a pipe's issue port.
+#[inline(always)]
+fn port(pipe: usize) -> usize {
+    if pipe == PRX { EXA } else { pipe }
+}
+
+/// The pipe of `set` that operations in `station` use; of several, the first.
+#[inline(always)]
+fn pick(set: Pipes, station: Station) -> usize {
+    let near = match station {
+        Station::Rse0 => Pipes::EXA.or(Pipes::FLA).or(Pipes::PRX),
+        Station::Rse1 => Pipes::EXB.or(Pipes::FLB),
+        Station::Rsa0 | Station::Rsa1 => Pipes::EAGA.or(Pipes::EAGB),
+        Station::Rsbr => Pipes::BR,
+    };
+    let choice = if set.meets(near) { set.0 & near.0 } else { set.0 };
+    (choice.trailing_zeros() as usize).min(PIPES - 1)
+}
+
+impl Producer {
+    /// The producer that stands for an integer result from `pipe`.
+    #[inline(always)]
+    fn integer(pipe: usize) -> Producer {
+        match pipe {
+            0 => Producer::Exa,
+            1 => Producer::Exb,
+            2 => Producer::Eaga,
+            3 => Producer::Eagb,
+            _ => Producer::Plain,
+        }
+    }
+}
+
+fn bypass_table(spec: &Spec) -> BypassTable {
+    let b = &spec.bypass;
+    let mut table = [[0; PIPES]; PRODUCERS];
+    // Rows of the description name kinds of consumers; this says which pipe is of which kind.
+    let kinds = [0, 0, 1, 1, 2, 2, 3, 4];
+    let rows = [
+        (Producer::Flags, &b.flags),
+        (Producer::Predicate, &b.predicate),
+        (Producer::PredicateLoad, &b.predicate_load),
+        (Producer::Compare, &b.compare),
+        (Producer::PredicateFlags, &b.predicate_flags),
+        (Producer::VectorFlags, &b.vector_flags),
+        (Producer::CompareFlags, &b.compare_flags),
+    ];
+    for (producer, row) in rows {
+        for (pipe, kind) in kinds.into_iter().enumerate() {
+            table[producer as usize][pipe] = row[kind] as u8;
+        }
+    }
+    for from in 0..4 {
+        for to in (0..4).filter(|&to| to != from) {
+            table[Producer::integer(from) as usize][to] = b.integer_other_pipe as u8;
+        }
+    }
+    table
+}

@@ -1,0 +1,269 @@
+//! Dispatch: commit stack groups, rename registers, reservation stations.
+//!
+//! Dispatch is in order, so its time is a clock. Stations free their entries out of order: their
+//! occupancy is counted through a ring of releases by cycle.
+
+use fxscope_base::Cycle;
+use fxscope_machine::Spec;
+use fxscope_memory::SPAN;
+
+use crate::resolve::{Attribute, RUop};
+
+/// A reservation station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Station {
+    /// EXA, FLA, PRX.
+    Rse0,
+    /// EXB, FLB.
+    Rse1,
+    /// Address pipes.
+    Rsa0,
+    /// Address pipes.
+    Rsa1,
+    /// Branches.
+    Rsbr,
+}
+
+/// Number of stations.
+const STATIONS: usize = 5;
+
+/// Release times of the last uses of a resource that is given back in order.
+struct Ring {
+    times: Box<[Cycle]>,
+    next: usize,
+}
+
+impl Ring {
+    fn new(n: u32) -> Ring {
+        Ring { times: vec![0; n.max(1) as usize].into(), next: 0 }
+    }
+    /// When the next entry is free.
+    #[inline(always)]
+    fn free_at(&self) -> Cycle {
+        self.times[self.next]
+    }
+    /// The entry taken last is given back at `until`, later than said before.
+    #[inline(always)]
+    fn extend(&mut self, until: Cycle) {
+        let last = if self.next == 0 { self.times.len() } else { self.next } - 1;
+        self.times[last] = until;
+    }
+    /// Takes the next entry; it is given back at `until`.
+    #[inline(always)]
+    fn take(&mut self, until: Cycle) {
+        self.times[self.next] = until;
+        self.next += 1;
+        if self.next == self.times.len() {
+            self.next = 0;
+        }
+    }
+}
+
+/// The state of dispatch.
+pub struct Dispatch {
+    /// Cycle of the last dispatch.
+    now: Cycle,
+    /// Micro-operations in the open group; `width` when it is closed.
+    in_group: u32,
+    width: u32,
+    /// Commit stack groups, as the time their last micro-operation has committed.
+    groups: Ring,
+    renames: [Ring; 3],
+    rename_release: Cycle,
+    /// Entries taken in each station at `now`.
+    taken: [u32; STATIONS],
+    entries: [u32; STATIONS],
+    /// Writes into each station at `now`.
+    writes: [u32; STATIONS],
+    max_writes: u32,
+    /// Entries released at each cycle after `now`, by station.
+    releases: Box<[[u8; 8]]>,
+    threshold: u32,
+    /// Nothing may dispatch before this (synchronising instructions, flushes).
+    not_before: Cycle,
+}
+
+impl Dispatch {
+    /// An empty back end.
+    #[must_use]
+    pub fn new(spec: &Spec) -> Dispatch {
+        let (w, s) = (&spec.window, &spec.stations);
+        Dispatch {
+            now: 0,
+            in_group: w.dispatch_width,
+            width: w.dispatch_width,
+            groups: Ring::new(w.commit_stack / w.group_entries),
+            renames: [Ring::new(w.rename_gpr), Ring::new(w.rename_vector), Ring::new(w.rename_predicate)],
+            rename_release: w.rename_release,
+            taken: [0; STATIONS],
+            entries: [s.rse_entries, s.rse_entries, s.rsa_entries, s.rsa_entries, s.rsbr_entries],
+            writes: [0; STATIONS],
+            max_writes: s.writes_per_cycle,
+            releases: vec![[0; 8]; SPAN].into(),
+            threshold: s.balance_threshold,
+            not_before: 0,
+        }
+    }
+
+    /// Cycle of the last dispatch: nothing is dispatched earlier any more.
+    #[inline(always)]
+    #[must_use]
+    pub fn now(&self) -> Cycle {
+        self.now
+    }
+
+    /// Nothing dispatches before `t` from here on.
+    pub fn hold_until(&mut self, t: Cycle) {
+        self.not_before = self.not_before.max(t);
+        self.in_group = self.width;
+    }
+
+    /// Dispatches a micro-operation that can be decoded at `decodable`. Returns the cycle, the station of its
+    /// first flow, and whether it opens a group.
+    #[inline(always)]
+    pub fn dispatch(&mut self, uop: &RUop, decodable: Cycle) -> (Cycle, Station, bool) {
+        let opens = self.in_group >= self.width || uop.opens_group;
+        let mut t = self.now.max(decodable).max(self.not_before);
+        if opens {
+            t = t.max(self.now + 1).max(self.groups.free_at());
+            self.in_group = 0;
+        }
+        for (class, &n) in uop.renames.iter().enumerate() {
+            if n > 0 {
+                t = t.max(self.renames[class].free_at());
+            }
+        }
+        self.advance(t);
+        let station = self.place(uop);
+        self.in_group += 1;
+        if uop.closes_group {
+            self.in_group = self.width;
+        }
+        (self.now, station, opens)
+    }
+
+    /// Time goes on to `t`: entries released until then are free.
+    #[inline(always)]
+    fn advance(&mut self, t: Cycle) {
+        if t == self.now {
+            return;
+        }
+        self.writes = [0; STATIONS];
+        // Beyond the ring everything has been released.
+        let steps = (t - self.now).min(SPAN as u64);
+        for step in 1..=steps {
+            let slot = &mut self.releases[(self.now + step) as usize & (SPAN - 1)];
+            if *slot != [0; 8] {
+                for (taken, &n) in self.taken.iter_mut().zip(slot.iter()) {
+                    *taken -= u32::from(n);
+                }
+                *slot = [0; 8];
+            }
+        }
+        self.now = t;
+    }
+
+    /// Chooses a station with room, waiting for one if need be.
+    #[inline(always)]
+    fn place(&mut self, uop: &RUop) -> Station {
+        if uop.attribute == Attribute::None {
+            return Station::Rsbr;
+        }
+        loop {
+            let wanted = self.choose(uop.attribute);
+            let s = wanted as usize;
+            if self.taken[s] < self.entries[s] && self.writes[s] < self.max_writes {
+                self.taken[s] += 1;
+                self.writes[s] += 1;
+                return wanted;
+            }
+            self.advance(self.now + 1);
+        }
+    }
+
+    #[inline(always)]
+    fn free(&self, s: Station) -> u32 {
+        self.entries[s as usize] - self.taken[s as usize]
+    }
+
+    /// The station an operation goes to (manual 5.2 tables 5-2, 5-4, 5-5 and figure 5-3).
+    #[inline(always)]
+    fn choose(&self, attribute: Attribute) -> Station {
+        match attribute {
+            Attribute::Rse0 => Station::Rse0,
+            Attribute::Rse1 => Station::Rse1,
+            Attribute::None | Attribute::Rsbr => Station::Rsbr,
+            Attribute::Rse => self.by_slot(Station::Rse0, Station::Rse1),
+            Attribute::Rsa => self.by_slot(Station::Rsa0, Station::Rsa1),
+            Attribute::Rsx => self.choose_rsx(),
+        }
+    }
+
+    /// Even slots to the first, odd slots to the second, unless only one has room.
+    #[inline(always)]
+    fn by_slot(&self, even: Station, odd: Station) -> Station {
+        match (self.free(even) > 0, self.free(odd) > 0) {
+            (true, false) => even,
+            (false, true) => odd,
+            _ if self.in_group.is_multiple_of(2) => even,
+            _ => odd,
+        }
+    }
+
+    #[inline(always)]
+    fn choose_rsx(&self) -> Station {
+        let (e0, e1) = (self.free(Station::Rse0), self.free(Station::Rse1));
+        let (a0, a1) = (self.free(Station::Rsa0), self.free(Station::Rsa1));
+        let (em, ef) = if e0 >= e1 { (Station::Rse0, Station::Rse1) } else { (Station::Rse1, Station::Rse0) };
+        let (am, af) = if a0 >= a1 { (Station::Rsa0, Station::Rsa1) } else { (Station::Rsa1, Station::Rsa0) };
+        let (e, a) = (e0 + e1, a0 + a1);
+        let only_e = (a == 0 && e0 > 0 && e1 > 0) || e >= a + self.threshold;
+        let only_a = (e == 0 && a0 > 0 && a1 > 0) || a >= e + self.threshold;
+        let slot = self.in_group % 4;
+        match (only_e, only_a) {
+            (true, false) if e0.abs_diff(e1) >= self.threshold => em,
+            (true, false) => [em, ef][slot as usize % 2],
+            (false, true) => [am, af][slot as usize % 2],
+            _ if e0.max(e1) >= a0.max(a1) => [em, ef, am, af][slot as usize],
+            _ => [am, af, em, ef][slot as usize],
+        }
+    }
+
+    /// The station's entry is free again at `t`.
+    #[inline(always)]
+    pub fn release(&mut self, station: Station, t: Cycle) {
+        // Beyond the ring's span the entry counts as released at its end.
+        let t = t.clamp(self.now + 1, self.now + SPAN as u64 - 1);
+        self.releases[t as usize & (SPAN - 1)][station as usize] += 1;
+    }
+
+    /// Takes an entry of a second station for a flow of the same micro-operation (store data).
+    #[inline(always)]
+    pub fn take_second(&mut self, station: Station) {
+        while self.taken[station as usize] >= self.entries[station as usize] {
+            self.advance(self.now + 1);
+        }
+        self.taken[station as usize] += 1;
+    }
+
+    /// The micro-operation commits at `t`: its rename registers are free some cycles later.
+    #[inline(always)]
+    pub fn committed(&mut self, uop: &RUop, t: Cycle) {
+        for (class, &n) in uop.renames.iter().enumerate() {
+            for _ in 0..n {
+                self.renames[class].take(t + self.rename_release);
+            }
+        }
+    }
+
+    /// A member of the open group commits at `t`; the group is free when its last member has.
+    #[inline(always)]
+    pub fn group_member_done(&mut self, t: Cycle, opened: bool) {
+        if opened {
+            self.groups.take(t + 1);
+        } else {
+            self.groups.extend(t + 1);
+        }
+    }
+}

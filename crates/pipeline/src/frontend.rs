@@ -1,0 +1,108 @@
+//! Fetch: when instructions reach decode.
+//!
+//! One aligned block is fetched a cycle into a buffer of a few blocks; a taken branch costs bubbles unless
+//! the small taken-chain predictor follows it (manual 3.1–3.4).
+
+use fxscope_base::{Cycle, Signals};
+use fxscope_machine::Spec;
+use fxscope_memory::Hierarchy;
+
+/// Blocks the buffer between fetch and decode can hold at most.
+const BUFFER: usize = 64;
+/// Longest chain of taken branches that is followed without bubbles.
+const CHAIN: usize = 8;
+
+/// The front end of a core.
+pub struct Frontend {
+    /// When the current block was fetched.
+    fetched: Cycle,
+    /// When the instructions of the current block can be decoded.
+    decodable: Cycle,
+    /// The next instruction opens a new block whatever its address.
+    restart: bool,
+    /// When each of the last blocks had left the buffer.
+    left: [Cycle; BUFFER],
+    blocks: usize,
+    capacity: usize,
+    block_mask: u64,
+    to_decode: Cycle,
+    taken_cycles: Cycle,
+    /// Recent taken branches, newest first, and for each period how long the chain has repeated.
+    recent: [u64; CHAIN],
+    repeats: [u32; CHAIN],
+    targets: usize,
+    threshold: u32,
+}
+
+impl Frontend {
+    /// An empty front end.
+    #[must_use]
+    pub fn new(spec: &Spec) -> Frontend {
+        let f = &spec.frontend;
+        let capacity = (f.buffer_insts * 4 / f.fetch_bytes) as usize;
+        Frontend {
+            fetched: 0,
+            decodable: f.fetch_to_decode,
+            restart: true,
+            left: [0; BUFFER],
+            blocks: 0,
+            capacity: capacity.clamp(1, BUFFER - 1),
+            block_mask: u64::from(f.fetch_bytes) - 1,
+            to_decode: f.fetch_to_decode,
+            taken_cycles: f.taken_branch_cycles,
+            recent: [0; CHAIN],
+            repeats: [0; CHAIN],
+            targets: (f.small_taken_targets as usize).min(CHAIN),
+            threshold: f.small_taken_threshold,
+        }
+    }
+
+    /// When the instruction at `addr` can be decoded; `decoded` is when its elder was.
+    #[inline(always)]
+    pub fn supply(&mut self, addr: u64, decoded: Cycle, memory: &mut Hierarchy, signals: &mut Signals) -> Cycle {
+        if addr & self.block_mask == 0 || self.restart {
+            self.next_block(addr, decoded, memory, signals);
+        }
+        self.decodable
+    }
+
+    #[inline(always)]
+    fn next_block(&mut self, addr: u64, decoded: Cycle, memory: &mut Hierarchy, signals: &mut Signals) {
+        self.restart = false;
+        self.left[self.blocks % BUFFER] = decoded;
+        self.blocks += 1;
+        let room = self.left[(self.blocks + BUFFER - self.capacity) % BUFFER];
+        let at = (self.fetched + 1).max((room + 1).saturating_sub(self.to_decode));
+        self.fetched = memory.fetch(addr, at, signals);
+        self.decodable = self.fetched + self.to_decode;
+    }
+
+    /// A correctly predicted taken branch leads on to another block.
+    #[inline(always)]
+    pub fn taken(&mut self, from: u64) {
+        self.restart = true;
+        let mut followed = false;
+        for period in 0..self.targets {
+            if self.recent[period] == from {
+                self.repeats[period] += 1;
+                followed |= self.repeats[period] >= self.threshold * (period as u32 + 1);
+            } else {
+                self.repeats[period] = 0;
+            }
+        }
+        self.recent.copy_within(0..CHAIN - 1, 1);
+        self.recent[0] = from;
+        if !followed {
+            // The block behind the branch was fetched the cycle after it; the target comes later.
+            self.fetched += self.taken_cycles - 1;
+        }
+    }
+
+    /// Fetch starts over: the right path is fetched from `t` on.
+    pub fn redirect(&mut self, t: Cycle) {
+        self.restart = true;
+        self.fetched = self.fetched.max(t.saturating_sub(1));
+        // What was in the buffer is dropped.
+        self.left = [0; BUFFER];
+    }
+}

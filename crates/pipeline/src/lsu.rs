@@ -1,0 +1,379 @@
+//! The load/store unit: queues, interlocks between loads and older stores, the write buffer.
+
+use fxscope_base::{Cycle, Pool, Signal, Signals};
+use fxscope_machine::Spec;
+use fxscope_memory::{Hierarchy, Level, Response};
+use fxscope_uop::{Access, Shape};
+
+use crate::resolve::{RMem, RUop};
+
+/// Stores remembered for younger loads: store queue and write buffer together.
+const RECENT: usize = 64;
+/// Buckets of the filter over addresses of recent stores.
+const BUCKETS: usize = 256;
+
+/// A store that a younger load may still run into.
+#[derive(Clone, Copy, Default)]
+struct Recent {
+    start: u64,
+    end: u64,
+    /// When its data are known.
+    data: Cycle,
+    /// When it is in the L1D cache.
+    written: Cycle,
+    forward_bytes: u8,
+}
+
+/// Release times of queue entries given back in order.
+struct InOrder {
+    times: Box<[Cycle]>,
+    next: usize,
+    last: Cycle,
+}
+
+impl InOrder {
+    fn new(n: u32) -> InOrder {
+        InOrder { times: vec![0; n.max(1) as usize].into(), next: 0, last: 0 }
+    }
+    #[inline(always)]
+    fn free_at(&self) -> Cycle {
+        self.times[self.next]
+    }
+    #[inline(always)]
+    fn take(&mut self, until: Cycle) {
+        self.last = self.last.max(until);
+        self.times[self.next] = self.last;
+        self.next += 1;
+        if self.next == self.times.len() {
+            self.next = 0;
+        }
+    }
+}
+
+/// What a store leaves behind until it commits.
+#[derive(Clone, Copy, Default)]
+pub struct PendingStore {
+    start: u64,
+    end: u64,
+    data: Cycle,
+    /// When its line can be written.
+    line_ready: Cycle,
+    forward_bytes: u8,
+}
+
+/// Load/store queues of a core.
+pub struct Lsu {
+    recent: [Recent; RECENT],
+    /// Stores so far.
+    stores: u64,
+    /// For each bucket of 64-byte blocks, the number of the youngest store into it, plus one.
+    filter: Box<[u64; BUCKETS]>,
+    fetch_ports: InOrder,
+    store_ports: InOrder,
+    write_buffer: Pool,
+    /// The block the youngest write buffer entry holds, and when it is written.
+    open_block: (u64, Cycle),
+    flow_block: u64,
+    write_bytes: u64,
+    split_flow: Cycle,
+    store_write: Cycle,
+    forward: Cycle,
+    interlock_retry: Cycle,
+    short: Cycle,
+}
+
+impl Lsu {
+    /// Empty queues.
+    #[must_use]
+    pub fn new(spec: &Spec) -> Lsu {
+        let s = &spec.load_store;
+        Lsu {
+            recent: [Recent::default(); RECENT],
+            stores: 0,
+            filter: Box::new([0; BUCKETS]),
+            fetch_ports: InOrder::new(s.fetch_ports),
+            store_ports: InOrder::new(s.store_ports),
+            write_buffer: Pool::new(s.write_buffer as usize),
+            open_block: (u64::MAX, 0),
+            flow_block: u64::from(s.flow_block),
+            write_bytes: u64::from(s.write_buffer_bytes),
+            split_flow: s.split_flow,
+            store_write: s.store_write,
+            forward: s.forward,
+            interlock_retry: s.interlock_retry,
+            short: spec.stages.commit_short,
+        }
+    }
+
+    /// Earliest issue of the next load: it needs a real fetch port.
+    #[inline(always)]
+    #[must_use]
+    pub fn fetch_port_free(&self) -> Cycle {
+        self.fetch_ports.free_at()
+    }
+    /// Earliest issue of the next store's address flow: it needs a real store port.
+    #[inline(always)]
+    #[must_use]
+    pub fn store_port_free(&self) -> Cycle {
+        self.store_ports.free_at()
+    }
+
+    /// A load whose address flow was issued at `t`. The answer's time is that of the flow that found its data.
+    #[inline(always)]
+    pub fn load(
+        &mut self,
+        uop: &RUop,
+        mem: &RMem,
+        words: &[u64],
+        t: Cycle,
+        memory: &mut Hierarchy,
+        signals: &mut Signals,
+    ) -> Response {
+        let answer = match mem.op.shape {
+            Shape::Indexed => self.gather(mem, words, t, memory, signals),
+            Shape::Masked if words[1] == 0 => Response { at: memory.pipes.load(t), level: Level::L1 },
+            _ => {
+                let (start, bytes) = part_of(uop, mem, words[0]);
+                self.contiguous(start, bytes, mem, t, memory, signals)
+            }
+        };
+        self.fetch_ports.take(answer.at + self.short);
+        answer
+    }
+
+    #[inline(always)]
+    fn contiguous(
+        &mut self,
+        start: u64,
+        bytes: u64,
+        mem: &RMem,
+        t: Cycle,
+        memory: &mut Hierarchy,
+        signals: &mut Signals,
+    ) -> Response {
+        let write = mem.op.access == Access::Atomic;
+        let at = memory.translate(start, t, signals);
+        let at = self.after_stores(start, start + bytes, mem.forward_bytes, at, signals);
+        let mut at = memory.pipes.load(at);
+        if mem.op.structure && start / self.flow_block != (start + bytes - 1) / self.flow_block {
+            at = memory.pipes.load(at + self.split_flow);
+        }
+        let mut answer = memory.access(start, at, write, signals);
+        if memory.line_of(start) != memory.line_of(start + bytes - 1) {
+            let second = memory.access(start + bytes - 1, at, write, signals);
+            answer = Response { at: answer.at.max(second.at), level: answer.level.max(second.level) };
+        }
+        if answer.at > at {
+            // It was not there: the flow is sent again when it is.
+            answer.at = memory.pipes.load(answer.at);
+        }
+        answer
+    }
+
+    /// Gather: pairs of elements, one flow for a pair within a block, two otherwise (manual 7.8.2).
+    #[inline(never)]
+    fn gather(
+        &mut self,
+        mem: &RMem,
+        words: &[u64],
+        t: Cycle,
+        memory: &mut Hierarchy,
+        signals: &mut Signals,
+    ) -> Response {
+        let mask = words[0];
+        let mut answer = Response { at: t, level: Level::L1 };
+        let mut issue = t;
+        let step = usize::from(mem.op.reg_esize);
+        let bytes = u64::from(mem.op.mem_esize);
+        for (pair, addrs) in words[1..].chunks(2).enumerate() {
+            let active = |i: usize| i < addrs.len() && mask >> ((2 * pair + i) * step) & 1 == 1;
+            let (first, second) = match (active(0), active(1)) {
+                (false, false) => {
+                    signals.add(Signal::Gather0Flow, 1);
+                    continue;
+                }
+                (true, false) => (addrs[0], None),
+                (false, true) => (addrs[1], None),
+                (true, true) if addrs[0] / self.flow_block == addrs[1] / self.flow_block => (addrs[0], None),
+                (true, true) => (addrs[0], Some(addrs[1])),
+            };
+            signals.add(if second.is_some() { Signal::Gather2Flow } else { Signal::Gather1Flow }, 1);
+            for addr in [Some(first), second].into_iter().flatten() {
+                let at = memory.translate(addr, issue, signals);
+                let at = self.after_stores(addr, addr + bytes, 0, at, signals);
+                let at = memory.pipes.load(at);
+                let got = memory.access(addr, at, false, signals);
+                answer = Response { at: answer.at.max(got.at), level: answer.level.max(got.level) };
+                issue = at;
+            }
+        }
+        answer
+    }
+
+    /// The earliest time at or after `t` at which bytes `[start, end)` can be read past older stores.
+    #[inline(always)]
+    fn after_stores(&mut self, start: u64, end: u64, forward_bytes: u8, t: Cycle, signals: &mut Signals) -> Cycle {
+        let young = |block: u64| self.filter[block as usize % BUCKETS] + RECENT as u64 > self.stores;
+        let (a, b) = (start / self.write_bytes, (end - 1) / self.write_bytes);
+        if !young(a) && !young(b) {
+            return t;
+        }
+        self.search_stores(start, end, forward_bytes, t, signals)
+    }
+
+    #[inline(never)]
+    fn search_stores(&mut self, start: u64, end: u64, forward_bytes: u8, t: Cycle, signals: &mut Signals) -> Cycle {
+        for back in 1..=self.stores.min(RECENT as u64) {
+            let s = &self.recent[(self.stores - back) as usize % RECENT];
+            if s.written <= t || start >= s.end || end <= s.start {
+                continue;
+            }
+            let inside = start >= s.start && end <= s.end;
+            let same_kind = forward_bytes > 0
+                && (forward_bytes == s.forward_bytes || (forward_bytes <= s.forward_bytes && s.forward_bytes <= 8));
+            if inside && same_kind {
+                return t.max((s.data + self.forward).saturating_sub(self.short));
+            }
+            signals.add(Signal::L1PipeAbortStldIntlk, 1);
+            return s.written + self.interlock_retry;
+        }
+        t
+    }
+
+    /// A store whose address flow was issued at `t`, with data known at `data`.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    pub fn store(
+        &mut self,
+        uop: &RUop,
+        mem: &RMem,
+        words: &[u64],
+        t: Cycle,
+        data: Cycle,
+        memory: &mut Hierarchy,
+        signals: &mut Signals,
+    ) -> (Cycle, PendingStore) {
+        if mem.op.shape == Shape::Indexed {
+            return self.scatter(uop, mem, words, t, data, memory, signals);
+        }
+        if mem.op.shape == Shape::Masked && words[1] == 0 {
+            return (memory.pipes.store_access(t, mem.eligible), PendingStore::default());
+        }
+        let (start, bytes) = part_of(uop, mem, words[0]);
+        let at = memory.translate(start, t, signals);
+        let at = memory.pipes.store_access(at, mem.eligible && start.is_multiple_of(8));
+        let mut answer = memory.access(start, at, true, signals);
+        if memory.line_of(start) != memory.line_of(start + bytes - 1) {
+            let second = memory.access(start + bytes - 1, at, true, signals);
+            answer.at = answer.at.max(second.at);
+        }
+        let pending =
+            PendingStore { start, end: start + bytes, data, line_ready: answer.at, forward_bytes: mem.forward_bytes };
+        (at, pending)
+    }
+
+    /// Scatter: one store flow for each active element of this part (manual 7.8.2).
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments)]
+    fn scatter(
+        &mut self,
+        uop: &RUop,
+        mem: &RMem,
+        words: &[u64],
+        t: Cycle,
+        data: Cycle,
+        memory: &mut Hierarchy,
+        signals: &mut Signals,
+    ) -> (Cycle, PendingStore) {
+        let elements = words.len() - 1;
+        let each = elements.div_ceil(usize::from(uop.parts));
+        let step = usize::from(mem.op.reg_esize);
+        let mut last = t;
+        let mut pending = PendingStore::default();
+        for i in (0..elements).skip(usize::from(uop.part) * each).take(each) {
+            signals.add(Signal::Scatter1Flow, 1);
+            last = memory.pipes.store_access(last, false);
+            if words[0] >> (i * step) & 1 == 0 {
+                continue;
+            }
+            let addr = words[1 + i];
+            let at = memory.translate(addr, last, signals);
+            let answer = memory.access(addr, at, true, signals);
+            let this = PendingStore {
+                start: addr,
+                end: addr + u64::from(mem.op.mem_esize),
+                data,
+                line_ready: answer.at,
+                forward_bytes: 0,
+            };
+            // All elements but the last are written as soon as their line is there; the last one stands for
+            // the part when it commits.
+            if pending.end > 0 {
+                self.write(&pending, pending.line_ready.max(data), memory);
+            }
+            pending = this;
+        }
+        (last, pending)
+    }
+
+    /// A store commits at `t`: it moves to the write buffer and from there into the cache.
+    #[inline(always)]
+    pub fn commit_store(&mut self, store: &PendingStore, t: Cycle, memory: &mut Hierarchy) {
+        if store.end == 0 {
+            self.store_ports.take(t);
+            return;
+        }
+        let entered = self.write(store, t, memory);
+        self.store_ports.take(entered);
+    }
+
+    /// Writes a store's data from time `t` on; returns when it left the store queue.
+    #[inline(always)]
+    fn write(&mut self, store: &PendingStore, t: Cycle, memory: &mut Hierarchy) -> Cycle {
+        let (first, last) = (store.start / self.write_bytes, (store.end - 1) / self.write_bytes);
+        let ready = (t + self.store_write).max(store.line_ready);
+        let mut entered = t;
+        let mut written = 0;
+        for block in first..=last {
+            if self.open_block.0 == block && self.open_block.1 >= ready {
+                // The youngest entry still holds this block: the data join it.
+                written = written.max(self.open_block.1);
+                continue;
+            }
+            entered = self.write_buffer.first_free(entered.max(t));
+            let at = memory.pipes.store_write(ready.max(entered));
+            self.write_buffer.hold(entered, at + 1);
+            self.open_block = (block, at);
+            written = written.max(at);
+        }
+        let slot = self.stores as usize % RECENT;
+        self.recent[slot] = Recent {
+            start: store.start,
+            end: store.end,
+            data: store.data,
+            written: written + 1,
+            forward_bytes: store.forward_bytes,
+        };
+        self.stores += 1;
+        self.filter[first as usize % BUCKETS] = self.stores;
+        self.filter[last as usize % BUCKETS] = self.stores;
+        entered
+    }
+
+    /// A prefetch or line zeroing takes a fetch port until `t`.
+    #[inline(always)]
+    pub fn fetch_port_taken(&mut self, t: Cycle) {
+        self.fetch_ports.take(t);
+    }
+}
+
+/// The address range that this part of an access covers.
+#[inline(always)]
+fn part_of(uop: &RUop, mem: &RMem, addr: u64) -> (u64, u64) {
+    let bytes = u64::from(mem.op.bytes).max(1);
+    if uop.parts <= 1 {
+        return (addr, bytes);
+    }
+    let each = (bytes / u64::from(uop.parts)).max(1);
+    (addr + each * u64::from(uop.part), each)
+}

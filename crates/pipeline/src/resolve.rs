@@ -1,0 +1,613 @@
+//! Joins decoded instructions with the machine's recipes: once for each static instruction.
+
+use fxscope_base::{Signal, Signals};
+use fxscope_machine::{Blocking, Pipes, Recipe, Spec, Uop};
+use fxscope_uop::{Access, Branch, InstKind, MemOp, Reg, RegClass, RegList, Shape, StaticInst};
+
+/// Index of the register that is always ready.
+pub const READY: u8 = Reg::COUNT as u8;
+/// First of the registers that carry results between the micro-operations of one instruction.
+pub const TEMP: u8 = READY + 1;
+/// Number of such registers: more than the longest recipe needs at a time.
+pub const TEMPS: usize = 64;
+/// Registers the timing model tracks.
+pub const REGS: usize = TEMP as usize + TEMPS;
+
+/// What a micro-operation does besides passing through pipes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing: it takes a commit stack entry only.
+    None,
+    /// Computes.
+    Compute,
+    /// Reads memory.
+    Load,
+    /// Writes memory: an address flow and a data flow.
+    Store,
+    /// Prefetches.
+    Prefetch,
+    /// Zeroes a line.
+    Zero,
+    /// Resolves a branch when its flags are there.
+    BranchOnFlags,
+    /// Resolves a branch after executing.
+    BranchExecuted,
+    /// A direct branch: resolved at once.
+    BranchDirect,
+}
+
+/// Which stations may take a micro-operation (manual 5.2, table 5-2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attribute {
+    /// None needed.
+    None,
+    /// Any of RSE0, RSE1, RSA0, RSA1.
+    Rsx,
+    /// RSE0 or RSE1.
+    Rse,
+    /// RSE0 only.
+    Rse0,
+    /// RSE1 only.
+    Rse1,
+    /// RSA0 or RSA1.
+    Rsa,
+    /// RSBR.
+    Rsbr,
+}
+
+/// Who made a value, as far as bypasses care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Producer {
+    /// Nobody in flight, or a vector result for a vector consumer.
+    Plain,
+    /// Integer result from EXA.
+    Exa,
+    /// Integer result from EXB.
+    Exb,
+    /// Integer result from EAGA.
+    Eaga,
+    /// Integer result from EAGB.
+    Eagb,
+    /// Flags from an integer operation.
+    Flags,
+    /// Predicate from the predicate pipe.
+    Predicate,
+    /// Predicate from a load.
+    PredicateLoad,
+    /// Predicate from a vector compare.
+    Compare,
+    /// Flags from the predicate pipe.
+    PredicateFlags,
+    /// Flags from a floating-point compare.
+    VectorFlags,
+    /// Flags from a vector compare.
+    CompareFlags,
+}
+
+/// Number of [`Producer`] values.
+pub const PRODUCERS: usize = 12;
+
+/// One pass through a pipe.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RFlow {
+    /// Pipes it may use, or uses all of.
+    pub pipes: Pipes,
+    /// It uses all of them at once.
+    pub all: bool,
+    /// Cycles until the next flow, or the result.
+    pub latency: u16,
+    /// Cycles the pipe is taken (1 unless flows repeat or block it).
+    pub busy: u16,
+}
+
+/// Longest run of sequential flows in one micro-operation.
+pub const FLOWS: usize = 4;
+
+/// A micro-operation as the hot path sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct RUop {
+    /// What it does.
+    pub action: Action,
+    /// Stations for its (first) flow.
+    pub attribute: Attribute,
+    /// Number of sequential flows.
+    pub nflows: u8,
+    /// The flows; for a store, flow 0 is the address, flow 1 the data.
+    pub flows: [RFlow; FLOWS],
+    /// Operands; unused ones are [`READY`].
+    pub srcs: [u8; 6],
+    /// Operands that addresses are formed from.
+    pub addr_srcs: [u8; 4],
+    /// Results; unused ones are [`READY`].
+    pub dsts: [u8; 3],
+    /// How results bypass, for pipes other than the integer ones; `Plain` for integer pipes.
+    pub producer: Producer,
+    /// The same for the flags among the results.
+    pub flags_producer: Producer,
+    /// Result to commit.
+    pub to_commit: u8,
+    /// Rename registers taken: general purpose, vector, predicate.
+    pub renames: [u8; 3],
+    /// Keeps other blocking operations of its pipe away.
+    pub exclusive: bool,
+    /// First micro-operation of its instruction must open a dispatch group; or each is a group of its own.
+    pub opens_group: bool,
+    /// Nothing may join its group after it.
+    pub closes_group: bool,
+    /// Waits for everything older to commit.
+    pub pre_sync: bool,
+    /// Everything younger waits for it to commit.
+    pub post_sync: bool,
+    /// The last of its instruction.
+    pub last: bool,
+    /// The instruction is a MOVPRFX.
+    pub movprfx: bool,
+    /// The operation is a SIMD&FP one (for cycle accounting), or an integer load (for loads: not integer).
+    pub vector: bool,
+    /// Index of its instruction in the block.
+    pub inst: u8,
+    /// Which part of the memory access this micro-operation does, of how many.
+    pub part: u8,
+    /// Number of micro-operations that share the memory access.
+    pub parts: u8,
+    /// Load-to-use latency of a load that hits, cycles.
+    pub load_latency: u8,
+}
+
+/// What the timing model needs of a memory access beyond its micro-operations.
+#[derive(Clone, Copy, Debug)]
+pub struct RMem {
+    /// The static access.
+    pub op: MemOp,
+    /// A store whose tag access may run beside a store write.
+    pub eligible: bool,
+    /// Forwarding class of a store or load: equal non-zero classes may forward.
+    pub forward_bytes: u8,
+    /// Words it leaves in the dynamic stream.
+    pub words: u8,
+}
+
+/// A basic block, resolved.
+pub struct ResolvedBlock {
+    /// Address of the first instruction.
+    pub start: u64,
+    /// Micro-operations of all instructions, in order.
+    pub uops: Box<[RUop]>,
+    /// For each instruction, its memory access.
+    pub mem: Box<[Option<RMem>]>,
+    /// For each instruction, one past its last micro-operation.
+    pub uop_end: Box<[u32]>,
+    /// How the last instruction branches.
+    pub branch: Branch,
+    /// Timing classes without a row: their instructions were given a plain integer operation's cost.
+    pub unknown: Box<[usize]>,
+    /// Cycles between commits charged to each instruction.
+    pub cycles: Box<[u64]>,
+    /// Times the whole block was executed.
+    pub executions: u64,
+    /// What one execution adds to the instruction mix.
+    pub mix: Signals,
+}
+
+/// Resolves a block of decoded instructions for `spec`.
+#[must_use]
+pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedBlock {
+    let mut uops = Vec::new();
+    let mut uop_end = Vec::new();
+    let mut unknown = Vec::new();
+    let mut mix = Signals::default();
+    let words_per_vector = spec.clock.vector_bits / 8;
+    for (i, info) in infos.iter().enumerate() {
+        let plain;
+        let recipe = match spec.recipes.get(info.class) {
+            Some(recipe) => recipe,
+            None => {
+                unknown.push(i);
+                plain = Recipe { uops: vec![Uop::default()], ..Recipe::default() };
+                &plain
+            }
+        };
+        resolve_inst(i as u8, info, recipe, spec, &mut uops);
+        uop_end.push(uops.len() as u32);
+        count_mix(info, &mut mix);
+    }
+    let mem = infos.iter().map(|info| info.mem.map(|op| resolve_mem(&op, info, words_per_vector as usize))).collect();
+    ResolvedBlock {
+        start,
+        uops: uops.into(),
+        mem,
+        uop_end: uop_end.into(),
+        branch: infos.last().map_or(Branch::None, |i| i.branch),
+        unknown: unknown.into(),
+        cycles: vec![0; infos.len()].into(),
+        executions: 0,
+        mix,
+    }
+}
+
+fn resolve_mem(op: &MemOp, info: &StaticInst, vector_bytes: usize) -> RMem {
+    let vector = info.dsts.iter().chain(info.srcs.iter()).any(|r| r.class() == RegClass::Vector);
+    let words = match op.shape {
+        Shape::Single => 1,
+        Shape::Masked => 2,
+        Shape::Indexed => 1 + vector_bytes / usize::from(op.reg_esize),
+    };
+    // Manual table 7-5: 8-byte and larger aligned stores, element-wise contiguous SVE stores of 8 bytes.
+    let eligible = match op.shape {
+        Shape::Single => op.bytes >= 8,
+        Shape::Masked => op.mem_esize == 8 && !op.structure,
+        Shape::Indexed => false,
+    };
+    // Manual tables 7-3 and 7-4: scalar stores up to 8 bytes, and whole-register STR of vectors and predicates.
+    let forward_bytes = match op.shape {
+        Shape::Single if op.regs == 1 && (op.bytes <= 8 || (vector && op.bytes as usize == vector_bytes)) => {
+            op.bytes as u8
+        }
+        _ => 0,
+    };
+    RMem { op: *op, eligible, forward_bytes, words: words as u8 }
+}
+
+/// Assigns operands and results of one instruction to the micro-operations of its recipe.
+fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out: &mut Vec<RUop>) {
+    let count = recipe.uops.len().max(1);
+    let first = out.len();
+    let memory_uops: Vec<usize> = (0..recipe.uops.len()).filter(|&k| is_memory(&recipe.uops[k], info)).collect();
+    let update = info.writeback.map(|_| recipe.uops.len().saturating_sub(1));
+    for (k, uop) in recipe.uops.iter().enumerate() {
+        let mut r = blank(index);
+        r.flows_from(uop, spec);
+        r.exclusive = uop.blocking == Blocking::Operation;
+        r.movprfx = info.kind == InstKind::MovPrfx;
+        r.last = k + 1 == count;
+        r.opens_group = recipe.sequential || (k == 0 && count >= 3);
+        r.closes_group = recipe.sequential;
+        r.pre_sync = (recipe.pre_sync || info.serialising) && k == 0;
+        r.post_sync = (recipe.post_sync || info.serialising) && r.last;
+        for &distance in &uop.depends {
+            if let Some(producer) = k.checked_sub(distance as usize) {
+                push(&mut r.srcs, temp(producer));
+            }
+        }
+        let is_update = update == Some(k) && info.mem.is_some() && !memory_uops.contains(&k);
+        let part = memory_uops.iter().position(|&m| m == k);
+        if let (Some(part), Some(op)) = (part, info.mem) {
+            r.memory(part, memory_uops.len(), &op, info, spec);
+        } else if is_update {
+            add_all(&mut r.addr_srcs, &info.addr_srcs);
+            r.addr_to_srcs();
+        } else if uop.depends.is_empty() || k == 0 {
+            add_all(&mut r.srcs, &info.srcs);
+            if info.mem.is_some() {
+                add_all(&mut r.addr_srcs, &info.addr_srcs);
+                r.addr_to_srcs();
+            }
+        }
+        r.results(k, count, part, memory_uops.len(), is_update, info);
+        r.branch(info, k + 1 == count);
+        r.commit_from(info, spec);
+        out.push(r);
+    }
+    if recipe.uops.is_empty() {
+        out.push(RUop { last: true, ..blank(index) });
+    }
+    debug_assert!(out.len() > first);
+}
+
+/// Whether this micro-operation accesses memory: it passes an address pipe, in an instruction that does,
+/// and is not the update of the base register.
+fn is_memory(uop: &Uop, info: &StaticInst) -> bool {
+    let Some(op) = info.mem else { return false };
+    let address = Pipes::EAGA.or(Pipes::EAGB);
+    let only_address = |p: Pipes| p.meets(address) && p.0 & !address.0 == 0;
+    match op.access {
+        // An address computation has latency 1; what goes to the cache has the load-to-use latency.
+        Access::Load => uop.flows.iter().any(|f| only_address(f.pipes) && f.latency >= 5),
+        Access::Atomic => uop.flows.iter().any(|f| only_address(f.pipes) && (f.latency >= 5 || f.latency == 0)),
+        _ => uop.flows.iter().any(|f| f.pipes.meets(address) && f.latency == 0),
+    }
+}
+
+fn blank(inst: u8) -> RUop {
+    RUop {
+        action: Action::None,
+        attribute: Attribute::None,
+        nflows: 0,
+        flows: [RFlow::default(); FLOWS],
+        srcs: [READY; 6],
+        addr_srcs: [READY; 4],
+        dsts: [READY; 3],
+        producer: Producer::Plain,
+        flags_producer: Producer::Plain,
+        to_commit: 1,
+        renames: [0; 3],
+        exclusive: false,
+        opens_group: false,
+        closes_group: false,
+        pre_sync: false,
+        post_sync: false,
+        last: false,
+        movprfx: false,
+        vector: false,
+        inst,
+        part: 0,
+        parts: 1,
+        load_latency: 0,
+    }
+}
+
+fn temp(uop: usize) -> u8 {
+    TEMP + (uop % TEMPS) as u8
+}
+
+/// Adds `reg` to a list of operands. Lists are as long as the most demanding instruction; operands
+/// beyond that would only be ready earlier than others of the same instruction in practice.
+fn push(list: &mut [u8], reg: u8) {
+    if list.contains(&reg) {
+        return;
+    }
+    if let Some(slot) = list.iter_mut().find(|s| **s == READY) {
+        *slot = reg;
+    }
+}
+
+fn add_all(list: &mut [u8], regs: &RegList) {
+    for reg in regs.iter() {
+        push(list, reg.0);
+    }
+}
+
+const FL: Pipes = Pipes::FLA.or(Pipes::FLB);
+const EX: Pipes = Pipes::EXA.or(Pipes::EXB);
+const EAG: Pipes = Pipes::EAGA.or(Pipes::EAGB);
+
+impl RUop {
+    fn flows_from(&mut self, uop: &Uop, spec: &Spec) {
+        let point = u64::from(spec.assumptions.divide_point);
+        let latency = |f: &fxscope_machine::Flow| {
+            u64::from(f.latency) + u64::from(f.latency_max - f.latency) * point / 100 + u64::from(f.wait)
+        };
+        self.action = if uop.flows.is_empty() { Action::None } else { Action::Compute };
+        if uop.blocking == Blocking::Pipe && !uop.flows.is_empty() {
+            // The flows follow each other in one pipe, which takes nothing else until they are through.
+            let total: u64 = uop.flows.iter().map(latency).sum();
+            self.nflows = 1;
+            self.flows[0] = RFlow { pipes: uop.flows[0].pipes, all: false, latency: total as u16, busy: total as u16 };
+        } else if uop.flows.len() == 2 && uop.flows[1].independent && uop.flows.iter().all(|f| f.latency > 0) {
+            // Two pipes work on it at the same time (a vector compare, say).
+            let pipes = uop.flows[0].pipes.or(uop.flows[1].pipes);
+            let longest = uop.flows.iter().map(latency).max().unwrap_or(0);
+            self.nflows = 1;
+            self.flows[0] = RFlow { pipes, all: true, latency: longest as u16, busy: 1 };
+        } else {
+            for (slot, f) in self.flows.iter_mut().zip(&uop.flows) {
+                let repeat = f.repeat.max(1);
+                *slot = RFlow {
+                    pipes: f.pipes,
+                    all: f.all_pipes,
+                    latency: (latency(f) + u64::from(repeat - 1)) as u16,
+                    busy: repeat as u16,
+                };
+                self.nflows += 1;
+            }
+        }
+        self.attribute = attribute(self.flows[0].pipes, self.nflows);
+        self.vector = self.flows[..usize::from(self.nflows)].iter().any(|f| f.pipes.meets(FL));
+    }
+
+    fn memory(&mut self, part: usize, parts: usize, op: &MemOp, info: &StaticInst, spec: &Spec) {
+        add_all(&mut self.addr_srcs, &info.addr_srcs);
+        self.part = part as u8;
+        self.parts = parts as u8;
+        let ls = &spec.load_store;
+        let vector = info.dsts.iter().next().is_some_and(|r| r.class() == RegClass::Vector);
+        match op.access {
+            Access::Load | Access::Atomic => {
+                self.action = Action::Load;
+                self.vector = vector;
+                let last = self.flows[usize::from(self.nflows.max(1) - 1)];
+                self.load_latency = if last.latency >= 5 { last.latency } else { ls.load_integer as u16 } as u8;
+            }
+            Access::Store => {
+                self.action = Action::Store;
+                // Data of a pair or structure: one register for each part.
+                match (parts, info.srcs.get(part)) {
+                    (1, _) | (_, None) => add_all(&mut self.srcs, &info.srcs),
+                    (_, Some(reg)) => push(&mut self.srcs, reg.0),
+                }
+                self.vector = info.srcs.iter().any(|r| r.class() != RegClass::Gpr);
+            }
+            Access::PrefetchLoad(_) | Access::PrefetchStore(_) => self.action = Action::Prefetch,
+            Access::ZeroLine => self.action = Action::Zero,
+        }
+    }
+
+    /// An operation on the base register: it needs what addresses need.
+    fn addr_to_srcs(&mut self) {
+        for reg in self.addr_srcs {
+            if reg != READY {
+                push(&mut self.srcs, reg);
+            }
+        }
+    }
+
+    /// Which results this micro-operation makes.
+    fn results(&mut self, k: usize, count: usize, part: Option<usize>, parts: usize, update: bool, info: &StaticInst) {
+        if k + 1 < count {
+            push(&mut self.dsts, temp(k));
+        }
+        let loads = info.mem.is_some_and(|op| op.access == Access::Load);
+        let mut give = |reg: Reg| {
+            push(&mut self.dsts, reg.0);
+            match reg.class() {
+                RegClass::Gpr => self.renames[0] += 1,
+                RegClass::Vector => self.renames[1] += 1,
+                RegClass::Predicate => self.renames[2] += 1,
+                RegClass::Flags => {}
+            }
+        };
+        if update {
+            if let Some(base) = info.writeback {
+                give(base);
+            }
+        } else if loads && parts > 1 && info.dsts.len() == parts {
+            if let Some(reg) = part.and_then(|p| info.dsts.get(p)) {
+                give(reg);
+            }
+        } else if loads && parts > 0 {
+            // One register, or several from fewer flows: all come with the last loading one.
+            if part == Some(parts - 1) {
+                info.dsts.iter().for_each(&mut give);
+            }
+        } else if k + 1 == count {
+            info.dsts.iter().for_each(&mut give);
+        }
+        if k + 1 == count
+            && !update
+            && parts > 0
+            && let Some(base) = info.writeback
+        {
+            // A row without a separate update: the base comes with the access.
+            if !self.dsts.contains(&base.0) && part.is_some() {
+                push(&mut self.dsts, base.0);
+                self.renames[0] += 1;
+            }
+        }
+        self.producer = self.result_producer(info);
+        self.flags_producer = match self.producer {
+            Producer::Predicate => Producer::PredicateFlags,
+            Producer::Compare => Producer::CompareFlags,
+            _ if self.vector => Producer::VectorFlags,
+            _ => Producer::Plain,
+        };
+    }
+
+    fn result_producer(&self, info: &StaticInst) -> Producer {
+        let predicate = info.dsts.iter().any(|r| r.class() == RegClass::Predicate);
+        let used = |p: Pipes| self.flows[..usize::from(self.nflows)].iter().any(|f| f.pipes.meets(p));
+        match () {
+            () if predicate && self.action == Action::Load => Producer::PredicateLoad,
+            () if predicate && used(FL) => Producer::Compare,
+            () if used(Pipes::PRX) => Producer::Predicate,
+            () => Producer::Plain,
+        }
+    }
+
+    fn branch(&mut self, info: &StaticInst, last: bool) {
+        if !last {
+            return;
+        }
+        self.action = match info.branch {
+            Branch::None => return,
+            Branch::Direct | Branch::Call => Action::BranchDirect,
+            Branch::Conditional => Action::BranchOnFlags,
+            Branch::Compare | Branch::Indirect | Branch::IndirectCall | Branch::Return => Action::BranchExecuted,
+        };
+    }
+
+    fn commit_from(&mut self, info: &StaticInst, spec: &Spec) {
+        let s = &spec.stages;
+        let long = self.load_latency as u64 > spec.load_store.load_short
+            || info.mem.is_some_and(|op| op.shape != Shape::Single && self.vector);
+        let cycles = match self.action {
+            Action::Load | Action::Store | Action::Prefetch | Action::Zero => {
+                if long {
+                    s.commit_long
+                } else {
+                    s.commit_short
+                }
+            }
+            Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted => s.commit_branch,
+            Action::None => 1,
+            Action::Compute if self.vector => s.commit_vector,
+            Action::Compute if self.producer == Producer::Predicate => s.commit_predicate,
+            Action::Compute => s.commit_integer,
+        };
+        self.to_commit = cycles as u8;
+    }
+}
+
+fn attribute(first: Pipes, nflows: u8) -> Attribute {
+    let within = |set: Pipes| first.0 & !set.0 == 0;
+    match () {
+        () if nflows == 0 || first.is_empty() => Attribute::None,
+        () if within(Pipes::BR) => Attribute::Rsbr,
+        () if within(EAG) => Attribute::Rsa,
+        () if within(Pipes::EXA.or(Pipes::FLA).or(Pipes::PRX)) => Attribute::Rse0,
+        () if within(Pipes::EXB.or(Pipes::FLB)) => Attribute::Rse1,
+        () if within(EX.or(FL)) => Attribute::Rse,
+        () => Attribute::Rsx,
+    }
+}
+
+fn count_mix(info: &StaticInst, mix: &mut Signals) {
+    let mut one = |s: Signal| mix.add(s, 1);
+    one(Signal::InstRetired);
+    if info.kind != InstKind::MovPrfx {
+        one(Signal::EffectiveInst);
+    }
+    match info.kind {
+        InstKind::Integer => one(Signal::DpSpec),
+        InstKind::FpScalar => one(Signal::VfpSpec),
+        InstKind::AdvSimd | InstKind::Crypto => one(Signal::AseSpec),
+        InstKind::Sve => one(Signal::SveInstRetired),
+        InstKind::SvePredicate => {
+            one(Signal::SveInstRetired);
+            one(Signal::PrdSpec);
+        }
+        InstKind::MovPrfx => {
+            one(Signal::SveInstRetired);
+            one(Signal::SveMovprfxSpec);
+        }
+        InstKind::Memory | InstKind::Branch | InstKind::System => {}
+    }
+    if let Some(op) = info.mem {
+        let scalable = op.shape != Shape::Single;
+        match op.access {
+            Access::Load => one(Signal::LdSpec),
+            Access::Store => one(Signal::StSpec),
+            Access::Atomic => {
+                one(Signal::LdSpec);
+                one(Signal::StSpec);
+            }
+            Access::PrefetchLoad(_) | Access::PrefetchStore(_) => one(Signal::PrfSpec),
+            Access::ZeroLine => {
+                one(Signal::StSpec);
+                one(Signal::DczvaSpec);
+            }
+        }
+        if scalable {
+            one(Signal::SveInstRetired);
+        }
+        if op.shape == Shape::Indexed {
+            match op.access {
+                Access::Load => one(Signal::SveLdGatherSpec),
+                Access::Store => one(Signal::SveStScatterSpec),
+                _ => {}
+            }
+        }
+    }
+    match info.branch {
+        Branch::None => {}
+        Branch::Direct | Branch::Call | Branch::Conditional | Branch::Compare => one(Signal::BrImmedSpec),
+        Branch::Return => one(Signal::BrReturnSpec),
+        Branch::Indirect | Branch::IndirectCall => one(Signal::BrIndirectSpec),
+    }
+    if info.branch != Branch::None {
+        one(Signal::BrPred);
+    }
+    let fp = info.fp;
+    if fp.per_element > 0 {
+        // SVE events count for each 128 bits of vector; the others count elements.
+        let (total, share, n) = if fp.scalable {
+            let per_128 = u64::from(fp.per_element) * (16 / u64::from(fp.esize.max(1)));
+            (Signal::FpScaleOps, [Signal::FpHpScaleOps, Signal::FpSpScaleOps, Signal::FpDpScaleOps], per_128)
+        } else {
+            let n = u64::from(fp.per_element) * u64::from(fp.elements);
+            (Signal::FpFixedOps, [Signal::FpHpFixedOps, Signal::FpSpFixedOps, Signal::FpDpFixedOps], n)
+        };
+        mix.add(total, n);
+        mix.add(share[usize::from(fp.esize.trailing_zeros().clamp(1, 3) as u8 - 1)], n);
+    }
+}
