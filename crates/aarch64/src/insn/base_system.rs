@@ -27,7 +27,17 @@ pub const TABLE: &[Encoding] = &[
     base!("ISB", "1101010100 0 00 011 0011 crm:4 110 11111", barrier),
     // All of PSTATE that this processor lets be set by MSR (immediate) is for the kernel.
     base!("MSR (immediate)", "1101010100 0 00 op1:3 0100 crm:4 op2:3 11111", privileged),
-    base!("SYS", "1101010100 0 01 op1:3 crn:4 crm:4 op2:3 rt:5", sys),
+    enc!("DC ZVA", "1101010100 0 01 011 0111 0100 001 rt:5", dc_zva),
+    enc!("DC CVAC", "1101010100 0 01 011 0111 1010 001 rt:5", dc_clean),
+    enc!("DC CVAU", "1101010100 0 01 011 0111 1011 001 rt:5", dc_clean),
+    enc!("DC CVAP", "1101010100 0 01 011 0111 1100 001 rt:5", dc_clean),
+    enc!("DC CIVAC", "1101010100 0 01 011 0111 1110 001 rt:5", dc_clean),
+    enc!("IC IVAU", "1101010100 0 01 011 0111 0101 001 rt:5", ic_ivau),
+    enc!("SYS", "1101010100 0 01 op1:3 crn:4 crm:4 op2:3 rt:5", |_, c| Some(undefined(c, "base:SYS")),
+        except
+        "1101010100 0 01 011 0111 0100 001 xxxxx", "1101010100 0 01 011 0111 1010 001 xxxxx",
+        "1101010100 0 01 011 0111 1011 001 xxxxx", "1101010100 0 01 011 0111 1100 001 xxxxx",
+        "1101010100 0 01 011 0111 1110 001 xxxxx", "1101010100 0 01 011 0111 0101 001 xxxxx"),
     base!("SYSL", "1101010100 1 01 op1:3 crn:4 crm:4 op2:3 rt:5", privileged),
     base!("MSR (register)", "1101010100 0 1 o0:1 op1:3 crn:4 crm:4 op2:3 rt:5", msr),
     base!("MRS", "1101010100 1 1 o0:1 op1:3 crn:4 crm:4 op2:3 rt:5", mrs),
@@ -118,59 +128,44 @@ fn barrier(_: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
 
 // ---- cache maintenance ------------------------------------------------------------------------
 
-/// The `op1:CRn:CRm:op2` part of a system instruction or register, as a number.
-const fn operation(op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
-    op1 << 11 | crn << 7 | crm << 3 | op2
-}
-
-const DC_ZVA: u32 = operation(3, 7, 4, 1);
-const IC_IVAU: u32 = operation(3, 7, 5, 1);
-const DC_CVAC: u32 = operation(3, 7, 10, 1);
-const DC_CVAU: u32 = operation(3, 7, 11, 1);
-const DC_CVAP: u32 = operation(3, 7, 12, 1);
-const DC_CIVAC: u32 = operation(3, 7, 14, 1);
-
 /// Line size in the description of `DC ZVA`. What is zeroed follows from `DCZID_EL0`, which decoding does
 /// not know; a machine with other lines goes by its own line size.
 const ZVA_LINE: u16 = 256;
 
-fn exec_dc_zva(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop> {
-    let bytes = cpu.id.zva_bytes();
-    if bytes == 0 {
-        return Err(cpu.stop(Trap::Undefined));
+fn dc_zva(w: u32, c: &Ctx) -> Option<Decoded> {
+    fn exec(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop> {
+        let bytes = cpu.id.zva_bytes();
+        if bytes == 0 {
+            return Err(cpu.stop(Trap::Undefined));
+        }
+        let addr = cpu.x(i.rn) & !(bytes - 1);
+        cpu.note(addr);
+        mem.zero(addr, bytes).map_err(|fault| cpu.fault(fault))
     }
-    let addr = cpu.x(i.rn) & !(bytes - 1);
-    cpu.note(addr);
-    mem.zero(addr, bytes).map_err(|fault| cpu.fault(fault))
-}
-
-/// Cleaning changes nothing here, but needs the right to read.
-fn exec_dc_clean(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop> {
-    let addr = cpu.x(i.rn);
-    mem.check(addr, 1, Touch::Read).map_err(|fault| cpu.fault(fault))
-}
-
-fn exec_ic_ivau(cpu: &mut Cpu, _: &mut Memory, _: &Inst) -> Result<(), Stop> {
-    Err(cpu.stop(Trap::CodeChanged))
-}
-
-fn sys(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
-    let mut d = match bits(w, 5, 14) {
-        DC_ZVA => {
-            let mut d = Decoded::new(c, class, exec_dc_zva);
-            d.info.kind = InstKind::Memory;
-            d.info.mem = Some(MemOp::single(Access::ZeroLine, ZVA_LINE));
-            d
-        }
-        DC_CVAC | DC_CVAU | DC_CVAP | DC_CIVAC => system(c, class, exec_dc_clean),
-        IC_IVAU => {
-            let mut d = system(c, class, exec_ic_ivau);
-            d.ends_block = true;
-            d
-        }
-        _ => return Some(undefined(c, class)),
-    };
+    let mut d = Decoded::new(c, "base:SYS", exec);
+    d.info.kind = InstKind::Memory;
+    d.info.mem = Some(MemOp::single(Access::ZeroLine, ZVA_LINE));
     d.inst.rn = d.addr_x(bits(w, 0, 5));
+    Some(d)
+}
+
+/// Cleaning by address changes nothing here, but needs the right to read.
+fn dc_clean(w: u32, c: &Ctx) -> Option<Decoded> {
+    fn exec(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop> {
+        mem.check(cpu.x(i.rn), 1, Touch::Read).map_err(|fault| cpu.fault(fault))
+    }
+    let mut d = system(c, "base:SYS", exec);
+    d.inst.rn = d.addr_x(bits(w, 0, 5));
+    Some(d)
+}
+
+fn ic_ivau(w: u32, c: &Ctx) -> Option<Decoded> {
+    fn exec(cpu: &mut Cpu, _: &mut Memory, _: &Inst) -> Result<(), Stop> {
+        Err(cpu.stop(Trap::CodeChanged))
+    }
+    let mut d = system(c, "base:SYS", exec);
+    d.addr_x(bits(w, 0, 5));
+    d.ends_block = true;
     Some(d)
 }
 
@@ -178,7 +173,7 @@ fn sys(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
 
 /// The `o0:op1:CRn:CRm:op2` fields of the register of MRS and MSR, as a number.
 const fn register(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {
-    (op0 & 1) << 14 | operation(op1, crn, crm, op2)
+    (op0 & 1) << 14 | op1 << 11 | crn << 7 | crm << 3 | op2
 }
 
 const NZCV: u32 = register(3, 3, 4, 2, 0);
@@ -278,4 +273,66 @@ fn msr(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
         d.dst_flags();
     }
     Some(d)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(word: u32, cpu: &mut Cpu) -> Result<(), Stop> {
+        let mut mem = Memory::new(1 << 16).expect("reserve");
+        let d = crate::table::decode(word, &Ctx { pc: 0, vl: 16 }).expect("decodes");
+        (d.inst.exec)(cpu, &mut mem, &d.inst)
+    }
+
+    #[test]
+    fn flags_are_the_top_four_bits_of_nzcv() {
+        let (msr_nzcv_x0, mrs_x1_nzcv) = (0xd51b_4200, 0xd53b_4201);
+        let mut cpu = Cpu::new(16);
+        cpu.x[0] = 0xffff_ffff_a000_0000;
+        run(msr_nzcv_x0, &mut cpu).unwrap();
+        assert_eq!(cpu.nzcv, 0b1010);
+        run(mrs_x1_nzcv, &mut cpu).unwrap();
+        assert_eq!(cpu.x[1], 0xa000_0000);
+    }
+
+    #[test]
+    fn control_and_status_bits_that_do_not_exist_read_as_zero() {
+        let (msr_fpcr_x0, mrs_x1_fpcr) = (0xd51b_4400, 0xd53b_4401);
+        let (msr_fpsr_x0, mrs_x2_fpsr) = (0xd51b_4420, 0xd53b_4422);
+        let mut cpu = Cpu::new(16);
+        cpu.x[0] = u64::MAX;
+        for word in [msr_fpcr_x0, mrs_x1_fpcr, msr_fpsr_x0, mrs_x2_fpsr] {
+            run(word, &mut cpu).unwrap();
+        }
+        assert_eq!((cpu.x[1], cpu.x[2]), (0x07c8_0000, 0x0800_009f));
+    }
+
+    #[test]
+    fn the_thread_pointer_is_writable_and_its_read_only_twin_is_not() {
+        let (msr_tpidr_x0, mrs_x1_tpidr, msr_tpidrro_x0) = (0xd51b_d040, 0xd53b_d041, 0xd51b_d060);
+        let mut cpu = Cpu::new(16);
+        cpu.x[0] = 0x1234_5678_9abc;
+        run(msr_tpidr_x0, &mut cpu).unwrap();
+        run(mrs_x1_tpidr, &mut cpu).unwrap();
+        assert_eq!(cpu.x[1], cpu.x[0]);
+        assert_eq!((run(msr_tpidrro_x0, &mut cpu), cpu.trap), (Err(Stop), Trap::Undefined));
+    }
+
+    #[test]
+    fn user_code_reads_the_identification_registers_that_linux_emulates() {
+        let (mrs_x0_midr, mrs_x0_isar1, mrs_x0_mmfr0, mrs_x0_pmccntr, mrs_x0_sctlr) =
+            (0xd538_0000, 0xd538_0620, 0xd538_0700, 0xd53b_9d00, 0xd538_1000);
+        let mut cpu = Cpu::new(16);
+        (cpu.id.midr, cpu.id.isar1, cpu.x[0]) = (0x461f_0010, 0x0001_0001, 1);
+        run(mrs_x0_midr, &mut cpu).unwrap();
+        assert_eq!(cpu.x[0], cpu.id.midr);
+        run(mrs_x0_isar1, &mut cpu).unwrap();
+        assert_eq!(cpu.x[0], cpu.id.isar1);
+        run(mrs_x0_mmfr0, &mut cpu).unwrap();
+        assert_eq!(cpu.x[0], 0);
+        for word in [mrs_x0_pmccntr, mrs_x0_sctlr] {
+            assert_eq!((run(word, &mut cpu), cpu.trap), (Err(Stop), Trap::Undefined));
+        }
+    }
 }

@@ -3,7 +3,11 @@
 use fxscope_aarch64::table::bits;
 
 /// Rows that cannot be compared: name and reason. Unit tests cover them.
-pub const SKIPPED: &[(&str, &str)] = &[("SVC", "it would make a system call of the runner")];
+pub const SKIPPED: &[(&str, &str)] = &[
+    ("SVC", "it would make a system call of the runner"),
+    ("IC IVAU", "it stops our block"),
+    ("DC CVAP", "QEMU's user mode lacks it"),
+];
 
 /// Whether the row is skipped.
 pub fn skipped(name: &str) -> bool {
