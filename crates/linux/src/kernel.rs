@@ -1,0 +1,181 @@
+//! What the threads of a process share: memory, files, signal actions, clocks. System calls act on it.
+
+use std::collections::BTreeMap;
+
+use fxscope_aarch64::Memory;
+
+use crate::files::Files;
+use crate::platform::Platform;
+use crate::signal::{self, Action};
+use crate::symbols::Symbols;
+
+/// How a program came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It called `exit`; the low 8 bits of its status.
+    Exit {
+        /// 0–255.
+        code: i32,
+    },
+    /// A signal ended it.
+    Killed(Killed),
+    /// It came to an instruction that is not implemented.
+    Unsupported(Unsupported),
+    /// It waits for something that can never happen.
+    Deadlock {
+        /// Address of the instruction behind the system call.
+        pc: u64,
+        /// The function, if the program has symbols.
+        function: Option<String>,
+        /// What it waits for.
+        waits_for: String,
+    },
+}
+
+/// A program ended by a signal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Killed {
+    /// The signal's number.
+    pub signal: u32,
+    /// Address of the instruction.
+    pub pc: u64,
+    /// The function, as `name+offset`, if the program has symbols.
+    pub function: Option<String>,
+    /// The address that could not be accessed, if the signal is about one.
+    pub address: Option<u64>,
+}
+
+/// An instruction that the simulator does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// Address of the instruction.
+    pub pc: u64,
+    /// The instruction.
+    pub word: u32,
+    /// The function, as `name+offset`, if the program has symbols.
+    pub function: Option<String>,
+    /// What a disassembler makes of it, if anything.
+    pub disassembly: Option<String>,
+}
+
+impl End {
+    /// The exit status a shell would show: the program's own, or 128 plus the number of the signal that
+    /// ended it. `None` when it was the simulation that could not go on.
+    #[must_use]
+    pub fn status(&self) -> Option<i32> {
+        match self {
+            End::Exit { code } => Some(*code),
+            End::Killed(k) => Some(128 + k.signal as i32),
+            End::Unsupported(_) | End::Deadlock { .. } => None,
+        }
+    }
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::Exit { code } => write!(f, "exited with status {code}"),
+            End::Killed(k) => {
+                write!(f, "ended by {} at {:#x}", signal::name(k.signal), k.pc)?;
+                in_function(f, k.function.as_deref())?;
+                k.address.filter(|&a| a != k.pc).map_or(Ok(()), |a| write!(f, ", accessing {a:#x}"))
+            }
+            End::Unsupported(u) => {
+                let [a, b, c, d] = u.word.to_le_bytes();
+                write!(f, "instruction not implemented at {:#x}", u.pc)?;
+                in_function(f, u.function.as_deref())?;
+                write!(f, ": bytes {a:02x} {b:02x} {c:02x} {d:02x} (word {:08x})", u.word)?;
+                u.disassembly.as_deref().map_or(Ok(()), |text| write!(f, ", {text}"))
+            }
+            End::Deadlock { pc, function, waits_for } => {
+                write!(f, "deadlock: the only thread waits for {waits_for}, at {pc:#x}")?;
+                in_function(f, function.as_deref())
+            }
+        }
+    }
+}
+
+fn in_function(f: &mut std::fmt::Formatter<'_>, function: Option<&str>) -> std::fmt::Result {
+    function.map_or(Ok(()), |name| write!(f, " in {name}"))
+}
+
+/// A pair of limits of `prlimit64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub(crate) struct Limit {
+    pub soft: u64,
+    pub hard: u64,
+}
+
+impl Limit {
+    pub const INFINITY: u64 = u64::MAX;
+    /// Number of resources.
+    pub const COUNT: usize = 16;
+    pub const STACK: usize = 3;
+    pub const CORE: usize = 4;
+    pub const FILES: usize = 7;
+}
+
+/// State of a process that its threads share.
+pub struct Kernel {
+    /// The address space.
+    pub mem: Memory,
+    /// The machine as the program sees it.
+    pub platform: Platform,
+    /// Simulated time since the program's start in ns.
+    pub now_ns: u64,
+    /// How the program ended, once it has.
+    pub end: Option<End>,
+    pub(crate) files: Files,
+    pub(crate) symbols: Symbols,
+    /// Dispositions by signal number; entry 0 is unused.
+    pub(crate) actions: [Action; signal::LAST as usize + 1],
+    /// First address of the heap and its current end.
+    pub(crate) heap_start: u64,
+    pub(crate) brk: u64,
+    /// Simulated time that the program spent asleep, in ns.
+    pub(crate) slept_ns: u64,
+    /// Wall-clock time of the program's start, in ns since 1970.
+    pub(crate) start_unix_ns: u64,
+    pub(crate) random: Random,
+    pub(crate) limits: [Limit; Limit::COUNT],
+    /// Decoded blocks may be stale.
+    pub(crate) code_changed: bool,
+    /// Calls of system calls that are not implemented, by number.
+    pub(crate) unknown_calls: BTreeMap<u64, u64>,
+}
+
+impl Kernel {
+    /// `function+offset` for an address of the program's text.
+    pub(crate) fn function_at(&self, address: u64) -> Option<String> {
+        self.symbols.at(address).map(|place| place.to_string())
+    }
+
+    /// The program waits, at `pc`, for something that cannot happen.
+    pub(crate) fn deadlock(&mut self, pc: u64, waits_for: String) {
+        self.end = Some(End::Deadlock { pc, function: self.function_at(pc), waits_for });
+    }
+
+    /// Time the program spent running, in ns.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        self.now_ns.saturating_sub(self.slept_ns)
+    }
+}
+
+/// A source of bytes that only its seed determines (SplitMix64, Steele, Lea and Flood 2014).
+pub(crate) struct Random(pub u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&self.next().to_le_bytes()[..chunk.len()]);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Where things are in a process's address space. The same on every run: no randomisation.
+//!
+//! ```text
+//! 0x0000_0040_0000   program (position-independent ones: two thirds of the way up), then the brk heap
+//! …                  mappings, from MMAP_TOP downwards
+//! MMAP_TOP           the page with the signal return code, then a guard gap
+//! STACK_TOP          the stack, downwards
+//! ```
+
+use fxscope_aarch64::memory::{PAGE, USER_END};
+
+/// Address behind the stack.
+pub const STACK_TOP: u64 = USER_END;
+
+/// Room kept for the stack and a gap below it; larger stacks are refused.
+pub const STACK_ROOM: u64 = 1 << 36;
+
+/// Mappings end here. Linux keeps at least 128 MiB for the stack; this leaves room for `ulimit -s` of up to 64 GiB.
+pub const MMAP_TOP: u64 = SIGNAL_RETURN;
+
+/// The page with the code that handlers return to.
+pub const SIGNAL_RETURN: u64 = STACK_TOP - STACK_ROOM - PAGE;
+
+/// Bytes of stack when nothing else is asked for, as Linux's default `ulimit -s`.
+pub const DEFAULT_STACK: u64 = 8 << 20;

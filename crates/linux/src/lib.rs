@@ -1,0 +1,30 @@
+//! Runs AArch64 Linux programs: loads ELF files, answers system calls, delivers signals.
+//!
+//! * [`elf`] checks and maps a program; [`symbols`] names its functions.
+//! * [`process`] starts it and executes it block by block. A driver calls [`Process::step`], looks at what
+//!   ran, and keeps the time: [`Process::set_now_ns`]. Everything a program can learn about time follows from that.
+//! * [`syscalls`] is the table of system calls; the handlers stand beside it, by subject.
+//! * [`signal`] has dispositions, frames and delivery.
+//! * [`kernel`] is what the threads of a process share, [`thread`] what each has for itself.
+//!
+//! Invariants: the same program, input, files and seed give the same execution. Programs reach host memory
+//! only through `fxscope_aarch64::Memory`. A bad pointer in a system call is `EFAULT` to the program.
+
+pub mod disasm;
+pub mod elf;
+mod files;
+pub mod kernel;
+mod layout;
+pub mod platform;
+pub mod process;
+pub mod signal;
+mod stack;
+pub mod symbols;
+pub mod syscalls;
+pub mod thread;
+
+pub use elf::{ElfError, Image};
+pub use kernel::{End, Killed, Unsupported};
+pub use platform::{CpuPlace, Platform};
+pub use process::{Process, Setup, StartError, Stdio, Step};
+pub use symbols::{Place, Symbols};

@@ -1,0 +1,447 @@
+//! A running program.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use fxscope_aarch64::memory::PAGE;
+use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Prot, Segment, Trap};
+
+use crate::elf::{ElfError, Image};
+use crate::files::Files;
+use crate::kernel::{End, Kernel, Limit, Random, Unsupported};
+use crate::layout::{DEFAULT_STACK, SIGNAL_RETURN};
+use crate::platform::Platform;
+use crate::signal::{self, Action, SigInfo, code, frame, number};
+use crate::thread::Thread;
+use crate::{disasm, stack, syscalls};
+
+/// Why a program could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the host says.
+        source: std::io::Error,
+    },
+    /// The file is not a program that can run.
+    #[error("{}: {source}", path.display())]
+    Elf {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ElfError,
+    },
+    /// The host does not give enough address space.
+    #[error("cannot reserve {bytes} bytes of address space for the program's memory: {source}; lower the memory limit")]
+    Reserve {
+        /// How much was wanted.
+        bytes: u64,
+        /// What the host says.
+        source: std::io::Error,
+    },
+    /// The stack does not fit.
+    #[error("stack of {bytes} bytes: choose one between 64 KiB and 32 GiB")]
+    StackSize {
+        /// The size asked for.
+        bytes: u64,
+    },
+    /// Arguments and environment are too long for the stack.
+    #[error(
+        "arguments and environment take {bytes} bytes and the stack has room for {limit}; pass less, or enlarge the stack"
+    )]
+    ArgumentsTooLong {
+        /// Bytes they take.
+        bytes: u64,
+        /// Bytes they may take.
+        limit: u64,
+    },
+    /// The machine has too little memory even to start.
+    #[error("no memory left for {bytes} bytes at the start of the program; give the machine more memory")]
+    NoMemory {
+        /// Bytes wanted.
+        bytes: u64,
+    },
+    /// The machine cannot run Linux programs as described.
+    #[error("machine description: {what}")]
+    Platform {
+        /// What is wrong.
+        what: String,
+    },
+    /// A host file could not be prepared.
+    #[error("cannot prepare standard input, output and the current directory: {0}")]
+    Host(#[from] std::io::Error),
+}
+
+/// The files a program starts with as descriptors 0, 1 and 2.
+pub struct Stdio {
+    /// Standard input.
+    pub input: OwnedFd,
+    /// Standard output.
+    pub output: OwnedFd,
+    /// Standard error.
+    pub error: OwnedFd,
+}
+
+impl Stdio {
+    /// Those of this process.
+    ///
+    /// # Errors
+    /// When the host is out of file descriptors.
+    pub fn inherit() -> std::io::Result<Stdio> {
+        Ok(Stdio {
+            input: std::io::stdin().as_fd().try_clone_to_owned()?,
+            output: std::io::stdout().as_fd().try_clone_to_owned()?,
+            error: std::io::stderr().as_fd().try_clone_to_owned()?,
+        })
+    }
+}
+
+/// How to start a program.
+pub struct Setup {
+    /// The machine as the program sees it.
+    pub platform: Platform,
+    /// Path of the program as it was asked for (`AT_EXECFN`).
+    pub program: Vec<u8>,
+    /// `argv`, the program's name first.
+    pub args: Vec<Vec<u8>>,
+    /// The environment, each entry as `NAME=value`.
+    pub env: Vec<Vec<u8>>,
+    /// Bytes of stack.
+    pub stack_bytes: u64,
+    /// Seed of everything random the program can get (`AT_RANDOM`, `getrandom`).
+    pub seed: u64,
+    /// Wall-clock time of the start, in ns since 1970.
+    pub start_unix_ns: u64,
+    /// Descriptors 0, 1 and 2.
+    pub stdio: Stdio,
+}
+
+impl Setup {
+    /// Starts `program` without further arguments, with an empty environment, this process's standard streams,
+    /// a stack of 8 MiB, and a clock that starts at 2020-01-01T00:00:00Z.
+    ///
+    /// # Errors
+    /// When the host is out of file descriptors.
+    pub fn new(platform: Platform, program: &str) -> std::io::Result<Setup> {
+        Ok(Setup {
+            platform,
+            program: program.into(),
+            args: vec![program.into()],
+            env: Vec::new(),
+            stack_bytes: DEFAULT_STACK,
+            seed: 0,
+            start_unix_ns: 1_577_836_800_000_000_000,
+            stdio: Stdio::inherit()?,
+        })
+    }
+}
+
+/// What one step of a program did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A block ran. Its dynamic stream is in [`Process::cpu`]`.stream()` and the address where execution
+    /// goes on in `.pc`, until the next step. System calls and faults take effect in the next step.
+    Ran {
+        /// The block; see [`Process::block`].
+        block: BlockId,
+        /// Instructions of it that completed; fewer than it has when one of them faulted.
+        executed: usize,
+    },
+    /// The program sleeps. Set the time to this (or later) and step again.
+    Sleep {
+        /// Simulated time in ns.
+        until_ns: u64,
+    },
+    /// Code has changed: all block numbers so far are void.
+    CodeChanged,
+    /// The program has ended; see [`Process::end`].
+    Ended,
+}
+
+/// Simulated time per instruction in ns when nothing models time.
+pub const FUNCTIONAL_NS: u64 = 1;
+
+/// The program's process number: the same on every run.
+pub const PID: u32 = 1000;
+
+/// Instructions between two updates of the clock in [`Process::run_functional`].
+const FUNCTIONAL_TICK: u64 = 1 << 12;
+
+/// A program with its memory, registers and open files.
+pub struct Process {
+    kernel: Kernel,
+    thread: Thread,
+    blocks: Blocks,
+    /// Instructions completed so far.
+    instructions: u64,
+    /// Something must be looked at before the next block: `trap`, or what a system call left.
+    attention: bool,
+    trap: Option<Trap>,
+}
+
+impl Process {
+    /// Loads the program in the file `path`, ready to execute its first instruction.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not a program that can run, or the host lacks resources.
+    pub fn open(path: &Path, setup: Setup) -> Result<Process, StartError> {
+        let file = std::fs::read(path).map_err(|source| StartError::Read { path: path.to_owned(), source })?;
+        Process::new(path, &file, setup)
+    }
+
+    /// Loads a program from the contents of its file; `path` is for messages and `/proc/self/exe`.
+    ///
+    /// # Errors
+    /// When it is not a program that can run, or the host lacks resources.
+    pub fn new(path: &Path, file: &[u8], setup: Setup) -> Result<Process, StartError> {
+        let elf = |source| StartError::Elf { path: path.to_owned(), source };
+        let image = Image::parse(file).map_err(elf)?;
+        check_platform(&setup.platform)?;
+        let bytes = setup.platform.memory_bytes;
+        let mut mem = Memory::new(bytes).map_err(|source| StartError::Reserve { bytes, source })?;
+        image.map(file, &mut mem, bytes).map_err(elf)?;
+        map_return_code(&mut mem).ok_or(StartError::NoMemory { bytes: PAGE })?;
+
+        let mut random = Random(setup.seed);
+        let mut at_random = [0; 16];
+        random.fill(&mut at_random);
+        let sp = stack::build(&mut mem, &image, &setup.platform, &setup, at_random)?;
+
+        let mut cpu = Cpu::new(setup.platform.vector_bytes);
+        cpu.id = setup.platform.id;
+        cpu.counter_hz = setup.platform.counter_hz;
+        cpu.pc = image.entry();
+        cpu.set_x(Cpu::SP, sp);
+        let affinity = cpu_mask(&setup.platform);
+        let mut limits = [Limit { soft: Limit::INFINITY, hard: Limit::INFINITY }; Limit::COUNT];
+        limits[Limit::STACK].soft = setup.stack_bytes;
+        limits[Limit::CORE].soft = 0;
+        limits[Limit::FILES] = Limit { soft: 1024, hard: 4096 };
+        Ok(Process {
+            blocks: Blocks::new(cpu.vl),
+            thread: Thread::new(cpu, PID, affinity, &setup.program),
+            kernel: Kernel {
+                mem,
+                platform: setup.platform,
+                now_ns: 0,
+                end: None,
+                files: Files::new(setup.stdio, path)?,
+                actions: [Action::default(); signal::LAST as usize + 1],
+                heap_start: image.end(),
+                brk: image.end(),
+                symbols: image.symbols,
+                slept_ns: 0,
+                start_unix_ns: setup.start_unix_ns,
+                random,
+                limits,
+                code_changed: false,
+                unknown_calls: std::collections::BTreeMap::new(),
+            },
+            instructions: 0,
+            attention: false,
+            trap: None,
+        })
+    }
+
+    /// Executes one block, after dealing with what the block before it left: a system call, a fault, a
+    /// signal.
+    #[inline(always)]
+    pub fn step(&mut self) -> Step {
+        if self.attention
+            && let Some(step) = self.attend()
+        {
+            return step;
+        }
+        match self.blocks.at(self.thread.cpu.pc, &mut self.kernel.mem) {
+            Ok(id) => {
+                let outcome = self.blocks.get(id).run(&mut self.thread.cpu, &mut self.kernel.mem);
+                self.instructions += outcome.executed as u64;
+                if outcome.trap.is_some() {
+                    self.trap = outcome.trap;
+                    self.attention = true;
+                }
+                Step::Ran { block: id, executed: outcome.executed }
+            }
+            Err(trap) => self.no_code(trap),
+        }
+    }
+
+    /// Runs until the program ends or about `max_instructions` more instructions are done (a block is not cut
+    /// short), without modelling time: the clock advances by [`FUNCTIONAL_NS`] per instruction. `None`: it
+    /// has not ended.
+    pub fn run_functional(&mut self, max_instructions: u64) -> Option<&End> {
+        let stop = self.instructions.saturating_add(max_instructions);
+        while self.instructions < stop && self.kernel.end.is_none() {
+            let start = self.instructions;
+            let tick = stop.min(start + FUNCTIONAL_TICK);
+            while self.instructions < tick {
+                match self.step() {
+                    Step::Ran { .. } | Step::CodeChanged => {}
+                    Step::Sleep { until_ns } => self.set_now_ns(until_ns),
+                    Step::Ended => break,
+                }
+            }
+            self.set_now_ns(self.kernel.now_ns + (self.instructions - start) * FUNCTIONAL_NS);
+        }
+        self.kernel.end.as_ref()
+    }
+
+    /// Sets the simulated time since the program's start. It must not go back.
+    pub fn set_now_ns(&mut self, now_ns: u64) {
+        self.kernel.now_ns = now_ns;
+        let (seconds, ns) = (now_ns / 1_000_000_000, now_ns % 1_000_000_000);
+        let hz = self.kernel.platform.counter_hz;
+        self.thread.cpu.counter = seconds * hz + ns * hz / 1_000_000_000;
+    }
+    /// Simulated time since the program's start in ns.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        self.kernel.now_ns
+    }
+    /// How the program ended, once it has.
+    #[must_use]
+    pub fn end(&self) -> Option<&End> {
+        self.kernel.end.as_ref()
+    }
+    /// Instructions completed so far.
+    #[must_use]
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+    /// The registers.
+    #[must_use]
+    #[inline(always)]
+    pub fn cpu(&self) -> &Cpu {
+        &self.thread.cpu
+    }
+    /// The address space.
+    #[must_use]
+    pub fn memory(&self) -> &Memory {
+        &self.kernel.mem
+    }
+    /// A decoded block.
+    #[must_use]
+    #[inline(always)]
+    pub fn block(&self, id: BlockId) -> &Block {
+        self.blocks.get(id)
+    }
+    /// Number of blocks decoded since the last [`Step::CodeChanged`]: one more than the highest block number.
+    #[must_use]
+    pub fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+    /// Function names.
+    #[must_use]
+    pub fn symbols(&self) -> &crate::symbols::Symbols {
+        &self.kernel.symbols
+    }
+    /// The machine's number of the CPU that the program runs on.
+    #[must_use]
+    pub fn cpu_number(&self) -> u32 {
+        self.thread.cpu_number()
+    }
+    /// System calls that the program made and that do not exist here: number, name, calls.
+    pub fn unknown_calls(&self) -> impl Iterator<Item = (u64, &'static str, u64)> + '_ {
+        self.kernel.unknown_calls.iter().map(|(&number, &calls)| (number, syscalls::name(number), calls))
+    }
+
+    /// Code could not be fetched at `pc`.
+    #[cold]
+    fn no_code(&mut self, trap: Trap) -> Step {
+        self.thread.cpu.clear_stream();
+        self.trap = Some(trap);
+        self.attention = true;
+        // The signal's handler, if there is one, must be fetched too; if that fails, the program ends.
+        self.attend().unwrap_or_else(|| self.step_cold())
+    }
+
+    #[inline(never)]
+    fn step_cold(&mut self) -> Step {
+        self.step()
+    }
+
+    /// Deals with a trap and what follows from it. `None`: go on.
+    #[cold]
+    #[inline(never)]
+    fn attend(&mut self) -> Option<Step> {
+        if self.kernel.end.is_some() {
+            return Some(Step::Ended);
+        }
+        if let Some(trap) = self.trap.take() {
+            self.handle(trap);
+        }
+        signal::deliver_pending(&mut self.kernel, &mut self.thread);
+        if self.kernel.end.is_some() {
+            return Some(Step::Ended);
+        }
+        if std::mem::take(&mut self.kernel.code_changed) {
+            self.blocks.flush(self.thread.cpu.vl);
+            return Some(Step::CodeChanged);
+        }
+        if let Some(until_ns) = self.thread.sleep_until {
+            if self.kernel.now_ns < until_ns {
+                return Some(Step::Sleep { until_ns });
+            }
+            self.thread.sleep_until = None;
+        }
+        self.attention = false;
+        None
+    }
+
+    fn handle(&mut self, trap: Trap) {
+        let pc = self.thread.cpu.pc;
+        let info = match trap {
+            Trap::SystemCall => return syscalls::call(&mut self.kernel, &mut self.thread),
+            Trap::CodeChanged => {
+                self.kernel.code_changed = true;
+                return;
+            }
+            Trap::NotImplemented => {
+                self.kernel.end = Some(End::Unsupported(self.unsupported(pc)));
+                return;
+            }
+            Trap::Undefined => SigInfo::fault(number::SIGILL, code::ILL_ILLOPC, pc),
+            Trap::Breakpoint(_) => SigInfo::fault(number::SIGTRAP, code::TRAP_BRKPT, pc),
+            Trap::Misaligned(address) => SigInfo::fault(number::SIGBUS, code::BUS_ADRALN, address),
+            Trap::Memory(fault) => SigInfo::memory_fault(fault),
+        };
+        signal::force(&mut self.kernel, &mut self.thread, info);
+    }
+
+    fn unsupported(&mut self, pc: u64) -> Unsupported {
+        let word = self.kernel.mem.fetch(pc).unwrap_or(0);
+        Unsupported { pc, word, function: self.kernel.function_at(pc), disassembly: disasm::disassemble(word, pc) }
+    }
+}
+
+fn check_platform(platform: &Platform) -> Result<(), StartError> {
+    let error = |what: String| Err(StartError::Platform { what });
+    if !matches!(platform.vector_bytes, 16 | 32 | 64) {
+        return error(format!("vector length of {} bytes; choose 16, 32 or 64", platform.vector_bytes));
+    }
+    if platform.page_bytes != PAGE {
+        return error(format!("base pages of {} bytes; only {PAGE} is supported", platform.page_bytes));
+    }
+    if platform.cpus.is_empty() {
+        return error("no CPU that programs may run on".to_owned());
+    }
+    Ok(())
+}
+
+/// The machine's CPUs as a bit mask.
+fn cpu_mask(platform: &Platform) -> Vec<u64> {
+    let last = platform.cpus.iter().map(|p| p.cpu).max().unwrap_or(0);
+    let mut mask = vec![0; last as usize / 64 + 1];
+    for place in &platform.cpus {
+        mask[place.cpu as usize / 64] |= 1 << (place.cpu % 64);
+    }
+    mask
+}
+
+fn map_return_code(mem: &mut Memory) -> Option<()> {
+    mem.map(SIGNAL_RETURN, PAGE, Prot::RX, Segment::File).ok()?;
+    mem.write_privileged(SIGNAL_RETURN, bytemuck::cast_slice(&frame::RETURN_CODE)).ok()
+}

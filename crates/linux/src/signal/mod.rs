@@ -1,0 +1,310 @@
+//! Signals: numbers, dispositions, what is pending, and delivery to handlers.
+
+pub mod frame;
+
+use fxscope_aarch64::memory::MemFault;
+use fxscope_aarch64::memory::Touch;
+
+use crate::kernel::{End, Kernel, Killed};
+use crate::thread::Thread;
+
+/// Signal numbers of arm64 Linux.
+pub mod number {
+    #![allow(missing_docs)] // the names are the documentation
+    pub const SIGILL: u32 = 4;
+    pub const SIGTRAP: u32 = 5;
+    pub const SIGABRT: u32 = 6;
+    pub const SIGBUS: u32 = 7;
+    pub const SIGKILL: u32 = 9;
+    pub const SIGSEGV: u32 = 11;
+    pub const SIGPIPE: u32 = 13;
+    pub const SIGCHLD: u32 = 17;
+    pub const SIGCONT: u32 = 18;
+    pub const SIGSTOP: u32 = 19;
+    pub const SIGTSTP: u32 = 20;
+    pub const SIGTTIN: u32 = 21;
+    pub const SIGTTOU: u32 = 22;
+    pub const SIGURG: u32 = 23;
+    pub const SIGWINCH: u32 = 28;
+}
+use number::*;
+
+/// Highest signal number.
+pub const LAST: u32 = 64;
+
+const NAMES: [&str; 32] = [
+    "",
+    "SIGHUP",
+    "SIGINT",
+    "SIGQUIT",
+    "SIGILL",
+    "SIGTRAP",
+    "SIGABRT",
+    "SIGBUS",
+    "SIGFPE",
+    "SIGKILL",
+    "SIGUSR1",
+    "SIGSEGV",
+    "SIGUSR2",
+    "SIGPIPE",
+    "SIGALRM",
+    "SIGTERM",
+    "SIGSTKFLT",
+    "SIGCHLD",
+    "SIGCONT",
+    "SIGSTOP",
+    "SIGTSTP",
+    "SIGTTIN",
+    "SIGTTOU",
+    "SIGURG",
+    "SIGXCPU",
+    "SIGXFSZ",
+    "SIGVTALRM",
+    "SIGPROF",
+    "SIGWINCH",
+    "SIGIO",
+    "SIGPWR",
+    "SIGSYS",
+];
+
+/// The name of a signal, such as `SIGSEGV`.
+#[must_use]
+pub fn name(signal: u32) -> String {
+    match NAMES.get(signal as usize) {
+        Some(name) if !name.is_empty() => (*name).to_owned(),
+        _ => format!("signal {signal}"),
+    }
+}
+
+/// The bit of a signal in a mask.
+#[must_use]
+pub fn bit(signal: u32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// Signals that can be neither blocked nor handled.
+pub const UNBLOCKABLE: u64 = 1 << (SIGKILL - 1) | 1 << (SIGSTOP - 1);
+
+/// Default disposition.
+pub const SIG_DFL: u64 = 0;
+/// Disposition: ignored.
+pub const SIG_IGN: u64 = 1;
+
+/// Flags of `rt_sigaction`.
+pub mod flags {
+    #![allow(missing_docs)] // the names are the documentation
+    pub const SIGINFO: u64 = 4;
+    pub const RESTORER: u64 = 0x0400_0000;
+    pub const ONSTACK: u64 = 0x0800_0000;
+    pub const NODEFER: u64 = 0x4000_0000;
+    pub const RESETHAND: u64 = 0x8000_0000;
+}
+
+/// What a program asked to happen on a signal (the kernel's `struct sigaction`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Action {
+    /// Address of the handler, [`SIG_DFL`] or [`SIG_IGN`].
+    pub handler: u64,
+    /// See [`flags`].
+    pub flags: u64,
+    /// Return code, used when the flags say so.
+    pub restorer: u64,
+    /// Signals blocked while the handler runs.
+    pub mask: u64,
+}
+
+/// `si_code` values.
+pub mod code {
+    #![allow(missing_docs)] // the names are the documentation
+    pub const SI_USER: i32 = 0;
+    pub const SI_TKILL: i32 = -6;
+    pub const SI_KERNEL: i32 = 0x80;
+    pub const ILL_ILLOPC: i32 = 1;
+    pub const TRAP_BRKPT: i32 = 1;
+    pub const BUS_ADRALN: i32 = 1;
+    pub const BUS_ADRERR: i32 = 2;
+    pub const SEGV_MAPERR: i32 = 1;
+    pub const SEGV_ACCERR: i32 = 2;
+}
+
+/// Where a signal comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// An instruction: the address it is about, and the exception syndrome for memory faults.
+    Fault {
+        /// Address that could not be accessed, or of the instruction.
+        address: u64,
+        /// `ESR_EL1` as Linux passes it on; 0 when it does not.
+        syndrome: u64,
+    },
+    /// `kill`, `tgkill`, or the kernel on the program's behalf.
+    Sender {
+        /// Process that sent it.
+        pid: u32,
+        /// Its user.
+        uid: u32,
+    },
+}
+
+/// One signal on its way to a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SigInfo {
+    /// The signal's number.
+    pub signal: u32,
+    /// `si_code`.
+    pub code: i32,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+impl SigInfo {
+    /// A signal caused by the instruction at (or concerning) `address`.
+    #[must_use]
+    pub fn fault(signal: u32, code: i32, address: u64) -> SigInfo {
+        SigInfo { signal, code, origin: Origin::Fault { address, syndrome: 0 } }
+    }
+
+    /// What a memory access that the address space does not allow becomes.
+    #[must_use]
+    pub fn memory_fault(fault: MemFault) -> SigInfo {
+        let (signal, code) = match fault {
+            MemFault { out_of_memory: true, .. } => (SIGBUS, code::BUS_ADRERR),
+            MemFault { mapped: true, .. } => (SIGSEGV, code::SEGV_ACCERR),
+            _ => (SIGSEGV, code::SEGV_MAPERR),
+        };
+        // Exception class (instruction or data abort from user code), 32-bit instruction, write, and a
+        // level-3 permission or translation fault.
+        let class: u64 = if fault.touch == Touch::Fetch { 0x20 } else { 0x24 };
+        let write = u64::from(fault.touch == Touch::Write) << 6;
+        let status = if fault.mapped { 0x0f } else { 0x07 };
+        let syndrome = class << 26 | 1 << 25 | write | status;
+        SigInfo { signal, code, origin: Origin::Fault { address: fault.addr, syndrome } }
+    }
+
+    /// The `siginfo_t` a handler reads.
+    pub(crate) fn to_bytes(self) -> [u8; 128] {
+        let mut bytes = [0; 128];
+        bytes[0..4].copy_from_slice(&self.signal.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.code.to_le_bytes());
+        match self.origin {
+            Origin::Fault { address, .. } => bytes[16..24].copy_from_slice(&address.to_le_bytes()),
+            Origin::Sender { pid, uid } => {
+                bytes[16..20].copy_from_slice(&pid.to_le_bytes());
+                bytes[20..24].copy_from_slice(&uid.to_le_bytes());
+            }
+        }
+        bytes
+    }
+}
+
+/// An alternate signal stack (`stack_t`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct AltStack {
+    /// Lowest address.
+    pub start: u64,
+    /// `SS_DISABLE` or 0.
+    pub flags: i32,
+    pub(crate) pad: u32,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl AltStack {
+    /// `SS_ONSTACK`.
+    pub const ONSTACK: i32 = 1;
+    /// `SS_DISABLE`.
+    pub const DISABLED: i32 = 2;
+    /// No alternate stack.
+    pub const NONE: AltStack = AltStack { start: 0, flags: AltStack::DISABLED, pad: 0, bytes: 0 };
+
+    /// Whether the stack pointer is on it.
+    #[must_use]
+    pub fn holds(&self, sp: u64) -> bool {
+        self.flags & AltStack::DISABLED == 0 && sp > self.start && sp - self.start <= self.bytes
+    }
+}
+
+/// Makes `info` pending for the thread, as `kill` and its like do.
+pub(crate) fn send(kernel: &Kernel, thread: &mut Thread, info: SigInfo) {
+    let ignored = match kernel.actions[info.signal as usize].handler {
+        SIG_IGN => true,
+        SIG_DFL => default_is_ignore(info.signal),
+        _ => false,
+    };
+    // A standard signal that is already pending is not queued again.
+    if !ignored && !thread.pending.iter().any(|p| p.signal == info.signal) {
+        thread.pending.push(info);
+    }
+}
+
+/// Delivers a signal that the current instruction caused. Blocking or ignoring it does not help.
+pub(crate) fn force(kernel: &mut Kernel, thread: &mut Thread, info: SigInfo) {
+    let action = &mut kernel.actions[info.signal as usize];
+    if thread.mask & bit(info.signal) != 0 || action.handler == SIG_IGN {
+        action.handler = SIG_DFL;
+        thread.mask &= !bit(info.signal);
+    }
+    deliver(kernel, thread, info);
+}
+
+/// Delivers pending signals that are not blocked.
+pub(crate) fn deliver_pending(kernel: &mut Kernel, thread: &mut Thread) {
+    while kernel.end.is_none() {
+        let open = thread.pending.iter().enumerate().filter(|(_, p)| thread.mask & bit(p.signal) == 0);
+        let Some((at, _)) = open.min_by_key(|(_, p)| p.signal) else { break };
+        let info = thread.pending.remove(at);
+        deliver(kernel, thread, info);
+    }
+    // `rt_sigsuspend` put its mask in place only until a signal arrived.
+    if let Some(mask) = thread.mask_after_suspend.take() {
+        thread.mask = mask;
+    }
+}
+
+fn deliver(kernel: &mut Kernel, thread: &mut Thread, info: SigInfo) {
+    let action = kernel.actions[info.signal as usize];
+    match action.handler {
+        SIG_IGN => return,
+        SIG_DFL => {
+            if !default_is_ignore(info.signal) {
+                kill(kernel, thread, info);
+            }
+            return;
+        }
+        _ => {}
+    }
+    if action.flags & flags::RESETHAND != 0 {
+        kernel.actions[info.signal as usize].handler = SIG_DFL;
+    }
+    let saved = thread.mask_after_suspend.take().unwrap_or(thread.mask);
+    if frame::push(&mut kernel.mem, thread, &info, &action, saved).is_err() {
+        // No room for the frame: the kernel ends the program with SIGSEGV.
+        let address = thread.cpu.x(fxscope_aarch64::Cpu::SP);
+        kill(kernel, thread, SigInfo::fault(SIGSEGV, code::SI_KERNEL, address));
+        return;
+    }
+    thread.mask = saved | action.mask & !UNBLOCKABLE;
+    if action.flags & flags::NODEFER == 0 {
+        thread.mask |= bit(info.signal);
+    }
+}
+
+fn kill(kernel: &mut Kernel, thread: &Thread, info: SigInfo) {
+    let address = match info.origin {
+        Origin::Fault { address, .. } => Some(address),
+        Origin::Sender { .. } => None,
+    };
+    kernel.end = Some(End::Killed(Killed {
+        signal: info.signal,
+        pc: thread.cpu.pc,
+        function: kernel.function_at(thread.cpu.pc),
+        address,
+    }));
+}
+
+/// Signals that do nothing by default. Stopping is not modelled: there is no one to continue the program.
+fn default_is_ignore(signal: u32) -> bool {
+    matches!(signal, SIGCHLD | SIGCONT | SIGURG | SIGWINCH | SIGSTOP | SIGTSTP | SIGTTIN | SIGTTOU)
+}

@@ -1,0 +1,103 @@
+//! Function names by address, from a program's symbol table. Works without debug information.
+
+use object::Endianness;
+use object::elf;
+use object::read::elf::{FileHeader as _, Sym as _};
+
+struct Symbol {
+    start: u64,
+    /// Zero when the table does not say.
+    bytes: u64,
+    name: Box<str>,
+}
+
+/// A place in the program's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// Name of the function as the symbol table has it.
+    pub function: &'a str,
+    /// First address of the function.
+    pub start: u64,
+    /// Bytes of the function, or 0 when the table does not say.
+    pub bytes: u64,
+    /// Distance of the address from the start of the function in bytes.
+    pub offset: u64,
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}+{:#x}", self.function, self.offset)
+    }
+}
+
+/// The functions of a program, sorted by address.
+#[derive(Default)]
+pub struct Symbols {
+    list: Vec<Symbol>,
+}
+
+impl std::fmt::Debug for Symbols {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Symbols({})", self.list.len())
+    }
+}
+
+impl Symbols {
+    /// Reads the functions and labels of `.symtab`, or else of `.dynsym`, adding `bias` to each address. A
+    /// stripped file or a damaged table has none: names are a convenience, and the program runs without.
+    pub(crate) fn parse(header: &elf::FileHeader64<Endianness>, file: &[u8], bias: u64) -> Symbols {
+        let e = Endianness::Little;
+        let Ok(sections) = header.sections(e, file) else { return Symbols::default() };
+        let table = [elf::SHT_SYMTAB, elf::SHT_DYNSYM]
+            .into_iter()
+            .filter_map(|kind| sections.symbols(e, file, kind).ok())
+            .find(|table| !table.is_empty());
+        let Some(table) = table else { return Symbols::default() };
+        let mut ranked = Vec::new();
+        for symbol in table.iter() {
+            let rank = match symbol.st_type() {
+                elf::STT_FUNC | elf::STT_GNU_IFUNC => 0u8,
+                elf::STT_NOTYPE => 1,
+                _ => continue,
+            };
+            let Ok(name) = symbol.name(e, table.strings()) else { continue };
+            // `$x` and `$d` mark code and data for tools.
+            if symbol.is_undefined(e) || name.is_empty() || name.starts_with(b"$") {
+                continue;
+            }
+            let local = u8::from(symbol.st_bind() == elf::STB_LOCAL);
+            let name = String::from_utf8_lossy(name).into();
+            let start = symbol.st_value(e).wrapping_add(bias);
+            ranked.push((rank, local, Symbol { start, bytes: symbol.st_size(e), name }));
+        }
+        // Of several names for one address: a function before a label, a global name before a local one,
+        // then a shorter one, then the alphabet, so that the choice does not depend on the table's order.
+        ranked.sort_by(|(ra, la, a), (rb, lb, b)| {
+            (a.start, ra, la, a.name.len(), &a.name).cmp(&(b.start, rb, lb, b.name.len(), &b.name))
+        });
+        ranked.dedup_by_key(|(_, _, s)| s.start);
+        Symbols { list: ranked.into_iter().map(|(_, _, s)| s).collect() }
+    }
+
+    /// The function that holds `address`: the closest one before it that is long enough, or else a label of
+    /// unknown size right before it.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<Place<'_>> {
+        let before = &self.list[..self.list.partition_point(|s| s.start <= address)];
+        // Labels inside a function come between it and the address: look a few names back.
+        let function = before.iter().rev().take(16).find(|s| address - s.start < s.bytes);
+        let label = before.last().filter(|s| s.bytes == 0);
+        let s = function.or(label)?;
+        Some(Place { function: &s.name, start: s.start, bytes: s.bytes, offset: address - s.start })
+    }
+    /// Number of names.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+    /// Whether the program has no names (it is stripped).
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}

@@ -1,0 +1,72 @@
+//! Reading and writing the program's memory from system calls: every failure is `EFAULT`.
+
+use bytemuck::Pod;
+use fxscope_aarch64::Memory;
+use rustix::io::Errno;
+
+/// Longest path in bytes, its terminating zero included.
+const PATH_MAX: usize = 4096;
+
+pub(super) fn read<T: Pod>(mem: &mut Memory, addr: u64) -> Result<T, Errno> {
+    mem.load(addr).map_err(|_| Errno::FAULT)
+}
+
+pub(super) fn write<T: Pod>(mem: &mut Memory, addr: u64, value: T) -> Result<(), Errno> {
+    mem.store(addr, value).map_err(|_| Errno::FAULT)
+}
+
+/// Writes `value` unless the pointer is null.
+pub(super) fn write_if<T: Pod>(mem: &mut Memory, addr: u64, value: T) -> Result<(), Errno> {
+    if addr == 0 { Ok(()) } else { write(mem, addr, value) }
+}
+
+pub(super) fn read_bytes(mem: &mut Memory, addr: u64, len: usize) -> Result<Vec<u8>, Errno> {
+    let mut bytes = vec![0; len];
+    mem.read(addr, &mut bytes).map_err(|_| Errno::FAULT)?;
+    Ok(bytes)
+}
+
+pub(super) fn write_bytes(mem: &mut Memory, addr: u64, bytes: &[u8]) -> Result<(), Errno> {
+    mem.write(addr, bytes).map_err(|_| Errno::FAULT)
+}
+
+/// A path or another string that ends with a zero byte.
+pub(super) fn string(mem: &mut Memory, addr: u64) -> Result<Vec<u8>, Errno> {
+    let mut text = Vec::new();
+    loop {
+        match read::<u8>(mem, addr.wrapping_add(text.len() as u64))? {
+            0 => return Ok(text),
+            byte => text.push(byte),
+        }
+        if text.len() == PATH_MAX {
+            return Err(Errno::NAMETOOLONG);
+        }
+    }
+}
+
+/// Time as Linux passes it: seconds and nanoseconds (or, in `timeval`, microseconds).
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub(super) struct Time {
+    pub seconds: i64,
+    pub fraction: i64,
+}
+
+impl Time {
+    pub(super) fn from_ns(ns: u64) -> Time {
+        Time { seconds: (ns / 1_000_000_000) as i64, fraction: (ns % 1_000_000_000) as i64 }
+    }
+    /// As a `timeval`, in microseconds.
+    pub(super) fn from_ns_in_us(ns: u64) -> Time {
+        let t = Time::from_ns(ns);
+        Time { fraction: t.fraction / 1000, ..t }
+    }
+    /// In ns; `EINVAL` for a negative time or a fraction of a second or more.
+    pub(super) fn to_ns(self) -> Result<u64, Errno> {
+        let seconds = u64::try_from(self.seconds).map_err(|_| Errno::INVAL)?;
+        if !(0..1_000_000_000).contains(&self.fraction) {
+            return Err(Errno::INVAL);
+        }
+        Ok(seconds.saturating_mul(1_000_000_000).saturating_add(self.fraction as u64))
+    }
+}

@@ -1,0 +1,304 @@
+//! System calls on the address space.
+
+use std::os::fd::BorrowedFd;
+
+use fxscope_aarch64::memory::{PAGE, USER_END};
+use fxscope_aarch64::{Memory, Prot, Segment};
+use rustix::io::Errno;
+
+use super::{Args, Result, guest};
+use crate::kernel::Kernel;
+use crate::layout::MMAP_TOP;
+use crate::thread::Thread;
+
+const MAP_SHARED: u64 = 1;
+const MAP_TYPE: u64 = 0xf;
+const MAP_FIXED: u64 = 0x10;
+const MAP_ANONYMOUS: u64 = 0x20;
+const MAP_NORESERVE: u64 = 0x4000;
+const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
+
+/// Rights from `PROT_…` bits. AArch64 Linux has no page that can be written or executed but not read.
+fn prot(bits: u64) -> Prot {
+    Prot { read: bits & 7 != 0, write: bits & 2 != 0, exec: bits & 4 != 0 }
+}
+
+/// `[start, start + len)` in whole pages, within user space.
+fn range(start: u64, len: u64) -> std::result::Result<(u64, u64), Errno> {
+    if !start.is_multiple_of(PAGE) {
+        return Err(Errno::INVAL);
+    }
+    let end = start.checked_add(len).filter(|&end| end <= USER_END).ok_or(Errno::NOMEM)?;
+    Ok((start, end.next_multiple_of(PAGE)))
+}
+
+/// Whether a region reaches into `[start, end)`.
+fn in_use(mem: &Memory, start: u64, end: u64) -> bool {
+    mem.regions().any(|r| r.start < end && start < r.end)
+}
+
+/// Whether every page of `[start, end)` is mapped.
+fn mapped(mem: &Memory, start: u64, end: u64) -> bool {
+    let mut at = start;
+    while at < end {
+        match mem.region_at(at) {
+            Some(region) => at = region.end,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// The highest free place for `len` bytes below the stack's room.
+fn free_place(mem: &Memory, len: u64) -> Option<u64> {
+    let mut low = PAGE;
+    let mut best = None;
+    for region in mem.regions() {
+        let high = region.start.min(MMAP_TOP);
+        if high.saturating_sub(low) >= len {
+            best = Some(high - len);
+        }
+        low = low.max(region.end);
+    }
+    if MMAP_TOP.saturating_sub(low) >= len { Some(MMAP_TOP - len) } else { best }
+}
+
+/// Notes that code in `[start, end)` may change.
+fn touch_code(k: &mut Kernel, start: u64, end: u64) {
+    k.code_changed |= k.mem.regions().any(|r| r.prot.exec && r.start < end && start < r.end);
+}
+
+fn map(k: &mut Kernel, start: u64, end: u64, prot: Prot, segment: Segment) -> std::result::Result<(), Errno> {
+    touch_code(k, start, end);
+    k.mem.map(start, end - start, prot, segment).map_err(|_| Errno::NOMEM)
+}
+
+pub(super) fn brk(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let wanted = a[0];
+    let (old_end, new_end) = (k.brk.next_multiple_of(PAGE), wanted.checked_next_multiple_of(PAGE));
+    let possible = new_end.filter(|&end| wanted >= k.heap_start && end <= MMAP_TOP);
+    let Some(new_end) = possible else { return Ok(k.brk) };
+    if new_end > old_end {
+        let too_much = new_end - k.heap_start > k.platform.memory_bytes;
+        if too_much
+            || in_use(&k.mem, old_end, new_end)
+            || k.mem.map(old_end, new_end - old_end, Prot::RW, Segment::Heap).is_err()
+        {
+            return Ok(k.brk);
+        }
+    } else if new_end < old_end {
+        k.mem.unmap(new_end, old_end - new_end).map_err(|_| Errno::NOMEM)?;
+    }
+    k.brk = wanted;
+    Ok(wanted)
+}
+
+pub(super) fn mmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let (hint, len, bits, flags, fd, offset) = (a[0], a[1], a[2], a[3], a[4] as i32, a[5]);
+    let anonymous = flags & MAP_ANONYMOUS != 0;
+    if len == 0 || !matches!(flags & MAP_TYPE, 1..=3) || (!anonymous && offset % PAGE != 0) {
+        return Err(Errno::INVAL);
+    }
+    let len = len.checked_next_multiple_of(PAGE).filter(|&l| l <= USER_END).ok_or(Errno::NOMEM)?;
+    // Only what is meant to be used must fit in memory.
+    if bits & 2 != 0 && flags & MAP_NORESERVE == 0 && len > k.platform.memory_bytes {
+        return Err(Errno::NOMEM);
+    }
+    if !anonymous {
+        check_file(k, fd, bits, flags)?;
+    }
+    let start = place(&k.mem, hint, len, flags)?;
+    let segment = if anonymous { Segment::Mmap } else { Segment::File };
+    map(k, start, start + len, prot(bits), segment)?;
+    if !anonymous {
+        let file = k.files.host(fd)?;
+        if let Err(error) = fill(&mut k.mem, file, start, len, offset) {
+            // The range is in order, so this cannot fail.
+            let _ = k.mem.unmap(start, len);
+            return Err(error);
+        }
+    }
+    Ok(start)
+}
+
+/// Where a new mapping goes.
+fn place(mem: &Memory, hint: u64, len: u64, flags: u64) -> Result {
+    if flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0 {
+        let (start, end) = range(hint, len)?;
+        if start < PAGE {
+            return Err(Errno::PERM);
+        }
+        if flags & MAP_FIXED_NOREPLACE != 0 && in_use(mem, start, end) {
+            return Err(Errno::EXIST);
+        }
+        return Ok(start);
+    }
+    let hint = hint.checked_next_multiple_of(PAGE).unwrap_or(0);
+    let fits = hint >= PAGE && hint.checked_add(len).is_some_and(|end| end <= MMAP_TOP && !in_use(mem, hint, end));
+    if fits { Ok(hint) } else { free_place(mem, len).ok_or(Errno::NOMEM) }
+}
+
+/// Whether a file can be mapped so. Mappings are copies: changes to a shared one would not reach the file,
+/// so it is refused as a file system without shared mappings does.
+fn check_file(k: &Kernel, fd: i32, bits: u64, flags: u64) -> std::result::Result<(), Errno> {
+    let file = k.files.host(fd)?;
+    let mode = rustix::fs::fcntl_getfl(file)? & rustix::fs::OFlags::RWMODE;
+    if mode == rustix::fs::OFlags::WRONLY {
+        return Err(Errno::ACCESS);
+    }
+    let shared = flags & MAP_TYPE & MAP_SHARED != 0;
+    if shared && bits & 2 != 0 {
+        return Err(if mode == rustix::fs::OFlags::RDWR { Errno::NODEV } else { Errno::ACCESS });
+    }
+    if rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode).is_file() {
+        Ok(())
+    } else {
+        Err(Errno::NODEV)
+    }
+}
+
+/// Copies the file's contents into a new mapping. Bytes beyond the end of the file are zero.
+fn fill(mem: &mut Memory, file: BorrowedFd<'_>, start: u64, len: u64, offset: u64) -> std::result::Result<(), Errno> {
+    let mut buffer = vec![0; len.min(1 << 20) as usize];
+    let mut done = 0;
+    while done < len {
+        let n = (len - done).min(buffer.len() as u64) as usize;
+        match rustix::io::pread(file, &mut buffer[..n], offset + done) {
+            Ok(0) => break,
+            Ok(got) => {
+                mem.write_privileged(start + done, &buffer[..got]).map_err(|_| Errno::NOMEM)?;
+                done += got as u64;
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn munmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let (start, end) = range(a[0], a[1]).map_err(|_| Errno::INVAL)?;
+    if start == end {
+        return Err(Errno::INVAL);
+    }
+    touch_code(k, start, end);
+    k.mem.unmap(start, end - start).map_err(|_| Errno::INVAL)?;
+    Ok(0)
+}
+
+pub(super) fn mprotect(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let (start, end) = range(a[0], a[1])?;
+    if a[2] & !7 != 0 {
+        return Err(Errno::INVAL);
+    }
+    if start < end {
+        touch_code(k, start, end);
+        k.mem.protect(start, end - start, prot(a[2])).map_err(|_| Errno::NOMEM)?;
+    }
+    Ok(0)
+}
+
+pub(super) fn mremap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    const MAYMOVE: u64 = 1;
+    const FIXED: u64 = 2;
+    let flags = a[3];
+    if flags & !(MAYMOVE | FIXED) != 0 || (flags & FIXED != 0 && flags & MAYMOVE == 0) || a[1] == 0 || a[2] == 0 {
+        return Err(Errno::INVAL);
+    }
+    let (start, old_end) = range(a[0], a[1]).map_err(|_| Errno::INVAL)?;
+    let (_, new_end) = range(a[0], a[2])?;
+    let region = *k.mem.region_at(start).ok_or(Errno::FAULT)?;
+    if !mapped(&k.mem, start, old_end) {
+        return Err(Errno::FAULT);
+    }
+    let (old_len, new_len) = (old_end - start, new_end - start);
+    if new_len > k.platform.memory_bytes {
+        return Err(Errno::NOMEM);
+    }
+    touch_code(k, start, old_end);
+    if flags & FIXED == 0 {
+        if new_len <= old_len {
+            if new_len < old_len {
+                k.mem.unmap(new_end, old_len - new_len).map_err(|_| Errno::INVAL)?;
+            }
+            return Ok(start);
+        }
+        if new_end <= MMAP_TOP && !in_use(&k.mem, old_end, new_end) {
+            map(k, old_end, new_end, region.prot, region.segment)?;
+            return Ok(start);
+        }
+        if flags & MAYMOVE == 0 {
+            return Err(Errno::NOMEM);
+        }
+    }
+    let to = if flags & FIXED != 0 {
+        let (to, to_end) = range(a[4], new_len).map_err(|_| Errno::INVAL)?;
+        if to < PAGE || (to < old_end && start < to_end) {
+            return Err(Errno::INVAL);
+        }
+        to
+    } else {
+        free_place(&k.mem, new_len).ok_or(Errno::NOMEM)?
+    };
+    map(k, to, to + new_len, region.prot, region.segment)?;
+    move_pages(&mut k.mem, start, to, old_len.min(new_len))?;
+    k.mem.unmap(start, old_len).map_err(|_| Errno::INVAL)?;
+    Ok(to)
+}
+
+/// Moves the contents of backed pages, giving each old page back before the next is copied.
+fn move_pages(mem: &mut Memory, from: u64, to: u64, len: u64) -> std::result::Result<(), Errno> {
+    // Reading needs the right to; the mapping is about to go anyway.
+    mem.protect(from, len, Prot::R).map_err(|_| Errno::FAULT)?;
+    for offset in (0..len).step_by(PAGE as usize) {
+        if mem.physical(from + offset).is_some() {
+            let page = guest::read_bytes(mem, from + offset, PAGE as usize)?;
+            mem.discard(from + offset, from + offset + PAGE);
+            mem.write_privileged(to + offset, &page).map_err(|_| Errno::NOMEM)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    const DONTNEED: u64 = 4;
+    let (start, end) = range(a[0], a[1]).map_err(|_| Errno::INVAL)?;
+    match a[2] {
+        0..=4 | 8..=23 => {}
+        _ => return Err(Errno::INVAL),
+    }
+    if !mapped(&k.mem, start, end) {
+        return Err(Errno::NOMEM);
+    }
+    if a[2] == DONTNEED {
+        let anonymous = |s| matches!(s, Segment::Mmap | Segment::Heap | Segment::Bss | Segment::Stack);
+        let regions: Vec<_> = k.mem.regions().filter(|r| r.start < end && start < r.end).copied().collect();
+        for region in regions.iter().filter(|r| anonymous(r.segment)) {
+            k.mem.discard(region.start.max(start), region.end.min(end));
+        }
+    }
+    Ok(0)
+}
+
+/// `mlock` and its relatives, and `msync`: memory is always in memory.
+pub(super) fn mlock(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let (start, end) = range(a[0] & !(PAGE - 1), a[1].saturating_add(a[0] % PAGE))?;
+    if mapped(&k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
+}
+
+/// `mlockall` and `munlockall`.
+pub(super) fn mlockall(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Ok(0)
+}
+
+/// `mincore`: every mapped page is resident.
+pub(super) fn mincore(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let (start, end) = range(a[0], a[1])?;
+    if !mapped(&k.mem, start, end) {
+        return Err(Errno::NOMEM);
+    }
+    for page in 0..(end - start) / PAGE {
+        guest::write(&mut k.mem, a[2].wrapping_add(page), 1u8)?;
+    }
+    Ok(0)
+}

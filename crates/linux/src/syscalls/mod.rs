@@ -1,0 +1,86 @@
+//! System calls: dispatch from the table to the handlers, which stand in one file per subject.
+//!
+//! A handler gets the process, the calling thread and six arguments, and returns the value for `x0` or an
+//! error number. It never blocks on anything but host files: a call that would wait leaves its wish in the
+//! thread (`sleep_until`), or ends the program with a deadlock report.
+
+mod files;
+mod guest;
+mod memory;
+mod process;
+mod signals;
+mod stat;
+mod table;
+mod time;
+
+use rustix::io::Errno;
+
+use crate::kernel::Kernel;
+use crate::thread::Thread;
+
+pub use table::TABLE;
+
+/// The six arguments of a system call.
+pub type Args = [u64; 6];
+
+/// The value for `x0`, or an error number.
+pub type Result = std::result::Result<u64, Errno>;
+
+/// What answers a system call.
+pub type Handler = fn(&mut Kernel, &mut Thread, &Args) -> Result;
+
+/// One system call of arm64 Linux.
+#[derive(Clone, Copy)]
+pub struct SystemCall {
+    /// Its number, in `x8`.
+    pub number: u64,
+    /// Its name.
+    pub name: &'static str,
+    /// What answers it; `None`: it is answered with `ENOSYS`, counted and reported.
+    pub handler: Option<Handler>,
+}
+
+/// One more than the highest number in the table.
+const NUMBERS: usize = TABLE[TABLE.len() - 1].number as usize + 1;
+
+/// The table by number.
+static BY_NUMBER: [Option<&SystemCall>; NUMBERS] = {
+    let mut by_number = [None; NUMBERS];
+    let mut i = 0;
+    while i < TABLE.len() {
+        by_number[TABLE[i].number as usize] = Some(&TABLE[i]);
+        i += 1;
+    }
+    by_number
+};
+
+fn find(number: u64) -> Option<&'static SystemCall> {
+    usize::try_from(number).ok().and_then(|n| *BY_NUMBER.get(n)?)
+}
+
+/// The name of a system call, such as `openat`.
+#[must_use]
+pub fn name(number: u64) -> &'static str {
+    find(number).map_or("(no such system call)", |call| call.name)
+}
+
+/// Answers the system call that the thread has just made.
+pub(crate) fn call(kernel: &mut Kernel, thread: &mut Thread) {
+    let number = thread.cpu.x(8);
+    let args: Args = std::array::from_fn(|n| thread.cpu.x(n as u8));
+    let result = match find(number).and_then(|call| call.handler) {
+        Some(handler) => handler(kernel, thread, &args),
+        None => {
+            *kernel.unknown_calls.entry(number).or_default() += 1;
+            Err(Errno::NOSYS)
+        }
+    };
+    match result {
+        // A signal to the simulator interrupted the host's call: make it again, after the driver had a look.
+        Err(Errno::INTR) if thread.mask_after_suspend.is_none() => {
+            thread.cpu.pc = thread.cpu.pc.wrapping_sub(4);
+        }
+        Ok(value) => thread.cpu.set_x(0, value),
+        Err(error) => thread.cpu.set_x(0, i64::from(error.raw_os_error()).wrapping_neg() as u64),
+    }
+}

@@ -1,0 +1,291 @@
+//! System calls about the process itself: its end, identity, limits, processors, vector length.
+
+use rustix::io::Errno;
+
+use super::{Args, Result, guest};
+use crate::kernel::{End, Kernel, Limit};
+use crate::process::PID;
+use crate::thread::Thread;
+
+pub(super) fn exit(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    k.end = Some(End::Exit { code: a[0] as i32 & 0xff });
+    Ok(0)
+}
+
+pub(super) fn getpid(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Ok(u64::from(PID))
+}
+
+pub(super) fn getppid(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Ok(u64::from(PID - 1))
+}
+
+/// `getpgid` and `getsid` of the process itself: it leads both.
+pub(super) fn getpgid(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    if a[0] == 0 || a[0] == u64::from(PID) { Ok(u64::from(PID)) } else { Err(Errno::SRCH) }
+}
+
+pub(super) fn gettid(_: &mut Kernel, t: &mut Thread, _: &Args) -> Result {
+    Ok(u64::from(t.tid))
+}
+
+pub(super) fn getuid(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Ok(u64::from(rustix::process::getuid().as_raw()))
+}
+
+pub(super) fn geteuid(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Ok(u64::from(rustix::process::geteuid().as_raw()))
+}
+
+pub(super) fn getgid(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Ok(u64::from(rustix::process::getgid().as_raw()))
+}
+
+pub(super) fn getegid(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Ok(u64::from(rustix::process::getegid().as_raw()))
+}
+
+/// `getgroups`: no supplementary groups.
+pub(super) fn getgroups(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Ok(0)
+}
+
+/// `set_tid_address`: the address matters when a thread ends while others go on.
+pub(super) fn set_tid_address(_: &mut Kernel, t: &mut Thread, _: &Args) -> Result {
+    Ok(u64::from(t.tid))
+}
+
+/// `set_robust_list`: the list matters when a thread ends while others go on.
+pub(super) fn set_robust_list(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    const HEAD_BYTES: u64 = 24;
+    if a[1] == HEAD_BYTES { Ok(0) } else { Err(Errno::INVAL) }
+}
+
+/// `rseq`: as on a kernel without it, which C libraries are ready for.
+pub(super) fn rseq(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Err(Errno::NOSYS)
+}
+
+fn resource(number: u64) -> std::result::Result<usize, Errno> {
+    usize::try_from(number).ok().filter(|&n| n < Limit::COUNT).ok_or(Errno::INVAL)
+}
+
+fn set_limit(k: &mut Kernel, resource: usize, new: Limit) -> std::result::Result<(), Errno> {
+    if new.soft > new.hard {
+        return Err(Errno::INVAL);
+    }
+    if new.hard > k.limits[resource].hard {
+        return Err(Errno::PERM);
+    }
+    k.limits[resource] = new;
+    Ok(())
+}
+
+pub(super) fn prlimit64(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    if a[0] != 0 && a[0] != u64::from(PID) {
+        return Err(Errno::SRCH);
+    }
+    let resource = resource(a[1])?;
+    let old = k.limits[resource];
+    if a[2] != 0 {
+        let new = guest::read(&mut k.mem, a[2])?;
+        set_limit(k, resource, new)?;
+    }
+    guest::write_if(&mut k.mem, a[3], old)?;
+    Ok(0)
+}
+
+pub(super) fn getrlimit(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let limit = k.limits[resource(a[0])?];
+    guest::write(&mut k.mem, a[1], limit)?;
+    Ok(0)
+}
+
+pub(super) fn setrlimit(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let resource = resource(a[0])?;
+    let new = guest::read(&mut k.mem, a[1])?;
+    set_limit(k, resource, new)?;
+    Ok(0)
+}
+
+pub(super) fn umask(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let old = rustix::process::umask(rustix::fs::Mode::from_raw_mode(a[0] as u32 & 0o777));
+    Ok(u64::from(old.as_raw_mode()))
+}
+
+/// `uname`: names of a kernel as machines of this kind run it.
+pub(super) fn uname(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let fields: [&[u8]; 6] = [b"Linux", b"fxscope", b"5.14.0-fxscope.aarch64+64k", b"#1 SMP", b"aarch64", b"(none)"];
+    let mut out = [0u8; 6 * 65];
+    for (slot, text) in out.chunks_mut(65).zip(fields) {
+        slot[..text.len()].copy_from_slice(text);
+    }
+    guest::write_bytes(&mut k.mem, a[0], &out)?;
+    Ok(0)
+}
+
+pub(super) fn sysinfo(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let total = k.platform.memory_bytes;
+    let mut words = [0u64; 14];
+    words[0] = k.now_ns / 1_000_000_000;
+    words[4] = total;
+    words[5] = total.saturating_sub(k.mem.backed_bytes());
+    // After shared, buffers, total and free swap: `procs` (16 bits), padding, high memory, and the unit.
+    words[10] = 1;
+    words[13] = 1;
+    guest::write(&mut k.mem, a[0], words)?;
+    Ok(0)
+}
+
+pub(super) fn getrandom(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    if a[2] & !7 != 0 {
+        return Err(Errno::INVAL);
+    }
+    let mut bytes = vec![0; a[1].min(1 << 20) as usize];
+    k.random.fill(&mut bytes);
+    guest::write_bytes(&mut k.mem, a[0], &bytes)?;
+    Ok(bytes.len() as u64)
+}
+
+/// Whether `pid` names the only thread.
+fn is_self(t: &Thread, pid: u64) -> std::result::Result<(), Errno> {
+    if pid == 0 || pid == u64::from(t.tid) { Ok(()) } else { Err(Errno::SRCH) }
+}
+
+pub(super) fn sched_getaffinity(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    is_self(t, a[0])?;
+    let bytes = t.affinity.len() * 8;
+    if !a[1].is_multiple_of(8) || a[1] < bytes as u64 {
+        return Err(Errno::INVAL);
+    }
+    guest::write_bytes(&mut k.mem, a[2], bytemuck::cast_slice(&t.affinity))?;
+    Ok(bytes as u64)
+}
+
+pub(super) fn sched_setaffinity(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    is_self(t, a[0])?;
+    let len = (a[1] as usize).min(t.affinity.len() * 8);
+    let mut bytes = guest::read_bytes(&mut k.mem, a[2], len)?;
+    bytes.resize(t.affinity.len() * 8, 0);
+    let mut wanted = vec![0u64; t.affinity.len()];
+    bytemuck::cast_slice_mut(&mut wanted).copy_from_slice(&bytes);
+    let mut mask = vec![0u64; wanted.len()];
+    for cpu in k.platform.cpus.iter().map(|p| p.cpu as usize) {
+        mask[cpu / 64] |= wanted[cpu / 64] & 1 << (cpu % 64);
+    }
+    if mask.iter().all(|&w| w == 0) {
+        return Err(Errno::INVAL);
+    }
+    t.affinity = mask;
+    Ok(0)
+}
+
+pub(super) fn sched_yield(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Ok(0)
+}
+
+pub(super) fn getcpu(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let cpu = t.cpu_number();
+    let node = k.platform.cpus.iter().find(|p| p.cpu == cpu).map_or(0, |p| p.node);
+    guest::write_if(&mut k.mem, a[0], cpu)?;
+    guest::write_if(&mut k.mem, a[1], node)?;
+    Ok(0)
+}
+
+/// `membarrier`: nobody else to wait for. The commands are those of Linux 4.16 without registration of cores.
+pub(super) fn membarrier(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    const QUERY: u64 = 0;
+    const SUPPORTED: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4;
+    match a[0] {
+        QUERY => Ok(SUPPORTED),
+        command if command.is_power_of_two() && command & SUPPORTED != 0 => Ok(0),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+/// `futex` with one thread: there is never anyone to wake, and nobody who could end a wait.
+pub(super) fn futex(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    const PRIVATE_AND_CLOCK: u64 = 0x180;
+    const FUTEX_CLOCK_REALTIME: u64 = 0x100;
+    let (address, operation) = (a[0], a[1] & !PRIVATE_AND_CLOCK);
+    if address % 4 != 0 {
+        return Err(Errno::INVAL);
+    }
+    match operation {
+        // FUTEX_WAIT (the time is a duration) and FUTEX_WAIT_BITSET (a point in time)
+        0 | 9 => {
+            if guest::read::<u32>(&mut k.mem, address)? != a[2] as u32 {
+                return Err(Errno::AGAIN);
+            }
+            if a[3] == 0 {
+                k.deadlock(t.cpu.pc, format!("the futex at {address:#x} that no other thread can wake"));
+                return Ok(0);
+            }
+            let time = guest::read::<guest::Time>(&mut k.mem, a[3])?.to_ns()?;
+            let until = match operation {
+                0 => k.now_ns.saturating_add(time),
+                _ if a[1] & FUTEX_CLOCK_REALTIME != 0 => time.saturating_sub(k.start_unix_ns),
+                _ => time,
+            };
+            super::time::sleep_until(k, t, until);
+            Err(Errno::TIMEDOUT)
+        }
+        // FUTEX_WAKE, FUTEX_WAKE_BITSET
+        1 | 10 => Ok(0),
+        // FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP
+        3..=5 => Ok(0),
+        _ => Err(Errno::NOSYS),
+    }
+}
+
+pub(super) fn prctl(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    const SET_PDEATHSIG: u64 = 1;
+    const GET_DUMPABLE: u64 = 3;
+    const SET_DUMPABLE: u64 = 4;
+    const SET_NAME: u64 = 15;
+    const GET_NAME: u64 = 16;
+    const SET_NO_NEW_PRIVS: u64 = 38;
+    const SVE_SET_VL: u64 = 50;
+    const SVE_GET_VL: u64 = 51;
+    match a[0] {
+        SET_PDEATHSIG | SET_DUMPABLE | SET_NO_NEW_PRIVS => Ok(0),
+        GET_DUMPABLE => Ok(1),
+        SET_NAME => {
+            let name = guest::string(&mut k.mem, a[1])?;
+            let len = name.len().min(15);
+            t.name = [0; 16];
+            t.name[..len].copy_from_slice(&name[..len]);
+            Ok(0)
+        }
+        GET_NAME => {
+            guest::write(&mut k.mem, a[1], t.name)?;
+            Ok(0)
+        }
+        SVE_GET_VL => Ok(t.cpu.vl as u64),
+        SVE_SET_VL => set_vector_length(k, t, a[1]),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+/// `PR_SVE_SET_VL`: the largest length the machine has that is not above the one asked for.
+fn set_vector_length(k: &mut Kernel, t: &mut Thread, argument: u64) -> Result {
+    const INHERIT: u64 = 1 << 17;
+    const ONEXEC: u64 = 1 << 18;
+    let wanted = argument & 0xffff;
+    if argument & !(0xffff | INHERIT | ONEXEC) != 0 || wanted < 16 || !wanted.is_multiple_of(16) {
+        return Err(Errno::INVAL);
+    }
+    let possible = [64, 32, 16].into_iter().filter(|&vl| vl <= k.platform.vector_bytes);
+    let vl = possible.clone().find(|&vl| vl as u64 <= wanted).unwrap_or(16);
+    if argument & ONEXEC == 0 && vl != t.cpu.vl {
+        // Only the SIMD&FP registers keep their values.
+        for z in &mut t.cpu.z {
+            z.0[2..].fill(0);
+        }
+        t.cpu.p = [0; 16];
+        t.cpu.ffr = 0;
+        t.cpu.vl = vl;
+        k.code_changed = true;
+    }
+    Ok(t.cpu.vl as u64 | argument & INHERIT)
+}

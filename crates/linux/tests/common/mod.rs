@@ -1,0 +1,150 @@
+//! What the tests share: a machine to run on, the cross compilers, and runs under fxscope and under QEMU.
+
+// Each test file uses its own part of this.
+#![allow(dead_code)]
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use fxscope_aarch64::cpu::IdRegisters;
+use fxscope_linux::{CpuPlace, End, Platform, Process, Setup, Stdio};
+
+/// A machine with A64FX's identification registers and one core group of A64FX's numbering.
+pub fn platform(vector_bytes: usize) -> Platform {
+    Platform {
+        vector_bytes,
+        cpus: (12..24).map(|cpu| CpuPlace { cpu, node: 4 }).collect(),
+        counter_hz: 100_000_000,
+        id: IdRegisters {
+            midr: 0x461f_0010,
+            mpidr: 0x8000_0000,
+            ctr: 0x8666_8006,
+            dczid: 6,
+            isar0: 0x1021_1120,
+            isar1: 0x1_0001,
+            pfr0: 0x1_0111_1111,
+            ..IdRegisters::default()
+        },
+        hwcap: 0x41_5fff,
+        hwcap2: 0,
+        page_bytes: 65536,
+        memory_bytes: 1 << 30,
+    }
+}
+
+/// How a program is run.
+pub struct Run<'a> {
+    pub args: &'a [&'a str],
+    pub env: &'a [&'a str],
+    pub input: &'a [u8],
+    pub vector_bytes: usize,
+    pub max_instructions: u64,
+}
+
+impl Default for Run<'_> {
+    fn default() -> Self {
+        Run { args: &[], env: &[], input: b"", vector_bytes: 64, max_instructions: 300_000_000 }
+    }
+}
+
+/// What a run left.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub status: i32,
+    pub output: String,
+    pub error: String,
+}
+
+/// Runs `program` under fxscope. Panics when it does not come to an end of its own.
+pub fn run_here(program: &Path, run: &Run) -> Outcome {
+    let (end, output, error) = run_to_end(program, run);
+    let status = end.status().unwrap_or_else(|| panic!("{}: {end}\nstderr so far: {error}", program.display()));
+    Outcome { status, output, error }
+}
+
+/// Runs `program` under fxscope: how it ended, standard output, standard error.
+pub fn run_to_end(program: &Path, run: &Run) -> (End, String, String) {
+    let mut input = tempfile::tempfile().expect("temporary file");
+    input.write_all(run.input).expect("write input");
+    input.rewind().expect("rewind input");
+    let output = tempfile::tempfile().expect("temporary file");
+    let error = tempfile::tempfile().expect("temporary file");
+    let handle = |f: &File| f.try_clone().expect("duplicate handle").into();
+    let name = program.to_str().expect("UTF-8 path");
+    let mut setup = Setup::new(platform(run.vector_bytes), name).expect("setup");
+    setup.args.extend(run.args.iter().map(|a| a.as_bytes().to_vec()));
+    setup.env = run.env.iter().map(|a| a.as_bytes().to_vec()).collect();
+    setup.stdio = Stdio { input: handle(&input), output: handle(&output), error: handle(&error) };
+    let mut process = Process::open(program, setup).unwrap_or_else(|e| panic!("{e}"));
+    let end = process.run_functional(run.max_instructions).cloned();
+    let end = end.unwrap_or_else(|| panic!("{name} did not end within {} instructions", run.max_instructions));
+    (end, text(output), text(error))
+}
+
+fn text(mut file: File) -> String {
+    let mut bytes = Vec::new();
+    file.rewind().expect("rewind");
+    file.read_to_end(&mut bytes).expect("read");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Runs `program` under `qemu-aarch64 -cpu a64fx`.
+pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
+    let mut command = Command::new("qemu-aarch64");
+    command.args(["-cpu", &format!("a64fx,sve-default-vector-length={}", run.vector_bytes)]);
+    command.arg(program).args(run.args).env_clear();
+    for entry in run.env {
+        let (name, value) = entry.split_once('=').expect("NAME=value");
+        command.env(name, value);
+    }
+    command.stdin(std::process::Stdio::piped());
+    command.stdout(std::process::Stdio::piped());
+    command.stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|e| missing("qemu-aarch64", "qemu-user", &e));
+    child.stdin.take().expect("piped").write_all(run.input).expect("write input");
+    let Output { status, stdout, stderr } = child.wait_with_output().expect("wait for QEMU");
+    use std::os::unix::process::ExitStatusExt as _;
+    let status = status.code().unwrap_or_else(|| 128 + status.signal().expect("code or signal"));
+    Outcome {
+        status,
+        output: String::from_utf8_lossy(&stdout).into_owned(),
+        error: String::from_utf8_lossy(&stderr).into_owned(),
+    }
+}
+
+/// Compiles a program of `tests/programs` with the cross compiler for its language, `-mcpu=a64fx -static`.
+pub fn build(source: &str, flags: &[&str]) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+    let (compiler, package) = match path.extension().and_then(|e| e.to_str()) {
+        Some("cpp") => ("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu"),
+        Some("f90") => ("aarch64-linux-gnu-gfortran", "gfortran-aarch64-linux-gnu"),
+        _ => ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
+    };
+    let name = format!("{source}{}.elf", flags.concat().replace(['/', '='], "_"));
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Test threads may build the same program: each into a file of its own, then a rename.
+    let own = target.with_extension(format!("{:?}", std::thread::current().id()).replace(['(', ')'], "-"));
+    let output = Command::new(compiler)
+        .args(["-mcpu=a64fx", "-static"])
+        .args(flags)
+        .arg("-o")
+        .args([&own, &path])
+        .args(if path.extension().is_some_and(|e| e == "c") { &["-lm"][..] } else { &[] })
+        .output()
+        .unwrap_or_else(|e| missing(compiler, package, &e));
+    assert!(output.status.success(), "{compiler} {source}: {}", String::from_utf8_lossy(&output.stderr));
+    std::fs::rename(&own, &target).expect("rename program");
+    target
+}
+
+fn missing<T>(tool: &str, package: &str, error: &std::io::Error) -> T {
+    panic!("cannot start {tool} ({error}): run `apt-get install {package}`, then the test again");
+}
+
+/// Flags for programs without a C library.
+pub const FREESTANDING: &[&str] = &["-nostdlib", "-O1", "-ffreestanding"];
+
+/// Flags for programs with one.
+pub const HOSTED: &[&str] = &["-O3"];
