@@ -25,6 +25,7 @@ pub mod base_mem;
 pub mod base_pair;
 pub mod base_system;
 pub mod fp_scalar;
+pub mod simd_common;
 pub mod simd_crypto;
 pub mod simd_fp;
 pub mod simd_int;

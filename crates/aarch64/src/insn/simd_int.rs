@@ -1,6 +1,371 @@
-//! AdvSIMD integer arithmetic and logic.
+//! AdvSIMD integer arithmetic, comparison and logic on elements of one size.
 
-use crate::table::Encoding;
+use bytemuck::{Pod, cast_slice};
+
+use crate::cpu::{Cpu, Vreg};
+use crate::enc;
+use crate::insn::simd_common::*;
+use crate::table::{Ctx, Decoded, Encoding, Exec, Inst};
+
+/// A row of a bitwise operation: `logic!(NAME, PATTERN, CLASS, REGISTERS, HELPER, SEMANTICS)`.
+macro_rules! logic {
+    ($name:literal, $pattern:literal, $class:literal, $regs:ident, $helper:path, $f:expr) => {
+        enc!($name, $pattern, |w, c| {
+            let exec: Exec = |cpu, _, i| {
+                $helper(cpu, i, $f);
+                Ok(())
+            };
+            $regs(w, same(w, c, $class, 0, exec)?)
+        })
+    };
+}
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = &[];
+#[rustfmt::skip]
+pub const TABLE: &[Encoding] = &[
+    // Add, subtract, multiply.
+    simd!("ADD (vector)", "0 q:1 0 01110 size:2 1 rm:5 100001 rn:5 rd:5", "simd:ADD (vector)",
+        same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| a.wrapping_add(b)),
+    simd!("ADD (scalar)", "01 0 11110 11 1 rm:5 100001 rn:5 rd:5", "simd:ADD (vector)",
+        same binary, [- - - u64] map2::<T, VECTOR>, |a, b| a.wrapping_add(b)),
+    simd!("SUB (vector)", "0 q:1 1 01110 size:2 1 rm:5 100001 rn:5 rd:5", "simd:SUB (vector)",
+        same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| a.wrapping_sub(b)),
+    simd!("SUB (scalar)", "01 1 11110 11 1 rm:5 100001 rn:5 rd:5", "simd:SUB (vector)",
+        same binary, [- - - u64] map2::<T, VECTOR>, |a, b| a.wrapping_sub(b)),
+    simd!("MUL (vector)", "0 q:1 0 01110 size:2 1 rm:5 100111 rn:5 rd:5", "simd:MUL (vector)",
+        same binary, [u8 u16 u32 -] map2::<T, VECTOR>, |a, b| a.wrapping_mul(b)),
+    simd!("MLA (vector)", "0 q:1 0 01110 size:2 1 rm:5 100101 rn:5 rd:5", "simd:MLA (vector)",
+        same binary_acc, [u8 u16 u32 -] acc2::<T, VECTOR>, |d, a, b| d.wrapping_add(a.wrapping_mul(b))),
+    simd!("MLS (vector)", "0 q:1 1 01110 size:2 1 rm:5 100101 rn:5 rd:5", "simd:MLS (vector)",
+        same binary_acc, [u8 u16 u32 -] acc2::<T, VECTOR>, |d, a, b| d.wrapping_sub(a.wrapping_mul(b))),
+    simd!("MUL (by element)", "0 q:1 0 01111 size:2 l:1 m:1 rm:4 1000 h:1 0 rn:5 rd:5", "simd:MUL (by element)",
+        same element, [- u16 u32 -] map2::<T, ELEMENT>, |a, b| a.wrapping_mul(b)),
+    simd!("MLA (by element)", "0 q:1 1 01111 size:2 l:1 m:1 rm:4 0000 h:1 0 rn:5 rd:5", "simd:MLA (by element)",
+        same element_acc, [- u16 u32 -] acc2::<T, ELEMENT>, |d, a, b| d.wrapping_add(a.wrapping_mul(b))),
+    simd!("MLS (by element)", "0 q:1 1 01111 size:2 l:1 m:1 rm:4 0100 h:1 0 rn:5 rd:5", "simd:MLS (by element)",
+        same element_acc, [- u16 u32 -] acc2::<T, ELEMENT>, |d, a, b| d.wrapping_sub(a.wrapping_mul(b))),
+    simd!("PMUL", "0 q:1 1 01110 size:2 1 rm:5 100111 rn:5 rd:5", "simd:PMUL",
+        same binary, [u8 - - -] map2::<T, VECTOR>, |a, b| carryless_product(a.into(), b.into()) as u8),
+
+    // Absolute value, negation, absolute difference.
+    simd!("ABS (vector)", "0 q:1 0 01110 size:2 10000 010111 0 rn:5 rd:5", "simd:ABS",
+        same unary, [i8 i16 i32 i64] map1::<T>, |a| a.wrapping_abs()),
+    simd!("ABS (scalar)", "01 0 11110 11 10000 010111 0 rn:5 rd:5", "simd:ABS",
+        same unary, [- - - i64] map1::<T>, |a| a.wrapping_abs()),
+    simd!("NEG (vector)", "0 q:1 1 01110 size:2 10000 010111 0 rn:5 rd:5", "simd:NEG (vector)",
+        same unary, [i8 i16 i32 i64] map1::<T>, |a| a.wrapping_neg()),
+    simd!("NEG (scalar)", "01 1 11110 11 10000 010111 0 rn:5 rd:5", "simd:NEG (vector)",
+        same unary, [- - - i64] map1::<T>, |a| a.wrapping_neg()),
+    simd!("SABD (vector)", "0 q:1 0 01110 size:2 1 rm:5 011101 rn:5 rd:5", "simd:SABD",
+        same binary, [i8 i16 i32 -] map2::<T, VECTOR>, |a, b| a.abs_diff(b) as T),
+    simd!("UABD (vector)", "0 q:1 1 01110 size:2 1 rm:5 011101 rn:5 rd:5", "simd:UABD",
+        same binary, [u8 u16 u32 -] map2::<T, VECTOR>, |a, b| a.abs_diff(b)),
+    simd!("SABA", "0 q:1 0 01110 size:2 1 rm:5 011111 rn:5 rd:5", "simd:SABA",
+        same binary_acc, [i8 i16 i32 -] acc2::<T, VECTOR>, |d, a, b| d.wrapping_add(a.abs_diff(b) as T)),
+    simd!("UABA", "0 q:1 1 01110 size:2 1 rm:5 011111 rn:5 rd:5", "simd:UABA",
+        same binary_acc, [u8 u16 u32 -] acc2::<T, VECTOR>, |d, a, b| d.wrapping_add(a.abs_diff(b))),
+
+    // Halving.
+    simd!("SHADD", "0 q:1 0 01110 size:2 1 rm:5 000001 rn:5 rd:5", "simd:SHADD",
+        same binary, [i8 i16 i32 -] map2::<T, VECTOR>, |a, b| (a & b).wrapping_add((a ^ b) >> 1)),
+    simd!("UHADD", "0 q:1 1 01110 size:2 1 rm:5 000001 rn:5 rd:5", "simd:UHADD",
+        same binary, [u8 u16 u32 -] map2::<T, VECTOR>, |a, b| (a & b).wrapping_add((a ^ b) >> 1)),
+    simd!("SRHADD", "0 q:1 0 01110 size:2 1 rm:5 000101 rn:5 rd:5", "simd:SRHADD",
+        same binary, [i8 i16 i32 -] map2::<T, VECTOR>, |a, b| (a | b).wrapping_sub((a ^ b) >> 1)),
+    simd!("URHADD", "0 q:1 1 01110 size:2 1 rm:5 000101 rn:5 rd:5", "simd:URHADD",
+        same binary, [u8 u16 u32 -] map2::<T, VECTOR>, |a, b| (a | b).wrapping_sub((a ^ b) >> 1)),
+    simd!("SHSUB", "0 q:1 0 01110 size:2 1 rm:5 001001 rn:5 rd:5", "simd:SHSUB",
+        same binary, [i8 i16 i32 -] map2::<T, VECTOR>, |a, b| ((a ^ b) >> 1).wrapping_sub(!a & b)),
+    simd!("UHSUB", "0 q:1 1 01110 size:2 1 rm:5 001001 rn:5 rd:5", "simd:UHSUB",
+        same binary, [u8 u16 u32 -] map2::<T, VECTOR>, |a, b| ((a ^ b) >> 1).wrapping_sub(!a & b)),
+
+    // Saturating.
+    simd!("SQADD (vector)", "0 q:1 0 01110 size:2 1 rm:5 000011 rn:5 rd:5", "simd:SQADD",
+        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| (a.saturating_add(b), a.checked_add(b).is_none())),
+    simd!("SQADD (scalar)", "01 0 11110 size:2 1 rm:5 000011 rn:5 rd:5", "simd:SQADD",
+        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| (a.saturating_add(b), a.checked_add(b).is_none())),
+    simd!("UQADD (vector)", "0 q:1 1 01110 size:2 1 rm:5 000011 rn:5 rd:5", "simd:UQADD",
+        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| (a.saturating_add(b), a.checked_add(b).is_none())),
+    simd!("UQADD (scalar)", "01 1 11110 size:2 1 rm:5 000011 rn:5 rd:5", "simd:UQADD",
+        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| (a.saturating_add(b), a.checked_add(b).is_none())),
+    simd!("SQSUB (vector)", "0 q:1 0 01110 size:2 1 rm:5 001011 rn:5 rd:5", "simd:SQSUB",
+        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| (a.saturating_sub(b), a.checked_sub(b).is_none())),
+    simd!("SQSUB (scalar)", "01 0 11110 size:2 1 rm:5 001011 rn:5 rd:5", "simd:SQSUB",
+        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| (a.saturating_sub(b), a.checked_sub(b).is_none())),
+    simd!("UQSUB (vector)", "0 q:1 1 01110 size:2 1 rm:5 001011 rn:5 rd:5", "simd:UQSUB",
+        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| (a.saturating_sub(b), a.checked_sub(b).is_none())),
+    simd!("UQSUB (scalar)", "01 1 11110 size:2 1 rm:5 001011 rn:5 rd:5", "simd:UQSUB",
+        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| (a.saturating_sub(b), a.checked_sub(b).is_none())),
+    simd!("SUQADD (vector)", "0 q:1 0 01110 size:2 10000 000111 0 rn:5 rd:5", "simd:SUQADD",
+        same unary_acc, [i8 i16 i32 i64] sat_acc1::<T>, |d, a| T::saturate(d.int() + unsigned(a))),
+    simd!("SUQADD (scalar)", "01 0 11110 size:2 10000 000111 0 rn:5 rd:5", "simd:SUQADD",
+        same unary_acc, [i8 i16 i32 i64] sat_acc1::<T>, |d, a| T::saturate(d.int() + unsigned(a))),
+    simd!("USQADD (vector)", "0 q:1 1 01110 size:2 10000 000111 0 rn:5 rd:5", "simd:USQADD",
+        same unary_acc, [i8 i16 i32 i64] sat_acc1::<T>, |d, a| saturate_unsigned(unsigned(d) + a.int())),
+    simd!("USQADD (scalar)", "01 1 11110 size:2 10000 000111 0 rn:5 rd:5", "simd:USQADD",
+        same unary_acc, [i8 i16 i32 i64] sat_acc1::<T>, |d, a| saturate_unsigned(unsigned(d) + a.int())),
+    simd!("SQABS (vector)", "0 q:1 0 01110 size:2 10000 001111 0 rn:5 rd:5", "simd:SQABS",
+        same unary, [i8 i16 i32 i64] sat1::<T>, |a| (a.saturating_abs(), a == T::MIN)),
+    simd!("SQABS (scalar)", "01 0 11110 size:2 10000 001111 0 rn:5 rd:5", "simd:SQABS",
+        same unary, [i8 i16 i32 i64] sat1::<T>, |a| (a.saturating_abs(), a == T::MIN)),
+    simd!("SQNEG (vector)", "0 q:1 1 01110 size:2 10000 001111 0 rn:5 rd:5", "simd:SQNEG",
+        same unary, [i8 i16 i32 i64] sat1::<T>, |a| (a.saturating_neg(), a == T::MIN)),
+    simd!("SQNEG (scalar)", "01 1 11110 size:2 10000 001111 0 rn:5 rd:5", "simd:SQNEG",
+        same unary, [i8 i16 i32 i64] sat1::<T>, |a| (a.saturating_neg(), a == T::MIN)),
+
+    // Doubling multiplications that return the high half.
+    simd!("SQDMULH (vector)", "0 q:1 0 01110 size:2 1 rm:5 101101 rn:5 rd:5",
+        ("simd:SQDMULH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQDMULH (vector) [Scalar V=S, Vector T={2S|4S}]"),
+        same binary, [- i16 i32 -] sat2::<T, VECTOR>, |a, b| doubling_high::<T, false>(0, i64::from(a) * i64::from(b))),
+    simd!("SQDMULH (scalar)", "01 0 11110 size:2 1 rm:5 101101 rn:5 rd:5",
+        ("simd:SQDMULH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQDMULH (vector) [Scalar V=S, Vector T={2S|4S}]"),
+        same binary, [- i16 i32 -] sat2::<T, VECTOR>, |a, b| doubling_high::<T, false>(0, i64::from(a) * i64::from(b))),
+    simd!("SQDMULH (by element)", "0 q:1 0 01111 size:2 l:1 m:1 rm:4 1100 h:1 0 rn:5 rd:5",
+        ("simd:SQDMULH (by element) [Scalar V=H, Vector T={4H|8H}]",
+         "simd:SQDMULH (by element) [Scalar V=S, Vector T={2S|4S}]"),
+        same element, [- i16 i32 -] sat2::<T, ELEMENT>, |a, b| doubling_high::<T, false>(0, i64::from(a) * i64::from(b))),
+    simd!("SQDMULH (by element, scalar)", "01 0 11111 size:2 l:1 m:1 rm:4 1100 h:1 0 rn:5 rd:5",
+        ("simd:SQDMULH (by element) [Scalar V=H, Vector T={4H|8H}]",
+         "simd:SQDMULH (by element) [Scalar V=S, Vector T={2S|4S}]"),
+        same element, [- i16 i32 -] sat2::<T, ELEMENT>, |a, b| doubling_high::<T, false>(0, i64::from(a) * i64::from(b))),
+    simd!("SQRDMULH (vector)", "0 q:1 1 01110 size:2 1 rm:5 101101 rn:5 rd:5",
+        ("simd:SQRDMULH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQRDMULH (vector) [Scalar V=S, Vector T={2S|4S}]"),
+        same binary, [- i16 i32 -] sat2::<T, VECTOR>, |a, b| doubling_high::<T, true>(0, i64::from(a) * i64::from(b))),
+    simd!("SQRDMULH (scalar)", "01 1 11110 size:2 1 rm:5 101101 rn:5 rd:5",
+        ("simd:SQRDMULH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQRDMULH (vector) [Scalar V=S, Vector T={2S|4S}]"),
+        same binary, [- i16 i32 -] sat2::<T, VECTOR>, |a, b| doubling_high::<T, true>(0, i64::from(a) * i64::from(b))),
+    simd!("SQRDMULH (by element)", "0 q:1 0 01111 size:2 l:1 m:1 rm:4 1101 h:1 0 rn:5 rd:5",
+        ("simd:SQRDMULH (by element) [Scalar V=H, Vector T={4H|8H}]",
+         "simd:SQRDMULH (by element) [Scalar V=S, Vector T={2S|4S}]"),
+        same element, [- i16 i32 -] sat2::<T, ELEMENT>, |a, b| doubling_high::<T, true>(0, i64::from(a) * i64::from(b))),
+    simd!("SQRDMULH (by element, scalar)", "01 0 11111 size:2 l:1 m:1 rm:4 1101 h:1 0 rn:5 rd:5",
+        ("simd:SQRDMULH (by element) [Scalar V=H, Vector T={4H|8H}]",
+         "simd:SQRDMULH (by element) [Scalar V=S, Vector T={2S|4S}]"),
+        same element, [- i16 i32 -] sat2::<T, ELEMENT>, |a, b| doubling_high::<T, true>(0, i64::from(a) * i64::from(b))),
+    simd!("SQRDMLAH (vector)", "0 q:1 1 01110 size:2 0 rm:5 100001 rn:5 rd:5",
+        ("simd:SQRDMLAH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQRDMLAH (vector) [Scalar V=S, Vector T={2S|4S}]"),
+        same binary_acc, [- i16 i32 -] sat_acc2::<T, VECTOR>,
+        |d, a, b| doubling_high::<T, true>(d.into(), i64::from(a) * i64::from(b))),
+    simd!("SQRDMLAH (scalar)", "01 1 11110 size:2 0 rm:5 100001 rn:5 rd:5",
+        ("simd:SQRDMLAH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQRDMLAH (vector) [Scalar V=S, Vector T={2S|4S}]"),
+        same binary_acc, [- i16 i32 -] sat_acc2::<T, VECTOR>,
+        |d, a, b| doubling_high::<T, true>(d.into(), i64::from(a) * i64::from(b))),
+    simd!("SQRDMLAH (by element)", "0 q:1 1 01111 size:2 l:1 m:1 rm:4 1101 h:1 0 rn:5 rd:5",
+        ("simd:SQRDMLAH (by element) [Scalar V=H, Vector T={4H|8H}]",
+         "simd:SQRDMLAH (by element) [Scalar V=S, Vector T={2S|4S}]"),
+        same element_acc, [- i16 i32 -] sat_acc2::<T, ELEMENT>,
+        |d, a, b| doubling_high::<T, true>(d.into(), i64::from(a) * i64::from(b))),
+    simd!("SQRDMLAH (by element, scalar)", "01 1 11111 size:2 l:1 m:1 rm:4 1101 h:1 0 rn:5 rd:5",
+        ("simd:SQRDMLAH (by element) [Scalar V=H, Vector T={4H|8H}]",
+         "simd:SQRDMLAH (by element) [Scalar V=S, Vector T={2S|4S}]"),
+        same element_acc, [- i16 i32 -] sat_acc2::<T, ELEMENT>,
+        |d, a, b| doubling_high::<T, true>(d.into(), i64::from(a) * i64::from(b))),
+    simd!("SQRDMLSH (vector)", "0 q:1 1 01110 size:2 0 rm:5 100011 rn:5 rd:5",
+        ("simd:SQRDMLSH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQRDMLSH (vector) [Scalar V=S, Vector T={2S|4S}]"),
+        same binary_acc, [- i16 i32 -] sat_acc2::<T, VECTOR>,
+        |d, a, b| doubling_high::<T, true>(d.into(), -(i64::from(a) * i64::from(b)))),
+    simd!("SQRDMLSH (scalar)", "01 1 11110 size:2 0 rm:5 100011 rn:5 rd:5",
+        ("simd:SQRDMLSH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQRDMLSH (vector) [Scalar V=S, Vector T={2S|4S}]"),
+        same binary_acc, [- i16 i32 -] sat_acc2::<T, VECTOR>,
+        |d, a, b| doubling_high::<T, true>(d.into(), -(i64::from(a) * i64::from(b)))),
+    simd!("SQRDMLSH (by element)", "0 q:1 1 01111 size:2 l:1 m:1 rm:4 1111 h:1 0 rn:5 rd:5",
+        ("simd:SQRDMLSH (by element) [Scalar V=H, Vector T={4H|8H}]",
+         "simd:SQRDMLSH (by element) [Scalar V=S, Vector T={2S|4S}]"),
+        same element_acc, [- i16 i32 -] sat_acc2::<T, ELEMENT>,
+        |d, a, b| doubling_high::<T, true>(d.into(), -(i64::from(a) * i64::from(b)))),
+    simd!("SQRDMLSH (by element, scalar)", "01 1 11111 size:2 l:1 m:1 rm:4 1111 h:1 0 rn:5 rd:5",
+        ("simd:SQRDMLSH (by element) [Scalar V=H, Vector T={4H|8H}]",
+         "simd:SQRDMLSH (by element) [Scalar V=S, Vector T={2S|4S}]"),
+        same element_acc, [- i16 i32 -] sat_acc2::<T, ELEMENT>,
+        |d, a, b| doubling_high::<T, true>(d.into(), -(i64::from(a) * i64::from(b)))),
+
+    // Minimum and maximum.
+    simd!("SMAX (vector)", "0 q:1 0 01110 size:2 1 rm:5 011001 rn:5 rd:5", "simd:SMAX",
+        same binary, [i8 i16 i32 -] map2::<T, VECTOR>, |a, b| a.max(b)),
+    simd!("UMAX (vector)", "0 q:1 1 01110 size:2 1 rm:5 011001 rn:5 rd:5", "simd:UMAX",
+        same binary, [u8 u16 u32 -] map2::<T, VECTOR>, |a, b| a.max(b)),
+    simd!("SMIN (vector)", "0 q:1 0 01110 size:2 1 rm:5 011011 rn:5 rd:5", "simd:SMIN",
+        same binary, [i8 i16 i32 -] map2::<T, VECTOR>, |a, b| a.min(b)),
+    simd!("UMIN (vector)", "0 q:1 1 01110 size:2 1 rm:5 011011 rn:5 rd:5", "simd:UMIN",
+        same binary, [u8 u16 u32 -] map2::<T, VECTOR>, |a, b| a.min(b)),
+
+    // Pairwise, and across the vector.
+    simd!("ADDP (vector)", "0 q:1 0 01110 size:2 1 rm:5 101111 rn:5 rd:5", "simd:ADDP (vector)",
+        same binary, [u8 u16 u32 u64] pairwise::<T>, |a, b| a.wrapping_add(b)),
+    simd!("SMAXP (vector)", "0 q:1 0 01110 size:2 1 rm:5 101001 rn:5 rd:5", "simd:SMAXP",
+        same binary, [i8 i16 i32 -] pairwise::<T>, |a, b| a.max(b)),
+    simd!("UMAXP (vector)", "0 q:1 1 01110 size:2 1 rm:5 101001 rn:5 rd:5", "simd:UMAXP",
+        same binary, [u8 u16 u32 -] pairwise::<T>, |a, b| a.max(b)),
+    simd!("SMINP (vector)", "0 q:1 0 01110 size:2 1 rm:5 101011 rn:5 rd:5", "simd:SMINP",
+        same binary, [i8 i16 i32 -] pairwise::<T>, |a, b| a.min(b)),
+    simd!("UMINP (vector)", "0 q:1 1 01110 size:2 1 rm:5 101011 rn:5 rd:5", "simd:UMINP",
+        same binary, [u8 u16 u32 -] pairwise::<T>, |a, b| a.min(b)),
+    simd!("ADDP (scalar)", "01 0 11110 11 11000 110111 0 rn:5 rd:5", "fp:ADDP (scalar)",
+        across unary, [- - - u64] reduce::<T, T>, |v| v[0].wrapping_add(v[1])),
+    simd!("ADDV", "0 q:1 0 01110 size:2 11000 110111 0 rn:5 rd:5", "simd:ADDV",
+        across unary, [u8 u16 u32 -] reduce::<T, T>, |v| v.iter().fold(0, |s, &x| s.wrapping_add(x))),
+    simd!("SADDLV", "0 q:1 0 01110 size:2 11000 000111 0 rn:5 rd:5", "simd:SADDLV",
+        across unary, [i8 i16 i32 -] reduce::<T, <T as Elem>::Wide>, |v| v.iter().map(|x| x.widen()).sum()),
+    simd!("UADDLV", "0 q:1 1 01110 size:2 11000 000111 0 rn:5 rd:5", "simd:UADDLV",
+        across unary, [u8 u16 u32 -] reduce::<T, <T as Elem>::Wide>, |v| v.iter().map(|x| x.widen()).sum()),
+    simd!("SMAXV (vector)", "0 q:1 0 01110 size:2 11000 010101 0 rn:5 rd:5", "simd:SMAXV",
+        across unary, [i8 i16 i32 -] reduce::<T, T>, |v| v.iter().fold(T::MIN, |s, &x| s.max(x))),
+    simd!("UMAXV (vector)", "0 q:1 1 01110 size:2 11000 010101 0 rn:5 rd:5", "simd:UMAXV",
+        across unary, [u8 u16 u32 -] reduce::<T, T>, |v| v.iter().fold(T::MIN, |s, &x| s.max(x))),
+    simd!("SMINV (vector)", "0 q:1 0 01110 size:2 11000 110101 0 rn:5 rd:5", "simd:SMINV",
+        across unary, [i8 i16 i32 -] reduce::<T, T>, |v| v.iter().fold(T::MAX, |s, &x| s.min(x))),
+    simd!("UMINV (vector)", "0 q:1 1 01110 size:2 11000 110101 0 rn:5 rd:5", "simd:UMINV",
+        across unary, [u8 u16 u32 -] reduce::<T, T>, |v| v.iter().fold(T::MAX, |s, &x| s.min(x))),
+
+    // Comparison: all bits set where it holds.
+    simd!("CMEQ (register)", "0 q:1 1 01110 size:2 1 rm:5 100011 rn:5 rd:5", "simd:CMEQ (register)",
+        same binary, [i8 i16 i32 i64] map2::<T, VECTOR>, |a, b| T::ones_if(a == b)),
+    simd!("CMEQ (register, scalar)", "01 1 11110 11 1 rm:5 100011 rn:5 rd:5", "simd:CMEQ (register)",
+        same binary, [- - - i64] map2::<T, VECTOR>, |a, b| T::ones_if(a == b)),
+    simd!("CMGE (register)", "0 q:1 0 01110 size:2 1 rm:5 001111 rn:5 rd:5", "simd:CMGE (register)",
+        same binary, [i8 i16 i32 i64] map2::<T, VECTOR>, |a, b| T::ones_if(a >= b)),
+    simd!("CMGE (register, scalar)", "01 0 11110 11 1 rm:5 001111 rn:5 rd:5", "simd:CMGE (register)",
+        same binary, [- - - i64] map2::<T, VECTOR>, |a, b| T::ones_if(a >= b)),
+    simd!("CMGT (register)", "0 q:1 0 01110 size:2 1 rm:5 001101 rn:5 rd:5", "simd:CMGT (register)",
+        same binary, [i8 i16 i32 i64] map2::<T, VECTOR>, |a, b| T::ones_if(a > b)),
+    simd!("CMGT (register, scalar)", "01 0 11110 11 1 rm:5 001101 rn:5 rd:5", "simd:CMGT (register)",
+        same binary, [- - - i64] map2::<T, VECTOR>, |a, b| T::ones_if(a > b)),
+    simd!("CMHI (register)", "0 q:1 1 01110 size:2 1 rm:5 001101 rn:5 rd:5", "simd:CMHI (register)",
+        same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| T::ones_if(a > b)),
+    simd!("CMHI (register, scalar)", "01 1 11110 11 1 rm:5 001101 rn:5 rd:5", "simd:CMHI (register)",
+        same binary, [- - - u64] map2::<T, VECTOR>, |a, b| T::ones_if(a > b)),
+    simd!("CMHS (register)", "0 q:1 1 01110 size:2 1 rm:5 001111 rn:5 rd:5", "simd:CMHS (register)",
+        same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| T::ones_if(a >= b)),
+    simd!("CMHS (register, scalar)", "01 1 11110 11 1 rm:5 001111 rn:5 rd:5", "simd:CMHS (register)",
+        same binary, [- - - u64] map2::<T, VECTOR>, |a, b| T::ones_if(a >= b)),
+    simd!("CMTST", "0 q:1 0 01110 size:2 1 rm:5 100011 rn:5 rd:5", "simd:CMTST",
+        same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| T::ones_if(a & b != 0)),
+    simd!("CMTST (scalar)", "01 0 11110 11 1 rm:5 100011 rn:5 rd:5", "simd:CMTST",
+        same binary, [- - - u64] map2::<T, VECTOR>, |a, b| T::ones_if(a & b != 0)),
+    simd!("CMEQ (zero)", "0 q:1 0 01110 size:2 10000 010011 0 rn:5 rd:5", "simd:CMEQ (zero)",
+        same unary, [i8 i16 i32 i64] map1::<T>, |a| T::ones_if(a == 0)),
+    simd!("CMEQ (zero, scalar)", "01 0 11110 11 10000 010011 0 rn:5 rd:5", "simd:CMEQ (zero)",
+        same unary, [- - - i64] map1::<T>, |a| T::ones_if(a == 0)),
+    simd!("CMGE (zero)", "0 q:1 1 01110 size:2 10000 010001 0 rn:5 rd:5", "simd:CMGE (zero)",
+        same unary, [i8 i16 i32 i64] map1::<T>, |a| T::ones_if(a >= 0)),
+    simd!("CMGE (zero, scalar)", "01 1 11110 11 10000 010001 0 rn:5 rd:5", "simd:CMGE (zero)",
+        same unary, [- - - i64] map1::<T>, |a| T::ones_if(a >= 0)),
+    simd!("CMGT (zero)", "0 q:1 0 01110 size:2 10000 010001 0 rn:5 rd:5", "simd:CMGT (zero)",
+        same unary, [i8 i16 i32 i64] map1::<T>, |a| T::ones_if(a > 0)),
+    simd!("CMGT (zero, scalar)", "01 0 11110 11 10000 010001 0 rn:5 rd:5", "simd:CMGT (zero)",
+        same unary, [- - - i64] map1::<T>, |a| T::ones_if(a > 0)),
+    simd!("CMLE (zero)", "0 q:1 1 01110 size:2 10000 010011 0 rn:5 rd:5", "simd:CMLE (zero)",
+        same unary, [i8 i16 i32 i64] map1::<T>, |a| T::ones_if(a <= 0)),
+    simd!("CMLE (zero, scalar)", "01 1 11110 11 10000 010011 0 rn:5 rd:5", "simd:CMLE (zero)",
+        same unary, [- - - i64] map1::<T>, |a| T::ones_if(a <= 0)),
+    simd!("CMLT (zero)", "0 q:1 0 01110 size:2 10000 010101 0 rn:5 rd:5", "simd:CMLT (zero)",
+        same unary, [i8 i16 i32 i64] map1::<T>, |a| T::ones_if(a < 0)),
+    simd!("CMLT (zero, scalar)", "01 0 11110 11 10000 010101 0 rn:5 rd:5", "simd:CMLT (zero)",
+        same unary, [- - - i64] map1::<T>, |a| T::ones_if(a < 0)),
+
+    // Logic. The size field belongs to the operation code; elements do not matter.
+    logic!("AND (vector)", "0 q:1 0 01110 001 rm:5 000111 rn:5 rd:5", "simd:AND (vector)",
+        binary, map2::<u64, VECTOR>, |a, b| a & b),
+    logic!("BIC (vector, register)", "0 q:1 0 01110 011 rm:5 000111 rn:5 rd:5", "simd:BIC (vector, register)",
+        binary, map2::<u64, VECTOR>, |a, b| a & !b),
+    logic!("ORR (vector, register)", "0 q:1 0 01110 101 rm:5 000111 rn:5 rd:5", "simd:ORR (vector, register)",
+        binary, map2::<u64, VECTOR>, |a, b| a | b),
+    logic!("ORN (vector)", "0 q:1 0 01110 111 rm:5 000111 rn:5 rd:5", "simd:ORN (vector)",
+        binary, map2::<u64, VECTOR>, |a, b| a | !b),
+    logic!("EOR (vector)", "0 q:1 1 01110 001 rm:5 000111 rn:5 rd:5", "simd:EOR (vector)",
+        binary, map2::<u64, VECTOR>, |a, b| a ^ b),
+    logic!("BSL", "0 q:1 1 01110 011 rm:5 000111 rn:5 rd:5", "simd:BSL",
+        binary_acc, acc2::<u64, VECTOR>, |d, a, b| b ^ (a ^ b) & d),
+    logic!("BIT", "0 q:1 1 01110 101 rm:5 000111 rn:5 rd:5", "simd:BIT",
+        binary_acc, acc2::<u64, VECTOR>, |d, a, b| d ^ (d ^ a) & b),
+    logic!("BIF", "0 q:1 1 01110 111 rm:5 000111 rn:5 rd:5", "simd:BIF",
+        binary_acc, acc2::<u64, VECTOR>, |d, a, b| d ^ (d ^ a) & !b),
+    logic!("NOT (vector)", "0 q:1 1 01110 00 10000 001011 0 rn:5 rd:5", "simd:NOT", unary, map1::<u64>, |a| !a),
+    logic!("RBIT (vector)", "0 q:1 1 01110 01 10000 001011 0 rn:5 rd:5", "simd:RBIT (vector)",
+        unary, map1::<u8>, |a| a.reverse_bits()),
+
+    // Counting bits, reversing the order of elements.
+    simd!("CNT (vector)", "0 q:1 0 01110 size:2 10000 001011 0 rn:5 rd:5", "simd:CNT",
+        same unary, [u8 - - -] map1::<T>, |a| a.count_ones() as T),
+    simd!("CLZ (vector)", "0 q:1 1 01110 size:2 10000 001001 0 rn:5 rd:5", "simd:CLZ (vector)",
+        same unary, [u8 u16 u32 -] map1::<T>, |a| a.leading_zeros() as T),
+    simd!("CLS (vector)", "0 q:1 0 01110 size:2 10000 001001 0 rn:5 rd:5", "simd:CLS (vector)",
+        same unary, [i8 i16 i32 -] map1::<T>, |a| ((a ^ a >> (T::BITS - 1)).leading_zeros() - 1) as T),
+    simd!("REV64", "0 q:1 0 01110 size:2 10000 000010 0 rn:5 rd:5", "simd:REV64",
+        same unary, [u8 u16 u32 -] reverse::<T>, 8),
+    simd!("REV32 (vector)", "0 q:1 1 01110 size:2 10000 000010 0 rn:5 rd:5", "simd:REV32 (vector)",
+        same unary, [u8 u16 - -] reverse::<T>, 4),
+    simd!("REV16 (vector)", "0 q:1 0 01110 size:2 10000 000110 0 rn:5 rd:5", "simd:REV16 (vector)",
+        same unary, [u8 - - -] reverse::<T>, 2),
+];
+
+/// The value taken as unsigned.
+#[inline(always)]
+fn unsigned<T: Elem>(x: T) -> i128 {
+    x.int() & ((1 << T::BITS) - 1)
+}
+
+/// Product of polynomials over {0, 1}.
+pub(super) fn carryless_product(a: u64, mut b: u64) -> u128 {
+    let (mut a, mut product) = (u128::from(a), 0);
+    while b != 0 {
+        if b & 1 == 1 {
+            product ^= a;
+        }
+        a <<= 1;
+        b >>= 1;
+    }
+    product
+}
+
+/// High half of the doubled `product`, added to `acc`; `ROUND`ed to nearest or truncated.
+#[inline(always)]
+fn doubling_high<T: Elem, const ROUND: bool>(acc: i64, product: i64) -> (T, bool) {
+    let shift = T::BITS - 1;
+    let sum = (i128::from(acc) << shift) + i128::from(product) + if ROUND { 1 << (shift - 1) } else { 0 };
+    T::saturate(sum >> shift)
+}
+
+/// Vd = f of neighbouring elements, first those of Vn, then those of Vm.
+#[inline(always)]
+fn pairwise<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T) -> T) {
+    let pairs = |words: [u64; 2]| {
+        let v = cast_slice::<u64, T>(&words);
+        collect_half(|k| f(v[2 * k], v[2 * k + 1]))
+    };
+    let (a, b) = (cpu.z(i.rn).0, cpu.z(i.rm).0);
+    let full = i.imm != 0;
+    let words = [pairs([a[0], if full { a[1] } else { b[0] }]), pairs([b[0], b[1]])];
+    write(cpu, i, words);
+}
+
+/// The form of a reduction: `Inst::aux` is the number of bytes reduced.
+fn across(w: u32, c: &Ctx, class: &'static str, size: u32, exec: Exec) -> Option<Decoded> {
+    // Fewer than four elements are reserved, but for the scalar form, which adds two doublewords.
+    let full = is_full(w);
+    if size == 2 && !full {
+        return None;
+    }
+    let mut d = with_live(c, class, exec, u64::MAX, 0);
+    d.inst.aux = if full { 16 } else { 8 };
+    Some(d)
+}
+
+/// Element 0 of Vd = f(all elements of Vn), zero above.
+#[inline(always)]
+fn reduce<T: Pod, R: Pod>(cpu: &mut Cpu, i: &Inst, f: impl Fn(&[T]) -> R) {
+    let elements = usize::from(i.aux) / size_of::<T>();
+    let result = f(&lanes::<T>(cpu.z(i.rn))[..elements]);
+    let mut out = Vreg::ZERO;
+    out.lanes_mut()[0] = result;
+    *cpu.z_mut(i.rd) = out;
+}
+
+/// Vd = Vn with the order of elements reversed inside each container of `container` bytes.
+#[inline(always)]
+fn reverse<T: Elem>(cpu: &mut Cpu, i: &Inst, container: usize) {
+    let flip = container / size_of::<T>() - 1;
+    let a = lanes::<T>(cpu.z(i.rn));
+    let words = collect(|k| a[k ^ flip]);
+    write(cpu, i, words);
+}

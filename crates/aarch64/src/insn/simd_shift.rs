@@ -1,6 +1,235 @@
-//! AdvSIMD shifts.
+//! AdvSIMD shifts, by an immediate or by another register.
 
-use crate::table::Encoding;
+use crate::cpu::Cpu;
+use crate::enc;
+use crate::insn::simd_common::*;
+use crate::table::{Encoding, Inst, bits};
+
+/// A row whose element size and shift amount are the field immh:immb: as `simd!`, with the direction,
+/// [`left`] or [`right`], before the types. `immh` = 0 is the space of the modified immediates.
+macro_rules! shift {
+    ($name:literal, $pattern:literal, $class:literal,
+     $width:ident $regs:ident, $amount:ident, $types:tt $helper:path, $f:expr) => {
+        enc!($name, $pattern, |w, c| {
+            let size = bits(w, 19, 4).ilog2();
+            let exec = by_size!(size, $types, |cpu, _, i| {
+                $helper(cpu, i, $f);
+                Ok(())
+            })?;
+            let mut d = $regs(w, $width(w, c, $class, size, exec)?)?;
+            d.inst.aux = $amount(w, size);
+            Some(d)
+        }, except "xxxxxxxxx0000xxxxxxxxxxxxxxxxxxx")
+    };
+}
 
 /// Encodings of this group.
-pub const TABLE: &[Encoding] = &[];
+#[rustfmt::skip]
+pub const TABLE: &[Encoding] = &[
+    // Right.
+    shift!("SSHR", "0 q:1 0 011110 immh:4 immb:3 00000 1 rn:5 rd:5", "simd:SSHR",
+        same unary, right, [i8 i16 i32 i64] shift1::<T>, |a, s| a >> (s - 1) >> 1),
+    shift!("SSHR (scalar)", "01 0 111110 immh:4 immb:3 00000 1 rn:5 rd:5", "simd:SSHR",
+        same unary, right, [- - - i64] shift1::<T>, |a, s| a >> (s - 1) >> 1),
+    shift!("USHR", "0 q:1 1 011110 immh:4 immb:3 00000 1 rn:5 rd:5", "simd:USHR",
+        same unary, right, [u8 u16 u32 u64] shift1::<T>, |a, s| a >> (s - 1) >> 1),
+    shift!("USHR (scalar)", "01 1 111110 immh:4 immb:3 00000 1 rn:5 rd:5", "simd:USHR",
+        same unary, right, [- - - u64] shift1::<T>, |a, s| a >> (s - 1) >> 1),
+    shift!("SSRA", "0 q:1 0 011110 immh:4 immb:3 00010 1 rn:5 rd:5", "simd:SSRA",
+        same unary_acc, right, [i8 i16 i32 i64] shift_acc::<T>, |d, a, s| d.wrapping_add(a >> (s - 1) >> 1)),
+    shift!("SSRA (scalar)", "01 0 111110 immh:4 immb:3 00010 1 rn:5 rd:5", "simd:SSRA",
+        same unary_acc, right, [- - - i64] shift_acc::<T>, |d, a, s| d.wrapping_add(a >> (s - 1) >> 1)),
+    shift!("USRA", "0 q:1 1 011110 immh:4 immb:3 00010 1 rn:5 rd:5", "simd:USRA",
+        same unary_acc, right, [u8 u16 u32 u64] shift_acc::<T>, |d, a, s| d.wrapping_add(a >> (s - 1) >> 1)),
+    shift!("USRA (scalar)", "01 1 111110 immh:4 immb:3 00010 1 rn:5 rd:5", "simd:USRA",
+        same unary_acc, right, [- - - u64] shift_acc::<T>, |d, a, s| d.wrapping_add(a >> (s - 1) >> 1)),
+    shift!("SRSHR", "0 q:1 0 011110 immh:4 immb:3 00100 1 rn:5 rd:5", "simd:SRSHR",
+        same unary, right, [i8 i16 i32 i64] shift1::<T>, |a, s| (a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1)),
+    shift!("SRSHR (scalar)", "01 0 111110 immh:4 immb:3 00100 1 rn:5 rd:5", "simd:SRSHR",
+        same unary, right, [- - - i64] shift1::<T>, |a, s| (a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1)),
+    shift!("URSHR", "0 q:1 1 011110 immh:4 immb:3 00100 1 rn:5 rd:5", "simd:URSHR",
+        same unary, right, [u8 u16 u32 u64] shift1::<T>, |a, s| (a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1)),
+    shift!("URSHR (scalar)", "01 1 111110 immh:4 immb:3 00100 1 rn:5 rd:5", "simd:URSHR",
+        same unary, right, [- - - u64] shift1::<T>, |a, s| (a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1)),
+    shift!("SRSRA", "0 q:1 0 011110 immh:4 immb:3 00110 1 rn:5 rd:5", "simd:SRSRA",
+        same unary_acc, right, [i8 i16 i32 i64] shift_acc::<T>, |d, a, s| d.wrapping_add((a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1))),
+    shift!("SRSRA (scalar)", "01 0 111110 immh:4 immb:3 00110 1 rn:5 rd:5", "simd:SRSRA",
+        same unary_acc, right, [- - - i64] shift_acc::<T>, |d, a, s| d.wrapping_add((a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1))),
+    shift!("URSRA", "0 q:1 1 011110 immh:4 immb:3 00110 1 rn:5 rd:5", "simd:URSRA",
+        same unary_acc, right, [u8 u16 u32 u64] shift_acc::<T>, |d, a, s| d.wrapping_add((a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1))),
+    shift!("URSRA (scalar)", "01 1 111110 immh:4 immb:3 00110 1 rn:5 rd:5", "simd:URSRA",
+        same unary_acc, right, [- - - u64] shift_acc::<T>, |d, a, s| d.wrapping_add((a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1))),
+    shift!("SRI", "0 q:1 1 011110 immh:4 immb:3 01000 1 rn:5 rd:5", "simd:SRI",
+        same unary_acc, right, [u8 u16 u32 u64] shift_acc::<T>, |d, a, s| d & !(T::MAX >> (s - 1) >> 1) | a >> (s - 1) >> 1),
+    shift!("SRI (scalar)", "01 1 111110 immh:4 immb:3 01000 1 rn:5 rd:5", "simd:SRI",
+        same unary_acc, right, [- - - u64] shift_acc::<T>, |d, a, s| d & !(T::MAX >> (s - 1) >> 1) | a >> (s - 1) >> 1),
+
+    // Left.
+    shift!("SHL", "0 q:1 0 011110 immh:4 immb:3 01010 1 rn:5 rd:5", "simd:SHL",
+        same unary, left, [u8 u16 u32 u64] shift1::<T>, |a, s| a << s),
+    shift!("SHL (scalar)", "01 0 111110 immh:4 immb:3 01010 1 rn:5 rd:5", "simd:SHL",
+        same unary, left, [- - - u64] shift1::<T>, |a, s| a << s),
+    shift!("SLI", "0 q:1 1 011110 immh:4 immb:3 01010 1 rn:5 rd:5", "simd:SLI",
+        same unary_acc, left, [u8 u16 u32 u64] shift_acc::<T>, |d, a, s| d & !(T::MAX << s) | a << s),
+    shift!("SLI (scalar)", "01 1 111110 immh:4 immb:3 01010 1 rn:5 rd:5", "simd:SLI",
+        same unary_acc, left, [- - - u64] shift_acc::<T>, |d, a, s| d & !(T::MAX << s) | a << s),
+    shift!("SQSHL (immediate)", "0 q:1 0 011110 immh:4 immb:3 01110 1 rn:5 rd:5", "simd:SQSHL (immediate)",
+        same unary, left, [i8 i16 i32 i64] shift_sat::<T>, |a, s| T::saturate(a.int() << s)),
+    shift!("SQSHL (immediate, scalar)", "01 0 111110 immh:4 immb:3 01110 1 rn:5 rd:5", "simd:SQSHL (immediate)",
+        same unary, left, [i8 i16 i32 i64] shift_sat::<T>, |a, s| T::saturate(a.int() << s)),
+    shift!("UQSHL (immediate)", "0 q:1 1 011110 immh:4 immb:3 01110 1 rn:5 rd:5", "simd:UQSHL (immediate)",
+        same unary, left, [u8 u16 u32 u64] shift_sat::<T>, |a, s| T::saturate(a.int() << s)),
+    shift!("UQSHL (immediate, scalar)", "01 1 111110 immh:4 immb:3 01110 1 rn:5 rd:5", "simd:UQSHL (immediate)",
+        same unary, left, [u8 u16 u32 u64] shift_sat::<T>, |a, s| T::saturate(a.int() << s)),
+    shift!("SQSHLU", "0 q:1 1 011110 immh:4 immb:3 01100 1 rn:5 rd:5", "simd:SQSHLU",
+        same unary, left, [i8 i16 i32 i64] shift_sat::<T>, |a, s| saturate_unsigned(a.int() << s)),
+    shift!("SQSHLU (scalar)", "01 1 111110 immh:4 immb:3 01100 1 rn:5 rd:5", "simd:SQSHLU",
+        same unary, left, [i8 i16 i32 i64] shift_sat::<T>, |a, s| saturate_unsigned(a.int() << s)),
+
+    // Left into elements twice as large.
+    shift!("SSHLL, SSHLL2", "0 q:1 0 011110 immh:4 immb:3 10100 1 rn:5 rd:5", "simd:SSHLL, SSHLL2",
+        long unary, left, [i8 i16 i32 -] shift_long::<T>, |a, s| a << s),
+    shift!("USHLL, USHLL2", "0 q:1 1 011110 immh:4 immb:3 10100 1 rn:5 rd:5", "simd:USHLL, USHLL2",
+        long unary, left, [u8 u16 u32 -] shift_long::<T>, |a, s| a << s),
+
+    // Right into elements half as large.
+    shift!("SHRN, SHRN2", "0 q:1 0 011110 immh:4 immb:3 10000 1 rn:5 rd:5", "simd:SHRN, SHRN2",
+        narrow unary, right, [u8 u16 u32 -] shift_narrow::<T>, |a, s| (a >> s) as T),
+    shift!("RSHRN, RSHRN2", "0 q:1 0 011110 immh:4 immb:3 10001 1 rn:5 rd:5", "simd:RSHRN, RSHRN2",
+        narrow unary, right, [u8 u16 u32 -] shift_narrow::<T>, |a, s| ((a >> s) + (a >> (s - 1) & 1)) as T),
+    shift!("SQSHRN, SQSHRN2", "0 q:1 0 011110 immh:4 immb:3 10010 1 rn:5 rd:5", "simd:SQSHRN, SQSHRN2",
+        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| T::saturate((a >> s).into())),
+    shift!("SQSHRN (scalar)", "01 0 111110 immh:4 immb:3 10010 1 rn:5 rd:5", "simd:SQSHRN, SQSHRN2",
+        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| T::saturate((a >> s).into())),
+    shift!("UQSHRN, UQSHRN2", "0 q:1 1 011110 immh:4 immb:3 10010 1 rn:5 rd:5", "simd:UQSHRN, UQSHRN2",
+        narrow unary, right, [u8 u16 u32 -] shift_narrow_sat::<T>, |a, s| T::saturate((a >> s).into())),
+    shift!("UQSHRN (scalar)", "01 1 111110 immh:4 immb:3 10010 1 rn:5 rd:5", "simd:UQSHRN, UQSHRN2",
+        narrow unary, right, [u8 u16 u32 -] shift_narrow_sat::<T>, |a, s| T::saturate((a >> s).into())),
+    shift!("SQSHRUN, SQSHRUN2", "0 q:1 1 011110 immh:4 immb:3 10000 1 rn:5 rd:5", "simd:SQSHRUN, SQSHRUN2",
+        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| saturate_unsigned((a >> s).into())),
+    shift!("SQSHRUN (scalar)", "01 1 111110 immh:4 immb:3 10000 1 rn:5 rd:5", "simd:SQSHRUN, SQSHRUN2",
+        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| saturate_unsigned((a >> s).into())),
+    shift!("SQRSHRN, SQRSHRN2", "0 q:1 0 011110 immh:4 immb:3 10011 1 rn:5 rd:5", "simd:SQRSHRN, SQRSHRN2",
+        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| T::saturate(((a >> s) + (a >> (s - 1) & 1)).into())),
+    shift!("SQRSHRN (scalar)", "01 0 111110 immh:4 immb:3 10011 1 rn:5 rd:5", "simd:SQRSHRN, SQRSHRN2",
+        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| T::saturate(((a >> s) + (a >> (s - 1) & 1)).into())),
+    shift!("UQRSHRN, UQRSHRN2", "0 q:1 1 011110 immh:4 immb:3 10011 1 rn:5 rd:5", "simd:UQRSHRN, UQRSHRN2",
+        narrow unary, right, [u8 u16 u32 -] shift_narrow_sat::<T>, |a, s| T::saturate(((a >> s) + (a >> (s - 1) & 1)).into())),
+    shift!("UQRSHRN (scalar)", "01 1 111110 immh:4 immb:3 10011 1 rn:5 rd:5", "simd:UQRSHRN, UQRSHRN2",
+        narrow unary, right, [u8 u16 u32 -] shift_narrow_sat::<T>, |a, s| T::saturate(((a >> s) + (a >> (s - 1) & 1)).into())),
+    shift!("SQRSHRUN, SQRSHRUN2", "0 q:1 1 011110 immh:4 immb:3 10001 1 rn:5 rd:5", "simd:SQRSHRUN, SQRSHRUN2",
+        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| saturate_unsigned(((a >> s) + (a >> (s - 1) & 1)).into())),
+    shift!("SQRSHRUN (scalar)", "01 1 111110 immh:4 immb:3 10001 1 rn:5 rd:5", "simd:SQRSHRUN, SQRSHRUN2",
+        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| saturate_unsigned(((a >> s) + (a >> (s - 1) & 1)).into())),
+
+    // By the signed low byte of each element of Vm: left, or right when negative.
+    simd!("SSHL", "0 q:1 0 01110 size:2 1 rm:5 01000 1 rn:5 rd:5", "simd:SSHL",
+        same binary, [i8 i16 i32 i64] map2::<T, VECTOR>, |a, b| if b as i8 >= 0 {
+            a.checked_shl((b as i8).unsigned_abs().into()).unwrap_or(0)
+        } else {
+            a >> u32::from((b as i8).unsigned_abs()).min(T::BITS - 1)
+        }),
+    simd!("SSHL (scalar)", "01 0 11110 11 1 rm:5 01000 1 rn:5 rd:5", "simd:SSHL",
+        same binary, [- - - i64] map2::<T, VECTOR>, |a, b| if b as i8 >= 0 {
+            a.checked_shl((b as i8).unsigned_abs().into()).unwrap_or(0)
+        } else {
+            a >> u32::from((b as i8).unsigned_abs()).min(T::BITS - 1)
+        }),
+    simd!("USHL", "0 q:1 1 01110 size:2 1 rm:5 01000 1 rn:5 rd:5", "simd:USHL",
+        same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| if b as i8 >= 0 {
+            a.checked_shl((b as i8).unsigned_abs().into()).unwrap_or(0)
+        } else {
+            a.checked_shr((b as i8).unsigned_abs().into()).unwrap_or(0)
+        }),
+    simd!("USHL (scalar)", "01 1 11110 11 1 rm:5 01000 1 rn:5 rd:5", "simd:USHL",
+        same binary, [- - - u64] map2::<T, VECTOR>, |a, b| if b as i8 >= 0 {
+            a.checked_shl((b as i8).unsigned_abs().into()).unwrap_or(0)
+        } else {
+            a.checked_shr((b as i8).unsigned_abs().into()).unwrap_or(0)
+        }),
+    simd!("SRSHL", "0 q:1 0 01110 size:2 1 rm:5 01010 1 rn:5 rd:5", "simd:SRSHL",
+        same binary, [i8 i16 i32 i64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b as i8))),
+    simd!("SRSHL (scalar)", "01 0 11110 11 1 rm:5 01010 1 rn:5 rd:5", "simd:SRSHL",
+        same binary, [- - - i64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b as i8))),
+    simd!("URSHL", "0 q:1 1 01110 size:2 1 rm:5 01010 1 rn:5 rd:5", "simd:URSHL",
+        same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b as i8))),
+    simd!("URSHL (scalar)", "01 1 11110 11 1 rm:5 01010 1 rn:5 rd:5", "simd:URSHL",
+        same binary, [- - - u64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b as i8))),
+    simd!("SQSHL (register)", "0 q:1 0 01110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:SQSHL (register)",
+        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b as i8))),
+    simd!("SQSHL (register, scalar)", "01 0 11110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:SQSHL (register)",
+        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b as i8))),
+    simd!("UQSHL (register)", "0 q:1 1 01110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:UQSHL (register)",
+        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b as i8))),
+    simd!("UQSHL (register, scalar)", "01 1 11110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:UQSHL (register)",
+        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b as i8))),
+    simd!("SQRSHL", "0 q:1 0 01110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:SQRSHL",
+        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b as i8))),
+    simd!("SQRSHL (scalar)", "01 0 11110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:SQRSHL",
+        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b as i8))),
+    simd!("UQRSHL", "0 q:1 1 01110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:UQRSHL",
+        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b as i8))),
+    simd!("UQRSHL (scalar)", "01 1 11110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:UQRSHL",
+        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b as i8))),
+];
+
+/// The amount of a shift to the right, 1 to the element size in bits.
+fn right(w: u32, size: u32) -> u16 {
+    ((16 << size) - bits(w, 16, 7)) as u16
+}
+
+/// The amount of a shift to the left, 0 to the element size in bits less one.
+fn left(w: u32, size: u32) -> u16 {
+    (bits(w, 16, 7) - (8 << size)) as u16
+}
+
+/// `x` shifted left by `amount`, or right when that is negative, `ROUND`ed to nearest or down.
+#[inline(always)]
+fn shifted<const ROUND: bool>(x: i128, amount: i8) -> i128 {
+    match amount {
+        // Out of the range of every element, and all its low bits zero.
+        64.. => x.signum() << 66,
+        0.. => x << amount,
+        _ => {
+            // Beyond 66 a value of 64 bits is all sign, or rounds to zero.
+            let right = u32::from(amount.unsigned_abs()).min(67);
+            (if ROUND { x + (1 << (right - 1)) } else { x }) >> right
+        }
+    }
+}
+
+/// Vd = f(Vn, amount).
+#[inline(always)]
+fn shift1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, u32) -> T) {
+    map1::<T>(cpu, i, |a| f(a, i.aux.into()));
+}
+
+/// Vd = f(Vd, Vn, amount).
+#[inline(always)]
+fn shift_acc<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T, u32) -> T) {
+    acc1::<T>(cpu, i, |d, a| f(d, a, i.aux.into()));
+}
+
+/// Vd = f(Vn, amount), saturating.
+#[inline(always)]
+fn shift_sat<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, u32) -> (T, bool)) {
+    sat1::<T>(cpu, i, |a| f(a, i.aux.into()));
+}
+
+/// Vd = f(half of Vn, amount), elements widened first.
+#[inline(always)]
+fn shift_long<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, u32) -> T::Wide) {
+    long1::<T>(cpu, i, |a| f(a, i.aux.into()));
+}
+
+/// Half of Vd = f(Vn, amount), with elements of half the size.
+#[inline(always)]
+fn shift_narrow<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, u32) -> T) {
+    narrow1::<T>(cpu, i, |a| f(a, i.aux.into()));
+}
+
+/// Half of Vd = f(Vn, amount), with elements of half the size, saturating.
+#[inline(always)]
+fn shift_narrow_sat<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, u32) -> (T, bool)) {
+    narrow_sat1::<T>(cpu, i, |a| f(a, i.aux.into()));
+}

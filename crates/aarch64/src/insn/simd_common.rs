@@ -1,0 +1,492 @@
+//! What the AdvSIMD groups share: element types, operand decoding, and loops over elements.
+//!
+//! One handler serves the 128-bit, 64-bit and scalar form of an operation: it computes all 128 bits and
+//! keeps those of the *live mask*, which decoding puts into `Inst::imm2` (low doubleword) and `Inst::imm`
+//! (high doubleword). `Inst::pg` is 1 for the forms that work on the upper half of a register (`SADDL2`,
+//! `XTN2`), `Inst::aux` is the shift amount or the index of the element that multiplies all others.
+
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use fxscope_uop::InstKind;
+
+use crate::cpu::{Cpu, Vreg};
+use crate::table::{Ctx, Decoded, Exec, Inst, bits};
+
+/// The cumulative saturation bit of FPSR.
+pub const FPSR_QC: u32 = 1 << 27;
+
+/// Second operand of a handler: a vector register.
+pub const VECTOR: bool = false;
+/// Second operand of a handler: one element of a vector register, used for all.
+pub const ELEMENT: bool = true;
+
+/// An integer element.
+pub trait Elem: Pod {
+    /// The element type of twice the size and the same signedness.
+    type Wide: Pod;
+    /// Size in bits.
+    const BITS: u32;
+    /// The value in twice the size.
+    fn widen(self) -> Self::Wide;
+    /// The value as an unbounded integer.
+    fn int(self) -> i128;
+    /// The low bits of an unbounded integer.
+    fn wrap(x: i128) -> Self;
+    /// The representable value nearest to `x`, and whether it differs from `x`.
+    fn saturate(x: i128) -> (Self, bool);
+    /// All bits set if `condition`, else zero.
+    fn ones_if(condition: bool) -> Self;
+}
+
+macro_rules! elem {
+    ($($t:ident $wide:ident),*) => {
+        $(impl Elem for $t {
+            type Wide = $wide;
+            const BITS: u32 = $t::BITS;
+            #[inline(always)]
+            fn widen(self) -> $wide {
+                $wide::from(self)
+            }
+            #[inline(always)]
+            fn int(self) -> i128 {
+                self as i128
+            }
+            #[inline(always)]
+            fn wrap(x: i128) -> $t {
+                x as $t
+            }
+            #[inline(always)]
+            fn saturate(x: i128) -> ($t, bool) {
+                let near = x.clamp($t::MIN as i128, $t::MAX as i128);
+                (near as $t, near != x)
+            }
+            #[inline(always)]
+            fn ones_if(condition: bool) -> $t {
+                if condition { !0 } else { 0 }
+            }
+        })*
+    };
+}
+elem!(u8 u16, u16 u32, u32 u64, u64 u128, i8 i16, i16 i32, i32 i64, i64 i128);
+
+/// The representable value nearest to `x` in an unsigned type of the size of `T`, and whether it differs from `x`.
+#[inline(always)]
+pub fn saturate_unsigned<T: Elem>(x: i128) -> (T, bool) {
+    let near = x.clamp(0, (1 << T::BITS) - 1);
+    (T::wrap(near), near != x)
+}
+
+// ---- choosing the handler -----------------------------------------------------------------------
+
+/// Picks a handler by log2 of the element size in bytes: `by_size!(size, [i8 i16 i32 -], handler)`, where
+/// the handler uses the element type by the name `T`, and `-` stands for an unallocated size. `None` then.
+macro_rules! by_size {
+    ($size:expr, [$b:tt $h:tt $s:tt $d:tt], $exec:expr) => {
+        match $size {
+            0 => by_size!(@one $b, $exec),
+            1 => by_size!(@one $h, $exec),
+            2 => by_size!(@one $s, $exec),
+            3 => by_size!(@one $d, $exec),
+            _ => None,
+        }
+    };
+    (@one -, $exec:expr) => { None };
+    (@one $t:tt, $exec:expr) => {{
+        type T = $t;
+        let exec: $crate::table::Exec = $exec;
+        Some(exec)
+    }};
+}
+pub(crate) use by_size;
+
+/// The timing class: one, or one for 8- and 16-bit source elements and one for larger ones.
+macro_rules! class_of {
+    ($size:expr, $class:literal) => {
+        $class
+    };
+    ($size:expr, ($small:literal, $large:literal)) => {
+        if $size < 2 { $small } else { $large }
+    };
+}
+pub(crate) use class_of;
+
+/// A row whose element size is bits 23–22:
+/// `simd!(NAME, PATTERN, CLASS, WIDTH REGISTERS, [TYPES] HELPER, SEMANTICS)`. `WIDTH` is [`same`], [`long`]
+/// or [`narrow`], `REGISTERS` one of [`unary`], [`binary`], …; `HELPER` loops `SEMANTICS` over the elements.
+macro_rules! simd {
+    ($name:literal, $pattern:literal, $class:tt, $width:ident $regs:ident, $types:tt $helper:path, $f:expr) => {
+        $crate::enc!($name, $pattern, |w, c| {
+            let size = $crate::table::bits(w, 22, 2);
+            let exec = by_size!(size, $types, |cpu, _, i| {
+                $helper(cpu, i, $f);
+                Ok(())
+            })?;
+            $regs(w, $width(w, c, class_of!(size, $class), size, exec)?)
+        })
+    };
+}
+pub(crate) use simd;
+
+// ---- decoding -----------------------------------------------------------------------------------
+
+/// Whether the word is a scalar AdvSIMD form.
+fn is_scalar(w: u32) -> bool {
+    bits(w, 28, 1) == 1
+}
+
+/// Whether the word is a 128-bit form, or works on the upper half.
+pub fn is_full(w: u32) -> bool {
+    bits(w, 30, 1) == 1
+}
+
+/// An AdvSIMD instruction that leaves `low` and `high` of its 128-bit result.
+pub fn with_live(c: &Ctx, class: &'static str, exec: Exec, low: u64, high: u64) -> Decoded {
+    let mut d = Decoded::new(c, class, exec);
+    d.info.kind = InstKind::AdvSimd;
+    d.inst.imm2 = low;
+    d.inst.imm = high as i64;
+    d
+}
+
+/// The mask of one element of log2 size `size`.
+fn element_mask(size: u32) -> u64 {
+    u64::MAX >> (64 - (8 << size))
+}
+
+/// Sources and result have elements of the same size: a scalar, 64 or 128 bits. There is no vector of one doubleword.
+pub fn same(w: u32, c: &Ctx, class: &'static str, size: u32, exec: Exec) -> Option<Decoded> {
+    if is_scalar(w) {
+        Some(with_live(c, class, exec, element_mask(size), 0))
+    } else if is_full(w) {
+        Some(with_live(c, class, exec, u64::MAX, u64::MAX))
+    } else {
+        (size < 3).then(|| with_live(c, class, exec, u64::MAX, 0))
+    }
+}
+
+/// The result has elements twice as large as those of a source, which is half a register.
+pub fn long(w: u32, c: &Ctx, class: &'static str, size: u32, exec: Exec) -> Option<Decoded> {
+    if is_scalar(w) {
+        return Some(with_live(c, class, exec, element_mask(size + 1), 0));
+    }
+    let mut d = with_live(c, class, exec, u64::MAX, u64::MAX);
+    d.inst.pg = bits(w, 30, 1) as u8;
+    Some(d)
+}
+
+/// The result has elements half as large as those of the source, and is half a register; writing the
+/// upper half keeps the lower.
+pub fn narrow(w: u32, c: &Ctx, class: &'static str, size: u32, exec: Exec) -> Option<Decoded> {
+    if is_scalar(w) {
+        return Some(with_live(c, class, exec, element_mask(size), 0));
+    }
+    let mut d = with_live(c, class, exec, u64::MAX, 0);
+    d.inst.pg = bits(w, 30, 1) as u8;
+    if d.inst.pg == 1 {
+        d.src_z(bits(w, 0, 5));
+    }
+    Some(d)
+}
+
+/// Registers Vd, Vn.
+pub fn unary(w: u32, mut d: Decoded) -> Option<Decoded> {
+    d.inst.rn = d.src_z(bits(w, 5, 5));
+    d.inst.rd = d.dst_z(bits(w, 0, 5));
+    Some(d)
+}
+
+/// Registers Vd (also read), Vn.
+pub fn unary_acc(w: u32, mut d: Decoded) -> Option<Decoded> {
+    d.src_z(bits(w, 0, 5));
+    unary(w, d)
+}
+
+/// Registers Vd, Vn, Vm.
+pub fn binary(w: u32, mut d: Decoded) -> Option<Decoded> {
+    d.inst.rn = d.src_z(bits(w, 5, 5));
+    d.inst.rm = d.src_z(bits(w, 16, 5));
+    d.inst.rd = d.dst_z(bits(w, 0, 5));
+    Some(d)
+}
+
+/// Registers Vd (also read), Vn, Vm.
+pub fn binary_acc(w: u32, mut d: Decoded) -> Option<Decoded> {
+    d.src_z(bits(w, 0, 5));
+    binary(w, d)
+}
+
+/// Registers Vd, Vn and an element of Vm; 16-bit elements come from V0 to V15.
+pub fn element(w: u32, mut d: Decoded) -> Option<Decoded> {
+    let (h, l, m) = (bits(w, 11, 1), bits(w, 21, 1), bits(w, 20, 1));
+    let (index, rm) = match bits(w, 22, 2) {
+        1 => (h << 2 | l << 1 | m, bits(w, 16, 4)),
+        2 => (h << 1 | l, bits(w, 16, 5)),
+        _ => return None,
+    };
+    d.inst.aux = index as u16;
+    d.inst.rn = d.src_z(bits(w, 5, 5));
+    d.inst.rm = d.src_z(rm);
+    d.inst.rd = d.dst_z(bits(w, 0, 5));
+    Some(d)
+}
+
+/// Registers Vd (also read), Vn and an element of Vm.
+pub fn element_acc(w: u32, mut d: Decoded) -> Option<Decoded> {
+    d.src_z(bits(w, 0, 5));
+    element(w, d)
+}
+
+// ---- reading and writing ------------------------------------------------------------------------
+
+/// The 128 bits of a register as elements.
+#[inline(always)]
+pub fn lanes<T: Pod>(v: &Vreg) -> &[T] {
+    &v.lanes::<T>()[..16 / size_of::<T>()]
+}
+
+/// A doubleword as elements.
+#[inline(always)]
+pub fn half_lanes<T: Pod>(word: &u64) -> &[T] {
+    cast_slice(std::slice::from_ref(word))
+}
+
+/// The doubleword of `v` that a long operation reads.
+#[inline(always)]
+pub fn half(v: &Vreg, i: &Inst) -> u64 {
+    v.0[usize::from(i.pg & 1)]
+}
+
+/// 128 bits, element `k` of which is `f(k)`.
+#[inline(always)]
+pub fn collect<T: Pod>(mut f: impl FnMut(usize) -> T) -> [u64; 2] {
+    let mut words = [0; 2];
+    for (k, lane) in cast_slice_mut::<u64, T>(&mut words).iter_mut().enumerate() {
+        *lane = f(k);
+    }
+    words
+}
+
+/// A doubleword, element `k` of which is `f(k)`.
+#[inline(always)]
+pub fn collect_half<T: Pod>(mut f: impl FnMut(usize) -> T) -> u64 {
+    let mut word = [0];
+    for (k, lane) in cast_slice_mut::<u64, T>(&mut word).iter_mut().enumerate() {
+        *lane = f(k);
+    }
+    word[0]
+}
+
+/// Like [`collect`] for results that may saturate; the second value has all bits of saturated elements set.
+#[inline(always)]
+fn collect_saturating<T: Elem>(f: impl Fn(usize) -> (T, bool)) -> ([u64; 2], [u64; 2]) {
+    let mut saturated = [0; 2];
+    let marks = cast_slice_mut::<u64, T>(&mut saturated);
+    let words = collect(|k| {
+        let (value, mark) = f(k);
+        marks[k] = T::ones_if(mark);
+        value
+    });
+    (words, saturated)
+}
+
+/// Writes the live part of a result.
+#[inline(always)]
+pub fn write(cpu: &mut Cpu, i: &Inst, words: [u64; 2]) {
+    *cpu.z_mut(i.rd) = Vreg([words[0] & i.imm2, words[1] & i.imm as u64, 0, 0, 0, 0, 0, 0]);
+}
+
+/// Writes the live part of a result and sets QC when a live element saturated.
+#[inline(always)]
+fn write_saturating(cpu: &mut Cpu, i: &Inst, (words, saturated): ([u64; 2], [u64; 2])) {
+    if saturated[0] & i.imm2 | saturated[1] & i.imm as u64 != 0 {
+        cpu.fp.fpsr |= FPSR_QC;
+    }
+    write(cpu, i, words);
+}
+
+/// Writes half a register: the lower and zero above, or the upper and the lower stays.
+#[inline(always)]
+pub fn write_half(cpu: &mut Cpu, i: &Inst, word: u64) {
+    let rd = cpu.z_mut(i.rd);
+    let words = if i.pg == 0 { [word & i.imm2, 0] } else { [rd.0[0], word] };
+    *rd = Vreg([words[0], words[1], 0, 0, 0, 0, 0, 0]);
+}
+
+/// The second operand: a register, or an element of it in all places.
+#[inline(always)]
+fn second<T: Elem, const BY: bool>(cpu: &Cpu, i: &Inst) -> Vreg {
+    let rm = cpu.z(i.rm);
+    if BY {
+        let factor = lanes::<T>(rm)[usize::from(i.aux) & (16 / size_of::<T>() - 1)];
+        let [low, high] = collect(|_| factor);
+        Vreg([low, high, 0, 0, 0, 0, 0, 0])
+    } else {
+        *rm
+    }
+}
+
+// ---- elements of the same size ------------------------------------------------------------------
+
+/// Vd = f(Vn).
+#[inline(always)]
+pub fn map1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T) -> T) {
+    let a = lanes::<T>(cpu.z(i.rn));
+    let words = collect(|k| f(a[k]));
+    write(cpu, i, words);
+}
+
+/// Vd = f(Vd, Vn).
+#[inline(always)]
+pub fn acc1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T) -> T) {
+    let (d, a) = (lanes::<T>(cpu.z(i.rd)), lanes::<T>(cpu.z(i.rn)));
+    let words = collect(|k| f(d[k], a[k]));
+    write(cpu, i, words);
+}
+
+/// Vd = f(Vn, Vm).
+#[inline(always)]
+pub fn map2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T) -> T) {
+    let b = second::<T, BY>(cpu, i);
+    let (a, b) = (lanes::<T>(cpu.z(i.rn)), lanes::<T>(&b));
+    let words = collect(|k| f(a[k], b[k]));
+    write(cpu, i, words);
+}
+
+/// Vd = f(Vd, Vn, Vm).
+#[inline(always)]
+pub fn acc2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T, T) -> T) {
+    let b = second::<T, BY>(cpu, i);
+    let (d, a, b) = (lanes::<T>(cpu.z(i.rd)), lanes::<T>(cpu.z(i.rn)), lanes::<T>(&b));
+    let words = collect(|k| f(d[k], a[k], b[k]));
+    write(cpu, i, words);
+}
+
+/// Vd = f(Vn), saturating.
+#[inline(always)]
+pub fn sat1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T) -> (T, bool)) {
+    let a = lanes::<T>(cpu.z(i.rn));
+    let result = collect_saturating(|k| f(a[k]));
+    write_saturating(cpu, i, result);
+}
+
+/// Vd = f(Vd, Vn), saturating.
+#[inline(always)]
+pub fn sat_acc1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T) -> (T, bool)) {
+    let (d, a) = (lanes::<T>(cpu.z(i.rd)), lanes::<T>(cpu.z(i.rn)));
+    let result = collect_saturating(|k| f(d[k], a[k]));
+    write_saturating(cpu, i, result);
+}
+
+/// Vd = f(Vn, Vm), saturating.
+#[inline(always)]
+pub fn sat2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T) -> (T, bool)) {
+    let b = second::<T, BY>(cpu, i);
+    let (a, b) = (lanes::<T>(cpu.z(i.rn)), lanes::<T>(&b));
+    let result = collect_saturating(|k| f(a[k], b[k]));
+    write_saturating(cpu, i, result);
+}
+
+/// Vd = f(Vd, Vn, Vm), saturating.
+#[inline(always)]
+pub fn sat_acc2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T, T) -> (T, bool)) {
+    let b = second::<T, BY>(cpu, i);
+    let (d, a, b) = (lanes::<T>(cpu.z(i.rd)), lanes::<T>(cpu.z(i.rn)), lanes::<T>(&b));
+    let result = collect_saturating(|k| f(d[k], a[k], b[k]));
+    write_saturating(cpu, i, result);
+}
+
+// ---- elements of two sizes ----------------------------------------------------------------------
+
+/// Vd = f(half of Vn), elements widened first.
+#[inline(always)]
+pub fn long1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide) -> T::Wide) {
+    let a = half(cpu.z(i.rn), i);
+    let a = half_lanes::<T>(&a);
+    let words = collect(|k| f(a[k].widen()));
+    write(cpu, i, words);
+}
+
+/// Vd = f(half of Vn, half of Vm), elements widened first.
+#[inline(always)]
+pub fn long2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide) -> T::Wide) {
+    let (a, b) = (half(cpu.z(i.rn), i), half(&second::<T, BY>(cpu, i), i));
+    let (a, b) = (half_lanes::<T>(&a), half_lanes::<T>(&b));
+    let words = collect(|k| f(a[k].widen(), b[k].widen()));
+    write(cpu, i, words);
+}
+
+/// Vd = f(Vd, half of Vn, half of Vm), elements widened first.
+#[inline(always)]
+pub fn long_acc2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide, T::Wide) -> T::Wide) {
+    let (a, b) = (half(cpu.z(i.rn), i), half(&second::<T, BY>(cpu, i), i));
+    let (d, a, b) = (lanes::<T::Wide>(cpu.z(i.rd)), half_lanes::<T>(&a), half_lanes::<T>(&b));
+    let words = collect(|k| f(d[k], a[k].widen(), b[k].widen()));
+    write(cpu, i, words);
+}
+
+/// Like [`long2`], saturating.
+#[inline(always)]
+pub fn long_sat2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide) -> (T::Wide, bool))
+where
+    T::Wide: Elem,
+{
+    let (a, b) = (half(cpu.z(i.rn), i), half(&second::<T, BY>(cpu, i), i));
+    let (a, b) = (half_lanes::<T>(&a), half_lanes::<T>(&b));
+    let result = collect_saturating(|k| f(a[k].widen(), b[k].widen()));
+    write_saturating(cpu, i, result);
+}
+
+/// Like [`long_acc2`], saturating.
+#[inline(always)]
+pub fn long_sat_acc2<T: Elem, const BY: bool>(
+    cpu: &mut Cpu,
+    i: &Inst,
+    f: impl Fn(T::Wide, T::Wide, T::Wide) -> (T::Wide, bool),
+) where
+    T::Wide: Elem,
+{
+    let (a, b) = (half(cpu.z(i.rn), i), half(&second::<T, BY>(cpu, i), i));
+    let (d, a, b) = (lanes::<T::Wide>(cpu.z(i.rd)), half_lanes::<T>(&a), half_lanes::<T>(&b));
+    let result = collect_saturating(|k| f(d[k], a[k].widen(), b[k].widen()));
+    write_saturating(cpu, i, result);
+}
+
+/// Vd = f(Vn, half of Vm), the elements of Vm widened first.
+#[inline(always)]
+pub fn wide2<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide) -> T::Wide) {
+    let b = half(cpu.z(i.rm), i);
+    let (a, b) = (lanes::<T::Wide>(cpu.z(i.rn)), half_lanes::<T>(&b));
+    let words = collect(|k| f(a[k], b[k].widen()));
+    write(cpu, i, words);
+}
+
+/// Half of Vd = f(Vn), with elements of half the size.
+#[inline(always)]
+pub fn narrow1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide) -> T) {
+    let a = lanes::<T::Wide>(cpu.z(i.rn));
+    let word = collect_half(|k| f(a[k]));
+    write_half(cpu, i, word);
+}
+
+/// Half of Vd = f(Vn, Vm), with elements of half the size.
+#[inline(always)]
+pub fn narrow2<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide) -> T) {
+    let (a, b) = (lanes::<T::Wide>(cpu.z(i.rn)), lanes::<T::Wide>(cpu.z(i.rm)));
+    let word = collect_half(|k| f(a[k], b[k]));
+    write_half(cpu, i, word);
+}
+
+/// Half of Vd = f(Vn), with elements of half the size, saturating.
+#[inline(always)]
+pub fn narrow_sat1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide) -> (T, bool)) {
+    let a = lanes::<T::Wide>(cpu.z(i.rn));
+    let mut saturated = 0;
+    let word = collect_half(|k| {
+        let (value, mark) = f(a[k]);
+        saturated |= u64::from(mark) << (k * size_of::<T>() * 8);
+        value
+    });
+    if saturated & i.imm2 != 0 {
+        cpu.fp.fpsr |= FPSR_QC;
+    }
+    write_half(cpu, i, word);
+}
