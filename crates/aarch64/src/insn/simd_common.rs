@@ -110,9 +110,9 @@ macro_rules! class_of {
 pub(crate) use class_of;
 
 /// A row whose element size is bits 23–22:
-/// `simd!(NAME, PATTERN, CLASS, WIDTH REGISTERS, [TYPES] HELPER, SEMANTICS)`. `WIDTH` is [`same`], [`long`]
+/// `lanewise!(NAME, PATTERN, CLASS, WIDTH REGISTERS, [TYPES] HELPER, SEMANTICS)`. `WIDTH` is [`same`], [`long`]
 /// or [`narrow`], `REGISTERS` one of [`unary`], [`binary`], …; `HELPER` loops `SEMANTICS` over the elements.
-macro_rules! simd {
+macro_rules! lanewise {
     ($name:literal, $pattern:literal, $class:tt, $width:ident $regs:ident, $types:tt $helper:path, $f:expr) => {
         $crate::enc!($name, $pattern, |w, c| {
             let size = $crate::table::bits(w, 22, 2);
@@ -124,7 +124,7 @@ macro_rules! simd {
         })
     };
 }
-pub(crate) use simd;
+pub(crate) use lanewise;
 
 // ---- decoding -----------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ use crate::enc;
 use crate::insn::simd_common::*;
 use crate::table::{Encoding, Inst, bits};
 
-/// A row whose element size and shift amount are the field immh:immb: as `simd!`, with the direction,
+/// A row whose element size and shift amount are the field immh:immb: as `lanewise!`, with the direction,
 /// [`left`] or [`right`], before the types. `immh` = 0 is the space of the modified immediates.
 macro_rules! shift {
     ($name:literal, $pattern:literal, $class:literal,
@@ -123,53 +123,53 @@ pub const TABLE: &[Encoding] = &[
         narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| saturate_unsigned(((a >> s) + (a >> (s - 1) & 1)).into())),
 
     // By the signed low byte of each element of Vm: left, or right when negative.
-    simd!("SSHL", "0 q:1 0 01110 size:2 1 rm:5 01000 1 rn:5 rd:5", "simd:SSHL",
+    lanewise!("SSHL", "0 q:1 0 01110 size:2 1 rm:5 01000 1 rn:5 rd:5", "simd:SSHL",
         same binary, [i8 i16 i32 i64] map2::<T, VECTOR>, |a, b| if b as i8 >= 0 {
             a.checked_shl((b as i8).unsigned_abs().into()).unwrap_or(0)
         } else {
             a >> u32::from((b as i8).unsigned_abs()).min(T::BITS - 1)
         }),
-    simd!("SSHL (scalar)", "01 0 11110 11 1 rm:5 01000 1 rn:5 rd:5", "simd:SSHL",
+    lanewise!("SSHL (scalar)", "01 0 11110 11 1 rm:5 01000 1 rn:5 rd:5", "simd:SSHL",
         same binary, [- - - i64] map2::<T, VECTOR>, |a, b| if b as i8 >= 0 {
             a.checked_shl((b as i8).unsigned_abs().into()).unwrap_or(0)
         } else {
             a >> u32::from((b as i8).unsigned_abs()).min(T::BITS - 1)
         }),
-    simd!("USHL", "0 q:1 1 01110 size:2 1 rm:5 01000 1 rn:5 rd:5", "simd:USHL",
+    lanewise!("USHL", "0 q:1 1 01110 size:2 1 rm:5 01000 1 rn:5 rd:5", "simd:USHL",
         same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| if b as i8 >= 0 {
             a.checked_shl((b as i8).unsigned_abs().into()).unwrap_or(0)
         } else {
             a.checked_shr((b as i8).unsigned_abs().into()).unwrap_or(0)
         }),
-    simd!("USHL (scalar)", "01 1 11110 11 1 rm:5 01000 1 rn:5 rd:5", "simd:USHL",
+    lanewise!("USHL (scalar)", "01 1 11110 11 1 rm:5 01000 1 rn:5 rd:5", "simd:USHL",
         same binary, [- - - u64] map2::<T, VECTOR>, |a, b| if b as i8 >= 0 {
             a.checked_shl((b as i8).unsigned_abs().into()).unwrap_or(0)
         } else {
             a.checked_shr((b as i8).unsigned_abs().into()).unwrap_or(0)
         }),
-    simd!("SRSHL", "0 q:1 0 01110 size:2 1 rm:5 01010 1 rn:5 rd:5", "simd:SRSHL",
+    lanewise!("SRSHL", "0 q:1 0 01110 size:2 1 rm:5 01010 1 rn:5 rd:5", "simd:SRSHL",
         same binary, [i8 i16 i32 i64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b as i8))),
-    simd!("SRSHL (scalar)", "01 0 11110 11 1 rm:5 01010 1 rn:5 rd:5", "simd:SRSHL",
+    lanewise!("SRSHL (scalar)", "01 0 11110 11 1 rm:5 01010 1 rn:5 rd:5", "simd:SRSHL",
         same binary, [- - - i64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b as i8))),
-    simd!("URSHL", "0 q:1 1 01110 size:2 1 rm:5 01010 1 rn:5 rd:5", "simd:URSHL",
+    lanewise!("URSHL", "0 q:1 1 01110 size:2 1 rm:5 01010 1 rn:5 rd:5", "simd:URSHL",
         same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b as i8))),
-    simd!("URSHL (scalar)", "01 1 11110 11 1 rm:5 01010 1 rn:5 rd:5", "simd:URSHL",
+    lanewise!("URSHL (scalar)", "01 1 11110 11 1 rm:5 01010 1 rn:5 rd:5", "simd:URSHL",
         same binary, [- - - u64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b as i8))),
-    simd!("SQSHL (register)", "0 q:1 0 01110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:SQSHL (register)",
+    lanewise!("SQSHL (register)", "0 q:1 0 01110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:SQSHL (register)",
         same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b as i8))),
-    simd!("SQSHL (register, scalar)", "01 0 11110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:SQSHL (register)",
+    lanewise!("SQSHL (register, scalar)", "01 0 11110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:SQSHL (register)",
         same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b as i8))),
-    simd!("UQSHL (register)", "0 q:1 1 01110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:UQSHL (register)",
+    lanewise!("UQSHL (register)", "0 q:1 1 01110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:UQSHL (register)",
         same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b as i8))),
-    simd!("UQSHL (register, scalar)", "01 1 11110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:UQSHL (register)",
+    lanewise!("UQSHL (register, scalar)", "01 1 11110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:UQSHL (register)",
         same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b as i8))),
-    simd!("SQRSHL", "0 q:1 0 01110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:SQRSHL",
+    lanewise!("SQRSHL", "0 q:1 0 01110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:SQRSHL",
         same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b as i8))),
-    simd!("SQRSHL (scalar)", "01 0 11110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:SQRSHL",
+    lanewise!("SQRSHL (scalar)", "01 0 11110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:SQRSHL",
         same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b as i8))),
-    simd!("UQRSHL", "0 q:1 1 01110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:UQRSHL",
+    lanewise!("UQRSHL", "0 q:1 1 01110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:UQRSHL",
         same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b as i8))),
-    simd!("UQRSHL (scalar)", "01 1 11110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:UQRSHL",
+    lanewise!("UQRSHL (scalar)", "01 1 11110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:UQRSHL",
         same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b as i8))),
 ];
 
