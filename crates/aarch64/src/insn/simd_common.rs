@@ -35,6 +35,14 @@ pub trait Elem: Pod {
     fn saturate(x: i128) -> (Self, bool);
     /// All bits set if `condition`, else zero.
     fn ones_if(condition: bool) -> Self;
+    /// Shifted left; zero from the element size on.
+    fn shl(self, amount: u32) -> Self;
+    /// Shifted right, rounded down; zero or all sign from the element size on.
+    fn shr(self, amount: u32) -> Self;
+    /// Shifted right by 1 to the element size, rounded to nearest, halves up.
+    fn shr_round(self, amount: u32) -> Self;
+    /// The low byte, which is the amount of a shift by register.
+    fn amount(self) -> i8;
 }
 
 macro_rules! elem {
@@ -62,6 +70,23 @@ macro_rules! elem {
             #[inline(always)]
             fn ones_if(condition: bool) -> $t {
                 if condition { !0 } else { 0 }
+            }
+            #[inline(always)]
+            fn shl(self, amount: u32) -> $t {
+                self << amount.min($t::BITS - 1) << u32::from(amount >= $t::BITS)
+            }
+            #[inline(always)]
+            fn shr(self, amount: u32) -> $t {
+                self >> amount.min($t::BITS - 1) >> u32::from(amount >= $t::BITS)
+            }
+            #[inline(always)]
+            fn shr_round(self, amount: u32) -> $t {
+                let half = self >> (amount - 1);
+                (half >> 1).wrapping_add(half & 1)
+            }
+            #[inline(always)]
+            fn amount(self) -> i8 {
+                self as i8
             }
         })*
     };

@@ -75,7 +75,7 @@ const fn field_product(a: u8, b: u8) -> u8 {
         if b & 1 == 1 {
             product ^= a;
         }
-        a = a << 1 ^ (a >> 7) * 0x1b;
+        a = (a << 1) ^ ((a >> 7) * 0x1b);
         b >>= 1;
     }
     product

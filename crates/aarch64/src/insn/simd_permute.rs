@@ -43,13 +43,13 @@ pub const TABLE: &[Encoding] = &[
     permute!("UZP2 (vector)", "0 q:1 001110 size:2 0 rm:5 0 101 10 rn:5 rd:5", "simd:UZP2",
         |a: &[T], b: &[T], k: usize, n: usize| if k < n / 2 { a[2 * k + 1] } else { b[2 * k - n + 1] }),
     permute!("TRN1 (vector)", "0 q:1 001110 size:2 0 rm:5 0 010 10 rn:5 rd:5", "simd:TRN1",
-        |a: &[T], b: &[T], k: usize, _| if k % 2 == 0 { a[k] } else { b[k - 1] }),
+        |a: &[T], b: &[T], k: usize, _| if k & 1 == 0 { a[k] } else { b[k - 1] }),
     permute!("TRN2 (vector)", "0 q:1 001110 size:2 0 rm:5 0 110 10 rn:5 rd:5", "simd:TRN2",
-        |a: &[T], b: &[T], k: usize, _| if k % 2 == 0 { a[k + 1] } else { b[k] }),
+        |a: &[T], b: &[T], k: usize, _| if k & 1 == 0 { a[k + 1] } else { b[k] }),
     permute!("ZIP1 (vector)", "0 q:1 001110 size:2 0 rm:5 0 011 10 rn:5 rd:5", "simd:ZIP1",
-        |a: &[T], b: &[T], k: usize, _| if k % 2 == 0 { a[k / 2] } else { b[k / 2] }),
+        |a: &[T], b: &[T], k: usize, _| if k & 1 == 0 { a[k / 2] } else { b[k / 2] }),
     permute!("ZIP2 (vector)", "0 q:1 001110 size:2 0 rm:5 0 111 10 rn:5 rd:5", "simd:ZIP2",
-        |a: &[T], b: &[T], k: usize, n: usize| if k % 2 == 0 { a[(k + n) / 2] } else { b[(k + n) / 2] }),
+        |a: &[T], b: &[T], k: usize, n: usize| if k & 1 == 0 { a[(k + n) / 2] } else { b[(k + n) / 2] }),
     enc!("TBL (vector)", "0 q:1 001110 000 rm:5 0 len:2 0 00 rn:5 rd:5", table_lookup),
     enc!("TBX", "0 q:1 001110 000 rm:5 0 len:2 1 00 rn:5 rd:5", table_lookup),
 
@@ -173,7 +173,7 @@ fn umov(w: u32, c: &Ctx) -> Option<Decoded> {
         return None;
     }
     let exec = by_size!(size, [u8 u16 u32 u64], |cpu, _, i| {
-        cpu.set_x(i.rd, lane::<T>(cpu.z(i.rn), i.aux).into());
+        cpu.set_x(i.rd, lane::<T>(cpu.z(i.rn), i.aux).int() as u64);
         Ok(())
     })?;
     Some(to_general(w, c, "simd:UMOV", exec, index))

@@ -28,41 +28,41 @@ macro_rules! shift {
 pub const TABLE: &[Encoding] = &[
     // Right.
     shift!("SSHR", "0 q:1 0 011110 immh:4 immb:3 00000 1 rn:5 rd:5", "simd:SSHR",
-        same unary, right, [i8 i16 i32 i64] shift1::<T>, |a, s| a >> (s - 1) >> 1),
+        same unary, right, [i8 i16 i32 i64] shift1::<T>, |a, s| a.shr(s)),
     shift!("SSHR (scalar)", "01 0 111110 immh:4 immb:3 00000 1 rn:5 rd:5", "simd:SSHR",
-        same unary, right, [- - - i64] shift1::<T>, |a, s| a >> (s - 1) >> 1),
+        same unary, right, [- - - i64] shift1::<T>, |a, s| a.shr(s)),
     shift!("USHR", "0 q:1 1 011110 immh:4 immb:3 00000 1 rn:5 rd:5", "simd:USHR",
-        same unary, right, [u8 u16 u32 u64] shift1::<T>, |a, s| a >> (s - 1) >> 1),
+        same unary, right, [u8 u16 u32 u64] shift1::<T>, |a, s| a.shr(s)),
     shift!("USHR (scalar)", "01 1 111110 immh:4 immb:3 00000 1 rn:5 rd:5", "simd:USHR",
-        same unary, right, [- - - u64] shift1::<T>, |a, s| a >> (s - 1) >> 1),
+        same unary, right, [- - - u64] shift1::<T>, |a, s| a.shr(s)),
     shift!("SSRA", "0 q:1 0 011110 immh:4 immb:3 00010 1 rn:5 rd:5", "simd:SSRA",
-        same unary_acc, right, [i8 i16 i32 i64] shift_acc::<T>, |d, a, s| d.wrapping_add(a >> (s - 1) >> 1)),
+        same unary_acc, right, [i8 i16 i32 i64] shift_acc::<T>, |d, a, s| d.wrapping_add(a.shr(s))),
     shift!("SSRA (scalar)", "01 0 111110 immh:4 immb:3 00010 1 rn:5 rd:5", "simd:SSRA",
-        same unary_acc, right, [- - - i64] shift_acc::<T>, |d, a, s| d.wrapping_add(a >> (s - 1) >> 1)),
+        same unary_acc, right, [- - - i64] shift_acc::<T>, |d, a, s| d.wrapping_add(a.shr(s))),
     shift!("USRA", "0 q:1 1 011110 immh:4 immb:3 00010 1 rn:5 rd:5", "simd:USRA",
-        same unary_acc, right, [u8 u16 u32 u64] shift_acc::<T>, |d, a, s| d.wrapping_add(a >> (s - 1) >> 1)),
+        same unary_acc, right, [u8 u16 u32 u64] shift_acc::<T>, |d, a, s| d.wrapping_add(a.shr(s))),
     shift!("USRA (scalar)", "01 1 111110 immh:4 immb:3 00010 1 rn:5 rd:5", "simd:USRA",
-        same unary_acc, right, [- - - u64] shift_acc::<T>, |d, a, s| d.wrapping_add(a >> (s - 1) >> 1)),
+        same unary_acc, right, [- - - u64] shift_acc::<T>, |d, a, s| d.wrapping_add(a.shr(s))),
     shift!("SRSHR", "0 q:1 0 011110 immh:4 immb:3 00100 1 rn:5 rd:5", "simd:SRSHR",
-        same unary, right, [i8 i16 i32 i64] shift1::<T>, |a, s| (a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1)),
+        same unary, right, [i8 i16 i32 i64] shift1::<T>, |a, s| a.shr_round(s)),
     shift!("SRSHR (scalar)", "01 0 111110 immh:4 immb:3 00100 1 rn:5 rd:5", "simd:SRSHR",
-        same unary, right, [- - - i64] shift1::<T>, |a, s| (a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1)),
+        same unary, right, [- - - i64] shift1::<T>, |a, s| a.shr_round(s)),
     shift!("URSHR", "0 q:1 1 011110 immh:4 immb:3 00100 1 rn:5 rd:5", "simd:URSHR",
-        same unary, right, [u8 u16 u32 u64] shift1::<T>, |a, s| (a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1)),
+        same unary, right, [u8 u16 u32 u64] shift1::<T>, |a, s| a.shr_round(s)),
     shift!("URSHR (scalar)", "01 1 111110 immh:4 immb:3 00100 1 rn:5 rd:5", "simd:URSHR",
-        same unary, right, [- - - u64] shift1::<T>, |a, s| (a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1)),
+        same unary, right, [- - - u64] shift1::<T>, |a, s| a.shr_round(s)),
     shift!("SRSRA", "0 q:1 0 011110 immh:4 immb:3 00110 1 rn:5 rd:5", "simd:SRSRA",
-        same unary_acc, right, [i8 i16 i32 i64] shift_acc::<T>, |d, a, s| d.wrapping_add((a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1))),
+        same unary_acc, right, [i8 i16 i32 i64] shift_acc::<T>, |d, a, s| d.wrapping_add(a.shr_round(s))),
     shift!("SRSRA (scalar)", "01 0 111110 immh:4 immb:3 00110 1 rn:5 rd:5", "simd:SRSRA",
-        same unary_acc, right, [- - - i64] shift_acc::<T>, |d, a, s| d.wrapping_add((a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1))),
+        same unary_acc, right, [- - - i64] shift_acc::<T>, |d, a, s| d.wrapping_add(a.shr_round(s))),
     shift!("URSRA", "0 q:1 1 011110 immh:4 immb:3 00110 1 rn:5 rd:5", "simd:URSRA",
-        same unary_acc, right, [u8 u16 u32 u64] shift_acc::<T>, |d, a, s| d.wrapping_add((a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1))),
+        same unary_acc, right, [u8 u16 u32 u64] shift_acc::<T>, |d, a, s| d.wrapping_add(a.shr_round(s))),
     shift!("URSRA (scalar)", "01 1 111110 immh:4 immb:3 00110 1 rn:5 rd:5", "simd:URSRA",
-        same unary_acc, right, [- - - u64] shift_acc::<T>, |d, a, s| d.wrapping_add((a >> (s - 1) >> 1).wrapping_add(a >> (s - 1) & 1))),
+        same unary_acc, right, [- - - u64] shift_acc::<T>, |d, a, s| d.wrapping_add(a.shr_round(s))),
     shift!("SRI", "0 q:1 1 011110 immh:4 immb:3 01000 1 rn:5 rd:5", "simd:SRI",
-        same unary_acc, right, [u8 u16 u32 u64] shift_acc::<T>, |d, a, s| d & !(T::MAX >> (s - 1) >> 1) | a >> (s - 1) >> 1),
+        same unary_acc, right, [u8 u16 u32 u64] shift_acc::<T>, |d, a, s| d & !T::MAX.shr(s) | a.shr(s)),
     shift!("SRI (scalar)", "01 1 111110 immh:4 immb:3 01000 1 rn:5 rd:5", "simd:SRI",
-        same unary_acc, right, [- - - u64] shift_acc::<T>, |d, a, s| d & !(T::MAX >> (s - 1) >> 1) | a >> (s - 1) >> 1),
+        same unary_acc, right, [- - - u64] shift_acc::<T>, |d, a, s| d & !T::MAX.shr(s) | a.shr(s)),
 
     // Left.
     shift!("SHL", "0 q:1 0 011110 immh:4 immb:3 01010 1 rn:5 rd:5", "simd:SHL",
@@ -96,7 +96,7 @@ pub const TABLE: &[Encoding] = &[
     shift!("SHRN, SHRN2", "0 q:1 0 011110 immh:4 immb:3 10000 1 rn:5 rd:5", "simd:SHRN, SHRN2",
         narrow unary, right, [u8 u16 u32 -] shift_narrow::<T>, |a, s| (a >> s) as T),
     shift!("RSHRN, RSHRN2", "0 q:1 0 011110 immh:4 immb:3 10001 1 rn:5 rd:5", "simd:RSHRN, RSHRN2",
-        narrow unary, right, [u8 u16 u32 -] shift_narrow::<T>, |a, s| ((a >> s) + (a >> (s - 1) & 1)) as T),
+        narrow unary, right, [u8 u16 u32 -] shift_narrow::<T>, |a, s| a.shr_round(s) as T),
     shift!("SQSHRN, SQSHRN2", "0 q:1 0 011110 immh:4 immb:3 10010 1 rn:5 rd:5", "simd:SQSHRN, SQSHRN2",
         narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| T::saturate((a >> s).into())),
     shift!("SQSHRN (scalar)", "01 0 111110 immh:4 immb:3 10010 1 rn:5 rd:5", "simd:SQSHRN, SQSHRN2",
@@ -110,67 +110,51 @@ pub const TABLE: &[Encoding] = &[
     shift!("SQSHRUN (scalar)", "01 1 111110 immh:4 immb:3 10000 1 rn:5 rd:5", "simd:SQSHRUN, SQSHRUN2",
         narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| saturate_unsigned((a >> s).into())),
     shift!("SQRSHRN, SQRSHRN2", "0 q:1 0 011110 immh:4 immb:3 10011 1 rn:5 rd:5", "simd:SQRSHRN, SQRSHRN2",
-        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| T::saturate(((a >> s) + (a >> (s - 1) & 1)).into())),
+        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| T::saturate(a.shr_round(s).into())),
     shift!("SQRSHRN (scalar)", "01 0 111110 immh:4 immb:3 10011 1 rn:5 rd:5", "simd:SQRSHRN, SQRSHRN2",
-        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| T::saturate(((a >> s) + (a >> (s - 1) & 1)).into())),
+        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| T::saturate(a.shr_round(s).into())),
     shift!("UQRSHRN, UQRSHRN2", "0 q:1 1 011110 immh:4 immb:3 10011 1 rn:5 rd:5", "simd:UQRSHRN, UQRSHRN2",
-        narrow unary, right, [u8 u16 u32 -] shift_narrow_sat::<T>, |a, s| T::saturate(((a >> s) + (a >> (s - 1) & 1)).into())),
+        narrow unary, right, [u8 u16 u32 -] shift_narrow_sat::<T>, |a, s| T::saturate(a.shr_round(s).into())),
     shift!("UQRSHRN (scalar)", "01 1 111110 immh:4 immb:3 10011 1 rn:5 rd:5", "simd:UQRSHRN, UQRSHRN2",
-        narrow unary, right, [u8 u16 u32 -] shift_narrow_sat::<T>, |a, s| T::saturate(((a >> s) + (a >> (s - 1) & 1)).into())),
+        narrow unary, right, [u8 u16 u32 -] shift_narrow_sat::<T>, |a, s| T::saturate(a.shr_round(s).into())),
     shift!("SQRSHRUN, SQRSHRUN2", "0 q:1 1 011110 immh:4 immb:3 10001 1 rn:5 rd:5", "simd:SQRSHRUN, SQRSHRUN2",
-        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| saturate_unsigned(((a >> s) + (a >> (s - 1) & 1)).into())),
+        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| saturate_unsigned(a.shr_round(s).into())),
     shift!("SQRSHRUN (scalar)", "01 1 111110 immh:4 immb:3 10001 1 rn:5 rd:5", "simd:SQRSHRUN, SQRSHRUN2",
-        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| saturate_unsigned(((a >> s) + (a >> (s - 1) & 1)).into())),
+        narrow unary, right, [i8 i16 i32 -] shift_narrow_sat::<T>, |a, s| saturate_unsigned(a.shr_round(s).into())),
 
     // By the signed low byte of each element of Vm: left, or right when negative.
     lanewise!("SSHL", "0 q:1 0 01110 size:2 1 rm:5 01000 1 rn:5 rd:5", "simd:SSHL",
-        same binary, [i8 i16 i32 i64] map2::<T, VECTOR>, |a, b| if b as i8 >= 0 {
-            a.checked_shl((b as i8).unsigned_abs().into()).unwrap_or(0)
-        } else {
-            a >> u32::from((b as i8).unsigned_abs()).min(T::BITS - 1)
-        }),
+        same binary, [i8 i16 i32 i64] map2::<T, VECTOR>, |a, b| shift(a, b.amount())),
     lanewise!("SSHL (scalar)", "01 0 11110 11 1 rm:5 01000 1 rn:5 rd:5", "simd:SSHL",
-        same binary, [- - - i64] map2::<T, VECTOR>, |a, b| if b as i8 >= 0 {
-            a.checked_shl((b as i8).unsigned_abs().into()).unwrap_or(0)
-        } else {
-            a >> u32::from((b as i8).unsigned_abs()).min(T::BITS - 1)
-        }),
+        same binary, [- - - i64] map2::<T, VECTOR>, |a, b| shift(a, b.amount())),
     lanewise!("USHL", "0 q:1 1 01110 size:2 1 rm:5 01000 1 rn:5 rd:5", "simd:USHL",
-        same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| if b as i8 >= 0 {
-            a.checked_shl((b as i8).unsigned_abs().into()).unwrap_or(0)
-        } else {
-            a.checked_shr((b as i8).unsigned_abs().into()).unwrap_or(0)
-        }),
+        same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| shift(a, b.amount())),
     lanewise!("USHL (scalar)", "01 1 11110 11 1 rm:5 01000 1 rn:5 rd:5", "simd:USHL",
-        same binary, [- - - u64] map2::<T, VECTOR>, |a, b| if b as i8 >= 0 {
-            a.checked_shl((b as i8).unsigned_abs().into()).unwrap_or(0)
-        } else {
-            a.checked_shr((b as i8).unsigned_abs().into()).unwrap_or(0)
-        }),
+        same binary, [- - - u64] map2::<T, VECTOR>, |a, b| shift(a, b.amount())),
     lanewise!("SRSHL", "0 q:1 0 01110 size:2 1 rm:5 01010 1 rn:5 rd:5", "simd:SRSHL",
-        same binary, [i8 i16 i32 i64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b as i8))),
+        same binary, [i8 i16 i32 i64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b.amount()))),
     lanewise!("SRSHL (scalar)", "01 0 11110 11 1 rm:5 01010 1 rn:5 rd:5", "simd:SRSHL",
-        same binary, [- - - i64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b as i8))),
+        same binary, [- - - i64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b.amount()))),
     lanewise!("URSHL", "0 q:1 1 01110 size:2 1 rm:5 01010 1 rn:5 rd:5", "simd:URSHL",
-        same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b as i8))),
+        same binary, [u8 u16 u32 u64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b.amount()))),
     lanewise!("URSHL (scalar)", "01 1 11110 11 1 rm:5 01010 1 rn:5 rd:5", "simd:URSHL",
-        same binary, [- - - u64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b as i8))),
+        same binary, [- - - u64] map2::<T, VECTOR>, |a, b| T::wrap(shifted::<true>(a.int(), b.amount()))),
     lanewise!("SQSHL (register)", "0 q:1 0 01110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:SQSHL (register)",
-        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b as i8))),
+        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b.amount()))),
     lanewise!("SQSHL (register, scalar)", "01 0 11110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:SQSHL (register)",
-        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b as i8))),
+        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b.amount()))),
     lanewise!("UQSHL (register)", "0 q:1 1 01110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:UQSHL (register)",
-        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b as i8))),
+        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b.amount()))),
     lanewise!("UQSHL (register, scalar)", "01 1 11110 size:2 1 rm:5 01001 1 rn:5 rd:5", "simd:UQSHL (register)",
-        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b as i8))),
+        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<false>(a.int(), b.amount()))),
     lanewise!("SQRSHL", "0 q:1 0 01110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:SQRSHL",
-        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b as i8))),
+        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b.amount()))),
     lanewise!("SQRSHL (scalar)", "01 0 11110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:SQRSHL",
-        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b as i8))),
+        same binary, [i8 i16 i32 i64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b.amount()))),
     lanewise!("UQRSHL", "0 q:1 1 01110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:UQRSHL",
-        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b as i8))),
+        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b.amount()))),
     lanewise!("UQRSHL (scalar)", "01 1 11110 size:2 1 rm:5 01011 1 rn:5 rd:5", "simd:UQRSHL",
-        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b as i8))),
+        same binary, [u8 u16 u32 u64] sat2::<T, VECTOR>, |a, b| T::saturate(shifted::<true>(a.int(), b.amount()))),
 ];
 
 /// The amount of a shift to the right, 1 to the element size in bits.
@@ -181,6 +165,13 @@ fn right(w: u32, size: u32) -> u16 {
 /// The amount of a shift to the left, 0 to the element size in bits less one.
 fn left(w: u32, size: u32) -> u16 {
     (bits(w, 16, 7) - (8 << size)) as u16
+}
+
+/// `a` shifted left by `amount`, or right when that is negative.
+#[inline(always)]
+fn shift<T: Elem>(a: T, amount: i8) -> T {
+    let bits = amount.unsigned_abs().into();
+    if amount >= 0 { a.shl(bits) } else { a.shr(bits) }
 }
 
 /// `x` shifted left by `amount`, or right when that is negative, `ROUND`ed to nearest or down.
