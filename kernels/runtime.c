@@ -82,13 +82,11 @@ static _Noreturn void usage(const char *argument, const struct option *options, 
 {
     put_text(PROGRAM ": bad argument '");
     put_text(argument);
-    put_text("'; usage, with the defaults: " PROGRAM " [-t]");
+    put_text("'; usage: " PROGRAM " [-t] [NAME=VALUE]... with these defaults:");
     for (unsigned i = 0; i < count; i++) {
-        put_text(" [");
+        put_text("\n  ");
         put_value(&options[i]);
-        put_text("]; ");
-        put_text(options[i].name);
-        put_text(" is ");
+        put_text("  (");
         if (options[i].words) {
             put_text(options[i].words);
         } else {
@@ -96,6 +94,7 @@ static _Noreturn void usage(const char *argument, const struct option *options, 
             put_text(" to ");
             put_number(options[i].high);
         }
+        put_char(')');
     }
     write_line(STANDARD_ERROR);
     linux_exit(CANNOT_RUN);

@@ -1,0 +1,41 @@
+# make demo      Triad from L1, L2 and memory on the modelled A64FX, side by side
+# make test      everything that must hold before a change lands; installs what it needs through apt when it can
+# make kernels   rebuilds the benchmark programs in kernels/prebuilt
+# make fmt       formats the sources
+# make lint      formatting and clippy only
+
+# Where rustup puts cargo, for shells that have not been told.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+# Rust links with the C compiler of the host, and the bundled SQLite is built with it.
+HOST_TOOLS := cc:gcc,libc6-dev
+CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross
+TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
+	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user
+
+.PHONY: demo test kernels fmt lint cargo
+
+cargo:
+	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
+
+demo: cargo
+	.ci/need $(HOST_TOOLS)
+	cargo build --release
+	cargo run --release -p xtask -- demo
+
+test: cargo
+	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
+	$(MAKE) lint
+	cargo test --workspace
+	$(MAKE) -C kernels check verify
+
+kernels:
+	.ci/need $(CROSS_TOOLS)
+	$(MAKE) -C kernels
+
+fmt: cargo
+	cargo fmt --all
+
+lint: cargo
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
