@@ -15,10 +15,14 @@ pub trait Integer: Copy {
     fn from_i128(value: i128) -> Self;
     /// The value.
     fn to_i128(self) -> i128;
+    /// The lowest bits of `bits`.
+    fn from_bits(bits: u64) -> Self;
+    /// The bit pattern, zero-extended.
+    fn to_bits(self) -> u64;
 }
 
 macro_rules! integer {
-    ($($t:ty)*) => {$(
+    ($($t:ty as $bits:ty),*) => {$(
         impl Integer for $t {
             const MIN: i128 = <$t>::MIN as i128;
             const MAX: i128 = <$t>::MAX as i128;
@@ -30,10 +34,18 @@ macro_rules! integer {
             fn to_i128(self) -> i128 {
                 i128::from(self)
             }
+            #[inline(always)]
+            fn from_bits(bits: u64) -> $t {
+                bits as $t
+            }
+            #[inline(always)]
+            fn to_bits(self) -> u64 {
+                u64::from(self as $bits)
+            }
         }
     )*};
 }
-integer!(i16 u16 i32 u32 i64 u64);
+integer!(i16 as u16, u16 as u16, i32 as u32, u32 as u32, i64 as u64, u64 as u64);
 
 /// The integer next to a finite number times 2^`fbits`, and whether it differs from it. Magnitudes of
 /// 2^100 and more come out as some integer that is as large.

@@ -138,6 +138,12 @@ fn is_normal<H: HostFloat>(r: H) -> bool {
     (r.magnitude() > H::MIN_NORMAL) & (r.magnitude() < H::INFINITY)
 }
 
+/// Whether neither a nor b is a NaN.
+#[inline(always)]
+fn is_ordered<H: HostFloat>(a: H, b: H) -> bool {
+    (a <= b) | (a >= b)
+}
+
 /// Whether a + b = s exactly, s being their rounded sum.
 #[inline(always)]
 fn sum_is_exact<H: HostFloat>(a: H, b: H, s: H) -> bool {
@@ -269,7 +275,7 @@ operation! {
     /// The larger of a and b.
     Larger(a, b)
     host a.larger(b);
-    arms(r) (a == a) & (b == b);
+    arms(r) is_ordered(a, b);
     exact(r) true;
     soft compare::max
 }
@@ -277,7 +283,7 @@ operation! {
     /// The smaller of a and b.
     Smaller(a, b)
     host -(-a).larger(-b);
-    arms(r) (a == a) & (b == b);
+    arms(r) is_ordered(a, b);
     exact(r) true;
     soft compare::min
 }
@@ -285,7 +291,7 @@ operation! {
     /// The larger of a and b, a quiet NaN losing against a number.
     LargerNumber(a, b)
     host a.larger(b);
-    arms(r) (a == a) & (b == b);
+    arms(r) is_ordered(a, b);
     exact(r) true;
     soft compare::maxnm
 }
@@ -293,7 +299,7 @@ operation! {
     /// The smaller of a and b, a quiet NaN losing against a number.
     SmallerNumber(a, b)
     host -(-a).larger(-b);
-    arms(r) (a == a) & (b == b);
+    arms(r) is_ordered(a, b);
     exact(r) true;
     soft compare::minnm
 }
@@ -369,16 +375,17 @@ fn scalar<H: HostFloat, O: Operation>(env: &FpEnv, x: [H; 3]) -> Option<H> {
     }
     let limit = flush_limit(env);
     if env.fpsr & FpEnv::IXC == 0 {
-        dispatch!(scalar_portable | scalar_fma::<H, O, true>(limit, x))
+        dispatch!(scalar_portable | scalar_fma::<H, O, true>(limit, x[0], x[1], x[2]))
     } else if O::FUSED {
-        dispatch!(scalar_portable | scalar_fma::<H, O, false>(limit, x))
+        dispatch!(scalar_portable | scalar_fma::<H, O, false>(limit, x[0], x[1], x[2]))
     } else {
-        scalar_portable::<H, O, false>(limit, x)
+        scalar_portable::<H, O, false>(limit, x[0], x[1], x[2])
     }
 }
 
 #[inline(always)]
-fn scalar_portable<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [H; 3]) -> Option<H> {
+fn scalar_portable<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, a: H, b: H, c: H) -> Option<H> {
+    let x = [a, b, c];
     let r = O::host(x);
     is_certain::<H, O, EXACT>(limit, x, r).then_some(r)
 }
@@ -386,8 +393,8 @@ fn scalar_portable<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [
 /// [`scalar_portable`] compiled for a processor with fused multiply-add.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn scalar_fma<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [H; 3]) -> Option<H> {
-    scalar_portable::<H, O, EXACT>(limit, x)
+fn scalar_fma<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, a: H, b: H, c: H) -> Option<H> {
+    scalar_portable::<H, O, EXACT>(limit, a, b, c)
 }
 
 /// The operation on all active elements: on all of them at once, and one by one when an element needs it.
