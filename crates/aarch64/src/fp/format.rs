@@ -2,11 +2,16 @@
 
 use bytemuck::Pod;
 
+use super::convert::Integer;
 use super::env::{FpEnv, Rounding};
 use super::host::OnHost;
 
 /// A floating-point format, implemented by its bit pattern: `u16`, `u32` and `u64`.
 pub trait Float: Pod + Eq + std::fmt::Debug + Send + Sync + OnHost {
+    /// The signed integer of the same size.
+    type Signed: Integer;
+    /// The unsigned integer of the same size.
+    type Unsigned: Integer;
     /// Bits of the format.
     const BITS: u32;
     /// Bits of the fraction.
@@ -72,8 +77,10 @@ pub trait Float: Pod + Eq + std::fmt::Debug + Send + Sync + OnHost {
 }
 
 macro_rules! float {
-    ($t:ty, $fraction:literal) => {
+    ($t:ty, $signed:ty, $fraction:literal) => {
         impl Float for $t {
+            type Signed = $signed;
+            type Unsigned = $t;
             const BITS: u32 = <$t>::BITS;
             const FRACTION: u32 = $fraction;
             #[inline(always)]
@@ -87,9 +94,9 @@ macro_rules! float {
         }
     };
 }
-float!(u16, 10);
-float!(u32, 23);
-float!(u64, 52);
+float!(u16, i16, 10);
+float!(u32, i32, 23);
+float!(u64, i64, 52);
 
 /// What a bit pattern stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

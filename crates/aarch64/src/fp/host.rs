@@ -304,12 +304,54 @@ operation! {
     soft compare::minnm
 }
 
+/// A comparison that both the host and integer arithmetic can do.
+pub trait Relation {
+    /// Whether it holds for two numbers that are no NaNs.
+    fn host<H: HostFloat>(a: H, b: H) -> bool;
+    /// Whether it holds, with all flags.
+    fn soft<F: Float>(env: &mut FpEnv, a: F, b: F) -> bool;
+}
+
+macro_rules! relation {
+    ($(#[$doc:meta] $name:ident: $host:expr, $soft:path;)*) => {$(
+        #[$doc]
+        pub struct $name;
+        impl Relation for $name {
+            #[inline(always)]
+            fn host<H: HostFloat>(a: H, b: H) -> bool {
+                let holds: fn(H, H) -> bool = $host;
+                holds(a, b)
+            }
+            #[inline(always)]
+            fn soft<F: Float>(env: &mut FpEnv, a: F, b: F) -> bool {
+                $soft(env, a, b)
+            }
+        }
+    )*};
+}
+relation! {
+    /// a = b.
+    Equal: |a, b| a == b, compare::eq;
+    /// a ≥ b.
+    GreaterOrEqual: |a, b| a >= b, compare::ge;
+    /// a > b.
+    Greater: |a, b| a > b, compare::gt;
+    /// a or b is a NaN.
+    Unordered: |_, _| false, compare::unordered;
+    /// |a| ≥ |b|.
+    MagnitudeGreaterOrEqual: |a, b| a.magnitude() >= b.magnitude(), compare::abs_ge;
+    /// |a| > |b|.
+    MagnitudeGreater: |a, b| a.magnitude() > b.magnitude(), compare::abs_gt;
+}
+
 /// Formats as far as the host knows them; part of [`Float`].
 pub trait OnHost: Sized {
     /// One operation.
     fn compute<O: Operation>(env: &mut FpEnv, x: [Self; 3]) -> Self;
     /// One operation on all active elements of vectors, see [`super::vector`].
     fn compute_vector<O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u64) -> Vreg;
+    /// One comparison of all active elements of vectors, as a predicate.
+    fn compare_vector<R: Relation>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64;
 }
 
 impl OnHost for u16 {
@@ -326,6 +368,9 @@ impl OnHost for u16 {
         }
         result
     }
+    fn compare_vector<R: Relation>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64 {
+        compare_one_by_one::<u16, R>(env, a, b, active)
+    }
 }
 
 macro_rules! on_host {
@@ -341,6 +386,13 @@ macro_rules! on_host {
             #[inline(always)]
             fn compute_vector<O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u64) -> Vreg {
                 vector::<$host, $bits, O>(env, x, active)
+            }
+            #[inline(always)]
+            fn compare_vector<R: Relation>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64 {
+                match dispatch!(relation_portable | relation_fma::<$host, R>(flush_limit(env), a, b)) {
+                    Some(holds) => holds & active,
+                    None => compare_one_by_one::<$bits, R>(env, a, b, active),
+                }
             }
         }
     };
@@ -457,4 +509,39 @@ fn lanes_fma<H: HostFloat, O: Operation, const EXACT: bool, const BYTES: usize>(
     result: &mut Vreg,
 ) -> bool {
     lanes_portable::<H, O, EXACT, BYTES>(limit, x, result)
+}
+
+/// For which elements the relation holds, unless one of them is a NaN or is to be flushed.
+#[inline(always)]
+fn relation_portable<H: HostFloat, R: Relation>(limit: H, a: &Vreg, b: &Vreg) -> Option<u64> {
+    let (a, b) = (a.lanes::<H>(), b.lanes::<H>());
+    let mut certain = true;
+    let mut holds = 0;
+    for i in 0..64 / size_of::<H>() {
+        certain &= is_ordered(a[i], b[i]);
+        certain &= (a[i].magnitude() >= limit) | (a[i] == H::ZERO);
+        certain &= (b[i].magnitude() >= limit) | (b[i] == H::ZERO);
+        holds |= u64::from(R::host(a[i], b[i])) << (i * size_of::<H>());
+    }
+    certain.then_some(holds)
+}
+
+/// [`relation_portable`] compiled for a processor with wide vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn relation_fma<H: HostFloat, R: Relation>(limit: H, a: &Vreg, b: &Vreg) -> Option<u64> {
+    relation_portable::<H, R>(limit, a, b)
+}
+
+#[cold]
+#[inline(never)]
+fn compare_one_by_one<F: Float, R: Relation>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64 {
+    let mut holds = 0;
+    for (i, (&a, &b)) in a.lanes::<F>().iter().zip(b.lanes::<F>()).enumerate() {
+        let bit = 1 << (i * size_of::<F>());
+        if active & bit != 0 && R::soft(env, a, b) {
+            holds |= bit;
+        }
+    }
+    holds
 }

@@ -61,3 +61,35 @@ operations! {
     /// The smaller of two numbers; a quiet NaN loses against a number.
     minnm(a, b) = SmallerNumber [a, b, b];
 }
+
+macro_rules! comparisons {
+    ($($(#[$doc:meta])* $name:ident = $relation:ident;)*) => {
+        /// Comparisons of vectors.
+        pub mod predicates {
+            use super::*;
+            $(
+                $(#[$doc])*
+                #[inline(always)]
+                #[must_use]
+                pub fn $name<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64 {
+                    F::compare_vector::<host::$relation>(env, a, b, active)
+                }
+            )*
+        }
+    };
+}
+
+comparisons! {
+    /// Where a = b; quiet.
+    eq = Equal;
+    /// Where a ≥ b; every NaN signals.
+    ge = GreaterOrEqual;
+    /// Where a > b; every NaN signals.
+    gt = Greater;
+    /// Where a or b is a NaN; quiet.
+    unordered = Unordered;
+    /// Where |a| ≥ |b|; every NaN signals.
+    abs_ge = MagnitudeGreaterOrEqual;
+    /// Where |a| > |b|; every NaN signals.
+    abs_gt = MagnitudeGreater;
+}

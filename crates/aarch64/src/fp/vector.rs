@@ -81,22 +81,43 @@ pub fn abs<F: Float>(a: &Vreg) -> Vreg {
     result
 }
 
+pub use super::ops::predicates::*;
 pub use super::ops::vectors::*;
 
-/// Where a = b, as a predicate.
+/// a + i × b (`rotation` 1: 90°) or a − i × b (3: 270°) for pairs of a real and an imaginary part (FCADD).
+#[inline(always)]
 #[must_use]
-pub fn eq<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64 {
-    test(env, a, b, active, super::eq::<F>)
+pub fn complex_add<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, rotation: u8, active: u64) -> Vreg {
+    let mut turned = Vreg::ZERO;
+    for (t, b) in turned.lanes_mut::<F>().chunks_exact_mut(2).zip(b.lanes::<F>().chunks_exact(2)) {
+        (t[0], t[1]) = if rotation == 1 { (super::neg(b[1]), b[0]) } else { (b[1], super::neg(b[0])) };
+    }
+    add::<F>(env, a, &turned, active)
 }
 
-/// Where a ≥ b, as a predicate.
+/// The part of addend + a × b, turned by `rotation` × 90°, that has one part of each element of `a` as a
+/// factor: the real part for rotations 0 and 2, the imaginary part for 1 and 3 (FCMLA).
+#[inline(always)]
 #[must_use]
-pub fn ge<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64 {
-    test(env, a, b, active, super::ge::<F>)
-}
-
-/// Where a > b, as a predicate.
-#[must_use]
-pub fn gt<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64 {
-    test(env, a, b, active, super::gt::<F>)
+pub fn complex_mul_add<F: Float>(
+    env: &mut FpEnv,
+    addend: &Vreg,
+    a: &Vreg,
+    b: &Vreg,
+    rotation: u8,
+    active: u64,
+) -> Vreg {
+    let (mut factor, mut turned) = (Vreg::ZERO, Vreg::ZERO);
+    for (f, a) in factor.lanes_mut::<F>().chunks_exact_mut(2).zip(a.lanes::<F>().chunks_exact(2)) {
+        f.fill(a[usize::from(rotation & 1)]);
+    }
+    for (t, b) in turned.lanes_mut::<F>().chunks_exact_mut(2).zip(b.lanes::<F>().chunks_exact(2)) {
+        (t[0], t[1]) = match rotation {
+            0 => (b[0], b[1]),
+            1 => (super::neg(b[1]), b[0]),
+            2 => (super::neg(b[0]), super::neg(b[1])),
+            _ => (b[1], super::neg(b[0])),
+        };
+    }
+    mul_add::<F>(env, addend, &factor, &turned, active)
 }
