@@ -141,6 +141,8 @@ pub struct Memory {
     tlb: Box<[TlbEntry; TLB_ENTRIES]>,
     leaves: Vec<Option<Leaf>>,
     regions: BTreeMap<u64, Region>,
+    /// Counts changes of `regions`.
+    generation: u64,
 }
 
 impl Memory {
@@ -162,6 +164,7 @@ impl Memory {
                 .unwrap_or_else(|_| unreachable!("fixed length")),
             leaves: vec![None; 1 << (48 - PAGE_SHIFT - LEAF_BITS)],
             regions: BTreeMap::new(),
+            generation: 0,
         })
     }
 
@@ -175,6 +178,7 @@ impl Memory {
         let end = checked_range(start, len)?;
         self.unmap(start, len)?;
         self.regions.insert(start, Region { start, end, prot, segment });
+        self.generation += 1;
         Ok(())
     }
 
@@ -190,6 +194,7 @@ impl Memory {
         for key in inside {
             let region = self.regions.remove(&key).expect("key was just listed");
             self.discard(region.start, region.end);
+            self.generation += 1;
         }
         Ok(())
     }
@@ -244,6 +249,12 @@ impl Memory {
     /// All regions, lowest first.
     pub fn regions(&self) -> impl Iterator<Item = &Region> {
         self.regions.values()
+    }
+    /// A number that changes whenever the set of mapped ranges may have changed.
+    #[inline(always)]
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation
     }
     /// Bytes of guest memory that are backed now.
     #[must_use]

@@ -322,6 +322,10 @@ impl Process {
     pub fn memory(&self) -> &Memory {
         &self.kernel.mem
     }
+    /// The byte at `addr`, if the program could read it.
+    pub fn read_byte(&mut self, addr: u64) -> Option<u8> {
+        self.kernel.mem.load(addr).ok()
+    }
     /// A decoded block.
     #[must_use]
     #[inline(always)]

@@ -79,6 +79,12 @@ impl Symbols {
         Symbols { list: ranked.into_iter().map(|(_, _, s)| s).collect() }
     }
 
+    /// The address of the function called `name`.
+    #[must_use]
+    pub fn address_of(&self, name: &str) -> Option<u64> {
+        self.list.iter().find(|s| &*s.name == name).map(|s| s.start)
+    }
+
     /// The function that holds `address`: the closest one before it that is long enough, or else a label of
     /// unknown size right before it.
     #[must_use]

@@ -119,11 +119,9 @@ impl Hierarchy {
         }
     }
 
-    /// The address space has these pages now; translations are forgotten.
+    /// The address space has these pages now, lowest address first. Cached translations stay.
     pub fn set_pages(&mut self, pages: Vec<PageRange>) {
         self.pages = pages;
-        self.data_tlb.flush();
-        self.code_tlb.flush();
     }
 
     /// Nothing before `now` will be asked for any more.

@@ -120,10 +120,4 @@ impl Tlb {
         let sets = self.l2.len() / self.ways;
         (page as usize % sets * self.ways, page << shift | u64::from(shift))
     }
-
-    /// Forgets everything: the address space has changed.
-    pub fn flush(&mut self) {
-        self.l1.fill(NONE);
-        self.l2.fill(0);
-    }
 }

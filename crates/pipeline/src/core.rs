@@ -27,8 +27,7 @@ pub struct Pipeline {
     lsu: Lsu,
     /// Caches and translation of this core, and what it shares.
     pub memory: Hierarchy,
-    /// What has been counted so far; [`Pipeline::finish`] completes it.
-    pub signals: Signals,
+    signals: Signals,
     /// When each register's value is there, and who makes it.
     ready: [Cycle; REGS],
     producer: [u8; REGS],
@@ -442,14 +441,21 @@ impl Pipeline {
         self.front.redirect(until);
     }
 
-    /// Completes the counters that are kept elsewhere while running. Call once, at the end.
+    /// Everything counted so far. The cycle of the last commit is not over and not counted yet.
+    #[must_use]
+    pub fn counters(&self) -> Signals {
+        let mut signals = self.signals.clone();
+        let commits = [Signal::Commit0, Signal::Commit1, Signal::Commit2, Signal::Commit3, Signal::Commit4];
+        let cycles = commits.iter().map(|&s| signals.get(s)).sum();
+        signals.set(Signal::CpuCycles, cycles);
+        signals.set(Signal::L1Pipe0Val, self.memory.pipes.busy[0]);
+        signals.set(Signal::L1Pipe1Val, self.memory.pipes.busy[1]);
+        signals
+    }
+
+    /// The program is over: the cycle of the last commit counts too.
     pub fn finish(&mut self) {
         self.commit.finish(&mut self.signals);
-        let commits = [Signal::Commit0, Signal::Commit1, Signal::Commit2, Signal::Commit3, Signal::Commit4];
-        let cycles = commits.iter().map(|&s| self.signals.get(s)).sum();
-        self.signals.set(Signal::CpuCycles, cycles);
-        self.signals.set(Signal::L1Pipe0Val, self.memory.pipes.busy[0]);
-        self.signals.set(Signal::L1Pipe1Val, self.memory.pipes.busy[1]);
     }
 }
 

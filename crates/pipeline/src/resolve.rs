@@ -186,8 +186,51 @@ pub struct ResolvedBlock {
     pub cycles: Box<[u64]>,
     /// Times the whole block was executed.
     pub executions: u64,
-    /// What one execution adds to the instruction mix.
-    pub mix: Signals,
+    /// The block ends with a system call or another trap on purpose.
+    pub enters_kernel: bool,
+    /// What each instruction adds to the instruction mix, and all together.
+    inst_mix: Box<[Signals]>,
+    mix: Signals,
+    /// Executions that were cut short, by instructions completed.
+    cut: Vec<(usize, u64)>,
+}
+
+impl ResolvedBlock {
+    /// The first `executed` instructions ran once more.
+    #[inline(always)]
+    pub fn count(&mut self, executed: usize) {
+        if executed == self.uop_end.len() {
+            self.executions += 1;
+        } else {
+            self.count_cut(executed);
+        }
+    }
+
+    #[cold]
+    fn count_cut(&mut self, executed: usize) {
+        match self.cut.iter_mut().find(|(n, _)| *n == executed) {
+            Some((_, times)) => *times += 1,
+            None => self.cut.push((executed, 1)),
+        }
+    }
+
+    /// Times instruction `i` was executed.
+    #[must_use]
+    pub fn executions_of(&self, i: usize) -> u64 {
+        self.executions + self.cut.iter().filter(|(n, _)| *n > i).map(|(_, times)| times).sum::<u64>()
+    }
+
+    /// Adds what all executions contribute to the instruction mix.
+    pub fn add_mix(&self, signals: &mut Signals) {
+        for (signal, n) in self.mix.iter().filter(|&(_, n)| n > 0) {
+            signals.add(signal, n * self.executions);
+        }
+        for &(completed, times) in &self.cut {
+            for (signal, n) in self.inst_mix[..completed].iter().flat_map(Signals::iter).filter(|&(_, n)| n > 0) {
+                signals.add(signal, n * times);
+            }
+        }
+    }
 }
 
 /// Resolves a block of decoded instructions for `spec`.
@@ -196,7 +239,7 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
     let mut uops = Vec::new();
     let mut uop_end = Vec::new();
     let mut unknown = Vec::new();
-    let mut mix = Signals::default();
+    let mut inst_mix = Vec::new();
     let words_per_vector = spec.clock.vector_bits / 8;
     for (i, info) in infos.iter().enumerate() {
         let plain;
@@ -210,8 +253,12 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         };
         resolve_inst(i as u8, info, recipe, spec, &mut uops);
         uop_end.push(uops.len() as u32);
-        count_mix(info, &mut mix);
+        let mut mix = Signals::default();
+        count_mix(info, recipe.uops.len().max(1) as u64, &mut mix);
+        inst_mix.push(mix);
     }
+    let mut mix = Signals::default();
+    inst_mix.iter().for_each(|m| mix.merge(m));
     let mem = infos.iter().map(|info| info.mem.map(|op| resolve_mem(&op, info, words_per_vector as usize))).collect();
     ResolvedBlock {
         start,
@@ -222,7 +269,10 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         unknown: unknown.into(),
         cycles: vec![0; infos.len()].into(),
         executions: 0,
+        enters_kernel: infos.last().is_some_and(|i| i.serialising && i.kind == InstKind::System),
+        inst_mix: inst_mix.into(),
         mix,
+        cut: Vec::new(),
     }
 }
 
@@ -541,7 +591,8 @@ fn attribute(first: Pipes, nflows: u8) -> Attribute {
     }
 }
 
-fn count_mix(info: &StaticInst, mix: &mut Signals) {
+fn count_mix(info: &StaticInst, uops: u64, mix: &mut Signals) {
+    mix.add(Signal::Uop, uops);
     let mut one = |s: Signal| mix.add(s, 1);
     one(Signal::InstRetired);
     if info.kind != InstKind::MovPrfx {

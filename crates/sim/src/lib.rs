@@ -1,0 +1,10 @@
+//! Wires one run: a program, a machine, the clock between them, and what is counted.
+
+pub mod hot;
+pub mod pages;
+pub mod region;
+pub mod run;
+
+pub use hot::HotSpot;
+pub use region::Region;
+pub use run::{Control, Finish, Mode, Options, Outcome, Progress, Simulation, platform};

@@ -1,0 +1,377 @@
+//! One run of one program.
+
+use std::sync::Arc;
+
+use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_linux::process::FUNCTIONAL_NS;
+use fxscope_linux::{CpuPlace, End, Platform, Process, Step};
+use fxscope_machine::Spec;
+use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
+
+use crate::hot::{HotSpot, hot_spots};
+use crate::pages::page_ranges;
+use crate::region::{Region, Regions};
+
+/// What a run is to give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Results and instruction counts only; time is one nanosecond for each instruction.
+    Functional,
+    /// The full model.
+    Timing,
+}
+
+/// How to run.
+pub struct Options {
+    /// The machine.
+    pub spec: Arc<Spec>,
+    /// What to model.
+    pub mode: Mode,
+    /// Stop after about this many instructions.
+    pub max_instructions: Option<u64>,
+    /// The core the program runs on, counted from 0 within its CMG.
+    pub core: u32,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Simulated cycles.
+    pub cycles: Cycle,
+    /// Simulated time, ns.
+    pub now_ns: u64,
+}
+
+/// What whoever watches a run wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Go on.
+    Continue,
+    /// Stop now; what has been simulated is reported.
+    Stop,
+}
+
+/// Why a run is over.
+#[derive(Clone, Debug)]
+pub enum Finish {
+    /// The program ended.
+    Ended(End),
+    /// The instruction limit was reached.
+    Limit,
+    /// Whoever watches stopped it.
+    Stopped,
+}
+
+/// What a run gave.
+pub struct Outcome {
+    /// Why it is over.
+    pub finish: Finish,
+    /// Simulated time, ns.
+    pub now_ns: u64,
+    /// Regions, the whole run first.
+    pub regions: Vec<Region>,
+    /// Instructions by address with their cycles (timing mode).
+    pub hot: Vec<HotSpot>,
+    /// Timing classes the machine has no row for, with the number of static instructions that use each.
+    pub unknown_classes: Vec<(&'static str, usize)>,
+}
+
+/// Blocks between two looks at the limit and at whoever watches.
+const WATCH_BLOCKS: u32 = 1 << 16;
+/// Blocks between two updates of the program's clock.
+const CLOCK_BLOCKS: u32 = 8;
+
+/// Names of the functions by which programs mark regions.
+const REGION_BEGIN: &str = "fxscope_roi_begin";
+const REGION_END: &str = "fxscope_roi_end";
+/// Longest region name read from the program.
+const NAME_BYTES: u64 = 256;
+
+/// A program on a modelled machine.
+pub struct Simulation {
+    process: Process,
+    options: Options,
+    core: Option<Core>,
+    regions: Regions,
+    region_begin: u64,
+    region_end: u64,
+    unknown: Vec<(&'static str, usize)>,
+}
+
+/// The timing side.
+struct Core {
+    pipeline: Pipeline,
+    blocks: Vec<Option<Box<ResolvedBlock>>>,
+    /// Blocks of code that has changed since.
+    retired: Vec<Box<ResolvedBlock>>,
+    /// State of the address space that the model knows.
+    pages_of: u64,
+    ns_per_cycle_32: u64,
+}
+
+/// The machine as Linux shows it to a program.
+#[must_use]
+pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
+    let (id, t) = (&spec.identity, &spec.topology);
+    let cpus = (0..t.cmgs * t.cores_per_cmg)
+        .map(|i| CpuPlace { cpu: t.first_core + i, node: t.first_node + i / t.cores_per_cmg })
+        .collect();
+    Platform {
+        vector_bytes: spec.clock.vector_bits as usize / 8,
+        cpus,
+        counter_hz: id.counter_hz,
+        id: fxscope_aarch64::cpu::IdRegisters {
+            midr: id.midr,
+            mpidr: 0x8000_0000,
+            ctr: id.ctr,
+            dczid: id.dczid,
+            isar0: id.isar0,
+            isar1: id.isar1,
+            pfr0: id.pfr0,
+            zfr0: id.zfr0,
+            reserved: 0,
+        },
+        hwcap: id.hwcap,
+        hwcap2: id.hwcap2,
+        page_bytes: fxscope_aarch64::memory::PAGE,
+        memory_bytes,
+    }
+}
+
+impl Simulation {
+    /// Prepares a run of `process`.
+    #[must_use]
+    pub fn new(process: Process, options: Options) -> Simulation {
+        let address = |name: &str| process.symbols().address_of(name).unwrap_or(u64::MAX);
+        let (region_begin, region_end) = (address(REGION_BEGIN), address(REGION_END));
+        let core = (options.mode == Mode::Timing).then(|| Core {
+            pipeline: Pipeline::new(&options.spec, options.core),
+            blocks: Vec::new(),
+            retired: Vec::new(),
+            pages_of: u64::MAX,
+            ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
+        });
+        Simulation {
+            process,
+            options,
+            core,
+            regions: Regions::default(),
+            region_begin,
+            region_end,
+            unknown: Vec::new(),
+        }
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Runs to the end, asking `watch` now and then whether to go on.
+    pub fn run(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Outcome {
+        let finish = match self.options.mode {
+            Mode::Functional => self.run_functional(watch),
+            Mode::Timing => self.run_timing(watch),
+        };
+        if let Some(core) = &mut self.core {
+            core.pipeline.finish();
+        }
+        let total = self.counters();
+        let regions = std::mem::take(&mut self.regions).finish(&total);
+        let hot = self.core.as_ref().map_or_else(Vec::new, |core| hot_spots(core.all_blocks()));
+        Outcome {
+            finish,
+            now_ns: self.process.now_ns(),
+            regions,
+            hot,
+            unknown_classes: std::mem::take(&mut self.unknown),
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            instructions: self.process.instructions(),
+            cycles: self.core.as_ref().map_or(0, |c| c.pipeline.now()),
+            now_ns: self.process.now_ns(),
+        }
+    }
+
+    /// Whether the run must stop now.
+    fn stop(&self, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
+        let progress = self.progress();
+        if self.options.max_instructions.is_some_and(|max| progress.instructions >= max) {
+            return Some(Finish::Limit);
+        }
+        (watch(progress) == Control::Stop).then_some(Finish::Stopped)
+    }
+
+    fn run_functional(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Finish {
+        const SLICE: u64 = 1 << 22;
+        loop {
+            let done = self.process.instructions();
+            let left = self.options.max_instructions.map_or(SLICE, |max| SLICE.min(max.saturating_sub(done)));
+            if let Some(end) = self.process.run_functional(left) {
+                return Finish::Ended(end.clone());
+            }
+            if let Some(finish) = self.stop(watch) {
+                return finish;
+            }
+        }
+    }
+
+    fn run_timing(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Finish {
+        loop {
+            for _ in 0..WATCH_BLOCKS / CLOCK_BLOCKS {
+                for _ in 0..CLOCK_BLOCKS {
+                    match self.process.step() {
+                        Step::Ran { block, executed } => self.ran(block.0 as usize, block, executed),
+                        Step::Sleep { until_ns } => self.sleep(until_ns),
+                        Step::CodeChanged => self.forget_blocks(),
+                        Step::Ended => {
+                            return self.process.end().map_or(Finish::Stopped, |end| Finish::Ended(end.clone()));
+                        }
+                    }
+                }
+                self.set_clock();
+            }
+            if let Some(finish) = self.stop(watch) {
+                return finish;
+            }
+        }
+    }
+
+    /// A block ran: its time.
+    #[inline(always)]
+    fn ran(&mut self, index: usize, id: fxscope_aarch64::BlockId, executed: usize) {
+        let core = self.core.as_mut().expect("timing mode has a core");
+        if core.blocks.get(index).is_none_or(Option::is_none) {
+            resolve(core, &self.process, id, &self.options.spec, &mut self.unknown);
+        }
+        let block = core.blocks[index].as_mut().expect("just resolved");
+        let cpu = self.process.cpu();
+        core.pipeline.run(block, executed, cpu.stream(), cpu.pc);
+        block.count(executed);
+        if block.enters_kernel {
+            self.in_kernel();
+        }
+        let start = self.process.block(id).start;
+        if start == self.region_begin || start == self.region_end {
+            self.mark(start);
+        }
+    }
+
+    /// The program made a system call, or may have.
+    #[cold]
+    fn in_kernel(&mut self) {
+        let core = self.core.as_mut().expect("timing mode has a core");
+        core.pipeline.pause(self.options.spec.assumptions.system_call);
+        self.set_clock();
+    }
+
+    fn sleep(&mut self, until_ns: u64) {
+        let core = self.core.as_mut().expect("timing mode has a core");
+        let cycles = (u128::from(until_ns) << 32) / u128::from(core.ns_per_cycle_32.max(1));
+        core.pipeline.pause((cycles as u64).saturating_sub(core.pipeline.now()));
+        self.process.set_now_ns(until_ns.max(self.process.now_ns()));
+    }
+
+    /// The program's clock follows the core's; the model learns of changes to the address space.
+    #[inline(always)]
+    fn set_clock(&mut self) {
+        let core = self.core.as_mut().expect("timing mode has a core");
+        let ns = (u128::from(core.pipeline.now()) * u128::from(core.ns_per_cycle_32)) >> 32;
+        let ns = (ns as u64).max(self.process.now_ns());
+        self.process.set_now_ns(ns);
+        let generation = self.process.memory().generation();
+        if generation != core.pages_of {
+            core.pages_of = generation;
+            core.pipeline.memory.set_pages(page_ranges(self.process.memory(), &self.options.spec.pages));
+        }
+    }
+
+    #[cold]
+    fn forget_blocks(&mut self) {
+        if let Some(core) = &mut self.core {
+            core.retired.extend(core.blocks.drain(..).flatten());
+        }
+    }
+
+    /// The program called one of the marking functions.
+    #[cold]
+    fn mark(&mut self, at: u64) {
+        let now = self.counters();
+        if at == self.region_end {
+            self.regions.end(&now);
+        } else {
+            let name = self.region_name();
+            self.regions.begin(name, now);
+        }
+    }
+
+    /// The text the first argument points to.
+    fn region_name(&mut self) -> String {
+        let pointer = self.process.cpu().x(0);
+        let bytes: Vec<u8> =
+            (0..NAME_BYTES).map_while(|i| self.process.read_byte(pointer + i).filter(|&b| b != 0)).collect();
+        if bytes.is_empty() { "region".to_string() } else { String::from_utf8_lossy(&bytes).into_owned() }
+    }
+
+    /// All counters as they stand.
+    fn counters(&self) -> Signals {
+        match &self.core {
+            Some(core) => core.counters(),
+            None => {
+                let mut signals = Signals::default();
+                let instructions = self.process.instructions();
+                signals.set(Signal::InstRetired, instructions);
+                signals.set(
+                    Signal::CpuCycles,
+                    instructions * FUNCTIONAL_NS * self.options.spec.clock.core_hz / 1_000_000_000,
+                );
+                signals
+            }
+        }
+    }
+}
+
+impl Core {
+    fn all_blocks(&self) -> impl Iterator<Item = &ResolvedBlock> {
+        self.retired.iter().map(Box::as_ref).chain(self.blocks.iter().flatten().map(Box::as_ref))
+    }
+
+    /// Counted events, and those that follow from how often each block ran.
+    fn counters(&self) -> Signals {
+        let mut signals = self.pipeline.counters();
+        for block in self.all_blocks() {
+            block.add_mix(&mut signals);
+        }
+        signals
+    }
+}
+
+#[cold]
+fn resolve(
+    core: &mut Core,
+    process: &Process,
+    id: fxscope_aarch64::BlockId,
+    spec: &Spec,
+    unknown: &mut Vec<(&'static str, usize)>,
+) {
+    let index = id.0 as usize;
+    if core.blocks.len() <= index {
+        core.blocks.resize_with(index + 1, || None);
+    }
+    let block = process.block(id);
+    let resolved = resolve_block(block.start, &block.infos, spec);
+    for &i in &resolved.unknown {
+        let name = block.infos[i].class.name();
+        match unknown.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, count)) => *count += 1,
+            None => unknown.push((name, 1)),
+        }
+    }
+    core.blocks[index] = Some(Box::new(resolved));
+}
