@@ -281,16 +281,10 @@ impl Memory {
     /// The fault, when a byte of it may not be read.
     #[inline(always)]
     pub fn load<T: Pod>(&mut self, addr: u64) -> Result<T, MemFault> {
-        let addr = addr & ADDRESS;
-        let entry = &self.tlb[(addr >> PAGE_SHIFT) as usize & (TLB_ENTRIES - 1)];
-        let offset = addr & (PAGE - 1);
-        if entry.read == addr >> PAGE_SHIFT && offset <= PAGE - size_of::<T>() as u64 {
-            let at = (entry.base + offset) as usize;
-            if let Some(bytes) = self.arena.get(at..at + size_of::<T>()) {
-                return Ok(bytemuck::pod_read_unaligned(bytes));
-            }
+        match self.load_hit(addr) {
+            Some(value) => Ok(value),
+            None => self.load_slow(addr & ADDRESS),
         }
-        self.load_slow(addr)
     }
 
     /// Stores a value at any alignment. A store that faults changes nothing.
@@ -299,17 +293,42 @@ impl Memory {
     /// The fault, when a byte of it may not be written.
     #[inline(always)]
     pub fn store<T: Pod>(&mut self, addr: u64, value: T) -> Result<(), MemFault> {
+        if self.store_hit(addr, value) { Ok(()) } else { self.store_slow(addr & ADDRESS, bytemuck::bytes_of(&value)) }
+    }
+
+    /// The easy case of [`Memory::load`]: the translation is at hand and the value within one page. A
+    /// handler that leaves everything else to a function of its own needs no stack frame.
+    #[inline(always)]
+    #[must_use]
+    pub fn load_hit<T: Pod>(&self, addr: u64) -> Option<T> {
         let addr = addr & ADDRESS;
         let entry = &self.tlb[(addr >> PAGE_SHIFT) as usize & (TLB_ENTRIES - 1)];
         let offset = addr & (PAGE - 1);
-        if entry.write == addr >> PAGE_SHIFT && offset <= PAGE - size_of::<T>() as u64 {
-            let at = (entry.base + offset) as usize;
-            if let Some(bytes) = self.arena.get_mut(at..at + size_of::<T>()) {
-                bytes.copy_from_slice(bytemuck::bytes_of(&value));
-                return Ok(());
-            }
+        if entry.read != addr >> PAGE_SHIFT || offset > PAGE - size_of::<T>() as u64 {
+            return None;
         }
-        self.store_slow(addr, bytemuck::bytes_of(&value))
+        let at = (entry.base + offset) as usize;
+        self.arena.get(at..at + size_of::<T>()).map(bytemuck::pod_read_unaligned)
+    }
+
+    /// The easy case of [`Memory::store`]; `false`, and nothing done, in all others.
+    #[inline(always)]
+    #[must_use]
+    pub fn store_hit<T: Pod>(&mut self, addr: u64, value: T) -> bool {
+        let addr = addr & ADDRESS;
+        let entry = &self.tlb[(addr >> PAGE_SHIFT) as usize & (TLB_ENTRIES - 1)];
+        let offset = addr & (PAGE - 1);
+        if entry.write != addr >> PAGE_SHIFT || offset > PAGE - size_of::<T>() as u64 {
+            return false;
+        }
+        let at = (entry.base + offset) as usize;
+        match self.arena.get_mut(at..at + size_of::<T>()) {
+            Some(bytes) => {
+                bytes.copy_from_slice(bytemuck::bytes_of(&value));
+                true
+            }
+            None => false,
+        }
     }
 
     /// Fetches an instruction word.

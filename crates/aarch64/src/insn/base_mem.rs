@@ -231,28 +231,37 @@ pub fn base_register<const MODE: u8>(d: &mut Decoded, n: u32) {
 }
 
 fn exec_load<T: Transfer, const MODE: u8>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop> {
+    #[cold]
+    #[inline(never)]
+    fn slow<T: Transfer, const MODE: u8>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop> {
+        let value = mem.load(address::<MODE>(cpu, i)).map_err(|fault| cpu.fault(fault))?;
+        write_back::<MODE>(cpu, i);
+        T::put(cpu, i.rd, value);
+        Ok(())
+    }
     let addr = address::<MODE>(cpu, i);
     cpu.note(addr);
-    match mem.load::<T::Mem>(addr) {
-        Ok(v) => {
-            write_back::<MODE>(cpu, i);
-            T::put(cpu, i.rd, v);
-            Ok(())
-        }
-        Err(fault) => Err(cpu.fault(fault)),
-    }
+    let Some(value) = mem.load_hit(addr) else { return slow::<T, MODE>(cpu, mem, i) };
+    write_back::<MODE>(cpu, i);
+    T::put(cpu, i.rd, value);
+    Ok(())
 }
 
 fn exec_store<T: Storable, const MODE: u8>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop> {
+    #[cold]
+    #[inline(never)]
+    fn slow<T: Storable, const MODE: u8>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop> {
+        mem.store(address::<MODE>(cpu, i), T::get(cpu, i.rd)).map_err(|fault| cpu.fault(fault))?;
+        write_back::<MODE>(cpu, i);
+        Ok(())
+    }
     let addr = address::<MODE>(cpu, i);
     cpu.note(addr);
-    match mem.store(addr, T::get(cpu, i.rd)) {
-        Ok(()) => {
-            write_back::<MODE>(cpu, i);
-            Ok(())
-        }
-        Err(fault) => Err(cpu.fault(fault)),
+    if !mem.store_hit(addr, T::get(cpu, i.rd)) {
+        return slow::<T, MODE>(cpu, mem, i);
     }
+    write_back::<MODE>(cpu, i);
+    Ok(())
 }
 
 fn exec_prefetch<const MODE: u8>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {

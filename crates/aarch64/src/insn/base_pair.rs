@@ -49,32 +49,52 @@ fn exec_load<T: Transfer, const MODE: u8>(cpu: &mut Cpu, mem: &mut Memory, i: &I
 where
     [T::Mem; 2]: Pod,
 {
+    #[cold]
+    #[inline(never)]
+    fn slow<T: Transfer, const MODE: u8>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop>
+    where
+        [T::Mem; 2]: Pod,
+    {
+        let pair = mem.load(address::<MODE>(cpu, i)).map_err(|fault| cpu.fault(fault))?;
+        finish_load::<T, MODE>(cpu, i, pair);
+        Ok(())
+    }
     let addr = address::<MODE>(cpu, i);
     cpu.note(addr);
-    match mem.load::<[T::Mem; 2]>(addr) {
-        Ok([first, second]) => {
-            write_back::<MODE>(cpu, i);
-            T::put(cpu, i.rd, first);
-            T::put(cpu, i.ra, second);
-            Ok(())
-        }
-        Err(fault) => Err(cpu.fault(fault)),
-    }
+    let Some(pair) = mem.load_hit(addr) else { return slow::<T, MODE>(cpu, mem, i) };
+    finish_load::<T, MODE>(cpu, i, pair);
+    Ok(())
+}
+
+#[inline(always)]
+fn finish_load<T: Transfer, const MODE: u8>(cpu: &mut Cpu, i: &Inst, [first, second]: [T::Mem; 2]) {
+    write_back::<MODE>(cpu, i);
+    T::put(cpu, i.rd, first);
+    T::put(cpu, i.ra, second);
 }
 
 fn exec_store<T: Storable, const MODE: u8>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop>
 where
     [T::Mem; 2]: Pod,
 {
+    #[cold]
+    #[inline(never)]
+    fn slow<T: Storable, const MODE: u8>(cpu: &mut Cpu, mem: &mut Memory, i: &Inst) -> Result<(), Stop>
+    where
+        [T::Mem; 2]: Pod,
+    {
+        let pair = [T::get(cpu, i.rd), T::get(cpu, i.ra)];
+        mem.store(address::<MODE>(cpu, i), pair).map_err(|fault| cpu.fault(fault))?;
+        write_back::<MODE>(cpu, i);
+        Ok(())
+    }
     let addr = address::<MODE>(cpu, i);
     cpu.note(addr);
-    match mem.store(addr, [T::get(cpu, i.rd), T::get(cpu, i.ra)]) {
-        Ok(()) => {
-            write_back::<MODE>(cpu, i);
-            Ok(())
-        }
-        Err(fault) => Err(cpu.fault(fault)),
+    if !mem.store_hit(addr, [T::get(cpu, i.rd), T::get(cpu, i.ra)]) {
+        return slow::<T, MODE>(cpu, mem, i);
     }
+    write_back::<MODE>(cpu, i);
+    Ok(())
 }
 
 /// Reads base register and offset of a pair access in units of `bytes`.
