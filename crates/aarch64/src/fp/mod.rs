@@ -12,6 +12,7 @@
 //! | `add(env, a, b)`, `sub`, `mul`, `div`, `sqrt(env, a)` | FPAdd, FPSub, FPMul, FPDiv, FPSqrt |
 //! | `mulx(env, a, b)` | FPMulX: 0 × ∞ is ±2 |
 //! | `mul_add(env, addend, a, b)` | FPMulAdd: one rounding. FMLS, FNMADD, …: pass `neg(a)`, `neg(addend)` |
+//! | `scale(env, a, exponent)` | FPScale: a × 2^exponent |
 //! | `abs(a)`, `neg(a)`, `abd(env, a, b)` | FPAbs, FPNeg (bit operations, no flags), FABD |
 //! | `compare(env, a, b, signal_all)` → NZCV | FPCompare: FCMP (`false`), FCMPE (`true`) |
 //! | `eq(env, a, b)`, `ge`, `gt`, `unordered`, `abs_ge`, `abs_gt` → bool | FPCompareEQ, GE, GT, UN; FACGE, FACGT |
@@ -48,7 +49,7 @@ mod ops;
 mod trig;
 pub mod vector;
 
-pub use arith::{abs, neg};
+pub use arith::{abs, neg, scale};
 pub use compare::{abs_ge, abs_gt, compare, eq, ge, gt, unordered};
 pub use convert::{Integer, convert, convert_rounded, expand_immediate, from_int, round_to_int, to_int};
 pub use env::{FpEnv, Rounding};

@@ -38,7 +38,10 @@ pub mod sve_compare;
 pub mod sve_copy;
 pub mod sve_count;
 pub mod sve_element;
+pub mod sve_float;
 pub mod sve_fp;
+pub mod sve_fp_convert;
+pub mod sve_fp_fma;
 pub mod sve_fp_misc;
 pub mod sve_gather;
 pub mod sve_int;
@@ -78,6 +81,8 @@ pub const GROUPS: &[&[Encoding]] = &[
     sve_permute::TABLE,
     sve_copy::TABLE,
     sve_fp::TABLE,
+    sve_fp_fma::TABLE,
+    sve_fp_convert::TABLE,
     sve_fp_misc::TABLE,
     sve_load::TABLE,
     sve_store::TABLE,
