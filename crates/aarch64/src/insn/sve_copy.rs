@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use super::sve_common::{BySize, Classes, Done, element_mask, select, size, splat, sve, write_merging, write_zeroing};
+use super::sve_common::{BySize, Classes, Done, select_active, size, splat, sve, write_merging, write_zeroing};
 use super::sve_element::Int;
 use crate::cpu::Cpu;
 use crate::fp::expand_immediate;
@@ -76,7 +76,7 @@ fn fill_merging_simd<T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
 }
 
 fn select_elements<T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
-    *cpu.z_mut(i.rd) = select(&element_mask::<T>(cpu.p(i.pg)), cpu.z(i.rn), cpu.z(i.rm));
+    *cpu.z_mut(i.rd) = select_active::<T>(cpu.p(i.pg), cpu.z(i.rn), cpu.z(i.rm));
     Ok(())
 }
 

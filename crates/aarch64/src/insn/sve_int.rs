@@ -271,26 +271,27 @@ fn shifted_immediate(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Opti
 
 // ---- Dot products ----
 
-/// `acc` plus the products of the four elements at `n` and the four at `m`.
+/// `acc` plus the products of the four elements of type `N` in `n` and in `m`.
 #[inline(always)]
-fn dot4<N: Int, W: Int>(acc: W, n: &[N], m: &[N]) -> W {
-    n.iter().zip(m).fold(acc, |sum, (&n, &m)| sum.add(W::truncate(n.extend()).mul(W::truncate(m.extend()))))
+fn dot4<N: Int, W: Int>(acc: W, n: W, m: W) -> W {
+    // Shifts sign- or zero-extend as the type says, and there are vectors of them.
+    let part =
+        |a: W, k: u32| a.shift_left(u64::from(W::BITS - (k + 1) * N::BITS)).shift_right(u64::from(W::BITS - N::BITS));
+    (0..4).fold(acc, |sum, k| sum.add(part(n, k).mul(part(m, k))))
 }
 
 fn dot_vectors<N: Int, W: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
-    let (acc, n, m) = (cpu.z(i.rd).lanes::<W>(), cpu.z(i.rn).lanes::<N>(), cpu.z(i.rm).lanes::<N>());
-    *cpu.z_mut(i.rd) = from_fn::<W>(|e| dot4(acc[e], &n[4 * e..4 * e + 4], &m[4 * e..4 * e + 4]));
+    *cpu.z_mut(i.rd) = map3(cpu.z(i.rd), cpu.z(i.rn), cpu.z(i.rm), dot4::<N, W>);
     Ok(())
 }
 
 /// The four elements of `Zm` are those at index `aux` of each 128-bit segment.
 fn dot_indexed<N: Int, W: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
-    let (acc, n, m) = (cpu.z(i.rd).lanes::<W>(), cpu.z(i.rn).lanes::<N>(), cpu.z(i.rm).lanes::<N>());
+    let m = cpu.z(i.rm).lanes::<W>();
     let segment = 16 / size_of::<W>();
-    *cpu.z_mut(i.rd) = from_fn::<W>(|e| {
-        let at = e / segment * segment + usize::from(i.aux);
-        dot4(acc[e], &n[4 * e..4 * e + 4], &m[4 * at..4 * at + 4])
-    });
+    let index = usize::from(i.aux) & (segment - 1);
+    let factors = from_fn::<W>(|e| m[e / segment * segment + index]);
+    *cpu.z_mut(i.rd) = map3(cpu.z(i.rd), cpu.z(i.rn), &factors, dot4::<N, W>);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! SVE integer reductions and bitwise operations with an immediate.
 
 use super::base_dp_imm::bit_mask;
-use super::sve_common::{BySize, Classes, Done, at_most, element_mask, map1, select, size, splat, sve};
+use super::sve_common::{BySize, Classes, Done, at_most, map1, select_active, size, splat, sve};
 use super::sve_element::Int;
 use crate::cpu::{Cpu, Vreg};
 use crate::memory::Memory;
@@ -62,7 +62,7 @@ folds! {
 /// The active elements of `Zn`, and `neutral` in place of the others.
 #[inline(always)]
 fn active_or<T: Int>(cpu: &Cpu, i: &Inst, neutral: T) -> Vreg {
-    select(&element_mask::<T>(cpu.p(i.pg)), cpu.z(i.rn), &splat(neutral))
+    select_active::<T>(cpu.p(i.pg), cpu.z(i.rn), &splat(neutral))
 }
 
 fn across<F: Fold, T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {

@@ -64,6 +64,9 @@ pub const TABLE: &[Encoding] = &[
 /// A register whose element `i` is `f(i)` for the `n` elements of the vector, and zero beyond.
 #[inline(always)]
 fn first_n<T: Int>(n: usize, f: impl Fn(usize) -> T) -> Vreg {
+    if n == MAX_VL >> T::LOG2 {
+        return from_fn(f);
+    }
     let mut out = Vreg::ZERO;
     for (i, o) in out.lanes_mut::<T>().iter_mut().take(n).enumerate() {
         *o = f(i);
