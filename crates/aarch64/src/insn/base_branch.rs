@@ -5,7 +5,7 @@ use fxscope_uop::{Branch, InstKind, Reg};
 use crate::cpu::{Cpu, Stop};
 use crate::enc;
 use crate::memory::Memory;
-use crate::table::{Ctx, Decoded, Encoding, Inst, bits, sbits};
+use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 
 /// Encodings of this group.
 pub const TABLE: &[Encoding] = &[
@@ -22,7 +22,7 @@ pub const TABLE: &[Encoding] = &[
 ];
 
 /// A branch of the given kind with `imm` as its absolute target.
-fn branch(c: &Ctx, class: &'static str, kind: Branch, exec: crate::table::Exec, offset: i64) -> Decoded {
+fn branch(c: &Ctx, class: &'static str, kind: Branch, exec: Exec, offset: i64) -> Decoded {
     let mut d = Decoded::new(c, class, exec);
     d.inst.imm = c.pc.wrapping_add((offset * 4) as u64) as i64;
     d.inst.imm2 = c.pc.wrapping_add(4);
@@ -60,7 +60,7 @@ fn b_cond(w: u32, c: &Ctx) -> Option<Decoded> {
     }
     let mut d = branch(c, "base:B.cond", Branch::Conditional, exec, sbits(w, 5, 19));
     d.inst.pg = bits(w, 0, 4) as u8;
-    d.info.srcs.push(Reg::NZCV);
+    d.src_flags();
     Some(d)
 }
 
@@ -83,7 +83,7 @@ fn cbnz(w: u32, c: &Ctx) -> Option<Decoded> {
     Some(compare_branch(w, c, "base:CBNZ", exec))
 }
 
-fn compare_branch(w: u32, c: &Ctx, class: &'static str, exec: crate::table::Exec) -> Decoded {
+fn compare_branch(w: u32, c: &Ctx, class: &'static str, exec: Exec) -> Decoded {
     let mut d = branch(c, class, Branch::Compare, exec, sbits(w, 5, 19));
     d.inst.rn = d.src_x(bits(w, 0, 5));
     d
@@ -105,7 +105,7 @@ fn tbnz(w: u32, c: &Ctx) -> Option<Decoded> {
     Some(test_branch(w, c, "base:TBNZ", exec_tb::<true>))
 }
 
-fn test_branch(w: u32, c: &Ctx, class: &'static str, exec: crate::table::Exec) -> Decoded {
+fn test_branch(w: u32, c: &Ctx, class: &'static str, exec: Exec) -> Decoded {
     let mut d = branch(c, class, Branch::Compare, exec, sbits(w, 5, 14));
     d.inst.rn = d.src_x(bits(w, 0, 5));
     d.inst.aux = (bits(w, 31, 1) << 5 | bits(w, 19, 5)) as u16;
@@ -123,7 +123,7 @@ fn exec_jump<const LINK: bool>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Resul
     Ok(())
 }
 
-fn indirect(w: u32, c: &Ctx, class: &'static str, kind: Branch, exec: crate::table::Exec) -> Decoded {
+fn indirect(w: u32, c: &Ctx, class: &'static str, kind: Branch, exec: Exec) -> Decoded {
     let mut d = branch(c, class, kind, exec, 0);
     d.inst.rn = d.src_x(bits(w, 5, 5));
     d

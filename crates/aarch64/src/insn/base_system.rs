@@ -183,9 +183,9 @@ const TPIDR_EL0: u32 = register(3, 3, 13, 0, 2);
 
 /// FPCR bits this processor has: AHP, DN, FZ, RMode, FZ16. The others read as zero: it does not trap
 /// floating-point exceptions.
-const FPCR_BITS: u32 = 0x07c8_0000;
+pub const FPCR_BITS: u32 = 0x07c8_0000;
 /// FPSR bits this processor has: QC, IDC, IXC, UFC, OFC, DZC, IOC. The rest is for AArch32.
-const FPSR_BITS: u32 = 0x0800_009f;
+pub const FPSR_BITS: u32 = 0x0800_009f;
 
 /// A handler of MRS that gives the value of an expression in `$cpu`.
 macro_rules! reads {
