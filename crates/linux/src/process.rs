@@ -409,7 +409,7 @@ impl Process {
             }
             Trap::Undefined => SigInfo::fault(number::SIGILL, code::ILL_ILLOPC, pc),
             Trap::Breakpoint(_) => SigInfo::fault(number::SIGTRAP, code::TRAP_BRKPT, pc),
-            Trap::Misaligned(address) => SigInfo::fault(number::SIGBUS, code::BUS_ADRALN, address),
+            Trap::Misaligned(address) => SigInfo::misaligned(address, pc),
             Trap::Memory(fault) => SigInfo::memory_fault(fault),
         };
         signal::force(&mut self.kernel, &mut self.thread, info);

@@ -79,8 +79,8 @@ pub(crate) fn push(
     put(&mut frame, UC_STACK, AltStack { flags: alt.flags | onstack, ..alt });
     put(&mut frame, UC_MASK, mask);
     let (address, syndrome) = match info.origin {
-        Origin::Fault { address, syndrome } => (address, syndrome),
-        Origin::Sender { .. } => (0, 0),
+        Origin::Fault { address, syndrome } if syndrome != 0 => (address, syndrome),
+        _ => (0, 0),
     };
     put(&mut frame, SIGCONTEXT, address);
     for n in 0..31 {

@@ -128,6 +128,18 @@ pub mod code {
     pub const SEGV_ACCERR: i32 = 2;
 }
 
+/// Fields of `ESR_EL1` (Arm ARM D17.2.37).
+mod class {
+    /// Exception class: instruction abort from EL0.
+    pub const FETCH: u64 = 0x20;
+    /// Exception class: misaligned PC.
+    pub const PC: u64 = 0x22;
+    /// Exception class: data abort from EL0.
+    pub const DATA: u64 = 0x24;
+    /// The instruction has 32 bits.
+    pub const LONG: u64 = 1 << 25;
+}
+
 /// Where a signal comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -173,13 +185,19 @@ impl SigInfo {
             MemFault { mapped: true, .. } => (SIGSEGV, code::SEGV_ACCERR),
             _ => (SIGSEGV, code::SEGV_MAPERR),
         };
-        // Exception class (instruction or data abort from user code), 32-bit instruction, write, and a
-        // level-3 permission or translation fault.
-        let class: u64 = if fault.touch == Touch::Fetch { 0x20 } else { 0x24 };
-        let write = u64::from(fault.touch == Touch::Write) << 6;
+        // Status: a permission or translation fault at level 3.
         let status = if fault.mapped { 0x0f } else { 0x07 };
-        let syndrome = class << 26 | 1 << 25 | write | status;
+        let write = u64::from(fault.touch == Touch::Write) << 6;
+        let class = if fault.touch == Touch::Fetch { class::FETCH } else { class::DATA };
+        let syndrome = class << 26 | class::LONG | write | status;
         SigInfo { signal, code, origin: Origin::Fault { address: fault.addr, syndrome } }
+    }
+
+    /// What a misaligned access, or a jump to a misaligned address, becomes.
+    #[must_use]
+    pub fn misaligned(address: u64, pc: u64) -> SigInfo {
+        let syndrome = if address == pc { class::PC << 26 } else { class::DATA << 26 | 0x21 } | class::LONG;
+        SigInfo { signal: SIGBUS, code: code::BUS_ADRALN, origin: Origin::Fault { address, syndrome } }
     }
 
     /// The `siginfo_t` a handler reads.

@@ -8,31 +8,10 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fxscope_aarch64::cpu::IdRegisters;
-use fxscope_linux::{CpuPlace, End, Platform, Process, Setup, Stdio};
+use fxscope_linux::{End, Process, Setup, Stdio};
 
-/// A machine with A64FX's identification registers and one core group of A64FX's numbering.
-pub fn platform(vector_bytes: usize) -> Platform {
-    Platform {
-        vector_bytes,
-        cpus: (12..24).map(|cpu| CpuPlace { cpu, node: 4 }).collect(),
-        counter_hz: 100_000_000,
-        id: IdRegisters {
-            midr: 0x461f_0010,
-            mpidr: 0x8000_0000,
-            ctr: 0x8666_8006,
-            dczid: 6,
-            isar0: 0x1021_1120,
-            isar1: 0x1_0001,
-            pfr0: 0x1_0111_1111,
-            ..IdRegisters::default()
-        },
-        hwcap: 0x41_5fff,
-        hwcap2: 0,
-        page_bytes: 65536,
-        memory_bytes: 1 << 30,
-    }
-}
+mod platform;
+pub use platform::platform;
 
 /// How a program is run.
 pub struct Run<'a> {
@@ -144,7 +123,7 @@ fn missing<T>(tool: &str, package: &str, error: &std::io::Error) -> T {
 }
 
 /// Flags for programs without a C library.
-pub const FREESTANDING: &[&str] = &["-nostdlib", "-O1", "-ffreestanding"];
+pub const FREESTANDING: &[&str] = &["-nostdlib", "-O1", "-ffreestanding", "-mgeneral-regs-only"];
 
 /// Flags for programs with one.
 pub const HOSTED: &[&str] = &["-O3"];

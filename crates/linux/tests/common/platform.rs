@@ -1,0 +1,27 @@
+//! The machine that tests run on.
+
+use fxscope_aarch64::cpu::IdRegisters;
+use fxscope_linux::{CpuPlace, Platform};
+
+/// A machine with A64FX's identification registers and one core group of A64FX's numbering.
+pub fn platform(vector_bytes: usize) -> Platform {
+    Platform {
+        vector_bytes,
+        cpus: (12..24).map(|cpu| CpuPlace { cpu, node: 4 }).collect(),
+        counter_hz: 100_000_000,
+        id: IdRegisters {
+            midr: 0x461f_0010,
+            mpidr: 0x8000_0000,
+            ctr: 0x8666_8006,
+            dczid: 6,
+            isar0: 0x1021_1120,
+            isar1: 0x1_0001,
+            pfr0: 0x1_0111_1111,
+            ..IdRegisters::default()
+        },
+        hwcap: 0x41_5fff,
+        hwcap2: 0,
+        page_bytes: 65536,
+        memory_bytes: 1 << 30,
+    }
+}
