@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{FREESTANDING, HOSTED, Run, build, run_here, run_qemu, run_to_end};
-use fxscope_linux::End;
+use common::{FREESTANDING, HOSTED, Run, build, platform, run_here, run_qemu, run_to_end};
+use fxscope_linux::disasm::disassemble;
+use fxscope_linux::{End, Process, Setup, Stdio, Step, Unsupported};
 
 /// Runs a program here and under QEMU and compares everything.
 fn same_as_qemu(source: &str, flags: &[&str], run: &Run) {
@@ -18,7 +19,7 @@ fn same_as_qemu(source: &str, flags: &[&str], run: &Run) {
 
 #[test]
 fn the_initial_stack_is_as_linux_lays_it_out() {
-    let run = Run { args: &["one", "two words"], env: &["A=1", "LONG=value of the variable"], ..Run::default() };
+    let run = Run { args: &["one", "two words"], env: &["LONG=value of the variable"], ..Run::default() };
     same_as_qemu("start.c", FREESTANDING, &run);
 }
 
@@ -103,4 +104,109 @@ fn a_fault_is_reported_with_function_and_address() {
     assert!(killed.function.as_deref().is_some_and(|f| f.starts_with("begin+0x")), "{end}");
     assert!(end.to_string().contains("SIGSEGV"), "{end}");
     assert_eq!(end.status(), Some(139));
+}
+
+#[test]
+fn programs_see_the_modelled_machine() {
+    let outcome = run_here(&build("machine.c", FREESTANDING), &Run::default());
+    let expected = "page 10000\n\
+                    hwcap 415fff\n\
+                    smallest signal stack 1270\n\
+                    counter frequency 5f5e100\n\
+                    zero block 100\n\
+                    cache type 86668006\n\
+                    main id 461f0010\n\
+                    affinity bytes 8\n\
+                    affinity fff000\n\
+                    bind to CPU 3 ffffffffffffffea\n\
+                    bind to CPU 20 0\n\
+                    cpu 14\n\
+                    node 4\n\
+                    memory 40000000\n\
+                    random 1\n\
+                    Linux aarch64\n";
+    assert_eq!(outcome.output, expected);
+    assert_eq!(outcome.status, 0);
+}
+
+#[test]
+fn time_is_simulated_and_sleeping_takes_no_host_time() {
+    let outcome = run_here(&build("time.c", FREESTANDING), &Run::default());
+    let expected = "slept at least an hour 1\n\
+                    but not much more 1\n\
+                    counter agrees 1\n\
+                    absolute sleep 1\n\
+                    waited for a futex 1\n\
+                    hardly any of it on the CPU 1\n\
+                    start of the year 2020 1\n";
+    assert_eq!(outcome.output, expected);
+    assert_eq!(outcome.status, 0);
+}
+
+#[test]
+fn a_wait_that_cannot_end_is_a_deadlock() {
+    let program = build("time.c", FREESTANDING);
+    let (end, ..) = run_to_end(&program, &Run { args: &["deadlock"], ..Run::default() });
+    let End::Deadlock { function, waits_for, .. } = &end else { panic!("{end}") };
+    assert!(function.as_deref().is_some_and(|f| f.starts_with("begin+0x")), "{end}");
+    assert!(waits_for.contains("futex"), "{end}");
+    assert_eq!(end.status(), None);
+}
+
+#[test]
+fn the_driver_sees_each_block_and_keeps_the_time() {
+    let program = build("time.c", FREESTANDING);
+    let setup = Setup::new(platform(64), "time").expect("setup");
+    let mut setup = Setup { stdio: quiet(), ..setup };
+    setup.args.push(b"once".to_vec());
+    let mut process = Process::open(&program, setup).expect("starts");
+    let (mut executed, mut slept) = (0, 0);
+    loop {
+        match process.step() {
+            Step::Ran { block, executed: n } => {
+                assert!(n <= process.block(block).insts.len());
+                assert!((block.0 as usize) < process.block_count());
+                executed += n as u64;
+            }
+            Step::Sleep { until_ns } => {
+                // Asking again changes nothing until the time has come.
+                assert_eq!(process.step(), Step::Sleep { until_ns });
+                slept += 1;
+                process.set_now_ns(until_ns);
+            }
+            Step::CodeChanged => panic!("no code changes here"),
+            Step::Ended => break,
+        }
+    }
+    assert_eq!((slept, process.step()), (3, Step::Ended));
+    assert_eq!(executed, process.instructions());
+    assert_eq!(process.end(), Some(&End::Exit { code: 0 }));
+}
+
+/// Standard streams that lead nowhere.
+fn quiet() -> Stdio {
+    let null = || std::fs::File::options().read(true).write(true).open("/dev/null").expect("/dev/null").into();
+    Stdio { input: null(), output: null(), error: null() }
+}
+
+#[test]
+fn system_calls_that_do_not_exist_are_counted() {
+    let setup = Setup { stdio: quiet(), ..Setup::new(platform(64), "calls").expect("setup") };
+    let mut process = Process::open(&build("calls.c", FREESTANDING), setup).expect("starts");
+    assert_eq!(process.run_functional(1_000_000), Some(&End::Exit { code: 255 }));
+    let calls: Vec<_> = process.unknown_calls().collect();
+    assert_eq!(calls, [(198, "socket", 1), (999, "(no such system call)", 1)]);
+}
+
+#[test]
+fn an_instruction_that_is_not_there_is_reported_with_its_text() {
+    let end = End::Unsupported(Unsupported {
+        pc: 0x40_0010,
+        word: 0x65d0_a042,
+        function: Some("kernel+0x10".to_owned()),
+        disassembly: disassemble(0x65d0_a042, 0x40_0010),
+    });
+    let expected = "instruction not implemented at 0x400010 in kernel+0x10: bytes 42 a0 d0 65 (word 65d0a042), \
+                    scvtf z2.d, p0/m, z2.s";
+    assert_eq!(end.to_string(), expected);
 }

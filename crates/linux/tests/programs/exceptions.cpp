@@ -58,7 +58,8 @@ int main()
     try {
         std::unique_ptr<Shape> s = std::make_unique<Circle>(2);
         std::cout << dynamic_cast<Circle &>(*s).area() << '\n';
-        new int[~0ul / 8];
+        volatile unsigned long terabytes = 1ul << 43;
+        std::cout << new char[terabytes] << '\n';
     } catch (const std::bad_alloc &e) {
         std::cout << "no memory\n";
     }
