@@ -1,0 +1,214 @@
+//! Record files: opening, checking, reading, adding a run.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::Run;
+use crate::schema::{self, APPLICATION, VERSION};
+
+/// Why a record file cannot be read or written. Each message says what to do.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the fields are the numbers and names in the messages
+pub enum RecordError {
+    #[error("{}: {source}; check the path, its permissions and the free space there", path.display())]
+    Io { path: PathBuf, source: std::io::Error },
+    #[error("{}: {what}; give the path of a file", path.display())]
+    NotAFile { path: PathBuf, what: &'static str },
+    #[error("{}: not an fxscope record ({what}); it is left as it is, choose another file", path.display())]
+    NotARecord { path: PathBuf, what: String },
+    #[error("{}: written by a newer fxscope (schema {found}, this one knows {VERSION}); update fxscope", path.display())]
+    Newer { path: PathBuf, found: i32 },
+    #[error("{}: damaged ({what}); restore it from a copy, or repeat the run into another file", path.display())]
+    Damaged { path: PathBuf, what: String },
+    #[error("{}: in use by another program; try again when that has ended", path.display())]
+    Busy { path: PathBuf },
+    #[error("{}: no space left on the device; make room, or choose a file elsewhere", path.display())]
+    Full { path: PathBuf },
+    #[error("{}: cannot be written ({what}); check the permissions of the file and its folder", path.display())]
+    NotWritable { path: PathBuf, what: String },
+    #[error("{}: the run cannot be stored: {what}", path.display())]
+    Run { path: PathBuf, what: String },
+}
+
+/// How long to wait for another program that writes the same file.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Reads all runs of a file, oldest first.
+///
+/// # Errors
+/// When the file is not a record, or not intact.
+pub fn load(path: &Path) -> Result<Vec<Run>, RecordError> {
+    let db = open(path)?;
+    let sql = |e| sql_error(path, &e);
+    let count = schema::runs(&db).map_err(sql)?;
+    let rows: u32 = db.query_row("SELECT count(*) FROM run", [], |r| r.get(0)).map_err(sql)?;
+    if rows != count {
+        return Err(damaged(path, &format!("{rows} runs of {count}")));
+    }
+    (1..=count)
+        .map(|id| {
+            let (is, was) = (schema::digest(&db, id).map_err(sql)?, schema::stored_digest(&db, id).map_err(sql)?);
+            if is != was {
+                return Err(damaged(path, &format!("run {id} is not what was written")));
+            }
+            schema::read(&db, id).map_err(sql)
+        })
+        .collect()
+}
+
+/// Adds `run` to the file, which is made when it does not exist. Whatever happens, the file afterwards holds
+/// what it held before, with the whole of `run` or without; a file that could not be finished is not made.
+///
+/// # Errors
+/// When the file is not an intact record, or cannot be written.
+pub fn append(path: &Path, run: &Run) -> Result<(), RecordError> {
+    if !exists(path)? {
+        match create(path, run) {
+            // Another program has made the file in the meantime.
+            Err(RecordError::Io { source, .. }) if source.kind() == std::io::ErrorKind::AlreadyExists => {}
+            done => return done,
+        }
+    }
+    insert(&mut open(path)?, path, run)
+}
+
+/// Tells whether [`append`] would find a file that it may write, before there is a run to write.
+///
+/// # Errors
+/// What [`append`] would find, apart from what happens in between.
+pub fn check_target(path: &Path) -> Result<(), RecordError> {
+    if !exists(path)? {
+        return draft(path).map(|_| ());
+    }
+    let db = open(path)?;
+    if db.is_readonly("main").map_err(|e| sql_error(path, &e))? {
+        return Err(RecordError::NotWritable { path: path.to_owned(), what: "read-only".to_owned() });
+    }
+    // The rollback journal is written beside the file.
+    draft(path).map(|_| ())
+}
+
+/// Whether there is a file at `path`.
+fn exists(path: &Path) -> Result<bool, RecordError> {
+    let what = match std::fs::metadata(path) {
+        Ok(m) if m.is_file() => return Ok(true),
+        Ok(m) if m.is_dir() => "is a folder",
+        Ok(_) => "is not a regular file",
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            if path.file_name().is_some() {
+                return Ok(false);
+            }
+            "names no file"
+        }
+        Err(source) => return Err(RecordError::Io { path: path.to_owned(), source }),
+    };
+    Err(RecordError::NotAFile { path: path.to_owned(), what })
+}
+
+/// An empty file in the folder of `path` that vanishes unless it is given a name.
+fn draft(path: &Path) -> Result<tempfile::NamedTempFile, RecordError> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".fxscope-").suffix(".tmp");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder).map_err(|source| RecordError::Io { path: path.to_owned(), source })
+}
+
+fn create(path: &Path, run: &Run) -> Result<(), RecordError> {
+    let draft = draft(path)?;
+    let mut db = connect(draft.path(), path)?;
+    schema::create(&db).map_err(|e| sql_error(path, &e))?;
+    insert(&mut db, path, run)?;
+    db.close().map_err(|(_, e)| sql_error(path, &e))?;
+    draft.persist_noclobber(path).map_err(|e| RecordError::Io { path: path.to_owned(), source: e.error })?;
+    Ok(())
+}
+
+fn insert(db: &mut Connection, path: &Path, run: &Run) -> Result<(), RecordError> {
+    let write = |db: &mut Connection| {
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        schema::insert(&transaction, run)?;
+        transaction.commit()
+    };
+    write(db).map_err(|e| match e {
+        rusqlite::Error::ToSqlConversionFailure(what) => {
+            RecordError::Run { path: path.to_owned(), what: what.to_string() }
+        }
+        rusqlite::Error::SqliteFailure(f, what) if f.code == ErrorCode::ConstraintViolation => {
+            RecordError::Run { path: path.to_owned(), what: what.unwrap_or_else(|| f.to_string()) }
+        }
+        e => sql_error(path, &e),
+    })
+}
+
+/// Opens a file that exists, is ours, and is sound as a database.
+fn open(path: &Path) -> Result<Connection, RecordError> {
+    check_header(path)?;
+    let db = connect(path, path)?;
+    let verdict: String =
+        db.query_row("PRAGMA integrity_check(1)", [], |r| r.get(0)).map_err(|e| sql_error(path, &e))?;
+    if verdict == "ok" { Ok(db) } else { Err(damaged(path, &verdict)) }
+}
+
+/// Looks at the first bytes before anything else touches the file: what is not ours is never opened for
+/// writing. (Database file format, <https://www.sqlite.org/fileformat.html>, section 1.3.)
+fn check_header(path: &Path) -> Result<(), RecordError> {
+    let io = |source| RecordError::Io { path: path.to_owned(), source };
+    let not = |what: &str| RecordError::NotARecord { path: path.to_owned(), what: what.to_owned() };
+    let mut header = Vec::new();
+    File::open(path).map_err(io)?.take(100).read_to_end(&mut header).map_err(io)?;
+    let number = |at: usize| i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    if header.is_empty() {
+        return Err(not("it is empty"));
+    }
+    if !header.starts_with(b"SQLite format 3\0") {
+        return Err(not("no SQLite database"));
+    }
+    if header.len() < 100 {
+        return Err(damaged(path, "shorter than a database header"));
+    }
+    if number(68) != APPLICATION {
+        return Err(not("an SQLite database of another program"));
+    }
+    match number(60) {
+        VERSION => Ok(()),
+        found if found > VERSION => Err(RecordError::Newer { path: path.to_owned(), found }),
+        found => Err(damaged(path, &format!("schema version {found}"))),
+    }
+}
+
+/// Opens the database `file`; messages speak of `path`.
+fn connect(file: &Path, path: &Path) -> Result<Connection, RecordError> {
+    // Reading too needs this: a journal that an interrupted program left is rolled back first.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let setup = || {
+        let db = Connection::open_with_flags(file, flags)?;
+        db.busy_timeout(PATIENCE)?;
+        db.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
+        Ok(db)
+    };
+    setup().map_err(|e| sql_error(path, &e))
+}
+
+fn damaged(path: &Path, what: &str) -> RecordError {
+    RecordError::Damaged { path: path.to_owned(), what: what.to_owned() }
+}
+
+/// What a failure of the database means for the file. Rows that do not read as they were written count as
+/// damage.
+fn sql_error(path: &Path, error: &rusqlite::Error) -> RecordError {
+    let path = path.to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => RecordError::Full { path },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => RecordError::Busy { path },
+        Some(
+            ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::SystemIoFailure,
+        ) => RecordError::NotWritable { path, what: error.to_string() },
+        _ => RecordError::Damaged { path, what: error.to_string() },
+    }
+}

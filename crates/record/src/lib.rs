@@ -1,0 +1,21 @@
+//! The result of a run, and the file that keeps it.
+//!
+//! A [`Run`] says what was run, on which machine, and what was counted where. Simulated and measured runs
+//! are the same type; everything a user looks at is made from it. Counts are keyed by the names of the
+//! machine's own PMU events, so that the type knows no machine.
+//!
+//! [`append`] and [`load`] keep runs in a file: an SQLite database with the suffix `.fxr` that any SQLite
+//! client can read. A run is one transaction, and a digest over its rows tells damage from data.
+
+mod file;
+mod run;
+mod schema;
+
+pub use file::{RecordError, append, check_target, load};
+pub use run::{Finish, Host, HotSpot, Mode, Region, Run, Thread};
+
+/// The region that every run has: all of it.
+pub const ALL: &str = "all";
+
+/// Suffix of record files, without the dot.
+pub const SUFFIX: &str = "fxr";

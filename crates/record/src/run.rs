@@ -1,0 +1,140 @@
+//! What is known about a run.
+
+use std::collections::BTreeMap;
+
+/// How much of the machine took part in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Everything: counts and cycles mean what the machine's PMU means by them.
+    #[default]
+    Timing,
+    /// Results and instruction counts only; cycles are a nominal one nanosecond for each instruction.
+    Functional,
+}
+
+/// Why a run is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// The program ended with this status, 0–255.
+    Exited(i32),
+    /// A signal ended the program.
+    Killed {
+        /// The signal's number.
+        signal: i32,
+        /// Which signal, and where.
+        message: String,
+    },
+    /// The instruction limit was reached.
+    Limit,
+    /// The user stopped it.
+    Stopped,
+    /// It could not go on, for the reason given.
+    Failed(String),
+}
+
+impl Finish {
+    /// The status that a shell would show for the program, or `None` when it had not ended.
+    #[must_use]
+    pub fn exit_code(&self) -> Option<i32> {
+        match self {
+            Finish::Exited(code) => Some(*code),
+            Finish::Killed { signal, .. } => Some(128 + signal),
+            Finish::Limit | Finish::Stopped | Finish::Failed(_) => None,
+        }
+    }
+}
+
+/// The computer that did the work. Differs from run to run; nothing else in a [`Run`] does.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Host {
+    /// Its processors.
+    pub cpus: u32,
+    /// Time the run took there, seconds.
+    pub wall_seconds: f64,
+    /// Instructions of the program for each microsecond of that time.
+    pub mips: f64,
+    /// Most memory used there, bytes.
+    pub peak_rss_bytes: u64,
+    /// Share of it that held the program's own memory, bytes.
+    pub guest_bytes: u64,
+}
+
+/// What one thread did in one region.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Thread {
+    /// The thread's number; unique in its region.
+    pub thread: u32,
+    /// The CPU it ran on, as the machine numbers it.
+    pub cpu: u32,
+    /// Counts by event name. An event that was not counted is absent.
+    pub events: BTreeMap<String, u64>,
+}
+
+/// A named part of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Region {
+    /// Its name; [`crate::ALL`] is the whole run.
+    pub name: String,
+    /// Times it was entered.
+    pub calls: u64,
+    /// Its threads.
+    pub threads: Vec<Thread>,
+}
+
+/// What one instruction took.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct HotSpot {
+    /// Its address; unique in a run.
+    pub address: u64,
+    /// The function it belongs to, empty when unknown.
+    pub function: String,
+    /// Its distance from the function's start, bytes.
+    pub offset: u64,
+    /// Times it was executed.
+    pub executions: u64,
+    /// Cycles between its commit and the commit before it, summed up.
+    pub cycles: u64,
+}
+
+/// One run of one program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Name and version of the tool that made it.
+    pub tool: String,
+    /// The program and its arguments, as given.
+    pub command: Vec<String>,
+    /// Environment variables given to the program that bear on its speed, in the order given.
+    pub environment: Vec<(String, String)>,
+    /// The machine's name.
+    pub machine: String,
+    /// Digest of the machine's description with all settings applied; equal means equal machine.
+    pub machine_hash: String,
+    /// The machine's constants that metrics use, by name. All finite.
+    pub constants: BTreeMap<String, f64>,
+    /// How much was modelled.
+    pub mode: Mode,
+    /// Why it is over.
+    pub finish: Finish,
+    /// The host.
+    pub host: Host,
+    /// What a reader of the counts should know.
+    pub notes: Vec<String>,
+    /// Parts of the run, the whole of it first.
+    pub regions: Vec<Region>,
+    /// Instructions executed, by ascending address.
+    pub hot_spots: Vec<HotSpot>,
+}
+
+impl Run {
+    /// The region called `name`.
+    #[must_use]
+    pub fn region(&self, name: &str) -> Option<&Region> {
+        self.regions.iter().find(|r| r.name == name)
+    }
+
+    /// The program as given; empty when unknown.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        self.command.first().map_or("", String::as_str)
+    }
+}

@@ -1,0 +1,269 @@
+//! What a record file promises: what was written comes back, damage is told, nothing is lost.
+
+use std::fs;
+use std::path::PathBuf;
+
+use fxscope_record::{Finish, Host, HotSpot, Mode, RecordError, Region, Run, Thread, append, check_target, load};
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+
+/// A folder for one test and a path in it at which nothing is.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path().join("a b?mode=ro.fxr");
+    (folder, path)
+}
+
+/// What SQLite can hold as an integer.
+fn count() -> impl Strategy<Value = u64> {
+    prop_oneof![0..=1000u64, 0..=i64::MAX as u64]
+}
+
+fn finish() -> impl Strategy<Value = Finish> {
+    prop_oneof![
+        (0..256).prop_map(Finish::Exited),
+        (1..65, any::<String>()).prop_map(|(signal, message)| Finish::Killed { signal, message }),
+        Just(Finish::Limit),
+        Just(Finish::Stopped),
+        any::<String>().prop_map(Finish::Failed),
+    ]
+}
+
+fn host() -> impl Strategy<Value = Host> {
+    (any::<u32>(), 0.0..1e9, 0.0..1e6, count(), count()).prop_map(|(cpus, wall_seconds, mips, rss, guest)| Host {
+        cpus,
+        wall_seconds,
+        mips,
+        peak_rss_bytes: rss,
+        guest_bytes: guest,
+    })
+}
+
+fn region() -> impl Strategy<Value = Region> {
+    let threads = btree_map(any::<u32>(), (any::<u32>(), btree_map(any::<String>(), count(), 0..40)), 0..4);
+    (any::<String>(), count(), threads).prop_map(|(name, calls, threads)| Region {
+        name,
+        calls,
+        threads: threads.into_iter().map(|(thread, (cpu, events))| Thread { thread, cpu, events }).collect(),
+    })
+}
+
+fn hot_spots() -> impl Strategy<Value = Vec<HotSpot>> {
+    btree_map(count(), (any::<String>(), count(), count(), count()), 0..60).prop_map(|spots| {
+        spots
+            .into_iter()
+            .map(|(address, (function, offset, executions, cycles))| HotSpot {
+                address,
+                function,
+                offset,
+                executions,
+                cycles,
+            })
+            .collect()
+    })
+}
+
+prop_compose! {
+    fn run()(
+        texts in vec(any::<String>(), 3),
+        command in vec(any::<String>(), 0..4),
+        environment in vec((any::<String>(), any::<String>()), 0..4),
+        constants in btree_map(any::<String>(), -1e300..1e300, 0..5),
+        functional in any::<bool>(),
+        finish in finish(),
+        host in host(),
+        notes in vec(any::<String>(), 0..3),
+        regions in vec(region(), 0..4),
+        hot_spots in hot_spots(),
+    ) -> Run {
+        Run {
+            tool: texts[0].clone(),
+            command,
+            environment,
+            machine: texts[1].clone(),
+            machine_hash: texts[2].clone(),
+            constants,
+            mode: if functional { Mode::Functional } else { Mode::Timing },
+            finish,
+            host,
+            notes,
+            regions,
+            hot_spots,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn runs_come_back_as_they_were_saved(runs in vec(run(), 1..4)) {
+        let (_folder, path) = place();
+        for run in &runs {
+            append(&path, run).expect("saved");
+        }
+        prop_assert_eq!(load(&path).expect("loaded"), runs);
+    }
+
+    #[test]
+    fn a_truncated_file_is_an_error(runs in vec(run(), 1..3), share in 0.0..1.0) {
+        let (_folder, path) = place();
+        for run in &runs {
+            append(&path, run).expect("saved");
+        }
+        let bytes = fs::read(&path).expect("readable");
+        fs::write(&path, &bytes[..(bytes.len() as f64 * share) as usize]).expect("writable");
+        prop_assert!(load(&path).is_err());
+    }
+
+    #[test]
+    fn a_corrupted_file_is_an_error_or_loads_unchanged(
+        runs in vec(run(), 1..3),
+        hits in vec((0.0..1.0, vec(any::<u8>(), 1..64)), 16),
+    ) {
+        let (_folder, path) = place();
+        for run in &runs {
+            append(&path, run).expect("saved");
+        }
+        let good = fs::read(&path).expect("readable");
+        for (share, junk) in hits {
+            let mut bytes = good.clone();
+            let at = (bytes.len() as f64 * share) as usize;
+            for (byte, junk) in bytes[at..].iter_mut().zip(junk) {
+                *byte = junk;
+            }
+            fs::write(&path, &bytes).expect("writable");
+            if let Ok(loaded) = load(&path) {
+                prop_assert_eq!(&loaded, &runs);
+            }
+        }
+    }
+
+    #[test]
+    fn any_other_file_is_refused_and_left_alone(bytes in vec(any::<u8>(), 0..4096), run in run()) {
+        let (_folder, path) = place();
+        fs::write(&path, &bytes).expect("writable");
+        prop_assert!(matches!(append(&path, &run), Err(RecordError::NotARecord { .. })), "append");
+        prop_assert!(matches!(check_target(&path), Err(RecordError::NotARecord { .. })), "check");
+        prop_assert!(matches!(load(&path), Err(RecordError::NotARecord { .. })), "load");
+        prop_assert_eq!(fs::read(&path).expect("readable"), bytes);
+    }
+}
+
+fn small_run() -> Run {
+    Run {
+        tool: "test".to_owned(),
+        command: vec!["program".to_owned()],
+        environment: Vec::new(),
+        machine: "machine".to_owned(),
+        machine_hash: String::new(),
+        constants: Default::default(),
+        mode: Mode::Timing,
+        finish: Finish::Exited(0),
+        host: Host::default(),
+        notes: Vec::new(),
+        regions: vec![Region { name: fxscope_record::ALL.to_owned(), calls: 1, threads: vec![Thread::default()] }],
+        hot_spots: Vec::new(),
+    }
+}
+
+fn names(folder: &tempfile::TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).expect("readable folder");
+    entries.map(|e| e.expect("entry").file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn a_first_save_that_fails_leaves_nothing_behind() {
+    let (folder, path) = place();
+    let mut run = small_run();
+    run.regions[0].calls = u64::MAX; // more than SQLite's integers hold
+    assert!(matches!(append(&path, &run), Err(RecordError::Run { .. })));
+    assert_eq!(names(&folder), [""; 0]);
+}
+
+#[test]
+fn a_later_save_that_fails_leaves_what_was_there() {
+    let (folder, path) = place();
+    append(&path, &small_run()).expect("saved");
+    let before = fs::read(&path).expect("readable");
+    let mut run = small_run();
+    run.regions[0].threads.push(Thread::default()); // a second thread 0
+    assert!(matches!(append(&path, &run), Err(RecordError::Run { .. })));
+    assert_eq!(fs::read(&path).expect("readable"), before);
+    assert_eq!(names(&folder).len(), 1);
+}
+
+#[test]
+fn a_full_device_leaves_what_was_there() {
+    // /dev/full cannot hold a database; SQLite's own limit takes the same path through it.
+    let (_folder, path) = place();
+    append(&path, &small_run()).expect("saved");
+    let before = load(&path).expect("loaded");
+    let db = rusqlite::Connection::open(&path).expect("opened");
+    let pages: u32 = db.query_row("PRAGMA page_count", [], |r| r.get(0)).expect("page count");
+    db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).expect("limit");
+    let text = "x".repeat(100_000);
+    let error = db.execute("INSERT INTO note VALUES (1, 0, ?1)", [&text]).expect_err("no room");
+    assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DiskFull));
+    drop(db);
+    assert_eq!(load(&path).expect("loaded"), before);
+}
+
+#[test]
+fn an_interrupted_save_leaves_what_was_there() {
+    let (folder, path) = place();
+    append(&path, &small_run()).expect("saved");
+    // A program that dies half-way leaves the file partly overwritten, and the journal beside it.
+    let db = rusqlite::Connection::open(&path).expect("opened");
+    db.execute_batch("PRAGMA cache_size = 1; BEGIN IMMEDIATE; UPDATE run SET machine = 'x';").expect("begun");
+    for i in 0..2000 {
+        db.execute("INSERT INTO note VALUES (1, ?1, hex(randomblob(500)))", [i]).expect("inserted");
+    }
+    let copy = folder.path().join("copy.fxr");
+    let journal = |p: &PathBuf| PathBuf::from(format!("{}-journal", p.display()));
+    fs::copy(&path, &copy).expect("copied");
+    fs::copy(journal(&path), journal(&copy)).expect("a journal");
+    drop(db);
+    assert_eq!(load(&copy).expect("rolled back"), [small_run()]);
+}
+
+#[test]
+fn records_of_a_newer_version_are_refused() {
+    let (_folder, path) = place();
+    append(&path, &small_run()).expect("saved");
+    rusqlite::Connection::open(&path).and_then(|db| db.pragma_update(None, "user_version", 1000)).expect("updated");
+    assert!(matches!(load(&path), Err(RecordError::Newer { found: 1000, .. })));
+    assert!(matches!(append(&path, &small_run()), Err(RecordError::Newer { .. })));
+}
+
+#[test]
+fn databases_of_other_programs_are_refused_and_left_alone() {
+    let (_folder, path) = place();
+    rusqlite::Connection::open(&path).and_then(|db| db.execute_batch("CREATE TABLE t (x)")).expect("made");
+    let before = fs::read(&path).expect("readable");
+    assert!(matches!(append(&path, &small_run()), Err(RecordError::NotARecord { .. })));
+    assert_eq!(fs::read(&path).expect("readable"), before);
+}
+
+#[test]
+fn targets_are_checked_without_making_them() {
+    let (folder, path) = place();
+    check_target(&path).expect("writable");
+    assert_eq!(names(&folder), [""; 0]);
+    append(&path, &small_run()).expect("saved");
+    check_target(&path).expect("writable");
+    assert_eq!(names(&folder).len(), 1);
+    assert!(matches!(check_target(folder.path()), Err(RecordError::NotAFile { .. })));
+    assert!(matches!(check_target(&folder.path().join("no/such.fxr")), Err(RecordError::Io { .. })));
+}
+
+#[test]
+fn two_programs_may_add_to_one_file_at_a_time() {
+    let (_folder, path) = place();
+    std::thread::scope(|s| {
+        for _ in 0..4 {
+            s.spawn(|| append(&path, &small_run()).expect("saved"));
+        }
+    });
+    assert_eq!(load(&path).expect("loaded").len(), 4);
+}
