@@ -1,0 +1,156 @@
+//! The events of a machine.
+
+use std::collections::BTreeMap;
+
+use fxscope_base::{Signal, Signals};
+
+use crate::TableError;
+
+/// The machines whose events are known: name, `pmu.csv`.
+const BUILT_IN: &[(&str, &str)] = &[("a64fx", include_str!("../../../machines/a64fx/pmu.csv"))];
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Its number, as `perf stat -e rNNNN` takes it.
+    pub number: u16,
+    /// Its name.
+    pub name: String,
+    /// The model's signals whose sum it counts; none: the model does not count it.
+    pub signals: Vec<Signal>,
+}
+
+/// The events of one machine, by ascending number.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Events(Vec<Event>);
+
+impl Events {
+    /// The events of a machine that comes with the program, or `None` when it does not come with it.
+    ///
+    /// # Panics
+    /// When its table is wrong, which a test rules out.
+    #[must_use]
+    pub fn of(machine: &str) -> Option<Events> {
+        let (name, text) = BUILT_IN.iter().find(|m| m.0 == machine)?;
+        Some(Events::parse(&format!("{name}/pmu.csv"), text).expect("built-in tables are tested"))
+    }
+
+    /// The machines that [`Events::of`] knows.
+    pub fn machines() -> impl Iterator<Item = &'static str> {
+        BUILT_IN.iter().map(|m| m.0)
+    }
+
+    /// Reads the text of a `pmu.csv`; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// What is wrong with it, and in which line.
+    pub fn parse(file: &str, text: &str) -> Result<Events, TableError> {
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            number: String,
+            name: String,
+            signals: String,
+        }
+        let error =
+            |line: usize, what: String| TableError { file: file.to_owned(), what: format!("line {line}: {what}") };
+        let mut list: Vec<Event> = Vec::new();
+        for (i, row) in csv::Reader::from_reader(text.as_bytes()).deserialize::<Row>().enumerate() {
+            let line = i + 2;
+            let row = row.map_err(|e| error(line, e.to_string()))?;
+            let number = row.number.strip_prefix("0x").and_then(|hex| u16::from_str_radix(hex, 16).ok());
+            let number =
+                number.ok_or_else(|| error(line, format!("'{}' is no event number such as 0x0011", row.number)))?;
+            if list.last().is_some_and(|last| last.number >= number) {
+                return Err(error(line, format!("{number:#06x} does not follow the number before it")));
+            }
+            if list.iter().any(|e| e.name == row.name) {
+                return Err(error(line, format!("a second event is called '{}'", row.name)));
+            }
+            let signals = row.signals.split('+').filter(|s| !s.is_empty()).map(|s| {
+                let signal = Signal::ALL.iter().find(|signal| signal.name() == s);
+                signal.copied().ok_or_else(|| error(line, format!("no signal is called '{s}'")))
+            });
+            let signals = signals.collect::<Result<_, _>>()?;
+            list.push(Event { number, name: row.name, signals });
+        }
+        Ok(Events(list))
+    }
+
+    /// All events.
+    pub fn iter(&self) -> impl Iterator<Item = &Event> {
+        self.0.iter()
+    }
+
+    /// The event called `name`.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&Event> {
+        self.0.iter().find(|e| e.name == name)
+    }
+
+    /// Counts by event name of those events whose signals `counted` accepts: a run that does not model
+    /// something must not report a zero for it.
+    #[must_use]
+    pub fn counts(&self, signals: &Signals, counted: impl Fn(Signal) -> bool) -> BTreeMap<String, u64> {
+        let modelled = self.0.iter().filter(|e| !e.signals.is_empty() && e.signals.iter().all(|&s| counted(s)));
+        modelled.map(|e| (e.name.clone(), e.signals.iter().map(|&s| signals.get(s)).sum())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_table_loads() {
+        for (name, text) in BUILT_IN {
+            Events::parse(name, text).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+
+    #[test]
+    fn every_signal_of_the_model_is_counted_by_an_event_of_a64fx() {
+        let events = Events::of("a64fx").expect("built in");
+        for signal in Signal::ALL {
+            assert!(events.iter().any(|e| e.signals.contains(signal)), "{}", signal.name());
+        }
+    }
+
+    #[test]
+    fn architectural_events_have_the_numbers_that_arm_gives_them() {
+        let events = Events::of("a64fx").expect("built in");
+        // Arm Architecture Reference Manual, D13.12: common event numbers.
+        let expected =
+            [("INST_RETIRED", 0x08), ("CPU_CYCLES", 0x11), ("L1D_CACHE_REFILL", 0x03), ("FP_SCALE_OPS_SPEC", 0x80c0)];
+        for (name, number) in expected {
+            assert_eq!(events.named(name).expect(name).number, number);
+        }
+    }
+
+    #[test]
+    fn an_event_counts_the_sum_of_its_signals_and_is_absent_when_one_is_not_counted() {
+        let events =
+            Events::parse("t", "number,name,signals\n0x0001,LOADS,LD_SPEC\n0x0002,BOTH,LD_SPEC+ST_SPEC\n0x3,X,\n");
+        let events = events.expect("a table");
+        let mut signals = Signals::default();
+        signals.set(Signal::LdSpec, 5);
+        signals.set(Signal::StSpec, 2);
+        let all: Vec<_> = events.counts(&signals, |_| true).into_iter().collect();
+        assert_eq!(all, [("BOTH".to_owned(), 7), ("LOADS".to_owned(), 5)]);
+        let some: Vec<_> = events.counts(&signals, |s| s == Signal::LdSpec).into_iter().collect();
+        assert_eq!(some, [("LOADS".to_owned(), 5)]);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_line() {
+        let cases = [
+            ("number,name,signals\n17,A,\n", "t: line 2: '17' is no event number such as 0x0011"),
+            ("number,name,signals\n0x1,A,\n0x1,B,\n", "t: line 3: 0x0001 does not follow the number before it"),
+            ("number,name,signals\n0x1,A,\n0x2,A,\n", "t: line 3: a second event is called 'A'"),
+            ("number,name,signals\n0x1,A,LD_SPECK\n", "t: line 2: no signal is called 'LD_SPECK'"),
+        ];
+        for (text, message) in cases {
+            assert_eq!(Events::parse("t", text).expect_err(text).to_string(), message);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! What a machine's performance monitoring unit counts, and what follows from its counts.
+//!
+//! * [`events`]: a machine's events, from its `pmu.csv`, and the model's signals each one counts.
+//! * [`metrics`]: named quantities, from `metrics/*.toml`, each with one formula over event names.
+//! * [`formula`]: the language of those formulas.
+//!
+//! Reports and importers know neither an event number nor a formula: they ask here.
+
+pub mod events;
+pub mod formula;
+pub mod metrics;
+
+pub use events::{Event, Events};
+pub use metrics::{Group, Metric, Metrics, Values, constants};
+
+/// Why a table of events or metrics cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {what}")]
+pub struct TableError {
+    /// The file.
+    pub file: String,
+    /// Where in it, and what is wrong.
+    pub what: String,
+}
