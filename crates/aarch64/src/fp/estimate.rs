@@ -25,9 +25,8 @@ pub fn recip_estimate<F: Float>(env: &mut FpEnv, a: F) -> F {
         env.raise(FpEnv::UFC);
         return F::zero(u.sign);
     }
-    // The first nine bits of the significand, 256–511, and their reciprocal as 256–511.
-    let scaled = (u.sig >> 55) as u32;
-    let estimate = u64::from(((1 << 19) / (scaled * 2 + 1)).div_ceil(2));
+    // From the first nine bits of the significand.
+    let estimate = u64::from(reciprocal((u.sig >> 55) as u32));
     let fraction = estimate << (F::FRACTION - 8) & F::FRACTION_MASK;
     let magnitude = match F::BIAS - 1 - u.exp {
         0 => (fraction | 1 << F::FRACTION) >> 1,
@@ -56,6 +55,24 @@ pub fn rsqrt_estimate<F: Float>(env: &mut FpEnv, a: F) -> F {
     let estimate = u64::from(reciprocal_square_root(scaled));
     let exp = (-1 - u.exp).div_euclid(2);
     F::from_u64(((exp + F::BIAS) as u64) << F::FRACTION | estimate << (F::FRACTION - 8) & F::FRACTION_MASK)
+}
+
+/// An estimate of 2^31 / a for fractions of at least one half, in units of 2^−32 (URECPE); all ones below.
+#[must_use]
+pub fn recip_estimate_unsigned(a: u32) -> u32 {
+    if a >> 31 == 0 { u32::MAX } else { reciprocal(a >> 23) << 23 }
+}
+
+/// An estimate of 1 / (2 √a) for fractions of at least one quarter, in units of 2^−32 (URSQRTE); all ones
+/// below.
+#[must_use]
+pub fn rsqrt_estimate_unsigned(a: u32) -> u32 {
+    if a >> 30 == 0 { u32::MAX } else { reciprocal_square_root(a >> 23) << 23 }
+}
+
+/// RecipEstimate: the reciprocal of 256–511 as 256–511.
+fn reciprocal(scaled: u32) -> u32 {
+    ((1 << 19) / (scaled * 2 + 1)).div_ceil(2)
 }
 
 /// RecipSqrtEstimate: the reciprocal square root of 128–511 as 256–511.

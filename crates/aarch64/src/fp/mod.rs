@@ -24,6 +24,7 @@
 //! | `convert_rounded::<S, D>(env, a, rounding)` → D | the same, other rounding: FCVTXN is `Rounding::Odd` |
 //! | `expand_immediate(imm8)` → F | VFPExpandImm |
 //! | `recip_estimate(env, a)`, `rsqrt_estimate` | FPRecipEstimate, FPRSqrtEstimate |
+//! | `recip_estimate_unsigned(a)`, `rsqrt_estimate_unsigned` | UnsignedRecipEstimate, UnsignedRSqrtEstimate |
 //! | `recip_step(env, a, b)`, `rsqrt_step` | FPRecipStepFused, FPRSqrtStepFused |
 //! | `recipx(env, a)` | FPRecpX |
 //! | `expa(a)`, `tsmul(env, a, b)`, `tssel(a, b)`, `tmad(env, x, a, b)` | FPExpCoefficient, FPTrigSMul, FPTrigSSel, FPTrigMAdd |
@@ -53,7 +54,7 @@ pub use arith::{abs, neg, scale};
 pub use compare::{abs_ge, abs_gt, compare, eq, ge, gt, unordered};
 pub use convert::{Integer, convert, convert_rounded, expand_immediate, from_int, round_to_int, to_int};
 pub use env::{FpEnv, Rounding};
-pub use estimate::{recip_estimate, recipx, rsqrt_estimate};
+pub use estimate::{recip_estimate, recip_estimate_unsigned, recipx, rsqrt_estimate, rsqrt_estimate_unsigned};
 pub use format::Float;
 pub use ops::{abd, add, div, max, maxnm, min, minnm, mul, mul_add, mulx, recip_step, rsqrt_step, sqrt, sub};
 pub use trig::{expa, tmad, tsmul, tssel};

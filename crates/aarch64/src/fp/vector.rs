@@ -16,10 +16,16 @@ pub const fn all(bytes: usize) -> u64 {
     u64::MAX >> (64 - bytes)
 }
 
-/// Whether element `i` of `esize` bytes is active.
+/// The indices of the active elements.
 #[inline(always)]
-fn is_active<F: Float>(active: u64, i: usize) -> bool {
-    active >> (i * (F::BITS / 8) as usize) & 1 != 0
+fn elements<F: Float>(active: u64) -> impl Iterator<Item = usize> {
+    const LOWEST_BYTE: [u64; 3] = [0x5555_5555_5555_5555, 0x1111_1111_1111_1111, 0x0101_0101_0101_0101];
+    let mut rest = active & LOWEST_BYTE[F::BITS.ilog2() as usize - 4];
+    std::iter::from_fn(move || {
+        let byte = rest.trailing_zeros() as usize;
+        rest &= rest.wrapping_sub(1);
+        (byte < 64).then_some(byte / size_of::<F>())
+    })
 }
 
 /// `f` of each active element.
@@ -27,10 +33,8 @@ fn is_active<F: Float>(active: u64, i: usize) -> bool {
 #[must_use]
 pub fn unary<F: Float>(env: &mut FpEnv, a: &Vreg, active: u64, f: impl Fn(&mut FpEnv, F) -> F) -> Vreg {
     let mut result = Vreg::ZERO;
-    for (i, (r, &a)) in result.lanes_mut::<F>().iter_mut().zip(a.lanes()).enumerate() {
-        if is_active::<F>(active, i) {
-            *r = f(env, a);
-        }
+    for i in elements::<F>(active) {
+        result.lanes_mut::<F>()[i] = f(env, a.lanes()[i]);
     }
     result
 }
@@ -40,25 +44,8 @@ pub fn unary<F: Float>(env: &mut FpEnv, a: &Vreg, active: u64, f: impl Fn(&mut F
 #[must_use]
 pub fn binary<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64, f: impl Fn(&mut FpEnv, F, F) -> F) -> Vreg {
     let mut result = Vreg::ZERO;
-    let operands = a.lanes().iter().zip(b.lanes());
-    for (i, (r, (&a, &b))) in result.lanes_mut::<F>().iter_mut().zip(operands).enumerate() {
-        if is_active::<F>(active, i) {
-            *r = f(env, a, b);
-        }
-    }
-    result
-}
-
-/// Which active elements satisfy `f`, as a predicate (bit of the lowest byte of the element).
-#[inline(always)]
-#[must_use]
-pub fn test<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64, f: impl Fn(&mut FpEnv, F, F) -> bool) -> u64 {
-    let mut result = 0;
-    let operands = a.lanes::<F>().iter().zip(b.lanes::<F>());
-    for (i, (&a, &b)) in operands.enumerate() {
-        if is_active::<F>(active, i) && f(env, a, b) {
-            result |= 1 << (i * (F::BITS / 8) as usize);
-        }
+    for i in elements::<F>(active) {
+        result.lanes_mut::<F>()[i] = f(env, a.lanes()[i], b.lanes()[i]);
     }
     result
 }

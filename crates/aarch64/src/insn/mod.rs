@@ -28,6 +28,7 @@ pub mod fp_scalar;
 pub mod simd_common;
 pub mod simd_crypto;
 pub mod simd_fp;
+pub mod simd_fp_unary;
 pub mod simd_int;
 pub mod simd_mem;
 pub mod simd_permute;
@@ -66,6 +67,7 @@ pub const GROUPS: &[&[Encoding]] = &[
     base_atomic::TABLE,
     fp_scalar::TABLE,
     simd_fp::TABLE,
+    simd_fp_unary::TABLE,
     simd_int::TABLE,
     simd_shift::TABLE,
     simd_wide::TABLE,
