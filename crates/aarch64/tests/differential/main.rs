@@ -65,8 +65,8 @@ macro_rules! groups {
     ($($group:ident)*) => { &[$((stringify!($group), insn::$group::TABLE)),*] };
 }
 const GROUPS: &[(&str, &[Encoding])] = groups!(
-    base_atomic base_branch base_dp_imm base_dp_reg base_mem base_pair base_system fp_scalar simd_crypto simd_fp simd_int
-    simd_mem simd_permute simd_shift simd_wide sve_compare sve_copy sve_count sve_fp sve_fp_convert sve_fp_fma sve_fp_misc
+    base_atomic base_branch base_dp_imm base_dp_reg base_mem base_pair base_system fp_scalar simd_crypto simd_fp simd_fp_unary
+    simd_int simd_mem simd_permute simd_shift simd_wide sve_compare sve_copy sve_count sve_fp sve_fp_convert sve_fp_fma sve_fp_misc
     sve_gather sve_int sve_int_misc sve_load sve_permute sve_pred sve_prefetch sve_scatter sve_shift sve_store
 );
 
