@@ -50,6 +50,17 @@ pub fn binary<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64, f: imp
     result
 }
 
+/// Which active elements satisfy `f`, as a predicate (bit of the lowest byte of the element).
+#[inline(always)]
+#[must_use]
+pub fn test<F: Float>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64, f: impl Fn(&mut FpEnv, F, F) -> bool) -> u64 {
+    let mut result = 0;
+    for i in elements::<F>(active) {
+        result |= u64::from(f(env, a.lanes()[i], b.lanes()[i])) << (i * size_of::<F>());
+    }
+    result
+}
+
 /// −a in every element; no flags.
 #[inline(always)]
 #[must_use]
