@@ -83,6 +83,10 @@ fn touched(ops: &[MemOp], mut stream: &[u64], vl: usize) -> [bool; WINDOW_BYTES]
             Shape::Masked => {
                 let step = if op.structure { esize * usize::from(op.regs) } else { esize };
                 let elements = (bytes / step).min(vl / usize::from(op.reg_esize));
+                // A broadcast: every bit of the mask stands for the one element in memory.
+                if elements == 1 && words[1] != 0 {
+                    touch(words[0], step);
+                }
                 for i in (0..elements).filter(|&i| active(words[1], i)) {
                     touch(words[0].wrapping_add((i * step) as u64), step);
                 }
