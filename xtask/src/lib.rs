@@ -1,0 +1,13 @@
+//! Tasks of the project.
+
+use std::path::{Path, PathBuf};
+
+pub mod demo;
+pub mod speed;
+pub mod tidy;
+
+/// Root of the workspace.
+#[must_use]
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf()
+}

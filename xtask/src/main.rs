@@ -1,0 +1,38 @@
+//! Tasks of the project: `cargo run -p xtask -- TASK`.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use xtask::{demo, speed, tidy};
+
+#[derive(Parser)]
+#[command(about = "Tasks of the project")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Check dependency directions, paths named in documents, and file lengths.
+    Tidy,
+    /// Run Triad from L1, L2 and memory on the modelled A64FX and show the summaries side by side.
+    Demo,
+    /// Measure the simulator's speed, with the ratio to a fixed loop timed in the same run.
+    Speed(speed::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().task {
+        Task::Tidy => tidy::check(),
+        Task::Demo => demo::run(),
+        Task::Speed(args) => speed::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

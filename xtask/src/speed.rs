@@ -1,0 +1,104 @@
+//! How fast the simulator is, beside a fixed loop timed in the same run.
+//!
+//! The loop (a chain of dependent integer operations) tells how fast the host was at that moment, so that
+//! ratios can be compared between runs and machines. Nothing here passes or fails.
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use crate::root;
+
+/// Options of `xtask speed`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Times each program is run; the best counts, all are recorded.
+    #[arg(long, default_value_t = 3)]
+    repeat: u32,
+    /// Folder for the raw results.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// The fxscope binary.
+    #[arg(long, default_value = "target/release/fxscope")]
+    fxscope: PathBuf,
+}
+
+/// What is run: a name, the mode, the program and its arguments.
+const CASES: &[(&str, &str, &str, &[&str])] = &[
+    ("functional Triad", "functional", "triad-l1", &["n=2048", "passes=80000"]),
+    ("functional integer", "functional", "sort", &["n=200000", "passes=10"]),
+    ("timing Triad L1", "timing", "triad-l1", &["n=2048", "passes=16000"]),
+    ("timing Triad memory", "timing", "triad-mem", &["n=1048512", "passes=20"]),
+    ("timing DGEMM tile", "timing", "dgemm-tile", &["5x4", "128", "6000"]),
+];
+
+/// Iterations of the reference loop.
+const REFERENCE: u64 = 400_000_000;
+
+/// Seconds of the reference loop: a chain of multiply and add that no compiler shortens.
+fn reference_seconds() -> f64 {
+    let start = Instant::now();
+    let mut x = black_box(1u64);
+    for i in 0..REFERENCE {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(i);
+    }
+    black_box(x);
+    start.elapsed().as_secs_f64()
+}
+
+/// Runs and prints the table.
+///
+/// # Errors
+/// When a program cannot be run.
+pub fn run(args: &Args) -> Result<(), String> {
+    let fxscope = root().join(&args.fxscope);
+    let mut raw = String::from("case,mode,run,instructions,wall_seconds,mips,peak_rss_bytes,reference_mops\n");
+    println!("{:<22} {:>12} {:>9} {:>10} {:>9}", "case", "instructions", "MIPS", "reference", "ratio");
+    for (name, mode, program, options) in CASES {
+        let mut best: Option<(f64, f64, u64)> = None;
+        for repeat in 0..args.repeat {
+            let reference = REFERENCE as f64 / reference_seconds() / 1e6;
+            let json = fxscope_json(&fxscope, mode, program, options)?;
+            let number = |path: &[&str]| path.iter().fold(&json, |v, k| &v[*k]).as_f64().unwrap_or(0.0);
+            let instructions = number(&["simulated", "instructions"]) as u64;
+            let mips = number(&["host", "mips"]);
+            let (wall, rss) = (number(&["host", "wall_seconds"]), number(&["host", "peak_rss_bytes"]));
+            let _ = writeln!(raw, "{name},{mode},{repeat},{instructions},{wall},{mips},{rss},{reference}");
+            if best.is_none_or(|(m, ..)| mips > m) {
+                best = Some((mips, reference, instructions));
+            }
+        }
+        let (mips, reference, instructions) = best.ok_or("--repeat must be at least 1")?;
+        println!("{name:<22} {instructions:>12} {mips:>9.1} {reference:>10.0} {:>9.4}", mips / reference);
+    }
+    println!("MIPS: million guest instructions a second. Reference: million steps a second of a dependent integer");
+    println!("loop in the same run; the ratio compares across hosts and moments.");
+    if let Some(folder) = &args.out {
+        std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let file = folder.join("speed.csv");
+        std::fs::write(&file, raw).map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    Ok(())
+}
+
+fn fxscope_json(
+    fxscope: &std::path::Path,
+    mode: &str,
+    program: &str,
+    options: &[&str],
+) -> Result<serde_json::Value, String> {
+    let output = std::env::temp_dir().join(format!("fxscope-speed-{}.json", std::process::id()));
+    let program = root().join(format!("kernels/prebuilt/{program}.elf"));
+    let mut command = Command::new(fxscope);
+    command.args(["run", "--quiet", "--mode", mode, "--json"]).arg(&output).arg("--").arg(program).args(options);
+    command.stdout(std::process::Stdio::null());
+    let status = command.status().map_err(|e| format!("{}: {e}; build it first", fxscope.display()))?;
+    if !status.success() {
+        return Err(format!("{command:?} ended with {status}"));
+    }
+    let text = std::fs::read_to_string(&output).map_err(|e| format!("{}: {e}", output.display()))?;
+    std::fs::remove_file(&output).map_err(|e| format!("{}: {e}", output.display()))?;
+    serde_json::from_str(&text).map_err(|e| e.to_string())
+}

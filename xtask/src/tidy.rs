@@ -1,0 +1,144 @@
+//! What no compiler checks: dependency directions, paths named in documents, file lengths.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::root;
+
+/// Which crates of ours each crate may use in its library (`ARCHITECTURE.md`). What is not listed is refused.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("fxscope-base", &[]),
+    ("fxscope-uop", &["base"]),
+    ("fxscope-record", &["base"]),
+    ("fxscope-aarch64", &["base", "uop"]),
+    ("fxscope-machine", &["base", "uop"]),
+    ("fxscope-linux", &["base", "uop", "aarch64", "machine"]),
+    ("fxscope-memory", &["base", "uop", "machine"]),
+    ("fxscope-pipeline", &["base", "uop", "machine", "memory"]),
+    ("fxscope-pmu", &["base", "machine", "record"]),
+    ("fxscope-sim", &["base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record"]),
+    ("fxscope-report", &["base", "machine", "pmu", "record"]),
+    (
+        "fxscope",
+        &["base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record", "sim", "report"],
+    ),
+    ("xtask", &[]),
+];
+
+/// Longest source file, lines.
+const MAX_LINES: usize = 600;
+/// Folders of tables, whose files may be longer, and how long.
+const TABLES: &[(&str, usize)] = &[("crates/aarch64/src/insn/", 900), ("crates/aarch64/src/fp/", 900)];
+
+/// Names of packages without the common prefix.
+fn short(name: &str) -> &str {
+    name.strip_prefix("fxscope-").unwrap_or(name)
+}
+
+/// Runs all checks.
+///
+/// # Errors
+/// Everything found, a line each.
+pub fn check() -> Result<(), String> {
+    let mut found = dependencies()?;
+    found.extend(document_paths()?);
+    found.extend(file_lengths()?);
+    if found.is_empty() { Ok(()) } else { Err(found.join("\n")) }
+}
+
+/// Crates that use what they may not.
+///
+/// # Errors
+/// When cargo cannot describe the workspace.
+pub fn dependencies() -> Result<Vec<String>, String> {
+    let metadata = cargo_metadata::MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .map_err(|e| format!("cargo metadata: {e}"))?;
+    let ours: BTreeSet<&str> = metadata.packages.iter().map(|p| p.name.as_str()).collect();
+    let mut found = Vec::new();
+    for package in &metadata.packages {
+        let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == package.name.as_str()) else {
+            found.push(format!(
+                "{}: say in xtask/src/tidy.rs and ARCHITECTURE.md what this crate may use",
+                package.name
+            ));
+            continue;
+        };
+        for dependency in &package.dependencies {
+            let used = dependency.name.as_str();
+            let for_tests = dependency.kind == cargo_metadata::DependencyKind::Development;
+            if ours.contains(used) && !for_tests && !allowed.contains(&short(used)) {
+                found.push(format!("{} may not use {used}", package.name));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Files that git would track, relative to the root.
+fn files(extensions: &[&str]) -> Vec<String> {
+    let root = root();
+    let mut out: Vec<String> = ignore::WalkBuilder::new(&root)
+        .build()
+        .filter_map(Result::ok)
+        .filter(|e| e.file_type().is_some_and(|t| t.is_file()))
+        .filter_map(|e| e.path().strip_prefix(&root).ok().map(|p| p.to_string_lossy().into_owned()))
+        .filter(|p| extensions.iter().any(|x| p.ends_with(x)))
+        .collect();
+    out.sort();
+    out
+}
+
+fn read(path: &str) -> Result<String, String> {
+    std::fs::read_to_string(root().join(path)).map_err(|e| format!("{path}: {e}"))
+}
+
+/// Paths that a document names in backticks or links, and that do not exist.
+///
+/// # Errors
+/// When a document cannot be read.
+pub fn document_paths() -> Result<Vec<String>, String> {
+    let named = regex::Regex::new(r"`([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)+/?)`|\]\(([^)#:]+)\)").expect("constant");
+    let tops: BTreeSet<String> = std::fs::read_dir(root())
+        .map_err(|e| e.to_string())?
+        .filter_map(Result::ok)
+        .map(|e| e.file_name().to_string_lossy().into_owned())
+        .collect();
+    let mut found = Vec::new();
+    for document in files(&[".md"]) {
+        let folder = Path::new(&document).parent().unwrap_or(Path::new("")).to_path_buf();
+        for captures in named.captures_iter(&read(&document)?) {
+            let quoted = captures.get(1).map(|m| m.as_str());
+            let link = captures.get(2).map(|m| m.as_str());
+            let Some(path) = quoted.or(link) else { continue };
+            // Quoted text counts as a path of the project when it starts in one of its folders.
+            let first = path.split('/').next().unwrap_or_default();
+            if quoted.is_some() && (!tops.contains(first) || first == "target") {
+                continue;
+            }
+            let exists = root().join(path).exists() || root().join(&folder).join(path).exists();
+            if !exists {
+                found.push(format!("{document} names {path}, which does not exist"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Source files that are too long.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn file_lengths() -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    for file in files(&[".rs", ".py", ".c", ".S"]) {
+        let limit = TABLES.iter().find(|(folder, _)| file.starts_with(folder)).map_or(MAX_LINES, |&(_, n)| n);
+        let lines = read(&file)?.lines().count();
+        if lines > limit {
+            found.push(format!("{file} has {lines} lines; split it ({limit} at most)"));
+        }
+    }
+    Ok(found)
+}
