@@ -282,6 +282,8 @@ table! {
         hit_farthest: u64,
         /// Cycles from an L1 miss to the start of the L2 pipeline.
         request: u64,
+        /// Cycles between two requests of one core (demand or prefetch).
+        request_period: f64,
         /// Cycles from a tag miss in L2 to the request at the memory controller.
         miss_detect: u64,
         /// Bytes a cycle from L2 into one L1D.

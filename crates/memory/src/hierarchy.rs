@@ -75,8 +75,12 @@ pub struct Hierarchy {
     pages: Vec<PageRange>,
     misses: Pool,
     code_misses: Pool,
-    fill: LineBus,
-    write_back: LineBus,
+    /// Between L1D and L2: lines in both directions share it.
+    bus: LineBus,
+    /// Slots of the bus a line takes on its way back to L2.
+    write_back_slots: u64,
+    /// Requests of this core to L2.
+    requests: LineBus,
     prefetcher: Prefetcher,
     shared: Shared,
     request: Cycle,
@@ -106,8 +110,11 @@ impl Hierarchy {
             pages: Vec::new(),
             misses: Pool::new(spec.l1d.miss_buffers as usize),
             code_misses: Pool::new(spec.l1i.miss_buffers as usize),
-            fill: LineBus::new(line * 256 / u64::from(spec.l2_timing.fill_bytes_per_cycle), SPAN),
-            write_back: LineBus::new(line * 256 / u64::from(spec.l2_timing.writeback_bytes_per_cycle), SPAN),
+            bus: LineBus::new(line * 256 / u64::from(spec.l2_timing.fill_bytes_per_cycle), SPAN),
+            write_back_slots: u64::from(
+                spec.l2_timing.fill_bytes_per_cycle.div_ceil(spec.l2_timing.writeback_bytes_per_cycle),
+            ),
+            requests: LineBus::new((spec.l2_timing.request_period * 256.0) as u64, SPAN),
             prefetcher: Prefetcher::new(&spec.prefetch),
             shared: Shared::new(spec, position),
             request: spec.l2_timing.request,
@@ -128,8 +135,8 @@ impl Hierarchy {
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
         self.pipes.advance(now);
-        self.fill.advance(now);
-        self.write_back.advance(now);
+        self.bus.advance(now);
+        self.requests.advance(now);
         self.shared.advance(now);
     }
 
@@ -171,30 +178,31 @@ impl Hierarchy {
     pub fn access(&mut self, addr: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
         let line = self.line_of(addr);
         signals.add(Signal::L1dCache, 1);
-        let response = self.lookup(line, t, write, signals);
-        if let Some(requests) = self.prefetcher.access(line) {
+        let (response, first_use) = self.lookup(line, t, write, signals);
+        // The prefetcher sees misses and the first use of lines it brought, not every hit.
+        if first_use && let Some(requests) = self.prefetcher.access(line) {
             self.prefetch(requests, addr, t, signals);
         }
         response
     }
 
     #[inline(always)]
-    fn lookup(&mut self, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
+    fn lookup(&mut self, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> (Response, bool) {
         let set = line as usize % self.l1d_sets;
         if let Some(slot) = self.l1d.find(set, line) {
             self.l1d.touch(slot);
             let state = self.l1d.line_mut(slot);
             state.dirty |= write;
+            let first_use = std::mem::take(&mut state.prefetched);
             if state.ready <= t {
-                state.prefetched = false;
-                return Response { at: t, level: Level::L1 };
+                return (Response { at: t, level: Level::L1 }, first_use);
             }
             let level = if state.from_memory { Level::Memory } else { Level::L2 };
-            return Response { at: state.ready, level };
+            return (Response { at: state.ready, level }, first_use);
         }
         self.prefetcher.missed(line);
         let (ready, from_memory) = self.refill(line, t, write, Cause::Demand, signals);
-        Response { at: ready, level: if from_memory { Level::Memory } else { Level::L2 } }
+        (Response { at: ready, level: if from_memory { Level::Memory } else { Level::L2 } }, true)
     }
 
     /// Brings a line into L1D. Returns when its data can be used and whether they come from memory.
@@ -206,9 +214,10 @@ impl Hierarchy {
             signals.add(Signal::L1dCacheRefillPrf, 1);
         }
         let buffer = self.misses.first_free(t);
-        let (answer, left) = self.shared.read(line, buffer + self.request, cause, signals);
+        let asked = self.requests.book(buffer);
+        let (answer, left) = self.shared.read(line, asked + self.request, cause, signals);
         self.give_up(left, answer.ready, signals);
-        let sent = self.fill.book(answer.ready);
+        let sent = self.bus.book(answer.ready);
         let ready = sent + self.fill_cycles;
         self.misses.hold(buffer, ready);
         signals.add(Signal::L1MissWait, ready - buffer);
@@ -216,7 +225,7 @@ impl Hierarchy {
         let state = Line {
             ready,
             dirty: write,
-            prefetched: cause != Cause::Demand,
+            prefetched: cause == Cause::HardwarePrefetch,
             from_memory: answer.from_memory,
             ..Line::default()
         };
@@ -235,9 +244,18 @@ impl Hierarchy {
         }
         signals.add(Signal::L1dCacheWb, 1);
         let out = self.pipes.both(t, self.move_out_dirty);
-        let sent = self.write_back.book(out);
+        let sent = self.send_back(out);
         let left = self.shared.write_back(victim.line, sent + self.request, signals);
         self.give_up(left, sent, signals);
+    }
+
+    /// A line goes to L2 from `t` on; returns when its transfer starts.
+    fn send_back(&mut self, t: Cycle) -> Cycle {
+        let start = self.bus.book(t);
+        for _ in 1..self.write_back_slots {
+            self.bus.book(start);
+        }
+        start
     }
 
     /// A line has left L2: L1 must give it up too.
@@ -248,8 +266,8 @@ impl Hierarchy {
             && state.dirty
         {
             signals.add(Signal::L1dCacheWb, 1);
-            self.pipes.both(t, self.move_out_dirty);
-            let sent = self.write_back.book(t);
+            let out = self.pipes.both(t, self.move_out_dirty);
+            let sent = self.send_back(out);
             self.shared.write_memory(sent + self.request, signals);
         }
     }
@@ -263,7 +281,8 @@ impl Hierarchy {
                 return self.prefetcher.stop(r.entry);
             }
             signals.add(Signal::L2HwpfStreamPf, 1);
-            self.prefetch_l2(line, t, Cause::HardwarePrefetch, signals);
+            let hit = self.prefetch_l2(line, t, Cause::HardwarePrefetch, signals);
+            self.prefetcher.l2_answered(r.entry, hit);
         }
         for i in 0..r.l1.1 {
             let line = r.l1.0.wrapping_add_signed(r.step * i64::from(i));
@@ -271,20 +290,27 @@ impl Hierarchy {
                 return self.prefetcher.stop(r.entry);
             }
             signals.add(Signal::L1HwpfStreamPf, 1);
-            self.prefetch_l1(line, t, Cause::HardwarePrefetch, signals);
+            if self.prefetch_l1(line, t, Cause::HardwarePrefetch, signals) {
+                self.prefetcher.l1_missed_l2(r.entry);
+            }
         }
     }
 
-    fn prefetch_l2(&mut self, line: u64, t: Cycle, cause: Cause, signals: &mut Signals) {
-        let (answer, left) = self.shared.read(line, t + self.request, cause, signals);
+    /// Brings a line into L2; returns whether it was there.
+    fn prefetch_l2(&mut self, line: u64, t: Cycle, cause: Cause, signals: &mut Signals) -> bool {
+        let asked = self.requests.book(t);
+        let (answer, left) = self.shared.read(line, asked + self.request, cause, signals);
         self.give_up(left, answer.ready, signals);
+        !answer.from_memory
     }
 
     /// A prefetched line's copy is exclusive but unwritten: the store that comes makes it dirty.
-    fn prefetch_l1(&mut self, line: u64, t: Cycle, cause: Cause, signals: &mut Signals) {
-        if self.l1d.find(line as usize % self.l1d_sets, line).is_none() {
-            self.refill(line, t, false, cause, signals);
+    /// Returns whether the line comes from memory.
+    fn prefetch_l1(&mut self, line: u64, t: Cycle, cause: Cause, signals: &mut Signals) -> bool {
+        if self.l1d.find(line as usize % self.l1d_sets, line).is_some() {
+            return false;
         }
+        self.refill(line, t, false, cause, signals).1
     }
 
     /// A prefetch instruction for `addr` into cache level `level` (1 or 2), whose flow ran at `t`.
@@ -298,7 +324,7 @@ impl Hierarchy {
         match level {
             1 => self.prefetch_l1(line, t, Cause::SoftwarePrefetch, signals),
             _ => self.prefetch_l2(line, t, Cause::SoftwarePrefetch, signals),
-        }
+        };
     }
 
     /// `DC ZVA` on the line of `addr`, executed at `t`: a line of zeros appears in L2, without a read of
@@ -312,8 +338,8 @@ impl Hierarchy {
             start = out + self.request;
             if state.dirty {
                 signals.add(Signal::L1dCacheWb, 1);
-                let sent = self.write_back.book(out);
-                start = sent + self.write_back.period() + self.request;
+                let sent = self.send_back(out);
+                start = sent + self.write_back_slots * self.bus.period() + self.request;
                 let left = self.shared.write_back(line, start, signals);
                 self.give_up(left, start, signals);
             }
@@ -359,7 +385,7 @@ impl Hierarchy {
         let buffer = self.code_misses.first_free(t);
         let (answer, left) = self.shared.read(line, buffer + self.request, Cause::Demand, signals);
         self.give_up(left, answer.ready, signals);
-        let ready = self.fill.book(answer.ready) + self.fill_cycles;
+        let ready = self.bus.book(answer.ready) + self.fill_cycles;
         self.code_misses.hold(buffer, ready);
         self.l1i.insert(set, line, Line { ready, ..Line::default() }, t);
         ready

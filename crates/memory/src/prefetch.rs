@@ -17,9 +17,11 @@ struct Stream {
     ask_l2: u64,
     /// Hits so far.
     hits: u32,
+    /// L2 prefetches in a row that found their line in L2.
+    l2_hits: u32,
 }
 
-const IDLE: Stream = Stream { next: u64::MAX, step: 0, ask_l1: 0, ask_l2: 0, hits: 0 };
+const IDLE: Stream = Stream { next: u64::MAX, step: 0, ask_l1: 0, ask_l2: 0, hits: 0, l2_hits: 0 };
 
 /// Requests that follow from one access: runs of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +74,8 @@ impl Prefetcher {
         s.next = line.wrapping_add_signed(s.step);
         let (step, ramp) = (s.step, self.spec.ramp_lines);
         let mut requests = Requests { step, entry, ..Requests::default() };
-        if self.spec.l2 {
+        let adapted = self.spec.l2_stop_hits > 0 && s.l2_hits >= self.spec.l2_stop_hits;
+        if self.spec.l2 && !adapted {
             requests.l2 = run(&mut s.ask_l2, line, step, ramp, self.spec.l2_lines);
         }
         if self.spec.l1 && s.hits > 1 {
@@ -93,6 +96,18 @@ impl Prefetcher {
         self.queue[self.fifo] = Stream { next: line + 1, ..IDLE };
         self.fifo = (self.fifo + 1) % self.queue.len();
         self.refilter();
+    }
+
+    /// An L2 prefetch of a stream found its line in L2, or did not. After enough of the former in a row the
+    /// stream asks for no more lines in L2 (manual 11.5.4).
+    pub fn l2_answered(&mut self, entry: usize, hit: bool) {
+        let s = &mut self.queue[entry];
+        s.l2_hits = if hit { s.l2_hits.saturating_add(1) } else { 0 };
+    }
+
+    /// An L1 prefetch of a stream missed L2: L2 prefetching is worth while again.
+    pub fn l1_missed_l2(&mut self, entry: usize) {
+        self.queue[entry].l2_hits = 0;
     }
 
     /// Stops a stream: its prefetch missed the TLB.
