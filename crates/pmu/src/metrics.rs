@@ -188,8 +188,8 @@ impl Metrics {
             if CONSTANTS.iter().any(|c| c.0 == name) {
                 return constants.get(name).copied();
             }
-            let counts = threads.iter().map(|t| t.get(name).copied());
-            counts.sum::<Option<u64>>().map(|n| n as f64).filter(|_| !threads.is_empty())
+            let counts = threads.iter().map(|t| t.get(name).map(|&n| n as f64));
+            counts.sum::<Option<f64>>().filter(|_| !threads.is_empty())
         })
     }
 }

@@ -107,6 +107,8 @@ pub struct Run {
     pub environment: Vec<(String, String)>,
     /// The machine's name.
     pub machine: String,
+    /// What was set differently from its description, key and value, in the order given.
+    pub settings: Vec<(String, String)>,
     /// Digest of the machine's description with all settings applied; equal means equal machine.
     pub machine_hash: String,
     /// The machine's constants that metrics use, by name. All finite.

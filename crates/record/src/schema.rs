@@ -25,6 +25,8 @@ CREATE TABLE argument (run INTEGER NOT NULL, position INTEGER NOT NULL, value TE
     PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
 CREATE TABLE environment (run INTEGER NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
     PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE setting (run INTEGER NOT NULL, position INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
 CREATE TABLE constant (run INTEGER NOT NULL, name TEXT NOT NULL, value REAL NOT NULL,
     PRIMARY KEY (run, name)) STRICT, WITHOUT ROWID;
 CREATE TABLE note (run INTEGER NOT NULL, position INTEGER NOT NULL, value TEXT NOT NULL,
@@ -46,6 +48,7 @@ const COVERED: &[(&str, &str)] = &[
     ("run", "run"),
     ("argument", "position"),
     ("environment", "position"),
+    ("setting", "position"),
     ("constant", "name"),
     ("note", "position"),
     ("region", "region"),
@@ -154,6 +157,9 @@ fn insert_origin(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
     for (i, (name, value)) in run.environment.iter().enumerate() {
         db.execute("INSERT INTO environment VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, name, value])?;
     }
+    for (i, (key, value)) in run.settings.iter().enumerate() {
+        db.execute("INSERT INTO setting VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, key, value])?;
+    }
     for (name, value) in &run.constants {
         db.execute("INSERT INTO constant VALUES (?1, ?2, ?3)", params![id, name, value])?;
     }
@@ -184,6 +190,9 @@ pub(crate) fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     let mut run = db.query_row("SELECT * FROM run WHERE run = ?1", [id], read_origin)?;
     run.command = list(db, id, "SELECT value FROM argument WHERE run = ?1 ORDER BY position", |r| r.get(0))?;
     run.environment = list(db, id, "SELECT name, value FROM environment WHERE run = ?1 ORDER BY position", |r| {
+        Ok((r.get(0)?, r.get(1)?))
+    })?;
+    run.settings = list(db, id, "SELECT key, value FROM setting WHERE run = ?1 ORDER BY position", |r| {
         Ok((r.get(0)?, r.get(1)?))
     })?;
     run.constants = list(db, id, "SELECT name, value FROM constant WHERE run = ?1", |r| Ok((r.get(0)?, r.get(1)?)))?;
@@ -227,6 +236,7 @@ fn read_origin(row: &Row) -> rusqlite::Result<Run> {
         command: Vec::new(),
         environment: Vec::new(),
         machine: row.get("machine")?,
+        settings: Vec::new(),
         machine_hash: row.get("machine_hash")?,
         constants: Default::default(),
         mode,

@@ -1,0 +1,85 @@
+//! A report before it has a format.
+
+/// A report: sections under a title, with one column for each thing compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// What it is about.
+    pub title: String,
+    /// What each value of a row belongs to.
+    pub columns: Vec<String>,
+    /// Its parts.
+    pub sections: Vec<Section>,
+}
+
+/// A part of a report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
+    /// Its title.
+    pub title: String,
+    /// What it says.
+    pub body: Body,
+}
+
+/// What a section says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// Independent values.
+    Facts(Vec<Row>),
+    /// Parts of a whole, as fractions of it.
+    Parts(Vec<Part>),
+    /// Rows under headings of their own.
+    Table {
+        /// The headings; the first stands above the labels.
+        headings: Vec<String>,
+        /// The rows.
+        rows: Vec<Row>,
+    },
+    /// Sentences.
+    Notes(Vec<String>),
+}
+
+/// A label and a value for each column; none where it is not known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What the values are.
+    pub label: String,
+    /// The values.
+    pub values: Vec<Option<Value>>,
+}
+
+/// A part of a whole, with its fraction for each column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// What it is.
+    pub label: String,
+    /// Whether it is what one wants, or loss.
+    pub tone: Tone,
+    /// The fraction of each column's whole, from 0 to 1.
+    pub fractions: Vec<Option<f64>>,
+}
+
+/// What a part means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Work is done.
+    Work,
+    /// Something is waited for.
+    Wait,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A number and its unit, as metrics name them.
+    Number(f64, String),
+    /// A word.
+    Text(String),
+}
+
+impl Value {
+    /// A number and its unit.
+    #[must_use]
+    pub fn number(number: f64, unit: &str) -> Value {
+        Value::Number(number, unit.to_owned())
+    }
+}

@@ -1,0 +1,74 @@
+//! What people and programs read about a run.
+//!
+//! Sections turn runs into a [`document::Document`] and know no output format; renderers turn a document
+//! into text and know no metric. The JSON form is the run itself with its metrics, key by key.
+
+pub mod document;
+pub mod render;
+mod sections;
+
+use fxscope_pmu::{Metrics, Values};
+use fxscope_record::{ALL, Region, Run};
+
+use document::Document;
+
+/// Marked regions up to which each is shown in full.
+const FULL_REGIONS: usize = 3;
+
+/// One run and region: a column of a report.
+pub(crate) struct Column<'a> {
+    pub run: &'a Run,
+    pub region: &'a Region,
+    pub values: Values,
+}
+
+impl<'a> Column<'a> {
+    fn new(run: &'a Run, region: &'a Region) -> Column<'a> {
+        Column { run, region, values: Metrics::built_in().of_region(region, &run.constants) }
+    }
+}
+
+/// The summary of one run: the whole of it, then each marked region, or a table of them when they are many.
+#[must_use]
+pub fn summary(run: &Run) -> Vec<Document> {
+    let (whole, marked): (Vec<_>, Vec<_>) = run.regions.iter().partition(|r| r.name == ALL);
+    let mut documents = Vec::new();
+    for (i, region) in whole.into_iter().enumerate() {
+        let columns = [Column::new(run, region)];
+        let mut sections = sections::of_region(&columns);
+        sections.extend(sections::of_run(&columns));
+        let title = if i == 0 { sections::title(run) } else { region.name.clone() };
+        documents.push(Document { title, columns: vec![region.name.clone()], sections });
+    }
+    if marked.len() > FULL_REGIONS {
+        let columns: Vec<_> = marked.into_iter().map(|region| Column::new(run, region)).collect();
+        let sections = vec![sections::regions::section(&columns)];
+        documents.push(Document { title: "Marked regions".to_owned(), columns: Vec::new(), sections });
+    } else {
+        for region in marked {
+            let sections = sections::of_region(&[Column::new(run, region)]);
+            let title = format!("Region {} ({})", region.name, sections::calls(region));
+            documents.push(Document { title, columns: vec![region.name.clone()], sections });
+        }
+    }
+    documents
+}
+
+/// Several runs side by side, one column each, looking at one region of each.
+///
+/// # Errors
+/// When a run has no such region.
+pub fn side_by_side(runs: &[Run], region: &str) -> Result<Document, String> {
+    let columns = runs.iter().map(|run| {
+        let found = run.region(region).ok_or_else(|| {
+            let names: Vec<_> = run.regions.iter().map(|r| r.name.as_str()).collect();
+            format!("{} has no region '{region}'; it has {}", sections::program(run), names.join(", "))
+        });
+        found.map(|region| Column::new(run, region))
+    });
+    let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
+    let mut sections = sections::of_region(&columns);
+    sections.extend(sections::of_run(&columns));
+    let names = runs.iter().map(sections::program).collect();
+    Ok(Document { title: format!("Region {region}"), columns: names, sections })
+}

@@ -1,0 +1,5 @@
+//! Output formats.
+
+pub mod json;
+mod quantity;
+pub mod terminal;

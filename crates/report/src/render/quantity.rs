@@ -1,0 +1,83 @@
+//! Numbers for people: four digits and a prefix.
+
+/// `number` with its unit; a unit that the label beside it already says is left out.
+pub(super) fn quantity(number: f64, unit: &str) -> String {
+    match unit {
+        "ratio" => percent(100.0 * number),
+        "%" => percent(number),
+        "s" => scaled(number, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]),
+        "B" => scaled(number, &[(f64::from(1 << 30), "GiB"), (f64::from(1 << 20), "MiB"), (1024.0, "KiB"), (1.0, "B")]),
+        "cycles" | "instructions" | "lines" | "count" if number < 100_000.0 => format!("{number:.0}"),
+        "cycles" | "instructions" | "lines" | "count" => {
+            scaled(number, &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")])
+        }
+        "instructions/cycle" => digits(number),
+        unit => format!("{} {unit}", digits(number)),
+    }
+}
+
+/// A fraction of a whole in percent, with one digit behind the point so that shares line up.
+pub(super) fn share(fraction: f64) -> String {
+    let percent = 100.0 * fraction;
+    if percent > 0.0 && percent < 0.05 { "<0.1 %".to_owned() } else { format!("{percent:.1} %") }
+}
+
+/// `number` in percent.
+fn percent(number: f64) -> String {
+    match number {
+        0.0 => "0 %".to_owned(),
+        n if n > 0.0 && n < 0.01 => "<0.01 %".to_owned(),
+        n if n.abs() < 9.995 => format!("{n:.2} %"),
+        n => format!("{n:.1} %"),
+    }
+}
+
+/// `number` in the first unit of which there is at least one, or else in the last.
+fn scaled(number: f64, units: &[(f64, &str)]) -> String {
+    // What rounds up to a whole unit is shown in it.
+    let fits = |&&(size, _): &&(f64, &str)| number >= size * 0.99995;
+    let &(size, unit) = units.iter().find(fits).or(units.last()).unwrap_or(&(1.0, ""));
+    format!("{} {unit}", digits(number / size))
+}
+
+/// Four significant digits, at most three of them behind the point.
+fn digits(number: f64) -> String {
+    match number.abs() {
+        0.0 => "0".to_owned(),
+        n if n < 9.9995 => format!("{number:.3}"),
+        n if n < 99.995 => format!("{number:.2}"),
+        n if n < 999.95 => format!("{number:.1}"),
+        _ => format!("{number:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quantity;
+
+    #[test]
+    fn numbers_have_four_digits_and_a_fitting_prefix() {
+        let cases = [
+            (1.5, "s", "1.500 s"),
+            (0.012345, "s", "12.35 ms"),
+            (0.999_96, "s", "1.000 s"),
+            (0.999_9, "s", "999.9 ms"),
+            (4e-7, "s", "400.0 ns"),
+            (0.0, "s", "0 ns"),
+            (99_999.0, "cycles", "99999"),
+            (24_690_000.0, "cycles", "24.69 M"),
+            (999_960.0, "cycles", "1.000 M"),
+            (0.1234, "ratio", "12.3 %"),
+            (0.01234, "ratio", "1.23 %"),
+            (0.00001, "ratio", "<0.01 %"),
+            (0.0, "ratio", "0 %"),
+            (100.0, "%", "100.0 %"),
+            (125_829_120.0, "B", "120.0 MiB"),
+            (3.21, "GFLOPS", "3.210 GFLOPS"),
+            (0.5, "instructions/cycle", "0.500"),
+        ];
+        for (number, unit, text) in cases {
+            assert_eq!(quantity(number, unit), text);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! A document as text for a terminal.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use super::quantity::{quantity, share};
+use crate::document::{Body, Document, Part, Row, Section, Tone, Value};
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Characters beyond ASCII.
+    pub unicode: bool,
+    /// Colours.
+    pub colour: bool,
+}
+
+/// Columns that the text fits in.
+const WIDTH: usize = 100;
+/// Where the text of an inline section starts.
+const INDENT: usize = 12;
+/// Width of a part's share: "100.0 %".
+const SHARE: usize = 7;
+/// Width of a bar when there are several columns.
+const NARROW_BAR: usize = 10;
+/// Narrowest and widest column of values when there are several.
+const NARROW_COLUMN: usize = 10;
+const COLUMN: usize = 20;
+
+const BOLD: &str = "\x1b[1m";
+const GREEN: &str = "\x1b[32m";
+const YELLOW: &str = "\x1b[33m";
+const RESET: &str = "\x1b[0m";
+
+/// The text of `documents`, one after the other.
+#[must_use]
+pub fn render(documents: &[Document], style: Style) -> String {
+    let mut out = Terminal { style, text: String::new() };
+    for (i, document) in documents.iter().enumerate() {
+        if i > 0 {
+            out.text.push('\n');
+        }
+        out.document(document);
+    }
+    out.text
+}
+
+struct Terminal {
+    style: Style,
+    text: String,
+}
+
+impl Terminal {
+    fn document(&mut self, document: &Document) {
+        self.title(&document.title);
+        if document.columns.len() > 1 {
+            return self.side_by_side(document);
+        }
+        for section in &document.sections {
+            match &section.body {
+                Body::Facts(rows) => self.inline(&section.title, rows),
+                Body::Parts(parts) => self.bars(&section.title, parts),
+                Body::Table { headings, rows } => self.table(headings, rows),
+                Body::Notes(notes) => self.notes(&section.title, notes),
+            }
+        }
+    }
+
+    fn title(&mut self, title: &str) {
+        for line in wrap(title.split(' ').map(str::to_owned), " ", 0) {
+            let line = self.paint(BOLD, &line);
+            self.line(&line);
+        }
+    }
+
+    fn paint(&self, colour: &str, text: &str) -> String {
+        if self.style.colour { format!("{colour}{text}{RESET}") } else { text.to_owned() }
+    }
+
+    /// Facts one after the other, on as many lines as they need.
+    fn inline(&mut self, title: &str, rows: &[Row]) {
+        let facts: Vec<_> = rows
+            .iter()
+            .filter_map(|row| Some(format!("{} {}", row.label, self.value(row.values.first()?.as_ref()))))
+            .collect();
+        self.flow(title, facts.into_iter(), "   ");
+    }
+
+    fn notes(&mut self, title: &str, notes: &[String]) {
+        for (i, note) in notes.iter().enumerate() {
+            self.flow(if i == 0 { title } else { "" }, note.split(' ').map(str::to_owned), " ");
+        }
+    }
+
+    /// Pieces behind a title, on as many lines as they need.
+    fn flow(&mut self, title: &str, pieces: impl Iterator<Item = String>, gap: &str) {
+        for (i, line) in wrap(pieces, gap, INDENT).into_iter().enumerate() {
+            let title = if i == 0 { title } else { "" };
+            self.line(&format!("  {title:<width$}{line}", width = INDENT - 2));
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    fn bars(&mut self, title: &str, parts: &[Part]) {
+        self.line(&format!("  {title}"));
+        let labels = parts.iter().map(|p| width(&p.label)).max().unwrap_or(0);
+        let room = WIDTH - 4 - labels - 2 - SHARE - 2;
+        for part in parts {
+            let fraction = part.fractions.first().copied().flatten().unwrap_or(0.0);
+            let share = share(fraction);
+            let bar = self.bar(fraction, room, part.tone);
+            self.line(&format!("    {:<labels$}  {share:>SHARE$}  {bar}", part.label));
+        }
+    }
+
+    /// A bar of which `room` characters are the whole.
+    fn bar(&self, fraction: f64, room: usize, tone: Tone) -> String {
+        let fraction = fraction.clamp(0.0, 1.0);
+        let bar = if self.style.unicode {
+            let eighths = (fraction * room as f64 * 8.0).round() as usize;
+            let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+            "█".repeat(eighths / 8) + rest
+        } else {
+            let sign = if tone == Tone::Work { "=" } else { "#" };
+            sign.repeat((fraction * room as f64).round() as usize)
+        };
+        if bar.is_empty() {
+            return bar;
+        }
+        self.paint(if tone == Tone::Work { GREEN } else { YELLOW }, &bar)
+    }
+
+    /// Rows under headings, each column as wide as it needs to be.
+    fn table(&mut self, headings: &[String], rows: &[Row]) {
+        let cells = rows.iter().map(|row| {
+            let values = row.values.iter().map(|v| self.value(v.as_ref()));
+            std::iter::once(cut(&row.label, 2 * COLUMN)).chain(values).collect::<Vec<_>>()
+        });
+        let lines: Vec<Vec<String>> = std::iter::once(headings.to_vec()).chain(cells).collect();
+        let widest = |i: usize| lines.iter().filter_map(|l| l.get(i)).map(|c| width(c)).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..headings.len()).map(widest).collect();
+        let last = headings.len().saturating_sub(1);
+        for line in &lines {
+            let mut out = String::from(" ");
+            for (i, (cell, &w)) in line.iter().zip(&widths).enumerate() {
+                // Labels and the last column are words, the others numbers.
+                let _ = if i == 0 || i == last { write!(out, " {cell:<w$}") } else { write!(out, " {cell:>w$}") };
+                out.push(' ');
+            }
+            self.line(&cut(out.trim_end(), WIDTH));
+        }
+    }
+
+    /// One line for each value, one column for each thing compared; as many blocks as the columns need.
+    fn side_by_side(&mut self, document: &Document) {
+        let labels = document.sections.iter().flat_map(row_labels).map(width).max().unwrap_or(0);
+        let room = WIDTH.saturating_sub(4 + labels);
+        let count = document.columns.len();
+        let at_once = (room / (NARROW_COLUMN + 1)).clamp(1, count);
+        let column = (room / at_once).saturating_sub(1).clamp(NARROW_COLUMN, COLUMN);
+        for first in (0..count).step_by(at_once) {
+            self.columns(document, first..count.min(first + at_once), labels, column);
+        }
+        let notes = document.sections.iter().filter_map(|s| match &s.body {
+            Body::Notes(notes) => Some((s.title.as_str(), notes)),
+            _ => None,
+        });
+        for (title, notes) in notes.collect::<Vec<_>>() {
+            self.notes(title, notes);
+        }
+    }
+
+    fn columns(&mut self, document: &Document, columns: Range<usize>, labels: usize, column: usize) {
+        let head = document.columns[columns.clone()].iter().map(|c| format!(" {:>column$}", cut(c, column)));
+        let head = self.paint(BOLD, &format!("    {:labels$}{}", "", head.collect::<String>()));
+        self.line(&head);
+        for section in &document.sections {
+            let rows: Vec<(&str, String)> = match &section.body {
+                Body::Facts(rows) | Body::Table { rows, .. } => rows
+                    .iter()
+                    .map(|row| {
+                        let values = row.values[columns.clone()].iter().map(|v| self.value(v.as_ref()));
+                        (row.label.as_str(), values.map(|v| format!(" {:>column$}", cut(&v, column))).collect())
+                    })
+                    .collect(),
+                Body::Parts(parts) => parts
+                    .iter()
+                    .map(|part| {
+                        let shares = part.fractions[columns.clone()].iter();
+                        (part.label.as_str(), shares.map(|f| self.bar_and_share(*f, part.tone, column)).collect())
+                    })
+                    .collect(),
+                Body::Notes(_) => continue,
+            };
+            self.line(&format!("  {}", section.title));
+            for (label, cells) in rows {
+                self.line(&format!("    {label:<labels$}{cells}"));
+            }
+        }
+    }
+
+    fn value(&self, value: Option<&Value>) -> String {
+        match value {
+            Some(Value::Number(number, unit)) if self.style.unicode => quantity(*number, unit),
+            Some(Value::Number(number, unit)) => quantity(*number, unit).replace('µ', "u"),
+            Some(Value::Text(text)) => text.clone(),
+            None => "-".to_owned(),
+        }
+    }
+
+    /// A part's bar, where there is room, and its share, right-aligned in a column.
+    fn bar_and_share(&self, fraction: Option<f64>, tone: Tone, column: usize) -> String {
+        let share = fraction.map_or("-".to_owned(), share);
+        if column < NARROW_BAR + 1 + SHARE {
+            return format!(" {share:>column$}");
+        }
+        let bar = self.bar(fraction.unwrap_or(0.0), NARROW_BAR, tone);
+        let drawn = self.bar_width(fraction.unwrap_or(0.0));
+        format!(" {:>gap$}{bar} {share:>SHARE$}", "", gap = column - SHARE - 1 - drawn)
+    }
+
+    /// Characters that a narrow bar takes on the screen.
+    fn bar_width(&self, fraction: f64) -> usize {
+        let plain = Terminal { style: Style { colour: false, ..self.style }, text: String::new() };
+        width(&plain.bar(fraction, NARROW_BAR, Tone::Work))
+    }
+}
+
+/// Lines of pieces separated by `gap`, each short enough to stand behind `indent` characters.
+fn wrap(pieces: impl Iterator<Item = String>, gap: &str, indent: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for piece in pieces {
+        match lines.last_mut() {
+            Some(line) if indent + width(line) + gap.len() + width(&piece) <= WIDTH => {
+                line.push_str(gap);
+                line.push_str(&piece);
+            }
+            _ => lines.push(piece),
+        }
+    }
+    lines
+}
+
+fn row_labels(section: &Section) -> Vec<&str> {
+    match &section.body {
+        Body::Facts(rows) | Body::Table { rows, .. } => rows.iter().map(|r| r.label.as_str()).collect(),
+        Body::Parts(parts) => parts.iter().map(|p| p.label.as_str()).collect(),
+        Body::Notes(_) => Vec::new(),
+    }
+}
+
+/// Characters; the texts have no wide or combining ones but those in names of programs and regions.
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// At most `room` characters of `text`.
+fn cut(text: &str, room: usize) -> String {
+    if width(text) <= room { text.to_owned() } else { text.chars().take(room - 1).chain(['~']).collect() }
+}

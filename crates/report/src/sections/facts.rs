@@ -1,0 +1,62 @@
+//! Sections that are lists of metrics: label and name.
+
+use fxscope_pmu::Metrics;
+
+use crate::Column;
+use crate::document::{Body, Row, Section, Value};
+
+pub(super) const RUN: &[(&str, &str)] =
+    &[("time", "seconds"), ("cycles", "cycles"), ("instructions", "instructions"), ("IPC", "ipc")];
+
+pub(super) const RATES: &[(&str, &str)] = &[
+    ("FP", "gflops"),
+    ("of FP peak", "gflops_percent_of_peak"),
+    ("memory", "memory_gbs"),
+    ("of memory peak", "memory_percent_of_peak"),
+    ("SVE instructions", "sve_instruction_rate"),
+];
+
+pub(super) const MISSES: &[(&str, &str)] = &[
+    ("L1D", "l1d_miss_rate"),
+    ("L2", "l2_miss_rate"),
+    ("L1 DTLB", "l1_dtlb_miss_rate"),
+    ("L2 DTLB", "l2_dtlb_miss_rate"),
+    ("L1I", "l1i_miss_rate"),
+    ("branches", "branch_misprediction_share"),
+];
+
+pub(super) const BUSY: &[(&str, &str)] = &[
+    ("EAGA", "eaga_busy"),
+    ("EAGB", "eagb_busy"),
+    ("EXA", "exa_busy"),
+    ("EXB", "exb_busy"),
+    ("FLA", "fla_busy"),
+    ("FLB", "flb_busy"),
+    ("PRX", "prx_busy"),
+    ("L1", "l1_busy"),
+    ("L2", "l2_busy"),
+    ("memory", "memory_busy"),
+];
+
+/// The metrics of `list` that at least one column has.
+pub(super) fn section(title: &str, list: &[(&str, &str)], columns: &[Column]) -> Section {
+    let rows = list.iter().filter_map(|(label, name)| {
+        let unit = &Metrics::built_in().named(name)?.unit;
+        let values = columns.iter().map(|c| c.values.get(*name).map(|&v| Value::number(v, unit)));
+        let values: Vec<_> = values.collect();
+        values.iter().any(Option::is_some).then(|| Row { label: (*label).to_owned(), values })
+    });
+    Section { title: title.to_owned(), body: Body::Facts(rows.collect()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_name_metrics_that_exist() {
+        for (_, name) in [RUN, RATES, MISSES, BUSY].concat() {
+            assert!(Metrics::built_in().named(name).is_some(), "{name}");
+        }
+    }
+}

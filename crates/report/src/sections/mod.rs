@@ -1,0 +1,66 @@
+//! The sections of a report. Each says what it shows, by the names of metrics, and knows no format.
+
+mod accounting;
+mod facts;
+mod notes;
+pub(crate) mod regions;
+mod simulator;
+
+use std::path::Path;
+
+use fxscope_record::{Finish, Mode, Region, Run};
+
+use crate::Column;
+use crate::document::{Body, Section};
+
+/// The sections about regions. Those that would be empty are left out.
+pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
+    let all = [
+        facts::section("Run", facts::RUN, columns),
+        facts::section("Rates", facts::RATES, columns),
+        accounting::section(columns),
+        facts::section("Misses", facts::MISSES, columns),
+        facts::section("Busy", facts::BUSY, columns),
+    ];
+    all.into_iter().filter(has_content).collect()
+}
+
+/// The sections about runs as a whole.
+pub(crate) fn of_run(columns: &[Column]) -> Vec<Section> {
+    [simulator::section(columns), notes::section(columns)].into_iter().filter(has_content).collect()
+}
+
+fn has_content(section: &Section) -> bool {
+    match &section.body {
+        Body::Facts(rows) | Body::Table { rows, .. } => !rows.is_empty(),
+        Body::Parts(parts) => !parts.is_empty(),
+        Body::Notes(notes) => !notes.is_empty(),
+    }
+}
+
+/// The program's name without its folder.
+pub(crate) fn program(run: &Run) -> String {
+    let name = Path::new(run.program()).file_name().map(|n| n.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| run.program().to_owned())
+}
+
+/// What was run, where, and how it ended.
+pub(crate) fn title(run: &Run) -> String {
+    let settings: Vec<_> = run.settings.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
+    let mode = match run.mode {
+        Mode::Timing => "",
+        Mode::Functional => ", functional mode",
+    };
+    let finish = match &run.finish {
+        Finish::Exited(code) => format!("exit status {code}"),
+        Finish::Killed { message, .. } | Finish::Failed(message) => message.clone(),
+        Finish::Limit => "stopped at the instruction limit".to_owned(),
+        Finish::Stopped => "stopped by the user".to_owned(),
+    };
+    format!("{} on {}{}{mode}: {finish}", program(run), run.machine, settings.concat())
+}
+
+/// How often a region was entered.
+pub(crate) fn calls(region: &Region) -> String {
+    if region.calls == 1 { "1 call".to_owned() } else { format!("{} calls", region.calls) }
+}

@@ -1,0 +1,29 @@
+//! Many regions, one line each.
+
+use fxscope_pmu::Metrics;
+
+use super::accounting;
+use crate::Column;
+use crate::document::{Body, Row, Section, Value};
+
+/// Heading and metric of each column between the calls and the largest wait.
+const METRICS: &[(&str, &str)] =
+    &[("time", "seconds"), ("IPC", "ipc"), ("FP", "gflops"), ("memory", "memory_gbs"), ("L1D misses", "l1d_miss_rate")];
+
+pub(crate) fn section(columns: &[Column]) -> Section {
+    let headings = ["region", "calls"].into_iter().chain(METRICS.iter().map(|m| m.0)).chain(["largest wait"]);
+    let rows = columns.iter().map(|column| {
+        let metric = |name: &str| {
+            let unit = &Metrics::built_in().named(name)?.unit;
+            column.values.get(name).map(|&v| Value::number(v, unit))
+        };
+        let mut values = vec![Some(Value::number(column.region.calls as f64, "count"))];
+        values.extend(METRICS.iter().map(|(_, name)| metric(name)));
+        values.push(
+            accounting::largest_wait(column).map(|(title, f)| Value::Text(format!("{title} {:.0} %", 100.0 * f))),
+        );
+        Row { label: column.region.name.clone(), values }
+    });
+    let rows = rows.collect();
+    Section { title: String::new(), body: Body::Table { headings: headings.map(str::to_owned).collect(), rows } }
+}

@@ -1,0 +1,18 @@
+//! What the run cost the host.
+
+use crate::Column;
+use crate::document::{Body, Row, Section, Value};
+
+pub(super) fn section(columns: &[Column]) -> Section {
+    let row = |label: &str, unit: &str, value: fn(&Column) -> f64| Row {
+        label: label.to_owned(),
+        values: columns.iter().map(|c| Some(Value::number(value(c), unit))).collect(),
+    };
+    let rows = vec![
+        row("speed", "MIPS", |c| c.run.host.mips),
+        row("wall time", "s", |c| c.run.host.wall_seconds),
+        row("memory", "B", |c| c.run.host.peak_rss_bytes as f64),
+        row("the program's own", "B", |c| c.run.host.guest_bytes as f64),
+    ];
+    Section { title: "Simulator".to_owned(), body: Body::Facts(rows) }
+}

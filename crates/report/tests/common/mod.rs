@@ -1,0 +1,93 @@
+//! A run made by hand.
+
+use fxscope_record::{ALL, Finish, Host, Mode, Region, Run, Thread};
+
+/// Counts of one thread: 1 ms, with every group of metrics present.
+const COUNTS: &[(&str, u64)] = &[
+    ("CPU_CYCLES", 2_000_000),
+    ("INST_RETIRED", 1_250_000),
+    ("EFFECTIVE_INST_SPEC", 1_200_000),
+    ("0INST_COMMIT", 1_500_000),
+    ("1INST_COMMIT", 100_000),
+    ("2INST_COMMIT", 100_000),
+    ("3INST_COMMIT", 100_000),
+    ("4INST_COMMIT", 200_000),
+    ("LD_COMP_WAIT", 1_300_000),
+    ("LD_COMP_WAIT_EX", 10_000),
+    ("LD_COMP_WAIT_L2_MISS", 1_000_000),
+    ("LD_COMP_WAIT_L2_MISS_EX", 0),
+    ("LD_COMP_WAIT_L1_MISS", 200_000),
+    ("LD_COMP_WAIT_L1_MISS_EX", 0),
+    ("LD_COMP_WAIT_PFP_BUSY", 0),
+    ("LD_COMP_WAIT_PFP_BUSY_EX", 0),
+    ("LD_COMP_WAIT_PFP_BUSY_SWPF", 0),
+    ("EU_COMP_WAIT", 100_000),
+    ("FL_COMP_WAIT", 100_000),
+    ("BR_COMP_WAIT", 100),
+    ("ROB_EMPTY", 60_000),
+    ("ROB_EMPTY_STQ_BUSY", 40_000),
+    ("WFE_WFI_CYCLE", 0),
+    ("FP_FIXED_OPS_SPEC", 0),
+    ("FP_SCALE_OPS_SPEC", 800_000),
+    ("SVE_INST_RETIRED", 900_000),
+    ("LD_SPEC", 400_000),
+    ("ST_SPEC", 200_000),
+    ("L1I_CACHE_REFILL", 3),
+    ("L1D_CACHE_REFILL", 150_000),
+    ("L2D_CACHE_REFILL", 150_500),
+    ("L2D_SWAP_DM", 300),
+    ("L2D_CACHE_MIBMCH_PRF", 200),
+    ("L2D_CACHE_WB", 50_000),
+    ("L1D_TLB_REFILL", 1_200),
+    ("L2D_TLB_REFILL", 60),
+    ("BR_PRED", 50_000),
+    ("BR_MIS_PRED", 25),
+    ("EAGA_VAL", 300_000),
+    ("EAGB_VAL", 290_000),
+    ("EXA_VAL", 100_000),
+    ("EXB_VAL", 90_000),
+    ("FLA_VAL", 200_000),
+    ("FLB_VAL", 199_000),
+    ("PRX_VAL", 10),
+    ("L1_PIPE0_VAL", 700_000),
+    ("L1_PIPE1_VAL", 690_000),
+    ("L2_PIPE_VAL", 900_000),
+];
+
+/// A region whose counts are `tenths` tenths of [`COUNTS`].
+pub fn region(name: &str, calls: u64, tenths: u64) -> Region {
+    let events = COUNTS.iter().map(|(name, n)| ((*name).to_owned(), n * tenths / 10)).collect();
+    Region { name: name.to_owned(), calls, threads: vec![Thread { thread: 0, cpu: 12, events }] }
+}
+
+/// A run of `program` on a machine with A64FX's constants.
+pub fn run(program: &str, regions: Vec<Region>) -> Run {
+    let constants = [
+        ("core_hz", 2e9),
+        ("vector_bits", 512.0),
+        ("line_bytes", 256.0),
+        ("l2_banks", 2.0),
+        ("peak_flops_dp", 64e9),
+        ("memory_peak", 256e9),
+    ];
+    Run {
+        tool: "fxscope 0.0.0".to_owned(),
+        command: vec![program.to_owned(), "n=1000".to_owned()],
+        environment: vec![("OMP_NUM_THREADS".to_owned(), "1".to_owned())],
+        machine: "a64fx".to_owned(),
+        settings: Vec::new(),
+        machine_hash: "0123".to_owned(),
+        constants: constants.map(|(name, value)| (name.to_owned(), value)).into(),
+        mode: Mode::Timing,
+        finish: Finish::Exited(0),
+        host: Host { cpus: 2, wall_seconds: 0.0825, mips: 15.15, peak_rss_bytes: 120 << 20, guest_bytes: 24 << 20 },
+        notes: Vec::new(),
+        regions,
+        hot_spots: Vec::new(),
+    }
+}
+
+/// A run with the region `all` alone.
+pub fn plain() -> Run {
+    run("kernels/triad-mem.elf", vec![region(ALL, 1, 10)])
+}

@@ -1,0 +1,62 @@
+//! The JSON form of a run: scripts depend on these keys.
+
+mod common;
+
+use fxscope_record::{ALL, Finish};
+use fxscope_report::render::json;
+
+#[test]
+fn the_keys_that_scripts_depend_on_are_there() {
+    let run = common::run("a.elf", vec![common::region(ALL, 1, 10), common::region("triad", 7, 5)]);
+    let json = json::run(&run);
+    assert_eq!(json["machine"], "a64fx");
+    assert_eq!(json["program"], "a.elf");
+    assert_eq!(json["exit_code"], 0);
+    assert_eq!(json["simulated"]["cycles"], 2_000_000);
+    assert_eq!(json["simulated"]["seconds"], 1e-3);
+    assert_eq!(json["simulated"]["instructions"], 1_250_000);
+    assert_eq!(json["simulated"]["ipc"], 0.6);
+    assert_eq!(json["host"]["wall_seconds"], 0.0825);
+    assert_eq!(json["host"]["mips"], 15.15);
+    assert_eq!(json["host"]["peak_rss_bytes"], 120 << 20);
+    let regions = json["regions"].as_array().expect("a list");
+    assert_eq!(regions.len(), 2);
+    assert_eq!(regions[0]["name"], "all");
+    assert_eq!(regions[1]["name"], "triad");
+    assert_eq!(regions[1]["events"]["CPU_CYCLES"], 1_000_000);
+    assert_eq!(regions[1]["metrics"]["ipc"], 0.6);
+    assert_eq!(regions[1]["threads"][0]["thread"], 0);
+    assert_eq!(regions[1]["threads"][0]["cpu"], 12);
+    assert_eq!(regions[1]["threads"][0]["events"]["INST_RETIRED"], 625_000);
+}
+
+#[test]
+fn events_of_a_region_are_the_sums_of_its_threads() {
+    let mut run = common::plain();
+    let mut second = run.regions[0].threads[0].clone();
+    second.thread = 1;
+    run.regions[0].threads.push(second);
+    let json = json::run(&run);
+    assert_eq!(json["regions"][0]["events"]["INST_RETIRED"], 2_500_000);
+    assert_eq!(json["regions"][0]["threads"][1]["events"]["INST_RETIRED"], 1_250_000);
+}
+
+#[test]
+fn what_is_not_known_is_null_or_absent() {
+    let mut run = common::plain();
+    run.finish = Finish::Stopped;
+    run.regions[0].threads[0].events.retain(|name, _| name == "INST_RETIRED");
+    let json = json::run(&run);
+    assert!(json["exit_code"].is_null());
+    assert!(json["simulated"]["cycles"].is_null());
+    assert_eq!(json["simulated"]["instructions"], 1_250_000);
+    let metrics = json["regions"][0]["metrics"].as_object().expect("an object");
+    assert_eq!(metrics.keys().collect::<Vec<_>>(), ["instructions"]);
+}
+
+#[test]
+fn a_program_ended_by_a_signal_has_the_status_a_shell_shows() {
+    let mut run = common::plain();
+    run.finish = Finish::Killed { signal: 11, message: "ended by SIGSEGV".to_owned() };
+    assert_eq!(json::run(&run)["exit_code"], 139);
+}

@@ -1,0 +1,83 @@
+//! The form of the terminal summary. The values' formulas are tested where they are defined.
+
+mod common;
+
+use common::{plain, region, run};
+use fxscope_record::{ALL, Finish, Mode};
+use fxscope_report::render::terminal::{Style, render};
+use fxscope_report::{side_by_side, summary};
+
+const UNICODE: Style = Style { unicode: true, colour: false };
+const ASCII: Style = Style { unicode: false, colour: false };
+
+fn fits(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
+
+#[test]
+fn a_run_with_a_marked_region() {
+    let run = run("kernels/triad-mem.elf", vec![region(ALL, 1, 10), region("triad", 10, 8)]);
+    let text = render(&summary(&run), UNICODE);
+    fits(&text);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_run_in_ascii() {
+    let text = render(&summary(&plain()), ASCII);
+    assert!(text.is_ascii());
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_run_with_many_regions_has_a_table_of_them() {
+    let marked = (1..=5).map(|i| region(&format!("step {i}"), i, i));
+    let run = run("a.out", std::iter::once(region(ALL, 1, 10)).chain(marked).collect());
+    let text = render(&summary(&run), UNICODE);
+    fits(&text);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn runs_side_by_side() {
+    let names = ["kernels/triad-l1.elf", "kernels/triad-l2.elf", "kernels/triad-mem.elf"];
+    let runs: Vec<_> = names.iter().zip([2, 5, 10]).map(|(name, n)| run(name, vec![region(ALL, 1, n)])).collect();
+    let text = render(&[side_by_side(&runs, ALL).expect("all have the region")], UNICODE);
+    fits(&text);
+    insta::assert_snapshot!(text);
+    let many: Vec<_> = (0..20).map(|_| plain()).collect();
+    fits(&render(&[side_by_side(&many, ALL).expect("all have the region")], ASCII));
+}
+
+#[test]
+fn a_region_that_a_run_lacks_is_an_error_that_names_those_it_has() {
+    let error = side_by_side(&[plain()], "kernel").expect_err("no such region");
+    assert_eq!(error, "triad-mem.elf has no region 'kernel'; it has all");
+}
+
+#[test]
+fn colour_adds_nothing_but_escape_sequences() {
+    let plain_text = render(&summary(&plain()), UNICODE);
+    let coloured = render(&summary(&plain()), Style { unicode: true, colour: true });
+    let mut stripped = coloured.clone();
+    for code in ["\x1b[0m", "\x1b[1m", "\x1b[32m", "\x1b[33m"] {
+        stripped = stripped.replace(code, "");
+    }
+    assert_ne!(coloured, plain_text);
+    assert_eq!(stripped, plain_text);
+}
+
+#[test]
+fn a_functional_run_shows_what_was_counted_and_says_how_it_ended() {
+    let mut run = plain();
+    run.mode = Mode::Functional;
+    run.finish = Finish::Killed { signal: 11, message: "ended by SIGSEGV at 0x400000 in main+0x10".to_owned() };
+    run.settings = vec![("clock.core_hz".to_owned(), "2200000000".to_owned())];
+    run.notes = vec!["Functional mode: results and instruction counts only; time and cycles are nominal, one nanosecond for each instruction.".to_owned()];
+    run.regions[0].threads[0].events.retain(|name, _| name == "CPU_CYCLES" || name == "INST_RETIRED");
+    let text = render(&summary(&run), UNICODE);
+    fits(&text);
+    insta::assert_snapshot!(text);
+}
