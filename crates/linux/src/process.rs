@@ -284,7 +284,8 @@ impl Process {
                     Step::Ended => break,
                 }
             }
-            self.set_now_ns(self.kernel.now_ns + (self.instructions - start) * FUNCTIONAL_NS);
+            let elapsed = (self.instructions - start) * FUNCTIONAL_NS;
+            self.set_now_ns(self.kernel.now_ns.saturating_add(elapsed));
         }
         self.kernel.end.as_ref()
     }

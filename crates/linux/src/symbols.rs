@@ -107,3 +107,33 @@ impl Symbols {
         self.list.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbols(list: &[(u64, u64, &str)]) -> Symbols {
+        Symbols { list: list.iter().map(|&(start, bytes, name)| Symbol { start, bytes, name: name.into() }).collect() }
+    }
+
+    fn name(symbols: &Symbols, address: u64) -> Option<String> {
+        symbols.at(address).map(|place| place.to_string())
+    }
+
+    #[test]
+    fn addresses_are_named_by_the_function_that_holds_them() {
+        let s = symbols(&[(0x100, 0x20, "first"), (0x140, 0x10, "second")]);
+        assert_eq!(name(&s, 0xff), None);
+        assert_eq!(name(&s, 0x100).as_deref(), Some("first+0x0"));
+        assert_eq!(name(&s, 0x11c).as_deref(), Some("first+0x1c"));
+        assert_eq!(name(&s, 0x120), None, "between two functions");
+        assert_eq!(name(&s, 0x14c).as_deref(), Some("second+0xc"));
+    }
+
+    #[test]
+    fn labels_inside_a_function_do_not_hide_it() {
+        let s = symbols(&[(0x100, 0x40, "function"), (0x110, 0, "label")]);
+        assert_eq!(name(&s, 0x120).as_deref(), Some("function+0x20"));
+        assert_eq!(name(&s, 0x150).as_deref(), Some("label+0x40"), "assembly without sizes");
+    }
+}

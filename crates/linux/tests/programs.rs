@@ -43,8 +43,10 @@ fn system_calls_return_what_linux_returns() {
 
 #[test]
 fn c_programs_use_the_library() {
-    let run = Run { args: &["x", "last"], input: b"first\nsecond", ..Run::default() };
-    same_as_qemu("hosted.c", HOSTED, &run);
+    for vector_bytes in [16, 32, 64] {
+        let run = Run { args: &["x", "last"], input: b"first\nsecond", vector_bytes, ..Run::default() };
+        same_as_qemu("hosted.c", HOSTED, &run);
+    }
 }
 
 #[test]
@@ -86,7 +88,9 @@ fn cpp_programs_throw_and_stream() {
 
 #[test]
 fn fortran_programs_compute_read_and_write() {
-    same_as_qemu("fortran.f90", HOSTED, &Run { input: b"1.5\n-3e2\n", ..Run::default() });
+    for vector_bytes in [16, 32, 64] {
+        same_as_qemu("fortran.f90", HOSTED, &Run { input: b"1.5\n-3e2\n", vector_bytes, ..Run::default() });
+    }
 }
 
 #[test]

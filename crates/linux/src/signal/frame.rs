@@ -69,7 +69,7 @@ pub(crate) fn push(
     let cpu = &mut thread.cpu;
     let sp = cpu.x(Cpu::SP);
     let on_alt = action.flags & flags::ONSTACK != 0 && alt.flags & AltStack::DISABLED == 0 && !alt.holds(sp);
-    let top = if on_alt { alt.start + alt.bytes } else { sp };
+    let top = if on_alt { alt.start.wrapping_add(alt.bytes) } else { sp };
     let record = (top.wrapping_sub(16)) & !15;
     let base = record.wrapping_sub(FRAME.next_multiple_of(16) as u64);
 
@@ -98,7 +98,7 @@ pub(crate) fn push(
     cpu.set_x(0, u64::from(info.signal));
     if action.flags & flags::SIGINFO != 0 {
         cpu.set_x(1, base);
-        cpu.set_x(2, base + UCONTEXT as u64);
+        cpu.set_x(2, base.wrapping_add(UCONTEXT as u64));
     }
     cpu.set_x(29, record);
     cpu.set_x(30, restorer);

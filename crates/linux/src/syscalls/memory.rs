@@ -105,6 +105,7 @@ pub(super) fn mmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         return Err(Errno::NOMEM);
     }
     if !anonymous {
+        offset.checked_add(len).filter(|&end| end <= i64::MAX as u64).ok_or(Errno::OVERFLOW)?;
         check_file(k, fd, bits, flags)?;
     }
     let start = place(&k.mem, hint, len, flags)?;
