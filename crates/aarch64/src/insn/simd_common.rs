@@ -5,6 +5,8 @@
 //! (high doubleword). `Inst::pg` is 1 for the forms that work on the upper half of a register (`SADDL2`,
 //! `XTN2`), `Inst::aux` is the shift amount or the index of the element that multiplies all others.
 
+use std::ops::{BitAnd, BitOr};
+
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use fxscope_uop::InstKind;
 
@@ -20,7 +22,7 @@ pub const VECTOR: bool = false;
 pub const ELEMENT: bool = true;
 
 /// An integer element.
-pub trait Elem: Pod {
+pub trait Elem: Pod + PartialEq + BitAnd<Output = Self> + BitOr<Output = Self> {
     /// The element type of twice the size and the same signedness.
     type Wide: Pod;
     /// Size in bits.
@@ -261,17 +263,14 @@ pub fn element_acc(w: u32, mut d: Decoded) -> Option<Decoded> {
 }
 
 // ---- reading and writing ------------------------------------------------------------------------
+//
+// Results are computed in place in the destination, from copies of the sources: this form, and not a
+// local array for the result, is what the compiler turns into vector code.
 
 /// The 128 bits of a register as elements.
 #[inline(always)]
 pub fn lanes<T: Pod>(v: &Vreg) -> &[T] {
     &v.lanes::<T>()[..16 / size_of::<T>()]
-}
-
-/// A doubleword as elements.
-#[inline(always)]
-pub fn half_lanes<T: Pod>(word: &u64) -> &[T] {
-    cast_slice(std::slice::from_ref(word))
 }
 
 /// The doubleword of `v` that a long operation reads.
@@ -280,73 +279,65 @@ pub fn half(v: &Vreg, i: &Inst) -> u64 {
     v.0[usize::from(i.pg & 1)]
 }
 
-/// 128 bits, element `k` of which is `f(k)`.
+/// A doubleword as elements.
 #[inline(always)]
-pub fn collect<T: Pod>(mut f: impl FnMut(usize) -> T) -> [u64; 2] {
-    let mut words = [0; 2];
-    for (k, lane) in cast_slice_mut::<u64, T>(&mut words).iter_mut().enumerate() {
-        *lane = f(k);
-    }
-    words
+fn half_lanes<T: Pod>(word: &u64) -> &[T] {
+    cast_slice(std::slice::from_ref(word))
 }
 
-/// A doubleword, element `k` of which is `f(k)`.
+/// Element `k` of Vd = `f(k)`, where it is live, and zero elsewhere.
 #[inline(always)]
-pub fn collect_half<T: Pod>(mut f: impl FnMut(usize) -> T) -> u64 {
-    let mut word = [0];
-    for (k, lane) in cast_slice_mut::<u64, T>(&mut word).iter_mut().enumerate() {
+pub fn put<T: Pod>(cpu: &mut Cpu, i: &Inst, f: impl Fn(usize) -> T) {
+    let rd = cpu.z_mut(i.rd);
+    *rd = Vreg::ZERO;
+    for (k, lane) in rd.lanes_mut::<T>()[..16 / size_of::<T>()].iter_mut().enumerate() {
         *lane = f(k);
     }
-    word[0]
+    rd.0[0] &= i.imm2;
+    rd.0[1] &= i.imm as u64;
 }
 
-/// Like [`collect`] for results that may saturate; the second value has all bits of saturated elements set.
+/// Like [`put`] for results that may saturate: sets QC when a live element did.
 #[inline(always)]
-fn collect_saturating<T: Elem>(f: impl Fn(usize) -> (T, bool)) -> ([u64; 2], [u64; 2]) {
-    let mut saturated = [0; 2];
-    let marks = cast_slice_mut::<u64, T>(&mut saturated);
-    let words = collect(|k| {
+fn put_saturating<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(usize) -> (T, bool)) {
+    let live = Vreg([i.imm2, i.imm as u64, 0, 0, 0, 0, 0, 0]);
+    let live = lanes::<T>(&live);
+    let rd = cpu.z_mut(i.rd);
+    *rd = Vreg::ZERO;
+    let mut saturated = T::ones_if(false);
+    for (k, lane) in rd.lanes_mut::<T>()[..16 / size_of::<T>()].iter_mut().enumerate() {
         let (value, mark) = f(k);
-        marks[k] = T::ones_if(mark);
-        value
-    });
-    (words, saturated)
-}
-
-/// Writes the live part of a result.
-#[inline(always)]
-pub fn write(cpu: &mut Cpu, i: &Inst, words: [u64; 2]) {
-    *cpu.z_mut(i.rd) = Vreg([words[0] & i.imm2, words[1] & i.imm as u64, 0, 0, 0, 0, 0, 0]);
-}
-
-/// Writes the live part of a result and sets QC when a live element saturated.
-#[inline(always)]
-fn write_saturating(cpu: &mut Cpu, i: &Inst, (words, saturated): ([u64; 2], [u64; 2])) {
-    if saturated[0] & i.imm2 | saturated[1] & i.imm as u64 != 0 {
+        *lane = value & live[k];
+        saturated = saturated | T::ones_if(mark) & live[k];
+    }
+    if saturated != T::ones_if(false) {
         cpu.fp.fpsr |= FPSR_QC;
     }
-    write(cpu, i, words);
 }
 
-/// Writes half a register: the lower and zero above, or the upper and the lower stays.
+/// Element `k` of the lower or the upper half of Vd = `f(k)`. Above the lower half it is zero then; below
+/// the upper half Vd stays.
 #[inline(always)]
-pub fn write_half(cpu: &mut Cpu, i: &Inst, word: u64) {
+fn put_half<T: Pod>(cpu: &mut Cpu, i: &Inst, mut f: impl FnMut(usize) -> T) {
     let rd = cpu.z_mut(i.rd);
-    let words = if i.pg == 0 { [word & i.imm2, 0] } else { [rd.0[0], word] };
-    *rd = Vreg([words[0], words[1], 0, 0, 0, 0, 0, 0]);
+    let part = usize::from(i.pg & 1);
+    rd.0[1..].fill(0);
+    for (k, lane) in cast_slice_mut::<u64, T>(&mut rd.0[part..=part]).iter_mut().enumerate() {
+        *lane = f(k);
+    }
+    // Scalar forms are never those of the upper half.
+    rd.0[0] &= i.imm2;
 }
 
 /// The second operand: a register, or an element of it in all places.
 #[inline(always)]
 fn second<T: Elem, const BY: bool>(cpu: &Cpu, i: &Inst) -> Vreg {
-    let rm = cpu.z(i.rm);
+    let mut rm = *cpu.z(i.rm);
     if BY {
-        let factor = lanes::<T>(rm)[usize::from(i.aux) & (16 / size_of::<T>() - 1)];
-        let [low, high] = collect(|_| factor);
-        Vreg([low, high, 0, 0, 0, 0, 0, 0])
-    } else {
-        *rm
+        let factor = lanes::<T>(&rm)[usize::from(i.aux) & (16 / size_of::<T>() - 1)];
+        rm.lanes_mut().fill(factor);
     }
+    rm
 }
 
 // ---- elements of the same size ------------------------------------------------------------------
@@ -354,98 +345,86 @@ fn second<T: Elem, const BY: bool>(cpu: &Cpu, i: &Inst) -> Vreg {
 /// Vd = f(Vn).
 #[inline(always)]
 pub fn map1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T) -> T) {
-    let a = lanes::<T>(cpu.z(i.rn));
-    let words = collect(|k| f(a[k]));
-    write(cpu, i, words);
+    let a = *cpu.z(i.rn);
+    put(cpu, i, |k| f(lanes(&a)[k]));
 }
 
 /// Vd = f(Vd, Vn).
 #[inline(always)]
 pub fn acc1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T) -> T) {
-    let (d, a) = (lanes::<T>(cpu.z(i.rd)), lanes::<T>(cpu.z(i.rn)));
-    let words = collect(|k| f(d[k], a[k]));
-    write(cpu, i, words);
+    let (d, a) = (*cpu.z(i.rd), *cpu.z(i.rn));
+    put(cpu, i, |k| f(lanes(&d)[k], lanes(&a)[k]));
 }
 
 /// Vd = f(Vn, Vm).
 #[inline(always)]
 pub fn map2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T) -> T) {
-    let b = second::<T, BY>(cpu, i);
-    let (a, b) = (lanes::<T>(cpu.z(i.rn)), lanes::<T>(&b));
-    let words = collect(|k| f(a[k], b[k]));
-    write(cpu, i, words);
+    let (a, b) = (*cpu.z(i.rn), second::<T, BY>(cpu, i));
+    put(cpu, i, |k| f(lanes(&a)[k], lanes(&b)[k]));
 }
 
 /// Vd = f(Vd, Vn, Vm).
 #[inline(always)]
 pub fn acc2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T, T) -> T) {
-    let b = second::<T, BY>(cpu, i);
-    let (d, a, b) = (lanes::<T>(cpu.z(i.rd)), lanes::<T>(cpu.z(i.rn)), lanes::<T>(&b));
-    let words = collect(|k| f(d[k], a[k], b[k]));
-    write(cpu, i, words);
+    let (d, a, b) = (*cpu.z(i.rd), *cpu.z(i.rn), second::<T, BY>(cpu, i));
+    put(cpu, i, |k| f(lanes(&d)[k], lanes(&a)[k], lanes(&b)[k]));
 }
 
 /// Vd = f(Vn), saturating.
 #[inline(always)]
 pub fn sat1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T) -> (T, bool)) {
-    let a = lanes::<T>(cpu.z(i.rn));
-    let result = collect_saturating(|k| f(a[k]));
-    write_saturating(cpu, i, result);
+    let a = *cpu.z(i.rn);
+    put_saturating(cpu, i, |k| f(lanes(&a)[k]));
 }
 
 /// Vd = f(Vd, Vn), saturating.
 #[inline(always)]
 pub fn sat_acc1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T) -> (T, bool)) {
-    let (d, a) = (lanes::<T>(cpu.z(i.rd)), lanes::<T>(cpu.z(i.rn)));
-    let result = collect_saturating(|k| f(d[k], a[k]));
-    write_saturating(cpu, i, result);
+    let (d, a) = (*cpu.z(i.rd), *cpu.z(i.rn));
+    put_saturating(cpu, i, |k| f(lanes(&d)[k], lanes(&a)[k]));
 }
 
 /// Vd = f(Vn, Vm), saturating.
 #[inline(always)]
 pub fn sat2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T) -> (T, bool)) {
-    let b = second::<T, BY>(cpu, i);
-    let (a, b) = (lanes::<T>(cpu.z(i.rn)), lanes::<T>(&b));
-    let result = collect_saturating(|k| f(a[k], b[k]));
-    write_saturating(cpu, i, result);
+    let (a, b) = (*cpu.z(i.rn), second::<T, BY>(cpu, i));
+    put_saturating(cpu, i, |k| f(lanes(&a)[k], lanes(&b)[k]));
 }
 
 /// Vd = f(Vd, Vn, Vm), saturating.
 #[inline(always)]
 pub fn sat_acc2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T, T) -> (T, bool)) {
-    let b = second::<T, BY>(cpu, i);
-    let (d, a, b) = (lanes::<T>(cpu.z(i.rd)), lanes::<T>(cpu.z(i.rn)), lanes::<T>(&b));
-    let result = collect_saturating(|k| f(d[k], a[k], b[k]));
-    write_saturating(cpu, i, result);
+    let (d, a, b) = (*cpu.z(i.rd), *cpu.z(i.rn), second::<T, BY>(cpu, i));
+    put_saturating(cpu, i, |k| f(lanes(&d)[k], lanes(&a)[k], lanes(&b)[k]));
 }
 
 // ---- elements of two sizes ----------------------------------------------------------------------
+
+/// Element `k` of a doubleword, widened.
+#[inline(always)]
+fn widened<T: Elem>(word: &u64, k: usize) -> T::Wide {
+    half_lanes::<T>(word)[k].widen()
+}
 
 /// Vd = f(half of Vn), elements widened first.
 #[inline(always)]
 pub fn long1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide) -> T::Wide) {
     let a = half(cpu.z(i.rn), i);
-    let a = half_lanes::<T>(&a);
-    let words = collect(|k| f(a[k].widen()));
-    write(cpu, i, words);
+    put(cpu, i, |k| f(widened::<T>(&a, k)));
 }
 
 /// Vd = f(half of Vn, half of Vm), elements widened first.
 #[inline(always)]
 pub fn long2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide) -> T::Wide) {
     let (a, b) = (half(cpu.z(i.rn), i), half(&second::<T, BY>(cpu, i), i));
-    let (a, b) = (half_lanes::<T>(&a), half_lanes::<T>(&b));
-    let words = collect(|k| f(a[k].widen(), b[k].widen()));
-    write(cpu, i, words);
+    put(cpu, i, |k| f(widened::<T>(&a, k), widened::<T>(&b, k)));
 }
 
 /// Vd = f(Vd, half of Vn, half of Vm), elements widened first.
 #[inline(always)]
 pub fn long_acc2<T: Elem, const BY: bool>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide, T::Wide) -> T::Wide) {
-    let (a, b) = (half(cpu.z(i.rn), i), half(&second::<T, BY>(cpu, i), i));
-    let (d, a, b) = (lanes::<T::Wide>(cpu.z(i.rd)), half_lanes::<T>(&a), half_lanes::<T>(&b));
-    let words = collect(|k| f(d[k], a[k].widen(), b[k].widen()));
-    write(cpu, i, words);
+    let (d, a, b) = (*cpu.z(i.rd), half(cpu.z(i.rn), i), half(&second::<T, BY>(cpu, i), i));
+    put(cpu, i, |k| f(lanes(&d)[k], widened::<T>(&a, k), widened::<T>(&b, k)));
 }
 
 /// Like [`long2`], saturating.
@@ -455,9 +434,7 @@ where
     T::Wide: Elem,
 {
     let (a, b) = (half(cpu.z(i.rn), i), half(&second::<T, BY>(cpu, i), i));
-    let (a, b) = (half_lanes::<T>(&a), half_lanes::<T>(&b));
-    let result = collect_saturating(|k| f(a[k].widen(), b[k].widen()));
-    write_saturating(cpu, i, result);
+    put_saturating(cpu, i, |k| f(widened::<T>(&a, k), widened::<T>(&b, k)));
 }
 
 /// Like [`long_acc2`], saturating.
@@ -469,49 +446,42 @@ pub fn long_sat_acc2<T: Elem, const BY: bool>(
 ) where
     T::Wide: Elem,
 {
-    let (a, b) = (half(cpu.z(i.rn), i), half(&second::<T, BY>(cpu, i), i));
-    let (d, a, b) = (lanes::<T::Wide>(cpu.z(i.rd)), half_lanes::<T>(&a), half_lanes::<T>(&b));
-    let result = collect_saturating(|k| f(d[k], a[k].widen(), b[k].widen()));
-    write_saturating(cpu, i, result);
+    let (d, a, b) = (*cpu.z(i.rd), half(cpu.z(i.rn), i), half(&second::<T, BY>(cpu, i), i));
+    put_saturating(cpu, i, |k| f(lanes(&d)[k], widened::<T>(&a, k), widened::<T>(&b, k)));
 }
 
 /// Vd = f(Vn, half of Vm), the elements of Vm widened first.
 #[inline(always)]
 pub fn wide2<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide) -> T::Wide) {
-    let b = half(cpu.z(i.rm), i);
-    let (a, b) = (lanes::<T::Wide>(cpu.z(i.rn)), half_lanes::<T>(&b));
-    let words = collect(|k| f(a[k], b[k].widen()));
-    write(cpu, i, words);
+    let (a, b) = (*cpu.z(i.rn), half(cpu.z(i.rm), i));
+    put(cpu, i, |k| f(lanes(&a)[k], widened::<T>(&b, k)));
 }
 
 /// Half of Vd = f(Vn), with elements of half the size.
 #[inline(always)]
 pub fn narrow1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide) -> T) {
-    let a = lanes::<T::Wide>(cpu.z(i.rn));
-    let word = collect_half(|k| f(a[k]));
-    write_half(cpu, i, word);
+    let a = *cpu.z(i.rn);
+    put_half(cpu, i, |k| f(lanes(&a)[k]));
 }
 
 /// Half of Vd = f(Vn, Vm), with elements of half the size.
 #[inline(always)]
 pub fn narrow2<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide) -> T) {
-    let (a, b) = (lanes::<T::Wide>(cpu.z(i.rn)), lanes::<T::Wide>(cpu.z(i.rm)));
-    let word = collect_half(|k| f(a[k], b[k]));
-    write_half(cpu, i, word);
+    let (a, b) = (*cpu.z(i.rn), *cpu.z(i.rm));
+    put_half(cpu, i, |k| f(lanes(&a)[k], lanes(&b)[k]));
 }
 
 /// Half of Vd = f(Vn), with elements of half the size, saturating.
 #[inline(always)]
 pub fn narrow_sat1<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide) -> (T, bool)) {
-    let a = lanes::<T::Wide>(cpu.z(i.rn));
+    let a = *cpu.z(i.rn);
     let mut saturated = 0;
-    let word = collect_half(|k| {
-        let (value, mark) = f(a[k]);
+    put_half(cpu, i, |k| {
+        let (value, mark) = f(lanes(&a)[k]);
         saturated |= u64::from(mark) << (k * size_of::<T>() * 8);
         value
     });
     if saturated & i.imm2 != 0 {
         cpu.fp.fpsr |= FPSR_QC;
     }
-    write_half(cpu, i, word);
 }

@@ -1,6 +1,6 @@
 //! AdvSIMD integer arithmetic, comparison and logic on elements of one size.
 
-use bytemuck::{Pod, cast_slice};
+use bytemuck::Pod;
 
 use crate::cpu::{Cpu, Vreg};
 use crate::enc;
@@ -329,14 +329,10 @@ fn doubling_high<T: Elem, const ROUND: bool>(acc: i64, product: i64) -> (T, bool
 /// Vd = f of neighbouring elements, first those of Vn, then those of Vm.
 #[inline(always)]
 fn pairwise<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T, T) -> T) {
-    let pairs = |words: [u64; 2]| {
-        let v = cast_slice::<u64, T>(&words);
-        collect_half(|k| f(v[2 * k], v[2 * k + 1]))
-    };
     let (a, b) = (cpu.z(i.rn).0, cpu.z(i.rm).0);
     let full = i.imm != 0;
-    let words = [pairs([a[0], if full { a[1] } else { b[0] }]), pairs([b[0], b[1]])];
-    write(cpu, i, words);
+    let both = Vreg([a[0], if full { a[1] } else { b[0] }, b[0], b[1], 0, 0, 0, 0]);
+    put(cpu, i, |k| f(both.lanes()[2 * k], both.lanes()[2 * k + 1]));
 }
 
 /// The form of a reduction: `Inst::aux` is the number of bytes reduced.
@@ -365,7 +361,6 @@ fn reduce<T: Pod, R: Pod>(cpu: &mut Cpu, i: &Inst, f: impl Fn(&[T]) -> R) {
 #[inline(always)]
 fn reverse<T: Elem>(cpu: &mut Cpu, i: &Inst, container: usize) {
     let flip = container / size_of::<T>() - 1;
-    let a = lanes::<T>(cpu.z(i.rn));
-    let words = collect(|k| a[k ^ flip]);
-    write(cpu, i, words);
+    let a = *cpu.z(i.rn);
+    put(cpu, i, |k| lanes::<T>(&a)[k ^ flip]);
 }

@@ -95,7 +95,7 @@ fn dup_element(w: u32, c: &Ctx) -> Option<Decoded> {
     let (size, index) = size_and_index(w)?;
     let exec = by_size!(size, [u8 u16 u32 u64], |cpu, _, i| {
         let value = lane::<T>(cpu.z(i.rn), i.aux);
-        write(cpu, i, collect(|_| value));
+        put(cpu, i, |_| value);
         Ok(())
     })?;
     let mut d = unary(w, same(w, c, "simd:DUP (element)", size, exec)?)?;
@@ -107,7 +107,7 @@ fn dup_general(w: u32, c: &Ctx) -> Option<Decoded> {
     let (size, _) = size_and_index(w)?;
     let exec = by_size!(size, [u8 u16 u32 u64], |cpu, _, i| {
         let value = cpu.x(i.rn) as T;
-        write(cpu, i, collect(|_| value));
+        put(cpu, i, |_| value);
         Ok(())
     })?;
     let mut d = same(w, c, "simd:DUP (general)", size, exec)?;
@@ -184,9 +184,8 @@ fn umov(w: u32, c: &Ctx) -> Option<Decoded> {
 /// Vd = f(Vn, Vm, element number).
 #[inline(always)]
 fn rearrange<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(&[T], &[T], usize) -> T) {
-    let (a, b) = (cpu.z(i.rn).lanes::<T>(), cpu.z(i.rm).lanes::<T>());
-    let words = collect(|k| f(a, b, k));
-    write(cpu, i, words);
+    let (a, b) = (*cpu.z(i.rn), *cpu.z(i.rm));
+    put(cpu, i, |k| f(a.lanes(), b.lanes(), k));
 }
 
 fn ext(w: u32, c: &Ctx) -> Option<Decoded> {
@@ -221,13 +220,12 @@ fn exec_table<const REGS: usize, const KEEP: bool>(cpu: &mut Cpu, i: &Inst) {
         *entry = [v.0[0], v.0[1]];
     }
     let table: &[u8] = bytemuck::cast_slice(table.as_flattened());
-    let (index, old) = (lanes::<u8>(cpu.z(i.rm)), lanes::<u8>(cpu.z(i.rd)));
-    let words = collect(|k| match table.get(usize::from(index[k])) {
+    let (index, old) = (*cpu.z(i.rm), *cpu.z(i.rd));
+    put(cpu, i, |k| match table.get(usize::from(lanes::<u8>(&index)[k])) {
         Some(&byte) => byte,
-        None if KEEP => old[k],
+        None if KEEP => lanes(&old)[k],
         None => 0,
     });
-    write(cpu, i, words);
 }
 
 fn table_lookup(w: u32, c: &Ctx) -> Option<Decoded> {

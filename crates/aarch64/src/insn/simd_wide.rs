@@ -1,6 +1,6 @@
 //! AdvSIMD integer arithmetic whose result elements are twice or half as large as those of a source.
 
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, Vreg};
 use crate::enc;
 use crate::insn::simd_common::*;
 use crate::insn::simd_int::carryless_product;
@@ -188,17 +188,17 @@ fn doubled<W: Elem>(product: W) -> (W, bool) {
 /// Vd = f of neighbouring elements of Vn, widened first.
 #[inline(always)]
 fn pairwise_long<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide) -> T::Wide) {
-    let a = lanes::<T>(cpu.z(i.rn));
-    let words = collect(|k| f(a[2 * k].widen(), a[2 * k + 1].widen()));
-    write(cpu, i, words);
+    let a = *cpu.z(i.rn);
+    let wide = |k: usize| lanes::<T>(&a)[k].widen();
+    put(cpu, i, |k| f(wide(2 * k), wide(2 * k + 1)));
 }
 
 /// Vd = f(Vd, neighbouring elements of Vn), the latter widened first.
 #[inline(always)]
 fn pairwise_long_acc<T: Elem>(cpu: &mut Cpu, i: &Inst, f: impl Fn(T::Wide, T::Wide, T::Wide) -> T::Wide) {
-    let (d, a) = (lanes::<T::Wide>(cpu.z(i.rd)), lanes::<T>(cpu.z(i.rn)));
-    let words = collect(|k| f(d[k], a[2 * k].widen(), a[2 * k + 1].widen()));
-    write(cpu, i, words);
+    let (d, a) = (*cpu.z(i.rd), *cpu.z(i.rn));
+    let wide = |k: usize| lanes::<T>(&a)[k].widen();
+    put(cpu, i, |k| f(lanes(&d)[k], wide(2 * k), wide(2 * k + 1)));
 }
 
 fn pmull(w: u32, c: &Ctx) -> Option<Decoded> {
@@ -208,7 +208,7 @@ fn pmull(w: u32, c: &Ctx) -> Option<Decoded> {
     };
     let doubleword: Exec = |cpu, _, i| {
         let product = carryless_product(half(cpu.z(i.rn), i), half(cpu.z(i.rm), i));
-        write(cpu, i, [product as u64, (product >> 64) as u64]);
+        *cpu.z_mut(i.rd) = Vreg::from_low(product);
         Ok(())
     };
     let size = bits(w, 22, 2);
