@@ -125,13 +125,21 @@ macro_rules! by_size {
 }
 pub(crate) use by_size;
 
-/// The timing class: one, or one for 8- and 16-bit source elements and one for larger ones.
+/// The timing class: one, or one for 8- and 16-bit source elements and one for larger ones; `high_half`
+/// stands for the way these two are written for multiplications that return the high half.
 macro_rules! class_of {
     ($size:expr, $class:literal) => {
         $class
     };
     ($size:expr, ($small:literal, $large:literal)) => {
         if $size < 2 { $small } else { $large }
+    };
+    ($size:expr, (high_half $class:literal)) => {
+        if $size < 2 {
+            concat!($class, " [Scalar V=H, Vector T={4H|8H}]")
+        } else {
+            concat!($class, " [Scalar V=S, Vector T={2S|4S}]")
+        }
     };
 }
 pub(crate) use class_of;

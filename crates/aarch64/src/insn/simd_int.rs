@@ -114,70 +114,46 @@ pub const TABLE: &[Encoding] = &[
         same unary, [i8 i16 i32 i64] sat1::<T>, |a| (a.saturating_neg(), a == T::MIN)),
 
     // Doubling multiplications that return the high half.
-    lanewise!("SQDMULH (vector)", "0 q:1 0 01110 size:2 1 rm:5 101101 rn:5 rd:5",
-        ("simd:SQDMULH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQDMULH (vector) [Scalar V=S, Vector T={2S|4S}]"),
-        same binary, [- i16 i32 -] sat2::<T, VECTOR>, |a, b| doubling_high::<T, false>(0, i64::from(a) * i64::from(b))),
-    lanewise!("SQDMULH (scalar)", "01 0 11110 size:2 1 rm:5 101101 rn:5 rd:5",
-        ("simd:SQDMULH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQDMULH (vector) [Scalar V=S, Vector T={2S|4S}]"),
-        same binary, [- i16 i32 -] sat2::<T, VECTOR>, |a, b| doubling_high::<T, false>(0, i64::from(a) * i64::from(b))),
+    lanewise!("SQDMULH (vector)", "0 q:1 0 01110 size:2 1 rm:5 101101 rn:5 rd:5", (high_half "simd:SQDMULH (vector)"),
+        same binary, [- i16 i32 -] sat2::<T, VECTOR>, sqdmulh),
+    lanewise!("SQDMULH (scalar)", "01 0 11110 size:2 1 rm:5 101101 rn:5 rd:5", (high_half "simd:SQDMULH (vector)"),
+        same binary, [- i16 i32 -] sat2::<T, VECTOR>, sqdmulh),
     lanewise!("SQDMULH (by element)", "0 q:1 0 01111 size:2 l:1 m:1 rm:4 1100 h:1 0 rn:5 rd:5",
-        ("simd:SQDMULH (by element) [Scalar V=H, Vector T={4H|8H}]",
-         "simd:SQDMULH (by element) [Scalar V=S, Vector T={2S|4S}]"),
-        same element, [- i16 i32 -] sat2::<T, ELEMENT>, |a, b| doubling_high::<T, false>(0, i64::from(a) * i64::from(b))),
+        (high_half "simd:SQDMULH (by element)"),
+        same element, [- i16 i32 -] sat2::<T, ELEMENT>, sqdmulh),
     lanewise!("SQDMULH (by element, scalar)", "01 0 11111 size:2 l:1 m:1 rm:4 1100 h:1 0 rn:5 rd:5",
-        ("simd:SQDMULH (by element) [Scalar V=H, Vector T={4H|8H}]",
-         "simd:SQDMULH (by element) [Scalar V=S, Vector T={2S|4S}]"),
-        same element, [- i16 i32 -] sat2::<T, ELEMENT>, |a, b| doubling_high::<T, false>(0, i64::from(a) * i64::from(b))),
-    lanewise!("SQRDMULH (vector)", "0 q:1 1 01110 size:2 1 rm:5 101101 rn:5 rd:5",
-        ("simd:SQRDMULH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQRDMULH (vector) [Scalar V=S, Vector T={2S|4S}]"),
-        same binary, [- i16 i32 -] sat2::<T, VECTOR>, |a, b| doubling_high::<T, true>(0, i64::from(a) * i64::from(b))),
-    lanewise!("SQRDMULH (scalar)", "01 1 11110 size:2 1 rm:5 101101 rn:5 rd:5",
-        ("simd:SQRDMULH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQRDMULH (vector) [Scalar V=S, Vector T={2S|4S}]"),
-        same binary, [- i16 i32 -] sat2::<T, VECTOR>, |a, b| doubling_high::<T, true>(0, i64::from(a) * i64::from(b))),
+        (high_half "simd:SQDMULH (by element)"),
+        same element, [- i16 i32 -] sat2::<T, ELEMENT>, sqdmulh),
+    lanewise!("SQRDMULH (vector)", "0 q:1 1 01110 size:2 1 rm:5 101101 rn:5 rd:5", (high_half "simd:SQRDMULH (vector)"),
+        same binary, [- i16 i32 -] sat2::<T, VECTOR>, sqrdmulh),
+    lanewise!("SQRDMULH (scalar)", "01 1 11110 size:2 1 rm:5 101101 rn:5 rd:5", (high_half "simd:SQRDMULH (vector)"),
+        same binary, [- i16 i32 -] sat2::<T, VECTOR>, sqrdmulh),
     lanewise!("SQRDMULH (by element)", "0 q:1 0 01111 size:2 l:1 m:1 rm:4 1101 h:1 0 rn:5 rd:5",
-        ("simd:SQRDMULH (by element) [Scalar V=H, Vector T={4H|8H}]",
-         "simd:SQRDMULH (by element) [Scalar V=S, Vector T={2S|4S}]"),
-        same element, [- i16 i32 -] sat2::<T, ELEMENT>, |a, b| doubling_high::<T, true>(0, i64::from(a) * i64::from(b))),
+        (high_half "simd:SQRDMULH (by element)"),
+        same element, [- i16 i32 -] sat2::<T, ELEMENT>, sqrdmulh),
     lanewise!("SQRDMULH (by element, scalar)", "01 0 11111 size:2 l:1 m:1 rm:4 1101 h:1 0 rn:5 rd:5",
-        ("simd:SQRDMULH (by element) [Scalar V=H, Vector T={4H|8H}]",
-         "simd:SQRDMULH (by element) [Scalar V=S, Vector T={2S|4S}]"),
-        same element, [- i16 i32 -] sat2::<T, ELEMENT>, |a, b| doubling_high::<T, true>(0, i64::from(a) * i64::from(b))),
-    lanewise!("SQRDMLAH (vector)", "0 q:1 1 01110 size:2 0 rm:5 100001 rn:5 rd:5",
-        ("simd:SQRDMLAH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQRDMLAH (vector) [Scalar V=S, Vector T={2S|4S}]"),
-        same binary_acc, [- i16 i32 -] sat_acc2::<T, VECTOR>,
-        |d, a, b| doubling_high::<T, true>(d.into(), i64::from(a) * i64::from(b))),
-    lanewise!("SQRDMLAH (scalar)", "01 1 11110 size:2 0 rm:5 100001 rn:5 rd:5",
-        ("simd:SQRDMLAH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQRDMLAH (vector) [Scalar V=S, Vector T={2S|4S}]"),
-        same binary_acc, [- i16 i32 -] sat_acc2::<T, VECTOR>,
-        |d, a, b| doubling_high::<T, true>(d.into(), i64::from(a) * i64::from(b))),
+        (high_half "simd:SQRDMULH (by element)"),
+        same element, [- i16 i32 -] sat2::<T, ELEMENT>, sqrdmulh),
+    lanewise!("SQRDMLAH (vector)", "0 q:1 1 01110 size:2 0 rm:5 100001 rn:5 rd:5", (high_half "simd:SQRDMLAH (vector)"),
+        same binary_acc, [- i16 i32 -] sat_acc2::<T, VECTOR>, sqrdmlah),
+    lanewise!("SQRDMLAH (scalar)", "01 1 11110 size:2 0 rm:5 100001 rn:5 rd:5", (high_half "simd:SQRDMLAH (vector)"),
+        same binary_acc, [- i16 i32 -] sat_acc2::<T, VECTOR>, sqrdmlah),
     lanewise!("SQRDMLAH (by element)", "0 q:1 1 01111 size:2 l:1 m:1 rm:4 1101 h:1 0 rn:5 rd:5",
-        ("simd:SQRDMLAH (by element) [Scalar V=H, Vector T={4H|8H}]",
-         "simd:SQRDMLAH (by element) [Scalar V=S, Vector T={2S|4S}]"),
-        same element_acc, [- i16 i32 -] sat_acc2::<T, ELEMENT>,
-        |d, a, b| doubling_high::<T, true>(d.into(), i64::from(a) * i64::from(b))),
+        (high_half "simd:SQRDMLAH (by element)"),
+        same element_acc, [- i16 i32 -] sat_acc2::<T, ELEMENT>, sqrdmlah),
     lanewise!("SQRDMLAH (by element, scalar)", "01 1 11111 size:2 l:1 m:1 rm:4 1101 h:1 0 rn:5 rd:5",
-        ("simd:SQRDMLAH (by element) [Scalar V=H, Vector T={4H|8H}]",
-         "simd:SQRDMLAH (by element) [Scalar V=S, Vector T={2S|4S}]"),
-        same element_acc, [- i16 i32 -] sat_acc2::<T, ELEMENT>,
-        |d, a, b| doubling_high::<T, true>(d.into(), i64::from(a) * i64::from(b))),
-    lanewise!("SQRDMLSH (vector)", "0 q:1 1 01110 size:2 0 rm:5 100011 rn:5 rd:5",
-        ("simd:SQRDMLSH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQRDMLSH (vector) [Scalar V=S, Vector T={2S|4S}]"),
-        same binary_acc, [- i16 i32 -] sat_acc2::<T, VECTOR>,
-        |d, a, b| doubling_high::<T, true>(d.into(), -(i64::from(a) * i64::from(b)))),
-    lanewise!("SQRDMLSH (scalar)", "01 1 11110 size:2 0 rm:5 100011 rn:5 rd:5",
-        ("simd:SQRDMLSH (vector) [Scalar V=H, Vector T={4H|8H}]", "simd:SQRDMLSH (vector) [Scalar V=S, Vector T={2S|4S}]"),
-        same binary_acc, [- i16 i32 -] sat_acc2::<T, VECTOR>,
-        |d, a, b| doubling_high::<T, true>(d.into(), -(i64::from(a) * i64::from(b)))),
+        (high_half "simd:SQRDMLAH (by element)"),
+        same element_acc, [- i16 i32 -] sat_acc2::<T, ELEMENT>, sqrdmlah),
+    lanewise!("SQRDMLSH (vector)", "0 q:1 1 01110 size:2 0 rm:5 100011 rn:5 rd:5", (high_half "simd:SQRDMLSH (vector)"),
+        same binary_acc, [- i16 i32 -] sat_acc2::<T, VECTOR>, sqrdmlsh),
+    lanewise!("SQRDMLSH (scalar)", "01 1 11110 size:2 0 rm:5 100011 rn:5 rd:5", (high_half "simd:SQRDMLSH (vector)"),
+        same binary_acc, [- i16 i32 -] sat_acc2::<T, VECTOR>, sqrdmlsh),
     lanewise!("SQRDMLSH (by element)", "0 q:1 1 01111 size:2 l:1 m:1 rm:4 1111 h:1 0 rn:5 rd:5",
-        ("simd:SQRDMLSH (by element) [Scalar V=H, Vector T={4H|8H}]",
-         "simd:SQRDMLSH (by element) [Scalar V=S, Vector T={2S|4S}]"),
-        same element_acc, [- i16 i32 -] sat_acc2::<T, ELEMENT>,
-        |d, a, b| doubling_high::<T, true>(d.into(), -(i64::from(a) * i64::from(b)))),
+        (high_half "simd:SQRDMLSH (by element)"),
+        same element_acc, [- i16 i32 -] sat_acc2::<T, ELEMENT>, sqrdmlsh),
     lanewise!("SQRDMLSH (by element, scalar)", "01 1 11111 size:2 l:1 m:1 rm:4 1111 h:1 0 rn:5 rd:5",
-        ("simd:SQRDMLSH (by element) [Scalar V=H, Vector T={4H|8H}]",
-         "simd:SQRDMLSH (by element) [Scalar V=S, Vector T={2S|4S}]"),
-        same element_acc, [- i16 i32 -] sat_acc2::<T, ELEMENT>,
-        |d, a, b| doubling_high::<T, true>(d.into(), -(i64::from(a) * i64::from(b)))),
+        (high_half "simd:SQRDMLSH (by element)"),
+        same element_acc, [- i16 i32 -] sat_acc2::<T, ELEMENT>, sqrdmlsh),
 
     // Minimum and maximum.
     lanewise!("SMAX (vector)", "0 q:1 0 01110 size:2 1 rm:5 011001 rn:5 rd:5", "simd:SMAX",
@@ -320,10 +296,29 @@ pub(super) fn carryless_product(a: u64, mut b: u64) -> u128 {
 
 /// High half of the doubled `product`, added to `acc`; `ROUND`ed to nearest or truncated.
 #[inline(always)]
-fn doubling_high<T: Elem, const ROUND: bool>(acc: i64, product: i64) -> (T, bool) {
+fn doubling_high<T: Elem, const ROUND: bool>(acc: i128, product: i128) -> (T, bool) {
     let shift = T::BITS - 1;
-    let sum = (i128::from(acc) << shift) + i128::from(product) + if ROUND { 1 << (shift - 1) } else { 0 };
-    T::saturate(sum >> shift)
+    T::saturate(((acc << shift) + product + if ROUND { 1 << (shift - 1) } else { 0 }) >> shift)
+}
+
+#[inline(always)]
+fn sqdmulh<T: Elem>(a: T, b: T) -> (T, bool) {
+    doubling_high::<T, false>(0, a.int() * b.int())
+}
+
+#[inline(always)]
+fn sqrdmulh<T: Elem>(a: T, b: T) -> (T, bool) {
+    doubling_high::<T, true>(0, a.int() * b.int())
+}
+
+#[inline(always)]
+fn sqrdmlah<T: Elem>(d: T, a: T, b: T) -> (T, bool) {
+    doubling_high::<T, true>(d.int(), a.int() * b.int())
+}
+
+#[inline(always)]
+fn sqrdmlsh<T: Elem>(d: T, a: T, b: T) -> (T, bool) {
+    doubling_high::<T, true>(d.int(), -(a.int() * b.int()))
 }
 
 /// Vd = f of neighbouring elements, first those of Vn, then those of Vm.

@@ -151,11 +151,13 @@ pub const TABLE: &[Encoding] = &[
     lanewise!("ADDHN, ADDHN2", "0 q:1 0 01110 size:2 1 rm:5 0100 00 rn:5 rd:5", "simd:ADDHN, ADDHN2",
         narrow binary, [u8 u16 u32 -] narrow2::<T>, |a, b| (a.wrapping_add(b) >> T::BITS) as T),
     lanewise!("RADDHN, RADDHN2", "0 q:1 1 01110 size:2 1 rm:5 0100 00 rn:5 rd:5", "simd:RADDHN, RADDHN2",
-        narrow binary, [u8 u16 u32 -] narrow2::<T>, |a, b| (a.wrapping_add(b).wrapping_add(1 << (T::BITS - 1)) >> T::BITS) as T),
+        narrow binary, [u8 u16 u32 -] narrow2::<T>,
+        |a, b| (a.wrapping_add(b).wrapping_add(1 << (T::BITS - 1)) >> T::BITS) as T),
     lanewise!("SUBHN, SUBHN2", "0 q:1 0 01110 size:2 1 rm:5 0110 00 rn:5 rd:5", "simd:SUBHN, SUBHN2",
         narrow binary, [u8 u16 u32 -] narrow2::<T>, |a, b| (a.wrapping_sub(b) >> T::BITS) as T),
     lanewise!("RSUBHN, RSUBHN2", "0 q:1 1 01110 size:2 1 rm:5 0110 00 rn:5 rd:5", "simd:RSUBHN, RSUBHN2",
-        narrow binary, [u8 u16 u32 -] narrow2::<T>, |a, b| (a.wrapping_sub(b).wrapping_add(1 << (T::BITS - 1)) >> T::BITS) as T),
+        narrow binary, [u8 u16 u32 -] narrow2::<T>,
+        |a, b| (a.wrapping_sub(b).wrapping_add(1 << (T::BITS - 1)) >> T::BITS) as T),
 
     // Narrowing and widening moves.
     lanewise!("XTN, XTN2", "0 q:1 0 01110 size:2 10000 10010 10 rn:5 rd:5", "simd:XTN, XTN2",
