@@ -86,6 +86,10 @@ pub fn unpredictable(word: u32) -> bool {
     if word & 0xff60_8000 == 0x9b40_0000 {
         return rt2 != 31;
     }
+    // FCMP and FCMPE with zero: the field of the absent second operand should be zero.
+    if word & 0xff20_fc0f == 0x1e20_2008 {
+        return rs != 0;
+    }
     // Exclusives: equal targets of a pair load; status register equal to data or base.
     if word & 0x3f80_0000 == 0x0800_0000 {
         let pair = bits(word, 21, 1) == 1;
@@ -98,10 +102,19 @@ pub fn unpredictable(word: u32) -> bool {
     false
 }
 
-/// Whether QEMU executes a word that A64FX does not have: version 7.2 does not ask for SVE2 before the integer
-/// multiplications by an indexed element (MUL, SMULLB, SQDMULH, …).
-pub fn qemu_too_generous(word: u32) -> bool {
-    word & 0xff20_c000 == 0x4420_c000
+/// Whether QEMU 7.2 is wrong about a word that A64FX does not have.
+pub fn qemu_mistaken(word: u32) -> bool {
+    // It does not ask for SVE2 before the integer multiplications by an indexed element (MUL, SMULLB, …).
+    let sve2_indexed = word & 0xff20_c000 == 0x4420_c000;
+    // It aborts at the half-precision forms of FABS (scalar), FRECPX (vector) and FSQRT (scalar) that do not exist,
+    // and executes one of FNEG (scalar).
+    let absent_half_precision =
+        matches!(word & 0xffff_fc00, 0x5ef8_f800 | 0x0ef9_f800 | 0x4ef9_f800 | 0x7ef9_f800 | 0x7ef8_f800);
+    // It ignores bit 22 of the half-precision FMAXNMV, FMAXV, FMINNMV and FMINV, and of the scalar pairwise forms,
+    let across_lanes = word & 0xaf7f_cc00 == 0x0e70_c800;
+    // and bit 29 of the half-precision FMOV (vector, immediate).
+    let move_immediate = word & 0xbff8_fc00 == 0x2f00_fc00;
+    sve2_indexed || absent_half_precision || across_lanes || move_immediate
 }
 
 /// The bits of FPCR that are compared: AHP, DN, FZ, RMode, FZ16. QEMU also keeps Stride and Len, which are

@@ -4,7 +4,7 @@ use fxscope_aarch64::Encoding;
 use fxscope_aarch64::table::{self, Ctx, Pattern, bits};
 use fxscope_uop::{Access, Branch, InstKind, MemOp, Reg, RegClass, Shape, StaticInst};
 
-use crate::exclude::{FPCR, FPSR, SYSTEM, comparable, is_system, qemu_too_generous, unpredictable};
+use crate::exclude::{FPCR, FPSR, SYSTEM, comparable, is_system, qemu_mistaken, unpredictable};
 use crate::machine::{CODE, Case, End, Machine, PAGE, SCRATCH, State, WINDOW, WINDOW_BYTES, WINDOW_END, Window};
 use crate::rng::Rng;
 
@@ -52,7 +52,7 @@ pub fn undecodable_word(rows: &[&'static Encoding], rng: &mut Rng) -> u32 {
             word = word & !row.pattern.mask | row.pattern.value;
             (0..rng.below(3)).for_each(|_| word ^= 1 << rng.below(32));
         }
-        let open = unpredictable(word) || qemu_too_generous(word);
+        let open = unpredictable(word) || qemu_mistaken(word);
         if table::decode(word, &Ctx { pc: CODE, vl: 64 }).is_none() && comparable(word) && !open {
             return word;
         }

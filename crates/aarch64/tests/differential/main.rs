@@ -189,7 +189,6 @@ fn every_encoding_does_what_qemu_does() {
 
 /// The other direction: what the table does not have, QEMU's A64FX does not have either.
 #[test]
-#[ignore = "not all groups of the table are written"]
 fn words_that_do_not_decode_are_undefined() {
     let rows: Vec<_> = fxscope_aarch64::table::encodings().collect();
     let mut rng = Rng::new(number("FXSCOPE_DIFF_SEED", 1), "undefined");
@@ -213,7 +212,7 @@ fn words_that_do_not_decode_are_undefined() {
         }
     }
     for (mnemonic, words) in &executed {
-        println!("MISSING {mnemonic}: {} words, such as {:08x}", words.len(), words[0]);
+        println!("MISSING {mnemonic}: {} words, such as {:08x?}", words.len(), &words[..words.len().min(8)]);
     }
     assert!(executed.is_empty(), "QEMU executes {} instructions that do not decode", executed.len());
 }
