@@ -13,7 +13,7 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use bytemuck::Pod;
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
 use super::arith;
 use super::compare;
@@ -22,21 +22,22 @@ use super::estimate;
 use super::format::Float;
 use crate::cpu::Vreg;
 
-/// Calls the second function where the processor has wide vectors and fused multiply-add, else the first.
-macro_rules! dispatch {
-    ($portable:ident | $fma:ident ::<$($g:tt),+> ($($arg:expr),+)) => {{
+/// Calls a function that is compiled for wide vectors and fused multiply-add if the processor has them (all
+/// but x86-64 always do), else evaluates the second argument.
+macro_rules! wide {
+    ($call:expr, $otherwise:expr) => {{
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: the processor has what the function is compiled for.
             #[allow(unsafe_code)]
             unsafe {
-                $fma::<$($g),+>($($arg),+)
+                $call
             }
         } else {
-            $portable::<$($g),+>($($arg),+)
+            $otherwise
         }
         #[cfg(not(target_arch = "x86_64"))]
-        $portable::<$($g),+>($($arg),+)
+        $call
     }};
 }
 
@@ -380,16 +381,18 @@ macro_rules! on_host {
             fn compute<O: Operation>(env: &mut FpEnv, x: [$bits; 3]) -> $bits {
                 match scalar::<$host, O>(env, x.map(<$host>::from_bits)) {
                     Some(r) => r.to_bits(),
-                    None => O::soft(env, x),
+                    None => soft::<$bits, O>(env, x),
                 }
             }
-            #[inline(always)]
             fn compute_vector<O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u64) -> Vreg {
-                vector::<$host, $bits, O>(env, x, active)
+                let mut result = Vreg::ZERO;
+                if env.control(FpEnv::RMODE) || !lanes::<$host, O>(env, x, active, &mut result) {
+                    one_by_one::<$bits, O>(env, x, active, &mut result);
+                }
+                result
             }
-            #[inline(always)]
             fn compare_vector<R: Relation>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64 {
-                match dispatch!(relation_portable | relation_fma::<$host, R>(flush_limit(env), a, b)) {
+                match wide!(relation::<$host, R>(flush_limit(env), a, b), None) {
                     Some(holds) => holds & active,
                     None => compare_one_by_one::<$bits, R>(env, a, b, active),
                 }
@@ -419,46 +422,50 @@ fn is_certain<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [H; 3]
     certain
 }
 
+/// The result and all flags by integer arithmetic.
+#[cold]
+#[inline(never)]
+fn soft<F: Float, O: Operation>(env: &mut FpEnv, x: [F; 3]) -> F {
+    O::soft(env, x)
+}
+
 /// The host's result, if it may be taken.
 #[inline(always)]
-fn scalar<H: HostFloat, O: Operation>(env: &FpEnv, x: [H; 3]) -> Option<H> {
+fn scalar<H: HostFloat, O: Operation>(env: &FpEnv, [a, b, c]: [H; 3]) -> Option<H> {
     if env.control(FpEnv::RMODE) {
         return None;
     }
     let limit = flush_limit(env);
     if env.fpsr & FpEnv::IXC == 0 {
-        dispatch!(scalar_portable | scalar_fma::<H, O, true>(limit, x[0], x[1], x[2]))
+        wide!(scalar_wide::<H, O, true>(limit, a, b, c), scalar_portable::<H, O, true>(limit, a, b, c))
     } else if O::FUSED {
-        dispatch!(scalar_portable | scalar_fma::<H, O, false>(limit, x[0], x[1], x[2]))
+        wide!(scalar_wide::<H, O, false>(limit, a, b, c), scalar_portable::<H, O, false>(limit, a, b, c))
     } else {
-        scalar_portable::<H, O, false>(limit, x[0], x[1], x[2])
+        scalar_inline::<H, O, false>(limit, a, b, c)
     }
 }
 
 #[inline(always)]
-fn scalar_portable<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, a: H, b: H, c: H) -> Option<H> {
+fn scalar_inline<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, a: H, b: H, c: H) -> Option<H> {
     let x = [a, b, c];
     let r = O::host(x);
     is_certain::<H, O, EXACT>(limit, x, r).then_some(r)
 }
 
-/// [`scalar_portable`] compiled for a processor with fused multiply-add.
+/// [`scalar_inline`] for any processor.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn scalar_fma<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, a: H, b: H, c: H) -> Option<H> {
-    scalar_portable::<H, O, EXACT>(limit, a, b, c)
+#[inline(never)]
+fn scalar_portable<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, a: H, b: H, c: H) -> Option<H> {
+    scalar_inline::<H, O, EXACT>(limit, a, b, c)
 }
 
-/// The operation on all active elements: on all of them at once, and one by one when an element needs it.
-#[inline(always)]
-fn vector<H: HostFloat, F: Float + OnHost, O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u64) -> Vreg {
-    let mut result = Vreg::ZERO;
-    if env.control(FpEnv::RMODE) || !lanes::<H, O>(env, x, active, &mut result) {
-        one_by_one::<F, O>(env, x, active, &mut result);
-    }
-    result
+/// [`scalar_inline`] for a processor with fused multiply-add.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+fn scalar_wide<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, a: H, b: H, c: H) -> Option<H> {
+    scalar_inline::<H, O, EXACT>(limit, a, b, c)
 }
 
+/// The active elements one after the other.
 #[cold]
 #[inline(never)]
 fn one_by_one<F: Float, O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u64, result: &mut Vreg) {
@@ -469,51 +476,52 @@ fn one_by_one<F: Float, O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u6
     }
 }
 
-/// The host's results for all elements, and whether all of them may be taken.
+/// The host's results for all elements of the register, or of its lowest 16 bytes when no others are
+/// active, and whether all of them may be taken.
 #[inline(always)]
 fn lanes<H: HostFloat, O: Operation>(env: &FpEnv, x: [&Vreg; 3], active: u64, result: &mut Vreg) -> bool {
     let limit = flush_limit(env);
     match (env.fpsr & FpEnv::IXC == 0, active >> 16 == 0) {
-        (true, false) => dispatch!(lanes_portable | lanes_fma::<H, O, true, 64>(limit, x, result)),
-        (false, false) => dispatch!(lanes_portable | lanes_fma::<H, O, false, 64>(limit, x, result)),
-        (true, true) => dispatch!(lanes_portable | lanes_fma::<H, O, true, 16>(limit, x, result)),
-        (false, true) => dispatch!(lanes_portable | lanes_fma::<H, O, false, 16>(limit, x, result)),
+        (true, false) => wide!(lanes_wide::<H, O, true>(limit, x, result), false),
+        (false, false) => wide!(lanes_wide::<H, O, false>(limit, x, result), false),
+        (true, true) => wide!(lanes_narrow::<H, O, true>(limit, x, result), false),
+        (false, true) => wide!(lanes_narrow::<H, O, false>(limit, x, result), false),
     }
 }
 
-/// The lowest `BYTES` bytes.
+/// The whole register.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+fn lanes_wide<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [&Vreg; 3], result: &mut Vreg) -> bool {
+    each::<H, O, EXACT>(limit, x.map(|v| v.lanes()), result.lanes_mut())
+}
+
+/// The lowest 16 bytes. They are taken twice, which fills the host's vectors: the compiler makes better
+/// code of that.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+fn lanes_narrow<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [&Vreg; 3], result: &mut Vreg) -> bool {
+    let twice = |v: &Vreg| [v.0[0], v.0[1], v.0[0], v.0[1]];
+    let (a, b, c) = (twice(x[0]), twice(x[1]), twice(x[2]));
+    let mut r = [0u64; 4];
+    let x = [cast_slice(&a), cast_slice(&b), cast_slice(&c)];
+    let certain = each::<H, O, EXACT>(limit, x, cast_slice_mut(&mut r));
+    result.0[..2].copy_from_slice(&r[..2]);
+    certain
+}
+
 #[inline(always)]
-fn lanes_portable<H: HostFloat, O: Operation, const EXACT: bool, const BYTES: usize>(
-    limit: H,
-    x: [&Vreg; 3],
-    result: &mut Vreg,
-) -> bool {
-    let [a, b, c] = x.map(|v| v.lanes::<H>());
-    let result = result.lanes_mut::<H>();
+fn each<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, [a, b, c]: [&[H]; 3], result: &mut [H]) -> bool {
     let mut certain = true;
-    for i in 0..BYTES / size_of::<H>() {
-        let x = [a[i], b[i], c[i]];
-        let r = O::host(x);
-        certain &= is_certain::<H, O, EXACT>(limit, x, r);
-        result[i] = r;
+    for (r, ((&a, &b), &c)) in result.iter_mut().zip(a.iter().zip(b).zip(c)) {
+        let x = [a, b, c];
+        *r = O::host(x);
+        certain &= is_certain::<H, O, EXACT>(limit, x, *r);
     }
     certain
 }
 
-/// [`lanes_portable`] compiled for a processor with wide vectors and fused multiply-add.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn lanes_fma<H: HostFloat, O: Operation, const EXACT: bool, const BYTES: usize>(
-    limit: H,
-    x: [&Vreg; 3],
-    result: &mut Vreg,
-) -> bool {
-    lanes_portable::<H, O, EXACT, BYTES>(limit, x, result)
-}
-
 /// For which elements the relation holds, unless one of them is a NaN or is to be flushed.
-#[inline(always)]
-fn relation_portable<H: HostFloat, R: Relation>(limit: H, a: &Vreg, b: &Vreg) -> Option<u64> {
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+fn relation<H: HostFloat, R: Relation>(limit: H, a: &Vreg, b: &Vreg) -> Option<u64> {
     let (a, b) = (a.lanes::<H>(), b.lanes::<H>());
     let mut certain = true;
     let mut holds = 0;
@@ -524,13 +532,6 @@ fn relation_portable<H: HostFloat, R: Relation>(limit: H, a: &Vreg, b: &Vreg) ->
         holds |= u64::from(R::host(a[i], b[i])) << (i * size_of::<H>());
     }
     certain.then_some(holds)
-}
-
-/// [`relation_portable`] compiled for a processor with wide vectors.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn relation_fma<H: HostFloat, R: Relation>(limit: H, a: &Vreg, b: &Vreg) -> Option<u64> {
-    relation_portable::<H, R>(limit, a, b)
 }
 
 #[cold]
