@@ -4,7 +4,7 @@ use super::sve_common::{BySize, Classes, Done, Element, from_fn, write_merging};
 use super::sve_float::{destructive, floats, reg, sized, split};
 use crate::cpu::{Cpu, Vreg};
 use crate::fp::vector::{self, all};
-use crate::fp::{self, Float};
+use crate::fp::{self, Float, FpEnv};
 use crate::memory::Memory;
 use crate::sve;
 use crate::table::{Ctx, Decoded, Encoding, Inst, bits};
@@ -51,23 +51,29 @@ fn multiplying(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<Dec
     Some(d)
 }
 
-/// ±`ra` ± `rn` × `rm`, rounded once. Negating is done to the operands, as NaNs show.
+/// ±`addend` ± `a` × `b`, rounded once. Negating is done to the operands, as NaNs show.
 #[inline(always)]
 fn mul_add<F: Float, const NEGATE_PRODUCT: bool, const NEGATE_ADDEND: bool>(
-    cpu: &mut Cpu,
-    i: &Inst,
-    factor: &Vreg,
+    env: &mut FpEnv,
+    addend: &Vreg,
+    a: &Vreg,
+    b: &Vreg,
     p: u64,
 ) -> Vreg {
-    let (env, z) = split(cpu);
-    let (mut addend, mut a) = (*reg(z, i.ra), *reg(z, i.rn));
-    if NEGATE_ADDEND {
-        addend = vector::neg::<F>(&addend);
-    }
-    if NEGATE_PRODUCT {
-        a = vector::neg::<F>(&a);
-    }
-    vector::mul_add::<F>(env, &addend, &a, factor, p)
+    let (negated_addend, negated_a);
+    let addend = if NEGATE_ADDEND {
+        negated_addend = vector::neg::<F>(addend);
+        &negated_addend
+    } else {
+        addend
+    };
+    let a = if NEGATE_PRODUCT {
+        negated_a = vector::neg::<F>(a);
+        &negated_a
+    } else {
+        a
+    };
+    vector::mul_add::<F>(env, addend, a, b, p)
 }
 
 fn fused<F: Float + Element, const NEGATE_PRODUCT: bool, const NEGATE_ADDEND: bool>(
@@ -75,8 +81,9 @@ fn fused<F: Float + Element, const NEGATE_PRODUCT: bool, const NEGATE_ADDEND: bo
     _: &mut Memory,
     i: &Inst,
 ) -> Done {
-    let (p, factor) = (cpu.p(i.pg), *cpu.z(i.rm));
-    let result = mul_add::<F, NEGATE_PRODUCT, NEGATE_ADDEND>(cpu, i, &factor, p);
+    let p = cpu.p(i.pg);
+    let (env, z) = split(cpu);
+    let result = mul_add::<F, NEGATE_PRODUCT, NEGATE_ADDEND>(env, reg(z, i.ra), reg(z, i.rn), reg(z, i.rm), p);
     write_merging::<F>(cpu, i.rd, i.pg, &result);
     Ok(())
 }
@@ -126,7 +133,8 @@ fn broadcast<F: Float>(a: &Vreg, index: u16) -> Vreg {
 fn fused_indexed<F: Float, const NEGATE: bool>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     let factor = broadcast::<F>(cpu.z(i.rm), i.aux);
     let p = all(cpu.vl);
-    *cpu.z_mut(i.rd) = mul_add::<F, NEGATE, false>(cpu, i, &factor, p);
+    let (env, z) = split(cpu);
+    *cpu.z_mut(i.rd) = mul_add::<F, NEGATE, false>(env, reg(z, i.ra), reg(z, i.rn), &factor, p);
     cpu.trim(i.rd);
     Ok(())
 }
@@ -192,8 +200,7 @@ fn fcmla_indexed(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<D
 /// `ra` + `rn` × `b` for the parts of the complex product that rotation `rot` selects: one part of each
 /// element of `rn` times both parts of `b`, of which some are negated.
 #[inline(always)]
-fn complex_mul_add<F: Float>(cpu: &mut Cpu, i: &Inst, b: &Vreg, p: u64) -> Vreg {
-    let (env, z) = split(cpu);
+fn complex_mul_add<F: Float>(env: &mut FpEnv, z: &[Vreg; 32], i: &Inst, b: &Vreg, p: u64) -> Vreg {
     let (a, b) = (reg(z, i.rn).lanes::<F>(), b.lanes::<F>());
     let (odd, high) = (i.imm & 1 == 1, i.imm & 2 == 2);
     let part = from_fn(|e| a[e & !1 | usize::from(odd)]);
@@ -205,8 +212,9 @@ fn complex_mul_add<F: Float>(cpu: &mut Cpu, i: &Inst, b: &Vreg, p: u64) -> Vreg 
 }
 
 fn fused_complex<F: Float + Element>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
-    let (p, b) = (cpu.p(i.pg), *cpu.z(i.rm));
-    let result = complex_mul_add::<F>(cpu, i, &b, p);
+    let p = cpu.p(i.pg);
+    let (env, z) = split(cpu);
+    let result = complex_mul_add::<F>(env, z, i, reg(z, i.rm), p);
     write_merging::<F>(cpu, i.rd, i.pg, &result);
     Ok(())
 }
@@ -217,7 +225,8 @@ fn fused_complex_indexed<F: Float>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> D
     let source = cpu.z(i.rm).lanes::<F>();
     let b = from_fn(|e| source[e / part * part + first + (e & 1)]);
     let p = all(cpu.vl);
-    *cpu.z_mut(i.rd) = complex_mul_add::<F>(cpu, i, &b, p);
+    let (env, z) = split(cpu);
+    *cpu.z_mut(i.rd) = complex_mul_add::<F>(env, z, i, &b, p);
     cpu.trim(i.rd);
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use fxscope_uop::{Access, MemOp, Reg};
 
-use super::sve_common::{Done, Element, active, element_mask, first_elements, low_bits, select, splat};
+use super::sve_common::{Done, ELEMENT_BITS, Element, active, element_mask, first_elements, low_bits, select, splat};
 use super::sve_mem::on_fault::{FIRST, NEVER, TRAP};
 use super::sve_mem::{
     MemElement, address, each_active, in_one_page, load_block, masked, memory, structures, sve_mem, whole_register,
@@ -167,12 +167,31 @@ fn contiguous<M: MemElement<R>, R: Element, const ON_FAULT: u8>(cpu: &mut Cpu, m
     let p = active::<R>(cpu.p(i.pg));
     cpu.note(addr);
     cpu.note(p);
+    // The usual case in small code: a full vector as it is.
+    if size_of::<M>() == size_of::<R>()
+        && p == ELEMENT_BITS[R::LOG2]
+        && let Ok(value) = mem.load(addr)
+    {
+        cpu.z_mut(i.rd).0 = value;
+        return Ok(());
+    }
+    load_elements::<M, R, ON_FAULT>(cpu, mem, i.rd, addr, p)
+}
+
+#[inline(never)]
+fn load_elements<M: MemElement<R>, R: Element, const ON_FAULT: u8>(
+    cpu: &mut Cpu,
+    mem: &mut Memory,
+    rd: u8,
+    addr: u64,
+    p: u64,
+) -> Done {
     let all = if cpu.vl == MAX_VL {
         load_whole::<M, R>(mem, addr, p, MAX_VL)
     } else {
         load_whole::<M, R>(mem, addr, p, cpu.vl)
     };
-    *cpu.z_mut(i.rd) = match all {
+    *cpu.z_mut(rd) = match all {
         Some(value) => value,
         None => load_each::<M, R, ON_FAULT>(cpu, mem, addr, p)?,
     };

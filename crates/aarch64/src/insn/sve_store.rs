@@ -2,7 +2,7 @@
 
 use fxscope_uop::Access;
 
-use super::sve_common::{Done, Element, active, first_elements};
+use super::sve_common::{Done, ELEMENT_BITS, Element, active, first_elements};
 use super::sve_mem::{
     MemElement, address, each_active, in_one_page, masked, memory, store_block, structures, sve_mem, whole_register,
     with_imm4, with_index,
@@ -111,9 +111,24 @@ fn contiguous<M: MemElement<R>, R: Element>(cpu: &mut Cpu, mem: &mut Memory, i: 
     cpu.note(addr);
     cpu.note(p);
     let z = cpu.z(i.rd);
-    let stored =
-        if cpu.vl == MAX_VL { store::<M, R>(mem, addr, p, z, MAX_VL) } else { store::<M, R>(mem, addr, p, z, cpu.vl) };
+    // The usual case in small code: a full vector as it is.
+    let stored = if size_of::<M>() == size_of::<R>() && p == ELEMENT_BITS[R::LOG2] {
+        mem.store(addr, z.0)
+    } else {
+        store_elements::<M, R>(mem, addr, p, z, cpu.vl)
+    };
     stored.map_err(|f| cpu.fault(f))
+}
+
+#[inline(never)]
+fn store_elements<M: MemElement<R>, R: Element>(
+    mem: &mut Memory,
+    addr: u64,
+    p: u64,
+    z: &Vreg,
+    vl: usize,
+) -> Result<(), MemFault> {
+    if vl == MAX_VL { store::<M, R>(mem, addr, p, z, MAX_VL) } else { store::<M, R>(mem, addr, p, z, vl) }
 }
 
 #[inline(always)]
