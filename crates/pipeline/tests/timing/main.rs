@@ -1,0 +1,15 @@
+//! What the pipeline promises, one behaviour a test.
+//!
+//! Expected numbers are computed from the machine's description, never taken from the model's own output.
+//! The description is the real machine's; single values are changed where an odd one shows better
+//! which parameter acts.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod accounting;
+mod branches;
+mod latency;
+mod stores;
+mod throughput;
+mod window;

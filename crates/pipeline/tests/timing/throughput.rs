@@ -1,0 +1,98 @@
+//! How many independent operations the core takes in a cycle.
+
+use crate::common::*;
+
+fn rig() -> Rig {
+    let mut rig = Rig::new(machine());
+    rig.warm((0..32).map(|i| DATA + i * LINE));
+    rig
+}
+
+const N: usize = 240;
+
+#[test]
+fn four_micro_operations_are_dispatched_and_committed_a_cycle() {
+    assert_eq!(rig().steady(&[nop()], N), N as u64 / 4);
+}
+
+#[test]
+fn two_vector_operations_a_cycle_use_both_vector_pipes() {
+    assert_eq!(rig().steady(&[fadd(1, 2)], N), N as u64 / 2);
+}
+
+#[test]
+fn one_operation_a_cycle_passes_a_vector_pipe_that_is_the_only_one_for_it() {
+    assert_eq!(rig().steady(&[vector_and(1, 2)], N), N as u64);
+}
+
+#[test]
+fn two_operations_a_cycle_pass_the_two_integer_pipes() {
+    assert_eq!(rig().steady(&[csel(1, 2)], N), N as u64 / 2);
+}
+
+#[test]
+fn one_multiplication_a_cycle_passes_exa() {
+    assert_eq!(rig().steady(&[mul(1, 2)], N), N as u64);
+}
+
+#[test]
+fn the_predicate_pipe_and_exa_share_an_issue_port() {
+    assert_eq!(rig().steady(&[ptrue(1)], N), N as u64);
+    assert_eq!(rig().steady(&[ptrue(1), mul(1, 2)], N), 2 * N as u64);
+    assert_eq!(rig().steady(&[ptrue(1), vector_and(1, 2)], N), N as u64);
+}
+
+#[test]
+fn a_vector_compare_takes_the_predicate_pipe_and_fla_together() {
+    assert_eq!(rig().steady(&[cmpeq(1, 2)], N), N as u64);
+    assert_eq!(rig().steady(&[cmpeq(1, 2), vector_and(1, 2)], N), 2 * N as u64);
+    assert_eq!(rig().steady(&[cmpeq(1, 2), mul(1, 2)], N), 2 * N as u64);
+}
+
+#[test]
+fn a_pipe_blocking_operation_keeps_its_pipe_to_itself_until_it_ends() {
+    let two = op("base:ADD (shifted register) [LSL 1-4]").reads(&[x(2)]).writes(&[x(1)]);
+    assert_eq!(rig().steady(&[two], N), N as u64, "two cycles in one of two pipes");
+    let three = op("base:ADD (shifted register) [otherwise]").reads(&[x(2)]).writes(&[x(1)]);
+    assert_eq!(rig().steady(&[three], N), N as u64 * 3 / 2, "three cycles in one of two pipes");
+}
+
+#[test]
+fn a_blocking_operation_keeps_only_its_own_kind_away() {
+    let divide = op("sve:FDIV [T=S]").reads(&[z(2)]).writes(&[z(1)]);
+    let alone = rig().steady(std::slice::from_ref(&divide), 20);
+    assert_eq!(alone, 20 * 98, "manual, chapter 16, 512 bits");
+    let beside: Vec<Inst> = std::iter::once(divide).chain(vec![vector_and(3, 4); 40]).collect();
+    assert_eq!(rig().steady(&beside, 20), 20 * 98);
+}
+
+#[test]
+fn the_latency_of_a_division_lies_where_the_description_says() {
+    for (point, latency) in [(0, 9), (100, 42)] {
+        let mut spec = machine();
+        spec.tables.assumptions.divide_point = point;
+        let divide = op("base:SDIV [sf=1]").reads(&[x(2)]).writes(&[x(1)]);
+        assert_eq!(Rig::new(spec).steady(&[divide], 20), 20 * latency);
+    }
+}
+
+#[test]
+fn two_loads_a_cycle_hit_the_cache() {
+    assert_eq!(rig().steady(&[ldr(1, 2, DATA)], N), N as u64 / 2);
+    assert_eq!(rig().steady(&[ld1d(1, 2, 0, DATA)], N), N as u64 / 2);
+}
+
+#[test]
+fn loads_that_only_one_address_pipe_takes_pass_one_a_cycle() {
+    assert_eq!(rig().steady(&[ldr_z(1, 2, DATA)], N), N as u64);
+}
+
+#[test]
+fn gather_flows_are_counted_by_pairs_that_share_a_block_are_split_or_are_inactive() {
+    use fxscope_base::Signal::{Gather0Flow, Gather1Flow, Gather2Flow};
+    let mut rig = rig();
+    let at = |offset| Some(DATA + offset);
+    let elements = [at(0), at(120), at(64), at(128), None, at(8), None, None];
+    let (_, counts) = rig.count(&[gather(1, 2, 3, 0, elements)]);
+    assert_eq!([Gather0Flow, Gather1Flow, Gather2Flow].map(|s| counts.get(s)), [1, 2, 1]);
+}

@@ -1,0 +1,109 @@
+//! How far the core looks ahead: two long misses overlap until the instructions between them fill a resource.
+
+use crate::common::*;
+
+/// Far longer than everything else in these tests.
+const MISS: u64 = 1_001;
+
+fn rig() -> Rig {
+    let mut spec = machine();
+    spec.tables.memory.latency_nearest = MISS;
+    spec.tables.memory.latency_farthest = MISS;
+    let mut rig = Rig::new(spec);
+    rig.warm((64..128).map(|i| DATA + i * LINE));
+    rig
+}
+
+/// Whether a miss behind `fillers`, behind another miss, overlaps with that one.
+fn overlap(first: Inst, fillers: &[Inst], second: Inst) -> bool {
+    let program: Vec<Inst> = [first].into_iter().chain(fillers.iter().cloned()).chain([second]).collect();
+    let cycles = rig().time(&program);
+    assert!(!(MISS + 100..2 * MISS - 20).contains(&cycles), "{cycles} cycles are neither one miss nor two");
+    cycles < 2 * MISS - 20
+}
+
+/// `capacity` fillers leave room for what follows them, one more does not.
+fn fills_up_at(capacity: usize, first: &Inst, filler: &Inst, second: &Inst) {
+    let fillers = |n| vec![filler.clone(); n];
+    assert!(overlap(first.clone(), &fillers(capacity), second.clone()), "{capacity} fillers");
+    assert!(!overlap(first.clone(), &fillers(capacity + 1), second.clone()), "{} fillers", capacity + 1);
+}
+
+fn integer_miss() -> Inst {
+    ldr(1, 2, DATA)
+}
+fn vector_miss() -> Inst {
+    ld1d(1, 2, 0, DATA)
+}
+
+#[test]
+fn the_commit_stack_holds_128_micro_operations() {
+    fills_up_at(128 - 2, &integer_miss(), &nop(), &ldr(3, 4, DATA + LINE));
+}
+
+#[test]
+fn a_group_that_is_not_full_takes_four_entries_all_the_same() {
+    // The first miss takes one group of the 32, each filler two, the second miss the last.
+    fills_up_at((32 - 2) / 2, &integer_miss(), &sequential(5, 6), &ldr(3, 4, DATA + LINE));
+}
+
+#[test]
+fn sixty_four_general_registers_can_be_renamed() {
+    fills_up_at(64, &vector_miss(), &add(5, 6), &ld1d(3, 4, 0, DATA + LINE));
+}
+
+#[test]
+fn ninety_six_vector_registers_can_be_renamed() {
+    fills_up_at(96, &integer_miss(), &fadd(5, 6), &ldr(3, 4, DATA + LINE));
+}
+
+#[test]
+fn thirty_two_predicate_registers_can_be_renamed() {
+    fills_up_at(32, &integer_miss(), &ptrue(5), &ldr(3, 4, DATA + LINE));
+}
+
+#[test]
+fn forty_loads_can_be_in_flight() {
+    fills_up_at(40 - 2, &integer_miss(), &ldr(5, 6, DATA + 64 * LINE), &ldr(3, 4, DATA + LINE));
+}
+
+#[test]
+fn a_full_station_stops_dispatch() {
+    // Both RSE fill up with operations that wait for the miss; RSA would have room for the second one.
+    let waiting = op("base:CSEL").reads(&[x(1)]).writes(&[x(5)]);
+    fills_up_at(40, &integer_miss(), &waiting, &ldr(3, 4, DATA + LINE));
+}
+
+#[test]
+fn a_micro_operation_behind_a_full_commit_stack_enters_when_the_oldest_group_has_left() {
+    let mut rig = rig();
+    let mut program = vec![integer_miss()];
+    program.extend(vec![nop(); 127]);
+    // The miss and three others commit together, then four a cycle.
+    let first = rig.time(&program[..1]);
+    let mut rig = self::rig();
+    assert_eq!(rig.time(&program), first + 124 / 4);
+    // One more micro-operation finds the first group free the cycle after, and is not the last to commit.
+    program.push(nop());
+    let mut rig = self::rig();
+    assert_eq!(rig.time(&program), first + 128 / 4);
+}
+
+#[test]
+fn commit_takes_four_a_cycle_and_never_two_groups_together() {
+    let groups = |n: usize| vec![sequential(5, 6); n];
+    let mut program = vec![integer_miss()];
+    program.extend(groups(7));
+    let mut rig = rig();
+    let alone = rig.time(&program[..1]);
+    let mut rig = self::rig();
+    assert_eq!(rig.time(&program), alone + 14, "fourteen groups of one");
+}
+
+#[test]
+fn a_young_operation_commits_after_its_elders_though_it_finished_long_before() {
+    let mut rig = rig();
+    let alone = rig.time(&[integer_miss()]);
+    let mut rig = self::rig();
+    assert_eq!(rig.time(&[integer_miss(), add(5, 6)]), alone);
+}
