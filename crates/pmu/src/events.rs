@@ -12,8 +12,8 @@ const BUILT_IN: &[(&str, &str)] = &[("a64fx", include_str!("../../../machines/a6
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its number, as `perf stat -e rNNNN` takes it.
-    pub number: u16,
+    /// Its number, as `perf stat -e rNNNN` takes it, if the machine gives it one.
+    pub number: Option<u16>,
     /// Its name.
     pub name: String,
     /// The model's signals whose sum it counts; none: the model does not count it.
@@ -33,6 +33,13 @@ impl Events {
     pub fn of(machine: &str) -> Option<Events> {
         let (name, text) = BUILT_IN.iter().find(|m| m.0 == machine)?;
         Some(Events::parse(&format!("{name}/pmu.csv"), text).expect("built-in tables are tested"))
+    }
+
+    /// One event for each signal of the model, by its name: for machines whose events nobody has written down.
+    #[must_use]
+    pub fn of_the_model() -> Events {
+        let event = |&s: &Signal| Event { number: None, name: s.name().to_owned(), signals: vec![s] };
+        Events(Signal::ALL.iter().map(event).collect())
     }
 
     /// The machines that [`Events::of`] knows.
@@ -61,7 +68,7 @@ impl Events {
             let number = row.number.strip_prefix("0x").and_then(|hex| u16::from_str_radix(hex, 16).ok());
             let number =
                 number.ok_or_else(|| error(line, format!("'{}' is no event number such as 0x0011", row.number)))?;
-            if list.last().is_some_and(|last| last.number >= number) {
+            if list.last().is_some_and(|last| last.number >= Some(number)) {
                 return Err(error(line, format!("{number:#06x} does not follow the number before it")));
             }
             if list.iter().any(|e| e.name == row.name) {
@@ -72,7 +79,7 @@ impl Events {
                 signal.copied().ok_or_else(|| error(line, format!("no signal is called '{s}'")))
             });
             let signals = signals.collect::<Result<_, _>>()?;
-            list.push(Event { number, name: row.name, signals });
+            list.push(Event { number: Some(number), name: row.name, signals });
         }
         Ok(Events(list))
     }
@@ -123,7 +130,7 @@ mod tests {
         let expected =
             [("INST_RETIRED", 0x08), ("CPU_CYCLES", 0x11), ("L1D_CACHE_REFILL", 0x03), ("FP_SCALE_OPS_SPEC", 0x80c0)];
         for (name, number) in expected {
-            assert_eq!(events.named(name).expect(name).number, number);
+            assert_eq!(events.named(name).expect(name).number, Some(number));
         }
     }
 

@@ -1,5 +1,5 @@
 //! Output formats.
 
 pub mod json;
-mod quantity;
+pub mod quantity;
 pub mod terminal;

@@ -1,7 +1,7 @@
 //! Numbers for people: four digits and a prefix.
 
 /// `number` with its unit; a unit that the label beside it already says is left out.
-pub(super) fn quantity(number: f64, unit: &str) -> String {
+pub fn quantity(number: f64, unit: &str) -> String {
     match unit {
         "ratio" => percent(100.0 * number),
         "%" => percent(number),

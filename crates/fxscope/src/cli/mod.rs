@@ -1,0 +1,87 @@
+//! The command line: one file for each command.
+
+mod events;
+mod output;
+mod progress;
+mod report;
+mod run;
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use fxscope::report::render::terminal::Style;
+
+/// Exit status when fxscope itself could not do what it was asked for.
+const FAILED: u8 = 125;
+
+/// A performance laboratory for A64FX-class processors: runs AArch64+SVE Linux programs on a cycle-level
+/// model of the machine, counts what the machine's own PMU would count, and shows where the cycles went.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Args),
+    Report(report::Args),
+    Events(events::Args),
+}
+
+/// What a command gives: the exit status, or one message.
+type Outcome = Result<ExitCode, Failure>;
+
+/// A message that says what is wrong and what to do, and the exit status that goes with it.
+struct Failure {
+    status: u8,
+    message: String,
+}
+
+impl<E: std::fmt::Display> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure { status: FAILED, message: error.to_string() }
+    }
+}
+
+/// Does what the command line says.
+pub fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Events(args) => events::events(&args),
+    };
+    outcome.unwrap_or_else(|failure| {
+        say(&failure.message);
+        ExitCode::from(failure.status)
+    })
+}
+
+/// Writes a message of fxscope's own. When standard error is gone there is nobody to tell.
+fn say(message: &str) {
+    let _ = writeln!(std::io::stderr(), "fxscope: {message}");
+}
+
+/// What a stream can show.
+fn style(stream: &impl IsTerminal) -> Style {
+    let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).unwrap_or_default().to_uppercase();
+    let dumb = variable("TERM").is_none_or(|term| term == "dumb");
+    Style {
+        unicode: locale.contains("UTF-8") || locale.contains("UTF8"),
+        colour: stream.is_terminal() && !dumb && variable("NO_COLOR").is_none(),
+    }
+}
+
+/// Writes what was asked for to standard output. A reader that has seen enough is not an error.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to standard output: {e}").into())
+        }
+        _ => Ok(()),
+    }
+}

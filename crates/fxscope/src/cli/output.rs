@@ -1,0 +1,73 @@
+//! Where JSON goes.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::Failure;
+
+/// A place for JSON that could be written when it was checked.
+pub(super) enum JsonTarget {
+    StandardOutput,
+    /// A file that is replaced as a whole.
+    File(PathBuf),
+    /// A device or a pipe.
+    Stream(PathBuf),
+}
+
+impl JsonTarget {
+    /// Checks a `--json` argument before there is anything to write. Nothing is changed.
+    pub(super) fn check(path: &Path) -> Result<JsonTarget, Failure> {
+        if path == Path::new("-") {
+            return Ok(JsonTarget::StandardOutput);
+        }
+        match std::fs::metadata(path) {
+            Ok(m) if m.is_dir() => Err(format!("{}: is a folder; give the path of a file", path.display()).into()),
+            Ok(m) if m.is_file() => {
+                OpenOptions::new().write(true).open(path).map_err(|e| failure(path, &e))?;
+                // Through a link, the file itself is replaced.
+                let path = std::fs::canonicalize(path).map_err(|e| failure(path, &e))?;
+                draft(&path)?;
+                Ok(JsonTarget::File(path))
+            }
+            Ok(_) => Ok(JsonTarget::Stream(path.to_owned())),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                draft(path)?;
+                Ok(JsonTarget::File(path.to_owned()))
+            }
+            Err(e) => Err(failure(path, &e)),
+        }
+    }
+
+    /// Writes `value`. A file holds either what it held before or the whole of it.
+    pub(super) fn write(self, value: &serde_json::Value) -> Result<(), Failure> {
+        let text = format!("{value:#}\n");
+        match self {
+            JsonTarget::StandardOutput => super::print(&text),
+            JsonTarget::Stream(path) => {
+                let open = OpenOptions::new().write(true).open(&path);
+                open.and_then(|mut f| f.write_all(text.as_bytes())).map_err(|e| failure(&path, &e))
+            }
+            JsonTarget::File(path) => {
+                let mut draft = draft(&path)?;
+                draft.write_all(text.as_bytes()).map_err(|e| failure(&path, &e))?;
+                draft.persist(&path).map_err(|e| failure(&path, &e.error))?;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A file in the folder of `path` that vanishes unless it takes its place.
+fn draft(path: &Path) -> Result<tempfile::NamedTempFile, Failure> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".fxscope-").suffix(".tmp");
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder).map_err(|e| failure(path, &e))
+}
+
+fn failure(path: &Path, error: &std::io::Error) -> Failure {
+    format!("{}: cannot be written ({error}); check the path, its permissions and the free space there", path.display())
+        .into()
+}

@@ -1,0 +1,173 @@
+//! `fxscope run`: a program on a modelled machine.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fxscope::linux::StartError;
+use fxscope::record::{self, Finish, Run};
+use fxscope::report::render::{json, terminal};
+use fxscope::{Control, Request, Session, guest_environment};
+
+use super::output::JsonTarget;
+use super::progress::ProgressLine;
+use super::{FAILED, Failure, Outcome, say, style};
+
+/// Exit status when the user stopped the run: 128 + SIGINT.
+const STOPPED: u8 = 130;
+/// Exit status when the program's file cannot be run, and when there is none, as shells have it.
+const CANNOT_RUN: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+/// Run a program on a modelled machine, and show what its PMU would have counted.
+///
+/// The program's input, output and exit status pass through untouched; what fxscope says itself goes to
+/// standard error. Exit status: the program's own; 128 + n when signal n ended it; 130 after Ctrl-C, which
+/// ends the run and reports what was simulated (a second one ends fxscope at once); 0 at the instruction
+/// limit; 127 when the program does not exist, 126 when it is no program that can run, 125 when anything else
+/// is wrong: the machine, the outputs, or an instruction that is not implemented.
+///
+/// The program's environment is HOME, PATH, LANG, USER, TERM and PWD, every variable whose name starts with
+/// OMP_, GOMP_, KMP_, XOS_ or MALLOC_, and those given with -e.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Machine: a name that `fxscope machine list` shows, or the path of a machine's folder.
+    #[arg(short, long, default_value = "a64fx")]
+    machine: String,
+    /// Add the run to a record file, which is made when it does not exist.
+    #[arg(short, value_name = "FILE.fxr")]
+    output: Option<PathBuf>,
+    /// Write the counts as JSON to a file, or to standard output (-).
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+    /// Level of detail of later reports; what is counted here does not depend on it.
+    #[arg(long, value_enum, default_value_t = Level::Standard)]
+    level: Level,
+    /// How much of the machine takes part: everything, or results and instruction counts only.
+    #[arg(long, value_enum, default_value_t = Mode::Timing)]
+    mode: Mode,
+    /// Set a variable of the program's environment.
+    #[arg(short, value_name = "VAR=VALUE", value_parser = variable)]
+    environment: Vec<(OsString, OsString)>,
+    /// Stop after about this many instructions.
+    #[arg(long, value_name = "N")]
+    max_instructions: Option<u64>,
+    /// Do not print the summary and the progress line.
+    #[arg(long, short)]
+    quiet: bool,
+    /// The program (static AArch64 Linux) and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM [ARGS]")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Level {
+    Single,
+    Brief,
+    Standard,
+    Detailed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Mode {
+    Timing,
+    Functional,
+}
+
+fn variable(text: &str) -> Result<(OsString, OsString), String> {
+    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write it as VAR=VALUE")?;
+    Ok((name.into(), value.into()))
+}
+
+/// Whether Ctrl-C has been pressed.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Runs the program; the exit status is its own.
+pub(super) fn run(args: &Args) -> Outcome {
+    let spec = Arc::new(fxscope::machine::load(&args.machine)?);
+    // What cannot be written is told now and not after an hour.
+    if let Some(path) = &args.output {
+        record::check_target(path)?;
+    }
+    let json_target = args.json.as_deref().map(JsonTarget::check).transpose()?;
+
+    let (program, arguments) = args.command.split_first().ok_or("no program given")?;
+    let session = Session::start(Request {
+        arguments: arguments.to_vec(),
+        environment: guest_environment(std::env::vars_os(), &args.environment),
+        record_variables: args.environment.iter().map(|(name, _)| name.clone()).collect(),
+        mode: match args.mode {
+            Mode::Timing => fxscope::Mode::Timing,
+            Mode::Functional => fxscope::Mode::Functional,
+        },
+        max_instructions: args.max_instructions,
+        ..Request::new(spec, program)
+    });
+    let session = session.map_err(|e| Failure { status: start_status(&e), message: e.to_string() })?;
+
+    ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(STOPPED));
+        }
+    })?;
+    let mut progress = ProgressLine::new(!args.quiet);
+    let run = session.run(&mut |p| {
+        progress.show(&p);
+        if STOP.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
+    });
+    progress.clear();
+    show(args, &run);
+    let saved = save(args, json_target, &run);
+    Ok(if saved { status(&run.finish) } else { ExitCode::from(FAILED) })
+}
+
+/// The exit status for a program that cannot start.
+fn start_status(error: &StartError) -> u8 {
+    match error {
+        StartError::Read { source, .. } if source.kind() == ErrorKind::NotFound => NOT_FOUND,
+        StartError::Read { .. } | StartError::Elf { .. } => CANNOT_RUN,
+        _ => FAILED,
+    }
+}
+
+/// The exit status after a run.
+fn status(finish: &Finish) -> ExitCode {
+    match finish {
+        Finish::Exited(_) | Finish::Killed { .. } => {
+            // Statuses have eight bits.
+            ExitCode::from(finish.exit_code().map_or(FAILED, |code| code as u8))
+        }
+        Finish::Limit => ExitCode::SUCCESS,
+        Finish::Stopped => ExitCode::from(STOPPED),
+        Finish::Failed(_) => ExitCode::from(FAILED),
+    }
+}
+
+/// Tells what must be told, and the summary unless it is not wanted.
+fn show(args: &Args, run: &Run) {
+    match &run.finish {
+        Finish::Killed { message, .. } => say(&format!("the program was {message}")),
+        Finish::Failed(message) => say(&format!("the program cannot go on: {message}")),
+        Finish::Exited(_) | Finish::Limit | Finish::Stopped => {}
+    }
+    if !args.quiet {
+        let text = terminal::render(&fxscope::report::summary(run), style(&std::io::stderr()));
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}
+
+/// Writes the outputs that were asked for, each whether or not the other can be. Whether all could be.
+fn save(args: &Args, json_target: Option<JsonTarget>, run: &Run) -> bool {
+    let json = json_target.map_or(Ok(()), |target| target.write(&json::run(run)));
+    let record = args.output.as_ref().map_or(Ok(()), |path| Ok(record::append(path, run)?));
+    let results: [Result<(), Failure>; 2] = [json, record];
+    let mut saved = true;
+    for failure in results.into_iter().filter_map(Result::err) {
+        say(&failure.message);
+        saved = false;
+    }
+    saved
+}

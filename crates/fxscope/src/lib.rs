@@ -1,0 +1,28 @@
+//! fxscope as a library: the crates it is made of, and a run from program to record.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use fxscope::{Control, Request, Session};
+//!
+//! let spec = Arc::new(fxscope::machine::load("a64fx")?);
+//! let session = Session::start(Request::new(spec, "kernels/prebuilt/triad-l1.elf"))?;
+//! let run = session.run(&mut |_| Control::Continue);
+//! for document in fxscope::report::summary(&run) {
+//!     println!("{document:?}");
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub use fxscope_linux as linux;
+pub use fxscope_machine as machine;
+pub use fxscope_pmu as pmu;
+pub use fxscope_record as record;
+pub use fxscope_report as report;
+pub use fxscope_sim as sim;
+
+mod environment;
+mod session;
+
+pub use environment::guest_environment;
+pub use fxscope_sim::{Control, Mode, Progress};
+pub use session::{Request, Session};

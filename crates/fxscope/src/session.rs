@@ -1,0 +1,194 @@
+//! A run, from program to record.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use fxscope_base::Signal;
+use fxscope_linux::{End, Process, Setup, StartError};
+use fxscope_machine::Spec;
+use fxscope_pmu::{Events, constants};
+use fxscope_record::{Finish, Host, HotSpot, Region, Run, Thread};
+use fxscope_sim::{Control, Mode, Options, Outcome, Progress, Simulation, platform};
+
+use crate::environment::bears_on_speed;
+
+/// What to run, and how.
+pub struct Request {
+    /// The machine.
+    pub spec: Arc<Spec>,
+    /// What was set differently from its description; recorded, the settings are in `spec` already.
+    pub settings: Vec<(String, String)>,
+    /// The program's file.
+    pub program: PathBuf,
+    /// Its arguments, without its name.
+    pub arguments: Vec<OsString>,
+    /// Its environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Names of variables that the record keeps besides those that bear on speed.
+    pub record_variables: Vec<OsString>,
+    /// How much of the machine takes part.
+    pub mode: Mode,
+    /// Stop after about this many instructions.
+    pub max_instructions: Option<u64>,
+}
+
+impl Request {
+    /// A run of `program` with full timing, without arguments and environment.
+    #[must_use]
+    pub fn new(spec: Arc<Spec>, program: impl Into<PathBuf>) -> Request {
+        Request {
+            spec,
+            settings: Vec::new(),
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            record_variables: Vec::new(),
+            mode: Mode::Timing,
+            max_instructions: None,
+        }
+    }
+}
+
+/// A program loaded and ready to run.
+pub struct Session {
+    request: Request,
+    simulation: Simulation,
+}
+
+impl Session {
+    /// Loads the program.
+    ///
+    /// # Errors
+    /// When it cannot run.
+    pub fn start(request: Request) -> Result<Session, StartError> {
+        let topology = &request.spec.topology;
+        let memory_bytes = u64::from(topology.cmgs) * topology.node_bytes;
+        let mut setup = Setup::new(platform(&request.spec, memory_bytes), "")?;
+        let program = request.program.as_os_str();
+        setup.program = program.as_encoded_bytes().to_vec();
+        setup.args = std::iter::once(program)
+            .chain(request.arguments.iter().map(OsString::as_os_str))
+            .map(|arg| arg.as_encoded_bytes().to_vec())
+            .collect();
+        let entry =
+            |(name, value): &(OsString, OsString)| [name.as_encoded_bytes(), b"=", value.as_encoded_bytes()].concat();
+        setup.env = request.environment.iter().map(entry).collect();
+        let process = Process::open(&request.program, setup)?;
+        let options = Options {
+            spec: Arc::clone(&request.spec),
+            mode: request.mode,
+            max_instructions: request.max_instructions,
+            core: 0,
+        };
+        Ok(Session { simulation: Simulation::new(process, options), request })
+    }
+
+    /// Runs it to its end, or until `watch` says to stop.
+    pub fn run(mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Run {
+        let start = Instant::now();
+        let outcome = self.simulation.run(watch);
+        let wall_seconds = start.elapsed().as_secs_f64();
+        let process = self.simulation.process();
+        let request = &self.request;
+        let text = |s: &OsStr| s.to_string_lossy().into_owned();
+        let kept = |name: &OsString| bears_on_speed(name) || request.record_variables.contains(name);
+        let environment = request.environment.iter().filter(|(name, _)| kept(name));
+        Run {
+            tool: concat!("fxscope ", env!("CARGO_PKG_VERSION")).to_owned(),
+            command: std::iter::once(text(request.program.as_os_str()))
+                .chain(request.arguments.iter().map(|a| text(a)))
+                .collect(),
+            environment: environment.map(|(name, value)| (text(name), text(value))).collect(),
+            machine: request.spec.name.clone(),
+            settings: request.settings.clone(),
+            machine_hash: String::new(),
+            constants: constants(&request.spec),
+            mode: match request.mode {
+                Mode::Timing => fxscope_record::Mode::Timing,
+                Mode::Functional => fxscope_record::Mode::Functional,
+            },
+            finish: finish(&outcome.finish),
+            host: Host {
+                cpus: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+                wall_seconds,
+                mips: process.instructions() as f64 / 1e6 / wall_seconds.max(1e-9),
+                peak_rss_bytes: peak_rss_bytes(),
+                guest_bytes: process.memory().backed_bytes(),
+            },
+            notes: notes(request, &outcome, process),
+            regions: regions(request, &outcome, process),
+            hot_spots: hot_spots(&outcome, process),
+        }
+    }
+}
+
+fn finish(finish: &fxscope_sim::Finish) -> Finish {
+    match finish {
+        fxscope_sim::Finish::Ended(end) => match end {
+            End::Exit { code } => Finish::Exited(*code),
+            End::Killed(k) => Finish::Killed { signal: k.signal as i32, message: end.to_string() },
+            End::Unsupported(_) | End::Deadlock { .. } => Finish::Failed(end.to_string()),
+        },
+        fxscope_sim::Finish::Limit => Finish::Limit,
+        fxscope_sim::Finish::Stopped => Finish::Stopped,
+    }
+}
+
+fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String> {
+    let mut notes = Vec::new();
+    if request.mode == Mode::Functional {
+        notes.push(
+            "Functional mode: results and instruction counts only; time and cycles are nominal, one nanosecond for \
+             each instruction."
+                .to_owned(),
+        );
+    }
+    for (class, count) in &outcome.unknown_classes {
+        notes.push(format!(
+            "The machine has no timing for '{class}' (instructions of the program: {count}); theirs is assumed."
+        ));
+    }
+    for (number, name, calls) in process.unknown_calls() {
+        notes.push(format!("System call {number} ({name}) does not exist here; calls answered with ENOSYS: {calls}."));
+    }
+    notes
+}
+
+fn regions(request: &Request, outcome: &Outcome, process: &Process) -> Vec<Region> {
+    let events = Events::of(&request.spec.name).unwrap_or_else(Events::of_the_model);
+    // What functional mode does not model must not appear as zero.
+    let counted = |signal: Signal| match request.mode {
+        Mode::Timing => true,
+        Mode::Functional => [Signal::InstRetired, Signal::CpuCycles].contains(&signal),
+    };
+    let region = |r: &fxscope_sim::Region| Region {
+        name: r.name.clone(),
+        calls: r.calls,
+        threads: vec![Thread { thread: 0, cpu: process.cpu_number(), events: events.counts(&r.signals, counted) }],
+    };
+    outcome.regions.iter().map(region).collect()
+}
+
+fn hot_spots(outcome: &Outcome, process: &Process) -> Vec<HotSpot> {
+    let spot = |h: &fxscope_sim::HotSpot| {
+        let place = process.symbols().at(h.addr);
+        HotSpot {
+            address: h.addr,
+            function: place.map_or_else(String::new, |p| p.function.to_owned()),
+            offset: place.map_or(0, |p| p.offset),
+            executions: h.executions,
+            cycles: h.cycles,
+        }
+    };
+    outcome.hot.iter().map(spot).collect()
+}
+
+/// The most memory this process has had, bytes; 0 when the host does not tell.
+fn peak_rss_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")).and_then(|n| n.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
