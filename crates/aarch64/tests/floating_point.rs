@@ -168,6 +168,90 @@ fn double_arithmetic_is_ieee_with_tininess_before_rounding() {
     arithmetic_is_ieee::<u64, Double>();
 }
 
+/// What flush-to-zero makes of `ideal` on operands that are flushed already.
+fn flushed<F: Float, A: Apfloat>(env: &FpEnv, ideal: impl Fn(Round) -> StatusAnd<A>) -> Expected<F> {
+    let truncated = ideal(Round::TowardZero);
+    let magnitude = truncated.value.to_bits() as u64 & (F::SIGN - 1);
+    let is_zero = magnitude == 0 && truncated.status == Status::OK;
+    if magnitude < 1 << F::FRACTION && !is_zero {
+        let zero = F::zero(F::from_u64(truncated.value.to_bits() as u64).sign());
+        return Expected { value: zero, fpsr: env.fpsr | FpEnv::UFC, untold: 0 };
+    }
+    expected(env, ideal)
+}
+
+fn flushing_happens_before_and_after<F: Float, A: Apfloat>(control: u32) {
+    for_operands::<F>(5, 300_000, |mut start, a, b, c| {
+        start.fpcr |= control;
+        let is_denormal = |x: F| x.magnitude() != 0 && x.magnitude() < 1 << F::FRACTION;
+        let ieee = |x: F| {
+            let x = if is_denormal(x) { F::zero(x.sign()) } else { x };
+            A::from_bits(u128::from(x.to_u64()))
+        };
+        // Half precision flushes its operands silently.
+        let with_operands = |mut e: Expected<F>, operands: &[F]| {
+            if F::BITS != 16 && operands.iter().any(|&x| is_denormal(x)) {
+                e.fpsr |= FpEnv::IDC;
+            }
+            e
+        };
+        let run = |f: &dyn Fn(&mut FpEnv) -> F| {
+            let mut env = start;
+            let r = f(&mut env);
+            (r, env.fpsr)
+        };
+        let sum = with_operands(flushed(&start, |r| ieee(a).add_r(ieee(b), r)), &[a, b]);
+        same("add", &start, &[a, b], run(&|e| fp::add(e, a, b)), sum);
+        let product = with_operands(flushed(&start, |r| ieee(a).mul_r(ieee(b), r)), &[a, b]);
+        same("mul", &start, &[a, b], run(&|e| fp::mul(e, a, b)), product);
+        let quotient = with_operands(flushed(&start, |r| ieee(a).div_r(ieee(b), r)), &[a, b]);
+        same("div", &start, &[a, b], run(&|e| fp::div(e, a, b)), quotient);
+        let fused = with_operands(flushed(&start, |r| ieee(a).mul_add_r(ieee(b), ieee(c), r)), &[a, b, c]);
+        same("mul_add", &start, &[c, a, b], run(&|e| fp::mul_add(e, c, a, b)), fused);
+    });
+}
+
+#[test]
+fn half_flushes_denormals_under_fz16() {
+    flushing_happens_before_and_after::<u16, Half>(FpEnv::FZ16);
+}
+
+#[test]
+fn single_flushes_denormals_under_fz() {
+    flushing_happens_before_and_after::<u32, Single>(FpEnv::FZ);
+}
+
+#[test]
+fn double_flushes_denormals_under_fz() {
+    flushing_happens_before_and_after::<u64, Double>(FpEnv::FZ);
+}
+
+#[test]
+fn nans_propagate_signalling_first_then_in_operand_order() {
+    const QUIET_1: u32 = 0x7fc0_0001;
+    const QUIET_2: u32 = 0xffc0_0002;
+    const SIGNALLING_3: u32 = 0x7f80_0003;
+    const ONE: u32 = 0x3f80_0000;
+    const INFINITY: u32 = 0x7f80_0000;
+    let add = |fpcr, a, b| {
+        let mut env = FpEnv { fpcr, fpsr: 0 };
+        (fp::add(&mut env, a, b), env.fpsr)
+    };
+    assert_eq!(add(0, ONE, QUIET_2), (QUIET_2, 0));
+    assert_eq!(add(0, QUIET_1, QUIET_2), (QUIET_1, 0));
+    assert_eq!(add(0, QUIET_1, SIGNALLING_3), (SIGNALLING_3 | 0x40_0000, FpEnv::IOC));
+    assert_eq!(add(FpEnv::DN, QUIET_2, ONE), (0x7fc0_0000, 0));
+    let fused = |c, a, b| {
+        let mut env = FpEnv::default();
+        (fp::mul_add(&mut env, c, a, b), env.fpsr)
+    };
+    // The addend comes first.
+    assert_eq!(fused(QUIET_1, QUIET_2, ONE), (QUIET_1, 0));
+    assert_eq!(fused(QUIET_1, ONE, SIGNALLING_3), (SIGNALLING_3 | 0x40_0000, FpEnv::IOC));
+    // Zero times infinity counts for more than a quiet addend.
+    assert_eq!(fused(QUIET_2, 0, INFINITY), (0x7fc0_0000, FpEnv::IOC));
+}
+
 /// The square root r of a: exact integer reasoning, a neighbour of r on either side of the true root.
 #[test]
 fn square_roots_are_correctly_rounded() {
@@ -189,7 +273,7 @@ fn square_roots_are_correctly_rounded() {
         assert_eq!(above - below, u64::from(down.fpsr & FpEnv::IXC != 0), "{a:x}");
         assert!(r == below || r == above);
     });
-    for a in (0..=u16::INFINITY as u16).step_by(1) {
+    for a in 0..=u16::INFINITY as u16 {
         let mut env = FpEnv::default();
         let wide: u64 = fp::convert(&mut env, a);
         let root: u64 = f64::from_bits(wide).sqrt().to_bits();
@@ -325,6 +409,11 @@ fn vectors_are_their_elements<F: Float>() {
             assert_eq!(all_at_once, one_by_one, "flags of {name} {a:x?} {b:x?} {c:x?} {active:x} in {start:x?}");
         }
     }
+}
+
+#[test]
+fn vectors_of_halves_are_their_elements() {
+    vectors_are_their_elements::<u16>();
 }
 
 #[test]
