@@ -1,0 +1,187 @@
+//! Caches of one core: latencies, misses in flight, write-back, inclusion.
+
+use super::*;
+
+/// Puts the line of `addr` into L2 but not into L1D, by loading four others of its L1D set.
+fn only_in_l2(core: &mut Core, addr: u64, t: Cycle) {
+    for i in 0..5 {
+        core.load(addr + i * L1_SET, t + i * 1_000);
+    }
+}
+
+#[test]
+fn a_line_that_is_there_is_used_after_the_l1_latency() {
+    let mut core = Core::new(&machine());
+    core.load(0, 100);
+    assert_eq!(core.load(8, 2_000), (5, Level::L1));
+}
+
+#[test]
+fn a_core_between_the_nearest_and_the_farthest_has_a_latency_between_theirs() {
+    let mut spec = machine();
+    spec.tables.memory.latency_nearest = 1_000;
+    spec.tables.memory.latency_farthest = 1_000 + 11 * 50;
+    let latency = |position| Core::at(&spec, position).load(0, 1_000).0;
+    let first = latency(0);
+    for position in 1..12 {
+        let extra = latency(position) - first;
+        assert!(extra.abs_diff(50 * u64::from(position)) <= 2, "position {position}: {extra}");
+    }
+}
+
+#[test]
+fn accesses_to_a_line_on_its_way_wait_for_it_and_ask_for_it_once() {
+    let mut core = Core::new(&machine());
+    let first = core.memory.access(0, 1_000, false, &mut core.signals);
+    let second = core.memory.access(64, 1_010, false, &mut core.signals);
+    assert_eq!((second.at, second.level), (first.at, Level::Memory));
+    let third = core.memory.access(128, first.at - 1, false, &mut core.signals);
+    assert_eq!(third.at, first.at);
+    let fourth = core.memory.access(128, first.at, false, &mut core.signals);
+    assert_eq!((fourth.at, fourth.level), (first.at, Level::L1), "there now");
+    assert_eq!(core.get(Signal::L1dCacheRefill), 1);
+    assert_eq!(core.get(Signal::BusReadTotalMem), 1);
+}
+
+#[test]
+fn the_thirteenth_miss_waits_for_a_miss_buffer() {
+    let mut spec = machine();
+    spec.tables.memory.latency_nearest = 1_001;
+    spec.tables.memory.latency_farthest = 1_001;
+    let mut core = Core::new(&spec);
+    let at: Vec<Cycle> = (0..13).map(|i| core.memory.access(i * LINE, 1_000, false, &mut core.signals).at).collect();
+    let alone = at[0] - 1_000;
+    assert!(at[..12].iter().all(|&t| t < 1_000 + alone + 12 * 5), "twelve overlap: {at:?}");
+    assert!(at[12] >= at[0] + alone - 5, "the next starts when the first has ended: {at:?}");
+    assert!(at[12] <= at[0] + alone + 5, "and not later: {at:?}");
+}
+
+#[test]
+fn lines_from_l2_come_over_the_bus_one_each_four_cycles() {
+    let spec = machine();
+    let period = u64::from(spec.l1d.line_bytes / spec.l2_timing.fill_bytes_per_cycle);
+    assert_eq!(period, 4);
+    let mut core = Core::new(&spec);
+    for i in 0..8 {
+        only_in_l2(&mut core, i * LINE, 100 + i);
+    }
+    let t = core.now(20_000);
+    let at: Vec<Cycle> = (0..8).map(|i| core.memory.access(i * LINE, t, false, &mut core.signals).at).collect();
+    assert!(at.windows(2).all(|w| w[1] - w[0] == period), "{at:?}");
+}
+
+#[test]
+fn a_core_asks_l2_no_oftener_than_the_description_says() {
+    let mut spec = machine();
+    spec.tables.l2_timing.request_period = 11.0;
+    let mut core = Core::new(&spec);
+    for i in 0..8 {
+        only_in_l2(&mut core, i * LINE, 100 + 11 * i);
+    }
+    let t = core.now(20_000);
+    let at: Vec<Cycle> = (0..8).map(|i| core.memory.access(i * LINE, t, false, &mut core.signals).at).collect();
+    let span = at[7] - at[0];
+    assert!(span.abs_diff(7 * 11) <= 4, "{at:?}");
+}
+
+#[test]
+fn a_dirty_line_goes_back_to_l2_and_a_clean_one_is_dropped() {
+    for (write, written) in [(false, 0), (true, 1)] {
+        let mut core = Core::new(&machine());
+        core.memory.access(0, 100, write, &mut core.signals);
+        for i in 1..5 {
+            core.load(i * L1_SET, 1_000 * i);
+        }
+        assert_eq!(core.get(Signal::L1dCacheWb), written);
+        assert_eq!(core.get(Signal::BusWriteTotalMem), 0, "L2 has room for it");
+        let t = core.now(9_000);
+        assert_eq!(core.load(0, t).1, Level::L2);
+    }
+}
+
+/// A machine whose L2 has few enough sets that lines of one L1D set fall into one L2 set, and whose L1D
+/// holds more lines of a set than that.
+fn small_l2() -> Spec {
+    let mut spec = machine();
+    spec.tables.l2.bytes = 16 * L1_SET;
+    spec.tables.l1d.ways = 32;
+    spec.tables.l1d.bytes = 32 * L1_SET;
+    spec
+}
+
+#[test]
+fn the_line_that_leaves_l2_leaves_l1_too() {
+    let spec = small_l2();
+    let usable = u64::from(spec.l2.ways - spec.l2.reserved_ways);
+    let mut core = Core::new(&spec);
+    for i in 0..usable {
+        core.load(i * L1_SET, 100 + 1_000 * i);
+    }
+    assert_eq!(core.load(0, 30_000).1, Level::L1);
+    core.load(usable * L1_SET, 31_000);
+    let t = core.now(40_000);
+    assert_eq!(core.load(0, t).1, Level::Memory, "the least recently asked for of L2 has left both");
+}
+
+#[test]
+fn a_dirty_line_that_leaves_l2_while_l1_holds_it_is_written_to_memory_once() {
+    let spec = small_l2();
+    let usable = u64::from(spec.l2.ways - spec.l2.reserved_ways);
+    let mut core = Core::new(&spec);
+    core.store(0, 100);
+    for i in 1..=usable {
+        core.load(i * L1_SET, 100 + 1_000 * i);
+    }
+    assert_eq!(core.get(Signal::L1dCacheWb), 1);
+    assert_eq!(core.get(Signal::L2dCacheWb), 1);
+    assert_eq!(core.get(Signal::BusWriteTotalMem), 1);
+}
+
+#[test]
+fn a_dirty_line_of_l2_is_written_to_memory_when_it_leaves() {
+    let mut spec = small_l2();
+    spec.tables.l1d.ways = 4;
+    spec.tables.l1d.bytes = 4 * L1_SET;
+    let usable = u64::from(spec.l2.ways - spec.l2.reserved_ways);
+    let mut core = Core::new(&spec);
+    core.store(0, 100);
+    for i in 1..usable {
+        core.load(i * L1_SET, 100 + 1_000 * i);
+    }
+    assert_eq!(core.get(Signal::BusWriteTotalMem), 0);
+    for i in usable..usable + 2 {
+        core.load(i * L1_SET, 100 + 1_000 * i);
+    }
+    assert_eq!(core.get(Signal::L2dCacheWb), 1);
+    assert_eq!(core.get(Signal::BusWriteTotalMem), 1);
+}
+
+#[test]
+fn zeroing_a_line_reads_no_memory_and_leaves_it_in_l2() {
+    let mut core = Core::new(&machine());
+    core.memory.zero_line(0, 100, &mut core.signals);
+    assert_eq!(core.get(Signal::BusReadTotalMem), 0);
+    assert_eq!(core.get(Signal::L2dCacheRefill), 0);
+    assert_eq!(core.load(0, 1_000).1, Level::L2);
+    assert_eq!(core.get(Signal::BusReadTotalMem), 0);
+}
+
+#[test]
+fn zeroing_a_dirty_line_of_l1_sends_it_back_first() {
+    let mut core = Core::new(&machine());
+    core.store(0, 100);
+    core.memory.zero_line(0, 1_000, &mut core.signals);
+    assert_eq!(core.get(Signal::L1dCacheWb), 1);
+    assert_eq!(core.load(0, 2_000).1, Level::L2);
+    assert_eq!(core.get(Signal::BusReadTotalMem), 1, "the store's own");
+}
+
+#[test]
+fn code_is_fetched_through_l2_and_stays_in_the_instruction_cache() {
+    let mut core = Core::new(&machine());
+    let cold = core.memory.fetch(0, 1_000, &mut core.signals);
+    assert!(cold > 1_000 + 200, "from memory, behind a table walk");
+    core.memory.fetch(LINE, 2_000, &mut core.signals);
+    assert_eq!(core.memory.fetch(0, 3_000, &mut core.signals), 3_000);
+    assert_eq!(core.get(Signal::L1iCacheRefill), 2);
+}

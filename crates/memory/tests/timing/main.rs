@@ -1,0 +1,61 @@
+//! What the memory hierarchy promises, one behaviour a test.
+//!
+//! Expected numbers are computed from the machine's description, never taken from the model's own output.
+
+mod caches;
+mod prefetch;
+mod shared;
+mod translation;
+
+use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_machine::Spec;
+use fxscope_memory::{Hierarchy, Level};
+
+/// Bytes of a line, and of all lines of one L1D set together.
+const LINE: u64 = 256;
+const L1_SET: u64 = 64 * LINE;
+
+/// The real machine without its stream prefetcher and without a limit on requests to L2, so that only
+/// what a test is about costs time.
+fn machine() -> Spec {
+    let mut spec = fxscope_machine::load("a64fx").expect("built in");
+    spec.tables.prefetch.l1 = false;
+    spec.tables.prefetch.l2 = false;
+    spec.tables.l2_timing.request_period = 1.0;
+    spec
+}
+
+/// One core's hierarchy with its counters.
+struct Core {
+    memory: Hierarchy,
+    signals: Signals,
+    load: Cycle,
+}
+
+impl Core {
+    fn new(spec: &Spec) -> Core {
+        Core::at(spec, 0)
+    }
+    fn at(spec: &Spec, position: u32) -> Core {
+        Core { memory: Hierarchy::new(spec, position), signals: Signals::default(), load: spec.load_store.load_integer }
+    }
+
+    /// An integer load's flow at `t`: cycles until its result can be used, and how far it went.
+    fn load(&mut self, addr: u64, t: Cycle) -> (Cycle, Level) {
+        let answer = self.memory.access(addr, t, false, &mut self.signals);
+        // A load that missed is sent again when its line is there.
+        let at = if answer.at > t { self.memory.pipes.load(answer.at) } else { t };
+        (at + self.load - t, answer.level)
+    }
+    fn store(&mut self, addr: u64, t: Cycle) {
+        self.memory.access(addr, t, true, &mut self.signals);
+    }
+    fn get(&self, signal: Signal) -> u64 {
+        self.signals.get(signal)
+    }
+    /// Nothing before `t` will be asked for any more.
+    fn now(&mut self, t: Cycle) -> Cycle {
+        self.memory.advance(t);
+        t
+    }
+}

@@ -1,0 +1,104 @@
+//! TLBs and table walks.
+
+use fxscope_memory::tlb::{Tlb, Translation};
+
+use super::*;
+
+const PAGE: u64 = 1 << 16;
+
+fn tlb() -> (Tlb, fxscope_machine::spec::Tlb) {
+    let spec = machine().tables.tlb;
+    (Tlb::new(&spec), spec)
+}
+
+/// Translates page `n` at `t`: the time it takes and how.
+fn touch(tlb: &mut Tlb, n: u64, t: Cycle) -> (Cycle, Translation) {
+    if tlb.hits_l1(n * PAGE + 24) {
+        return (0, Translation::L1);
+    }
+    let (ready, how) = tlb.refill(n * PAGE + 24, 16, t);
+    (ready - t, how)
+}
+
+#[test]
+fn a_page_that_is_in_neither_level_costs_a_lookup_of_the_second_and_a_walk() {
+    let (mut tlb, spec) = tlb();
+    assert_eq!(touch(&mut tlb, 5, 1_000), (spec.l2_hit + spec.walk, Translation::Walk));
+    assert_eq!(touch(&mut tlb, 5, 2_000), (0, Translation::L1));
+}
+
+#[test]
+fn the_seventeenth_page_drives_the_first_out_of_the_first_level_but_not_out_of_the_second() {
+    let (mut tlb, spec) = tlb();
+    for n in 0..16 {
+        touch(&mut tlb, n, 1_000 * n);
+    }
+    assert!((0..16).all(|n| tlb.hits_l1(n * PAGE)));
+    touch(&mut tlb, 16, 20_000);
+    assert_eq!(touch(&mut tlb, 0, 30_000), (spec.l2_hit, Translation::L2));
+}
+
+#[test]
+fn the_first_level_replaces_in_order_of_arrival_whatever_was_used_since() {
+    let (mut tlb, _) = tlb();
+    for n in 0..16 {
+        touch(&mut tlb, n, 1_000 * n);
+    }
+    assert_eq!(touch(&mut tlb, 0, 20_000), (0, Translation::L1), "used again");
+    touch(&mut tlb, 16, 21_000);
+    assert!(!tlb.hits_l1(0), "and replaced all the same");
+    assert!(tlb.hits_l1(PAGE));
+}
+
+#[test]
+fn a_set_of_the_second_level_keeps_its_four_most_recently_used_pages() {
+    let (mut tlb, spec) = tlb();
+    let sets = u64::from(spec.l2_entries / spec.l2_ways);
+    let flush_l1 = |tlb: &mut Tlb| {
+        for n in 1..=16 {
+            touch(tlb, n, 0);
+        }
+    };
+    for i in 0..4 {
+        touch(&mut tlb, i * sets, 0);
+    }
+    flush_l1(&mut tlb);
+    assert_eq!(touch(&mut tlb, 0, 50_000).1, Translation::L2, "used again in the second level");
+    touch(&mut tlb, 4 * sets, 51_000);
+    flush_l1(&mut tlb);
+    flush_l1(&mut tlb);
+    assert_eq!(touch(&mut tlb, 0, 60_000).1, Translation::L2);
+    assert_eq!(touch(&mut tlb, sets, 61_000).1, Translation::Walk, "the least recently used has left");
+}
+
+#[test]
+fn walks_at_the_same_time_wait_for_a_walker() {
+    let (mut tlb, spec) = tlb();
+    assert_eq!(spec.walkers, 1);
+    touch(&mut tlb, 1, 1_000);
+    assert_eq!(touch(&mut tlb, 2, 1_000).0, spec.l2_hit + 2 * spec.walk);
+}
+
+#[test]
+fn a_large_page_takes_one_entry() {
+    let (mut tlb, _) = tlb();
+    tlb.refill(5 << 21, 21, 1_000);
+    assert!((0..32).all(|n| tlb.hits_l1((5 << 21) + n * PAGE)));
+    assert!(!tlb.hits_l1((5 << 21) + 32 * PAGE));
+}
+
+#[test]
+fn the_page_size_is_that_of_the_range_an_address_lies_in() {
+    let mut core = Core::new(&machine());
+    let range = |start: u64, end: u64, shift| fxscope_memory::PageRange { start, end, shift };
+    core.memory.set_pages(vec![range(0, 1 << 21, 16), range(1 << 21, 1 << 25, 21)]);
+    for n in 0..4 {
+        core.memory.translate(n * PAGE, 10_000 * n, &mut core.signals);
+    }
+    assert_eq!(core.get(Signal::L1dTlbRefill), 4);
+    for n in 0..4 {
+        core.memory.translate((1 << 21) + n * PAGE, 50_000, &mut core.signals);
+    }
+    assert_eq!(core.get(Signal::L1dTlbRefill), 5);
+    assert_eq!(core.get(Signal::L2dTlbRefill), 5);
+}
