@@ -243,6 +243,14 @@ fn first_field(line: &str) -> String {
     quoted.map_or_else(|| line.split(',').next().unwrap_or_default(), |(field, _)| field).to_string()
 }
 
+/// Otherwise the filter could not select it.
+#[test]
+fn every_row_is_in_a_group_listed_here() {
+    let missing: Vec<_> =
+        fxscope_aarch64::table::encodings().filter(|row| group_of(row).is_empty()).map(|row| row.name).collect();
+    assert!(missing.is_empty(), "add their groups to GROUPS: {missing:?}");
+}
+
 #[test]
 fn skipped_rows_exist() {
     for (name, reason) in exclude::SKIPPED {
