@@ -3,6 +3,8 @@
 //! ```text
 //! cargo +nightly fuzz run decode
 //! cargo +nightly fuzz run exec
+//! cargo +nightly fuzz run elf kernels/prebuilt
+//! cargo +nightly fuzz run machine
 //! ```
 
 use std::cell::RefCell;

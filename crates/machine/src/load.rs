@@ -1,98 +1,248 @@
-//! Loads machine descriptions.
+//! Loads machine descriptions: built-in ones by name, others by path, each with what it extends.
 
-use crate::notation::read_uops;
-use crate::recipe::Recipe;
-use crate::spec::{Spec, Tables};
-use fxscope_uop::ClassId;
+use std::borrow::Cow;
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// The machines that come with the program: name, `machine.toml`, `instructions.csv`.
-const BUILT_IN: &[(&str, &str, &str)] = &[(
-    "a64fx",
-    include_str!("../../../machines/a64fx/machine.toml"),
-    include_str!("../../../machines/a64fx/instructions.csv"),
-)];
+use crate::check::{Violation, check};
+use crate::error::{LoadError, Place, nearest, suggest};
+use crate::layer::Layer;
+use crate::rows::{self, Rows};
+use crate::spec::{SCHEMA, Spec};
+use crate::{layer, settings};
 
-/// Why a machine cannot be loaded.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// No such machine.
-    #[error("no machine is called '{0}'")]
-    Unknown(String),
-    /// A file does not say what it should.
-    #[error("{file}: {what}")]
-    Bad {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        what: String,
-    },
+/// A machine that comes with the program.
+struct BuiltIn {
+    name: &'static str,
+    tables: &'static str,
+    instructions: &'static str,
 }
 
-/// Loads a built-in machine by name.
+/// The machines that come with the program.
+const BUILT_IN: &[BuiltIn] = &[BuiltIn {
+    name: "a64fx",
+    tables: include_str!("../../../machines/a64fx/machine.toml"),
+    instructions: include_str!("../../../machines/a64fx/instructions.csv"),
+}];
+
+/// The file with the tables, in a machine's folder.
+const TABLES_FILE: &str = "machine.toml";
+/// The file with the instruction rows, beside it.
+const ROWS_FILE: &str = "instructions.csv";
+/// Largest file that is read, bytes.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Loads a machine: a built-in one by name, or one by the path of its folder or of its `machine.toml`.
+/// `settings` are keys and values that count instead of the files', `("l2.bytes", "16MiB")` for instance.
 ///
 /// # Errors
 /// See [`LoadError`].
-pub fn load(name: &str) -> Result<Spec, LoadError> {
-    let (name, tables, rows) =
-        BUILT_IN.iter().find(|m| m.0 == name).ok_or_else(|| LoadError::Unknown(name.to_string()))?;
-    let tables: Tables = toml::from_str(tables)
-        .map_err(|e| LoadError::Bad { file: format!("{name}/machine.toml"), what: e.to_string() })?;
-    let recipes = read_rows(rows, tables.clock.vector_bits)
-        .map_err(|what| LoadError::Bad { file: format!("{name}/instructions.csv"), what })?;
-    Ok(Spec { name: (*name).to_string(), tables, recipes })
+pub fn load(name_or_path: &str, settings: &[(String, String)]) -> Result<Spec, LoadError> {
+    assemble(find(name_or_path, None)?, settings)
 }
 
-#[derive(serde::Deserialize)]
-struct Row {
-    class: String,
-    vl_bits: Option<u32>,
-    uops: usize,
-    pipes: String,
-    latency: String,
-    blocking: String,
-    decode_notes: String,
-    fetch_ports: Option<u32>,
-    store_ports: Option<u32>,
+/// Loads a machine from the bytes of a `machine.toml` and an `instructions.csv`. It can extend built-in machines.
+///
+/// # Errors
+/// See [`LoadError`].
+pub fn load_bytes(
+    tables: &[u8],
+    instructions: Option<&[u8]>,
+    settings: &[(String, String)],
+) -> Result<Spec, LoadError> {
+    let text = |bytes, file: &str| -> Result<Text, LoadError> {
+        let file = file.into();
+        Ok(Text { text: Cow::Borrowed(utf8(bytes, &file)?), file })
+    };
+    let files = Files {
+        name: "text".to_owned(),
+        id: "text".to_owned(),
+        folder: None,
+        tables: text(tables, TABLES_FILE)?,
+        instructions: instructions.map(|bytes| text(bytes, ROWS_FILE)).transpose()?,
+    };
+    assemble(files, settings)
 }
 
-fn read_rows(text: &str, vector_bits: u32) -> Result<crate::Recipes, String> {
-    let mut recipes = crate::Recipes::default();
-    let mut reader = csv::Reader::from_reader(text.as_bytes());
-    for (i, row) in reader.deserialize::<Row>().enumerate() {
-        let line = i as u32 + 2;
-        let row = row.map_err(|e| e.to_string())?;
-        if row.vl_bits.is_some_and(|bits| bits != vector_bits) {
-            continue;
+/// The built-in machines: name and title.
+///
+/// # Panics
+/// Never: a test loads them all.
+#[must_use]
+pub fn list() -> Vec<(&'static str, String)> {
+    let title = |m: &BuiltIn| load(m.name, &[]).expect("built-in machines load").tables.identity.title;
+    BUILT_IN.iter().map(|m| (m.name, title(m))).collect()
+}
+
+struct Text<'a> {
+    file: Arc<str>,
+    text: Cow<'a, str>,
+}
+
+/// The files of one machine.
+struct Files<'a> {
+    name: String,
+    /// What `extends` can say to mean this machine; unique.
+    id: String,
+    /// Where paths in `extends` start; nowhere for text that is not a file.
+    folder: Option<PathBuf>,
+    tables: Text<'a>,
+    instructions: Option<Text<'a>>,
+}
+
+/// Follows `extends` down to the machine that extends nothing, then lays one over the other.
+fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadError> {
+    let name = machine.name.clone();
+    let settings = settings::read(settings)?;
+    let mut chain: Vec<(Files, Layer)> = Vec::new();
+    let mut next = Some(machine);
+    while let Some(files) = next.take() {
+        let (layer, base) = layer::parse(&files.tables.text, &files.tables.file)?;
+        if let Some((base, place)) = base {
+            let found = base_of(&files, &base, &place)?;
+            if files.id == found.id || chain.iter().any(|(f, _)| f.id == found.id) {
+                let ids: Vec<&str> = chain.iter().map(|(f, _)| f.id.as_str()).chain([files.id.as_str()]).collect();
+                let what = format!("machines extend each other in a circle: {}, {}", ids.join(", "), found.id);
+                return Err(LoadError::bad(place, what, "let one of them extend a built-in machine or nothing"));
+            }
+            next = Some(found);
         }
-        let uops = read_uops(&row.pipes, &row.latency, &row.blocking, row.uops)
-            .map_err(|what| format!("line {line}, {}: {what}", row.class))?;
-        let note = |n: &str| row.decode_notes.split('+').any(|x| x == n);
-        recipes.insert(
-            ClassId::of(Box::leak(row.class.clone().into_boxed_str())),
-            Recipe {
-                uops,
-                sequential: note("seq_decode"),
-                pre_sync: note("pre_sync"),
-                post_sync: note("post_sync"),
-                movprfx_packable: note("movprfx_packable"),
-                movprfx_extra_uop: note("extra_uop_if_movprfx_merging"),
-                fetch_ports: row.fetch_ports.unwrap_or(0),
-                store_ports: row.store_ports.unwrap_or(0),
-                line,
-            },
-        );
+        chain.push((files, layer));
     }
-    Ok(recipes)
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_built_in_machine_loads() {
-        for (name, ..) in BUILT_IN {
-            load(name).unwrap_or_else(|e| panic!("{e}"));
+    let root = Arc::clone(&chain.last().expect("at least the machine itself").0.tables.file);
+    let instructions = chain.iter().find(|(f, _)| f.instructions.is_some()).map(|(f, _)| f.id.clone());
+    let Some(instructions) = instructions else {
+        let advice = format!("put an {ROWS_FILE} beside it, or let it extend a known machine: extends = \"a64fx\"");
+        return Err(LoadError::bad(Place::of(&root), "no file says what instructions cost", advice));
+    };
+    let mut values: Option<Layer> = None;
+    let mut rows: Option<Rows> = None;
+    for (files, layer) in chain.into_iter().rev() {
+        match &mut values {
+            None => values = Some(layer),
+            Some(values) => values.overlay(layer),
+        }
+        let Some(Text { file, text }) = &files.instructions else { continue };
+        let new = rows::parse(text, file)?;
+        match &mut rows {
+            None => rows = Some(new),
+            Some(rows) => rows::overlay(rows, new, file)?,
         }
     }
+    let mut values = values.unwrap_or_else(Layer::empty);
+    values.overlay(settings);
+    let tables = values.tables(&root)?;
+    check(&tables).map_err(|found| LoadError::Values(placed(found, &values, &root)))?;
+    let recipes = rows::recipes(rows.unwrap_or_default(), tables.clock.vector_bits);
+    Ok(Spec { name, instructions, tables, recipes })
+}
+
+/// The machine that `files` extend.
+fn base_of(files: &Files, base: &str, place: &Place) -> Result<Files<'static>, LoadError> {
+    find(base, Some(files)).map_err(|e| match e {
+        LoadError::Unknown { name, advice } => {
+            LoadError::bad(place.clone(), format!("no machine is called '{name}'"), advice)
+        }
+        LoadError::Read { path, why, advice } => {
+            LoadError::bad(place.clone(), format!("cannot read {path}: {why}"), advice)
+        }
+        other => other,
+    })
+}
+
+/// Says where each value that is not allowed was given. Of several that do not fit together, the one that was
+/// changed last is to blame: a setting, or else one from a file that extends `root`.
+fn placed(mut found: Vec<Violation>, values: &Layer, root: &Arc<str>) -> Vec<Violation> {
+    let place = |name: &String| {
+        let (table, key) = name.split_once('.')?;
+        let t = SCHEMA.iter().position(|t| t.name == table)?;
+        Some(&values.cells[t][SCHEMA[t].find(key)?].as_ref()?.place)
+    };
+    for violation in &mut found {
+        let places = violation.others.iter().chain([&violation.key]).filter_map(place);
+        violation.place = places.max_by_key(|p| (p.at.is_none(), p.source != *root)).cloned();
+    }
+    found
+}
+
+/// Finds a machine by name, or by path: from the current folder, or from that of the machine that extends it.
+fn find(name_or_path: &str, from: Option<&Files>) -> Result<Files<'static>, LoadError> {
+    if let Some(m) = BUILT_IN.iter().find(|m| m.name == name_or_path) {
+        let text = |file: &str, text| Text { file: format!("{}/{file}", m.name).into(), text: Cow::Borrowed(text) };
+        return Ok(Files {
+            name: m.name.to_owned(),
+            id: m.name.to_owned(),
+            folder: None,
+            tables: text(TABLES_FILE, m.tables),
+            instructions: Some(text(ROWS_FILE, m.instructions)),
+        });
+    }
+    let path = match from {
+        None => Some(PathBuf::from(name_or_path)),
+        Some(files) => files.folder.as_ref().map(|folder| folder.join(name_or_path)),
+    };
+    let looks_like_path = name_or_path.contains(std::path::MAIN_SEPARATOR) || name_or_path.ends_with(".toml");
+    match path {
+        Some(path) if looks_like_path || path.exists() => read_machine(&path),
+        _ => {
+            let known = || BUILT_IN.iter().map(|m| m.name);
+            let advice = suggest(nearest(name_or_path, known()), || {
+                let names = known().collect::<Vec<_>>().join(", ");
+                format!("known are {names}; others are named by the path of a folder with a {TABLES_FILE}")
+            });
+            Err(LoadError::Unknown { name: name_or_path.escape_debug().to_string(), advice })
+        }
+    }
+}
+
+/// Reads a machine's folder, or its file of tables.
+fn read_machine(path: &Path) -> Result<Files<'static>, LoadError> {
+    let file = if path.is_dir() { path.join(TABLES_FILE) } else { path.to_path_buf() };
+    let tables = read_text(&file)?;
+    let real = file.canonicalize().unwrap_or_else(|_| file.clone());
+    let folder = real.parent().unwrap_or(Path::new("/")).to_path_buf();
+    // Only a whole folder has rows of its own: a single file may lie among others.
+    let whole = file.file_name().is_some_and(|n| n == TABLES_FILE);
+    let rows = file.with_file_name(ROWS_FILE);
+    let instructions = if whole && rows.exists() { Some(read_text(&rows)?) } else { None };
+    let named = if whole { folder.file_name() } else { real.file_stem() };
+    Ok(Files {
+        name: named.map_or_else(|| "machine".to_owned(), |n| n.to_string_lossy().into_owned()),
+        id: if whole { &folder } else { &real }.to_string_lossy().into_owned(),
+        folder: Some(folder),
+        tables,
+        instructions,
+    })
+}
+
+fn read_text(path: &Path) -> Result<Text<'static>, LoadError> {
+    let fail = |why: String, advice: &str| LoadError::Read {
+        path: path.display().to_string(),
+        why,
+        advice: advice.to_owned(),
+    };
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|e| match e.kind() {
+        ErrorKind::NotFound => {
+            fail("there is no such file".to_owned(), "give the path of a folder with a machine.toml, or of such a file")
+        }
+        ErrorKind::PermissionDenied => fail("permission denied".to_owned(), "make it readable for this user"),
+        _ => fail(e.to_string(), "give the path of a folder with a machine.toml, or of such a file"),
+    })?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(fail(format!("it has more than {MAX_BYTES} bytes"), "a machine's file is text of a few pages"));
+    }
+    let file: Arc<str> = path.display().to_string().into();
+    let text = utf8(&bytes, &file)?.to_owned();
+    Ok(Text { file, text: Cow::Owned(text) })
+}
+
+fn utf8<'a>(bytes: &'a [u8], file: &Arc<str>) -> Result<&'a str, LoadError> {
+    std::str::from_utf8(bytes).map_err(|e| {
+        let place = Place::offset(file, bytes, e.valid_up_to());
+        LoadError::bad(place, "this is not UTF-8 text", "save the file as UTF-8, or give another one")
+    })
 }

@@ -4,7 +4,7 @@
 //! used together; `Pipe(X, N)` is a flow issued N times, `NULL` a fixed bypass, `(…) x N` a repetition;
 //! in latencies `[n]` names the micro-operation *n* places earlier, `NA` means none, `n (a-b)` a range.
 
-use crate::recipe::{Blocking, Flow, Pipes, Uop};
+use crate::recipe::{Blocking, Flow, MAX_FLOWS, MAX_LATENCY, MAX_REPEAT, MAX_UOPS, Pipes, Uop};
 
 /// Reads the `pipes`, `latency` and `blocking` cells of a row with `count` micro-operations.
 ///
@@ -29,7 +29,13 @@ pub fn read_uops(pipes: &str, latency: &str, blocking: &str, count: usize) -> Re
         ));
     }
     let blocks = read_blocking(blocking, count)?;
-    pipes.iter().zip(&latencies).zip(blocks).map(|((p, l), b)| read_uop(p, l, b)).collect()
+    let uops: Vec<Uop> =
+        pipes.iter().zip(&latencies).zip(blocks).map(|((p, l), b)| read_uop(p, l, b)).collect::<Result<_, _>>()?;
+    let wrong = |(k, uop): (usize, &Uop)| uop.depends.iter().find(|&&d| d == 0 || d as usize > k).map(|&d| (k, d));
+    match uops.iter().enumerate().find_map(wrong) {
+        Some((k, d)) => Err(format!("micro-operation {} cannot depend on the one {d} places earlier", k + 1)),
+        None => Ok(uops),
+    }
 }
 
 fn read_blocking(text: &str, count: usize) -> Result<Vec<Blocking>, String> {
@@ -63,8 +69,12 @@ fn split_uops(text: &str) -> Result<Vec<String>, String> {
             None => out.push(element),
             Some((prefix, inner, times)) => {
                 let distances: Vec<&str> = prefix.trim_matches(['[', ']']).split('/').collect();
+                let inner = split_uops(&inner)?;
+                if times == 0 || times * inner.len() + out.len() > MAX_UOPS {
+                    return Err(format!("'x {times}' makes none or more than {MAX_UOPS} micro-operations"));
+                }
                 for copy in 0..times {
-                    for uop in split_uops(&inner)? {
+                    for uop in &inner {
                         // `[1/2] (…) x 2`: the copies name the same micro-operation from different places.
                         let bracket = match (prefix.is_empty(), distances.get(copy)) {
                             (false, Some(d)) => format!("[{d}]"),
@@ -82,12 +92,12 @@ fn split_uops(text: &str) -> Result<Vec<String>, String> {
 /// Takes `PREFIX ( INNER ) x N` apart.
 fn repetition(text: &str) -> Option<(String, String, usize)> {
     let (body, times) = text.rsplit_once(" x ")?;
-    let times = times.trim().parse().ok()?;
+    let times: u16 = times.trim().parse().ok()?;
     let body = body.trim();
     let open = body.find('(')?;
     let (prefix, group) = body.split_at(open);
     let inner = group.strip_prefix('(')?.strip_suffix(')')?;
-    Some((prefix.trim().to_string(), inner.trim().to_string(), times))
+    Some((prefix.trim().to_string(), inner.trim().to_string(), times.into()))
 }
 
 /// Splits at separators outside parentheses and brackets; trims.
@@ -140,6 +150,10 @@ fn read_uop(pipes: &str, latency: &str, blocking: Blocking) -> Result<Uop, Strin
                 wait = 0;
             }
         }
+    }
+    // A micro-operation that blocks its pipe is one long occupation of it, of any number of flows.
+    if flows.len() > MAX_FLOWS && blocking != Blocking::Pipe {
+        return Err(format!("'{pipes}' has more than {MAX_FLOWS} flows"));
     }
     Ok(Uop { flows, depends, blocking })
 }
@@ -219,7 +233,8 @@ fn atom(text: &str) -> Result<Stage, String> {
     }
     if let Some(inner) = text.strip_prefix("Pipe(").and_then(|t| t.strip_suffix(')')) {
         let (what, times) = inner.rsplit_once(',').ok_or_else(|| format!("'{text}' needs a count"))?;
-        let repeat = times.trim().parse().map_err(|_| format!("count in '{text}'"))?;
+        let repeat = times.trim().parse().ok().filter(|n| (1..=MAX_REPEAT).contains(n));
+        let repeat = repeat.ok_or_else(|| format!("the count in '{text}' is not from 1 to {MAX_REPEAT}"))?;
         return match atom(unwrap(what.trim()))? {
             Stage::Flow { pipes, all, .. } => Ok(Stage::Flow { pipes, all, repeat, independent: false }),
             Stage::Bypass => Err(format!("'{text}' repeats a bypass")),
@@ -275,7 +290,10 @@ fn read_latencies(text: &str) -> Result<Latencies, String> {
 }
 
 fn latency_value(text: &str) -> Result<(u32, u32), String> {
-    let bad = || format!("'{text}' is not a latency");
+    let cycles = |t: &str| {
+        let n = t.trim().parse().ok().filter(|&n| n <= MAX_LATENCY);
+        n.ok_or_else(|| format!("'{text}' is not a latency from 0 to {MAX_LATENCY} cycles"))
+    };
     if text == "NA" {
         return Ok((0, 0));
     }
@@ -283,10 +301,11 @@ fn latency_value(text: &str) -> Result<(u32, u32), String> {
         return latency_value(inner.split(',').next().unwrap_or("").trim());
     }
     if let Some(range) = text.strip_prefix("n (").and_then(|t| t.strip_suffix(')')) {
-        let (low, high) = range.split_once('-').ok_or_else(bad)?;
-        return Ok((low.trim().parse().map_err(|_| bad())?, high.trim().parse().map_err(|_| bad())?));
+        let (low, high) = range.split_once('-').ok_or_else(|| format!("'{text}' is no range of latencies"))?;
+        let (low, high) = (cycles(low)?, cycles(high)?);
+        return if low <= high { Ok((low, high)) } else { Err(format!("'{text}' ends before it begins")) };
     }
-    let n = text.parse().map_err(|_| bad())?;
+    let n = cycles(text)?;
     Ok((n, n))
 }
 

@@ -4,7 +4,20 @@
 //! micro-operations, `+` sequential flows, `,` independent flows, `[n]` depends on the micro-operation
 //! *n* places earlier, …); a [`Recipe`] is the same, parsed.
 
+use std::collections::HashMap;
+
 use fxscope_uop::ClassId;
+
+/// Most micro-operations of one instruction: the model has so many registers for results between them.
+pub const MAX_UOPS: usize = 64;
+/// Most flows of one micro-operation, unless it blocks its pipe.
+pub const MAX_FLOWS: usize = 4;
+/// Longest latency, cycles: the model keeps them in a byte.
+pub const MAX_LATENCY: u32 = 255;
+/// Most times one flow is repeated.
+pub const MAX_REPEAT: u32 = 64;
+/// Most virtual ports of each kind that one instruction takes.
+pub const MAX_PORTS: u64 = 255;
 
 /// A set of execution pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -111,23 +124,35 @@ pub struct Recipe {
 }
 
 /// Recipes by timing class, resolved for one vector length.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recipes {
-    by_class: Vec<Option<Recipe>>,
+    by_class: HashMap<String, Recipe>,
 }
 
 impl Recipes {
-    /// Sets the recipe of a class.
-    pub fn insert(&mut self, class: ClassId, recipe: Recipe) {
-        let i = usize::from(class.0);
-        if self.by_class.len() <= i {
-            self.by_class.resize(i + 1, None);
-        }
-        self.by_class[i] = Some(recipe);
-    }
     /// The recipe of a class, if the machine has a row for it.
     #[must_use]
     pub fn get(&self, class: ClassId) -> Option<&Recipe> {
-        self.by_class.get(usize::from(class.0)).and_then(Option::as_ref)
+        self.named(class.name())
+    }
+
+    /// The recipe of the class of this name.
+    #[must_use]
+    pub fn named(&self, class: &str) -> Option<&Recipe> {
+        self.by_class.get(class)
+    }
+
+    /// All recipes with the names of their classes, in alphabetical order.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<(&str, &Recipe)> {
+        let mut all: Vec<_> = self.by_class.iter().map(|(class, recipe)| (class.as_str(), recipe)).collect();
+        all.sort_unstable_by_key(|&(class, _)| class);
+        all
+    }
+}
+
+impl FromIterator<(String, Recipe)> for Recipes {
+    fn from_iter<I: IntoIterator<Item = (String, Recipe)>>(rows: I) -> Recipes {
+        Recipes { by_class: rows.into_iter().collect() }
     }
 }

@@ -3,29 +3,27 @@
 //! The tables mirror `machine.toml` one to one; field names are the keys. Units are in the names or the
 //! comments: cycles are core clock cycles, sizes are bytes unless a name says otherwise.
 
-use serde::{Deserialize, Serialize};
-
 use crate::recipe::Recipes;
+use crate::schema::Rule::{self, OneOf, Power, Range, Real, Register};
+use crate::schema::{table, tables};
 
-/// Declares a table of `machine.toml`: its fields, with `source` and `evidence` beside them.
-macro_rules! table {
-    ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident: $ty:ty,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-        #[serde(deny_unknown_fields)]
-        pub struct $name {
-            $($(#[$fdoc])* pub $field: $ty,)+
-            /// Where the numbers come from.
-            pub source: String,
-            /// How well they are known.
-            pub evidence: Evidence,
-        }
-    };
-}
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// The sizes of pages that Linux for A64FX knows: base pages of 4 and 64 KiB and the huge pages that go with them.
+pub const PAGE_SIZES: &[u64] = &[4 * KIB, 64 * KIB, 2 * MIB, 32 * MIB, 512 * MIB, GIB, 16 * GIB];
+
+/// Vector lengths that the model knows, bits.
+pub const VECTOR_BITS: &[u64] = &[128, 256, 512];
+
+/// Cycles of something inside a core. The model keeps such numbers in a byte.
+const CYCLES: Rule = Range(0, 255);
+/// Entries of a queue or buffer.
+const ENTRIES: Rule = Range(1, 4096);
 
 /// How well a table's numbers are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// Stated by the maker's documents.
     Documented,
@@ -37,31 +35,53 @@ pub enum Evidence {
     Assumed,
 }
 
+impl Evidence {
+    /// All, best known first.
+    pub const ALL: [Evidence; 4] = [Evidence::Documented, Evidence::Measured, Evidence::Calibrated, Evidence::Assumed];
+
+    /// The word for it in `machine.toml`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Evidence::Documented => "documented",
+            Evidence::Measured => "measured",
+            Evidence::Calibrated => "calibrated",
+            Evidence::Assumed => "assumed",
+        }
+    }
+
+    /// What a word of `machine.toml` stands for.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Evidence> {
+        Evidence::ALL.into_iter().find(|e| e.name() == word)
+    }
+}
+
 table! {
     /// What the machine is.
     Identity {
         /// Full name.
         title: String,
         /// `MIDR_EL1`.
-        midr: u64,
+        midr: u64 => Register,
         /// `CTR_EL0`.
-        ctr: u64,
+        ctr: u64 => Register,
         /// `DCZID_EL0`.
-        dczid: u64,
+        dczid: u64 => Range(0, 31),
         /// `ID_AA64ISAR0_EL1`.
-        isar0: u64,
+        isar0: u64 => Register,
         /// `ID_AA64ISAR1_EL1`.
-        isar1: u64,
+        isar1: u64 => Register,
         /// `ID_AA64PFR0_EL1`.
-        pfr0: u64,
+        pfr0: u64 => Register,
         /// `ID_AA64ZFR0_EL1`.
-        zfr0: u64,
+        zfr0: u64 => Register,
         /// `AT_HWCAP` of a Linux process.
-        hwcap: u64,
+        hwcap: u64 => Register,
         /// `AT_HWCAP2` of a Linux process.
-        hwcap2: u64,
+        hwcap2: u64 => Register,
         /// `CNTFRQ_EL0`, Hz.
-        counter_hz: u64,
+        counter_hz: u64 => Range(1_000_000, 10_000_000_000),
     }
 }
 
@@ -69,9 +89,9 @@ table! {
     /// Clock and vector length.
     Clock {
         /// Core clock, Hz.
-        core_hz: u64,
-        /// Vector length, bits: 128, 256 or 512.
-        vector_bits: u32,
+        core_hz: u64 => Range(100_000_000, 10_000_000_000),
+        /// Vector length, bits.
+        vector_bits: u32 => OneOf(VECTOR_BITS),
     }
 }
 
@@ -79,15 +99,15 @@ table! {
     /// Cores, memory groups and their numbers.
     Topology {
         /// Core memory groups (CMG).
-        cmgs: u32,
+        cmgs: u32 => Range(1, 16),
         /// Compute cores of each CMG.
-        cores_per_cmg: u32,
+        cores_per_cmg: u32 => Range(1, 64),
         /// Number of the first compute core as Linux shows it.
-        first_core: u32,
+        first_core: u32 => Range(0, 1024),
         /// Number of the first memory node as Linux shows it.
-        first_node: u32,
+        first_node: u32 => Range(0, 1024),
         /// Memory of each node.
-        node_bytes: u64,
+        node_bytes: u64 => Range(64 * MIB, 1024 * GIB),
     }
 }
 
@@ -95,32 +115,32 @@ table! {
     /// Instruction fetch and branch prediction.
     Frontend {
         /// Bytes of one aligned fetch block.
-        fetch_bytes: u32,
+        fetch_bytes: u32 => Power(4, 256),
         /// Instructions the buffer between fetch and decode holds.
-        buffer_insts: u32,
+        buffer_insts: u32 => Range(1, 1024),
         /// Cycles from the fetch address stage to the decode stage.
-        fetch_to_decode: u64,
+        fetch_to_decode: u64 => CYCLES,
         /// Cycles from a taken branch's fetch to its target's fetch, predicted by the main predictors.
-        taken_branch_cycles: u64,
+        taken_branch_cycles: u64 => Range(1, 255),
         /// Taken branches the one-cycle small predictor can follow.
-        small_taken_targets: u32,
+        small_taken_targets: u32 => Range(0, 8),
         /// Repetitions of a chain of taken branches before the small predictor takes over.
-        small_taken_threshold: u32,
+        small_taken_threshold: u32 => Range(0, 1_000_000),
         /// Entries of the loop prediction table.
-        loop_entries: u32,
+        loop_entries: u32 => ENTRIES,
         /// Entries of the branch weight table.
-        weight_entries: u32,
+        weight_entries: u32 => Range(1, MIB),
         /// Bits of global history used.
-        history_bits: u32,
+        history_bits: u32 => Range(1, 63),
         /// Entries of the branch target buffer.
-        btb_entries: u32,
+        btb_entries: u32 => Range(1, MIB),
         /// Ways of the branch target buffer.
-        btb_ways: u32,
+        btb_ways: u32 => Range(1, 64),
         /// Entries of the return address stack.
-        return_stack: u32,
+        return_stack: u32 => ENTRIES,
         /// Cycles from the resolution of a mispredicted branch to the decode of the right path, beyond
         /// the front end's own length.
-        mispredict_extra: u64,
+        mispredict_extra: u64 => CYCLES,
     }
 }
 
@@ -128,21 +148,21 @@ table! {
     /// Decode, dispatch and commit.
     Window {
         /// Micro-operations decoded and dispatched a cycle; one dispatch group.
-        dispatch_width: u32,
+        dispatch_width: u32 => Range(1, 16),
         /// Micro-operations committed a cycle.
-        commit_width: u32,
+        commit_width: u32 => Range(1, 16),
         /// Commit stack entries.
-        commit_stack: u32,
+        commit_stack: u32 => ENTRIES,
         /// Commit stack entries of one group; a dispatch group takes a whole one.
-        group_entries: u32,
+        group_entries: u32 => Range(1, 16),
         /// Rename registers, general purpose (beyond the architectural ones).
-        rename_gpr: u32,
+        rename_gpr: u32 => Range(4, 4096),
         /// Rename registers, vector.
-        rename_vector: u32,
+        rename_vector: u32 => Range(4, 4096),
         /// Rename registers, predicate.
-        rename_predicate: u32,
+        rename_predicate: u32 => Range(4, 4096),
         /// Cycles from commit to the release of rename registers.
-        rename_release: u64,
+        rename_release: u64 => CYCLES,
     }
 }
 
@@ -150,15 +170,15 @@ table! {
     /// Reservation stations.
     Stations {
         /// Entries of RSE0 and of RSE1.
-        rse_entries: u32,
+        rse_entries: u32 => Range(2, 255),
         /// Entries of RSA0 and of RSA1.
-        rsa_entries: u32,
+        rsa_entries: u32 => Range(2, 255),
         /// Entries of RSBR.
-        rsbr_entries: u32,
+        rsbr_entries: u32 => Range(2, 255),
         /// Micro-operations written into one station a cycle.
-        writes_per_cycle: u32,
+        writes_per_cycle: u32 => Range(1, 16),
         /// Difference of free entries from which the RSX allocation prefers one kind of station.
-        balance_threshold: u32,
+        balance_threshold: u32 => Range(0, 255),
     }
 }
 
@@ -166,29 +186,29 @@ table! {
     /// Where the pipeline stages stand, as cycles from the decode stage D.
     Stages {
         /// D to the first execution stage of integer operations (X).
-        integer: u64,
+        integer: u64 => CYCLES,
         /// D to the first execution stage of SIMD&FP operations (X1).
-        vector: u64,
+        vector: u64 => CYCLES,
         /// D to the first execution stage of predicate operations (X1).
-        predicate: u64,
+        predicate: u64 => CYCLES,
         /// D to the address stage of loads and stores (A).
-        address: u64,
+        address: u64 => CYCLES,
         /// D to the resolution of a branch on the flags (BC).
-        branch: u64,
+        branch: u64 => CYCLES,
         /// Result of an integer operation to its commit.
-        commit_integer: u64,
+        commit_integer: u64 => CYCLES,
         /// Result of a SIMD&FP operation to its commit.
-        commit_vector: u64,
+        commit_vector: u64 => CYCLES,
         /// Result of a predicate operation to its commit.
-        commit_predicate: u64,
+        commit_predicate: u64 => CYCLES,
         /// Address stage to commit, integer and short loads and stores that hit.
-        commit_short: u64,
+        commit_short: u64 => CYCLES,
         /// Address stage to commit, long loads and stores that hit.
-        commit_long: u64,
+        commit_long: u64 => CYCLES,
         /// Resolution of a branch to its commit.
-        commit_branch: u64,
+        commit_branch: u64 => CYCLES,
         /// Execution of a compare-and-branch or indirect branch to its resolution.
-        branch_after_execute: u64,
+        branch_after_execute: u64 => CYCLES,
     }
 }
 
@@ -199,21 +219,21 @@ table! {
     /// pipe, branch pipe; 0 also where the combination does not exist.
     Bypass {
         /// Between different integer pipes (EXA, EXB, EAGA, EAGB).
-        integer_other_pipe: u64,
+        integer_other_pipe: u64 => CYCLES,
         /// Condition flags set by an integer operation.
-        flags: [u64; 5],
+        flags: [u64; 5] => CYCLES,
         /// Predicate set by a predicate operation.
-        predicate: [u64; 5],
+        predicate: [u64; 5] => CYCLES,
         /// Predicate loaded.
-        predicate_load: [u64; 5],
+        predicate_load: [u64; 5] => CYCLES,
         /// Predicate set by a vector compare.
-        compare: [u64; 5],
+        compare: [u64; 5] => CYCLES,
         /// Condition flags set by a predicate operation.
-        predicate_flags: [u64; 5],
+        predicate_flags: [u64; 5] => CYCLES,
         /// Condition flags set by a floating-point compare.
-        vector_flags: [u64; 5],
+        vector_flags: [u64; 5] => CYCLES,
         /// Condition flags set by a vector compare.
-        compare_flags: [u64; 5],
+        compare_flags: [u64; 5] => CYCLES,
     }
 }
 
@@ -221,39 +241,39 @@ table! {
     /// Load/store unit.
     LoadStore {
         /// Load queue entries: real fetch ports.
-        fetch_ports: u32,
+        fetch_ports: u32 => ENTRIES,
         /// Virtual fetch ports.
-        virtual_fetch_ports: u32,
+        virtual_fetch_ports: u32 => ENTRIES,
         /// Store queue entries: real store ports.
-        store_ports: u32,
+        store_ports: u32 => ENTRIES,
         /// Virtual store ports.
-        virtual_store_ports: u32,
+        virtual_store_ports: u32 => ENTRIES,
         /// Write buffer entries.
-        write_buffer: u32,
+        write_buffer: u32 => ENTRIES,
         /// Bytes of a write buffer entry.
-        write_buffer_bytes: u32,
+        write_buffer_bytes: u32 => Power(16, 4 * KIB),
         /// Load to use, integer register, L1D hit.
-        load_integer: u64,
+        load_integer: u64 => Range(1, 255),
         /// Load to use, SIMD&FP register (short mode).
-        load_short: u64,
+        load_short: u64 => Range(1, 255),
         /// Load to use, SVE and multi-register (long mode).
-        load_long: u64,
+        load_long: u64 => Range(1, 255),
         /// Commit of a store to its write into the L1D cache (W5), at the earliest.
-        store_write: u64,
+        store_write: u64 => CYCLES,
         /// Cycles from a store's data to the result of a load that it forwards to.
-        forward: u64,
+        forward: u64 => CYCLES,
         /// Cycles from the write of an interlocking store to the load's second try.
-        interlock_retry: u64,
+        interlock_retry: u64 => CYCLES,
         /// Aligned block within which an access is one flow.
-        flow_block: u32,
+        flow_block: u32 => Power(16, 4 * KIB),
         /// Extra cycles of the second flow of an access split at a flow block.
-        split_flow: u64,
+        split_flow: u64 => CYCLES,
         /// Cycles both load/store pipes are taken by moving a line in.
-        move_in: u64,
+        move_in: u64 => CYCLES,
         /// Cycles both pipes are taken by writing a dirty line back.
-        move_out_dirty: u64,
+        move_out_dirty: u64 => CYCLES,
         /// Cycles both pipes are taken by giving up a clean line.
-        move_out_clean: u64,
+        move_out_clean: u64 => CYCLES,
     }
 }
 
@@ -261,15 +281,15 @@ table! {
     /// A cache.
     Cache {
         /// Capacity.
-        bytes: u64,
+        bytes: u64 => Range(1024, GIB),
         /// Associativity.
-        ways: u32,
+        ways: u32 => Range(1, 64),
         /// Ways kept from applications (assistant cores).
-        reserved_ways: u32,
+        reserved_ways: u32 => Range(0, 63),
         /// Line size.
-        line_bytes: u32,
+        line_bytes: u32 => Power(64, 4 * KIB),
         /// Outstanding misses (move-in buffers).
-        miss_buffers: u32,
+        miss_buffers: u32 => ENTRIES,
     }
 }
 
@@ -277,23 +297,23 @@ table! {
     /// Timing of the L2 cache and of the path between L1 and L2.
     L2Timing {
         /// Load-to-use of an integer load that hits L2, core nearest to the cache.
-        hit_nearest: u64,
+        hit_nearest: u64 => Range(1, 10_000),
         /// The same, farthest core.
-        hit_farthest: u64,
+        hit_farthest: u64 => Range(1, 10_000),
         /// Cycles from an L1 miss to the start of the L2 pipeline.
-        request: u64,
+        request: u64 => Range(0, 1000),
         /// Cycles between two requests of one core (demand or prefetch).
-        request_period: f64,
+        request_period: f64 => Real(0.1, 1000.0),
         /// Cycles from a tag miss in L2 to the request at the memory controller.
-        miss_detect: u64,
+        miss_detect: u64 => Range(0, 1000),
         /// Bytes a cycle from L2 into one L1D.
-        fill_bytes_per_cycle: u32,
+        fill_bytes_per_cycle: u32 => Range(1, 4 * KIB),
         /// Bytes a cycle from one L1D to L2.
-        writeback_bytes_per_cycle: u32,
+        writeback_bytes_per_cycle: u32 => Range(1, 4 * KIB),
         /// Banks; each serves one line a cycle.
-        banks: u32,
+        banks: u32 => Range(1, 64),
         /// Bytes a cycle of one bank.
-        bank_bytes_per_cycle: u32,
+        bank_bytes_per_cycle: u32 => Range(1, 4 * KIB),
     }
 }
 
@@ -301,15 +321,15 @@ table! {
     /// Local memory.
     MemoryTiming {
         /// Load-to-use of an integer load from local memory, core nearest to the controller.
-        latency_nearest: u64,
+        latency_nearest: u64 => Range(1, 10_000),
         /// The same, farthest core.
-        latency_farthest: u64,
+        latency_farthest: u64 => Range(1, 10_000),
         /// Bytes a second the device delivers at most, reads and writes together.
-        peak_bytes_per_second: u64,
+        peak_bytes_per_second: u64 => Range(1_000_000_000, 100_000_000_000_000),
         /// Share of the peak that a stream of reads reaches, percent.
-        read_efficiency: f64,
+        read_efficiency: f64 => Real(1.0, 100.0),
         /// Time a line's write takes on the channel, as a multiple of a read's (turn-around included).
-        write_cost: f64,
+        write_cost: f64 => Real(0.0, 16.0),
     }
 }
 
@@ -317,17 +337,17 @@ table! {
     /// Translation.
     Tlb {
         /// L1 entries, data and instruction each, fully associative, FIFO.
-        l1_entries: u32,
+        l1_entries: u32 => Range(1, 256),
         /// L2 entries, data and instruction each.
-        l2_entries: u32,
+        l2_entries: u32 => Range(1, MIB),
         /// L2 associativity.
-        l2_ways: u32,
+        l2_ways: u32 => Range(1, 4096),
         /// Cycles of an L1 miss that hits L2.
-        l2_hit: u64,
+        l2_hit: u64 => Range(0, 1000),
         /// Cycles of a table walk whose last access hits the L2 cache.
-        walk: u64,
+        walk: u64 => Range(0, 10_000),
         /// Walks at a time.
-        walkers: u32,
+        walkers: u32 => Range(1, 64),
     }
 }
 
@@ -335,17 +355,17 @@ table! {
     /// Page sizes by segment.
     Pages {
         /// Text and read-only data.
-        text: u64,
+        text: u64 => OneOf(PAGE_SIZES),
         /// Initialised data.
-        data: u64,
+        data: u64 => OneOf(PAGE_SIZES),
         /// Zero-initialised data.
-        bss: u64,
+        bss: u64 => OneOf(PAGE_SIZES),
         /// Heap.
-        heap: u64,
+        heap: u64 => OneOf(PAGE_SIZES),
         /// Stack.
-        stack: u64,
+        stack: u64 => OneOf(PAGE_SIZES),
         /// Anonymous mappings.
-        mmap: u64,
+        mmap: u64 => OneOf(PAGE_SIZES),
     }
 }
 
@@ -357,15 +377,15 @@ table! {
         /// Prefetch into L2 on.
         l2: bool,
         /// Entries of the prefetch queue.
-        queue: u32,
+        queue: u32 => Range(1, 256),
         /// Largest distance of L1 prefetches, lines.
-        l1_lines: u32,
+        l1_lines: u32 => Range(0, 15),
         /// Largest distance of L2 prefetches, lines.
-        l2_lines: u32,
+        l2_lines: u32 => Range(0, 60),
         /// Lines requested for each queue hit while the distance grows.
-        ramp_lines: u32,
+        ramp_lines: u32 => Range(1, 16),
         /// Consecutive L2 hits of L2 prefetches after which L2 prefetching of the stream stops.
-        l2_stop_hits: u32,
+        l2_stop_hits: u32 => Range(0, 1_000_000),
     }
 }
 
@@ -373,17 +393,20 @@ table! {
     /// What the documents leave open.
     Assumptions {
         /// Where between its shortest and longest latency an integer division lies, percent.
-        divide_point: u32,
+        divide_point: u32 => Range(0, 100),
         /// Cycles of a system call in the kernel, charged to the caller.
-        system_call: u64,
+        system_call: u64 => Range(0, 10_000_000),
     }
 }
 
 /// Everything the timing model reads.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// The machine's name: that of its folder.
+    /// The machine's name: that of its folder, or of its file.
     pub name: String,
+    /// The machine that gives the instruction rows: a built-in name or a path. It is this machine itself
+    /// unless it takes all its rows from the one it extends.
+    pub instructions: String,
     /// Its tables.
     pub tables: Tables,
     /// What each timing class costs.
@@ -397,44 +420,44 @@ impl std::ops::Deref for Spec {
     }
 }
 
-/// The tables of `machine.toml`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tables {
-    /// What the machine is.
-    pub identity: Identity,
-    /// Clock and vector length.
-    pub clock: Clock,
-    /// Cores, memory groups and their numbers.
-    pub topology: Topology,
-    /// Instruction fetch and branch prediction.
-    pub frontend: Frontend,
-    /// Decode, dispatch and commit.
-    pub window: Window,
-    /// Reservation stations.
-    pub stations: Stations,
-    /// Pipeline stages.
-    pub stages: Stages,
-    /// Operand bypass.
-    pub bypass: Bypass,
-    /// Load/store unit.
-    pub load_store: LoadStore,
-    /// L1 instruction cache.
-    pub l1i: Cache,
-    /// L1 data cache.
-    pub l1d: Cache,
-    /// L2 cache of a CMG.
-    pub l2: Cache,
-    /// L2 timing.
-    pub l2_timing: L2Timing,
-    /// Local memory.
-    pub memory: MemoryTiming,
-    /// Translation.
-    pub tlb: Tlb,
-    /// Page sizes.
-    pub pages: Pages,
-    /// Hardware prefetch.
-    pub prefetch: Prefetch,
-    /// What the documents leave open.
-    pub assumptions: Assumptions,
+tables! {
+    /// The tables of `machine.toml`.
+    Tables {
+        /// What the machine is.
+        identity: Identity,
+        /// Clock and vector length.
+        clock: Clock,
+        /// Cores, memory groups and their numbers.
+        topology: Topology,
+        /// Instruction fetch and branch prediction.
+        frontend: Frontend,
+        /// Decode, dispatch and commit.
+        window: Window,
+        /// Reservation stations.
+        stations: Stations,
+        /// Pipeline stages.
+        stages: Stages,
+        /// Operand bypass.
+        bypass: Bypass,
+        /// Load/store unit.
+        load_store: LoadStore,
+        /// L1 instruction cache.
+        l1i: Cache,
+        /// L1 data cache.
+        l1d: Cache,
+        /// L2 cache of a CMG.
+        l2: Cache,
+        /// L2 timing.
+        l2_timing: L2Timing,
+        /// Local memory.
+        memory: MemoryTiming,
+        /// Translation.
+        tlb: Tlb,
+        /// Page sizes.
+        pages: Pages,
+        /// Hardware prefetch.
+        prefetch: Prefetch,
+        /// What the documents leave open.
+        assumptions: Assumptions,
+    }
 }

@@ -233,7 +233,7 @@ mod tests {
     }
 
     fn a64fx() -> BTreeMap<String, f64> {
-        constants(&fxscope_machine::load("a64fx").expect("built in"))
+        constants(&fxscope_machine::load("a64fx", &[]).expect("built in"))
     }
 
     #[test]

@@ -1,0 +1,191 @@
+//! Checks of the resolved values: after them no part of the model can fail to be built from them.
+
+use std::fmt;
+
+use crate::error::Place;
+use crate::schema::{Value, first_sentence};
+use crate::spec::{Cache, SCHEMA, Spec, Tables};
+
+/// Most lines of one cache: the model keeps some 40 bytes for each.
+const MAX_LINES: u64 = 1 << 21;
+/// Longest instruction buffer, fetch blocks.
+const MAX_BLOCKS: u32 = 63;
+/// Most lines that memory may deliver in a cycle.
+const LINES_PER_CYCLE: u64 = 16;
+
+/// A value that is not allowed or does not fit the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Violation {
+    /// The key, as `TABLE.KEY`.
+    pub key: String,
+    /// Its value.
+    pub value: Value,
+    /// What it must be.
+    pub must: String,
+    /// Other keys because of which it must.
+    pub others: Vec<String>,
+    /// Where the value was given, or that of another key if it was given later; when that is known.
+    pub place: Option<Place>,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            write!(f, "{place}: ")?;
+        }
+        write!(f, "{} is {}; it must be {}", self.key, self.value, self.must)
+    }
+}
+
+impl Spec {
+    /// Checks all values against their limits and against each other. What [`crate::load`] returns has passed;
+    /// a description changed by a program may not.
+    ///
+    /// # Errors
+    /// Every value that is not allowed, in the order of the tables.
+    pub fn check(&self) -> Result<(), Vec<Violation>> {
+        check(&self.tables)
+    }
+}
+
+/// Checks tables as [`Spec::check`] does.
+///
+/// # Errors
+/// See there.
+pub fn check(tables: &Tables) -> Result<(), Vec<Violation>> {
+    let mut found = each_value(tables);
+    // Relations between values that are wrong by themselves would say nothing more.
+    if found.is_empty() {
+        found = relations(tables);
+    }
+    if found.is_empty() { Ok(()) } else { Err(found) }
+}
+
+fn each_value(tables: &Tables) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (table, values) in SCHEMA.iter().zip(tables.values()) {
+        for (key, value) in table.keys.iter().zip(values) {
+            if !key.rule.allows(&value) {
+                let must = format!("{} ({})", key.rule.words().unwrap_or_default(), first_sentence(key.doc));
+                found.push(Violation {
+                    key: format!("{}.{}", table.name, key.name),
+                    value,
+                    must,
+                    others: Vec::new(),
+                    place: None,
+                });
+            }
+        }
+    }
+    found
+}
+
+/// Collects relations that do not hold.
+#[derive(Default)]
+struct Relations(Vec<Violation>);
+
+impl Relations {
+    /// Notes that `key` with this `value` must be something because of the `others`, unless it `holds`.
+    fn require(&mut self, holds: bool, key: &str, value: impl Into<u64>, others: &[&str], must: String) {
+        if !holds {
+            self.0.push(Violation {
+                key: key.to_owned(),
+                value: Value::Integer(value.into()),
+                must,
+                others: others.iter().map(|&other| other.to_owned()).collect(),
+                place: None,
+            });
+        }
+    }
+
+    fn at_least(&mut self, key: &str, value: u64, other: &str, least: u64) {
+        self.require(value >= least, key, value, &[other], format!("at least {other}, {least}"));
+    }
+
+    fn multiple(&mut self, key: &str, value: u32, other: &str, of: u32) {
+        self.require(value.is_multiple_of(of), key, value, &[other], format!("a multiple of {other}, {of}"));
+    }
+}
+
+fn relations(t: &Tables) -> Vec<Violation> {
+    let mut r = Relations::default();
+    core(t, &mut r);
+    for (name, cache) in [("l1i", &t.l1i), ("l1d", &t.l1d), ("l2", &t.l2)] {
+        cache_geometry(name, cache, &mut r);
+        let (key, line) = (format!("{name}.line_bytes"), t.l1d.line_bytes);
+        let must = format!("that of l1d, {line}: lines have one size in all caches");
+        r.require(cache.line_bytes == line, &key, cache.line_bytes, &["l1d.line_bytes"], must);
+    }
+    paths(t, &mut r);
+    r.multiple("tlb.l2_entries", t.tlb.l2_entries, "tlb.l2_ways", t.tlb.l2_ways);
+    r.0
+}
+
+fn core(t: &Tables, r: &mut Relations) {
+    let dczid = t.identity.dczid;
+    let must = "at most 9 in its low four bits (DC ZVA of 2 KiB)".to_owned();
+    r.require(dczid & 0xf <= 9, "identity.dczid", dczid, &[], must);
+
+    let f = &t.frontend;
+    let room = (1..=MAX_BLOCKS).contains(&(f.buffer_insts * 4 / f.fetch_bytes));
+    let must = format!("room for 1 to {MAX_BLOCKS} fetch blocks of {} instructions", f.fetch_bytes / 4);
+    r.require(room, "frontend.buffer_insts", f.buffer_insts, &["frontend.fetch_bytes"], must);
+    r.multiple("frontend.btb_entries", f.btb_entries, "frontend.btb_ways", f.btb_ways);
+
+    let w = &t.window;
+    let group = "window.group_entries";
+    let must = format!("at most {group}, {}", w.group_entries);
+    r.require(w.dispatch_width <= w.group_entries, "window.dispatch_width", w.dispatch_width, &[group], must);
+    r.multiple("window.commit_stack", w.commit_stack, group, w.group_entries);
+}
+
+/// Latencies and transfers between caches and memory.
+fn paths(t: &Tables, r: &mut Relations) {
+    let (l2, memory, line) = (&t.l2_timing, &t.memory, t.l1d.line_bytes);
+    for (key, bytes) in [
+        ("l2_timing.fill_bytes_per_cycle", l2.fill_bytes_per_cycle),
+        ("l2_timing.writeback_bytes_per_cycle", l2.writeback_bytes_per_cycle),
+    ] {
+        r.require(bytes <= line, key, bytes, &["l1d.line_bytes"], format!("at most a line of {line} bytes"));
+    }
+
+    // The part of a latency that the path to the core takes; the rest is the cache's or the memory's own.
+    let parts = [
+        "l2_timing.request",
+        "load_store.load_integer",
+        "l1d.line_bytes",
+        "l2_timing.fill_bytes_per_cycle",
+        "l2_timing.miss_detect",
+    ];
+    let path = l2.request + t.load_store.load_integer + u64::from(line / l2.fill_bytes_per_cycle);
+    let must = format!(
+        "at least {path}: l2_timing.request, load_store.load_integer and the transfer of a line are part of it"
+    );
+    r.require(l2.hit_nearest >= path, "l2_timing.hit_nearest", l2.hit_nearest, &parts[..4], must);
+    let path = path + l2.miss_detect;
+    let must = format!("at least {path}: the way through L2 (with l2_timing.miss_detect) is part of it");
+    r.require(memory.latency_nearest >= path, "memory.latency_nearest", memory.latency_nearest, &parts, must);
+    r.at_least("l2_timing.hit_farthest", l2.hit_farthest, "l2_timing.hit_nearest", l2.hit_nearest);
+    r.at_least("memory.latency_farthest", memory.latency_farthest, "memory.latency_nearest", memory.latency_nearest);
+
+    // The model keeps the time of a line on the memory channel in 1/256 cycles: with this limit, to 6 %.
+    let most = LINES_PER_CYCLE * u64::from(line) * t.clock.core_hz;
+    let must = format!("at most {most}: {LINES_PER_CYCLE} lines a cycle");
+    let peak = memory.peak_bytes_per_second;
+    r.require(peak <= most, "memory.peak_bytes_per_second", peak, &["l1d.line_bytes", "clock.core_hz"], must);
+}
+
+fn cache_geometry(name: &str, cache: &Cache, r: &mut Relations) {
+    let (ways, line) = (u64::from(cache.ways), u64::from(cache.line_bytes));
+    let key = |key: &str| format!("{name}.{key}");
+    let (bytes_key, ways_key, line_key) = (key("bytes"), key("ways"), key("line_bytes"));
+    let must = format!("less than {ways_key}, {ways}");
+    r.require(cache.reserved_ways < cache.ways, &key("reserved_ways"), cache.reserved_ways, &[&ways_key], must);
+
+    let sets = cache.bytes / (ways * line);
+    let whole = sets.is_power_of_two() && sets * ways * line == cache.bytes;
+    let must = format!("a power of two times {} ({ways_key} times {line_key})", ways * line);
+    r.require(whole, &bytes_key, cache.bytes, &[&ways_key, &line_key], must);
+    let must = format!("at most {MAX_LINES} lines of {line} bytes");
+    r.require(cache.bytes / line <= MAX_LINES, &bytes_key, cache.bytes, &[&line_key], must);
+}

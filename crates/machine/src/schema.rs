@@ -1,0 +1,369 @@
+//! What a key of `machine.toml` is: its name, kind, meaning and allowed values, declared beside the field.
+//!
+//! [`table!`] and [`tables!`] make a struct and its schema from one declaration. Loading, checking, showing
+//! and hashing all walk the schema, so that a new key is one line in [`crate::spec`].
+
+use crate::spec::Evidence;
+
+/// The value of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A whole number.
+    Integer(u64),
+    /// A number with a fraction.
+    Real(f64),
+    /// On or off.
+    Switch(bool),
+    /// Text.
+    Text(String),
+    /// A row of whole numbers.
+    List(Vec<u64>),
+}
+
+impl std::fmt::Display for Value {
+    /// As TOML.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Integer(n) => f.write_str(&grouped(*n)),
+            Value::Real(x) => write!(f, "{x:?}"),
+            Value::Switch(on) => write!(f, "{on}"),
+            Value::Text(text) => f.write_str(&quoted(text)),
+            Value::List(list) => write!(f, "{list:?}"),
+        }
+    }
+}
+
+/// Text as a basic string of TOML.
+fn quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}
+
+/// A number with `_` between groups of three digits, from five digits on.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let first = digits.len() % 3;
+    let groups = (0..=digits.len() / 3).map(|i| &digits[(first + 3 * i).saturating_sub(3)..first + 3 * i]);
+    groups.filter(|g| !g.is_empty()).collect::<Vec<_>>().join("_")
+}
+
+/// The kind of value a key takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number up to the given one.
+    Integer(u64),
+    /// A number.
+    Real,
+    /// True or false.
+    Switch,
+    /// Text.
+    Text,
+    /// A row of so many whole numbers.
+    List(usize),
+    /// How well a table is known.
+    Evidence,
+}
+
+impl Kind {
+    /// What is expected, in words.
+    #[must_use]
+    pub fn expects(self) -> String {
+        match self {
+            Kind::Integer(u64::MAX) => "a whole number, 0 or more".to_owned(),
+            Kind::Integer(max) => format!("a whole number from 0 to {max}"),
+            Kind::Real => "a number".to_owned(),
+            Kind::Switch => "true or false".to_owned(),
+            Kind::Text => "text in quotes".to_owned(),
+            Kind::List(n) => format!("{n} whole numbers in square brackets"),
+            Kind::Evidence => format!("one of {}", Evidence::ALL.map(Evidence::name).join(", ")),
+        }
+    }
+
+    /// `value` as this kind, if it can be.
+    #[must_use]
+    pub fn accept(self, value: Value) -> Option<Value> {
+        match (self, &value) {
+            (Kind::Real, Value::Integer(n)) => return Some(Value::Real(*n as f64)),
+            (Kind::Integer(max), Value::Integer(n)) if *n <= max => {}
+            (Kind::Real, Value::Real(_)) | (Kind::Switch, Value::Switch(_)) | (Kind::Text, Value::Text(_)) => {}
+            (Kind::List(n), Value::List(list)) if list.len() == n => {}
+            (Kind::Evidence, Value::Text(word)) if Evidence::named(word).is_some() => {}
+            _ => return None,
+        }
+        Some(value)
+    }
+}
+
+/// A type that a key can have.
+pub trait KeyType: Sized {
+    /// The kind of value.
+    const KIND: Kind;
+    /// From a value that [`Kind::accept`] has let pass.
+    fn read(value: &Value) -> Option<Self>;
+    /// To a value.
+    fn write(&self) -> Value;
+}
+
+macro_rules! key_type {
+    ($ty:ty, $kind:expr, $variant:ident, $value:ident => $read:expr, $this:ident => $write:expr) => {
+        impl KeyType for $ty {
+            const KIND: Kind = $kind;
+            fn read(value: &Value) -> Option<Self> {
+                let Value::$variant($value) = value else { return None };
+                $read
+            }
+            fn write(&self) -> Value {
+                let $this = self;
+                Value::$variant($write)
+            }
+        }
+    };
+}
+
+key_type!(u64, Kind::Integer(u64::MAX), Integer, n => Some(*n), this => *this);
+key_type!(u32, Kind::Integer(u32::MAX as u64), Integer, n => u32::try_from(*n).ok(), this => u64::from(*this));
+key_type!(f64, Kind::Real, Real, x => Some(*x), this => *this);
+key_type!(bool, Kind::Switch, Switch, on => Some(*on), this => *this);
+key_type!(String, Kind::Text, Text, text => Some(text.clone()), this => this.clone());
+key_type!([u64; 5], Kind::List(5), List, list => list.as_slice().try_into().ok(), this => this.to_vec());
+key_type!(Evidence, Kind::Evidence, Text, word => Evidence::named(word), this => this.name().to_owned());
+
+/// The values a key may have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// Any of its kind.
+    Any,
+    /// Any; it is a register's content and shown in hexadecimal.
+    Register,
+    /// From the first to the second; each number of a row, too.
+    Range(u64, u64),
+    /// A power of two from the first to the second.
+    Power(u64, u64),
+    /// One of these.
+    OneOf(&'static [u64]),
+    /// A number from the first to the second.
+    Real(f64, f64),
+}
+
+impl Rule {
+    /// Whether `value` keeps the rule.
+    #[must_use]
+    pub fn allows(self, value: &Value) -> bool {
+        match (self, value) {
+            (Rule::Range(low, high), Value::Integer(n)) => (low..=high).contains(n),
+            (Rule::Range(low, high), Value::List(list)) => list.iter().all(|n| (low..=high).contains(n)),
+            (Rule::Power(low, high), Value::Integer(n)) => n.is_power_of_two() && (low..=high).contains(n),
+            (Rule::OneOf(list), Value::Integer(n)) => list.contains(n),
+            // Not-a-number is in no range.
+            (Rule::Real(low, high), Value::Real(x)) => (low..=high).contains(x),
+            _ => true,
+        }
+    }
+
+    /// The allowed values in words; nothing when all are.
+    #[must_use]
+    pub fn words(self) -> Option<String> {
+        match self {
+            Rule::Any | Rule::Register => None,
+            Rule::Range(low, high) => Some(format!("from {} to {}", grouped(low), grouped(high))),
+            Rule::Power(low, high) => Some(format!("a power of two from {} to {}", grouped(low), grouped(high))),
+            Rule::OneOf(list) => {
+                Some(format!("one of {}", list.iter().map(|&n| grouped(n)).collect::<Vec<_>>().join(", ")))
+            }
+            Rule::Real(low, high) => Some(format!("from {low} to {high}")),
+        }
+    }
+}
+
+/// A key of a table.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+    /// The kind of its value.
+    pub kind: Kind,
+    /// The values it may have.
+    pub rule: Rule,
+}
+
+/// A table of `machine.toml`.
+#[derive(Debug)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// What it describes.
+    pub doc: &'static str,
+    /// Its keys, `source` and `evidence` last.
+    pub keys: &'static [Key],
+}
+
+impl Table {
+    /// The number of a key.
+    #[must_use]
+    pub fn find(&self, key: &str) -> Option<usize> {
+        self.keys.iter().position(|k| k.name == key)
+    }
+}
+
+/// The name of the key that says where a table's numbers come from.
+pub const SOURCE: &str = "source";
+/// The name of the key that says how well a table's numbers are known.
+pub const EVIDENCE: &str = "evidence";
+
+/// What [`table!`] makes of a table besides its fields.
+pub trait TableType: Sized {
+    /// Its keys.
+    const KEYS: &'static [Key];
+    /// Its values, in the order of its keys.
+    fn values(&self) -> Vec<Value>;
+    /// From values in the order of its keys, accepted by their kinds.
+    fn build(values: &[Value]) -> Option<Self>;
+}
+
+/// Declares a table of `machine.toml`: its fields with the values allowed, and `source` and `evidence` beside them.
+macro_rules! table {
+    ($(#[$doc:meta])* $name:ident {
+        $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty $(=> $rule:expr)?,)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $($(#[doc = $fdoc])* pub $field: $ty,)+
+            /// Where the numbers come from.
+            pub source: String,
+            /// How well they are known.
+            pub evidence: Evidence,
+        }
+
+        impl $crate::schema::TableType for $name {
+            const KEYS: &'static [$crate::schema::Key] = &[
+                $($crate::schema::Key {
+                    name: stringify!($field),
+                    doc: concat!($($fdoc),*),
+                    kind: <$ty as $crate::schema::KeyType>::KIND,
+                    rule: $crate::schema::first_rule(&[$($rule,)? $crate::schema::Rule::Any]),
+                },)+
+                $crate::schema::Key {
+                    name: $crate::schema::SOURCE,
+                    doc: " Where the numbers come from.",
+                    kind: $crate::schema::Kind::Text,
+                    rule: $crate::schema::Rule::Any,
+                },
+                $crate::schema::Key {
+                    name: $crate::schema::EVIDENCE,
+                    doc: " How well they are known.",
+                    kind: $crate::schema::Kind::Evidence,
+                    rule: $crate::schema::Rule::Any,
+                },
+            ];
+            fn values(&self) -> Vec<$crate::schema::Value> {
+                use $crate::schema::KeyType as _;
+                vec![$(self.$field.write(),)+ self.source.write(), self.evidence.write()]
+            }
+            fn build(values: &[$crate::schema::Value]) -> Option<Self> {
+                use $crate::schema::KeyType as _;
+                let mut values = values.iter();
+                Some($name {
+                    $($field: <$ty>::read(values.next()?)?,)+
+                    source: String::read(values.next()?)?,
+                    evidence: Evidence::read(values.next()?)?,
+                })
+            }
+        }
+    };
+}
+pub(crate) use table;
+
+/// The rule a field gives, or the one that stands for none.
+pub(crate) const fn first_rule(rules: &[Rule]) -> Rule {
+    rules[0]
+}
+
+/// The first sentence of a key's meaning, without its full stop.
+pub(crate) fn first_sentence(doc: &str) -> &str {
+    doc.split_once(". ").map_or(doc, |(first, _)| first).trim().trim_end_matches('.')
+}
+
+/// Declares the tables of `machine.toml` and their schema.
+macro_rules! tables {
+    ($(#[$doc:meta])* $name:ident { $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $($(#[doc = $fdoc])* pub $field: $ty,)+
+        }
+
+        /// All tables, in the order in which they are shown.
+        pub const SCHEMA: &[$crate::schema::Table] = &[
+            $($crate::schema::Table {
+                name: stringify!($field),
+                doc: concat!($($fdoc),*),
+                keys: <$ty as $crate::schema::TableType>::KEYS,
+            },)+
+        ];
+
+        impl $name {
+            /// The values of all tables, in the order of [`SCHEMA`].
+            #[must_use]
+            pub fn values(&self) -> Vec<Vec<$crate::schema::Value>> {
+                use $crate::schema::TableType as _;
+                vec![$(self.$field.values(),)+]
+            }
+            /// From values in the order of [`SCHEMA`], accepted by their kinds.
+            #[must_use]
+            pub fn build(values: &[Vec<$crate::schema::Value>]) -> Option<Self> {
+                use $crate::schema::TableType as _;
+                let mut tables = values.iter();
+                Some($name { $($field: <$ty>::build(tables.next()?)?,)+ })
+            }
+        }
+    };
+}
+pub(crate) use tables;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::SCHEMA;
+
+    #[test]
+    fn long_numbers_are_shown_in_groups() {
+        assert_eq!(grouped(9999), "9999");
+        assert_eq!(grouped(65_536), "65_536");
+        assert_eq!(grouped(123_456), "123_456");
+        assert_eq!(grouped(8_589_934_592), "8_589_934_592");
+    }
+
+    #[test]
+    fn every_number_has_limits_and_every_key_a_meaning() {
+        for table in SCHEMA {
+            for key in table.keys {
+                let number = matches!(key.kind, Kind::Integer(_) | Kind::Real | Kind::List(_));
+                assert!(!number || key.rule != Rule::Any, "{}.{} has no limits", table.name, key.name);
+                assert!(key.doc.len() > 3, "{}.{} has no meaning", table.name, key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn rules_say_and_do_the_same() {
+        let rule = Rule::Power(4, 64);
+        assert!(rule.allows(&Value::Integer(64)) && !rule.allows(&Value::Integer(48)));
+        assert!(!rule.allows(&Value::Integer(128)) && !rule.allows(&Value::Integer(2)));
+        assert_eq!(rule.words().unwrap(), "a power of two from 4 to 64");
+        assert!(!Rule::Real(0.5, 2.0).allows(&Value::Real(f64::NAN)));
+        assert!(!Rule::Range(0, 3).allows(&Value::List(vec![1, 4])));
+    }
+}

@@ -1,0 +1,222 @@
+//! Mistakes in machine files and settings give one clear message each: what, where, and what to do.
+
+use std::fs;
+use std::path::PathBuf;
+
+use fxscope_machine::{load, load_bytes};
+
+/// A fresh folder of this name with these files.
+fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    for (file, text) in files {
+        let file = folder.join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+    folder
+}
+
+fn message(tables: &str) -> String {
+    load_bytes(tables.as_bytes(), None, &[]).unwrap_err().to_string()
+}
+
+fn setting(key: &str, value: &str) -> String {
+    load("a64fx", &[(key.to_owned(), value.to_owned())]).unwrap_err().to_string()
+}
+
+#[test]
+fn an_unknown_machine_is_answered_with_the_known_ones() {
+    let message = |name| load(name, &[]).unwrap_err().to_string();
+    assert_eq!(message("a64fz"), "no machine is called 'a64fz'; did you mean 'a64fx'?");
+    assert_eq!(
+        message("zen"),
+        "no machine is called 'zen'; known are a64fx; others are named by the path of a folder with a machine.toml"
+    );
+}
+
+#[test]
+fn a_missing_or_unreadable_file_is_named_with_the_reason() {
+    let missing = load("no/such/folder", &[]).unwrap_err().to_string();
+    assert!(missing.starts_with("cannot read no/such/folder: there is no such file; give the path of"), "{missing}");
+    let empty = folder("empty", &[]);
+    let message = load(empty.to_str().unwrap(), &[]).unwrap_err().to_string();
+    assert!(message.contains("empty/machine.toml: there is no such file"), "{message}");
+    let nested = folder("nested", &[("machine.toml/file", "")]);
+    assert!(load(nested.to_str().unwrap(), &[]).unwrap_err().to_string().contains("nested/machine.toml"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_without_permission_is_named_so() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = folder("locked", &[("machine.toml", "")]);
+    let file = folder.join("machine.toml");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0)).unwrap();
+    if fs::read(&file).is_ok() {
+        return; // The superuser may read everything.
+    }
+    let message = load(folder.to_str().unwrap(), &[]).unwrap_err().to_string();
+    assert!(message.ends_with("permission denied; make it readable for this user"), "{message}");
+}
+
+#[test]
+fn bad_toml_is_reported_with_line_and_column() {
+    let message = message("extends = \"a64fx\"\n[l2]\nbytes = 8 388\n");
+    assert!(message.starts_with("machine.toml:3:"), "{message}");
+    assert!(message.ends_with("; correct the TOML there"), "{message}");
+    let twice = self::message("[l2]\nways = 1\nways = 2\n");
+    assert!(twice.starts_with("machine.toml:3:1: duplicate key"), "{twice}");
+}
+
+#[test]
+fn unknown_tables_and_keys_are_answered_with_the_nearest_known() {
+    assert_eq!(message("[l2_timng]\n"), "machine.toml:1:2: there is no table 'l2_timng'; did you mean 'l2_timing'?");
+    assert_eq!(
+        message("extends = \"a64fx\"\n[memory]\n  latency_neerest = 300\n"),
+        "machine.toml:3:3: table [memory] has no key 'latency_neerest'; did you mean 'latency_nearest'?"
+    );
+    assert_eq!(
+        message("[l2]\nlatency_nearest = 300\n"),
+        "machine.toml:2:1: table [l2] has no key 'latency_nearest'; the key belongs to [memory]"
+    );
+    assert_eq!(
+        message("latency_nearest = 300\n"),
+        "machine.toml:1:1: there is no table 'latency_nearest'; the key belongs into a table, [memory] for instance"
+    );
+    assert!(message("[memory]\nzzz = 1\n").contains("its keys are latency_nearest, latency_farthest"));
+}
+
+#[test]
+fn a_value_of_the_wrong_type_is_reported_with_what_is_expected() {
+    let cases = [
+        ("[l2]\nbytes = \"big\"", "2:9: l2.bytes is the text \"big\"; it must be a whole number, 0 or more"),
+        ("[l2]\nways = -4", "2:8: l2.ways is -4; it must be a whole number from 0 to 4294967295"),
+        ("[l2]\nways = 1.5", "2:8: l2.ways is 1.5; it must be a whole number"),
+        ("[prefetch]\nl1 = 1", "2:6: prefetch.l1 is 1; it must be true or false"),
+        ("[bypass]\nflags = [1, 2]", "2:9: bypass.flags is a list of 2; it must be 5 whole numbers in square brackets"),
+        ("[l2]\nevidence = \"sure\"", "it must be one of documented, measured, calibrated, assumed"),
+        ("l2 = 3", "1:1: 'l2' is a table, not a value; write its keys below a line [l2]"),
+        ("extends = 3", "1:1: 'extends' is not text; give the name or path of a machine in quotes"),
+    ];
+    for (text, expected) in cases {
+        let message = message(text);
+        assert!(message.starts_with("machine.toml:") && message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn missing_keys_are_named_with_their_tables() {
+    let a64fx = fxscope_machine::show(&load("a64fx", &[]).unwrap());
+    let lacking: String = a64fx
+        .lines()
+        .filter(|l| !l.starts_with("extends") && !l.starts_with("miss_detect"))
+        .fold(String::new(), |text, line| text + line + "\n");
+    let rows: &[u8] = b"class,vl_bits,uops,pipes,latency,blocking,decode_notes,fetch_ports,store_ports\n";
+    let message = load_bytes(lacking.as_bytes(), Some(rows), &[]).unwrap_err().to_string();
+    assert!(message.starts_with("machine.toml: the file lacks [l2_timing] miss_detect; give them"), "{message}");
+    let nothing = load_bytes(b"", Some(rows), &[]).unwrap_err().to_string();
+    assert!(nothing.contains("lacks [identity] title, [identity] midr,") && nothing.contains("more keys"), "{nothing}");
+}
+
+#[test]
+fn a_machine_without_instruction_rows_is_refused() {
+    let message = message("[l2]\nways = 16\n");
+    assert!(message.starts_with("machine.toml: no file says what instructions cost; put an instructions.csv"));
+}
+
+#[test]
+fn values_that_are_not_allowed_are_named_with_place_key_and_limits() {
+    assert_eq!(
+        message("extends = \"a64fx\"\n[clock]\nvector_bits = 1024\n"),
+        "machine.toml:3:1: clock.vector_bits is 1024; it must be one of 128, 256, 512 (Vector length, bits)"
+    );
+    let cases = [
+        ("l2.line_bytes", "100", "a power of two from 64 to 4096"),
+        ("l2.ways", "0", "from 1 to 64"),
+        ("l2.bytes", "3MiB", "a power of two times 4096 (l2.ways times l2.line_bytes)"),
+        ("l2.bytes", "1GiB", "at most 2097152 lines of 256 bytes"),
+        ("l2.reserved_ways", "16", "less than l2.ways, 16"),
+        ("l1d.line_bytes", "128", "lines have one size in all caches"),
+        ("l2_timing.hit_farthest", "45", "at least l2_timing.hit_nearest, 46"),
+        ("l2_timing.hit_nearest", "20", "at least 21"),
+        ("memory.latency_farthest", "255", "at least memory.latency_nearest, 256"),
+        ("memory.latency_nearest", "40", "at least 41"),
+        ("memory.read_efficiency", "100.5", "from 1 to 100"),
+        ("memory.read_efficiency", "nan", "from 1 to 100"),
+        ("memory.write_cost", "inf", "from 0 to 16"),
+        ("memory.peak_bytes_per_second", "90_000_000_000_000", "16 lines a cycle"),
+        ("pages.heap", "8KiB", "one of 4096, 65_536, 2_097_152"),
+        ("prefetch.l2_lines", "61", "from 0 to 60"),
+        ("prefetch.l1_lines", "16", "from 0 to 15"),
+        ("assumptions.divide_point", "101", "from 0 to 100"),
+        ("window.commit_stack", "126", "a multiple of window.group_entries, 4"),
+        ("window.dispatch_width", "5", "at most window.group_entries, 4"),
+        ("tlb.l2_entries", "1023", "a multiple of tlb.l2_ways, 4"),
+        ("frontend.fetch_bytes", "256", "1 to 63 fetch blocks of 64"),
+        ("load_store.fetch_ports", "4000000000", "from 1 to 4096"),
+        ("bypass.flags", "[0, 0, 999, 0, 0]", "from 0 to 255"),
+        ("identity.dczid", "10", "at most 9 in its low four bits"),
+    ];
+    for (key, value, expected) in cases {
+        let message = setting(key, value);
+        assert!(message.starts_with(&format!("--set {key}={value}: ")), "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn of_values_that_do_not_fit_together_the_changed_one_is_to_blame() {
+    assert_eq!(
+        setting("memory.latency_nearest", "300"),
+        "--set memory.latency_nearest=300: memory.latency_farthest is 281; it must be at least \
+         memory.latency_nearest, 300"
+    );
+    assert!(message("extends = \"a64fx\"\n[l2]\nways = 12\n").starts_with("machine.toml:3:1: l2.bytes is 8_388_608;"));
+}
+
+#[test]
+fn all_values_that_are_not_allowed_are_named_at_once() {
+    let both = [("l2.ways".to_owned(), "65".to_owned()), ("tlb.walk".to_owned(), "20000".to_owned())];
+    let message = load("a64fx", &both).unwrap_err().to_string();
+    assert_eq!(message.lines().count(), 2, "{message}");
+}
+
+#[test]
+fn machines_that_extend_each_other_are_refused() {
+    let circle = folder(
+        "circle",
+        &[("a/machine.toml", "extends = \"../b\"\n"), ("b/machine.toml", "extends = \"../a/machine.toml\"\n")],
+    );
+    let message = load(circle.join("a").to_str().unwrap(), &[]).unwrap_err().to_string();
+    assert!(message.contains("b/machine.toml:1:1: machines extend each other in a circle"), "{message}");
+    let own = folder("own", &[("machine.toml", "extends = \".\"\n")]);
+    assert!(load(own.to_str().unwrap(), &[]).unwrap_err().to_string().contains("in a circle"));
+}
+
+#[test]
+fn an_extended_machine_that_is_not_there_is_reported_where_it_is_named() {
+    assert_eq!(
+        message("\nextends = \"a64fz\""),
+        "machine.toml:2:1: no machine is called 'a64fz'; did you mean 'a64fx'?"
+    );
+    let lost = folder("lost", &[("machine.toml", "extends = \"./gone\"\n")]);
+    let message = load(lost.to_str().unwrap(), &[]).unwrap_err().to_string();
+    assert!(message.contains("lost/machine.toml:1:1: cannot read") && message.contains("no such file"), "{message}");
+}
+
+#[test]
+fn a_file_that_is_not_text_is_reported_with_its_place() {
+    let message = load_bytes(b"extends = \"a64fx\"\n# \xff\n", None, &[]).unwrap_err().to_string();
+    assert!(message.starts_with("machine.toml:2:3: this is not UTF-8 text"), "{message}");
+}
+
+#[test]
+fn a_wrong_instruction_row_is_reported_with_file_line_and_class() {
+    let rows =
+        "class,vl_bits,uops,pipes,latency,blocking,decode_notes,fetch_ports,store_ports\nbase:ADC,,1,EXQ,1,,,,\n";
+    let folder = folder("row", &[("machine.toml", "extends = \"a64fx\"\n"), ("instructions.csv", rows)]);
+    let message = load(folder.to_str().unwrap(), &[]).unwrap_err().to_string();
+    assert!(message.ends_with("row/instructions.csv:2: base:ADC: unknown pipe 'EXQ'; correct this row"), "{message}");
+}

@@ -1,0 +1,102 @@
+//! Any machine file or setting is refused, or gives a machine from which a core can be built, without a panic.
+
+#![no_main]
+
+use fxscope_machine::schema::Kind;
+use fxscope_machine::spec::SCHEMA;
+use fxscope_machine::{Evidence, LoadError, Spec, load, load_bytes, show};
+use fxscope_pipeline::Pipeline;
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use libfuzzer_sys::fuzz_target;
+
+/// The first line of an `instructions.csv`.
+const COLUMNS: &str = "class,vl_bits,uops,pipes,latency,blocking,decode_notes,fetch_ports,store_ports\n";
+
+/// A key by number and a value for it.
+#[derive(Arbitrary, Debug)]
+struct Setting {
+    table: u8,
+    key: u8,
+    number: u64,
+    real: f64,
+    text: String,
+}
+
+impl Setting {
+    fn pair(&self) -> (String, String) {
+        let table = &SCHEMA[usize::from(self.table) % SCHEMA.len()];
+        let key = &table.keys[usize::from(self.key) % table.keys.len()];
+        let value = match key.kind {
+            // Small numbers and powers of two are the likely ones.
+            Kind::Integer(_) => match self.number % 4 {
+                0 => (self.number >> 2).to_string(),
+                1 => (1u64 << (self.number >> 2 & 63)).to_string(),
+                _ => (self.number >> 2 & 0xfff).to_string(),
+            },
+            Kind::Real => self.real.to_string(),
+            Kind::Switch => (self.number & 1 == 1).to_string(),
+            Kind::List(n) => format!("{:?}", vec![self.number & 0x1ff; n]),
+            Kind::Evidence => Evidence::ALL[self.number as usize % 4].name().to_owned(),
+            Kind::Text => self.text.clone(),
+        };
+        (format!("{}.{}", table.name, key.name), value)
+    }
+}
+
+/// What may be wrong.
+#[derive(Arbitrary, Debug)]
+enum Input<'a> {
+    /// `machine.toml` as it comes.
+    Tables(&'a [u8]),
+    /// The text below `extends` of a machine that extends another.
+    Extension(&'a [u8]),
+    /// `instructions.csv` as it comes.
+    Rows(&'a [u8]),
+    /// Its rows below a correct first line.
+    RowsBelow(&'a [u8]),
+    /// Settings.
+    Settings(Vec<Setting>),
+    /// A key and a value as they come.
+    Setting(String, String),
+}
+
+fuzz_target!(|input: Input| {
+    let base = b"extends = \"a64fx\"\n";
+    match input {
+        Input::Tables(bytes) => built(load_bytes(bytes, None, &[])),
+        Input::Extension(bytes) => built(load_bytes(&[base, bytes].concat(), None, &[])),
+        // Rows of a machine that extends nothing, so that they need not be those of another.
+        Input::Rows(bytes) => built(load_bytes(complete().as_bytes(), Some(bytes), &[])),
+        Input::RowsBelow(bytes) => {
+            built(load_bytes(complete().as_bytes(), Some(&[COLUMNS.as_bytes(), bytes].concat()), &[]));
+        }
+        Input::Settings(settings) => {
+            built(load("a64fx", &settings.iter().map(Setting::pair).collect::<Vec<_>>()));
+        }
+        Input::Setting(key, value) => built(load("a64fx", &[(key, value)])),
+    }
+});
+
+/// The tables of a machine that extends nothing.
+fn complete() -> &'static str {
+    static TEXT: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+        let shown = show(&load("a64fx", &[]).expect("built in"));
+        shown.lines().filter(|l| !l.starts_with("extends")).fold(String::new(), |all, line| all + line + "\n")
+    });
+    &TEXT
+}
+
+/// A machine that has loaded can be shown, loaded again, and built; a message is one that can be printed.
+fn built(loaded: Result<Spec, LoadError>) {
+    match loaded {
+        Ok(spec) => {
+            let shown = show(&spec);
+            if spec.instructions == "a64fx" {
+                let again = load_bytes(shown.as_bytes(), None, &[]).expect("what is shown loads");
+                assert_eq!(again.tables, spec.tables);
+            }
+            let _ = Pipeline::new(&spec, spec.topology.cores_per_cmg - 1);
+        }
+        Err(e) => assert!(!e.to_string().is_empty()),
+    }
+}
