@@ -3,7 +3,7 @@
 //! ```text
 //! cargo +nightly fuzz run decode
 //! cargo +nightly fuzz run exec
-//! cargo +nightly fuzz run elf kernels/prebuilt
+//! cargo +nightly fuzz run elf
 //! cargo +nightly fuzz run machine
 //! ```
 

@@ -4,7 +4,7 @@
 //! use std::sync::Arc;
 //! use fxscope::{Control, Request, Session};
 //!
-//! let spec = Arc::new(fxscope::machine::load("a64fx")?);
+//! let spec = Arc::new(fxscope::machine::load("a64fx", &[])?);
 //! let session = Session::start(Request::new(spec, "kernels/prebuilt/triad-l1.elf"))?;
 //! let run = session.run(&mut |_| Control::Continue);
 //! for document in fxscope::report::summary(&run) {

@@ -53,7 +53,7 @@ fn a_file_without_permission_is_named_so() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = folder("locked", &[("machine.toml", "")]);
     let file = folder.join("machine.toml");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&file).is_ok() {
         return; // The superuser may read everything.
     }

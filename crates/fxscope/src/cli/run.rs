@@ -87,7 +87,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Runs the program; the exit status is its own.
 pub(super) fn run(args: &Args) -> Outcome {
-    let spec = Arc::new(fxscope::machine::load(&args.machine)?);
+    let spec = Arc::new(fxscope::machine::load(&args.machine, &[])?);
     // What cannot be written is told now and not after an hour.
     if let Some(path) = &args.output {
         record::check_target(path)?;
