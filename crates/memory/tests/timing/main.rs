@@ -18,7 +18,7 @@ const L1_SET: u64 = 64 * LINE;
 /// The real machine without its stream prefetcher and without a limit on requests to L2, so that only
 /// what a test is about costs time.
 fn machine() -> Spec {
-    let mut spec = fxscope_machine::load("a64fx").expect("built in");
+    let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
     spec.tables.prefetch.l1 = false;
     spec.tables.prefetch.l2 = false;
     spec.tables.l2_timing.request_period = 1.0;

@@ -3,7 +3,7 @@
 use super::*;
 
 fn streaming() -> Spec {
-    let mut spec = fxscope_machine::load("a64fx").expect("built in");
+    let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
     spec.tables.prefetch.l2_stop_hits = 0;
     spec
 }

@@ -236,7 +236,7 @@ impl Block {
 
 /// The real machine without its stream prefetcher, so that misses are what a test says they are.
 pub fn machine() -> Spec {
-    let mut spec = fxscope_machine::load("a64fx").expect("built in");
+    let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
     spec.tables.prefetch.l1 = false;
     spec.tables.prefetch.l2 = false;
     spec
