@@ -229,6 +229,12 @@ impl Block {
     pub fn uops(&self) -> &[fxscope_pipeline::resolve::RUop] {
         &self.resolved.uops
     }
+    /// For each instruction, its memory access and the words it leaves.
+    pub fn accesses(&self) -> Vec<Option<(fxscope_pipeline::resolve::RMem, Vec<u64>)>> {
+        let mut words = self.stream.iter().copied();
+        let mut take = |m: &fxscope_pipeline::resolve::RMem| (*m, words.by_ref().take(usize::from(m.words)).collect());
+        self.resolved.mem.iter().map(|m| m.as_ref().map(&mut take)).collect()
+    }
     fn end(&self) -> u64 {
         self.resolved.start + 4 * self.resolved.uop_end.len() as u64
     }

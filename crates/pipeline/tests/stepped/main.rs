@@ -1,0 +1,118 @@
+//! The instruction-driven model against a model of the same core that steps every cycle.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod twin;
+
+use common::*;
+
+/// A small deterministic generator (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 20) % n
+    }
+    /// A register among the first `n`.
+    fn reg(&mut self, n: u64) -> u8 {
+        self.below(n) as u8
+    }
+}
+
+/// Loads read one region, stores write another; both stay in the L1D cache.
+const LOADS: u64 = DATA;
+const STORES: u64 = DATA + 32 * LINE;
+
+/// A loop of 20 to 60 instructions in a mix as compiled numerical kernels have it.
+fn kernel(r: &mut Random) -> Vec<Inst> {
+    let n = 19 + r.below(41);
+    let vectors = 4 + r.below(20);
+    let integers = 4 + r.below(12);
+    // How much of it is memory, vector and integer work varies from loop to loop.
+    let (memory, vector, integer) = (10 + r.below(30), 10 + r.below(40), 10 + r.below(40));
+    let mut body: Vec<Inst> = (0..n)
+        .map(|i| {
+            let load = LOADS + r.below(128) * 64;
+            let store = STORES + i % 128 * 64;
+            let mut pick = r.below(memory + vector + integer + 4);
+            let (v, w, x, y) = (r.reg(vectors), r.reg(vectors), r.reg(integers), r.reg(integers));
+            if pick < memory {
+                return match r.below(8) {
+                    0..=2 => ld1d(v, 20, 7, load),
+                    3 => ldr_d(v, 20, load),
+                    4 | 5 => ldr(x, if r.below(4) == 0 { y } else { 20 }, load),
+                    6 => st1d(v, 20, 7, store),
+                    _ => str(x, 20, store),
+                };
+            }
+            pick -= memory;
+            if pick < vector {
+                return match r.below(8) {
+                    0..=3 => fmla(v, w),
+                    4 | 5 => fadd(v, w),
+                    6 => vector_and(v, w),
+                    _ => sel(v, w, 7),
+                };
+            }
+            pick -= vector;
+            if pick < integer {
+                return match r.below(8) {
+                    0..=3 => add(x, y),
+                    4 => adds(x, y),
+                    5 => csel(x, y),
+                    6 => mul(x, y),
+                    _ => op("base:ADD (shifted register) [LSL 1-4]").reads(&[common::x(y)]).writes(&[common::x(x)]),
+                };
+            }
+            match r.below(4) {
+                0 => ptrue(r.reg(4)),
+                1 => pand(r.reg(4), r.reg(4)),
+                2 => op("sve:FDIV [T=S]").reads(&[z(w)]).writes(&[z(v)]),
+                _ => sequential(v, w),
+            }
+        })
+        .collect();
+    body.push(adds(19, 19));
+    body.push(b_cond());
+    body
+}
+
+const ROUNDS: usize = 60;
+
+/// Cycles of both models for one loop.
+fn both(body: &[Inst]) -> (u64, u64) {
+    let mut rig = Rig::new(machine());
+    rig.warm((0..64).map(|i| DATA + i * LINE));
+    let model = rig.time_loop(body, ROUNDS);
+    let twin = twin::cycles(&rig.spec, &Block::new(CODE, body, &rig.spec), ROUNDS);
+    (model, twin)
+}
+
+/// Relative deviations of the model from the twin over random loops, smallest first.
+fn deviations(loops: u64) -> Vec<(f64, u64)> {
+    let mut all: Vec<(f64, u64)> = (1..=loops)
+        .map(|seed| {
+            let (model, twin) = both(&kernel(&mut Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed))));
+            ((model as f64 - twin as f64) / twin as f64, seed)
+        })
+        .collect();
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    all
+}
+
+#[test]
+fn the_model_agrees_with_a_core_that_steps_every_cycle() {
+    let all = deviations(200);
+    let mean = all.iter().map(|d| d.0.abs()).sum::<f64>() / all.len() as f64;
+    let bias = all.iter().map(|d| d.0).sum::<f64>() / all.len() as f64;
+    let at = |percent: usize| all[(all.len() - 1) * percent / 100];
+    println!("deviation of the model's cycles: mean {:.2} %, with sign {:+.2} %", 100.0 * mean, 100.0 * bias);
+    for percent in [0, 5, 25, 50, 75, 95, 100] {
+        println!("  {percent:3} % of loops are below {:+.2} % (seed {})", 100.0 * at(percent).0, at(percent).1);
+    }
+    assert!(mean < 0.02, "on average");
+    assert!(at(5).0 > -0.08 && at(95).0 < 0.05, "nine loops of ten");
+}
