@@ -210,6 +210,25 @@ pub const ALL_D: u64 = 0x0101_0101_0101_0101;
 /// Byte mask with all 4-byte elements active.
 pub const ALL_S: u64 = 0x1111_1111_1111_1111;
 
+/// A small deterministic generator (xorshift).
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed))
+    }
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 20) % n
+    }
+    /// A register number among the first `n`.
+    pub fn reg(&mut self, n: u64) -> u8 {
+        self.below(n) as u8
+    }
+}
+
 // ---- running -------------------------------------------------------------------------------------
 
 /// A basic block with what one execution of it leaves in the dynamic stream.

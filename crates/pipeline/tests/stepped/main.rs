@@ -2,25 +2,10 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod parts;
 mod twin;
 
 use common::*;
-
-/// A small deterministic generator (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 20) % n
-    }
-    /// A register among the first `n`.
-    fn reg(&mut self, n: u64) -> u8 {
-        self.below(n) as u8
-    }
-}
 
 /// Loads read one region, stores write another; both stay in the L1D cache.
 const LOADS: u64 = DATA;
@@ -95,7 +80,7 @@ fn both(body: &[Inst]) -> (u64, u64) {
 fn deviations(loops: u64) -> Vec<(f64, u64)> {
     let mut all: Vec<(f64, u64)> = (1..=loops)
         .map(|seed| {
-            let (model, twin) = both(&kernel(&mut Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed))));
+            let (model, twin) = both(&kernel(&mut Random::new(seed)));
             ((model as f64 - twin as f64) / twin as f64, seed)
         })
         .collect();

@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 
+use fxscope_base::Cycle;
 use fxscope_machine::{Pipes, Spec};
 use fxscope_pipeline::resolve::{Action, Attribute, Producer, READY, REGS, RFlow, RUop};
 use fxscope_uop::Reg;
 
 use crate::common::Block;
-
-type Cycle = u64;
+use crate::parts::{Entry, Ports, Value, Waiting, WriteBuffer, fetch};
 
 const RSE0: usize = 0;
 const RSE1: usize = 1;
@@ -24,71 +24,6 @@ const EXA: usize = 0;
 const EAGA: usize = 2;
 const PRX: usize = 6;
 const BR: usize = 7;
-
-/// A value: when it can be had in its own pipe, and who made it.
-#[derive(Clone, Copy)]
-struct Value {
-    at: Cycle,
-    by: Producer,
-    pipe: usize,
-}
-
-/// One flow that waits for its pipe.
-#[derive(Clone)]
-struct Waiting {
-    flow: usize,
-    /// Not before.
-    from: Cycle,
-    station: usize,
-    /// The micro-operations whose results it needs, as (number, register).
-    needs: Vec<(usize, u8)>,
-    /// It holds a station entry until it starts.
-    holds_entry: bool,
-}
-
-/// A micro-operation in flight.
-struct Entry {
-    number: usize,
-    uop: RUop,
-    group: u64,
-    dispatched: Cycle,
-    waiting: Vec<Waiting>,
-    complete: Option<Cycle>,
-    /// Cycle from which its access waits for a load/store pipe, and the access itself.
-    access: Option<Cycle>,
-    accessed: Option<Cycle>,
-    data: Option<Cycle>,
-    eligible: bool,
-    fetch_port: usize,
-    store_port: usize,
-    block: u64,
-    taken: bool,
-}
-
-struct WriteBuffer {
-    block: u64,
-    ready: Cycle,
-}
-
-/// In-order use of a few ports: port `n` is given back at `released[n]`.
-#[derive(Default)]
-struct Ports {
-    released: Vec<Option<Cycle>>,
-    done: usize,
-}
-
-impl Ports {
-    fn take(&mut self) -> usize {
-        self.released.push(None);
-        self.released.len() - 1
-    }
-    fn open(&mut self, port: usize, capacity: u32, at: Cycle) -> bool {
-        while self.released.get(self.done).is_some_and(|r| r.is_some_and(|t| t <= at)) {
-            self.done += 1;
-        }
-        port < self.done + capacity as usize
-    }
-}
 
 pub struct Twin<'a> {
     spec: &'a Spec,
@@ -174,25 +109,6 @@ pub fn cycles(spec: &Spec, body: &Block, rounds: usize) -> Cycle {
 
 fn uop_branches(uop: &RUop) -> bool {
     matches!(uop.action, Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted)
-}
-
-/// When each micro-operation can be decoded: blocks are fetched one a cycle, and the target of the loop's
-/// branch some cycles later until the small predictor follows it. Decode never runs so far ahead that
-/// the fetch buffer would matter.
-fn fetch(spec: &Spec, uops: &[RUop], rounds: usize) -> Vec<Cycle> {
-    let per_block = (spec.frontend.fetch_bytes / 4) as usize;
-    let mut times = Vec::new();
-    let mut fetched = 0;
-    for round in 0..rounds {
-        let first = fetched;
-        for uop in uops {
-            fetched = first + (usize::from(uop.inst) / per_block) as u64;
-            times.push(fetched);
-        }
-        let followed = round >= spec.frontend.small_taken_threshold as usize;
-        fetched += if followed { 1 } else { spec.frontend.taken_branch_cycles };
-    }
-    times
 }
 
 impl<'a> Twin<'a> {

@@ -4,18 +4,6 @@ use fxscope_base::{Signal, Signals};
 
 use crate::common::*;
 
-/// A small deterministic generator (xorshift).
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 20) % n
-    }
-}
-
 fn random_inst(r: &mut Random) -> Inst {
     let mut reg = || r.below(8) as u8;
     let (d, s, t) = (reg(), reg(), reg());
@@ -53,7 +41,7 @@ fn sum(counts: &Signals, signals: &[Signal]) -> u64 {
 #[test]
 fn over_random_programs_every_cycle_and_every_instruction_is_accounted_for_exactly_once() {
     for seed in 1..=60 {
-        let mut r = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+        let mut r = Random::new(seed);
         let mut spec = machine();
         spec.tables.prefetch.l1 = seed % 2 == 0;
         let mut rig = Rig::new(spec);
@@ -95,7 +83,7 @@ fn over_random_programs_every_cycle_and_every_instruction_is_accounted_for_exact
 #[test]
 fn the_same_program_takes_the_same_cycles_again() {
     let run = || {
-        let mut r = Random(42);
+        let mut r = Random::new(42);
         let program: Vec<Inst> = (0..2000).map(|_| random_inst(&mut r)).collect();
         let mut rig = Rig::new(machine());
         (rig.time(&program), rig.core.counters())

@@ -1,0 +1,89 @@
+//! What the stepped core consists of: operations in flight, queues, the front end's schedule.
+
+use fxscope_base::Cycle;
+use fxscope_machine::Spec;
+use fxscope_pipeline::resolve::{Producer, RUop};
+
+/// A value: when it can be had in its own pipe, and who made it.
+#[derive(Clone, Copy)]
+pub struct Value {
+    pub at: Cycle,
+    pub by: Producer,
+    pub pipe: usize,
+}
+
+/// One flow that waits for its pipe.
+#[derive(Clone)]
+pub struct Waiting {
+    pub flow: usize,
+    /// Not before.
+    pub from: Cycle,
+    pub station: usize,
+    /// The micro-operations whose results it needs, as (number, register).
+    pub needs: Vec<(usize, u8)>,
+    /// It holds a station entry until it starts.
+    pub holds_entry: bool,
+}
+
+/// A micro-operation in flight.
+pub struct Entry {
+    pub number: usize,
+    pub uop: RUop,
+    pub group: u64,
+    pub dispatched: Cycle,
+    pub waiting: Vec<Waiting>,
+    pub complete: Option<Cycle>,
+    /// Cycle from which its access waits for a load/store pipe, and the access itself.
+    pub access: Option<Cycle>,
+    pub accessed: Option<Cycle>,
+    pub data: Option<Cycle>,
+    pub eligible: bool,
+    pub fetch_port: usize,
+    pub store_port: usize,
+    pub block: u64,
+    pub taken: bool,
+}
+
+pub struct WriteBuffer {
+    pub block: u64,
+    pub ready: Cycle,
+}
+
+/// In-order use of a few ports: port `n` is given back at `released[n]`.
+#[derive(Default)]
+pub struct Ports {
+    pub released: Vec<Option<Cycle>>,
+    pub done: usize,
+}
+
+impl Ports {
+    pub fn take(&mut self) -> usize {
+        self.released.push(None);
+        self.released.len() - 1
+    }
+    pub fn open(&mut self, port: usize, capacity: u32, at: Cycle) -> bool {
+        while self.released.get(self.done).is_some_and(|r| r.is_some_and(|t| t <= at)) {
+            self.done += 1;
+        }
+        port < self.done + capacity as usize
+    }
+}
+
+/// When each micro-operation can be decoded: blocks are fetched one a cycle, and the target of the loop's
+/// branch some cycles later until the small predictor follows it. Decode never runs so far ahead that
+/// the fetch buffer would matter.
+pub fn fetch(spec: &Spec, uops: &[RUop], rounds: usize) -> Vec<Cycle> {
+    let per_block = (spec.frontend.fetch_bytes / 4) as usize;
+    let mut times = Vec::new();
+    let mut fetched = 0;
+    for round in 0..rounds {
+        let first = fetched;
+        for uop in uops {
+            fetched = first + (usize::from(uop.inst) / per_block) as u64;
+            times.push(fetched);
+        }
+        let followed = round >= spec.frontend.small_taken_threshold as usize;
+        fetched += if followed { 1 } else { spec.frontend.taken_branch_cycles };
+    }
+    times
+}
