@@ -2,7 +2,9 @@
 #ifndef FXSCOPE_KERNELS_RUNTIME_H
 #define FXSCOPE_KERNELS_RUNTIME_H
 
+#ifdef __ARM_FEATURE_SVE
 #include <arm_sve.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -70,6 +70,9 @@ for bytes in 64 32 16; do
     for op in add mul fma div div-series; do
         run $bytes 0 arith op=$op passes=2
     done
+    for n in 2 17 1000; do
+        run $bytes 0 sort n=$n passes=3
+    done
 done
 
 # Wrong arguments are refused.

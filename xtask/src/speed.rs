@@ -28,7 +28,7 @@ pub struct Args {
 /// What is run: a name, the mode, the program and its arguments.
 const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("functional Triad", "functional", "triad-l1", &["n=2048", "passes=80000"]),
-    ("functional integer", "functional", "sort", &["n=200000", "passes=10"]),
+    ("functional integer", "functional", "sort", &["n=20000", "passes=30"]),
     ("timing Triad L1", "timing", "triad-l1", &["n=2048", "passes=16000"]),
     ("timing Triad memory", "timing", "triad-mem", &["n=1048512", "passes=20"]),
     ("timing DGEMM tile", "timing", "dgemm-tile", &["5x4", "128", "6000"]),
