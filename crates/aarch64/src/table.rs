@@ -233,6 +233,12 @@ impl Pattern {
     pub const fn overlaps(&self, other: &Pattern) -> bool {
         (self.value ^ other.value) & self.mask & other.mask == 0
     }
+    /// The buckets of [`INDEX`] that words of this pattern fall in: all subsets of the free bits, in ascending order.
+    fn buckets(&self) -> impl Iterator<Item = usize> {
+        let (fixed, free) = (self.value >> BUCKET_SHIFT, !self.mask >> BUCKET_SHIFT);
+        let more = move |&subset: &u32| Some(subset.wrapping_sub(free) & free).filter(|&next| next != 0);
+        std::iter::successors(Some(0), more).map(move |subset| (fixed | subset) as usize)
+    }
     /// Whether every word that fits `other` fits this one.
     #[must_use]
     pub const fn contains(&self, other: &Pattern) -> bool {
@@ -289,15 +295,18 @@ struct Index {
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let mut start = Vec::with_capacity(BUCKETS + 1);
-    let mut rows = Vec::new();
-    for bucket in 0..BUCKETS as u32 {
-        start.push(rows.len() as u32);
-        let probe = Pattern { mask: u32::MAX << BUCKET_SHIFT, value: bucket << BUCKET_SHIFT };
-        rows.extend(encodings().filter(|e| e.pattern.overlaps(&probe)));
+    let mut buckets: Vec<Vec<&'static Encoding>> = vec![Vec::new(); BUCKETS];
+    for row in encodings() {
+        for bucket in row.pattern.buckets() {
+            buckets[bucket].push(row);
+        }
     }
-    start.push(rows.len() as u32);
-    Index { start, rows }
+    let mut index = Index { start: vec![0], rows: Vec::new() };
+    for bucket in &buckets {
+        index.rows.extend(bucket);
+        index.start.push(index.rows.len() as u32);
+    }
+    index
 });
 
 /// The row that `word` belongs to.
@@ -334,6 +343,20 @@ mod tests {
         let p = Pattern::parse("sf:1 0 0 100010 sh:1 imm12:12 rn:5 rd:5");
         assert_eq!(p, Pattern { mask: 0x7f80_0000, value: 0x1100_0000 });
         assert!(p.matches(0x9100_0421));
+    }
+
+    #[test]
+    fn every_row_stands_in_each_bucket_that_one_of_its_words_falls_in() {
+        for row in encodings() {
+            let found: Vec<usize> = row.pattern.buckets().collect();
+            let expected: Vec<usize> = (0..BUCKETS)
+                .filter(|&b| {
+                    let words = Pattern { mask: u32::MAX << BUCKET_SHIFT, value: (b as u32) << BUCKET_SHIFT };
+                    row.pattern.overlaps(&words)
+                })
+                .collect();
+            assert_eq!(found, expected, "{}", row.name);
+        }
     }
 
     #[test]
