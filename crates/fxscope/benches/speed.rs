@@ -22,7 +22,7 @@ const CASES: &[(&str, Mode, &str, &[&str], u64)] = &[
 ];
 
 fn speed(c: &mut Criterion) {
-    let spec = Arc::new(fxscope::machine::load("a64fx").expect("the machine is built in"));
+    let spec = Arc::new(fxscope::machine::load("a64fx", &[]).expect("the machine is built in"));
     for &(name, mode, program, arguments, instructions) in CASES {
         let start = || start(&spec, mode, program, arguments, instructions);
         // Stopping is exact to a number of blocks only.
