@@ -190,7 +190,7 @@ fn records_collect_runs_that_report_shows() {
     let text = output(folder.path(), &["report", "r.fxr", "--region", "triad"]);
     assert!(text.status.success());
     let text = String::from_utf8(text.stdout).expect("text");
-    assert!(text.starts_with("Region triad") && text.contains("triad-l1.elf         triad-l1.elf"), "{text}");
+    assert!(text.starts_with("Region triad") && text.contains("1 triad-l1.elf       2 triad-l1.elf"), "{text}");
     let list = json(&output(folder.path(), &["report", "--format", "json", "r.fxr"]).stdout);
     let arguments: Vec<_> = list.as_array().expect("a list").iter().map(|r| &r["arguments"][0]).collect();
     assert_eq!(arguments, ["passes=1", "passes=2"]);

@@ -37,8 +37,8 @@ pub fn summary(run: &Run) -> Vec<Document> {
         let columns = [Column::new(run, region)];
         let mut sections = sections::of_region(&columns);
         sections.extend(sections::of_run(&columns));
-        let title = if i == 0 { sections::title(run) } else { region.name.clone() };
-        documents.push(Document { title, columns: vec![region.name.clone()], sections });
+        let title = if i == 0 { sections::title(run) } else { sections::plain(&region.name) };
+        documents.push(Document { title, columns: vec![sections::plain(&region.name)], sections });
     }
     if marked.len() > FULL_REGIONS {
         let columns: Vec<_> = marked.into_iter().map(|region| Column::new(run, region)).collect();
@@ -47,14 +47,15 @@ pub fn summary(run: &Run) -> Vec<Document> {
     } else {
         for region in marked {
             let sections = sections::of_region(&[Column::new(run, region)]);
-            let title = format!("Region {} ({})", region.name, sections::calls(region));
-            documents.push(Document { title, columns: vec![region.name.clone()], sections });
+            let title = sections::plain(&format!("Region {} ({})", region.name, sections::calls(region)));
+            documents.push(Document { title, columns: vec![sections::plain(&region.name)], sections });
         }
     }
     documents
 }
 
-/// Several runs side by side, one column each, looking at one region of each.
+/// Several runs side by side, one column each, looking at one region of each. Columns are numbered when
+/// programs have the same name.
 ///
 /// # Errors
 /// When a run has no such region.
@@ -69,6 +70,9 @@ pub fn side_by_side(runs: &[Run], region: &str) -> Result<Document, String> {
     let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
     let mut sections = sections::of_region(&columns);
     sections.extend(sections::of_run(&columns));
-    let names = runs.iter().map(sections::program).collect();
+    let mut names: Vec<String> = runs.iter().map(sections::program).collect();
+    if (1..names.len()).any(|i| names[..i].contains(&names[i])) {
+        names = names.iter().enumerate().map(|(i, name)| format!("{} {name}", i + 1)).collect();
+    }
     Ok(Document { title: format!("Region {region}"), columns: names, sections })
 }

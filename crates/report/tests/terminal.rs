@@ -81,3 +81,10 @@ fn a_functional_run_shows_what_was_counted_and_says_how_it_ended() {
     fits(&text);
     insta::assert_snapshot!(text);
 }
+
+#[test]
+fn names_that_a_program_chose_play_no_tricks_on_the_terminal() {
+    let regions = vec![region(ALL, 1, 10), region("\x1b[2Jgone\r", 1, 5)];
+    let text = render(&summary(&run("\x1b]0;title\x07", regions)), UNICODE);
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+}

@@ -59,8 +59,10 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Writes a message of fxscope's own. When standard error is gone there is nobody to tell.
+/// Writes a message of fxscope's own, without what could play tricks on a terminal: messages quote files.
+/// When standard error is gone there is nobody to tell.
 fn say(message: &str) {
+    let message: String = message.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
     let _ = writeln!(std::io::stderr(), "fxscope: {message}");
 }
 

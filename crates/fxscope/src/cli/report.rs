@@ -35,6 +35,9 @@ pub(super) fn report(args: &Args) -> Outcome {
     for path in &args.files {
         runs.extend(record::load(path)?);
     }
+    if runs.is_empty() {
+        return Err("the files hold no run; add one with fxscope run -o FILE.fxr".into());
+    }
     let text = match args.format {
         Format::Json => format!("{:#}\n", runs.iter().map(json::run).collect::<serde_json::Value>()),
         Format::Terminal => {

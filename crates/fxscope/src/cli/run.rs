@@ -84,6 +84,8 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
 
 /// Whether Ctrl-C has been pressed.
 static STOP: AtomicBool = AtomicBool::new(false);
+/// Whether results are being written, which takes a moment and is not to be cut short.
+static SAVING: AtomicBool = AtomicBool::new(false);
 
 /// Runs the program; the exit status is its own.
 pub(super) fn run(args: &Args) -> Outcome {
@@ -109,7 +111,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     let session = session.map_err(|e| Failure { status: start_status(&e), message: e.to_string() })?;
 
     ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
+        if STOP.swap(true, Ordering::Relaxed) && !SAVING.load(Ordering::Relaxed) {
             std::process::exit(i32::from(STOPPED));
         }
     })?;
@@ -118,6 +120,7 @@ pub(super) fn run(args: &Args) -> Outcome {
         progress.show(&p);
         if STOP.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
     });
+    SAVING.store(true, Ordering::Relaxed);
     progress.clear();
     show(args, &run);
     let saved = save(args, json_target, &run);

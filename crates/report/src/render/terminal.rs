@@ -160,7 +160,7 @@ impl Terminal {
         let labels = document.sections.iter().flat_map(row_labels).map(width).max().unwrap_or(0);
         let room = WIDTH.saturating_sub(4 + labels);
         let count = document.columns.len();
-        let at_once = (room / (NARROW_COLUMN + 1)).clamp(1, count);
+        let at_once = (room / (NARROW_COLUMN + 1)).clamp(1, count.max(1));
         let column = (room / at_once).saturating_sub(1).clamp(NARROW_COLUMN, COLUMN);
         for first in (0..count).step_by(at_once) {
             self.columns(document, first..count.min(first + at_once), labels, column);

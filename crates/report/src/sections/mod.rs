@@ -41,7 +41,12 @@ fn has_content(section: &Section) -> bool {
 /// The program's name without its folder.
 pub(crate) fn program(run: &Run) -> String {
     let name = Path::new(run.program()).file_name().map(|n| n.to_string_lossy().into_owned());
-    name.unwrap_or_else(|| run.program().to_owned())
+    plain(name.as_deref().unwrap_or(run.program()))
+}
+
+/// Text of a program or a file, without the control characters by which it could play tricks on a terminal.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// What was run, where, and how it ended.
@@ -57,7 +62,7 @@ pub(crate) fn title(run: &Run) -> String {
         Finish::Limit => "stopped at the instruction limit".to_owned(),
         Finish::Stopped => "stopped by the user".to_owned(),
     };
-    format!("{} on {}{}{mode}: {finish}", program(run), run.machine, settings.concat())
+    plain(&format!("{} on {}{}{mode}: {finish}", program(run), run.machine, settings.concat()))
 }
 
 /// How often a region was entered.

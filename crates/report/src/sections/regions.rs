@@ -2,7 +2,7 @@
 
 use fxscope_pmu::Metrics;
 
-use super::accounting;
+use super::{accounting, plain};
 use crate::Column;
 use crate::document::{Body, Row, Section, Value};
 
@@ -22,7 +22,7 @@ pub(crate) fn section(columns: &[Column]) -> Section {
         values.push(
             accounting::largest_wait(column).map(|(title, f)| Value::Text(format!("{title} {:.0} %", 100.0 * f))),
         );
-        Row { label: column.region.name.clone(), values }
+        Row { label: plain(&column.region.name), values }
     });
     let rows = rows.collect();
     Section { title: String::new(), body: Body::Table { headings: headings.map(str::to_owned).collect(), rows } }
