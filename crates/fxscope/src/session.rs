@@ -103,7 +103,7 @@ impl Session {
             environment: environment.map(|(name, value)| (text(name), text(value))).collect(),
             machine: request.spec.name.clone(),
             settings: request.settings.clone(),
-            machine_hash: String::new(),
+            machine_hash: fxscope_machine::hash(&request.spec),
             constants: constants(&request.spec),
             mode: match request.mode {
                 Mode::Timing => fxscope_record::Mode::Timing,

@@ -83,7 +83,7 @@ fn a_program_that_is_missing_or_not_readable() {
 #[test]
 fn an_unknown_machine() {
     let folder = tempfile::tempdir().expect("temporary folder");
-    check(folder.path(), &["run", "-m", "a64fy", "--", &kernel("triad-l1.elf")], 125, &["a64fy"]);
+    check(folder.path(), &["run", "-m", "a64fy", "--", &kernel("triad-l1.elf")], 125, &["a64fy", "a64fx"]);
     check(folder.path(), &["events", "vax"], 125, &["vax", "a64fx"]);
 }
 
@@ -136,4 +136,25 @@ fn a_wrong_command_line_is_explained() {
         assert_eq!(status, 2, "{error}");
         assert!(error.contains("error:") && error.contains("--help"), "{error}");
     }
+}
+
+#[test]
+fn a_wrong_setting_or_machine_file_is_told_with_the_nearest_name_and_the_place() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-l1.elf");
+    let set = |setting| ["run", "--set", setting, "--", &program].map(str::to_owned);
+    for (setting, parts) in [
+        ("l2.byte=1MiB", ["l2.byte", "bytes"]),
+        ("l3.bytes=1MiB", ["l3", "l2"]),
+        ("clock.vector_bits=500", ["vector_bits", "512"]),
+        ("clock.core_hz=fast", ["core_hz", "fast"]),
+    ] {
+        let args = set(setting);
+        check(folder.path(), &args.each_ref().map(String::as_str), 125, &parts);
+    }
+    place(folder.path(), "machine.toml", b"extends = \"a64fx\"\n\n[tlb]\nl1_entrys = 32\n");
+    let parts = ["machine.toml:4", "l1_entrys", "l1_entries"];
+    check(folder.path(), &["run", "-m", "./machine.toml", "--", &program], 125, &parts);
+    check(folder.path(), &["machine", "check", "machine.toml"], 125, &parts);
+    check(folder.path(), &["run", "-m", "no/such/machine", "--", &program], 125, &["no/such/machine"]);
 }

@@ -206,3 +206,40 @@ fn events_are_listed_with_their_numbers() {
     assert!(text.lines().any(|l| l == "0x0011  yes      CPU_CYCLES"), "{text}");
     assert!(text.lines().any(|l| l == "0x01e0  -        EA_CORE"), "{text}");
 }
+
+#[test]
+fn settings_change_the_machine_and_are_recorded() {
+    let folder = folder();
+    let run = |args: &[&str]| {
+        let program = kernel("triad-l1.elf");
+        let args = [&["run", "--quiet", "--json", "out.json"], args, &["--", &program, "passes=2"]].concat();
+        let output = output(folder.path(), &args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let out = String::from_utf8(output.stdout).expect("text");
+        (out, json(&fs::read(folder.path().join("out.json")).expect("written")))
+    };
+    let (_, plain) = run(&[]);
+    let (out, narrow) = run(&["--vector-bits", "256", "--set", "clock.core_hz=1000000000"]);
+    assert!(out.contains("vl=256"), "{out}");
+    assert_eq!(narrow["settings"]["clock.vector_bits"], "256");
+    assert_eq!(narrow["settings"]["clock.core_hz"], "1000000000");
+    assert_ne!(narrow["machine_hash"], plain["machine_hash"]);
+    let seconds = narrow["simulated"]["cycles"].as_f64().map(|c| c / 1e9);
+    assert_eq!(narrow["simulated"]["seconds"].as_f64(), seconds);
+}
+
+#[test]
+fn machines_can_be_listed_shown_and_checked() {
+    let folder = folder();
+    let text = |args: &[&str]| {
+        let output = output(folder.path(), args);
+        assert!(output.status.success(), "{args:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert!(text(&["machine", "list"]).starts_with("a64fx "));
+    let shown = text(&["machine", "show"]);
+    assert!(shown.contains("[l2_timing]") && shown.contains("evidence"), "{shown}");
+    // What is shown is a machine.
+    place(folder.path(), "mine.toml", shown.as_bytes());
+    assert!(text(&["machine", "check", "mine.toml"]).starts_with("mine.toml: sound"));
+}

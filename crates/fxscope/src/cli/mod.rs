@@ -1,6 +1,7 @@
 //! The command line: one file for each command.
 
 mod events;
+mod machine;
 mod output;
 mod progress;
 mod report;
@@ -28,6 +29,8 @@ struct Cli {
 enum Command {
     Run(run::Args),
     Report(report::Args),
+    #[command(subcommand)]
+    Machine(machine::Command),
     Events(events::Args),
 }
 
@@ -51,6 +54,7 @@ pub fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
+        Command::Machine(command) => machine::machine(&command),
         Command::Events(args) => events::events(&args),
     };
     outcome.unwrap_or_else(|failure| {

@@ -37,6 +37,12 @@ pub struct Args {
     /// Machine: a name that `fxscope machine list` shows, or the path of a machine's folder.
     #[arg(short, long, default_value = "a64fx")]
     machine: String,
+    /// Set a value of the machine's description, such as tlb.l1_entries=32.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    set: Vec<(String, String)>,
+    /// Vector length in bits: short for --set clock.vector_bits=N.
+    #[arg(long, value_name = "N", value_parser = ["128", "256", "512"])]
+    vector_bits: Option<String>,
     /// Add the run to a record file, which is made when it does not exist.
     #[arg(short, value_name = "FILE.fxr")]
     output: Option<PathBuf>,
@@ -77,6 +83,11 @@ enum Mode {
     Functional,
 }
 
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("write it as KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
 fn variable(text: &str) -> Result<(OsString, OsString), String> {
     let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write it as VAR=VALUE")?;
     Ok((name.into(), value.into()))
@@ -89,7 +100,9 @@ static SAVING: AtomicBool = AtomicBool::new(false);
 
 /// Runs the program; the exit status is its own.
 pub(super) fn run(args: &Args) -> Outcome {
-    let spec = Arc::new(fxscope::machine::load(&args.machine, &[])?);
+    let mut settings = args.set.clone();
+    settings.extend(args.vector_bits.iter().map(|bits| ("clock.vector_bits".to_owned(), bits.clone())));
+    let spec = Arc::new(fxscope::machine::load(&args.machine, &settings)?);
     // What cannot be written is told now and not after an hour.
     if let Some(path) = &args.output {
         record::check_target(path)?;
@@ -98,6 +111,7 @@ pub(super) fn run(args: &Args) -> Outcome {
 
     let (program, arguments) = args.command.split_first().ok_or("no program given")?;
     let session = Session::start(Request {
+        settings,
         arguments: arguments.to_vec(),
         environment: guest_environment(std::env::vars_os(), &args.environment),
         record_variables: args.environment.iter().map(|(name, _)| name.clone()).collect(),
