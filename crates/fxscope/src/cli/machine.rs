@@ -37,7 +37,8 @@ pub(super) fn machine(command: &Command) -> Outcome {
         Command::Check { machine: name } => {
             let spec = machine::load(name, &[])?;
             let known = machine::evidence_summary(&spec);
-            let known: Vec<_> = known.iter().map(|(how, keys)| format!("{keys} {}", format!("{how:?}").to_lowercase())).collect();
+            let known: Vec<_> =
+                known.iter().map(|(how, keys)| format!("{keys} {}", format!("{how:?}").to_lowercase())).collect();
             format!("{name}: sound; values: {}\n", known.join(", "))
         }
     };
