@@ -67,7 +67,10 @@ fn lines_from_l2_come_over_the_bus_one_each_four_cycles() {
     }
     let t = core.now(20_000);
     let at: Vec<Cycle> = (0..8).map(|i| core.memory.access(i * LINE, t, false, &mut core.signals).at).collect();
-    assert!(at.windows(2).all(|w| w[1] - w[0] == period), "{at:?}");
+    let gaps: Vec<Cycle> = at.windows(2).map(|w| w[1] - w[0]).collect();
+    assert!(gaps.iter().all(|&gap| gap <= period), "the bus never rests: {at:?}");
+    // The first line may come anywhere in its period.
+    assert!((7 * period - (period - 1)..=7 * period).contains(&(at[7] - at[0])), "{at:?}");
 }
 
 #[test]

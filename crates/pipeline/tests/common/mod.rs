@@ -114,6 +114,12 @@ pub fn fadd(d: u8, s: u8) -> Inst {
 pub fn fmla(d: u8, s: u8) -> Inst {
     op("sve:FMLA").reads(&[z(d), z(s)]).writes(&[z(d)])
 }
+/// A copy that is packed with a destructive operation behind it.
+pub fn movprfx(d: u8, s: u8) -> Inst {
+    let mut inst = op("sve:MOVPRFX (unpredicated)").reads(&[z(s)]).writes(&[z(d)]);
+    inst.info.kind = fxscope_uop::InstKind::MovPrfx;
+    inst
+}
 /// Four cycles in FLA only.
 pub fn vector_and(d: u8, s: u8) -> Inst {
     op("sve:AND (immediate)").reads(&[z(s)]).writes(&[z(d)])

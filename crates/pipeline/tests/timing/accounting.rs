@@ -21,15 +21,9 @@ fn random_inst(r: &mut Random) -> Inst {
         11 => fmla(d, s),
         12 => sequential(d, s),
         13 => cmpeq(d, s),
-        14 => {
-            Inst { info: kind_movprfx(op("sve:MOVPRFX (unpredicated)").reads(&[z(s)]).writes(&[z(d)])), words: vec![] }
-        }
+        14 => movprfx(d, s),
         _ => sel(d, s, t),
     }
-}
-
-fn kind_movprfx(inst: Inst) -> fxscope_uop::StaticInst {
-    fxscope_uop::StaticInst { kind: fxscope_uop::InstKind::MovPrfx, ..inst.info }
 }
 
 const COMMITS: [Signal; 5] = [Signal::Commit0, Signal::Commit1, Signal::Commit2, Signal::Commit3, Signal::Commit4];
