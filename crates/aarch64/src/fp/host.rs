@@ -123,6 +123,9 @@ pub trait Operation {
     const OPERANDS: usize;
     /// Whether `host` needs a fused multiply-add.
     const FUSED: bool = false;
+    /// Whether the operation rounds: a finite result above the smallest normal number is Arm's then, whatever
+    /// the operands, unless they are flushed.
+    const ROUNDS: bool = true;
     /// The host's result.
     fn host<H: HostFloat>(x: [H; 3]) -> H;
     /// Whether the host's result `r` is Arm's, no flag but IXC being set.
@@ -159,13 +162,14 @@ fn product_is_exact<H: HostFloat>(a: H, b: H, p: H) -> bool {
 }
 
 macro_rules! operation {
-    ($(#[$doc:meta])* $name:ident($($x:ident),+) $(fused $fused:literal)?
+    ($(#[$doc:meta])* $name:ident($($x:ident),+) $(fused $fused:literal)? $(rounds $rounds:literal)?
         host $host:expr; arms($r1:ident) $arms:expr; exact($r2:ident) $exact:expr; soft $soft:path) => {
         $(#[$doc])*
         pub struct $name;
         impl Operation for $name {
             const OPERANDS: usize = [$(stringify!($x)),+].len();
             $(const FUSED: bool = $fused;)?
+            $(const ROUNDS: bool = $rounds;)?
             #[inline(always)]
             fn host<H: HostFloat>([$($x),+, ..]: [H; 3]) -> H {
                 $host
@@ -274,7 +278,7 @@ operation! {
 }
 operation! {
     /// The larger of a and b.
-    Larger(a, b)
+    Larger(a, b) rounds false
     host a.larger(b);
     arms(r) is_ordered(a, b);
     exact(r) true;
@@ -282,7 +286,7 @@ operation! {
 }
 operation! {
     /// The smaller of a and b.
-    Smaller(a, b)
+    Smaller(a, b) rounds false
     host -(-a).larger(-b);
     arms(r) is_ordered(a, b);
     exact(r) true;
@@ -290,7 +294,7 @@ operation! {
 }
 operation! {
     /// The larger of a and b, a quiet NaN losing against a number.
-    LargerNumber(a, b)
+    LargerNumber(a, b) rounds false
     host a.larger(b);
     arms(r) is_ordered(a, b);
     exact(r) true;
@@ -298,7 +302,7 @@ operation! {
 }
 operation! {
     /// The smaller of a and b, a quiet NaN losing against a number.
-    SmallerNumber(a, b)
+    SmallerNumber(a, b) rounds false
     host -(-a).larger(-b);
     arms(r) is_ordered(a, b);
     exact(r) true;
@@ -491,8 +495,27 @@ fn lanes<H: HostFloat, O: Operation>(env: &FpEnv, x: [&Vreg; 3], active: u64, re
 
 /// The whole register.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-fn lanes_wide<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [&Vreg; 3], result: &mut Vreg) -> bool {
-    each::<H, O, EXACT>(limit, x.map(|v| v.lanes()), result.lanes_mut())
+fn lanes_wide<H: HostFloat, O: Operation, const EXACT: bool>(
+    limit: H,
+    [a, b, c]: [&Vreg; 3],
+    result: &mut Vreg,
+) -> bool {
+    let [a, b, c]: [&[H]; 3] = [a.lanes(), b.lanes(), c.lanes()];
+    let result = result.lanes_mut::<H>();
+    if O::ROUNDS && !EXACT && limit == H::ZERO {
+        // Nearly always the results alone tell that they may be taken.
+        let mut normal = true;
+        for i in 0..result.len() {
+            result[i] = O::host([a[i], b[i], c[i]]);
+        }
+        for r in &*result {
+            normal &= is_normal(*r);
+        }
+        if normal {
+            return true;
+        }
+    }
+    each::<H, O, EXACT>(limit, [a, b, c], result)
 }
 
 /// The lowest 16 bytes. They are taken twice, which fills the host's vectors: the compiler makes better
@@ -510,13 +533,16 @@ fn lanes_narrow<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [&Vr
 
 #[inline(always)]
 fn each<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, [a, b, c]: [&[H]; 3], result: &mut [H]) -> bool {
-    let mut certain = true;
-    for (r, ((&a, &b), &c)) in result.iter_mut().zip(a.iter().zip(b).zip(c)) {
+    // One number for each element, which must go through memory: of one condition for all elements the
+    // compiler makes code that shuffles far more than it compares.
+    let mut doubts = Vreg::ZERO;
+    let elements = result.iter_mut().zip(doubts.lanes_mut::<H>()).zip(a.iter().zip(b).zip(c));
+    for ((r, doubt), ((&a, &b), &c)) in elements {
         let x = [a, b, c];
         *r = O::host(x);
-        certain &= is_certain::<H, O, EXACT>(limit, x, *r);
+        *doubt = if is_certain::<H, O, EXACT>(limit, x, *r) { H::ZERO } else { H::HALF };
     }
-    certain
+    std::hint::black_box(doubts) == Vreg::ZERO
 }
 
 /// For which elements the relation holds, unless one of them is a NaN or is to be flushed.
