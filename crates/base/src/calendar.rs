@@ -151,12 +151,27 @@ impl LineBus {
 }
 
 /// A pool of identical entries, each held for an interval: miss buffers, for instance.
+///
+/// Each entry remembers its latest holding. A request well before that holding uses the entry before it: a
+/// far-future holding does not block earlier ones.
 pub struct Pool {
-    capacity: usize,
-    /// Recent holdings, as (from, until); a ring in order of request.
-    from: Box<[Cycle]>,
-    until: Box<[Cycle]>,
+    entries: Box<[Holding]>,
+    /// The entry that was granted longest ago.
     next: usize,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Holding {
+    from: Cycle,
+    until: Cycle,
+}
+
+/// An entry of a [`Pool`] and when it is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// When the entry can be taken.
+    pub at: Cycle,
+    entry: u32,
 }
 
 impl Pool {
@@ -167,37 +182,44 @@ impl Pool {
     #[must_use]
     pub fn new(capacity: usize) -> Pool {
         assert!(capacity > 0, "a pool needs an entry");
-        // Twice the capacity remembers every holding that can still matter: older ones have ended
-        // unless requests arrive wildly out of time order.
-        let ring = (2 * capacity).next_power_of_two();
-        Pool { capacity, from: vec![0; ring].into(), until: vec![0; ring].into(), next: 0 }
+        Pool { entries: vec![Holding::default(); capacity].into(), next: 0 }
     }
 
-    /// The first time at or after `t` at which an entry is free.
-    #[inline]
+    /// The first time at or after `t` at which an entry is free, and that entry.
+    #[inline(always)]
     #[must_use]
-    pub fn first_free(&self, mut t: Cycle) -> Cycle {
-        loop {
-            let mut held = 0;
-            let mut first_end = Cycle::MAX;
-            for (&from, &until) in self.from.iter().zip(&self.until) {
-                let holds = from <= t && t < until;
-                held += usize::from(holds);
-                first_end = first_end.min(if holds { until } else { Cycle::MAX });
-            }
-            if held < self.capacity {
-                return t;
-            }
-            t = first_end;
-        }
+    pub fn first_free(&self, t: Cycle) -> Grant {
+        if self.entries[self.next].until <= t { Grant { at: t, entry: self.next as u32 } } else { self.search(t) }
     }
 
-    /// Records that an entry is held in `[from, until)`.
-    #[inline]
-    pub fn hold(&mut self, from: Cycle, until: Cycle) {
-        self.from[self.next] = from;
-        self.until[self.next] = until;
-        self.next = (self.next + 1) & (self.from.len() - 1);
+    #[inline(never)]
+    fn search(&self, t: Cycle) -> Grant {
+        let mut best = Grant { at: Cycle::MAX, entry: 0 };
+        for (i, h) in self.entries.iter().enumerate() {
+            // A gap before a holding is taken to be long enough when it is as long as the holding.
+            let before = h.from > t + (h.until - h.from);
+            let at = if before { t } else { h.until.max(t) };
+            if at < best.at {
+                best = Grant { at, entry: i as u32 };
+            }
+            if at == t && !before {
+                break;
+            }
+        }
+        best
+    }
+
+    /// The granted entry is held in `[from, until)`.
+    #[inline(always)]
+    pub fn hold(&mut self, grant: Grant, from: Cycle, until: Cycle) {
+        let h = &mut self.entries[grant.entry as usize];
+        // In the gap before a later holding nothing need be remembered.
+        if until >= h.until {
+            *h = Holding { from, until };
+        }
+        if grant.entry as usize == self.next {
+            self.next = if self.next + 1 == self.entries.len() { 0 } else { self.next + 1 };
+        }
     }
 }
 
@@ -261,11 +283,24 @@ mod tests {
     #[test]
     fn a_pool_grants_no_more_entries_than_it_has() {
         let mut p = Pool::new(2);
-        p.hold(10, 50);
-        p.hold(20, 30);
-        assert_eq!(p.first_free(15), 15);
-        assert_eq!(p.first_free(25), 30);
-        p.hold(30, 40);
-        assert_eq!(p.first_free(35), 40);
+        let take = |p: &mut Pool, t: Cycle, cycles: Cycle| {
+            let grant = p.first_free(t);
+            p.hold(grant, grant.at, grant.at + cycles);
+            grant.at
+        };
+        assert_eq!(take(&mut p, 10, 40), 10);
+        assert_eq!(take(&mut p, 20, 10), 20);
+        assert_eq!(take(&mut p, 25, 10), 30);
+        assert_eq!(take(&mut p, 35, 10), 40);
+        assert_eq!(take(&mut p, 100, 10), 100);
+    }
+
+    #[test]
+    fn a_far_future_holding_does_not_block_an_earlier_one() {
+        let mut p = Pool::new(1);
+        let grant = p.first_free(1000);
+        p.hold(grant, 1000, 1010);
+        assert_eq!(p.first_free(10).at, 10);
+        assert_eq!(p.first_free(995).at, 1010);
     }
 }

@@ -214,13 +214,13 @@ impl Hierarchy {
             signals.add(Signal::L1dCacheRefillPrf, 1);
         }
         let buffer = self.misses.first_free(t);
-        let asked = self.requests.book(buffer);
+        let asked = self.requests.book(buffer.at);
         let (answer, left) = self.shared.read(line, asked + self.request, cause, signals);
         self.give_up(left, answer.ready, signals);
         let sent = self.bus.book(answer.ready);
         let ready = sent + self.fill_cycles;
-        self.misses.hold(buffer, ready);
-        signals.add(Signal::L1MissWait, ready - buffer);
+        self.misses.hold(buffer, buffer.at, ready);
+        signals.add(Signal::L1MissWait, ready - buffer.at);
         self.pipes.both(ready, self.move_in);
         let state = Line {
             ready,
@@ -383,10 +383,10 @@ impl Hierarchy {
         }
         signals.add(Signal::L1iCacheRefill, 1);
         let buffer = self.code_misses.first_free(t);
-        let (answer, left) = self.shared.read(line, buffer + self.request, Cause::Demand, signals);
+        let (answer, left) = self.shared.read(line, buffer.at + self.request, Cause::Demand, signals);
         self.give_up(left, answer.ready, signals);
         let ready = self.bus.book(answer.ready) + self.fill_cycles;
-        self.code_misses.hold(buffer, ready);
+        self.code_misses.hold(buffer, buffer.at, ready);
         self.l1i.insert(set, line, Line { ready, ..Line::default() }, t);
         ready
     }

@@ -118,10 +118,10 @@ impl Shared {
         }
         signals.add(Signal::BusReadTotalMem, 1);
         let buffer = self.misses.first_free(start + self.miss_detect);
-        let granted = self.channel.book(buffer);
+        let granted = self.channel.book(buffer.at);
         let ready = granted + self.memory;
-        self.misses.hold(buffer, ready);
-        signals.add(Signal::L2MissWait, ready - buffer);
+        self.misses.hold(buffer, buffer.at, ready);
+        signals.add(Signal::L2MissWait, ready - buffer.at);
         let state = Line { ready, from_memory: true, prefetched: cause != Cause::Demand, ..Line::default() };
         let left = self.place(set, line, state, ready, signals);
         (Answer { ready, from_memory: true }, left)

@@ -108,9 +108,9 @@ impl Tlb {
         }
         ways.rotate_right(1);
         ways[0] = tag;
-        let start = self.walkers.first_free(t + self.hit_cycles);
-        let end = start + self.walk_cycles;
-        self.walkers.hold(start, end);
+        let walker = self.walkers.first_free(t + self.hit_cycles);
+        let end = walker.at + self.walk_cycles;
+        self.walkers.hold(walker, walker.at, end);
         (end, Translation::Walk)
     }
 

@@ -3,14 +3,14 @@
 use fxscope_base::{Calendar, Cycle, Signal, Signals};
 use fxscope_machine::{Pipes, Spec};
 use fxscope_memory::{Hierarchy, Level, SPAN};
-use fxscope_uop::{Access, Branch, Reg};
+use fxscope_uop::{Access, Branch};
 
 use crate::commit::{Commit, Completion};
 use crate::dispatch::{Dispatch, Station};
 use crate::frontend::Frontend;
 use crate::lsu::{Lsu, PendingStore};
 use crate::predict::Predictor;
-use crate::resolve::{Action, PRODUCERS, Producer, READY, REGS, RFlow, RMem, RUop, ResolvedBlock};
+use crate::resolve::{Action, BY_PIPE, PRODUCERS, Producer, READY, REGS, RFlow, RMem, RUop, ResolvedBlock};
 
 /// Number of pipes.
 const PIPES: usize = 8;
@@ -302,14 +302,8 @@ impl Pipeline {
     fn address(&mut self, uop: &RUop, d: Cycle, station: Station, port_free: Cycle) -> Cycle {
         let last = usize::from(uop.nflows.max(1)) - 1;
         if uop.action == Action::Store || last == 0 {
-            let (a, b) = (self.operands(&uop.addr_srcs, EAGA), self.operands(&uop.addr_srcs, EAGB));
-            let stage = d + self.stage_of_pipe[EAGA];
-            let a = self.pipes[EAGA].first_free(a.max(stage).max(port_free));
-            let b = self.pipes[EAGB].first_free(b.max(stage).max(port_free));
-            let flow = &uop.flows[0];
-            let use_a = flow.pipes.meets(Pipes::EAGA) && (a <= b || !flow.pipes.meets(Pipes::EAGB));
-            let (pipe, t) = if use_a { (EAGA, a) } else { (EAGB, b) };
-            let at = self.book(flow, pipe, t);
+            let earliest = (d + self.stage_of_pipe[EAGA]).max(port_free);
+            let at = self.address_flow(uop, earliest);
             self.dispatch.release(station, at.saturating_sub(1));
             return at;
         }
@@ -326,6 +320,22 @@ impl Pipeline {
             t = if std::ptr::eq(flow, &uop.flows[last]) { start } else { start + u64::from(flow.latency) };
         }
         t
+    }
+
+    /// The single flow of an address micro-operation, through the address pipe that is free first.
+    #[inline(always)]
+    fn address_flow(&mut self, uop: &RUop, earliest: Cycle) -> Cycle {
+        let flow = &uop.flows[0];
+        let a = self.pipes[EAGA].first_free(self.operands(&uop.addr_srcs, EAGA).max(earliest));
+        let b = self.pipes[EAGB].first_free(self.operands(&uop.addr_srcs, EAGB).max(earliest));
+        let use_a = flow.pipes.meets(Pipes::EAGA) && (a <= b || !flow.pipes.meets(Pipes::EAGB));
+        if flow.busy > 1 || flow.all {
+            return if use_a { self.book(flow, EAGA, a) } else { self.book(flow, EAGB, b) };
+        }
+        let (pipe, signal, at) = if use_a { (EAGA, Signal::EagaVal, a) } else { (EAGB, Signal::EagbVal, b) };
+        self.pipes[pipe].reserve(at);
+        self.signals.add(signal, 1);
+        at
     }
 
     /// The data flow of a store, through RSE0; returns when the data are there.
@@ -360,22 +370,13 @@ impl Pipeline {
     /// Results are there at `t`, made by `pipe`.
     #[inline(always)]
     fn result(&mut self, uop: &RUop, t: Cycle, pipe: usize) {
-        let integer = Producer::integer(pipe);
-        for &dst in &uop.dsts {
+        for (&dst, &producer) in uop.dsts.iter().zip(&uop.producers) {
             if dst == READY {
                 break;
             }
             let i = usize::from(dst);
             self.ready[i] = t;
-            let flags = dst == Reg::NZCV.0;
-            let by = match (uop.producer, uop.flags_producer) {
-                (_, f) if flags && f != Producer::Plain => f,
-                (Producer::Plain, _) if uop.action == Action::Load || uop.vector => Producer::Plain,
-                (Producer::Plain, _) if flags => Producer::Flags,
-                (Producer::Plain, _) => integer,
-                (p, _) => p,
-            };
-            self.producer[i] = by as u8;
+            self.producer[i] = if producer == BY_PIPE { Producer::integer(pipe) as u8 } else { producer };
         }
     }
 

@@ -28,6 +28,11 @@ pub enum Station {
 /// Number of stations.
 const STATIONS: usize = 5;
 
+/// Small numbers side by side, a byte each.
+fn packed(numbers: [u32; STATIONS]) -> u64 {
+    numbers.iter().enumerate().map(|(i, &n)| u64::from(n.min(255)) << (8 * i)).sum()
+}
+
 /// Release times of the last uses of a resource that is given back in order.
 struct Ring {
     times: Box<[Cycle]>,
@@ -71,14 +76,14 @@ pub struct Dispatch {
     groups: Ring,
     renames: [Ring; 3],
     rename_release: Cycle,
-    /// Entries taken in each station at `now`.
-    taken: [u32; STATIONS],
-    entries: [u32; STATIONS],
-    /// Writes into each station at `now`.
-    writes: [u32; STATIONS],
-    max_writes: u32,
-    /// Entries released at each cycle after `now`, by station.
-    releases: Box<[[u8; 8]]>,
+    /// Free entries of each station at `now`, a byte each.
+    free: u64,
+    /// Writes that each station still takes at `now`, a byte each.
+    writes: u64,
+    /// `writes` at the start of a cycle.
+    all_writes: u64,
+    /// Entries released at each cycle after `now`, a byte for each station.
+    releases: Box<[u64]>,
     threshold: u32,
     /// Nothing may dispatch before this (synchronising instructions, flushes).
     not_before: Cycle,
@@ -96,11 +101,10 @@ impl Dispatch {
             groups: Ring::new(w.commit_stack / w.group_entries),
             renames: [Ring::new(w.rename_gpr), Ring::new(w.rename_vector), Ring::new(w.rename_predicate)],
             rename_release: w.rename_release,
-            taken: [0; STATIONS],
-            entries: [s.rse_entries, s.rse_entries, s.rsa_entries, s.rsa_entries, s.rsbr_entries],
-            writes: [0; STATIONS],
-            max_writes: s.writes_per_cycle,
-            releases: vec![[0; 8]; SPAN].into(),
+            free: packed([s.rse_entries, s.rse_entries, s.rsa_entries, s.rsa_entries, s.rsbr_entries]),
+            writes: 0,
+            all_writes: packed([s.writes_per_cycle; STATIONS]),
+            releases: vec![0; SPAN].into(),
             threshold: s.balance_threshold,
             not_before: 0,
         }
@@ -129,9 +133,9 @@ impl Dispatch {
             t = t.max(self.now + 1).max(self.groups.free_at());
             self.in_group = 0;
         }
-        for (class, &n) in uop.renames.iter().enumerate() {
-            if n > 0 {
-                t = t.max(self.renames[class].free_at());
+        for take in uop.renames {
+            if take != 0 {
+                t = t.max(self.renames[usize::from(take - 1)].free_at());
             }
         }
         self.advance(t);
@@ -149,17 +153,13 @@ impl Dispatch {
         if t == self.now {
             return;
         }
-        self.writes = [0; STATIONS];
+        self.writes = self.all_writes;
         // Beyond the ring everything has been released.
         let steps = (t - self.now).min(SPAN as u64);
         for step in 1..=steps {
             let slot = &mut self.releases[(self.now + step) as usize & (SPAN - 1)];
-            if *slot != [0; 8] {
-                for (taken, &n) in self.taken.iter_mut().zip(slot.iter()) {
-                    *taken -= u32::from(n);
-                }
-                *slot = [0; 8];
-            }
+            self.free += *slot;
+            *slot = 0;
         }
         self.now = t;
     }
@@ -172,10 +172,10 @@ impl Dispatch {
         }
         loop {
             let wanted = self.choose(uop.attribute);
-            let s = wanted as usize;
-            if self.taken[s] < self.entries[s] && self.writes[s] < self.max_writes {
-                self.taken[s] += 1;
-                self.writes[s] += 1;
+            let one = 1 << (8 * wanted as u64);
+            if self.free(wanted) > 0 && self.writes & (one * 0xff) != 0 {
+                self.free -= one;
+                self.writes -= one;
                 return wanted;
             }
             self.advance(self.now + 1);
@@ -184,7 +184,7 @@ impl Dispatch {
 
     #[inline(always)]
     fn free(&self, s: Station) -> u32 {
-        self.entries[s as usize] - self.taken[s as usize]
+        (self.free >> (8 * s as u64)) as u32 & 0xff
     }
 
     /// The station an operation goes to (manual 5.2 tables 5-2, 5-4, 5-5 and figure 5-3).
@@ -235,24 +235,24 @@ impl Dispatch {
     pub fn release(&mut self, station: Station, t: Cycle) {
         // Beyond the ring's span the entry counts as released at its end.
         let t = t.clamp(self.now + 1, self.now + SPAN as u64 - 1);
-        self.releases[t as usize & (SPAN - 1)][station as usize] += 1;
+        self.releases[t as usize & (SPAN - 1)] += 1 << (8 * station as u64);
     }
 
     /// Takes an entry of a second station for a flow of the same micro-operation (store data).
     #[inline(always)]
     pub fn take_second(&mut self, station: Station) {
-        while self.taken[station as usize] >= self.entries[station as usize] {
+        while self.free(station) == 0 {
             self.advance(self.now + 1);
         }
-        self.taken[station as usize] += 1;
+        self.free -= 1 << (8 * station as u64);
     }
 
     /// The micro-operation commits at `t`: its rename registers are free some cycles later.
     #[inline(always)]
     pub fn committed(&mut self, uop: &RUop, t: Cycle) {
-        for (class, &n) in uop.renames.iter().enumerate() {
-            for _ in 0..n {
-                self.renames[class].take(t + self.rename_release);
+        for take in uop.renames {
+            if take != 0 {
+                self.renames[usize::from(take - 1)].take(t + self.rename_release);
             }
         }
     }

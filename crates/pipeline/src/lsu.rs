@@ -340,9 +340,10 @@ impl Lsu {
                 written = written.max(self.open_block.1);
                 continue;
             }
-            entered = self.write_buffer.first_free(entered.max(t));
+            let entry = self.write_buffer.first_free(entered.max(t));
+            entered = entry.at;
             let at = memory.pipes.store_write(ready.max(entered));
-            self.write_buffer.hold(entered, at + 1);
+            self.write_buffer.hold(entry, entered, at + 1);
             self.open_block = (block, at);
             written = written.max(at);
         }

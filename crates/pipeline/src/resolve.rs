@@ -85,6 +85,9 @@ pub enum Producer {
     CompareFlags,
 }
 
+/// In place of a [`Producer`]: the pipe that makes the result decides.
+pub const BY_PIPE: u8 = u8::MAX;
+
 /// Number of [`Producer`] values.
 pub const PRODUCERS: usize = 12;
 
@@ -121,14 +124,12 @@ pub struct RUop {
     pub addr_srcs: [u8; 4],
     /// Results; unused ones are [`READY`].
     pub dsts: [u8; 3],
-    /// How results bypass, for pipes other than the integer ones; `Plain` for integer pipes.
-    pub producer: Producer,
-    /// The same for the flags among the results.
-    pub flags_producer: Producer,
+    /// How each result bypasses; [`BY_PIPE`] for integer results, which bypass by the pipe that makes them.
+    pub producers: [u8; 3],
     /// Result to commit.
     pub to_commit: u8,
-    /// Rename registers taken: general purpose, vector, predicate.
-    pub renames: [u8; 3],
+    /// Rename registers taken, one for each non-zero entry: 1 general purpose, 2 vector, 3 predicate.
+    pub renames: [u8; 4],
     /// Keeps other blocking operations of its pipe away.
     pub exclusive: bool,
     /// First micro-operation of its instruction must open a dispatch group; or each is a group of its own.
@@ -368,10 +369,9 @@ fn blank(inst: u8) -> RUop {
         srcs: [READY; 6],
         addr_srcs: [READY; 4],
         dsts: [READY; 3],
-        producer: Producer::Plain,
-        flags_producer: Producer::Plain,
+        producers: [Producer::Plain as u8; 3],
         to_commit: 1,
-        renames: [0; 3],
+        renames: [0; 4],
         exclusive: false,
         opens_group: false,
         closes_group: false,
@@ -399,6 +399,13 @@ fn push(list: &mut [u8], reg: u8) {
     }
     if let Some(slot) = list.iter_mut().find(|s| **s == READY) {
         *slot = reg;
+    }
+}
+
+/// Takes one more rename register of a class.
+fn rename(renames: &mut [u8; 4], class: u8) {
+    if let Some(slot) = renames.iter_mut().find(|s| **s == 0) {
+        *slot = class;
     }
 }
 
@@ -491,9 +498,9 @@ impl RUop {
         let mut give = |reg: Reg| {
             push(&mut self.dsts, reg.0);
             match reg.class() {
-                RegClass::Gpr => self.renames[0] += 1,
-                RegClass::Vector => self.renames[1] += 1,
-                RegClass::Predicate => self.renames[2] += 1,
+                RegClass::Gpr => rename(&mut self.renames, 1),
+                RegClass::Vector => rename(&mut self.renames, 2),
+                RegClass::Predicate => rename(&mut self.renames, 3),
                 RegClass::Flags => {}
             }
         };
@@ -521,16 +528,28 @@ impl RUop {
             // A row without a separate update: the base comes with the access.
             if !self.dsts.contains(&base.0) && part.is_some() {
                 push(&mut self.dsts, base.0);
-                self.renames[0] += 1;
+                rename(&mut self.renames, 1);
             }
         }
-        self.producer = self.result_producer(info);
-        self.flags_producer = match self.producer {
-            Producer::Predicate => Producer::PredicateFlags,
-            Producer::Compare => Producer::CompareFlags,
-            _ if self.vector => Producer::VectorFlags,
-            _ => Producer::Plain,
+        for (i, dst) in self.dsts.into_iter().enumerate() {
+            self.producers[i] = self.producer_of(dst, info);
+        }
+    }
+
+    /// How the result `dst` bypasses.
+    fn producer_of(&self, dst: u8, info: &StaticInst) -> u8 {
+        let made = self.result_producer(info);
+        let flags = dst == Reg::NZCV.0;
+        let producer = match made {
+            Producer::Predicate if flags => Producer::PredicateFlags,
+            Producer::Compare if flags => Producer::CompareFlags,
+            Producer::Plain if flags && self.vector => Producer::VectorFlags,
+            Producer::Plain if flags => Producer::Flags,
+            Producer::Plain if self.action == Action::Load || self.vector => Producer::Plain,
+            Producer::Plain => return BY_PIPE,
+            other => other,
         };
+        producer as u8
     }
 
     fn result_producer(&self, info: &StaticInst) -> Producer {
@@ -571,7 +590,7 @@ impl RUop {
             Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted => s.commit_branch,
             Action::None => 1,
             Action::Compute if self.vector => s.commit_vector,
-            Action::Compute if self.producer == Producer::Predicate => s.commit_predicate,
+            Action::Compute if self.result_producer(info) == Producer::Predicate => s.commit_predicate,
             Action::Compute => s.commit_integer,
         };
         self.to_commit = cycles as u8;
