@@ -97,6 +97,14 @@ impl Calendar {
 
     /// Reserves the first run of `n` free cycles that starts at or after `t`, and returns its start.
     pub fn book_run(&mut self, t: Cycle, n: u64) -> Cycle {
+        let start = self.first_run(t, n);
+        self.reserve_run(start, n);
+        start
+    }
+
+    /// Start of the first run of `n` free cycles at or after `t`.
+    #[must_use]
+    pub fn first_run(&self, t: Cycle, n: u64) -> Cycle {
         let mut start = self.first_free(t);
         'search: loop {
             for i in 1..n {
@@ -105,12 +113,15 @@ impl Calendar {
                     continue 'search;
                 }
             }
-            break;
+            return start;
         }
+    }
+
+    /// Reserves `n` cycles from `start` on.
+    pub fn reserve_run(&mut self, start: Cycle, n: u64) {
         for i in 0..n {
             self.reserve(start + i);
         }
-        start
     }
 }
 
@@ -139,8 +150,9 @@ impl LineBus {
     /// Reserves the first free slot at or after `t`; returns when the transfer starts.
     #[inline(always)]
     pub fn book(&mut self, t: Cycle) -> Cycle {
-        let slot = self.slots.book((t * 256).div_ceil(self.period));
-        (slot * self.period).div_ceil(256)
+        // A slot that has begun may still be used: only the rate is limited.
+        let slot = self.slots.book(t * 256 / self.period);
+        t.max((slot * self.period).div_ceil(256))
     }
     /// Cycles for each line, rounded up.
     #[inline(always)]

@@ -312,8 +312,6 @@ table! {
         writeback_bytes_per_cycle: u32 => Range(1, 4 * KIB),
         /// Banks; each serves one line a cycle.
         banks: u32 => Range(1, 64),
-        /// Bytes a cycle of one bank.
-        bank_bytes_per_cycle: u32 => Range(1, 4 * KIB),
     }
 }
 

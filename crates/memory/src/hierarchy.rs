@@ -157,7 +157,10 @@ impl Hierarchy {
     /// Translates a data address for an access at `t`; returns when it can go on.
     #[inline(always)]
     pub fn translate(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
-        if self.data_tlb.hits_l1(addr) { t } else { self.translate_slow(addr, t, signals) }
+        match self.data_tlb.ready(addr) {
+            Some(ready) => t.max(ready),
+            None => self.translate_slow(addr, t, signals),
+        }
     }
 
     #[inline(never)]
@@ -231,7 +234,7 @@ impl Hierarchy {
         };
         let (_, victim) = self.l1d.insert(line as usize % self.l1d_sets, line, state, t);
         if let Some(victim) = victim {
-            self.evict(victim, ready, signals);
+            self.evict(victim, buffer.at, signals);
         }
         (ready, answer.from_memory)
     }
@@ -259,16 +262,19 @@ impl Hierarchy {
     }
 
     /// A line has left L2: L1 must give it up too.
-    fn give_up(&mut self, line: Option<u64>, t: Cycle, signals: &mut Signals) {
-        let Some(line) = line else { return };
+    fn give_up(&mut self, victim: Option<Victim>, t: Cycle, signals: &mut Signals) {
+        let Some(Victim { line, dirty }) = victim else { return };
         self.l1i.remove(line as usize % self.l1i_sets, line);
-        if let Some(state) = self.l1d.remove(line as usize % self.l1d_sets, line)
-            && state.dirty
-        {
+        let mut written = t;
+        let copy = self.l1d.remove(line as usize % self.l1d_sets, line);
+        let newer = copy.is_some_and(|state| state.dirty);
+        if newer {
             signals.add(Signal::L1dCacheWb, 1);
             let out = self.pipes.both(t, self.move_out_dirty);
-            let sent = self.send_back(out);
-            self.shared.write_memory(sent + self.request, signals);
+            written = self.send_back(out) + self.request;
+        }
+        if dirty || newer {
+            self.shared.write_memory(written, signals);
         }
     }
 
@@ -364,7 +370,7 @@ impl Hierarchy {
 
     #[inline(never)]
     fn fetch_line(&mut self, addr: u64, mut t: Cycle, signals: &mut Signals) -> Cycle {
-        if !self.code_tlb.hits_l1(addr) {
+        if self.code_tlb.ready(addr).is_none() {
             let shift = self.page_shift(addr);
             let (ready, how) = self.code_tlb.refill(addr, shift, t);
             signals.add(Signal::L1iTlbRefill, 1);

@@ -5,7 +5,7 @@ use fxscope_machine::Spec;
 
 use crate::SPAN;
 use crate::hierarchy::Cause;
-use crate::tags::{Line, Tags};
+use crate::tags::{Line, Tags, Victim};
 
 /// An answer of the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,9 @@ impl Shared {
         };
         let hit = between(t.hit_nearest, t.hit_farthest);
         let memory = between(spec.memory.latency_nearest, spec.memory.latency_farthest);
-        let path = t.request + spec.load_store.load_integer + fill_cycles(spec);
+        // What of the documented load-to-use lies outside this cache: the request, the line's way to L1 and into
+        // it, and the load's second flow.
+        let path = t.request + fill_cycles(spec) + spec.load_store.move_in + spec.load_store.load_integer;
         let bytes_per_cycle = spec.memory.peak_bytes_per_second as f64 / spec.clock.core_hz as f64;
         let period = f64::from(l2.line_bytes) / bytes_per_cycle / (spec.memory.read_efficiency / 100.0);
         Shared {
@@ -93,8 +95,8 @@ impl Shared {
     }
 
     /// Reads `line` for a core (or for the cache itself, when `cause` is an L2 prefetch) at `t`.
-    /// Returns the answer and the line that had to leave, if it was clean or dirty in L2.
-    pub fn read(&mut self, line: u64, t: Cycle, cause: Cause, signals: &mut Signals) -> (Answer, Option<u64>) {
+    /// Returns the answer and the line that had to leave.
+    pub fn read(&mut self, line: u64, t: Cycle, cause: Cause, signals: &mut Signals) -> (Answer, Option<Victim>) {
         signals.add(Signal::L2dCache, 1);
         let start = self.bank_slot(line, t, signals);
         let set = self.set_of(line);
@@ -123,12 +125,12 @@ impl Shared {
         self.misses.hold(buffer, buffer.at, ready);
         signals.add(Signal::L2MissWait, ready - buffer.at);
         let state = Line { ready, from_memory: true, prefetched: cause != Cause::Demand, ..Line::default() };
-        let left = self.place(set, line, state, ready, signals);
+        let (_, left) = self.tags.insert(set, line, state, ready);
         (Answer { ready, from_memory: true }, left)
     }
 
     /// A line comes back from a core, dirty.
-    pub fn write_back(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Option<u64> {
+    pub fn write_back(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Option<Victim> {
         let start = self.bank_slot(line, t, signals);
         let set = self.set_of(line);
         if let Some(slot) = self.tags.find(set, line) {
@@ -136,11 +138,11 @@ impl Shared {
             return None;
         }
         let state = Line { ready: start, dirty: true, ..Line::default() };
-        self.place(set, line, state, start, signals)
+        self.tags.insert(set, line, state, start).1
     }
 
     /// Makes `line` a line of zeros without reading memory. Returns when it can be used.
-    pub fn zero(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> (Cycle, Option<u64>) {
+    pub fn zero(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> (Cycle, Option<Victim>) {
         signals.add(Signal::L2dCache, 1);
         let start = self.bank_slot(line, t, signals);
         let ready = start + self.hit;
@@ -153,20 +155,10 @@ impl Shared {
             return (ready, None);
         }
         let state = Line { ready, dirty: true, ..Line::default() };
-        (ready, self.place(set, line, state, start, signals))
+        (ready, self.tags.insert(set, line, state, start).1)
     }
 
-    /// Puts a line into L2; the victim's number comes back so that cores can give up their copies.
-    fn place(&mut self, set: usize, line: u64, state: Line, now: Cycle, signals: &mut Signals) -> Option<u64> {
-        let (_, victim) = self.tags.insert(set, line, state, now);
-        let victim = victim?;
-        if victim.dirty {
-            self.write_memory(now, signals);
-        }
-        Some(victim.line)
-    }
-
-    /// A core gave up a dirty copy of a line that has just left L2.
+    /// A line that has left L2 is written to memory.
     pub fn write_memory(&mut self, t: Cycle, signals: &mut Signals) {
         signals.add(Signal::L2dCacheWb, 1);
         signals.add(Signal::BusWriteTotalMem, 1);

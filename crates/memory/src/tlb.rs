@@ -31,9 +31,11 @@ struct Entry {
     base: u64,
     /// Address bits that select the page.
     mask: u64,
+    /// When the translation is there.
+    ready: Cycle,
 }
 
-const NONE: Entry = Entry { base: 1, mask: 0 };
+const NONE: Entry = Entry { base: 1, mask: 0, ready: 0 };
 
 /// Number of remembered first-level hits; each address picks one by its page.
 const RECENT: usize = 16;
@@ -69,27 +71,23 @@ impl Tlb {
         }
     }
 
-    /// Whether the first level has the page of `addr`.
+    /// When the first level has the translation of `addr`, if it has one or waits for it.
     #[inline(always)]
-    pub fn hits_l1(&mut self, addr: u64) -> bool {
+    pub fn ready(&mut self, addr: u64) -> Option<Cycle> {
         let hint = (addr >> 16) as usize % RECENT;
-        let entry = self.l1[usize::from(self.recent[hint]) % self.l1.len()];
-        addr & entry.mask == entry.base || self.search_l1(addr, hint)
+        let entry = self.l1[usize::from(self.recent[hint])];
+        if addr & entry.mask == entry.base { Some(entry.ready) } else { self.search_l1(addr, hint) }
     }
 
-    fn search_l1(&mut self, addr: u64, hint: usize) -> bool {
-        match self.l1.iter().position(|e| addr & e.mask == e.base) {
-            Some(i) => {
-                self.recent[hint] = i as u8;
-                true
-            }
-            None => false,
-        }
+    fn search_l1(&mut self, addr: u64, hint: usize) -> Option<Cycle> {
+        let i = self.l1.iter().position(|e| addr & e.mask == e.base)?;
+        self.recent[hint] = i as u8;
+        Some(self.l1[i].ready)
     }
 
     /// Whether either level has the page of `addr` (of size `1 << shift`); nothing changes.
     pub fn holds(&mut self, addr: u64, shift: u32) -> bool {
-        self.hits_l1(addr) || {
+        self.ready(addr).is_some() || {
             let (set, tag) = self.l2_place(addr, shift);
             self.l2[set..set + self.ways].contains(&tag)
         }
@@ -97,9 +95,14 @@ impl Tlb {
 
     /// Fills the first level after a miss at `t`; returns when the translation is there and how it was had.
     pub fn refill(&mut self, addr: u64, shift: u32, t: Cycle) -> (Cycle, Translation) {
+        let (ready, how) = self.look_up_l2(addr, shift, t);
         let mask = !((1 << shift) - 1);
-        self.l1[self.fifo] = Entry { base: addr & mask, mask };
+        self.l1[self.fifo] = Entry { base: addr & mask, mask, ready };
         self.fifo = (self.fifo + 1) % self.l1.len();
+        (ready, how)
+    }
+
+    fn look_up_l2(&mut self, addr: u64, shift: u32, t: Cycle) -> (Cycle, Translation) {
         let (set, tag) = self.l2_place(addr, shift);
         let ways = &mut self.l2[set..set + self.ways];
         if let Some(way) = ways.iter().position(|&e| e == tag) {

@@ -45,6 +45,8 @@ pub struct Pipeline {
 }
 
 const EXA: usize = 0;
+const EXB: usize = 1;
+const FLAGS: u8 = Producer::Flags as u8;
 const EAGA: usize = 2;
 const EAGB: usize = 3;
 const PRX: usize = 6;
@@ -140,7 +142,7 @@ impl Pipeline {
         self.dispatch.committed(uop, committed);
         self.dispatch.group_member_done(committed, opens_group);
         match uop.action {
-            Action::Store => self.lsu.commit_store(&store, committed, &mut self.memory),
+            Action::Store => self.lsu.commit_store(uop, &store, committed, &mut self.memory),
             Action::Zero => self.zero(words, committed),
             _ => {}
         }
@@ -171,14 +173,14 @@ impl Pipeline {
                 (done + to_commit, Level::L1)
             }
             (Action::Load, Some(mem)) => {
-                let port = self.lsu.fetch_port_free();
+                let port = self.lsu.fetch_port_free(uop.fetch_ports);
                 let issue = self.address(uop, d, station, port);
                 let answer = self.lsu.load(uop, mem, words, issue, &mut self.memory, &mut self.signals);
                 self.result(uop, answer.at + u64::from(uop.load_latency), EAGA);
                 (answer.at + to_commit, answer.level)
             }
             (Action::Store, Some(mem)) => {
-                let port = self.lsu.store_port_free();
+                let port = self.lsu.store_port_free(uop.store_ports).max(self.lsu.fetch_port_free(uop.fetch_ports));
                 if port > d {
                     self.commit.store_port_full_until = port;
                 }
@@ -187,14 +189,17 @@ impl Pipeline {
                 let (at, pending) = self.lsu.store(uop, mem, words, issue, data, &mut self.memory, &mut self.signals);
                 *store = pending;
                 self.result(uop, at + 1, EAGA);
-                ((at + to_commit).max(data + to_commit), Level::L1)
+                self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
+                // Data that come from a later stage than addresses are awaited no longer for it.
+                let late = self.stage_of_pipe[pick(uop.flows[1].pipes, Station::Rse0)] - self.stage_of_pipe[EAGA];
+                (at.max(data.saturating_sub(late)) + to_commit, Level::L1)
             }
             (Action::Prefetch, Some(mem)) => {
-                let port = self.lsu.fetch_port_free();
+                let port = self.lsu.fetch_port_free(1);
                 let issue = self.address(uop, d, station, port);
                 let at = self.memory.pipes.load(issue);
                 self.prefetch(mem, words, at);
-                self.lsu.fetch_port_taken(at + to_commit);
+                self.lsu.fetch_ports_taken(1, at + to_commit);
                 (at + to_commit, Level::L1)
             }
             (Action::Zero, _) => {
@@ -213,8 +218,13 @@ impl Pipeline {
                 (done - 1 + self.branch_after_execute + to_commit, Level::L1)
             }
             (Action::BranchDirect, _) => {
-                let done = if uop.nflows > 0 { self.compute(uop, d, station) } else { d + self.branch_stage };
-                (done.max(d + self.branch_stage - 1) + to_commit, Level::L1)
+                // The branch itself is resolved a stage earlier than one on flags; a call also makes its return address.
+                if uop.flows[0].pipes.meets(Pipes::EAGB) {
+                    self.compute(uop, d, station);
+                } else {
+                    self.dispatch.release(station, d + 1);
+                }
+                (d + self.branch_stage - 1 + to_commit, Level::L1)
             }
             _ => {
                 self.result(uop, d + 1, EXA);
@@ -255,7 +265,17 @@ impl Pipeline {
             }
         }
         if uop.exclusive {
-            let start = self.exclusive[pipe].book_run(earliest, u64::from(flow.latency));
+            // Both the pipe's issue slot and the blocking unit must be free.
+            let cycles = u64::from(flow.latency);
+            let mut start = earliest;
+            loop {
+                let unit = self.exclusive[pipe].first_run(start, cycles);
+                start = self.pipes[port(pipe)].first_free(unit);
+                if start == unit {
+                    break;
+                }
+            }
+            self.exclusive[pipe].reserve_run(start, cycles);
             return (pipe, self.book(flow, pipe, start));
         }
         (pipe, self.book(flow, pipe, earliest))
@@ -376,7 +396,11 @@ impl Pipeline {
             }
             let i = usize::from(dst);
             self.ready[i] = t;
-            self.producer[i] = if producer == BY_PIPE { Producer::integer(pipe) as u8 } else { producer };
+            self.producer[i] = match producer {
+                BY_PIPE => Producer::integer(pipe) as u8,
+                FLAGS if pipe == EXB => Producer::FlagsExb as u8,
+                other => other,
+            };
         }
     }
 
@@ -403,7 +427,7 @@ impl Pipeline {
     fn zero(&mut self, words: &[u64], committed: Cycle) {
         if let Some(&addr) = words.first() {
             let ready = self.memory.zero_line(addr, committed, &mut self.signals);
-            self.lsu.fetch_port_taken(ready.min(committed + 1));
+            self.lsu.fetch_ports_taken(1, ready.min(committed + 1));
         }
     }
 
@@ -411,6 +435,9 @@ impl Pipeline {
     #[inline(always)]
     fn branch(&mut self, o: Outcome, complete: Cycle, committed: Cycle) {
         let taken = o.next != o.pc + 4;
+        if taken {
+            self.dispatch.close_group();
+        }
         if self.predictor.branch(o.kind, o.pc, taken, o.next) {
             if taken {
                 self.front.taken(o.pc);
@@ -508,6 +535,7 @@ fn bypass_table(spec: &Spec) -> BypassTable {
     let kinds = [0, 0, 1, 1, 2, 2, 3, 4];
     let rows = [
         (Producer::Flags, &b.flags),
+        (Producer::FlagsExb, &b.flags),
         (Producer::Predicate, &b.predicate),
         (Producer::PredicateLoad, &b.predicate_load),
         (Producer::Compare, &b.compare),
@@ -520,6 +548,8 @@ fn bypass_table(spec: &Spec) -> BypassTable {
             table[producer as usize][pipe] = row[kind] as u8;
         }
     }
+    table[Producer::Flags as usize][EXB] += b.integer_other_pipe as u8;
+    table[Producer::FlagsExb as usize][EXA] += b.integer_other_pipe as u8;
     for from in 0..4 {
         for to in (0..4).filter(|&to| to != from) {
             table[Producer::integer(from) as usize][to] = b.integer_other_pipe as u8;

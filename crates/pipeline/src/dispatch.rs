@@ -7,7 +7,7 @@ use fxscope_base::Cycle;
 use fxscope_machine::Spec;
 use fxscope_memory::SPAN;
 
-use crate::resolve::{Attribute, RUop};
+use crate::resolve::{Attribute, READY, RUop};
 
 /// A reservation station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,9 @@ pub enum Station {
     /// Branches.
     Rsbr,
 }
+
+/// The results of a micro-operation that starts no dependency group.
+const NO_RESULTS: [u8; 3] = [READY; 3];
 
 /// Number of stations.
 const STATIONS: usize = 5;
@@ -85,6 +88,10 @@ pub struct Dispatch {
     /// Entries released at each cycle after `now`, a byte for each station.
     releases: Box<[u64]>,
     threshold: u32,
+    rse_entries: u32,
+    rsa_entries: u32,
+    /// Results and station of the last micro-operation, if it was an integer one (dependency groups).
+    chain: ([u8; 3], Station),
     /// Nothing may dispatch before this (synchronising instructions, flushes).
     not_before: Cycle,
 }
@@ -106,6 +113,9 @@ impl Dispatch {
             all_writes: packed([s.writes_per_cycle; STATIONS]),
             releases: vec![0; SPAN].into(),
             threshold: s.balance_threshold,
+            rse_entries: s.rse_entries,
+            rsa_entries: s.rsa_entries,
+            chain: (NO_RESULTS, Station::Rsbr),
             not_before: 0,
         }
     }
@@ -127,20 +137,22 @@ impl Dispatch {
     /// first flow, and whether it opens a group.
     #[inline(always)]
     pub fn dispatch(&mut self, uop: &RUop, decodable: Cycle) -> (Cycle, Station, bool) {
-        let opens = self.in_group >= self.width || uop.opens_group;
         let mut t = self.now.max(decodable).max(self.not_before);
-        if opens {
-            t = t.max(self.now + 1).max(self.groups.free_at());
-            self.in_group = 0;
-        }
         for take in uop.renames {
             if take != 0 {
                 t = t.max(self.renames[usize::from(take - 1)].free_at());
             }
         }
+        // A group is what is dispatched in one cycle.
+        let opens = self.in_group >= self.width || uop.opens_group || t > self.now;
+        if opens {
+            t = t.max(self.now + 1).max(self.groups.free_at());
+            self.in_group = 0;
+        }
         self.advance(t);
         let station = self.place(uop);
         self.in_group += 1;
+        self.chain = if uop.chains { (uop.dsts, station) } else { (NO_RESULTS, station) };
         if uop.closes_group {
             self.in_group = self.width;
         }
@@ -170,8 +182,9 @@ impl Dispatch {
         if uop.attribute == Attribute::None {
             return Station::Rsbr;
         }
+        let follows = self.follows(uop);
         loop {
-            let wanted = self.choose(uop.attribute);
+            let wanted = follows.unwrap_or_else(|| self.choose(uop.attribute));
             let one = 1 << (8 * wanted as u64);
             if self.free(wanted) > 0 && self.writes & (one * 0xff) != 0 {
                 self.free -= one;
@@ -180,6 +193,16 @@ impl Dispatch {
             }
             self.advance(self.now + 1);
         }
+    }
+
+    /// An integer operation that needs the result of the one right before it goes to the same station (manual 5.3).
+    #[inline(always)]
+    fn follows(&self, uop: &RUop) -> Option<Station> {
+        let (results, station) = self.chain;
+        let address = matches!(station, Station::Rsa0 | Station::Rsa1);
+        let suits = uop.chains && (uop.attribute == Attribute::Rsx || (uop.attribute == Attribute::Rse && !address));
+        let needs = suits && uop.srcs.iter().any(|s| *s != READY && results.contains(s));
+        needs.then_some(station)
     }
 
     #[inline(always)]
@@ -217,17 +240,24 @@ impl Dispatch {
         let (a0, a1) = (self.free(Station::Rsa0), self.free(Station::Rsa1));
         let (em, ef) = if e0 >= e1 { (Station::Rse0, Station::Rse1) } else { (Station::Rse1, Station::Rse0) };
         let (am, af) = if a0 >= a1 { (Station::Rsa0, Station::Rsa1) } else { (Station::Rsa1, Station::Rsa0) };
-        let (e, a) = (e0 + e1, a0 + a1);
-        let only_e = (a == 0 && e0 > 0 && e1 > 0) || e >= a + self.threshold;
-        let only_a = (e == 0 && a0 > 0 && a1 > 0) || a >= e + self.threshold;
+        // Balance is judged by entries taken: the two kinds have different numbers of them.
+        let (e, a) = (2 * self.rse_entries - e0 - e1, 2 * self.rsa_entries - a0 - a1);
+        let only_e = (a0 + a1 == 0 && e0 > 0 && e1 > 0) || a >= e + self.threshold;
+        let only_a = (e0 + e1 == 0 && a0 > 0 && a1 > 0) || e >= a + self.threshold;
         let slot = self.in_group % 4;
         match (only_e, only_a) {
             (true, false) if e0.abs_diff(e1) >= self.threshold => em,
             (true, false) => [em, ef][slot as usize % 2],
             (false, true) => [am, af][slot as usize % 2],
-            _ if e0.max(e1) >= a0.max(a1) => [em, ef, am, af][slot as usize],
+            _ if e <= a => [em, ef, am, af][slot as usize],
             _ => [am, af, em, ef][slot as usize],
         }
+    }
+
+    /// Nothing joins the open group: a predicted-taken branch is its last member.
+    #[inline(always)]
+    pub fn close_group(&mut self) {
+        self.in_group = self.width;
     }
 
     /// The station's entry is free again at `t`.

@@ -35,9 +35,11 @@ impl InOrder {
     fn new(n: u32) -> InOrder {
         InOrder { times: vec![0; n.max(1) as usize].into(), next: 0, last: 0 }
     }
+    /// When the next `n` entries are free: they are given back in order, so the last of them decides.
     #[inline(always)]
-    fn free_at(&self) -> Cycle {
-        self.times[self.next]
+    fn free_at(&self, n: u8) -> Cycle {
+        let last = self.next + usize::from(n.max(1)) - 1;
+        self.times[if last < self.times.len() { last } else { last % self.times.len() }]
     }
     #[inline(always)]
     fn take(&mut self, until: Cycle) {
@@ -79,7 +81,6 @@ pub struct Lsu {
     store_write: Cycle,
     forward: Cycle,
     interlock_retry: Cycle,
-    short: Cycle,
 }
 
 impl Lsu {
@@ -101,21 +102,20 @@ impl Lsu {
             store_write: s.store_write,
             forward: s.forward,
             interlock_retry: s.interlock_retry,
-            short: spec.stages.commit_short,
         }
     }
 
-    /// Earliest issue of the next load: it needs a real fetch port.
+    /// Earliest issue of an access that needs `n` real fetch ports.
     #[inline(always)]
     #[must_use]
-    pub fn fetch_port_free(&self) -> Cycle {
-        self.fetch_ports.free_at()
+    pub fn fetch_port_free(&self, n: u8) -> Cycle {
+        self.fetch_ports.free_at(n)
     }
-    /// Earliest issue of the next store's address flow: it needs a real store port.
+    /// Earliest issue of an address flow that needs `n` real store ports.
     #[inline(always)]
     #[must_use]
-    pub fn store_port_free(&self) -> Cycle {
-        self.store_ports.free_at()
+    pub fn store_port_free(&self, n: u8) -> Cycle {
+        self.store_ports.free_at(n)
     }
 
     /// A load whose address flow was issued at `t`. The answer's time is that of the flow that found its data.
@@ -134,16 +134,18 @@ impl Lsu {
             Shape::Masked if words[1] == 0 => Response { at: memory.pipes.load(t), level: Level::L1 },
             _ => {
                 let (start, bytes) = part_of(uop, mem, words[0]);
-                self.contiguous(start, bytes, mem, t, memory, signals)
+                self.contiguous(uop, start, bytes, mem, t, memory, signals)
             }
         };
-        self.fetch_ports.take(answer.at + self.short);
+        self.fetch_ports_taken(uop.fetch_ports, answer.at + u64::from(uop.to_commit));
         answer
     }
 
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
     fn contiguous(
         &mut self,
+        uop: &RUop,
         start: u64,
         bytes: u64,
         mem: &RMem,
@@ -153,7 +155,8 @@ impl Lsu {
     ) -> Response {
         let write = mem.op.access == Access::Atomic;
         let at = memory.translate(start, t, signals);
-        let at = self.after_stores(start, start + bytes, mem.forward_bytes, at, signals);
+        let read = Read { start, end: start + bytes, forward_bytes: mem.forward_bytes, latency: uop.load_latency };
+        let at = self.after_stores(read, at, signals);
         let mut at = memory.pipes.load(at);
         if mem.op.structure && start / self.flow_block != (start + bytes - 1) / self.flow_block {
             at = memory.pipes.load(at + self.split_flow);
@@ -198,9 +201,12 @@ impl Lsu {
                 (true, true) => (addrs[0], Some(addrs[1])),
             };
             signals.add(if second.is_some() { Signal::Gather2Flow } else { Signal::Gather1Flow }, 1);
-            for addr in [Some(first), second].into_iter().flatten() {
-                let at = memory.translate(addr, issue, signals);
-                let at = self.after_stores(addr, addr + bytes, 0, at, signals);
+            for (i, addr) in [Some(first), second].into_iter().flatten().enumerate() {
+                // The second flow of a pair waits for the first.
+                let ready = if i == 0 { issue } else { issue + self.split_flow };
+                let at = memory.translate(addr, ready, signals);
+                let read = Read { start: addr, end: addr + bytes, forward_bytes: 0, latency: 0 };
+                let at = self.after_stores(read, at, signals);
                 let at = memory.pipes.load(at);
                 let got = memory.access(addr, at, false, signals);
                 answer = Response { at: answer.at.max(got.at), level: answer.level.max(got.level) };
@@ -212,17 +218,18 @@ impl Lsu {
 
     /// The earliest time at or after `t` at which bytes `[start, end)` can be read past older stores.
     #[inline(always)]
-    fn after_stores(&mut self, start: u64, end: u64, forward_bytes: u8, t: Cycle, signals: &mut Signals) -> Cycle {
+    fn after_stores(&mut self, read: Read, t: Cycle, signals: &mut Signals) -> Cycle {
         let young = |block: u64| self.filter[block as usize % BUCKETS] + RECENT as u64 > self.stores;
-        let (a, b) = (start / self.write_bytes, (end - 1) / self.write_bytes);
+        let (a, b) = (read.start / self.write_bytes, (read.end - 1) / self.write_bytes);
         if !young(a) && !young(b) {
             return t;
         }
-        self.search_stores(start, end, forward_bytes, t, signals)
+        self.search_stores(read, t, signals)
     }
 
     #[inline(never)]
-    fn search_stores(&mut self, start: u64, end: u64, forward_bytes: u8, t: Cycle, signals: &mut Signals) -> Cycle {
+    fn search_stores(&mut self, read: Read, t: Cycle, signals: &mut Signals) -> Cycle {
+        let Read { start, end, forward_bytes, latency } = read;
         for back in 1..=self.stores.min(RECENT as u64) {
             let s = &self.recent[(self.stores - back) as usize % RECENT];
             if s.written <= t || start >= s.end || end <= s.start {
@@ -232,7 +239,7 @@ impl Lsu {
             let same_kind = forward_bytes > 0
                 && (forward_bytes == s.forward_bytes || (forward_bytes <= s.forward_bytes && s.forward_bytes <= 8));
             if inside && same_kind {
-                return t.max((s.data + self.forward).saturating_sub(self.short));
+                return t.max((s.data + self.forward).saturating_sub(u64::from(latency)));
             }
             signals.add(Signal::L1PipeAbortStldIntlk, 1);
             return s.written + self.interlock_retry;
@@ -261,7 +268,8 @@ impl Lsu {
         }
         let (start, bytes) = part_of(uop, mem, words[0]);
         let at = memory.translate(start, t, signals);
-        let at = memory.pipes.store_access(at, mem.eligible && start.is_multiple_of(8));
+        let eligible = mem.eligible && start.is_multiple_of(8) && whole_groups(mem, words);
+        let at = memory.pipes.store_access(at, eligible);
         let mut answer = memory.access(start, at, true, signals);
         if memory.line_of(start) != memory.line_of(start + bytes - 1) {
             let second = memory.access(start + bytes - 1, at, true, signals);
@@ -318,13 +326,12 @@ impl Lsu {
 
     /// A store commits at `t`: it moves to the write buffer and from there into the cache.
     #[inline(always)]
-    pub fn commit_store(&mut self, store: &PendingStore, t: Cycle, memory: &mut Hierarchy) {
-        if store.end == 0 {
-            self.store_ports.take(t);
-            return;
+    pub fn commit_store(&mut self, uop: &RUop, store: &PendingStore, t: Cycle, memory: &mut Hierarchy) {
+        let entered = if store.end == 0 { t } else { self.write(store, t, memory) };
+        // Store ports are given back in W5.
+        for _ in 0..uop.store_ports.max(1) {
+            self.store_ports.take(entered.max(t + self.store_write));
         }
-        let entered = self.write(store, t, memory);
-        self.store_ports.take(entered);
     }
 
     /// Writes a store's data from time `t` on; returns when it left the store queue.
@@ -361,11 +368,44 @@ impl Lsu {
         entered
     }
 
-    /// A prefetch or line zeroing takes a fetch port until `t`.
+    /// `n` fetch ports are taken until `t`.
     #[inline(always)]
-    pub fn fetch_port_taken(&mut self, t: Cycle) {
-        self.fetch_ports.take(t);
+    pub fn fetch_ports_taken(&mut self, n: u8, t: Cycle) {
+        for _ in 0..n.max(1) {
+            self.fetch_ports.take(t);
+        }
     }
+}
+
+/// A read of memory, as far as older stores matter.
+#[derive(Clone, Copy)]
+struct Read {
+    start: u64,
+    end: u64,
+    forward_bytes: u8,
+    /// Load-to-use latency.
+    latency: u8,
+}
+
+/// Whether every aligned group of 8 bytes in memory is all active or all inactive (manual table 7-5).
+#[inline(always)]
+fn whole_groups(mem: &RMem, words: &[u64]) -> bool {
+    if mem.op.shape != Shape::Masked || mem.op.mem_esize >= 8 {
+        return true;
+    }
+    let all = u64::MAX / ((1 << mem.op.reg_esize.min(63)) - 1);
+    words[1] == all || whole_groups_of(mem, words[1])
+}
+
+#[inline(never)]
+fn whole_groups_of(mem: &RMem, mask: u64) -> bool {
+    let step = usize::from(mem.op.reg_esize);
+    let group = 8 / usize::from(mem.op.mem_esize);
+    let active = |i: usize| mask >> (i * step) & 1 == 1;
+    (0..64 / step).step_by(group).all(|first| {
+        let rest = first + 1..(first + group).min(64 / step);
+        rest.into_iter().all(|i| active(i) == active(first))
+    })
 }
 
 /// The address range that this part of an access covers.

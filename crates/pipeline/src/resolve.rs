@@ -61,6 +61,8 @@ pub enum Attribute {
 pub enum Producer {
     /// Nobody in flight, or a vector result for a vector consumer.
     Plain,
+    /// Flags from an integer operation on EXB (see `Flags`).
+    FlagsExb,
     /// Integer result from EXA.
     Exa,
     /// Integer result from EXB.
@@ -89,7 +91,7 @@ pub enum Producer {
 pub const BY_PIPE: u8 = u8::MAX;
 
 /// Number of [`Producer`] values.
-pub const PRODUCERS: usize = 12;
+pub const PRODUCERS: usize = 13;
 
 /// One pass through a pipe.
 #[derive(Clone, Copy, Debug, Default)]
@@ -140,6 +142,12 @@ pub struct RUop {
     pub pre_sync: bool,
     /// Everything younger waits for it to commit.
     pub post_sync: bool,
+    /// An integer operation that may form a dependency group with its neighbours.
+    pub chains: bool,
+    /// Fetch ports and store ports it takes.
+    pub fetch_ports: u8,
+    /// See `fetch_ports`.
+    pub store_ports: u8,
     /// The last of its instruction.
     pub last: bool,
     /// The instruction is a MOVPRFX.
@@ -161,7 +169,7 @@ pub struct RUop {
 pub struct RMem {
     /// The static access.
     pub op: MemOp,
-    /// A store whose tag access may run beside a store write.
+    /// A store whose tag access may run beside a store write, if its address and active elements allow.
     pub eligible: bool,
     /// Forwarding class of a store or load: equal non-zero classes may forward.
     pub forward_bytes: u8,
@@ -242,7 +250,10 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
     let mut unknown = Vec::new();
     let mut inst_mix = Vec::new();
     let words_per_vector = spec.clock.vector_bits / 8;
+    let mut prefix: Option<&StaticInst> = None;
     for (i, info) in infos.iter().enumerate() {
+        let packed = prefix.take().map(|p| behind_prefix(info, p));
+        let info = packed.as_ref().unwrap_or(info);
         let plain;
         let recipe = match spec.recipes.get(info.class) {
             Some(recipe) => recipe,
@@ -252,7 +263,13 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
                 &plain
             }
         };
-        resolve_inst(i as u8, info, recipe, spec, &mut uops);
+        let packs = |next: &StaticInst| spec.recipes.get(next.class).is_some_and(|r| r.movprfx_packable);
+        if info.kind == InstKind::MovPrfx && infos.get(i + 1).is_some_and(packs) {
+            // It becomes one micro-operation with the instruction behind it (manual 4.3).
+            prefix = Some(&infos[i]);
+        } else {
+            resolve_inst(i as u8, info, recipe, spec, &mut uops);
+        }
         uop_end.push(uops.len() as u32);
         let mut mix = Signals::default();
         count_mix(info, recipe.uops.len().max(1) as u64, &mut mix);
@@ -277,6 +294,20 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
     }
 }
 
+/// An instruction packed with the MOVPRFX before it: it reads what the MOVPRFX reads in place of the register moved.
+fn behind_prefix(info: &StaticInst, prefix: &StaticInst) -> StaticInst {
+    let mut packed = *info;
+    packed.srcs = RegList::EMPTY;
+    for reg in info.srcs.iter() {
+        if prefix.dsts.iter().any(|d| d == reg) {
+            prefix.srcs.iter().filter(|s| *s != reg).for_each(|s| packed.srcs.push(s));
+        } else {
+            packed.srcs.push(reg);
+        }
+    }
+    packed
+}
+
 fn resolve_mem(op: &MemOp, info: &StaticInst, vector_bytes: usize) -> RMem {
     let vector = info.dsts.iter().chain(info.srcs.iter()).any(|r| r.class() == RegClass::Vector);
     let words = match op.shape {
@@ -287,7 +318,7 @@ fn resolve_mem(op: &MemOp, info: &StaticInst, vector_bytes: usize) -> RMem {
     // Manual table 7-5: 8-byte and larger aligned stores, element-wise contiguous SVE stores of 8 bytes.
     let eligible = match op.shape {
         Shape::Single => op.bytes >= 8,
-        Shape::Masked => op.mem_esize == 8 && !op.structure,
+        Shape::Masked => !op.structure,
         Shape::Indexed => false,
     };
     // Manual tables 7-3 and 7-4: scalar stores up to 8 bytes, and whole-register STR of vectors and predicates.
@@ -308,12 +339,14 @@ fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out:
     let update = info.writeback.map(|_| recipe.uops.len().saturating_sub(1));
     for (k, uop) in recipe.uops.iter().enumerate() {
         let mut r = blank(index);
-        r.flows_from(uop, spec);
+        r.flows_from(uop, info, spec);
         r.exclusive = uop.blocking == Blocking::Operation;
         r.movprfx = info.kind == InstKind::MovPrfx;
         r.last = k + 1 == count;
-        r.opens_group = recipe.sequential || (k == 0 && count >= 3);
-        r.closes_group = recipe.sequential;
+        // A gather or scatter is decoded alone (manual 7.8.2).
+        let alone = info.mem.is_some_and(|op| op.shape == Shape::Indexed);
+        r.opens_group = recipe.sequential || (k == 0 && (count >= 3 || alone));
+        r.closes_group = recipe.sequential || (alone && r.last);
         r.pre_sync = (recipe.pre_sync || info.serialising) && k == 0;
         r.post_sync = (recipe.post_sync || info.serialising) && r.last;
         for &distance in &uop.depends {
@@ -325,6 +358,9 @@ fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out:
         let part = memory_uops.iter().position(|&m| m == k);
         if let (Some(part), Some(op)) = (part, info.mem) {
             r.memory(part, memory_uops.len(), &op, info, spec);
+            let share = |ports: u32| ports.div_ceil(memory_uops.len() as u32).clamp(1, 64) as u8;
+            r.fetch_ports = share(recipe.fetch_ports);
+            r.store_ports = share(recipe.store_ports);
         } else if is_update {
             add_all(&mut r.addr_srcs, &info.addr_srcs);
             r.addr_to_srcs();
@@ -338,6 +374,7 @@ fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out:
         r.results(k, count, part, memory_uops.len(), is_update, info);
         r.branch(info, k + 1 == count);
         r.commit_from(info, spec);
+        r.chains = r.action == Action::Compute && !r.vector && matches!(r.attribute, Attribute::Rsx | Attribute::Rse);
         out.push(r);
     }
     if recipe.uops.is_empty() {
@@ -377,6 +414,9 @@ fn blank(inst: u8) -> RUop {
         closes_group: false,
         pre_sync: false,
         post_sync: false,
+        chains: false,
+        fetch_ports: 0,
+        store_ports: 0,
         last: false,
         movprfx: false,
         vector: false,
@@ -420,7 +460,7 @@ const EX: Pipes = Pipes::EXA.or(Pipes::EXB);
 const EAG: Pipes = Pipes::EAGA.or(Pipes::EAGB);
 
 impl RUop {
-    fn flows_from(&mut self, uop: &Uop, spec: &Spec) {
+    fn flows_from(&mut self, uop: &Uop, info: &StaticInst, spec: &Spec) {
         let point = u64::from(spec.assumptions.divide_point);
         let latency = |f: &fxscope_machine::Flow| {
             u64::from(f.latency) + u64::from(f.latency_max - f.latency) * point / 100 + u64::from(f.wait)
@@ -431,7 +471,8 @@ impl RUop {
             let total: u64 = uop.flows.iter().map(latency).sum();
             self.nflows = 1;
             self.flows[0] = RFlow { pipes: uop.flows[0].pipes, all: false, latency: total as u16, busy: total as u16 };
-        } else if uop.flows.len() == 2 && uop.flows[1].independent && uop.flows.iter().all(|f| f.latency > 0) {
+        } else if uop.flows.len() == 2 && uop.flows[1].independent && info.mem.is_none() && info.branch == Branch::None
+        {
             // Two pipes work on it at the same time (a vector compare, say).
             let pipes = uop.flows[0].pipes.or(uop.flows[1].pipes);
             let longest = uop.flows.iter().map(latency).max().unwrap_or(0);
@@ -464,7 +505,9 @@ impl RUop {
                 self.action = Action::Load;
                 self.vector = vector;
                 let last = self.flows[usize::from(self.nflows.max(1) - 1)];
-                self.load_latency = if last.latency >= 5 { last.latency } else { ls.load_integer as u16 } as u8;
+                // The unit itself spreads the flows of a gather: the latency is that of one.
+                let latency = last.latency.saturating_sub(last.busy.max(1) - 1);
+                self.load_latency = if latency >= 5 { latency } else { ls.load_integer as u16 } as u8;
             }
             Access::Store => {
                 self.action = Action::Store;
