@@ -13,7 +13,7 @@ fn tlb() -> (Tlb, fxscope_machine::spec::Tlb) {
 
 /// Translates page `n` at `t`: the time it takes and how.
 fn touch(tlb: &mut Tlb, n: u64, t: Cycle) -> (Cycle, Translation) {
-    if tlb.hits_l1(n * PAGE + 24) {
+    if tlb.ready(n * PAGE + 24).is_some() {
         return (0, Translation::L1);
     }
     let (ready, how) = tlb.refill(n * PAGE + 24, 16, t);
@@ -33,7 +33,7 @@ fn the_seventeenth_page_drives_the_first_out_of_the_first_level_but_not_out_of_t
     for n in 0..16 {
         touch(&mut tlb, n, 1_000 * n);
     }
-    assert!((0..16).all(|n| tlb.hits_l1(n * PAGE)));
+    assert!((0..16).all(|n| tlb.ready(n * PAGE).is_some()));
     touch(&mut tlb, 16, 20_000);
     assert_eq!(touch(&mut tlb, 0, 30_000), (spec.l2_hit, Translation::L2));
 }
@@ -46,8 +46,8 @@ fn the_first_level_replaces_in_order_of_arrival_whatever_was_used_since() {
     }
     assert_eq!(touch(&mut tlb, 0, 20_000), (0, Translation::L1), "used again");
     touch(&mut tlb, 16, 21_000);
-    assert!(!tlb.hits_l1(0), "and replaced all the same");
-    assert!(tlb.hits_l1(PAGE));
+    assert!(!tlb.ready(0).is_some(), "and replaced all the same");
+    assert!(tlb.ready(PAGE).is_some());
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn walks_at_the_same_time_wait_for_a_walker() {
 fn a_large_page_takes_one_entry() {
     let (mut tlb, _) = tlb();
     tlb.refill(5 << 21, 21, 1_000);
-    assert!((0..32).all(|n| tlb.hits_l1((5 << 21) + n * PAGE)));
-    assert!(!tlb.hits_l1((5 << 21) + 32 * PAGE));
+    assert!((0..32).all(|n| tlb.ready((5 << 21) + n * PAGE).is_some()));
+    assert!(!tlb.ready((5 << 21) + 32 * PAGE).is_some());
 }
 
 #[test]
