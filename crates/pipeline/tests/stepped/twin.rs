@@ -7,8 +7,7 @@ use std::collections::VecDeque;
 
 use fxscope_base::Cycle;
 use fxscope_machine::{Pipes, Spec};
-use fxscope_pipeline::resolve::{Action, Attribute, Producer, READY, REGS, RFlow, RUop};
-use fxscope_uop::Reg;
+use fxscope_pipeline::resolve::{Action, Attribute, BY_PIPE, Producer, READY, REGS, RFlow, RUop};
 
 use crate::common::Block;
 use crate::parts::{Entry, Ports, Value, Waiting, WriteBuffer, fetch};
@@ -319,7 +318,9 @@ impl<'a> Twin<'a> {
                     0
                 }
             }
-            Producer::Flags => b.flags[kind] + if integer_pipes { b.integer_other_pipe } else { 0 },
+            Producer::Flags | Producer::FlagsExb => {
+                b.flags[kind] + if integer_pipes { b.integer_other_pipe } else { 0 }
+            }
             Producer::Predicate => b.predicate[kind],
             Producer::PredicateLoad => b.predicate_load[kind],
             Producer::Compare => b.compare[kind],
@@ -332,15 +333,21 @@ impl<'a> Twin<'a> {
 
     /// Results of a micro-operation are there at `at`.
     fn make(&mut self, number: usize, uop: &RUop, at: Cycle, pipe: usize) {
-        for &reg in uop.dsts.iter().filter(|&&d| d != READY) {
+        for (&reg, &producer) in uop.dsts.iter().zip(&uop.producers).filter(|(d, _)| **d != READY) {
             let own = [Producer::Exa, Producer::Exb, Producer::Eaga, Producer::Eagb];
-            let flags = reg == Reg::NZCV.0;
-            let by = match () {
-                () if flags && uop.flags_producer != Producer::Plain => uop.flags_producer,
-                () if uop.producer != Producer::Plain => uop.producer,
-                () if uop.action == Action::Load || uop.vector => Producer::Plain,
-                () if flags => Producer::Flags,
-                () => own.get(pipe).copied().unwrap_or(Producer::Plain),
+            let named = [
+                Producer::Plain,
+                Producer::Flags,
+                Producer::Predicate,
+                Producer::PredicateLoad,
+                Producer::Compare,
+                Producer::PredicateFlags,
+                Producer::VectorFlags,
+                Producer::CompareFlags,
+            ];
+            let by = match producer {
+                BY_PIPE => own.get(pipe).copied().unwrap_or(Producer::Plain),
+                number => named.into_iter().find(|p| *p as u8 == number).expect("a named producer"),
             };
             self.values[number].push((reg, Value { at, by, pipe }));
         }
