@@ -23,6 +23,13 @@ struct Stream {
 
 const IDLE: Stream = Stream { next: u64::MAX, step: 0, ask_l1: 0, ask_l2: 0, hits: 0, l2_hits: 0 };
 
+impl Stream {
+    /// Whether an access to `line` continues the stream.
+    fn expects(&self, line: u64) -> bool {
+        self.next == line || (self.step == 0 && self.next != u64::MAX && self.next.wrapping_sub(2) == line)
+    }
+}
+
 /// Requests that follow from one access: runs of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
@@ -61,9 +68,7 @@ impl Prefetcher {
 
     #[inline(never)]
     fn matched(&mut self, line: u64) -> Option<Requests> {
-        let expects =
-            |s: &Stream| s.next == line || (s.step == 0 && s.next != u64::MAX && s.next.wrapping_sub(2) == line);
-        let entry = self.queue.iter().position(expects)?;
+        let entry = self.queue.iter().position(|s| s.expects(line))?;
         let s = &mut self.queue[entry];
         if s.step == 0 {
             s.step = if s.next == line { 1 } else { -1 };
@@ -90,7 +95,7 @@ impl Prefetcher {
         if !self.spec.l1 && !self.spec.l2 {
             return;
         }
-        if self.queue.iter().any(|s| s.next == line + 1 && s.step >= 0) {
+        if self.queue.iter().any(|s| s.expects(line) || (s.next == line + 1 && s.step >= 0)) {
             return;
         }
         self.queue[self.fifo] = Stream { next: line + 1, ..IDLE };

@@ -84,7 +84,7 @@ impl Shared {
         let pa = line << self.line_shift;
         let field = |high: u32, low: u32| pa >> low & ((1 << (high - low + 1)) - 1);
         let hash = field(36, 34) ^ field(32, 30) ^ field(31, 29) ^ field(27, 25) ^ field(23, 21);
-        (hash << 8 | field(18, 8)) as usize & self.sets_mask
+        (hash << 8 ^ field(18, 8)) as usize & self.sets_mask
     }
 
     #[inline(always)]

@@ -271,10 +271,12 @@ impl Dispatch {
     /// Takes an entry of a second station for a flow of the same micro-operation (store data).
     #[inline(always)]
     pub fn take_second(&mut self, station: Station) {
-        while self.free(station) == 0 {
+        let one = 1 << (8 * station as u64);
+        while self.free(station) == 0 || self.writes & (one * 0xff) == 0 {
             self.advance(self.now + 1);
         }
-        self.free -= 1 << (8 * station as u64);
+        self.free -= one;
+        self.writes -= one;
     }
 
     /// The micro-operation commits at `t`: its rename registers are free some cycles later.

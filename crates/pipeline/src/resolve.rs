@@ -633,7 +633,10 @@ impl RUop {
             Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted => s.commit_branch,
             Action::None => 1,
             Action::Compute if self.vector => s.commit_vector,
-            Action::Compute if self.result_producer(info) == Producer::Predicate => s.commit_predicate,
+            Action::Compute if self.result_producer(info) == Producer::Predicate => {
+                // The flags come a stage after the predicate (manual figures 2-2 to 2-6).
+                s.commit_predicate + u64::from(info.dsts.iter().any(|r| r == Reg::NZCV))
+            }
             Action::Compute => s.commit_integer,
         };
         self.to_commit = cycles as u8;

@@ -103,9 +103,9 @@ pub struct Simulation {
 /// The timing side.
 struct Core {
     pipeline: Pipeline,
-    blocks: Vec<Option<Box<ResolvedBlock>>>,
+    blocks: Vec<Option<ResolvedBlock>>,
     /// Blocks of code that has changed since.
-    retired: Vec<Box<ResolvedBlock>>,
+    retired: Vec<ResolvedBlock>,
     /// State of the address space that the model knows.
     pages_of: u64,
     ns_per_cycle_32: u64,
@@ -339,7 +339,7 @@ impl Simulation {
 
 impl Core {
     fn all_blocks(&self) -> impl Iterator<Item = &ResolvedBlock> {
-        self.retired.iter().map(Box::as_ref).chain(self.blocks.iter().flatten().map(Box::as_ref))
+        self.retired.iter().chain(self.blocks.iter().flatten())
     }
 
     /// Counted events, and those that follow from how often each block ran.
@@ -373,5 +373,5 @@ fn resolve(
             None => unknown.push((name, 1)),
         }
     }
-    core.blocks[index] = Some(Box::new(resolved));
+    core.blocks[index] = Some(resolved);
 }

@@ -17,6 +17,30 @@ fn a_line_that_is_there_is_used_after_the_l1_latency() {
 }
 
 #[test]
+fn an_l2_hit_takes_as_long_as_the_description_says_for_the_core_s_position() {
+    let spec = machine();
+    for (position, expected) in [(0, spec.l2_timing.hit_nearest), (11, spec.l2_timing.hit_farthest)] {
+        for phase in 0..9 {
+            let mut core = Core::at(&spec, position);
+            only_in_l2(&mut core, 0, 100);
+            let t = core.now(7_000 + phase);
+            assert_eq!(core.load(0, t), (expected, Level::L2), "position {position}, phase {phase}");
+        }
+    }
+}
+
+#[test]
+fn a_line_from_memory_takes_as_long_as_the_description_says_for_the_core_s_position() {
+    let spec = machine();
+    for (position, expected) in [(0, spec.memory.latency_nearest), (11, spec.memory.latency_farthest)] {
+        for phase in 0..9 {
+            let mut core = Core::at(&spec, position);
+            assert_eq!(core.load(0, 1_000 + phase), (expected, Level::Memory), "position {position}, phase {phase}");
+        }
+    }
+}
+
+#[test]
 fn a_core_between_the_nearest_and_the_farthest_has_a_latency_between_theirs() {
     let mut spec = machine();
     spec.tables.memory.latency_nearest = 1_000;
@@ -137,6 +161,31 @@ fn a_dirty_line_that_leaves_l2_while_l1_holds_it_is_written_to_memory_once() {
     }
     assert_eq!(core.get(Signal::L1dCacheWb), 1);
     assert_eq!(core.get(Signal::L2dCacheWb), 1);
+    assert_eq!(core.get(Signal::BusWriteTotalMem), 1);
+}
+
+#[test]
+fn a_line_dirty_in_l1_and_in_l2_is_written_to_memory_once() {
+    let mut spec = small_l2();
+    // Few ways in L1D, so that the dirty line goes to L2 first.
+    spec.tables.l1d.ways = 4;
+    spec.tables.l1d.bytes = 4 * L1_SET;
+    let usable = u64::from(spec.l2.ways - spec.l2.reserved_ways);
+    let mut core = Core::new(&spec);
+    core.store(0, 100);
+    for i in 1..5 {
+        core.load(i * L1_SET, 100 + 1_000 * i);
+    }
+    assert_eq!(core.get(Signal::L1dCacheWb), 1, "dirty in L2 now");
+    // Back to L1D, dirty again, and kept there by use while others drive it out of L2.
+    core.store(0, 6_000);
+    for i in 5..20 {
+        core.load(i * L1_SET, 6_000 + 1_000 * i);
+        if core.memory.access(0, 6_500 + 1_000 * i, false, &mut core.signals).level != Level::L1 {
+            break;
+        }
+        assert!(i < 5 + usable, "it has to leave L2 at last");
+    }
     assert_eq!(core.get(Signal::BusWriteTotalMem), 1);
 }
 

@@ -50,6 +50,21 @@ fn a_prefetch_that_misses_the_tlb_stops_its_stream() {
 }
 
 #[test]
+fn a_stream_whose_lines_are_in_l2_stops_asking_for_them_there() {
+    let mut spec = streaming();
+    spec.tables.prefetch.l2_stop_hits = 7;
+    let mut core = Core::new(&spec);
+    // Into L2, and out of L1D again.
+    let t = stream(&mut core, 0, 200, 1_000);
+    let t = stream(&mut core, 10_000, 256, t);
+    let before = core.get(Signal::L2HwpfStreamPf);
+    stream(&mut core, 0, 100, t);
+    let asked = core.get(Signal::L2HwpfStreamPf) - before;
+    // Two for each access while the distance grows, until seven in a row have hit.
+    assert!((7..=8).contains(&asked), "{asked}");
+}
+
+#[test]
 fn l2_prefetching_of_a_stream_resumes_when_an_l1_prefetch_misses_l2() {
     let mut spec = streaming();
     spec.tables.prefetch.l2_stop_hits = 7;

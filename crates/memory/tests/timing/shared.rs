@@ -5,6 +5,44 @@ use fxscope_memory::shared::Shared;
 
 use super::*;
 
+/// The set of a physical address as the manual writes it (table 9-3), bit by bit.
+fn index(pa: u64) -> u64 {
+    let bit = |n: u64| pa >> n & 1;
+    let mut set = 0;
+    for i in 0..11 {
+        set |= bit(8 + i) << i;
+    }
+    for i in 0..3 {
+        let hash = bit(34 + i) ^ bit(30 + i) ^ bit(29 + i) ^ bit(25 + i) ^ bit(21 + i);
+        set ^= hash << (8 + i);
+    }
+    set
+}
+
+#[test]
+fn lines_that_the_manual_s_formula_puts_into_one_set_drive_each_other_out_and_others_do_not() {
+    let spec = machine();
+    let usable = (spec.l2.ways - spec.l2.reserved_ways) as usize;
+    let mut signals = Signals::default();
+    // Addresses that differ in all bits of the formula, with the same low bits.
+    let spread = (0..1u64 << 14).map(|i| 0x300 + ((i & 0x3f) << 16) + ((i >> 6) << 25) + ((i >> 4 & 7) << 34));
+    let target = index(0x300);
+    let (same, other): (Vec<u64>, Vec<u64>) = spread.partition(|&pa| index(pa) == target);
+    assert!(same.len() > usable && other.len() > 200);
+    let mut l2 = Shared::new(&spec, 0);
+    for &pa in &same[..usable] {
+        l2.read(pa / LINE, 0, Cause::Demand, &mut signals);
+    }
+    // As many lines of other sets as fit those sets.
+    for &pa in other.iter().take(usable) {
+        l2.read(pa / LINE, 0, Cause::Demand, &mut signals);
+    }
+    assert!(same[..usable].iter().all(|pa| l2.holds(pa / LINE)), "all fit");
+    l2.read(same[usable] / LINE, 0, Cause::Demand, &mut signals);
+    let left = same[..usable].iter().filter(|&pa| !l2.holds(pa / LINE)).count();
+    assert_eq!(left, 1, "one more does not");
+}
+
 #[test]
 fn reserved_ways_are_not_used() {
     let mut spec = machine();

@@ -102,3 +102,11 @@ fn the_page_size_is_that_of_the_range_an_address_lies_in() {
     assert_eq!(core.get(Signal::L1dTlbRefill), 5);
     assert_eq!(core.get(Signal::L2dTlbRefill), 5);
 }
+
+#[test]
+fn a_second_access_to_a_page_that_is_being_walked_for_waits_for_the_walk() {
+    let mut core = Core::new(&machine());
+    let first = core.memory.translate(0, 1_000, &mut core.signals);
+    assert_eq!(core.memory.translate(64, 1_001, &mut core.signals), first);
+    assert_eq!(core.get(Signal::L2dTlbRefill), 1);
+}

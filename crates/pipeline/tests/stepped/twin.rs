@@ -226,7 +226,12 @@ impl<'a> Twin<'a> {
 
     /// Dispatches micro-operation `number` if there is room for it now.
     fn dispatch(&mut self, number: usize, uop: &RUop, eligible: bool, block: u64, taken: bool) -> bool {
-        let enough = uop.renames.iter().zip(&self.renames).all(|(&n, &free)| u32::from(n) <= free);
+        // Entries name the class of a register taken: 1 general purpose, 2 vector, 3 predicate.
+        let mut taken_now = [0; 3];
+        for &class in uop.renames.iter().filter(|&&class| class > 0) {
+            taken_now[usize::from(class) - 1] += 1;
+        }
+        let enough = taken_now.iter().zip(&self.renames).all(|(n, free)| n <= free);
         let station = self.station(uop);
         let has_data_flow = uop.action == Action::Store && uop.nflows == 2;
         let room = station == NO_STATION || self.accepts(station);
@@ -234,8 +239,8 @@ impl<'a> Twin<'a> {
         if !enough || !room || !data_room {
             return false;
         }
-        for (class, &n) in uop.renames.iter().enumerate() {
-            self.renames[class] -= u32::from(n);
+        for (class, n) in taken_now.into_iter().enumerate() {
+            self.renames[class] -= n;
         }
         for s in [(station != NO_STATION).then_some(station), has_data_flow.then_some(RSE0)].into_iter().flatten() {
             self.taken[s] += 1;
@@ -540,8 +545,9 @@ impl<'a> Twin<'a> {
             let e = self.window.pop_front().expect("just seen");
             group = Some(e.group);
             self.last_commit = self.now;
-            for (class, &n) in e.uop.renames.iter().enumerate().filter(|(_, n)| **n > 0) {
-                self.returns.push((self.now + w.rename_release, Return::Rename(class, u32::from(n))));
+            for &class in e.uop.renames.iter().filter(|&&class| class > 0) {
+                let class = usize::from(class) - 1;
+                self.returns.push((self.now + w.rename_release, Return::Rename(class, 1)));
             }
             if e.uop.action == Action::Store {
                 self.committed.push_back((e.block, e.store_port));

@@ -43,6 +43,47 @@ fn a_lone_operation_commits_at_the_stage_of_its_kind() {
 }
 
 #[test]
+fn a_predicate_operation_that_sets_flags_commits_a_cycle_later() {
+    let (mut rig, _) = rig();
+    assert_eq!(rig.time(&[ptest(1)]), 12 - 1);
+}
+
+#[test]
+fn a_movprfx_is_packed_with_the_operation_behind_it() {
+    let (mut rig, s) = rig();
+    assert_eq!(rig.time(&[movprfx(1, 2), fmla(1, 3)]), s.vector + 9 + s.vector_commit);
+    // Four packed pairs are one group.
+    let pairs: Vec<Inst> = (1..5).flat_map(|d| [movprfx(d, 9), fmla(d, 10)]).collect();
+    assert_eq!(rig.time(&pairs), s.vector + 1 + 9 + s.vector_commit);
+}
+
+#[test]
+fn a_vector_store_commits_as_a_long_load_does() {
+    let (mut rig, _) = rig();
+    rig.warm([DATA]);
+    assert_eq!(rig.time(&[st1d(1, 2, 0, DATA)]), 17 - 1);
+}
+
+#[test]
+fn branches_commit_at_the_stage_of_their_kind() {
+    let (mut rig, _) = rig();
+    // Each is predicted taken when first seen, and is taken: to what follows it two instructions later.
+    for (branch, commit) in [(b_cond(), 6), (cbz(3), 12), (b(), 5)] {
+        let mut blocks =
+            [Block::new(CODE + 64 * commit, &[branch], &rig.spec), Block::new(CODE + 64 * commit + 12, &[], &rig.spec)];
+        assert_eq!(rig.time_blocks(&mut blocks, &[0, 1]), commit - 1);
+    }
+}
+
+#[test]
+fn a_chain_of_integer_operations_takes_a_cycle_each() {
+    let (mut rig, s) = rig();
+    for n in [2, 5, 17, 61] {
+        assert_eq!(rig.time(&vec![add(1, 1); n]), s.integer + n as u64);
+    }
+}
+
+#[test]
 fn a_chain_of_multiplications_takes_five_cycles_each() {
     let (mut rig, s) = rig();
     assert_eq!(rig.time(&vec![mul(1, 1); 13]), s.integer + 13 * 5);
@@ -126,6 +167,13 @@ fn flags_of_a_floating_point_compare_reach_vector_operations_at_once_and_integer
 }
 
 #[test]
+fn flags_of_predicate_operations_and_vector_compares_reach_integer_operations_late() {
+    let (mut rig, s) = rig();
+    assert_eq!(rig.time(&[ptest(1), csel(1, 2)]), s.predicate + 3 + rig.spec.bypass.predicate_flags[0] + 1);
+    assert_eq!(rig.time(&[cmpeq(1, 2), csel(1, 2)]), s.vector + 4 + rig.spec.bypass.compare_flags[0] + 1);
+}
+
+#[test]
 fn a_predicate_reaches_vector_operations_and_addresses_late() {
     let (mut rig, s) = rig();
     rig.warm([DATA]);
@@ -135,10 +183,30 @@ fn a_predicate_reaches_vector_operations_and_addresses_late() {
 }
 
 #[test]
+fn a_predicate_from_a_vector_compare_has_bypasses_of_its_own() {
+    let (mut rig, s) = rig();
+    rig.warm([DATA]);
+    let by = rig.spec.bypass.compare;
+    assert_eq!(rig.time(&[cmpeq(1, 2), sel(1, 2, 1)]), s.vector + 4 + by[2] + 4 + s.vector_commit);
+    assert_eq!(rig.time(&[cmpeq(1, 2), pand(3, 1)]), s.vector + 4 + by[3] + 3);
+    assert_eq!(rig.time(&[cmpeq(1, 2), ld1d(1, 2, 1, DATA)]), s.vector + 4 + by[1] + s.long);
+}
+
+#[test]
 fn a_loaded_predicate_reaches_the_predicate_pipe_and_the_vector_pipes_late() {
     let (mut rig, s) = rig();
     rig.warm([DATA]);
     let (by, load) = (rig.spec.bypass.predicate_load, rig.spec.load_store.load_long);
     assert_eq!(rig.time(&[ldr_p(1, 2, DATA), pand(3, 1)]), s.address + load + by[3] + 3);
     assert_eq!(rig.time(&[ldr_p(1, 2, DATA), sel(1, 2, 1)]), s.address + load + by[2] + 4 + s.vector_commit);
+}
+
+#[test]
+fn a_gather_within_single_blocks_takes_its_address_path_and_two_flows_of_each_load_pipe() {
+    let (mut rig, s) = rig();
+    rig.warm([DATA]);
+    // Manual, chapter 16: 1 + 3 + 4 for addresses, eleven for the load, one more for the second pair of flows.
+    let elements = std::array::from_fn(|i| Some(DATA + 8 * i as u64));
+    let cycles = rig.time(&[gather(1, 2, 3, 0, elements), fadd(4, 1)]);
+    assert_eq!(cycles, s.integer + 20 + 9 + s.vector_commit);
 }

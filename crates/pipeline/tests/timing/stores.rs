@@ -89,10 +89,41 @@ fn stores_commit_until_the_write_buffer_and_the_store_ports_are_full() {
     assert!(behind_full_write_buffer(25) > 1_001);
 }
 
+#[test]
+fn a_store_port_is_taken_until_the_store_is_written() {
+    let stores = |n: u64| -> Vec<Inst> { (0..n).map(|i| str(1, 2, block(i))).collect() };
+    let mut first = vec![ldr(9, 9, DATA + 90 * LINE)];
+    first.extend(stores(25));
+    let mut rig = rig();
+    let s = rig.spec.stages.clone();
+    let write = rig.spec.load_store.store_write;
+    let committed = rig.time(&first[..1]);
+    let mut rig = self::rig();
+    // The first store commits with the load and is written at W5; only then the last one's address goes out.
+    assert!(rig.time(&first) >= committed + write + s.commit_short);
+    let mut rig = self::rig();
+    assert!(rig.time(&first[..25]) < committed + write + s.commit_short);
+}
+
 /// Commit of an addition that uses what `load` reads behind `store`, and the interlocks on the way.
 fn through_memory(rig: &mut Rig, store: Inst, load: Inst, user: Inst) -> (u64, u64) {
     let (cycles, counts) = rig.count(&[store, load, user]);
     (cycles, counts.get(Signal::L1PipeAbortStldIntlk))
+}
+
+#[test]
+fn a_store_forwards_to_a_load_of_the_same_bytes_or_of_fewer() {
+    let mut spec = machine();
+    spec.tables.load_store.forward = 31;
+    let mut rig = rig_of(spec);
+    let executed = rig.spec.stages.integer;
+    for bytes in [8, 4, 2, 1] {
+        let load = op("base:LDR (immediate) [Unsigned offset]").based(&[x(2)]).writes(&[x(3)]);
+        let load = load.access(fxscope_uop::Access::Load, bytes, DATA);
+        let (cycles, interlocks) = through_memory(&mut rig, str(1, 2, DATA), load, mul(4, 3));
+        // Data leave EXA at X; the load's result follows `forward` cycles later.
+        assert_eq!((cycles, interlocks), (executed + 31 + 5, 0), "{bytes} bytes");
+    }
 }
 
 #[test]
@@ -128,4 +159,9 @@ fn a_store_without_active_elements_interlocks_with_nothing() {
     let store = store.masked(fxscope_uop::Access::Store, 8, DATA, 0);
     let (_, interlocks) = through_memory(&mut rig, store, ld1d(3, 2, 0, DATA), fadd(4, 3));
     assert_eq!(interlocks, 0);
+}
+
+#[test]
+fn a_store_of_words_with_all_elements_active_is_eligible() {
+    assert_eq!(steady(|i| vec![st1w(1, 2, 0, block(i), ALL_S)]), N);
 }

@@ -31,6 +31,13 @@ fn two_operations_a_cycle_pass_the_two_integer_pipes() {
 }
 
 #[test]
+fn four_simple_integer_operations_a_cycle_use_the_address_pipes_too() {
+    // While stations fill up, operations wait; in the long run all four pipes work.
+    let cycles = rig().steady(&[add(1, 2)], 4 * N);
+    assert!(cycles >= N as u64 && cycles <= N as u64 * 21 / 20, "{cycles} cycles for {} operations", 4 * N);
+}
+
+#[test]
 fn one_multiplication_a_cycle_passes_exa() {
     assert_eq!(rig().steady(&[mul(1, 2)], N), N as u64);
 }
@@ -77,6 +84,19 @@ fn the_latency_of_a_division_lies_where_the_description_says() {
 }
 
 #[test]
+fn a_blocking_operation_that_waits_for_its_pipe_blocks_from_when_it_starts() {
+    let mut rig = rig();
+    let divide = |d| op("sve:FDIV [T=S]").reads(&[z(30)]).writes(&[z(d)]);
+    // Eight elder operations of the same pipe become ready together with the divisions.
+    let mut program = vec![fadd(30, 31)];
+    program.extend((0..8).map(|d| vector_and(d, 30)));
+    program.extend([divide(10), divide(11)]);
+    let s = &rig.spec.stages;
+    let expected = s.vector + 9 + 8 + 98 + 98 + s.commit_vector;
+    assert_eq!(rig.time(&program), expected);
+}
+
+#[test]
 fn two_loads_a_cycle_hit_the_cache() {
     assert_eq!(rig().steady(&[ldr(1, 2, DATA)], N), N as u64 / 2);
     assert_eq!(rig().steady(&[ld1d(1, 2, 0, DATA)], N), N as u64 / 2);
@@ -95,4 +115,21 @@ fn gather_flows_are_counted_by_pairs_that_share_a_block_are_split_or_are_inactiv
     let elements = [at(0), at(120), at(64), at(128), None, at(8), None, None];
     let (_, counts) = rig.count(&[gather(1, 2, 3, 0, elements)]);
     assert_eq!([Gather0Flow, Gather1Flow, Gather2Flow].map(|s| counts.get(s)), [1, 2, 1]);
+}
+
+#[test]
+fn a_gather_is_alone_in_its_group() {
+    // The gather in one cycle, six others in two.
+    let body: Vec<Inst> = [gather(1, 2, 3, 0, [None; 8])].into_iter().chain(vec![nop(); 6]).collect();
+    assert_eq!(rig().steady(&body, 60), 60 * 3);
+}
+
+#[test]
+fn the_second_flow_of_a_gather_pair_in_two_blocks_comes_at_least_five_cycles_later() {
+    let mut rig = rig();
+    let together = std::array::from_fn(|i| Some(DATA + 8 * i as u64));
+    let mut apart = together;
+    apart[7] = Some(DATA + 128);
+    let base = rig.time(&[gather(1, 2, 3, 0, together)]);
+    assert!(rig.time(&[gather(1, 2, 3, 0, apart)]) >= base + rig.spec.load_store.split_flow);
 }

@@ -48,6 +48,23 @@ fn a_group_that_is_not_full_takes_four_entries_all_the_same() {
 }
 
 #[test]
+fn a_group_ends_with_a_taken_branch() {
+    let run = |blocks_between: u64| {
+        let mut rig = rig();
+        let spec = rig.spec.clone();
+        let jump = |i: u64, inst: Inst| Block::new(CODE + 32 * i, &[inst, b()], &spec);
+        let mut blocks = vec![jump(0, integer_miss())];
+        blocks.extend((1..=blocks_between).map(|i| jump(i, nop())));
+        blocks.push(jump(blocks_between + 1, ldr(3, 4, DATA + LINE)));
+        let order: Vec<usize> = (0..blocks.len()).collect();
+        rig.time_blocks(&mut blocks, &order)
+    };
+    // Two micro-operations a block, each block a group of the 32.
+    assert!(run(30) < MISS + 200);
+    assert!(run(31) > 2 * MISS - 20);
+}
+
+#[test]
 fn sixty_four_general_registers_can_be_renamed() {
     fills_up_at(64, &vector_miss(), &add(5, 6), &ld1d(3, 4, 0, DATA + LINE));
 }
@@ -65,6 +82,25 @@ fn thirty_two_predicate_registers_can_be_renamed() {
 #[test]
 fn forty_loads_can_be_in_flight() {
     fills_up_at(40 - 2, &integer_miss(), &ldr(5, 6, DATA + 64 * LINE), &ldr(3, 4, DATA + LINE));
+}
+
+#[test]
+fn a_gather_takes_four_fetch_ports() {
+    let hits = std::array::from_fn(|i| Some(DATA + 64 * LINE + 8 * i as u64));
+    // One for each miss and 36 for nine gathers; ten would need 42.
+    fills_up_at(9, &integer_miss(), &gather(5, 6, 7, 0, hits), &ldr(3, 4, DATA + LINE));
+}
+
+#[test]
+fn stores_take_fetch_ports_too() {
+    let stores: Vec<Inst> = (0..19).map(|i| str(5, 6, DATA + (64 + i) * LINE)).collect();
+    let with_loads = |n: usize| -> Vec<Inst> {
+        let mut fillers = stores.clone();
+        fillers.extend(vec![ldr(5, 6, DATA + 100 * LINE); n]);
+        fillers
+    };
+    assert!(overlap(integer_miss(), &with_loads(19), ldr(3, 4, DATA + LINE)));
+    assert!(!overlap(integer_miss(), &with_loads(20), ldr(3, 4, DATA + LINE)));
 }
 
 #[test]
