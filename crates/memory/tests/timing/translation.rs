@@ -46,7 +46,7 @@ fn the_first_level_replaces_in_order_of_arrival_whatever_was_used_since() {
     }
     assert_eq!(touch(&mut tlb, 0, 20_000), (0, Translation::L1), "used again");
     touch(&mut tlb, 16, 21_000);
-    assert!(!tlb.ready(0).is_some(), "and replaced all the same");
+    assert!(tlb.ready(0).is_none(), "and replaced all the same");
     assert!(tlb.ready(PAGE).is_some());
 }
 
@@ -84,7 +84,7 @@ fn a_large_page_takes_one_entry() {
     let (mut tlb, _) = tlb();
     tlb.refill(5 << 21, 21, 1_000);
     assert!((0..32).all(|n| tlb.ready((5 << 21) + n * PAGE).is_some()));
-    assert!(!tlb.ready((5 << 21) + 32 * PAGE).is_some());
+    assert!(tlb.ready((5 << 21) + 32 * PAGE).is_none());
 }
 
 #[test]
