@@ -17,8 +17,10 @@ pub mod core;
 pub mod dispatch;
 pub mod frontend;
 pub mod lsu;
+mod mix;
 pub mod predict;
 pub mod resolve;
+pub mod resolved;
 
 pub use crate::core::Pipeline;
 pub use resolve::{ResolvedBlock, resolve_block};

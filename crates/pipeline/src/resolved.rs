@@ -1,0 +1,243 @@
+//! Instructions joined with a machine's recipes, as the hot path reads them.
+
+use fxscope_base::Signals;
+use fxscope_machine::Pipes;
+use fxscope_uop::{Branch, MemOp, Reg};
+
+/// Index of the register that is always ready.
+pub const READY: u8 = Reg::COUNT as u8;
+/// First of the registers that carry results between the micro-operations of one instruction.
+pub const TEMP: u8 = READY + 1;
+/// Number of such registers: more than the longest recipe needs at a time.
+pub const TEMPS: usize = 64;
+/// Registers the timing model tracks.
+pub const REGS: usize = TEMP as usize + TEMPS;
+
+/// What a micro-operation does besides passing through pipes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing: it takes a commit stack entry only.
+    None,
+    /// Computes.
+    Compute,
+    /// Reads memory.
+    Load,
+    /// Writes memory: an address flow and a data flow.
+    Store,
+    /// Prefetches.
+    Prefetch,
+    /// Zeroes a line.
+    Zero,
+    /// Resolves a branch when its flags are there.
+    BranchOnFlags,
+    /// Resolves a branch after executing.
+    BranchExecuted,
+    /// A direct branch: resolved at once.
+    BranchDirect,
+}
+
+/// Which stations may take a micro-operation (manual 5.2, table 5-2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attribute {
+    /// None needed.
+    None,
+    /// Any of RSE0, RSE1, RSA0, RSA1.
+    Rsx,
+    /// RSE0 or RSE1.
+    Rse,
+    /// RSE0 only.
+    Rse0,
+    /// RSE1 only.
+    Rse1,
+    /// RSA0 or RSA1.
+    Rsa,
+    /// RSBR.
+    Rsbr,
+}
+
+/// Who made a value, as far as bypasses care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Producer {
+    /// Nobody in flight, or a vector result for a vector consumer.
+    Plain,
+    /// Flags from an integer operation on EXB (see `Flags`).
+    FlagsExb,
+    /// Integer result from EXA.
+    Exa,
+    /// Integer result from EXB.
+    Exb,
+    /// Integer result from EAGA.
+    Eaga,
+    /// Integer result from EAGB.
+    Eagb,
+    /// Flags from an integer operation.
+    Flags,
+    /// Predicate from the predicate pipe.
+    Predicate,
+    /// Predicate from a load.
+    PredicateLoad,
+    /// Predicate from a vector compare.
+    Compare,
+    /// Flags from the predicate pipe.
+    PredicateFlags,
+    /// Flags from a floating-point compare.
+    VectorFlags,
+    /// Flags from a vector compare.
+    CompareFlags,
+}
+
+/// In place of a [`Producer`]: the pipe that makes the result decides.
+pub const BY_PIPE: u8 = u8::MAX;
+
+/// Number of [`Producer`] values.
+pub const PRODUCERS: usize = 13;
+
+/// One pass through a pipe.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RFlow {
+    /// Pipes it may use, or uses all of.
+    pub pipes: Pipes,
+    /// It uses all of them at once.
+    pub all: bool,
+    /// Cycles until the next flow, or the result.
+    pub latency: u16,
+    /// Cycles the pipe is taken (1 unless flows repeat or block it).
+    pub busy: u16,
+}
+
+/// Longest run of sequential flows in one micro-operation.
+pub const FLOWS: usize = 4;
+
+/// A micro-operation as the hot path sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct RUop {
+    /// What it does.
+    pub action: Action,
+    /// Stations for its (first) flow.
+    pub attribute: Attribute,
+    /// Number of sequential flows.
+    pub nflows: u8,
+    /// The flows; for a store, flow 0 is the address, flow 1 the data.
+    pub flows: [RFlow; FLOWS],
+    /// Operands; unused ones are [`READY`].
+    pub srcs: [u8; 6],
+    /// Operands that addresses are formed from.
+    pub addr_srcs: [u8; 4],
+    /// Results; unused ones are [`READY`].
+    pub dsts: [u8; 3],
+    /// How each result bypasses; [`BY_PIPE`] for integer results, which bypass by the pipe that makes them.
+    pub producers: [u8; 3],
+    /// Result to commit.
+    pub to_commit: u8,
+    /// Rename registers taken, one for each non-zero entry: 1 general purpose, 2 vector, 3 predicate.
+    pub renames: [u8; 4],
+    /// Keeps other blocking operations of its pipe away.
+    pub exclusive: bool,
+    /// First micro-operation of its instruction must open a dispatch group; or each is a group of its own.
+    pub opens_group: bool,
+    /// Nothing may join its group after it.
+    pub closes_group: bool,
+    /// Waits for everything older to commit.
+    pub pre_sync: bool,
+    /// Everything younger waits for it to commit.
+    pub post_sync: bool,
+    /// An integer operation that may form a dependency group with its neighbours.
+    pub chains: bool,
+    /// Fetch ports and store ports it takes.
+    pub fetch_ports: u8,
+    /// See `fetch_ports`.
+    pub store_ports: u8,
+    /// The last of its instruction.
+    pub last: bool,
+    /// The instruction is a MOVPRFX.
+    pub movprfx: bool,
+    /// The operation is a SIMD&FP one (for cycle accounting), or an integer load (for loads: not integer).
+    pub vector: bool,
+    /// Index of its instruction in the block.
+    pub inst: u8,
+    /// Which part of the memory access this micro-operation does, of how many.
+    pub part: u8,
+    /// Number of micro-operations that share the memory access.
+    pub parts: u8,
+    /// Load-to-use latency of a load that hits, cycles.
+    pub load_latency: u8,
+}
+
+/// What the timing model needs of a memory access beyond its micro-operations.
+#[derive(Clone, Copy, Debug)]
+pub struct RMem {
+    /// The static access.
+    pub op: MemOp,
+    /// A store whose tag access may run beside a store write, if its address and active elements allow.
+    pub eligible: bool,
+    /// Forwarding class of a store or load: equal non-zero classes may forward.
+    pub forward_bytes: u8,
+    /// Words it leaves in the dynamic stream.
+    pub words: u8,
+}
+
+/// A basic block, resolved.
+pub struct ResolvedBlock {
+    /// Address of the first instruction.
+    pub start: u64,
+    /// Micro-operations of all instructions, in order.
+    pub uops: Box<[RUop]>,
+    /// For each instruction, its memory access.
+    pub mem: Box<[Option<RMem>]>,
+    /// For each instruction, one past its last micro-operation.
+    pub uop_end: Box<[u32]>,
+    /// How the last instruction branches.
+    pub branch: Branch,
+    /// Timing classes without a row: their instructions were given a plain integer operation's cost.
+    pub unknown: Box<[usize]>,
+    /// Cycles between commits charged to each instruction.
+    pub cycles: Box<[u64]>,
+    /// Times the whole block was executed.
+    pub executions: u64,
+    /// The block ends with a system call or another trap on purpose.
+    pub enters_kernel: bool,
+    /// What each instruction adds to the instruction mix, and all together.
+    pub(crate) inst_mix: Box<[Signals]>,
+    pub(crate) mix: Signals,
+    /// Executions that were cut short, by instructions completed.
+    pub(crate) cut: Vec<(usize, u64)>,
+}
+
+impl ResolvedBlock {
+    /// The first `executed` instructions ran once more.
+    #[inline(always)]
+    pub fn count(&mut self, executed: usize) {
+        if executed == self.uop_end.len() {
+            self.executions += 1;
+        } else {
+            self.count_cut(executed);
+        }
+    }
+
+    #[cold]
+    fn count_cut(&mut self, executed: usize) {
+        match self.cut.iter_mut().find(|(n, _)| *n == executed) {
+            Some((_, times)) => *times += 1,
+            None => self.cut.push((executed, 1)),
+        }
+    }
+
+    /// Times instruction `i` was executed.
+    #[must_use]
+    pub fn executions_of(&self, i: usize) -> u64 {
+        self.executions + self.cut.iter().filter(|(n, _)| *n > i).map(|(_, times)| times).sum::<u64>()
+    }
+
+    /// Adds what all executions contribute to the instruction mix.
+    pub fn add_mix(&self, signals: &mut Signals) {
+        for (signal, n) in self.mix.iter().filter(|&(_, n)| n > 0) {
+            signals.add(signal, n * self.executions);
+        }
+        for &(completed, times) in &self.cut {
+            for (signal, n) in self.inst_mix[..completed].iter().flat_map(Signals::iter).filter(|&(_, n)| n > 0) {
+                signals.add(signal, n * times);
+            }
+        }
+    }
+}
