@@ -199,9 +199,13 @@ impl Dispatch {
     #[inline(always)]
     fn follows(&self, uop: &RUop) -> Option<Station> {
         let (results, station) = self.chain;
+        if !uop.chains || results[0] == READY {
+            return None;
+        }
         let address = matches!(station, Station::Rsa0 | Station::Rsa1);
-        let suits = uop.chains && (uop.attribute == Attribute::Rsx || (uop.attribute == Attribute::Rse && !address));
-        let needs = suits && uop.srcs.iter().any(|s| *s != READY && results.contains(s));
+        let suits = uop.attribute == Attribute::Rsx || (uop.attribute == Attribute::Rse && !address);
+        let made = |s: u8| s != READY && (s == results[0] || s == results[1] || s == results[2]);
+        let needs = suits && uop.srcs.iter().any(|&s| made(s));
         needs.then_some(station)
     }
 
