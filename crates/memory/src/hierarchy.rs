@@ -225,13 +225,8 @@ impl Hierarchy {
         self.misses.hold(buffer, buffer.at, ready);
         signals.add(Signal::L1MissWait, ready - buffer.at);
         self.pipes.both(ready, self.move_in);
-        let state = Line {
-            ready,
-            dirty: write,
-            prefetched: cause == Cause::HardwarePrefetch,
-            from_memory: answer.from_memory,
-            ..Line::default()
-        };
+        let state =
+            Line { ready, dirty: write, prefetched: cause == Cause::HardwarePrefetch, from_memory: answer.from_memory };
         let (_, victim) = self.l1d.insert(line as usize % self.l1d_sets, line, state, t);
         if let Some(victim) = victim {
             self.evict(victim, buffer.at, signals);

@@ -7,8 +7,6 @@ use fxscope_base::Cycle;
 pub struct Line {
     /// When its data is (or will be) there.
     pub ready: Cycle,
-    /// Order of last use.
-    pub(crate) used: u64,
     /// It differs from the next level.
     pub dirty: bool,
     /// It was brought by a prefetch and no demand access has used it yet.
@@ -21,6 +19,8 @@ pub struct Line {
 pub struct Tags {
     ways: usize,
     tags: Box<[u64]>,
+    /// Order of last use; 0 for an empty place. Apart from the lines, so that choosing a victim reads little.
+    used: Box<[u64]>,
     lines: Box<[Line]>,
     clock: u64,
 }
@@ -45,7 +45,14 @@ impl Tags {
     /// An empty array of `sets` sets of `ways` lines.
     #[must_use]
     pub fn new(sets: usize, ways: usize) -> Tags {
-        Tags { ways, tags: vec![EMPTY; sets * ways].into(), lines: vec![Line::default(); sets * ways].into(), clock: 0 }
+        let places = sets * ways;
+        Tags {
+            ways,
+            tags: vec![EMPTY; places].into(),
+            used: vec![0; places].into(),
+            lines: vec![Line::default(); places].into(),
+            clock: 0,
+        }
     }
 
     /// Finds `line` in `set`.
@@ -60,7 +67,7 @@ impl Tags {
     #[inline(always)]
     pub fn touch(&mut self, slot: Slot) {
         self.clock += 1;
-        self.lines[slot.0].used = self.clock;
+        self.used[slot.0] = self.clock;
     }
 
     /// The state of a line.
@@ -79,17 +86,17 @@ impl Tags {
     pub fn insert(&mut self, set: usize, line: u64, state: Line, now: Cycle) -> (Slot, Option<Victim>) {
         let base = set * self.ways;
         let range = base..base + self.ways;
-        // Lines still on their way are replaced only when all are: their fill is under way.
-        let key = |i: usize| match self.tags[i] {
-            EMPTY => (0, 0),
-            _ => (1 + u8::from(self.lines[i].ready > now), self.lines[i].used),
-        };
-        let slot = range.min_by_key(|&i| key(i)).expect("a set has ways");
+        let mut slot = range.clone().min_by_key(|&i| self.used[i]).expect("a set has ways");
+        if self.lines[slot].ready > now && self.tags[slot] != EMPTY {
+            // Lines still on their way are replaced only when all are: their fill is under way.
+            slot = range.min_by_key(|&i| (self.lines[i].ready > now, self.used[i])).expect("a set has ways");
+        }
         let old = self.tags[slot];
         let victim = (old != EMPTY).then(|| Victim { line: old, dirty: self.lines[slot].dirty });
         self.clock += 1;
         self.tags[slot] = line;
-        self.lines[slot] = Line { used: self.clock, ..state };
+        self.used[slot] = self.clock;
+        self.lines[slot] = state;
         (Slot(slot), victim)
     }
 
@@ -97,6 +104,7 @@ impl Tags {
     pub fn remove(&mut self, set: usize, line: u64) -> Option<Line> {
         let slot = self.find(set, line)?;
         self.tags[slot.0] = EMPTY;
+        self.used[slot.0] = 0;
         Some(self.lines[slot.0])
     }
 }

@@ -219,7 +219,7 @@ impl Lsu {
     /// The earliest time at or after `t` at which bytes `[start, end)` can be read past older stores.
     #[inline(always)]
     fn after_stores(&mut self, read: Read, t: Cycle, signals: &mut Signals) -> Cycle {
-        let young = |block: u64| self.filter[block as usize % BUCKETS] + RECENT as u64 > self.stores;
+        let young = |block: u64| self.filter[bucket(block)] + RECENT as u64 > self.stores;
         let (a, b) = (read.start / self.write_bytes, (read.end - 1) / self.write_bytes);
         if !young(a) && !young(b) {
             return t;
@@ -363,8 +363,8 @@ impl Lsu {
             forward_bytes: store.forward_bytes,
         };
         self.stores += 1;
-        self.filter[first as usize % BUCKETS] = self.stores;
-        self.filter[last as usize % BUCKETS] = self.stores;
+        self.filter[bucket(first)] = self.stores;
+        self.filter[bucket(last)] = self.stores;
         entered
     }
 
@@ -375,6 +375,12 @@ impl Lsu {
             self.fetch_ports.take(t);
         }
     }
+}
+
+/// The filter's bucket of a block. Arrays lie at round distances: their blocks must not share buckets.
+#[inline(always)]
+fn bucket(block: u64) -> usize {
+    (block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BUCKETS.trailing_zeros())) as usize
 }
 
 /// A read of memory, as far as older stores matter.
