@@ -28,6 +28,9 @@ pub struct Request {
     pub environment: Vec<(OsString, OsString)>,
     /// Names of variables that the record keeps besides those that bear on speed.
     pub record_variables: Vec<OsString>,
+    /// The folder that absolute paths of the program are looked up in first; `None`: the cross compilers' own
+    /// (see [`fxscope_linux::default_sysroot`]).
+    pub sysroot: Option<PathBuf>,
     /// How much of the machine takes part.
     pub mode: Mode,
     /// Stop after about this many instructions.
@@ -45,6 +48,7 @@ impl Request {
             arguments: Vec::new(),
             environment: Vec::new(),
             record_variables: Vec::new(),
+            sysroot: None,
             mode: Mode::Timing,
             max_instructions: None,
         }
@@ -75,6 +79,9 @@ impl Session {
         let entry =
             |(name, value): &(OsString, OsString)| [name.as_encoded_bytes(), b"=", value.as_encoded_bytes()].concat();
         setup.env = request.environment.iter().map(entry).collect();
+        if let Some(sysroot) = &request.sysroot {
+            setup.sysroot = Some(sysroot.clone());
+        }
         let process = Process::open(&request.program, setup)?;
         let options = Options {
             spec: Arc::clone(&request.spec),

@@ -57,14 +57,14 @@ fn a_segment_of_terabytes() {
 }
 
 #[test]
-fn a_dynamically_linked_program() {
+fn a_program_whose_interpreter_is_missing() {
     let mut file = elf(&exit(0));
     // A second header, PT_INTERP, in place of the first words of the code.
     file[56] = 2;
     file.splice(120..120, [3u32, 4].map(u32::to_le_bytes).concat());
-    file.splice(128..128, [176u64, 0, 0, 6, 6, 1].map(u64::to_le_bytes).concat());
-    file.splice(176..176, *b"/ld.so");
-    run_program(&file, 126, &["dynamically linked", "/ld.so", "-static"]);
+    file.splice(128..128, [176u64, 0, 0, 12, 12, 1].map(u64::to_le_bytes).concat());
+    file.splice(176..176, *b"/no/ld.so.9\0");
+    run_program(&file, 126, &["dynamically linked", "/no/ld.so.9", "host's own folders", "--sysroot DIR", "-static"]);
 }
 
 #[test]

@@ -9,10 +9,14 @@ use object::elf;
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, LittleEndian};
 
+use crate::layout::MMAP_TOP;
 use crate::symbols::Symbols;
 
 /// Most loadable segments a program may have; linkers make two to six.
 const MAX_SEGMENTS: usize = 256;
+
+/// Longest path of an interpreter in bytes (Linux's `PATH_MAX` without the final zero).
+const MAX_PATH: usize = 4095;
 
 /// Where a position-independent program is put: two thirds of user space, as Linux does without
 /// address randomisation.
@@ -32,11 +36,8 @@ pub enum ElfError {
     Machine { machine: String },
     #[error("{kind}, not an executable program; link it into a program first")]
     NotExecutable { kind: &'static str },
-    #[error(
-        "dynamically linked (it asks for the interpreter {interpreter}); dynamic programs are not supported yet: \
-         link it with -static"
-    )]
-    Dynamic { interpreter: String },
+    #[error("an interpreter that asks for an interpreter itself, {interpreter}; give the folder of a proper one")]
+    NestedInterpreter { interpreter: String },
     #[error(
         "truncated: {what} needs bytes {start:#x} to {end:#x} and the file has {len:#x}; copy or build the file again"
     )]
@@ -90,10 +91,20 @@ impl Load {
     }
 }
 
-/// A program ready to be mapped.
+/// What a file is loaded as, which decides where a position-independent one goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The program itself: at [`PIE_BASE`].
+    Program,
+    /// The interpreter that a dynamic program names (`ld.so`): right below the end of mappings.
+    Interpreter,
+}
+
+/// A program or interpreter ready to be mapped.
 #[derive(Debug)]
 pub struct Image {
     loads: Vec<Load>,
+    interpreter: Option<Vec<u8>>,
     /// Added to every address of the file: zero unless position-independent.
     bias: u64,
     entry: u64,
@@ -109,22 +120,33 @@ type Header = elf::FileHeader64<Endianness>;
 const LE: Endianness = Endianness::Little;
 
 impl Image {
-    /// Reads and checks the headers of an ELF file.
+    /// Reads and checks the headers of a program.
     ///
     /// # Errors
     /// What is wrong with the file.
     pub fn parse(file: &[u8]) -> Result<Image, ElfError> {
+        Image::parse_as(file, Role::Program)
+    }
+
+    /// Reads and checks the headers of an ELF file that is to be loaded as `role`.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn parse_as(file: &[u8], role: Role) -> Result<Image, ElfError> {
         check_identification(file)?;
         let header = Header::parse(file).map_err(|e| ElfError::Header { what: e.to_string() })?;
         let position_independent = check_header(header)?;
         let headers = program_headers(header, file)?;
 
-        if let Some(p) = headers.iter().find(|p| p.p_type(LE) == elf::PT_INTERP) {
-            let path = within(file, "the interpreter's name", p.p_offset(LE), p.p_filesz(LE))?;
-            let path = path.split(|&b| b == 0).next().unwrap_or_default();
-            return Err(ElfError::Dynamic { interpreter: String::from_utf8_lossy(path).into_owned() });
+        let interpreter = interpreter(headers, file)?;
+        if let (Role::Interpreter, Some(path)) = (role, &interpreter) {
+            return Err(ElfError::NestedInterpreter { interpreter: String::from_utf8_lossy(path).into_owned() });
         }
-        let bias = if position_independent { PIE_BASE } else { 0 };
+        let bias = match role {
+            _ if !position_independent => 0,
+            Role::Program => PIE_BASE,
+            Role::Interpreter => interpreter_base(headers),
+        };
         let loads = loads(headers, file, bias)?;
         let entry = header.e_entry(LE).wrapping_add(bias);
         if !loads.iter().any(|l| l.prot.exec && (l.address..l.end()).contains(&entry)) || entry & 3 != 0 {
@@ -137,11 +159,17 @@ impl Image {
             executable_stack: stack.is_some_and(|p| p.p_flags(LE).0 & elf::PF_X.0 != 0),
             symbols: Symbols::parse(header, file, bias),
             loads,
+            interpreter,
             bias,
             entry,
         })
     }
 
+    /// Path of the interpreter that loads the program's libraries and starts it (`PT_INTERP`), if it has one.
+    #[must_use]
+    pub fn interpreter(&self) -> Option<&[u8]> {
+        self.interpreter.as_deref()
+    }
     /// Address of the first instruction.
     #[must_use]
     pub fn entry(&self) -> u64 {
@@ -353,7 +381,7 @@ fn load(index: usize, p: &elf::ProgramHeader64<Endianness>, file: &[u8], bias: u
         return Err(ElfError::BadAlignment { index, align, address: vaddr, offset });
     }
     // Page zero stays unmapped, so that a null pointer faults. The top is the stack's.
-    let limit = crate::layout::MMAP_TOP - bias;
+    let limit = MMAP_TOP - bias;
     let outside = ElfError::OutsideUserSpace { index, address: vaddr, bytes: memory_bytes };
     let end = vaddr.checked_add(memory_bytes).ok_or(outside.clone())?;
     if end > limit || vaddr + bias < PAGE {
@@ -364,6 +392,25 @@ fn load(index: usize, p: &elf::ProgramHeader64<Endianness>, file: &[u8], bias: u
     // AArch64 Linux has no executable mapping that cannot be read, and no writable one.
     let prot = Prot { read: flags & 7 != 0, write: has(elf::PF_W), exec: has(elf::PF_X) };
     Ok(Load { index, prot, offset, address: vaddr + bias, file_bytes, memory_bytes })
+}
+
+/// The interpreter's path, without the zero that ends it.
+fn interpreter(headers: &[elf::ProgramHeader64<Endianness>], file: &[u8]) -> Result<Option<Vec<u8>>, ElfError> {
+    let Some(p) = headers.iter().find(|p| p.p_type(LE) == elf::PT_INTERP) else { return Ok(None) };
+    let text = within(file, "the interpreter's name", p.p_offset(LE), p.p_filesz(LE))?;
+    match text.iter().position(|&b| b == 0) {
+        Some(len @ 1..=MAX_PATH) => Ok(Some(text[..len].to_vec())),
+        _ => Err(ElfError::Header { what: "the interpreter's name is empty, has no end, or is too long".to_owned() }),
+    }
+}
+
+/// Where a position-independent interpreter goes: as high below the end of mappings as its segments, and their
+/// alignment, let it. Numbers that make no sense are refused later, with the segment they belong to.
+fn interpreter_base(headers: &[elf::ProgramHeader64<Endianness>]) -> u64 {
+    let loads = || headers.iter().filter(|p| p.p_type(LE) == elf::PT_LOAD);
+    let end = loads().map(|p| p.p_vaddr(LE).saturating_add(p.p_memsz(LE))).max().unwrap_or(0);
+    let align = loads().map(|p| p.p_align(LE)).filter(|a| a.is_power_of_two()).fold(PAGE, u64::max);
+    MMAP_TOP.saturating_sub(end) & !(align - 1)
 }
 
 /// Where in memory the file offset of the program headers ends up.

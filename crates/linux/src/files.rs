@@ -8,6 +8,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::process::Stdio;
+use crate::vfs::View;
 
 /// `AT_FDCWD`: relative to the current directory.
 pub(crate) const AT_FDCWD: i32 = -100;
@@ -22,18 +23,20 @@ struct Descriptor {
 pub struct Files {
     table: Vec<Option<Descriptor>>,
     current: OwnedFd,
+    pub(crate) view: View,
     /// Absolute path of the program (`/proc/self/exe`).
     pub(crate) program: Vec<u8>,
 }
 
 impl Files {
-    pub(crate) fn new(stdio: Stdio, program: &Path) -> std::io::Result<Files> {
+    pub(crate) fn new(stdio: Stdio, program: &Path, view: View) -> std::io::Result<Files> {
         let open = |host| Some(Descriptor { host, close_on_exec: false });
         // A program given as bytes has no file to find.
         let program = std::fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
         Ok(Files {
             table: vec![open(stdio.input), open(stdio.output), open(stdio.error)],
             current: open_directory(CWD, b".")?,
+            view,
             program: program.as_os_str().as_bytes().to_owned(),
         })
     }

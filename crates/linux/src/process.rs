@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use fxscope_aarch64::memory::PAGE;
 use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Prot, Segment, Trap};
 
-use crate::elf::{ElfError, Image};
+use crate::elf::ElfError;
 use crate::files::Files;
 use crate::kernel::{End, Kernel, Limit, Random, Unsupported};
 use crate::layout::{DEFAULT_STACK, SIGNAL_RETURN};
 use crate::platform::Platform;
 use crate::signal::{self, Action, SigInfo, code, frame, number};
 use crate::thread::Thread;
-use crate::{disasm, stack, syscalls};
+use crate::vfs::{View, default_sysroot};
+use crate::{disasm, load, stack, syscalls};
 
 /// Why a program could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +34,23 @@ pub enum StartError {
         path: PathBuf,
         /// What is wrong with it.
         source: ElfError,
+    },
+    /// The interpreter that a dynamic program names is not there.
+    #[error(
+        "{}: dynamically linked, and its interpreter {} cannot be opened ({source}; looked for in: {searched}); \
+         name the folder that has it with --sysroot DIR, or link the program with -static",
+        path.display(),
+        interpreter.display()
+    )]
+    Interpreter {
+        /// The program.
+        path: PathBuf,
+        /// The interpreter's path as the program has it.
+        interpreter: PathBuf,
+        /// Where it was looked for.
+        searched: String,
+        /// What the host says.
+        source: std::io::Error,
     },
     /// The host does not give enough address space.
     #[error("cannot reserve {bytes} bytes of address space for the program's memory: {source}; lower the memory limit")]
@@ -111,6 +129,9 @@ pub struct Setup {
     pub env: Vec<Vec<u8>>,
     /// Bytes of stack.
     pub stack_bytes: u64,
+    /// The folder that stands before the host's files when the program opens one for reading: where a dynamic
+    /// program's interpreter and libraries are found. `None`: only the host's files.
+    pub sysroot: Option<PathBuf>,
     /// Seed of everything random the program can get (`AT_RANDOM`, `getrandom`).
     pub seed: u64,
     /// Wall-clock time of the start, in ns since 1970.
@@ -121,7 +142,7 @@ pub struct Setup {
 
 impl Setup {
     /// Starts `program` without further arguments, with an empty environment, this process's standard streams,
-    /// a stack of 8 MiB, and a clock that starts at 2020-01-01T00:00:00Z.
+    /// a stack of 8 MiB, the sysroot of [`default_sysroot`], and a clock that starts at 2020-01-01T00:00:00Z.
     ///
     /// # Errors
     /// When the host is out of file descriptors.
@@ -132,6 +153,7 @@ impl Setup {
             args: vec![program.into()],
             env: Vec::new(),
             stack_bytes: DEFAULT_STACK,
+            sysroot: default_sysroot(),
             seed: 0,
             start_unix_ns: 1_577_836_800_000_000_000,
             stdio: Stdio::inherit()?,
@@ -197,23 +219,22 @@ impl Process {
     /// # Errors
     /// When it is not a program that can run, or the host lacks resources.
     pub fn new(path: &Path, file: &[u8], setup: Setup) -> Result<Process, StartError> {
-        let elf = |source| StartError::Elf { path: path.to_owned(), source };
-        let image = Image::parse(file).map_err(elf)?;
         check_platform(&setup.platform)?;
         let bytes = setup.platform.memory_bytes;
         let mut mem = Memory::new(bytes).map_err(|source| StartError::Reserve { bytes, source })?;
-        image.map(file, &mut mem, bytes).map_err(elf)?;
+        let view = View::new(setup.sysroot.clone());
+        let program = load::load(path, file, &view, &mut mem, bytes)?;
         map_return_code(&mut mem).ok_or(StartError::NoMemory { bytes: PAGE })?;
 
         let mut random = Random(setup.seed);
         let mut at_random = [0; 16];
         random.fill(&mut at_random);
-        let sp = stack::build(&mut mem, &image, &setup.platform, &setup, at_random)?;
+        let sp = stack::build(&mut mem, &program, &setup.platform, &setup, at_random)?;
 
         let mut cpu = Cpu::new(setup.platform.vector_bytes);
         cpu.id = setup.platform.id;
         cpu.counter_hz = setup.platform.counter_hz;
-        cpu.pc = image.entry();
+        cpu.pc = program.entry;
         cpu.set_x(Cpu::SP, sp);
         let affinity = cpu_mask(&setup.platform);
         let mut limits = [Limit { soft: Limit::INFINITY, hard: Limit::INFINITY }; Limit::COUNT];
@@ -228,11 +249,11 @@ impl Process {
                 platform: setup.platform,
                 now_ns: 0,
                 end: None,
-                files: Files::new(setup.stdio, path)?,
+                files: Files::new(setup.stdio, path, view)?,
                 actions: [Action::default(); signal::LAST as usize + 1],
-                heap_start: image.end(),
-                brk: image.end(),
-                symbols: image.symbols,
+                heap_start: program.image.end(),
+                brk: program.image.end(),
+                symbols: program.image.symbols,
                 slept_ns: 0,
                 start_unix_ns: setup.start_unix_ns,
                 random,

@@ -3,8 +3,8 @@
 use fxscope_aarch64::memory::PAGE;
 use fxscope_aarch64::{Memory, Prot, Segment};
 
-use crate::elf::Image;
 use crate::layout::{STACK_ROOM, STACK_TOP};
+use crate::load::Loaded;
 use crate::platform::Platform;
 use crate::process::{Setup, StartError};
 use crate::signal::frame;
@@ -39,11 +39,12 @@ pub const CLOCK_TICKS: u64 = 100;
 /// Maps the stack, fills it, and returns the initial stack pointer.
 pub(crate) fn build(
     mem: &mut Memory,
-    image: &Image,
+    program: &Loaded,
     platform: &Platform,
     setup: &Setup,
     random: [u8; 16],
 ) -> Result<u64, StartError> {
+    let image = &program.image;
     let bytes = setup.stack_bytes.next_multiple_of(PAGE);
     if !(PAGE..=STACK_ROOM / 2).contains(&bytes) {
         return Err(StartError::StackSize { bytes: setup.stack_bytes });
@@ -80,7 +81,7 @@ pub(crate) fn build(
         (at::PHDR, image.program_headers()),
         (at::PHENT, 56),
         (at::PHNUM, image.program_header_count()),
-        (at::BASE, 0),
+        (at::BASE, program.interpreter_base),
         (at::FLAGS, 0),
         (at::ENTRY, image.entry()),
         (at::UID, u64::from(uid.as_raw())),

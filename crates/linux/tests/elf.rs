@@ -1,7 +1,7 @@
 //! What the loader refuses, and what it maps.
 
 use fxscope_aarch64::{Memory, Prot, Segment};
-use fxscope_linux::elf::PIE_BASE;
+use fxscope_linux::elf::{PIE_BASE, Role};
 use fxscope_linux::{ElfError, Image};
 
 /// One program header.
@@ -97,12 +97,53 @@ fn every_prefix_of_a_program_is_refused_or_complete() {
     assert!(Image::parse(&file[..0x1000]).is_ok());
 }
 
+/// A program that names `path` as its interpreter.
+fn dynamic(path: &[u8]) -> Vec<u8> {
+    let bytes = path.len() as u64;
+    let mut file = elf(&[TEXT, Header { kind: INTERP, offset: 0x1000, file_bytes: bytes, ..TEXT }]);
+    file[0x1000..0x1000 + path.len()].copy_from_slice(path);
+    file
+}
+
 #[test]
-fn dynamic_programs_are_told_to_link_statically() {
-    let mut file = elf(&[TEXT, Header { kind: INTERP, offset: 0x1000, file_bytes: 27, ..TEXT }]);
-    file[0x1000..0x101b].copy_from_slice(b"/lib/ld-linux-aarch64.so.1\0");
-    let message = refusal(&file).to_string();
-    assert!(message.contains("/lib/ld-linux-aarch64.so.1") && message.contains("-static"), "{message}");
+fn the_interpreter_of_a_dynamic_program_is_named() {
+    let image = Image::parse(&dynamic(b"/lib/ld-linux-aarch64.so.1\0")).expect("valid");
+    assert_eq!(image.interpreter(), Some(&b"/lib/ld-linux-aarch64.so.1"[..]));
+    assert_eq!(Image::parse(&elf(&[TEXT])).expect("valid").interpreter(), None);
+}
+
+#[test]
+fn interpreters_without_a_proper_name_are_refused() {
+    let endless = dynamic(&[b'x'; 0x100]);
+    let empty = dynamic(b"\0");
+    let long = dynamic(&[vec![b'x'; 4096], vec![0]].concat());
+    for file in [endless, empty, long] {
+        let ElfError::Header { what } = refusal(&file) else { panic!("accepted") };
+        assert!(what.contains("interpreter"), "{what}");
+    }
+    let beyond = elf(&[TEXT, Header { kind: INTERP, offset: u64::MAX - 4, file_bytes: 27, ..TEXT }]);
+    assert!(matches!(refusal(&beyond), ElfError::Truncated { .. }));
+}
+
+#[test]
+fn an_interpreter_does_not_ask_for_another() {
+    let error = Image::parse_as(&dynamic(b"/ld.so\0"), Role::Interpreter).expect_err("must be refused");
+    assert_eq!(error, ElfError::NestedInterpreter { interpreter: "/ld.so".into() });
+}
+
+#[test]
+fn position_independent_interpreters_go_to_the_end_of_mappings() {
+    let file = patched(elf(&[Header { address: 0, memory_bytes: 0x2_1000, ..TEXT }]), 16, &[3, 0]);
+    let file = patched(file, 24, &0x200u64.to_le_bytes());
+    let image = Image::parse_as(&file, Role::Interpreter).expect("valid");
+    // 64 GiB for the stack and the page with the signal return code lie above.
+    let top = (1u64 << 48) - (1 << 36) - 0x1_0000;
+    assert_eq!((image.bias(), image.entry()), (top - 0x3_0000, top - 0x3_0000 + 0x200));
+    // Sizes and alignments that make no sense are refused as anywhere else.
+    let huge = patched(file.clone(), 64 + 40, &u64::MAX.to_le_bytes());
+    assert!(matches!(Image::parse_as(&huge, Role::Interpreter), Err(ElfError::OutsideUserSpace { .. })));
+    let aligned = patched(file, 64 + 48, &(1u64 << 63).to_le_bytes());
+    assert!(Image::parse_as(&aligned, Role::Interpreter).is_err());
 }
 
 #[test]
@@ -191,7 +232,9 @@ fn position_independent_programs_are_moved_up() {
 
 #[test]
 fn random_damage_never_panics() {
-    let file = elf(&[TEXT, Header { flags: R | W, address: 0x50_0000, memory_bytes: 0x2_0000, ..TEXT }]);
+    let name = Header { kind: INTERP, offset: 0x1000, file_bytes: 8, ..TEXT };
+    let file = elf(&[TEXT, Header { flags: R | W, address: 0x50_0000, memory_bytes: 0x2_0000, ..TEXT }, name]);
+    let file = patched(file, 0x1000, b"/ld.so\0\0");
     let mut state = 1u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -200,9 +243,10 @@ fn random_damage_never_panics() {
     for _ in 0..20_000 {
         let mut damaged = file.clone();
         for _ in 0..1 + next() % 4 {
-            damaged[next() % 176] = next() as u8;
+            damaged[next() % 232] = next() as u8;
         }
-        if let Ok(image) = Image::parse(&damaged) {
+        let role = [Role::Program, Role::Interpreter][next() % 2];
+        if let Ok(image) = Image::parse_as(&damaged, role) {
             let mut mem = Memory::new(1 << 20).expect("reserve");
             let _ = image.map(&damaged, &mut mem, 1 << 20);
         }

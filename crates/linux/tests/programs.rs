@@ -2,14 +2,20 @@
 
 mod common;
 
-use common::{FREESTANDING, HOSTED, Run, build, platform, run_here, run_qemu, run_to_end};
+use std::path::Path;
+
+use common::{FREESTANDING, HOSTED, Run, build, build_dynamic, platform, run_here, run_qemu, run_to_end};
 use fxscope_linux::disasm::disassemble;
 use fxscope_linux::{End, Process, Setup, Stdio, Step, Unsupported};
 
 /// Runs a program here and under QEMU and compares everything.
 fn same_as_qemu(source: &str, flags: &[&str], run: &Run) {
-    let program = build(source, flags);
-    let (here, qemu) = (run_here(&program, run), run_qemu(&program, run));
+    same_outcome(&build(source, flags), run);
+}
+
+fn same_outcome(program: &Path, run: &Run) {
+    let source = program.display();
+    let (here, qemu) = (run_here(program, run), run_qemu(program, run));
     assert_eq!(here.output, qemu.output, "{source}: standard output");
     // QEMU adds a line of its own when a signal ends the program.
     let error: String = qemu.error.lines().filter(|l| !l.starts_with("qemu: ")).map(|l| format!("{l}\n")).collect();
@@ -90,6 +96,26 @@ fn cpp_programs_throw_and_stream() {
 fn fortran_programs_compute_read_and_write() {
     for vector_bytes in [16, 32, 64] {
         same_as_qemu("fortran.f90", HOSTED, &Run { input: b"1.5\n-3e2\n", vector_bytes, ..Run::default() });
+    }
+}
+
+#[test]
+fn dynamic_programs_find_their_interpreter_and_libraries() {
+    let dynamic = |source: &str, flags: &[&str], run: &Run| same_outcome(&build_dynamic(source, flags), run);
+    dynamic("hosted.c", HOSTED, &Run { args: &["x", "last"], input: b"first\nsecond", ..Run::default() });
+    dynamic("hosted.c", &["-O2", "-no-pie"], &Run::default());
+    dynamic("hosted.c", &["-O2", "-Wl,-z,now"], &Run { vector_bytes: 16, ..Run::default() });
+    dynamic("signals.c", HOSTED, &Run { args: &["segv"], ..Run::default() });
+}
+
+#[test]
+fn exceptions_and_fortran_work_across_shared_libraries() {
+    for (source, input) in [("exceptions.cpp", &b"1.5 2.25"[..]), ("fortran.f90", b"1.5\n-3e2\n")] {
+        let run = Run { input, ..Run::default() };
+        let program = build_dynamic(source, HOSTED);
+        let (here, qemu) = (run_here(&program, &run), run_qemu(&program, &run));
+        // Standard error has addresses in it, which differ.
+        assert_eq!((here.output, here.status), (qemu.output, qemu.status), "{source}");
     }
 }
 

@@ -58,13 +58,17 @@ pub struct Args {
     /// Set a variable of the program's environment.
     #[arg(short, value_name = "VAR=VALUE", value_parser = variable)]
     environment: Vec<(OsString, OsString)>,
+    /// Where the program's interpreter and libraries are: its absolute paths are looked up in this folder first.
+    /// Without it, in the folder of the AArch64 cross compilers, if there is one.
+    #[arg(long, value_name = "DIR")]
+    sysroot: Option<PathBuf>,
     /// Stop after about this many instructions.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
     /// Do not print the summary and the progress line.
     #[arg(long, short)]
     quiet: bool,
-    /// The program (static AArch64 Linux) and its arguments.
+    /// The program (AArch64 Linux) and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
 }
@@ -110,6 +114,9 @@ pub(super) fn run(args: &Args) -> Outcome {
     let json_target = args.json.as_deref().map(JsonTarget::check).transpose()?;
 
     let (program, arguments) = args.command.split_first().ok_or("no program given")?;
+    if let Some(sysroot) = args.sysroot.as_ref().filter(|dir| !dir.is_dir()) {
+        return Err(format!("--sysroot {}: not a folder; name one that holds lib or usr/lib", sysroot.display()).into());
+    }
     let session = Session::start(Request {
         settings,
         arguments: arguments.to_vec(),
@@ -119,6 +126,7 @@ pub(super) fn run(args: &Args) -> Outcome {
             Mode::Timing => fxscope::Mode::Timing,
             Mode::Functional => fxscope::Mode::Functional,
         },
+        sysroot: args.sysroot.clone(),
         max_instructions: args.max_instructions,
         ..Request::new(spec, program)
     });
@@ -145,7 +153,7 @@ pub(super) fn run(args: &Args) -> Outcome {
 fn start_status(error: &StartError) -> u8 {
     match error {
         StartError::Read { source, .. } if source.kind() == ErrorKind::NotFound => NOT_FOUND,
-        StartError::Read { .. } | StartError::Elf { .. } => CANNOT_RUN,
+        StartError::Read { .. } | StartError::Elf { .. } | StartError::Interpreter { .. } => CANNOT_RUN,
         _ => FAILED,
     }
 }

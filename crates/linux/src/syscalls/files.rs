@@ -87,7 +87,7 @@ pub(super) fn at_flags(bits: u64) -> std::result::Result<AtFlags, Errno> {
 /// The path of a call; `/proc/self/exe` is the program.
 pub(super) fn path(kernel: &mut Kernel, addr: u64) -> std::result::Result<Vec<u8>, Errno> {
     let path = guest::string(&mut kernel.mem, addr)?;
-    if path == b"/proc/self/exe" { Ok(kernel.files.program.clone()) } else { Ok(path) }
+    if path == b"/proc/self/exe" { Ok(kernel.files.program.clone()) } else { Ok(kernel.files.view.host_path(path)) }
 }
 
 fn limit(kernel: &Kernel) -> u64 {

@@ -73,6 +73,8 @@ fn text(mut file: File) -> String {
 pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
     let mut command = Command::new("qemu-aarch64");
     command.args(["-cpu", &format!("a64fx,sve-default-vector-length={}", run.vector_bytes)]);
+    // Dynamic programs find their libraries there, as they do here.
+    command.args(["-L", "/usr/aarch64-linux-gnu"]);
     command.arg(program).args(run.args).env_clear();
     for entry in run.env {
         let (name, value) = entry.split_once('=').expect("NAME=value");
@@ -95,6 +97,15 @@ pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
 
 /// Compiles a program of `tests/programs` with the cross compiler for its language, `-mcpu=a64fx -static`.
 pub fn build(source: &str, flags: &[&str]) -> PathBuf {
+    compile(source, &[&["-static"], flags].concat())
+}
+
+/// As [`build`], with shared libraries.
+pub fn build_dynamic(source: &str, flags: &[&str]) -> PathBuf {
+    compile(source, flags)
+}
+
+fn compile(source: &str, flags: &[&str]) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
     let (compiler, package) = match path.extension().and_then(|e| e.to_str()) {
         Some("cpp") => ("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu"),
@@ -106,7 +117,7 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
     // Test threads may build the same program: each into a file of its own, then a rename.
     let own = target.with_extension(format!("{:?}", std::thread::current().id()).replace(['(', ')'], "-"));
     let output = Command::new(compiler)
-        .args(["-mcpu=a64fx", "-static"])
+        .arg("-mcpu=a64fx")
         .args(flags)
         .arg("-o")
         .args([&own, &path])
