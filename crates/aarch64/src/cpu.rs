@@ -3,6 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use fxscope_uop::mem;
 
+use crate::hpc::HpcExtension;
 use crate::memory::MemFault;
 
 /// Largest vector length in bytes.
@@ -107,6 +108,8 @@ pub struct Cpu {
     pub counter_hz: u64,
     /// Identification and cache-type registers as user code sees them.
     pub id: IdRegisters,
+    /// Registers of the HPC extension.
+    pub hpc: HpcExtension,
     stream: Box<[u64; STREAM_WORDS]>,
     stream_len: usize,
 }
@@ -182,6 +185,7 @@ impl Cpu {
             counter: 0,
             counter_hz: 100_000_000,
             id: IdRegisters::default(),
+            hpc: HpcExtension::default(),
             stream: vec![0; STREAM_WORDS].into_boxed_slice().try_into().expect("fixed length"),
             stream_len: 0,
         }

@@ -6,6 +6,7 @@
 //! * [`insn`]: one file for each instruction group; each entry is encoding, operands, timing class and
 //!   semantics side by side. This is the one place to add an instruction.
 //! * [`fp`]: floating-point arithmetic with Arm's NaN, rounding, flush-to-zero and flag rules.
+//! * [`hpc`]: the registers of the HPC extension.
 //! * [`block`]: decoded basic blocks and their execution.
 //!
 //! Invariant: nothing here knows of time. Executing an instruction changes architectural state and
@@ -14,6 +15,7 @@
 pub mod block;
 pub mod cpu;
 pub mod fp;
+pub mod hpc;
 pub mod insn;
 pub mod memory;
 pub mod table;

@@ -4,6 +4,7 @@ use fxscope_uop::{Access, InstKind, MemOp};
 
 use crate::cpu::{Cpu, Stop, Trap};
 use crate::enc;
+use crate::hpc;
 use crate::memory::{Memory, Touch};
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
@@ -187,11 +188,14 @@ pub const FPCR_BITS: u32 = 0x07c8_0000;
 /// FPSR bits this processor has: QC, IDC, IXC, UFC, OFC, DZC, IOC. The rest is for AArch32.
 pub const FPSR_BITS: u32 = 0x0800_009f;
 
-/// A handler of MRS that gives the value of an expression in `$cpu`.
+/// A handler of MRS that gives the value of an expression in `$cpu`, and in the instruction `$i`.
 macro_rules! reads {
     (|$cpu:ident| $value:expr) => {
-        |$cpu, _, i| {
-            $cpu.set_x(i.rd, $value);
+        reads!(|$cpu, i| $value)
+    };
+    (|$cpu:ident, $i:ident| $value:expr) => {
+        |$cpu, _, $i| {
+            $cpu.set_x($i.rd, $value);
             Ok(())
         }
     };
@@ -235,8 +239,22 @@ fn reader(register: u32) -> Option<Exec> {
     })
 }
 
+/// Where a register stands among those of the HPC extension.
+fn hpc_place(number: u32) -> Option<usize> {
+    hpc::REGISTERS.iter().position(|r| {
+        let [op0, op1, crn, crm, op2] = r.encoding;
+        register(op0, op1, crn, crm, op2) == number
+    })
+}
+
 fn mrs(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let number = bits(w, 5, 15);
+    if let Some(place) = hpc_place(number) {
+        let mut d = system(c, class, reads!(|cpu, i| cpu.hpc.read(usize::from(i.aux))));
+        d.inst.aux = place as u16;
+        d.inst.rd = d.dst_x(bits(w, 0, 5));
+        return Some(d);
+    }
     let Some(exec) = reader(number) else { return Some(undefined(c, class)) };
     let mut d = system(c, class, exec);
     if number == NZCV {
@@ -248,7 +266,12 @@ fn mrs(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
 
 fn msr(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let number = bits(w, 5, 15);
+    let hpc_place = hpc_place(number);
     let exec: Exec = match number {
+        _ if hpc_place.is_some() => |cpu, _, i| {
+            cpu.hpc.write(usize::from(i.aux), cpu.x(i.rn));
+            Ok(())
+        },
         NZCV => |cpu, _, i| {
             cpu.nzcv = (cpu.w(i.rn) >> 28) as u8;
             Ok(())
@@ -268,6 +291,7 @@ fn msr(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
         _ => return Some(undefined(c, class)),
     };
     let mut d = system(c, class, exec);
+    d.inst.aux = hpc_place.unwrap_or(0) as u16;
     d.inst.rn = d.src_x(bits(w, 0, 5));
     if number == NZCV {
         d.dst_flags();

@@ -1,0 +1,277 @@
+//! The registers of the HPC extension that user code reaches: hardware prefetch control, sector cache,
+//! hardware barrier.
+//!
+//! They keep what is written to them and change no result; a timing model reads them through [`HpcExtension`].
+//! The operating system decides whether user code may use them. Here it may, as on systems set up for
+//! computing. The registers of the same extension that belong to the kernel (`…_EL1`) are undefined for user
+//! code, as all such registers are.
+//!
+//! Source: A64FX specification, Fujitsu HPC Extension, version 1. It gives no reset values. For the prefetch
+//! registers zero is the default operation (`V` = 0, distance 0). A sector register that holds zero
+//! is one that nobody has set: no sector has a limit then.
+
+/// A register of the extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HpcRegister {
+    /// Name when read. The barrier windows are named differently when written (`IMP_BARRIER_BST_SYNC_W…`).
+    pub name: &'static str,
+    /// `op0`, `op1`, `CRn`, `CRm`, `op2`, as in `S3_3_C11_C4_0`.
+    pub encoding: [u32; 5],
+    /// Value at the start of a thread.
+    pub reset: u64,
+    /// Bits that are kept; the others read as zero.
+    pub writable: u64,
+    /// What it is for.
+    pub meaning: &'static str,
+}
+
+/// Number of register pairs for prefetch injection.
+pub const INJECTIONS: usize = 8;
+/// Number of windows to barrier blades.
+pub const BARRIER_WINDOWS: usize = 4;
+/// Number of registers.
+pub const COUNT: usize = 3 + 2 * INJECTIONS + BARRIER_WINDOWS;
+
+/// Places of the registers in [`REGISTERS`].
+mod place {
+    use super::INJECTIONS;
+    pub const STREAM_DETECT: usize = 0;
+    pub const L1_SECTORS: usize = 1;
+    pub const L2_SECTORS: usize = 2;
+    pub const INJECTION_CTRL: usize = 3;
+    pub const INJECTION_DISTANCE: usize = INJECTION_CTRL + INJECTIONS;
+    pub const BARRIER_WINDOW: usize = INJECTION_DISTANCE + INJECTIONS;
+}
+
+/// Bits `high` to `low`.
+const fn field(high: u32, low: u32) -> u64 {
+    u64::MAX >> (63 - high) & u64::MAX << low
+}
+
+/// `V`, `L1PF_DIS`, `L2PF_DIS`, `L1W`, `L2W`, `L1_DIST`, `L2_DIST`.
+const STREAM_DETECT_BITS: u64 = field(63, 63) | field(59, 58) | field(55, 54) | field(27, 24) | field(19, 16);
+/// `l1_sec3_max` to `l1_sec0_max`.
+const L1_SECTOR_BITS: u64 = field(14, 12) | field(10, 8) | field(6, 4) | field(2, 0);
+/// `l2_sec1_max`, `l2_sec0_max`.
+const L2_SECTOR_BITS: u64 = field(12, 8) | field(4, 0);
+/// `V`, `L1W`, `L2W`, `A`, `T`, `SWW`, `PFQ_OFFSET`.
+const INJECTION_CTRL_BITS: u64 = field(63, 58) | field(24, 2);
+/// `L1PF_DISTANCE`, `L2PF_DISTANCE`.
+const INJECTION_DISTANCE_BITS: u64 = field(56, 34) | field(24, 2);
+/// `VALUE`.
+const BARRIER_WINDOW_BITS: u64 = field(0, 0);
+
+const fn register(
+    name: &'static str,
+    (crn, crm, op2): (u32, u32, u32),
+    writable: u64,
+    meaning: &'static str,
+) -> HpcRegister {
+    HpcRegister { name, encoding: [3, 3, crn, crm, op2], reset: 0, writable, meaning }
+}
+
+/// Eight registers that differ in `op2`.
+macro_rules! numbered {
+    ($prefix:literal, $suffix:literal, $crn:literal, $crm:literal, $bits:expr, $meaning:literal; $($n:literal)+) => {
+        [$(register(concat!($prefix, $n, $suffix), ($crn, $crm, $n), $bits, $meaning)),+]
+    };
+}
+
+const INJECTION_CTRL: [HpcRegister; INJECTIONS] = numbered!("IMP_PF_INJECTION_CTRL", "_EL0", 11, 6,
+    INJECTION_CTRL_BITS, "prefetch injection: validity, strength, kind, offset of the queue entry"; 0 1 2 3 4 5 6 7);
+const INJECTION_DISTANCE: [HpcRegister; INJECTIONS] = numbered!("IMP_PF_INJECTION_DISTANCE", "_EL0", 11, 7,
+    INJECTION_DISTANCE_BITS, "prefetch injection: distances for L1 and L2"; 0 1 2 3 4 5 6 7);
+const BARRIER_WINDOW: [HpcRegister; BARRIER_WINDOWS] = numbered!("IMP_BARRIER_LBSY_SYNC_W", "_EL0", 15, 15,
+    BARRIER_WINDOW_BITS, "window to a barrier blade: LBSY when read, BST when written"; 0 1 2 3);
+
+/// All registers.
+pub const REGISTERS: [HpcRegister; COUNT] = {
+    let mut all = [register(
+        "IMP_PF_STREAM_DETECT_CTRL_EL0",
+        (11, 4, 0),
+        STREAM_DETECT_BITS,
+        "stream detection: validity, off switches, strength, distances",
+    ); COUNT];
+    all[place::L1_SECTORS] =
+        register("IMP_SCCR_L1_EL0", (11, 8, 2), L1_SECTOR_BITS, "most ways of each of the four sectors of L1D");
+    all[place::L2_SECTORS] = register(
+        "IMP_SCCR_VSCCR_L2_EL0",
+        (15, 8, 2),
+        L2_SECTOR_BITS,
+        "most ways of each of the two sectors of L2 that the core uses",
+    );
+    let mut i = 0;
+    while i < INJECTIONS {
+        all[place::INJECTION_CTRL + i] = INJECTION_CTRL[i];
+        all[place::INJECTION_DISTANCE + i] = INJECTION_DISTANCE[i];
+        i += 1;
+    }
+    let mut i = 0;
+    while i < BARRIER_WINDOWS {
+        all[place::BARRIER_WINDOW + i] = BARRIER_WINDOW[i];
+        i += 1;
+    }
+    all
+};
+
+/// The values of the registers of one core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HpcExtension([u64; COUNT]);
+
+impl Default for HpcExtension {
+    fn default() -> HpcExtension {
+        HpcExtension(REGISTERS.map(|r| r.reset))
+    }
+}
+
+impl HpcExtension {
+    /// The register at `place` of [`REGISTERS`].
+    #[must_use]
+    pub fn read(&self, place: usize) -> u64 {
+        self.0[place]
+    }
+    /// Writes the bits of the register at `place` of [`REGISTERS`] that can be written.
+    pub fn write(&mut self, place: usize, value: u64) {
+        self.0[place] = value & REGISTERS[place].writable;
+    }
+
+    /// `IMP_PF_STREAM_DETECT_CTRL_EL0`.
+    #[must_use]
+    pub fn stream_detect(&self) -> u64 {
+        self.0[place::STREAM_DETECT]
+    }
+    /// `IMP_PF_INJECTION_CTRLn_EL0`, `n` below [`INJECTIONS`].
+    #[must_use]
+    pub fn injection_ctrl(&self, n: usize) -> u64 {
+        self.0[place::INJECTION_CTRL..][..INJECTIONS][n]
+    }
+    /// `IMP_PF_INJECTION_DISTANCEn_EL0`, `n` below [`INJECTIONS`].
+    #[must_use]
+    pub fn injection_distance(&self, n: usize) -> u64 {
+        self.0[place::INJECTION_DISTANCE..][..INJECTIONS][n]
+    }
+    /// `IMP_SCCR_L1_EL0`.
+    #[must_use]
+    pub fn l1_sectors(&self) -> u64 {
+        self.0[place::L1_SECTORS]
+    }
+    /// `IMP_SCCR_VSCCR_L2_EL0`.
+    #[must_use]
+    pub fn l2_sectors(&self) -> u64 {
+        self.0[place::L2_SECTORS]
+    }
+    /// Window `n` (below [`BARRIER_WINDOWS`]): the last `BST` written. A window no driver has assigned to a
+    /// barrier blade has no other members, so this is also its `LBSY`: the barrier is complete at once.
+    #[must_use]
+    pub fn barrier_window(&self, n: usize) -> u64 {
+        self.0[place::BARRIER_WINDOW..][..BARRIER_WINDOWS][n]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::{Cpu, Trap};
+    use crate::memory::Memory;
+    use crate::table::{Ctx, decode};
+
+    /// The word of `MSR reg, X0`, or with `read` of `MRS X0, reg`.
+    fn access([op0, op1, crn, crm, op2]: [u32; 5], read: bool) -> u32 {
+        0xd500_0000 | u32::from(read) << 21 | op0 << 19 | op1 << 16 | crn << 12 | crm << 8 | op2 << 5
+    }
+
+    /// Executes `word` with `value` in X0; X0 afterwards, or `None` when it is undefined.
+    fn run(cpu: &mut Cpu, word: u32, value: u64) -> Option<u64> {
+        let mut mem = Memory::new(1 << 16).expect("reserve");
+        let d = decode(word, &Ctx { pc: 0, vl: 16 }).expect("decodes");
+        cpu.x[0] = value;
+        match (d.inst.exec)(cpu, &mut mem, &d.inst) {
+            Ok(()) => Some(cpu.x[0]),
+            Err(_) => {
+                assert_eq!(cpu.trap, Trap::Undefined);
+                None
+            }
+        }
+    }
+
+    /// Names, encodings and reserved bits as the specification prints them.
+    const SPECIFIED: [(&str, &str, u64); 7] = [
+        ("IMP_PF_STREAM_DETECT_CTRL_EL0", "S3_3_C11_C4_0", 0x8cc0_0000_0f0f_0000),
+        ("IMP_PF_INJECTION_CTRL0_EL0", "S3_3_C11_C6_0", 0xfc00_0000_01ff_fffc),
+        ("IMP_PF_INJECTION_CTRL7_EL0", "S3_3_C11_C6_7", 0xfc00_0000_01ff_fffc),
+        ("IMP_PF_INJECTION_DISTANCE5_EL0", "S3_3_C11_C7_5", 0x01ff_fffc_01ff_fffc),
+        ("IMP_SCCR_L1_EL0", "S3_3_C11_C8_2", 0x7777),
+        ("IMP_SCCR_VSCCR_L2_EL0", "S3_3_C15_C8_2", 0x1f1f),
+        ("IMP_BARRIER_LBSY_SYNC_W3_EL0", "S3_3_C15_C15_3", 1),
+    ];
+
+    #[test]
+    fn registers_have_the_encodings_and_reserved_bits_of_the_specification() {
+        for (name, encoding, writable) in SPECIFIED {
+            let r = REGISTERS.iter().find(|r| r.name == name).expect(name);
+            let [op0, op1, crn, crm, op2] = r.encoding;
+            assert_eq!(format!("S{op0}_{op1}_C{crn}_C{crm}_{op2}"), encoding, "{name}");
+            assert_eq!(r.writable, writable, "{name}");
+        }
+        assert_eq!(REGISTERS.len(), 23);
+    }
+
+    #[test]
+    fn user_code_reads_back_what_it_wrote_without_the_reserved_bits_and_nothing_else_changes() {
+        let mut cpu = Cpu::new(16);
+        let pattern = |place: usize| 0x9e37_79b9_7f4a_7c15_u64.rotate_left(place as u32);
+        for (i, r) in REGISTERS.iter().enumerate() {
+            assert_eq!(run(&mut cpu, access(r.encoding, true), u64::MAX), Some(0), "{} at reset", r.name);
+            run(&mut cpu, access(r.encoding, false), pattern(i)).expect(r.name);
+        }
+        for (i, r) in REGISTERS.iter().enumerate() {
+            assert_eq!(run(&mut cpu, access(r.encoding, true), 0), Some(pattern(i) & r.writable), "{}", r.name);
+        }
+    }
+
+    #[test]
+    fn the_timing_model_reads_each_register_by_its_purpose() {
+        let mut hpc = HpcExtension::default();
+        (0..COUNT).for_each(|place| hpc.write(place, u64::MAX));
+        assert_eq!((hpc.stream_detect(), hpc.l1_sectors(), hpc.l2_sectors()), (0x8cc0_0000_0f0f_0000, 0x7777, 0x1f1f));
+        for n in 0..INJECTIONS {
+            assert_eq!(hpc.injection_ctrl(n), 0xfc00_0000_01ff_fffc);
+            assert_eq!(hpc.injection_distance(n), 0x01ff_fffc_01ff_fffc);
+        }
+        assert!((0..BARRIER_WINDOWS).all(|n| hpc.barrier_window(n) == 1));
+    }
+
+    /// The sequence of the specification's usage example ends its wait when LBSY equals the BST written.
+    #[test]
+    fn a_barrier_of_one_core_is_complete_at_once() {
+        let mut cpu = Cpu::new(16);
+        let window = [3, 3, 15, 15, 2];
+        for _ in 0..3 {
+            let inverted = !run(&mut cpu, access(window, true), 0).unwrap() & 1;
+            run(&mut cpu, access(window, false), inverted).unwrap();
+            assert_eq!(run(&mut cpu, access(window, true), 0), Some(inverted));
+        }
+    }
+
+    #[test]
+    fn the_registers_of_the_extension_that_belong_to_the_kernel_are_undefined() {
+        // IMP_PF_CTRL, IMP_SCCR_CTRL, IMP_SCCR_ASSIGN, IMP_SCCR_SET0_L2, IMP_BARRIER_CTRL, IMP_BARRIER_BST_BIT,
+        // IMP_BARRIER_INIT_SYNC_BB0, IMP_BARRIER_ASSIGN_SYNC_W0, IMP_FJ_TAG_ADDRESS_CTRL (all EL1).
+        let kernel = [
+            [3, 0, 11, 4, 0],
+            [3, 0, 11, 8, 0],
+            [3, 0, 11, 8, 1],
+            [3, 0, 15, 8, 2],
+            [3, 0, 11, 12, 0],
+            [3, 0, 11, 12, 4],
+            [3, 0, 15, 13, 0],
+            [3, 0, 15, 15, 0],
+            [3, 0, 11, 2, 0],
+        ];
+        let mut cpu = Cpu::new(16);
+        for encoding in kernel {
+            assert_eq!(run(&mut cpu, access(encoding, true), 0), None, "read {encoding:?}");
+            assert_eq!(run(&mut cpu, access(encoding, false), 0), None, "write {encoding:?}");
+        }
+    }
+}
