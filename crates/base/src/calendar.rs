@@ -9,21 +9,27 @@
 
 use crate::Cycle;
 
+/// Words of a calendar's ring, 64 slots each.
+const WORDS: usize = 256;
+
+/// How far ahead of its floor a calendar looks, in slots: far beyond a commit stack full of dependent misses.
+pub const SPAN: u64 = WORDS as u64 * 64;
+
 /// One reservation per slot and cycle.
 pub struct Calendar {
-    /// Bit set: cycle reserved. Bit `c % 64` of word `c / 64 % words.len()`.
-    words: Box<[u64]>,
+    /// Bit set: cycle reserved. Bit `c % 64` of word `c / 64 % WORDS`.
+    words: Box<[u64; WORDS]>,
     /// Cycles before this are forgotten; a multiple of 64.
     floor: Cycle,
 }
 
-impl Calendar {
-    /// A calendar that looks at least `span` cycles ahead of its floor.
-    #[must_use]
-    pub fn new(span: usize) -> Calendar {
-        Calendar { words: vec![0; span.div_ceil(64).next_power_of_two()].into(), floor: 0 }
+impl Default for Calendar {
+    fn default() -> Calendar {
+        Calendar { words: Box::new([0; WORDS]), floor: 0 }
     }
+}
 
+impl Calendar {
     /// Nothing before `now` will be asked for any more.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
@@ -35,32 +41,37 @@ impl Calendar {
     #[inline(never)]
     fn forget(&mut self, now: Cycle) {
         let steps = (now - self.floor) / 64;
-        if steps >= self.words.len() as u64 {
+        if steps >= WORDS as u64 {
             self.words.fill(0);
         } else {
             for step in 0..steps {
-                let i = self.index(self.floor + step * 64);
-                self.words[i] = 0;
+                self.words[index(self.floor + step * 64)] = 0;
             }
         }
         self.floor += steps * 64;
     }
 
-    #[inline(always)]
-    fn index(&self, t: Cycle) -> usize {
-        (t / 64) as usize & (self.words.len() - 1)
-    }
     /// First cycle beyond what the ring can hold: reservations there are not recorded.
     #[inline(always)]
     fn horizon(&self) -> Cycle {
-        self.floor + self.words.len() as u64 * 64
+        self.floor + SPAN
     }
 
     /// Reserves the first free cycle at or after `t` and returns it.
     #[inline(always)]
     pub fn book(&mut self, t: Cycle) -> Cycle {
-        let t = self.first_free(t);
-        self.reserve(t);
+        let mut t = t.max(self.floor);
+        let horizon = self.horizon();
+        while t < horizon {
+            let word = &mut self.words[index(t)];
+            let free = !*word >> (t % 64);
+            if free != 0 {
+                t += u64::from(free.trailing_zeros());
+                *word |= 1 << (t % 64);
+                return t;
+            }
+            t = (t | 63) + 1;
+        }
         t
     }
 
@@ -69,8 +80,9 @@ impl Calendar {
     #[must_use]
     pub fn first_free(&self, t: Cycle) -> Cycle {
         let mut t = t.max(self.floor);
-        while t < self.horizon() {
-            let free = !self.words[self.index(t)] >> (t % 64);
+        let horizon = self.horizon();
+        while t < horizon {
+            let free = !self.words[index(t)] >> (t % 64);
             if free != 0 {
                 return t + u64::from(free.trailing_zeros());
             }
@@ -82,9 +94,8 @@ impl Calendar {
     /// Reserves cycle `t`.
     #[inline(always)]
     pub fn reserve(&mut self, t: Cycle) {
-        if t < self.horizon() && t >= self.floor {
-            let i = self.index(t);
-            self.words[i] |= 1 << (t % 64);
+        if t.wrapping_sub(self.floor) < SPAN {
+            self.words[index(t)] |= 1 << (t % 64);
         }
     }
 
@@ -92,7 +103,7 @@ impl Calendar {
     #[inline(always)]
     #[must_use]
     pub fn is_free(&self, t: Cycle) -> bool {
-        t >= self.horizon() || t < self.floor || self.words[self.index(t)] >> (t % 64) & 1 == 0
+        t.wrapping_sub(self.floor) >= SPAN || self.words[index(t)] >> (t % 64) & 1 == 0
     }
 
     /// Reserves the first run of `n` free cycles that starts at or after `t`, and returns its start.
@@ -125,33 +136,46 @@ impl Calendar {
     }
 }
 
+/// The ring's word for cycle `t`.
+#[inline(always)]
+fn index(t: Cycle) -> usize {
+    (t / 64) as usize % WORDS
+}
+
 /// A bus that carries one line every so many cycles; the period may be a fraction.
 pub struct LineBus {
     slots: Calendar,
     /// Cycles for each line, times 256.
     period: u64,
+    /// 2^64 / `period`, rounded up: multiplying by it divides, exactly for times below 2^56 / `period`.
+    reciprocal: u64,
 }
 
 impl LineBus {
-    /// A bus with a period of `period_256 / 256` cycles for each line, looking `span` cycles ahead.
+    /// A bus with a period of `period_256 / 256` cycles for each line.
     ///
     /// # Panics
-    /// When the period is zero.
+    /// When the period is below two 256ths of a cycle.
     #[must_use]
-    pub fn new(period_256: u64, span: usize) -> LineBus {
-        assert!(period_256 > 0, "a bus needs a period");
-        LineBus { slots: Calendar::new(span * 256 / period_256 as usize + 64), period: period_256 }
+    pub fn new(period_256: u64) -> LineBus {
+        assert!(period_256 > 1, "a bus needs a period");
+        LineBus { slots: Calendar::default(), period: period_256, reciprocal: u64::MAX / period_256 + 1 }
+    }
+    /// The slot that cycle `t` falls into.
+    #[inline(always)]
+    fn slot(&self, t: Cycle) -> u64 {
+        ((u128::from(t * 256) * u128::from(self.reciprocal)) >> 64) as u64
     }
     /// Nothing before `now` will be asked for any more.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
-        self.slots.advance(now * 256 / self.period);
+        self.slots.advance(self.slot(now));
     }
     /// Reserves the first free slot at or after `t`; returns when the transfer starts.
     #[inline(always)]
     pub fn book(&mut self, t: Cycle) -> Cycle {
         // A slot that has begun may still be used: only the rate is limited.
-        let slot = self.slots.book(t * 256 / self.period);
+        let slot = self.slots.book(self.slot(t));
         t.max((slot * self.period).div_ceil(256))
     }
     /// Cycles for each line, rounded up.
@@ -241,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_booking_takes_the_first_free_cycle_and_gaps_are_filled() {
-        let mut c = Calendar::new(256);
+        let mut c = Calendar::default();
         assert_eq!(c.book(100), 100);
         assert_eq!(c.book(100), 101);
         assert_eq!(c.book(7), 7);
@@ -251,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_full_word_is_skipped() {
-        let mut c = Calendar::new(256);
+        let mut c = Calendar::default();
         for t in 64..128 {
             c.reserve(t);
         }
@@ -260,7 +284,7 @@ mod tests {
 
     #[test]
     fn runs_find_a_gap_that_is_long_enough() {
-        let mut c = Calendar::new(256);
+        let mut c = Calendar::default();
         c.reserve(12);
         c.reserve(15);
         assert_eq!(c.book_run(10, 3), 16);
@@ -269,25 +293,25 @@ mod tests {
 
     #[test]
     fn slots_behind_the_floor_are_reused() {
-        let mut c = Calendar::new(64);
+        let mut c = Calendar::default();
         assert_eq!(c.book(3), 3);
         c.advance(64);
-        assert_eq!(c.book(67), 67);
-        c.advance(10_000);
-        assert_eq!(c.book(9_990), 9_990);
-        assert_eq!(c.book(0), 9_984, "asking for the past gets the floor");
+        assert_eq!(c.book(SPAN + 3), SPAN + 3);
+        c.advance(10 * SPAN + 16);
+        assert_eq!(c.book(10 * SPAN + 6), 10 * SPAN + 6);
+        assert_eq!(c.book(0), 10 * SPAN, "asking for the past gets the floor");
     }
 
     #[test]
     fn reservations_beyond_the_ring_are_granted_unrecorded() {
-        let mut c = Calendar::new(64);
+        let mut c = Calendar::default();
         assert_eq!(c.book(1_000_000), 1_000_000);
         assert_eq!(c.book(5), 5);
     }
 
     #[test]
     fn a_bus_carries_one_line_each_period() {
-        let mut b = LineBus::new(640, 1024); // 2.5 cycles
+        let mut b = LineBus::new(640); // 2.5 cycles
         let times: Vec<_> = (0..5).map(|_| b.book(0)).collect();
         assert_eq!(times, [0, 3, 5, 8, 10]);
     }

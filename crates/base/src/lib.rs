@@ -5,7 +5,7 @@
 pub mod calendar;
 pub mod signal;
 
-pub use calendar::{Calendar, Grant, LineBus, Pool};
+pub use calendar::{Calendar, Grant, LineBus, Pool, SPAN};
 pub use signal::{Signal, Signals};
 
 /// A point in simulated time, or a duration, in core clock cycles.

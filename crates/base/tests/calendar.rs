@@ -25,7 +25,7 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=50;
 fn a_calendar_grants_the_first_cycle_that_nobody_has() {
     for seed in SEEDS {
         let mut r = Random::new(seed);
-        let mut calendar = Calendar::new(4096);
+        let mut calendar = Calendar::default();
         let mut taken = BTreeSet::new();
         let mut floor = 0;
         for _ in 0..3_000 {
@@ -45,7 +45,7 @@ fn a_calendar_grants_the_first_cycle_that_nobody_has() {
 fn a_calendar_grants_the_first_run_of_free_cycles_that_is_long_enough() {
     for seed in SEEDS {
         let mut r = Random::new(seed);
-        let mut calendar = Calendar::new(8192);
+        let mut calendar = Calendar::default();
         let mut taken: BTreeSet<Cycle> = BTreeSet::new();
         for _ in 0..400 {
             let (t, n) = (r.below(900), 1 + r.below(12));
@@ -61,7 +61,7 @@ fn a_bus_never_carries_more_lines_than_its_period_allows_and_is_never_early() {
     for seed in SEEDS {
         let mut r = Random::new(seed);
         let period_256 = 256 + r.below(2_000);
-        let mut bus = LineBus::new(period_256, 1 << 14);
+        let mut bus = LineBus::new(period_256);
         let mut starts: Vec<Cycle> = (0..500)
             .map(|_| {
                 let t = r.below(3_000);
@@ -87,7 +87,7 @@ fn a_saturated_bus_carries_a_line_each_period() {
     for seed in SEEDS {
         let mut r = Random::new(seed);
         let period_256 = 256 + r.below(2_000);
-        let mut bus = LineBus::new(period_256, 1 << 14);
+        let mut bus = LineBus::new(period_256);
         let n = 1_000;
         let last = (0..n).map(|_| bus.book(50)).max().expect("some");
         let expected = 50 + (n - 1) * period_256 / 256;

@@ -283,9 +283,9 @@ table! {
         /// Capacity.
         bytes: u64 => Range(1024, GIB),
         /// Associativity.
-        ways: u32 => Range(1, 64),
+        ways: u32 => Range(1, 16),
         /// Ways kept from applications (assistant cores).
-        reserved_ways: u32 => Range(0, 63),
+        reserved_ways: u32 => Range(0, 15),
         /// Line size.
         line_bytes: u32 => Power(64, 4 * KIB),
         /// Outstanding misses (move-in buffers).
@@ -311,7 +311,7 @@ table! {
         /// Bytes a cycle from one L1D to L2.
         writeback_bytes_per_cycle: u32 => Range(1, 4 * KIB),
         /// Banks; each serves one line a cycle.
-        banks: u32 => Range(1, 64),
+        banks: u32 => Power(1, 64),
     }
 }
 

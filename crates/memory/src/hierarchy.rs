@@ -3,7 +3,6 @@
 use fxscope_base::{Cycle, LineBus, Pool, Signal, Signals};
 use fxscope_machine::Spec;
 
-use crate::SPAN;
 use crate::pipes::LoadStorePipes;
 use crate::prefetch::{Prefetcher, Requests};
 use crate::shared::{Shared, fill_cycles};
@@ -61,18 +60,25 @@ pub struct Response {
     pub level: Level,
 }
 
+/// A range without pages.
+const NO_PAGES: PageRange = PageRange { start: 0, end: 0, shift: UNMAPPED_SHIFT };
+/// Page size taken for addresses outside all ranges: 64 KiB.
+const UNMAPPED_SHIFT: u32 = 16;
+
 /// The private part of a core: L1 caches, translation, prefetcher.
 pub struct Hierarchy {
     /// The load/store pipes.
     pub pipes: LoadStorePipes,
     l1d: Tags,
     l1i: Tags,
-    l1d_sets: usize,
-    l1i_sets: usize,
+    l1d_set_mask: usize,
+    l1i_set_mask: usize,
     line_shift: u32,
     data_tlb: Tlb,
     code_tlb: Tlb,
     pages: Vec<PageRange>,
+    /// The range of `pages` that was needed last.
+    page: PageRange,
     misses: Pool,
     code_misses: Pool,
     /// Between L1D and L2: lines in both directions share it.
@@ -99,22 +105,23 @@ impl Hierarchy {
         let sets = |c: &fxscope_machine::spec::Cache| (c.bytes / u64::from(c.ways) / u64::from(c.line_bytes)) as usize;
         let line = u64::from(spec.l1d.line_bytes);
         Hierarchy {
-            pipes: LoadStorePipes::new(SPAN),
+            pipes: LoadStorePipes::default(),
             l1d: Tags::new(sets(&spec.l1d), spec.l1d.ways as usize),
             l1i: Tags::new(sets(&spec.l1i), spec.l1i.ways as usize),
-            l1d_sets: sets(&spec.l1d),
-            l1i_sets: sets(&spec.l1i),
+            l1d_set_mask: sets(&spec.l1d) - 1,
+            l1i_set_mask: sets(&spec.l1i) - 1,
             line_shift: spec.l1d.line_bytes.trailing_zeros(),
             data_tlb: Tlb::new(&spec.tlb),
             code_tlb: Tlb::new(&spec.tlb),
             pages: Vec::new(),
+            page: NO_PAGES,
             misses: Pool::new(spec.l1d.miss_buffers as usize),
             code_misses: Pool::new(spec.l1i.miss_buffers as usize),
-            bus: LineBus::new(line * 256 / u64::from(spec.l2_timing.fill_bytes_per_cycle), SPAN),
+            bus: LineBus::new(line * 256 / u64::from(spec.l2_timing.fill_bytes_per_cycle)),
             write_back_slots: u64::from(
                 spec.l2_timing.fill_bytes_per_cycle.div_ceil(spec.l2_timing.writeback_bytes_per_cycle),
             ),
-            requests: LineBus::new((spec.l2_timing.request_period * 256.0) as u64, SPAN),
+            requests: LineBus::new((spec.l2_timing.request_period * 256.0) as u64),
             prefetcher: Prefetcher::new(&spec.prefetch),
             shared: Shared::new(spec, position),
             request: spec.l2_timing.request,
@@ -129,6 +136,7 @@ impl Hierarchy {
     /// The address space has these pages now, lowest address first. Cached translations stay.
     pub fn set_pages(&mut self, pages: Vec<PageRange>) {
         self.pages = pages;
+        self.page = NO_PAGES;
     }
 
     /// Nothing before `now` will be asked for any more.
@@ -147,9 +155,21 @@ impl Hierarchy {
         addr >> self.line_shift
     }
 
-    fn page_shift(&self, addr: u64) -> u32 {
+    #[inline(always)]
+    fn page_shift(&mut self, addr: u64) -> u32 {
+        if self.page.start <= addr && addr < self.page.end { self.page.shift } else { self.search_pages(addr) }
+    }
+
+    #[inline(never)]
+    fn search_pages(&mut self, addr: u64) -> u32 {
         let i = self.pages.partition_point(|p| p.end <= addr);
-        self.pages.get(i).filter(|p| p.start <= addr).map_or(16, |p| p.shift)
+        match self.pages.get(i) {
+            Some(page) if page.start <= addr => {
+                self.page = *page;
+                page.shift
+            }
+            _ => UNMAPPED_SHIFT,
+        }
     }
 
     // ---- data ---------------------------------------------------------------------------------
@@ -191,7 +211,7 @@ impl Hierarchy {
 
     #[inline(always)]
     fn lookup(&mut self, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> (Response, bool) {
-        let set = line as usize % self.l1d_sets;
+        let set = line as usize & self.l1d_set_mask;
         if let Some(slot) = self.l1d.find(set, line) {
             self.l1d.touch(slot);
             let state = self.l1d.line_mut(slot);
@@ -227,7 +247,7 @@ impl Hierarchy {
         self.pipes.both(ready, self.move_in);
         let state =
             Line { ready, dirty: write, prefetched: cause == Cause::HardwarePrefetch, from_memory: answer.from_memory };
-        let (_, victim) = self.l1d.insert(line as usize % self.l1d_sets, line, state, t);
+        let (_, victim) = self.l1d.insert(line as usize & self.l1d_set_mask, line, state, t);
         if let Some(victim) = victim {
             self.evict(victim, buffer.at, signals);
         }
@@ -259,9 +279,9 @@ impl Hierarchy {
     /// A line has left L2: L1 must give it up too.
     fn give_up(&mut self, victim: Option<Victim>, t: Cycle, signals: &mut Signals) {
         let Some(Victim { line, dirty }) = victim else { return };
-        self.l1i.remove(line as usize % self.l1i_sets, line);
+        self.l1i.remove(line as usize & self.l1i_set_mask, line);
         let mut written = t;
-        let copy = self.l1d.remove(line as usize % self.l1d_sets, line);
+        let copy = self.l1d.remove(line as usize & self.l1d_set_mask, line);
         let newer = copy.is_some_and(|state| state.dirty);
         if newer {
             signals.add(Signal::L1dCacheWb, 1);
@@ -308,7 +328,7 @@ impl Hierarchy {
     /// A prefetched line's copy is exclusive but unwritten: the store that comes makes it dirty.
     /// Returns whether the line comes from memory.
     fn prefetch_l1(&mut self, line: u64, t: Cycle, cause: Cause, signals: &mut Signals) -> bool {
-        if self.l1d.find(line as usize % self.l1d_sets, line).is_some() {
+        if self.l1d.find(line as usize & self.l1d_set_mask, line).is_some() {
             return false;
         }
         self.refill(line, t, false, cause, signals).1
@@ -333,7 +353,7 @@ impl Hierarchy {
     pub fn zero_line(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
         let line = self.line_of(addr);
         let mut start = t + self.request;
-        if let Some(state) = self.l1d.remove(line as usize % self.l1d_sets, line) {
+        if let Some(state) = self.l1d.remove(line as usize & self.l1d_set_mask, line) {
             let cycles = if state.dirty { self.move_out_dirty } else { self.move_out_clean };
             let out = self.pipes.both(t.max(state.ready), cycles);
             start = out + self.request;
@@ -376,7 +396,7 @@ impl Hierarchy {
             t = ready;
         }
         let line = self.line_of(addr);
-        let set = line as usize % self.l1i_sets;
+        let set = line as usize & self.l1i_set_mask;
         signals.add(Signal::L1iCache, 1);
         if let Some(slot) = self.l1i.find(set, line) {
             self.l1i.touch(slot);

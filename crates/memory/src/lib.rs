@@ -17,6 +17,3 @@ pub mod tlb;
 pub use hierarchy::{Hierarchy, Level, Response};
 pub use pipes::LoadStorePipes;
 pub use tlb::PageRange;
-
-/// How far ahead of its floor a calendar looks, cycles: far beyond a commit stack full of dependent misses.
-pub const SPAN: usize = 1 << 14;

@@ -4,89 +4,87 @@
 //! pipe 1) beside which only a store's tag access (ST0) of an eligible kind may run on pipe 0; moving a
 //! line in or out takes both pipes.
 
-use fxscope_base::Cycle;
+use fxscope_base::{Cycle, SPAN};
 
-const PIPE0: u8 = 1;
-const PIPE1: u8 = 2;
-/// Something that no store write may join.
-const NO_WRITE: u8 = 4;
-/// A store write, which only eligible store accesses may join.
-const WRITE: u8 = 8;
+/// What is taken in 64 cycles, a bit for each cycle.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    pipe0: u64,
+    pipe1: u64,
+    /// Something is there that no store write may join.
+    no_write: u64,
+    /// A store write is there, which only eligible store accesses may join.
+    write: u64,
+}
 
 /// What asks for a cycle.
 #[derive(Clone, Copy)]
-#[repr(usize)]
 enum Kind {
+    /// A load, or a store access that is not eligible.
     Load,
     EligibleStore,
-    OtherStore,
     Write,
     Both,
 }
 
-const KINDS: usize = 5;
+impl Taken {
+    /// The cycles that do not suit `kind`.
+    #[inline(always)]
+    fn unfit(&self, kind: Kind) -> u64 {
+        match kind {
+            Kind::Load => self.pipe0 & self.pipe1 | self.write,
+            Kind::EligibleStore => self.pipe0 & self.pipe1,
+            Kind::Write => self.pipe1 | self.no_write | self.write,
+            Kind::Both => self.pipe0 | self.pipe1 | self.no_write | self.write,
+        }
+    }
 
-/// The bits a request of each kind sets in a cycle with state `s`, or 0 when the cycle does not suit it.
-const fn taken_by(kind: usize, s: u8) -> u8 {
-    let pipe = if s & PIPE0 == 0 { PIPE0 } else { PIPE1 };
-    let full = s & PIPE0 != 0 && s & PIPE1 != 0;
-    let writes = s & WRITE != 0;
-    match kind {
-        0 if !full && !writes => pipe | NO_WRITE,
-        // On pipe 1 a store access is in the way of a store write.
-        1 if !full && pipe == PIPE0 => PIPE0,
-        1 if !full => PIPE1 | NO_WRITE,
-        2 if !full && !writes => pipe | NO_WRITE,
-        3 if s & (PIPE1 | NO_WRITE | WRITE) == 0 => PIPE1 | WRITE,
-        4 if s == 0 => PIPE0 | PIPE1 | NO_WRITE,
-        _ => 0,
+    /// Takes the cycle of `bit`; returns which pipes (0 or 1 each).
+    #[inline(always)]
+    fn take(&mut self, kind: Kind, bit: u64) -> [u64; 2] {
+        let second = self.pipe0 & bit;
+        match kind {
+            Kind::Load | Kind::EligibleStore => {
+                // Pipe 0 first. On pipe 1 a store access is in the way of a store write.
+                self.pipe1 |= second;
+                self.pipe0 |= bit;
+                self.no_write |= if matches!(kind, Kind::Load) { bit } else { second };
+                [u64::from(second == 0), u64::from(second != 0)]
+            }
+            Kind::Write => {
+                self.pipe1 |= bit;
+                self.write |= bit;
+                [0, 1]
+            }
+            Kind::Both => {
+                self.pipe0 |= bit;
+                self.pipe1 |= bit;
+                self.no_write |= bit;
+                [1, 1]
+            }
+        }
     }
 }
 
-/// For each state of a cycle: bits set by each kind, and (as a bit for each kind) which kinds it does not suit.
-const RULES: [([u8; KINDS], u8); 16] = {
-    let mut rules = [([0; KINDS], 0); 16];
-    let mut s = 0;
-    while s < 16 {
-        let mut kind = 0;
-        while kind < KINDS {
-            let bits = taken_by(kind, s as u8);
-            rules[s].0[kind] = bits;
-            if bits == 0 {
-                rules[s].1 |= 1 << kind;
-            }
-            kind += 1;
-        }
-        s += 1;
-    }
-    rules
-};
+/// Words of the ring.
+const WORDS: usize = SPAN as usize / 64;
 
 /// The calendar of both pipes.
 pub struct LoadStorePipes {
-    /// State of each cycle.
-    states: Box<[u8]>,
-    /// For each 64 cycles and kind, the cycles that do not suit it.
-    unfit: Box<[[u64; KINDS]]>,
+    taken: Box<[Taken; WORDS]>,
     /// Cycles before this are forgotten; a multiple of 64.
     floor: Cycle,
     /// Reserved pipe cycles, for the busy counters.
     pub busy: [u64; 2],
 }
 
-impl LoadStorePipes {
-    /// A calendar that looks `span` cycles ahead of its floor.
-    #[must_use]
-    pub fn new(span: usize) -> LoadStorePipes {
-        let words = span.div_ceil(64).next_power_of_two();
-        LoadStorePipes {
-            states: vec![0; words * 64].into(),
-            unfit: vec![[0; KINDS]; words].into(),
-            floor: 0,
-            busy: [0; 2],
-        }
+impl Default for LoadStorePipes {
+    fn default() -> LoadStorePipes {
+        LoadStorePipes { taken: Box::new([Taken::default(); WORDS]), floor: 0, busy: [0; 2] }
     }
+}
 
+impl LoadStorePipes {
     /// Nothing before `now` will be asked for any more.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
@@ -97,12 +95,9 @@ impl LoadStorePipes {
 
     #[inline(never)]
     fn forget(&mut self, now: Cycle) {
-        let words = self.unfit.len() as u64;
         let steps = (now - self.floor) / 64;
-        for step in 0..steps.min(words) {
-            let word = (self.floor / 64 + step) as usize & (words as usize - 1);
-            self.unfit[word] = [0; KINDS];
-            self.states[word * 64..word * 64 + 64].fill(0);
+        for step in 0..steps.min(WORDS as u64) {
+            self.taken[(self.floor / 64 + step) as usize % WORDS] = Taken::default();
         }
         self.floor += steps * 64;
     }
@@ -110,24 +105,16 @@ impl LoadStorePipes {
     /// Books the first cycle from `t` on that suits `kind`.
     #[inline(always)]
     fn book(&mut self, t: Cycle, kind: Kind) -> Cycle {
-        let mask = self.unfit.len() - 1;
-        let horizon = self.floor + self.states.len() as u64;
+        let horizon = self.floor + SPAN;
         let mut t = t.max(self.floor);
         while t < horizon {
-            let word = (t / 64) as usize & mask;
-            let fit = !self.unfit[word][kind as usize] >> (t % 64);
+            let taken = &mut self.taken[(t / 64) as usize % WORDS];
+            let fit = !taken.unfit(kind) >> (t % 64);
             if fit != 0 {
                 t += u64::from(fit.trailing_zeros());
-                let bit = (t % 64) as usize;
-                let state = &mut self.states[word * 64 + bit];
-                let bits = RULES[usize::from(*state & 15)].0[kind as usize];
-                *state |= bits;
-                let unfit = RULES[usize::from(*state & 15)].1;
-                for (k, w) in self.unfit[word].iter_mut().enumerate() {
-                    *w |= u64::from(unfit >> k & 1) << bit;
-                }
-                self.busy[0] += u64::from(bits & PIPE0);
-                self.busy[1] += u64::from(bits & PIPE1) >> 1;
+                let pipes = taken.take(kind, 1 << (t % 64));
+                self.busy[0] += pipes[0];
+                self.busy[1] += pipes[1];
                 return t;
             }
             t = (t | 63) + 1;
@@ -144,7 +131,7 @@ impl LoadStorePipes {
     /// A store's translation and tag access. `eligible` ones may run beside a store write.
     #[inline(always)]
     pub fn store_access(&mut self, t: Cycle, eligible: bool) -> Cycle {
-        self.book(t, if eligible { Kind::EligibleStore } else { Kind::OtherStore })
+        if eligible { self.book(t, Kind::EligibleStore) } else { self.book(t, Kind::Load) }
     }
 
     /// A write of store data.
@@ -169,13 +156,13 @@ mod tests {
 
     #[test]
     fn two_loads_share_a_cycle_and_a_third_does_not() {
-        let mut p = LoadStorePipes::new(64);
+        let mut p = LoadStorePipes::default();
         assert_eq!([p.load(5), p.load(5), p.load(5)], [5, 5, 6]);
     }
 
     #[test]
     fn a_store_write_excludes_loads_and_admits_one_eligible_store_access() {
-        let mut p = LoadStorePipes::new(64);
+        let mut p = LoadStorePipes::default();
         assert_eq!(p.store_write(5), 5);
         assert_eq!(p.load(5), 6);
         assert_eq!(p.store_access(5, false), 6);
@@ -185,7 +172,7 @@ mod tests {
 
     #[test]
     fn moving_a_line_takes_both_pipes() {
-        let mut p = LoadStorePipes::new(64);
+        let mut p = LoadStorePipes::default();
         p.load(6);
         assert_eq!(p.both(5, 2), 7);
         assert_eq!(p.load(5), 6, "pipe 1 of cycle 6 is still free");

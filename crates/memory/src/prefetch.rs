@@ -43,13 +43,16 @@ pub struct Requests {
     pub entry: usize,
 }
 
+/// Number of remembered places of streams.
+const HINTS: usize = 64;
+
 /// The prefetch queue of a core.
 pub struct Prefetcher {
     queue: Box<[Stream]>,
     /// Next entry to replace (FIFO).
     fifo: usize,
-    /// Bit `line % 64` set for every expected line: most accesses need look no further.
-    filter: u64,
+    /// For each `line % HINTS`, the entry that last came to expect such a line.
+    hints: [u8; HINTS],
     spec: PrefetchSpec,
 }
 
@@ -57,18 +60,20 @@ impl Prefetcher {
     /// An empty queue.
     #[must_use]
     pub fn new(spec: &PrefetchSpec) -> Prefetcher {
-        Prefetcher { queue: vec![IDLE; spec.queue as usize].into(), fifo: 0, filter: 0, spec: spec.clone() }
+        Prefetcher { queue: vec![IDLE; spec.queue as usize].into(), fifo: 0, hints: [0; HINTS], spec: spec.clone() }
+    }
+
+    /// The entry that expects `line`.
+    #[inline(always)]
+    fn expecting(&self, line: u64) -> Option<usize> {
+        let hint = usize::from(self.hints[line as usize % HINTS]);
+        if self.queue[hint].next == line { Some(hint) } else { self.queue.iter().position(|s| s.expects(line)) }
     }
 
     /// A demand access to `line`: what to prefetch now.
-    #[inline(always)]
-    pub fn access(&mut self, line: u64) -> Option<Requests> {
-        if self.filter >> (line % 64) & 1 == 0 { None } else { self.matched(line) }
-    }
-
     #[inline(never)]
-    fn matched(&mut self, line: u64) -> Option<Requests> {
-        let entry = self.queue.iter().position(|s| s.expects(line))?;
+    pub fn access(&mut self, line: u64) -> Option<Requests> {
+        let entry = self.expecting(line)?;
         let s = &mut self.queue[entry];
         if s.step == 0 {
             s.step = if s.next == line { 1 } else { -1 };
@@ -86,7 +91,7 @@ impl Prefetcher {
         if self.spec.l1 && s.hits > 1 {
             requests.l1 = run(&mut s.ask_l1, line, step, ramp, self.spec.l1_lines);
         }
-        self.refilter();
+        self.hints[s.next as usize % HINTS] = entry as u8;
         Some(requests)
     }
 
@@ -99,8 +104,8 @@ impl Prefetcher {
             return;
         }
         self.queue[self.fifo] = Stream { next: line + 1, ..IDLE };
+        self.hints[(line + 1) as usize % HINTS] = self.fifo as u8;
         self.fifo = (self.fifo + 1) % self.queue.len();
-        self.refilter();
     }
 
     /// An L2 prefetch of a stream found its line in L2, or did not. After enough of the former in a row the
@@ -118,17 +123,6 @@ impl Prefetcher {
     /// Stops a stream: its prefetch missed the TLB.
     pub fn stop(&mut self, entry: usize) {
         self.queue[entry] = IDLE;
-        self.refilter();
-    }
-
-    fn refilter(&mut self) {
-        self.filter = 0;
-        for s in self.queue.iter().filter(|s| s.next != u64::MAX) {
-            self.filter |= 1 << (s.next % 64);
-            if s.step == 0 {
-                self.filter |= 1 << (s.next.wrapping_sub(2) % 64);
-            }
-        }
     }
 }
 

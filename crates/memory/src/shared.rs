@@ -3,7 +3,6 @@
 use fxscope_base::{Calendar, Cycle, LineBus, Pool, Signal, Signals};
 use fxscope_machine::Spec;
 
-use crate::SPAN;
 use crate::hierarchy::Cause;
 use crate::tags::{Line, Tags, Victim};
 
@@ -56,9 +55,9 @@ impl Shared {
         let period = f64::from(l2.line_bytes) / bytes_per_cycle / (spec.memory.read_efficiency / 100.0);
         Shared {
             tags: Tags::new(sets, usable),
-            banks: (0..t.banks).map(|_| Calendar::new(SPAN)).collect(),
+            banks: (0..t.banks).map(|_| Calendar::default()).collect(),
             misses: Pool::new(l2.miss_buffers as usize),
-            channel: LineBus::new((period * 256.0) as u64, SPAN),
+            channel: LineBus::new((period * 256.0) as u64),
             write_debt: 0,
             write_slots_256: (spec.memory.write_cost * 256.0) as u64,
             sets_mask: sets - 1,
@@ -90,7 +89,7 @@ impl Shared {
     #[inline(always)]
     fn bank_slot(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Cycle {
         signals.add(Signal::L2PipeVal, 1);
-        let bank = line as usize % self.banks.len();
+        let bank = line as usize & (self.banks.len() - 1);
         self.banks[bank].book(t)
     }
 

@@ -2,21 +2,24 @@
 
 use fxscope_base::{Calendar, Cycle, Signal, Signals};
 use fxscope_machine::{Pipes, Spec};
-use fxscope_memory::{Hierarchy, Level, SPAN};
+use fxscope_memory::{Hierarchy, Level};
 use fxscope_uop::{Access, Branch};
 
 use crate::commit::{Commit, Completion};
 use crate::dispatch::{Dispatch, Station};
 use crate::frontend::Frontend;
-use crate::lsu::{Lsu, PendingStore};
+use crate::lsu::Lsu;
 use crate::predict::Predictor;
-use crate::resolve::{Action, BY_PIPE, PRODUCERS, Producer, READY, REGS, RFlow, RMem, RUop, ResolvedBlock};
+use crate::resolve::{Action, BY_PIPE, PRODUCERS, Producer, READY, RFlow, RUop, ResolvedBlock};
 
 /// Number of pipes.
 const PIPES: usize = 8;
 
+/// Cycles by consuming pipe.
+type ByPipe = [Cycle; PIPES];
+
 /// Extra cycles by producer and consuming pipe.
-type BypassTable = [[u8; PIPES]; PRODUCERS];
+type BypassTable = [ByPipe; PRODUCERS];
 
 /// One core.
 pub struct Pipeline {
@@ -28,14 +31,17 @@ pub struct Pipeline {
     /// Caches and translation of this core, and what it shares.
     pub memory: Hierarchy,
     signals: Signals,
-    /// When each register's value is there, and who makes it.
-    ready: [Cycle; REGS],
-    producer: [u8; REGS],
+    /// When each register's value has reached each pipe.
+    ready: Box<[ByPipe; 256]>,
     /// Cycles in which each pipe starts an operation. PRX shares EXA's issue port and so its calendar.
     pipes: [Calendar; PIPES],
     /// Cycles in which a blocking operation occupies each pipe.
     exclusive: [Calendar; PIPES],
     bypass: BypassTable,
+    /// Rows of `bypass` by kind of result ([`BY_PIPE`] included) and the pipe that makes it.
+    bypass_row: [[u8; PIPES]; PRODUCERS + 1],
+    /// Operations started, by pipe.
+    started: [u64; PIPES],
     stage_of_pipe: [Cycle; PIPES],
     branch_stage: Cycle,
     branch_after_execute: Cycle,
@@ -46,7 +52,6 @@ pub struct Pipeline {
 
 const EXA: usize = 0;
 const EXB: usize = 1;
-const FLAGS: u8 = Producer::Flags as u8;
 const EAGA: usize = 2;
 const EAGB: usize = 3;
 const PRX: usize = 6;
@@ -76,11 +81,12 @@ impl Pipeline {
             lsu: Lsu::new(spec),
             memory: Hierarchy::new(spec, position),
             signals: Signals::default(),
-            ready: [0; REGS],
-            producer: [Producer::Plain as u8; REGS],
-            pipes: std::array::from_fn(|_| Calendar::new(SPAN)),
-            exclusive: std::array::from_fn(|_| Calendar::new(SPAN)),
+            ready: Box::new([[0; PIPES]; 256]),
+            pipes: Default::default(),
+            exclusive: Default::default(),
             bypass: bypass_table(spec),
+            bypass_row: bypass_rows(),
+            started: [0; PIPES],
             stage_of_pipe: [x, x, a, a, v, v, p, x],
             branch_stage: s.branch,
             branch_after_execute: s.branch_after_execute,
@@ -99,125 +105,98 @@ impl Pipeline {
     pub fn run(&mut self, block: &mut ResolvedBlock, executed: usize, stream: &[u64], next_pc: u64) {
         let mut words = stream;
         let mut first = 0;
-        for i in 0..executed {
+        for (i, &end) in block.uop_end[..executed].iter().enumerate() {
             let addr = block.start + 4 * i as u64;
             let decodable = self.front.supply(addr, self.dispatch.now(), &mut self.memory, &mut self.signals);
-            let end = block.uop_end[i] as usize;
-            let mem = block.mem[i].as_ref();
-            let branches = i + 1 == block.uop_end.len() && block.branch != Branch::None;
-            let outcome = branches.then_some(Outcome { kind: block.branch, pc: addr, next: next_pc });
-            let mut charged = 0;
-            for uop in &block.uops[first..end] {
-                let used = mem.map_or(&[][..], |m| &words[..usize::from(m.words)]);
-                charged += self.uop(uop, mem, used, decodable, outcome);
+            let outcome = Outcome { kind: block.branch, pc: addr, next: next_pc };
+            let (own, rest) = words.split_at(usize::from(block.words[i]));
+            for uop in &block.uops[first..end as usize] {
+                block.cycles[i] += self.uop(uop, own, decodable, outcome);
             }
-            block.cycles[i] += charged;
-            if let Some(m) = mem {
-                words = &words[usize::from(m.words)..];
-            }
-            first = end;
+            words = rest;
+            first = end as usize;
         }
     }
 
     /// One micro-operation through all stages; returns the cycles between its commit and the one before.
     #[inline(always)]
-    fn uop(
-        &mut self,
-        uop: &RUop,
-        mem: Option<&RMem>,
-        words: &[u64],
-        decodable: Cycle,
-        outcome: Option<Outcome>,
-    ) -> u64 {
+    fn uop(&mut self, uop: &RUop, words: &[u64], decodable: Cycle, outcome: Outcome) -> u64 {
         if uop.pre_sync {
             self.dispatch.hold_until(self.commit.now() + 1);
         }
         let (dispatched, station, opens_group) = self.dispatch.dispatch(uop, decodable);
         self.advance(dispatched);
-        let mut store = PendingStore::default();
-        let (complete, level) = self.execute(uop, mem, words, dispatched, station, &mut store);
-        let taken = outcome.is_some_and(|o| o.next != o.pc + 4);
-        let completion = Completion { dispatched, complete, level, opens_group, taken: taken && uop.last };
+        let (complete, level) = self.execute(uop, words, dispatched, station);
+        let taken = uop.branches && outcome.taken();
+        let completion = Completion { dispatched, complete, level, opens_group, taken };
         let (committed, charged) = self.commit.commit(uop, completion, &mut self.signals);
         self.dispatch.committed(uop, committed);
         self.dispatch.group_member_done(committed, opens_group);
         match uop.action {
-            Action::Store => self.lsu.commit_store(uop, &store, committed, &mut self.memory),
+            Action::Store => self.lsu.commit_store(uop, committed, &mut self.memory),
             Action::Zero => self.zero(words, committed),
             _ => {}
         }
         if uop.post_sync {
             self.dispatch.hold_until(committed + 1);
         }
-        if let Some(o) = outcome.filter(|_| uop.last) {
-            self.branch(o, complete, committed);
+        if uop.branches {
+            self.branch(outcome, complete, committed);
         }
         charged
     }
 
     /// Executes; returns when it may commit and how far a memory access had to go.
     #[inline(always)]
-    fn execute(
-        &mut self,
-        uop: &RUop,
-        mem: Option<&RMem>,
-        words: &[u64],
-        d: Cycle,
-        station: Station,
-        store: &mut PendingStore,
-    ) -> (Cycle, Level) {
+    fn execute(&mut self, uop: &RUop, words: &[u64], d: Cycle, station: Station) -> (Cycle, Level) {
         let to_commit = u64::from(uop.to_commit);
-        match (uop.action, mem) {
-            (Action::Compute, _) => {
-                let done = self.compute(uop, d, station);
-                (done + to_commit, Level::L1)
-            }
-            (Action::Load, Some(mem)) => {
+        match uop.action {
+            Action::Compute => (self.compute(uop, d, station) + to_commit, Level::L1),
+            Action::Load => {
                 let port = self.lsu.fetch_port_free(uop.fetch_ports);
                 let issue = self.address(uop, d, station, port);
-                let answer = self.lsu.load(uop, mem, words, issue, &mut self.memory, &mut self.signals);
+                let answer = self.lsu.load(uop, words, issue, &mut self.memory, &mut self.signals);
                 self.result(uop, answer.at + u64::from(uop.load_latency), EAGA);
                 (answer.at + to_commit, answer.level)
             }
-            (Action::Store, Some(mem)) => {
+            Action::Store => {
                 let port = self.lsu.store_port_free(uop.store_ports).max(self.lsu.fetch_port_free(uop.fetch_ports));
                 if port > d {
                     self.commit.store_port_full_until = port;
                 }
                 let data = self.store_data(uop, d);
                 let issue = self.address(uop, d, station, port);
-                let (at, pending) = self.lsu.store(uop, mem, words, issue, data, &mut self.memory, &mut self.signals);
-                *store = pending;
+                let at = self.lsu.store(uop, words, issue, data, &mut self.memory, &mut self.signals);
                 self.result(uop, at + 1, EAGA);
                 self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
                 // Data that come from a later stage than addresses are awaited no longer for it.
                 let late = self.stage_of_pipe[pick(uop.flows[1].pipes, Station::Rse0)] - self.stage_of_pipe[EAGA];
                 (at.max(data.saturating_sub(late)) + to_commit, Level::L1)
             }
-            (Action::Prefetch, Some(mem)) => {
+            Action::Prefetch => {
                 let port = self.lsu.fetch_port_free(1);
                 let issue = self.address(uop, d, station, port);
                 let at = self.memory.pipes.load(issue);
-                self.prefetch(mem, words, at);
+                self.prefetch(uop, words, at);
                 self.lsu.fetch_ports_taken(1, at + to_commit);
                 (at + to_commit, Level::L1)
             }
-            (Action::Zero, _) => {
+            Action::Zero => {
                 let issue = self.address(uop, d, station, 0);
                 let at = self.memory.pipes.store_access(issue, false);
                 (at + to_commit, Level::L1)
             }
-            (Action::BranchOnFlags, _) => {
+            Action::BranchOnFlags => {
                 let ready = self.operands(&uop.srcs, PIPES - 1) + 1;
                 let resolved = (d + self.branch_stage).max(ready);
                 self.dispatch.release(station, resolved);
                 (resolved + to_commit, Level::L1)
             }
-            (Action::BranchExecuted, _) => {
+            Action::BranchExecuted => {
                 let done = self.compute(uop, d, station);
                 (done - 1 + self.branch_after_execute + to_commit, Level::L1)
             }
-            (Action::BranchDirect, _) => {
+            Action::BranchDirect => {
                 // The branch itself is resolved a stage earlier than one on flags; a call also makes its return address.
                 if uop.flows[0].pipes.meets(Pipes::EAGB) {
                     self.compute(uop, d, station);
@@ -226,7 +205,7 @@ impl Pipeline {
                 }
                 (d + self.branch_stage - 1 + to_commit, Level::L1)
             }
-            _ => {
+            Action::None => {
                 self.result(uop, d + 1, EXA);
                 (d + to_commit, Level::L1)
             }
@@ -236,6 +215,23 @@ impl Pipeline {
     /// Passes the flows of a computing micro-operation; returns when its result is there.
     #[inline(always)]
     fn compute(&mut self, uop: &RUop, d: Cycle, station: Station) -> Cycle {
+        if uop.simple {
+            let flow = &uop.flows[0];
+            let pipe = pick(flow.pipes, station);
+            let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
+            let start = self.pipes[port(pipe)].book(earliest);
+            self.started[pipe] += u64::from(flow.busy);
+            self.dispatch.release(station, start.saturating_sub(1));
+            let done = start + u64::from(flow.latency);
+            self.result(uop, done, pipe);
+            return done;
+        }
+        self.compute_slow(uop, d, station)
+    }
+
+    /// Any other sequence of flows.
+    #[inline(never)]
+    fn compute_slow(&mut self, uop: &RUop, d: Cycle, station: Station) -> Cycle {
         if uop.nflows == 0 {
             self.result(uop, d + 1, EXA);
             return d + 1;
@@ -288,9 +284,7 @@ impl Pipeline {
         if flow.all {
             return self.book_all(flow, t);
         }
-        if let Some(signal) = PIPE_SIGNALS[pipe] {
-            self.signals.add(signal, busy);
-        }
+        self.started[pipe] += busy;
         let calendar = &mut self.pipes[port(pipe)];
         if busy <= 1 { calendar.book(t) } else { calendar.book_run(t, busy) }
     }
@@ -309,9 +303,7 @@ impl Pipeline {
             };
             for p in members.clone() {
                 self.pipes[port(p)].reserve(at);
-                if let Some(signal) = PIPE_SIGNALS[p] {
-                    self.signals.add(signal, 1);
-                }
+                self.started[p] += 1;
             }
         }
         at + 1 - u64::from(flow.busy).max(1)
@@ -346,16 +338,22 @@ impl Pipeline {
     #[inline(always)]
     fn address_flow(&mut self, uop: &RUop, earliest: Cycle) -> Cycle {
         let flow = &uop.flows[0];
-        let a = self.pipes[EAGA].first_free(self.operands(&uop.addr_srcs, EAGA).max(earliest));
-        let b = self.pipes[EAGB].first_free(self.operands(&uop.addr_srcs, EAGB).max(earliest));
+        let ready_a = self.operands(&uop.addr_srcs, EAGA).max(earliest);
+        let ready_b = self.operands(&uop.addr_srcs, EAGB).max(earliest);
+        let a = self.pipes[EAGA].first_free(ready_a);
+        let b = if a <= ready_b { ready_b } else { self.pipes[EAGB].first_free(ready_b) };
         let use_a = flow.pipes.meets(Pipes::EAGA) && (a <= b || !flow.pipes.meets(Pipes::EAGB));
         if flow.busy > 1 || flow.all {
-            return if use_a { self.book(flow, EAGA, a) } else { self.book(flow, EAGB, b) };
+            return if use_a { self.book(flow, EAGA, a) } else { self.book(flow, EAGB, ready_b) };
         }
-        let (pipe, signal, at) = if use_a { (EAGA, Signal::EagaVal, a) } else { (EAGB, Signal::EagbVal, b) };
-        self.pipes[pipe].reserve(at);
-        self.signals.add(signal, 1);
-        at
+        let pipe = if use_a { EAGA } else { EAGB };
+        self.started[pipe] += 1;
+        if use_a {
+            self.pipes[EAGA].reserve(a);
+            a
+        } else {
+            self.pipes[EAGB].book(b)
+        }
     }
 
     /// The data flow of a store, through RSE0; returns when the data are there.
@@ -381,8 +379,7 @@ impl Pipeline {
             if src == READY {
                 break;
             }
-            let i = usize::from(src);
-            t = t.max(self.ready[i] + u64::from(self.bypass[usize::from(self.producer[i])][pipe]));
+            t = t.max(self.ready[usize::from(src)][pipe]);
         }
         t
     }
@@ -394,17 +391,13 @@ impl Pipeline {
             if dst == READY {
                 break;
             }
-            let i = usize::from(dst);
-            self.ready[i] = t;
-            self.producer[i] = match producer {
-                BY_PIPE => Producer::integer(pipe) as u8,
-                FLAGS if pipe == EXB => Producer::FlagsExb as u8,
-                other => other,
-            };
+            let extra = &self.bypass[usize::from(self.bypass_row[usize::from(producer)][pipe])];
+            self.ready[usize::from(dst)] = std::array::from_fn(|consumer| t + extra[consumer]);
         }
     }
 
-    fn prefetch(&mut self, mem: &RMem, words: &[u64], at: Cycle) {
+    fn prefetch(&mut self, uop: &RUop, words: &[u64], at: Cycle) {
+        let mem = &uop.mem;
         let (Access::PrefetchLoad(level) | Access::PrefetchStore(level)) = mem.op.access else { return };
         match mem.op.shape {
             fxscope_uop::Shape::Indexed => {
@@ -434,7 +427,7 @@ impl Pipeline {
     /// A branch has executed: learn, and steer the front end.
     #[inline(always)]
     fn branch(&mut self, o: Outcome, complete: Cycle, committed: Cycle) {
-        let taken = o.next != o.pc + 4;
+        let taken = o.taken();
         if taken {
             self.dispatch.close_group();
         }
@@ -476,6 +469,11 @@ impl Pipeline {
         let commits = [Signal::Commit0, Signal::Commit1, Signal::Commit2, Signal::Commit3, Signal::Commit4];
         let cycles = commits.iter().map(|&s| signals.get(s)).sum();
         signals.set(Signal::CpuCycles, cycles);
+        for (signal, &started) in PIPE_SIGNALS.iter().zip(&self.started) {
+            if let Some(signal) = signal {
+                signals.set(*signal, started);
+            }
+        }
         signals.set(Signal::L1Pipe0Val, self.memory.pipes.busy[0]);
         signals.set(Signal::L1Pipe1Val, self.memory.pipes.busy[1]);
         signals
@@ -495,6 +493,13 @@ struct Outcome {
     next: u64,
 }
 
+impl Outcome {
+    #[inline(always)]
+    fn taken(&self) -> bool {
+        self.next != self.pc + 4
+    }
+}
+
 /// The calendar of a pipe's issue port.
 #[inline(always)]
 fn port(pipe: usize) -> usize {
@@ -504,12 +509,11 @@ fn port(pipe: usize) -> usize {
 /// The pipe of `set` that operations in `station` use; of several, the first.
 #[inline(always)]
 fn pick(set: Pipes, station: Station) -> usize {
-    let near = match station {
-        Station::Rse0 => Pipes::EXA.or(Pipes::FLA).or(Pipes::PRX),
-        Station::Rse1 => Pipes::EXB.or(Pipes::FLB),
-        Station::Rsa0 | Station::Rsa1 => Pipes::EAGA.or(Pipes::EAGB),
-        Station::Rsbr => Pipes::BR,
-    };
+    const ADDRESS: Pipes = Pipes::EAGA.or(Pipes::EAGB);
+    /// By number of the station.
+    const NEAR: [Pipes; 5] =
+        [Pipes::EXA.or(Pipes::FLA).or(Pipes::PRX), Pipes::EXB.or(Pipes::FLB), ADDRESS, ADDRESS, Pipes::BR];
+    let near = NEAR[station as usize];
     let choice = if set.meets(near) { set.0 & near.0 } else { set.0 };
     (choice.trailing_zeros() as usize).min(PIPES - 1)
 }
@@ -545,15 +549,23 @@ fn bypass_table(spec: &Spec) -> BypassTable {
     ];
     for (producer, row) in rows {
         for (pipe, kind) in kinds.into_iter().enumerate() {
-            table[producer as usize][pipe] = row[kind] as u8;
+            table[producer as usize][pipe] = row[kind];
         }
     }
-    table[Producer::Flags as usize][EXB] += b.integer_other_pipe as u8;
-    table[Producer::FlagsExb as usize][EXA] += b.integer_other_pipe as u8;
+    table[Producer::Flags as usize][EXB] += b.integer_other_pipe;
+    table[Producer::FlagsExb as usize][EXA] += b.integer_other_pipe;
     for from in 0..4 {
         for to in (0..4).filter(|&to| to != from) {
-            table[Producer::integer(from) as usize][to] = b.integer_other_pipe as u8;
+            table[Producer::integer(from) as usize][to] = b.integer_other_pipe;
         }
     }
     table
+}
+
+/// Which row of the bypass table a result has, by its kind and the pipe that makes it.
+fn bypass_rows() -> [[u8; PIPES]; PRODUCERS + 1] {
+    let mut rows: [[u8; PIPES]; PRODUCERS + 1] = std::array::from_fn(|producer| [producer as u8; PIPES]);
+    rows[usize::from(BY_PIPE)] = std::array::from_fn(|pipe| Producer::integer(pipe) as u8);
+    rows[Producer::Flags as usize][EXB] = Producer::FlagsExb as u8;
+    rows
 }

@@ -3,11 +3,10 @@
 //! Dispatch is in order, so its time is a clock. Stations free their entries out of order: their
 //! occupancy is counted through a ring of releases by cycle.
 
-use fxscope_base::Cycle;
+use fxscope_base::{Cycle, SPAN};
 use fxscope_machine::Spec;
-use fxscope_memory::SPAN;
 
-use crate::resolve::{Attribute, READY, RUop};
+use crate::resolve::{Attribute, RUop};
 
 /// A reservation station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +24,8 @@ pub enum Station {
     Rsbr,
 }
 
-/// The results of a micro-operation that starts no dependency group.
-const NO_RESULTS: [u8; 3] = [READY; 3];
+/// Cycles that releases of station entries are remembered ahead.
+const RING: usize = SPAN as usize;
 
 /// Number of stations.
 const STATIONS: usize = 5;
@@ -86,12 +85,12 @@ pub struct Dispatch {
     /// `writes` at the start of a cycle.
     all_writes: u64,
     /// Entries released at each cycle after `now`, a byte for each station.
-    releases: Box<[u64]>,
+    releases: Box<[u64; RING]>,
     threshold: u32,
     rse_entries: u32,
     rsa_entries: u32,
-    /// Results and station of the last micro-operation, if it was an integer one (dependency groups).
-    chain: ([u8; 3], Station),
+    /// Results of the last micro-operation that may start a dependency group, as bits, and its station.
+    chain: (u64, Station),
     /// Nothing may dispatch before this (synchronising instructions, flushes).
     not_before: Cycle,
 }
@@ -111,11 +110,11 @@ impl Dispatch {
             free: packed([s.rse_entries, s.rse_entries, s.rsa_entries, s.rsa_entries, s.rsbr_entries]),
             writes: 0,
             all_writes: packed([s.writes_per_cycle; STATIONS]),
-            releases: vec![0; SPAN].into(),
+            releases: Box::new([0; RING]),
             threshold: s.balance_threshold,
             rse_entries: s.rse_entries,
             rsa_entries: s.rsa_entries,
-            chain: (NO_RESULTS, Station::Rsbr),
+            chain: (0, Station::Rsbr),
             not_before: 0,
         }
     }
@@ -138,10 +137,11 @@ impl Dispatch {
     #[inline(always)]
     pub fn dispatch(&mut self, uop: &RUop, decodable: Cycle) -> (Cycle, Station, bool) {
         let mut t = self.now.max(decodable).max(self.not_before);
-        for take in uop.renames {
-            if take != 0 {
-                t = t.max(self.renames[usize::from(take - 1)].free_at());
+        for class in uop.renames {
+            if class == 0 {
+                break;
             }
+            t = t.max(self.renames[usize::from(class - 1)].free_at());
         }
         // A group is what is dispatched in one cycle.
         let opens = self.in_group >= self.width || uop.opens_group || t > self.now;
@@ -152,7 +152,7 @@ impl Dispatch {
         self.advance(t);
         let station = self.place(uop);
         self.in_group += 1;
-        self.chain = if uop.chains { (uop.dsts, station) } else { (NO_RESULTS, station) };
+        self.chain = (uop.chain_dsts, station);
         if uop.closes_group {
             self.in_group = self.width;
         }
@@ -167,11 +167,9 @@ impl Dispatch {
         }
         self.writes = self.all_writes;
         // Beyond the ring everything has been released.
-        let steps = (t - self.now).min(SPAN as u64);
-        for step in 1..=steps {
-            let slot = &mut self.releases[(self.now + step) as usize & (SPAN - 1)];
-            self.free += *slot;
-            *slot = 0;
+        let steps = (t - self.now).min(SPAN);
+        for cycle in self.now + 1..=self.now + steps {
+            self.free += std::mem::take(&mut self.releases[cycle as usize % RING]);
         }
         self.now = t;
     }
@@ -199,14 +197,12 @@ impl Dispatch {
     #[inline(always)]
     fn follows(&self, uop: &RUop) -> Option<Station> {
         let (results, station) = self.chain;
-        if !uop.chains || results[0] == READY {
+        if results & uop.chain_srcs == 0 || !uop.chains {
             return None;
         }
         let address = matches!(station, Station::Rsa0 | Station::Rsa1);
         let suits = uop.attribute == Attribute::Rsx || (uop.attribute == Attribute::Rse && !address);
-        let made = |s: u8| s != READY && (s == results[0] || s == results[1] || s == results[2]);
-        let needs = suits && uop.srcs.iter().any(|&s| made(s));
-        needs.then_some(station)
+        suits.then_some(station)
     }
 
     #[inline(always)]
@@ -268,8 +264,8 @@ impl Dispatch {
     #[inline(always)]
     pub fn release(&mut self, station: Station, t: Cycle) {
         // Beyond the ring's span the entry counts as released at its end.
-        let t = t.clamp(self.now + 1, self.now + SPAN as u64 - 1);
-        self.releases[t as usize & (SPAN - 1)] += 1 << (8 * station as u64);
+        let t = t.clamp(self.now + 1, self.now + SPAN - 1);
+        self.releases[t as usize % RING] += 1 << (8 * station as u64);
     }
 
     /// Takes an entry of a second station for a flow of the same micro-operation (store data).
@@ -286,10 +282,11 @@ impl Dispatch {
     /// The micro-operation commits at `t`: its rename registers are free some cycles later.
     #[inline(always)]
     pub fn committed(&mut self, uop: &RUop, t: Cycle) {
-        for take in uop.renames {
-            if take != 0 {
-                self.renames[usize::from(take - 1)].take(t + self.rename_release);
+        for class in uop.renames {
+            if class == 0 {
+                break;
             }
+            self.renames[usize::from(class - 1)].take(t + self.rename_release);
         }
     }
 

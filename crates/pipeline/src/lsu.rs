@@ -54,7 +54,7 @@ impl InOrder {
 
 /// What a store leaves behind until it commits.
 #[derive(Clone, Copy, Default)]
-pub struct PendingStore {
+struct PendingStore {
     start: u64,
     end: u64,
     data: Cycle,
@@ -75,8 +75,11 @@ pub struct Lsu {
     write_buffer: Pool,
     /// The block the youngest write buffer entry holds, and when it is written.
     open_block: (u64, Cycle),
-    flow_block: u64,
-    write_bytes: u64,
+    /// The store whose commit comes next.
+    pending: PendingStore,
+    /// Log2 of the bytes one flow reads, and of those of a write buffer entry.
+    flow_shift: u32,
+    write_shift: u32,
     split_flow: Cycle,
     store_write: Cycle,
     forward: Cycle,
@@ -96,8 +99,9 @@ impl Lsu {
             store_ports: InOrder::new(s.store_ports),
             write_buffer: Pool::new(s.write_buffer as usize),
             open_block: (u64::MAX, 0),
-            flow_block: u64::from(s.flow_block),
-            write_bytes: u64::from(s.write_buffer_bytes),
+            pending: PendingStore::default(),
+            flow_shift: s.flow_block.trailing_zeros(),
+            write_shift: s.write_buffer_bytes.trailing_zeros(),
             split_flow: s.split_flow,
             store_write: s.store_write,
             forward: s.forward,
@@ -123,18 +127,18 @@ impl Lsu {
     pub fn load(
         &mut self,
         uop: &RUop,
-        mem: &RMem,
         words: &[u64],
         t: Cycle,
         memory: &mut Hierarchy,
         signals: &mut Signals,
     ) -> Response {
+        let mem = &uop.mem;
         let answer = match mem.op.shape {
             Shape::Indexed => self.gather(mem, words, t, memory, signals),
             Shape::Masked if words[1] == 0 => Response { at: memory.pipes.load(t), level: Level::L1 },
             _ => {
-                let (start, bytes) = part_of(uop, mem, words[0]);
-                self.contiguous(uop, start, bytes, mem, t, memory, signals)
+                let (start, bytes) = part_of(uop, words[0]);
+                self.contiguous(uop, start, bytes, t, memory, signals)
             }
         };
         self.fetch_ports_taken(uop.fetch_ports, answer.at + u64::from(uop.to_commit));
@@ -148,17 +152,17 @@ impl Lsu {
         uop: &RUop,
         start: u64,
         bytes: u64,
-        mem: &RMem,
         t: Cycle,
         memory: &mut Hierarchy,
         signals: &mut Signals,
     ) -> Response {
+        let mem = &uop.mem;
         let write = mem.op.access == Access::Atomic;
         let at = memory.translate(start, t, signals);
         let read = Read { start, end: start + bytes, forward_bytes: mem.forward_bytes, latency: uop.load_latency };
         let at = self.after_stores(read, at, signals);
         let mut at = memory.pipes.load(at);
-        if mem.op.structure && start / self.flow_block != (start + bytes - 1) / self.flow_block {
+        if mem.op.structure && start >> self.flow_shift != (start + bytes - 1) >> self.flow_shift {
             at = memory.pipes.load(at + self.split_flow);
         }
         let mut answer = memory.access(start, at, write, signals);
@@ -197,7 +201,7 @@ impl Lsu {
                 }
                 (true, false) => (addrs[0], None),
                 (false, true) => (addrs[1], None),
-                (true, true) if addrs[0] / self.flow_block == addrs[1] / self.flow_block => (addrs[0], None),
+                (true, true) if addrs[0] >> self.flow_shift == addrs[1] >> self.flow_shift => (addrs[0], None),
                 (true, true) => (addrs[0], Some(addrs[1])),
             };
             signals.add(if second.is_some() { Signal::Gather2Flow } else { Signal::Gather1Flow }, 1);
@@ -220,8 +224,8 @@ impl Lsu {
     #[inline(always)]
     fn after_stores(&mut self, read: Read, t: Cycle, signals: &mut Signals) -> Cycle {
         let young = |block: u64| self.filter[bucket(block)] + RECENT as u64 > self.stores;
-        let (a, b) = (read.start / self.write_bytes, (read.end - 1) / self.write_bytes);
-        if !young(a) && !young(b) {
+        let (a, b) = (read.start >> self.write_shift, (read.end - 1) >> self.write_shift);
+        if !young(a) && (a == b || !young(b)) {
             return t;
         }
         self.search_stores(read, t, signals)
@@ -247,26 +251,28 @@ impl Lsu {
         t
     }
 
-    /// A store whose address flow was issued at `t`, with data known at `data`.
+    /// A store whose address flow was issued at `t`, with data known at `data`; its commit must come next. Returns
+    /// when its access to the tags ran.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     pub fn store(
         &mut self,
         uop: &RUop,
-        mem: &RMem,
         words: &[u64],
         t: Cycle,
         data: Cycle,
         memory: &mut Hierarchy,
         signals: &mut Signals,
-    ) -> (Cycle, PendingStore) {
+    ) -> Cycle {
+        let mem = &uop.mem;
         if mem.op.shape == Shape::Indexed {
-            return self.scatter(uop, mem, words, t, data, memory, signals);
+            return self.scatter(uop, words, t, data, memory, signals);
         }
         if mem.op.shape == Shape::Masked && words[1] == 0 {
-            return (memory.pipes.store_access(t, mem.eligible), PendingStore::default());
+            self.pending = PendingStore::default();
+            return memory.pipes.store_access(t, mem.eligible);
         }
-        let (start, bytes) = part_of(uop, mem, words[0]);
+        let (start, bytes) = part_of(uop, words[0]);
         let at = memory.translate(start, t, signals);
         let eligible = mem.eligible && start.is_multiple_of(8) && whole_groups(mem, words);
         let at = memory.pipes.store_access(at, eligible);
@@ -275,9 +281,9 @@ impl Lsu {
             let second = memory.access(start + bytes - 1, at, true, signals);
             answer.at = answer.at.max(second.at);
         }
-        let pending =
+        self.pending =
             PendingStore { start, end: start + bytes, data, line_ready: answer.at, forward_bytes: mem.forward_bytes };
-        (at, pending)
+        at
     }
 
     /// Scatter: one store flow for each active element of this part (manual 7.8.2).
@@ -286,13 +292,13 @@ impl Lsu {
     fn scatter(
         &mut self,
         uop: &RUop,
-        mem: &RMem,
         words: &[u64],
         t: Cycle,
         data: Cycle,
         memory: &mut Hierarchy,
         signals: &mut Signals,
-    ) -> (Cycle, PendingStore) {
+    ) -> Cycle {
+        let mem = &uop.mem;
         let elements = words.len() - 1;
         let each = elements.div_ceil(usize::from(uop.parts));
         let step = usize::from(mem.op.reg_esize);
@@ -321,13 +327,15 @@ impl Lsu {
             }
             pending = this;
         }
-        (last, pending)
+        self.pending = pending;
+        last
     }
 
     /// A store commits at `t`: it moves to the write buffer and from there into the cache.
     #[inline(always)]
-    pub fn commit_store(&mut self, uop: &RUop, store: &PendingStore, t: Cycle, memory: &mut Hierarchy) {
-        let entered = if store.end == 0 { t } else { self.write(store, t, memory) };
+    pub fn commit_store(&mut self, uop: &RUop, t: Cycle, memory: &mut Hierarchy) {
+        let store = self.pending;
+        let entered = if store.end == 0 { t } else { self.write(&store, t, memory) };
         // Store ports are given back in W5.
         for _ in 0..uop.store_ports.max(1) {
             self.store_ports.take(entered.max(t + self.store_write));
@@ -337,7 +345,7 @@ impl Lsu {
     /// Writes a store's data from time `t` on; returns when it left the store queue.
     #[inline(always)]
     fn write(&mut self, store: &PendingStore, t: Cycle, memory: &mut Hierarchy) -> Cycle {
-        let (first, last) = (store.start / self.write_bytes, (store.end - 1) / self.write_bytes);
+        let (first, last) = (store.start >> self.write_shift, (store.end - 1) >> self.write_shift);
         let ready = (t + self.store_write).max(store.line_ready);
         let mut entered = t;
         let mut written = 0;
@@ -416,8 +424,8 @@ fn whole_groups_of(mem: &RMem, mask: u64) -> bool {
 
 /// The address range that this part of an access covers.
 #[inline(always)]
-fn part_of(uop: &RUop, mem: &RMem, addr: u64) -> (u64, u64) {
-    let bytes = u64::from(mem.op.bytes).max(1);
+fn part_of(uop: &RUop, addr: u64) -> (u64, u64) {
+    let bytes = u64::from(uop.mem.op.bytes).max(1);
     if uop.parts <= 1 {
         return (addr, bytes);
     }

@@ -7,6 +7,7 @@ use fxscope_uop::{Access, Branch, InstKind, MemOp, Reg, RegClass, RegList, Shape
 use crate::mix::count_mix;
 pub use crate::resolved::{
     Action, Attribute, BY_PIPE, FLOWS, PRODUCERS, Producer, READY, REGS, RFlow, RMem, RUop, ResolvedBlock, TEMP, TEMPS,
+    chain_bit,
 };
 
 /// Resolves a block of decoded instructions for `spec`.
@@ -42,15 +43,24 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         count_mix(info, recipe.uops.len().max(1) as u64, &mut mix);
         inst_mix.push(mix);
     }
+    let mem: Box<[Option<RMem>]> =
+        infos.iter().map(|info| info.mem.map(|op| resolve_mem(&op, info, words_per_vector as usize))).collect();
+    for uop in &mut uops {
+        uop.mem = mem[usize::from(uop.inst)].unwrap_or(RMem::NONE);
+    }
+    let branch = infos.last().map_or(Branch::None, |i| i.branch);
+    if let Some(last) = uops.last_mut() {
+        last.branches = branch != Branch::None;
+    }
     let mut mix = Signals::default();
     inst_mix.iter().for_each(|m| mix.merge(m));
-    let mem = infos.iter().map(|info| info.mem.map(|op| resolve_mem(&op, info, words_per_vector as usize))).collect();
     ResolvedBlock {
         start,
         uops: uops.into(),
+        words: mem.iter().map(|m| m.map_or(0, |m| m.words)).collect(),
         mem,
         uop_end: uop_end.into(),
-        branch: infos.last().map_or(Branch::None, |i| i.branch),
+        branch,
         unknown: unknown.into(),
         cycles: vec![0; infos.len()].into(),
         executions: 0,
@@ -141,7 +151,7 @@ fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out:
         r.results(k, count, part, memory_uops.len(), is_update, info);
         r.branch(info, k + 1 == count);
         r.commit_from(info, spec);
-        r.chains = r.action == Action::Compute && !r.vector && matches!(r.attribute, Attribute::Rsx | Attribute::Rse);
+        r.finish();
         out.push(r);
     }
     if recipe.uops.is_empty() {
@@ -177,20 +187,25 @@ fn blank(inst: u8) -> RUop {
         to_commit: 1,
         renames: [0; 4],
         exclusive: false,
+        simple: false,
         opens_group: false,
         closes_group: false,
         pre_sync: false,
         post_sync: false,
         chains: false,
+        chain_srcs: 0,
+        chain_dsts: 0,
         fetch_ports: 0,
         store_ports: 0,
         last: false,
+        branches: false,
         movprfx: false,
         vector: false,
         inst,
         part: 0,
         parts: 1,
         load_latency: 0,
+        mem: RMem::NONE,
     }
 }
 
@@ -383,6 +398,22 @@ impl RUop {
             Branch::Conditional => Action::BranchOnFlags,
             Branch::Compare | Branch::Indirect | Branch::IndirectCall | Branch::Return => Action::BranchExecuted,
         };
+    }
+
+    /// What follows from the rest.
+    fn finish(&mut self) {
+        self.chains = self.action == Action::Compute
+            && !self.vector
+            && matches!(self.attribute, Attribute::Rsx | Attribute::Rse);
+        let bits = |registers: &[u8]| registers.iter().map(|&r| chain_bit(r)).fold(0, |all, bit| all | bit);
+        self.chain_srcs = bits(&self.srcs);
+        self.chain_dsts = if self.chains { bits(&self.dsts) } else { 0 };
+        let flow = &self.flows[0];
+        self.simple = self.nflows == 1
+            && flow.busy <= 1
+            && !flow.all
+            && !self.exclusive
+            && flow.pipes.0 & EAG.0 != EAG.0;
     }
 
     fn commit_from(&mut self, info: &StaticInst, spec: &Spec) {

@@ -2,7 +2,7 @@
 
 use fxscope_base::Signals;
 use fxscope_machine::Pipes;
-use fxscope_uop::{Branch, MemOp, Reg};
+use fxscope_uop::{Access, Branch, MemOp, Reg};
 
 /// Index of the register that is always ready.
 pub const READY: u8 = Reg::COUNT as u8;
@@ -87,11 +87,11 @@ pub enum Producer {
     CompareFlags,
 }
 
-/// In place of a [`Producer`]: the pipe that makes the result decides.
-pub const BY_PIPE: u8 = u8::MAX;
-
 /// Number of [`Producer`] values.
 pub const PRODUCERS: usize = 13;
+
+/// In place of a [`Producer`]: the pipe that makes the result decides.
+pub const BY_PIPE: u8 = PRODUCERS as u8;
 
 /// One pass through a pipe.
 #[derive(Clone, Copy, Debug, Default)]
@@ -134,6 +134,8 @@ pub struct RUop {
     pub renames: [u8; 4],
     /// Keeps other blocking operations of its pipe away.
     pub exclusive: bool,
+    /// One flow, for one cycle, through the one pipe that its station has for it.
+    pub simple: bool,
     /// First micro-operation of its instruction must open a dispatch group; or each is a group of its own.
     pub opens_group: bool,
     /// Nothing may join its group after it.
@@ -144,12 +146,18 @@ pub struct RUop {
     pub post_sync: bool,
     /// An integer operation that may form a dependency group with its neighbours.
     pub chains: bool,
+    /// Operands and results as bits (see [`chain_bit`]), for dependency groups.
+    pub chain_srcs: u64,
+    /// See `chain_srcs`.
+    pub chain_dsts: u64,
     /// Fetch ports and store ports it takes.
     pub fetch_ports: u8,
     /// See `fetch_ports`.
     pub store_ports: u8,
     /// The last of its instruction.
     pub last: bool,
+    /// It branches: the last of its block.
+    pub branches: bool,
     /// The instruction is a MOVPRFX.
     pub movprfx: bool,
     /// The operation is a SIMD&FP one (for cycle accounting), or an integer load (for loads: not integer).
@@ -162,6 +170,23 @@ pub struct RUop {
     pub parts: u8,
     /// Load-to-use latency of a load that hits, cycles.
     pub load_latency: u8,
+    /// The memory access of its instruction; [`RMem::NONE`] for other instructions.
+    pub mem: RMem,
+}
+
+/// The bit that stands for a register in dependency groups, 0 for registers that cannot form one. Only integer
+/// operations do: vector registers have no bit. Registers between micro-operations share what bits are left:
+/// few instructions have so many of them.
+#[must_use]
+pub fn chain_bit(register: u8) -> u64 {
+    const LEFT: u8 = 64 - 32 - 18;
+    match register {
+        READY => 0,
+        0..=31 => 1 << register,
+        32..=63 => 0,
+        64..READY => 1 << (register - 32),
+        _ => 1 << (50 + (register - TEMP) % LEFT),
+    }
 }
 
 /// What the timing model needs of a memory access beyond its micro-operations.
@@ -177,6 +202,11 @@ pub struct RMem {
     pub words: u8,
 }
 
+impl RMem {
+    /// No access.
+    pub const NONE: RMem = RMem { op: MemOp::single(Access::Load, 0), eligible: false, forward_bytes: 0, words: 0 };
+}
+
 /// A basic block, resolved.
 pub struct ResolvedBlock {
     /// Address of the first instruction.
@@ -187,6 +217,8 @@ pub struct ResolvedBlock {
     pub mem: Box<[Option<RMem>]>,
     /// For each instruction, one past its last micro-operation.
     pub uop_end: Box<[u32]>,
+    /// For each instruction, the words it leaves in the dynamic stream.
+    pub words: Box<[u8]>,
     /// How the last instruction branches.
     pub branch: Branch,
     /// Timing classes without a row: their instructions were given a plain integer operation's cost.
