@@ -45,7 +45,7 @@ pub struct Tlb {
     l1: Box<[Entry]>,
     /// Next first-level entry to replace (FIFO).
     fifo: usize,
-    /// Where recent hits stand, by low bits of the 64 KiB page number.
+    /// Where recent hits stand, by low bits of the numbers of 64 KiB and 2 MiB pages: arrays lie at round distances.
     recent: [u8; RECENT],
     /// Second level: page base with its size in the low bits, or 0; `l2_ways` for each set, most recent first.
     l2: Box<[u64]>,
@@ -74,7 +74,7 @@ impl Tlb {
     /// When the first level has the translation of `addr`, if it has one or waits for it.
     #[inline(always)]
     pub fn ready(&mut self, addr: u64) -> Option<Cycle> {
-        let hint = (addr >> 16) as usize % RECENT;
+        let hint = (addr >> 16 ^ addr >> 21) as usize % RECENT;
         let entry = self.l1[usize::from(self.recent[hint])];
         if addr & entry.mask == entry.base { Some(entry.ready) } else { self.search_l1(addr, hint) }
     }

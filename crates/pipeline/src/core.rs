@@ -131,7 +131,7 @@ impl Pipeline {
         let completion = Completion { dispatched, complete, level, opens_group, taken };
         let (committed, charged) = self.commit.commit(uop, completion, &mut self.signals);
         self.dispatch.committed(uop, committed);
-        self.dispatch.group_member_done(committed, opens_group);
+        self.dispatch.group_member_done(committed);
         match uop.action {
             Action::Store => self.lsu.commit_store(uop, committed, &mut self.memory),
             Action::Zero => self.zero(words, committed),
@@ -392,7 +392,10 @@ impl Pipeline {
                 break;
             }
             let extra = &self.bypass[usize::from(self.bypass_row[usize::from(producer)][pipe])];
-            self.ready[usize::from(dst)] = std::array::from_fn(|consumer| t + extra[consumer]);
+            let ready = &mut self.ready[usize::from(dst)];
+            for (ready, extra) in ready.iter_mut().zip(extra) {
+                *ready = t + extra;
+            }
         }
     }
 

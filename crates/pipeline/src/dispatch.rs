@@ -50,20 +50,18 @@ impl Ring {
     fn free_at(&self) -> Cycle {
         self.times[self.next]
     }
-    /// The entry taken last is given back at `until`, later than said before.
+    /// Takes the next entry, to be given back at a time not yet known; returns its place.
     #[inline(always)]
-    fn extend(&mut self, until: Cycle) {
-        let last = if self.next == 0 { self.times.len() } else { self.next } - 1;
-        self.times[last] = until;
+    fn open(&mut self) -> usize {
+        let place = self.next;
+        self.next = if place + 1 == self.times.len() { 0 } else { place + 1 };
+        place
     }
     /// Takes the next entry; it is given back at `until`.
     #[inline(always)]
     fn take(&mut self, until: Cycle) {
-        self.times[self.next] = until;
-        self.next += 1;
-        if self.next == self.times.len() {
-            self.next = 0;
-        }
+        let place = self.open();
+        self.times[place] = until;
     }
 }
 
@@ -76,6 +74,8 @@ pub struct Dispatch {
     width: u32,
     /// Commit stack groups, as the time their last micro-operation has committed.
     groups: Ring,
+    /// Place of the open group.
+    open_group: usize,
     renames: [Ring; 3],
     rename_release: Cycle,
     /// Free entries of each station at `now`, a byte each.
@@ -105,6 +105,7 @@ impl Dispatch {
             in_group: w.dispatch_width,
             width: w.dispatch_width,
             groups: Ring::new(w.commit_stack / w.group_entries),
+            open_group: 0,
             renames: [Ring::new(w.rename_gpr), Ring::new(w.rename_vector), Ring::new(w.rename_predicate)],
             rename_release: w.rename_release,
             free: packed([s.rse_entries, s.rse_entries, s.rsa_entries, s.rsa_entries, s.rsbr_entries]),
@@ -147,6 +148,7 @@ impl Dispatch {
         let opens = self.in_group >= self.width || uop.opens_group || t > self.now;
         if opens {
             t = t.max(self.now + 1).max(self.groups.free_at());
+            self.open_group = self.groups.open();
             self.in_group = 0;
         }
         self.advance(t);
@@ -292,11 +294,7 @@ impl Dispatch {
 
     /// A member of the open group commits at `t`; the group is free when its last member has.
     #[inline(always)]
-    pub fn group_member_done(&mut self, t: Cycle, opened: bool) {
-        if opened {
-            self.groups.take(t + 1);
-        } else {
-            self.groups.extend(t + 1);
-        }
+    pub fn group_member_done(&mut self, t: Cycle) {
+        self.groups.times[self.open_group] = t + 1;
     }
 }

@@ -10,7 +10,7 @@ use crate::resolve::{RMem, RUop};
 /// Stores remembered for younger loads: store queue and write buffer together.
 const RECENT: usize = 64;
 /// Buckets of the filter over addresses of recent stores.
-const BUCKETS: usize = 256;
+const BUCKETS: usize = 1024;
 
 /// A store that a younger load may still run into.
 #[derive(Clone, Copy, Default)]
@@ -21,6 +21,8 @@ struct Recent {
     data: Cycle,
     /// When it is in the L1D cache.
     written: Cycle,
+    /// When it and all older ones are.
+    all_written: Cycle,
     forward_bytes: u8,
 }
 
@@ -236,6 +238,9 @@ impl Lsu {
         let Read { start, end, forward_bytes, latency } = read;
         for back in 1..=self.stores.min(RECENT as u64) {
             let s = &self.recent[(self.stores - back) as usize % RECENT];
+            if s.all_written <= t {
+                break;
+            }
             if s.written <= t || start >= s.end || end <= s.start {
                 continue;
             }
@@ -362,12 +367,14 @@ impl Lsu {
             self.open_block = (block, at);
             written = written.max(at);
         }
-        let slot = self.stores as usize % RECENT;
-        self.recent[slot] = Recent {
+        let youngest = self.stores.wrapping_sub(1) as usize % RECENT;
+        let all_written = self.recent[youngest].all_written.max(written + 1);
+        self.recent[self.stores as usize % RECENT] = Recent {
             start: store.start,
             end: store.end,
             data: store.data,
             written: written + 1,
+            all_written,
             forward_bytes: store.forward_bytes,
         };
         self.stores += 1;
