@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+pub mod coverage;
 pub mod demo;
 pub mod speed;
 pub mod tidy;

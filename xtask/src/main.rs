@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{demo, speed, tidy};
+use xtask::{coverage, demo, speed, tidy};
 
 #[derive(Parser)]
 #[command(about = "Tasks of the project")]
@@ -16,6 +16,8 @@ struct Cli {
 enum Task {
     /// Check dependency directions, paths named in documents, and file lengths.
     Tidy,
+    /// Write the tables of instructions in `docs`.
+    Coverage(coverage::Args),
     /// Run Triad from L1, L2 and memory on the modelled A64FX and show the summaries side by side.
     Demo,
     /// Measure the simulator's speed, with the ratio to a fixed loop timed in the same run.
@@ -25,6 +27,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Tidy => tidy::check(),
+        Task::Coverage(args) => coverage::run(&args),
         Task::Demo => demo::run(),
         Task::Speed(args) => speed::run(&args),
     };

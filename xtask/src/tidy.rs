@@ -22,7 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "fxscope",
         &["base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record", "sim", "report"],
     ),
-    ("xtask", &[]),
+    ("xtask", &["aarch64", "machine"]),
 ];
 
 /// Longest source file, lines.

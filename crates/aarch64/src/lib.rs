@@ -1,5 +1,6 @@
 //! The AArch64 instruction set: decode once, execute many times.
 //!
+//! * [`coverage`]: what decoding shows of each encoding, for the documents and tests.
 //! * [`cpu`]: architectural state of one thread.
 //! * [`memory`]: a guest address space that no guest access can leave.
 //! * [`table`]: encodings as data, and the decoder built from them.
@@ -13,6 +14,7 @@
 //! appends words to the dynamic stream (`fxscope_uop::mem`); the timing model reads them afterwards.
 
 pub mod block;
+pub mod coverage;
 pub mod cpu;
 pub mod fp;
 pub mod hpc;

@@ -250,6 +250,8 @@ impl Pattern {
 pub struct Encoding {
     /// Name in Arm's terms, unique: mnemonic and form, such as `"ADD (immediate)"`.
     pub name: &'static str,
+    /// The bit pattern as written.
+    pub notation: &'static str,
     /// The bit pattern.
     pub pattern: Pattern,
     /// Words that fit the pattern and belong to other encodings (the manual's "see also" cases).
@@ -261,9 +263,10 @@ pub struct Encoding {
 /// Writes one row: `enc!("NAME", "PATTERN", decode_fn)`, with `except "PATTERN", …` where needed.
 #[macro_export]
 macro_rules! enc {
-    ($name:literal, $pattern:literal, $decode:expr $(, except $($except:literal),+)?) => {
+    ($name:expr, $pattern:expr, $decode:expr $(, except $($except:literal),+)?) => {
         $crate::table::Encoding {
             name: $name,
+            notation: $pattern,
             pattern: const { $crate::table::Pattern::parse($pattern) },
             except: const { &[$($($crate::table::Pattern::parse($except)),+)?] },
             decode: $decode,
@@ -281,7 +284,7 @@ impl Encoding {
 
 /// All rows, in the order of the group files.
 pub fn encodings() -> impl Iterator<Item = &'static Encoding> {
-    insn::GROUPS.iter().flat_map(|group| group.iter())
+    insn::GROUPS.iter().flat_map(|group| group.rows)
 }
 
 /// Bits that select a bucket: 31–21.

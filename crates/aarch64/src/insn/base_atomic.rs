@@ -12,7 +12,7 @@ use fxscope_uop::{Access, InstKind, MemOp};
 use crate::cpu::{Cpu, Monitor, Stop, Trap};
 use crate::insn::base_pair::pair_op;
 use crate::memory::Memory;
-use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, Pattern, bits};
+use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// An LSE operation of one size: mnemonic, its `o3:opc` field, size suffix and field, decode function.
 /// With `alias`, the forms that discard the old value have timing classes of their own.
@@ -27,13 +27,10 @@ macro_rules! lse {
             concat!("base:", $op, "L", $suffix, " {", $st, "L", $suffix, "}"))
     };
     (@row $op:literal, $opc:literal, $suffix:literal, $size:literal, $decode:expr, $st:expr, $stl:expr) => {
-        Encoding {
-            name: concat!($op, $suffix),
-            pattern: const {
-                Pattern::parse(concat!($size, " 111000 a:1 r:1 1 rs:5 ", $opc, " 00 rn:5 rt:5"))
-            },
-            except: &[],
-            decode: |w, c| {
+        $crate::enc!(
+            concat!($op, $suffix),
+            concat!($size, " 111000 a:1 r:1 1 rs:5 ", $opc, " 00 rn:5 rt:5"),
+            |w, c| {
                 let class = match (bits(w, 22, 2), bits(w, 0, 5)) {
                     (0, 31) => $st,
                     (1, 31) => $stl,
@@ -43,8 +40,8 @@ macro_rules! lse {
                     _ => concat!("base:", $op, "AL", $suffix),
                 };
                 $decode(w, c, class)
-            },
-        }
+            }
+        )
     };
 }
 

@@ -242,8 +242,9 @@ fn ubfm(w: u32, c: &Ctx) -> Option<Decoded> {
         (immr, imms) if imms + 1 == immr && f.width - immr <= 4 => "base:UBFM [shift 1-4]",
         (immr, imms) if imms + 1 == immr => "base:UBFM [otherwise] {LSL (immediate)}",
         _ if f.is_insertion() => "base:UBFM {UBFIZ}",
-        (0, 7) => "base:UBFM {UXTB}",
-        (0, 15) => "base:UBFM {UXTH}",
+        // These aliases exist for W registers alone.
+        (0, 7) if f.width == 32 => "base:UBFM {UXTB}",
+        (0, 15) if f.width == 32 => "base:UBFM {UXTH}",
         (0, 31) => "base:UBFM [zero-extend word]",
         _ => "base:UBFM {UBFX}",
     };

@@ -56,39 +56,24 @@ pub mod sve_scatter;
 pub mod sve_shift;
 pub mod sve_store;
 
-/// All groups, in the order in which documents list them.
-pub const GROUPS: &[&[Encoding]] = &[
-    base_dp_imm::TABLE,
-    base_dp_reg::TABLE,
-    base_branch::TABLE,
-    base_system::TABLE,
-    base_mem::TABLE,
-    base_pair::TABLE,
-    base_atomic::TABLE,
-    fp_scalar::TABLE,
-    simd_fp::TABLE,
-    simd_fp_unary::TABLE,
-    simd_int::TABLE,
-    simd_shift::TABLE,
-    simd_wide::TABLE,
-    simd_permute::TABLE,
-    simd_mem::TABLE,
-    simd_crypto::TABLE,
-    sve_int::TABLE,
-    sve_int_misc::TABLE,
-    sve_compare::TABLE,
-    sve_shift::TABLE,
-    sve_pred::TABLE,
-    sve_count::TABLE,
-    sve_permute::TABLE,
-    sve_copy::TABLE,
-    sve_fp::TABLE,
-    sve_fp_fma::TABLE,
-    sve_fp_convert::TABLE,
-    sve_fp_misc::TABLE,
-    sve_load::TABLE,
-    sve_store::TABLE,
-    sve_gather::TABLE,
-    sve_scatter::TABLE,
-    sve_prefetch::TABLE,
-];
+/// A file of encodings.
+pub struct Group {
+    /// Name of the file in `crates/aarch64/src/insn`, without its ending.
+    pub name: &'static str,
+    /// Its table.
+    pub rows: &'static [Encoding],
+}
+
+macro_rules! groups {
+    ($($group:ident)+) => {
+        /// All groups, in the order in which documents list them.
+        pub const GROUPS: &[Group] = &[$(Group { name: stringify!($group), rows: $group::TABLE }),+];
+    };
+}
+groups! {
+    base_dp_imm base_dp_reg base_branch base_system base_mem base_pair base_atomic fp_scalar
+    simd_fp simd_fp_unary simd_int simd_shift simd_wide simd_permute simd_mem simd_crypto
+    sve_int sve_int_misc sve_compare sve_shift sve_pred sve_count sve_permute sve_copy
+    sve_fp sve_fp_fma sve_fp_convert sve_fp_misc sve_load sve_store sve_gather sve_scatter
+    sve_prefetch
+}

@@ -1,21 +1,9 @@
-//! What is not compared, and why.
+//! What is not compared, and why. Whole rows: see `fxscope_aarch64::coverage`.
 
 use fxscope_aarch64::table::bits;
 use fxscope_uop::{Reg, RegClass, StaticInst};
 
 use crate::machine::{Case, End, Outcome};
-
-/// Rows that cannot be compared: name and reason. Unit tests cover them.
-pub const SKIPPED: &[(&str, &str)] = &[
-    ("SVC", "it would make a system call of the runner"),
-    ("IC IVAU", "it stops our block"),
-    ("DC CVAP", "QEMU's user mode lacks it"),
-];
-
-/// Whether the row is skipped.
-pub fn skipped(name: &str) -> bool {
-    SKIPPED.iter().any(|(row, _)| *row == name)
-}
 
 /// The `op0:op1:CRn:CRm:op2` field of a system instruction or register.
 const fn operation(op0: u32, op1: u32, crn: u32, crm: u32, op2: u32) -> u32 {

@@ -28,10 +28,12 @@ mod qemu;
 mod report;
 mod rng;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::env;
 
-use fxscope_aarch64::{Ctx, Encoding, insn};
+use fxscope_aarch64::Encoding;
+use fxscope_aarch64::coverage::not_compared;
+use fxscope_aarch64::insn::GROUPS;
 use fxscope_uop::StaticInst;
 
 use machine::{Case, End, Machine, Outcome};
@@ -60,18 +62,8 @@ fn vector_lengths() -> Vec<usize> {
     }
 }
 
-/// Groups by name, so that a filter can select one.
-macro_rules! groups {
-    ($($group:ident)*) => { &[$((stringify!($group), insn::$group::TABLE)),*] };
-}
-const GROUPS: &[(&str, &[Encoding])] = groups!(
-    base_atomic base_branch base_dp_imm base_dp_reg base_mem base_pair base_system fp_scalar simd_crypto simd_fp simd_fp_unary
-    simd_int simd_mem simd_permute simd_shift simd_wide sve_compare sve_copy sve_count sve_fp sve_fp_convert sve_fp_fma sve_fp_misc
-    sve_gather sve_int sve_int_misc sve_load sve_permute sve_pred sve_prefetch sve_scatter sve_shift sve_store
-);
-
 fn group_of(row: &Encoding) -> &'static str {
-    GROUPS.iter().find(|(_, rows)| rows.iter().any(|r| r.name == row.name)).map_or("", |(name, _)| name)
+    GROUPS.iter().find(|group| group.rows.iter().any(|r| r.name == row.name)).map_or("", |group| group.name)
 }
 
 /// Rows that the filter selects.
@@ -149,7 +141,7 @@ fn every_encoding_does_what_qemu_does() {
     let lengths = vector_lengths();
     for (n, &vl) in lengths.iter().enumerate() {
         let mut batch = Vec::new();
-        for &row in rows.iter().filter(|row| !exclude::skipped(row.name)) {
+        for &row in rows.iter().filter(|row| not_compared(row.name).is_none()) {
             let mut rng = Rng::new(seed << 8 | vl as u64, row.name);
             // The count is shared out to the vector lengths.
             for _ in (n as u64..count).step_by(lengths.len()) {
@@ -182,7 +174,7 @@ fn every_encoding_does_what_qemu_does() {
     }
     let cases: usize = results.values().map(|r| r.cases).sum();
     let trapped: usize = results.values().map(|r| r.trapped).sum();
-    let skipped = rows.iter().filter(|row| exclude::skipped(row.name)).count();
+    let skipped = rows.iter().filter(|row| not_compared(row.name).is_some()).count();
     println!("{} rows, {cases} cases ({trapped} trapped): {failed} rows differ, {skipped} skipped", rows.len());
     assert!(failed == 0 && impossible.is_empty(), "{} rows differ from QEMU", failed + impossible.len());
 }
@@ -215,47 +207,6 @@ fn words_that_do_not_decode_are_undefined() {
         println!("MISSING {mnemonic}: {} words, such as {:08x?}", words.len(), &words[..words.len().min(8)]);
     }
     assert!(executed.is_empty(), "QEMU executes {} instructions that do not decode", executed.len());
-}
-
-#[test]
-fn every_timing_class_is_a_row_of_the_machine() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/a64fx/instructions.csv");
-    let text = std::fs::read_to_string(path).expect("read the machine's instruction table");
-    let classes: BTreeSet<String> = text.lines().skip(1).map(first_field).collect();
-    let mut unknown = BTreeSet::new();
-    for row in selected() {
-        let mut rng = Rng::new(0, row.name);
-        let words = (0..300).map_while(|_| generate::word(row, 64, &mut rng));
-        for word in words {
-            let class = (row.decode)(word, &Ctx { pc: machine::CODE, vl: 64 }).expect("it decodes").info.class.name();
-            if !classes.contains(class) {
-                unknown.insert(format!("{}: {class}", row.name));
-            }
-        }
-    }
-    let list: Vec<_> = unknown.into_iter().collect();
-    assert!(list.is_empty(), "classes that are no row of instructions.csv:\n{}", list.join("\n"));
-}
-
-/// The first field of a line of CSV.
-fn first_field(line: &str) -> String {
-    let quoted = line.strip_prefix('"').and_then(|rest| rest.split_once('"'));
-    quoted.map_or_else(|| line.split(',').next().unwrap_or_default(), |(field, _)| field).to_string()
-}
-
-/// Otherwise the filter could not select it.
-#[test]
-fn every_row_is_in_a_group_listed_here() {
-    let missing: Vec<_> =
-        fxscope_aarch64::table::encodings().filter(|row| group_of(row).is_empty()).map(|row| row.name).collect();
-    assert!(missing.is_empty(), "add their groups to GROUPS: {missing:?}");
-}
-
-#[test]
-fn skipped_rows_exist() {
-    for (name, reason) in exclude::SKIPPED {
-        assert!(fxscope_aarch64::table::encodings().any(|row| row.name == *name), "{name}: {reason}");
-    }
 }
 
 /// A test of the tester: what does nothing leaves exactly the state that went in.

@@ -1,0 +1,180 @@
+//! What can be said of an encoding by decoding its words: which timing classes it has, and whether user code may
+//! execute it. And what the comparison with QEMU leaves out, with reasons.
+
+use std::collections::BTreeSet;
+
+use crate::cpu::{Cpu, Trap};
+use crate::memory::Memory;
+use crate::table::{Ctx, Encoding, lookup};
+
+/// Rows that are not compared with QEMU: name and reason. Unit tests cover them.
+pub const NOT_COMPARED: &[(&str, &str)] = &[
+    ("SVC", "it would make a system call of the program that runs the cases"),
+    ("IC IVAU", "it ends a block, so that code is decoded again"),
+    ("DC CVAP", "QEMU's user mode lacks it, although its ID_AA64ISAR1_EL1 promises it"),
+];
+
+/// Rows of which some words are not compared with QEMU: name and what is left out. Unit tests cover it.
+pub const PARTLY_COMPARED: &[(&str, &str)] = &[
+    ("MRS", "not: thread pointers, counters, identification registers, the HPC extension"),
+    ("MSR (register)", "not: thread pointers, the HPC extension"),
+];
+
+/// Why a row is not compared with QEMU, if it is not.
+#[must_use]
+pub fn not_compared(name: &str) -> Option<&'static str> {
+    NOT_COMPARED.iter().find(|(row, _)| *row == name).map(|&(_, reason)| reason)
+}
+
+/// Which words of an encoding user code may execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// All.
+    Always,
+    /// Some, by operands: of a system register for instance.
+    Sometimes,
+    /// None: the processor, or its kernel, refuses it with an undefined-instruction exception.
+    Never,
+}
+
+/// What decoding shows of an encoding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coverage {
+    /// Timing classes by operands and vector length, in alphabetical order.
+    pub classes: BTreeSet<&'static str>,
+    /// Which words can be executed.
+    pub execution: Execution,
+}
+
+/// Words tried for each encoding: every case that depends on few fields comes up.
+const SAMPLES: u32 = 16_384;
+
+/// Looks at words of a row, the same ones each time. `None` when no word of it decodes.
+#[must_use]
+pub fn of(row: &Encoding) -> Option<Coverage> {
+    let mut sampler = Sampler(u64::from(row.pattern.value));
+    let fields = fields(row.notation);
+    let mut classes = BTreeSet::new();
+    let mut cpu = Cpu::new(16);
+    let mut mem = Memory::new(0).ok()?;
+    let (mut refused, mut decoded) = (0, 0);
+    for i in 0..SAMPLES {
+        let word = sampler.word(&fields) & !row.pattern.mask | row.pattern.value;
+        if lookup(word).is_none_or(|found| found.name != row.name) {
+            continue;
+        }
+        let vl = [16, 32, 64][i as usize % 3];
+        let Some(d) = (row.decode)(word, &Ctx { pc: 0x1_0000, vl }) else { continue };
+        classes.insert(d.info.class.name());
+        decoded += 1;
+        (cpu.vl, cpu.trap) = (vl, Trap::CodeChanged);
+        cpu.clear_stream();
+        refused += u32::from((d.inst.exec)(&mut cpu, &mut mem, &d.inst).is_err() && cpu.trap == Trap::Undefined);
+    }
+    let execution = match refused {
+        0 => Execution::Always,
+        n if n == decoded => Execution::Never,
+        _ => Execution::Sometimes,
+    };
+    (decoded > 0).then_some(Coverage { classes, execution })
+}
+
+/// The operand fields of a pattern: lowest bit and width of each.
+fn fields(notation: &str) -> Vec<(u32, u32)> {
+    let mut high = 32;
+    let mut fields = Vec::new();
+    for part in notation.split(' ').filter(|part| !part.is_empty()) {
+        let width = part.split_once(':').and_then(|(_, width)| width.parse().ok());
+        high -= width.unwrap_or_else(|| part.replace('_', "").len() as u32);
+        fields.extend(width.map(|width| (high, width)));
+    }
+    fields
+}
+
+/// A fixed sequence of words.
+struct Sampler(u64);
+
+impl Sampler {
+    /// 64 bits by `SplitMix64`.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// A word whose fields often have special values: smallest, greatest, a power of two or one less, that of the
+    /// field before or next to it.
+    fn word(&mut self, fields: &[(u32, u32)]) -> u32 {
+        let mut word = self.next() as u32;
+        let mut before = 0;
+        for &(low, width) in fields {
+            let choice = self.next();
+            let ones = u32::MAX >> (32 - width);
+            let (power, few) = (1 << ((choice >> 8) % u64::from(width)), (choice >> 8) as u32 & 7);
+            let value = match choice % 12 {
+                0 => 0,
+                1 => ones,
+                2 => power,
+                3 => power - 1,
+                4 => few,
+                5 => ones.wrapping_sub(few),
+                6 => before,
+                7 => before.wrapping_add(1),
+                8 => before.wrapping_sub(1),
+                _ => word >> low,
+            } & ones;
+            word = word & !(ones << low) | value << low;
+            before = value;
+        }
+        word
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::encodings;
+
+    fn named(name: &str) -> Coverage {
+        of(encodings().find(|row| row.name == name).expect(name)).expect("decodes")
+    }
+
+    #[test]
+    fn every_encoding_has_words_that_decode() {
+        let none: Vec<_> = encodings().filter(|row| of(row).is_none()).map(|row| row.name).collect();
+        assert!(none.is_empty(), "{none:?}");
+    }
+
+    #[test]
+    fn fields_are_those_of_the_pattern() {
+        assert_eq!(fields("sf:1 0 0 100010 sh:1 imm12:12 rn:5 rd:5"), [(31, 1), (22, 1), (10, 12), (5, 5), (0, 5)]);
+    }
+
+    #[test]
+    fn classes_that_depend_on_operands_are_all_found() {
+        let expected = [
+            "base:ADD (shifted register) [LSL 1-4]",
+            "base:ADD (shifted register) [amount 0]",
+            "base:ADD (shifted register) [otherwise]",
+        ];
+        assert_eq!(named("ADD (shifted register)").classes, BTreeSet::from(expected));
+        // Few pairs of field values among 4096.
+        let rare = ["base:UBFM [zero-extend word]", "base:UBFM [shift 1-4]"];
+        assert!(rare.iter().all(|class| named("UBFM").classes.contains(class)));
+    }
+
+    #[test]
+    fn what_user_code_may_not_execute_is_told_from_what_it_may() {
+        assert_eq!(named("HVC").execution, Execution::Never);
+        assert_eq!(named("MRS").execution, Execution::Sometimes);
+        assert_eq!(named("DC ZVA").execution, Execution::Always);
+    }
+
+    #[test]
+    fn rows_with_a_stated_reason_exist() {
+        for (name, reason) in NOT_COMPARED.iter().chain(PARTLY_COMPARED) {
+            assert!(encodings().any(|row| row.name == *name), "{name}: {reason}");
+        }
+    }
+}
