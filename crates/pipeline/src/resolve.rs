@@ -402,18 +402,14 @@ impl RUop {
 
     /// What follows from the rest.
     fn finish(&mut self) {
-        self.chains = self.action == Action::Compute
-            && !self.vector
-            && matches!(self.attribute, Attribute::Rsx | Attribute::Rse);
+        self.chains =
+            self.action == Action::Compute && !self.vector && matches!(self.attribute, Attribute::Rsx | Attribute::Rse);
         let bits = |registers: &[u8]| registers.iter().map(|&r| chain_bit(r)).fold(0, |all, bit| all | bit);
         self.chain_srcs = bits(&self.srcs);
         self.chain_dsts = if self.chains { bits(&self.dsts) } else { 0 };
         let flow = &self.flows[0];
-        self.simple = self.nflows == 1
-            && flow.busy <= 1
-            && !flow.all
-            && !self.exclusive
-            && flow.pipes.0 & EAG.0 != EAG.0;
+        self.simple =
+            self.nflows == 1 && flow.busy <= 1 && !flow.all && !self.exclusive && flow.pipes.0 & EAG.0 != EAG.0;
     }
 
     fn commit_from(&mut self, info: &StaticInst, spec: &Spec) {
