@@ -212,7 +212,7 @@ impl Hierarchy {
     #[inline(always)]
     fn lookup(&mut self, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> (Response, bool) {
         let set = line as usize & self.l1d_set_mask;
-        if let Some(slot) = self.l1d.find(set, line) {
+        if let Some(slot) = self.l1d.find_again(set, line) {
             self.l1d.touch(slot);
             let state = self.l1d.line_mut(slot);
             state.dirty |= write;

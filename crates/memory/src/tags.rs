@@ -76,7 +76,12 @@ pub struct Tags {
     sets: Box<[Set]>,
     tags: Box<[u64]>,
     lines: Box<[Line]>,
+    /// Places of lines found lately, by low bits of the line number.
+    recent: [u32; RECENT],
 }
+
+/// Number of remembered places.
+const RECENT: usize = 64;
 
 /// No line has this number.
 const EMPTY: u64 = u64::MAX;
@@ -115,7 +120,22 @@ impl Tags {
             sets: vec![Set { hashes: [0; MAX_WAYS / 8], order: FIRST_ORDER }; sets].into(),
             tags: vec![EMPTY; sets << way_bits].into(),
             lines: vec![Line::default(); sets << way_bits].into(),
+            recent: [0; RECENT],
         }
+    }
+
+    /// As [`Tags::find`], for a cache that is asked for the same lines again and again.
+    #[inline(always)]
+    pub fn find_again(&mut self, set: usize, line: u64) -> Option<Slot> {
+        let hint = self.recent[line as usize % RECENT] as usize;
+        if self.tags[hint] == line { Some(Slot(hint)) } else { self.search(set, line) }
+    }
+
+    #[inline(never)]
+    fn search(&mut self, set: usize, line: u64) -> Option<Slot> {
+        let found = self.find(set, line)?;
+        self.recent[line as usize % RECENT] = found.0 as u32;
+        Some(found)
     }
 
     /// Finds `line` in `set`.

@@ -50,6 +50,7 @@ pub struct Pipeline {
     next_advance: Cycle,
 }
 
+const PLAIN: u8 = Producer::Plain as u8;
 const EXA: usize = 0;
 const EXB: usize = 1;
 const EAGA: usize = 2;
@@ -103,30 +104,26 @@ impl Pipeline {
 
     /// The first `executed` instructions of `block` were executed, leaving `stream`, and `next_pc` comes after them.
     pub fn run(&mut self, block: &mut ResolvedBlock, executed: usize, stream: &[u64], next_pc: u64) {
-        let mut words = stream;
-        let mut first = 0;
-        for (i, &end) in block.uop_end[..executed].iter().enumerate() {
-            let addr = block.start + 4 * i as u64;
-            let decodable = self.front.supply(addr, self.dispatch.now(), &mut self.memory, &mut self.signals);
-            let outcome = Outcome { kind: block.branch, pc: addr, next: next_pc };
-            let (own, rest) = words.split_at(usize::from(block.words[i]));
-            for uop in &block.uops[first..end as usize] {
-                block.cycles[i] += self.uop(uop, own, decodable, outcome);
-            }
-            words = rest;
-            first = end as usize;
+        let Some(last) = executed.checked_sub(1) else { return };
+        let end = block.uop_end[last] as usize;
+        for uop in &block.uops[..end] {
+            let inst = usize::from(uop.inst);
+            let outcome = Outcome { kind: block.branch, pc: block.start + 4 * inst as u64, next: next_pc };
+            block.cycles[inst] += self.uop(uop, stream, outcome);
         }
     }
 
     /// One micro-operation through all stages; returns the cycles between its commit and the one before.
     #[inline(always)]
-    fn uop(&mut self, uop: &RUop, words: &[u64], decodable: Cycle, outcome: Outcome) -> u64 {
+    fn uop(&mut self, uop: &RUop, stream: &[u64], outcome: Outcome) -> u64 {
+        let decodable =
+            self.front.supply(uop, outcome.pc, self.dispatch.now(), &mut self.memory, &mut self.signals);
         if uop.pre_sync {
             self.dispatch.hold_until(self.commit.now() + 1);
         }
         let (dispatched, station, opens_group) = self.dispatch.dispatch(uop, decodable);
         self.advance(dispatched);
-        let (complete, level) = self.execute(uop, words, dispatched, station);
+        let (complete, level) = self.execute(uop, stream, dispatched, station);
         let taken = uop.branches && outcome.taken();
         let completion = Completion { dispatched, complete, level, opens_group, taken };
         let (committed, charged) = self.commit.commit(uop, completion, &mut self.signals);
@@ -134,7 +131,7 @@ impl Pipeline {
         self.dispatch.group_member_done(committed);
         match uop.action {
             Action::Store => self.lsu.commit_store(uop, committed, &mut self.memory),
-            Action::Zero => self.zero(words, committed),
+            Action::Zero => self.zero(uop.words(stream), committed),
             _ => {}
         }
         if uop.post_sync {
@@ -148,14 +145,14 @@ impl Pipeline {
 
     /// Executes; returns when it may commit and how far a memory access had to go.
     #[inline(always)]
-    fn execute(&mut self, uop: &RUop, words: &[u64], d: Cycle, station: Station) -> (Cycle, Level) {
+    fn execute(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> (Cycle, Level) {
         let to_commit = u64::from(uop.to_commit);
         match uop.action {
             Action::Compute => (self.compute(uop, d, station) + to_commit, Level::L1),
             Action::Load => {
                 let port = self.lsu.fetch_port_free(uop.fetch_ports);
                 let issue = self.address(uop, d, station, port);
-                let answer = self.lsu.load(uop, words, issue, &mut self.memory, &mut self.signals);
+                let answer = self.lsu.load(uop, uop.words(stream), issue, &mut self.memory, &mut self.signals);
                 self.result(uop, answer.at + u64::from(uop.load_latency), EAGA);
                 (answer.at + to_commit, answer.level)
             }
@@ -166,7 +163,7 @@ impl Pipeline {
                 }
                 let data = self.store_data(uop, d);
                 let issue = self.address(uop, d, station, port);
-                let at = self.lsu.store(uop, words, issue, data, &mut self.memory, &mut self.signals);
+                let at = self.lsu.store(uop, uop.words(stream), issue, data, &mut self.memory, &mut self.signals);
                 self.result(uop, at + 1, EAGA);
                 self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
                 // Data that come from a later stage than addresses are awaited no longer for it.
@@ -177,7 +174,7 @@ impl Pipeline {
                 let port = self.lsu.fetch_port_free(1);
                 let issue = self.address(uop, d, station, port);
                 let at = self.memory.pipes.load(issue);
-                self.prefetch(uop, words, at);
+                self.prefetch(uop, uop.words(stream), at);
                 self.lsu.fetch_ports_taken(1, at + to_commit);
                 (at + to_commit, Level::L1)
             }
@@ -391,10 +388,11 @@ impl Pipeline {
             if dst == READY {
                 break;
             }
-            let extra = &self.bypass[usize::from(self.bypass_row[usize::from(producer)][pipe])];
             let ready = &mut self.ready[usize::from(dst)];
-            for (ready, extra) in ready.iter_mut().zip(extra) {
-                *ready = t + extra;
+            *ready = [t; PIPES];
+            if producer != PLAIN {
+                let extra = &self.bypass[usize::from(self.bypass_row[usize::from(producer)][pipe])];
+                ready.iter_mut().zip(extra).for_each(|(ready, extra)| *ready += extra);
             }
         }
     }

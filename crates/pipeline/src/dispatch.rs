@@ -182,16 +182,39 @@ impl Dispatch {
         if uop.attribute == Attribute::None {
             return Station::Rsbr;
         }
-        let follows = self.follows(uop);
+        let wanted = self.wanted(uop);
+        if self.enter(wanted) { wanted } else { self.place_later(uop) }
+    }
+
+    #[inline(never)]
+    fn place_later(&mut self, uop: &RUop) -> Station {
         loop {
-            let wanted = follows.unwrap_or_else(|| self.choose(uop.attribute));
-            let one = 1 << (8 * wanted as u64);
-            if self.free(wanted) > 0 && self.writes & (one * 0xff) != 0 {
-                self.free -= one;
-                self.writes -= one;
+            self.advance(self.now + 1);
+            let wanted = self.wanted(uop);
+            if self.enter(wanted) {
                 return wanted;
             }
-            self.advance(self.now + 1);
+        }
+    }
+
+    /// Takes an entry of a station if there is one and the station takes another write this cycle.
+    #[inline(always)]
+    fn enter(&mut self, station: Station) -> bool {
+        let one = 1 << (8 * station as u64);
+        let room = self.free & (one * 0xff) != 0 && self.writes & (one * 0xff) != 0;
+        if room {
+            self.free -= one;
+            self.writes -= one;
+        }
+        room
+    }
+
+    /// The station an operation goes to as things stand.
+    #[inline(always)]
+    fn wanted(&self, uop: &RUop) -> Station {
+        match self.follows(uop) {
+            Some(station) => station,
+            None => self.choose(uop.attribute),
         }
     }
 
@@ -236,7 +259,7 @@ impl Dispatch {
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn choose_rsx(&self) -> Station {
         let (e0, e1) = (self.free(Station::Rse0), self.free(Station::Rse1));
         let (a0, a1) = (self.free(Station::Rsa0), self.free(Station::Rsa1));
@@ -273,12 +296,9 @@ impl Dispatch {
     /// Takes an entry of a second station for a flow of the same micro-operation (store data).
     #[inline(always)]
     pub fn take_second(&mut self, station: Station) {
-        let one = 1 << (8 * station as u64);
-        while self.free(station) == 0 || self.writes & (one * 0xff) == 0 {
+        while !self.enter(station) {
             self.advance(self.now + 1);
         }
-        self.free -= one;
-        self.writes -= one;
     }
 
     /// The micro-operation commits at `t`: its rename registers are free some cycles later.

@@ -7,6 +7,8 @@ use fxscope_base::{Cycle, Signals};
 use fxscope_machine::Spec;
 use fxscope_memory::Hierarchy;
 
+use crate::resolve::RUop;
+
 /// Blocks the buffer between fetch and decode can hold at most.
 const BUFFER: usize = 64;
 /// Longest chain of taken branches that is followed without bubbles.
@@ -24,7 +26,6 @@ pub struct Frontend {
     left: [Cycle; BUFFER],
     blocks: usize,
     capacity: usize,
-    block_mask: u64,
     to_decode: Cycle,
     taken_cycles: Cycle,
     /// Recent taken branches, newest first, and for each period how long the chain has repeated.
@@ -47,7 +48,6 @@ impl Frontend {
             left: [0; BUFFER],
             blocks: 0,
             capacity: capacity.clamp(1, BUFFER - 1),
-            block_mask: u64::from(f.fetch_bytes) - 1,
             to_decode: f.fetch_to_decode,
             taken_cycles: f.taken_branch_cycles,
             recent: [0; CHAIN],
@@ -57,10 +57,20 @@ impl Frontend {
         }
     }
 
-    /// When the instruction at `addr` can be decoded; `decoded` is when its elder was.
+    /// When a micro-operation of the instruction at `addr` can be decoded; `decoded` is when its elder was.
     #[inline(always)]
-    pub fn supply(&mut self, addr: u64, decoded: Cycle, memory: &mut Hierarchy, signals: &mut Signals) -> Cycle {
-        if addr & self.block_mask == 0 || self.restart {
+    pub fn supply(
+        &mut self,
+        uop: &RUop,
+        addr: u64,
+        decoded: Cycle,
+        memory: &mut Hierarchy,
+        signals: &mut Signals,
+    ) -> Cycle {
+        if uop.opens_block || self.restart {
+            if uop.crosses_block && self.restart {
+                self.next_block(addr - 4, decoded, memory, signals);
+            }
             self.next_block(addr, decoded, memory, signals);
         }
         self.decodable

@@ -37,20 +37,28 @@ impl InOrder {
     fn new(n: u32) -> InOrder {
         InOrder { times: vec![0; n.max(1) as usize].into(), next: 0, last: 0 }
     }
-    /// When the next `n` entries are free: they are given back in order, so the last of them decides.
+    /// When the next `n` entries (at least one) are free: they are given back in order, so the last of them decides.
     #[inline(always)]
     fn free_at(&self, n: u8) -> Cycle {
-        let last = self.next + usize::from(n.max(1)) - 1;
-        self.times[if last < self.times.len() { last } else { last % self.times.len() }]
+        if n <= 1 { self.times[self.next] } else { self.all_free_at(n) }
+    }
+    #[inline(never)]
+    fn all_free_at(&self, n: u8) -> Cycle {
+        self.times[(self.next + usize::from(n) - 1) % self.times.len()]
+    }
+    /// Takes `n` entries (at least one), to be given back at `until` or when the one before is.
+    #[inline(always)]
+    fn take(&mut self, n: u8, until: Cycle) {
+        self.take_one(until);
+        if n > 1 {
+            (1..n).for_each(|_| self.take_one(until));
+        }
     }
     #[inline(always)]
-    fn take(&mut self, until: Cycle) {
+    fn take_one(&mut self, until: Cycle) {
         self.last = self.last.max(until);
         self.times[self.next] = self.last;
-        self.next += 1;
-        if self.next == self.times.len() {
-            self.next = 0;
-        }
+        self.next = if self.next + 1 == self.times.len() { 0 } else { self.next + 1 };
     }
 }
 
@@ -342,9 +350,7 @@ impl Lsu {
         let store = self.pending;
         let entered = if store.end == 0 { t } else { self.write(&store, t, memory) };
         // Store ports are given back in W5.
-        for _ in 0..uop.store_ports.max(1) {
-            self.store_ports.take(entered.max(t + self.store_write));
-        }
+        self.store_ports.take(uop.store_ports, entered.max(t + self.store_write));
     }
 
     /// Writes a store's data from time `t` on; returns when it left the store queue.
@@ -386,9 +392,7 @@ impl Lsu {
     /// `n` fetch ports are taken until `t`.
     #[inline(always)]
     pub fn fetch_ports_taken(&mut self, n: u8, t: Cycle) {
-        for _ in 0..n.max(1) {
-            self.fetch_ports.take(t);
-        }
+        self.fetch_ports.take(n, t);
     }
 }
 

@@ -45,19 +45,17 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
     }
     let mem: Box<[Option<RMem>]> =
         infos.iter().map(|info| info.mem.map(|op| resolve_mem(&op, info, words_per_vector as usize))).collect();
-    for uop in &mut uops {
-        uop.mem = mem[usize::from(uop.inst)].unwrap_or(RMem::NONE);
-    }
     let branch = infos.last().map_or(Branch::None, |i| i.branch);
     if let Some(last) = uops.last_mut() {
         last.branches = branch != Branch::None;
     }
+    place_words(&mut uops, &mem);
+    place_in_blocks(&mut uops, start, u64::from(spec.frontend.fetch_bytes));
     let mut mix = Signals::default();
     inst_mix.iter().for_each(|m| mix.merge(m));
     ResolvedBlock {
         start,
         uops: uops.into(),
-        words: mem.iter().map(|m| m.map_or(0, |m| m.words)).collect(),
         mem,
         uop_end: uop_end.into(),
         branch,
@@ -68,6 +66,31 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         inst_mix: inst_mix.into(),
         mix,
         cut: Vec::new(),
+    }
+}
+
+/// Tells each micro-operation of its instruction's memory access and where its words are.
+fn place_words(uops: &mut [RUop], mem: &[Option<RMem>]) {
+    let starts: Vec<u16> = mem
+        .iter()
+        .scan(0, |next, m| Some(std::mem::replace(next, *next + m.map_or(0, |m| u16::from(m.words)))))
+        .collect();
+    for uop in uops {
+        uop.mem = mem[usize::from(uop.inst)].unwrap_or(RMem::NONE);
+        uop.word = starts[usize::from(uop.inst)];
+    }
+}
+
+/// Marks the micro-operations with which a fetch block begins.
+fn place_in_blocks(uops: &mut [RUop], start: u64, fetch_bytes: u64) {
+    // The instruction behind the last one that has micro-operations: instructions from there on come together.
+    let mut from = 0;
+    for uop in uops {
+        let inst = u64::from(uop.inst);
+        let aligned = |i: u64| (start + 4 * i).is_multiple_of(fetch_bytes);
+        uop.opens_block = (from..=inst).any(aligned);
+        uop.crosses_block = from < inst && aligned(inst);
+        from = inst + 1;
     }
 }
 
@@ -197,6 +220,8 @@ fn blank(inst: u8) -> RUop {
         chain_dsts: 0,
         fetch_ports: 0,
         store_ports: 0,
+        opens_block: false,
+        crosses_block: false,
         last: false,
         branches: false,
         movprfx: false,
@@ -206,6 +231,7 @@ fn blank(inst: u8) -> RUop {
         parts: 1,
         load_latency: 0,
         mem: RMem::NONE,
+        word: 0,
     }
 }
 

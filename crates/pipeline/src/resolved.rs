@@ -154,6 +154,10 @@ pub struct RUop {
     pub fetch_ports: u8,
     /// See `fetch_ports`.
     pub store_ports: u8,
+    /// The first of its instruction, which, or a MOVPRFX packed with it, is the first in its fetch block.
+    pub opens_block: bool,
+    /// Its MOVPRFX is in the fetch block before.
+    pub crosses_block: bool,
     /// The last of its instruction.
     pub last: bool,
     /// It branches: the last of its block.
@@ -172,6 +176,18 @@ pub struct RUop {
     pub load_latency: u8,
     /// The memory access of its instruction; [`RMem::NONE`] for other instructions.
     pub mem: RMem,
+    /// Where its instruction's words start in the block's dynamic stream.
+    pub word: u16,
+}
+
+impl RUop {
+    /// The words of its instruction in the block's dynamic stream.
+    #[inline(always)]
+    #[must_use]
+    pub fn words<'a>(&self, stream: &'a [u64]) -> &'a [u64] {
+        let start = usize::from(self.word);
+        &stream[start..start + usize::from(self.mem.words)]
+    }
 }
 
 /// The bit that stands for a register in dependency groups, 0 for registers that cannot form one. Only integer
@@ -217,8 +233,6 @@ pub struct ResolvedBlock {
     pub mem: Box<[Option<RMem>]>,
     /// For each instruction, one past its last micro-operation.
     pub uop_end: Box<[u32]>,
-    /// For each instruction, the words it leaves in the dynamic stream.
-    pub words: Box<[u8]>,
     /// How the last instruction branches.
     pub branch: Branch,
     /// Timing classes without a row: their instructions were given a plain integer operation's cost.
