@@ -215,13 +215,13 @@ impl Hierarchy {
         if let Some(slot) = self.l1d.find_again(set, line) {
             self.l1d.touch(slot);
             let state = self.l1d.line_mut(slot);
-            state.dirty |= write;
-            let first_use = std::mem::take(&mut state.prefetched);
-            if state.ready <= t {
+            state.set(Line::DIRTY, write);
+            let first_use = state.take(Line::PREFETCHED);
+            if state.ready() <= t {
                 return (Response { at: t, level: Level::L1 }, first_use);
             }
-            let level = if state.from_memory { Level::Memory } else { Level::L2 };
-            return (Response { at: state.ready, level }, first_use);
+            let level = if state.has(Line::FROM_MEMORY) { Level::Memory } else { Level::L2 };
+            return (Response { at: state.ready(), level }, first_use);
         }
         self.prefetcher.missed(line);
         let (ready, from_memory) = self.refill(line, t, write, Cause::Demand, signals);
@@ -245,8 +245,10 @@ impl Hierarchy {
         self.misses.hold(buffer, buffer.at, ready);
         signals.add(Signal::L1MissWait, ready - buffer.at);
         self.pipes.both(ready, self.move_in);
-        let state =
-            Line { ready, dirty: write, prefetched: cause == Cause::HardwarePrefetch, from_memory: answer.from_memory };
+        let state = Line::arriving(ready)
+            .with(Line::DIRTY, write)
+            .with(Line::PREFETCHED, cause == Cause::HardwarePrefetch)
+            .with(Line::FROM_MEMORY, answer.from_memory);
         let (_, victim) = self.l1d.insert(line as usize & self.l1d_set_mask, line, state, t);
         if let Some(victim) = victim {
             self.evict(victim, buffer.at, signals);
@@ -282,7 +284,7 @@ impl Hierarchy {
         self.l1i.remove(line as usize & self.l1i_set_mask, line);
         let mut written = t;
         let copy = self.l1d.remove(line as usize & self.l1d_set_mask, line);
-        let newer = copy.is_some_and(|state| state.dirty);
+        let newer = copy.is_some_and(|state| state.has(Line::DIRTY));
         if newer {
             signals.add(Signal::L1dCacheWb, 1);
             let out = self.pipes.both(t, self.move_out_dirty);
@@ -354,10 +356,10 @@ impl Hierarchy {
         let line = self.line_of(addr);
         let mut start = t + self.request;
         if let Some(state) = self.l1d.remove(line as usize & self.l1d_set_mask, line) {
-            let cycles = if state.dirty { self.move_out_dirty } else { self.move_out_clean };
-            let out = self.pipes.both(t.max(state.ready), cycles);
+            let cycles = if state.has(Line::DIRTY) { self.move_out_dirty } else { self.move_out_clean };
+            let out = self.pipes.both(t.max(state.ready()), cycles);
             start = out + self.request;
-            if state.dirty {
+            if state.has(Line::DIRTY) {
                 signals.add(Signal::L1dCacheWb, 1);
                 let sent = self.send_back(out);
                 start = sent + self.write_back_slots * self.bus.period() + self.request;
@@ -400,7 +402,7 @@ impl Hierarchy {
         signals.add(Signal::L1iCache, 1);
         if let Some(slot) = self.l1i.find(set, line) {
             self.l1i.touch(slot);
-            return t.max(self.l1i.line(slot).ready);
+            return t.max(self.l1i.line(slot).ready());
         }
         signals.add(Signal::L1iCacheRefill, 1);
         let buffer = self.code_misses.first_free(t);
@@ -408,7 +410,7 @@ impl Hierarchy {
         self.give_up(left, answer.ready, signals);
         let ready = self.bus.book(answer.ready) + self.fill_cycles;
         self.code_misses.hold(buffer, buffer.at, ready);
-        self.l1i.insert(set, line, Line { ready, ..Line::default() }, t);
+        self.l1i.insert(set, line, Line::arriving(ready), t);
         ready
     }
 }

@@ -102,15 +102,15 @@ impl Shared {
         if let Some(slot) = self.tags.find(set, line) {
             self.tags.touch(slot);
             let state = self.tags.line_mut(slot);
-            let on_its_way = state.ready > start + self.hit;
-            if on_its_way && state.prefetched && cause == Cause::Demand {
+            let on_its_way = state.ready() > start + self.hit;
+            if on_its_way && state.has(Line::PREFETCHED) && cause == Cause::Demand {
                 signals.add(Signal::L2dSwapDm, 1);
             }
             if cause == Cause::Demand {
-                state.prefetched = false;
+                state.take(Line::PREFETCHED);
             }
-            let ready = (start + self.hit).max(state.ready);
-            return (Answer { ready, from_memory: on_its_way && state.from_memory }, None);
+            let ready = (start + self.hit).max(state.ready());
+            return (Answer { ready, from_memory: on_its_way && state.has(Line::FROM_MEMORY) }, None);
         }
         signals.add(Signal::L2dCacheRefill, 1);
         signals.add(cause.l2_refill(), 1);
@@ -123,7 +123,7 @@ impl Shared {
         let ready = granted + self.memory;
         self.misses.hold(buffer, buffer.at, ready);
         signals.add(Signal::L2MissWait, ready - buffer.at);
-        let state = Line { ready, from_memory: true, prefetched: cause != Cause::Demand, ..Line::default() };
+        let state = Line::arriving(ready).with(Line::FROM_MEMORY, true).with(Line::PREFETCHED, cause != Cause::Demand);
         let (_, left) = self.tags.insert(set, line, state, ready);
         (Answer { ready, from_memory: true }, left)
     }
@@ -133,10 +133,10 @@ impl Shared {
         let start = self.bank_slot(line, t, signals);
         let set = self.set_of(line);
         if let Some(slot) = self.tags.find(set, line) {
-            self.tags.line_mut(slot).dirty = true;
+            self.tags.line_mut(slot).set(Line::DIRTY, true);
             return None;
         }
-        let state = Line { ready: start, dirty: true, ..Line::default() };
+        let state = Line::arriving(start).with(Line::DIRTY, true);
         self.tags.insert(set, line, state, start).1
     }
 
@@ -149,11 +149,11 @@ impl Shared {
         if let Some(slot) = self.tags.find(set, line) {
             self.tags.touch(slot);
             let state = self.tags.line_mut(slot);
-            state.dirty = true;
-            state.ready = ready;
+            state.set(Line::DIRTY, true);
+            state.set_ready(ready);
             return (ready, None);
         }
-        let state = Line { ready, dirty: true, ..Line::default() };
+        let state = Line::arriving(ready).with(Line::DIRTY, true);
         (ready, self.tags.insert(set, line, state, start).1)
     }
 

@@ -2,17 +2,69 @@
 
 use fxscope_base::Cycle;
 
-/// What a cache knows of a line it holds.
+/// What a cache knows of a line it holds: when its data is (or will be) there, and flags above that time. In one
+/// word, since the states of a big cache do not fit the host's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Line {
-    /// When its data is (or will be) there.
-    pub ready: Cycle,
+pub struct Line(u64);
+
+impl Line {
     /// It differs from the next level.
-    pub dirty: bool,
+    pub const DIRTY: u64 = 1 << 63;
     /// It was brought by a prefetch and no demand access has used it yet.
-    pub prefetched: bool,
+    pub const PREFETCHED: u64 = 1 << 62;
     /// Its data come from memory, not from the L2 cache (meaningful while it is on its way).
-    pub from_memory: bool,
+    pub const FROM_MEMORY: u64 = 1 << 61;
+    const TIME: u64 = Line::FROM_MEMORY - 1;
+
+    /// A line whose data is there at `ready`.
+    #[inline(always)]
+    #[must_use]
+    pub fn arriving(ready: Cycle) -> Line {
+        Line(ready & Line::TIME)
+    }
+    /// The same line with `flag` if `on`.
+    #[inline(always)]
+    #[must_use]
+    pub fn with(self, flag: u64, on: bool) -> Line {
+        Line(self.0 | if on { flag } else { 0 })
+    }
+    /// Whether it has `flag`.
+    #[inline(always)]
+    #[must_use]
+    pub fn has(self, flag: u64) -> bool {
+        self.0 & flag != 0
+    }
+    /// Sets `flag` if `on`.
+    #[inline(always)]
+    pub fn set(&mut self, flag: u64, on: bool) {
+        *self = self.with(flag, on);
+    }
+    /// Clears `flag`; returns whether it was set.
+    #[inline(always)]
+    pub fn take(&mut self, flag: u64) -> bool {
+        let had = self.has(flag);
+        self.0 &= !flag;
+        had
+    }
+    /// When its data is (or will be) there.
+    #[inline(always)]
+    #[must_use]
+    pub fn ready(self) -> Cycle {
+        self.0 & Line::TIME
+    }
+    /// Its data is there at `ready`, and not before.
+    #[inline(always)]
+    pub fn set_ready(&mut self, ready: Cycle) {
+        self.0 = self.0 & !Line::TIME | ready & Line::TIME;
+    }
+}
+
+/// A place for a line.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Line number, or [`EMPTY`].
+    tag: u64,
+    line: Line,
 }
 
 /// Most ways a set can have: the order of use of a set is kept in 16 numbers of four bits.
@@ -74,8 +126,7 @@ pub struct Tags {
     /// Places of set `s` start at `s << way_bits`.
     way_bits: u32,
     sets: Box<[Set]>,
-    tags: Box<[u64]>,
-    lines: Box<[Line]>,
+    places: Box<[Place]>,
     /// Places of lines found lately, by low bits of the line number.
     recent: [u32; RECENT],
 }
@@ -118,8 +169,7 @@ impl Tags {
             ways,
             way_bits,
             sets: vec![Set { hashes: [0; MAX_WAYS / 8], order: FIRST_ORDER }; sets].into(),
-            tags: vec![EMPTY; sets << way_bits].into(),
-            lines: vec![Line::default(); sets << way_bits].into(),
+            places: vec![Place { tag: EMPTY, line: Line::default() }; sets << way_bits].into(),
             recent: [0; RECENT],
         }
     }
@@ -128,7 +178,7 @@ impl Tags {
     #[inline(always)]
     pub fn find_again(&mut self, set: usize, line: u64) -> Option<Slot> {
         let hint = self.recent[line as usize % RECENT] as usize;
-        if self.tags[hint] == line { Some(Slot(hint)) } else { self.search(set, line) }
+        if self.places[hint].tag == line { Some(Slot(hint)) } else { self.search(set, line) }
     }
 
     #[inline(never)]
@@ -151,7 +201,7 @@ impl Tags {
             let mut candidates = differs.wrapping_sub(EACH) & !differs & (EACH << 7);
             while candidates != 0 {
                 let place = base + 8 * eight + candidates.trailing_zeros() as usize / 8;
-                if self.tags.get(place) == Some(&line) {
+                if self.places.get(place).is_some_and(|p| p.tag == line) {
                     return Some(Slot(place));
                 }
                 candidates &= candidates - 1;
@@ -170,26 +220,24 @@ impl Tags {
     #[inline(always)]
     #[must_use]
     pub fn line(&self, slot: Slot) -> &Line {
-        &self.lines[slot.0]
+        &self.places[slot.0].line
     }
     /// The state of a line, to be changed.
     #[inline(always)]
     pub fn line_mut(&mut self, slot: Slot) -> &mut Line {
-        &mut self.lines[slot.0]
+        &mut self.places[slot.0].line
     }
 
     /// Puts `line` into `set` in place of an empty or the least recently used line that has arrived by `now`.
     pub fn insert(&mut self, set: usize, line: u64, state: Line, now: Cycle) -> (Slot, Option<Victim>) {
         let way = self.victim(set, now);
         let place = (set << self.way_bits) + way;
-        let old = self.tags[place];
-        let victim = (old != EMPTY).then(|| Victim { line: old, dirty: self.lines[place].dirty });
+        let old = std::mem::replace(&mut self.places[place], Place { tag: line, line: state });
+        let victim = (old.tag != EMPTY).then(|| Victim { line: old.tag, dirty: old.line.has(Line::DIRTY) });
         let shift = 8 * (way % 8);
         let hashes = &mut self.sets[set].hashes[way / 8];
         *hashes = *hashes & !(0xff << shift) | hash(line) << shift;
         self.sets[set].touch(way);
-        self.tags[place] = line;
-        self.lines[place] = state;
         (Slot(place), victim)
     }
 
@@ -198,7 +246,10 @@ impl Tags {
     fn victim(&self, set: usize, now: Cycle) -> usize {
         let base = set << self.way_bits;
         let last = self.sets[set].way_at(self.ways - 1);
-        let arrived = |way: usize| self.lines[base + way].ready <= now || self.tags[base + way] == EMPTY;
+        let arrived = |way: usize| {
+            let Place { tag, line } = self.places[base + way];
+            line.ready() <= now || tag == EMPTY
+        };
         if arrived(last) {
             return last;
         }
@@ -208,9 +259,9 @@ impl Tags {
     /// Removes a line; returns its state.
     pub fn remove(&mut self, set: usize, line: u64) -> Option<Line> {
         let slot = self.find(set, line)?;
-        self.tags[slot.0] = EMPTY;
+        self.places[slot.0].tag = EMPTY;
         self.sets[set].make_last(slot.0 & ((1 << self.way_bits) - 1), self.ways);
-        Some(self.lines[slot.0])
+        Some(self.places[slot.0].line)
     }
 }
 
@@ -244,7 +295,7 @@ mod tests {
         let mut t = Tags::new(2, 14);
         (0..14).for_each(|line| assert_eq!(t.insert(1, line, Line::default(), 0).1, None));
         assert!(t.remove(1, 5).is_some() && t.remove(1, 5).is_none());
-        assert_eq!(t.insert(1, 20, Line { ready: 9, ..Line::default() }, 0).1, None);
+        assert_eq!(t.insert(1, 20, Line::arriving(9), 0).1, None);
         assert_eq!(t.insert(1, 21, Line::default(), 0).1.map(|v| v.line), Some(0));
         assert!((6..14).all(|line| t.find(1, line).is_some()) && t.find(0, 20).is_none());
     }
@@ -253,7 +304,7 @@ mod tests {
     fn the_least_recently_used_line_leaves() {
         let mut t = Tags::new(1, 2);
         let (a, _) = t.insert(0, 10, Line::default(), 0);
-        t.insert(0, 11, Line { dirty: true, ..Line::default() }, 0);
+        t.insert(0, 11, Line::default().with(Line::DIRTY, true), 0);
         t.touch(a);
         let (_, victim) = t.insert(0, 12, Line::default(), 0);
         assert_eq!(victim, Some(Victim { line: 11, dirty: true }));
@@ -263,7 +314,7 @@ mod tests {
     #[test]
     fn lines_on_their_way_stay_while_others_can_leave() {
         let mut t = Tags::new(1, 2);
-        t.insert(0, 10, Line { ready: 100, ..Line::default() }, 0);
+        t.insert(0, 10, Line::arriving(100), 0);
         t.insert(0, 11, Line::default(), 0);
         let (_, victim) = t.insert(0, 12, Line::default(), 50);
         assert_eq!(victim.map(|v| v.line), Some(11));

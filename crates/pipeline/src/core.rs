@@ -116,8 +116,7 @@ impl Pipeline {
     /// One micro-operation through all stages; returns the cycles between its commit and the one before.
     #[inline(always)]
     fn uop(&mut self, uop: &RUop, stream: &[u64], outcome: Outcome) -> u64 {
-        let decodable =
-            self.front.supply(uop, outcome.pc, self.dispatch.now(), &mut self.memory, &mut self.signals);
+        let decodable = self.front.supply(uop, outcome.pc, self.dispatch.now(), &mut self.memory, &mut self.signals);
         if uop.pre_sync {
             self.dispatch.hold_until(self.commit.now() + 1);
         }
