@@ -127,7 +127,7 @@ pub struct Tags {
     way_bits: u32,
     sets: Box<[Set]>,
     places: Box<[Place]>,
-    /// Places of lines found lately, by low bits of the line number.
+    /// Places of lines found lately, by a hash of the line number.
     recent: [u32; RECENT],
 }
 
@@ -156,6 +156,12 @@ fn hash(line: u64) -> u64 {
     line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56
 }
 
+/// Where the place of a line is remembered.
+#[inline(always)]
+fn hint(line: u64) -> usize {
+    hash(line) as usize % RECENT
+}
+
 impl Tags {
     /// An empty array of `sets` sets of `ways` lines.
     ///
@@ -177,14 +183,14 @@ impl Tags {
     /// As [`Tags::find`], for a cache that is asked for the same lines again and again.
     #[inline(always)]
     pub fn find_again(&mut self, set: usize, line: u64) -> Option<Slot> {
-        let hint = self.recent[line as usize % RECENT] as usize;
-        if self.places[hint].tag == line { Some(Slot(hint)) } else { self.search(set, line) }
+        let place = self.recent[hint(line)] as usize;
+        if self.places[place].tag == line { Some(Slot(place)) } else { self.search(set, line) }
     }
 
     #[inline(never)]
     fn search(&mut self, set: usize, line: u64) -> Option<Slot> {
         let found = self.find(set, line)?;
-        self.recent[line as usize % RECENT] = found.0 as u32;
+        self.recent[hint(line)] = found.0 as u32;
         Some(found)
     }
 

@@ -211,9 +211,9 @@ impl Pipeline {
     /// Passes the flows of a computing micro-operation; returns when its result is there.
     #[inline(always)]
     fn compute(&mut self, uop: &RUop, d: Cycle, station: Station) -> Cycle {
-        if uop.simple {
-            let flow = &uop.flows[0];
-            let pipe = pick(flow.pipes, station);
+        let flow = &uop.flows[0];
+        let pipe = pick(flow.pipes, station);
+        if uop.simple && !(pipe == EAGA && flow.pipes.meets(Pipes::EAGB)) {
             let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
             let start = self.pipes[port(pipe)].book(earliest);
             self.started[pipe] += u64::from(flow.busy);
@@ -260,6 +260,7 @@ impl Pipeline {
             // Both the pipe's issue slot and the blocking unit must be free.
             let cycles = u64::from(flow.latency);
             let mut start = earliest;
+            self.exclusive[pipe].advance(d);
             loop {
                 let unit = self.exclusive[pipe].first_run(start, cycles);
                 start = self.pipes[port(pipe)].first_free(unit);
@@ -447,7 +448,7 @@ impl Pipeline {
     fn advance(&mut self, now: Cycle) {
         if now >= self.next_advance {
             self.next_advance = now + 64;
-            for calendar in self.pipes.iter_mut().chain(&mut self.exclusive) {
+            for calendar in &mut self.pipes {
                 calendar.advance(now);
             }
             self.memory.advance(now);

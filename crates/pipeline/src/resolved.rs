@@ -134,7 +134,7 @@ pub struct RUop {
     pub renames: [u8; 4],
     /// Keeps other blocking operations of its pipe away.
     pub exclusive: bool,
-    /// One flow, for one cycle, through the one pipe that its station has for it.
+    /// One flow, for one cycle, through one pipe.
     pub simple: bool,
     /// First micro-operation of its instruction must open a dispatch group; or each is a group of its own.
     pub opens_group: bool,
