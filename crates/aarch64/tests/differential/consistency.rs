@@ -60,42 +60,46 @@ fn undeclared_write(case: &Case, infos: &[StaticInst], ours: &Outcome) -> Option
         .map(|r| format!("writes {}, which it does not declare", name(r)))
 }
 
+/// Calls `access` with address and number of bytes of each piece of memory that an instruction's words name.
+pub fn each_access(op: &MemOp, words: &[u64], vl: usize, mut access: impl FnMut(u64, usize)) {
+    let active = |mask: u64, i: usize| mask >> (i * usize::from(op.reg_esize)) & 1 == 1;
+    let esize = usize::from(op.mem_esize);
+    let bytes = usize::from(op.bytes);
+    match op.shape {
+        Shape::Single if op.access == Access::ZeroLine => access(words[0] & !(bytes as u64 - 1), bytes),
+        Shape::Single => access(words[0], bytes),
+        Shape::Masked => {
+            let step = if op.structure { esize * usize::from(op.regs) } else { esize };
+            let elements = (bytes / step).min(vl / usize::from(op.reg_esize));
+            // A broadcast: every bit of the mask stands for the one element in memory.
+            if elements == 1 && words[1] != 0 {
+                access(words[0], step);
+            }
+            for i in (0..elements).filter(|&i| active(words[1], i)) {
+                access(words[0].wrapping_add((i * step) as u64), step);
+            }
+        }
+        Shape::Indexed => {
+            let addresses = words[1..].iter().enumerate().filter(|(i, _)| active(words[0], *i));
+            addresses.for_each(|(_, &address)| access(address, esize));
+        }
+    }
+}
+
 /// For each byte of the window whether the dynamic stream says that it is accessed.
 fn touched(ops: &[MemOp], mut stream: &[u64], vl: usize) -> [bool; WINDOW_BYTES] {
     let mut touched = [false; WINDOW_BYTES];
-    let mut touch = |address: u64, bytes: usize| {
-        let start = (address & ((1 << 56) - 1)).wrapping_sub(WINDOW);
-        for at in (0..bytes as u64).map(|i| start.wrapping_add(i)) {
-            if let Some(byte) = usize::try_from(at).ok().and_then(|at| touched.get_mut(at)) {
-                *byte = true;
-            }
-        }
-    };
     for op in ops {
         let (words, rest) = stream.split_at(stream_words(op, vl));
         stream = rest;
-        let active = |mask: u64, i: usize| mask >> (i * usize::from(op.reg_esize)) & 1 == 1;
-        let esize = usize::from(op.mem_esize);
-        let bytes = usize::from(op.bytes);
-        match op.shape {
-            Shape::Single if op.access == Access::ZeroLine => touch(words[0] & !(bytes as u64 - 1), bytes),
-            Shape::Single => touch(words[0], bytes),
-            Shape::Masked => {
-                let step = if op.structure { esize * usize::from(op.regs) } else { esize };
-                let elements = (bytes / step).min(vl / usize::from(op.reg_esize));
-                // A broadcast: every bit of the mask stands for the one element in memory.
-                if elements == 1 && words[1] != 0 {
-                    touch(words[0], step);
-                }
-                for i in (0..elements).filter(|&i| active(words[1], i)) {
-                    touch(words[0].wrapping_add((i * step) as u64), step);
+        each_access(op, words, vl, |address, bytes| {
+            let start = (address & ((1 << 56) - 1)).wrapping_sub(WINDOW);
+            for at in (0..bytes as u64).map(|i| start.wrapping_add(i)) {
+                if let Some(byte) = usize::try_from(at).ok().and_then(|at| touched.get_mut(at)) {
+                    *byte = true;
                 }
             }
-            Shape::Indexed => {
-                let addresses = words[1..].iter().enumerate().filter(|(i, _)| active(words[0], *i));
-                addresses.for_each(|(_, &address)| touch(address, esize));
-            }
-        }
+        });
     }
     touched
 }

@@ -31,6 +31,9 @@ pub const SYSTEM: &[u32] = &[
     operation(3, 0, 4, 1, 0),
 ];
 
+/// Reads of FPCR and FPSR, with the bit that makes them reads: QEMU shows bits that are RES0 (see [`FPCR`]).
+pub const READS_STATUS: &[u32] = &[1 << 16 | operation(3, 3, 4, 4, 0), 1 << 16 | operation(3, 3, 4, 4, 1)];
+
 /// Whether a word is in the space of system instructions with `op0` other than 0.
 pub fn is_system(word: u32) -> bool {
     word & 0xffc0_0000 == 0xd500_0000 && bits(word, 19, 2) != 0

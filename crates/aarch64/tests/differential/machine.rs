@@ -20,7 +20,7 @@ pub const WINDOW: u64 = WINDOW_END - WINDOW_BYTES as u64;
 /// The first unmapped address behind the window.
 pub const WINDOW_END: u64 = SCRATCH + PAGE;
 /// Most instructions in a case.
-pub const WORDS: usize = 4;
+pub const WORDS: usize = 16;
 
 const BRK: u32 = 0xd420_0000;
 

@@ -10,6 +10,8 @@
 //! * `FXSCOPE_DIFF_FILTER`: only rows whose name, or whose group (`sve_int`, …), contains one of these
 //!   texts, separated by `|`.
 //! * `FXSCOPE_DIFF_COUNT`: cases for each row (default 90).
+//! * `FXSCOPE_DIFF_BLOCKS`: blocks of 2 to 16 instructions (default 6000).
+//! * `FXSCOPE_DIFF_WORDS`: words of which is asked only whether they are instructions (default 50,000).
 //! * `FXSCOPE_DIFF_SEED`: another set of cases (default 1).
 //! * `FXSCOPE_DIFF_VL`: only this vector length in bits (128, 256 or 512; default: all in turn).
 //!
@@ -20,6 +22,7 @@
 //! The cases of a row depend on the seed and the row's name alone. Needs Debian's `qemu-user` and
 //! `gcc-aarch64-linux-gnu`.
 
+mod blocks;
 mod consistency;
 mod exclude;
 mod generate;
@@ -73,10 +76,12 @@ fn selected() -> Vec<&'static Encoding> {
     fxscope_aarch64::table::encodings().filter(|row| wanted(row)).collect()
 }
 
-/// What the cases of one row have shown.
+/// What the cases of one row, or all blocks, have shown.
 #[derive(Default)]
-struct RowResult {
+struct Findings {
     cases: usize,
+    /// Instructions of these cases.
+    instructions: usize,
     /// Cases that trapped, on our side.
     trapped: usize,
     failed: usize,
@@ -85,8 +90,11 @@ struct RowResult {
     details: Vec<String>,
 }
 
+/// By the name of the row.
+type Results = BTreeMap<&'static str, Findings>;
+
 struct Pending {
-    row: &'static Encoding,
+    name: &'static str,
     case: Case,
     infos: Vec<StaticInst>,
     ours: Outcome,
@@ -94,25 +102,28 @@ struct Pending {
     complaint: Option<String>,
 }
 
-fn prepare(row: &'static Encoding, vl: usize, rng: &mut Rng, machine: &mut Machine) -> Option<Pending> {
-    let case = generate::case(row, vl, rng, machine)?;
+fn prepare(name: &'static str, case: Case, rng: &mut Rng, machine: &mut Machine) -> Option<Pending> {
     let infos = case.infos()?;
     let (ours, ..) = machine.run(&case);
     let complaint = consistency::complaint(&case, &infos, machine, rng);
-    Some(Pending { row, case, infos, ours, complaint })
+    Some(Pending { name, case, infos, ours, complaint })
 }
 
-fn compare(vl: usize, batch: &[Pending], qemu: &Qemu, results: &mut BTreeMap<&'static str, RowResult>) {
+/// Corrects what QEMU is known to do wrong in a case.
+type Correction = fn(&Case, &[StaticInst], &mut Outcome);
+
+fn compare(vl: usize, batch: &[Pending], qemu: &Qemu, correct: Correction, results: &mut Results) {
     let cases: Vec<&Case> = batch.iter().map(|p| &p.case).collect();
     for (p, mut theirs) in batch.iter().zip(qemu.run(vl, &cases)) {
-        exclude::clear_upper_bits(&p.case, &p.infos, &mut theirs);
+        correct(&p.case, &p.infos, &mut theirs);
         let mut list = report::differences(&p.case, &p.ours, &theirs);
         if let Some(complaint) = &p.complaint {
             let none = String::new;
             list.push(Difference { place: complaint.clone(), before: none(), ours: none(), theirs: none() });
         }
-        let result = results.entry(p.row.name).or_default();
+        let result = results.entry(p.name).or_default();
         result.cases += 1;
+        result.instructions += p.case.words.len();
         result.trapped += usize::from(p.ours.end != End::Completed);
         if list.is_empty() {
             continue;
@@ -128,85 +139,122 @@ fn compare(vl: usize, batch: &[Pending], qemu: &Qemu, results: &mut BTreeMap<&'s
     }
 }
 
-#[test]
-fn every_encoding_does_what_qemu_does() {
-    let rows = selected();
-    assert!(!rows.is_empty(), "FXSCOPE_DIFF_FILTER selects no row");
-    let count = number("FXSCOPE_DIFF_COUNT", 90);
-    let seed = number("FXSCOPE_DIFF_SEED", 1);
-    let qemu = Qemu::new("rows");
-    let mut machine = Machine::new();
-    let mut results: BTreeMap<&'static str, RowResult> = BTreeMap::new();
-    let mut impossible = Vec::new();
+/// Runs `job` for each vector length, side by side, and puts the results together in the order of the lengths.
+/// The second argument of `job` says how many of a count that all lengths share are its own.
+fn for_each_length<T: Send>(job: impl Fn(usize, &dyn Fn(u64) -> u64) -> T + Sync) -> Vec<T> {
     let lengths = vector_lengths();
-    for (n, &vl) in lengths.iter().enumerate() {
-        let mut batch = Vec::new();
-        for &row in rows.iter().filter(|row| not_compared(row.name).is_none()) {
-            let mut rng = Rng::new(seed << 8 | vl as u64, row.name);
-            // The count is shared out to the vector lengths.
-            for _ in (n as u64..count).step_by(lengths.len()) {
-                match prepare(row, vl, &mut rng, &mut machine) {
-                    Some(pending) => batch.push(pending),
-                    None => {
-                        impossible.push(row.name);
-                        break;
-                    }
-                }
-            }
-            if batch.len() >= BATCH {
-                compare(vl, &batch, &qemu, &mut results);
-                batch.clear();
-            }
-        }
-        compare(vl, &batch, &qemu, &mut results);
-    }
+    let of = lengths.len() as u64;
+    std::thread::scope(|scope| {
+        let job = &job;
+        let start =
+            |(n, vl): (usize, usize)| scope.spawn(move || job(vl, &|count: u64| (count + of - 1 - n as u64) / of));
+        let threads: Vec<_> = lengths.iter().copied().enumerate().map(start).collect();
+        threads.into_iter().map(|t| t.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}
 
-    let mut failed = 0;
-    for (name, r) in results.iter().filter(|(_, r)| r.failed > 0) {
-        failed += 1;
+/// Prints what differs and the sums; fails when anything does.
+fn conclude(what: &str, results: &[Results]) {
+    let all = || results.iter().flatten();
+    for (name, r) in all().filter(|(_, r)| r.failed > 0) {
         let places: Vec<_> = r.places.iter().take(6).map(|(place, n)| format!("{place} ({n})")).collect();
         println!("FAIL {name}: {} of {} cases: {}", r.failed, r.cases, places.join(", "));
         r.details.iter().for_each(|d| println!("{d}"));
     }
-    impossible.dedup();
-    for name in &impossible {
-        println!("FAIL {name}: no case could be generated");
-    }
-    let cases: usize = results.values().map(|r| r.cases).sum();
-    let trapped: usize = results.values().map(|r| r.trapped).sum();
-    let skipped = rows.iter().filter(|row| not_compared(row.name).is_some()).count();
-    println!("{} rows, {cases} cases ({trapped} trapped): {failed} rows differ, {skipped} skipped", rows.len());
-    assert!(failed == 0 && impossible.is_empty(), "{} rows differ from QEMU", failed + impossible.len());
+    let sum = |of: fn(&Findings) -> usize| all().map(|(_, r)| of(r)).sum::<usize>();
+    let (cases, trapped, failed) = (sum(|r| r.cases), sum(|r| r.trapped), sum(|r| r.failed));
+    println!(
+        "{what}: {} instructions in {cases} cases ({trapped} trapped), {failed} cases differ",
+        sum(|r| r.instructions)
+    );
+    assert!(failed == 0, "{failed} cases differ from QEMU");
 }
 
-/// The other direction: what the table does not have, QEMU's A64FX does not have either.
 #[test]
-fn words_that_do_not_decode_are_undefined() {
-    let rows: Vec<_> = fxscope_aarch64::table::encodings().collect();
-    let mut rng = Rng::new(number("FXSCOPE_DIFF_SEED", 1), "undefined");
-    let words = number("FXSCOPE_DIFF_COUNT", 90) * 300;
-    // With all registers zero, nothing that QEMU does execute can reach mapped memory.
-    let cases: Vec<Case> = (0..words)
-        .map(|_| {
-            let words = vec![generate::undecodable_word(&rows, &mut rng)];
-            let state = machine::State { pc: machine::CODE + 0x8000, ..bytemuck::Zeroable::zeroed() };
-            Case { vl: 64, words, state, window: None }
-        })
-        .collect();
-    let qemu = Qemu::new("undefined");
-    let mut executed: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    for batch in cases.chunks(BATCH) {
-        let outcomes = qemu.run(64, &batch.iter().collect::<Vec<_>>());
-        for (case, _) in batch.iter().zip(outcomes).filter(|(_, theirs)| theirs.end != End::Undefined) {
-            let text = report::disassemble(case).concat();
-            let mnemonic = text.split_whitespace().nth(2).unwrap_or_default().to_string();
-            executed.entry(mnemonic).or_default().push(case.words[0]);
+fn every_encoding_does_what_qemu_does() {
+    let rows: Vec<_> = selected().into_iter().filter(|row| not_compared(row.name).is_none()).collect();
+    assert!(!rows.is_empty(), "FXSCOPE_DIFF_FILTER selects no row that is compared");
+    let count = number("FXSCOPE_DIFF_COUNT", 90);
+    let seed = number("FXSCOPE_DIFF_SEED", 1);
+    let results = for_each_length(|vl, share| {
+        let (qemu, mut machine) = (Qemu::new(&format!("rows{vl}")), Machine::new());
+        let (mut results, mut batch) = (Results::new(), Vec::new());
+        for row in &rows {
+            let mut rng = Rng::new(seed << 8 | vl as u64, row.name);
+            for _ in 0..share(count) {
+                let case = generate::case(row, vl, &mut rng, &mut machine);
+                let pending = case.and_then(|case| prepare(row.name, case, &mut rng, &mut machine));
+                batch.push(pending.unwrap_or_else(|| panic!("{}: no case could be generated", row.name)));
+            }
+            if batch.len() >= BATCH {
+                compare(vl, &batch, &qemu, exclude::clear_upper_bits, &mut results);
+                batch.clear();
+            }
         }
+        compare(vl, &batch, &qemu, exclude::clear_upper_bits, &mut results);
+        results
+    });
+    conclude(&format!("{} encodings", rows.len()), &results);
+}
+
+#[test]
+fn blocks_of_instructions_do_what_qemu_does() {
+    let rows: Vec<_> = selected().into_iter().filter(|row| not_compared(row.name).is_none()).collect();
+    let count = number("FXSCOPE_DIFF_BLOCKS", 6000);
+    let seed = number("FXSCOPE_DIFF_SEED", 1);
+    let results = for_each_length(|vl, share| {
+        let (qemu, mut machine) = (Qemu::new(&format!("blocks{vl}")), Machine::new());
+        let mut results = Results::new();
+        let mut rng = Rng::new(seed << 8 | vl as u64, "blocks");
+        let mut left = share(count) as usize;
+        while left > 0 {
+            let batch: Vec<_> = (0..left.min(BATCH))
+                .filter_map(|_| {
+                    let case = blocks::block(&rows, vl, &mut rng, &mut machine);
+                    prepare("block", case, &mut rng, &mut machine)
+                })
+                .collect();
+            compare(vl, &batch, &qemu, |_, _, _| (), &mut results);
+            left -= batch.len();
+        }
+        results
+    });
+    conclude("blocks", &results);
+}
+
+/// Words from anywhere, and words that nearly are instructions: each is undefined on both sides, or on none.
+#[test]
+fn the_same_words_are_instructions_as_in_qemu() {
+    let rows: Vec<_> = fxscope_aarch64::table::encodings().collect();
+    let count = number("FXSCOPE_DIFF_WORDS", 50_000);
+    let seed = number("FXSCOPE_DIFF_SEED", 1);
+    let found = for_each_length(|vl, share| {
+        let (qemu, mut machine) = (Qemu::new(&format!("words{vl}")), Machine::new());
+        let mut rng = Rng::new(seed << 8 | vl as u64, "words");
+        let mut found: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        let mut left = share(count) as usize;
+        while left > 0 {
+            let batch: Vec<_> =
+                (0..left.min(BATCH)).map(|_| generate::lone_word(&rows, vl, &mut rng, &mut machine)).collect();
+            left -= batch.len();
+            let outcomes = qemu.run(vl, &batch.iter().map(|(case, _)| case).collect::<Vec<_>>());
+            let undefined = |end: End| end == End::Undefined;
+            for ((case, ours), theirs) in
+                batch.iter().zip(outcomes).filter(|((_, a), b)| undefined(*a) != undefined(b.end))
+            {
+                let text = report::disassemble(case).concat();
+                let mnemonic = text.split_whitespace().nth(2).unwrap_or_default();
+                let key = format!("{mnemonic}: {ours:?} here, {:?} in QEMU", theirs.end);
+                found.entry(key).or_default().push(case.words[0]);
+            }
+        }
+        found
+    });
+    for (difference, words) in found.iter().flatten() {
+        println!("FAIL {difference}: {} words, such as {:08x?}", words.len(), &words[..words.len().min(8)]);
     }
-    for (mnemonic, words) in &executed {
-        println!("MISSING {mnemonic}: {} words, such as {:08x?}", words.len(), &words[..words.len().min(8)]);
-    }
-    assert!(executed.is_empty(), "QEMU executes {} instructions that do not decode", executed.len());
+    println!("{count} words: {} kinds of difference", found.iter().flatten().count());
+    assert!(found.iter().all(BTreeMap::is_empty), "QEMU has other instructions");
 }
 
 /// A test of the tester: what does nothing leaves exactly the state that went in.

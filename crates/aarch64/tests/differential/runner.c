@@ -20,7 +20,7 @@ typedef __u64 u64;
 typedef __u32 u32;
 typedef __u8 u8;
 
-enum { PAGE = 0x10000, WINDOW_BYTES = 0x1000, WORDS = 4, ALARM_SECONDS = 20 };
+enum { PAGE = 0x10000, WINDOW_BYTES = 0x1000, WORDS = 16, ALARM_SECONDS = 20 };
 enum { SCRATCH = 0x40000000, CODE = 0x40020000, WINDOW = SCRATCH + PAGE - WINDOW_BYTES };
 
 #define BRK 0xd4200000u
