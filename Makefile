@@ -1,5 +1,6 @@
 # make demo      Triad from L1, L2 and memory on the modelled A64FX, side by side
 # make test      everything that must hold before a change lands; installs what it needs through apt when it can
+# make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
 # make fmt       formats the sources
 # make lint      formatting and clippy only
@@ -13,7 +14,7 @@ CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gn
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user
 
-.PHONY: demo test kernels fmt lint cargo
+.PHONY: demo test fuzz-isa kernels fmt lint cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -28,6 +29,13 @@ test: cargo
 	$(MAKE) lint
 	cargo test --workspace
 	$(MAKE) -C kernels check verify
+
+# 4,500 cases of each encoding, 450,000 blocks of nine instructions on average, and words that need not be instructions.
+SEED ?= 2
+fuzz-isa: cargo
+	.ci/need $(HOST_TOOLS) $(CROSS_TOOLS) qemu-aarch64:qemu-user
+	FXSCOPE_DIFF_SEED=$(SEED) FXSCOPE_DIFF_COUNT=4500 FXSCOPE_DIFF_BLOCKS=450000 FXSCOPE_DIFF_WORDS=500000 \
+		cargo test -p fxscope-aarch64 --test differential -- --nocapture
 
 kernels:
 	.ci/need $(CROSS_TOOLS)

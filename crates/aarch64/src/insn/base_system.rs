@@ -207,6 +207,7 @@ fn reader(register: u32) -> Option<Exec> {
     const CTR_EL0: u32 = self::register(3, 3, 0, 0, 1);
     const DCZID_EL0: u32 = self::register(3, 3, 0, 0, 7);
     const TPIDRRO_EL0: u32 = self::register(3, 3, 13, 0, 3);
+    const PMUSERENR_EL0: u32 = self::register(3, 3, 9, 14, 0);
     const CNTFRQ_EL0: u32 = self::register(3, 3, 14, 0, 0);
     const CNTVCT_EL0: u32 = self::register(3, 3, 14, 0, 2);
     const MIDR_EL1: u32 = self::register(3, 0, 0, 0, 0);
@@ -234,6 +235,8 @@ fn reader(register: u32) -> Option<Exec> {
         ID_AA64ZFR0_EL1 => reads!(|cpu| cpu.id.zfr0),
         ID_AA64ISAR0_EL1 => reads!(|cpu| cpu.id.isar0),
         ID_AA64ISAR1_EL1 => reads!(|cpu| cpu.id.isar1),
+        // Linux gives user code no performance counters, and this says so.
+        PMUSERENR_EL0 => reads!(|cpu| 0),
         REVIDR_EL1 | ID_FIRST..=ID_LAST => reads!(|cpu| 0),
         _ => return None,
     })
@@ -345,16 +348,19 @@ mod tests {
 
     #[test]
     fn user_code_reads_the_identification_registers_that_linux_emulates() {
-        let (mrs_x0_midr, mrs_x0_isar1, mrs_x0_mmfr0, mrs_x0_pmccntr, mrs_x0_sctlr) =
-            (0xd538_0000, 0xd538_0620, 0xd538_0700, 0xd53b_9d00, 0xd538_1000);
+        let (mrs_x0_midr, mrs_x0_isar1, mrs_x0_mmfr0, mrs_x0_pmuserenr, mrs_x0_pmccntr, mrs_x0_sctlr) =
+            (0xd538_0000, 0xd538_0620, 0xd538_0700, 0xd53b_9e00, 0xd53b_9d00, 0xd538_1000);
         let mut cpu = Cpu::new(16);
         (cpu.id.midr, cpu.id.isar1, cpu.x[0]) = (0x461f_0010, 0x0001_0001, 1);
         run(mrs_x0_midr, &mut cpu).unwrap();
         assert_eq!(cpu.x[0], cpu.id.midr);
         run(mrs_x0_isar1, &mut cpu).unwrap();
         assert_eq!(cpu.x[0], cpu.id.isar1);
-        run(mrs_x0_mmfr0, &mut cpu).unwrap();
-        assert_eq!(cpu.x[0], 0);
+        for word in [mrs_x0_mmfr0, mrs_x0_pmuserenr] {
+            cpu.x[0] = 1;
+            run(word, &mut cpu).unwrap();
+            assert_eq!(cpu.x[0], 0);
+        }
         for word in [mrs_x0_pmccntr, mrs_x0_sctlr] {
             assert_eq!((run(word, &mut cpu), cpu.trap), (Err(Stop), Trap::Undefined));
         }

@@ -1,5 +1,6 @@
 //! What is not compared, and why. Whole rows: see `fxscope_aarch64::coverage`.
 
+use fxscope_aarch64::hpc::REGISTERS;
 use fxscope_aarch64::table::bits;
 use fxscope_uop::{Reg, RegClass, StaticInst};
 
@@ -39,10 +40,27 @@ pub fn is_system(word: u32) -> bool {
     word & 0xffc0_0000 == 0xd500_0000 && bits(word, 19, 2) != 0
 }
 
+/// Whether a system instruction or register exists on one side alone, rightly.
+pub fn system_differs(word: u32) -> bool {
+    const DC_CVAP: u32 = operation(1, 3, 7, 12, 1);
+    const MDCCSR_EL0: u32 = operation(2, 3, 0, 1, 0);
+    const AARCH32_ID: std::ops::RangeInclusive<u32> = operation(3, 0, 0, 2, 0)..=operation(3, 0, 0, 3, 7);
+    let what = bits(word, 5, 16);
+    let of_hpc_extension = || {
+        let encodings = REGISTERS.iter().map(|r| r.encoding);
+        encodings.into_iter().any(|[op0, op1, crn, crm, op2]| operation(op0, op1, crn, crm, op2) == what)
+    };
+    // QEMU's user mode lacks DC CVAP and the HPC extension. Linux keeps the debug registers from user code
+    // (MDSCR_EL1.TDCC), and emulates reads of the AArch32 identification registers.
+    is_system(word) && (what == DC_CVAP || what == MDCCSR_EL0 || AARCH32_ID.contains(&what) || of_hpc_extension())
+}
+
+/// QEMU's door to the host, `HLT #0xF000`.
+pub const SEMIHOSTING: u32 = 0xd45e_0000;
+
 /// Whether a word is compared at all.
 pub fn comparable(word: u32) -> bool {
-    // HLT #0xF000 is QEMU's door to the host.
-    word != 0xd45e_0000 && (!is_system(word) || SYSTEM.contains(&bits(word, 5, 16)))
+    word != SEMIHOSTING && (!is_system(word) || SYSTEM.contains(&bits(word, 5, 16)))
 }
 
 /// Whether the architecture leaves the behaviour of the word open (CONSTRAINED UNPREDICTABLE).

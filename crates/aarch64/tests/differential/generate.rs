@@ -4,7 +4,9 @@ use fxscope_aarch64::Encoding;
 use fxscope_aarch64::table::{self, Ctx, Pattern, bits};
 use fxscope_uop::{Access, Branch, InstKind, MemOp, Reg, RegClass, Shape, StaticInst};
 
-use crate::exclude::{FPCR, FPSR, SYSTEM, comparable, is_system, qemu_mistaken, unpredictable};
+use crate::exclude::{
+    FPCR, FPSR, SEMIHOSTING, SYSTEM, comparable, is_system, qemu_mistaken, system_differs, unpredictable,
+};
 use crate::machine::{CODE, Case, End, Machine, PAGE, SCRATCH, State, WINDOW, WINDOW_BYTES, WINDOW_END, Window};
 use crate::rng::Rng;
 
@@ -43,17 +45,21 @@ fn random_word(pattern: &Pattern, rng: &mut Rng) -> u32 {
     word
 }
 
-/// A case of one word from a state of zeros, and how it ends on our side: any word, or one that is a few bits away
-/// from an instruction. With all registers zero, nothing can reach mapped memory.
+/// A case of one word from a state of zeros, and how it ends on our side: any word, one that is a few bits away
+/// from an instruction, or one of the system space. With all registers zero, nothing can reach mapped memory.
 pub fn lone_word(rows: &[&'static Encoding], vl: usize, rng: &mut Rng, machine: &mut Machine) -> (Case, End) {
     loop {
         let mut word = rng.next() as u32;
-        if rng.chance(1, 2) {
-            let row = rng.pick(rows);
-            word = word & !row.pattern.mask | row.pattern.value;
-            (0..rng.below(3)).for_each(|_| word ^= 1 << rng.below(32));
+        match rng.below(8) {
+            0 => word = word & 0x003f_ffff | 0xd500_0000,
+            1..5 => {
+                let row = rng.pick(rows);
+                word = word & !row.pattern.mask | row.pattern.value;
+                (0..rng.below(3)).for_each(|_| word ^= 1 << rng.below(32));
+            }
+            _ => {}
         }
-        if !comparable(word) || unpredictable(word) || qemu_mistaken(word) {
+        if word == SEMIHOSTING || system_differs(word) || unpredictable(word) || qemu_mistaken(word) {
             continue;
         }
         let state = State { pc: CODE + PAGE / 2, ..bytemuck::Zeroable::zeroed() };
