@@ -211,11 +211,15 @@ impl Pipeline {
     /// Passes the flows of a computing micro-operation; returns when its result is there.
     #[inline(always)]
     fn compute(&mut self, uop: &RUop, d: Cycle, station: Station) -> Cycle {
-        let flow = &uop.flows[0];
-        let pipe = pick(flow.pipes, station);
-        if uop.simple && !(pipe == EAGA && flow.pipes.meets(Pipes::EAGB)) {
-            let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
-            let start = self.pipes[port(pipe)].book(earliest);
+        if uop.simple {
+            let flow = &uop.flows[0];
+            let pipe = pick(flow.pipes, station);
+            let (pipe, start) = if pipe == EAGA && flow.pipes.meets(Pipes::EAGB) {
+                self.either_address_pipe(&uop.srcs, d + self.stage_of_pipe[EAGA])
+            } else {
+                let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
+                (pipe, self.pipes[port(pipe)].book(earliest))
+            };
             self.started[pipe] += u64::from(flow.busy);
             self.dispatch.release(station, start.saturating_sub(1));
             let done = start + u64::from(flow.latency);
@@ -223,6 +227,22 @@ impl Pipeline {
             return done;
         }
         self.compute_slow(uop, d, station)
+    }
+
+    /// Books the address pipe that is free first from `t` on, once `srcs` are there.
+    #[inline(always)]
+    fn either_address_pipe(&mut self, srcs: &[u8], t: Cycle) -> (usize, Cycle) {
+        let ready_a = self.operands(srcs, EAGA).max(t);
+        let ready_b = self.operands(srcs, EAGB).max(t);
+        let a = self.pipes[EAGA].first_free(ready_a);
+        let b = if a <= ready_b { ready_b } else { self.pipes[EAGB].first_free(ready_b) };
+        if a <= b {
+            self.pipes[EAGA].reserve(a);
+            (EAGA, a)
+        } else {
+            self.pipes[EAGB].reserve(b);
+            (EAGB, b)
+        }
     }
 
     /// Any other sequence of flows.
@@ -335,22 +355,23 @@ impl Pipeline {
     #[inline(always)]
     fn address_flow(&mut self, uop: &RUop, earliest: Cycle) -> Cycle {
         let flow = &uop.flows[0];
-        let ready_a = self.operands(&uop.addr_srcs, EAGA).max(earliest);
-        let ready_b = self.operands(&uop.addr_srcs, EAGB).max(earliest);
-        let a = self.pipes[EAGA].first_free(ready_a);
-        let b = if a <= ready_b { ready_b } else { self.pipes[EAGB].first_free(ready_b) };
+        let either = flow.pipes.meets(Pipes::EAGA) && flow.pipes.meets(Pipes::EAGB);
+        if either && flow.busy <= 1 && !flow.all {
+            let (pipe, at) = self.either_address_pipe(&uop.addr_srcs, earliest);
+            self.started[pipe] += 1;
+            return at;
+        }
+        self.other_address_flow(uop, earliest)
+    }
+
+    /// An address flow through one given pipe, through both, or for several cycles.
+    #[inline(never)]
+    fn other_address_flow(&mut self, uop: &RUop, earliest: Cycle) -> Cycle {
+        let flow = &uop.flows[0];
+        let a = self.pipes[EAGA].first_free(self.operands(&uop.addr_srcs, EAGA).max(earliest));
+        let b = self.pipes[EAGB].first_free(self.operands(&uop.addr_srcs, EAGB).max(earliest));
         let use_a = flow.pipes.meets(Pipes::EAGA) && (a <= b || !flow.pipes.meets(Pipes::EAGB));
-        if flow.busy > 1 || flow.all {
-            return if use_a { self.book(flow, EAGA, a) } else { self.book(flow, EAGB, ready_b) };
-        }
-        let pipe = if use_a { EAGA } else { EAGB };
-        self.started[pipe] += 1;
-        if use_a {
-            self.pipes[EAGA].reserve(a);
-            a
-        } else {
-            self.pipes[EAGB].book(b)
-        }
+        if use_a { self.book(flow, EAGA, a) } else { self.book(flow, EAGB, b) }
     }
 
     /// The data flow of a store, through RSE0; returns when the data are there.
