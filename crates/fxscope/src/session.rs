@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fxscope_base::Signal;
-use fxscope_linux::{End, Process, Setup, StartError};
+use fxscope_linux::{Access, Denied, End, Process, Refusal, Setup, StartError};
 use fxscope_machine::Spec;
 use fxscope_pmu::{Events, constants};
 use fxscope_record::{Finish, Host, HotSpot, Region, Run, Thread};
@@ -31,6 +31,8 @@ pub struct Request {
     /// The folder that absolute paths of the program are looked up in first; `None`: the cross compilers' own
     /// (see [`fxscope_linux::default_sysroot`]).
     pub sysroot: Option<PathBuf>,
+    /// What of the host the program may touch.
+    pub access: Access,
     /// How much of the machine takes part.
     pub mode: Mode,
     /// Stop after about this many instructions.
@@ -49,6 +51,7 @@ impl Request {
             environment: Vec::new(),
             record_variables: Vec::new(),
             sysroot: None,
+            access: Access::standard(),
             mode: Mode::Timing,
             max_instructions: None,
         }
@@ -82,6 +85,7 @@ impl Session {
         if let Some(sysroot) = &request.sysroot {
             setup.sysroot = Some(sysroot.clone());
         }
+        setup.access = request.access.clone();
         let process = Process::open(&request.program, setup)?;
         let options = Options {
             spec: Arc::clone(&request.spec),
@@ -160,7 +164,26 @@ fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String>
     for (number, name, calls) in process.unknown_calls() {
         notes.push(format!("System call {number} ({name}) does not exist here; calls answered with ENOSYS: {calls}."));
     }
+    notes.extend(process.refusals().iter().map(refusal));
     notes
+}
+
+/// What the program was refused, and how to allow it.
+fn refusal(refusal: &Refusal) -> String {
+    let Refusal { denied, folder, calls } = refusal;
+    let shown = folder.display();
+    let (what, switch) = match denied {
+        Denied::Network => ("network sockets".to_owned(), "--allow net".to_owned()),
+        Denied::Read | Denied::Write => {
+            let (doing, key) = if *denied == Denied::Read { ("reading", "read") } else { ("writing", "write") };
+            if folder.as_os_str().is_empty() {
+                (format!("{doing} in further folders"), format!("--allow {key}=DIR"))
+            } else {
+                (format!("{doing} in {shown}"), format!("--allow {key}={shown}"))
+            }
+        }
+    };
+    format!("The program was refused {what} (calls: {calls}); {switch} permits it.")
 }
 
 fn regions(request: &Request, outcome: &Outcome, process: &Process) -> Vec<Region> {

@@ -196,6 +196,14 @@ impl Image {
         self.loads.iter().map(|l| page_up(l.end())).max().unwrap_or(PAGE)
     }
 
+    /// The pages that hold parts of the file, with the file offset of each range.
+    pub(crate) fn file_ranges(&self) -> impl Iterator<Item = (std::ops::Range<u64>, u64)> + '_ {
+        self.loads.iter().filter(|l| l.file_bytes > 0).map(|l| {
+            let start = l.address & !(PAGE - 1);
+            (start..page_up(l.address + l.file_bytes), l.offset.saturating_sub(l.address - start))
+        })
+    }
+
     /// Maps the segments and copies their contents from `file`, the bytes the image was parsed from.
     ///
     /// # Errors

@@ -1,43 +1,64 @@
 //! The open files of a process: its own table of descriptors over host files.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::process::Stdio;
-use crate::vfs::View;
+use crate::vfs::resolve::path_of;
+use crate::vfs::tree::{Kind, Node};
+use crate::vfs::{Origin, View};
+
+/// How directories are opened that paths start from.
+pub(crate) const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// `AT_FDCWD`: relative to the current directory.
 pub(crate) const AT_FDCWD: i32 = -100;
 
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    pub host: OwnedFd,
+    pub origin: Origin,
+}
+
 /// One descriptor.
 struct Descriptor {
-    host: OwnedFd,
+    file: OpenFile,
     close_on_exec: bool,
 }
 
-/// The table of descriptors and the current directory.
+/// The program as it was started.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Program {
+    /// Absolute path (`/proc/self/exe`).
+    pub path: Vec<u8>,
+    /// Arguments, its name first.
+    pub args: Vec<Vec<u8>>,
+    /// Environment, each entry as `NAME=value`.
+    pub env: Vec<Vec<u8>>,
+    /// The auxiliary vector as it lies on the stack.
+    pub auxv: Vec<u8>,
+}
+
+/// The table of descriptors, the current directory, and what paths mean.
 pub struct Files {
     table: Vec<Option<Descriptor>>,
-    current: OwnedFd,
+    current: OpenFile,
     pub(crate) view: View,
-    /// Absolute path of the program (`/proc/self/exe`).
-    pub(crate) program: Vec<u8>,
+    pub(crate) program: Program,
 }
 
 impl Files {
-    pub(crate) fn new(stdio: Stdio, program: &Path, view: View) -> std::io::Result<Files> {
-        let open = |host| Some(Descriptor { host, close_on_exec: false });
-        // A program given as bytes has no file to find.
-        let program = std::fs::canonicalize(program).unwrap_or_else(|_| program.to_owned());
+    pub(crate) fn new(stdio: Stdio, program: Program, view: View) -> std::io::Result<Files> {
+        let open = |host| Some(Descriptor { file: OpenFile { host, origin: Origin::Host }, close_on_exec: false });
+        let current = rustix::fs::openat(CWD, ".", DIRECTORY, Mode::empty())?;
         Ok(Files {
             table: vec![open(stdio.input), open(stdio.output), open(stdio.error)],
-            current: open_directory(CWD, b".")?,
+            current: OpenFile { host: current, origin: Origin::Host },
             view,
-            program: program.as_os_str().as_bytes().to_owned(),
+            program,
         })
     }
 
@@ -51,44 +72,78 @@ impl Files {
         self.table.get_mut(index).and_then(Option::as_mut).ok_or(Errno::BADF)
     }
 
+    /// The open file of a descriptor.
+    pub(crate) fn open_file(&self, fd: i32) -> Result<&OpenFile, Errno> {
+        Ok(&self.get(fd)?.file)
+    }
+
     /// The host file of a descriptor.
     pub(crate) fn host(&self, fd: i32) -> Result<BorrowedFd<'_>, Errno> {
-        Ok(self.get(fd)?.host.as_fd())
+        Ok(self.get(fd)?.file.host.as_fd())
     }
 
-    /// The directory that relative paths start from.
-    pub(crate) fn directory(&self, fd: i32) -> Result<BorrowedFd<'_>, Errno> {
-        if fd == AT_FDCWD { Ok(self.current.as_fd()) } else { self.host(fd) }
+    /// The simulated file that a descriptor is for, if it is for one.
+    pub(crate) fn simulated(&self, fd: i32) -> Option<&Node> {
+        match &self.get(fd).ok()?.file.origin {
+            Origin::Simulated(node) => Some(node),
+            _ => None,
+        }
     }
 
-    /// Makes `path` the current directory.
-    pub(crate) fn change_directory(&mut self, path: &[u8]) -> Result<(), Errno> {
-        self.current = open_directory(&self.current, path)?;
-        Ok(())
+    /// Path and origin of the directory that relative paths start from.
+    ///
+    /// # Errors
+    /// `EBADF`; `ENOTDIR`; `ENOENT` when it has been deleted.
+    pub(crate) fn directory_path(&self, fd: i32) -> Result<(Vec<u8>, Origin), Errno> {
+        let file = if fd == AT_FDCWD { &self.current } else { self.open_file(fd)? };
+        if let Origin::Simulated(node) = &file.origin {
+            let directory = node.kind == Kind::Directory;
+            return if directory { Ok((node.path.clone(), file.origin.clone())) } else { Err(Errno::NOTDIR) };
+        }
+        if !FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode).is_dir() {
+            return Err(Errno::NOTDIR);
+        }
+        let path = path_of(file.host.as_fd()).ok_or(Errno::NOENT)?;
+        Ok((self.view.guest_path(path, &file.origin), file.origin.clone()))
+    }
+
+    /// Path of the current directory as the program sees it.
+    pub(crate) fn current_path(&self) -> Result<Vec<u8>, Errno> {
+        Ok(self.directory_path(AT_FDCWD)?.0)
     }
 
     /// Makes an open directory the current one.
-    pub(crate) fn change_directory_to(&mut self, fd: i32) -> Result<(), Errno> {
-        self.current = open_directory(self.host(fd)?, b".")?;
-        Ok(())
+    pub(crate) fn set_current(&mut self, directory: OpenFile) {
+        self.current = directory;
     }
 
-    /// Puts a host file at the lowest free number from `from` on; at most `limit` descriptors.
-    pub(crate) fn insert(&mut self, host: OwnedFd, close_on_exec: bool, from: i32, limit: u64) -> Result<i32, Errno> {
+    /// What the link in `/proc/self/fd` says for an open file.
+    pub(crate) fn link_text(&self, fd: i32) -> Vec<u8> {
+        let Ok(file) = self.open_file(fd) else { return Vec::new() };
+        if let Origin::Simulated(node) = &file.origin {
+            return node.path.clone();
+        }
+        let link = format!("/proc/self/fd/{}", file.host.as_raw_fd());
+        let text = rustix::fs::readlink(link, Vec::new()).map(std::ffi::CString::into_bytes).unwrap_or_default();
+        self.view.guest_path(text, &file.origin)
+    }
+
+    /// Puts an open file at the lowest free number from `from` on; at most `limit` descriptors.
+    pub(crate) fn insert(&mut self, file: OpenFile, close_on_exec: bool, from: i32, limit: u64) -> Result<i32, Errno> {
         let from = usize::try_from(from).map_err(|_| Errno::INVAL)?;
         let free = (from..).find(|&i| self.table.get(i).is_none_or(Option::is_none));
         let index = free.filter(|&i| (i as u64) < limit).ok_or(Errno::MFILE)?;
         if index >= self.table.len() {
             self.table.resize_with(index + 1, || None);
         }
-        self.table[index] = Some(Descriptor { host, close_on_exec });
+        self.table[index] = Some(Descriptor { file, close_on_exec });
         Ok(index as i32)
     }
 
     /// A second descriptor for the same open file, the lowest free one from `from` on.
     pub(crate) fn duplicate(&mut self, fd: i32, close_on_exec: bool, from: i32, limit: u64) -> Result<i32, Errno> {
-        let host = rustix::io::fcntl_dupfd_cloexec(self.host(fd)?, 0)?;
-        self.insert(host, close_on_exec, from, limit)
+        let file = self.second(fd)?;
+        self.insert(file, close_on_exec, from, limit)
     }
 
     /// As [`Files::duplicate`], but at exactly `to`, closing what is there.
@@ -96,11 +151,17 @@ impl Files {
         if to < 0 || to as u64 >= limit {
             return Err(Errno::BADF);
         }
-        let host = rustix::io::fcntl_dupfd_cloexec(self.host(fd)?, 0)?;
+        let file = self.second(fd)?;
         if let Some(old) = self.table.get_mut(to as usize) {
             *old = None;
         }
-        self.insert(host, close_on_exec, to, limit)
+        self.insert(file, close_on_exec, to, limit)
+    }
+
+    /// A second handle of an open file.
+    pub(crate) fn second(&self, fd: i32) -> Result<OpenFile, Errno> {
+        let file = self.open_file(fd)?;
+        Ok(OpenFile { host: rustix::io::fcntl_dupfd_cloexec(&file.host, 0)?, origin: file.origin.clone() })
     }
 
     pub(crate) fn close(&mut self, fd: i32) -> Result<(), Errno> {
@@ -122,8 +183,4 @@ impl Files {
         self.get_mut(fd)?.close_on_exec = on;
         Ok(())
     }
-}
-
-fn open_directory(from: impl AsFd, path: &[u8]) -> Result<OwnedFd, Errno> {
-    rustix::fs::openat(from, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fxscope_aarch64::Memory;
 
 use crate::files::Files;
+use crate::mapped::MappedFiles;
 use crate::platform::Platform;
 use crate::signal::{self, Action};
 use crate::symbols::Symbols;
@@ -127,6 +128,8 @@ pub struct Kernel {
     /// How the program ended, once it has.
     pub end: Option<End>,
     pub(crate) files: Files,
+    /// Which files are mapped where.
+    pub(crate) mapped: MappedFiles,
     pub(crate) symbols: Symbols,
     /// Dispositions by signal number; entry 0 is unused.
     pub(crate) actions: [Action; signal::LAST as usize + 1],

@@ -16,6 +16,7 @@ mod files;
 pub mod kernel;
 mod layout;
 mod load;
+mod mapped;
 pub mod platform;
 pub mod process;
 pub mod signal;
@@ -27,7 +28,8 @@ mod vfs;
 
 pub use elf::{ElfError, Image};
 pub use kernel::{End, Killed, Unsupported};
-pub use platform::{CpuPlace, Platform};
+pub use platform::{Cache, CacheKind, CpuPlace, Platform};
 pub use process::{Process, Setup, StartError, Stdio, Step};
 pub use symbols::{Place, Symbols};
+pub use vfs::access::{Access, Denied, Refusal};
 pub use vfs::default_sysroot;

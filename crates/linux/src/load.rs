@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use fxscope_aarch64::Memory;
 
 use crate::elf::{ElfError, Image, Role};
+use crate::mapped::{Mapped, MappedFiles};
 use crate::process::StartError;
 use crate::vfs::View;
+use crate::vfs::access::real_path;
 
 /// A program in memory.
 pub(crate) struct Loaded {
@@ -20,6 +22,8 @@ pub(crate) struct Loaded {
     pub interpreter_base: u64,
     /// Address of the first instruction: the interpreter's when there is one.
     pub entry: u64,
+    /// What of the files is where.
+    pub mapped: MappedFiles,
 }
 
 /// Maps the program whose file has the contents `file`, and its interpreter, found through `view`. `path` is
@@ -40,19 +44,30 @@ pub(crate) fn load(
     };
     let image = Image::parse(file).map_err(elf(path))?;
     image.map(file, mem, memory_bytes).map_err(elf(path))?;
+    let mut mapped = MappedFiles::default();
+    note(&image, path, mem, &mut mapped);
     let Some(name) = image.interpreter() else {
-        return Ok(Loaded { entry: image.entry(), interpreter_base: 0, image });
+        return Ok(Loaded { entry: image.entry(), interpreter_base: 0, image, mapped });
     };
     let (found, content) = read_interpreter(path, name, view)?;
     let interpreter = Image::parse_as(&content, Role::Interpreter).map_err(elf(&found))?;
     interpreter.map(&content, mem, memory_bytes).map_err(elf(&found))?;
-    Ok(Loaded { entry: interpreter.entry(), interpreter_base: interpreter.bias(), image })
+    note(&interpreter, &found, mem, &mut mapped);
+    Ok(Loaded { entry: interpreter.entry(), interpreter_base: interpreter.bias(), image, mapped })
+}
+
+/// Notes where the parts of a file are.
+fn note(image: &Image, path: &Path, mem: &mut Memory, mapped: &mut MappedFiles) {
+    let path = real_path(path);
+    for (range, offset) in image.file_ranges() {
+        mapped.insert(mem, range.start, Mapped::private(range.end, path.clone(), offset));
+    }
 }
 
 /// Where the interpreter is, and its contents.
 fn read_interpreter(path: &Path, name: &[u8], view: &View) -> Result<(PathBuf, Vec<u8>), StartError> {
-    let found = PathBuf::from(OsStr::from_bytes(&view.host_path(name.to_vec())));
-    let content = std::fs::read(&found).map_err(|source| StartError::Interpreter {
+    let content = view.find(name).and_then(|found| Ok((std::fs::read(&found)?, found)));
+    let (content, found) = content.map_err(|source| StartError::Interpreter {
         path: path.to_owned(),
         interpreter: OsStr::from_bytes(name).into(),
         searched: view.searched(),

@@ -11,6 +11,34 @@ pub struct CpuPlace {
     pub node: u32,
 }
 
+/// What a cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheKind {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+    /// Both.
+    Unified,
+}
+
+/// One cache as programs find it in `/sys/devices/system/cpu`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cache {
+    /// 1 for the one nearest to the core.
+    pub level: u32,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Ways of associativity.
+    pub ways: u32,
+    /// Bytes of a line.
+    pub line_bytes: u32,
+    /// All processors of a memory node share it; otherwise each has its own.
+    pub shared_by_node: bool,
+}
+
 /// The properties of a machine that a program can see through Linux.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
@@ -18,6 +46,8 @@ pub struct Platform {
     pub vector_bytes: usize,
     /// The processors, in ascending order of their numbers. At least one.
     pub cpus: Vec<CpuPlace>,
+    /// The caches of each processor, those of level 1 first.
+    pub caches: Vec<Cache>,
     /// Frequency of the virtual counter (`CNTFRQ_EL0`) in Hz.
     pub counter_hz: u64,
     /// Identification and cache-type registers.
@@ -28,6 +58,25 @@ pub struct Platform {
     pub hwcap2: u64,
     /// Base page size in bytes (`AT_PAGESZ`). Must be [`fxscope_aarch64::memory::PAGE`].
     pub page_bytes: u64,
+    /// Sizes of the huge pages in bytes.
+    pub huge_page_bytes: Vec<u64>,
     /// Memory the program may use, in bytes.
     pub memory_bytes: u64,
+}
+
+impl Platform {
+    /// The memory nodes, in ascending order.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<u32> {
+        let mut nodes: Vec<u32> = self.cpus.iter().map(|place| place.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    /// The processors of a memory node, in ascending order.
+    #[must_use]
+    pub fn cpus_of(&self, node: u32) -> Vec<u32> {
+        self.cpus.iter().filter(|place| place.node == node).map(|place| place.cpu).collect()
+    }
 }

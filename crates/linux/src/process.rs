@@ -7,12 +7,13 @@ use fxscope_aarch64::memory::PAGE;
 use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Prot, Segment, Trap};
 
 use crate::elf::ElfError;
-use crate::files::Files;
+use crate::files::{Files, Program};
 use crate::kernel::{End, Kernel, Limit, Random, Unsupported};
 use crate::layout::{DEFAULT_STACK, SIGNAL_RETURN};
 use crate::platform::Platform;
 use crate::signal::{self, Action, SigInfo, code, frame, number};
 use crate::thread::Thread;
+use crate::vfs::access::{Access, Refusal, real_path};
 use crate::vfs::{View, default_sysroot};
 use crate::{disasm, load, stack, syscalls};
 
@@ -132,6 +133,8 @@ pub struct Setup {
     /// The folder that stands before the host's files when the program opens one for reading: where a dynamic
     /// program's interpreter and libraries are found. `None`: only the host's files.
     pub sysroot: Option<PathBuf>,
+    /// What of the host the program may touch.
+    pub access: Access,
     /// Seed of everything random the program can get (`AT_RANDOM`, `getrandom`).
     pub seed: u64,
     /// Wall-clock time of the start, in ns since 1970.
@@ -142,7 +145,8 @@ pub struct Setup {
 
 impl Setup {
     /// Starts `program` without further arguments, with an empty environment, this process's standard streams,
-    /// a stack of 8 MiB, the sysroot of [`default_sysroot`], and a clock that starts at 2020-01-01T00:00:00Z.
+    /// a stack of 8 MiB, the sysroot of [`default_sysroot`], the access of
+    /// [`Access::standard`], and a clock that starts at 2020-01-01T00:00:00Z.
     ///
     /// # Errors
     /// When the host is out of file descriptors.
@@ -154,6 +158,7 @@ impl Setup {
             env: Vec::new(),
             stack_bytes: DEFAULT_STACK,
             sysroot: default_sysroot(),
+            access: Access::standard(),
             seed: 0,
             start_unix_ns: 1_577_836_800_000_000_000,
             stdio: Stdio::inherit()?,
@@ -222,20 +227,21 @@ impl Process {
         check_platform(&setup.platform)?;
         let bytes = setup.platform.memory_bytes;
         let mut mem = Memory::new(bytes).map_err(|source| StartError::Reserve { bytes, source })?;
-        let view = View::new(setup.sysroot.clone());
+        let view = View::new(setup.sysroot.as_deref(), &setup.access, &setup.platform);
         let program = load::load(path, file, &view, &mut mem, bytes)?;
         map_return_code(&mut mem).ok_or(StartError::NoMemory { bytes: PAGE })?;
 
         let mut random = Random(setup.seed);
         let mut at_random = [0; 16];
         random.fill(&mut at_random);
-        let sp = stack::build(&mut mem, &program, &setup.platform, &setup, at_random)?;
+        let stack = stack::build(&mut mem, &program, &setup.platform, &setup, at_random)?;
 
+        let identity = Program { path: real_path(path), args: setup.args, env: setup.env, auxv: stack.auxv };
         let mut cpu = Cpu::new(setup.platform.vector_bytes);
         cpu.id = setup.platform.id;
         cpu.counter_hz = setup.platform.counter_hz;
         cpu.pc = program.entry;
-        cpu.set_x(Cpu::SP, sp);
+        cpu.set_x(Cpu::SP, stack.sp);
         let affinity = cpu_mask(&setup.platform);
         let mut limits = [Limit { soft: Limit::INFINITY, hard: Limit::INFINITY }; Limit::COUNT];
         limits[Limit::STACK].soft = setup.stack_bytes;
@@ -249,7 +255,8 @@ impl Process {
                 platform: setup.platform,
                 now_ns: 0,
                 end: None,
-                files: Files::new(setup.stdio, path, view)?,
+                files: Files::new(setup.stdio, identity, view)?,
+                mapped: program.mapped,
                 actions: [Action::default(); signal::LAST as usize + 1],
                 heap_start: program.image.end(),
                 brk: program.image.end(),
@@ -374,6 +381,12 @@ impl Process {
         self.kernel.unknown_calls.iter().map(|(&number, &calls)| (number, syscalls::name(number), calls))
     }
 
+    /// What the program was refused, by kind and folder.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<Refusal> {
+        self.kernel.files.view.policy.refusals()
+    }
+
     /// Code could not be fetched at `pc`.
     #[cold]
     fn no_code(&mut self, trap: Trap) -> Step {
@@ -394,14 +407,14 @@ impl Process {
     #[inline(never)]
     fn attend(&mut self) -> Option<Step> {
         if self.kernel.end.is_some() {
-            return Some(Step::Ended);
+            return Some(self.ended());
         }
         if let Some(trap) = self.trap.take() {
             self.handle(trap);
         }
         signal::deliver_pending(&mut self.kernel, &mut self.thread);
         if self.kernel.end.is_some() {
-            return Some(Step::Ended);
+            return Some(self.ended());
         }
         if std::mem::take(&mut self.kernel.code_changed) {
             self.blocks.flush(self.thread.cpu.vl);
@@ -415,6 +428,14 @@ impl Process {
         }
         self.attention = false;
         None
+    }
+
+    /// The program has ended: what it changed in shared mappings goes to their files.
+    fn ended(&mut self) -> Step {
+        let kernel = &mut self.kernel;
+        // Nobody is left to tell about an error.
+        let _ = kernel.mapped.write_back(&mut kernel.mem, 0, u64::MAX);
+        Step::Ended
     }
 
     fn handle(&mut self, trap: Trap) {

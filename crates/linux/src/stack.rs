@@ -36,14 +36,22 @@ mod at {
 /// Clock ticks per second that `times` counts in.
 pub const CLOCK_TICKS: u64 = 100;
 
-/// Maps the stack, fills it, and returns the initial stack pointer.
+/// A new program's stack.
+pub(crate) struct InitialStack {
+    /// The stack pointer.
+    pub sp: u64,
+    /// The auxiliary vector.
+    pub auxv: Vec<u8>,
+}
+
+/// Maps the stack and fills it.
 pub(crate) fn build(
     mem: &mut Memory,
     program: &Loaded,
     platform: &Platform,
     setup: &Setup,
     random: [u8; 16],
-) -> Result<u64, StartError> {
+) -> Result<InitialStack, StartError> {
     let image = &program.image;
     let bytes = setup.stack_bytes.next_multiple_of(PAGE);
     if !(PAGE..=STACK_ROOM / 2).contains(&bytes) {
@@ -95,7 +103,8 @@ pub(crate) fn build(
         (at::PLATFORM, at_string(&platform_name)),
         (at::NULL, 0),
     ];
-    words.extend(aux.iter().flat_map(|&(kind, value)| [kind, value]));
+    let aux: Vec<u64> = aux.iter().flat_map(|&(kind, value)| [kind, value]).collect();
+    words.extend(&aux);
 
     // The stack pointer is a multiple of 16.
     let table = (words.len() * 8).next_multiple_of(16) as u64;
@@ -107,7 +116,7 @@ pub(crate) fn build(
     let no_room = |_| StartError::NoMemory { bytes: used };
     mem.write(sp, bytemuck::cast_slice(&words)).map_err(no_room)?;
     mem.write(base, &strings.0).map_err(no_room)?;
-    Ok(sp)
+    Ok(InitialStack { sp, auxv: bytemuck::cast_slice(&aux).to_vec() })
 }
 
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_linux::process::FUNCTIONAL_NS;
-use fxscope_linux::{CpuPlace, End, Platform, Process, Step};
+use fxscope_linux::{Cache, CacheKind, CpuPlace, End, Platform, Process, Step};
 use fxscope_machine::Spec;
 use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
 
@@ -111,6 +111,9 @@ struct Core {
     ns_per_cycle_32: u64,
 }
 
+/// Bytes of the huge pages that Linux offers with base pages of 64 KiB: a run of 32 that one entry translates.
+const HUGE_PAGE: u64 = 32 * fxscope_aarch64::memory::PAGE;
+
 /// The machine as Linux shows it to a program.
 #[must_use]
 pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
@@ -121,6 +124,7 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
     Platform {
         vector_bytes: spec.clock.vector_bits as usize / 8,
         cpus,
+        caches: caches(spec),
         counter_hz: id.counter_hz,
         id: fxscope_aarch64::cpu::IdRegisters {
             midr: id.midr,
@@ -136,8 +140,27 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
         hwcap: id.hwcap,
         hwcap2: id.hwcap2,
         page_bytes: fxscope_aarch64::memory::PAGE,
+        huge_page_bytes: vec![HUGE_PAGE],
         memory_bytes,
     }
+}
+
+/// The caches that a program finds described: sizes as the machine has them, whatever is kept from programs.
+fn caches(spec: &Spec) -> Vec<Cache> {
+    let cache = |level, kind, bytes, ways, line_bytes, shared_by_node| Cache {
+        level,
+        kind,
+        bytes,
+        ways,
+        line_bytes,
+        shared_by_node,
+    };
+    let (d, i, l2) = (&spec.l1d, &spec.l1i, &spec.l2);
+    vec![
+        cache(1, CacheKind::Data, d.bytes, d.ways, d.line_bytes, false),
+        cache(1, CacheKind::Instruction, i.bytes, i.ways, i.line_bytes, false),
+        cache(2, CacheKind::Unified, l2.bytes, l2.ways, l2.line_bytes, true),
+    ]
 }
 
 impl Simulation {

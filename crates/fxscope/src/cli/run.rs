@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fxscope::linux::StartError;
+use fxscope::linux::{Access, StartError};
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{json, terminal};
 use fxscope::{Control, Request, Session, guest_environment};
@@ -32,6 +32,9 @@ const NOT_FOUND: u8 = 127;
 ///
 /// The program's environment is HOME, PATH, LANG, USER, TERM and PWD, every variable whose name starts with
 /// OMP_, GOMP_, KMP_, XOS_ or MALLOC_, and those given with -e.
+///
+/// The program may read files anywhere, write and delete below the current directory, /tmp and /dev/shm, and open no
+/// network sockets. What it was refused is told at the end, with the switch that would have allowed it.
 #[derive(clap::Args)]
 pub struct Args {
     /// Machine: a name that `fxscope machine list` shows, or the path of a machine's folder.
@@ -62,6 +65,12 @@ pub struct Args {
     /// Without it, in the folder of the AArch64 cross compilers, if there is one.
     #[arg(long, value_name = "DIR")]
     sysroot: Option<PathBuf>,
+    /// Let the program touch more of the host than it may: write=DIR, read=DIR (with --sandbox), or net.
+    #[arg(long, value_name = "WHAT", value_parser = Allow::parse)]
+    allow: Vec<Allow>,
+    /// Let the program touch nothing of the host but its standard streams, and what --allow gives.
+    #[arg(long)]
+    sandbox: bool,
     /// Stop after about this many instructions.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
@@ -71,6 +80,42 @@ pub struct Args {
     /// The program (AArch64 Linux) and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
+}
+
+/// Something that `--allow` gives.
+#[derive(Clone)]
+enum Allow {
+    Read(PathBuf),
+    Write(PathBuf),
+    Network,
+}
+
+impl Allow {
+    fn parse(text: &str) -> Result<Allow, String> {
+        match text.split_once('=') {
+            Some(("read", folder)) if !folder.is_empty() => Ok(Allow::Read(folder.into())),
+            Some(("write", folder)) if !folder.is_empty() => Ok(Allow::Write(folder.into())),
+            None if text == "net" => Ok(Allow::Network),
+            _ => Err("write it as read=DIR, write=DIR or net".to_owned()),
+        }
+    }
+}
+
+/// What the program may touch.
+fn access(args: &Args) -> Result<Access, Failure> {
+    let mut access = if args.sandbox { Access::sandbox() } else { Access::standard() };
+    for allow in &args.allow {
+        match allow {
+            Allow::Read(folder) | Allow::Write(folder) if !folder.is_dir() => {
+                return Err(format!("--allow: {} is not a folder; name one that exists", folder.display()).into());
+            }
+            // Without --sandbox everything may be read anyway.
+            Allow::Read(folder) => access.read.iter_mut().for_each(|list| list.push(folder.clone())),
+            Allow::Write(folder) => access.write.push(folder.clone()),
+            Allow::Network => access.network = true,
+        }
+    }
+    Ok(access)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -127,6 +172,7 @@ pub(super) fn run(args: &Args) -> Outcome {
             Mode::Functional => fxscope::Mode::Functional,
         },
         sysroot: args.sysroot.clone(),
+        access: access(args)?,
         max_instructions: args.max_instructions,
         ..Request::new(spec, program)
     });

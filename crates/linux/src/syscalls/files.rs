@@ -1,26 +1,22 @@
-//! System calls on files and directories: reading, writing, opening. What describes files is in `stat.rs`.
+//! System calls on open files and their descriptors. Moving bytes is in `transfer.rs`, names in `paths.rs`, what
+//! describes files in `stat.rs`.
 
 use std::mem::MaybeUninit;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use bytemuck::{Pod, Zeroable};
-use rustix::fs::{AtFlags, Mode, OFlags, RawDir, SeekFrom};
+use rustix::fs::{FallocateFlags, FileType, FlockOperation, MemfdFlags, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
+use super::transfer::CHUNK;
 use super::{Args, Result, guest};
-use crate::files::AT_FDCWD;
+use crate::files::OpenFile;
 use crate::kernel::{Kernel, Limit};
-use crate::signal::{self, Origin, SigInfo, code, number};
 use crate::thread::Thread;
-
-/// Bytes moved between host and guest at a time.
-const CHUNK: usize = 1 << 20;
-
-/// Most bytes one call transfers (Linux's `MAX_RW_COUNT` with 64 KiB pages).
-const MAX_TRANSFER: u64 = 0x7fff_0000;
-
-/// Most entries of an `iovec` array.
-const IOV_MAX: u64 = 1024;
+use crate::vfs::Origin;
+use crate::vfs::access::Denied;
+use crate::vfs::resolve::{self, Last, Place, Target, resolve};
+use crate::vfs::tree::{Kind, Node};
 
 /// Flags of `openat` that differ between hosts and arm64: arm64's bit, and the host's flag.
 const OPEN_FLAGS: [(u32, OFlags); 14] = [
@@ -39,7 +35,7 @@ const OPEN_FLAGS: [(u32, OFlags); 14] = [
     (0o10_000_000, OFlags::PATH),
     (0o20_040_000, OFlags::TMPFILE),
 ];
-const O_CLOEXEC: u32 = 0o2_000_000;
+pub(super) const O_CLOEXEC: u32 = 0o2_000_000;
 
 fn open_flags(guest: u32) -> std::result::Result<OFlags, Errno> {
     let mut flags = match guest & 3 {
@@ -66,40 +62,118 @@ fn guest_open_flags(host: OFlags) -> u64 {
     u64::from(flags)
 }
 
-/// Flags of the `…at` calls that exist here; an unknown one is `EINVAL`.
-pub(super) fn at_flags(bits: u64) -> std::result::Result<AtFlags, Errno> {
-    let mut flags = AtFlags::empty();
-    for (bit, flag) in [
-        (0x100, AtFlags::SYMLINK_NOFOLLOW),
-        (0x200, AtFlags::REMOVEDIR), // also AT_EACCESS
-        (0x400, AtFlags::SYMLINK_FOLLOW),
-        (0x800, AtFlags::NO_AUTOMOUNT),
-        (0x1000, AtFlags::EMPTY_PATH),
-    ] {
-        if bits & bit != 0 {
-            flags |= flag;
-        }
-    }
-    // AT_STATX_SYNC_TYPE is a hint.
-    if bits & !(0x1f00 | 0x6000) != 0 { Err(Errno::INVAL) } else { Ok(flags) }
-}
-
-/// The path of a call; `/proc/self/exe` is the program.
-pub(super) fn path(kernel: &mut Kernel, addr: u64) -> std::result::Result<Vec<u8>, Errno> {
-    let path = guest::string(&mut kernel.mem, addr)?;
-    if path == b"/proc/self/exe" { Ok(kernel.files.program.clone()) } else { Ok(kernel.files.view.host_path(path)) }
-}
-
-fn limit(kernel: &Kernel) -> u64 {
+pub(super) fn limit(kernel: &Kernel) -> u64 {
     kernel.limits[Limit::FILES].soft
 }
 
-pub(super) fn openat(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn openat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let (flags, mode) = (a[2] as u32, Mode::from_raw_mode(a[3] as u32 & 0o7777));
-    let name = path(k, a[1])?;
-    let host = rustix::fs::openat(k.files.directory(a[0] as i32)?, name, open_flags(flags)?, mode)?;
+    let name = guest::string(&mut k.mem, a[1])?;
+    let file = open(k, t, a[0] as i32, &name, open_flags(flags)?, mode)?;
     let limit = limit(k);
-    Ok(k.files.insert(host, flags & O_CLOEXEC != 0, 0, limit)? as u64)
+    Ok(k.files.insert(file, flags & O_CLOEXEC != 0, 0, limit)? as u64)
+}
+
+/// Opens a path of the program.
+///
+/// # Errors
+/// As `open` has them; `EACCES` for what the program may not do.
+fn open(
+    k: &Kernel,
+    t: &Thread,
+    dir: i32,
+    name: &[u8],
+    flags: OFlags,
+    mode: Mode,
+) -> std::result::Result<OpenFile, Errno> {
+    let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
+    let last = if exclusive || flags.contains(OFlags::NOFOLLOW) { Last::Keep } else { Last::Follow };
+    match resolve(k, t, dir, name, last)? {
+        Target::Host(Place { kind: Some(_), .. }) | Target::Simulated(_) if exclusive => Err(Errno::EXIST),
+        Target::Host(place) => open_host(k, place, flags, mode),
+        Target::Simulated(node) => open_simulated(k, t, node, flags),
+        Target::Descriptor(fd) => reopen(k, t, fd, flags),
+    }
+}
+
+/// Whether a file opened so can be written.
+fn writes(flags: OFlags) -> bool {
+    flags & OFlags::RWMODE != OFlags::RDONLY || flags.contains(OFlags::TRUNC)
+}
+
+fn open_host(k: &Kernel, place: Place, flags: OFlags, mode: Mode) -> std::result::Result<OpenFile, Errno> {
+    let (policy, path) = (&k.files.view.policy, &place.path);
+    let unnamed = flags.contains(OFlags::TMPFILE);
+    match place.kind {
+        None if !flags.contains(OFlags::CREATE) => return Err(Errno::NOENT),
+        Some(FileType::Symlink) if !flags.contains(OFlags::PATH) => return Err(Errno::LOOP),
+        Some(FileType::Directory) if writes(flags) && !unnamed && !flags.contains(OFlags::PATH) => {
+            return Err(Errno::ISDIR);
+        }
+        _ => {}
+    }
+    if unnamed {
+        let inside = [path, &b"/file"[..]].concat();
+        policy.check(policy.may_write(&inside), Denied::Write, &inside)?;
+    } else if flags.contains(OFlags::PATH) {
+        // Such a descriptor neither reads nor writes.
+    } else if place.kind.is_none() || writes(flags) {
+        policy.check(policy.may_write(path), Denied::Write, path)?;
+    } else {
+        policy.check(policy.may_read(path), Denied::Read, path)?;
+    }
+    let flags = if place.kind.is_some() && !unnamed { flags - OFlags::CREATE } else { flags };
+    Ok(OpenFile { host: resolve::open(path, flags, mode)?, origin: place.origin })
+}
+
+/// Opens a simulated file: its contents as they are now, as a file of its own.
+fn open_simulated(k: &Kernel, t: &Thread, node: Node, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
+    let only_path = flags.contains(OFlags::PATH);
+    match node.kind {
+        Kind::Link | Kind::Descriptor(_) if !only_path => return Err(Errno::LOOP),
+        Kind::Directory if writes(flags) => return Err(Errno::ISDIR),
+        Kind::File if writes(flags) => return Err(Errno::ACCESS),
+        Kind::File | Kind::Random if flags.contains(OFlags::DIRECTORY) => return Err(Errno::NOTDIR),
+        _ => {}
+    }
+    let tree = &k.files.view.tree;
+    let content = match node.kind {
+        _ if only_path => Vec::new(),
+        Kind::File => tree.content(k, t, &node),
+        Kind::Directory => directory_entries(k, t, &node),
+        Kind::Link | Kind::Random | Kind::Descriptor(_) => Vec::new(),
+    };
+    Ok(OpenFile { host: text_file(&content)?, origin: Origin::Simulated(node) })
+}
+
+/// A host file with these contents that can only be read.
+fn text_file(content: &[u8]) -> std::result::Result<OwnedFd, Errno> {
+    let file = rustix::fs::memfd_create("simulated", MemfdFlags::CLOEXEC)?;
+    let mut rest = content;
+    while !rest.is_empty() {
+        rest = &rest[rustix::io::write(&file, rest)?..];
+    }
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Opens an open file again: a file of the host as any other, and what has no path as a second descriptor of it.
+fn reopen(k: &Kernel, t: &Thread, fd: i32, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
+    let file = k.files.open_file(fd)?;
+    if let Origin::Simulated(node) = &file.origin {
+        return open_simulated(k, t, node.clone(), flags);
+    }
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
+    match resolve::path_of(file.host.as_fd()) {
+        Some(path) if kind.is_file() || kind.is_dir() => {
+            let place = Place { path, kind: Some(kind), origin: file.origin.clone() };
+            open_host(k, place, flags, Mode::empty())
+        }
+        _ => {
+            let (has, wanted) = (rustix::fs::fcntl_getfl(&file.host)? & OFlags::RWMODE, flags & OFlags::RWMODE);
+            if has == OFlags::RDWR || has == wanted { k.files.second(fd) } else { Err(Errno::ACCESS) }
+        }
+    }
 }
 
 pub(super) fn close(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
@@ -121,168 +195,6 @@ pub(super) fn close_range(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(0)
 }
 
-/// One piece of guest memory of a transfer.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Piece {
-    addr: u64,
-    len: u64,
-}
-
-/// The pieces of an `iovec` array.
-fn pieces(kernel: &mut Kernel, addr: u64, count: u64) -> std::result::Result<Vec<Piece>, Errno> {
-    if count > IOV_MAX {
-        return Err(Errno::INVAL);
-    }
-    let mut pieces = Vec::with_capacity(count as usize);
-    let mut total = 0u64;
-    for i in 0..count {
-        let piece: Piece = guest::read(&mut kernel.mem, addr.wrapping_add(16 * i))?;
-        if piece.len > i64::MAX as u64 {
-            return Err(Errno::INVAL);
-        }
-        let len = piece.len.min(MAX_TRANSFER - total);
-        total += len;
-        pieces.push(Piece { len, ..piece });
-    }
-    Ok(pieces)
-}
-
-fn one_piece(addr: u64, len: u64) -> Vec<Piece> {
-    vec![Piece { addr, len: len.min(MAX_TRANSFER) }]
-}
-
-/// Reads into the pieces in order, at the file's position or at `offset`, until one comes up short.
-fn read_pieces(k: &mut Kernel, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
-    let file = k.files.host(fd as i32)?;
-    let mut done = 0u64;
-    let mut buffer = Vec::new();
-    for piece in pieces {
-        let mut here = 0;
-        while here < piece.len {
-            let n = (piece.len - here).min(CHUNK as u64);
-            // Look first, so that nothing is taken out of a pipe and lost.
-            if k.mem.check(piece.addr.wrapping_add(here), n, fxscope_aarch64::memory::Touch::Write).is_err() {
-                return if done > 0 { Ok(done) } else { Err(Errno::FAULT) };
-            }
-            buffer.resize(n as usize, 0);
-            let got = match offset {
-                None => rustix::io::read(file, &mut buffer[..]),
-                Some(at) => rustix::io::pread(file, &mut buffer[..], at + done),
-            };
-            let got = match got {
-                Ok(got) => got,
-                Err(_) if done > 0 => return Ok(done),
-                Err(e) => return Err(e),
-            };
-            guest::write_bytes(&mut k.mem, piece.addr.wrapping_add(here), &buffer[..got])?;
-            here += got as u64;
-            done += got as u64;
-            if (got as u64) < n {
-                return Ok(done);
-            }
-        }
-    }
-    Ok(done)
-}
-
-/// Writes the pieces in order, at the file's position or at `offset`. Small transfers are one host call, so
-/// that lines written in pieces come out whole.
-fn write_pieces(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
-    let file = k.files.host(fd as i32)?;
-    let mut done = 0u64;
-    let mut buffer = Vec::new();
-    let mut fault = None;
-    for (i, piece) in pieces.iter().enumerate() {
-        let mut here = 0;
-        loop {
-            let n = (piece.len - here).min((CHUNK - buffer.len()) as u64);
-            let start = buffer.len();
-            buffer.resize(start + n as usize, 0);
-            if k.mem.read(piece.addr.wrapping_add(here), &mut buffer[start..]).is_err() {
-                buffer.truncate(start);
-                fault = Some(Errno::FAULT);
-            }
-            here += n;
-            let last = i + 1 == pieces.len() && here == piece.len;
-            if (last || fault.is_some() || buffer.len() == CHUNK) && (!buffer.is_empty() || fault.is_none()) {
-                match write_chunk(file, &buffer, offset.map(|at| at + done)) {
-                    Ok(n) => {
-                        done += n as u64;
-                        if n < buffer.len() {
-                            return Ok(done);
-                        }
-                    }
-                    Err(_) if done > 0 => return Ok(done),
-                    Err(e) => {
-                        if e == Errno::PIPE {
-                            let origin = Origin::Sender { pid: 0, uid: 0 };
-                            signal::send(k, t, SigInfo { signal: number::SIGPIPE, code: code::SI_USER, origin });
-                        }
-                        return Err(e);
-                    }
-                }
-                buffer.clear();
-            }
-            if let Some(error) = fault {
-                return if done > 0 { Ok(done) } else { Err(error) };
-            }
-            if here == piece.len {
-                break;
-            }
-        }
-    }
-    Ok(done)
-}
-
-fn write_chunk(file: BorrowedFd<'_>, bytes: &[u8], offset: Option<u64>) -> std::result::Result<usize, Errno> {
-    match offset {
-        None => rustix::io::write(file, bytes),
-        Some(at) => rustix::io::pwrite(file, bytes, at),
-    }
-}
-
-/// A file offset; negative ones are `EINVAL`.
-fn offset(value: u64) -> std::result::Result<Option<u64>, Errno> {
-    if (value as i64) < 0 { Err(Errno::INVAL) } else { Ok(Some(value)) }
-}
-
-pub(super) fn read(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    read_pieces(k, a[0], &one_piece(a[1], a[2]), None)
-}
-
-pub(super) fn write(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    write_pieces(k, t, a[0], &one_piece(a[1], a[2]), None)
-}
-
-pub(super) fn pread64(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    read_pieces(k, a[0], &one_piece(a[1], a[2]), offset(a[3])?)
-}
-
-pub(super) fn pwrite64(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    write_pieces(k, t, a[0], &one_piece(a[1], a[2]), offset(a[3])?)
-}
-
-pub(super) fn readv(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let pieces = pieces(k, a[1], a[2])?;
-    read_pieces(k, a[0], &pieces, None)
-}
-
-pub(super) fn writev(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let pieces = pieces(k, a[1], a[2])?;
-    write_pieces(k, t, a[0], &pieces, None)
-}
-
-pub(super) fn preadv(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let pieces = pieces(k, a[1], a[2])?;
-    read_pieces(k, a[0], &pieces, offset(a[3])?)
-}
-
-pub(super) fn pwritev(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let pieces = pieces(k, a[1], a[2])?;
-    write_pieces(k, t, a[0], &pieces, offset(a[3])?)
-}
-
 pub(super) fn lseek(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let at = a[1] as i64;
     let to = match a[2] {
@@ -302,12 +214,47 @@ pub(super) fn ftruncate(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(0)
 }
 
-pub(super) fn truncate(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let len = u64::try_from(a[1] as i64).map_err(|_| Errno::INVAL)?;
-    let name = path(k, a[0])?;
-    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(k.files.directory(AT_FDCWD)?, name, flags, Mode::empty())?;
-    rustix::fs::ftruncate(file, len)?;
+pub(super) fn fallocate(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let mode = FallocateFlags::from_bits(a[1] as u32).ok_or(Errno::OPNOTSUPP)?;
+    let (offset, len) = (a[2] as i64, a[3] as i64);
+    if offset < 0 || len <= 0 {
+        return Err(Errno::INVAL);
+    }
+    rustix::fs::fallocate(k.files.host(a[0] as i32)?, mode, offset as u64, len as u64)?;
+    Ok(0)
+}
+
+/// `flock`. A lock that has to be waited for is tried again until it is free.
+pub(super) fn flock(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    const NONBLOCKING: u64 = 4;
+    let operation = match a[1] & !NONBLOCKING {
+        1 => FlockOperation::NonBlockingLockShared,
+        2 => FlockOperation::NonBlockingLockExclusive,
+        8 => FlockOperation::Unlock,
+        _ => return Err(Errno::INVAL),
+    };
+    match rustix::fs::flock(k.files.host(a[0] as i32)?, operation) {
+        Err(Errno::WOULDBLOCK) if a[1] & NONBLOCKING == 0 => Err(Errno::INTR),
+        result => result.map(|()| 0),
+    }
+}
+
+pub(super) fn memfd_create(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let name = guest::string(&mut k.mem, a[0])?;
+    let flags = MemfdFlags::from_bits(a[1] as u32).ok_or(Errno::INVAL)?;
+    let host = rustix::fs::memfd_create(name, flags | MemfdFlags::CLOEXEC)?;
+    let (limit, close_on_exec) = (limit(k), flags.contains(MemfdFlags::CLOEXEC));
+    Ok(k.files.insert(OpenFile { host, origin: Origin::Host }, close_on_exec, 0, limit)? as u64)
+}
+
+/// `sync_file_range` and `readahead`: advice about when to move data.
+pub(super) fn advice(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    k.files.host(a[0] as i32)?;
+    Ok(0)
+}
+
+/// `sync`: what a program has written is in the host's hands already.
+pub(super) fn sync(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
     Ok(0)
 }
 
@@ -318,12 +265,6 @@ pub(super) fn fsync(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
 
 pub(super) fn fdatasync(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     rustix::fs::fdatasync(k.files.host(a[0] as i32)?)?;
-    Ok(0)
-}
-
-/// `fadvise64`: advice may be ignored.
-pub(super) fn fadvise64(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    k.files.host(a[0] as i32)?;
     Ok(0)
 }
 
@@ -349,8 +290,9 @@ pub(super) fn pipe2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     }
     let (reader, writer) = rustix::pipe::pipe_with(host)?;
     let (limit, close_on_exec) = (limit(k), flags & O_CLOEXEC != 0);
-    let reader = k.files.insert(reader, close_on_exec, 0, limit)?;
-    let writer = k.files.insert(writer, close_on_exec, 0, limit)?;
+    let pipe = |host| OpenFile { host, origin: Origin::Host };
+    let reader = k.files.insert(pipe(reader), close_on_exec, 0, limit)?;
+    let writer = k.files.insert(pipe(writer), close_on_exec, 0, limit)?;
     guest::write(&mut k.mem, a[0], [reader, writer])?;
     Ok(0)
 }
@@ -374,6 +316,11 @@ pub(super) fn fcntl(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
             rustix::fs::fcntl_setfl(file, kept | (open_flags(a[2] as u32 & !3)? & SETTABLE))?;
             Ok(0)
         }
+        // F_GETLK, F_SETLK, F_SETLKW, and the same for open files
+        5..=7 | 36..=38 => lock(k, fd, a),
+        // F_GETPIPE_SZ and F_SETPIPE_SZ
+        1032 => Ok(rustix::pipe::fcntl_getpipe_size(k.files.host(fd)?)? as u64),
+        1031 => Ok(rustix::pipe::fcntl_setpipe_size(k.files.host(fd)?, a[2] as usize)? as u64),
         _ => {
             k.files.host(fd)?;
             Err(Errno::INVAL)
@@ -381,94 +328,111 @@ pub(super) fn fcntl(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     }
 }
 
-/// `getdents64`: the host's entries in arm64's layout (the same on every 64-bit Linux).
+/// `struct flock`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct RecordLock {
+    kind: i16,
+    whence: i16,
+    pad: u32,
+    start: i64,
+    len: i64,
+    pid: i32,
+    pad2: u32,
+}
+
+/// Locks on parts of files: nobody else holds any, so each is granted. They do not keep other programs of the host
+/// away.
+fn lock(k: &mut Kernel, fd: i32, a: &Args) -> Result {
+    const UNLOCKED: i16 = 2;
+    k.files.host(fd)?;
+    let mut wanted: RecordLock = guest::read(&mut k.mem, a[2])?;
+    if !(0..=UNLOCKED).contains(&wanted.kind) || !(0..=2).contains(&wanted.whence) {
+        return Err(Errno::INVAL);
+    }
+    if matches!(a[1], 5 | 36) {
+        wanted.kind = UNLOCKED;
+        guest::write(&mut k.mem, a[2], wanted)?;
+    }
+    Ok(0)
+}
+
+/// Appends one record of `getdents64` (`struct linux_dirent64`).
+fn push_entry(out: &mut Vec<u8>, inode: u64, cookie: i64, kind: FileType, name: &[u8]) {
+    let len = (20 + name.len()).next_multiple_of(8);
+    let end = out.len() + len;
+    out.extend_from_slice(&inode.to_le_bytes());
+    out.extend_from_slice(&cookie.to_le_bytes());
+    out.extend_from_slice(&(len as u16).to_le_bytes());
+    // `DT_…`: the type bits of the mode, shifted down; 0 when the file system does not say.
+    out.push(if kind == FileType::Unknown { 0 } else { (kind.as_raw_mode() >> 12) as u8 });
+    out.extend_from_slice(name);
+    out.resize(end, 0);
+}
+
+/// The records of a simulated folder. Each one's cookie is the offset behind it, so that the file that holds them
+/// can be read and positioned as the folder itself.
+fn directory_entries(k: &Kernel, t: &Thread, node: &Node) -> Vec<u8> {
+    let mut out = Vec::new();
+    let dots = [&b"."[..], b".."].map(|name| (name.to_vec(), FileType::Directory, node.inode()));
+    let named = k.files.view.tree.list(k, t, node);
+    for (name, kind, inode) in dots.into_iter().chain(named) {
+        let end = out.len() + (20 + name.len()).next_multiple_of(8);
+        push_entry(&mut out, inode, end as i64, kind, &name);
+    }
+    out
+}
+
+/// `getdents64`: entries in arm64's layout, which is the same on every 64-bit Linux.
 pub(super) fn getdents64(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let room = (a[2] as u32 as usize).min(CHUNK);
+    let (fd, room) = (a[0] as i32, (a[2] as u32 as usize).min(CHUNK));
+    let out = match k.files.simulated(fd) {
+        Some(node) if node.kind != Kind::Directory => return Err(Errno::NOTDIR),
+        Some(_) => simulated_entries(k.files.host(fd)?, room)?,
+        None => host_entries(k.files.host(fd)?, room)?,
+    };
+    guest::write_bytes(&mut k.mem, a[1], &out)?;
+    Ok(out.len() as u64)
+}
+
+/// As many whole records as fit into `room` bytes, from the file's position on.
+fn simulated_entries(file: BorrowedFd<'_>, room: usize) -> std::result::Result<Vec<u8>, Errno> {
+    let start = rustix::fs::tell(file)?;
+    let mut bytes = vec![0; room];
+    let got = rustix::io::pread(file, &mut bytes[..], start)?;
+    let mut end = 0;
+    while let Some(len) = bytes[..got].get(end + 16..end + 18) {
+        let next = end + usize::from(u16::from_le_bytes([len[0], len[1]]));
+        if next > got {
+            break;
+        }
+        end = next;
+    }
+    if end == 0 && got > 0 {
+        return Err(Errno::INVAL);
+    }
+    rustix::fs::seek(file, SeekFrom::Start(start + end as u64))?;
+    bytes.truncate(end);
+    Ok(bytes)
+}
+
+fn host_entries(file: BorrowedFd<'_>, room: usize) -> std::result::Result<Vec<u8>, Errno> {
     let mut buffer = vec![MaybeUninit::uninit(); room];
     let mut out = Vec::with_capacity(room);
-    let mut directory = RawDir::new(k.files.host(a[0] as i32)?, &mut buffer);
+    let mut directory = RawDir::new(file, &mut buffer);
     while let Some(entry) = directory.next() {
         let entry = entry?;
-        let name = entry.file_name().to_bytes_with_nul();
-        let len = (19 + name.len()).next_multiple_of(8);
-        out.extend_from_slice(&entry.ino().to_le_bytes());
-        out.extend_from_slice(&entry.next_entry_cookie().to_le_bytes());
-        out.extend_from_slice(&(len as u16).to_le_bytes());
-        out.push(directory_type(entry.file_type()));
-        out.extend_from_slice(name);
-        out.resize(out.len().next_multiple_of(8), 0);
+        push_entry(
+            &mut out,
+            entry.ino(),
+            entry.next_entry_cookie() as i64,
+            entry.file_type(),
+            entry.file_name().to_bytes(),
+        );
         // One host call fills the buffer; the next would read on.
         if directory.is_buffer_empty() {
             break;
         }
     }
-    guest::write_bytes(&mut k.mem, a[1], &out)?;
-    Ok(out.len() as u64)
-}
-
-/// `DT_…`: the type bits of the mode, shifted down.
-fn directory_type(kind: rustix::fs::FileType) -> u8 {
-    (kind.as_raw_mode() >> 12) as u8
-}
-
-pub(super) fn getcwd(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    use std::os::fd::AsRawFd as _;
-    use std::os::unix::ffi::OsStrExt as _;
-    let link = format!("/proc/self/fd/{}", k.files.directory(AT_FDCWD)?.as_raw_fd());
-    let path = std::fs::read_link(link).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
-    let mut path = path.as_os_str().as_bytes().to_owned();
-    path.push(0);
-    if path.len() as u64 > a[1] {
-        return Err(Errno::RANGE);
-    }
-    guest::write_bytes(&mut k.mem, a[0], &path)?;
-    Ok(path.len() as u64)
-}
-
-pub(super) fn chdir(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let name = path(k, a[0])?;
-    k.files.change_directory(&name)?;
-    Ok(0)
-}
-
-pub(super) fn fchdir(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    k.files.change_directory_to(a[0] as i32)?;
-    Ok(0)
-}
-
-pub(super) fn unlinkat(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let name = path(k, a[1])?;
-    rustix::fs::unlinkat(k.files.directory(a[0] as i32)?, name, at_flags(a[2])?)?;
-    Ok(0)
-}
-
-pub(super) fn mkdirat(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let name = path(k, a[1])?;
-    rustix::fs::mkdirat(k.files.directory(a[0] as i32)?, name, Mode::from_raw_mode(a[2] as u32 & 0o7777))?;
-    Ok(0)
-}
-
-pub(super) fn renameat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    renameat2(k, t, &[a[0], a[1], a[2], a[3], 0, 0])
-}
-
-pub(super) fn renameat2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let flags = rustix::fs::RenameFlags::from_bits(a[4] as u32).ok_or(Errno::INVAL)?;
-    let (old, new) = (path(k, a[1])?, path(k, a[3])?);
-    let (old_dir, new_dir) = (k.files.directory(a[0] as i32)?, k.files.directory(a[2] as i32)?);
-    rustix::fs::renameat_with(old_dir, old, new_dir, new, flags)?;
-    Ok(0)
-}
-
-pub(super) fn linkat(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let (old, new) = (path(k, a[1])?, path(k, a[3])?);
-    let (old_dir, new_dir) = (k.files.directory(a[0] as i32)?, k.files.directory(a[2] as i32)?);
-    rustix::fs::linkat(old_dir, old, new_dir, new, at_flags(a[4])?)?;
-    Ok(0)
-}
-
-pub(super) fn symlinkat(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let (target, name) = (guest::string(&mut k.mem, a[0])?, path(k, a[2])?);
-    rustix::fs::symlinkat(target, k.files.directory(a[1] as i32)?, name)?;
-    Ok(0)
+    Ok(out)
 }

@@ -1,14 +1,17 @@
 //! System calls on the address space.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use fxscope_aarch64::memory::{PAGE, USER_END};
 use fxscope_aarch64::{Memory, Prot, Segment};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::{Args, Result, guest};
 use crate::kernel::Kernel;
 use crate::layout::MMAP_TOP;
+use crate::mapped::Mapped;
 use crate::thread::Thread;
 
 const MAP_SHARED: u64 = 1;
@@ -70,7 +73,14 @@ fn touch_code(k: &mut Kernel, start: u64, end: u64) {
 
 fn map(k: &mut Kernel, start: u64, end: u64, prot: Prot, segment: Segment) -> std::result::Result<(), Errno> {
     touch_code(k, start, end);
+    k.mapped.remove(&mut k.mem, start, end);
     k.mem.map(start, end - start, prot, segment).map_err(|_| Errno::NOMEM)
+}
+
+fn unmap(k: &mut Kernel, start: u64, end: u64) -> std::result::Result<(), Errno> {
+    touch_code(k, start, end);
+    k.mapped.remove(&mut k.mem, start, end);
+    k.mem.unmap(start, end - start).map_err(|_| Errno::INVAL)
 }
 
 pub(super) fn brk(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
@@ -109,7 +119,7 @@ pub(super) fn mmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         check_file(k, fd, bits, flags)?;
     }
     let start = place(&k.mem, hint, len, flags)?;
-    let segment = if anonymous { Segment::Mmap } else { Segment::File };
+    let segment = segment(&k.mem, start, bits, flags);
     map(k, start, start + len, prot(bits), segment)?;
     if !anonymous {
         let file = k.files.host(fd)?;
@@ -118,8 +128,33 @@ pub(super) fn mmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
             let _ = k.mem.unmap(start, len);
             return Err(error);
         }
+        note_file(k, fd, start, len, offset, flags)?;
     }
     Ok(start)
+}
+
+/// What a new mapping is for. Libraries are files, code among them text; the zero pages behind a library's data,
+/// which its loader maps over the file's, are a part of it.
+fn segment(mem: &Memory, start: u64, bits: u64, flags: u64) -> Segment {
+    const EXEC: u64 = 4;
+    if flags & MAP_ANONYMOUS == 0 {
+        return if bits & EXEC != 0 { Segment::Text } else { Segment::File };
+    }
+    let before = mem.region_at(start).map(|region| region.segment);
+    let part_of_file = flags & MAP_FIXED != 0 && matches!(before, Some(Segment::File | Segment::Text));
+    if part_of_file { Segment::File } else { Segment::Mmap }
+}
+
+/// Notes which file a new mapping is of, and whether changes go back to it.
+fn note_file(k: &mut Kernel, fd: i32, start: u64, len: u64, offset: u64, flags: u64) -> std::result::Result<(), Errno> {
+    let file = k.files.host(fd)?;
+    let shared = flags & MAP_TYPE & MAP_SHARED != 0;
+    let writable = rustix::fs::fcntl_getfl(file)? & OFlags::RWMODE == OFlags::RDWR;
+    let write_back = if shared && writable { Some(Arc::new(k.files.second(fd)?.host)) } else { None };
+    let inode = rustix::fs::fstat(file)?.st_ino;
+    let mapped = Mapped { end: start + len, path: k.files.link_text(fd), offset, inode, write_back, shared };
+    k.mapped.insert(&mut k.mem, start, mapped);
+    Ok(())
 }
 
 /// Where a new mapping goes.
@@ -139,17 +174,13 @@ fn place(mem: &Memory, hint: u64, len: u64, flags: u64) -> Result {
     if fits { Ok(hint) } else { free_place(mem, len).ok_or(Errno::NOMEM) }
 }
 
-/// Whether a file can be mapped so. Mappings are copies: changes to a shared one would not reach the file,
-/// so it is refused as a file system without shared mappings does.
+/// Whether a file can be mapped so.
 fn check_file(k: &Kernel, fd: i32, bits: u64, flags: u64) -> std::result::Result<(), Errno> {
     let file = k.files.host(fd)?;
-    let mode = rustix::fs::fcntl_getfl(file)? & rustix::fs::OFlags::RWMODE;
-    if mode == rustix::fs::OFlags::WRONLY {
-        return Err(Errno::ACCESS);
-    }
+    let mode = rustix::fs::fcntl_getfl(file)? & OFlags::RWMODE;
     let shared = flags & MAP_TYPE & MAP_SHARED != 0;
-    if shared && bits & 2 != 0 {
-        return Err(if mode == rustix::fs::OFlags::RDWR { Errno::NODEV } else { Errno::ACCESS });
+    if mode == OFlags::WRONLY || (shared && bits & 2 != 0 && mode != OFlags::RDWR) {
+        return Err(Errno::ACCESS);
     }
     if rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode).is_file() {
         Ok(())
@@ -182,8 +213,7 @@ pub(super) fn munmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     if start == end {
         return Err(Errno::INVAL);
     }
-    touch_code(k, start, end);
-    k.mem.unmap(start, end - start).map_err(|_| Errno::INVAL)?;
+    unmap(k, start, end)?;
     Ok(0)
 }
 
@@ -220,7 +250,7 @@ pub(super) fn mremap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     if flags & FIXED == 0 {
         if new_len <= old_len {
             if new_len < old_len {
-                k.mem.unmap(new_end, old_len - new_len).map_err(|_| Errno::INVAL)?;
+                unmap(k, new_end, old_end)?;
             }
             return Ok(start);
         }
@@ -242,8 +272,9 @@ pub(super) fn mremap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         free_place(&k.mem, new_len).ok_or(Errno::NOMEM)?
     };
     map(k, to, to + new_len, region.prot, region.segment)?;
+    k.mapped.move_range(start, old_len.min(new_len), to);
     move_pages(&mut k.mem, start, to, old_len.min(new_len))?;
-    k.mem.unmap(start, old_len).map_err(|_| Errno::INVAL)?;
+    unmap(k, start, old_end)?;
     Ok(to)
 }
 
@@ -281,7 +312,21 @@ pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `mlock` and its relatives, and `msync`: memory is always in memory.
+/// `msync`: what has changed in shared mappings goes to their files.
+pub(super) fn msync(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    const FLAGS: u64 = 7;
+    let (start, end) = range(a[0], a[1])?;
+    if a[2] & !FLAGS != 0 {
+        return Err(Errno::INVAL);
+    }
+    if !mapped(&k.mem, start, end) {
+        return Err(Errno::NOMEM);
+    }
+    k.mapped.write_back(&mut k.mem, start, end)?;
+    Ok(0)
+}
+
+/// `mlock` and its relatives: memory is always in memory.
 pub(super) fn mlock(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let (start, end) = range(a[0] & !(PAGE - 1), a[1].saturating_add(a[0] % PAGE))?;
     if mapped(&k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
@@ -301,5 +346,10 @@ pub(super) fn mincore(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     for page in 0..(end - start) / PAGE {
         guest::write(&mut k.mem, a[2].wrapping_add(page), 1u8)?;
     }
+    Ok(0)
+}
+
+/// `personality`: the plain one. Addresses are not randomised anyway.
+pub(super) fn personality(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
     Ok(0)
 }

@@ -7,17 +7,22 @@
 mod files;
 mod guest;
 mod memory;
+mod numa;
+mod paths;
 mod process;
 mod signals;
+mod sockets;
 mod stat;
 mod table;
 mod time;
+mod transfer;
 
 use rustix::io::Errno;
 
 use crate::kernel::Kernel;
 use crate::thread::Thread;
 
+pub(crate) use process::uname_fields;
 pub use table::TABLE;
 
 /// The six arguments of a system call.

@@ -113,12 +113,15 @@ pub(super) fn umask(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(u64::from(old.as_raw_mode()))
 }
 
-/// `uname`: names of a kernel as machines of this kind run it.
+/// Names of a kernel as machines of this kind run it: system, node, release, version, machine, domain.
+pub(crate) fn uname_fields() -> [&'static str; 6] {
+    ["Linux", "fxscope", "5.14.0-fxscope.aarch64+64k", "#1 SMP", "aarch64", "(none)"]
+}
+
 pub(super) fn uname(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let fields: [&[u8]; 6] = [b"Linux", b"fxscope", b"5.14.0-fxscope.aarch64+64k", b"#1 SMP", b"aarch64", b"(none)"];
     let mut out = [0u8; 6 * 65];
-    for (slot, text) in out.chunks_mut(65).zip(fields) {
-        slot[..text.len()].copy_from_slice(text);
+    for (slot, text) in out.chunks_mut(65).zip(uname_fields()) {
+        slot[..text.len()].copy_from_slice(text.as_bytes());
     }
     guest::write_bytes(&mut k.mem, a[0], &out)?;
     Ok(0)

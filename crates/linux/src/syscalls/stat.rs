@@ -1,14 +1,17 @@
 //! System calls that describe files: `stat` and its relatives, access checks, terminals.
 
 use bytemuck::{Pod, Zeroable};
-use rustix::fs::{Access, AtFlags, Mode, Stat};
+use rustix::fs::{Access, AtFlags, CWD, Stat, StatFs};
 use rustix::io::Errno;
 use rustix::termios::SpecialCodeIndex;
 
-use super::files::{at_flags, path};
+use super::paths::{self, check_flags};
 use super::{Args, Result, guest};
+use crate::files::AT_FDCWD;
 use crate::kernel::Kernel;
 use crate::thread::Thread;
+use crate::vfs::resolve::{Last, Place, Target, resolve};
+use crate::vfs::tree::{Kind, Node};
 
 /// arm64's `struct stat`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -56,27 +59,75 @@ fn guest_stat(s: &Stat) -> GuestStat {
     }
 }
 
-fn stat_at(k: &mut Kernel, dir: u64, name: u64, flags: u64) -> std::result::Result<GuestStat, Errno> {
-    let flags = at_flags(flags)?;
-    // Since Linux 6.11 a null pointer is an empty path.
-    let name = if name == 0 && flags.contains(AtFlags::EMPTY_PATH) { Vec::new() } else { path(k, name)? };
-    let dir = k.files.directory(dir as i32)?;
-    let stat = if name.is_empty() && flags.contains(AtFlags::EMPTY_PATH) {
-        rustix::fs::fstat(dir)?
-    } else {
-        rustix::fs::statat(dir, name, flags - AtFlags::EMPTY_PATH)?
+/// The description of a simulated file.
+fn simulated_stat(k: &Kernel, node: &Node) -> GuestStat {
+    /// Device numbers that `/proc` and `/sys` commonly have.
+    const DEVICE: u64 = 0x15;
+    let rights = match node.kind {
+        Kind::Directory => 0o555,
+        Kind::File => 0o444,
+        Kind::Link | Kind::Descriptor(_) => 0o777,
+        Kind::Random => 0o666,
     };
-    Ok(guest_stat(&stat))
+    let sysfs = node.kind == Kind::File && node.path.starts_with(b"/sys/");
+    let start = guest::Time::from_ns(k.start_unix_ns);
+    GuestStat {
+        dev: DEVICE,
+        ino: node.inode(),
+        mode: node.file_type().as_raw_mode() | rights,
+        nlink: if node.kind == Kind::Directory { 2 } else { 1 },
+        rdev: if node.kind == Kind::Random { rustix::fs::makedev(1, 9) } else { 0 },
+        size: if sysfs { 4096 } else { 0 },
+        blksize: 4096,
+        accessed: start,
+        modified: start,
+        changed: start,
+        ..GuestStat::zeroed()
+    }
+}
+
+fn stat_descriptor(k: &Kernel, fd: i32) -> std::result::Result<GuestStat, Errno> {
+    match k.files.simulated(fd) {
+        Some(node) => Ok(simulated_stat(k, node)),
+        None => Ok(guest_stat(&rustix::fs::fstat(k.files.host(fd)?)?)),
+    }
+}
+
+fn stat_at(k: &mut Kernel, t: &Thread, dir: u64, name: u64, flags: u64) -> std::result::Result<GuestStat, Errno> {
+    const NO_AUTOMOUNT: u64 = 0x800;
+    const EMPTY_PATH: u64 = 0x1000;
+    const STATX_SYNC_TYPE: u64 = 0x6000;
+    check_flags(flags, 0x100 | NO_AUTOMOUNT | EMPTY_PATH | STATX_SYNC_TYPE)?;
+    let mut target = None;
+    if flags & EMPTY_PATH != 0 {
+        // Since Linux 6.11 a null pointer is an empty path.
+        if name == 0 || guest::string(&mut k.mem, name)?.is_empty() {
+            target = Some(match dir as i32 {
+                AT_FDCWD => resolve(k, t, AT_FDCWD, b".", Last::Follow)?,
+                fd => Target::Descriptor(fd),
+            });
+        }
+    }
+    let target = match target {
+        Some(target) => target,
+        None => paths::target(k, t, dir, name, paths::last(flags))?,
+    };
+    match target {
+        Target::Host(Place { kind: None, .. }) => Err(Errno::NOENT),
+        Target::Host(place) => Ok(guest_stat(&rustix::fs::lstat(place.path)?)),
+        Target::Simulated(node) => Ok(simulated_stat(k, &node)),
+        Target::Descriptor(fd) => stat_descriptor(k, fd),
+    }
 }
 
 pub(super) fn fstat(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let stat = guest_stat(&rustix::fs::fstat(k.files.host(a[0] as i32)?)?);
+    let stat = stat_descriptor(k, a[0] as i32)?;
     guest::write(&mut k.mem, a[1], stat)?;
     Ok(0)
 }
 
-pub(super) fn newfstatat(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let stat = stat_at(k, a[0], a[1], a[3])?;
+pub(super) fn newfstatat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let stat = stat_at(k, t, a[0], a[1], a[3])?;
     guest::write(&mut k.mem, a[2], stat)?;
     Ok(0)
 }
@@ -118,8 +169,8 @@ struct Statx {
 /// What `stat` has too: everything except the time of birth.
 const STATX_BASIC_STATS: u32 = 0x7ff;
 
-pub(super) fn statx(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let s = stat_at(k, a[0], a[1], a[2])?;
+pub(super) fn statx(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let s = stat_at(k, t, a[0], a[1], a[2])?;
     let time = |t: guest::Time| StatxTime { seconds: t.seconds, ns: t.fraction as u32, pad: 0 };
     let device = |d: u64| [rustix::fs::major(d), rustix::fs::minor(d)];
     let statx = Statx {
@@ -147,41 +198,110 @@ pub(super) fn faccessat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     faccessat2(k, t, &[a[0], a[1], a[2], 0, 0, 0])
 }
 
-pub(super) fn faccessat2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn faccessat2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    const EACCESS: u64 = 0x200;
+    check_flags(a[3], 0x100 | EACCESS)?;
     let access = Access::from_bits(a[2] as u32).ok_or(Errno::INVAL)?;
-    let name = path(k, a[1])?;
-    let mut flags = at_flags(a[3])?;
-    if a[3] & 0x200 != 0 {
-        flags = (flags - AtFlags::REMOVEDIR) | AtFlags::EACCESS;
+    match paths::target(k, t, a[0], a[1], paths::last(a[3]))? {
+        Target::Host(Place { kind: None, .. }) => Err(Errno::NOENT),
+        Target::Host(place) => {
+            let policy = &k.files.view.policy;
+            let write = access.contains(Access::WRITE_OK) && !policy.may_write(&place.path);
+            if write || (access.contains(Access::READ_OK) && !policy.may_read(&place.path)) {
+                return Err(Errno::ACCESS);
+            }
+            let flags = if a[3] & EACCESS != 0 { AtFlags::EACCESS } else { AtFlags::empty() };
+            rustix::fs::accessat(CWD, place.path, access, flags)?;
+            Ok(0)
+        }
+        Target::Simulated(node) => {
+            let rights = simulated_stat(k, &node).mode & 7;
+            if access.bits() & !rights == 0 { Ok(0) } else { Err(Errno::ACCESS) }
+        }
+        Target::Descriptor(_) => Ok(0),
     }
-    rustix::fs::accessat(k.files.directory(a[0] as i32)?, name, access, flags)?;
-    Ok(0)
 }
 
-pub(super) fn readlinkat(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let name = guest::string(&mut k.mem, a[1])?;
-    let target = if name == b"/proc/self/exe" {
-        k.files.program.clone()
-    } else {
-        rustix::fs::readlinkat(k.files.directory(a[0] as i32)?, name, Vec::new())?.into_bytes()
-    };
+pub(super) fn readlinkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     if (a[3] as i32) <= 0 {
         return Err(Errno::INVAL);
     }
-    let len = target.len().min(a[3] as usize);
-    guest::write_bytes(&mut k.mem, a[2], &target[..len])?;
+    let text = match paths::target(k, t, a[0], a[1], Last::Keep)? {
+        Target::Host(Place { kind: None, .. }) => return Err(Errno::NOENT),
+        Target::Host(place) => rustix::fs::readlink(place.path, Vec::new())?.into_bytes(),
+        Target::Simulated(node) if matches!(node.kind, Kind::Link | Kind::Descriptor(_)) => {
+            k.files.view.tree.link(k, t, &node)
+        }
+        Target::Simulated(_) | Target::Descriptor(_) => return Err(Errno::INVAL),
+    };
+    let len = text.len().min(a[3] as usize);
+    guest::write_bytes(&mut k.mem, a[2], &text[..len])?;
     Ok(len as u64)
 }
 
-pub(super) fn fchmod(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    rustix::fs::fchmod(k.files.host(a[0] as i32)?, Mode::from_raw_mode(a[1] as u32 & 0o7777))?;
+/// `struct statfs` of 64-bit Linux.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct GuestStatFs {
+    kind: u64,
+    block_bytes: u64,
+    blocks: u64,
+    free: u64,
+    available: u64,
+    files: u64,
+    free_files: u64,
+    id: [u32; 2],
+    name_max: u64,
+    fragment_bytes: u64,
+    flags: u64,
+    spare: [u64; 4],
+}
+
+/// What the file system says, whose field types differ between hosts.
+#[allow(clippy::unnecessary_cast)]
+fn guest_stat_fs(s: &StatFs) -> GuestStatFs {
+    GuestStatFs {
+        kind: s.f_type as u64,
+        block_bytes: s.f_bsize as u64,
+        blocks: s.f_blocks as u64,
+        free: s.f_bfree as u64,
+        available: s.f_bavail as u64,
+        files: s.f_files as u64,
+        free_files: s.f_ffree as u64,
+        name_max: s.f_namelen as u64,
+        fragment_bytes: s.f_frsize as u64,
+        ..GuestStatFs::zeroed()
+    }
+}
+
+fn simulated_stat_fs(node: &Node) -> GuestStatFs {
+    const PROC: u64 = 0x9fa0;
+    const SYS: u64 = 0x6265_6572;
+    let kind = if node.path.starts_with(b"/sys") { SYS } else { PROC };
+    GuestStatFs { kind, block_bytes: 4096, name_max: 255, fragment_bytes: 4096, ..GuestStatFs::zeroed() }
+}
+
+fn stat_fs_descriptor(k: &Kernel, fd: i32) -> std::result::Result<GuestStatFs, Errno> {
+    match k.files.simulated(fd) {
+        Some(node) => Ok(simulated_stat_fs(node)),
+        None => Ok(guest_stat_fs(&rustix::fs::fstatfs(k.files.host(fd)?)?)),
+    }
+}
+
+pub(super) fn statfs(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let stat = match paths::target(k, t, AT_FDCWD as u64, a[0], Last::Follow)? {
+        Target::Host(Place { kind: None, .. }) => return Err(Errno::NOENT),
+        Target::Host(place) => guest_stat_fs(&rustix::fs::statfs(place.path)?),
+        Target::Simulated(node) => simulated_stat_fs(&node),
+        Target::Descriptor(fd) => stat_fs_descriptor(k, fd)?,
+    };
+    guest::write(&mut k.mem, a[1], stat)?;
     Ok(0)
 }
 
-pub(super) fn fchmodat(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let name = path(k, a[1])?;
-    let mode = Mode::from_raw_mode(a[2] as u32 & 0o7777);
-    rustix::fs::chmodat(k.files.directory(a[0] as i32)?, name, mode, AtFlags::empty())?;
+pub(super) fn fstatfs(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let stat = stat_fs_descriptor(k, a[0] as i32)?;
+    guest::write(&mut k.mem, a[1], stat)?;
     Ok(0)
 }
 

@@ -1,7 +1,23 @@
-//! The files that a program sees: a sysroot before the host's.
+//! The files that a program sees, and which of them it may touch.
+//!
+//! A path leads to one of three places: the simulated `/proc`, `/sys` and `/dev` ([`tree`]), the sysroot, or the
+//! host. [`resolve`] follows it one component at a time, symbolic links included, and gives a path of the host that
+//! has none left; [`access`] says whether the program may read or write there. System calls then act on exactly that
+//! file: the host follows no link on the way.
 
+pub(crate) mod access;
+mod procfs;
+pub(crate) mod resolve;
+mod sysfs;
+pub(crate) mod tree;
+
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+
+use crate::platform::Platform;
+use access::{Access, Policy};
+use tree::{Node, Tree};
 
 /// Where Debian and its relatives keep the libraries that come with the AArch64 cross compilers.
 const CROSS_SYSROOT: &str = "/usr/aarch64-linux-gnu";
@@ -13,28 +29,58 @@ pub fn default_sysroot() -> Option<PathBuf> {
     (!cfg!(target_arch = "aarch64") && cross.is_dir()).then(|| cross.to_owned())
 }
 
-/// How a program's paths lead to the host's files.
+/// Where an open file comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The host, or a pipe or socket.
+    Host,
+    /// The sysroot: its paths are the program's without the sysroot's own.
+    Sysroot,
+    /// The simulated `/proc`, `/sys` or `/dev`.
+    Simulated(Node),
+}
+
+/// How a program's paths lead to files.
 pub(crate) struct View {
-    sysroot: Option<PathBuf>,
+    /// The sysroot's real path.
+    sysroot: Option<Vec<u8>>,
+    pub(crate) policy: Policy,
+    pub(crate) tree: Tree,
 }
 
 impl View {
-    pub(crate) fn new(sysroot: Option<PathBuf>) -> View {
-        View { sysroot }
+    pub(crate) fn new(sysroot: Option<&Path>, access: &Access, platform: &Platform) -> View {
+        View { sysroot: sysroot.map(access::real_path), policy: Policy::new(access), tree: Tree::new(platform) }
     }
 
-    /// The host's path for a path of the program: an absolute one leads into the sysroot if it exists there.
-    pub(crate) fn host_path(&self, path: Vec<u8>) -> Vec<u8> {
-        let Some(sysroot) = self.sysroot.as_ref().filter(|_| path.starts_with(b"/")) else { return path };
-        let inside = [sysroot.as_os_str().as_bytes(), &path].concat();
-        if rustix::fs::lstat(&inside).is_ok() { inside } else { path }
+    /// The host's path of a file that a program's header names: in the sysroot if it is there.
+    ///
+    /// # Errors
+    /// The host's; `ENOENT` when it is in neither.
+    pub(crate) fn find(&self, path: &[u8]) -> std::io::Result<PathBuf> {
+        let sysroot = self.sysroot.as_deref().map(|sysroot| OsStr::from_bytes(sysroot).to_owned());
+        let inside = sysroot.and_then(|sysroot| resolve::inside(Path::new(&sysroot), path));
+        inside.map_or_else(|| std::fs::canonicalize(OsStr::from_bytes(path)), Ok)
     }
 
     /// The folders that absolute paths are looked up in, for messages.
     pub(crate) fn searched(&self) -> String {
         match &self.sysroot {
-            Some(sysroot) => format!("{}, then the host's own folders", sysroot.display()),
+            Some(sysroot) => format!("{}, then the host's own folders", String::from_utf8_lossy(sysroot)),
             None => "the host's own folders".to_owned(),
+        }
+    }
+
+    /// The program's path for a path of the host from where a file of this origin is.
+    pub(crate) fn guest_path(&self, host: Vec<u8>, origin: &Origin) -> Vec<u8> {
+        match (origin, &self.sysroot) {
+            (Origin::Sysroot, Some(sysroot)) => match host.strip_prefix(&sysroot[..]) {
+                Some(b"") => b"/".to_vec(),
+                Some(rest) => rest.to_vec(),
+                None => host,
+            },
+            (Origin::Simulated(node), _) => node.path.clone(),
+            _ => host,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fxscope_linux::{End, Process, Setup, Stdio};
+use fxscope_linux::{Access, End, Process, Refusal, Setup, Stdio};
 
 mod platform;
 pub use platform::platform;
@@ -43,8 +43,20 @@ pub fn run_here(program: &Path, run: &Run) -> Outcome {
     Outcome { status, output, error }
 }
 
+/// Runs `program` under fxscope with this access to the host: what it left, and what it was refused.
+pub fn run_with(program: &Path, run: &Run, access: &Access) -> (Outcome, Vec<Refusal>) {
+    let (end, output, error, refusals) = run_process(program, run, access);
+    let status = end.status().unwrap_or_else(|| panic!("{}: {end}", program.display()));
+    (Outcome { status, output, error }, refusals)
+}
+
 /// Runs `program` under fxscope: how it ended, standard output, standard error.
 pub fn run_to_end(program: &Path, run: &Run) -> (End, String, String) {
+    let (end, output, error, _) = run_process(program, run, &Access::standard());
+    (end, output, error)
+}
+
+fn run_process(program: &Path, run: &Run, access: &Access) -> (End, String, String, Vec<Refusal>) {
     let mut input = tempfile::tempfile().expect("temporary file");
     input.write_all(run.input).expect("write input");
     input.rewind().expect("rewind input");
@@ -56,10 +68,11 @@ pub fn run_to_end(program: &Path, run: &Run) -> (End, String, String) {
     setup.args.extend(run.args.iter().map(|a| a.as_bytes().to_vec()));
     setup.env = run.env.iter().map(|a| a.as_bytes().to_vec()).collect();
     setup.stdio = Stdio { input: handle(&input), output: handle(&output), error: handle(&error) };
+    setup.access = access.clone();
     let mut process = Process::open(program, setup).unwrap_or_else(|e| panic!("{e}"));
     let end = process.run_functional(run.max_instructions).cloned();
     let end = end.unwrap_or_else(|| panic!("{name} did not end within {} instructions", run.max_instructions));
-    (end, text(output), text(error))
+    (end, text(output), text(error), process.refusals())
 }
 
 fn text(mut file: File) -> String {

@@ -1,13 +1,18 @@
 //! The machine that tests run on.
 
 use fxscope_aarch64::cpu::IdRegisters;
-use fxscope_linux::{CpuPlace, Platform};
+use fxscope_linux::{Cache, CacheKind, CpuPlace, Platform};
 
 /// A machine with A64FX's identification registers and one core group of A64FX's numbering.
 pub fn platform(vector_bytes: usize) -> Platform {
     Platform {
         vector_bytes,
         cpus: (12..24).map(|cpu| CpuPlace { cpu, node: 4 }).collect(),
+        caches: vec![
+            cache(1, CacheKind::Data, 65536, 4),
+            cache(1, CacheKind::Instruction, 65536, 4),
+            Cache { shared_by_node: true, ..cache(2, CacheKind::Unified, 8 << 20, 16) },
+        ],
         counter_hz: 100_000_000,
         id: IdRegisters {
             midr: 0x461f_0010,
@@ -22,6 +27,11 @@ pub fn platform(vector_bytes: usize) -> Platform {
         hwcap: 0x41_5fff,
         hwcap2: 0,
         page_bytes: 65536,
+        huge_page_bytes: vec![2 << 20],
         memory_bytes: 1 << 30,
     }
+}
+
+fn cache(level: u32, kind: CacheKind, bytes: u64, ways: u32) -> Cache {
+    Cache { level, kind, bytes, ways, line_bytes: 256, shared_by_node: false }
 }

@@ -64,7 +64,7 @@ void begin(word *stack)
     hex("clock", CALL(113, 1, 8, 0));
     hex("clock", CALL(113, 1, buffer, 0));
     hex("name too long", call(48, -100, heap - 1, 0, 0, 0, 0) ? 1 : 0);
-    CALL(198, 99, 0, 0); /* socket */
+    CALL(425, 0, 0, 0); /* io_uring_setup */
     hex("no such call", CALL(999, 0, 0, 0));
     CALL(93, 0x1ff, 0, 0);
 }

@@ -1,0 +1,143 @@
+//! Which files are mapped where: for `/proc/self/maps`, and for writing shared mappings back.
+//!
+//! Mappings are copies of the file's contents. Those of a shared mapping are written back when it is unmapped, with
+//! `msync`, and when the program ends.
+
+use std::collections::BTreeMap;
+use std::hash::Hasher as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+
+use fxscope_aarch64::Memory;
+use fxscope_aarch64::memory::PAGE;
+use rustix::io::Errno;
+
+/// A file, or a part of it, in memory.
+#[derive(Clone)]
+pub(crate) struct Mapped {
+    /// Address behind the mapping.
+    pub end: u64,
+    /// The file's path as the program sees it.
+    pub path: Vec<u8>,
+    /// Offset in the file of the mapping's first byte.
+    pub offset: u64,
+    pub inode: u64,
+    /// The file to write changes back to, for a shared mapping that may be written.
+    pub write_back: Option<Arc<OwnedFd>>,
+    pub shared: bool,
+}
+
+impl Mapped {
+    /// A private mapping of a program's own file, of which nothing else is known.
+    pub(crate) fn private(end: u64, path: Vec<u8>, offset: u64) -> Mapped {
+        Mapped { end, path, offset, inode: 0, write_back: None, shared: false }
+    }
+}
+
+/// What is mapped where.
+#[derive(Clone, Default)]
+pub(crate) struct MappedFiles {
+    /// By first address.
+    files: BTreeMap<u64, Mapped>,
+    /// Pages of mappings that are written back, with a hash of their contents as the file has them: only pages that
+    /// the program changed are written.
+    clean: BTreeMap<u64, u64>,
+}
+
+impl MappedFiles {
+    /// Notes a new mapping at `start`, of which the range has been given to [`MappedFiles::remove`].
+    pub(crate) fn insert(&mut self, mem: &mut Memory, start: u64, mapped: Mapped) {
+        if mapped.write_back.is_some() {
+            for page in (start..mapped.end).step_by(PAGE as usize) {
+                self.clean.extend(page_hash(mem, page).map(|hash| (page, hash)));
+            }
+        }
+        self.files.insert(start, mapped);
+    }
+
+    /// The file mapped at an address; its offset is that of the address.
+    pub(crate) fn at(&self, address: u64) -> Option<Mapped> {
+        let (&start, mapped) = self.files.range(..=address).next_back()?;
+        (address < mapped.end).then(|| Mapped { offset: mapped.offset + (address - start), ..mapped.clone() })
+    }
+
+    /// Forgets what is mapped in `[start, end)`, writing changes of shared mappings back.
+    pub(crate) fn remove(&mut self, mem: &mut Memory, start: u64, end: u64) {
+        self.split(start);
+        self.split(end);
+        // What cannot be written back is lost, as under Linux when nobody asks with `msync`.
+        let _ = self.write_back(mem, start, end);
+        self.files.retain(|&at, _| at < start || at >= end);
+        self.clean.retain(|&page, _| page < start || page >= end);
+    }
+
+    /// Moves what is noted for `[from, from + len)` to `to`.
+    pub(crate) fn move_range(&mut self, from: u64, len: u64, to: u64) {
+        self.split(from);
+        self.split(from + len);
+        let inside: Vec<u64> = self.files.range(from..from + len).map(|(&at, _)| at).collect();
+        for at in inside {
+            if let Some(mut mapped) = self.files.remove(&at) {
+                mapped.end = mapped.end - from + to;
+                self.files.insert(at - from + to, mapped);
+            }
+        }
+        let inside: Vec<u64> = self.clean.range(from..from + len).map(|(&page, _)| page).collect();
+        for page in inside {
+            let hash = self.clean.remove(&page);
+            self.clean.extend(hash.map(|hash| (page - from + to, hash)));
+        }
+    }
+
+    /// Writes the pages of shared mappings in `[start, end)` to their files, without making the files longer.
+    ///
+    /// # Errors
+    /// The host's.
+    pub(crate) fn write_back(&mut self, mem: &mut Memory, start: u64, end: u64) -> Result<(), Errno> {
+        for (&first, mapped) in self.files.range(..end).filter(|(_, m)| m.end > start) {
+            let Some(file) = &mapped.write_back else { continue };
+            let file_bytes = rustix::fs::fstat(file.as_fd())?.st_size as u64;
+            for page in (first.max(start)..mapped.end.min(end)).step_by(PAGE as usize) {
+                let hash = page_hash(mem, page);
+                if hash.is_none() || hash.as_ref() == self.clean.get(&page) {
+                    continue;
+                }
+                let offset = mapped.offset + (page - first);
+                let mut content = vec![0; PAGE.min(file_bytes.saturating_sub(offset)) as usize];
+                mem.read(page, &mut content).map_err(|_| Errno::FAULT)?;
+                write_all(file, &content, offset)?;
+                self.clean.extend(hash.map(|hash| (page, hash)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes `at` a boundary between two mappings, if it lies inside one.
+    fn split(&mut self, at: u64) {
+        let Some((&start, mapped)) = self.files.range_mut(..at).next_back() else { return };
+        if mapped.end > at {
+            let upper = Mapped { offset: mapped.offset + (at - start), ..mapped.clone() };
+            mapped.end = at;
+            self.files.insert(at, upper);
+        }
+    }
+}
+
+/// A hash of a page's contents; `None`: nothing is there, or the program may not read it.
+fn page_hash(mem: &mut Memory, page: u64) -> Option<u64> {
+    mem.physical(page)?;
+    let mut content = vec![0; PAGE as usize];
+    mem.read(page, &mut content).ok()?;
+    let mut hasher = std::hash::DefaultHasher::new();
+    hasher.write(&content);
+    Some(hasher.finish())
+}
+
+fn write_all(file: &OwnedFd, mut content: &[u8], mut offset: u64) -> Result<(), Errno> {
+    while !content.is_empty() {
+        let n = rustix::io::retry_on_intr(|| rustix::io::pwrite(file, content, offset))?;
+        content = &content[n..];
+        offset += n as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! System calls on names: making, renaming and deleting files and folders, the current directory, rights and times.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
+use rustix::io::Errno;
+
+use super::{Args, Result, guest};
+use crate::files::{AT_FDCWD, DIRECTORY, OpenFile};
+use crate::kernel::Kernel;
+use crate::thread::Thread;
+use crate::vfs::Origin;
+use crate::vfs::access::Denied;
+use crate::vfs::resolve::{self, Last, Place, Target, parent, resolve};
+use crate::vfs::tree::Kind;
+
+type Outcome<T> = std::result::Result<T, Errno>;
+
+const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
+const AT_REMOVEDIR: u64 = 0x200;
+const AT_SYMLINK_FOLLOW: u64 = 0x400;
+const AT_EMPTY_PATH: u64 = 0x1000;
+
+/// Refuses flags other than `known`.
+pub(super) fn check_flags(flags: u64, known: u64) -> Outcome<()> {
+    if flags as u32 as u64 & !known == 0 { Ok(()) } else { Err(Errno::INVAL) }
+}
+
+/// Where a call's path leads.
+pub(super) fn target(k: &mut Kernel, t: &Thread, dir: u64, name: u64, last: Last) -> Outcome<Target> {
+    let name = guest::string(&mut k.mem, name)?;
+    resolve(k, t, dir as i32, &name, last)
+}
+
+/// How the flag `AT_SYMLINK_NOFOLLOW` treats the last component.
+pub(super) fn last(flags: u64) -> Last {
+    if flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow }
+}
+
+/// A file of the host that the program may change, make or delete. `EACCES` for any other, `EPERM` for simulated ones.
+fn changeable(k: &Kernel, target: Target) -> Outcome<Place> {
+    match target {
+        Target::Host(place) => {
+            let policy = &k.files.view.policy;
+            policy.check(policy.may_write(&place.path), Denied::Write, &place.path)?;
+            Ok(place)
+        }
+        Target::Simulated(_) | Target::Descriptor(_) => Err(Errno::PERM),
+    }
+}
+
+/// A place for something new. `EEXIST` when there is something.
+fn vacant(k: &mut Kernel, t: &Thread, dir: u64, name: u64) -> Outcome<Place> {
+    match target(k, t, dir, name, Last::Keep)? {
+        Target::Host(Place { kind: None, .. }) => {}
+        _ => return Err(Errno::EXIST),
+    }
+    let target = target(k, t, dir, name, Last::Keep)?;
+    changeable(k, target)
+}
+
+/// An existing file of the host that the program may change. `ENOENT` when there is none.
+fn existing(k: &mut Kernel, t: &Thread, dir: u64, name: u64, last: Last) -> Outcome<Place> {
+    match target(k, t, dir, name, last)? {
+        Target::Host(Place { kind: None, .. }) => Err(Errno::NOENT),
+        target => changeable(k, target),
+    }
+}
+
+/// Whether the program may change the file behind a descriptor: one with a path as the path says, others always.
+fn check_descriptor(k: &Kernel, fd: i32) -> Outcome<()> {
+    let file = k.files.open_file(fd)?;
+    if let Origin::Simulated(_) = file.origin {
+        return Err(Errno::PERM);
+    }
+    let Some(path) = resolve::path_of(file.host.as_fd()) else { return Ok(()) };
+    let policy = &k.files.view.policy;
+    policy.check(policy.may_write(&path), Denied::Write, &path)
+}
+
+/// A handle of a file that can be used to change its rights without opening it.
+fn handle(place: &Place) -> Outcome<OwnedFd> {
+    resolve::open(&place.path, OFlags::PATH, Mode::empty())
+}
+
+pub(super) fn mkdirat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let place = vacant(k, t, a[0], a[1])?;
+    let (folder, name) = parent(&place.path)?;
+    rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(a[2] as u32 & 0o7777))?;
+    Ok(0)
+}
+
+/// `mknodat`: named pipes and empty files; devices are for the superuser.
+pub(super) fn mknodat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let kind = match FileType::from_raw_mode(a[2] as u32) {
+        FileType::Fifo => FileType::Fifo,
+        FileType::RegularFile | FileType::Unknown => FileType::RegularFile,
+        _ => return Err(Errno::PERM),
+    };
+    let place = vacant(k, t, a[0], a[1])?;
+    let (folder, name) = parent(&place.path)?;
+    rustix::fs::mknodat(folder, name, kind, Mode::from_raw_mode(a[2] as u32 & 0o7777), 0)?;
+    Ok(0)
+}
+
+pub(super) fn unlinkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    check_flags(a[2], AT_REMOVEDIR)?;
+    let place = existing(k, t, a[0], a[1], Last::Keep)?;
+    let (folder, name) = parent(&place.path)?;
+    let flags = if a[2] & AT_REMOVEDIR != 0 { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    rustix::fs::unlinkat(folder, name, flags)?;
+    Ok(0)
+}
+
+pub(super) fn renameat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    renameat2(k, t, &[a[0], a[1], a[2], a[3], 0, 0])
+}
+
+pub(super) fn renameat2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let flags = rustix::fs::RenameFlags::from_bits(a[4] as u32).ok_or(Errno::INVAL)?;
+    let old = existing(k, t, a[0], a[1], Last::Keep)?;
+    let new = target(k, t, a[2], a[3], Last::Keep)?;
+    let new = changeable(k, new)?;
+    let ((old_folder, old_name), (new_folder, new_name)) = (parent(&old.path)?, parent(&new.path)?);
+    rustix::fs::renameat_with(old_folder, old_name, new_folder, new_name, flags)?;
+    Ok(0)
+}
+
+/// `linkat`. The old name must be one that the program may change too: through the new one it could.
+pub(super) fn linkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    check_flags(a[4], AT_SYMLINK_FOLLOW)?;
+    let last = if a[4] & AT_SYMLINK_FOLLOW != 0 { Last::Follow } else { Last::Keep };
+    let old = existing(k, t, a[0], a[1], last)?;
+    let new = vacant(k, t, a[2], a[3])?;
+    let ((old_folder, old_name), (new_folder, new_name)) = (parent(&old.path)?, parent(&new.path)?);
+    rustix::fs::linkat(old_folder, old_name, new_folder, new_name, AtFlags::empty())?;
+    Ok(0)
+}
+
+pub(super) fn symlinkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let text = guest::string(&mut k.mem, a[0])?;
+    let place = vacant(k, t, a[1], a[2])?;
+    let (folder, name) = parent(&place.path)?;
+    rustix::fs::symlinkat(text, folder, name)?;
+    Ok(0)
+}
+
+pub(super) fn truncate(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let len = u64::try_from(a[1] as i64).map_err(|_| Errno::INVAL)?;
+    let place = existing(k, t, AT_FDCWD as u64, a[0], Last::Follow)?;
+    if place.kind == Some(FileType::Directory) {
+        return Err(Errno::ISDIR);
+    }
+    rustix::fs::ftruncate(resolve::open(&place.path, OFlags::WRONLY, Mode::empty())?, len)?;
+    Ok(0)
+}
+
+pub(super) fn fchmod(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    check_descriptor(k, a[0] as i32)?;
+    rustix::fs::fchmod(k.files.host(a[0] as i32)?, Mode::from_raw_mode(a[1] as u32 & 0o7777))?;
+    Ok(0)
+}
+
+pub(super) fn fchmodat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let place = existing(k, t, a[0], a[1], Last::Follow)?;
+    let path = format!("/proc/self/fd/{}", handle(&place)?.as_raw_fd());
+    rustix::fs::chmod(path, Mode::from_raw_mode(a[2] as u32 & 0o7777))?;
+    Ok(0)
+}
+
+/// Owner and group of a call; -1 leaves one as it is.
+fn owners(a: &Args, first: usize) -> (Option<Uid>, Option<Gid>) {
+    let id = |value: u64| Some(value as u32).filter(|&id| id != u32::MAX);
+    (id(a[first]).map(Uid::from_raw), id(a[first + 1]).map(Gid::from_raw))
+}
+
+pub(super) fn fchown(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    check_descriptor(k, a[0] as i32)?;
+    let (owner, group) = owners(a, 1);
+    rustix::fs::fchown(k.files.host(a[0] as i32)?, owner, group)?;
+    Ok(0)
+}
+
+pub(super) fn fchownat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    check_flags(a[4], AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
+    if a[4] & AT_EMPTY_PATH != 0 && guest::string(&mut k.mem, a[1])?.is_empty() {
+        return fchown(k, t, &[a[0], a[2], a[3], 0, 0, 0]);
+    }
+    let place = existing(k, t, a[0], a[1], last(a[4]))?;
+    let (owner, group) = owners(a, 2);
+    rustix::fs::chownat(handle(&place)?, "", owner, group, AtFlags::EMPTY_PATH)?;
+    Ok(0)
+}
+
+/// `utimensat`; without a name it is about the descriptor.
+pub(super) fn utimensat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    check_flags(a[3], AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
+    let times = if a[2] == 0 { [NOW; 2] } else { guest::read(&mut k.mem, a[2])? };
+    let [accessed, modified] = times.map(|t: guest::Time| Timespec { tv_sec: t.seconds, tv_nsec: t.fraction });
+    let times = Timestamps { last_access: accessed, last_modification: modified };
+    if a[1] == 0 || (a[3] & AT_EMPTY_PATH != 0 && guest::string(&mut k.mem, a[1])?.is_empty()) {
+        check_descriptor(k, a[0] as i32)?;
+        rustix::fs::futimens(k.files.host(a[0] as i32)?, &times)?;
+        return Ok(0);
+    }
+    let place = existing(k, t, a[0], a[1], last(a[3]))?;
+    let (folder, name) = parent(&place.path)?;
+    rustix::fs::utimensat(folder, name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(0)
+}
+
+/// The present, as a time of `utimensat` (`UTIME_NOW`).
+const NOW: guest::Time = guest::Time { seconds: 0, fraction: 0x3fff_ffff };
+
+pub(super) fn getcwd(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let mut path = k.files.current_path()?;
+    path.push(0);
+    if path.len() as u64 > a[1] {
+        return Err(Errno::RANGE);
+    }
+    guest::write_bytes(&mut k.mem, a[0], &path)?;
+    Ok(path.len() as u64)
+}
+
+pub(super) fn chdir(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let directory = match target(k, t, AT_FDCWD as u64, a[0], Last::Follow)? {
+        Target::Host(Place { kind: None, .. }) => return Err(Errno::NOENT),
+        Target::Host(place) => {
+            let policy = &k.files.view.policy;
+            policy.check(policy.may_read(&place.path), Denied::Read, &place.path)?;
+            OpenFile { host: resolve::open(&place.path, DIRECTORY, Mode::empty())?, origin: place.origin }
+        }
+        Target::Simulated(node) if node.kind == Kind::Directory => {
+            // The host's folder is not looked at.
+            OpenFile { host: resolve::open(b"/", DIRECTORY, Mode::empty())?, origin: Origin::Simulated(node) }
+        }
+        Target::Simulated(_) => return Err(Errno::NOTDIR),
+        Target::Descriptor(fd) => return fchdir(k, t, &[fd as u64, 0, 0, 0, 0, 0]),
+    };
+    k.files.set_current(directory);
+    Ok(0)
+}
+
+pub(super) fn fchdir(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    k.files.directory_path(a[0] as i32)?;
+    let directory = k.files.second(a[0] as i32)?;
+    k.files.set_current(directory);
+    Ok(0)
+}
+
+/// `chroot`, `mount` and their relatives: for the superuser.
+pub(super) fn privileged(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Err(Errno::PERM)
+}
+
+/// Extended attributes: as on a file system that has none.
+pub(super) fn no_attributes(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Err(Errno::OPNOTSUPP)
+}

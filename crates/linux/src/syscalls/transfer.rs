@@ -1,0 +1,249 @@
+//! Moving bytes between files and the program's memory, and between files.
+
+use std::os::fd::BorrowedFd;
+
+use bytemuck::{Pod, Zeroable};
+use fxscope_aarch64::memory::Touch;
+use rustix::io::Errno;
+
+use super::{Args, Result, guest};
+use crate::kernel::Kernel;
+use crate::signal::{self, Origin, SigInfo, code, number};
+use crate::thread::Thread;
+use crate::vfs::tree::Kind;
+
+/// Bytes moved between host and guest at a time.
+pub(super) const CHUNK: usize = 1 << 20;
+
+/// Most bytes one call transfers (Linux's `MAX_RW_COUNT` with 64 KiB pages).
+const MAX_TRANSFER: u64 = 0x7fff_0000;
+
+/// Most entries of an `iovec` array.
+const IOV_MAX: u64 = 1024;
+
+/// One piece of guest memory of a transfer.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Piece {
+    addr: u64,
+    len: u64,
+}
+
+/// The pieces of an `iovec` array.
+fn pieces(kernel: &mut Kernel, addr: u64, count: u64) -> std::result::Result<Vec<Piece>, Errno> {
+    if count > IOV_MAX {
+        return Err(Errno::INVAL);
+    }
+    let mut pieces = Vec::with_capacity(count as usize);
+    let mut total = 0u64;
+    for i in 0..count {
+        let piece: Piece = guest::read(&mut kernel.mem, addr.wrapping_add(16 * i))?;
+        if piece.len > i64::MAX as u64 {
+            return Err(Errno::INVAL);
+        }
+        let len = piece.len.min(MAX_TRANSFER - total);
+        total += len;
+        pieces.push(Piece { len, ..piece });
+    }
+    Ok(pieces)
+}
+
+fn one_piece(addr: u64, len: u64) -> Vec<Piece> {
+    vec![Piece { addr, len: len.min(MAX_TRANSFER) }]
+}
+
+/// Reads into the pieces in order, at the file's position or at `offset`, until one comes up short.
+fn read_pieces(k: &mut Kernel, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
+    if k.files.simulated(fd as i32).is_some_and(|node| node.kind == Kind::Random) {
+        return read_random(k, pieces);
+    }
+    let file = k.files.host(fd as i32)?;
+    let mut done = 0u64;
+    let mut buffer = Vec::new();
+    for piece in pieces {
+        let mut here = 0;
+        while here < piece.len {
+            let n = (piece.len - here).min(CHUNK as u64);
+            // Look first, so that nothing is taken out of a pipe and lost.
+            if k.mem.check(piece.addr.wrapping_add(here), n, Touch::Write).is_err() {
+                return if done > 0 { Ok(done) } else { Err(Errno::FAULT) };
+            }
+            buffer.resize(n as usize, 0);
+            let got = match offset {
+                None => rustix::io::read(file, &mut buffer[..]),
+                Some(at) => rustix::io::pread(file, &mut buffer[..], at + done),
+            };
+            let got = match got {
+                Ok(got) => got,
+                Err(_) if done > 0 => return Ok(done),
+                Err(e) => return Err(e),
+            };
+            guest::write_bytes(&mut k.mem, piece.addr.wrapping_add(here), &buffer[..got])?;
+            here += got as u64;
+            done += got as u64;
+            if (got as u64) < n {
+                return Ok(done);
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// Fills the pieces with random bytes.
+fn read_random(k: &mut Kernel, pieces: &[Piece]) -> Result {
+    let mut done = 0;
+    for piece in pieces {
+        let mut bytes = vec![0; piece.len.min(CHUNK as u64) as usize];
+        k.random.fill(&mut bytes);
+        guest::write_bytes(&mut k.mem, piece.addr, &bytes)?;
+        done += bytes.len() as u64;
+    }
+    Ok(done)
+}
+
+/// Writes the pieces in order, at the file's position or at `offset`. Small transfers are one host call, so
+/// that lines written in pieces come out whole.
+fn write_pieces(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
+    let file = k.files.host(fd as i32)?;
+    let mut done = 0u64;
+    let mut buffer = Vec::new();
+    let mut fault = None;
+    for (i, piece) in pieces.iter().enumerate() {
+        let mut here = 0;
+        loop {
+            let n = (piece.len - here).min((CHUNK - buffer.len()) as u64);
+            let start = buffer.len();
+            buffer.resize(start + n as usize, 0);
+            if k.mem.read(piece.addr.wrapping_add(here), &mut buffer[start..]).is_err() {
+                buffer.truncate(start);
+                fault = Some(Errno::FAULT);
+            }
+            here += n;
+            let last = i + 1 == pieces.len() && here == piece.len;
+            if (last || fault.is_some() || buffer.len() == CHUNK) && (!buffer.is_empty() || fault.is_none()) {
+                match write_chunk(file, &buffer, offset.map(|at| at + done)) {
+                    Ok(n) => {
+                        done += n as u64;
+                        if n < buffer.len() {
+                            return Ok(done);
+                        }
+                    }
+                    Err(_) if done > 0 => return Ok(done),
+                    Err(e) => {
+                        if e == Errno::PIPE {
+                            let origin = Origin::Sender { pid: 0, uid: 0 };
+                            signal::send(k, t, SigInfo { signal: number::SIGPIPE, code: code::SI_USER, origin });
+                        }
+                        return Err(e);
+                    }
+                }
+                buffer.clear();
+            }
+            if let Some(error) = fault {
+                return if done > 0 { Ok(done) } else { Err(error) };
+            }
+            if here == piece.len {
+                break;
+            }
+        }
+    }
+    Ok(done)
+}
+
+fn write_chunk(file: BorrowedFd<'_>, bytes: &[u8], offset: Option<u64>) -> std::result::Result<usize, Errno> {
+    match offset {
+        None => rustix::io::write(file, bytes),
+        Some(at) => rustix::io::pwrite(file, bytes, at),
+    }
+}
+
+/// A file offset; negative ones are `EINVAL`.
+fn offset(value: u64) -> std::result::Result<Option<u64>, Errno> {
+    if (value as i64) < 0 { Err(Errno::INVAL) } else { Ok(Some(value)) }
+}
+
+pub(super) fn read(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    read_pieces(k, a[0], &one_piece(a[1], a[2]), None)
+}
+
+pub(super) fn write(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    write_pieces(k, t, a[0], &one_piece(a[1], a[2]), None)
+}
+
+pub(super) fn pread64(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    read_pieces(k, a[0], &one_piece(a[1], a[2]), offset(a[3])?)
+}
+
+pub(super) fn pwrite64(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    write_pieces(k, t, a[0], &one_piece(a[1], a[2]), offset(a[3])?)
+}
+
+pub(super) fn readv(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let pieces = pieces(k, a[1], a[2])?;
+    read_pieces(k, a[0], &pieces, None)
+}
+
+pub(super) fn writev(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let pieces = pieces(k, a[1], a[2])?;
+    write_pieces(k, t, a[0], &pieces, None)
+}
+
+pub(super) fn preadv(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let pieces = pieces(k, a[1], a[2])?;
+    read_pieces(k, a[0], &pieces, offset(a[3])?)
+}
+
+pub(super) fn pwritev(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let pieces = pieces(k, a[1], a[2])?;
+    write_pieces(k, t, a[0], &pieces, offset(a[3])?)
+}
+
+/// `preadv2` and `pwritev2` without flags; offset -1 is the file's position.
+fn plain_offset(a: &Args) -> std::result::Result<Option<u64>, Errno> {
+    match (a[5], a[3]) {
+        (0, u64::MAX) => Ok(None),
+        (0, at) => offset(at),
+        _ => Err(Errno::OPNOTSUPP),
+    }
+}
+
+pub(super) fn preadv2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let pieces = pieces(k, a[1], a[2])?;
+    read_pieces(k, a[0], &pieces, plain_offset(a)?)
+}
+
+pub(super) fn pwritev2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let pieces = pieces(k, a[1], a[2])?;
+    write_pieces(k, t, a[0], &pieces, plain_offset(a)?)
+}
+
+/// Reads an offset that a call goes on from, if it has one.
+fn offset_at(k: &mut Kernel, addr: u64) -> std::result::Result<Option<u64>, Errno> {
+    if addr == 0 { Ok(None) } else { offset(guest::read(&mut k.mem, addr)?) }
+}
+
+pub(super) fn sendfile(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let mut at = offset_at(k, a[2])?;
+    let (to, from) = (k.files.host(a[0] as i32)?, k.files.host(a[1] as i32)?);
+    let done = rustix::fs::sendfile(to, from, at.as_mut(), a[3].min(MAX_TRANSFER) as usize)?;
+    if let Some(at) = at {
+        guest::write(&mut k.mem, a[2], at)?;
+    }
+    Ok(done as u64)
+}
+
+pub(super) fn copy_file_range(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    if a[5] != 0 {
+        return Err(Errno::INVAL);
+    }
+    let (mut from_at, mut to_at) = (offset_at(k, a[1])?, offset_at(k, a[3])?);
+    let (from, to) = (k.files.host(a[0] as i32)?, k.files.host(a[2] as i32)?);
+    let len = a[4].min(MAX_TRANSFER) as usize;
+    let done = rustix::fs::copy_file_range(from, from_at.as_mut(), to, to_at.as_mut(), len)?;
+    for (addr, at) in [(a[1], from_at), (a[3], to_at)] {
+        if let Some(at) = at {
+            guest::write(&mut k.mem, addr, at)?;
+        }
+    }
+    Ok(done as u64)
+}

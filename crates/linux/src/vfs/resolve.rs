@@ -1,0 +1,276 @@
+//! From a path of the program to a file: one component at a time, following symbolic links itself, so that nothing
+//! a link or `..` says can lead around the checks.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::access::Denied;
+use super::tree::{self, Kind};
+use super::{Origin, View};
+use crate::files::DIRECTORY;
+use crate::kernel::Kernel;
+use crate::thread::Thread;
+
+/// Most symbolic links in one path, as under Linux.
+const MAX_LINKS: u32 = 40;
+
+/// Longest name of one component in bytes.
+const NAME_MAX: usize = 255;
+
+/// A file of the host, or a place where there is none yet.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// Absolute path of the host in which no component is a symbolic link, except the last one when it is not to be
+    /// followed.
+    pub path: Vec<u8>,
+    /// What is there.
+    pub kind: Option<FileType>,
+    /// [`Origin::Host`] or [`Origin::Sysroot`].
+    pub origin: Origin,
+}
+
+/// Where a path leads.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// To a file of the host or the sysroot.
+    Host(Place),
+    /// To a simulated file.
+    Simulated(tree::Node),
+    /// To an open file, through `/proc/self/fd`.
+    Descriptor(i32),
+}
+
+/// Whether a symbolic link as the last component stands for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// It is followed.
+    Follow,
+    /// It stands for itself.
+    Keep,
+}
+
+/// Resolves `path`, relative ones from the directory `dir` (a descriptor or `AT_FDCWD`).
+///
+/// # Errors
+/// As Linux has them; `EACCES` for what the program may not see. A last component that does not exist is no error.
+pub(crate) fn resolve(k: &Kernel, t: &Thread, dir: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
+    let walk = Walk { k, t, last };
+    if path.is_empty() {
+        return Err(Errno::NOENT);
+    }
+    if path.starts_with(b"/") {
+        return walk.absolute(path, 0);
+    }
+    let (base, origin) = k.files.directory_path(dir)?;
+    match origin {
+        Origin::Host => walk.within(&Root::HOST, base, path, 0),
+        Origin::Sysroot | Origin::Simulated(_) => walk.absolute(&[&base, &b"/"[..], path].concat(), 0),
+    }
+}
+
+/// The tree of host files that a walk goes through.
+struct Root<'a> {
+    /// Put before each path.
+    prefix: &'a [u8],
+    origin: Origin,
+}
+
+impl Root<'_> {
+    const HOST: Root<'static> = Root { prefix: b"", origin: Origin::Host };
+}
+
+/// What one component turned out to be.
+enum Found {
+    Missing,
+    Directory,
+    Link(Vec<u8>),
+    /// Simulated files, and everything else.
+    Other(FileType),
+    Descriptor(i32),
+}
+
+struct Walk<'a> {
+    k: &'a Kernel,
+    t: &'a Thread,
+    last: Last,
+}
+
+impl Walk<'_> {
+    fn view(&self) -> &View {
+        &self.k.files.view
+    }
+
+    /// An absolute path: in the sysroot first, then on the host; the other way round in the folders that the
+    /// program may write to, which are the host's.
+    fn absolute(&self, path: &[u8], links: u32) -> Result<Target, Errno> {
+        let sysroot = self.view().sysroot.as_deref().map(|prefix| Root { prefix, origin: Origin::Sysroot });
+        let Some(sysroot) = sysroot else { return self.within(&Root::HOST, Vec::new(), path, links) };
+        let host_first = self.view().policy.in_write_area(path);
+        let (first, second) = if host_first { (Root::HOST, sysroot) } else { (sysroot, Root::HOST) };
+        let found = self.within(&first, Vec::new(), path, links);
+        // `EACCES`: a sandbox that shows one of the two trees shows it.
+        let missing = |r: &Result<Target, Errno>| {
+            matches!(r, Ok(Target::Host(Place { kind: None, .. })) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS))
+        };
+        if !missing(&found) {
+            return found;
+        }
+        let other = self.within(&second, Vec::new(), path, links);
+        // New files are made on the host.
+        if host_first && missing(&other) { found } else { other }
+    }
+
+    /// Follows `path` from the folder `at` within one tree.
+    fn within(&self, root: &Root<'_>, mut at: Vec<u8>, path: &[u8], mut links: u32) -> Result<Target, Errno> {
+        let mut todo = components(path);
+        let mut directory_wanted = path.ends_with(b"/") || path.ends_with(b"/.");
+        if at == b"/" {
+            at.clear();
+        }
+        while let Some(name) = todo.pop() {
+            if name == b".." {
+                at.truncate(at.iter().rposition(|&b| b == b'/').unwrap_or(0));
+                continue;
+            }
+            if name.len() > NAME_MAX {
+                return Err(Errno::NAMETOOLONG);
+            }
+            let here = [&at, &b"/"[..], &name].concat();
+            let is_last = todo.is_empty();
+            match self.look(root, &here)? {
+                Found::Missing if is_last && !tree::is_simulated(&here) => return Ok(self.place(root, here, None)),
+                Found::Missing => return Err(Errno::NOENT),
+                Found::Directory => at = here,
+                Found::Link(_) if is_last && self.last == Last::Keep && !directory_wanted => {
+                    return Ok(self.target(root, here, FileType::Symlink));
+                }
+                Found::Link(target) => {
+                    links += 1;
+                    if links > MAX_LINKS {
+                        return Err(Errno::LOOP);
+                    }
+                    directory_wanted |= is_last && target.ends_with(b"/");
+                    if target.starts_with(b"/") {
+                        let rest = todo.iter().rev().flat_map(|name| [&b"/"[..], name].concat());
+                        let mut whole: Vec<u8> = target.into_iter().chain(rest).collect();
+                        if directory_wanted {
+                            whole.push(b'/');
+                        }
+                        return self.absolute(&whole, links);
+                    }
+                    todo.extend(components(&target));
+                }
+                _ if !is_last || directory_wanted => return Err(Errno::NOTDIR),
+                Found::Descriptor(fd) => return Ok(Target::Descriptor(fd)),
+                Found::Other(kind) => return Ok(self.target(root, here, kind)),
+            }
+        }
+        if at.is_empty() {
+            at.push(b'/');
+        }
+        Ok(self.target(root, at, FileType::Directory))
+    }
+
+    fn target(&self, root: &Root<'_>, at: Vec<u8>, kind: FileType) -> Target {
+        match self.view().tree.node(self.k, self.t, &at) {
+            Some(node) => Target::Simulated(node),
+            None => self.place(root, at, Some(kind)),
+        }
+    }
+
+    fn place(&self, root: &Root<'_>, at: Vec<u8>, kind: Option<FileType>) -> Target {
+        let path =
+            if at == b"/" && !root.prefix.is_empty() { root.prefix.to_vec() } else { [root.prefix, &at].concat() };
+        Target::Host(Place { path, kind, origin: root.origin.clone() })
+    }
+
+    /// What is at `here`, a path of the program of which all but the last component are known to be folders.
+    fn look(&self, root: &Root<'_>, here: &[u8]) -> Result<Found, Errno> {
+        if let Some(node) = self.view().tree.node(self.k, self.t, here) {
+            return Ok(match node.kind {
+                Kind::Directory => Found::Directory,
+                Kind::Descriptor(fd) if self.last == Last::Follow => Found::Descriptor(fd),
+                Kind::Link | Kind::Descriptor(_) => Found::Link(self.view().tree.link(self.k, self.t, &node)),
+                Kind::File | Kind::Random => Found::Other(FileType::RegularFile),
+            });
+        }
+        if tree::is_simulated(here) {
+            return Ok(Found::Missing);
+        }
+        if tree::is_device(here) && root.origin == Origin::Sysroot {
+            return Ok(Found::Missing);
+        }
+        let host = [root.prefix, here].concat();
+        let policy = &self.view().policy;
+        policy.check(policy.may_see(&host), Denied::Read, &host)?;
+        match rustix::fs::lstat(&host) {
+            Ok(stat) => Ok(match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => Found::Directory,
+                FileType::Symlink => Found::Link(rustix::fs::readlink(&host, Vec::new())?.into_bytes()),
+                other => Found::Other(other),
+            }),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(Found::Missing),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The names in a path, the last one first, without empty ones and dots.
+fn components(path: &[u8]) -> Vec<Vec<u8>> {
+    path.split(|&b| b == b'/').filter(|c| !c.is_empty() && *c != b".").rev().map(<[u8]>::to_vec).collect()
+}
+
+/// Opens a file of the host without following links. On hosts without `openat2` (Linux before 5.6) the links on the
+/// way are those that [`resolve`] has just seen not to be there.
+pub(crate) fn open(path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    let mut flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    if flags.contains(OFlags::PATH) {
+        flags &= OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    }
+    let creates = flags.intersects(OFlags::CREATE) || flags.contains(OFlags::TMPFILE);
+    let mode = if creates { mode } else { Mode::empty() };
+    match rustix::fs::openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS) {
+        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(CWD, path, flags, mode),
+        result => result,
+    }
+}
+
+/// The host's path of `path` within `sysroot`, whose links do not lead out of it. `None`: it is not there. On hosts
+/// without `openat2`, links lead where they lead on the host.
+pub(crate) fn inside(sysroot: &Path, path: &[u8]) -> Option<PathBuf> {
+    let folder = rustix::fs::openat(CWD, sysroot, DIRECTORY, Mode::empty()).ok()?;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let file = match rustix::fs::openat2(&folder, path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let relative = path.iter().position(|&b| b != b'/').map_or(&b""[..], |at| &path[at..]);
+            rustix::fs::openat(&folder, relative, flags, Mode::empty())
+        }
+        result => result,
+    };
+    Some(PathBuf::from(OsStr::from_bytes(&path_of(file.ok()?.as_fd())?)))
+}
+
+/// The folder of a file of the host, and the file's name in it.
+///
+/// # Errors
+/// `EBUSY` for the root.
+pub(crate) fn parent(path: &[u8]) -> Result<(OwnedFd, &[u8]), Errno> {
+    let slash = path.iter().rposition(|&b| b == b'/').ok_or(Errno::NOENT)?;
+    let (folder, name) = (&path[..slash.max(1)], &path[slash + 1..]);
+    if name.is_empty() {
+        return Err(Errno::BUSY);
+    }
+    Ok((open(folder, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?, name))
+}
+
+/// Where an open file of the host is now. `None`: it has no path (any more).
+pub(crate) fn path_of(file: BorrowedFd<'_>) -> Option<Vec<u8>> {
+    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let path = rustix::fs::readlink(link, Vec::new()).ok()?.into_bytes();
+    (path.starts_with(b"/") && !path.ends_with(b" (deleted)") && !path.starts_with(b"/memfd:")).then_some(path)
+}

@@ -1,0 +1,197 @@
+//! The simulated files: `/proc`, `/sys` and `/dev` of the modelled machine. No host file below these folders is seen,
+//! except for a few devices.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use rustix::fs::FileType;
+
+use super::{procfs, sysfs};
+use crate::kernel::Kernel;
+use crate::platform::Platform;
+use crate::process::PID;
+use crate::thread::Thread;
+
+/// Folders in which only simulated files are seen.
+const AREAS: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
+
+/// Names in `/dev` that are the host's.
+const DEVICES: [&[u8]; 7] = [b"full", b"null", b"ptmx", b"pts", b"shm", b"tty", b"zero"];
+
+/// The folder that `/proc/PID` and `/proc/PID/task/TID` stand for in the table.
+const OWN: &[u8] = b"/proc/@";
+
+/// A simulated file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    /// Its absolute path.
+    pub path: Vec<u8>,
+    pub kind: Kind,
+}
+
+impl Node {
+    /// A number of its own.
+    pub(crate) fn inode(&self) -> u64 {
+        inode(&self.path)
+    }
+
+    pub(crate) fn file_type(&self) -> FileType {
+        match self.kind {
+            Kind::Directory => FileType::Directory,
+            Kind::File => FileType::RegularFile,
+            Kind::Link | Kind::Descriptor(_) => FileType::Symlink,
+            Kind::Random => FileType::CharacterDevice,
+        }
+    }
+}
+
+/// What a simulated file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Directory,
+    /// A text that is made when the file is opened.
+    File,
+    Link,
+    /// Random bytes from the run's seed.
+    Random,
+    /// The open file of this number, as a link.
+    Descriptor(i32),
+}
+
+/// Where the contents of a file come from.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    /// Always the same.
+    Text(Vec<u8>),
+    /// Made from the state of the process.
+    Made(fn(&Kernel, &Thread) -> Vec<u8>),
+    /// A symbolic link.
+    Link(fn(&Kernel, &Thread) -> Vec<u8>),
+    /// Random bytes.
+    Random,
+    /// A folder whose contents are not in the table.
+    Directory,
+}
+
+/// Every simulated file by its path. Folders follow from the paths of what is in them.
+pub(crate) struct Tree(BTreeMap<Vec<u8>, Entry>);
+
+impl Tree {
+    pub(super) fn new(platform: &Platform) -> Tree {
+        let mut entries = BTreeMap::new();
+        procfs::entries(platform, &mut entries);
+        sysfs::entries(platform, &mut entries);
+        for name in ["random", "urandom"] {
+            entries.insert(format!("/dev/{name}").into_bytes(), Entry::Random);
+        }
+        entries.insert(b"/dev/fd".to_vec(), Entry::Link(|_, _| b"/proc/self/fd".to_vec()));
+        entries.insert(b"/dev/stdin".to_vec(), Entry::Link(|_, _| b"/proc/self/fd/0".to_vec()));
+        entries.insert(b"/dev/stdout".to_vec(), Entry::Link(|_, _| b"/proc/self/fd/1".to_vec()));
+        entries.insert(b"/dev/stderr".to_vec(), Entry::Link(|_, _| b"/proc/self/fd/2".to_vec()));
+        Tree(entries)
+    }
+
+    /// The simulated file at an absolute path without `.`, `..` and links.
+    pub(crate) fn node(&self, k: &Kernel, t: &Thread, path: &[u8]) -> Option<Node> {
+        if !is_simulated(path) {
+            return None;
+        }
+        let key = key(t, path);
+        let kind = match self.0.get(&key) {
+            Some(Entry::Text(_) | Entry::Made(_)) => Kind::File,
+            Some(Entry::Link(_)) => Kind::Link,
+            Some(Entry::Random) => Kind::Random,
+            Some(Entry::Directory) => Kind::Directory,
+            None if self.below(&key).next().is_some() => Kind::Directory,
+            None => Kind::Descriptor(open_descriptor(k, &key)?),
+        };
+        Some(Node { path: path.to_vec(), kind })
+    }
+
+    /// What a link says.
+    pub(crate) fn link(&self, k: &Kernel, t: &Thread, node: &Node) -> Vec<u8> {
+        match (node.kind, self.0.get(&key(t, &node.path))) {
+            (Kind::Descriptor(fd), _) => k.files.link_text(fd),
+            (_, Some(Entry::Link(text))) => text(k, t),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The contents of a file at this moment.
+    pub(crate) fn content(&self, k: &Kernel, t: &Thread, node: &Node) -> Vec<u8> {
+        match self.0.get(&key(t, &node.path)) {
+            Some(Entry::Text(text)) => text.clone(),
+            Some(Entry::Made(make)) => make(k, t),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is in a folder: name, type and inode number, in the order of the names.
+    pub(crate) fn list(&self, k: &Kernel, t: &Thread, node: &Node) -> Vec<(Vec<u8>, FileType, u64)> {
+        let key = key(t, &node.path);
+        let names = self.below(&key).filter_map(|path| path[key.len() + 1..].split(|&b| b == b'/').next());
+        let mut names: Vec<Vec<u8>> = names.filter(|name| *name != b"@").map(<[u8]>::to_vec).collect();
+        match &key[..] {
+            b"/proc" => names.push(PID.to_string().into_bytes()),
+            b"/proc/@/task" => names.push(t.tid.to_string().into_bytes()),
+            b"/proc/@/fd" => {
+                let open = (0..k.files.end()).filter(|&fd| k.files.host(fd).is_ok());
+                names.extend(open.map(|fd| fd.to_string().into_bytes()));
+            }
+            b"/dev" => names.extend(DEVICES.map(<[u8]>::to_vec)),
+            _ => {}
+        }
+        names.sort();
+        names.dedup();
+        let entry = |name: Vec<u8>| {
+            let path = [&node.path, &b"/"[..], &name].concat();
+            let kind = self.node(k, t, &path).map_or(FileType::Unknown, |node| node.file_type());
+            (name, kind, inode(&path))
+        };
+        names.into_iter().map(entry).collect()
+    }
+
+    /// Paths of the table below a folder.
+    fn below<'a>(&'a self, folder: &[u8]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let prefix = [folder, b"/"].concat();
+        let range = self.0.range::<[u8], _>((Bound::Included(&prefix[..]), Bound::Unbounded));
+        range.map(|(path, _)| &path[..]).take_while(move |path| path.starts_with(&prefix))
+    }
+}
+
+/// A number for each path (FNV-1a).
+fn inode(path: &[u8]) -> u64 {
+    path.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, &b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Whether a path belongs to the simulated files, whether or not there is one.
+pub(crate) fn is_simulated(path: &[u8]) -> bool {
+    AREAS.iter().any(|area| super::access::is_within(path, area)) && !is_device(path)
+}
+
+/// Whether a path belongs to the host's devices that programs see.
+pub(crate) fn is_device(path: &[u8]) -> bool {
+    let Some(name) = path.strip_prefix(b"/dev/") else { return false };
+    DEVICES.iter().any(|device| super::access::is_within(name, device))
+}
+
+/// The path under which the table has a file: the process and its threads are there under one name.
+fn key(t: &Thread, path: &[u8]) -> Vec<u8> {
+    let own = |path: &[u8], number: u32| -> Option<Vec<u8>> {
+        let rest = path.strip_prefix(number.to_string().as_bytes())?;
+        (rest.is_empty() || rest.starts_with(b"/")).then(|| rest.to_vec())
+    };
+    let Some(rest) = path.strip_prefix(b"/proc/").and_then(|path| own(path, PID)) else { return path.to_vec() };
+    let rest = match rest.strip_prefix(b"/task/") {
+        Some(task) => own(task, t.tid).unwrap_or(rest),
+        None => rest,
+    };
+    [OWN, &rest].concat()
+}
+
+/// The open file that a path in `/proc/PID/fd` names.
+fn open_descriptor(k: &Kernel, key: &[u8]) -> Option<i32> {
+    let number = key.strip_prefix(OWN)?.strip_prefix(b"/fd/")?;
+    let fd = std::str::from_utf8(number).ok()?.parse().ok()?;
+    k.files.host(fd).ok().map(|_| fd)
+}
