@@ -48,7 +48,7 @@ pub(super) fn set_mempolicy(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result 
 }
 
 pub(super) fn mbind(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    if a[0] % PAGE != 0 {
+    if !a[0].is_multiple_of(PAGE) {
         return Err(Errno::INVAL);
     }
     check_policy(k, a[2], a[3], a[4])?;

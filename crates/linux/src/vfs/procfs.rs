@@ -7,7 +7,7 @@ use fxscope_aarch64::memory::Region;
 use fxscope_aarch64::{Prot, Segment};
 
 use super::sysfs::{list, mask};
-use super::tree::Entry;
+use super::tree::{Entry, Make};
 use crate::kernel::{Kernel, Limit};
 use crate::platform::Platform;
 use crate::process::PID;
@@ -23,7 +23,7 @@ const FEATURES: [&str; 32] = [
 ];
 
 /// Files of the process itself, in the folder of the table that stands for it.
-const OWN: &[(&str, fn(&Kernel, &Thread) -> Vec<u8>)] = &[
+const OWN: &[(&str, Make)] = &[
     ("auxv", |k, _| k.files.program.auxv.clone()),
     ("cmdline", |k, _| joined(&k.files.program.args)),
     ("comm", |_, t| [comm(t), b"\n"].concat()),

@@ -58,15 +58,18 @@ pub(crate) enum Kind {
     Descriptor(i32),
 }
 
+/// Makes a file's contents from the state of the process.
+pub(super) type Make = fn(&Kernel, &Thread) -> Vec<u8>;
+
 /// Where the contents of a file come from.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
     /// Always the same.
     Text(Vec<u8>),
     /// Made from the state of the process.
-    Made(fn(&Kernel, &Thread) -> Vec<u8>),
+    Made(Make),
     /// A symbolic link.
-    Link(fn(&Kernel, &Thread) -> Vec<u8>),
+    Link(Make),
     /// Random bytes.
     Random,
     /// A folder whose contents are not in the table.
