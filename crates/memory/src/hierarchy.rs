@@ -305,6 +305,7 @@ impl Hierarchy {
             }
             signals.add(Signal::L2HwpfStreamPf, 1);
             let hit = self.prefetch_l2(line, t, Cause::HardwarePrefetch, signals);
+            self.shared.expect(line.wrapping_add_signed(r.step));
             self.prefetcher.l2_answered(r.entry, hit);
         }
         for i in 0..r.l1.1 {

@@ -128,6 +128,12 @@ impl Shared {
         (Answer { ready, from_memory: true }, left)
     }
 
+    /// `line` will be asked for soon (a matter of the host's speed only).
+    #[inline(always)]
+    pub fn expect(&self, line: u64) {
+        self.tags.expect(self.set_of(line));
+    }
+
     /// A line comes back from a core, dirty.
     pub fn write_back(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Option<Victim> {
         let start = self.bank_slot(line, t, signals);

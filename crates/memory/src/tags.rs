@@ -156,6 +156,22 @@ fn hash(line: u64) -> u64 {
     line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56
 }
 
+/// Asks the host's caches for `slice[index]`.
+#[inline(always)]
+fn fetch_early<T>(slice: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(item) = slice.get(index) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch changes nothing but caches, and the pointer comes from a reference.
+        #[allow(unsafe_code)]
+        unsafe {
+            _mm_prefetch(std::ptr::from_ref(item).cast::<i8>(), _MM_HINT_T0);
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}
+
 /// Where the place of a line is remembered.
 #[inline(always)]
 fn hint(line: u64) -> usize {
@@ -245,6 +261,13 @@ impl Tags {
         *hashes = *hashes & !(0xff << shift) | hash(line) << shift;
         self.sets[set].touch(way);
         (Slot(place), victim)
+    }
+
+    /// `set` will be written soon: the host fetches what will be replaced. Its caches do not hold all tags of a big
+    /// cache, and waiting for them is the longest part of an insertion.
+    #[inline(always)]
+    pub fn expect(&self, set: usize) {
+        fetch_early(&self.places, (set << self.way_bits) + self.sets[set].way_at(self.ways - 1));
     }
 
     /// The way to be replaced. Lines still on their way are replaced only when all are: their fill is under way.

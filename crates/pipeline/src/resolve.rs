@@ -434,8 +434,7 @@ impl RUop {
         self.chain_srcs = bits(&self.srcs);
         self.chain_dsts = if self.chains { bits(&self.dsts) } else { 0 };
         let flow = &self.flows[0];
-        self.simple =
-            self.nflows == 1 && flow.busy <= 1 && !flow.all && !self.exclusive && flow.pipes.0 & EAG.0 != EAG.0;
+        self.simple = self.nflows == 1 && flow.busy <= 1 && !flow.all && !self.exclusive;
     }
 
     fn commit_from(&mut self, info: &StaticInst, spec: &Spec) {
