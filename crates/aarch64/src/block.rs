@@ -60,6 +60,12 @@ impl Blocks {
         *self = Blocks::new(vl);
     }
 
+    /// The vector length in bytes that the blocks are decoded for.
+    #[must_use]
+    pub fn vl(&self) -> usize {
+        self.vl
+    }
+
     /// The block that starts at `pc`, decoded now if it is new. Fails when no code can be fetched there.
     #[inline(always)]
     pub fn at(&mut self, pc: u64, mem: &mut Memory) -> Result<BlockId, Trap> {

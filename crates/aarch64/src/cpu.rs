@@ -191,6 +191,13 @@ impl Cpu {
         }
     }
 
+    /// A second thread with the same state and an empty dynamic stream.
+    #[must_use]
+    pub fn duplicate(&self) -> Cpu {
+        let fresh = Cpu::new(self.vl);
+        Cpu { stream: fresh.stream, stream_len: 0, ..*self }
+    }
+
     /// General register by decoder index.
     #[inline(always)]
     #[must_use]

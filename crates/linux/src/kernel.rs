@@ -1,13 +1,12 @@
 //! What the threads of a process share: memory, files, signal actions, clocks. System calls act on it.
 
-use std::collections::BTreeMap;
-
 use fxscope_aarch64::Memory;
 
 use crate::files::Files;
 use crate::mapped::MappedFiles;
 use crate::platform::Platform;
-use crate::signal::{self, Action};
+use crate::scheduler::System;
+use crate::signal::{self, Action, SigInfo};
 use crate::symbols::Symbols;
 
 /// How a program came to its end.
@@ -22,15 +21,26 @@ pub enum End {
     Killed(Killed),
     /// It came to an instruction that is not implemented.
     Unsupported(Unsupported),
-    /// It waits for something that can never happen.
+    /// All its threads wait for something that can never happen.
     Deadlock {
-        /// Address of the instruction behind the system call.
-        pc: u64,
-        /// The function, if the program has symbols.
-        function: Option<String>,
-        /// What it waits for.
-        waits_for: String,
+        /// Every thread, in the order of their numbers.
+        threads: Vec<Waiting>,
     },
+}
+
+/// A thread that waits for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Number of its process.
+    pub pid: u32,
+    /// Number of the thread.
+    pub tid: u32,
+    /// Address of the instruction behind the system call.
+    pub pc: u64,
+    /// The function, as `name+offset`, if the program has symbols.
+    pub function: Option<String>,
+    /// What it waits for.
+    pub waits_for: String,
 }
 
 /// A program ended by a signal.
@@ -88,9 +98,13 @@ impl std::fmt::Display for End {
                 write!(f, ": bytes {a:02x} {b:02x} {c:02x} {d:02x} (word {:08x})", u.word)?;
                 u.disassembly.as_deref().map_or(Ok(()), |text| write!(f, ", {text}"))
             }
-            End::Deadlock { pc, function, waits_for } => {
-                write!(f, "deadlock: the only thread waits for {waits_for}, at {pc:#x}")?;
-                in_function(f, function.as_deref())
+            End::Deadlock { threads } => {
+                write!(f, "deadlock: every thread waits for something that cannot happen")?;
+                for t in threads {
+                    write!(f, "\n  process {}, thread {}: waits for {}, at {:#x}", t.pid, t.tid, t.waits_for, t.pc)?;
+                    in_function(f, t.function.as_deref())?;
+                }
+                Ok(())
             }
         }
     }
@@ -136,16 +150,26 @@ pub struct Kernel {
     /// First address of the heap and its current end.
     pub(crate) heap_start: u64,
     pub(crate) brk: u64,
-    /// Simulated time that the program spent asleep, in ns.
-    pub(crate) slept_ns: u64,
+    /// The number of this process.
+    pub(crate) pid: u32,
+    /// The number of its parent.
+    pub(crate) ppid: u32,
+    /// Threads started so far.
+    pub(crate) threads_started: u32,
+    /// Signals waiting to be delivered to any thread that does not block them.
+    pub(crate) pending: Vec<SigInfo>,
+    /// The status that the first thread ended with, if others went on.
+    pub(crate) leader_status: Option<i32>,
+    /// Simulated time that its threads spent running until the last of them stopped, in ns.
+    pub(crate) cpu_ns: u64,
+    /// What all processes share; with the process that runs.
+    pub(crate) system: System,
     /// Wall-clock time of the program's start, in ns since 1970.
     pub(crate) start_unix_ns: u64,
     pub(crate) random: Random,
     pub(crate) limits: [Limit; Limit::COUNT],
     /// Decoded blocks may be stale.
     pub(crate) code_changed: bool,
-    /// Calls of system calls that are not implemented, by number.
-    pub(crate) unknown_calls: BTreeMap<u64, u64>,
 }
 
 impl Kernel {
@@ -154,14 +178,9 @@ impl Kernel {
         self.symbols.at(address).map(|place| place.to_string())
     }
 
-    /// The program waits, at `pc`, for something that cannot happen.
-    pub(crate) fn deadlock(&mut self, pc: u64, waits_for: String) {
-        self.end = Some(End::Deadlock { pc, function: self.function_at(pc), waits_for });
-    }
-
-    /// Time the program spent running, in ns.
+    /// Time the process has spent running, in ns.
     pub(crate) fn cpu_ns(&self) -> u64 {
-        self.now_ns.saturating_sub(self.slept_ns)
+        self.cpu_ns + self.system.running_ns(self.now_ns)
     }
 }
 

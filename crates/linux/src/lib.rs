@@ -5,7 +5,8 @@
 //!   ran, and keeps the time: [`Process::set_now_ns`]. Everything a program can learn about time follows from that.
 //! * [`syscalls`] is the table of system calls; the handlers stand beside it, by subject.
 //! * [`signal`] has dispositions, frames and delivery.
-//! * [`kernel`] is what the threads of a process share, [`thread`] what each has for itself.
+//! * [`kernel`] is what the threads of a process share, [`thread`] what each has for itself; `scheduler` says which
+//!   of them runs.
 //!
 //! Invariants: the same program, input, files and seed give the same execution. Programs reach host memory
 //! only through `fxscope_aarch64::Memory`. A bad pointer in a system call is `EFAULT` to the program.
@@ -13,23 +14,27 @@
 pub mod disasm;
 pub mod elf;
 mod files;
+mod futex;
 pub mod kernel;
 mod layout;
 mod load;
 mod mapped;
 pub mod platform;
 pub mod process;
+mod scheduler;
 pub mod signal;
 mod stack;
 pub mod symbols;
 pub mod syscalls;
 pub mod thread;
 mod vfs;
+mod wait;
 
 pub use elf::{ElfError, Image};
-pub use kernel::{End, Killed, Unsupported};
+pub use kernel::{End, Killed, Unsupported, Waiting};
 pub use platform::{Cache, CacheKind, CpuPlace, Platform};
 pub use process::{Process, Setup, StartError, Stdio, Step};
+pub use scheduler::QUANTUM;
 pub use symbols::{Place, Symbols};
 pub use vfs::access::{Access, Denied, Refusal};
 pub use vfs::default_sysroot;

@@ -11,6 +11,7 @@ use crate::files::{Files, Program};
 use crate::kernel::{End, Kernel, Limit, Random, Unsupported};
 use crate::layout::{DEFAULT_STACK, SIGNAL_RETURN};
 use crate::platform::Platform;
+use crate::scheduler::{QUANTUM, System};
 use crate::signal::{self, Action, SigInfo, code, frame, number};
 use crate::thread::Thread;
 use crate::vfs::access::{Access, Refusal, real_path};
@@ -182,6 +183,8 @@ pub enum Step {
         /// Simulated time in ns.
         until_ns: u64,
     },
+    /// Another thread goes on: [`Process::cpu`] and [`Process::thread`] are now of that one.
+    Switched,
     /// Code has changed: all block numbers so far are void.
     CodeChanged,
     /// The program has ended; see [`Process::end`].
@@ -197,16 +200,21 @@ pub const PID: u32 = 1000;
 /// Instructions between two updates of the clock in [`Process::run_functional`].
 const FUNCTIONAL_TICK: u64 = 1 << 12;
 
-/// A program with its memory, registers and open files.
+/// A program with its threads, memory and open files. The thread that runs is kept in place.
 pub struct Process {
-    kernel: Kernel,
-    thread: Thread,
-    blocks: Blocks,
-    /// Instructions completed so far.
-    instructions: u64,
-    /// Something must be looked at before the next block: `trap`, or what a system call left.
-    attention: bool,
-    trap: Option<Trap>,
+    pub(crate) kernel: Kernel,
+    pub(crate) thread: Thread,
+    pub(crate) blocks: Blocks,
+    /// Instructions completed so far, by all threads.
+    pub(crate) instructions: u64,
+    /// From this number of instructions on, something must be looked at before the next block; 0: now.
+    pub(crate) deadline: u64,
+    /// The number of instructions at which the thread's turn is over.
+    pub(crate) quantum_end: u64,
+    pub(crate) trap: Option<Trap>,
+    /// The thread that the driver knows to be running.
+    pub(crate) announced: u32,
+    pub(crate) end: Option<End>,
 }
 
 impl Process {
@@ -261,16 +269,24 @@ impl Process {
                 heap_start: program.image.end(),
                 brk: program.image.end(),
                 symbols: program.image.symbols,
-                slept_ns: 0,
+                pid: PID,
+                ppid: PID - 1,
+                threads_started: 1,
+                pending: Vec::new(),
+                leader_status: None,
+                cpu_ns: 0,
+                system: System::new(PID),
                 start_unix_ns: setup.start_unix_ns,
                 random,
                 limits,
                 code_changed: false,
-                unknown_calls: std::collections::BTreeMap::new(),
             },
             instructions: 0,
-            attention: false,
+            deadline: u64::MAX,
+            quantum_end: QUANTUM,
             trap: None,
+            announced: PID,
+            end: None,
         })
     }
 
@@ -278,7 +294,7 @@ impl Process {
     /// signal.
     #[inline(always)]
     pub fn step(&mut self) -> Step {
-        if self.attention
+        if self.instructions >= self.deadline
             && let Some(step) = self.attend()
         {
             return step;
@@ -289,7 +305,7 @@ impl Process {
                 self.instructions += outcome.executed as u64;
                 if outcome.trap.is_some() {
                     self.trap = outcome.trap;
-                    self.attention = true;
+                    self.deadline = 0;
                 }
                 Step::Ran { block: id, executed: outcome.executed }
             }
@@ -302,12 +318,12 @@ impl Process {
     /// has not ended.
     pub fn run_functional(&mut self, max_instructions: u64) -> Option<&End> {
         let stop = self.instructions.saturating_add(max_instructions);
-        while self.instructions < stop && self.kernel.end.is_none() {
+        while self.instructions < stop && self.end.is_none() {
             let start = self.instructions;
             let tick = stop.min(start + FUNCTIONAL_TICK);
             while self.instructions < tick {
                 match self.step() {
-                    Step::Ran { .. } | Step::CodeChanged => {}
+                    Step::Ran { .. } | Step::Switched | Step::CodeChanged => {}
                     Step::Sleep { until_ns } => self.set_now_ns(until_ns),
                     Step::Ended => break,
                 }
@@ -315,7 +331,7 @@ impl Process {
             let elapsed = (self.instructions - start) * FUNCTIONAL_NS;
             self.set_now_ns(self.kernel.now_ns.saturating_add(elapsed));
         }
-        self.kernel.end.as_ref()
+        self.end.as_ref()
     }
 
     /// Sets the simulated time since the program's start. It must not go back.
@@ -324,6 +340,9 @@ impl Process {
         let (seconds, ns) = (now_ns / 1_000_000_000, now_ns % 1_000_000_000);
         let hz = self.kernel.platform.counter_hz;
         self.thread.cpu.counter = seconds * hz + ns * hz / 1_000_000_000;
+        if now_ns >= self.kernel.system.next_event_ns {
+            self.deadline = 0;
+        }
     }
     /// Simulated time since the program's start in ns.
     #[must_use]
@@ -333,14 +352,19 @@ impl Process {
     /// How the program ended, once it has.
     #[must_use]
     pub fn end(&self) -> Option<&End> {
-        self.kernel.end.as_ref()
+        self.end.as_ref()
     }
-    /// Instructions completed so far.
+    /// Instructions completed so far, by all threads.
     #[must_use]
     pub fn instructions(&self) -> u64 {
         self.instructions
     }
-    /// The registers.
+    /// The thread that ran the last block.
+    #[must_use]
+    pub fn thread(&self) -> &Thread {
+        &self.thread
+    }
+    /// The registers of that thread.
     #[must_use]
     #[inline(always)]
     pub fn cpu(&self) -> &Cpu {
@@ -371,14 +395,14 @@ impl Process {
     pub fn symbols(&self) -> &crate::symbols::Symbols {
         &self.kernel.symbols
     }
-    /// The machine's number of the CPU that the program runs on.
+    /// The machine's number of the CPU that the thread runs on.
     #[must_use]
     pub fn cpu_number(&self) -> u32 {
         self.thread.cpu_number()
     }
     /// System calls that the program made and that do not exist here: number, name, calls.
     pub fn unknown_calls(&self) -> impl Iterator<Item = (u64, &'static str, u64)> + '_ {
-        self.kernel.unknown_calls.iter().map(|(&number, &calls)| (number, syscalls::name(number), calls))
+        self.kernel.system.unknown_calls.iter().map(|(&number, &calls)| (number, syscalls::name(number), calls))
     }
 
     /// What the program was refused, by kind and folder.
@@ -392,7 +416,7 @@ impl Process {
     fn no_code(&mut self, trap: Trap) -> Step {
         self.thread.cpu.clear_stream();
         self.trap = Some(trap);
-        self.attention = true;
+        self.deadline = 0;
         // The signal's handler, if there is one, must be fetched too; if that fails, the program ends.
         self.attend().unwrap_or_else(|| self.step_cold())
     }
@@ -402,43 +426,15 @@ impl Process {
         self.step()
     }
 
-    /// Deals with a trap and what follows from it. `None`: go on.
-    #[cold]
-    #[inline(never)]
-    fn attend(&mut self) -> Option<Step> {
-        if self.kernel.end.is_some() {
-            return Some(self.ended());
-        }
-        if let Some(trap) = self.trap.take() {
-            self.handle(trap);
-        }
-        signal::deliver_pending(&mut self.kernel, &mut self.thread);
-        if self.kernel.end.is_some() {
-            return Some(self.ended());
-        }
-        if std::mem::take(&mut self.kernel.code_changed) {
-            self.blocks.flush(self.thread.cpu.vl);
-            return Some(Step::CodeChanged);
-        }
-        if let Some(until_ns) = self.thread.sleep_until {
-            if self.kernel.now_ns < until_ns {
-                return Some(Step::Sleep { until_ns });
-            }
-            self.thread.sleep_until = None;
-        }
-        self.attention = false;
-        None
-    }
-
     /// The program has ended: what it changed in shared mappings goes to their files.
-    fn ended(&mut self) -> Step {
+    pub(crate) fn write_back(&mut self) {
         let kernel = &mut self.kernel;
         // Nobody is left to tell about an error.
         let _ = kernel.mapped.write_back(&mut kernel.mem, 0, u64::MAX);
-        Step::Ended
     }
 
-    fn handle(&mut self, trap: Trap) {
+    /// Deals with what stopped the last block.
+    pub(crate) fn handle(&mut self, trap: Trap) {
         let pc = self.thread.cpu.pc;
         let info = match trap {
             Trap::SystemCall => return syscalls::call(&mut self.kernel, &mut self.thread),

@@ -2,52 +2,107 @@
 
 use fxscope_aarch64::Cpu;
 
-use crate::signal::{AltStack, SigInfo};
+use crate::signal::{AltStack, SigInfo, bit};
+use crate::wait::{Blocked, Resumed};
 
 /// One thread: registers and what Linux keeps for it.
 pub struct Thread {
     /// Registers.
     pub cpu: Cpu,
-    /// Thread number.
+    /// Thread number, unique among all threads and processes of a run.
     pub tid: u32,
+    /// Number of its process.
+    pub pid: u32,
     /// Blocked signals.
     pub(crate) mask: u64,
-    /// The mask to put back once `rt_sigsuspend` is over.
+    /// The mask to put back once `rt_sigsuspend` and its like are over.
     pub(crate) mask_after_suspend: Option<u64>,
-    /// Signals waiting to be delivered.
+    /// Signals waiting to be delivered to this thread and no other.
     pub(crate) pending: Vec<SigInfo>,
     pub(crate) alt_stack: AltStack,
     /// Name as `prctl` sets it, zero-terminated.
     pub(crate) name: [u8; 16],
     /// CPUs it may run on, as a bit mask over CPU numbers.
     pub(crate) affinity: Vec<u64>,
-    /// Asleep until this simulated time in ns.
-    pub(crate) sleep_until: Option<u64>,
+    /// How many threads its process had started before it: where among its CPUs it runs.
+    pub(crate) ordinal: u32,
+    /// What it waits for, in the system call it has made. The call's arguments are still in the registers.
+    pub(crate) blocked: Option<Blocked>,
+    /// What is left of an earlier attempt, while a system call is made again.
+    pub(crate) resumed: Option<Resumed>,
+    /// A signal came for it: it must be looked at although it is blocked.
+    pub(crate) poked: bool,
+    /// It gave up the rest of its quantum.
+    pub(crate) yielded: bool,
+    /// It has ended and is to be forgotten.
+    pub(crate) ended: bool,
+    /// Simulated time it spent running until it last stopped, in ns.
+    pub(crate) cpu_ns: u64,
+    /// Where to write 0 and wake a futex at its end (`CLONE_CHILD_CLEARTID`), or 0.
+    pub(crate) clear_tid: u64,
+    /// Head of its list of robust futexes, or 0.
+    pub(crate) robust_list: u64,
 }
 
 impl Thread {
-    pub(crate) fn new(cpu: Cpu, tid: u32, affinity: Vec<u64>, program: &[u8]) -> Thread {
-        let base = program.rsplit(|&b| b == b'/').next().unwrap_or_default();
-        let mut name = [0; 16];
-        let len = base.len().min(15);
-        name[..len].copy_from_slice(&base[..len]);
+    /// The first thread of a process.
+    pub(crate) fn new(cpu: Cpu, pid: u32, affinity: Vec<u64>, program: &[u8]) -> Thread {
         Thread {
             cpu,
-            tid,
+            tid: pid,
+            pid,
             mask: 0,
             mask_after_suspend: None,
             pending: Vec::new(),
             alt_stack: AltStack::NONE,
-            name,
+            name: name_of(program),
             affinity,
-            sleep_until: None,
+            ordinal: 0,
+            blocked: None,
+            resumed: None,
+            poked: false,
+            yielded: false,
+            ended: false,
+            cpu_ns: 0,
+            clear_tid: 0,
+            robust_list: 0,
         }
     }
 
-    /// The lowest-numbered CPU the thread may run on: where it runs.
+    /// What `clone` starts from: the same registers, mask and affinity; nothing pending.
+    pub(crate) fn duplicate(&self, tid: u32, pid: u32) -> Thread {
+        let mut cpu = self.cpu.duplicate();
+        cpu.monitor = None;
+        Thread {
+            mask: self.mask_after_suspend.unwrap_or(self.mask),
+            alt_stack: self.alt_stack,
+            name: self.name,
+            tid,
+            ..Thread::new(cpu, pid, self.affinity.clone(), b"")
+        }
+    }
+
+    /// The CPU it runs on: one that it may run on, by the order of the threads.
     #[must_use]
     pub fn cpu_number(&self) -> u32 {
-        let word = self.affinity.iter().position(|&w| w != 0).unwrap_or(0);
-        word as u32 * 64 + self.affinity.get(word).map_or(0, |w| w.trailing_zeros() % 64)
+        let allowed = |&cpu: &u32| self.affinity[cpu as usize / 64] >> (cpu % 64) & 1 == 1;
+        let count: u32 = self.affinity.iter().map(|word| word.count_ones()).sum();
+        let mut cpus = (0..self.affinity.len() as u32 * 64).filter(allowed);
+        cpus.nth((self.ordinal % count.max(1)) as usize).unwrap_or(0)
     }
+
+    /// Whether a signal that arrives now is of interest: not blocked, or waited for.
+    pub(crate) fn wants(&self, signal: u32) -> bool {
+        let waited_for = self.blocked.as_ref().map_or(0, |b| b.wait.signals());
+        (!self.mask | waited_for) & bit(signal) != 0
+    }
+}
+
+/// A thread's name, from the path of its program.
+pub(crate) fn name_of(program: &[u8]) -> [u8; 16] {
+    let base = program.rsplit(|&b| b == b'/').next().unwrap_or_default();
+    let mut name = [0; 16];
+    let len = base.len().min(15);
+    name[..len].copy_from_slice(&base[..len]);
+    name
 }

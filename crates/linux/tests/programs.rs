@@ -2,26 +2,12 @@
 
 mod common;
 
-use std::path::Path;
-
-use common::{FREESTANDING, HOSTED, Run, build, build_dynamic, platform, run_here, run_qemu, run_to_end};
+use common::{
+    FREESTANDING, HOSTED, Run, build, build_dynamic, platform, run_here, run_qemu, run_to_end, same_as_qemu,
+    same_outcome,
+};
 use fxscope_linux::disasm::disassemble;
 use fxscope_linux::{End, Process, Setup, Stdio, Step, Unsupported};
-
-/// Runs a program here and under QEMU and compares everything.
-fn same_as_qemu(source: &str, flags: &[&str], run: &Run) {
-    same_outcome(&build(source, flags), run);
-}
-
-fn same_outcome(program: &Path, run: &Run) {
-    let source = program.display();
-    let (here, qemu) = (run_here(program, run), run_qemu(program, run));
-    assert_eq!(here.output, qemu.output, "{source}: standard output");
-    // QEMU adds a line of its own when a signal ends the program.
-    let error: String = qemu.error.lines().filter(|l| !l.starts_with("qemu: ")).map(|l| format!("{l}\n")).collect();
-    assert_eq!(here.error, error, "{source}: standard error");
-    assert_eq!(here.status, qemu.status, "{source}: exit status");
-}
 
 #[test]
 fn the_initial_stack_is_as_linux_lays_it_out() {
@@ -177,9 +163,10 @@ fn time_is_simulated_and_sleeping_takes_no_host_time() {
 fn a_wait_that_cannot_end_is_a_deadlock() {
     let program = build("time.c", FREESTANDING);
     let (end, ..) = run_to_end(&program, &Run { args: &["deadlock"], ..Run::default() });
-    let End::Deadlock { function, waits_for, .. } = &end else { panic!("{end}") };
-    assert!(function.as_deref().is_some_and(|f| f.starts_with("begin+0x")), "{end}");
-    assert!(waits_for.contains("futex"), "{end}");
+    let End::Deadlock { threads } = &end else { panic!("{end}") };
+    let [thread] = threads.as_slice() else { panic!("{end}") };
+    assert!(thread.function.as_deref().is_some_and(|f| f.starts_with("begin+0x")), "{end}");
+    assert!(thread.waits_for.contains("futex"), "{end}");
     assert_eq!(end.status(), None);
 }
 
@@ -204,7 +191,7 @@ fn the_driver_sees_each_block_and_keeps_the_time() {
                 slept += 1;
                 process.set_now_ns(until_ns);
             }
-            Step::CodeChanged => panic!("no code changes here"),
+            other @ (Step::Switched | Step::CodeChanged) => panic!("one thread, whose code does not change: {other:?}"),
             Step::Ended => break,
         }
     }

@@ -252,6 +252,7 @@ impl Simulation {
                     match self.process.step() {
                         Step::Ran { block, executed } => self.ran(block.0 as usize, block, executed),
                         Step::Sleep { until_ns } => self.sleep(until_ns),
+                        Step::Switched => self.in_kernel(),
                         Step::CodeChanged => self.forget_blocks(),
                         Step::Ended => {
                             return self.process.end().map_or(Finish::Stopped, |end| Finish::Ended(end.clone()));

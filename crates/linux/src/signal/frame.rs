@@ -11,6 +11,7 @@
 //! ```
 
 use bytemuck::Pod;
+use fxscope_aarch64::insn::base_system::{FPCR_BITS, FPSR_BITS};
 use fxscope_aarch64::memory::MemFault;
 use fxscope_aarch64::{Cpu, Memory};
 
@@ -204,6 +205,7 @@ fn restore_records(area: &[u8], cpu: &mut Cpu) -> Option<()> {
         cpu.p[n] = predicate(n);
     }
     cpu.ffr = predicate(16);
-    [cpu.fp.fpsr, cpu.fp.fpcr] = get(fpsimd, 8);
+    let [fpsr, fpcr]: [u32; 2] = get(fpsimd, 8);
+    (cpu.fp.fpsr, cpu.fp.fpcr) = (fpsr & FPSR_BITS, fpcr & FPCR_BITS);
     Some(())
 }

@@ -29,6 +29,9 @@ pub mod number {
 }
 use number::*;
 
+/// The lowest real-time signal: those queue.
+const FIRST_REALTIME: u32 = 32;
+
 /// Highest signal number.
 pub const LAST: u32 = 64;
 
@@ -96,6 +99,7 @@ pub mod flags {
     pub const SIGINFO: u64 = 4;
     pub const RESTORER: u64 = 0x0400_0000;
     pub const ONSTACK: u64 = 0x0800_0000;
+    pub const RESTART: u64 = 0x1000_0000;
     pub const NODEFER: u64 = 0x4000_0000;
     pub const RESETHAND: u64 = 0x8000_0000;
 }
@@ -157,6 +161,15 @@ pub enum Origin {
         /// Its user.
         uid: u32,
     },
+    /// `sigqueue`, with a value for the handler.
+    Queued {
+        /// Process that sent it.
+        pid: u32,
+        /// Its user.
+        uid: u32,
+        /// `si_value`.
+        value: u64,
+    },
 }
 
 /// One signal on its way to a thread.
@@ -211,6 +224,11 @@ impl SigInfo {
                 bytes[16..20].copy_from_slice(&pid.to_le_bytes());
                 bytes[20..24].copy_from_slice(&uid.to_le_bytes());
             }
+            Origin::Queued { pid, uid, value } => {
+                bytes[16..20].copy_from_slice(&pid.to_le_bytes());
+                bytes[20..24].copy_from_slice(&uid.to_le_bytes());
+                bytes[24..32].copy_from_slice(&value.to_le_bytes());
+            }
         }
         bytes
     }
@@ -244,16 +262,50 @@ impl AltStack {
     }
 }
 
-/// Makes `info` pending for the thread, as `kill` and its like do.
+/// Makes `info` pending for the thread, as `tgkill` and its like do.
 pub(crate) fn send(kernel: &Kernel, thread: &mut Thread, info: SigInfo) {
-    let ignored = match kernel.actions[info.signal as usize].handler {
+    if thread.mask & bit(info.signal) == 0 && ignores(&kernel.actions, info.signal) {
+        return;
+    }
+    if add(&mut thread.pending, info) && thread.wants(info.signal) {
+        thread.poked = true;
+    }
+}
+
+/// Makes `info` pending for the running process, as `kill` does: a thread that does not block it will take it.
+/// `thread` is the one that runs.
+pub(crate) fn send_to_process(kernel: &mut Kernel, thread: &mut Thread, info: SigInfo) {
+    let pid = kernel.pid;
+    let others = kernel.system.threads.iter_mut().map(Box::as_mut).filter(|t| t.pid == pid);
+    let threads: Vec<&mut Thread> = std::iter::once(thread).chain(others).collect();
+    // A signal that someone blocks is kept: its disposition may be another one when it is let through.
+    let blocked = threads.iter().any(|t| t.mask & bit(info.signal) != 0);
+    if (!blocked && ignores(&kernel.actions, info.signal)) || !add(&mut kernel.pending, info) {
+        return;
+    }
+    // Of several threads that can take it, the first of the process does.
+    if let Some(taker) = threads.into_iter().filter(|t| t.wants(info.signal)).min_by_key(|t| t.tid) {
+        taker.poked = true;
+    }
+}
+
+/// Adds to a list of pending signals; `false` for a standard signal that is already in it, which is not queued
+/// again. Real-time signals are.
+fn add(pending: &mut Vec<SigInfo>, info: SigInfo) -> bool {
+    let queues = info.signal >= FIRST_REALTIME;
+    if !queues && pending.iter().any(|p| p.signal == info.signal) {
+        return false;
+    }
+    pending.push(info);
+    true
+}
+
+/// Whether a signal that arrives is dropped.
+fn ignores(actions: &[Action], signal: u32) -> bool {
+    match actions[signal as usize].handler {
         SIG_IGN => true,
-        SIG_DFL => default_is_ignore(info.signal),
+        SIG_DFL => default_is_ignore(signal),
         _ => false,
-    };
-    // A standard signal that is already pending is not queued again.
-    if !ignored && !thread.pending.iter().any(|p| p.signal == info.signal) {
-        thread.pending.push(info);
     }
 }
 
@@ -267,16 +319,25 @@ pub(crate) fn force(kernel: &mut Kernel, thread: &mut Thread, info: SigInfo) {
     deliver(kernel, thread, info);
 }
 
+/// Takes the pending signal with the lowest number that is in `allowed`: the thread's own before the process's.
+pub(crate) fn take(kernel: &mut Kernel, thread: &mut Thread, allowed: u64) -> Option<SigInfo> {
+    [&mut thread.pending, &mut kernel.pending].into_iter().find_map(|list| {
+        let open = list.iter().enumerate().filter(|(_, p)| allowed & bit(p.signal) != 0);
+        let (at, _) = open.min_by_key(|(_, p)| p.signal)?;
+        Some(list.remove(at))
+    })
+}
+
 /// Delivers pending signals that are not blocked.
 pub(crate) fn deliver_pending(kernel: &mut Kernel, thread: &mut Thread) {
     while kernel.end.is_none() {
-        let open = thread.pending.iter().enumerate().filter(|(_, p)| thread.mask & bit(p.signal) == 0);
-        let Some((at, _)) = open.min_by_key(|(_, p)| p.signal) else { break };
-        let info = thread.pending.remove(at);
+        let Some(info) = take(kernel, thread, !thread.mask) else { break };
         deliver(kernel, thread, info);
     }
     // `rt_sigsuspend` put its mask in place only until a signal arrived.
-    if let Some(mask) = thread.mask_after_suspend.take() {
+    if thread.blocked.is_none()
+        && let Some(mask) = thread.mask_after_suspend.take()
+    {
         thread.mask = mask;
     }
 }
@@ -296,6 +357,7 @@ fn deliver(kernel: &mut Kernel, thread: &mut Thread, info: SigInfo) {
     if action.flags & flags::RESETHAND != 0 {
         kernel.actions[info.signal as usize].handler = SIG_DFL;
     }
+    thread.interrupt_call(kernel, action.flags);
     let saved = thread.mask_after_suspend.take().unwrap_or(thread.mask);
     if frame::push(&mut kernel.mem, thread, &info, &action, saved).is_err() {
         // No room for the frame: the kernel ends the program with SIGSEGV.
@@ -312,7 +374,7 @@ fn deliver(kernel: &mut Kernel, thread: &mut Thread, info: SigInfo) {
 fn kill(kernel: &mut Kernel, thread: &Thread, info: SigInfo) {
     let address = match info.origin {
         Origin::Fault { address, .. } => Some(address),
-        Origin::Sender { .. } => None,
+        Origin::Sender { .. } | Origin::Queued { .. } => None,
     };
     kernel.end = Some(End::Killed(Killed {
         signal: info.signal,

@@ -47,13 +47,13 @@ pub(super) fn string(mem: &mut Memory, addr: u64) -> Result<Vec<u8>, Errno> {
 /// Time as Linux passes it: seconds and nanoseconds (or, in `timeval`, microseconds).
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(super) struct Time {
+pub(crate) struct Time {
     pub seconds: i64,
     pub fraction: i64,
 }
 
 impl Time {
-    pub(super) fn from_ns(ns: u64) -> Time {
+    pub(crate) fn from_ns(ns: u64) -> Time {
         Time { seconds: (ns / 1_000_000_000) as i64, fraction: (ns % 1_000_000_000) as i64 }
     }
     /// As a `timeval`, in microseconds.

@@ -1,11 +1,12 @@
 //! System calls: dispatch from the table to the handlers, which stand in one file per subject.
 //!
 //! A handler gets the process, the calling thread and six arguments, and returns the value for `x0` or an
-//! error number. It never blocks on anything but host files: a call that would wait leaves its wish in the
-//! thread (`sleep_until`), or ends the program with a deadlock report.
+//! error number. A call that has to wait leaves what for in the thread (`Thread::block`); its result is written
+//! when the wait is over.
 
 mod files;
-mod guest;
+mod futex;
+pub(crate) mod guest;
 mod memory;
 mod numa;
 mod paths;
@@ -14,6 +15,7 @@ mod signals;
 mod sockets;
 mod stat;
 mod table;
+mod threads;
 mod time;
 mod transfer;
 
@@ -76,13 +78,16 @@ pub(crate) fn call(kernel: &mut Kernel, thread: &mut Thread) {
     let result = match find(number).and_then(|call| call.handler) {
         Some(handler) => handler(kernel, thread, &args),
         None => {
-            *kernel.unknown_calls.entry(number).or_default() += 1;
+            *kernel.system.unknown_calls.entry(number).or_default() += 1;
             Err(Errno::NOSYS)
         }
     };
+    if thread.blocked.is_some() {
+        return;
+    }
     match result {
         // A signal to the simulator interrupted the host's call: make it again, after the driver had a look.
-        Err(Errno::INTR) if thread.mask_after_suspend.is_none() => {
+        Err(Errno::INTR) => {
             thread.cpu.pc = thread.cpu.pc.wrapping_sub(4);
         }
         Ok(value) => thread.cpu.set_x(0, value),

@@ -3,26 +3,20 @@
 use rustix::io::Errno;
 
 use super::{Args, Result, guest};
-use crate::kernel::{End, Kernel, Limit};
-use crate::process::PID;
+use crate::kernel::{Kernel, Limit};
 use crate::thread::Thread;
 
-pub(super) fn exit(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    k.end = Some(End::Exit { code: a[0] as i32 & 0xff });
-    Ok(0)
+pub(super) fn getpid(k: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Ok(k.pid.into())
 }
 
-pub(super) fn getpid(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
-    Ok(u64::from(PID))
-}
-
-pub(super) fn getppid(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
-    Ok(u64::from(PID - 1))
+pub(super) fn getppid(k: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+    Ok(k.ppid.into())
 }
 
 /// `getpgid` and `getsid` of the process itself: it leads both.
-pub(super) fn getpgid(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    if a[0] == 0 || a[0] == u64::from(PID) { Ok(u64::from(PID)) } else { Err(Errno::SRCH) }
+pub(super) fn getpgid(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    if a[0] == 0 || a[0] == u64::from(k.pid) { Ok(k.pid.into()) } else { Err(Errno::SRCH) }
 }
 
 pub(super) fn gettid(_: &mut Kernel, t: &mut Thread, _: &Args) -> Result {
@@ -50,17 +44,6 @@ pub(super) fn getgroups(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
     Ok(0)
 }
 
-/// `set_tid_address`: the address matters when a thread ends while others go on.
-pub(super) fn set_tid_address(_: &mut Kernel, t: &mut Thread, _: &Args) -> Result {
-    Ok(u64::from(t.tid))
-}
-
-/// `set_robust_list`: the list matters when a thread ends while others go on.
-pub(super) fn set_robust_list(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    const HEAD_BYTES: u64 = 24;
-    if a[1] == HEAD_BYTES { Ok(0) } else { Err(Errno::INVAL) }
-}
-
 /// `rseq`: as on a kernel without it, which C libraries are ready for.
 pub(super) fn rseq(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
     Err(Errno::NOSYS)
@@ -82,7 +65,7 @@ fn set_limit(k: &mut Kernel, resource: usize, new: Limit) -> std::result::Result
 }
 
 pub(super) fn prlimit64(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    if a[0] != 0 && a[0] != u64::from(PID) {
+    if a[0] != 0 && a[0] != u64::from(k.pid) {
         return Err(Errno::SRCH);
     }
     let resource = resource(a[1])?;
@@ -150,40 +133,45 @@ pub(super) fn getrandom(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(bytes.len() as u64)
 }
 
-/// Whether `pid` names the only thread.
-fn is_self(t: &Thread, pid: u64) -> std::result::Result<(), Errno> {
-    if pid == 0 || pid == u64::from(t.tid) { Ok(()) } else { Err(Errno::SRCH) }
+/// The affinity of the thread with number `tid`, or 0 for the caller.
+fn affinity<'a>(k: &'a mut Kernel, t: &'a mut Thread, tid: u64) -> std::result::Result<&'a mut Vec<u64>, Errno> {
+    if tid == 0 || tid == u64::from(t.tid) {
+        return Ok(&mut t.affinity);
+    }
+    let mut others = k.system.threads.iter_mut();
+    others.find(|other| u64::from(other.tid) == tid).map(|other| &mut other.affinity).ok_or(Errno::SRCH)
 }
 
 pub(super) fn sched_getaffinity(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    is_self(t, a[0])?;
-    let bytes = t.affinity.len() * 8;
+    let mask = affinity(k, t, a[0])?.clone();
+    let bytes = mask.len() * 8;
     if !a[1].is_multiple_of(8) || a[1] < bytes as u64 {
         return Err(Errno::INVAL);
     }
-    guest::write_bytes(&mut k.mem, a[2], bytemuck::cast_slice(&t.affinity))?;
+    guest::write_bytes(&mut k.mem, a[2], bytemuck::cast_slice(&mask))?;
     Ok(bytes as u64)
 }
 
 pub(super) fn sched_setaffinity(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    is_self(t, a[0])?;
-    let len = (a[1] as usize).min(t.affinity.len() * 8);
+    let words = affinity(k, t, a[0])?.len();
+    let len = (a[1] as usize).min(words * 8);
     let mut bytes = guest::read_bytes(&mut k.mem, a[2], len)?;
-    bytes.resize(t.affinity.len() * 8, 0);
-    let mut wanted = vec![0u64; t.affinity.len()];
+    bytes.resize(words * 8, 0);
+    let mut wanted = vec![0u64; words];
     bytemuck::cast_slice_mut(&mut wanted).copy_from_slice(&bytes);
-    let mut mask = vec![0u64; wanted.len()];
+    let mut mask = vec![0u64; words];
     for cpu in k.platform.cpus.iter().map(|p| p.cpu as usize) {
         mask[cpu / 64] |= wanted[cpu / 64] & 1 << (cpu % 64);
     }
     if mask.iter().all(|&w| w == 0) {
         return Err(Errno::INVAL);
     }
-    t.affinity = mask;
+    *affinity(k, t, a[0])? = mask;
     Ok(0)
 }
 
-pub(super) fn sched_yield(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+pub(super) fn sched_yield(_: &mut Kernel, t: &mut Thread, _: &Args) -> Result {
+    t.yielded = true;
     Ok(0)
 }
 
@@ -203,41 +191,6 @@ pub(super) fn membarrier(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         QUERY => Ok(SUPPORTED),
         command if command.is_power_of_two() && command & SUPPORTED != 0 => Ok(0),
         _ => Err(Errno::INVAL),
-    }
-}
-
-/// `futex` with one thread: there is never anyone to wake, and nobody who could end a wait.
-pub(super) fn futex(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    const PRIVATE_AND_CLOCK: u64 = 0x180;
-    const FUTEX_CLOCK_REALTIME: u64 = 0x100;
-    let (address, operation) = (a[0], a[1] & !PRIVATE_AND_CLOCK);
-    if address % 4 != 0 {
-        return Err(Errno::INVAL);
-    }
-    match operation {
-        // FUTEX_WAIT (the time is a duration) and FUTEX_WAIT_BITSET (a point in time)
-        0 | 9 => {
-            if guest::read::<u32>(&mut k.mem, address)? != a[2] as u32 {
-                return Err(Errno::AGAIN);
-            }
-            if a[3] == 0 {
-                k.deadlock(t.cpu.pc, format!("the futex at {address:#x} that no other thread can wake"));
-                return Ok(0);
-            }
-            let time = guest::read::<guest::Time>(&mut k.mem, a[3])?.to_ns()?;
-            let until = match operation {
-                0 => k.now_ns.saturating_add(time),
-                _ if a[1] & FUTEX_CLOCK_REALTIME != 0 => time.saturating_sub(k.start_unix_ns),
-                _ => time,
-            };
-            super::time::sleep_until(k, t, until);
-            Err(Errno::TIMEDOUT)
-        }
-        // FUTEX_WAKE, FUTEX_WAKE_BITSET
-        1 | 10 => Ok(0),
-        // FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP
-        3..=5 => Ok(0),
-        _ => Err(Errno::NOSYS),
     }
 }
 

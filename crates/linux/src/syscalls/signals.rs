@@ -5,9 +5,9 @@ use rustix::io::Errno;
 
 use super::{Args, Result, guest};
 use crate::kernel::Kernel;
-use crate::process::PID;
 use crate::signal::{self, Action, AltStack, Origin, SigInfo, UNBLOCKABLE, code, frame, number};
 use crate::thread::Thread;
+use crate::wait::{Blocked, FOR_EVER, Wait};
 
 /// A signal's number; `EINVAL` when there is none such.
 fn signal_number(argument: u64) -> std::result::Result<u32, Errno> {
@@ -33,7 +33,10 @@ pub(super) fn rt_sigaction(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         let action: Action = guest::read(&mut k.mem, a[1])?;
         k.actions[n as usize] = Action { mask: action.mask & !UNBLOCKABLE, ..action };
         if action.handler == signal::SIG_IGN {
-            t.pending.retain(|p| p.signal != n);
+            let all = k.system.threads.iter_mut().map(Box::as_mut).filter(|other| other.pid == k.pid);
+            for pending in all.chain([t]).map(|t| &mut t.pending).chain([&mut k.pending]) {
+                pending.retain(|p| p.signal != n);
+            }
         }
     }
     guest::write_if(&mut k.mem, a[2], old)?;
@@ -58,7 +61,7 @@ pub(super) fn rt_sigprocmask(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result
 }
 
 pub(super) fn rt_sigpending(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let set = t.pending.iter().fold(0, |set, p| set | signal::bit(p.signal));
+    let set = t.pending.iter().chain(&k.pending).fold(0, |set, p| set | signal::bit(p.signal));
     guest::write(&mut k.mem, a[0], set & t.mask)?;
     Ok(0)
 }
@@ -66,11 +69,31 @@ pub(super) fn rt_sigpending(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result 
 pub(super) fn rt_sigsuspend(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     check_set_size(a[1])?;
     let mask = guest::read::<u64>(&mut k.mem, a[0])? & !UNBLOCKABLE;
-    if t.pending.iter().all(|p| mask & signal::bit(p.signal) != 0) {
-        k.deadlock(t.cpu.pc, "a signal that nobody can send".to_owned());
-    }
     t.mask_after_suspend = Some(std::mem::replace(&mut t.mask, mask));
-    Err(Errno::INTR)
+    t.block(k, Blocked::new(Wait::Signal(0)));
+    Ok(0)
+}
+
+/// `rt_sigtimedwait`: takes a signal of the set, which the caller usually blocks.
+pub(super) fn rt_sigtimedwait(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    check_set_size(a[3])?;
+    let set = guest::read::<u64>(&mut k.mem, a[0])? & !UNBLOCKABLE;
+    let limit = match a[2] {
+        0 => FOR_EVER,
+        pointer => k.now_ns.saturating_add(guest::read::<guest::Time>(&mut k.mem, pointer)?.to_ns()?),
+    };
+    if let Some(info) = signal::take(k, t, set) {
+        if a[1] != 0 {
+            guest::write_bytes(&mut k.mem, a[1], &info.to_bytes())?;
+        }
+        return Ok(info.signal.into());
+    }
+    let until_ns = t.time_limit(limit);
+    if until_ns <= k.now_ns {
+        return Err(Errno::AGAIN);
+    }
+    t.block(k, Blocked { until_ns, ..Blocked::new(Wait::Signal(set)) });
+    Ok(0)
 }
 
 /// The result is what the interrupted code had in x0.
@@ -101,36 +124,78 @@ pub(super) fn sigaltstack(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     Ok(0)
 }
 
-/// Sends signal `n` (or, for 0, nothing) to the only process there is.
-fn send(k: &Kernel, t: &mut Thread, n: u32, code: i32) {
-    if n != 0 {
-        let origin = Origin::Sender { pid: PID, uid: rustix::process::getuid().as_raw() };
-        signal::send(k, t, SigInfo { signal: n, code, origin });
-    }
+/// Signal `n` as the running process sends it; `None` for 0, which only asks whether the receiver exists.
+fn sent(k: &Kernel, n: u32, code: i32) -> Option<SigInfo> {
+    let origin = Origin::Sender { pid: k.pid, uid: rustix::process::getuid().as_raw() };
+    (n != 0).then_some(SigInfo { signal: n, code, origin })
 }
 
 pub(super) fn kill(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let n = signal_number(a[1])?;
+    let info = sent(k, signal_number(a[1])?, code::SI_USER);
     match a[0] as i32 {
         // The process, its group, or everything it may signal.
-        pid if pid == PID as i32 || pid == 0 || pid == -(PID as i32) => send(k, t, n, code::SI_USER),
-        _ => return Err(Errno::SRCH),
+        pid if pid == k.pid as i32 || pid == 0 || pid == -(k.pid as i32) => {
+            if let Some(info) = info {
+                signal::send_to_process(k, t, info);
+            }
+            Ok(0)
+        }
+        _ => Err(Errno::SRCH),
+    }
+}
+
+/// Sends a signal to the thread `tid` of the running process.
+fn send_to_thread(k: &mut Kernel, t: &mut Thread, tid: u64, info: Option<SigInfo>) -> Result {
+    if tid == u64::from(t.tid) {
+        if let Some(info) = info {
+            signal::send(k, t, info);
+        }
+        return Ok(0);
+    }
+    let index = k.system.threads.iter().position(|other| u64::from(other.tid) == tid && other.pid == k.pid);
+    // Taken out and put back: the receiver's fate depends on the process that holds it.
+    let mut receiver = k.system.threads.remove(index.ok_or(Errno::SRCH)?).ok_or(Errno::SRCH)?;
+    if let Some(info) = info {
+        signal::send(k, &mut receiver, info);
+    }
+    k.system.threads.insert(index.unwrap_or(0), receiver);
+    Ok(0)
+}
+
+/// The signal that a `siginfo_t` of the program describes. Programs may not pretend to be the kernel.
+fn queued(k: &mut Kernel, number: u64, pointer: u64) -> std::result::Result<Option<SigInfo>, Errno> {
+    let signal = signal_number(number)?;
+    let [_, _, code, _, pid, uid, low, high]: [u32; 8] = guest::read(&mut k.mem, pointer)?;
+    let code = code as i32;
+    if code >= 0 || code == code::SI_TKILL {
+        return Err(Errno::PERM);
+    }
+    let origin = Origin::Queued { pid, uid, value: u64::from(low) | u64::from(high) << 32 };
+    Ok((signal != 0).then_some(SigInfo { signal, code, origin }))
+}
+
+pub(super) fn rt_sigqueueinfo(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let info = queued(k, a[1], a[2])?;
+    if a[0] != u64::from(k.pid) {
+        return Err(Errno::SRCH);
+    }
+    if let Some(info) = info {
+        signal::send_to_process(k, t, info);
     }
     Ok(0)
+}
+
+pub(super) fn rt_tgsigqueueinfo(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let info = queued(k, a[2], a[3])?;
+    if a[0] == u64::from(k.pid) { send_to_thread(k, t, a[1], info) } else { Err(Errno::SRCH) }
 }
 
 pub(super) fn tkill(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let n = signal_number(a[1])?;
-    if a[0] != u64::from(t.tid) {
-        return Err(Errno::SRCH);
-    }
-    send(k, t, n, code::SI_TKILL);
-    Ok(0)
+    let info = sent(k, signal_number(a[1])?, code::SI_TKILL);
+    send_to_thread(k, t, a[0], info)
 }
 
 pub(super) fn tgkill(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    if a[0] != u64::from(PID) {
-        return Err(Errno::SRCH);
-    }
-    tkill(k, t, &[a[1], a[2], 0, 0, 0, 0])
+    let info = sent(k, signal_number(a[2])?, code::SI_TKILL);
+    if a[0] == u64::from(k.pid) { send_to_thread(k, t, a[1], info) } else { Err(Errno::SRCH) }
 }

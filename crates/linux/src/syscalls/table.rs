@@ -1,6 +1,8 @@
 //! The system calls of arm64 Linux, in the order of their numbers (`asm-generic/unistd.h`).
 
-use super::{Handler, SystemCall, files, memory, numa, paths, process, signals, sockets, stat, time, transfer};
+use super::{
+    Handler, SystemCall, files, futex, memory, numa, paths, process, signals, sockets, stat, threads, time, transfer,
+};
 
 const fn done(number: u64, name: &'static str, handler: Handler) -> SystemCall {
     SystemCall { number, name, handler: Some(handler) }
@@ -105,14 +107,14 @@ pub const TABLE: &[SystemCall] = &[
     missing(90, "capget"),
     missing(91, "capset"),
     done(92, "personality", memory::personality),
-    done(93, "exit", process::exit),
-    done(94, "exit_group", process::exit),
+    done(93, "exit", threads::exit),
+    done(94, "exit_group", threads::exit_group),
     missing(95, "waitid"),
-    done(96, "set_tid_address", process::set_tid_address),
+    done(96, "set_tid_address", threads::set_tid_address),
     missing(97, "unshare"),
-    done(98, "futex", process::futex),
-    done(99, "set_robust_list", process::set_robust_list),
-    missing(100, "get_robust_list"),
+    done(98, "futex", futex::futex),
+    done(99, "set_robust_list", futex::set_robust_list),
+    done(100, "get_robust_list", futex::get_robust_list),
     done(101, "nanosleep", time::nanosleep),
     missing(102, "getitimer"),
     missing(103, "setitimer"),
@@ -149,8 +151,8 @@ pub const TABLE: &[SystemCall] = &[
     done(134, "rt_sigaction", signals::rt_sigaction),
     done(135, "rt_sigprocmask", signals::rt_sigprocmask),
     done(136, "rt_sigpending", signals::rt_sigpending),
-    missing(137, "rt_sigtimedwait"),
-    missing(138, "rt_sigqueueinfo"),
+    done(137, "rt_sigtimedwait", signals::rt_sigtimedwait),
+    done(138, "rt_sigqueueinfo", signals::rt_sigqueueinfo),
     done(139, "rt_sigreturn", signals::rt_sigreturn),
     missing(140, "setpriority"),
     missing(141, "getpriority"),
@@ -232,7 +234,7 @@ pub const TABLE: &[SystemCall] = &[
     missing(217, "add_key"),
     missing(218, "request_key"),
     missing(219, "keyctl"),
-    missing(220, "clone"),
+    done(220, "clone", threads::clone),
     missing(221, "execve"),
     done(222, "mmap", memory::mmap),
     done(223, "fadvise64", files::advice),
@@ -252,7 +254,7 @@ pub const TABLE: &[SystemCall] = &[
     done(237, "set_mempolicy", numa::set_mempolicy),
     done(238, "migrate_pages", numa::migrate_pages),
     done(239, "move_pages", numa::move_pages),
-    missing(240, "rt_tgsigqueueinfo"),
+    done(240, "rt_tgsigqueueinfo", signals::rt_tgsigqueueinfo),
     missing(241, "perf_event_open"),
     missing(242, "accept4"),
     missing(243, "recvmmsg"),
@@ -300,7 +302,7 @@ pub const TABLE: &[SystemCall] = &[
     missing(432, "fsmount"),
     missing(433, "fspick"),
     missing(434, "pidfd_open"),
-    missing(435, "clone3"),
+    done(435, "clone3", threads::clone3),
     done(436, "close_range", files::close_range),
     missing(437, "openat2"),
     missing(438, "pidfd_getfd"),

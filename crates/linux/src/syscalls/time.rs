@@ -7,66 +7,82 @@ use super::{Args, Result, guest};
 use crate::kernel::Kernel;
 use crate::stack::CLOCK_TICKS;
 use crate::thread::Thread;
+use crate::wait::{Blocked, Wait};
 
 const TIMER_ABSTIME: u64 = 1;
 
 /// The time on a clock in ns.
-fn clock(k: &Kernel, id: u64) -> std::result::Result<u64, Errno> {
+fn clock(k: &Kernel, t: &Thread, id: u64) -> std::result::Result<u64, Errno> {
     match id as i32 {
         // REALTIME, REALTIME_COARSE, TAI
         0 | 5 | 11 => Ok(k.start_unix_ns.saturating_add(k.now_ns)),
         // MONOTONIC, MONOTONIC_RAW, MONOTONIC_COARSE, BOOTTIME
         1 | 4 | 6 | 7 => Ok(k.now_ns),
-        // PROCESS_CPUTIME_ID, THREAD_CPUTIME_ID, and the ids that `clock_getcpuclockid` makes
-        2 | 3 => Ok(k.cpu_ns()),
-        id if id < 0 => Ok(k.cpu_ns()),
+        // PROCESS_CPUTIME_ID, THREAD_CPUTIME_ID
+        2 => Ok(k.cpu_ns()),
+        3 => Ok(t.cpu_ns + k.system.running_ns(k.now_ns)),
+        id if id < 0 => cpu_clock(k, t, id),
         _ => Err(Errno::INVAL),
     }
 }
 
-pub(super) fn clock_gettime(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let time = guest::Time::from_ns(clock(k, a[0])?);
+/// The clocks that `clock_getcpuclockid` and `pthread_getcpuclockid` make: a number, inverted, above three bits of
+/// which one says that it is a thread's.
+fn cpu_clock(k: &Kernel, t: &Thread, id: i32) -> std::result::Result<u64, Errno> {
+    const THREAD: i32 = 4;
+    let number = !(id >> 3) as u32;
+    if id & THREAD == 0 {
+        return if number == 0 || number == k.pid { Ok(k.cpu_ns()) } else { Err(Errno::INVAL) };
+    }
+    if number == 0 || number == t.tid {
+        return Ok(t.cpu_ns + k.system.running_ns(k.now_ns));
+    }
+    let other = k.system.threads.iter().find(|other| other.tid == number && other.pid == k.pid);
+    other.map(|other| other.cpu_ns).ok_or(Errno::INVAL)
+}
+
+pub(super) fn clock_gettime(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let time = guest::Time::from_ns(clock(k, t, a[0])?);
     guest::write(&mut k.mem, a[1], time)?;
     Ok(0)
 }
 
-pub(super) fn clock_getres(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    clock(k, a[0])?;
+pub(super) fn clock_getres(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    clock(k, t, a[0])?;
     let coarse = matches!(a[0], 5 | 6);
     let time = guest::Time::from_ns(if coarse { 1_000_000_000 / CLOCK_TICKS } else { 1 });
     guest::write_if(&mut k.mem, a[1], time)?;
     Ok(0)
 }
 
-pub(super) fn gettimeofday(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let time = guest::Time::from_ns_in_us(clock(k, 0)?);
+pub(super) fn gettimeofday(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let time = guest::Time::from_ns_in_us(clock(k, t, 0)?);
     guest::write_if(&mut k.mem, a[0], time)?;
     // Time zone: minutes west of Greenwich, kind of daylight saving.
     guest::write_if(&mut k.mem, a[1], [0u32; 2])?;
     Ok(0)
 }
 
-/// Puts the thread to sleep until simulated time `until_ns`. The system call returns at once with what it
-/// returns after the sleep; the thread goes on when the driver has moved the clock.
-pub(super) fn sleep_until(k: &mut Kernel, t: &mut Thread, until_ns: u64) {
+/// Puts the thread to sleep until simulated time `until_ns`; the time that is left after an interruption goes to
+/// `remaining`, unless that is 0.
+fn sleep(k: &mut Kernel, t: &mut Thread, until_ns: u64, remaining: u64) -> Result {
     if until_ns > k.now_ns {
-        k.slept_ns += until_ns - k.now_ns;
-        t.sleep_until = Some(until_ns);
+        t.block(k, Blocked { until_ns, ..Blocked::new(Wait::Sleep { remaining }) });
     }
+    Ok(0)
 }
 
 pub(super) fn nanosleep(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let time = guest::read::<guest::Time>(&mut k.mem, a[0])?.to_ns()?;
-    sleep_until(k, t, k.now_ns.saturating_add(time));
-    Ok(0)
+    sleep(k, t, k.now_ns.saturating_add(time), a[1])
 }
 
 pub(super) fn clock_nanosleep(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let now = clock(k, a[0])?;
+    let now = clock(k, t, a[0])?;
     let time = guest::read::<guest::Time>(&mut k.mem, a[2])?.to_ns()?;
-    let sleep = if a[1] & TIMER_ABSTIME != 0 { time.saturating_sub(now) } else { time };
-    sleep_until(k, t, k.now_ns.saturating_add(sleep));
-    Ok(0)
+    let absolute = a[1] & TIMER_ABSTIME != 0;
+    let duration = if absolute { time.saturating_sub(now) } else { time };
+    sleep(k, t, k.now_ns.saturating_add(duration), if absolute { 0 } else { a[3] })
 }
 
 pub(super) fn times(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {

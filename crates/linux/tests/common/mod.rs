@@ -108,6 +108,22 @@ pub fn run_qemu(program: &Path, run: &Run) -> Outcome {
     }
 }
 
+/// Runs a program here and under QEMU and compares everything.
+pub fn same_as_qemu(source: &str, flags: &[&str], run: &Run) {
+    same_outcome(&build(source, flags), run);
+}
+
+/// The same for a program that is built already.
+pub fn same_outcome(program: &Path, run: &Run) {
+    let source = program.display();
+    let (here, qemu) = (run_here(program, run), run_qemu(program, run));
+    assert_eq!(here.output, qemu.output, "{source}: standard output");
+    // QEMU adds a line of its own when a signal ends the program.
+    let error: String = qemu.error.lines().filter(|l| !l.starts_with("qemu: ")).map(|l| format!("{l}\n")).collect();
+    assert_eq!(here.error, error, "{source}: standard error");
+    assert_eq!(here.status, qemu.status, "{source}: exit status");
+}
+
 /// Compiles a program of `tests/programs` with the cross compiler for its language, `-mcpu=a64fx -static`.
 pub fn build(source: &str, flags: &[&str]) -> PathBuf {
     compile(source, &[&["-static"], flags].concat())

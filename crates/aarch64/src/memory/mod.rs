@@ -1,17 +1,23 @@
 //! A guest address space that no guest access can leave.
 //!
-//! Guest pages live in one large anonymous mapping, the *arena*, reserved but not committed by the host;
-//! a page's offset in it serves as its physical address. Every access goes through a translation that
-//! yields an arena offset, and then through the bounds check of a slice: there is no way to name host
-//! memory outside the arena.
+//! Guest pages live in one large anonymous mapping, the *arena*; a page's offset in it serves as its physical
+//! address. Every access goes through a translation that yields an arena offset, and then through the bounds
+//! check of a slice: there is no way to name host memory outside the arena.
+//!
+//! Several address spaces may have pages of the same arena ([`Memory::fork`]). It stays with the one that is
+//! being used ([`Memory::use_arena_of`]); pages they have in common are copied on the first store.
 //!
 //! Pages are backed on first touch. The unit of mapping and protection is [`PAGE`]; what page size the
 //! *modelled* machine uses for a segment is the timing model's business.
 
+mod arena;
+mod fork;
+
 use std::collections::BTreeMap;
 
 use bytemuck::Pod;
-use memmap2::{MmapMut, MmapOptions};
+
+use arena::Arena;
 
 /// Unit of mapping and protection: the base page of A64FX's usual kernels, 64 KiB.
 pub const PAGE: u64 = 1 << PAGE_SHIFT;
@@ -101,6 +107,8 @@ pub struct Region {
     pub prot: Prot,
     /// Purpose.
     pub segment: Segment,
+    /// Stays common memory of parent and child after a fork (`MAP_SHARED`).
+    pub shared: bool,
 }
 
 /// Why a mapping was refused.
@@ -131,13 +139,7 @@ const LEAF_BITS: u32 = 16;
 
 /// The address space of one process.
 pub struct Memory {
-    arena: MmapMut,
-    /// Arena pages handed out so far.
-    used: u32,
-    /// Arena pages given back; they must be cleared before use.
-    free: Vec<u32>,
-    /// Most arena pages that may be backed at a time.
-    limit: u32,
+    arena: Arena,
     tlb: Box<[TlbEntry; TLB_ENTRIES]>,
     leaves: Vec<Option<Leaf>>,
     regions: BTreeMap<u64, Region>,
@@ -151,13 +153,12 @@ impl Memory {
     /// # Errors
     /// When the host refuses to reserve that much address space.
     pub fn new(limit: u64) -> std::io::Result<Memory> {
-        let pages = u32::try_from(limit.div_ceil(PAGE)).unwrap_or(u32::MAX).max(1);
-        let arena = MmapOptions::new().len((u64::from(pages) * PAGE) as usize).no_reserve_swap().map_anon()?;
-        Ok(Memory {
+        Ok(Memory::empty(Arena::new(limit)?))
+    }
+
+    fn empty(arena: Arena) -> Memory {
+        Memory {
             arena,
-            used: 0,
-            free: Vec::new(),
-            limit: pages,
             tlb: vec![TLB_EMPTY; TLB_ENTRIES]
                 .into_boxed_slice()
                 .try_into()
@@ -165,7 +166,7 @@ impl Memory {
             leaves: vec![None; 1 << (48 - PAGE_SHIFT - LEAF_BITS)],
             regions: BTreeMap::new(),
             generation: 0,
-        })
+        }
     }
 
     // ---- mapping ------------------------------------------------------------------------------
@@ -177,7 +178,7 @@ impl Memory {
     pub fn map(&mut self, start: u64, len: u64, prot: Prot, segment: Segment) -> Result<(), MapError> {
         let end = checked_range(start, len)?;
         self.unmap(start, len)?;
-        self.regions.insert(start, Region { start, end, prot, segment });
+        self.regions.insert(start, Region { start, end, prot, segment, shared: false });
         self.generation += 1;
         Ok(())
     }
@@ -230,7 +231,7 @@ impl Memory {
                 Some(Some(leaf)) => {
                     let entry = &mut leaf[page as usize & ((1 << LEAF_BITS) - 1)];
                     if *entry != 0 {
-                        self.free.push(*entry - 1);
+                        self.arena.release(*entry - 1);
                         *entry = 0;
                     }
                     page += 1;
@@ -256,10 +257,10 @@ impl Memory {
     pub fn generation(&self) -> u64 {
         self.generation
     }
-    /// Bytes of guest memory that are backed now.
+    /// Bytes of guest memory that are backed now, in all address spaces of the arena.
     #[must_use]
     pub fn backed_bytes(&self) -> u64 {
-        (u64::from(self.used) - self.free.len() as u64) * PAGE
+        self.arena.used_bytes()
     }
 
     /// Makes `at` a region boundary, if it lies inside a region.
@@ -308,7 +309,7 @@ impl Memory {
             return None;
         }
         let at = (entry.base + offset) as usize;
-        self.arena.get(at..at + size_of::<T>()).map(bytemuck::pod_read_unaligned)
+        self.arena.bytes.get(at..at + size_of::<T>()).map(bytemuck::pod_read_unaligned)
     }
 
     /// The easy case of [`Memory::store`]; `false`, and nothing done, in all others.
@@ -322,7 +323,7 @@ impl Memory {
             return false;
         }
         let at = (entry.base + offset) as usize;
-        match self.arena.get_mut(at..at + size_of::<T>()) {
+        match self.arena.bytes.get_mut(at..at + size_of::<T>()) {
             Some(bytes) => {
                 bytes.copy_from_slice(bytemuck::bytes_of(&value));
                 true
@@ -338,7 +339,7 @@ impl Memory {
     pub fn fetch(&mut self, addr: u64) -> Result<u32, MemFault> {
         let base = self.translate(addr, Touch::Fetch)?;
         let at = (base + (addr & (PAGE - 1) & !3)) as usize;
-        Ok(u32::from_le_bytes(self.arena[at..at + 4].try_into().expect("four bytes")))
+        Ok(u32::from_le_bytes(self.arena.bytes[at..at + 4].try_into().expect("four bytes")))
     }
 
     /// Reads `out.len()` bytes.
@@ -427,7 +428,7 @@ impl Memory {
             let base = self.translate(here, touch)?;
             let offset = here & (PAGE - 1);
             let n = (len - done).min((PAGE - offset) as usize);
-            f(&mut self.arena, (base + offset) as usize, done..done + n);
+            f(&mut self.arena.bytes, (base + offset) as usize, done..done + n);
             done += n;
         }
         Ok(())
@@ -443,11 +444,12 @@ impl Memory {
         while done < len {
             let here = addr.wrapping_add(done as u64);
             let fault = MemFault { addr: here, touch: Touch::Write, mapped: false, out_of_memory: false };
-            self.region_at(here).ok_or(fault)?;
-            let base = self.backing(here >> PAGE_SHIFT).ok_or(MemFault { out_of_memory: true, ..fault })?;
+            let shared = self.region_at(here).ok_or(fault)?.shared;
+            let no_room = MemFault { out_of_memory: true, ..fault };
+            let base = self.own_backing(here >> PAGE_SHIFT, shared).ok_or(no_room)?;
             let offset = here & (PAGE - 1);
             let n = (len - done).min((PAGE - offset) as usize);
-            f(&mut self.arena, (base + offset) as usize, done..done + n);
+            f(&mut self.arena.bytes, (base + offset) as usize, done..done + n);
             done += n;
         }
         Ok(())
@@ -456,7 +458,7 @@ impl Memory {
     /// The arena offset of the page that holds `addr`, checking rights and backing it if need be.
     fn translate(&mut self, addr: u64, touch: Touch) -> Result<u64, MemFault> {
         let fault = |mapped| MemFault { addr, touch, mapped, out_of_memory: false };
-        let prot = self.region_at(addr).ok_or(fault(false))?.prot;
+        let &Region { prot, shared, .. } = self.region_at(addr).ok_or(fault(false))?;
         let allowed = match touch {
             Touch::Read => prot.read,
             Touch::Write => prot.write,
@@ -466,36 +468,36 @@ impl Memory {
             return Err(fault(true));
         }
         let page = addr >> PAGE_SHIFT;
-        let base = self.backing(page).ok_or(MemFault { out_of_memory: true, ..fault(true) })?;
+        let no_room = MemFault { out_of_memory: true, ..fault(true) };
+        let base = match touch {
+            Touch::Write => self.own_backing(page, shared),
+            Touch::Read | Touch::Fetch => self.backing(page),
+        };
+        let base = base.ok_or(no_room)?;
+        let writable = prot.write && (shared || !self.arena.is_shared((base / PAGE) as u32));
         self.tlb[page as usize & (TLB_ENTRIES - 1)] = TlbEntry {
             read: if prot.read { page } else { u64::MAX },
-            write: if prot.write { page } else { u64::MAX },
+            write: if writable { page } else { u64::MAX },
             base,
         };
         Ok(base)
     }
 
-    /// Arena offset of a page, taking a fresh zero page if it has none. `None`: no room.
-    fn backing(&mut self, page: u64) -> Option<u64> {
+    /// The arena page number plus one of a page, or 0: where to read and write it. `None`: no such address.
+    fn entry(&mut self, page: u64) -> Option<&mut u32> {
         let leaf = self.leaves.get_mut((page >> LEAF_BITS) as usize)?;
         let leaf = leaf.get_or_insert_with(|| vec![0; 1 << LEAF_BITS].into());
-        let entry = &mut leaf[page as usize & ((1 << LEAF_BITS) - 1)];
-        if *entry == 0 {
-            let frame = match self.free.pop() {
-                Some(frame) => {
-                    let at = (u64::from(frame) * PAGE) as usize;
-                    self.arena[at..at + PAGE as usize].fill(0);
-                    frame
-                }
-                None if self.used < self.limit => {
-                    self.used += 1;
-                    self.used - 1
-                }
-                None => return None,
-            };
-            *entry = frame + 1;
+        Some(&mut leaf[page as usize & ((1 << LEAF_BITS) - 1)])
+    }
+
+    /// Arena offset of a page, taking a fresh zero page if it has none. `None`: no room.
+    fn backing(&mut self, page: u64) -> Option<u64> {
+        let mut entry = *self.entry(page)?;
+        if entry == 0 {
+            entry = self.arena.take()? + 1;
+            *self.entry(page)? = entry;
         }
-        Some(u64::from(*entry - 1) * PAGE)
+        Some(u64::from(entry - 1) * PAGE)
     }
 
     /// Physical (arena) address of a virtual address, if its page is backed.

@@ -1,0 +1,85 @@
+//! Guest pages: one large anonymous mapping, reserved but not committed by the host, for all address spaces of
+//! a run. A page's number in it times [`PAGE`] is its physical address.
+
+use std::collections::HashMap;
+
+use memmap2::{MmapMut, MmapOptions};
+
+use super::PAGE;
+
+/// Pages, and which of them are in use.
+pub(super) struct Arena {
+    pub(super) bytes: MmapMut,
+    /// Pages handed out so far.
+    used: u32,
+    /// Pages given back; they must be cleared before use.
+    free: Vec<u32>,
+    /// Most pages that may be in use at a time.
+    limit: u32,
+    /// Pages in use by more than one address space, with the number of further ones.
+    sharers: HashMap<u32, u32>,
+}
+
+impl Arena {
+    /// Room for `limit` bytes of pages.
+    pub(super) fn new(limit: u64) -> std::io::Result<Arena> {
+        let pages = u32::try_from(limit.div_ceil(PAGE)).unwrap_or(u32::MAX).max(1);
+        let bytes = MmapOptions::new().len((u64::from(pages) * PAGE) as usize).no_reserve_swap().map_anon()?;
+        Ok(Arena { bytes, used: 0, free: Vec::new(), limit: pages, sharers: HashMap::new() })
+    }
+
+    /// No pages at all: what an address space has while another one is being used.
+    pub(super) fn absent() -> std::io::Result<Arena> {
+        let bytes = MmapOptions::new().len(0).map_anon()?;
+        Ok(Arena { bytes, used: 0, free: Vec::new(), limit: 0, sharers: HashMap::new() })
+    }
+
+    /// Bytes of pages in use.
+    pub(super) fn used_bytes(&self) -> u64 {
+        (u64::from(self.used) - self.free.len() as u64) * PAGE
+    }
+
+    /// A page of zeros for one address space. `None`: no room.
+    pub(super) fn take(&mut self) -> Option<u32> {
+        if let Some(page) = self.free.pop() {
+            let at = (u64::from(page) * PAGE) as usize;
+            self.bytes[at..at + PAGE as usize].fill(0);
+            return Some(page);
+        }
+        if self.used == self.limit {
+            return None;
+        }
+        self.used += 1;
+        Some(self.used - 1)
+    }
+
+    /// One address space uses `page` no longer.
+    pub(super) fn release(&mut self, page: u32) {
+        match self.sharers.get_mut(&page) {
+            Some(1) => {
+                self.sharers.remove(&page);
+            }
+            Some(others) => *others -= 1,
+            None => self.free.push(page),
+        }
+    }
+
+    /// One more address space uses `page`.
+    pub(super) fn share(&mut self, page: u32) {
+        *self.sharers.entry(page).or_default() += 1;
+    }
+
+    /// Whether several address spaces use `page`.
+    pub(super) fn is_shared(&self, page: u32) -> bool {
+        self.sharers.contains_key(&page)
+    }
+
+    /// A copy of `page` for one of the address spaces that use it. `None`: no room.
+    pub(super) fn copy(&mut self, page: u32) -> Option<u32> {
+        let copy = self.take()?;
+        let from = (u64::from(page) * PAGE) as usize;
+        self.bytes.copy_within(from..from + PAGE as usize, (u64::from(copy) * PAGE) as usize);
+        self.release(page);
+        Some(copy)
+    }
+}

@@ -1,0 +1,229 @@
+//! Which thread runs. All threads of all processes of a run take turns on one host thread, and in timing mode on
+//! one modelled core: round robin, each for [`QUANTUM`] instructions or until it waits, yields or ends. Nothing
+//! about it depends on the host, so that a run can be repeated exactly.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rustix::io::Errno;
+
+use crate::kernel::{End, Waiting};
+use crate::process::{Process, Step};
+use crate::signal;
+use crate::syscalls;
+use crate::thread::Thread;
+use crate::wait::{FOR_EVER, Resumed, Wait};
+
+/// Instructions a thread runs before others that can run have their turn. Long enough that switching costs
+/// nothing that could be measured, short enough that a thread that spins does not hold up the others for long.
+pub const QUANTUM: u64 = 1 << 14;
+
+/// What all processes of a run share. It is kept with the process that runs.
+pub(crate) struct System {
+    /// All threads but the one that runs, next one first.
+    pub threads: VecDeque<Box<Thread>>,
+    /// The last number given to a thread or process.
+    pub last_id: u32,
+    /// Waits begun so far.
+    pub waits: u64,
+    /// No time limit or timer expires before this simulated time in ns.
+    pub next_event_ns: u64,
+    /// Simulated time up to which running is accounted for, in ns.
+    accounted_ns: u64,
+    /// Calls of system calls that are not implemented, by number.
+    pub unknown_calls: BTreeMap<u64, u64>,
+}
+
+impl System {
+    pub(crate) fn new(last_id: u32) -> System {
+        System {
+            threads: VecDeque::new(),
+            last_id,
+            waits: 0,
+            next_event_ns: FOR_EVER,
+            accounted_ns: 0,
+            unknown_calls: BTreeMap::new(),
+        }
+    }
+
+    /// A number for a new thread or process.
+    pub(crate) fn new_id(&mut self) -> u32 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// How long the thread that runs has been running since this was last added up, in ns.
+    pub(crate) fn running_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.accounted_ns)
+    }
+}
+
+impl Thread {
+    /// Whether it has something to do, or at least to look at.
+    fn has_work(&self, now_ns: u64) -> bool {
+        self.blocked.as_ref().is_none_or(|b| self.poked || b.until_ns <= now_ns)
+    }
+}
+
+impl Process {
+    /// Deals with what the last block left and with what has come since, and chooses the thread to go on with.
+    /// `None`: run its next block.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn attend(&mut self) -> Option<Step> {
+        if self.end.is_some() {
+            return Some(Step::Ended);
+        }
+        self.account();
+        if let Some(trap) = self.trap.take() {
+            self.handle(trap);
+        }
+        if let Some(step) = self.choose() {
+            return Some(step);
+        }
+        if self.announced != self.thread.tid {
+            self.announced = self.thread.tid;
+            return Some(Step::Switched);
+        }
+        if self.blocks.vl() != self.thread.cpu.vl {
+            self.kernel.code_changed = true;
+        }
+        if std::mem::take(&mut self.kernel.code_changed) {
+            self.blocks.flush(self.thread.cpu.vl);
+            return Some(Step::CodeChanged);
+        }
+        self.set_deadline();
+        None
+    }
+
+    /// Adds the time since the last look to whoever was running.
+    fn account(&mut self) {
+        let now_ns = self.kernel.now_ns;
+        let ran = self.kernel.system.running_ns(now_ns);
+        // Nobody runs while the thread at the front waits or has ended.
+        if self.thread.blocked.is_none() && !self.thread.ended {
+            self.thread.cpu_ns += ran;
+            self.kernel.cpu_ns += ran;
+        }
+        self.kernel.system.accounted_ns = now_ns;
+    }
+
+    /// Brings a thread that can run to the front. `Some`: there is none, for the reason given.
+    fn choose(&mut self) -> Option<Step> {
+        loop {
+            if let Some(end) = self.kernel.end.take() {
+                self.write_back();
+                self.end = Some(end);
+                return Some(Step::Ended);
+            }
+            if !self.thread.ended {
+                self.settle();
+                if self.kernel.end.is_some() {
+                    continue;
+                }
+            }
+            let can_run = !self.thread.ended && self.thread.blocked.is_none();
+            let quantum_over = self.instructions >= self.quantum_end || std::mem::take(&mut self.thread.yielded);
+            if can_run && !quantum_over {
+                return None;
+            }
+            match self.next_with_work() {
+                Some(index) => self.switch_to(index),
+                None if can_run => {
+                    self.quantum_end = self.instructions + QUANTUM;
+                    return None;
+                }
+                None => return Some(self.idle()),
+            }
+        }
+    }
+
+    /// What has happened to the thread at the front: signals, the end of its wait.
+    fn settle(&mut self) {
+        let poked = std::mem::take(&mut self.thread.poked);
+        if poked && matches!(self.thread.blocked.as_ref().map(|b| &b.wait), Some(Wait::Signal(_))) {
+            self.call_again();
+        }
+        signal::deliver_pending(&mut self.kernel, &mut self.thread);
+        let Some(blocked) = &self.thread.blocked else { return };
+        if self.kernel.end.is_some() || blocked.until_ns > self.kernel.now_ns {
+            return;
+        }
+        match blocked.wait {
+            Wait::Futex { .. } => self.thread.finish_call(-i64::from(Errno::TIMEDOUT.raw_os_error())),
+            Wait::Sleep { .. } => self.thread.finish_call(0),
+            Wait::Signal(_) => self.call_again(),
+        }
+    }
+
+    /// Makes the system call that the thread is blocked in again.
+    fn call_again(&mut self) {
+        let Some(blocked) = self.thread.blocked.take() else { return };
+        self.thread.resumed = Some(Resumed { until_ns: blocked.until_ns });
+        syscalls::call(&mut self.kernel, &mut self.thread);
+        self.thread.resumed = None;
+    }
+
+    /// The next thread in turn that has something to do.
+    fn next_with_work(&mut self) -> Option<usize> {
+        let now_ns = self.kernel.now_ns;
+        self.kernel.system.threads.iter().position(|t| t.has_work(now_ns))
+    }
+
+    /// Puts a thread in the place of the one that runs, which goes to the end of the line.
+    fn switch_to(&mut self, index: usize) {
+        let Some(mut next) = self.kernel.system.threads.remove(index) else { return };
+        next.cpu.counter = self.thread.cpu.counter;
+        std::mem::swap(&mut self.thread, &mut *next);
+        // What is between a load-exclusive and its store-exclusive must not be seen as undisturbed.
+        self.thread.cpu.monitor = None;
+        if !next.ended {
+            self.kernel.system.threads.push_back(next);
+        }
+        self.quantum_end = self.instructions + QUANTUM;
+    }
+
+    /// Nobody can run: until when, or that it is for ever.
+    fn idle(&mut self) -> Step {
+        let until_ns = self.next_event();
+        if until_ns != FOR_EVER {
+            return Step::Sleep { until_ns };
+        }
+        self.end = Some(self.deadlock());
+        Step::Ended
+    }
+
+    /// The earliest time limit, or [`FOR_EVER`].
+    fn next_event(&self) -> u64 {
+        let threads = self.kernel.system.threads.iter().map(Box::as_ref).chain([&self.thread]);
+        threads.filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns).min().unwrap_or(FOR_EVER)
+    }
+
+    fn deadlock(&self) -> End {
+        let all = self.kernel.system.threads.iter().map(Box::as_ref).chain([&self.thread]);
+        let mut threads: Vec<Waiting> = all
+            .filter_map(|t| {
+                let blocked = t.blocked.as_ref()?;
+                Some(Waiting {
+                    pid: t.pid,
+                    tid: t.tid,
+                    pc: t.cpu.pc,
+                    function: self.kernel.function_at(t.cpu.pc),
+                    waits_for: blocked.wait.to_string(),
+                })
+            })
+            .collect();
+        threads.sort_unstable_by_key(|t| t.tid);
+        End::Deadlock { threads }
+    }
+
+    /// When [`Process::attend`] is called next, if nothing else makes it.
+    fn set_deadline(&mut self) {
+        if self.kernel.system.next_event_ns <= self.kernel.now_ns {
+            let now_ns = self.kernel.now_ns;
+            let threads = self.kernel.system.threads.iter();
+            let later = threads.filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns).filter(|&ns| ns > now_ns);
+            self.kernel.system.next_event_ns = later.min().unwrap_or(FOR_EVER);
+        }
+        self.deadline = if self.kernel.system.threads.is_empty() { u64::MAX } else { self.quantum_end };
+    }
+}

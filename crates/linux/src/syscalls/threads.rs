@@ -1,0 +1,144 @@
+//! System calls that start and end threads.
+
+use bytemuck::{Pod, Zeroable};
+use fxscope_aarch64::Cpu;
+use rustix::io::Errno;
+
+use super::{Args, Result, guest};
+use crate::futex;
+use crate::kernel::{End, Kernel};
+use crate::signal::AltStack;
+use crate::thread::Thread;
+
+/// Flags of `clone` (Linux `sched.h`).
+mod flag {
+    pub const VM: u64 = 0x100;
+    pub const SIGHAND: u64 = 0x800;
+    pub const VFORK: u64 = 0x4000;
+    pub const THREAD: u64 = 0x1_0000;
+    pub const SETTLS: u64 = 0x8_0000;
+    pub const PARENT_SETTID: u64 = 0x10_0000;
+    pub const CHILD_CLEARTID: u64 = 0x20_0000;
+    pub const CHILD_SETTID: u64 = 0x100_0000;
+    /// New name spaces and other things that are not modelled.
+    pub const UNSUPPORTED: u64 = 0x7e02_3080;
+}
+
+/// What `clone` and `clone3` ask for.
+#[derive(Clone, Copy)]
+struct Request {
+    flags: u64,
+    /// The child's stack pointer, or 0 for the parent's.
+    stack: u64,
+    tls: u64,
+    parent_tid: u64,
+    child_tid: u64,
+}
+
+/// `clone(flags, stack, parent_tid, tls, child_tid)`.
+pub(super) fn clone(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let request = Request { flags: a[0] & !0xff, stack: a[1], parent_tid: a[2], tls: a[3], child_tid: a[4] };
+    start(k, t, request)
+}
+
+/// `struct clone_args` in its first version.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct CloneArgs {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+}
+
+pub(super) fn clone3(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    if a[1] < size_of::<CloneArgs>() as u64 {
+        return Err(Errno::INVAL);
+    }
+    let args: CloneArgs = guest::read(&mut k.mem, a[0])?;
+    if args.flags & 0xff != 0 || (args.stack == 0) != (args.stack_size == 0) {
+        return Err(Errno::INVAL);
+    }
+    let request = Request {
+        flags: args.flags,
+        stack: args.stack.wrapping_add(args.stack_size),
+        tls: args.tls,
+        parent_tid: args.parent_tid,
+        child_tid: args.child_tid,
+    };
+    start(k, t, request)
+}
+
+fn start(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
+    let flags = request.flags;
+    let has = |bit| flags & bit != 0;
+    let contradictory = (has(flag::THREAD) && !has(flag::SIGHAND)) || (has(flag::SIGHAND) && !has(flag::VM));
+    if contradictory || has(flag::UNSUPPORTED) {
+        return Err(Errno::INVAL);
+    }
+    if !has(flag::THREAD) {
+        return Err(Errno::NOSYS);
+    }
+    let tid = k.system.new_id();
+    let mut child = Box::new(t.duplicate(tid, k.pid));
+    prepare(k, &mut child, request)?;
+    if !has(flag::VFORK) {
+        child.alt_stack = AltStack::NONE;
+    }
+    child.ordinal = k.threads_started;
+    k.threads_started += 1;
+    k.system.threads.push_back(child);
+    Ok(tid.into())
+}
+
+/// What the flags say about the new thread's registers and the words that are told its number.
+fn prepare(k: &mut Kernel, child: &mut Thread, request: Request) -> std::result::Result<(), Errno> {
+    let has = |bit| request.flags & bit != 0;
+    child.cpu.set_x(0, 0);
+    if request.stack != 0 {
+        child.cpu.set_x(Cpu::SP, request.stack);
+    }
+    if has(flag::SETTLS) {
+        child.cpu.tpidr = request.tls;
+    }
+    if has(flag::PARENT_SETTID) {
+        guest::write(&mut k.mem, request.parent_tid, child.tid)?;
+    }
+    if has(flag::CHILD_SETTID) {
+        guest::write(&mut k.mem, request.child_tid, child.tid)?;
+    }
+    if has(flag::CHILD_CLEARTID) {
+        child.clear_tid = request.child_tid;
+    }
+    Ok(())
+}
+
+pub(super) fn set_tid_address(_: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    t.clear_tid = a[0];
+    Ok(t.tid.into())
+}
+
+/// `exit`: ends the thread, and with the last one the process. Its status is that of the first thread.
+pub(super) fn exit(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let status = a[0] as i32 & 0xff;
+    futex::thread_ends(k, t);
+    if t.tid == k.pid {
+        k.leader_status = Some(status);
+    }
+    if k.system.threads.iter().any(|other| other.pid == k.pid) {
+        t.ended = true;
+    } else {
+        k.end = Some(End::Exit { code: k.leader_status.unwrap_or(status) });
+    }
+    Ok(0)
+}
+
+/// `exit_group`: ends the process.
+pub(super) fn exit_group(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    k.end = Some(End::Exit { code: a[0] as i32 & 0xff });
+    Ok(0)
+}

@@ -1,0 +1,121 @@
+//! What threads wait for. A system call that has to wait leaves a [`Blocked`] in its thread and writes no
+//! result. The scheduler then runs other threads. How the call goes on depends on what it waits for: a futex
+//! is handed over by the thread that wakes it; every other call is made again, from the registers it was made
+//! with, as soon as it may have something to return.
+
+use rustix::io::Errno;
+
+use crate::futex::Key;
+use crate::kernel::Kernel;
+use crate::signal::flags;
+use crate::syscalls::guest::Time;
+use crate::thread::Thread;
+
+/// No time limit.
+pub(crate) const FOR_EVER: u64 = u64::MAX;
+
+/// What a thread waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// A wake-up of the futex, with a bit in common.
+    Futex {
+        /// The futex.
+        key: Key,
+        /// Its address, for messages.
+        address: u64,
+        /// Bits a wake-up must have one of.
+        bitset: u32,
+        /// The waker hands over a priority-inheritance lock instead of only waking.
+        lock: bool,
+    },
+    /// The time limit.
+    Sleep {
+        /// Where to write the time that is left after an interruption, or 0.
+        remaining: u64,
+    },
+    /// One of the signals in this mask, blocked ones included; 0: any that is not blocked.
+    Signal(u64),
+}
+
+impl Wait {
+    /// Signals that end the wait although they are blocked.
+    pub(crate) fn signals(&self) -> u64 {
+        match self {
+            Wait::Signal(mask) => *mask,
+            _ => 0,
+        }
+    }
+}
+
+impl std::fmt::Display for Wait {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Wait::Futex { address, .. } => write!(f, "the futex at {address:#x}"),
+            Wait::Sleep { .. } => write!(f, "the end of a sleep"),
+            Wait::Signal(_) => write!(f, "a signal"),
+        }
+    }
+}
+
+/// A thread in the middle of a system call that has to wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Blocked {
+    /// What for.
+    pub wait: Wait,
+    /// Simulated time in ns at which it gives up; [`FOR_EVER`].
+    pub until_ns: u64,
+    /// After a handler with `SA_RESTART` the call is made again; otherwise it fails with `EINTR`.
+    pub restart: bool,
+    /// When the wait began, in the order of all waits.
+    pub since: u64,
+}
+
+/// What a system call that is made again remembers of its first attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Resumed {
+    /// The time limit of the first attempt.
+    pub until_ns: u64,
+}
+
+impl Blocked {
+    /// A wait without a time limit that fails with `EINTR` when a signal comes.
+    pub(crate) fn new(wait: Wait) -> Blocked {
+        Blocked { wait, until_ns: FOR_EVER, restart: false, since: 0 }
+    }
+}
+
+impl Thread {
+    /// Begins a wait. `k` numbers it.
+    pub(crate) fn block(&mut self, k: &mut Kernel, blocked: Blocked) {
+        k.system.next_event_ns = k.system.next_event_ns.min(blocked.until_ns);
+        k.system.waits += 1;
+        self.blocked = Some(Blocked { since: k.system.waits, ..blocked });
+    }
+
+    /// The time limit of the system call being made: `limit` in ns, unless this is not the first attempt.
+    pub(crate) fn time_limit(&self, limit: u64) -> u64 {
+        self.resumed.map_or(limit, |r| r.until_ns)
+    }
+
+    /// Ends the system call it is blocked in, with `result` in `x0`.
+    pub(crate) fn finish_call(&mut self, result: i64) {
+        self.blocked = None;
+        self.cpu.set_x(0, result as u64);
+    }
+
+    /// A handler with these flags is about to run: the system call it is blocked in, if any, is over for now.
+    pub(crate) fn interrupt_call(&mut self, k: &mut Kernel, handler_flags: u64) {
+        let Some(blocked) = self.blocked.take() else { return };
+        if blocked.restart && handler_flags & flags::RESTART != 0 {
+            // The call is made again when the handler returns.
+            self.cpu.pc = self.cpu.pc.wrapping_sub(4);
+            return;
+        }
+        if let Wait::Sleep { remaining: address @ 1.. } = blocked.wait {
+            let left = Time::from_ns(blocked.until_ns.saturating_sub(k.now_ns));
+            // A bad pointer shows in the result of the call only when it ends by itself.
+            let _ = k.mem.store(address, left);
+        }
+        self.cpu.set_x(0, i64::from(Errno::INTR.raw_os_error()).wrapping_neg() as u64);
+    }
+}
