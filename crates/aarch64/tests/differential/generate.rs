@@ -45,8 +45,7 @@ fn random_word(pattern: &Pattern, rng: &mut Rng) -> u32 {
     word
 }
 
-/// A case of one word from a state of zeros, and how it ends on our side: any word, one that is a few bits away
-/// from an instruction, or one of the system space. With all registers zero, nothing can reach mapped memory.
+/// A word for [`lone`]: any, one that is a few bits away from an instruction, or one of the system space.
 pub fn lone_word(rows: &[&'static Encoding], vl: usize, rng: &mut Rng, machine: &mut Machine) -> (Case, End) {
     loop {
         let mut word = rng.next() as u32;
@@ -59,18 +58,25 @@ pub fn lone_word(rows: &[&'static Encoding], vl: usize, rng: &mut Rng, machine: 
             }
             _ => {}
         }
-        if word == SEMIHOSTING || system_differs(word) || unpredictable(word) || qemu_mistaken(word) {
-            continue;
-        }
-        let state = State { pc: CODE + PAGE / 2, ..bytemuck::Zeroable::zeroed() };
-        let case = Case { vl, words: vec![word], state, window: None };
-        let (outcome, ..) = machine.run(&case);
-        // System calls, and branches to themselves.
-        let runs_on = outcome.end == End::Completed && outcome.state.pc == case.state.pc;
-        if outcome.end != End::Other && !runs_on {
-            return (case, outcome.end);
+        if let Some(case) = lone(word, vl, machine) {
+            return case;
         }
     }
+}
+
+/// A case of one word from a state of zeros, and how it ends on our side. With all registers zero, nothing can reach
+/// mapped memory. `None` when the word is rightly different on both sides, or dangerous.
+pub fn lone(word: u32, vl: usize, machine: &mut Machine) -> Option<(Case, End)> {
+    if word == SEMIHOSTING || system_differs(word) || unpredictable(word) || qemu_mistaken(word) {
+        return None;
+    }
+    let state = State { pc: CODE + PAGE / 2, ..bytemuck::Zeroable::zeroed() };
+    let case = Case { vl, words: vec![word], state, window: None };
+    let (outcome, ..) = machine.run(&case);
+    // System calls; branches to themselves; stack pointers that the runner's signal stack could be mistaken for.
+    let runs_on = outcome.end == End::Completed && outcome.state.pc == case.state.pc;
+    let moves_stack = outcome.state.sp != 0 && near_mapped(outcome.state.sp);
+    (outcome.end != End::Other && !runs_on && !moves_stack).then_some((case, outcome.end))
 }
 
 /// A random case for `row`, or `None` when none could be found.
