@@ -12,7 +12,8 @@
 // listing for the real machine:
 //
 //   plain         22 instructions: 8 loads, 4 FMA, 4 stores, 3 pointers, 1 offset, 1 counter, 1 branch
-//   ZERO          + DC ZVA a number of lines ahead of the stores, + 1 software prefetch of y to L1 = 24
+//   ZERO          + DC ZVA a number of lines ahead of the stores, + 1 software prefetch of y to L1 = 24. The pointer of
+//                 the stores carries pf_func 6 in bits 63:60 (HPC extension): it switches hardware prefetches off
 //   SOFTWARE      + prefetches of x1, x2 and y to L1, and of those arrays that are read from memory to L2
 //
 // uint64_t NAME(double *y, const double *x1, const double *x2, uint64_t iterations, double c0,
@@ -35,6 +36,7 @@
 .if \zero
         add     x7, x0, x4              // runs ahead of the stores
         add     x12, x0, x4
+        orr     x8, x8, #0x6000000000000000     // no hardware prefetch for the stores: it would read what is zeroed
 .else
         mov     x7, #0
         mov     x12, #0

@@ -285,7 +285,7 @@ table! {
         /// Associativity.
         ways: u32 => Range(1, 16),
         /// Ways kept from applications (assistant cores).
-        reserved_ways: u32 => Range(0, 15),
+        reserved_ways: u32 => Range(0, 16),
         /// Line size.
         line_bytes: u32 => Power(64, 4 * KIB),
         /// Outstanding misses (move-in buffers).
@@ -384,6 +384,8 @@ table! {
         ramp_lines: u32 => Range(1, 16),
         /// Consecutive L2 hits of L2 prefetches after which L2 prefetching of the stream stops.
         l2_stop_hits: u32 => Range(0, 1_000_000),
+        /// Bits 63:60 of a pointer steer prefetches for its accesses.
+        tagged_pointers: bool,
     }
 }
 

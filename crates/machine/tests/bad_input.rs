@@ -134,7 +134,7 @@ fn values_that_are_not_allowed_are_named_with_place_key_and_limits() {
     );
     let cases = [
         ("l2.line_bytes", "100", "a power of two from 64 to 4096"),
-        ("l2.ways", "0", "from 1 to 64"),
+        ("l2.ways", "0", "from 1 to 16"),
         ("l2.bytes", "3MiB", "a power of two times 4096 (l2.ways times l2.line_bytes)"),
         ("l2.bytes", "1GiB", "at most 2097152 lines of 256 bytes"),
         ("l2.reserved_ways", "16", "less than l2.ways, 16"),

@@ -4,7 +4,7 @@ use fxscope_base::{Cycle, LineBus, Pool, Signal, Signals};
 use fxscope_machine::Spec;
 
 use crate::pipes::LoadStorePipes;
-use crate::prefetch::{Prefetcher, Requests};
+use crate::prefetch::{Pointer, Prefetcher, Requests, Steering};
 use crate::shared::{Shared, fill_cycles};
 use crate::tags::{Line, Tags, Victim};
 use crate::tlb::{PageRange, Tlb, Translation};
@@ -195,22 +195,30 @@ impl Hierarchy {
         ready
     }
 
-    /// A demand access to the line of `addr`, whose flow ran at `t`. `write` asks for an exclusive copy.
+    /// A demand access to the line of a pointer, whose flow ran at `t`. `write` asks for an exclusive copy.
     /// Returns when the line's data can be used, and how far the access had to go.
     #[inline(always)]
-    pub fn access(&mut self, addr: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
+    pub fn access(&mut self, pointer: Pointer, t: Cycle, write: bool, signals: &mut Signals) -> Response {
+        let Pointer { addr, steering } = pointer;
         let line = self.line_of(addr);
         signals.add(Signal::L1dCache, 1);
-        let (response, first_use) = self.lookup(line, t, write, signals);
+        let (response, first_use) = self.lookup(line, steering, t, write, signals);
         // The prefetcher sees misses and the first use of lines it brought, not every hit.
-        if first_use && let Some(requests) = self.prefetcher.access(line) {
+        if first_use && let Some(requests) = self.prefetcher.access(line, steering) {
             self.prefetch(requests, addr, t, signals);
         }
         response
     }
 
     #[inline(always)]
-    fn lookup(&mut self, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> (Response, bool) {
+    fn lookup(
+        &mut self,
+        line: u64,
+        steering: Steering,
+        t: Cycle,
+        write: bool,
+        signals: &mut Signals,
+    ) -> (Response, bool) {
         let set = line as usize & self.l1d_set_mask;
         if let Some(slot) = self.l1d.find_again(set, line) {
             self.l1d.touch(slot);
@@ -223,7 +231,7 @@ impl Hierarchy {
             let level = if state.has(Line::FROM_MEMORY) { Level::Memory } else { Level::L2 };
             return (Response { at: state.ready(), level }, first_use);
         }
-        self.prefetcher.missed(line);
+        self.prefetcher.missed(line, steering);
         let (ready, from_memory) = self.refill(line, t, write, Cause::Demand, signals);
         (Response { at: ready, level: if from_memory { Level::Memory } else { Level::L2 } }, true)
     }
@@ -339,7 +347,8 @@ impl Hierarchy {
 
     /// A prefetch instruction for `addr` into cache level `level` (1 or 2), whose flow ran at `t`.
     /// It is dropped when the page is not in the TLB.
-    pub fn prefetch_instruction(&mut self, addr: u64, level: u8, t: Cycle, signals: &mut Signals) {
+    pub fn prefetch_instruction(&mut self, pointer: Pointer, level: u8, t: Cycle, signals: &mut Signals) {
+        let addr = pointer.addr;
         let shift = self.page_shift(addr);
         if !self.data_tlb.holds(addr, shift) {
             return;
@@ -353,8 +362,8 @@ impl Hierarchy {
 
     /// `DC ZVA` on the line of `addr`, executed at `t`: a line of zeros appears in L2, without a read of
     /// memory; a copy in L1D goes back first.
-    pub fn zero_line(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
-        let line = self.line_of(addr);
+    pub fn zero_line(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
+        let line = self.line_of(pointer.addr);
         let mut start = t + self.request;
         if let Some(state) = self.l1d.remove(line as usize & self.l1d_set_mask, line) {
             let cycles = if state.has(Line::DIRTY) { self.move_out_dirty } else { self.move_out_clean };

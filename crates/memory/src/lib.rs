@@ -16,4 +16,5 @@ pub mod tlb;
 
 pub use hierarchy::{Hierarchy, Level, Response};
 pub use pipes::LoadStorePipes;
+pub use prefetch::Pointer;
 pub use tlb::PageRange;

@@ -30,6 +30,61 @@ impl Stream {
     }
 }
 
+/// A data pointer: its address, and what its bits 63:60, `pf_func`, ask of the prefetcher (A64FX specification,
+/// HPC extension 1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// Address without the tag.
+    pub addr: u64,
+    /// What it asks of the prefetcher.
+    pub steering: Steering,
+}
+
+impl From<u64> for Pointer {
+    #[inline(always)]
+    fn from(pointer: u64) -> Pointer {
+        const ADDRESS: u64 = (1 << 56) - 1;
+        Pointer { addr: pointer & ADDRESS, steering: Steering((pointer >> 60) as u8) }
+    }
+}
+
+impl Pointer {
+    /// The same steering for another address.
+    #[inline(always)]
+    #[must_use]
+    pub fn at(self, addr: u64) -> Pointer {
+        Pointer { addr, ..self }
+    }
+}
+
+/// Which hardware prefetches may follow an access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Steering(u8);
+
+impl Steering {
+    const INJECTION: u8 = 8;
+    const NO_L1: u8 = 4;
+    const NO_L2: u8 = 2;
+
+    /// Injection functions (8 to 15) are taken for ordinary streams.
+    #[inline(always)]
+    fn allows(self, disabled: u8) -> bool {
+        self.0 & disabled == 0 || self.0 & Steering::INJECTION != 0
+    }
+    /// Whether hardware prefetches into L1 may.
+    #[inline(always)]
+    #[must_use]
+    pub fn l1(self) -> bool {
+        self.allows(Steering::NO_L1)
+    }
+    /// Whether hardware prefetches into L2 may.
+    #[inline(always)]
+    #[must_use]
+    pub fn l2(self) -> bool {
+        self.allows(Steering::NO_L2)
+    }
+}
+
 /// Requests that follow from one access: runs of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
@@ -70,9 +125,21 @@ impl Prefetcher {
         if self.queue[hint].next == line { Some(hint) } else { self.queue.iter().position(|s| s.expects(line)) }
     }
 
+    /// Whether prefetches into L1 and into L2 may be made. A distance of 0 lines switches a level off.
+    #[inline(always)]
+    fn levels(&self, steering: Steering) -> (bool, bool) {
+        let s = &self.spec;
+        let steering = if s.tagged_pointers { steering } else { Steering::default() };
+        (s.l1 && s.l1_lines > 0 && steering.l1(), s.l2 && s.l2_lines > 0 && steering.l2())
+    }
+
     /// A demand access to `line`: what to prefetch now.
     #[inline(never)]
-    pub fn access(&mut self, line: u64) -> Option<Requests> {
+    pub fn access(&mut self, line: u64, steering: Steering) -> Option<Requests> {
+        let (l1, l2) = self.levels(steering);
+        if !l1 && !l2 {
+            return None;
+        }
         let entry = self.expecting(line)?;
         let s = &mut self.queue[entry];
         if s.step == 0 {
@@ -85,10 +152,10 @@ impl Prefetcher {
         let (step, ramp) = (s.step, self.spec.ramp_lines);
         let mut requests = Requests { step, entry, ..Requests::default() };
         let adapted = self.spec.l2_stop_hits > 0 && s.l2_hits >= self.spec.l2_stop_hits;
-        if self.spec.l2 && !adapted {
+        if l2 && !adapted {
             requests.l2 = run(&mut s.ask_l2, line, step, ramp, self.spec.l2_lines);
         }
-        if self.spec.l1 && s.hits > 1 {
+        if l1 && s.hits > 1 {
             requests.l1 = run(&mut s.ask_l1, line, step, ramp, self.spec.l1_lines);
         }
         self.hints[s.next as usize % HINTS] = entry as u8;
@@ -96,8 +163,8 @@ impl Prefetcher {
     }
 
     /// A demand miss on `line` that no entry expected: it may start a stream.
-    pub fn missed(&mut self, line: u64) {
-        if !self.spec.l1 && !self.spec.l2 {
+    pub fn missed(&mut self, line: u64, steering: Steering) {
+        if self.levels(steering) == (false, false) {
             return;
         }
         if self.queue.iter().any(|s| s.expects(line) || (s.next == line + 1 && s.step >= 0)) {
@@ -145,6 +212,8 @@ mod tests {
     use super::*;
     use fxscope_machine::Evidence;
 
+    const PLAIN: Steering = Steering(0);
+
     fn spec(l1_lines: u32, l2_lines: u32) -> PrefetchSpec {
         PrefetchSpec {
             l1: true,
@@ -154,6 +223,7 @@ mod tests {
             l2_lines,
             ramp_lines: 2,
             l2_stop_hits: 0,
+            tagged_pointers: true,
             source: String::new(),
             evidence: Evidence::Assumed,
         }
@@ -178,9 +248,9 @@ mod tests {
         ];
         let a = 1000;
         let mut p = Prefetcher::new(&spec(4, 10));
-        p.missed(a);
+        p.missed(a, PLAIN);
         for &(k, l2, l1) in table {
-            let r = p.access(a + k).expect("expected line");
+            let r = p.access(a + k, PLAIN).expect("expected line");
             let lines = |(first, n): (u64, u32)| (0..u64::from(n)).map(|i| first + i - a).collect::<Vec<_>>();
             assert_eq!(lines(r.l2), l2, "L2 at A+{k}");
             assert_eq!(lines(r.l1), l1, "L1 at A+{k}");
@@ -190,8 +260,8 @@ mod tests {
     #[test]
     fn a_descending_stream_is_followed_downwards() {
         let mut p = Prefetcher::new(&spec(4, 10));
-        p.missed(1000);
-        let r = p.access(999).expect("A-1 is expected");
+        p.missed(1000, PLAIN);
+        let r = p.access(999, PLAIN).expect("A-1 is expected");
         assert_eq!((r.step, r.l2), (-1, (998, 2)));
     }
 
@@ -199,9 +269,46 @@ mod tests {
     fn the_seventeenth_stream_takes_the_place_of_the_first() {
         let mut p = Prefetcher::new(&spec(4, 10));
         for i in 0..17 {
-            p.missed(i * 1000);
+            p.missed(i * 1000, PLAIN);
         }
-        assert!(p.access(1).is_none());
-        assert!(p.access(1001).is_some());
+        assert!(p.access(1, PLAIN).is_none());
+        assert!(p.access(1001, PLAIN).is_some());
+    }
+
+    #[test]
+    fn bits_62_and_61_of_a_pointer_switch_levels_off_unless_bit_63_chooses_injection() {
+        let levels = |pf_func: u64| {
+            let pointer = Pointer::from(pf_func << 60 | 3 << 56 | 0x4000);
+            assert_eq!(pointer.addr, 0x4000);
+            (pointer.steering.l1(), pointer.steering.l2())
+        };
+        assert_eq!(
+            [0, 1, 2, 4, 6].map(levels),
+            [(true, true), (true, true), (true, false), (false, true), (false, false)]
+        );
+        assert_eq!(levels(0xe), (true, true));
+    }
+
+    #[test]
+    fn a_stream_through_pointers_that_switch_prefetching_off_is_not_followed() {
+        let off = Pointer::from(6 << 60).steering;
+        let mut p = Prefetcher::new(&spec(4, 10));
+        p.missed(1000, off);
+        assert!(p.access(1001, PLAIN).is_none(), "it was not registered");
+        p.missed(2000, PLAIN);
+        assert!(p.access(2001, off).is_none());
+        let no_l2 = Pointer::from(2 << 60).steering;
+        let r = p.access(2001, no_l2).expect("registered");
+        assert_eq!((r.l1.1, r.l2.1), (0, 0), "L1 starts with the second hit");
+        let r = p.access(2002, no_l2).expect("followed");
+        assert_eq!((r.l1.1, r.l2.1), (2, 0));
+    }
+
+    #[test]
+    fn a_distance_of_no_lines_switches_a_level_off() {
+        let mut p = Prefetcher::new(&spec(0, 10));
+        p.missed(1000, PLAIN);
+        let all: Vec<_> = (1001..1010).filter_map(|line| p.access(line, PLAIN)).collect();
+        assert!(all.iter().all(|r| r.l1.1 == 0) && all.iter().any(|r| r.l2.1 > 0));
     }
 }

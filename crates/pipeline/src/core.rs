@@ -426,14 +426,14 @@ impl Pipeline {
                 let step = usize::from(mem.op.reg_esize);
                 for (i, &addr) in words[1..].iter().enumerate() {
                     if words[0] >> (i * step) & 1 == 1 {
-                        self.memory.prefetch_instruction(addr, level, at, &mut self.signals);
+                        self.memory.prefetch_instruction(addr.into(), level, at, &mut self.signals);
                     }
                 }
             }
             shape => {
                 let masked_off = shape == fxscope_uop::Shape::Masked && words[1] == 0;
                 if !masked_off {
-                    self.memory.prefetch_instruction(words[0], level, at, &mut self.signals);
+                    self.memory.prefetch_instruction(words[0].into(), level, at, &mut self.signals);
                 }
             }
         }
@@ -441,7 +441,7 @@ impl Pipeline {
 
     fn zero(&mut self, words: &[u64], committed: Cycle) {
         if let Some(&addr) = words.first() {
-            let ready = self.memory.zero_line(addr, committed, &mut self.signals);
+            let ready = self.memory.zero_line(addr.into(), committed, &mut self.signals);
             self.lsu.fetch_ports_taken(1, ready.min(committed + 1));
         }
     }

@@ -2,7 +2,7 @@
 
 use fxscope_base::{Cycle, Pool, Signal, Signals};
 use fxscope_machine::Spec;
-use fxscope_memory::{Hierarchy, Level, Response};
+use fxscope_memory::{Hierarchy, Level, Pointer, Response};
 use fxscope_uop::{Access, Shape};
 
 use crate::resolve::{RMem, RUop};
@@ -147,7 +147,7 @@ impl Lsu {
             Shape::Indexed => self.gather(mem, words, t, memory, signals),
             Shape::Masked if words[1] == 0 => Response { at: memory.pipes.load(t), level: Level::L1 },
             _ => {
-                let (start, bytes) = part_of(uop, words[0]);
+                let (start, bytes) = part_of(uop, words[0].into());
                 self.contiguous(uop, start, bytes, t, memory, signals)
             }
         };
@@ -160,7 +160,7 @@ impl Lsu {
     fn contiguous(
         &mut self,
         uop: &RUop,
-        start: u64,
+        pointer: Pointer,
         bytes: u64,
         t: Cycle,
         memory: &mut Hierarchy,
@@ -168,6 +168,7 @@ impl Lsu {
     ) -> Response {
         let mem = &uop.mem;
         let write = mem.op.access == Access::Atomic;
+        let start = pointer.addr;
         let at = memory.translate(start, t, signals);
         let read = Read { start, end: start + bytes, forward_bytes: mem.forward_bytes, latency: uop.load_latency };
         let at = self.after_stores(read, at, signals);
@@ -175,9 +176,9 @@ impl Lsu {
         if mem.op.structure && start >> self.flow_shift != (start + bytes - 1) >> self.flow_shift {
             at = memory.pipes.load(at + self.split_flow);
         }
-        let mut answer = memory.access(start, at, write, signals);
+        let mut answer = memory.access(pointer, at, write, signals);
         if memory.line_of(start) != memory.line_of(start + bytes - 1) {
-            let second = memory.access(start + bytes - 1, at, write, signals);
+            let second = memory.access(pointer.at(start + bytes - 1), at, write, signals);
             answer = Response { at: answer.at.max(second.at), level: answer.level.max(second.level) };
         }
         if answer.at > at {
@@ -215,14 +216,15 @@ impl Lsu {
                 (true, true) => (addrs[0], Some(addrs[1])),
             };
             signals.add(if second.is_some() { Signal::Gather2Flow } else { Signal::Gather1Flow }, 1);
-            for (i, addr) in [Some(first), second].into_iter().flatten().enumerate() {
+            for (i, pointer) in [Some(first), second].into_iter().flatten().map(Pointer::from).enumerate() {
+                let addr = pointer.addr;
                 // The second flow of a pair waits for the first.
                 let ready = if i == 0 { issue } else { issue + self.split_flow };
                 let at = memory.translate(addr, ready, signals);
                 let read = Read { start: addr, end: addr + bytes, forward_bytes: 0, latency: 0 };
                 let at = self.after_stores(read, at, signals);
                 let at = memory.pipes.load(at);
-                let got = memory.access(addr, at, false, signals);
+                let got = memory.access(pointer, at, false, signals);
                 answer = Response { at: answer.at.max(got.at), level: answer.level.max(got.level) };
                 issue = at;
             }
@@ -285,13 +287,14 @@ impl Lsu {
             self.pending = PendingStore::default();
             return memory.pipes.store_access(t, mem.eligible);
         }
-        let (start, bytes) = part_of(uop, words[0]);
+        let (pointer, bytes) = part_of(uop, words[0].into());
+        let start = pointer.addr;
         let at = memory.translate(start, t, signals);
         let eligible = mem.eligible && start.is_multiple_of(8) && whole_groups(mem, words);
         let at = memory.pipes.store_access(at, eligible);
-        let mut answer = memory.access(start, at, true, signals);
+        let mut answer = memory.access(pointer, at, true, signals);
         if memory.line_of(start) != memory.line_of(start + bytes - 1) {
-            let second = memory.access(start + bytes - 1, at, true, signals);
+            let second = memory.access(pointer.at(start + bytes - 1), at, true, signals);
             answer.at = answer.at.max(second.at);
         }
         self.pending =
@@ -323,9 +326,10 @@ impl Lsu {
             if words[0] >> (i * step) & 1 == 0 {
                 continue;
             }
-            let addr = words[1 + i];
+            let pointer = Pointer::from(words[1 + i]);
+            let addr = pointer.addr;
             let at = memory.translate(addr, last, signals);
-            let answer = memory.access(addr, at, true, signals);
+            let answer = memory.access(pointer, at, true, signals);
             let this = PendingStore {
                 start: addr,
                 end: addr + u64::from(mem.op.mem_esize),
@@ -435,11 +439,11 @@ fn whole_groups_of(mem: &RMem, mask: u64) -> bool {
 
 /// The address range that this part of an access covers.
 #[inline(always)]
-fn part_of(uop: &RUop, addr: u64) -> (u64, u64) {
+fn part_of(uop: &RUop, pointer: Pointer) -> (Pointer, u64) {
     let bytes = u64::from(uop.mem.op.bytes).max(1);
     if uop.parts <= 1 {
-        return (addr, bytes);
+        return (pointer, bytes);
     }
     let each = (bytes / u64::from(uop.parts)).max(1);
-    (addr + each * u64::from(uop.part), each)
+    (pointer.at(pointer.addr + each * u64::from(uop.part)), each)
 }

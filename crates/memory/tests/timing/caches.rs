@@ -56,12 +56,12 @@ fn a_core_between_the_nearest_and_the_farthest_has_a_latency_between_theirs() {
 #[test]
 fn accesses_to_a_line_on_its_way_wait_for_it_and_ask_for_it_once() {
     let mut core = Core::new(&machine());
-    let first = core.memory.access(0, 1_000, false, &mut core.signals);
-    let second = core.memory.access(64, 1_010, false, &mut core.signals);
+    let first = core.memory.access(0.into(), 1_000, false, &mut core.signals);
+    let second = core.memory.access(64.into(), 1_010, false, &mut core.signals);
     assert_eq!((second.at, second.level), (first.at, Level::Memory));
-    let third = core.memory.access(128, first.at - 1, false, &mut core.signals);
+    let third = core.memory.access(128.into(), first.at - 1, false, &mut core.signals);
     assert_eq!(third.at, first.at);
-    let fourth = core.memory.access(128, first.at, false, &mut core.signals);
+    let fourth = core.memory.access(128.into(), first.at, false, &mut core.signals);
     assert_eq!((fourth.at, fourth.level), (first.at, Level::L1), "there now");
     assert_eq!(core.get(Signal::L1dCacheRefill), 1);
     assert_eq!(core.get(Signal::BusReadTotalMem), 1);
@@ -73,7 +73,8 @@ fn the_thirteenth_miss_waits_for_a_miss_buffer() {
     spec.tables.memory.latency_nearest = 1_001;
     spec.tables.memory.latency_farthest = 1_001;
     let mut core = Core::new(&spec);
-    let at: Vec<Cycle> = (0..13).map(|i| core.memory.access(i * LINE, 1_000, false, &mut core.signals).at).collect();
+    let at: Vec<Cycle> =
+        (0..13).map(|i| core.memory.access((i * LINE).into(), 1_000, false, &mut core.signals).at).collect();
     let alone = at[0] - 1_000;
     assert!(at[..12].iter().all(|&t| t < 1_000 + alone + 12 * 5), "twelve overlap: {at:?}");
     assert!(at[12] >= at[0] + alone - 5, "the next starts when the first has ended: {at:?}");
@@ -90,7 +91,8 @@ fn lines_from_l2_come_over_the_bus_one_each_four_cycles() {
         only_in_l2(&mut core, i * LINE, 100 + i);
     }
     let t = core.now(20_000);
-    let at: Vec<Cycle> = (0..8).map(|i| core.memory.access(i * LINE, t, false, &mut core.signals).at).collect();
+    let at: Vec<Cycle> =
+        (0..8).map(|i| core.memory.access((i * LINE).into(), t, false, &mut core.signals).at).collect();
     let gaps: Vec<Cycle> = at.windows(2).map(|w| w[1] - w[0]).collect();
     assert!(gaps.iter().all(|&gap| gap <= period), "the bus never rests: {at:?}");
     // The first line may come anywhere in its period.
@@ -106,7 +108,8 @@ fn a_core_asks_l2_no_oftener_than_the_description_says() {
         only_in_l2(&mut core, i * LINE, 100 + 11 * i);
     }
     let t = core.now(20_000);
-    let at: Vec<Cycle> = (0..8).map(|i| core.memory.access(i * LINE, t, false, &mut core.signals).at).collect();
+    let at: Vec<Cycle> =
+        (0..8).map(|i| core.memory.access((i * LINE).into(), t, false, &mut core.signals).at).collect();
     let span = at[7] - at[0];
     assert!(span.abs_diff(7 * 11) <= 4, "{at:?}");
 }
@@ -115,7 +118,7 @@ fn a_core_asks_l2_no_oftener_than_the_description_says() {
 fn a_dirty_line_goes_back_to_l2_and_a_clean_one_is_dropped() {
     for (write, written) in [(false, 0), (true, 1)] {
         let mut core = Core::new(&machine());
-        core.memory.access(0, 100, write, &mut core.signals);
+        core.memory.access(0.into(), 100, write, &mut core.signals);
         for i in 1..5 {
             core.load(i * L1_SET, 1_000 * i);
         }
@@ -131,8 +134,8 @@ fn a_dirty_line_goes_back_to_l2_and_a_clean_one_is_dropped() {
 fn small_l2() -> Spec {
     let mut spec = machine();
     spec.tables.l2.bytes = 16 * L1_SET;
-    spec.tables.l1d.ways = 32;
-    spec.tables.l1d.bytes = 32 * L1_SET;
+    spec.tables.l1d.ways = 16;
+    spec.tables.l1d.bytes = 16 * L1_SET;
     spec
 }
 
@@ -181,7 +184,7 @@ fn a_line_dirty_in_l1_and_in_l2_is_written_to_memory_once() {
     core.store(0, 6_000);
     for i in 5..20 {
         core.load(i * L1_SET, 6_000 + 1_000 * i);
-        if core.memory.access(0, 6_500 + 1_000 * i, false, &mut core.signals).level != Level::L1 {
+        if core.memory.access(0.into(), 6_500 + 1_000 * i, false, &mut core.signals).level != Level::L1 {
             break;
         }
         assert!(i < 5 + usable, "it has to leave L2 at last");
@@ -211,7 +214,7 @@ fn a_dirty_line_of_l2_is_written_to_memory_when_it_leaves() {
 #[test]
 fn zeroing_a_line_reads_no_memory_and_leaves_it_in_l2() {
     let mut core = Core::new(&machine());
-    core.memory.zero_line(0, 100, &mut core.signals);
+    core.memory.zero_line(0.into(), 100, &mut core.signals);
     assert_eq!(core.get(Signal::BusReadTotalMem), 0);
     assert_eq!(core.get(Signal::L2dCacheRefill), 0);
     assert_eq!(core.load(0, 1_000).1, Level::L2);
@@ -222,7 +225,7 @@ fn zeroing_a_line_reads_no_memory_and_leaves_it_in_l2() {
 fn zeroing_a_dirty_line_of_l1_sends_it_back_first() {
     let mut core = Core::new(&machine());
     core.store(0, 100);
-    core.memory.zero_line(0, 1_000, &mut core.signals);
+    core.memory.zero_line(0.into(), 1_000, &mut core.signals);
     assert_eq!(core.get(Signal::L1dCacheWb), 1);
     assert_eq!(core.load(0, 2_000).1, Level::L2);
     assert_eq!(core.get(Signal::BusReadTotalMem), 1, "the store's own");

@@ -42,13 +42,13 @@ impl Core {
 
     /// An integer load's flow at `t`: cycles until its result can be used, and how far it went.
     fn load(&mut self, addr: u64, t: Cycle) -> (Cycle, Level) {
-        let answer = self.memory.access(addr, t, false, &mut self.signals);
+        let answer = self.memory.access(addr.into(), t, false, &mut self.signals);
         // A load that missed is sent again when its line is there.
         let at = if answer.at > t { self.memory.pipes.load(answer.at) } else { t };
         (at + self.load - t, answer.level)
     }
     fn store(&mut self, addr: u64, t: Cycle) {
-        self.memory.access(addr, t, true, &mut self.signals);
+        self.memory.access(addr.into(), t, true, &mut self.signals);
     }
     fn get(&self, signal: Signal) -> u64 {
         self.signals.get(signal)

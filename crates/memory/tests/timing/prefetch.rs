@@ -81,10 +81,10 @@ fn l2_prefetching_of_a_stream_resumes_when_an_l1_prefetch_misses_l2() {
 #[test]
 fn software_prefetch_is_dropped_when_it_misses_the_tlb() {
     let mut core = Core::new(&machine());
-    core.memory.prefetch_instruction(0, 1, 1_000, &mut core.signals);
+    core.memory.prefetch_instruction(0.into(), 1, 1_000, &mut core.signals);
     assert_eq!(core.get(Signal::BusReadTotalMem), 0);
     core.memory.translate(0, 2_000, &mut core.signals);
-    core.memory.prefetch_instruction(0, 1, 3_000, &mut core.signals);
+    core.memory.prefetch_instruction(0.into(), 1, 3_000, &mut core.signals);
     assert_eq!(core.get(Signal::L1dCacheRefillPrf), 1);
     assert_eq!(core.load(0, 5_000).1, Level::L1);
 }
@@ -93,7 +93,7 @@ fn software_prefetch_is_dropped_when_it_misses_the_tlb() {
 fn software_prefetch_into_l2_leaves_l1_alone() {
     let mut core = Core::new(&machine());
     core.memory.translate(0, 1_000, &mut core.signals);
-    core.memory.prefetch_instruction(0, 2, 2_000, &mut core.signals);
+    core.memory.prefetch_instruction(0.into(), 2, 2_000, &mut core.signals);
     assert_eq!(core.get(Signal::L2dCacheRefillPrf), 1);
     assert_eq!(core.load(0, 5_000).1, Level::L2);
 }
