@@ -157,7 +157,7 @@ impl Image {
             phdr: header_address(header.e_phoff(LE), &loads),
             phnum: headers.len() as u64,
             executable_stack: stack.is_some_and(|p| p.p_flags(LE).0 & elf::PF_X.0 != 0),
-            symbols: Symbols::parse(header, file, bias),
+            symbols: Symbols::parse(header, file, bias).within(text(&loads)),
             loads,
             interpreter,
             bias,
@@ -400,6 +400,28 @@ fn load(index: usize, p: &elf::ProgramHeader64<Endianness>, file: &[u8], bias: u
     // AArch64 Linux has no executable mapping that cannot be read, and no writable one.
     let prot = Prot { read: flags & 7 != 0, write: has(elf::PF_W), exec: has(elf::PF_X) };
     Ok(Load { index, prot, offset, address: vaddr + bias, file_bytes, memory_bytes })
+}
+
+/// The addresses from the first executable segment to the end of the last.
+fn text(loads: &[Load]) -> std::ops::Range<u64> {
+    let code = || loads.iter().filter(|l| l.prot.exec);
+    code().map(|l| l.address).min().unwrap_or(0)..code().map(Load::end).max().unwrap_or(0)
+}
+
+/// Names of the functions of a library of which the part from file offset `offset` on is mapped as code at `start`.
+/// `None`: it is no such file.
+pub(crate) fn library_symbols(file: &[u8], start: u64, offset: u64) -> Option<Symbols> {
+    check_identification(file).ok()?;
+    let header = Header::parse(file).ok()?;
+    let headers = program_headers(header, file).ok()?;
+    let code = headers.iter().find(|p| {
+        let first = p.p_offset(LE) & !(PAGE - 1);
+        let executable = p.p_type(LE) == elf::PT_LOAD && p.p_flags(LE).0 & elf::PF_X.0 != 0;
+        executable && first <= offset && offset - first < p.p_filesz(LE)
+    })?;
+    let bias = start.wrapping_sub(code.p_vaddr(LE).wrapping_sub(code.p_offset(LE)).wrapping_add(offset));
+    let address = code.p_vaddr(LE).wrapping_add(bias);
+    Some(Symbols::parse(header, file, bias).within(address..address.saturating_add(code.p_memsz(LE))))
 }
 
 /// The interpreter's path, without the zero that ends it.

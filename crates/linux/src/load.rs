@@ -42,7 +42,7 @@ pub(crate) fn load(
         let path = path.to_owned();
         move |source: ElfError| StartError::Elf { path, source }
     };
-    let image = Image::parse(file).map_err(elf(path))?;
+    let mut image = Image::parse(file).map_err(elf(path))?;
     image.map(file, mem, memory_bytes).map_err(elf(path))?;
     let mut mapped = MappedFiles::default();
     note(&image, path, mem, &mut mapped);
@@ -50,9 +50,10 @@ pub(crate) fn load(
         return Ok(Loaded { entry: image.entry(), interpreter_base: 0, image, mapped });
     };
     let (found, content) = read_interpreter(path, name, view)?;
-    let interpreter = Image::parse_as(&content, Role::Interpreter).map_err(elf(&found))?;
+    let mut interpreter = Image::parse_as(&content, Role::Interpreter).map_err(elf(&found))?;
     interpreter.map(&content, mem, memory_bytes).map_err(elf(&found))?;
     note(&interpreter, &found, mem, &mut mapped);
+    image.symbols.add(std::mem::take(&mut interpreter.symbols));
     Ok(Loaded { entry: interpreter.entry(), interpreter_base: interpreter.bias(), image, mapped })
 }
 

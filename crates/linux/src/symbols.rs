@@ -1,5 +1,7 @@
 //! Function names by address, from a program's symbol table. Works without debug information.
 
+use std::ops::Range;
+
 use object::Endianness;
 use object::elf;
 use object::read::elf::{FileHeader as _, Sym as _};
@@ -30,10 +32,12 @@ impl std::fmt::Display for Place<'_> {
     }
 }
 
-/// The functions of a program, sorted by address.
+/// The functions of a program and its libraries, sorted by address.
 #[derive(Default)]
 pub struct Symbols {
     list: Vec<Symbol>,
+    /// Where each file's text is. A label of unknown size does not reach beyond its file.
+    files: Vec<Range<u64>>,
 }
 
 impl std::fmt::Debug for Symbols {
@@ -76,7 +80,24 @@ impl Symbols {
             (a.start, ra, la, a.name.len(), &a.name).cmp(&(b.start, rb, lb, b.name.len(), &b.name))
         });
         ranked.dedup_by_key(|(_, _, s)| s.start);
-        Symbols { list: ranked.into_iter().map(|(_, _, s)| s).collect() }
+        Symbols { list: ranked.into_iter().map(|(_, _, s)| s).collect(), files: Vec::new() }
+    }
+
+    /// Says where the text is that these names belong to.
+    pub(crate) fn within(mut self, text: Range<u64>) -> Symbols {
+        self.files = vec![text];
+        self
+    }
+
+    /// Adds the names of a library, in place of those of whatever was at its addresses before.
+    pub(crate) fn add(&mut self, library: Symbols) {
+        let taken = |address: u64| library.files.iter().any(|range| range.contains(&address));
+        self.list.retain(|symbol| !taken(symbol.start));
+        self.files.retain(|range| !taken(range.start));
+        self.list.extend(library.list);
+        self.files.extend(library.files);
+        // Stable, so that among names for one address the order stays that of the file.
+        self.list.sort_by_key(|symbol| symbol.start);
     }
 
     /// The address of the function called `name`.
@@ -92,10 +113,14 @@ impl Symbols {
         let before = &self.list[..self.list.partition_point(|s| s.start <= address)];
         // Labels inside a function come between it and the address: look a few names back.
         let function = before.iter().rev().take(16).find(|s| address - s.start < s.bytes);
-        let label = before.last().filter(|s| s.bytes == 0);
+        let label = before.last().filter(|s| s.bytes == 0 && self.same_file(s.start, address));
         let s = function.or(label)?;
         Some(Place { function: &s.name, start: s.start, bytes: s.bytes, offset: address - s.start })
     }
+    fn same_file(&self, start: u64, address: u64) -> bool {
+        self.files.iter().find(|range| range.contains(&address)).is_none_or(|range| range.contains(&start))
+    }
+
     /// Number of names.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -113,7 +138,10 @@ mod tests {
     use super::*;
 
     fn symbols(list: &[(u64, u64, &str)]) -> Symbols {
-        Symbols { list: list.iter().map(|&(start, bytes, name)| Symbol { start, bytes, name: name.into() }).collect() }
+        Symbols {
+            list: list.iter().map(|&(start, bytes, name)| Symbol { start, bytes, name: name.into() }).collect(),
+            files: Vec::new(),
+        }
     }
 
     fn name(symbols: &Symbols, address: u64) -> Option<String> {
@@ -135,5 +163,16 @@ mod tests {
         let s = symbols(&[(0x100, 0x40, "function"), (0x110, 0, "label")]);
         assert_eq!(name(&s, 0x120).as_deref(), Some("function+0x20"));
         assert_eq!(name(&s, 0x150).as_deref(), Some("label+0x40"), "assembly without sizes");
+    }
+
+    #[test]
+    fn a_library_brings_its_names_and_takes_the_place_of_what_was_there() {
+        let mut all = symbols(&[(0x100, 0, "_end"), (0x1040, 0x10, "unloaded")]).within(0x100..0x200);
+        all.add(symbols(&[(0x1010, 0x10, "f"), (0x1080, 0, "label")]).within(0x1000..0x1100));
+        assert_eq!(name(&all, 0x1014).as_deref(), Some("f+0x4"));
+        assert_eq!(name(&all, 0x1048), None, "replaced");
+        assert_eq!(name(&all, 0x1090).as_deref(), Some("label+0x10"));
+        assert_eq!(name(&all, 0x150).as_deref(), Some("_end+0x50"));
+        assert_eq!(name(&all, 0x1004), None, "not in the file of _end");
     }
 }

@@ -9,6 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::{Args, Result, guest};
+use crate::elf;
 use crate::kernel::Kernel;
 use crate::layout::MMAP_TOP;
 use crate::mapped::Mapped;
@@ -129,6 +130,9 @@ pub(super) fn mmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
             return Err(error);
         }
         note_file(k, fd, start, len, offset, flags)?;
+        if segment == Segment::Text {
+            note_library(k, fd, start, offset)?;
+        }
     }
     Ok(start)
 }
@@ -154,6 +158,25 @@ fn note_file(k: &mut Kernel, fd: i32, start: u64, len: u64, offset: u64, flags: 
     let inode = rustix::fs::fstat(file)?.st_ino;
     let mapped = Mapped { end: start + len, path: k.files.link_text(fd), offset, inode, write_back, shared };
     k.mapped.insert(&mut k.mem, start, mapped);
+    Ok(())
+}
+
+/// Takes over the names of a library's functions, for reports.
+fn note_library(k: &mut Kernel, fd: i32, start: u64, offset: u64) -> std::result::Result<(), Errno> {
+    /// Names are a convenience: those of a file beyond this size in bytes are not worth the time.
+    const MAX_LIBRARY: usize = 256 << 20;
+    let file = k.files.host(fd)?;
+    let mut content = vec![0; (rustix::fs::fstat(file)?.st_size as usize).min(MAX_LIBRARY)];
+    let mut done = 0;
+    while done < content.len() {
+        match rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut content[done..], done as u64))? {
+            0 => break,
+            n => done += n,
+        }
+    }
+    if let Some(symbols) = elf::library_symbols(&content[..done], start, offset) {
+        k.symbols.add(symbols);
+    }
     Ok(())
 }
 

@@ -163,7 +163,8 @@ pub(super) fn fchmod(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
 
 pub(super) fn fchmodat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let place = existing(k, t, a[0], a[1], Last::Follow)?;
-    let path = format!("/proc/self/fd/{}", handle(&place)?.as_raw_fd());
+    let file = handle(&place)?;
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     rustix::fs::chmod(path, Mode::from_raw_mode(a[2] as u32 & 0o7777))?;
     Ok(0)
 }

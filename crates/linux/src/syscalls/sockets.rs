@@ -1,71 +1,343 @@
-//! Sockets. Pairs of them within the program are always there; network sockets need [`Access::network`].
+//! Sockets. Pairs of them within the program are always there; everything that has an address, of the network or in
+//! the file system, needs [`Access::network`].
 //!
 //! [`Access::network`]: crate::Access::network
 
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::OwnedFd;
+
+use fxscope_aarch64::memory::Touch;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType};
+use rustix::net::addr::SocketAddrArg as _;
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType,
+    sockopt,
+};
 
 use super::files::{O_CLOEXEC, limit};
+use super::transfer::{CHUNK, Piece, pieces};
 use super::{Args, Result, guest};
 use crate::files::OpenFile;
 use crate::kernel::Kernel;
 use crate::thread::Thread;
 use crate::vfs::Origin;
 
-const AF_UNIX: u64 = 1;
+const AF_UNIX: u16 = 1;
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
 const SOCK_NONBLOCK: u32 = 0o4000;
 
+type Outcome<T> = std::result::Result<T, Errno>;
+
 /// Type and flags of a new socket; whether it is to be closed by `execve`.
-fn kind(argument: u64) -> std::result::Result<(SocketType, SocketFlags, bool), Errno> {
+fn kind(argument: u64) -> Outcome<(SocketType, SocketFlags, bool)> {
     let bits = argument as u32;
+    if bits & !(0xf | SOCK_NONBLOCK | O_CLOEXEC) != 0 {
+        return Err(Errno::INVAL);
+    }
     let kind = match bits & 0xf {
         1 => SocketType::STREAM,
         2 => SocketType::DGRAM,
         5 => SocketType::SEQPACKET,
         _ => return Err(Errno::PROTONOSUPPORT),
     };
-    let mut flags = SocketFlags::CLOEXEC;
-    if bits & SOCK_NONBLOCK != 0 {
-        flags |= SocketFlags::NONBLOCK;
-    }
-    if bits & !(0xf | SOCK_NONBLOCK | O_CLOEXEC) != 0 {
-        Err(Errno::INVAL)
-    } else {
-        Ok((kind, flags, bits & O_CLOEXEC != 0))
-    }
+    Ok((kind, host_flags(bits), bits & O_CLOEXEC != 0))
 }
 
-fn open_socket(host: std::os::fd::OwnedFd) -> OpenFile {
-    OpenFile { host, origin: Origin::Host }
+fn host_flags(bits: u32) -> SocketFlags {
+    let nonblocking = if bits & SOCK_NONBLOCK != 0 { SocketFlags::NONBLOCK } else { SocketFlags::empty() };
+    SocketFlags::CLOEXEC | nonblocking
+}
+
+fn insert(k: &mut Kernel, host: OwnedFd, close_on_exec: bool) -> Outcome<i32> {
+    let limit = limit(k);
+    k.files.insert(OpenFile { host, origin: Origin::Host }, close_on_exec, 0, limit)
 }
 
 pub(super) fn socket(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let (kind, flags, close_on_exec) = kind(a[1])?;
-    let family = match a[0] {
+    let family = match a[0] as u16 {
         AF_UNIX => AddressFamily::UNIX,
-        2 => AddressFamily::INET,
-        10 => AddressFamily::INET6,
+        AF_INET => AddressFamily::INET,
+        AF_INET6 => AddressFamily::INET6,
         _ => return Err(Errno::AFNOSUPPORT),
     };
-    // Without an address, which the program may not give it either, a local socket reaches nobody.
+    // A local socket reaches nobody before it has an address.
     if family != AddressFamily::UNIX {
         k.files.view.policy.check_network()?;
     }
     let protocol = std::num::NonZero::new(a[2] as u32).map(Protocol::from_raw);
     let host = rustix::net::socket_with(family, kind, flags, protocol)?;
-    let limit = limit(k);
-    Ok(k.files.insert(open_socket(host), close_on_exec, 0, limit)? as u64)
+    Ok(insert(k, host, close_on_exec)? as u64)
 }
 
 pub(super) fn socketpair(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let (kind, flags, close_on_exec) = kind(a[1])?;
-    if a[0] != AF_UNIX {
+    if a[0] != u64::from(AF_UNIX) {
         return Err(Errno::OPNOTSUPP);
     }
     let (first, second) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?;
-    let limit = limit(k);
-    let first = k.files.insert(open_socket(first), close_on_exec, 0, limit)?;
-    let second = k.files.insert(open_socket(second), close_on_exec, 0, limit)?;
-    guest::write(&mut k.mem, a[3], [first, second])?;
+    let pair = [insert(k, first, close_on_exec)?, insert(k, second, close_on_exec)?];
+    guest::write(&mut k.mem, a[3], pair)?;
+    Ok(0)
+}
+
+/// An address that the program gives: its bytes are those of every little-endian Linux.
+fn address(k: &mut Kernel, addr: u64, len: u64) -> Outcome<SocketAddrAny> {
+    if !(2..=128).contains(&len) {
+        return Err(Errno::INVAL);
+    }
+    let bytes = guest::read_bytes(&mut k.mem, addr, len as usize)?;
+    let word = |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
+    let port = || bytes.get(2..4).map(|b| u16::from_be_bytes([b[0], b[1]])).ok_or(Errno::INVAL);
+    match u16::from_le_bytes([bytes[0], bytes[1]]) {
+        AF_UNIX => {
+            let name = &bytes[2..];
+            let end = name.iter().position(|&b| b == 0).unwrap_or(name.len());
+            let address = match name {
+                [] => SocketAddrUnix::new_unnamed(),
+                [0, abstract_name @ ..] => SocketAddrUnix::new_abstract_name(abstract_name)?,
+                _ => SocketAddrUnix::new(&name[..end])?,
+            };
+            Ok(address.as_any())
+        }
+        AF_INET => {
+            let host: [u8; 4] = bytes.get(4..8).and_then(|b| b.try_into().ok()).ok_or(Errno::INVAL)?;
+            Ok(SocketAddrV4::new(Ipv4Addr::from(host), port()?).as_any())
+        }
+        AF_INET6 => {
+            let host: [u8; 16] = bytes.get(8..24).and_then(|b| b.try_into().ok()).ok_or(Errno::INVAL)?;
+            let (flow, scope) = (word(4).unwrap_or(0), word(24).unwrap_or(0));
+            Ok(SocketAddrV6::new(Ipv6Addr::from(host), port()?, flow, scope).as_any())
+        }
+        _ => Err(Errno::AFNOSUPPORT),
+    }
+}
+
+/// Gives an address to the program, cut off where its buffer ends.
+fn give_address(k: &mut Kernel, address: Option<&SocketAddrAny>, addr: u64, len_addr: u64) -> Outcome<()> {
+    if addr == 0 {
+        return Ok(());
+    }
+    let room: i32 = guest::read(&mut k.mem, len_addr)?;
+    let room = usize::try_from(room).map_err(|_| Errno::INVAL)?;
+    let bytes = address.map(address_bytes).unwrap_or_default();
+    guest::write_bytes(&mut k.mem, addr, &bytes[..bytes.len().min(room)])?;
+    guest::write(&mut k.mem, len_addr, bytes.len() as u32)
+}
+
+fn address_bytes(address: &SocketAddrAny) -> Vec<u8> {
+    let family = address.address_family().as_raw().to_le_bytes();
+    if let Ok(v4) = SocketAddrV4::try_from(address.clone()) {
+        return [&family[..], &v4.port().to_be_bytes(), &v4.ip().octets(), &[0; 8]].concat();
+    }
+    if let Ok(v6) = SocketAddrV6::try_from(address.clone()) {
+        let (flow, scope) = (v6.flowinfo().to_le_bytes(), v6.scope_id().to_le_bytes());
+        return [&family[..], &v6.port().to_be_bytes(), &flow, &v6.ip().octets(), &scope].concat();
+    }
+    match SocketAddrUnix::try_from(address.clone()) {
+        Ok(local) => match (local.path_bytes(), local.abstract_name()) {
+            (Some(path), _) => [&family[..], path, b"\0"].concat(),
+            (None, Some(name)) => [&family[..], b"\0", name].concat(),
+            (None, None) => family.to_vec(),
+        },
+        Err(_) => family.to_vec(),
+    }
+}
+
+/// `bind`: a name in the file system would be a file made there, and another's socket is outside the program.
+pub(super) fn bind(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    k.files.host(a[0] as i32)?;
+    let address = address(k, a[1], a[2])?;
+    k.files.view.policy.check_network()?;
+    rustix::net::bind(k.files.host(a[0] as i32)?, &address)?;
+    Ok(0)
+}
+
+pub(super) fn connect(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    k.files.host(a[0] as i32)?;
+    let address = address(k, a[1], a[2])?;
+    k.files.view.policy.check_network()?;
+    rustix::net::connect(k.files.host(a[0] as i32)?, &address)?;
+    Ok(0)
+}
+
+pub(super) fn listen(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    rustix::net::listen(k.files.host(a[0] as i32)?, a[1] as i32)?;
+    Ok(0)
+}
+
+pub(super) fn accept(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    accept4(k, t, &[a[0], a[1], a[2], 0, 0, 0])
+}
+
+pub(super) fn accept4(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let bits = a[3] as u32;
+    if bits & !(SOCK_NONBLOCK | O_CLOEXEC) != 0 {
+        return Err(Errno::INVAL);
+    }
+    let (host, peer) = rustix::net::acceptfrom_with(k.files.host(a[0] as i32)?, host_flags(bits))?;
+    give_address(k, peer.as_ref(), a[1], a[2])?;
+    Ok(insert(k, host, bits & O_CLOEXEC != 0)? as u64)
+}
+
+pub(super) fn getsockname(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let address = rustix::net::getsockname(k.files.host(a[0] as i32)?)?;
+    give_address(k, Some(&address), a[1], a[2])?;
+    Ok(0)
+}
+
+pub(super) fn getpeername(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let address = rustix::net::getpeername(k.files.host(a[0] as i32)?)?;
+    give_address(k, address.as_ref(), a[1], a[2])?;
+    Ok(0)
+}
+
+pub(super) fn shutdown(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let how = match a[1] {
+        0 => Shutdown::Read,
+        1 => Shutdown::Write,
+        2 => Shutdown::Both,
+        _ => return Err(Errno::INVAL),
+    };
+    rustix::net::shutdown(k.files.host(a[0] as i32)?, how)?;
+    Ok(0)
+}
+
+fn send(k: &mut Kernel, fd: i32, bytes: &[u8], flags: u64, to: Option<&SocketAddrAny>) -> Result {
+    // The program learns of a closed peer from the error; no signal reaches the simulator.
+    let flags = SendFlags::from_bits_retain(flags as u32) | SendFlags::NOSIGNAL;
+    let file = k.files.host(fd)?;
+    let sent = match to {
+        None => rustix::net::send(file, bytes, flags)?,
+        Some(address) => {
+            k.files.view.policy.check_network()?;
+            rustix::net::sendto(file, bytes, flags, address)?
+        }
+    };
+    Ok(sent as u64)
+}
+
+pub(super) fn sendto(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let bytes = guest::read_bytes(&mut k.mem, a[1], a[2].min(CHUNK as u64) as usize)?;
+    let to = if a[4] == 0 { None } else { Some(address(k, a[4], a[5])?) };
+    send(k, a[0] as i32, &bytes, a[3], to.as_ref())
+}
+
+fn receive(k: &Kernel, fd: i32, room: usize, flags: u64) -> Outcome<(Vec<u8>, usize, Option<SocketAddrAny>)> {
+    let mut bytes = vec![0; room];
+    let flags = RecvFlags::from_bits_retain(flags as u32);
+    let (_, len, from) = rustix::net::recvfrom(k.files.host(fd)?, &mut bytes[..], flags)?;
+    bytes.truncate(len);
+    Ok((bytes, len, from))
+}
+
+pub(super) fn recvfrom(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let room = a[2].min(CHUNK as u64);
+    k.mem.check(a[1], room, Touch::Write).map_err(|_| Errno::FAULT)?;
+    let (bytes, len, from) = receive(k, a[0] as i32, room as usize, a[3])?;
+    guest::write_bytes(&mut k.mem, a[1], &bytes)?;
+    give_address(k, from.as_ref(), a[4], a[5])?;
+    Ok(len as u64)
+}
+
+/// `struct msghdr`.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Message {
+    name: u64,
+    name_len: u32,
+    pad: u32,
+    pieces: u64,
+    count: u64,
+    control: u64,
+    control_len: u64,
+    flags: u32,
+    pad2: u32,
+}
+
+/// `sendmsg` without ancillary data: descriptors are not passed on.
+pub(super) fn sendmsg(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let message: Message = guest::read(&mut k.mem, a[1])?;
+    if message.control_len != 0 {
+        return Err(Errno::OPNOTSUPP);
+    }
+    let mut bytes = Vec::new();
+    for Piece { addr, len } in pieces(k, message.pieces, message.count)? {
+        let room = CHUNK.saturating_sub(bytes.len()) as u64;
+        bytes.extend(guest::read_bytes(&mut k.mem, addr, len.min(room) as usize)?);
+    }
+    let to = match message.name {
+        0 => None,
+        name => Some(address(k, name, u64::from(message.name_len))?),
+    };
+    send(k, a[0] as i32, &bytes, a[2], to.as_ref())
+}
+
+/// `recvmsg`; there is never ancillary data.
+pub(super) fn recvmsg(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let message: Message = guest::read(&mut k.mem, a[1])?;
+    let pieces = pieces(k, message.pieces, message.count)?;
+    let room: u64 = pieces.iter().map(|piece| piece.len).sum();
+    for piece in &pieces {
+        k.mem.check(piece.addr, piece.len, Touch::Write).map_err(|_| Errno::FAULT)?;
+    }
+    let (bytes, len, from) = receive(k, a[0] as i32, room.min(CHUNK as u64) as usize, a[2])?;
+    let mut rest = &bytes[..];
+    for piece in pieces {
+        let (here, next) = rest.split_at(rest.len().min(piece.len as usize));
+        guest::write_bytes(&mut k.mem, piece.addr, here)?;
+        rest = next;
+    }
+    let name = from.as_ref().map(address_bytes).unwrap_or_default();
+    if message.name != 0 {
+        guest::write_bytes(&mut k.mem, message.name, &name[..name.len().min(message.name_len as usize)])?;
+    }
+    let name_len = if message.name == 0 { 0 } else { name.len() as u32 };
+    guest::write(&mut k.mem, a[1], Message { name_len, control_len: 0, flags: 0, ..message })?;
+    Ok(len as u64)
+}
+
+const SOL_SOCKET: u64 = 1;
+const SO_REUSEADDR: u64 = 2;
+const SO_TYPE: u64 = 3;
+const SO_ERROR: u64 = 4;
+const SO_SNDBUF: u64 = 7;
+const SO_RCVBUF: u64 = 8;
+const SO_KEEPALIVE: u64 = 9;
+const IPPROTO_TCP: u64 = 6;
+const TCP_NODELAY: u64 = 1;
+
+/// `setsockopt`: the options that clients and servers set. Others do not exist: `ENOPROTOOPT`.
+pub(super) fn setsockopt(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let value: u32 = guest::read(&mut k.mem, a[3])?;
+    let file = k.files.host(a[0] as i32)?;
+    match (a[1], a[2]) {
+        (SOL_SOCKET, SO_REUSEADDR) => sockopt::set_socket_reuseaddr(file, value != 0)?,
+        (SOL_SOCKET, SO_KEEPALIVE) => sockopt::set_socket_keepalive(file, value != 0)?,
+        (SOL_SOCKET, SO_SNDBUF) => sockopt::set_socket_send_buffer_size(file, value as usize)?,
+        (SOL_SOCKET, SO_RCVBUF) => sockopt::set_socket_recv_buffer_size(file, value as usize)?,
+        (IPPROTO_TCP, TCP_NODELAY) => sockopt::set_tcp_nodelay(file, value != 0)?,
+        _ => return Err(Errno::NOPROTOOPT),
+    }
+    Ok(0)
+}
+
+pub(super) fn getsockopt(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let file = k.files.host(a[0] as i32)?;
+    let value = match (a[1], a[2]) {
+        (SOL_SOCKET, SO_TYPE) => sockopt::socket_type(file)?.as_raw(),
+        (SOL_SOCKET, SO_ERROR) => sockopt::socket_error(file)?.map_or_else(|e| e.raw_os_error() as u32, |()| 0),
+        (SOL_SOCKET, SO_REUSEADDR) => u32::from(sockopt::socket_reuseaddr(file)?),
+        (SOL_SOCKET, SO_KEEPALIVE) => u32::from(sockopt::socket_keepalive(file)?),
+        (SOL_SOCKET, SO_SNDBUF) => sockopt::socket_send_buffer_size(file)? as u32,
+        (SOL_SOCKET, SO_RCVBUF) => sockopt::socket_recv_buffer_size(file)? as u32,
+        (IPPROTO_TCP, TCP_NODELAY) => u32::from(sockopt::tcp_nodelay(file)?),
+        _ => return Err(Errno::NOPROTOOPT),
+    };
+    let room: u32 = guest::read(&mut k.mem, a[4])?;
+    let len = room.min(4);
+    guest::write_bytes(&mut k.mem, a[3], &value.to_le_bytes()[..len as usize])?;
+    guest::write(&mut k.mem, a[4], len)?;
     Ok(0)
 }

@@ -24,13 +24,13 @@ const IOV_MAX: u64 = 1024;
 /// One piece of guest memory of a transfer.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Piece {
-    addr: u64,
-    len: u64,
+pub(super) struct Piece {
+    pub addr: u64,
+    pub len: u64,
 }
 
 /// The pieces of an `iovec` array.
-fn pieces(kernel: &mut Kernel, addr: u64, count: u64) -> std::result::Result<Vec<Piece>, Errno> {
+pub(super) fn pieces(kernel: &mut Kernel, addr: u64, count: u64) -> std::result::Result<Vec<Piece>, Errno> {
     if count > IOV_MAX {
         return Err(Errno::INVAL);
     }

@@ -20,11 +20,13 @@ pub struct Run<'a> {
     pub input: &'a [u8],
     pub vector_bytes: usize,
     pub max_instructions: u64,
+    /// `None`: the default one.
+    pub sysroot: Option<PathBuf>,
 }
 
 impl Default for Run<'_> {
     fn default() -> Self {
-        Run { args: &[], env: &[], input: b"", vector_bytes: 64, max_instructions: 300_000_000 }
+        Run { args: &[], env: &[], input: b"", vector_bytes: 64, max_instructions: 300_000_000, sysroot: None }
     }
 }
 
@@ -69,6 +71,7 @@ fn run_process(program: &Path, run: &Run, access: &Access) -> (End, String, Stri
     setup.env = run.env.iter().map(|a| a.as_bytes().to_vec()).collect();
     setup.stdio = Stdio { input: handle(&input), output: handle(&output), error: handle(&error) };
     setup.access = access.clone();
+    setup.sysroot = run.sysroot.clone().or(setup.sysroot);
     let mut process = Process::open(program, setup).unwrap_or_else(|e| panic!("{e}"));
     let end = process.run_functional(run.max_instructions).cloned();
     let end = end.unwrap_or_else(|| panic!("{name} did not end within {} instructions", run.max_instructions));

@@ -94,7 +94,7 @@ static void the_host(void) {
     report("packet socket", opened(socket(AF_PACKET, SOCK_RAW, 0)));
     struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "/run/host.socket"};
     int s = socket(AF_UNIX, SOCK_STREAM, 0);
-    report("local socket of the host", connect(s, (void *)&name, sizeof name) == 0 ? 0 : (errno = EACCES, -1));
+    report("local socket of the host", connect(s, (void *)&name, sizeof name));
 }
 
 int main(int argc, char **argv) {

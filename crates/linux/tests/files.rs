@@ -1,0 +1,172 @@
+//! Files as programs see them: the host's as under QEMU, and those of the modelled machine.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{HOSTED, Run, build, run_here, run_qemu};
+
+#[test]
+fn calls_on_files_return_what_linux_returns() {
+    let program = build("file_calls.c", HOSTED);
+    let [here, qemu] = [run_here, run_qemu].map(|run| {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let path = folder.path().canonicalize().expect("path");
+        let outcome = run(&program, &Run { args: &[path.to_str().expect("UTF-8")], ..Run::default() });
+        // The program leaves a change in a mapping that it never unmaps.
+        (outcome, std::fs::read(path.join("s")).expect("file"))
+    });
+    for (ours, theirs) in here.0.output.lines().zip(qemu.0.output.lines()) {
+        assert_eq!(ours, theirs);
+    }
+    assert!(here == qemu, "contents, status or the number of lines differ: {:?} {:?}", here.0, qemu.0);
+}
+
+/// What the program `show` prints for each path.
+fn show(paths: &[&str]) -> Vec<String> {
+    let outcome = run_here(&build("show.c", HOSTED), &Run { args: paths, ..Run::default() });
+    assert_eq!(outcome.error, "");
+    let text = format!("\n{}", outcome.output);
+    let parts: Vec<&str> = text.split("\n== ").skip(1).collect();
+    assert_eq!(parts.len(), paths.len());
+    parts.iter().map(|part| part.split_once('\n').map_or("", |(_, text)| text).to_owned()).collect()
+}
+
+#[test]
+fn the_processors_of_the_machine_are_in_proc_and_sys() {
+    let cpu = "/sys/devices/system/cpu";
+    let core = format!("{cpu}/cpu14");
+    let names = [
+        format!("{cpu}/online"),
+        format!("{cpu}/kernel_max"),
+        format!("{core}/topology/core_id"),
+        format!("{core}/topology/package_cpus_list"),
+        format!("{core}/topology/thread_siblings"),
+        format!("{core}/cache/index2/size"),
+        format!("{core}/cache/index2/shared_cpu_list"),
+        format!("{core}/cache/index0/shared_cpu_map"),
+        format!("{core}/cache/index1/type"),
+        format!("{core}/cache/index0/number_of_sets"),
+        format!("{core}/regs/identification/midr_el1"),
+    ];
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    // 64 KiB, 4 ways, lines of 256 bytes: 64 sets.
+    let expected = [
+        "12-23",
+        "23",
+        "2",
+        "12-23",
+        "00004000",
+        "8192K",
+        "12-23",
+        "00004000",
+        "Instruction",
+        "64",
+        "0x00000000461f0010",
+    ];
+    let shown = show(&names);
+    let shown: Vec<&str> = shown.iter().map(|text| text.trim_end()).collect();
+    assert_eq!(shown, expected);
+
+    let [cpuinfo]: [String; 1] = show(&["/proc/cpuinfo"]).try_into().expect("one file");
+    let first: Vec<&str> = cpuinfo.lines().take(8).collect();
+    let expected = [
+        "processor\t: 12",
+        "BogoMIPS\t: 200.00",
+        "Features\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm fcma dcpop sve",
+        "CPU implementer\t: 0x46",
+        "CPU architecture: 8",
+        "CPU variant\t: 0x1",
+        "CPU part\t: 0x001",
+        "CPU revision\t: 0",
+    ];
+    assert_eq!(first, expected);
+    assert_eq!(cpuinfo.lines().filter(|line| line.starts_with("processor")).count(), 12);
+}
+
+#[test]
+fn memory_nodes_and_huge_pages_are_those_of_the_machine() {
+    let node = "/sys/devices/system/node";
+    let names = [
+        format!("{node}/online"),
+        format!("{node}/node4/cpulist"),
+        format!("{node}/node4/distance"),
+        "/sys/kernel/mm/hugepages".to_owned(),
+        "/sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
+    ];
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let expected = ["4\n", "12-23\n", "10\n", "hugepages-2048kB\n", "always madvise [never]"];
+    let shown = show(&names);
+    for (shown, expected) in shown.iter().zip(expected) {
+        assert_eq!(shown.trim_end(), expected.trim_end());
+    }
+    let [meminfo]: [String; 1] = show(&["/proc/meminfo"]).try_into().expect("one file");
+    assert!(meminfo.starts_with("MemTotal:        1048576 kB\n"), "{meminfo}");
+    assert!(meminfo.contains("Hugepagesize:       2048 kB"), "{meminfo}");
+}
+
+#[test]
+fn a_program_sees_itself_in_proc() {
+    let [comm, cmdline, status, maps, fd, task] = show(&[
+        "/proc/self/comm",
+        "/proc/self/cmdline",
+        "/proc/self/status",
+        "/proc/self/maps",
+        "/proc/self/fd",
+        "/proc/thread-self/task",
+    ])
+    .try_into()
+    .expect("six files");
+    assert_eq!(comm.trim_end(), "show.c-static-O");
+    assert!(cmdline.contains("\n/proc/self/comm\n/proc/self/cmdline\n"), "{cmdline}");
+    assert!(status.contains("Cpus_allowed_list:\t12-23\n") && status.contains("Mems_allowed_list:\t4\n"), "{status}");
+    let program = build("show.c", HOSTED);
+    let line = maps.lines().next().expect("a line");
+    assert!(line.starts_with("00400000-") && line.contains(" r-xp 00000000 "), "{line}");
+    assert!(line.ends_with(program.to_str().expect("UTF-8")), "{line}");
+    assert!(maps.contains("[heap]") && maps.contains("[stack]"), "{maps}");
+    assert!(fd.starts_with("0\n1\n2\n"), "{fd}");
+    assert_eq!(task.trim_end(), "1000");
+}
+
+#[test]
+fn nothing_of_the_host_shows_in_proc_and_sys() {
+    let [proc, sys, device] = show(&["/proc", "/sys", "/dev"]).try_into().expect("three folders");
+    assert_eq!(proc.lines().filter(|name| name.parse::<u32>().is_ok()).collect::<Vec<_>>(), ["1000"]);
+    assert_eq!(sys.split_whitespace().collect::<Vec<_>>(), ["bus", "class", "devices", "fs", "kernel"]);
+    let devices = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero";
+    assert_eq!(device.split_whitespace().collect::<Vec<_>>().join(" "), devices);
+}
+
+#[test]
+fn random_devices_give_the_same_bytes_on_every_run() {
+    let program = build("hosted_random.c", HOSTED);
+    let outcome = run_here(&program, &Run::default());
+    assert_eq!(outcome.status, 0, "{}", outcome.output);
+    assert_eq!(outcome, run_here(&program, &Run::default()));
+}
+
+/// A folder tree for a program to find files in: `/etc/name` is a link to an absolute path.
+fn sysroot(folder: &Path) -> PathBuf {
+    let root = folder.join("root");
+    std::fs::create_dir_all(root.join("etc")).expect("folder");
+    std::fs::create_dir_all(root.join("usr/share")).expect("folder");
+    std::fs::write(root.join("usr/share/target"), "from the sysroot\n").expect("file");
+    std::os::unix::fs::symlink("/usr/share/target", root.join("etc/name")).expect("link");
+    root
+}
+
+#[test]
+fn absolute_links_of_a_sysroot_stay_in_it_and_other_paths_are_the_hosts() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let file = folder.path().canonicalize().expect("path").join("host");
+    std::fs::write(&file, "from the host\n").expect("file");
+    let run = Run {
+        args: &["/etc/name", "/usr/share/../../../etc/name", file.to_str().expect("UTF-8")],
+        sysroot: Some(sysroot(folder.path())),
+        ..Run::default()
+    };
+    let outcome = run_here(&build("show.c", HOSTED), &run);
+    let lines: Vec<&str> = outcome.output.lines().filter(|line| !line.starts_with("==")).collect();
+    assert_eq!(lines, ["from the sysroot", "from the sysroot", "from the host"], "{}", outcome.error);
+}
