@@ -8,6 +8,7 @@ use crate::platform::Platform;
 use crate::scheduler::System;
 use crate::signal::{self, Action, SigInfo};
 use crate::symbols::Symbols;
+use crate::thread::Thread;
 
 /// How a program came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,6 +177,12 @@ impl Kernel {
     /// `function+offset` for an address of the program's text.
     pub(crate) fn function_at(&self, address: u64) -> Option<String> {
         self.symbols.at(address).map(|place| place.to_string())
+    }
+
+    /// The process's threads, `current` being the one that runs.
+    pub(crate) fn threads<'a>(&'a self, current: &'a Thread) -> impl Iterator<Item = &'a Thread> {
+        let others = self.system.threads.iter().map(|thread| &**thread);
+        std::iter::once(current).chain(others.filter(|thread| thread.pid == self.pid && !thread.ended))
     }
 
     /// Time the process has spent running, in ns.

@@ -10,7 +10,6 @@ use super::sysfs::{list, mask};
 use super::tree::{Entry, Make};
 use crate::kernel::{Kernel, Limit};
 use crate::platform::Platform;
-use crate::process::PID;
 use crate::stack::CLOCK_TICKS;
 use crate::syscalls::uname_fields;
 use crate::thread::Thread;
@@ -78,14 +77,14 @@ pub(super) fn entries(platform: &Platform, entries: &mut BTreeMap<Vec<u8>, Entry
     let mut put = |path: String, entry: Entry| entries.insert(path.into_bytes(), entry);
     put("/proc/cpuinfo".into(), Entry::Text(cpuinfo(platform).into_bytes()));
     put("/proc/filesystems".into(), Entry::Text(b"nodev\tproc\nnodev\tsysfs\nnodev\ttmpfs\n\text4\n".to_vec()));
-    put("/proc/loadavg".into(), Entry::Text(format!("1.00 1.00 1.00 1/1 {PID}\n").into_bytes()));
+    put("/proc/loadavg".into(), Entry::Made(|k, _| format!("1.00 1.00 1.00 1/1 {}\n", k.pid).into_bytes()));
     put("/proc/meminfo".into(), Entry::Made(|k, _| meminfo(k).into_bytes()));
     put("/proc/stat".into(), Entry::Made(|k, _| machine_stat(k).into_bytes()));
     put("/proc/uptime".into(), Entry::Made(|k, _| uptime(k).into_bytes()));
     put("/proc/version".into(), Entry::Text(version().into_bytes()));
     put("/proc/mounts".into(), Entry::Link(|_, _| b"self/mounts".to_vec()));
-    put("/proc/self".into(), Entry::Link(|_, _| PID.to_string().into_bytes()));
-    put("/proc/thread-self".into(), Entry::Link(|_, t| format!("{PID}/task/{}", t.tid).into_bytes()));
+    put("/proc/self".into(), Entry::Link(|k, _| k.pid.to_string().into_bytes()));
+    put("/proc/thread-self".into(), Entry::Link(|k, t| format!("{}/task/{}", k.pid, t.tid).into_bytes()));
     for (name, make) in OWN {
         put(format!("/proc/@/{name}"), Entry::Made(*make));
     }
@@ -214,8 +213,8 @@ fn stat(k: &Kernel, t: &Thread) -> Vec<u8> {
     let limit = k.limits[RESIDENT_LIMIT].soft;
     let mut fields = vec![0u64; 50];
     // Numbered from field 3, the state, which is a letter and stands before.
-    let set = [(4, PID - 1), (5, PID), (6, PID)].map(|(n, v)| (n, u64::from(v)));
-    let more = [(14, busy), (18, 20), (20, 1), (23, size), (24, resident), (25, limit), (38, 17)];
+    let set = [(4, k.ppid), (5, k.pid), (6, k.pid), (20, k.threads(t).count() as u32)].map(|(n, v)| (n, u64::from(v)));
+    let more = [(14, busy), (18, 20), (23, size), (24, resident), (25, limit), (38, 17)];
     for (number, value) in set.into_iter().chain(more) {
         fields[number - 4] = value;
     }
@@ -246,17 +245,19 @@ fn status(k: &Kernel, t: &Thread) -> Vec<u8> {
     let node_mask = nodes.iter().fold(0u64, |mask, &node| mask | 1 << (node % 64));
     let name = String::from_utf8_lossy(comm(t)).into_owned();
     let mut out = format!(
-        "Name:\t{name}\nUmask:\t0022\nState:\tR (running)\nTgid:\t{PID}\nNgid:\t0\nPid:\t{}\nPPid:\t{}\nTracerPid:\t0\n\
+        "Name:\t{name}\nUmask:\t0022\nState:\tR (running)\nTgid:\t{}\nNgid:\t0\nPid:\t{}\nPPid:\t{}\nTracerPid:\t0\n\
          Uid:\t{uid}\t{euid}\t{euid}\t{euid}\nGid:\t{gid}\t{egid}\t{egid}\t{egid}\nFDSize:\t{}\nGroups:\t\n",
+        k.pid,
         t.tid,
-        PID - 1,
+        k.ppid,
         k.files.end(),
     );
     let _ = write!(
         out,
         "VmPeak:\t{size:>8} kB\nVmSize:\t{size:>8} kB\nVmLck:\t       0 kB\nVmHWM:\t{resident:>8} kB\n\
          VmRSS:\t{resident:>8} kB\nVmData:\t{data:>8} kB\nVmStk:\t{stack:>8} kB\nVmExe:\t{text:>8} kB\n\
-         VmSwap:\t       0 kB\nThreads:\t1\nSigBlk:\t{:016x}\nCapEff:\t0000000000000000\nSeccomp:\t0\n",
+         VmSwap:\t       0 kB\nThreads:\t{}\nSigBlk:\t{:016x}\nCapEff:\t0000000000000000\nSeccomp:\t0\n",
+        k.threads(t).count(),
         t.mask,
     );
     let _ = write!(

@@ -9,7 +9,6 @@ use rustix::fs::FileType;
 use super::{procfs, sysfs};
 use crate::kernel::Kernel;
 use crate::platform::Platform;
-use crate::process::PID;
 use crate::thread::Thread;
 
 /// Folders in which only simulated files are seen.
@@ -99,7 +98,7 @@ impl Tree {
         if !is_simulated(path) {
             return None;
         }
-        let key = key(t, path);
+        let (key, _) = locate(k, t, path);
         let kind = match self.0.get(&key) {
             Some(Entry::Text(_) | Entry::Made(_)) => Kind::File,
             Some(Entry::Link(_)) => Kind::Link,
@@ -113,7 +112,8 @@ impl Tree {
 
     /// What a link says.
     pub(crate) fn link(&self, k: &Kernel, t: &Thread, node: &Node) -> Vec<u8> {
-        match (node.kind, self.0.get(&key(t, &node.path))) {
+        let (key, t) = locate(k, t, &node.path);
+        match (node.kind, self.0.get(&key)) {
             (Kind::Descriptor(fd), _) => k.files.link_text(fd),
             (_, Some(Entry::Link(text))) => text(k, t),
             _ => Vec::new(),
@@ -122,7 +122,8 @@ impl Tree {
 
     /// The contents of a file at this moment.
     pub(crate) fn content(&self, k: &Kernel, t: &Thread, node: &Node) -> Vec<u8> {
-        match self.0.get(&key(t, &node.path)) {
+        let (key, t) = locate(k, t, &node.path);
+        match self.0.get(&key) {
             Some(Entry::Text(text)) => text.clone(),
             Some(Entry::Made(make)) => make(k, t),
             _ => Vec::new(),
@@ -131,12 +132,12 @@ impl Tree {
 
     /// What is in a folder: name, type and inode number, in the order of the names.
     pub(crate) fn list(&self, k: &Kernel, t: &Thread, node: &Node) -> Vec<(Vec<u8>, FileType, u64)> {
-        let key = key(t, &node.path);
+        let (key, _) = locate(k, t, &node.path);
         let names = self.below(&key).filter_map(|path| path[key.len() + 1..].split(|&b| b == b'/').next());
         let mut names: Vec<Vec<u8>> = names.filter(|name| *name != b"@").map(<[u8]>::to_vec).collect();
         match &key[..] {
-            b"/proc" => names.push(PID.to_string().into_bytes()),
-            b"/proc/@/task" => names.push(t.tid.to_string().into_bytes()),
+            b"/proc" => names.push(k.pid.to_string().into_bytes()),
+            b"/proc/@/task" => names.extend(k.threads(t).map(|thread| thread.tid.to_string().into_bytes())),
             b"/proc/@/fd" => {
                 let open = (0..k.files.end()).filter(|&fd| k.files.host(fd).is_ok());
                 names.extend(open.map(|fd| fd.to_string().into_bytes()));
@@ -178,18 +179,27 @@ pub(crate) fn is_device(path: &[u8]) -> bool {
     DEVICES.iter().any(|device| super::access::is_within(name, device))
 }
 
-/// The path under which the table has a file: the process and its threads are there under one name.
-fn key(t: &Thread, path: &[u8]) -> Vec<u8> {
-    let own = |path: &[u8], number: u32| -> Option<Vec<u8>> {
-        let rest = path.strip_prefix(number.to_string().as_bytes())?;
-        (rest.is_empty() || rest.starts_with(b"/")).then(|| rest.to_vec())
-    };
-    let Some(rest) = path.strip_prefix(b"/proc/").and_then(|path| own(path, PID)) else { return path.to_vec() };
-    let rest = match rest.strip_prefix(b"/task/") {
-        Some(task) => own(task, t.tid).unwrap_or(rest),
-        None => rest,
-    };
-    [OWN, &rest].concat()
+/// The path under which the table has a file, and the thread that it is about: the process and its threads are there
+/// under one name.
+fn locate<'a>(k: &'a Kernel, t: &'a Thread, path: &[u8]) -> (Vec<u8>, &'a Thread) {
+    let Some((pid, rest)) = path.strip_prefix(b"/proc/").and_then(number) else { return (path.to_vec(), t) };
+    if pid != k.pid {
+        return (path.to_vec(), t);
+    }
+    let task = rest.strip_prefix(b"/task/").and_then(number);
+    match task.and_then(|(tid, rest)| Some((k.threads(t).find(|thread| thread.tid == tid)?, rest))) {
+        Some((thread, rest)) => ([OWN, rest].concat(), thread),
+        None => ([OWN, rest].concat(), t),
+    }
+}
+
+/// The number that a path starts with, and what comes behind it: nothing, or a slash.
+fn number(path: &[u8]) -> Option<(u32, &[u8])> {
+    let end = path.iter().position(|&b| b == b'/').unwrap_or(path.len());
+    let digits = std::str::from_utf8(&path[..end]).ok()?;
+    // Linux writes numbers in one way only.
+    let value: u32 = digits.parse().ok().filter(|value: &u32| value.to_string() == digits)?;
+    Some((value, &path[end..]))
 }
 
 /// The open file that a path in `/proc/PID/fd` names.
