@@ -55,10 +55,8 @@ pub struct Stop;
 pub enum Trap {
     /// `SVC`: a system call. `pc` already points behind it.
     SystemCall,
-    /// An instruction that the processor does not have.
+    /// An instruction that the processor does not have, or not for user code.
     Undefined,
-    /// An instruction that the processor has and this program does not.
-    NotImplemented,
     /// `BRK #imm`.
     Breakpoint(u16),
     /// A memory access that the address space does not allow.

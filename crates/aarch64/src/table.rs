@@ -326,11 +326,11 @@ pub fn decode(word: u32, c: &Ctx) -> Option<Decoded> {
     lookup(word).and_then(|row| (row.decode)(word, c))
 }
 
-/// Stands in for a word that does not decode.
+/// Stands in for a word that does not decode: the processor has no such instruction.
 #[must_use]
 pub fn undecodable(c: &Ctx) -> Decoded {
     fn exec(cpu: &mut Cpu, _: &mut Memory, _: &Inst) -> Result<(), Stop> {
-        Err(cpu.stop(Trap::NotImplemented))
+        Err(cpu.stop(Trap::Undefined))
     }
     let mut d = Decoded::new(c, "base:HINT {NOP}", exec);
     d.ends_block = true;

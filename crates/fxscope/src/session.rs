@@ -140,7 +140,7 @@ fn finish(finish: &fxscope_sim::Finish) -> Finish {
         fxscope_sim::Finish::Ended(end) => match end {
             End::Exit { code } => Finish::Exited(*code),
             End::Killed(k) => Finish::Killed { signal: k.signal as i32, message: end.to_string() },
-            End::Unsupported(_) | End::Deadlock { .. } => Finish::Failed(end.to_string()),
+            End::Deadlock { .. } => Finish::Failed(end.to_string()),
         },
         fxscope_sim::Finish::Limit => Finish::Limit,
         fxscope_sim::Finish::Stopped => Finish::Stopped,

@@ -20,8 +20,6 @@ pub enum End {
     },
     /// A signal ended it.
     Killed(Killed),
-    /// It came to an instruction that is not implemented.
-    Unsupported(Unsupported),
     /// All its threads wait for something that can never happen.
     Deadlock {
         /// Every thread, in the order of their numbers.
@@ -55,17 +53,15 @@ pub struct Killed {
     pub function: Option<String>,
     /// The address that could not be accessed, if the signal is about one.
     pub address: Option<u64>,
+    /// The instruction that the processor refused, if that is what the signal is about.
+    pub refused: Option<Refused>,
 }
 
-/// An instruction that the simulator does not have.
+/// An instruction that the processor does not have, or not for user code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsupported {
-    /// Address of the instruction.
-    pub pc: u64,
+pub struct Refused {
     /// The instruction.
     pub word: u32,
-    /// The function, as `name+offset`, if the program has symbols.
-    pub function: Option<String>,
     /// What a disassembler makes of it, if anything.
     pub disassembly: Option<String>,
 }
@@ -78,7 +74,7 @@ impl End {
         match self {
             End::Exit { code } => Some(*code),
             End::Killed(k) => Some(128 + k.signal as i32),
-            End::Unsupported(_) | End::Deadlock { .. } => None,
+            End::Deadlock { .. } => None,
         }
     }
 }
@@ -90,14 +86,8 @@ impl std::fmt::Display for End {
             End::Killed(k) => {
                 write!(f, "ended by {} at {:#x}", signal::name(k.signal), k.pc)?;
                 in_function(f, k.function.as_deref())?;
-                k.address.filter(|&a| a != k.pc).map_or(Ok(()), |a| write!(f, ", accessing {a:#x}"))
-            }
-            End::Unsupported(u) => {
-                let [a, b, c, d] = u.word.to_le_bytes();
-                write!(f, "instruction not implemented at {:#x}", u.pc)?;
-                in_function(f, u.function.as_deref())?;
-                write!(f, ": bytes {a:02x} {b:02x} {c:02x} {d:02x} (word {:08x})", u.word)?;
-                u.disassembly.as_deref().map_or(Ok(()), |text| write!(f, ", {text}"))
+                k.address.filter(|&a| a != k.pc).map_or(Ok(()), |a| write!(f, ", accessing {a:#x}"))?;
+                k.refused.as_ref().map_or(Ok(()), |r| write!(f, ": the processor has no such instruction, {r}"))
             }
             End::Deadlock { threads } => {
                 write!(f, "deadlock: every thread waits for something that cannot happen")?;
@@ -108,6 +98,14 @@ impl std::fmt::Display for End {
                 Ok(())
             }
         }
+    }
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [a, b, c, d] = self.word.to_le_bytes();
+        write!(f, "bytes {a:02x} {b:02x} {c:02x} {d:02x} (word {:08x})", self.word)?;
+        self.disassembly.as_deref().map_or(Ok(()), |text| write!(f, ", {text}"))
     }
 }
 

@@ -31,7 +31,7 @@ mod vfs;
 mod wait;
 
 pub use elf::{ElfError, Image};
-pub use kernel::{End, Killed, Unsupported, Waiting};
+pub use kernel::{End, Killed, Refused, Waiting};
 pub use platform::{Cache, CacheKind, CpuPlace, Platform};
 pub use process::{Process, Setup, StartError, Stdio, Step};
 pub use scheduler::QUANTUM;

@@ -8,7 +8,7 @@ use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Prot, Segment, Trap};
 
 use crate::elf::ElfError;
 use crate::files::{Files, Program};
-use crate::kernel::{End, Kernel, Limit, Random, Unsupported};
+use crate::kernel::{End, Kernel, Limit, Random};
 use crate::layout::{DEFAULT_STACK, SIGNAL_RETURN};
 use crate::platform::Platform;
 use crate::scheduler::{QUANTUM, System};
@@ -16,7 +16,7 @@ use crate::signal::{self, Action, SigInfo, code, frame, number};
 use crate::thread::Thread;
 use crate::vfs::access::{Access, Refusal, real_path};
 use crate::vfs::{View, default_sysroot};
-use crate::{disasm, load, stack, syscalls};
+use crate::{load, stack, syscalls};
 
 /// Why a program could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -442,21 +442,12 @@ impl Process {
                 self.kernel.code_changed = true;
                 return;
             }
-            Trap::NotImplemented => {
-                self.kernel.end = Some(End::Unsupported(self.unsupported(pc)));
-                return;
-            }
             Trap::Undefined => SigInfo::fault(number::SIGILL, code::ILL_ILLOPC, pc),
             Trap::Breakpoint(_) => SigInfo::fault(number::SIGTRAP, code::TRAP_BRKPT, pc),
             Trap::Misaligned(address) => SigInfo::misaligned(address, pc),
             Trap::Memory(fault) => SigInfo::memory_fault(fault),
         };
         signal::force(&mut self.kernel, &mut self.thread, info);
-    }
-
-    fn unsupported(&mut self, pc: u64) -> Unsupported {
-        let word = self.kernel.mem.fetch(pc).unwrap_or(0);
-        Unsupported { pc, word, function: self.kernel.function_at(pc), disassembly: disasm::disassemble(word, pc) }
     }
 }
 

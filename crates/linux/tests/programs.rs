@@ -7,7 +7,7 @@ use common::{
     same_outcome,
 };
 use fxscope_linux::disasm::disassemble;
-use fxscope_linux::{End, Process, Setup, Stdio, Step, Unsupported};
+use fxscope_linux::{End, Process, Refused, Setup, Stdio, Step};
 
 #[test]
 fn the_initial_stack_is_as_linux_lays_it_out() {
@@ -217,13 +217,11 @@ fn system_calls_that_do_not_exist_are_counted() {
 
 #[test]
 fn an_instruction_that_is_not_there_is_reported_with_its_text() {
-    let end = End::Unsupported(Unsupported {
-        pc: 0x40_0010,
-        word: 0x65d0_a042,
-        function: Some("kernel+0x10".to_owned()),
-        disassembly: disassemble(0x65d0_a042, 0x40_0010),
-    });
-    let expected = "instruction not implemented at 0x400010 in kernel+0x10: bytes 42 a0 d0 65 (word 65d0a042), \
-                    scvtf z2.d, p0/m, z2.s";
-    assert_eq!(end.to_string(), expected);
+    let program = build("faults.c", FREESTANDING);
+    let (end, ..) = run_to_end(&program, &Run { args: &["illegal"], ..Run::default() });
+    let End::Killed(killed) = &end else { panic!("{end}") };
+    assert_eq!(killed.refused, Some(Refused { word: 0xcec0_8420, disassembly: disassemble(0xcec0_8420, killed.pc) }));
+    let expected = "the processor has no such instruction, bytes 20 84 c0 ce (word cec08420), sm4e v0.4s, v1.4s";
+    assert!(end.to_string().starts_with("ended by SIGILL at") && end.to_string().ends_with(expected), "{end}");
+    assert_eq!(end.status(), Some(132));
 }

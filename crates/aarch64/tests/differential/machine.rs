@@ -137,7 +137,7 @@ impl Machine {
         });
         let end = match outcome.trap {
             None => End::Completed,
-            Some(Trap::Undefined | Trap::NotImplemented) => End::Undefined,
+            Some(Trap::Undefined) => End::Undefined,
             Some(Trap::Breakpoint(_)) => End::Breakpoint,
             Some(Trap::Memory(_)) => End::Memory,
             Some(Trap::Misaligned(_)) => End::Misaligned,

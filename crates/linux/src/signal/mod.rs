@@ -5,7 +5,8 @@ pub mod frame;
 use fxscope_aarch64::memory::MemFault;
 use fxscope_aarch64::memory::Touch;
 
-use crate::kernel::{End, Kernel, Killed};
+use crate::disasm;
+use crate::kernel::{End, Kernel, Killed, Refused};
 use crate::thread::Thread;
 
 /// Signal numbers of arm64 Linux.
@@ -376,11 +377,14 @@ fn kill(kernel: &mut Kernel, thread: &Thread, info: SigInfo) {
         Origin::Fault { address, .. } => Some(address),
         Origin::Sender { .. } | Origin::Queued { .. } => None,
     };
+    let pc = thread.cpu.pc;
+    let word = address.filter(|_| info.signal == SIGILL).and_then(|_| kernel.mem.fetch(pc).ok());
     kernel.end = Some(End::Killed(Killed {
         signal: info.signal,
-        pc: thread.cpu.pc,
-        function: kernel.function_at(thread.cpu.pc),
+        pc,
+        function: kernel.function_at(pc),
         address,
+        refused: word.map(|word| Refused { word, disassembly: disasm::disassemble(word, pc) }),
     }));
 }
 

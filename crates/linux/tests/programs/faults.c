@@ -29,7 +29,8 @@ void begin(word *stack)
 {
     struct action a = { (word)handler, 4 /* SA_SIGINFO */, 0, 0 };
     word x20;
-    (void)stack;
+    if (stack[0] > 1) /* SM4E, which this processor does not have */
+        __asm__ volatile(".inst 0xcec08420");
     CALL(134, 11, &a, 0); /* wrong size of the signal set */
     hex("bad size", call(134, 11, (word)&a, 0, 7, 0, 0));
     for (int s = 4; s <= 11; s++)
@@ -42,6 +43,10 @@ void begin(word *stack)
     __asm__ volatile("mov x19, #0x79\n adr x1, begin\n str x0, [x1]" : : : "x0", "x1", "x19", "x20", "memory");
     __asm__ volatile("mov x19, #0x7a\n brk #5" : : : "x19", "x20", "memory");
     __asm__ volatile("mov x19, #0x7b\n udf #1" : : : "x19", "x20", "memory");
+    /* SM4E; MATCH of SVE2; a read of SCTLR_EL1 */
+    __asm__ volatile("mov x19, #0x7c\n .inst 0xcec08420" : : : "x19", "x20", "memory");
+    __asm__ volatile("mov x19, #0x7d\n .inst 0x45218000" : : : "x19", "x20", "memory");
+    __asm__ volatile("mov x19, #0x7e\n mrs x0, sctlr_el1" : : : "x0", "x19", "x20", "memory");
     hex("handled", count);
     /* A blocked fault ends the program. */
     word set = 1UL << 10;
