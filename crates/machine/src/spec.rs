@@ -92,6 +92,8 @@ table! {
         core_hz: u64 => Range(100_000_000, 10_000_000_000),
         /// Vector length, bits.
         vector_bits: u32 => OneOf(VECTOR_BITS),
+        /// Pipes that execute a fused multiply-add of whole vectors: peak floating-point rate.
+        fma_pipes: u32 => Range(1, 8),
     }
 }
 
@@ -128,8 +130,12 @@ table! {
         small_taken_threshold: u32 => Range(0, 1_000_000),
         /// Entries of the loop prediction table.
         loop_entries: u32 => ENTRIES,
+        /// Rounds of equal length after which the loop prediction table is believed.
+        loop_confidence: u32 => Range(1, 1_000_000),
         /// Entries of the branch weight table.
         weight_entries: u32 => Range(1, MIB),
+        /// Bits of a branch weight, its sign included.
+        weight_bits: u32 => Range(2, 7),
         /// Bits of global history used.
         history_bits: u32 => Range(1, 63),
         /// Entries of the branch target buffer.

@@ -18,16 +18,16 @@ struct Loop {
     confidence: u32,
 }
 
-/// Rounds of equal length after which the loop table is believed.
-const LOOP_CONFIDENCE: u32 = 2;
-
 /// The predictors of a core.
 pub struct Predictor {
     loops: Box<[Loop]>,
     next_loop: usize,
+    loop_confidence: u32,
     /// `rows` of `history` weights and a bias each.
     weights: Box<[i8]>,
     rows: usize,
+    /// Largest weight; the smallest is one more below zero.
+    weight_max: i8,
     history_bits: usize,
     history: u64,
     /// Targets of indirect branches, by address and history.
@@ -45,8 +45,10 @@ impl Predictor {
         Predictor {
             loops: vec![Loop::default(); spec.loop_entries.max(1) as usize].into(),
             next_loop: 0,
+            loop_confidence: spec.loop_confidence,
             weights: vec![0; rows * (history_bits + 1)].into(),
             rows,
+            weight_max: ((1 << (spec.weight_bits - 1)) - 1) as i8,
             history_bits,
             history: 0,
             targets: vec![(u64::MAX, 0); spec.btb_entries.max(1) as usize].into(),
@@ -94,10 +96,11 @@ impl Predictor {
         // Weights change on a misprediction only.
         if predicted != taken {
             let towards = if taken { 1i8 } else { -1 };
+            let limits = (!self.weight_max, self.weight_max);
             for (i, w) in row[..self.history_bits].iter_mut().enumerate() {
-                *w = (*w + towards * agrees(i)).clamp(-64, 63);
+                *w = (*w + towards * agrees(i)).clamp(limits.0, limits.1);
             }
-            row[self.history_bits] = (row[self.history_bits] + towards).clamp(-64, 63);
+            row[self.history_bits] = (row[self.history_bits] + towards).clamp(limits.0, limits.1);
         }
         self.history = self.history << 1 | u64::from(taken);
         predicted == taken
@@ -110,7 +113,7 @@ impl Predictor {
             self.next_loop = (self.next_loop + 1) % self.loops.len();
             return None;
         };
-        let known = entry.confidence >= LOOP_CONFIDENCE;
+        let known = entry.confidence >= self.loop_confidence;
         let prediction = known.then_some(if entry.run == entry.last_run { !entry.direction } else { entry.direction });
         if taken == entry.direction {
             entry.run += 1;
@@ -151,7 +154,9 @@ mod tests {
             small_taken_targets: 4,
             small_taken_threshold: 8,
             loop_entries: 8,
+            loop_confidence: 2,
             weight_entries: 2048,
+            weight_bits: 7,
             history_bits: 24,
             btb_entries: 2048,
             btb_ways: 4,

@@ -2,14 +2,15 @@
 
 use fxscope_base::Signals;
 use fxscope_machine::Pipes;
+use fxscope_machine::recipe::{MAX_FLOWS, MAX_UOPS};
 use fxscope_uop::{Access, Branch, MemOp, Reg};
 
 /// Index of the register that is always ready.
 pub const READY: u8 = Reg::COUNT as u8;
 /// First of the registers that carry results between the micro-operations of one instruction.
 pub const TEMP: u8 = READY + 1;
-/// Number of such registers: more than the longest recipe needs at a time.
-pub const TEMPS: usize = 64;
+/// Number of such registers: one for each micro-operation of the longest recipe.
+pub const TEMPS: usize = MAX_UOPS;
 /// Registers the timing model tracks.
 pub const REGS: usize = TEMP as usize + TEMPS;
 
@@ -107,7 +108,7 @@ pub struct RFlow {
 }
 
 /// Longest run of sequential flows in one micro-operation.
-pub const FLOWS: usize = 4;
+pub const FLOWS: usize = MAX_FLOWS;
 
 /// A micro-operation as the hot path sees it.
 #[derive(Clone, Copy, Debug)]

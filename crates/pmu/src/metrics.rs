@@ -20,9 +20,6 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("busy.toml", include_str!("../../../metrics/busy.toml")),
 ];
 
-/// The pipes of the model that execute fused multiply-add: FLA and FLB.
-const FMA_PIPES: f64 = 2.0;
-
 /// A constant of a machine: its name in formulas, and its value.
 type Constant = (&'static str, fn(&Spec) -> f64);
 
@@ -37,7 +34,10 @@ const CONSTANTS: &[Constant] = &[
     // Banks of the L2 cache, each with a pipeline.
     ("l2_banks", |spec| f64::from(spec.l2_timing.banks)),
     // Most double-precision operations a core can do each second: two for each element and pipe.
-    ("peak_flops_dp", |spec| spec.clock.core_hz as f64 * FMA_PIPES * 2.0 * f64::from(spec.clock.vector_bits) / 64.0),
+    ("peak_flops_dp", |spec| {
+        let clock = &spec.clock;
+        clock.core_hz as f64 * f64::from(clock.fma_pipes) * 2.0 * f64::from(clock.vector_bits) / 64.0
+    }),
     // Most bytes that local memory can move each second.
     ("memory_peak", |spec| spec.memory.peak_bytes_per_second as f64),
 ];

@@ -52,9 +52,6 @@ pub struct Args {
     /// Write the counts as JSON to a file, or to standard output (-).
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
-    /// Level of detail of later reports; what is counted here does not depend on it.
-    #[arg(long, value_enum, default_value_t = Level::Standard)]
-    level: Level,
     /// How much of the machine takes part: everything, or results and instruction counts only.
     #[arg(long, value_enum, default_value_t = Mode::Timing)]
     mode: Mode,
@@ -116,14 +113,6 @@ fn access(args: &Args) -> Result<Access, Failure> {
         }
     }
     Ok(access)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Level {
-    Single,
-    Brief,
-    Standard,
-    Detailed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
