@@ -177,8 +177,11 @@ pub fn whole_register(w: u32, c: &Ctx, class: &'static str, exec: Exec, access: 
 
 /// Writes one row of an SVE memory table: `sve_mem!("NAME", "PATTERN", form)`, where `form` is
 /// `fn(word, ctx, class) -> Option<Decoded>`. The timing class is the machine's row `sve:NAME`, or, with
-/// `as "ROW"` behind the name, `sve:ROW`.
+/// `as "ROW"` behind the name, `sve:ROW`. The name may be given in two parts.
 macro_rules! sve_mem {
+    ($op:literal $way:literal, $pattern:expr, $form:expr) => {
+        $crate::enc!(concat!($op, $way), $pattern, |w, c| $form(w, c, concat!("sve:", $op, $way)))
+    };
     ($name:literal, $pattern:literal, $form:expr $(, except $($except:literal),+)?) => {
         sve_mem!($name as $name, $pattern, $form $(, except $($except),+)?)
     };
@@ -187,3 +190,31 @@ macro_rules! sve_mem {
     };
 }
 pub(crate) use sve_mem;
+
+/// Writes one row of an access whose element addresses come from a vector, in one of the five ways there are:
+/// `by_vector!(WAY "OP", "CASE", "PATTERN", form)`. `CASE` ends the name of the machine's row.
+macro_rules! by_vector {
+    (offsets32 $($row:tt)+) => {
+        by_vector!(@row "(scalar plus vector", ", 32-bit offset)", $($row)+)
+    };
+    (offsets32_unpacked $($row:tt)+) => {
+        by_vector!(@row "(scalar plus vector", ", 32-bit unpacked offset)", $($row)+)
+    };
+    (offsets64 $($row:tt)+) => {
+        by_vector!(@row "(scalar plus vector", ", 64-bit offset)", $($row)+)
+    };
+    (addresses32 $($row:tt)+) => {
+        by_vector!(@row "(vector plus immediate", ", 32-bit element)", $($row)+)
+    };
+    (addresses64 $($row:tt)+) => {
+        by_vector!(@row "(vector plus immediate", ", 64-bit element)", $($row)+)
+    };
+    (@row $way:literal, $elements:literal, $op:literal, $case:literal, $pattern:expr, $form:expr) => {
+        $crate::enc!(concat!($op, " ", $way, $elements), $pattern, |w, c| $form(
+            w,
+            c,
+            concat!("sve:", $op, " ", $way, ")", $case)
+        ))
+    };
+}
+pub(crate) use by_vector;

@@ -5,63 +5,35 @@ use fxscope_uop::{Access, InstKind};
 use super::base_mem::prefetch_access;
 use super::sve_common::{Done, Element, active};
 use super::sve_gather::{Offset, Sizes, element_addresses, extend, scalar_plus_vector, vector_plus_immediate};
-use super::sve_mem::{address, masked, memory, sve_mem, with_index};
+use super::sve_mem::{address, by_vector, masked, memory, sve_mem, with_index};
 use crate::cpu::Cpu;
 use crate::memory::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 
+/// The rows of each operation, which are the same but for the element size's field.
+macro_rules! prefetches {
+    ($($op:literal $size:literal)+) => {
+        &[$(
+            sve_mem!($op " (scalar plus immediate)",
+                concat!("1000010 111 imm6:6 0 ", $size, " Pg:3 Rn:5 0 prfop:4"), immediate),
+            sve_mem!($op " (scalar plus scalar)",
+                concat!("1000010 ", $size, " 00 Rm:5 110 Pg:3 Rn:5 0 prfop:4"), indexed),
+            by_vector!(offsets32 $op, " [32-bit scaled offset]",
+                concat!("1000010 00 Xs:1 1 Zm:5 0 ", $size, " Pg:3 Rn:5 0 prfop:4"), offset32::<u32>),
+            by_vector!(offsets32_unpacked $op, " [otherwise]",
+                concat!("1100010 00 Xs:1 1 Zm:5 0 ", $size, " Pg:3 Rn:5 0 prfop:4"), offset32::<u64>),
+            by_vector!(offsets64 $op, " [otherwise]",
+                concat!("1100010 00 11 Zm:5 1 ", $size, " Pg:3 Rn:5 0 prfop:4"), offset64),
+            by_vector!(addresses32 $op, " [32-bit element]",
+                concat!("1000010 ", $size, " 00 imm5:5 111 Pg:3 Zn:5 0 prfop:4"), vector::<u32>),
+            by_vector!(addresses64 $op, " [otherwise]",
+                concat!("1100010 ", $size, " 00 imm5:5 111 Pg:3 Zn:5 0 prfop:4"), vector::<u64>),
+        )+]
+    };
+}
+
 /// Encodings of this group.
-#[rustfmt::skip]
-pub const TABLE: &[Encoding] = &[
-    sve_mem!("PRFB (scalar plus immediate)", "1000010 111 imm6:6 0 00 Pg:3 Rn:5 0 prfop:4", immediate),
-    sve_mem!("PRFB (scalar plus scalar)", "1000010 00 00 Rm:5 110 Pg:3 Rn:5 0 prfop:4", indexed),
-    sve_mem!("PRFB (scalar plus vector, 32-bit offset)" as "PRFB (scalar plus vector) [32-bit scaled offset]",
-        "1000010 00 Xs:1 1 Zm:5 0 00 Pg:3 Rn:5 0 prfop:4", offset32::<u32>),
-    sve_mem!("PRFB (scalar plus vector, 32-bit unpacked offset)" as "PRFB (scalar plus vector) [otherwise]",
-        "1100010 00 Xs:1 1 Zm:5 0 00 Pg:3 Rn:5 0 prfop:4", offset32::<u64>),
-    sve_mem!("PRFB (scalar plus vector, 64-bit offset)" as "PRFB (scalar plus vector) [otherwise]",
-        "1100010 00 11 Zm:5 1 00 Pg:3 Rn:5 0 prfop:4", offset64),
-    sve_mem!("PRFB (vector plus immediate, 32-bit element)" as "PRFB (vector plus immediate) [32-bit element]",
-        "1000010 00 00 imm5:5 111 Pg:3 Zn:5 0 prfop:4", vector::<u32>),
-    sve_mem!("PRFB (vector plus immediate, 64-bit element)" as "PRFB (vector plus immediate) [otherwise]",
-        "1100010 00 00 imm5:5 111 Pg:3 Zn:5 0 prfop:4", vector::<u64>),
-    sve_mem!("PRFH (scalar plus immediate)", "1000010 111 imm6:6 0 01 Pg:3 Rn:5 0 prfop:4", immediate),
-    sve_mem!("PRFH (scalar plus scalar)", "1000010 01 00 Rm:5 110 Pg:3 Rn:5 0 prfop:4", indexed),
-    sve_mem!("PRFH (scalar plus vector, 32-bit offset)" as "PRFH (scalar plus vector) [32-bit scaled offset]",
-        "1000010 00 Xs:1 1 Zm:5 0 01 Pg:3 Rn:5 0 prfop:4", offset32::<u32>),
-    sve_mem!("PRFH (scalar plus vector, 32-bit unpacked offset)" as "PRFH (scalar plus vector) [otherwise]",
-        "1100010 00 Xs:1 1 Zm:5 0 01 Pg:3 Rn:5 0 prfop:4", offset32::<u64>),
-    sve_mem!("PRFH (scalar plus vector, 64-bit offset)" as "PRFH (scalar plus vector) [otherwise]",
-        "1100010 00 11 Zm:5 1 01 Pg:3 Rn:5 0 prfop:4", offset64),
-    sve_mem!("PRFH (vector plus immediate, 32-bit element)" as "PRFH (vector plus immediate) [32-bit element]",
-        "1000010 01 00 imm5:5 111 Pg:3 Zn:5 0 prfop:4", vector::<u32>),
-    sve_mem!("PRFH (vector plus immediate, 64-bit element)" as "PRFH (vector plus immediate) [otherwise]",
-        "1100010 01 00 imm5:5 111 Pg:3 Zn:5 0 prfop:4", vector::<u64>),
-    sve_mem!("PRFW (scalar plus immediate)", "1000010 111 imm6:6 0 10 Pg:3 Rn:5 0 prfop:4", immediate),
-    sve_mem!("PRFW (scalar plus scalar)", "1000010 10 00 Rm:5 110 Pg:3 Rn:5 0 prfop:4", indexed),
-    sve_mem!("PRFW (scalar plus vector, 32-bit offset)" as "PRFW (scalar plus vector) [32-bit scaled offset]",
-        "1000010 00 Xs:1 1 Zm:5 0 10 Pg:3 Rn:5 0 prfop:4", offset32::<u32>),
-    sve_mem!("PRFW (scalar plus vector, 32-bit unpacked offset)" as "PRFW (scalar plus vector) [otherwise]",
-        "1100010 00 Xs:1 1 Zm:5 0 10 Pg:3 Rn:5 0 prfop:4", offset32::<u64>),
-    sve_mem!("PRFW (scalar plus vector, 64-bit offset)" as "PRFW (scalar plus vector) [otherwise]",
-        "1100010 00 11 Zm:5 1 10 Pg:3 Rn:5 0 prfop:4", offset64),
-    sve_mem!("PRFW (vector plus immediate, 32-bit element)" as "PRFW (vector plus immediate) [32-bit element]",
-        "1000010 10 00 imm5:5 111 Pg:3 Zn:5 0 prfop:4", vector::<u32>),
-    sve_mem!("PRFW (vector plus immediate, 64-bit element)" as "PRFW (vector plus immediate) [otherwise]",
-        "1100010 10 00 imm5:5 111 Pg:3 Zn:5 0 prfop:4", vector::<u64>),
-    sve_mem!("PRFD (scalar plus immediate)", "1000010 111 imm6:6 0 11 Pg:3 Rn:5 0 prfop:4", immediate),
-    sve_mem!("PRFD (scalar plus scalar)", "1000010 11 00 Rm:5 110 Pg:3 Rn:5 0 prfop:4", indexed),
-    sve_mem!("PRFD (scalar plus vector, 32-bit offset)" as "PRFD (scalar plus vector) [32-bit scaled offset]",
-        "1000010 00 Xs:1 1 Zm:5 0 11 Pg:3 Rn:5 0 prfop:4", offset32::<u32>),
-    sve_mem!("PRFD (scalar plus vector, 32-bit unpacked offset)" as "PRFD (scalar plus vector) [otherwise]",
-        "1100010 00 Xs:1 1 Zm:5 0 11 Pg:3 Rn:5 0 prfop:4", offset32::<u64>),
-    sve_mem!("PRFD (scalar plus vector, 64-bit offset)" as "PRFD (scalar plus vector) [otherwise]",
-        "1100010 00 11 Zm:5 1 11 Pg:3 Rn:5 0 prfop:4", offset64),
-    sve_mem!("PRFD (vector plus immediate, 32-bit element)" as "PRFD (vector plus immediate) [32-bit element]",
-        "1000010 11 00 imm5:5 111 Pg:3 Zn:5 0 prfop:4", vector::<u32>),
-    sve_mem!("PRFD (vector plus immediate, 64-bit element)" as "PRFD (vector plus immediate) [otherwise]",
-        "1100010 11 00 imm5:5 111 Pg:3 Zn:5 0 prfop:4", vector::<u64>),
-];
+pub const TABLE: &[Encoding] = prefetches!("PRFB" "00" "PRFH" "01" "PRFW" "10" "PRFD" "11");
 
 /// Gives `build` the kind of access that `prfop` (bits 3:0) asks for. Operations without effect become
 /// instructions that access nothing.

@@ -4,7 +4,7 @@ use fxscope_uop::Access;
 
 use super::sve_common::Done;
 use super::sve_gather::{Offset, Sizes, element_addresses, extend, scalar_plus_vector, vector_plus_immediate};
-use super::sve_mem::{MemElement, each_active, sve_mem};
+use super::sve_mem::{MemElement, by_vector, each_active};
 use crate::cpu::Cpu;
 use crate::memory::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
@@ -12,42 +12,30 @@ use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 /// Encodings of this group.
 #[rustfmt::skip]
 pub const TABLE: &[Encoding] = &[
-    sve_mem!("ST1B (scalar plus vector, 32-bit offset)" as "ST1B (scalar plus vector) [32-bit unscaled offset]",
+    by_vector!(offsets32 "ST1B", " [32-bit unscaled offset]",
         "1110010 00 1 0 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u32>),
-    sve_mem!("ST1B (scalar plus vector, 32-bit unpacked offset)" as "ST1B (scalar plus vector) [otherwise]",
+    by_vector!(offsets32_unpacked "ST1B", " [otherwise]",
         "1110010 00 0 0 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u64>),
-    sve_mem!("ST1B (scalar plus vector, 64-bit offset)" as "ST1B (scalar plus vector) [otherwise]",
-        "1110010 00 0 0 Zm:5 101 Pg:3 Rn:5 Zt:5", offset64),
-    sve_mem!("ST1H (scalar plus vector, 32-bit offset)" as "ST1H (scalar plus vector) [32-bit scaled offset, 32-bit unscaled offset]",
+    by_vector!(offsets64 "ST1B", " [otherwise]", "1110010 00 0 0 Zm:5 101 Pg:3 Rn:5 Zt:5", offset64),
+    by_vector!(offsets32 "ST1H", " [32-bit scaled offset, 32-bit unscaled offset]",
         "1110010 01 1 scaled:1 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u32>),
-    sve_mem!("ST1H (scalar plus vector, 32-bit unpacked offset)" as "ST1H (scalar plus vector) [otherwise]",
+    by_vector!(offsets32_unpacked "ST1H", " [otherwise]",
         "1110010 01 0 scaled:1 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u64>),
-    sve_mem!("ST1H (scalar plus vector, 64-bit offset)" as "ST1H (scalar plus vector) [otherwise]",
-        "1110010 01 0 scaled:1 Zm:5 101 Pg:3 Rn:5 Zt:5", offset64),
-    sve_mem!("ST1W (scalar plus vector, 32-bit offset)" as "ST1W (scalar plus vector) [32-bit scaled offset, 32-bit unscaled offset]",
+    by_vector!(offsets64 "ST1H", " [otherwise]", "1110010 01 0 scaled:1 Zm:5 101 Pg:3 Rn:5 Zt:5", offset64),
+    by_vector!(offsets32 "ST1W", " [32-bit scaled offset, 32-bit unscaled offset]",
         "1110010 10 1 scaled:1 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u32>),
-    sve_mem!("ST1W (scalar plus vector, 32-bit unpacked offset)" as "ST1W (scalar plus vector) [otherwise]",
+    by_vector!(offsets32_unpacked "ST1W", " [otherwise]",
         "1110010 10 0 scaled:1 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u64>),
-    sve_mem!("ST1W (scalar plus vector, 64-bit offset)" as "ST1W (scalar plus vector) [otherwise]",
-        "1110010 10 0 scaled:1 Zm:5 101 Pg:3 Rn:5 Zt:5", offset64),
-    sve_mem!("ST1D (scalar plus vector, 32-bit unpacked offset)" as "ST1D (scalar plus vector)",
-        "1110010 11 0 scaled:1 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u64>),
-    sve_mem!("ST1D (scalar plus vector, 64-bit offset)" as "ST1D (scalar plus vector)",
-        "1110010 11 0 scaled:1 Zm:5 101 Pg:3 Rn:5 Zt:5", offset64),
-    sve_mem!("ST1B (vector plus immediate, 32-bit element)" as "ST1B (vector plus immediate) [32-bit element]",
-        "1110010 00 11 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u32>),
-    sve_mem!("ST1B (vector plus immediate, 64-bit element)" as "ST1B (vector plus immediate) [otherwise]",
-        "1110010 00 10 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u64>),
-    sve_mem!("ST1H (vector plus immediate, 32-bit element)" as "ST1H (vector plus immediate) [32-bit element]",
-        "1110010 01 11 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u32>),
-    sve_mem!("ST1H (vector plus immediate, 64-bit element)" as "ST1H (vector plus immediate) [otherwise]",
-        "1110010 01 10 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u64>),
-    sve_mem!("ST1W (vector plus immediate, 32-bit element)" as "ST1W (vector plus immediate) [32-bit element]",
-        "1110010 10 11 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u32>),
-    sve_mem!("ST1W (vector plus immediate, 64-bit element)" as "ST1W (vector plus immediate) [otherwise]",
-        "1110010 10 10 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u64>),
-    sve_mem!("ST1D (vector plus immediate, 64-bit element)" as "ST1D (vector plus immediate)",
-        "1110010 11 10 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u64>),
+    by_vector!(offsets64 "ST1W", " [otherwise]", "1110010 10 0 scaled:1 Zm:5 101 Pg:3 Rn:5 Zt:5", offset64),
+    by_vector!(offsets32_unpacked "ST1D", "", "1110010 11 0 scaled:1 Zm:5 1 Xs:1 0 Pg:3 Rn:5 Zt:5", offset32::<u64>),
+    by_vector!(offsets64 "ST1D", "", "1110010 11 0 scaled:1 Zm:5 101 Pg:3 Rn:5 Zt:5", offset64),
+    by_vector!(addresses32 "ST1B", " [32-bit element]", "1110010 00 11 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u32>),
+    by_vector!(addresses64 "ST1B", " [otherwise]", "1110010 00 10 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u64>),
+    by_vector!(addresses32 "ST1H", " [32-bit element]", "1110010 01 11 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u32>),
+    by_vector!(addresses64 "ST1H", " [otherwise]", "1110010 01 10 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u64>),
+    by_vector!(addresses32 "ST1W", " [32-bit element]", "1110010 10 11 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u32>),
+    by_vector!(addresses64 "ST1W", " [otherwise]", "1110010 10 10 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u64>),
+    by_vector!(addresses64 "ST1D", "", "1110010 11 10 imm5:5 101 Pg:3 Zn:5 Zt:5", vector::<u64>),
 ];
 
 /// By log2 of the bytes in memory and [`extend`]: from 32-bit elements.
