@@ -1,6 +1,7 @@
 //! The open files of a process: its own table of descriptors over host files.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::rc::Rc;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -46,12 +47,12 @@ pub(crate) struct Program {
 pub struct Files {
     table: Vec<Option<Descriptor>>,
     current: OpenFile,
-    pub(crate) view: View,
+    pub(crate) view: Rc<View>,
     pub(crate) program: Program,
 }
 
 impl Files {
-    pub(crate) fn new(stdio: Stdio, program: Program, view: View) -> std::io::Result<Files> {
+    pub(crate) fn new(stdio: Stdio, program: Program, view: Rc<View>) -> std::io::Result<Files> {
         let open = |host| Some(Descriptor { file: OpenFile { host, origin: Origin::Host }, close_on_exec: false });
         let current = rustix::fs::openat(CWD, ".", DIRECTORY, Mode::empty())?;
         Ok(Files {
@@ -168,6 +169,35 @@ impl Files {
         self.get(fd)?;
         self.table[fd as usize] = None;
         Ok(())
+    }
+
+    /// The same files, open in a second process.
+    pub(crate) fn fork(&self) -> Result<Files, Errno> {
+        let copy = |file: &OpenFile| {
+            let host = rustix::io::fcntl_dupfd_cloexec(&file.host, 0)?;
+            Ok(OpenFile { host, origin: file.origin.clone() })
+        };
+        let mut table = Vec::with_capacity(self.table.len());
+        for entry in &self.table {
+            table.push(match entry {
+                Some(d) => Some(Descriptor { file: copy(&d.file)?, close_on_exec: d.close_on_exec }),
+                None => None,
+            });
+        }
+        let current = copy(&self.current)?;
+        Ok(Files { table, current, view: Rc::clone(&self.view), program: self.program.clone() })
+    }
+
+    /// Closes what is not to be kept for the next program.
+    pub(crate) fn close_for_exec(&mut self) {
+        for entry in &mut self.table {
+            entry.take_if(|d| d.close_on_exec);
+        }
+    }
+
+    /// Closes everything.
+    pub(crate) fn close_all(&mut self) {
+        self.table.clear();
     }
 
     /// One more than the highest descriptor there may be.

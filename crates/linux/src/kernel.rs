@@ -1,5 +1,7 @@
 //! What the threads of a process share: memory, files, signal actions, clocks. System calls act on it.
 
+use std::rc::Rc;
+
 use fxscope_aarch64::Memory;
 
 use crate::files::Files;
@@ -143,7 +145,7 @@ pub struct Kernel {
     pub(crate) files: Files,
     /// Which files are mapped where.
     pub(crate) mapped: MappedFiles,
-    pub(crate) symbols: Symbols,
+    pub(crate) symbols: Rc<Symbols>,
     /// Dispositions by signal number; entry 0 is unused.
     pub(crate) actions: [Action; signal::LAST as usize + 1],
     /// First address of the heap and its current end.
@@ -153,6 +155,11 @@ pub struct Kernel {
     pub(crate) pid: u32,
     /// The number of its parent.
     pub(crate) ppid: u32,
+    /// Its process group and session.
+    pub(crate) group: u32,
+    pub(crate) session: u32,
+    /// The process whose memory this one uses until it executes a program or ends (`vfork`).
+    pub(crate) borrows_from: Option<u32>,
     /// Threads started so far.
     pub(crate) threads_started: u32,
     /// Signals waiting to be delivered to any thread that does not block them.
@@ -161,6 +168,8 @@ pub struct Kernel {
     pub(crate) leader_status: Option<i32>,
     /// Simulated time that its threads spent running until the last of them stopped, in ns.
     pub(crate) cpu_ns: u64,
+    /// The same of its children that have ended and been waited for, and theirs.
+    pub(crate) children_cpu_ns: u64,
     /// What all processes share; with the process that runs.
     pub(crate) system: System,
     /// Wall-clock time of the program's start, in ns since 1970.

@@ -11,6 +11,7 @@
 //! Invariants: the same program, input, files and seed give the same execution. Programs reach host memory
 //! only through `fxscope_aarch64::Memory`. A bad pointer in a system call is `EFAULT` to the program.
 
+mod descriptors;
 pub mod disasm;
 pub mod elf;
 mod files;
@@ -21,6 +22,7 @@ mod load;
 mod mapped;
 pub mod platform;
 pub mod process;
+mod processes;
 mod scheduler;
 pub mod signal;
 mod stack;

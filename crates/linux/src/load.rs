@@ -6,11 +6,16 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use fxscope_aarch64::Memory;
+use fxscope_aarch64::memory::PAGE;
+use fxscope_aarch64::{Memory, Prot, Segment};
 
 use crate::elf::{ElfError, Image, Role};
+use crate::layout::SIGNAL_RETURN;
 use crate::mapped::{Mapped, MappedFiles};
+use crate::platform::Platform;
 use crate::process::StartError;
+use crate::signal::frame;
+use crate::stack::{self, InitialStack};
 use crate::vfs::View;
 use crate::vfs::access::real_path;
 
@@ -63,6 +68,49 @@ fn note(image: &Image, path: &Path, mem: &mut Memory, mapped: &mut MappedFiles) 
     for (range, offset) in image.file_ranges() {
         mapped.insert(mem, range.start, Mapped::private(range.end, path.clone(), offset));
     }
+}
+
+/// What a new program is given.
+pub(crate) struct Arguments {
+    /// Its path as it was asked for (`AT_EXECFN`).
+    pub program: Vec<u8>,
+    /// `argv`, the program's name first.
+    pub args: Vec<Vec<u8>>,
+    /// The environment, each entry as `NAME=value`.
+    pub env: Vec<Vec<u8>>,
+    /// Bytes of stack.
+    pub stack_bytes: u64,
+}
+
+/// A program that can start: loaded, with its stack.
+pub(crate) struct Ready {
+    pub program: Loaded,
+    pub stack: InitialStack,
+}
+
+/// Fills an empty address space so that the program can start; `random` is what `AT_RANDOM` points to.
+///
+/// # Errors
+/// Those of [`load`], and when arguments or memory do not fit.
+pub(crate) fn prepare(
+    path: &Path,
+    file: &[u8],
+    view: &View,
+    mem: &mut Memory,
+    platform: &Platform,
+    arguments: &Arguments,
+    random: [u8; 16],
+) -> Result<Ready, StartError> {
+    let program = load(path, file, view, mem, platform.memory_bytes)?;
+    map_return_code(mem).ok_or(StartError::NoMemory { bytes: PAGE })?;
+    let stack = stack::build(mem, &program, platform, arguments, random)?;
+    Ok(Ready { program, stack })
+}
+
+/// The page that signal handlers return to.
+fn map_return_code(mem: &mut Memory) -> Option<()> {
+    mem.map(SIGNAL_RETURN, PAGE, Prot::RX, Segment::File).ok()?;
+    mem.write_privileged(SIGNAL_RETURN, bytemuck::cast_slice(&frame::RETURN_CODE)).ok()
 }
 
 /// Where the interpreter is, and its contents.

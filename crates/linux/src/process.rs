@@ -2,21 +2,23 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use fxscope_aarch64::memory::PAGE;
-use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Prot, Segment, Trap};
+use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Trap};
 
 use crate::elf::ElfError;
 use crate::files::{Files, Program};
 use crate::kernel::{End, Kernel, Limit, Random};
-use crate::layout::{DEFAULT_STACK, SIGNAL_RETURN};
+use crate::layout::DEFAULT_STACK;
 use crate::platform::Platform;
 use crate::scheduler::{QUANTUM, System};
-use crate::signal::{self, Action, SigInfo, code, frame, number};
+use crate::signal::{self, Action, SigInfo, code, number};
+use crate::symbols::Symbols;
 use crate::thread::Thread;
 use crate::vfs::access::{Access, Refusal, real_path};
 use crate::vfs::{View, default_sysroot};
-use crate::{load, stack, syscalls};
+use crate::{load, syscalls};
 
 /// Why a program could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -183,8 +185,11 @@ pub enum Step {
         /// Simulated time in ns.
         until_ns: u64,
     },
-    /// Another thread goes on: [`Process::cpu`] and [`Process::thread`] are now of that one.
+    /// Another thread goes on, perhaps of another process: [`Process::cpu`], [`Process::thread`] and
+    /// [`Process::memory`] are now of that one, and so are the numbers of blocks.
     Switched,
+    /// Every thread waits for files of the host. Whoever drives the run may stop it, or step again.
+    Waiting,
     /// Code has changed: all block numbers so far are void.
     CodeChanged,
     /// The program has ended; see [`Process::end`].
@@ -200,7 +205,8 @@ pub const PID: u32 = 1000;
 /// Instructions between two updates of the clock in [`Process::run_functional`].
 const FUNCTIONAL_TICK: u64 = 1 << 12;
 
-/// A program with its threads, memory and open files. The thread that runs is kept in place.
+/// A program with its threads, memory and open files, and the processes it starts. The process and the thread that
+/// run are kept in place.
 pub struct Process {
     pub(crate) kernel: Kernel,
     pub(crate) thread: Thread,
@@ -214,6 +220,12 @@ pub struct Process {
     pub(crate) trap: Option<Trap>,
     /// The thread that the driver knows to be running.
     pub(crate) announced: u32,
+    /// The names of the first process's program, once that has ended.
+    pub(crate) first_symbols: Option<Rc<Symbols>>,
+    /// The process in place has ended.
+    pub(crate) process_ended: bool,
+    /// How the first process ended, while others go on.
+    pub(crate) first_end: Option<End>,
     pub(crate) end: Option<End>,
 }
 
@@ -236,20 +248,25 @@ impl Process {
         let bytes = setup.platform.memory_bytes;
         let mut mem = Memory::new(bytes).map_err(|source| StartError::Reserve { bytes, source })?;
         let view = View::new(setup.sysroot.as_deref(), &setup.access, &setup.platform);
-        let program = load::load(path, file, &view, &mut mem, bytes)?;
-        map_return_code(&mut mem).ok_or(StartError::NoMemory { bytes: PAGE })?;
-
         let mut random = Random(setup.seed);
         let mut at_random = [0; 16];
         random.fill(&mut at_random);
-        let stack = stack::build(&mut mem, &program, &setup.platform, &setup, at_random)?;
+        let arguments = load::Arguments {
+            program: setup.program,
+            args: setup.args,
+            env: setup.env,
+            stack_bytes: setup.stack_bytes,
+        };
+        let load::Ready { program, stack } =
+            load::prepare(path, file, &view, &mut mem, &setup.platform, &arguments, at_random)?;
 
-        let identity = Program { path: real_path(path), args: setup.args, env: setup.env, auxv: stack.auxv };
+        let identity = Program { path: real_path(path), args: arguments.args, env: arguments.env, auxv: stack.auxv };
         let mut cpu = Cpu::new(setup.platform.vector_bytes);
         cpu.id = setup.platform.id;
         cpu.counter_hz = setup.platform.counter_hz;
         cpu.pc = program.entry;
         cpu.set_x(Cpu::SP, stack.sp);
+        let heap_start = program.image.end();
         let affinity = cpu_mask(&setup.platform);
         let mut limits = [Limit { soft: Limit::INFINITY, hard: Limit::INFINITY }; Limit::COUNT];
         limits[Limit::STACK].soft = setup.stack_bytes;
@@ -257,24 +274,28 @@ impl Process {
         limits[Limit::FILES] = Limit { soft: 1024, hard: 4096 };
         Ok(Process {
             blocks: Blocks::new(cpu.vl),
-            thread: Thread::new(cpu, PID, affinity, &setup.program),
+            thread: Thread::new(cpu, PID, affinity, &arguments.program),
             kernel: Kernel {
                 mem,
                 platform: setup.platform,
                 now_ns: 0,
                 end: None,
-                files: Files::new(setup.stdio, identity, view)?,
+                files: Files::new(setup.stdio, identity, Rc::new(view))?,
                 mapped: program.mapped,
                 actions: [Action::default(); signal::LAST as usize + 1],
-                heap_start: program.image.end(),
-                brk: program.image.end(),
-                symbols: program.image.symbols,
+                heap_start,
+                brk: heap_start,
+                symbols: Rc::new(program.image.symbols),
                 pid: PID,
                 ppid: PID - 1,
+                group: PID,
+                session: PID,
+                borrows_from: None,
                 threads_started: 1,
                 pending: Vec::new(),
                 leader_status: None,
                 cpu_ns: 0,
+                children_cpu_ns: 0,
                 system: System::new(PID),
                 start_unix_ns: setup.start_unix_ns,
                 random,
@@ -286,6 +307,9 @@ impl Process {
             quantum_end: QUANTUM,
             trap: None,
             announced: PID,
+            first_symbols: None,
+            process_ended: false,
+            first_end: None,
             end: None,
         })
     }
@@ -313,7 +337,7 @@ impl Process {
         }
     }
 
-    /// Runs until the program ends or about `max_instructions` more instructions are done (a block is not cut
+    /// Runs until the program ends, waits for the host, or about `max_instructions` more instructions are done (a block is not cut
     /// short), without modelling time: the clock advances by [`FUNCTIONAL_NS`] per instruction. `None`: it
     /// has not ended.
     pub fn run_functional(&mut self, max_instructions: u64) -> Option<&End> {
@@ -325,6 +349,7 @@ impl Process {
                 match self.step() {
                     Step::Ran { .. } | Step::Switched | Step::CodeChanged => {}
                     Step::Sleep { until_ns } => self.set_now_ns(until_ns),
+                    Step::Waiting => return None,
                     Step::Ended => break,
                 }
             }
@@ -390,9 +415,15 @@ impl Process {
     pub fn block_count(&self) -> usize {
         self.blocks.len()
     }
-    /// Function names.
+    /// Function names of the first process's program.
     #[must_use]
-    pub fn symbols(&self) -> &crate::symbols::Symbols {
+    pub fn symbols(&self) -> &Symbols {
+        let parked = self.kernel.system.processes.get(&PID).map(|first| &first.kernel.symbols);
+        self.first_symbols.as_ref().or(parked).unwrap_or(&self.kernel.symbols)
+    }
+    /// Function names of the program that the running thread executes.
+    #[must_use]
+    pub fn running_symbols(&self) -> &Symbols {
         &self.kernel.symbols
     }
     /// The machine's number of the CPU that the thread runs on.
@@ -473,9 +504,4 @@ fn cpu_mask(platform: &Platform) -> Vec<u64> {
         mask[place.cpu as usize / 64] |= 1 << (place.cpu % 64);
     }
     mask
-}
-
-fn map_return_code(mem: &mut Memory) -> Option<()> {
-    mem.map(SIGNAL_RETURN, PAGE, Prot::RX, Segment::File).ok()?;
-    mem.write_privileged(SIGNAL_RETURN, bytemuck::cast_slice(&frame::RETURN_CODE)).ok()
 }

@@ -2,12 +2,14 @@
 //! one modelled core: round robin, each for [`QUANTUM`] instructions or until it waits, yields or ends. Nothing
 //! about it depends on the host, so that a run can be repeated exactly.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rustix::io::Errno;
 
-use crate::kernel::{End, Waiting};
+use crate::descriptors::{SLICE_NS, outside_can_help, poke_ready};
+use crate::kernel::{End, Kernel, Waiting};
 use crate::process::{Process, Step};
+use crate::processes::{Parked, Zombie};
 use crate::signal;
 use crate::syscalls;
 use crate::thread::Thread;
@@ -31,6 +33,12 @@ pub(crate) struct System {
     accounted_ns: u64,
     /// Calls of system calls that are not implemented, by number.
     pub unknown_calls: BTreeMap<u64, u64>,
+    /// All processes but the one that runs, by number.
+    pub processes: BTreeMap<u32, Box<Parked>>,
+    /// Processes that have ended, in that order.
+    pub zombies: Vec<Zombie>,
+    /// Host device and inode of the pipes and sockets that only guest processes have.
+    pub own_channels: BTreeSet<(u64, u64)>,
 }
 
 impl System {
@@ -42,6 +50,9 @@ impl System {
             next_event_ns: FOR_EVER,
             accounted_ns: 0,
             unknown_calls: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            zombies: Vec::new(),
+            own_channels: BTreeSet::new(),
         }
     }
 
@@ -111,9 +122,10 @@ impl Process {
     fn choose(&mut self) -> Option<Step> {
         loop {
             if let Some(end) = self.kernel.end.take() {
-                self.write_back();
-                self.end = Some(end);
-                return Some(Step::Ended);
+                match self.end_process(end) {
+                    Some(step) => return Some(step),
+                    None => continue,
+                }
             }
             if !self.thread.ended {
                 self.settle();
@@ -126,6 +138,16 @@ impl Process {
             if can_run && !quantum_over {
                 return None;
             }
+            if self.kernel.files_are_waited_for(&self.thread)
+                && poke_ready(&mut self.kernel, &mut self.thread, 0)
+                && !can_run
+            {
+                // The thread in place may be one of those.
+                self.settle_ready();
+                if self.thread.blocked.is_none() && !self.thread.ended {
+                    continue;
+                }
+            }
             match self.next_with_work() {
                 Some(index) => self.switch_to(index),
                 None if can_run => {
@@ -137,12 +159,20 @@ impl Process {
         }
     }
 
-    /// What has happened to the thread at the front: signals, the end of its wait.
-    fn settle(&mut self) {
+    /// Makes the system call that the thread is blocked in again, if there may be something for it.
+    fn settle_ready(&mut self) {
         let poked = std::mem::take(&mut self.thread.poked);
-        if poked && matches!(self.thread.blocked.as_ref().map(|b| &b.wait), Some(Wait::Signal(_))) {
+        if poked && self.thread.blocked.as_ref().is_some_and(|b| b.wait.is_repeated()) {
             self.call_again();
         }
+    }
+
+    /// What has happened to the thread at the front: signals, the end of its wait.
+    fn settle(&mut self) {
+        if matches!(self.thread.blocked.as_ref().map(|b| &b.wait), Some(Wait::Child { vfork: Some(_) })) {
+            return;
+        }
+        self.settle_ready();
         signal::deliver_pending(&mut self.kernel, &mut self.thread);
         let Some(blocked) = &self.thread.blocked else { return };
         if self.kernel.end.is_some() || blocked.until_ns > self.kernel.now_ns {
@@ -151,14 +181,14 @@ impl Process {
         match blocked.wait {
             Wait::Futex { .. } => self.thread.finish_call(-i64::from(Errno::TIMEDOUT.raw_os_error())),
             Wait::Sleep { .. } => self.thread.finish_call(0),
-            Wait::Signal(_) => self.call_again(),
+            Wait::Signal(_) | Wait::Files(_) | Wait::Child { .. } => self.call_again(),
         }
     }
 
     /// Makes the system call that the thread is blocked in again.
     fn call_again(&mut self) {
         let Some(blocked) = self.thread.blocked.take() else { return };
-        self.thread.resumed = Some(Resumed { until_ns: blocked.until_ns });
+        self.thread.resumed = Some(Resumed { until_ns: blocked.until_ns, progress: blocked.progress });
         syscalls::call(&mut self.kernel, &mut self.thread);
         self.thread.resumed = None;
     }
@@ -179,23 +209,40 @@ impl Process {
         if !next.ended {
             self.kernel.system.threads.push_back(next);
         }
+        if self.thread.pid != self.kernel.pid {
+            self.switch_process(self.thread.pid);
+        }
         self.quantum_end = self.instructions + QUANTUM;
     }
 
     /// Nobody can run: until when, or that it is for ever.
     fn idle(&mut self) -> Step {
         let until_ns = self.next_event();
+        if outside_can_help(&self.kernel, &self.thread) {
+            // Until something happens there, a second there is a second here.
+            let patience_ns = (until_ns - self.kernel.now_ns).min(SLICE_NS);
+            let found = poke_ready(&mut self.kernel, &mut self.thread, patience_ns);
+            return match until_ns {
+                FOR_EVER => Step::Waiting,
+                _ if found => Step::Waiting,
+                _ => Step::Sleep { until_ns: self.kernel.now_ns + patience_ns },
+            };
+        }
         if until_ns != FOR_EVER {
             return Step::Sleep { until_ns };
         }
-        self.end = Some(self.deadlock());
-        Step::Ended
+        let end = self.deadlock();
+        self.end_run(end)
     }
 
     /// The earliest time limit, or [`FOR_EVER`].
     fn next_event(&self) -> u64 {
         let threads = self.kernel.system.threads.iter().map(Box::as_ref).chain([&self.thread]);
         threads.filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns).min().unwrap_or(FOR_EVER)
+    }
+
+    fn kernel_of(&self, pid: u32) -> Option<&Kernel> {
+        if pid == self.kernel.pid { Some(&self.kernel) } else { Some(&self.kernel.system.processes.get(&pid)?.kernel) }
     }
 
     fn deadlock(&self) -> End {
@@ -207,7 +254,7 @@ impl Process {
                     pid: t.pid,
                     tid: t.tid,
                     pc: t.cpu.pc,
-                    function: self.kernel.function_at(t.cpu.pc),
+                    function: self.kernel_of(t.pid).and_then(|k| k.function_at(t.cpu.pc)),
                     waits_for: blocked.wait.to_string(),
                 })
             })

@@ -4,9 +4,9 @@ use fxscope_aarch64::memory::PAGE;
 use fxscope_aarch64::{Memory, Prot, Segment};
 
 use crate::layout::{STACK_ROOM, STACK_TOP};
-use crate::load::Loaded;
+use crate::load::{Arguments, Loaded};
 use crate::platform::Platform;
-use crate::process::{Setup, StartError};
+use crate::process::StartError;
 use crate::signal::frame;
 
 /// Types of auxiliary vector entries (Linux `auxvec.h`).
@@ -49,7 +49,7 @@ pub(crate) fn build(
     mem: &mut Memory,
     program: &Loaded,
     platform: &Platform,
-    setup: &Setup,
+    setup: &Arguments,
     random: [u8; 16],
 ) -> Result<InitialStack, StartError> {
     let image = &program.image;

@@ -6,6 +6,7 @@ use object::Endianness;
 use object::elf;
 use object::read::elf::{FileHeader as _, Sym as _};
 
+#[derive(Clone)]
 struct Symbol {
     start: u64,
     /// Zero when the table does not say.
@@ -33,7 +34,7 @@ impl std::fmt::Display for Place<'_> {
 }
 
 /// The functions of a program and its libraries, sorted by address.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Symbols {
     list: Vec<Symbol>,
     /// Where each file's text is. A label of unknown size does not reach beyond its file.

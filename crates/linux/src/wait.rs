@@ -5,6 +5,7 @@
 
 use rustix::io::Errno;
 
+use crate::descriptors::Interest;
 use crate::futex::Key;
 use crate::kernel::Kernel;
 use crate::signal::flags;
@@ -35,9 +36,21 @@ pub(crate) enum Wait {
     },
     /// One of the signals in this mask, blocked ones included; 0: any that is not blocked.
     Signal(u64),
+    /// One of these descriptors.
+    Files(Vec<Interest>),
+    /// The end of a child; with `vfork`, that one's end or `execve`, until which the parent cannot be interrupted.
+    Child {
+        /// The child that uses this process's memory.
+        vfork: Option<u32>,
+    },
 }
 
 impl Wait {
+    /// Whether the system call is made again when there may be something for it.
+    pub(crate) fn is_repeated(&self) -> bool {
+        matches!(self, Wait::Signal(_) | Wait::Files(_) | Wait::Child { vfork: None })
+    }
+
     /// Signals that end the wait although they are blocked.
     pub(crate) fn signals(&self) -> u64 {
         match self {
@@ -53,6 +66,12 @@ impl std::fmt::Display for Wait {
             Wait::Futex { address, .. } => write!(f, "the futex at {address:#x}"),
             Wait::Sleep { .. } => write!(f, "the end of a sleep"),
             Wait::Signal(_) => write!(f, "a signal"),
+            Wait::Files(list) => {
+                let numbers: Vec<String> = list.iter().map(|(fd, _)| fd.to_string()).collect();
+                write!(f, "file descriptor {}", numbers.join(", "))
+            }
+            Wait::Child { vfork: None } => write!(f, "the end of a child process"),
+            Wait::Child { vfork: Some(pid) } => write!(f, "process {pid}, which uses its memory"),
         }
     }
 }
@@ -66,6 +85,8 @@ pub(crate) struct Blocked {
     pub until_ns: u64,
     /// After a handler with `SA_RESTART` the call is made again; otherwise it fails with `EINTR`.
     pub restart: bool,
+    /// Bytes that the call has moved already.
+    pub progress: u64,
     /// When the wait began, in the order of all waits.
     pub since: u64,
 }
@@ -75,12 +96,14 @@ pub(crate) struct Blocked {
 pub(crate) struct Resumed {
     /// The time limit of the first attempt.
     pub until_ns: u64,
+    /// Bytes moved so far.
+    pub progress: u64,
 }
 
 impl Blocked {
     /// A wait without a time limit that fails with `EINTR` when a signal comes.
     pub(crate) fn new(wait: Wait) -> Blocked {
-        Blocked { wait, until_ns: FOR_EVER, restart: false, since: 0 }
+        Blocked { wait, until_ns: FOR_EVER, restart: false, progress: 0, since: 0 }
     }
 }
 
@@ -106,6 +129,10 @@ impl Thread {
     /// A handler with these flags is about to run: the system call it is blocked in, if any, is over for now.
     pub(crate) fn interrupt_call(&mut self, k: &mut Kernel, handler_flags: u64) {
         let Some(blocked) = self.blocked.take() else { return };
+        if blocked.progress > 0 {
+            self.cpu.set_x(0, blocked.progress);
+            return;
+        }
         if blocked.restart && handler_flags & flags::RESTART != 0 {
             // The call is made again when the handler returns.
             self.cpu.pc = self.cpu.pc.wrapping_sub(4);

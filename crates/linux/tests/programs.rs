@@ -191,7 +191,9 @@ fn the_driver_sees_each_block_and_keeps_the_time() {
                 slept += 1;
                 process.set_now_ns(until_ns);
             }
-            other @ (Step::Switched | Step::CodeChanged) => panic!("one thread, whose code does not change: {other:?}"),
+            other @ (Step::Switched | Step::Waiting | Step::CodeChanged) => {
+                panic!("one thread, whose code does not change: {other:?}")
+            }
             Step::Ended => break,
         }
     }

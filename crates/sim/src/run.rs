@@ -1,7 +1,9 @@
 //! One run of one program.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fxscope_aarch64::block::MAX_BLOCK;
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_linux::process::FUNCTIONAL_NS;
 use fxscope_linux::{Cache, CacheKind, CpuPlace, End, Platform, Process, Step};
@@ -27,7 +29,7 @@ pub struct Options {
     pub spec: Arc<Spec>,
     /// What to model.
     pub mode: Mode,
-    /// Stop after about this many instructions.
+    /// Stop after this many instructions (a block is not cut short).
     pub max_instructions: Option<u64>,
     /// The core the program runs on, counted from 0 within its CMG.
     pub core: u32,
@@ -103,7 +105,12 @@ pub struct Simulation {
 /// The timing side.
 struct Core {
     pipeline: Pipeline,
+    /// The blocks of the process that runs.
     blocks: Vec<Option<ResolvedBlock>>,
+    /// Its number.
+    pid: u32,
+    /// The blocks of other processes, by their numbers.
+    others: BTreeMap<u32, Vec<Option<ResolvedBlock>>>,
     /// Blocks of code that has changed since.
     retired: Vec<ResolvedBlock>,
     /// State of the address space that the model knows.
@@ -167,11 +174,12 @@ impl Simulation {
     /// Prepares a run of `process`.
     #[must_use]
     pub fn new(process: Process, options: Options) -> Simulation {
-        let address = |name: &str| process.symbols().address_of(name).unwrap_or(u64::MAX);
-        let (region_begin, region_end) = (address(REGION_BEGIN), address(REGION_END));
+        let [region_begin, region_end] = region_marks(&process);
         let core = (options.mode == Mode::Timing).then(|| Core {
             pipeline: Pipeline::new(&options.spec, options.core),
             blocks: Vec::new(),
+            pid: process.thread().pid,
+            others: BTreeMap::new(),
             retired: Vec::new(),
             pages_of: u64::MAX,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
@@ -247,13 +255,18 @@ impl Simulation {
 
     fn run_timing(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Finish {
         loop {
-            for _ in 0..WATCH_BLOCKS / CLOCK_BLOCKS {
-                for _ in 0..CLOCK_BLOCKS {
+            let mut rounds = self.blocks_left().div_ceil(u64::from(CLOCK_BLOCKS));
+            while rounds > 0 {
+                rounds -= 1;
+                let blocks =
+                    if rounds == 0 { self.blocks_left().min(u64::from(CLOCK_BLOCKS)) } else { CLOCK_BLOCKS.into() };
+                for _ in 0..blocks {
                     match self.process.step() {
                         Step::Ran { block, executed } => self.ran(block.0 as usize, block, executed),
                         Step::Sleep { until_ns } => self.sleep(until_ns),
-                        Step::Switched => self.in_kernel(),
+                        Step::Switched => self.switched(),
                         Step::CodeChanged => self.forget_blocks(),
+                        Step::Waiting => rounds = 0,
                         Step::Ended => {
                             return self.process.end().map_or(Finish::Stopped, |end| Finish::Ended(end.clone()));
                         }
@@ -265,6 +278,29 @@ impl Simulation {
                 return finish;
             }
         }
+    }
+
+    /// How many blocks can run until the limit or whoever watches must be looked at: each has at most [`MAX_BLOCK`]
+    /// instructions.
+    fn blocks_left(&self) -> u64 {
+        let left =
+            self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.process.instructions()));
+        (left / MAX_BLOCK as u64).clamp(1, WATCH_BLOCKS.into())
+    }
+
+    /// Another thread goes on, after the kernel has switched to it.
+    #[cold]
+    fn switched(&mut self) {
+        let pid = self.process.thread().pid;
+        let core = self.core.as_mut().expect("timing mode has a core");
+        if pid != core.pid {
+            let next = core.others.remove(&pid).unwrap_or_default();
+            core.others.insert(core.pid, std::mem::replace(&mut core.blocks, next));
+            core.pid = pid;
+            core.pages_of = u64::MAX;
+            [self.region_begin, self.region_end] = region_marks(&self.process);
+        }
+        self.in_kernel();
     }
 
     /// A block ran: its time.
@@ -316,8 +352,10 @@ impl Simulation {
         }
     }
 
+    /// Code has changed; so may the program have.
     #[cold]
     fn forget_blocks(&mut self) {
+        [self.region_begin, self.region_end] = region_marks(&self.process);
         if let Some(core) = &mut self.core {
             core.retired.extend(core.blocks.drain(..).flatten());
         }
@@ -361,9 +399,14 @@ impl Simulation {
     }
 }
 
+/// The addresses of the functions that mark regions in the program that runs; `u64::MAX` for one it does not have.
+fn region_marks(process: &Process) -> [u64; 2] {
+    [REGION_BEGIN, REGION_END].map(|name| process.running_symbols().address_of(name).unwrap_or(u64::MAX))
+}
+
 impl Core {
     fn all_blocks(&self) -> impl Iterator<Item = &ResolvedBlock> {
-        self.retired.iter().chain(self.blocks.iter().flatten())
+        self.retired.iter().chain(self.others.values().chain([&self.blocks]).flatten().flatten())
     }
 
     /// Counted events, and those that follow from how often each block ran.

@@ -7,6 +7,7 @@ use fxscope_aarch64::memory::Touch;
 
 use crate::disasm;
 use crate::kernel::{End, Kernel, Killed, Refused};
+use crate::scheduler::System;
 use crate::thread::Thread;
 
 /// Signal numbers of arm64 Linux.
@@ -99,6 +100,7 @@ pub mod flags {
     #![allow(missing_docs)] // the names are the documentation
     pub const SIGINFO: u64 = 4;
     pub const RESTORER: u64 = 0x0400_0000;
+    pub const NOCLDWAIT: u64 = 2;
     pub const ONSTACK: u64 = 0x0800_0000;
     pub const RESTART: u64 = 0x1000_0000;
     pub const NODEFER: u64 = 0x4000_0000;
@@ -125,6 +127,8 @@ pub mod code {
     pub const SI_USER: i32 = 0;
     pub const SI_TKILL: i32 = -6;
     pub const SI_KERNEL: i32 = 0x80;
+    pub const CLD_EXITED: i32 = 1;
+    pub const CLD_KILLED: i32 = 2;
     pub const ILL_ILLOPC: i32 = 1;
     pub const TRAP_BRKPT: i32 = 1;
     pub const BUS_ADRALN: i32 = 1;
@@ -170,6 +174,15 @@ pub enum Origin {
         uid: u32,
         /// `si_value`.
         value: u64,
+    },
+    /// A child that has ended.
+    Child {
+        /// The child.
+        pid: u32,
+        /// Its user.
+        uid: u32,
+        /// Its exit status, or the signal that ended it.
+        status: i32,
     },
 }
 
@@ -225,6 +238,11 @@ impl SigInfo {
                 bytes[16..20].copy_from_slice(&pid.to_le_bytes());
                 bytes[20..24].copy_from_slice(&uid.to_le_bytes());
             }
+            Origin::Child { pid, uid, status } => {
+                bytes[16..20].copy_from_slice(&pid.to_le_bytes());
+                bytes[20..24].copy_from_slice(&uid.to_le_bytes());
+                bytes[24..28].copy_from_slice(&status.to_le_bytes());
+            }
             Origin::Queued { pid, uid, value } => {
                 bytes[16..20].copy_from_slice(&pid.to_le_bytes());
                 bytes[20..24].copy_from_slice(&uid.to_le_bytes());
@@ -273,21 +291,28 @@ pub(crate) fn send(kernel: &Kernel, thread: &mut Thread, info: SigInfo) {
     }
 }
 
-/// Makes `info` pending for the running process, as `kill` does: a thread that does not block it will take it.
-/// `thread` is the one that runs.
-pub(crate) fn send_to_process(kernel: &mut Kernel, thread: &mut Thread, info: SigInfo) {
-    let pid = kernel.pid;
-    let others = kernel.system.threads.iter_mut().map(Box::as_mut).filter(|t| t.pid == pid);
-    let threads: Vec<&mut Thread> = std::iter::once(thread).chain(others).collect();
+/// Makes `info` pending for the process `pid`, as `kill` does: a thread that does not block it will take it.
+/// `running` is the thread that runs. Whether there is such a process.
+pub(crate) fn send_to_process(kernel: &mut Kernel, running: &mut Thread, pid: u32, info: SigInfo) -> bool {
+    let Kernel { system: System { threads, processes, .. }, actions, pending, pid: own, .. } = kernel;
+    let (actions, pending) = if pid == *own {
+        (&*actions, pending)
+    } else {
+        let Some(other) = processes.get_mut(&pid) else { return false };
+        (&other.kernel.actions, &mut other.kernel.pending)
+    };
+    let all = std::iter::once(running).chain(threads.iter_mut().map(Box::as_mut));
+    let threads: Vec<&mut Thread> = all.filter(|t| t.pid == pid).collect();
     // A signal that someone blocks is kept: its disposition may be another one when it is let through.
     let blocked = threads.iter().any(|t| t.mask & bit(info.signal) != 0);
-    if (!blocked && ignores(&kernel.actions, info.signal)) || !add(&mut kernel.pending, info) {
-        return;
+    if (!blocked && ignores(actions, info.signal)) || !add(pending, info) {
+        return true;
     }
     // Of several threads that can take it, the first of the process does.
     if let Some(taker) = threads.into_iter().filter(|t| t.wants(info.signal)).min_by_key(|t| t.tid) {
         taker.poked = true;
     }
+    true
 }
 
 /// Adds to a list of pending signals; `false` for a standard signal that is already in it, which is not queued
@@ -375,7 +400,7 @@ fn deliver(kernel: &mut Kernel, thread: &mut Thread, info: SigInfo) {
 fn kill(kernel: &mut Kernel, thread: &Thread, info: SigInfo) {
     let address = match info.origin {
         Origin::Fault { address, .. } => Some(address),
-        Origin::Sender { .. } | Origin::Queued { .. } => None,
+        Origin::Sender { .. } | Origin::Queued { .. } | Origin::Child { .. } => None,
     };
     let pc = thread.cpu.pc;
     let word = address.filter(|_| info.signal == SIGILL).and_then(|_| kernel.mem.fetch(pc).ok());

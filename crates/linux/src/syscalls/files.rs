@@ -78,7 +78,7 @@ pub(super) fn openat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 ///
 /// # Errors
 /// As `open` has them; `EACCES` for what the program may not do.
-fn open(
+pub(super) fn open(
     k: &Kernel,
     t: &Thread,
     dir: i32,
@@ -282,6 +282,13 @@ pub(super) fn dup3(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(k.files.duplicate_to(a[0] as i32, a[1] as i32, flags & O_CLOEXEC != 0, limit)? as u64)
 }
 
+/// Notes a pipe or socket that only guest processes have: nobody outside can end a wait for it.
+pub(super) fn note_own(k: &mut Kernel, channel: &std::os::fd::OwnedFd) -> std::result::Result<(), Errno> {
+    let status = rustix::fs::fstat(channel)?;
+    k.system.own_channels.insert((status.st_dev, status.st_ino));
+    Ok(())
+}
+
 pub(super) fn pipe2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let flags = a[1] as u32;
     let mut host = rustix::pipe::PipeFlags::CLOEXEC;
@@ -289,6 +296,7 @@ pub(super) fn pipe2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         host |= rustix::pipe::PipeFlags::NONBLOCK;
     }
     let (reader, writer) = rustix::pipe::pipe_with(host)?;
+    note_own(k, &reader)?;
     let (limit, close_on_exec) = (limit(k), flags & O_CLOEXEC != 0);
     let pipe = |host| OpenFile { host, origin: Origin::Host };
     let reader = k.files.insert(pipe(reader), close_on_exec, 0, limit)?;

@@ -7,6 +7,9 @@ use rustix::io::Errno;
 /// Longest path in bytes, its terminating zero included.
 const PATH_MAX: usize = 4096;
 
+/// Longest argument of a program in bytes (Linux's `MAX_ARG_STRLEN` with 64 KiB pages).
+const ARGUMENT_MAX: usize = 32 << 16;
+
 pub(super) fn read<T: Pod>(mem: &mut Memory, addr: u64) -> Result<T, Errno> {
     mem.load(addr).map_err(|_| Errno::FAULT)
 }
@@ -32,14 +35,24 @@ pub(super) fn write_bytes(mem: &mut Memory, addr: u64, bytes: &[u8]) -> Result<(
 
 /// A path or another string that ends with a zero byte.
 pub(super) fn string(mem: &mut Memory, addr: u64) -> Result<Vec<u8>, Errno> {
+    bounded_string(mem, addr, PATH_MAX).and_then(|text| text.ok_or(Errno::NAMETOOLONG))
+}
+
+/// An argument or a variable of a program: a string of any reasonable length.
+pub(super) fn long_string(mem: &mut Memory, addr: u64) -> Result<Vec<u8>, Errno> {
+    bounded_string(mem, addr, ARGUMENT_MAX).and_then(|text| text.ok_or(Errno::TOOBIG))
+}
+
+/// A string of less than `most` bytes; `None`: it is longer.
+fn bounded_string(mem: &mut Memory, addr: u64, most: usize) -> Result<Option<Vec<u8>>, Errno> {
     let mut text = Vec::new();
     loop {
         match read::<u8>(mem, addr.wrapping_add(text.len() as u64))? {
-            0 => return Ok(text),
+            0 => return Ok(Some(text)),
             byte => text.push(byte),
         }
-        if text.len() == PATH_MAX {
-            return Err(Errno::NAMETOOLONG);
+        if text.len() == most {
+            return Ok(None);
         }
     }
 }

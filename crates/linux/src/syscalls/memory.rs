@@ -122,6 +122,9 @@ pub(super) fn mmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let start = place(&k.mem, hint, len, flags)?;
     let segment = segment(&k.mem, start, bits, flags);
     map(k, start, start + len, prot(bits), segment)?;
+    if flags & MAP_SHARED != 0 {
+        k.mem.share(start, len).map_err(|_| Errno::NOMEM)?;
+    }
     if !anonymous {
         let file = k.files.host(fd)?;
         if let Err(error) = fill(&mut k.mem, file, start, len, offset) {
@@ -175,7 +178,7 @@ fn note_library(k: &mut Kernel, fd: i32, start: u64, offset: u64) -> std::result
         }
     }
     if let Some(symbols) = elf::library_symbols(&content[..done], start, offset) {
-        k.symbols.add(symbols);
+        std::rc::Rc::make_mut(&mut k.symbols).add(symbols);
     }
     Ok(())
 }
@@ -328,7 +331,7 @@ pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     if a[2] == DONTNEED {
         let anonymous = |s| matches!(s, Segment::Mmap | Segment::Heap | Segment::Bss | Segment::Stack);
         let regions: Vec<_> = k.mem.regions().filter(|r| r.start < end && start < r.end).copied().collect();
-        for region in regions.iter().filter(|r| anonymous(r.segment)) {
+        for region in regions.iter().filter(|r| anonymous(r.segment) && !r.shared) {
             k.mem.discard(region.start.max(start), region.end.min(end));
         }
     }

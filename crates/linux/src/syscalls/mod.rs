@@ -4,16 +4,20 @@
 //! error number. A call that has to wait leaves what for in the thread (`Thread::block`); its result is written
 //! when the wait is over.
 
+mod children;
+mod exec;
 mod files;
 mod futex;
 pub(crate) mod guest;
 mod memory;
 mod numa;
 mod paths;
+mod poll;
 mod process;
 mod signals;
 mod sockets;
 mod stat;
+mod streams;
 mod table;
 mod threads;
 mod time;
@@ -84,6 +88,10 @@ pub(crate) fn call(kernel: &mut Kernel, thread: &mut Thread) {
     };
     if thread.blocked.is_some() {
         return;
+    }
+    // The mask was for the wait only, and that is over without a signal.
+    if let Some(mask) = thread.mask_after_suspend.take() {
+        thread.mask = mask;
     }
     match result {
         // A signal to the simulator interrupted the host's call: make it again, after the driver had a look.

@@ -14,11 +14,6 @@ pub(super) fn getppid(k: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
     Ok(k.ppid.into())
 }
 
-/// `getpgid` and `getsid` of the process itself: it leads both.
-pub(super) fn getpgid(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    if a[0] == 0 || a[0] == u64::from(k.pid) { Ok(k.pid.into()) } else { Err(Errno::SRCH) }
-}
-
 pub(super) fn gettid(_: &mut Kernel, t: &mut Thread, _: &Args) -> Result {
     Ok(u64::from(t.tid))
 }

@@ -130,18 +130,37 @@ fn sent(k: &Kernel, n: u32, code: i32) -> Option<SigInfo> {
     (n != 0).then_some(SigInfo { signal: n, code, origin })
 }
 
+/// The processes that a call to `kill` is for.
+fn receivers(k: &Kernel, target: i32) -> Vec<u32> {
+    let all = std::iter::once(k).chain(k.system.processes.values().map(|p| &p.kernel));
+    let chosen = all.filter(|p| match target {
+        -1 => p.pid != k.pid,
+        0 => p.group == k.group,
+        pid @ 1.. => p.pid == pid as u32,
+        group => p.group == group.unsigned_abs(),
+    });
+    let mut pids: Vec<u32> = chosen.map(|p| p.pid).collect();
+    // A zombie exists, and a signal does nothing to it.
+    pids.extend(k.system.zombies.iter().map(|z| z.pid).filter(|&pid| target > 0 && pid == target as u32));
+    pids
+}
+
+fn send_to_processes(k: &mut Kernel, t: &mut Thread, target: i32, info: Option<SigInfo>) -> Result {
+    let pids = receivers(k, target);
+    if pids.is_empty() {
+        return Err(Errno::SRCH);
+    }
+    if let Some(info) = info {
+        for pid in pids {
+            signal::send_to_process(k, t, pid, info);
+        }
+    }
+    Ok(0)
+}
+
 pub(super) fn kill(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let info = sent(k, signal_number(a[1])?, code::SI_USER);
-    match a[0] as i32 {
-        // The process, its group, or everything it may signal.
-        pid if pid == k.pid as i32 || pid == 0 || pid == -(k.pid as i32) => {
-            if let Some(info) = info {
-                signal::send_to_process(k, t, info);
-            }
-            Ok(0)
-        }
-        _ => Err(Errno::SRCH),
-    }
+    send_to_processes(k, t, a[0] as i32, info)
 }
 
 /// Sends a signal to the thread `tid` of the running process.
@@ -176,13 +195,10 @@ fn queued(k: &mut Kernel, number: u64, pointer: u64) -> std::result::Result<Opti
 
 pub(super) fn rt_sigqueueinfo(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let info = queued(k, a[1], a[2])?;
-    if a[0] != u64::from(k.pid) {
+    if (a[0] as i32) < 1 {
         return Err(Errno::SRCH);
     }
-    if let Some(info) = info {
-        signal::send_to_process(k, t, info);
-    }
-    Ok(0)
+    send_to_processes(k, t, a[0] as i32, info)
 }
 
 pub(super) fn rt_tgsigqueueinfo(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {

@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::OwnedFd;
 
 use fxscope_aarch64::memory::Touch;
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg as _;
 use rustix::net::{
@@ -14,7 +15,8 @@ use rustix::net::{
     sockopt,
 };
 
-use super::files::{O_CLOEXEC, limit};
+use super::files::{O_CLOEXEC, limit, note_own};
+use super::streams::ready_or_block;
 use super::transfer::{CHUNK, Piece, pieces};
 use super::{Args, Result, guest};
 use crate::files::OpenFile;
@@ -77,6 +79,8 @@ pub(super) fn socketpair(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         return Err(Errno::OPNOTSUPP);
     }
     let (first, second) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?;
+    note_own(k, &first)?;
+    note_own(k, &second)?;
     let pair = [insert(k, first, close_on_exec)?, insert(k, second, close_on_exec)?];
     guest::write(&mut k.mem, a[3], pair)?;
     Ok(0)
@@ -171,10 +175,13 @@ pub(super) fn accept(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     accept4(k, t, &[a[0], a[1], a[2], 0, 0, 0])
 }
 
-pub(super) fn accept4(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn accept4(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let bits = a[3] as u32;
     if bits & !(SOCK_NONBLOCK | O_CLOEXEC) != 0 {
         return Err(Errno::INVAL);
+    }
+    if !ready_or_block(k, t, a[0] as i32, PollFlags::IN, 0)? {
+        return Ok(0);
     }
     let (host, peer) = rustix::net::acceptfrom_with(k.files.host(a[0] as i32)?, host_flags(bits))?;
     give_address(k, peer.as_ref(), a[1], a[2])?;
@@ -224,6 +231,12 @@ pub(super) fn sendto(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     send(k, a[0] as i32, &bytes, a[3], to.as_ref())
 }
 
+/// Whether to receive now; if not, the thread waits.
+fn may_receive(k: &mut Kernel, t: &mut Thread, fd: i32, flags: u64) -> Outcome<bool> {
+    let waits = !RecvFlags::from_bits_retain(flags as u32).contains(RecvFlags::DONTWAIT);
+    if waits { ready_or_block(k, t, fd, PollFlags::IN, 0) } else { Ok(true) }
+}
+
 fn receive(k: &Kernel, fd: i32, room: usize, flags: u64) -> Outcome<(Vec<u8>, usize, Option<SocketAddrAny>)> {
     let mut bytes = vec![0; room];
     let flags = RecvFlags::from_bits_retain(flags as u32);
@@ -232,9 +245,12 @@ fn receive(k: &Kernel, fd: i32, room: usize, flags: u64) -> Outcome<(Vec<u8>, us
     Ok((bytes, len, from))
 }
 
-pub(super) fn recvfrom(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn recvfrom(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let room = a[2].min(CHUNK as u64);
     k.mem.check(a[1], room, Touch::Write).map_err(|_| Errno::FAULT)?;
+    if !may_receive(k, t, a[0] as i32, a[3])? {
+        return Ok(0);
+    }
     let (bytes, len, from) = receive(k, a[0] as i32, room as usize, a[3])?;
     guest::write_bytes(&mut k.mem, a[1], &bytes)?;
     give_address(k, from.as_ref(), a[4], a[5])?;
@@ -275,12 +291,15 @@ pub(super) fn sendmsg(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
 }
 
 /// `recvmsg`; there is never ancillary data.
-pub(super) fn recvmsg(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn recvmsg(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let message: Message = guest::read(&mut k.mem, a[1])?;
     let pieces = pieces(k, message.pieces, message.count)?;
     let room: u64 = pieces.iter().map(|piece| piece.len).sum();
     for piece in &pieces {
         k.mem.check(piece.addr, piece.len, Touch::Write).map_err(|_| Errno::FAULT)?;
+    }
+    if !may_receive(k, t, a[0] as i32, a[2])? {
+        return Ok(0);
     }
     let (bytes, len, from) = receive(k, a[0] as i32, room.min(CHUNK as u64) as usize, a[2])?;
     let mut rest = &bytes[..];

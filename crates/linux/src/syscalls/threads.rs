@@ -1,14 +1,16 @@
 //! System calls that start and end threads.
 
 use bytemuck::{Pod, Zeroable};
-use fxscope_aarch64::Cpu;
+use fxscope_aarch64::{Blocks, Cpu};
 use rustix::io::Errno;
 
 use super::{Args, Result, guest};
 use crate::futex;
 use crate::kernel::{End, Kernel};
+use crate::processes::Parked;
 use crate::signal::AltStack;
 use crate::thread::Thread;
+use crate::wait::{Blocked, Wait};
 
 /// Flags of `clone` (Linux `sched.h`).
 mod flag {
@@ -81,7 +83,7 @@ fn start(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
         return Err(Errno::INVAL);
     }
     if !has(flag::THREAD) {
-        return Err(Errno::NOSYS);
+        return start_process(k, t, request);
     }
     let tid = k.system.new_id();
     let mut child = Box::new(t.duplicate(tid, k.pid));
@@ -93,6 +95,40 @@ fn start(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
     k.threads_started += 1;
     k.system.threads.push_back(child);
     Ok(tid.into())
+}
+
+/// `fork` and `vfork`. Memory in common without waiting for the child is not there: nothing uses it today.
+fn start_process(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
+    let waits = request.flags & flag::VFORK != 0;
+    // A child that borrows memory itself has none to lend: its own children get a copy.
+    let borrows = request.flags & flag::VM != 0 && k.borrows_from.is_none();
+    if borrows && !waits {
+        return Err(Errno::INVAL);
+    }
+    let pid = k.system.new_id();
+    let mem = if borrows { k.mem.sibling() } else { k.mem.fork() }.map_err(|_| Errno::NOMEM)?;
+    let mut process = k.fork(pid, mem)?;
+    process.borrows_from = borrows.then_some(k.pid);
+    let mut child = Box::new(t.duplicate(pid, pid));
+    let in_child = Request { flags: request.flags & !flag::PARENT_SETTID, ..request };
+    if borrows {
+        prepare(k, &mut child, in_child)?;
+    } else {
+        process.mem.use_arena_of(&mut k.mem);
+        let prepared = prepare(&mut process, &mut child, in_child);
+        k.mem.use_arena_of(&mut process.mem);
+        prepared?;
+    }
+    if request.flags & flag::PARENT_SETTID != 0 {
+        guest::write(&mut k.mem, request.parent_tid, pid)?;
+    }
+    let blocks = Blocks::new(child.cpu.vl);
+    k.system.processes.insert(pid, Box::new(Parked { kernel: process, blocks }));
+    k.system.threads.push_back(child);
+    if waits {
+        t.block(k, Blocked::new(Wait::Child { vfork: Some(pid) }));
+    }
+    Ok(pid.into())
 }
 
 /// What the flags say about the new thread's registers and the words that are told its number.

@@ -88,19 +88,26 @@ pub(super) fn clock_nanosleep(k: &mut Kernel, t: &mut Thread, a: &Args) -> Resul
 pub(super) fn times(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let ticks = |ns: u64| ns / (1_000_000_000 / CLOCK_TICKS);
     let user = ticks(k.cpu_ns());
-    guest::write_if(&mut k.mem, a[0], [user, 0, 0, 0])?;
+    guest::write_if(&mut k.mem, a[0], [user, 0, ticks(k.children_cpu_ns), 0])?;
     Ok(ticks(k.now_ns))
 }
 
 /// `struct rusage`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Usage {
+pub(super) struct Usage {
     user: guest::Time,
     system: guest::Time,
     max_rss_kib: u64,
     /// Faults, swaps, blocks, messages, signals, switches: not counted.
     rest: [u64; 13],
+}
+
+impl Usage {
+    /// Of something that ran this long and did nothing else.
+    pub(super) fn of_time(ns: u64) -> Usage {
+        Usage { user: guest::Time::from_ns_in_us(ns), ..Usage::zeroed() }
+    }
 }
 
 pub(super) fn getrusage(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
@@ -111,8 +118,8 @@ pub(super) fn getrusage(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
             usage.user = guest::Time::from_ns_in_us(k.cpu_ns());
             usage.max_rss_kib = k.mem.backed_bytes() / 1024;
         }
-        // RUSAGE_CHILDREN: there are none.
-        -1 => {}
+        // RUSAGE_CHILDREN
+        -1 => usage = Usage::of_time(k.children_cpu_ns),
         _ => return Err(Errno::INVAL),
     }
     guest::write(&mut k.mem, a[1], usage)?;

@@ -6,6 +6,7 @@ use bytemuck::{Pod, Zeroable};
 use fxscope_aarch64::memory::Touch;
 use rustix::io::Errno;
 
+use super::streams::{self, is_stream};
 use super::{Args, Result, guest};
 use crate::kernel::Kernel;
 use crate::signal::{self, Origin, SigInfo, code, number};
@@ -129,13 +130,7 @@ fn write_pieces(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece], offse
                         }
                     }
                     Err(_) if done > 0 => return Ok(done),
-                    Err(e) => {
-                        if e == Errno::PIPE {
-                            let origin = Origin::Sender { pid: 0, uid: 0 };
-                            signal::send(k, t, SigInfo { signal: number::SIGPIPE, code: code::SI_USER, origin });
-                        }
-                        return Err(e);
-                    }
+                    Err(e) => return Err(write_error(k, t, e)),
                 }
                 buffer.clear();
             }
@@ -150,6 +145,15 @@ fn write_pieces(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece], offse
     Ok(done)
 }
 
+/// The error of a write. One to a pipe that nobody reads is a signal, too.
+pub(super) fn write_error(k: &Kernel, t: &mut Thread, error: Errno) -> Errno {
+    if error == Errno::PIPE {
+        let origin = Origin::Sender { pid: k.pid, uid: rustix::process::getuid().as_raw() };
+        signal::send(k, t, SigInfo { signal: number::SIGPIPE, code: code::SI_USER, origin });
+    }
+    error
+}
+
 fn write_chunk(file: BorrowedFd<'_>, bytes: &[u8], offset: Option<u64>) -> std::result::Result<usize, Errno> {
     match offset {
         None => rustix::io::write(file, bytes),
@@ -162,12 +166,22 @@ fn offset(value: u64) -> std::result::Result<Option<u64>, Errno> {
     if (value as i64) < 0 { Err(Errno::INVAL) } else { Ok(Some(value)) }
 }
 
-pub(super) fn read(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    read_pieces(k, a[0], &one_piece(a[1], a[2]), None)
+/// Reads at the file's position; from a stream, waiting for it.
+fn read_on(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece]) -> Result {
+    if is_stream(k, fd as i32) { streams::read(k, t, fd as i32, pieces) } else { read_pieces(k, fd, pieces, None) }
+}
+
+/// Writes at the file's position; to a stream, waiting for it.
+fn write_on(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece]) -> Result {
+    if is_stream(k, fd as i32) { streams::write(k, t, fd as i32, pieces) } else { write_pieces(k, t, fd, pieces, None) }
+}
+
+pub(super) fn read(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    read_on(k, t, a[0], &one_piece(a[1], a[2]))
 }
 
 pub(super) fn write(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    write_pieces(k, t, a[0], &one_piece(a[1], a[2]), None)
+    write_on(k, t, a[0], &one_piece(a[1], a[2]))
 }
 
 pub(super) fn pread64(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
@@ -178,14 +192,14 @@ pub(super) fn pwrite64(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     write_pieces(k, t, a[0], &one_piece(a[1], a[2]), offset(a[3])?)
 }
 
-pub(super) fn readv(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn readv(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    read_pieces(k, a[0], &pieces, None)
+    read_on(k, t, a[0], &pieces)
 }
 
 pub(super) fn writev(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    write_pieces(k, t, a[0], &pieces, None)
+    write_on(k, t, a[0], &pieces)
 }
 
 pub(super) fn preadv(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {

@@ -1,0 +1,98 @@
+//! Waiting for the host's files. No host call is made that could block: a thread waits until the host says that its
+//! descriptors are ready, and the others run on. Only when every thread waits does the simulator wait with them.
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::files::Files;
+use crate::kernel::Kernel;
+use crate::thread::Thread;
+use crate::wait::Wait;
+
+/// Longest wait in the host before whoever watches the run is asked again whether to go on.
+pub(crate) const SLICE_NS: u64 = 100_000_000;
+
+/// A descriptor and what it is waited for.
+pub(crate) type Interest = (i32, PollFlags);
+
+/// Asks the host, without waiting, which of these are ready for what.
+///
+/// # Errors
+/// `EBADF` when one is not open; the host's.
+pub(crate) fn ready(files: &Files, interests: &[Interest]) -> Result<Vec<PollFlags>, Errno> {
+    let mut list = Vec::with_capacity(interests.len());
+    for &(fd, events) in interests {
+        list.push(PollFd::from_borrowed_fd(files.host(fd)?, events));
+    }
+    poll(&mut list, 0)?;
+    Ok(list.iter().map(PollFd::revents).collect())
+}
+
+fn poll(list: &mut [PollFd<'_>], ns: u64) -> Result<usize, Errno> {
+    let timeout = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+    match rustix::event::poll(list, Some(&timeout)) {
+        // A signal to the simulator: as if nothing were ready yet.
+        Err(Errno::INTR) => Ok(0),
+        result => result,
+    }
+}
+
+impl Kernel {
+    /// Whether anyone waits for descriptors.
+    pub(crate) fn files_are_waited_for(&self, running: &Thread) -> bool {
+        let waits = |t: &Thread| matches!(t.blocked.as_ref().map(|b| &b.wait), Some(Wait::Files(_)));
+        self.system.threads.iter().any(|t| waits(t)) || waits(running)
+    }
+}
+
+/// Marks the threads whose descriptors are ready. With `patience_ns`, waits that long for one of them in the host,
+/// at most [`SLICE_NS`]. Whether there were any.
+pub(crate) fn poke_ready(k: &mut Kernel, running: &mut Thread, patience_ns: u64) -> bool {
+    let mut owners: Vec<usize> = Vec::new();
+    let mut list: Vec<PollFd<'_>> = Vec::new();
+    let mut found: Vec<usize> = Vec::new();
+    let system = &k.system;
+    for (index, thread) in system.threads.iter().map(Box::as_ref).chain([&*running]).enumerate() {
+        let Some(Wait::Files(interests)) = thread.blocked.as_ref().map(|b| &b.wait) else { continue };
+        let files = if thread.pid == k.pid {
+            Some(&k.files)
+        } else {
+            system.processes.get(&thread.pid).map(|p| &p.kernel.files)
+        };
+        for &(fd, events) in interests {
+            match files.and_then(|files| files.host(fd).ok()) {
+                Some(host) => {
+                    owners.push(index);
+                    list.push(PollFd::from_borrowed_fd(host, events));
+                }
+                // Closed by another thread: the call says so.
+                None => found.push(index),
+            }
+        }
+    }
+    let patience_ns = if found.is_empty() { patience_ns.min(SLICE_NS) } else { 0 };
+    if poll(&mut list, patience_ns).is_ok() {
+        found.extend(list.iter().zip(&owners).filter(|(fd, _)| !fd.revents().is_empty()).map(|(_, &owner)| owner));
+    }
+    for &index in &found {
+        match k.system.threads.get_mut(index) {
+            Some(thread) => thread.poked = true,
+            None => running.poked = true,
+        }
+    }
+    !found.is_empty()
+}
+
+/// Whether someone waits for a file that the world outside the simulation can make ready.
+pub(crate) fn outside_can_help(k: &Kernel, running: &Thread) -> bool {
+    k.system.threads.iter().map(Box::as_ref).chain([running]).any(|thread| {
+        let Some(Wait::Files(interests)) = thread.blocked.as_ref().map(|b| &b.wait) else { return false };
+        let parked = k.system.processes.get(&thread.pid).map(|p| &p.kernel.files);
+        let files = if thread.pid == k.pid { Some(&k.files) } else { parked };
+        let Some(files) = files else { return false };
+        interests.iter().any(|&(fd, _)| {
+            let identity = files.host(fd).and_then(rustix::fs::fstat).map(|s| (s.st_dev, s.st_ino));
+            identity.is_ok_and(|identity| !k.system.own_channels.contains(&identity))
+        })
+    })
+}

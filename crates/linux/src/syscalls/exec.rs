@@ -1,0 +1,186 @@
+//! `execve`: another program in the place of the one that runs.
+
+use std::ffi::OsStr;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::rc::Rc;
+
+use fxscope_aarch64::Cpu;
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::files::open;
+use super::{Args, Result, guest};
+use crate::files::AT_FDCWD;
+use crate::kernel::{Kernel, Limit};
+use crate::layout::DEFAULT_STACK;
+use crate::load::{Arguments, Ready, prepare};
+use crate::process::StartError;
+use crate::signal::{AltStack, SIG_DFL, SIG_IGN};
+use crate::thread::{Thread, name_of};
+
+/// Scripts may name scripts as their interpreters, this many times (Linux's limit).
+const SCRIPTS: usize = 5;
+
+/// Most bytes of a script's first line that count.
+const LINE: usize = 256;
+
+/// Most arguments or variables.
+const MOST: usize = 1 << 16;
+
+/// An array of pointers to strings that ends with a null pointer.
+fn strings(k: &mut Kernel, pointer: u64) -> std::result::Result<Vec<Vec<u8>>, Errno> {
+    let mut list = Vec::new();
+    if pointer == 0 {
+        return Ok(list);
+    }
+    loop {
+        let at: u64 = guest::read(&mut k.mem, pointer.wrapping_add(8 * list.len() as u64))?;
+        if at == 0 {
+            return Ok(list);
+        }
+        if list.len() == MOST {
+            return Err(Errno::TOOBIG);
+        }
+        list.push(guest::long_string(&mut k.mem, at)?);
+    }
+}
+
+/// A program's path as it was resolved, and its contents.
+struct Found {
+    path: Vec<u8>,
+    content: Vec<u8>,
+}
+
+/// Opens and reads a program.
+fn read(k: &Kernel, t: &Thread, dir: i32, path: &[u8]) -> std::result::Result<Found, Errno> {
+    let file = open(k, t, dir, path, OFlags::RDONLY, Mode::empty())?;
+    let status = rustix::fs::fstat(&file.host)?;
+    if !FileType::from_raw_mode(status.st_mode).is_file() || status.st_mode & 0o111 == 0 {
+        return Err(Errno::ACCESS);
+    }
+    let real = crate::vfs::resolve::path_of(std::os::fd::AsFd::as_fd(&file.host)).ok_or(Errno::NOENT)?;
+    let mut content = Vec::new();
+    let mut host = std::fs::File::from(file.host);
+    host.read_to_end(&mut content).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+    Ok(Found { path: real, content })
+}
+
+/// Interpreter and argument of a script's first line; `None`: it is no script.
+fn interpreter(content: &[u8]) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+    let line = content.strip_prefix(b"#!")?;
+    let line = &line[..line.len().min(LINE)];
+    let line = line.split(|&b| b == b'\n').next()?.trim_ascii();
+    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+    let argument = line[end..].trim_ascii();
+    Some((line[..end].to_vec(), (!argument.is_empty()).then(|| argument.to_vec())))
+}
+
+pub(super) fn execve(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    exec(k, t, AT_FDCWD, [a[0], a[1], a[2]], 0)
+}
+
+pub(super) fn execveat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    exec(k, t, a[0] as i32, [a[1], a[2], a[3]], a[4])
+}
+
+fn exec(k: &mut Kernel, t: &mut Thread, dir: i32, [path, args, env]: [u64; 3], flags: u64) -> Result {
+    const EMPTY_PATH: u64 = 0x1000;
+    let mut name = guest::string(&mut k.mem, path)?;
+    let (mut args, env) = (strings(k, args)?, strings(k, env)?);
+    if name.is_empty() && flags & EMPTY_PATH != 0 {
+        name = format!("/proc/self/fd/{dir}").into_bytes();
+    }
+    let mut found = read(k, t, dir, &name)?;
+    for _ in 0..SCRIPTS {
+        let Some((program, argument)) = interpreter(&found.content) else { break };
+        let given = args.split_off(args.len().min(1));
+        args = std::iter::once(program.clone()).chain(argument).chain([name]).chain(given).collect();
+        found = read(k, t, AT_FDCWD, &program)?;
+        name = program;
+    }
+    let stack_bytes = match k.limits[Limit::STACK].soft {
+        Limit::INFINITY => DEFAULT_STACK,
+        bytes => bytes,
+    };
+    let arguments = Arguments { program: name, args, env, stack_bytes };
+    replace(k, t, &found, arguments)
+}
+
+/// What a program that cannot start is to the one that asked for it.
+fn errno(error: &StartError) -> Errno {
+    match error {
+        StartError::Read { source, .. } | StartError::Interpreter { source, .. } => {
+            Errno::from_io_error(source).unwrap_or(Errno::NOENT)
+        }
+        StartError::Elf { .. } => Errno::NOEXEC,
+        StartError::ArgumentsTooLong { .. } => Errno::TOOBIG,
+        _ => Errno::NOMEM,
+    }
+}
+
+/// Loads the program into a new address space and, when that has worked, gives up the old one.
+fn replace(k: &mut Kernel, t: &mut Thread, found: &Found, arguments: Arguments) -> Result {
+    let mut new = k.mem.sibling().map_err(|_| Errno::NOMEM)?;
+    let mut at_random = [0; 16];
+    k.random.fill(&mut at_random);
+    let path = Path::new(OsStr::from_bytes(&found.path));
+    new.use_arena_of(&mut k.mem);
+    let loaded = prepare(path, &found.content, &k.files.view, &mut new, &k.platform, &arguments, at_random);
+    let ready = match loaded {
+        Ok(ready) => ready,
+        Err(error) => {
+            new.clear();
+            k.mem.use_arena_of(&mut new);
+            return Err(errno(&error));
+        }
+    };
+    k.mem.use_arena_of(&mut new);
+    // What the old program changed in shared mappings goes to their files; errors have nobody to go to.
+    let _ = k.mapped.write_back(&mut k.mem, 0, u64::MAX);
+    end_other_threads(k, t);
+    if k.borrows_from.is_some() {
+        k.return_memory();
+    } else {
+        k.release_parent();
+    }
+    k.mem.clear();
+    new.use_arena_of(&mut k.mem);
+    k.mem = new;
+    become_program(k, t, ready, arguments, found);
+    Ok(0)
+}
+
+/// The thread that calls `execve` is the only one left, and the first of its process.
+fn end_other_threads(k: &mut Kernel, t: &mut Thread) {
+    crate::futex::thread_ends(k, t);
+    k.system.threads.retain(|other| other.pid != k.pid);
+    t.tid = k.pid;
+}
+
+fn become_program(k: &mut Kernel, t: &mut Thread, ready: Ready, arguments: Arguments, found: &Found) {
+    let mut cpu = Cpu::new(k.platform.vector_bytes);
+    (cpu.id, cpu.counter_hz, cpu.counter) = (t.cpu.id, t.cpu.counter_hz, t.cpu.counter);
+    cpu.pc = ready.program.entry;
+    cpu.set_x(Cpu::SP, ready.stack.sp);
+    t.cpu = cpu;
+    t.name = name_of(&arguments.program);
+    t.alt_stack = AltStack::NONE;
+    (t.ordinal, k.threads_started) = (0, 1);
+    for action in &mut k.actions {
+        action.handler = if action.handler == SIG_IGN { SIG_IGN } else { SIG_DFL };
+        (action.flags, action.mask) = (0, 0);
+    }
+    k.files.close_for_exec();
+    k.files.program = crate::files::Program {
+        path: found.path.clone(),
+        args: arguments.args,
+        env: arguments.env,
+        auxv: ready.stack.auxv,
+    };
+    k.mapped = ready.program.mapped;
+    (k.heap_start, k.brk) = (ready.program.image.end(), ready.program.image.end());
+    k.symbols = Rc::new(ready.program.image.symbols);
+    k.code_changed = true;
+}

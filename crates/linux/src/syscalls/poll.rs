@@ -1,0 +1,226 @@
+//! System calls that wait for descriptors: `ppoll`, `pselect6`, `epoll`, and event counters.
+
+use std::mem::MaybeUninit;
+
+use bytemuck::{Pod, Zeroable};
+use rustix::event::{EventfdFlags, PollFlags, epoll};
+use rustix::io::Errno;
+
+use super::files::limit;
+use super::{Args, Result, guest};
+use crate::descriptors::{Interest, ready};
+use crate::files::OpenFile;
+use crate::kernel::Kernel;
+use crate::signal::UNBLOCKABLE;
+use crate::thread::Thread;
+use crate::vfs::Origin;
+use crate::wait::{Blocked, FOR_EVER, Wait};
+
+/// Most descriptors one call may ask about.
+const MOST: u64 = 1 << 16;
+
+/// `struct pollfd`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct PollEntry {
+    fd: i32,
+    events: u16,
+    revents: u16,
+}
+
+/// Puts a signal mask in place for the duration of the call, unless it is being made again.
+fn set_mask(k: &mut Kernel, t: &mut Thread, pointer: u64, bytes: u64) -> std::result::Result<(), Errno> {
+    if pointer == 0 || t.mask_after_suspend.is_some() {
+        return Ok(());
+    }
+    if bytes != 8 {
+        return Err(Errno::INVAL);
+    }
+    let mask = guest::read::<u64>(&mut k.mem, pointer)? & !UNBLOCKABLE;
+    t.mask_after_suspend = Some(std::mem::replace(&mut t.mask, mask));
+    Ok(())
+}
+
+/// The point in time of a `timespec` that says how long to wait; a null pointer is for ever.
+fn until(k: &mut Kernel, t: &Thread, pointer: u64) -> Result {
+    let limit = match pointer {
+        0 => FOR_EVER,
+        _ => k.now_ns.saturating_add(guest::read::<guest::Time>(&mut k.mem, pointer)?.to_ns()?),
+    };
+    Ok(t.time_limit(limit))
+}
+
+/// Nothing is ready: waits, or gives up when the time is over.
+fn wait(k: &mut Kernel, t: &mut Thread, interests: Vec<Interest>, until_ns: u64) -> Result {
+    if until_ns > k.now_ns {
+        t.block(k, Blocked { until_ns, ..Blocked::new(Wait::Files(interests)) });
+    }
+    Ok(0)
+}
+
+pub(super) fn ppoll(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    if a[1] > MOST {
+        return Err(Errno::INVAL);
+    }
+    let until_ns = until(k, t, a[2])?;
+    let mut entries = vec![PollEntry::zeroed(); a[1] as usize];
+    k.mem.read(a[0], bytemuck::cast_slice_mut(&mut entries)).map_err(|_| Errno::FAULT)?;
+    set_mask(k, t, a[3], a[4])?;
+    let open = |e: &&mut PollEntry| k.files.host(e.fd).is_ok();
+    let interests: Vec<Interest> =
+        entries.iter_mut().filter(open).map(|e| (e.fd, PollFlags::from_bits_retain(e.events))).collect();
+    let mut results = ready(&k.files, &interests)?.into_iter();
+    let mut count = 0;
+    for entry in &mut entries {
+        entry.revents = match k.files.host(entry.fd) {
+            Ok(_) => results.next().map_or(0, |r| r.bits()),
+            Err(_) if entry.fd < 0 => 0,
+            Err(_) => PollFlags::NVAL.bits(),
+        };
+        count += u64::from(entry.revents != 0);
+    }
+    if count == 0 && until_ns > k.now_ns {
+        return wait(k, t, interests, until_ns);
+    }
+    guest::write_bytes(&mut k.mem, a[0], bytemuck::cast_slice(&entries))?;
+    Ok(count)
+}
+
+/// Which events of `poll` stand for a set of `select`: to ask for, and to answer with.
+const SETS: [(PollFlags, PollFlags); 3] = [
+    (PollFlags::IN, PollFlags::IN.union(PollFlags::HUP).union(PollFlags::ERR)),
+    (PollFlags::OUT, PollFlags::OUT.union(PollFlags::ERR)),
+    (PollFlags::PRI, PollFlags::PRI),
+];
+
+pub(super) fn pselect6(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let count = u64::from(a[0] as u32).min(MOST) as usize;
+    if (a[0] as i32) < 0 {
+        return Err(Errno::INVAL);
+    }
+    let until_ns = until(k, t, a[4])?;
+    let bytes = count.div_ceil(64) * 8;
+    let mut sets = [const { Vec::new() }; 3];
+    for (set, &pointer) in sets.iter_mut().zip(&a[1..4]) {
+        *set = if pointer == 0 { vec![0; bytes] } else { guest::read_bytes(&mut k.mem, pointer, bytes)? };
+    }
+    if a[5] != 0 {
+        let [pointer, size]: [u64; 2] = guest::read(&mut k.mem, a[5])?;
+        set_mask(k, t, pointer, size)?;
+    }
+    let mut interests: Vec<Interest> = Vec::new();
+    for fd in 0..count {
+        let asked = sets.iter().zip(SETS).filter(|(set, _)| set[fd / 8] >> (fd % 8) & 1 == 1);
+        let events = asked.fold(PollFlags::empty(), |events, (_, (ask, _))| events | ask);
+        if !events.is_empty() {
+            interests.push((fd as i32, events));
+        }
+    }
+    let results = ready(&k.files, &interests)?;
+    let mut answer = [const { Vec::new() }; 3].map(|_: Vec<u8>| vec![0u8; bytes]);
+    let mut found = 0;
+    for (&(fd, events), revents) in interests.iter().zip(results) {
+        for ((ask, answers), set) in SETS.into_iter().zip(&mut answer) {
+            if events.contains(ask) && revents.intersects(answers) {
+                set[fd as usize / 8] |= 1 << (fd % 8);
+                found += 1;
+            }
+        }
+    }
+    if found == 0 && until_ns > k.now_ns {
+        return wait(k, t, interests, until_ns);
+    }
+    for (set, &pointer) in answer.iter().zip(&a[1..4]) {
+        if pointer != 0 {
+            guest::write_bytes(&mut k.mem, pointer, set)?;
+        }
+    }
+    Ok(found)
+}
+
+const CLOEXEC: u64 = 0o2_000_000;
+const NONBLOCK: u64 = 0o4000;
+
+fn insert(k: &mut Kernel, host: std::os::fd::OwnedFd, flags: u64) -> Result {
+    let limit = limit(k);
+    let file = OpenFile { host, origin: Origin::Host };
+    Ok(k.files.insert(file, flags & CLOEXEC != 0, 0, limit)? as u64)
+}
+
+pub(super) fn eventfd2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    const SEMAPHORE: u64 = 1;
+    if a[1] & !(SEMAPHORE | CLOEXEC | NONBLOCK) != 0 {
+        return Err(Errno::INVAL);
+    }
+    let mut flags = EventfdFlags::CLOEXEC;
+    flags.set(EventfdFlags::SEMAPHORE, a[1] & SEMAPHORE != 0);
+    flags.set(EventfdFlags::NONBLOCK, a[1] & NONBLOCK != 0);
+    insert(k, rustix::event::eventfd(a[0] as u32, flags)?, a[1])
+}
+
+pub(super) fn epoll_create1(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    if a[0] & !CLOEXEC != 0 {
+        return Err(Errno::INVAL);
+    }
+    insert(k, epoll::create(epoll::CreateFlags::CLOEXEC)?, a[0])
+}
+
+/// `struct epoll_event` of arm64, which is not packed.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct EpollEvent {
+    events: u32,
+    pad: u32,
+    data: u64,
+}
+
+pub(super) fn epoll_ctl(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    const ADD: u64 = 1;
+    const DELETE: u64 = 2;
+    const MODIFY: u64 = 3;
+    let (set, file) = (k.files.host(a[0] as i32)?, k.files.host(a[2] as i32)?);
+    if a[1] == DELETE {
+        epoll::delete(set, file)?;
+        return Ok(0);
+    }
+    let event: EpollEvent = guest::read(&mut k.mem, a[3])?;
+    let (data, flags) = (epoll::EventData::new_u64(event.data), epoll::EventFlags::from_bits_retain(event.events));
+    match a[1] {
+        ADD => epoll::add(set, file, data, flags)?,
+        MODIFY => epoll::modify(set, file, data, flags)?,
+        _ => return Err(Errno::INVAL),
+    }
+    Ok(0)
+}
+
+/// `epoll_pwait`: the time limit is in milliseconds, negative for none.
+pub(super) fn epoll_pwait(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let limit = match a[3] as i32 {
+        ms @ 0.. => k.now_ns.saturating_add(ms as u64 * 1_000_000),
+        _ => FOR_EVER,
+    };
+    let until_ns = t.time_limit(limit);
+    epoll_wait(k, t, a, until_ns)
+}
+
+/// `epoll_pwait2`: the time limit is a `timespec`.
+pub(super) fn epoll_pwait2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let until_ns = until(k, t, a[3])?;
+    epoll_wait(k, t, a, until_ns)
+}
+
+fn epoll_wait(k: &mut Kernel, t: &mut Thread, a: &Args, until_ns: u64) -> Result {
+    let fd = a[0] as i32;
+    let most = usize::try_from(a[2] as i32).ok().filter(|&n| n > 0).ok_or(Errno::INVAL)?;
+    set_mask(k, t, a[4], a[5])?;
+    let mut buffer = vec![MaybeUninit::<epoll::Event>::uninit(); most.min(MOST as usize)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let (events, _) = epoll::wait(k.files.host(fd)?, &mut buffer[..], Some(&now))?;
+    let list: Vec<EpollEvent> =
+        events.iter().map(|e| EpollEvent { events: { e.flags }.bits(), pad: 0, data: { e.data }.u64() }).collect();
+    if list.is_empty() {
+        return wait(k, t, vec![(fd, PollFlags::IN)], until_ns);
+    }
+    guest::write_bytes(&mut k.mem, a[1], bytemuck::cast_slice(&list))?;
+    Ok(list.len() as u64)
+}
