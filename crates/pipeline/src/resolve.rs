@@ -20,7 +20,9 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
     let words_per_vector = spec.clock.vector_bits / 8;
     let mut prefix: Option<&StaticInst> = None;
     for (i, info) in infos.iter().enumerate() {
-        let packed = prefix.take().map(|p| behind_prefix(info, p));
+        let before = uops.len();
+        let moved = prefix.take();
+        let packed = moved.map(|p| behind_prefix(info, p));
         let info = packed.as_ref().unwrap_or(info);
         let plain;
         let recipe = match spec.recipes.get(info.class) {
@@ -35,12 +37,14 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         if info.kind == InstKind::MovPrfx && infos.get(i + 1).is_some_and(packs) {
             // It becomes one micro-operation with the instruction behind it (manual 4.3).
             prefix = Some(&infos[i]);
+        } else if let Some(merge) = moved.filter(|p| recipe.movprfx_extra_uop && merges(p)) {
+            resolve_inst(i as u8, info, &with_merge(recipe, merge, spec), spec, &mut uops);
         } else {
             resolve_inst(i as u8, info, recipe, spec, &mut uops);
         }
         uop_end.push(uops.len() as u32);
         let mut mix = Signals::default();
-        count_mix(info, recipe.uops.len().max(1) as u64, &mut mix);
+        count_mix(info, (uops.len() - before) as u64, &mut mix);
         inst_mix.push(mix);
     }
     let mem: Box<[Option<RMem>]> =
@@ -106,6 +110,19 @@ fn behind_prefix(info: &StaticInst, prefix: &StaticInst) -> StaticInst {
         }
     }
     packed
+}
+
+/// Whether a MOVPRFX keeps inactive elements: it reads what it writes.
+fn merges(prefix: &StaticInst) -> bool {
+    prefix.srcs.iter().any(|s| prefix.dsts.iter().any(|d| d == s))
+}
+
+/// An instruction packed with a merging MOVPRFX has the MOVPRFX's own operation at its end (manual 4.3).
+fn with_merge(recipe: &Recipe, prefix: &StaticInst, spec: &Spec) -> Recipe {
+    let mut merged = recipe.clone();
+    let own = spec.recipes.get(prefix.class).and_then(|r| r.uops.first()).cloned().unwrap_or_default();
+    merged.uops.push(Uop { depends: vec![1], ..own });
+    merged
 }
 
 fn resolve_mem(op: &MemOp, info: &StaticInst, vector_bytes: usize) -> RMem {

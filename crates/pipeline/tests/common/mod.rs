@@ -120,6 +120,12 @@ pub fn movprfx(d: u8, s: u8) -> Inst {
     inst.info.kind = fxscope_uop::InstKind::MovPrfx;
     inst
 }
+/// The same, which keeps what its predicate leaves out.
+pub fn movprfx_merging(d: u8, s: u8) -> Inst {
+    let mut inst = op("sve:MOVPRFX (predicated)").reads(&[p(0), z(s), z(d)]).writes(&[z(d)]);
+    inst.info.kind = fxscope_uop::InstKind::MovPrfx;
+    inst
+}
 /// Four cycles in FLA only.
 pub fn vector_and(d: u8, s: u8) -> Inst {
     op("sve:AND (immediate)").reads(&[z(s)]).writes(&[z(d)])

@@ -58,6 +58,14 @@ fn a_movprfx_is_packed_with_the_operation_behind_it() {
 }
 
 #[test]
+fn a_merging_movprfx_adds_an_operation_of_four_cycles_at_the_end_where_its_row_says_so() {
+    let (mut rig, s) = rig();
+    assert_eq!(rig.time(&[movprfx_merging(1, 2), fmla(1, 3)]), s.vector + 9 + 4 + s.vector_commit);
+    let uops = |first: Inst| Block::new(CODE, &[first, fmla(1, 3)], &rig.spec).uops().len();
+    assert_eq!((uops(movprfx_merging(1, 2)), uops(movprfx(1, 2))), (2, 1), "micro-operations");
+}
+
+#[test]
 fn a_vector_store_commits_as_a_long_load_does() {
     let (mut rig, _) = rig();
     rig.warm([DATA]);
