@@ -1,6 +1,7 @@
 # make demo      Triad from L1, L2 and memory on the modelled A64FX, side by side
 # make test      everything that must hold before a change lands; installs what it needs through apt when it can
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
+# make programs  Debian's arm64 programs and numpy under fxscope and under QEMU, one line each; takes minutes
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
 # make fmt       formats the sources
 # make lint      formatting and clippy only
@@ -14,7 +15,7 @@ CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gn
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user
 
-.PHONY: demo test fuzz-isa kernels fmt lint cargo
+.PHONY: demo test programs fuzz-isa kernels fmt lint cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -29,6 +30,12 @@ test: cargo
 	$(MAKE) lint
 	cargo test --workspace
 	$(MAKE) -C kernels check verify
+	FXSCOPE=target/debug/fxscope programs/debian.sh --fast
+
+programs: cargo
+	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
+	cargo build --release
+	programs/debian.sh
 
 # 4,500 cases of each encoding, 450,000 blocks of nine instructions on average, and words that need not be instructions.
 SEED ?= 2

@@ -165,7 +165,17 @@ fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String>
         notes.push(format!("System call {number} ({name}) does not exist here; calls answered with ENOSYS: {calls}."));
     }
     notes.extend(process.refusals().iter().map(refusal));
+    notes.extend(missing_library(outcome, process));
     notes
+}
+
+/// The dynamic linker ends with status 127 when a library is missing, having named it. Where it was looked for.
+fn missing_library(outcome: &Outcome, process: &Process) -> Option<String> {
+    let linker_gave_up = matches!(outcome.finish, fxscope_sim::Finish::Ended(End::Exit { code: 127 }));
+    let searched = process.searched().filter(|_| linker_gave_up)?;
+    Some(format!(
+        "Exit status 127: if a library is missing, it was looked for in {searched}; --sysroot DIR names another folder."
+    ))
 }
 
 /// What the program was refused, and how to allow it.

@@ -7,6 +7,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::process::Stdio;
+use crate::stack::at;
 use crate::vfs::resolve::path_of;
 use crate::vfs::tree::{Kind, Node};
 use crate::vfs::{Origin, View};
@@ -41,6 +42,15 @@ pub(crate) struct Program {
     pub env: Vec<Vec<u8>>,
     /// The auxiliary vector as it lies on the stack.
     pub auxv: Vec<u8>,
+}
+
+impl Program {
+    /// Whether an interpreter started it: the auxiliary vector says where that one is.
+    pub(crate) fn has_interpreter(&self) -> bool {
+        let words = self.auxv.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().unwrap_or_default()));
+        let words: Vec<u64> = words.collect();
+        words.chunks_exact(2).any(|entry| entry[0] == at::BASE && entry[1] != 0)
+    }
 }
 
 /// The table of descriptors, the current directory, and what paths mean.

@@ -436,6 +436,13 @@ impl Process {
         self.kernel.system.unknown_calls.iter().map(|(&number, &calls)| (number, syscalls::name(number), calls))
     }
 
+    /// Where a dynamic program's interpreter and libraries are looked for, in words; `None` for a static one.
+    #[must_use]
+    pub fn searched(&self) -> Option<String> {
+        let files = &self.kernel.files;
+        files.program.has_interpreter().then(|| files.view.searched())
+    }
+
     /// What the program was refused, by kind and folder.
     #[must_use]
     pub fn refusals(&self) -> Vec<Refusal> {

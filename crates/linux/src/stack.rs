@@ -10,7 +10,7 @@ use crate::process::StartError;
 use crate::signal::frame;
 
 /// Types of auxiliary vector entries (Linux `auxvec.h`).
-mod at {
+pub(crate) mod at {
     pub const NULL: u64 = 0;
     pub const PHDR: u64 = 3;
     pub const PHENT: u64 = 4;

@@ -1,0 +1,107 @@
+//! What programs may touch, and what is told about refusals, at the command line.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{output, place};
+
+/// A program for a folder, from C; its path.
+fn compile(folder: &Path, name: &str, flags: &[&str], source: &str) -> String {
+    let file = place(folder, &format!("{name}.c"), source.as_bytes());
+    let program = folder.join(name);
+    let compiler = "aarch64-linux-gnu-gcc";
+    let status = Command::new(compiler).args(flags).arg("-o").args([&program, &file]).status();
+    let status =
+        status.unwrap_or_else(|e| panic!("cannot start {compiler} ({e}): apt-get install gcc-aarch64-linux-gnu"));
+    assert!(status.success());
+    program.to_str().expect("UTF-8 path").to_owned()
+}
+
+/// Makes a file `made` in the folder that it is given.
+const WRITER: &str = r#"
+    #include <fcntl.h>
+    #include <stdio.h>
+    int main(int argc, char **argv) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/made", argv[1]);
+        return open(path, O_CREAT | O_WRONLY, 0600) < 0;
+    }"#;
+
+/// A folder to start in, and one that is neither below it nor below /tmp.
+fn folders() -> (tempfile::TempDir, tempfile::TempDir) {
+    (tempfile::tempdir().expect("folder"), tempfile::tempdir_in("/var/tmp").expect("folder"))
+}
+
+#[test]
+fn a_write_elsewhere_is_refused_and_the_switch_named_that_allows_it() {
+    let (here, outside) = folders();
+    let program = compile(here.path(), "writer", &["-static"], WRITER);
+    let target = outside.path().canonicalize().expect("path");
+    let target = target.to_str().expect("UTF-8");
+    let run = |switches: &[&str]| {
+        let args = [&["run", "--mode", "functional"], switches, &["--", &program, target]].concat();
+        let output = output(here.path(), &args);
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).expect("text").split_whitespace().collect::<Vec<_>>().join(" "),
+        )
+    };
+    let (status, error) = run(&[]);
+    assert_eq!(status, Some(1));
+    let told = format!("refused writing in {target} (calls: 1); --allow write={target} permits it.");
+    // Long names are broken at the end of a line.
+    assert!(error.replace(' ', "").contains(&told.replace(' ', "")), "{error}");
+    assert!(!outside.path().join("made").exists());
+    let (status, error) = run(&["--allow", &format!("write={target}")]);
+    assert_eq!((status, error.contains("refused")), (Some(0), false), "{error}");
+    assert!(outside.path().join("made").exists());
+}
+
+#[test]
+fn what_cannot_be_allowed_is_told() {
+    let here = tempfile::tempdir().expect("folder");
+    for (switches, words) in [
+        (["--allow", "everything"], "read=DIR, write=DIR or net"),
+        (["--allow", "write=/no/such/folder"], "/no/such/folder is not a folder"),
+        (["--sysroot", "/no/such/folder"], "not a folder"),
+    ] {
+        let args = [&["run"], &switches[..], &["--", "program"]].concat();
+        let output = output(here.path(), &args);
+        let error = String::from_utf8(output.stderr).expect("text");
+        assert!(!output.status.success() && error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn a_missing_library_is_named_with_the_folder_it_was_looked_for_in() {
+    let here = tempfile::tempdir().expect("folder");
+    compile(here.path(), "libgone.so", &["-shared"], "int gone(void) { return 0; }");
+    let folder = format!("-L{}", here.path().display());
+    let flags = ["-Wl,--no-as-needed", &folder, "-l:libgone.so"];
+    let program = compile(here.path(), "program", &flags, "int main(void) { return 0; }");
+    std::fs::remove_file(here.path().join("libgone.so")).expect("deleted");
+    let output = output(here.path(), &["run", "--mode", "functional", "--", &program]);
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(127), "{error}");
+    assert!(
+        error.contains("libgone.so") && error.contains("looked for in") && error.contains("--sysroot DIR"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_damaged_interpreter_is_named() {
+    let here = tempfile::tempdir().expect("folder");
+    let program = compile(here.path(), "program", &[], "int main(void) { return 0; }");
+    let root = here.path().join("root");
+    std::fs::create_dir_all(root.join("lib")).expect("folder");
+    let path = root.join("lib/ld-linux-aarch64.so.1");
+    std::fs::write(&path, "\x7fELF and nothing more").expect("file");
+    let args = ["run", "--sysroot", root.to_str().expect("UTF-8"), "--", &program];
+    let output = output(here.path(), &args);
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(126), "{error}");
+    assert!(error.contains("ld-linux-aarch64.so.1: truncated"), "{error}");
+}
