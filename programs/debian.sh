@@ -124,6 +124,20 @@ try() {
     if [ "$result" != ok ]; then failures=$((failures + 1)); tail -n 3 "$folder/stderr.fxscope" | sed 's/^/    /'; fi
 }
 
+# usage: machine NAME LINE PROGRAM [ARGUMENT]...
+# Runs a program that describes the machine: one line of its output must be LINE, blanks aside.
+machine() {
+    local name=$1 line=$2 result=ok; shift 2
+    # shellcheck disable=SC2053 # a pattern
+    if [[ $name != ${ONLY:-*} ]]; then return; fi
+    "$fxscope" run -q --mode functional --sysroot "$root" -- "$@" >"$folder/$name.out" 2>&1 </dev/null || true
+    if ! tr -s ' ' <"$folder/$name.out" | sed 's/^ //' | grep -qxF -- "$line"; then
+        result="does not say \"$line\", see $folder/$name.out"
+        failures=$((failures + 1))
+    fi
+    printf '%-18s %12s instructions %8s MIPS  %s\n' "$name" - - "$result"
+}
+
 # What the programs work on: a text with little and a file with much structure, the same on every machine.
 data() {
     rm -rf "$folder/data"; mkdir "$folder/data"
@@ -134,6 +148,11 @@ data() {
 
 run() {
     local bin=$root/usr/bin python=$root/usr/bin/python3
+    machine numactl "node 7 cpus: 48 49 50 51 52 53 54 55 56 57 58 59" "$bin/numactl" -H
+    machine lscpu "NUMA node4 CPU(s): 12-23" "$bin/lscpu"
+    machine hwloc "L1d L#47 (64KB) + L1i L#47 (64KB) + Core L#47 + PU L#47 (P#59)" "$bin/lstopo-no-graphics"
+    machine hwloc-memory "NUMANode L#3 (P#7 8192MB)" "$bin/lstopo-no-graphics"
+    machine processors 48 "$bin/nproc"
     try xz-compress "$bin/xz" -T1 -k numbers.txt
     xz -k -c "$folder/data/numbers.txt" >"$folder/data/packed.xz"
     try xz-restore "$bin/xz" -d -k packed.xz

@@ -11,8 +11,8 @@ use rustix::io::Errno;
 /// Devices that hold nothing of the host's and that every program may use.
 const DEVICES: [&[u8]; 3] = [b"/dev/null", b"/dev/zero", b"/dev/full"];
 
-/// Terminals, as the standard streams may be one.
-const TERMINALS: [&[u8]; 3] = [b"/dev/tty", b"/dev/ptmx", b"/dev/pts"];
+/// The terminal, as the standard streams may be one.
+const TERMINAL: &[u8] = b"/dev/tty";
 
 /// Most folders that refusals are counted for; further ones are counted together.
 const MAX_REFUSALS: usize = 20;
@@ -90,7 +90,7 @@ impl Policy {
     pub(crate) fn may_write(&self, path: &[u8]) -> bool {
         self.write.iter().any(|area| path != area && is_within(path, area))
             || DEVICES.contains(&path)
-            || (self.read.is_none() && TERMINALS.iter().any(|terminal| is_within(path, terminal)))
+            || (self.read.is_none() && path == TERMINAL)
     }
 
     pub(crate) fn may_read(&self, path: &[u8]) -> bool {

@@ -1,6 +1,7 @@
 //! From a path of the program to a file: one component at a time, following symbolic links itself, so that nothing
 //! a link or `..` says can lead around the checks.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,6 +19,10 @@ use crate::thread::Thread;
 
 /// Most symbolic links in one path, as under Linux.
 const MAX_LINKS: u32 = 40;
+
+/// Most symbolic links followed for one path in all attempts: each absolute link is looked up in two trees, and those
+/// attempts could double with every link.
+const MAX_LINKS_IN_ALL: u32 = 1000;
 
 /// Longest name of one component in bytes.
 const NAME_MAX: usize = 255;
@@ -59,7 +64,7 @@ pub(crate) enum Last {
 /// # Errors
 /// As Linux has them; `EACCES` for what the program may not see. A last component that does not exist is no error.
 pub(crate) fn resolve(k: &Kernel, t: &Thread, dir: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
-    let walk = Walk { k, t, last };
+    let walk = Walk { k, t, last, followed: Cell::new(0) };
     if path.is_empty() {
         return Err(Errno::NOENT);
     }
@@ -98,6 +103,8 @@ struct Walk<'a> {
     k: &'a Kernel,
     t: &'a Thread,
     last: Last,
+    /// Symbolic links followed so far.
+    followed: Cell<u32>,
 }
 
 impl Walk<'_> {
@@ -151,7 +158,8 @@ impl Walk<'_> {
                 }
                 Found::Link(target) => {
                     links += 1;
-                    if links > MAX_LINKS {
+                    self.followed.set(self.followed.get() + 1);
+                    if links > MAX_LINKS || self.followed.get() > MAX_LINKS_IN_ALL {
                         return Err(Errno::LOOP);
                     }
                     directory_wanted |= is_last && target.ends_with(b"/");
@@ -272,5 +280,7 @@ pub(crate) fn parent(path: &[u8]) -> Result<(OwnedFd, &[u8]), Errno> {
 pub(crate) fn path_of(file: BorrowedFd<'_>) -> Option<Vec<u8>> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     let path = rustix::fs::readlink(link, Vec::new()).ok()?.into_bytes();
-    (path.starts_with(b"/") && !path.ends_with(b" (deleted)") && !path.starts_with(b"/memfd:")).then_some(path)
+    // A file that is there may have such a name too.
+    let deleted = path.ends_with(b" (deleted)") && rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink == 0);
+    (path.starts_with(b"/") && !deleted && !path.starts_with(b"/memfd:")).then_some(path)
 }

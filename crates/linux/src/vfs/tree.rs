@@ -15,7 +15,7 @@ use crate::thread::Thread;
 const AREAS: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
 
 /// Names in `/dev` that are the host's.
-const DEVICES: [&[u8]; 7] = [b"full", b"null", b"ptmx", b"pts", b"shm", b"tty", b"zero"];
+const DEVICES: [&[u8]; 5] = [b"full", b"null", b"shm", b"tty", b"zero"];
 
 /// The folder that `/proc/PID` and `/proc/PID/task/TID` stand for in the table.
 const OWN: &[u8] = b"/proc/@";

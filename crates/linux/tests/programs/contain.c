@@ -74,6 +74,8 @@ static void by_detours(void) {
     report("times of an open file", futimens(fd, NULL));
     report("size of an open file", ftruncate(fd, 0));
     report("shared mapping", mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0);
+    strcat(strcpy(path, victim), " (deleted)");
+    report("rights of an open file with a strange name", fchmod(open(path, O_RDONLY), 0));
     int dir = open(folder, O_RDONLY | O_DIRECTORY);
     report("relative to a folder", opened(openat(dir, "../victim", O_WRONLY)));
     report("new in an open folder", opened(openat(dir, "fresh", O_CREAT | O_WRONLY, 0600)));
@@ -89,6 +91,7 @@ static void the_host(void) {
     report("memory of a host process", opened(open("/proc/1/mem", O_RDONLY)));
     report("host setting", opened(open("/proc/sys/kernel/core_pattern", O_WRONLY)));
     report("host device", opened(open("/dev/mem", O_RDONLY)));
+    report("another terminal", opened(open("/dev/pts/0", O_RDONLY)));
     report("null device", opened(open("/dev/null", O_WRONLY)));
     report("internet socket", opened(socket(AF_INET, SOCK_STREAM, 0)));
     report("packet socket", opened(socket(AF_PACKET, SOCK_RAW, 0)));
