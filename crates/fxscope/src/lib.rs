@@ -25,4 +25,4 @@ mod session;
 
 pub use environment::guest_environment;
 pub use fxscope_sim::{Control, Mode, Progress};
-pub use session::{Request, Session};
+pub use session::{Request, Session, machine_memory};

@@ -33,6 +33,8 @@ pub struct Request {
     pub sysroot: Option<PathBuf>,
     /// What of the host the program may touch.
     pub access: Access,
+    /// Bytes of memory the program may use; `None`: all that the machine has.
+    pub memory_bytes: Option<u64>,
     /// How much of the machine takes part.
     pub mode: Mode,
     /// Stop after about this many instructions.
@@ -52,10 +54,17 @@ impl Request {
             record_variables: Vec::new(),
             sysroot: None,
             access: Access::standard(),
+            memory_bytes: None,
             mode: Mode::Timing,
             max_instructions: None,
         }
     }
+}
+
+/// Bytes of memory a machine has, all nodes together.
+#[must_use]
+pub fn machine_memory(spec: &Spec) -> u64 {
+    u64::from(spec.topology.cmgs) * spec.topology.node_bytes
 }
 
 /// A program loaded and ready to run.
@@ -70,8 +79,7 @@ impl Session {
     /// # Errors
     /// When it cannot run.
     pub fn start(request: Request) -> Result<Session, StartError> {
-        let topology = &request.spec.topology;
-        let memory_bytes = u64::from(topology.cmgs) * topology.node_bytes;
+        let memory_bytes = request.memory_bytes.unwrap_or(machine_memory(&request.spec));
         let mut setup = Setup::new(platform(&request.spec, memory_bytes), "")?;
         let program = request.program.as_os_str();
         setup.program = program.as_encoded_bytes().to_vec();

@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{output, place};
+use common::{elf, failure, output, place};
 
 /// A program for a folder, from C; its path.
 fn compile(folder: &Path, name: &str, flags: &[&str], source: &str) -> String {
@@ -104,4 +104,35 @@ fn a_damaged_interpreter_is_named() {
     let error = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(126), "{error}");
     assert!(error.contains("ld-linux-aarch64.so.1: truncated"), "{error}");
+}
+
+/// Maps 64 MiB; its exit status is the error number, or 0.
+const MAP_64_MIB: [u32; 11] = [
+    0xd280_1bc8, // mov x8, #222 (mmap)
+    0xd280_0000, // mov x0, #0
+    0xd2a0_8001, // mov x1, #0x400_0000
+    0xd280_0062, // mov x2, #3 (PROT_READ | PROT_WRITE)
+    0xd280_0443, // mov x3, #0x22 (MAP_PRIVATE | MAP_ANONYMOUS)
+    0x9280_0004, // mov x4, #-1
+    0xd280_0005, // mov x5, #0
+    0xd400_0001, // svc #0
+    0xcb00_03e0, // neg x0, x0
+    0xd280_0ba8, // mov x8, #93 (exit)
+    0xd400_0001, // svc #0
+];
+
+#[test]
+fn memory_beyond_the_limit_is_refused_to_the_program_and_a_limit_beyond_the_machine_to_the_user() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = place(folder.path(), "map.elf", &elf(&MAP_64_MIB));
+    let run = |memory: &str| {
+        failure(folder.path(), &["run", "--quiet", "--memory", memory, "--", program.to_str().expect("UTF-8")])
+    };
+    const ENOMEM: i32 = 12;
+    assert_eq!(run("48MiB").0, ENOMEM);
+    assert_eq!(run("1GiB"), (0, String::new()));
+    let (status, message) = run("64GiB");
+    assert_eq!(status, 125);
+    assert!(message.contains("--memory 68719476736: a64fx has 34359738368 bytes; ask for less"), "{message}");
+    assert!(run("lots").1.contains("write it as a number of bytes, or as 512MiB or 8GiB"));
 }

@@ -64,8 +64,9 @@ fn value(kind: Kind, text: &str) -> Option<Value> {
     })
 }
 
-/// A whole number: decimal or hexadecimal, `_` between digits, and a binary unit if wanted.
-fn integer(text: &str) -> Option<u64> {
+/// A whole number: decimal or hexadecimal, `_` between digits, and a binary unit (KiB, MiB, GiB) if wanted.
+#[must_use]
+pub fn integer(text: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 3] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
     let unit = UNITS.iter().find_map(|&(name, n)| Some((text.strip_suffix(name)?, n)));
     let (digits, unit) = unit.unwrap_or((text, 1));

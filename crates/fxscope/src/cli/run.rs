@@ -68,6 +68,9 @@ pub struct Args {
     /// Let the program touch nothing of the host but its standard streams, and what --allow gives.
     #[arg(long)]
     sandbox: bool,
+    /// Memory the program may use, such as 512MiB; it gets ENOMEM beyond. Without it, all that the machine has.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
     /// Stop after about this many instructions.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
@@ -131,6 +134,25 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
     Ok((name.into(), value.into()))
 }
 
+/// A number of bytes.
+fn size(text: &str) -> Result<u64, String> {
+    fxscope::machine::settings::integer(text)
+        .ok_or_else(|| "write it as a number of bytes, or as 512MiB or 8GiB".to_owned())
+}
+
+/// The memory asked for, if the machine has it.
+fn memory_bytes(args: &Args, spec: &fxscope::machine::Spec) -> Result<Option<u64>, Failure> {
+    let all = fxscope::machine_memory(spec);
+    match args.memory {
+        Some(bytes) if bytes > all => Err(format!(
+            "--memory {bytes}: {} has {all} bytes; ask for less, or give it more with --set topology.node_bytes=SIZE",
+            spec.name
+        )
+        .into()),
+        memory => Ok(memory),
+    }
+}
+
 /// Whether Ctrl-C has been pressed.
 static STOP: AtomicBool = AtomicBool::new(false);
 /// Whether results are being written, which takes a moment and is not to be cut short.
@@ -162,6 +184,7 @@ pub(super) fn run(args: &Args) -> Outcome {
         },
         sysroot: args.sysroot.clone(),
         access: access(args)?,
+        memory_bytes: memory_bytes(args, &spec)?,
         max_instructions: args.max_instructions,
         ..Request::new(spec, program)
     });
