@@ -23,7 +23,7 @@ folder=$(cd "$folder" && pwd)
 root=$folder/root
 libraries=$root/usr/lib/aarch64-linux-gnu
 
-packages=(python3 zstd xz-utils sqlite3 openssl numactl hwloc-nox util-linux coreutils bash gawk
+packages=(python3 zstd xz-utils sqlite3 openssl numactl hwloc-nox util-linux coreutils dash bash gawk
     libstdc++6 libgfortran5 libgomp1 libomp5-14 libopenblas0-pthread)
 numpy=2.2.6 # the last version for the Python of Debian 12
 
@@ -57,7 +57,12 @@ unpack_packages() {
     apt-get -qq -y --download-only --no-install-recommends install "${packages[@]}" >>"$folder/apt.log" 2>&1 ||
         give_up "the packages cannot be had, see $folder/apt.log"
     rm -rf "$root"
-    for package in "$apt"/cache/archives/*.deb; do dpkg-deb -x "$package" "$root"; done
+    # As on an installed system /bin, /sbin and /lib are links; packages may have files under either name.
+    mkdir -p "$root"/usr/{bin,sbin,lib}
+    ln -s usr/bin usr/sbin usr/lib "$root"
+    for package in "$apt"/cache/archives/*.deb; do
+        dpkg-deb --fsys-tarfile "$package" | tar -x --keep-directory-symlink -C "$root" -f -
+    done
     unset APT_CONFIG
     touch "$root/.complete"
 }
@@ -97,7 +102,7 @@ try() {
     if [ "${1:-}" = slow ]; then shift; if [ -n "$fast" ]; then return; fi; fi
     # shellcheck disable=SC2053 # a pattern
     if [[ $name != ${ONLY:-*} ]]; then return; fi
-    local variables=(OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads LANG=C.UTF-8 HOME=/) switches=()
+    local variables=(OMP_NUM_THREADS=$threads OPENBLAS_NUM_THREADS=$threads LANG=C.UTF-8 HOME=/ PYTHONDONTWRITEBYTECODE=1) switches=()
     while [[ $1 == *=* ]]; do variables+=("$1"); shift; done
     for variable in "${variables[@]}"; do switches+=(-e "$variable"); done
     local side status=()
@@ -124,13 +129,14 @@ try() {
     if [ "$result" != ok ]; then failures=$((failures + 1)); tail -n 3 "$folder/stderr.fxscope" | sed 's/^/    /'; fi
 }
 
-# usage: machine NAME LINE PROGRAM [ARGUMENT]...
-# Runs a program that describes the machine: one line of its output must be LINE, blanks aside.
-machine() {
+# usage: expect NAME LINE PROGRAM [ARGUMENT]...
+# Runs a program that QEMU cannot run likewise, because it describes the machine or starts further programs: one line of
+# its output must be LINE, blanks aside.
+expect() {
     local name=$1 line=$2 result=ok; shift 2
     # shellcheck disable=SC2053 # a pattern
     if [[ $name != ${ONLY:-*} ]]; then return; fi
-    "$fxscope" run -q --mode functional --sysroot "$root" -- "$@" >"$folder/$name.out" 2>&1 </dev/null || true
+    "$fxscope" run -q --mode functional --sysroot "$root" -e PATH=/usr/bin:/bin -- "$@" >"$folder/$name.out" 2>&1 </dev/null || true
     if ! tr -s ' ' <"$folder/$name.out" | sed 's/^ //' | grep -qxF -- "$line"; then
         result="does not say \"$line\", see $folder/$name.out"
         failures=$((failures + 1))
@@ -148,11 +154,15 @@ data() {
 
 run() {
     local bin=$root/usr/bin python=$root/usr/bin/python3
-    machine numactl "node 7 cpus: 48 49 50 51 52 53 54 55 56 57 58 59" "$bin/numactl" -H
-    machine lscpu "NUMA node4 CPU(s): 12-23" "$bin/lscpu"
-    machine hwloc "L1d L#47 (64KB) + L1i L#47 (64KB) + Core L#47 + PU L#47 (P#59)" "$bin/lstopo-no-graphics"
-    machine hwloc-memory "NUMANode L#3 (P#7 8192MB)" "$bin/lstopo-no-graphics"
-    machine processors 48 "$bin/nproc"
+    expect numactl "node 7 cpus: 48 49 50 51 52 53 54 55 56 57 58 59" "$bin/numactl" -H
+    expect lscpu "NUMA node4 CPU(s): 12-23" "$bin/lscpu"
+    expect hwloc "L1d L#47 (64KB) + L1i L#47 (64KB) + Core L#47 + PU L#47 (P#59)" "$bin/lstopo-no-graphics"
+    expect hwloc-memory "NUMANode L#3 (P#7 8192MB)" "$bin/lstopo-no-graphics"
+    expect processors 48 "$bin/nproc"
+    # shellcheck disable=SC2016 # the guest's shell expands it
+    expect shell-pipes "aarch64 3 c b" "$bin/bash" --norc -c \
+        'm=$(uname -m); (exit 3); echo $m $? $(printf "%s\n" a b c | sort -r | head -n 2)'
+    expect python-processes "HI 42 0 5" "$python" "$folder/data/processes.py"
     try xz-compress "$bin/xz" -T1 -k numbers.txt
     xz -k -c "$folder/data/numbers.txt" >"$folder/data/packed.xz"
     try xz-restore "$bin/xz" -d -k packed.xz
