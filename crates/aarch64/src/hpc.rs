@@ -1,7 +1,8 @@
 //! The registers of the HPC extension that user code reaches: hardware prefetch control, sector cache,
 //! hardware barrier.
 //!
-//! They keep what is written to them and change no result; a timing model reads them through [`HpcExtension`].
+//! They keep what is written to them and change no result; a timing model reads them through [`HpcExtension`]. A new
+//! thread begins with its parent's values.
 //! The operating system decides whether user code may use them. Here it may, as on systems set up for
 //! computing. The registers of the same extension that belong to the kernel (`…_EL1`) are undefined for user
 //! code, as all such registers are.

@@ -121,8 +121,7 @@ fn suits(block: &Growing, word: u32, d: &Decoded) -> bool {
     }
     let writes_vector = d.info.dsts.iter().any(|r| r.class() == RegClass::Vector);
     let advsimd = writes_vector && (word & 0x8e00_0000 == 0x0e00_0000 || word & 0xbe00_0000 == 0x0c00_0000);
-    let sve =
-        word & 0x1e00_0000 == 0x0400_0000 || word & 0xde00_0000 == 0x8400_0000 || word & 0xfe00_0000 == 0xe400_0000;
+    let sve = word & 0x1e00_0000 == 0x0400_0000;
     // FCVTZS (vector, fixed-point, scalar) of half precision, where QEMU writes 32 bits.
     let half_to_fixed = word & 0xfff0_fc00 == 0x5f10_fc00;
     !half_to_fixed
