@@ -5,7 +5,7 @@ mod common;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use common::{HOSTED, Run, build, build_dynamic, run_with};
+use common::{HOSTED, Outcome, Run, build, build_dynamic, run_qemu, run_with};
 use fxscope_linux::{Access, Denied};
 
 /// Everything about a folder that a program could change, in the order of the names.
@@ -79,6 +79,20 @@ fn links_that_lead_in_circles_through_two_trees_end() {
     let run = Run { args: &[first.to_str().expect("UTF-8")], sysroot: Some(root), ..Run::default() };
     let (outcome, _) = run_with(&build("show.c", HOSTED), &run, &Access::standard());
     assert!(outcome.error.contains("Too many levels of symbolic links"), "{}", outcome.error);
+}
+
+#[test]
+fn with_network_access_programs_talk_over_sockets() {
+    let program = build("network.c", HOSTED);
+    let access = Access { network: true, ..Access::standard() };
+    let here = |run: &Run| run_with(&program, run, &access).0;
+    let under_qemu = |run: &Run| run_qemu(&program, run);
+    let [here, qemu] = [&here as &dyn Fn(&Run) -> Outcome, &under_qemu].map(|run| {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        run(&Run { args: &[folder.path().to_str().expect("UTF-8")], ..Run::default() })
+    });
+    assert_eq!(here, qemu);
+    assert_eq!(here.status, 0);
 }
 
 #[test]

@@ -19,10 +19,12 @@ use super::files::{O_CLOEXEC, limit, note_own};
 use super::streams::ready_or_block;
 use super::transfer::{CHUNK, Piece, pieces};
 use super::{Args, Result, guest};
-use crate::files::OpenFile;
+use crate::files::{AT_FDCWD, OpenFile};
 use crate::kernel::Kernel;
 use crate::thread::Thread;
 use crate::vfs::Origin;
+use crate::vfs::access::Denied;
+use crate::vfs::resolve::{Last, Target, resolve};
 
 const AF_UNIX: u16 = 1;
 const AF_INET: u16 = 2;
@@ -87,7 +89,9 @@ pub(super) fn socketpair(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
 }
 
 /// An address that the program gives: its bytes are those of every little-endian Linux.
-fn address(k: &mut Kernel, addr: u64, len: u64) -> Outcome<SocketAddrAny> {
+///
+/// A name in the file system is the program's, and the host's socket is where it leads.
+fn address(k: &mut Kernel, t: &Thread, addr: u64, len: u64) -> Outcome<SocketAddrAny> {
     if !(2..=128).contains(&len) {
         return Err(Errno::INVAL);
     }
@@ -101,7 +105,10 @@ fn address(k: &mut Kernel, addr: u64, len: u64) -> Outcome<SocketAddrAny> {
             let address = match name {
                 [] => SocketAddrUnix::new_unnamed(),
                 [0, abstract_name @ ..] => SocketAddrUnix::new_abstract_name(abstract_name)?,
-                _ => SocketAddrUnix::new(&name[..end])?,
+                _ => match resolve(k, t, AT_FDCWD, &name[..end], Last::Follow)? {
+                    Target::Host(place) => SocketAddrUnix::new(place.path)?,
+                    Target::Simulated(_) | Target::Descriptor(_) => return Err(Errno::ACCESS),
+                },
             };
             Ok(address.as_any())
         }
@@ -150,17 +157,21 @@ fn address_bytes(address: &SocketAddrAny) -> Vec<u8> {
 }
 
 /// `bind`: a name in the file system would be a file made there, and another's socket is outside the program.
-pub(super) fn bind(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn bind(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     k.files.host(a[0] as i32)?;
-    let address = address(k, a[1], a[2])?;
-    k.files.view.policy.check_network()?;
+    let address = address(k, t, a[1], a[2])?;
+    let policy = &k.files.view.policy;
+    policy.check_network()?;
+    if let Some(path) = SocketAddrUnix::try_from(address.clone()).ok().as_ref().and_then(SocketAddrUnix::path_bytes) {
+        policy.check(policy.may_write(path), Denied::Write, path)?;
+    }
     rustix::net::bind(k.files.host(a[0] as i32)?, &address)?;
     Ok(0)
 }
 
-pub(super) fn connect(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn connect(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     k.files.host(a[0] as i32)?;
-    let address = address(k, a[1], a[2])?;
+    let address = address(k, t, a[1], a[2])?;
     k.files.view.policy.check_network()?;
     rustix::net::connect(k.files.host(a[0] as i32)?, &address)?;
     Ok(0)
@@ -225,9 +236,9 @@ fn send(k: &mut Kernel, fd: i32, bytes: &[u8], flags: u64, to: Option<&SocketAdd
     Ok(sent as u64)
 }
 
-pub(super) fn sendto(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn sendto(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let bytes = guest::read_bytes(&mut k.mem, a[1], a[2].min(CHUNK as u64) as usize)?;
-    let to = if a[4] == 0 { None } else { Some(address(k, a[4], a[5])?) };
+    let to = if a[4] == 0 { None } else { Some(address(k, t, a[4], a[5])?) };
     send(k, a[0] as i32, &bytes, a[3], to.as_ref())
 }
 
@@ -273,7 +284,7 @@ struct Message {
 }
 
 /// `sendmsg` without ancillary data: descriptors are not passed on.
-pub(super) fn sendmsg(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn sendmsg(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let message: Message = guest::read(&mut k.mem, a[1])?;
     if message.control_len != 0 {
         return Err(Errno::OPNOTSUPP);
@@ -285,7 +296,7 @@ pub(super) fn sendmsg(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     }
     let to = match message.name {
         0 => None,
-        name => Some(address(k, name, u64::from(message.name_len))?),
+        name => Some(address(k, t, name, u64::from(message.name_len))?),
     };
     send(k, a[0] as i32, &bytes, a[2], to.as_ref())
 }
