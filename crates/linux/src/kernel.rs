@@ -11,6 +11,7 @@ use crate::scheduler::System;
 use crate::signal::{self, Action, SigInfo};
 use crate::symbols::Symbols;
 use crate::thread::Thread;
+use crate::timers::Timers;
 
 /// How a program came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,6 +165,7 @@ pub struct Kernel {
     pub(crate) threads_started: u32,
     /// Signals waiting to be delivered to any thread that does not block them.
     pub(crate) pending: Vec<SigInfo>,
+    pub(crate) timers: Timers,
     /// The status that the first thread ended with, if others went on.
     pub(crate) leader_status: Option<i32>,
     /// Simulated time that its threads spent running until the last of them stopped, in ns.

@@ -29,6 +29,7 @@ mod stack;
 pub mod symbols;
 pub mod syscalls;
 pub mod thread;
+mod timers;
 mod vfs;
 mod wait;
 

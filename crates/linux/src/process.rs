@@ -16,6 +16,7 @@ use crate::scheduler::{QUANTUM, System};
 use crate::signal::{self, Action, SigInfo, code, number};
 use crate::symbols::Symbols;
 use crate::thread::Thread;
+use crate::timers::Timers;
 use crate::vfs::access::{Access, Refusal, real_path};
 use crate::vfs::{View, default_sysroot};
 use crate::{load, syscalls};
@@ -293,6 +294,7 @@ impl Process {
                 borrows_from: None,
                 threads_started: 1,
                 pending: Vec::new(),
+                timers: Timers::new(),
                 leader_status: None,
                 cpu_ns: 0,
                 children_cpu_ns: 0,

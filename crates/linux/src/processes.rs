@@ -15,6 +15,7 @@ use crate::process::{PID, Process, Step};
 use crate::scheduler::System;
 use crate::signal::{self, Origin, SigInfo, code, flags, number::SIGCHLD};
 use crate::thread::Thread;
+use crate::timers::Timers;
 use crate::wait::Wait;
 
 /// The process that takes over children whose parent has ended.
@@ -82,6 +83,7 @@ impl Kernel {
             borrows_from: None,
             threads_started: 1,
             pending: Vec::new(),
+            timers: Timers::new(),
             leader_status: None,
             cpu_ns: 0,
             children_cpu_ns: 0,

@@ -88,6 +88,7 @@ impl Process {
         if let Some(trap) = self.trap.take() {
             self.handle(trap);
         }
+        self.expire_timers();
         if let Some(step) = self.choose() {
             return Some(step);
         }
@@ -238,7 +239,8 @@ impl Process {
     /// The earliest time limit, or [`FOR_EVER`].
     fn next_event(&self) -> u64 {
         let threads = self.kernel.system.threads.iter().map(Box::as_ref).chain([&self.thread]);
-        threads.filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns).min().unwrap_or(FOR_EVER)
+        let waits = threads.filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns);
+        waits.chain([self.next_timer(false)]).min().unwrap_or(FOR_EVER)
     }
 
     fn kernel_of(&self, pid: u32) -> Option<&Kernel> {
@@ -269,7 +271,7 @@ impl Process {
             let now_ns = self.kernel.now_ns;
             let threads = self.kernel.system.threads.iter();
             let later = threads.filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns).filter(|&ns| ns > now_ns);
-            self.kernel.system.next_event_ns = later.min().unwrap_or(FOR_EVER);
+            self.kernel.system.next_event_ns = later.chain([self.next_timer(true)]).min().unwrap_or(FOR_EVER);
         }
         self.deadline = if self.kernel.system.threads.is_empty() { u64::MAX } else { self.quantum_end };
     }

@@ -29,6 +29,11 @@ fn signals_reach_the_thread_they_are_for() {
 }
 
 #[test]
+fn timers_interrupt_waiting_and_computing() {
+    same_as_qemu("timers.c", HOSTED, &Run::default());
+}
+
+#[test]
 fn cpp_threads_pass_results_and_exceptions() {
     same_as_qemu("threads.cpp", HOSTED, &Run::default());
 }

@@ -20,6 +20,7 @@ pub mod number {
     pub const SIGKILL: u32 = 9;
     pub const SIGSEGV: u32 = 11;
     pub const SIGPIPE: u32 = 13;
+    pub const SIGALRM: u32 = 14;
     pub const SIGCHLD: u32 = 17;
     pub const SIGCONT: u32 = 18;
     pub const SIGSTOP: u32 = 19;
@@ -27,6 +28,8 @@ pub mod number {
     pub const SIGTTIN: u32 = 21;
     pub const SIGTTOU: u32 = 22;
     pub const SIGURG: u32 = 23;
+    pub const SIGVTALRM: u32 = 26;
+    pub const SIGPROF: u32 = 27;
     pub const SIGWINCH: u32 = 28;
 }
 use number::*;
@@ -125,6 +128,7 @@ pub struct Action {
 pub mod code {
     #![allow(missing_docs)] // the names are the documentation
     pub const SI_USER: i32 = 0;
+    pub const SI_TIMER: i32 = -2;
     pub const SI_TKILL: i32 = -6;
     pub const SI_KERNEL: i32 = 0x80;
     pub const CLD_EXITED: i32 = 1;
@@ -286,6 +290,11 @@ pub(crate) fn send(kernel: &Kernel, thread: &mut Thread, info: SigInfo) {
     if thread.mask & bit(info.signal) == 0 && ignores(&kernel.actions, info.signal) {
         return;
     }
+    queue(thread, info);
+}
+
+/// Makes `info` pending for the thread, even if it is ignored: that is found out when it is delivered.
+pub(crate) fn queue(thread: &mut Thread, info: SigInfo) {
     if add(&mut thread.pending, info) && thread.wants(info.signal) {
         thread.poked = true;
     }

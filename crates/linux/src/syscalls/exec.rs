@@ -172,6 +172,7 @@ fn become_program(k: &mut Kernel, t: &mut Thread, ready: Ready, arguments: Argum
         action.handler = if action.handler == SIG_IGN { SIG_IGN } else { SIG_DFL };
         (action.flags, action.mask) = (0, 0);
     }
+    k.timers.numbered.clear();
     k.files.close_for_exec();
     k.files.program = crate::files::Program {
         path: found.path.clone(),

@@ -21,6 +21,7 @@ mod streams;
 mod table;
 mod threads;
 mod time;
+mod timers;
 mod transfer;
 
 use rustix::io::Errno;

@@ -170,6 +170,62 @@ pub(super) fn sched_yield(_: &mut Kernel, t: &mut Thread, _: &Args) -> Result {
     Ok(0)
 }
 
+/// Whether there is a thread with this number; 0 is the caller.
+fn check_thread(k: &Kernel, t: &Thread, tid: u64) -> Result {
+    let there = tid == 0 || tid == u64::from(t.tid) || k.system.threads.iter().any(|o| u64::from(o.tid) == tid);
+    if there { Ok(0) } else { Err(Errno::SRCH) }
+}
+
+/// `sched_getscheduler`: every thread has the ordinary policy, 0.
+pub(super) fn sched_getscheduler(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    check_thread(k, t, a[0])
+}
+
+/// `sched_getparam`: with that policy, the priority is 0.
+pub(super) fn sched_getparam(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    check_thread(k, t, a[0])?;
+    guest::write(&mut k.mem, a[1], 0u32)?;
+    Ok(0)
+}
+
+/// `sched_setscheduler`: other policies are not for ordinary users.
+pub(super) fn sched_setscheduler(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    check_thread(k, t, a[0])?;
+    let priority: u32 = guest::read(&mut k.mem, a[2])?;
+    match (a[1], priority) {
+        (0 | 3 | 5, 0) => Ok(0),
+        (1 | 2, 1..=99) => Err(Errno::PERM),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+pub(super) fn sched_setparam(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    sched_setscheduler(k, t, &[a[0], 0, a[1], 0, 0, 0])
+}
+
+/// The priorities of a policy: a range for the real-time ones.
+pub(super) fn sched_get_priority_max(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    match a[0] {
+        1 | 2 => Ok(99),
+        0 | 3 | 5 | 6 => Ok(0),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+pub(super) fn sched_get_priority_min(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    Ok(sched_get_priority_max(k, t, a)?.min(1))
+}
+
+/// `getpriority`: nice 0, as the system call gives it.
+pub(super) fn getpriority(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    if a[0] <= 2 { Ok(20) } else { Err(Errno::INVAL) }
+}
+
+/// `setpriority`: all threads get the same share whatever their priority.
+pub(super) fn setpriority(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    if a[0] <= 2 { Ok(0) } else { Err(Errno::INVAL) }
+}
+
 pub(super) fn getcpu(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let cpu = t.cpu_number();
     let node = k.platform.cpus.iter().find(|p| p.cpu == cpu).map_or(0, |p| p.node);
