@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fxscope_base::Signal;
-use fxscope_linux::{Access, Denied, End, Process, Refusal, Setup, StartError};
+use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError};
 use fxscope_machine::Spec;
 use fxscope_pmu::{Events, constants};
 use fxscope_record::{Finish, Host, HotSpot, Region, Run, Thread};
@@ -35,6 +35,8 @@ pub struct Request {
     pub access: Access,
     /// Bytes of memory the program may use; `None`: all that the machine has.
     pub memory_bytes: Option<u64>,
+    /// Where the program's clocks get their time from.
+    pub clock: ClockSource,
     /// How much of the machine takes part.
     pub mode: Mode,
     /// Stop after about this many instructions.
@@ -55,6 +57,7 @@ impl Request {
             sysroot: None,
             access: Access::standard(),
             memory_bytes: None,
+            clock: ClockSource::Simulated,
             mode: Mode::Timing,
             max_instructions: None,
         }
@@ -94,6 +97,7 @@ impl Session {
             setup.sysroot = Some(sysroot.clone());
         }
         setup.access = request.access.clone();
+        setup.clock = request.clock;
         let process = Process::open(&request.program, setup)?;
         let options = Options {
             spec: Arc::clone(&request.spec),

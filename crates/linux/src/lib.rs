@@ -11,6 +11,7 @@
 //! Invariants: the same program, input, files and seed give the same execution. Programs reach host memory
 //! only through `fxscope_aarch64::Memory`. A bad pointer in a system call is `EFAULT` to the program.
 
+mod clock;
 mod descriptors;
 pub mod disasm;
 pub mod elf;
@@ -33,6 +34,7 @@ mod timers;
 mod vfs;
 mod wait;
 
+pub use clock::ClockSource;
 pub use elf::{ElfError, Image};
 pub use kernel::{End, Killed, Refused, Waiting};
 pub use platform::{Cache, CacheKind, CpuPlace, Platform};

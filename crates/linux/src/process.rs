@@ -7,6 +7,7 @@ use std::rc::Rc;
 use fxscope_aarch64::memory::PAGE;
 use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Trap};
 
+use crate::clock::{ClockSource, HostClock, unix_ns};
 use crate::elf::ElfError;
 use crate::files::{Files, Program};
 use crate::kernel::{End, Kernel, Limit, Random};
@@ -141,8 +142,10 @@ pub struct Setup {
     pub access: Access,
     /// Seed of everything random the program can get (`AT_RANDOM`, `getrandom`).
     pub seed: u64,
-    /// Wall-clock time of the start, in ns since 1970.
+    /// Wall-clock time of the start, in ns since 1970; not used with the host's clock.
     pub start_unix_ns: u64,
+    /// Where the program's clocks get their time from.
+    pub clock: ClockSource,
     /// Descriptors 0, 1 and 2.
     pub stdio: Stdio,
 }
@@ -165,6 +168,7 @@ impl Setup {
             access: Access::standard(),
             seed: 0,
             start_unix_ns: 1_577_836_800_000_000_000,
+            clock: ClockSource::Simulated,
             stdio: Stdio::inherit()?,
         })
     }
@@ -221,6 +225,8 @@ pub struct Process {
     pub(crate) trap: Option<Trap>,
     /// The thread that the driver knows to be running.
     pub(crate) announced: u32,
+    /// Where time comes from instead of [`Process::set_now_ns`].
+    pub(crate) host_clock: Option<HostClock>,
     /// The names of the first process's program, once that has ended.
     pub(crate) first_symbols: Option<Rc<Symbols>>,
     /// The process in place has ended.
@@ -299,7 +305,10 @@ impl Process {
                 cpu_ns: 0,
                 children_cpu_ns: 0,
                 system: System::new(PID),
-                start_unix_ns: setup.start_unix_ns,
+                start_unix_ns: match setup.clock {
+                    ClockSource::Simulated => setup.start_unix_ns,
+                    ClockSource::Host => unix_ns(),
+                },
                 random,
                 limits,
                 code_changed: false,
@@ -309,6 +318,7 @@ impl Process {
             quantum_end: QUANTUM,
             trap: None,
             announced: PID,
+            host_clock: (setup.clock == ClockSource::Host).then(HostClock::start),
             first_symbols: None,
             process_ended: false,
             first_end: None,
@@ -361,8 +371,10 @@ impl Process {
         self.end.as_ref()
     }
 
-    /// Sets the simulated time since the program's start. It must not go back.
+    /// Sets the simulated time since the program's start. It must not go back. With the host's clock, that time
+    /// counts instead.
     pub fn set_now_ns(&mut self, now_ns: u64) {
+        let now_ns = self.host_clock.as_ref().map_or(now_ns, HostClock::now_ns);
         self.kernel.now_ns = now_ns;
         let (seconds, ns) = (now_ns / 1_000_000_000, now_ns % 1_000_000_000);
         let hz = self.kernel.platform.counter_hz;

@@ -84,6 +84,9 @@ impl Process {
         if self.end.is_some() {
             return Some(Step::Ended);
         }
+        if self.host_clock.is_some() {
+            self.set_now_ns(0);
+        }
         self.account();
         if let Some(trap) = self.trap.take() {
             self.handle(trap);
@@ -219,9 +222,14 @@ impl Process {
     /// Nobody can run: until when, or that it is for ever.
     fn idle(&mut self) -> Step {
         let until_ns = self.next_event();
+        if self.host_clock.is_some() && until_ns != FOR_EVER {
+            let patience_ns = until_ns.saturating_sub(self.kernel.now_ns);
+            poke_ready(&mut self.kernel, &mut self.thread, patience_ns);
+            return Step::Waiting;
+        }
         if outside_can_help(&self.kernel, &self.thread) {
             // Until something happens there, a second there is a second here.
-            let patience_ns = (until_ns - self.kernel.now_ns).min(SLICE_NS);
+            let patience_ns = until_ns.saturating_sub(self.kernel.now_ns).min(SLICE_NS);
             let found = poke_ready(&mut self.kernel, &mut self.thread, patience_ns);
             return match until_ns {
                 FOR_EVER => Step::Waiting,

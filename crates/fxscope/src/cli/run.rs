@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fxscope::linux::{Access, StartError};
+use fxscope::linux::{Access, ClockSource, StartError};
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{json, terminal};
 use fxscope::{Control, Request, Session, guest_environment};
@@ -71,7 +71,10 @@ pub struct Args {
     /// Memory the program may use, such as 512MiB; it gets ENOMEM beyond. Without it, all that the machine has.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
-    /// Stop after about this many instructions.
+    /// The program's clocks: simulated time, the same on every run, or the host's.
+    #[arg(long, value_enum, default_value_t = Clock::Simulated)]
+    clock: Clock,
+    /// Stop after this many instructions; a basic block is not cut short.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
     /// Do not print the summary and the progress line.
@@ -122,6 +125,12 @@ fn access(args: &Args) -> Result<Access, Failure> {
 enum Mode {
     Timing,
     Functional,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Clock {
+    Simulated,
+    Host,
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
@@ -185,6 +194,10 @@ pub(super) fn run(args: &Args) -> Outcome {
         sysroot: args.sysroot.clone(),
         access: access(args)?,
         memory_bytes: memory_bytes(args, &spec)?,
+        clock: match args.clock {
+            Clock::Simulated => ClockSource::Simulated,
+            Clock::Host => ClockSource::Host,
+        },
         max_instructions: args.max_instructions,
         ..Request::new(spec, program)
     });
