@@ -28,7 +28,7 @@ const NOT_FOUND: u8 = 127;
 /// standard error. Exit status: the program's own; 128 + n when signal n ended it; 130 after Ctrl-C, which
 /// ends the run and reports what was simulated (a second one ends fxscope at once); 0 at the instruction
 /// limit; 127 when the program does not exist, 126 when it is no program that can run, 125 when anything else
-/// is wrong: the machine, the outputs, or an instruction that is not implemented.
+/// is wrong: the machine, the outputs, or all threads waiting for ever.
 ///
 /// The program's environment is HOME, PATH, LANG, USER, TERM and PWD, every variable whose name starts with
 /// OMP_, GOMP_, KMP_, XOS_ or MALLOC_, and those given with -e.
