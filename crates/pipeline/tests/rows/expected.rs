@@ -1,0 +1,221 @@
+//! What a row documents, computed from the row alone: the latency along its micro-operations, and the bound that
+//! pipes, stations, dispatch and load/store pipes set to its throughput.
+
+use fxscope_machine::{Blocking, Flow, Pipes, Spec, Uop};
+use fxscope_uop::{Access, Shape};
+
+use crate::row::{EAG, FL, Kind, Row};
+
+/// Cycles of one pass: an operation whose latency varies with its operands takes the assumed point of the range.
+fn latency(f: &Flow, spec: &Spec) -> u64 {
+    let spread = u64::from(f.latency_max - f.latency) * u64::from(spec.assumptions.divide_point) / 100;
+    u64::from(f.wait) + u64::from(f.latency) + spread + u64::from(f.repeat.max(1) - 1)
+}
+
+/// A result on its way to a consumer.
+#[derive(Clone, Copy)]
+pub struct Made {
+    kind: Kind,
+    pipes: Pipes,
+    /// It comes from a load/store pipe.
+    loaded: bool,
+    /// It is the predicate of a vector compare.
+    compared: bool,
+}
+
+/// Cycles between a result and an operation in `to` (manual 2.7, table 2-4).
+pub fn bypass(made: Made, to: Pipes, spec: &Spec) -> u64 {
+    let b = &spec.bypass;
+    let consumer = match () {
+        () if to.meets(FL) => 2,
+        () if to.meets(Pipes::PRX) => 3,
+        () if to.meets(EAG) => 1,
+        () => 0,
+    };
+    match made {
+        Made { kind: Kind::Vector, .. } | Made { kind: Kind::General, loaded: true, .. } => 0,
+        Made { kind: Kind::General, pipes, .. } => {
+            if pipes.meets(to) {
+                0
+            } else {
+                b.integer_other_pipe
+            }
+        }
+        Made { compared: true, .. } => b.compare[consumer],
+        Made { loaded: true, .. } => b.predicate_load[consumer],
+        Made { .. } => b.predicate[consumer],
+    }
+}
+
+fn made_by(uop: &Uop) -> Made {
+    let flow = uop.flows.last();
+    let pipes = flow.map_or(Pipes::default(), |f| f.pipes);
+    let loaded = flow.is_some_and(|f| f.pipes.0 & !EAG.0 == 0 && f.latency >= 5);
+    Made { kind: if pipes.meets(FL) { Kind::Vector } else { Kind::General }, pipes, loaded, compared: false }
+}
+
+impl Row<'_> {
+    /// The result as others see it.
+    pub fn made(&self, kind: Kind) -> Made {
+        let last = &self.recipe.uops[self.result_uops() - 1];
+        let compared = kind == Kind::Predicate && last.flows.iter().any(|f| f.pipes.meets(FL));
+        Made { kind, loaded: self.loads(), compared, ..made_by(last) }
+    }
+
+    /// The pipes that wait for its operand.
+    pub fn entry(&self) -> Pipes {
+        let uop = self.recipe.uops.iter().find(|u| !u.flows.is_empty());
+        uop.map_or(Pipes::default(), |u| match u.flows.get(1) {
+            Some(second) if second.independent && self.access().is_none() => u.flows[0].pipes.or(second.pipes),
+            _ => u.flows[0].pipes,
+        })
+    }
+
+    /// Cycles from operand to result: the longest path through the micro-operations, along printed dependences. Those
+    /// of one copy that meet in a pipe take turns, the oldest first (manual 6.1).
+    pub fn latency(&self, spec: &Spec) -> u64 {
+        let mut taken = Taken::default();
+        let mut done: Vec<u64> = Vec::new();
+        for (k, uop) in self.recipe.uops[..self.result_uops()].iter().enumerate() {
+            let late = self.late && uop.flows.len() > 1;
+            let entry = if late { uop.flows.last() } else { uop.flows.first() };
+            let entry = entry.map_or(Pipes::default(), |f| f.pipes);
+            let producers = uop.depends.iter().map(|&d| k - d as usize);
+            let operands = producers.map(|p| done[p] + bypass(made_by(&self.recipe.uops[p]), entry, spec));
+            let operands = operands.max().unwrap_or(0);
+            let whole: u64 = uop.flows.iter().map(|f| latency(f, spec)).sum();
+            let begin = if late { 0 } else { operands };
+            let (mut t, mut end) = (begin, begin);
+            for (i, flow) in uop.flows.iter().enumerate() {
+                let waits = if late && i + 1 == uop.flows.len() { operands } else { 0 };
+                let ready = if flow.independent { begin } else { t + u64::from(flow.wait) };
+                let (pipes, cycles) = (self.near(flow.pipes), u64::from(flow.repeat.max(1)));
+                let ready = ready.max(waits);
+                let start = match uop.blocking {
+                    // It keeps its pipe from the first flow on.
+                    Blocking::Pipe if i == 0 => taken.book(pipes, whole, ready),
+                    Blocking::Pipe => ready,
+                    _ if flow.all_pipes => ready,
+                    _ => taken.book(pipes, cycles, ready),
+                };
+                t = start + latency(flow, spec) - u64::from(flow.wait);
+                end = end.max(t);
+            }
+            done.push(end);
+        }
+        done.into_iter().max().unwrap_or(0)
+    }
+
+    /// The pipes near the station of a micro-operation: those of a sequential row stand in slot 0 of their groups, and
+    /// so go to RSE0 when RSE1 would do as well (manual 4.4, 5.2 table 5-5).
+    fn near(&self, pipes: Pipes) -> Pipes {
+        match pipes {
+            Pipes(both) if self.recipe.sequential && both == FL.0 => Pipes::FLA,
+            Pipes(both) if self.recipe.sequential && both == Pipes::EXA.or(Pipes::EXB).0 => Pipes::EXA,
+            _ => pipes,
+        }
+    }
+
+    /// Cycles a copy takes at least, in 840ths of a cycle.
+    pub fn bound(&self, spec: &Spec) -> u64 {
+        let bounds = [self.pipe_bound(spec), self.dispatch_bound(spec), self.store_bound()];
+        bounds.into_iter().max().unwrap_or(0)
+    }
+
+    /// For every set of pipes, the cycles of what passes no other pipe, shared by them. PRX has EXA's issue port
+    /// (manual 6.2). `P` takes a pipe, `E` its blocking unit, until the operation ends (6.3).
+    fn pipe_bound(&self, spec: &Spec) -> u64 {
+        let mut slots: Vec<(u8, u64)> = Vec::new();
+        let mut units: Vec<(u8, u64)> = Vec::new();
+        for uop in self.recipe.uops.iter().filter(|u| !u.flows.is_empty()) {
+            let whole: u64 = uop.flows.iter().map(|f| latency(f, spec)).sum();
+            let first = ports(self.near(uop.flows[0].pipes));
+            if uop.blocking == Blocking::Pipe {
+                slots.push((first, whole));
+                continue;
+            }
+            if uop.blocking == Blocking::Operation {
+                units.push((first, whole));
+            }
+            for f in &uop.flows {
+                let cycles = u64::from(f.repeat.max(1));
+                match f.all_pipes {
+                    true => slots.extend((0..8).filter(|i| ports(f.pipes) >> i & 1 == 1).map(|i| (1 << i, cycles))),
+                    false => slots.push((ports(self.near(f.pipes)), cycles)),
+                }
+            }
+        }
+        shared(&slots).max(shared(&units))
+    }
+
+    /// Four micro-operations a cycle; those of a sequential row one a cycle, those of a gather or scatter with no
+    /// other instruction, and a row of three or more starts a group (manual 4.4, 7.8.2). A station takes two writes a
+    /// cycle, a store's data being one more (5.1).
+    fn dispatch_bound(&self, spec: &Spec) -> u64 {
+        let (count, width) = (self.recipe.uops.len() as u64, u64::from(spec.window.dispatch_width));
+        let alone = self.mem().is_some_and(|m| m.shape == Shape::Indexed);
+        let groups = match () {
+            () if self.recipe.sequential => count * CYCLE,
+            () if count >= 3 || alone => count.div_ceil(width) * CYCLE,
+            () => count * CYCLE / width,
+        };
+        let store = self.access() == Some(Access::Store);
+        let mut writes: Vec<(u8, u64)> = Vec::new();
+        for uop in &self.recipe.uops {
+            writes.extend(uop.flows.first().map(|f| (stations(self.near(f.pipes)), 1)));
+            writes.extend(uop.flows.get(1).filter(|f| store && f.independent).map(|f| (stations(f.pipes), 1)));
+        }
+        groups.max(shared(&writes) / u64::from(spec.stations.writes_per_cycle))
+    }
+
+    /// One store write a cycle into each 64 bytes, with an eligible tag access beside it; two other tag accesses
+    /// a cycle, and no write with them (manual 7.2, 7.6, tables 7-2 and 7-5).
+    fn store_bound(&self) -> u64 {
+        let Some(mem) = self.mem().filter(|m| m.access == Access::Store) else { return 0 };
+        let parts = self.recipe.uops[..self.result_uops()].iter().filter(|u| u.flows.iter().any(|f| f.latency == 0));
+        let (writes, tags, eligible) = match mem.shape {
+            Shape::Indexed => (self.vector / u64::from(mem.reg_esize), self.vector / u64::from(mem.reg_esize), false),
+            Shape::Masked => (u64::from(mem.bytes).div_ceil(64), parts.count() as u64, !mem.structure),
+            Shape::Single => (u64::from(mem.bytes).div_ceil(64), parts.count() as u64, mem.bytes >= 8),
+        };
+        writes * CYCLE + if eligible { 0 } else { tags * CYCLE / 2 }
+    }
+}
+
+/// Cycles in which ports are taken by one copy.
+#[derive(Default)]
+struct Taken(Vec<(u8, u64)>);
+
+impl Taken {
+    /// Takes the port of `pipes` that is free first for `cycles` from `t` on; returns when.
+    fn book(&mut self, pipes: Pipes, cycles: u64, t: u64) -> u64 {
+        let members: Vec<u8> = (0..8).map(|i| 1 << i).filter(|bit| ports(pipes) & bit != 0).collect();
+        let free = |port: u8, at: u64| !self.0.iter().any(|&(p, c)| p == port && (at..at + cycles).contains(&c));
+        let place = (t..).find_map(|at| members.iter().find(|&&port| free(port, at)).map(|&port| (port, at)));
+        let (port, at) = place.expect("ports become free");
+        self.0.extend((at..at + cycles).map(|cycle| (port, cycle)));
+        at
+    }
+}
+
+/// Bounds are counted in this part of a cycle, which all numbers of pipes divide.
+pub const CYCLE: u64 = 840;
+
+/// Pipes by their issue ports: EXA and PRX have one in common.
+fn ports(pipes: Pipes) -> u8 {
+    if pipes.meets(Pipes::PRX) { pipes.0 & !Pipes::PRX.0 | Pipes::EXA.0 } else { pipes.0 }
+}
+
+/// Stations that feed `pipes`: RSE0, RSE1, and RSA0 and RSA1 for the address pipes.
+fn stations(pipes: Pipes) -> u8 {
+    let of = |set: Pipes, station: u8| if pipes.meets(set) { station } else { 0 };
+    let rse0 = Pipes::EXA.or(Pipes::FLA).or(Pipes::PRX);
+    of(rse0, 1) | of(Pipes::EXB.or(Pipes::FLB), 2) | of(EAG, 4 | 8)
+}
+
+/// The least time that `items`, each able to use any member of a set, take when they are spread over the members
+/// in the best way: for every set, what fits nowhere else.
+fn shared(items: &[(u8, u64)]) -> u64 {
+    let inside = |set: u8| items.iter().filter(move |&&(members, _)| members & !set == 0).map(|&(_, n)| n).sum::<u64>();
+    (1..=u8::MAX).map(|set| inside(set) * CYCLE / u64::from(set.count_ones())).max().unwrap_or(0)
+}

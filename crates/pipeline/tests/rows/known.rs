@@ -1,0 +1,99 @@
+//! Rows that differ from what they document, and why.
+//!
+//! A reason that names a number is a gap of the model, told in `DEVIATIONS.md`. The others follow from rules of the
+//! manual that the expectation, a bound, leaves out.
+
+/// What the copies of a row have to do with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loop {
+    /// Each reads what the one before wrote.
+    Chained,
+    /// Each uses the base register that the one before moved on.
+    Updated,
+    /// Nothing.
+    Independent,
+}
+
+/// A loop, the reason why rows differ in it, and those rows: all of one notation (pipes and latency cells) together,
+/// with their number.
+pub type Known = (Loop, &'static str, &'static [(&'static str, usize)]);
+
+pub const KNOWN: &[Known] = &[
+    (
+        Loop::Chained,
+        "D43: the result does not wait for the access to memory as the row says",
+        &[
+            ("EAG* / EAGA; EXA / EXA: 1 / 5;1 / [2]1", 3),
+            ("EAG* / EAGA; EXA / EXA: 1 / 8;1 / [2]NA", 6),
+            ("EAG* / EAGA; EXA / EXA / EAG* / EAGA; EXA / EXA / EAG*: 1 / 5;[1]1 / 1 / [2]1 / 5;[4]1 / 1 / [2]1", 1),
+            ("EAG* / EAGA; EXA / EXA / EAG* / EAGA; EXA / EXA / EAG*: 1 / 8;[1]1 / 1 / [2]1 / 8;[4]1 / 1 / [2]1", 2),
+        ],
+    ),
+    (
+        Loop::Chained,
+        "D44: all flows of a micro-operation wait for the one it depends on, not only the flow the row names",
+        &[
+            ("EAG* / EAGA / EXA+EXA / EXA: 1 / [1]5 / 1+[1]1 / [1]NA", 48),
+            ("EXA+NULL+FLA / EXA+NULL+FLA: 1+3+4 / 1+3+[1]9", 2),
+            ("FLA / FLA + FLA: 6 / 1+[1]8", 2),
+        ],
+    ),
+    (
+        Loop::Chained,
+        "D45: loads do not wait for the address micro-operation, and the result comes with the first of their flows",
+        &[
+            ("EAG* / (EAG*) x 3: 1 / [1/2/3](11) x 3", 2),
+            ("EAG* / (Pipe(EAGA, 4) | Pipe(EAGB, 4)) x 2: 1 / [1/2](Pipe(11, 4)) x 2", 4),
+            ("EAG* / (Pipe(EAGA, 4) | Pipe(EAGB, 4)) x 3: 1 / [1/2/3](Pipe(11, 4)) x 3", 4),
+            ("EAG* / (Pipe(EAGA, 4) | Pipe(EAGB, 4)) x 4: 1 / [1/2/3/4](Pipe(11, 4)) x 4", 4),
+        ],
+    ),
+    (
+        Loop::Chained,
+        "D46: the result of flows that begin in PRX bypasses as a predicate does, whatever it is",
+        &[("PRX + NULL + FLA: 3+5+4", 6), ("PRX+NULL+EXA / EXB: 3+2+1 / [1]1", 2)],
+    ),
+    (
+        Loop::Independent,
+        "D47: an operation of two flows blocks others for the time of the first",
+        &[("FLA + FLA: 1+11", 5), ("FLA + FLA: 1+8", 4), ("FLA / FLA + FLA: 6 / 1+[1]8", 2)],
+    ),
+    (
+        Loop::Independent,
+        "D20: pairing of store accesses",
+        &[
+            ("(EAG*, FLA) x 3: NA,NA / NA,NA / NA,NA", 1),
+            ("EAG* / (EAG*, FLA ) x 2: 1 / [1/2](NA,NA) x 2", 1),
+            ("EAG* / (EAG*, FLA) x 2: 1 / [1/2](NA,NA) x 2", 1),
+            ("EAG* / (EAG*, FLA) x 3: 1 / [1/2/3](NA,NA) x 3", 2),
+            ("EAG* / (EAG*, FLA) x 4: 1 / [1/2/3/4](NA,NA) x 4", 2),
+            ("EAG*, FLA / EAG*, FLA / EAG*, FLA / EAG*, FLA: NA,NA / NA,NA / NA,NA / NA,NA", 2),
+            ("EAG*, FLA / EAG*, FLA / EAG*, FLA: NA,NA / NA,NA / NA,NA", 1),
+            ("EAG*, FLA / EAG*, FLA: NA,NA / NA,NA", 2),
+        ],
+    ),
+    (
+        Loop::Independent,
+        "D4: stations of updates follow the slot (table 5-4), and half of them go to the address pipes",
+        &[("EAG* / EX*| EAG*: 5 / 1", 12), ("EAG* / EX*| EAG*: 8 / 1", 2)],
+    ),
+    (
+        Loop::Independent,
+        "stations follow the slot until one is full (table 5-5): one vector pipe gets more than its half",
+        &[
+            ("FL* / FLA: 9 / [1]6", 2),
+            ("FLA / FLA / FL*: 6 / 6 / [1,2]9", 4),
+            ("FLB / FL*: 6 / [1]4", 3),
+            ("FLB / FL*: 6 / [1]9", 1),
+        ],
+    ),
+    (
+        Loop::Independent,
+        "the operation behind a blocking one is older than the next of them and takes FLA in its first cycle (6.1)",
+        &[
+            ("FLB / FLA / FLA / FL*: 6 / 6 / [1,2]8 / [1]4", 8),
+            ("FLB / FLB / FLA / FL*: 6 / 6 / [1,2]8 / [1]4", 4),
+            ("FLB / FLB / FLA / FLA: 6 / 6 / [1,2]8 / [1]4", 4),
+        ],
+    ),
+];
