@@ -88,3 +88,13 @@ fn names_that_a_program_chose_play_no_tricks_on_the_terminal() {
     let text = render(&summary(&run("\x1b]0;title\x07", regions)), UNICODE);
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
 }
+
+#[test]
+fn of_a_message_of_several_lines_the_title_has_the_first() {
+    let mut run = plain();
+    run.finish = Finish::Failed("deadlock: all threads wait\n  thread 1000: waits for ever".to_owned());
+    let text = render(&summary(&run), UNICODE);
+    let title = text.lines().next().expect("a title");
+    assert!(title.ends_with("deadlock: all threads wait"), "{title}");
+    assert!(!text.contains('\u{fffd}'));
+}

@@ -58,7 +58,8 @@ pub(crate) fn title(run: &Run) -> String {
     };
     let finish = match &run.finish {
         Finish::Exited(code) => format!("exit status {code}"),
-        Finish::Killed { message, .. } | Finish::Failed(message) => message.clone(),
+        // A longer message has its headline first; the rest of it was told when the program ended.
+        Finish::Killed { message, .. } | Finish::Failed(message) => message.lines().next().unwrap_or("").to_owned(),
         Finish::Limit => "stopped at the instruction limit".to_owned(),
         Finish::Stopped => "stopped by the user".to_owned(),
     };
