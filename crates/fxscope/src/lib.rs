@@ -20,9 +20,11 @@ pub use fxscope_record as record;
 pub use fxscope_report as report;
 pub use fxscope_sim as sim;
 
+mod annotate;
 mod environment;
 mod session;
 
+pub use annotate::{Wanted, annotate};
 pub use environment::guest_environment;
 pub use fxscope_sim::{Control, Mode, Progress};
 pub use session::{Request, Session, machine_memory};

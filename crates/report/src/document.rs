@@ -34,8 +34,24 @@ pub enum Body {
         /// The rows.
         rows: Vec<Row>,
     },
+    /// A long table whose lines have captions among them.
+    Listing {
+        /// The headings; the first stands above the labels.
+        headings: Vec<String>,
+        /// The lines.
+        lines: Vec<Line>,
+    },
     /// Sentences.
     Notes(Vec<String>),
+}
+
+/// A line of a listing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    /// What the rows below it belong to.
+    Caption(String),
+    /// A value for each heading.
+    Row(Row),
 }
 
 /// A label and a value for each column; none where it is not known.
@@ -74,6 +90,8 @@ pub enum Value {
     Number(f64, String),
     /// A word.
     Text(String),
+    /// A fraction of a whole from 0 to 1, to be drawn.
+    Share(f64),
 }
 
 impl Value {

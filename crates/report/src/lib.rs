@@ -3,6 +3,7 @@
 //! Sections turn runs into a [`document::Document`] and know no output format; renderers turn a document
 //! into text and know no metric. The JSON form is the run itself with its metrics, key by key.
 
+pub mod annotate;
 pub mod document;
 pub mod render;
 mod sections;

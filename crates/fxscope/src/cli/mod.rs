@@ -1,6 +1,8 @@
 //! The command line: one file for each command.
 
+mod annotate;
 mod events;
+mod launch;
 mod machine;
 mod output;
 mod progress;
@@ -29,6 +31,7 @@ struct Cli {
 enum Command {
     Run(run::Args),
     Report(report::Args),
+    Annotate(annotate::Args),
     #[command(subcommand)]
     Machine(machine::Command),
     Events(events::Args),
@@ -54,6 +57,7 @@ pub fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
+        Command::Annotate(args) => annotate::annotate(&args),
         Command::Machine(command) => machine::machine(&command),
         Command::Events(args) => events::events(&args),
     };

@@ -1,5 +1,7 @@
 //! A document as text for a terminal.
 
+mod listing;
+
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -61,6 +63,7 @@ impl Terminal {
                 Body::Facts(rows) => self.inline(&section.title, rows),
                 Body::Parts(parts) => self.bars(&section.title, parts),
                 Body::Table { headings, rows } => self.table(headings, rows),
+                Body::Listing { headings, lines } => self.listing(&section.title, headings, lines),
                 Body::Notes(notes) => self.notes(&section.title, notes),
             }
         }
@@ -194,7 +197,7 @@ impl Terminal {
                         (part.label.as_str(), shares.map(|f| self.bar_and_share(*f, part.tone, column)).collect())
                     })
                     .collect(),
-                Body::Notes(_) => continue,
+                Body::Listing { .. } | Body::Notes(_) => continue,
             };
             self.line(&format!("  {}", section.title));
             for (label, cells) in rows {
@@ -208,6 +211,7 @@ impl Terminal {
             Some(Value::Number(number, unit)) if self.style.unicode => quantity(*number, unit),
             Some(Value::Number(number, unit)) => quantity(*number, unit).replace('µ', "u"),
             Some(Value::Text(text)) => text.clone(),
+            Some(Value::Share(fraction)) => share(*fraction),
             None => "-".to_owned(),
         }
     }
@@ -225,8 +229,13 @@ impl Terminal {
 
     /// Characters that a narrow bar takes on the screen.
     fn bar_width(&self, fraction: f64) -> usize {
+        width(&self.plain_bar(fraction, NARROW_BAR, Tone::Work))
+    }
+
+    /// A bar without colour.
+    fn plain_bar(&self, fraction: f64, room: usize, tone: Tone) -> String {
         let plain = Terminal { style: Style { colour: false, ..self.style }, text: String::new() };
-        width(&plain.bar(fraction, NARROW_BAR, Tone::Work))
+        plain.bar(fraction, room, tone)
     }
 }
 
@@ -249,7 +258,7 @@ fn row_labels(section: &Section) -> Vec<&str> {
     match &section.body {
         Body::Facts(rows) | Body::Table { rows, .. } => rows.iter().map(|r| r.label.as_str()).collect(),
         Body::Parts(parts) => parts.iter().map(|p| p.label.as_str()).collect(),
-        Body::Notes(_) => Vec::new(),
+        Body::Listing { .. } | Body::Notes(_) => Vec::new(),
     }
 }
 

@@ -34,6 +34,7 @@ fn has_content(section: &Section) -> bool {
     match &section.body {
         Body::Facts(rows) | Body::Table { rows, .. } => !rows.is_empty(),
         Body::Parts(parts) => !parts.is_empty(),
+        Body::Listing { lines, .. } => !lines.is_empty(),
         Body::Notes(notes) => !notes.is_empty(),
     }
 }

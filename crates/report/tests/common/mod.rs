@@ -1,5 +1,8 @@
 //! A run made by hand.
 
+// Each test file uses its own part of this.
+#![allow(dead_code)]
+
 use fxscope_record::{ALL, Finish, Host, Mode, Region, Run, Thread};
 
 /// Counts of one thread: 1 ms, with every group of metrics present.

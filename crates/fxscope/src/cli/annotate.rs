@@ -1,0 +1,111 @@
+//! `fxscope annotate`: where the cycles went, by function and instruction.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use fxscope::Wanted;
+use fxscope::machine::Spec;
+use fxscope::record::{self, Finish, Run};
+use fxscope::report::annotate::{document, json};
+use fxscope::report::render::terminal;
+
+use super::launch::{self, Launch};
+use super::output::JsonTarget;
+use super::{Failure, Outcome, print, say, style};
+
+/// Arguments that only mean something for a program that is run now.
+const FOR_PROGRAMS: [&str; 10] = [
+    "command",
+    "set",
+    "vector_bits",
+    "environment",
+    "sysroot",
+    "allow",
+    "sandbox",
+    "memory",
+    "clock",
+    "max_instructions",
+];
+
+/// Show where the cycles went: by function, then by instruction, with micro-operations and source lines.
+///
+/// Annotates a run from a record file, or runs a program (after --) and keeps no record. Cycles are those between an
+/// instruction's commit and the commit before it; they add up to the run's. The instructions are read from the
+/// program's file, source lines from its debug information (-g).
+///
+/// The annotation goes to standard output, behind what the program wrote. Exit status: 0 when it could be made,
+/// however the program ended; otherwise as for `fxscope run`.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "fxscope annotate [OPTIONS] FILE.fxr\n       fxscope annotate [OPTIONS] -- PROGRAM [ARGS]..."
+)]
+pub struct Args {
+    /// Record file, as `fxscope run -o` writes it.
+    #[arg(value_name = "FILE.fxr", required_unless_present = "command", conflicts_with_all = FOR_PROGRAMS)]
+    file: Option<PathBuf>,
+    /// Which run of the file, counted from 1; without it, the last.
+    #[arg(long, value_name = "N", requires = "file", value_parser = clap::value_parser!(u32).range(1..))]
+    run: Option<u32>,
+    /// The program's file, when it is not where it was when it ran.
+    #[arg(long, value_name = "PATH")]
+    program: Option<PathBuf>,
+    /// Show the instructions of this function; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    function: Vec<String>,
+    /// Show the instructions of this many functions, from the one with most cycles on.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "function")]
+    top: usize,
+    /// Write the annotation as JSON to a file, or to standard output (-), instead.
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    launch: Launch,
+    /// The program (AArch64 Linux) and its arguments.
+    #[arg(last = true, value_name = "PROGRAM [ARGS]")]
+    command: Vec<OsString>,
+}
+
+/// Annotates a run.
+pub(super) fn annotate(args: &Args) -> Outcome {
+    let json_target = args.json.as_deref().map(JsonTarget::check).transpose()?;
+    let (run, spec) = match &args.file {
+        Some(path) => recorded(args, path)?,
+        None => {
+            let spec = args.launch.spec()?;
+            let session = args.launch.session(spec.clone(), &args.command, fxscope::Mode::Timing)?;
+            (launch::simulate(session, false)?, spec.as_ref().clone())
+        }
+    };
+    if let Finish::Failed(message) = &run.finish {
+        say(&format!("the program cannot go on: {message}"));
+    }
+    let wanted = match args.function.as_slice() {
+        [] => Wanted::Hottest(args.top),
+        names => Wanted::Named(names.to_vec()),
+    };
+    let program = args.program.clone().unwrap_or_else(|| PathBuf::from(run.program()));
+    let annotation = fxscope::annotate(&run, &program, &spec, &wanted)?;
+    match json_target {
+        Some(target) => target.write(&json(&run, &annotation))?,
+        None => print(&terminal::render(&[document(&run, &annotation)], style(&std::io::stdout())))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run from a record file, and the machine it ran on.
+fn recorded(args: &Args, path: &Path) -> Result<(Run, Spec), Failure> {
+    let mut runs = record::load(path)?;
+    let count = runs.len();
+    let number = args.run.map_or(count, |n| n as usize);
+    if number == 0 || number > count {
+        return Err(format!(
+            "{}: there is no run {number}, it holds {count}; add one with fxscope run -o {0}",
+            path.display()
+        )
+        .into());
+    }
+    let run = runs.swap_remove(number - 1);
+    let spec = args.launch.spec_of(&run)?;
+    Ok((run, spec))
+}

@@ -1,0 +1,206 @@
+//! Starting a program on a modelled machine, for every command that runs one.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fxscope::linux::{Access, ClockSource, StartError};
+use fxscope::machine::Spec;
+use fxscope::record::Run;
+use fxscope::{Control, Mode, Request, Session, guest_environment};
+
+use super::progress::ProgressLine;
+use super::{FAILED, Failure};
+
+/// Exit status when the user stopped the run: 128 + SIGINT.
+pub(super) const STOPPED: u8 = 130;
+/// Exit status when the program's file cannot be run, and when there is none, as shells have it.
+const CANNOT_RUN: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+/// The machine, and what the program gets and may touch.
+#[derive(clap::Args)]
+pub(super) struct Launch {
+    /// Machine: a name that `fxscope machine list` shows, or the path of a machine's folder [default: a64fx].
+    #[arg(short, long)]
+    machine: Option<String>,
+    /// Set a value of the machine's description, such as tlb.l1_entries=32.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    set: Vec<(String, String)>,
+    /// Vector length in bits: short for --set clock.vector_bits=N.
+    #[arg(long, value_name = "N", value_parser = ["128", "256", "512"])]
+    vector_bits: Option<String>,
+    /// Set a variable of the program's environment.
+    #[arg(short, value_name = "VAR=VALUE", value_parser = variable)]
+    environment: Vec<(OsString, OsString)>,
+    /// Where the program's interpreter and libraries are: its absolute paths are looked up in this folder first.
+    /// Without it, in the folder of the AArch64 cross compilers, if there is one.
+    #[arg(long, value_name = "DIR")]
+    sysroot: Option<PathBuf>,
+    /// Let the program touch more of the host than it may: write=DIR, read=DIR (with --sandbox), or net.
+    #[arg(long, value_name = "WHAT", value_parser = Allow::parse)]
+    allow: Vec<Allow>,
+    /// Let the program touch nothing of the host but its standard streams, and what --allow gives.
+    #[arg(long)]
+    sandbox: bool,
+    /// Memory the program may use, such as 512MiB; it gets ENOMEM beyond. Without it, all that the machine has.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
+    /// The program's clocks: simulated time, the same on every run, or the host's.
+    #[arg(long, value_enum, default_value_t = Clock::Simulated)]
+    clock: Clock,
+    /// Stop after this many instructions; a basic block is not cut short.
+    #[arg(long, value_name = "N")]
+    max_instructions: Option<u64>,
+}
+
+/// Something that `--allow` gives.
+#[derive(Clone)]
+enum Allow {
+    Read(PathBuf),
+    Write(PathBuf),
+    Network,
+}
+
+impl Allow {
+    fn parse(text: &str) -> Result<Allow, String> {
+        match text.split_once('=') {
+            Some(("read", folder)) if !folder.is_empty() => Ok(Allow::Read(folder.into())),
+            Some(("write", folder)) if !folder.is_empty() => Ok(Allow::Write(folder.into())),
+            None if text == "net" => Ok(Allow::Network),
+            _ => Err("write it as read=DIR, write=DIR or net".to_owned()),
+        }
+    }
+}
+
+/// What the program may touch.
+fn access(args: &Launch) -> Result<Access, Failure> {
+    let mut access = if args.sandbox { Access::sandbox() } else { Access::standard() };
+    for allow in &args.allow {
+        match allow {
+            Allow::Read(folder) | Allow::Write(folder) if !folder.is_dir() => {
+                return Err(format!("--allow: {} is not a folder; name one that exists", folder.display()).into());
+            }
+            // Without --sandbox everything may be read anyway.
+            Allow::Read(folder) => access.read.iter_mut().for_each(|list| list.push(folder.clone())),
+            Allow::Write(folder) => access.write.push(folder.clone()),
+            Allow::Network => access.network = true,
+        }
+    }
+    Ok(access)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Clock {
+    Simulated,
+    Host,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("write it as KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+fn variable(text: &str) -> Result<(OsString, OsString), String> {
+    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write it as VAR=VALUE")?;
+    Ok((name.into(), value.into()))
+}
+
+/// A number of bytes.
+fn size(text: &str) -> Result<u64, String> {
+    fxscope::machine::settings::integer(text)
+        .ok_or_else(|| "write it as a number of bytes, or as 512MiB or 8GiB".to_owned())
+}
+
+/// The memory asked for, if the machine has it.
+fn memory_bytes(args: &Launch, spec: &Spec) -> Result<Option<u64>, Failure> {
+    let all = fxscope::machine_memory(spec);
+    match args.memory {
+        Some(bytes) if bytes > all => Err(format!(
+            "--memory {bytes}: {} has {all} bytes; ask for less, or give it more with --set topology.node_bytes=SIZE",
+            spec.name
+        )
+        .into()),
+        memory => Ok(memory),
+    }
+}
+
+/// Whether Ctrl-C has been pressed.
+static STOP: AtomicBool = AtomicBool::new(false);
+/// Whether results are being written, which takes a moment and is not to be cut short.
+static SAVING: AtomicBool = AtomicBool::new(false);
+
+impl Launch {
+    /// The machine with all its settings.
+    pub(super) fn spec(&self) -> Result<Arc<Spec>, Failure> {
+        let machine = self.machine.as_deref().unwrap_or("a64fx");
+        Ok(Arc::new(fxscope::machine::load(machine, &self.settings())?))
+    }
+
+    /// The machine that a recorded run was made on, as it is described now.
+    pub(super) fn spec_of(&self, run: &Run) -> Result<Spec, Failure> {
+        let machine = self.machine.as_deref().unwrap_or(&run.machine);
+        let spec = fxscope::machine::load(machine, &run.settings);
+        spec.map_err(|e| format!("the machine of the run: {e}; --machine PATH names its description").into())
+    }
+
+    fn settings(&self) -> Vec<(String, String)> {
+        let bits = self.vector_bits.iter().map(|bits| ("clock.vector_bits".to_owned(), bits.clone()));
+        self.set.iter().cloned().chain(bits).collect()
+    }
+
+    /// Loads the program named first in `command`, which gets the rest as its arguments.
+    pub(super) fn session(&self, spec: Arc<Spec>, command: &[OsString], mode: Mode) -> Result<Session, Failure> {
+        let (program, arguments) = command.split_first().ok_or("no program given")?;
+        if let Some(sysroot) = self.sysroot.as_ref().filter(|dir| !dir.is_dir()) {
+            let shown = sysroot.display();
+            return Err(format!("--sysroot {shown}: not a folder; name one that holds lib or usr/lib").into());
+        }
+        let session = Session::start(Request {
+            settings: self.settings(),
+            arguments: arguments.to_vec(),
+            environment: guest_environment(std::env::vars_os(), &self.environment),
+            record_variables: self.environment.iter().map(|(name, _)| name.clone()).collect(),
+            mode,
+            sysroot: self.sysroot.clone(),
+            access: access(self)?,
+            memory_bytes: memory_bytes(self, &spec)?,
+            clock: match self.clock {
+                Clock::Simulated => ClockSource::Simulated,
+                Clock::Host => ClockSource::Host,
+            },
+            max_instructions: self.max_instructions,
+            ..Request::new(spec, program)
+        });
+        session.map_err(|e| Failure { status: start_status(&e), message: e.to_string() })
+    }
+}
+
+/// Runs the program until it ends or the user presses Ctrl-C. From then on Ctrl-C is ignored: results are being
+/// written, which takes a moment and is not to be cut short.
+pub(super) fn simulate(session: Session, quiet: bool) -> Result<Run, Failure> {
+    ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) && !SAVING.load(Ordering::Relaxed) {
+            std::process::exit(i32::from(STOPPED));
+        }
+    })?;
+    let mut progress = ProgressLine::new(!quiet);
+    let run = session.run(&mut |p| {
+        progress.show(&p);
+        if STOP.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
+    });
+    SAVING.store(true, Ordering::Relaxed);
+    progress.clear();
+    Ok(run)
+}
+
+/// The exit status for a program that cannot start.
+fn start_status(error: &StartError) -> u8 {
+    match error {
+        StartError::Read { source, .. } if source.kind() == ErrorKind::NotFound => NOT_FOUND,
+        StartError::Read { .. } | StartError::Elf { .. } | StartError::Interpreter { .. } => CANNOT_RUN,
+        _ => FAILED,
+    }
+}

@@ -1,0 +1,276 @@
+//! Where a run's cycles went: by function, then by instruction.
+//!
+//! An [`Annotation`] is one run beside the code it ran. [`document`] shows it to people, [`json`] to programs.
+
+use std::fmt::Write as _;
+
+use fxscope_record::Run;
+use serde_json::{Value as Json, json};
+
+use crate::document::{Body, Document, Line, Row, Section, Value};
+use crate::sections::{plain, title};
+
+/// Functions that the terminal lists; the others share a line.
+const FUNCTIONS: usize = 20;
+
+/// A run's functions with their instructions.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Annotation {
+    /// The file that the code was read from; none when it could not be.
+    pub code: Option<String>,
+    /// Cycles of the run.
+    pub cycles: u64,
+    /// Cycles of the run that belong to no instruction: system calls, and waiting in them.
+    pub outside: u64,
+    /// The functions executed, those with most cycles first.
+    pub functions: Vec<Function>,
+    /// What is missing, and what to do about it.
+    pub notes: Vec<String>,
+}
+
+/// A function's share of a run.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Function {
+    /// Its name in the symbol table; empty for all code that has none.
+    pub name: String,
+    /// Its first address; 0 when it has no name.
+    pub address: u64,
+    /// Cycles of its instructions.
+    pub cycles: u64,
+    /// Instructions executed.
+    pub executions: u64,
+    /// The instructions that were executed, by ascending address; none unless they were asked for.
+    pub instructions: Option<Vec<Instruction>>,
+}
+
+/// An instruction's share of a run, and what is known about it without running.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Instruction {
+    /// Its address.
+    pub address: u64,
+    /// Its distance from the function's start, bytes.
+    pub offset: u64,
+    /// Times it was executed.
+    pub executions: u64,
+    /// Cycles between its commit and the commit before it, summed up.
+    pub cycles: u64,
+    /// Where it comes from; none without debug information.
+    pub source: Option<Source>,
+    /// The instruction itself; none without the program's file.
+    pub code: Option<Code>,
+}
+
+/// A line of source text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file, as the compiler was given it.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: u32,
+}
+
+/// What the code says about an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// The instruction as a number.
+    pub word: u32,
+    /// In assembly language; none when the disassembler does not know it.
+    pub text: Option<String>,
+    /// Its micro-operations. A MOVPRFX that is packed with the next instruction has none.
+    pub uops: Vec<MicroOp>,
+}
+
+/// A micro-operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MicroOp {
+    /// Its passes through pipes.
+    pub flows: Vec<Flow>,
+    /// The flows do not wait for each other (address and data of a store).
+    pub independent: bool,
+}
+
+/// A pass through a pipe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Names of the pipes.
+    pub pipes: Vec<&'static str>,
+    /// It uses all of them at once, not one of them.
+    pub all: bool,
+    /// Cycles until the next flow, or the result.
+    pub latency: u16,
+    /// Cycles the pipe is taken.
+    pub busy: u16,
+}
+
+/// `part` as a fraction of `whole`, or nothing of nothing.
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// What a terminal shows: the functions, then the instructions of those that have them.
+#[must_use]
+pub fn document(run: &Run, annotation: &Annotation) -> Document {
+    let mut sections = vec![functions(annotation)];
+    for function in &annotation.functions {
+        sections.extend(function.instructions.as_ref().map(|list| instructions(annotation, function, list)));
+    }
+    let notes = annotation.notes.iter().map(|note| plain(note)).collect::<Vec<_>>();
+    if !notes.is_empty() {
+        sections.push(Section { title: "Notes".to_owned(), body: Body::Notes(notes) });
+    }
+    Document { title: title(run), columns: vec![plain(run.program())], sections }
+}
+
+/// Name of a function for people.
+fn name(function: &Function) -> String {
+    if function.name.is_empty() { "(code without a name)".to_owned() } else { plain(&function.name) }
+}
+
+fn functions(annotation: &Annotation) -> Section {
+    let line = |label: String, cycles: u64, executions: Option<u64>| {
+        let fraction = share(cycles, annotation.cycles);
+        let values = vec![
+            Some(Value::number(cycles as f64, "cycles")),
+            Some(Value::number(fraction, "ratio")),
+            executions.map(|n| Value::number(n as f64, "instructions")),
+            Some(Value::Share(fraction)),
+        ];
+        Line::Row(Row { label, values })
+    };
+    let (shown, others) = annotation.functions.split_at(annotation.functions.len().min(FUNCTIONS));
+    let mut lines: Vec<Line> = shown.iter().map(|f| line(name(f), f.cycles, Some(f.executions))).collect();
+    if !others.is_empty() {
+        let label = format!("({} other functions)", others.len());
+        let sum = |of: fn(&Function) -> u64| others.iter().map(of).sum();
+        lines.push(line(label, sum(|f| f.cycles), Some(sum(|f| f.executions))));
+    }
+    if annotation.outside > 0 {
+        lines.push(line("(system calls and waiting)".to_owned(), annotation.outside, None));
+    }
+    let headings = ["Function", "cycles", "share", "instructions", ""].map(str::to_owned).to_vec();
+    Section { title: "Functions".to_owned(), body: Body::Listing { headings, lines } }
+}
+
+/// The instructions of one function. The columns of what only a run can tell come before those of what the code
+/// says; the text is last because it is the one that may be cut.
+fn instructions(annotation: &Annotation, function: &Function, list: &[Instruction]) -> Section {
+    let mut lines = Vec::new();
+    let mut source = None;
+    for instruction in list {
+        if instruction.source.is_some() && instruction.source != source {
+            source.clone_from(&instruction.source);
+            lines.extend(source.as_ref().map(|s| Line::Caption(plain(&format!("{}:{}", s.file, s.line)))));
+        }
+        lines.push(Line::Row(row(function, instruction)));
+    }
+    let percent = 100.0 * share(function.cycles, annotation.cycles);
+    let title = format!("{} at {:#x}, {percent:.1} % of all cycles", name(function), function.address);
+    let headings =
+        ["Offset", "executed", "cycles", "each", "share", "µops", "pipes", "instruction"].map(str::to_owned).to_vec();
+    Section { title, body: Body::Listing { headings, lines } }
+}
+
+fn row(function: &Function, instruction: &Instruction) -> Row {
+    let code = instruction.code.as_ref();
+    let label = if function.name.is_empty() {
+        format!("{:#x}", instruction.address)
+    } else {
+        format!("+{:#x}", instruction.offset)
+    };
+    let values = vec![
+        Some(Value::number(instruction.executions as f64, "count")),
+        Some(Value::number(instruction.cycles as f64, "cycles")),
+        Some(Value::number(share(instruction.cycles, instruction.executions), "cycles/execution")),
+        Some(Value::Share(share(instruction.cycles, function.cycles))),
+        code.map(|c| Value::number(c.uops.len() as f64, "count")),
+        code.map(|c| Value::Text(pipes(&c.uops))),
+        code.map(|c| Value::Text(c.text.clone().unwrap_or_else(|| format!(".inst {:#010x}", c.word)))),
+    ];
+    Row { label, values }
+}
+
+/// The pipes of micro-operations in the manual's notation: `/` between micro-operations, `+` between flows that
+/// follow each other and `,` between those that do not, `|` between alternatives, `&` for pipes used together.
+#[must_use]
+pub fn pipes(uops: &[MicroOp]) -> String {
+    let texts: Vec<String> = uops.iter().map(flows).collect();
+    let mut out = String::new();
+    for run in texts.chunk_by(|a, b| a == b).filter(|run| !run[0].is_empty()) {
+        let gap = if out.is_empty() { "" } else { "/" };
+        let _ = match run.len() {
+            1 => write!(out, "{gap}{}", run[0]),
+            times => write!(out, "{gap}({})x{times}", run[0]),
+        };
+    }
+    out
+}
+
+fn flows(uop: &MicroOp) -> String {
+    let flow = |f: &Flow| if f.all { f.pipes.join("&") } else { alternatives(&f.pipes) };
+    uop.flows.iter().map(flow).collect::<Vec<_>>().join(if uop.independent { "," } else { "+" })
+}
+
+/// Pipes one of which is used. `EX*` is either of EXA and EXB: in most rows the two pipes of a kind stand for each
+/// other.
+fn alternatives(pipes: &[&str]) -> String {
+    let kind = |pipe: &str| pipe.strip_suffix(['A', 'B']).map(str::to_owned);
+    let same_kind = |a: &&str, b: &&str| kind(a).is_some() && kind(a) == kind(b);
+    let names = pipes.chunk_by(same_kind).map(|group| match (group, kind(group[0])) {
+        ([_, _], Some(kind)) => format!("{kind}*"),
+        _ => group.join("|"),
+    });
+    names.collect::<Vec<_>>().join("|")
+}
+
+/// The annotation as JSON. The keys are stable: scripts depend on them. What is not known is `null`; functions
+/// whose instructions were not asked for have no `instructions`.
+#[must_use]
+pub fn json(run: &Run, annotation: &Annotation) -> Json {
+    json!({
+        "tool": run.tool,
+        "machine": run.machine,
+        "program": run.program(),
+        "arguments": run.command.get(1..).unwrap_or_default(),
+        "code": annotation.code,
+        "cycles": annotation.cycles,
+        "cycles_outside": annotation.outside,
+        "notes": annotation.notes,
+        "functions": annotation.functions.iter().map(|f| json_function(f, annotation.cycles)).collect::<Vec<_>>(),
+    })
+}
+
+fn json_function(function: &Function, cycles: u64) -> Json {
+    let mut object = json!({
+        "name": function.name,
+        "address": function.address,
+        "cycles": function.cycles,
+        "share": share(function.cycles, cycles),
+        "executions": function.executions,
+    });
+    if let Some(list) = &function.instructions {
+        object["instructions"] = list.iter().map(|i| json_instruction(i, function.cycles)).collect();
+    }
+    object
+}
+
+fn json_instruction(instruction: &Instruction, cycles: u64) -> Json {
+    let code = instruction.code.as_ref();
+    json!({
+        "address": instruction.address,
+        "offset": instruction.offset,
+        "executions": instruction.executions,
+        "cycles": instruction.cycles,
+        "share": share(instruction.cycles, cycles),
+        "cycles_per_execution": share(instruction.cycles, instruction.executions),
+        "file": instruction.source.as_ref().map(|s| &s.file),
+        "line": instruction.source.as_ref().map(|s| s.line),
+        "word": code.map(|c| c.word),
+        "text": code.and_then(|c| c.text.as_ref()),
+        "uops": code.map(|c| c.uops.iter().map(json_uop).collect::<Vec<_>>()),
+    })
+}
+
+fn json_uop(uop: &MicroOp) -> Json {
+    let flow = |f: &Flow| json!({"pipes": f.pipes, "all_pipes": f.all, "latency": f.latency, "pipe_cycles": f.busy});
+    json!({"flows": uop.flows.iter().map(flow).collect::<Vec<_>>(), "independent": uop.independent})
+}
