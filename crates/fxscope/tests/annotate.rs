@@ -153,6 +153,29 @@ fn source_lines_come_from_debug_information() {
 }
 
 #[test]
+fn of_a_dynamic_program_the_programs_own_functions_have_their_code() {
+    const SOURCE: &str = "#include <stdlib.h>\nstatic int order(const void *a, const void *b)\n{\n    \
+                          return *(const int *)a - *(const int *)b;\n}\n\nint main(void)\n{\n    static int list[500];\n    \
+                          for (int i = 0; i < 500; i++)\n        list[i] = i * 7919 % 10007;\n    \
+                          qsort(list, 500, sizeof *list, order);\n    return 0;\n}\n";
+    let folder = folder();
+    fs::write(folder.path().join("sort.c"), SOURCE).expect("written");
+    let compiler = Command::new("aarch64-linux-gnu-gcc")
+        .args(["-g", "-O1", "sort.c", "-o", "sort"])
+        .current_dir(folder.path())
+        .status();
+    assert!(compiler.expect("the cross compiler is installed").success());
+    let json = annotate(folder.path(), &["--top", "1000", "--", "./sort"]);
+    let functions = json["functions"].as_array().expect("a list");
+    let order = functions.iter().find(|f| f["name"] == "order").expect("called by the library");
+    let first = &order["instructions"][0];
+    assert_eq!(first["line"], 4, "{first}");
+    assert!(first["text"].as_str().is_some_and(|text| text.starts_with("ldr")), "{first}");
+    let note = json["notes"][0].as_str().expect("a note");
+    assert!(note.contains("in a library") && note.contains("-static"), "{note}");
+}
+
+#[test]
 fn a_program_without_names_is_one_entry() {
     let folder = folder();
     place(folder.path(), "plain", &elf(&exit(3)));

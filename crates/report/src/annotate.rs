@@ -164,7 +164,8 @@ fn instructions(annotation: &Annotation, function: &Function, list: &[Instructio
         lines.push(Line::Row(row(function, instruction)));
     }
     let percent = 100.0 * share(function.cycles, annotation.cycles);
-    let title = format!("{} at {:#x}, {percent:.1} % of all cycles", name(function), function.address);
+    let place = if function.name.is_empty() { String::new() } else { format!(" at {:#x}", function.address) };
+    let title = format!("{}{place}, {percent:.1} % of all cycles", name(function));
     let headings =
         ["Offset", "executed", "cycles", "each", "share", "µops", "pipes", "instruction"].map(str::to_owned).to_vec();
     Section { title, body: Body::Listing { headings, lines } }
