@@ -155,9 +155,10 @@ fn source_lines_come_from_debug_information() {
 #[test]
 fn of_a_dynamic_program_the_programs_own_functions_have_their_code() {
     const SOURCE: &str = "#include <stdlib.h>\nstatic int order(const void *a, const void *b)\n{\n    \
-                          return *(const int *)a - *(const int *)b;\n}\n\nint main(void)\n{\n    static int list[500];\n    \
-                          for (int i = 0; i < 500; i++)\n        list[i] = i * 7919 % 10007;\n    \
-                          qsort(list, 500, sizeof *list, order);\n    return 0;\n}\n";
+                          return *(const int *)a - *(const int *)b;\n}\n\nint main(void)\n{\n    \
+                          static int list[500];\n    for (int i = 0; i < 500; i++)\n        \
+                          list[i] = i * 7919 % 10007;\n    qsort(list, 500, sizeof *list, order);\n    \
+                          return 0;\n}\n";
     let folder = folder();
     fs::write(folder.path().join("sort.c"), SOURCE).expect("written");
     let compiler = Command::new("aarch64-linux-gnu-gcc")
@@ -198,6 +199,8 @@ fn what_cannot_be_annotated_is_told() {
         (&["annotate", "run.fxr", "--run", "2"], 125, &["run.fxr", "no run 2", "holds 1"]),
         (&["annotate", "run.fxr", "--function", "nothing"], 125, &["nothing", "no function of that name"]),
         (&["annotate", "functional.fxr"], 125, &["functional mode", "timing mode"]),
+        (&["annotate", "run.fxr", "--program", "none"], 125, &["none: ", "--program PATH"]),
+        (&["annotate", "run.fxr", "--program", "run.fxr"], 125, &["run.fxr: not an ELF file"]),
         (&["annotate", "run.fxr", "--sandbox"], 2, &["--sandbox"]),
         (&["annotate", "run.fxr", "--", "./plain"], 2, &["cannot be used with"]),
         (&["annotate", "--", "./nothing"], 127, &["./nothing"]),

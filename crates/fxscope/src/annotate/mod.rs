@@ -142,7 +142,7 @@ fn missing(functions: &[Function]) -> Option<String> {
     let (function, _) = listed.find(|(_, list)| list.iter().any(|i| i.code.is_none()))?;
     let name = if function.name.is_empty() { "code without a name" } else { &function.name };
     Some(format!(
-        "Some instructions ({name}) are not in the program's file but in a library, or were made while it ran: they are \
-         shown without their text. Link the program with -static to see those of libraries."
+        "Some instructions ({name}) are not in the program's file but in a library, or were made while it ran: they \
+         are shown without their text. Link the program with -static to see those of libraries."
     ))
 }

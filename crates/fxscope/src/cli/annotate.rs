@@ -86,6 +86,10 @@ pub(super) fn annotate(args: &Args) -> Outcome {
     };
     let program = args.program.clone().unwrap_or_else(|| PathBuf::from(run.program()));
     let annotation = fxscope::annotate(&run, &program, &spec, &wanted)?;
+    // A file that the user names is to be used.
+    if args.program.is_some() && annotation.code.is_none() {
+        return Err(annotation.notes.concat().into());
+    }
     match json_target {
         Some(target) => target.write(&json(&run, &annotation))?,
         None => print(&terminal::render(&[document(&run, &annotation)], style(&std::io::stdout())))?,
