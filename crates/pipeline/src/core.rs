@@ -278,7 +278,7 @@ impl Pipeline {
         }
         if uop.exclusive {
             // Both the pipe's issue slot and the blocking unit must be free.
-            let cycles = u64::from(flow.latency);
+            let cycles = uop.flows[..usize::from(uop.nflows)].iter().map(|f| u64::from(f.latency)).sum();
             let mut start = earliest;
             self.exclusive[pipe].advance(d);
             loop {

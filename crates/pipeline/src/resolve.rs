@@ -426,7 +426,8 @@ impl RUop {
         match () {
             () if predicate && self.action == Action::Load => Producer::PredicateLoad,
             () if predicate && used(FL) => Producer::Compare,
-            () if used(Pipes::PRX) => Producer::Predicate,
+            // Of flows one after the other, the last makes the result.
+            () if self.flows[usize::from(self.nflows.max(1)) - 1].pipes.meets(Pipes::PRX) => Producer::Predicate,
             () => Producer::Plain,
         }
     }

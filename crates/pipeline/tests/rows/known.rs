@@ -36,6 +36,7 @@ pub const KNOWN: &[Known] = &[
             ("EAG* / EAGA / EXA+EXA / EXA: 1 / [1]5 / 1+[1]1 / [1]NA", 48),
             ("EXA+NULL+FLA / EXA+NULL+FLA: 1+3+4 / 1+3+[1]9", 2),
             ("FLA / FLA + FLA: 6 / 1+[1]8", 2),
+            ("PRX + NULL + EXA / EXB + EXB: 3+2+1 / 1+[1]1", 4),
         ],
     ),
     (
@@ -47,16 +48,6 @@ pub const KNOWN: &[Known] = &[
             ("EAG* / (Pipe(EAGA, 4) | Pipe(EAGB, 4)) x 3: 1 / [1/2/3](Pipe(11, 4)) x 3", 4),
             ("EAG* / (Pipe(EAGA, 4) | Pipe(EAGB, 4)) x 4: 1 / [1/2/3/4](Pipe(11, 4)) x 4", 4),
         ],
-    ),
-    (
-        Loop::Chained,
-        "D46: the result of flows that begin in PRX bypasses as a predicate does, whatever it is",
-        &[("PRX + NULL + FLA: 3+5+4", 6), ("PRX+NULL+EXA / EXB: 3+2+1 / [1]1", 2)],
-    ),
-    (
-        Loop::Independent,
-        "D47: an operation of two flows blocks others for the time of the first",
-        &[("FLA + FLA: 1+11", 5), ("FLA + FLA: 1+8", 4), ("FLA / FLA + FLA: 6 / 1+[1]8", 2)],
     ),
     (
         Loop::Independent,
