@@ -38,7 +38,7 @@ fn settings_take_the_place_of_values_and_make_their_table_assumed() {
     assert_eq!(spec.l2.source, plain.l2.source);
     assert_eq!(spec.l1d, plain.l1d);
     assert_eq!(with(&[("l2.bytes", "16MiB"), ("l2.evidence", "measured")]).l2.evidence, Evidence::Measured);
-    assert_eq!(with(&[("l2.ways", "8"), ("l2.ways", "32")]).l2.ways, 32, "the later one counts");
+    assert_eq!(with(&[("l2.ways", "8"), ("l2.ways", "4")]).l2.ways, 4, "the later one counts");
 }
 
 #[test]
