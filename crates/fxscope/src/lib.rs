@@ -26,5 +26,5 @@ mod session;
 
 pub use annotate::{Wanted, annotate};
 pub use environment::guest_environment;
-pub use fxscope_sim::{Control, Mode, Progress};
+pub use fxscope_sim::{Control, Follow, Mode, Progress};
 pub use session::{Request, Session, machine_memory};

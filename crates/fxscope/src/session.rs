@@ -10,7 +10,7 @@ use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, S
 use fxscope_machine::Spec;
 use fxscope_pmu::{Events, constants};
 use fxscope_record::{Finish, Host, HotSpot, Region, Run, Thread};
-use fxscope_sim::{Control, Mode, Options, Outcome, Progress, Simulation, platform};
+use fxscope_sim::{Control, Follow, Mode, Options, Outcome, Progress, Simulation, platform};
 
 use crate::environment::bears_on_speed;
 
@@ -35,6 +35,8 @@ pub struct Request {
     pub access: Access,
     /// Bytes of memory the program may use; `None`: all that the machine has.
     pub memory_bytes: Option<u64>,
+    /// Which of the program's processes are timed and counted.
+    pub follow: Follow,
     /// Where the program's clocks get their time from.
     pub clock: ClockSource,
     /// How much of the machine takes part.
@@ -57,6 +59,7 @@ impl Request {
             sysroot: None,
             access: Access::standard(),
             memory_bytes: None,
+            follow: Follow::All,
             clock: ClockSource::Simulated,
             mode: Mode::Timing,
             max_instructions: None,
@@ -104,6 +107,7 @@ impl Session {
             mode: request.mode,
             max_instructions: request.max_instructions,
             core: 0,
+            follow: request.follow,
         };
         Ok(Session { simulation: Simulation::new(process, options), request })
     }

@@ -2,22 +2,7 @@
 
 mod common;
 
-use std::path::Path;
-use std::process::Command;
-
-use common::{elf, failure, output, place};
-
-/// A program for a folder, from C; its path.
-fn compile(folder: &Path, name: &str, flags: &[&str], source: &str) -> String {
-    let file = place(folder, &format!("{name}.c"), source.as_bytes());
-    let program = folder.join(name);
-    let compiler = "aarch64-linux-gnu-gcc";
-    let status = Command::new(compiler).args(flags).arg("-o").args([&program, &file]).status();
-    let status =
-        status.unwrap_or_else(|e| panic!("cannot start {compiler} ({e}): apt-get install gcc-aarch64-linux-gnu"));
-    assert!(status.success());
-    program.to_str().expect("UTF-8 path").to_owned()
-}
+use common::{compile, elf, failure, output, place};
 
 /// Makes a file `made` in the folder that it is given.
 const WRITER: &str = r#"

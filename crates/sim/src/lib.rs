@@ -7,4 +7,4 @@ pub mod run;
 
 pub use hot::HotSpot;
 pub use region::Region;
-pub use run::{Control, Finish, Mode, Options, Outcome, Progress, Simulation, platform};
+pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, Simulation, platform};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fxscope_aarch64::block::MAX_BLOCK;
 use fxscope_base::{Cycle, Signal, Signals};
-use fxscope_linux::process::FUNCTIONAL_NS;
+use fxscope_linux::process::{FUNCTIONAL_NS, PID};
 use fxscope_linux::{Cache, CacheKind, CpuPlace, End, Platform, Process, Step};
 use fxscope_machine::Spec;
 use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
@@ -23,6 +23,15 @@ pub enum Mode {
     Timing,
 }
 
+/// Which processes are timed and counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follow {
+    /// All, together.
+    All,
+    /// The first one. The others run untimed: each instruction of theirs takes as long as in functional mode.
+    First,
+}
+
 /// How to run.
 pub struct Options {
     /// The machine.
@@ -33,6 +42,8 @@ pub struct Options {
     pub max_instructions: Option<u64>,
     /// The core the program runs on, counted from 0 within its CMG.
     pub core: u32,
+    /// Which processes take part in timing mode.
+    pub follow: Follow,
 }
 
 /// How far a run is.
@@ -109,6 +120,10 @@ struct Core {
     blocks: Vec<Option<ResolvedBlock>>,
     /// Its number.
     pid: u32,
+    /// That process runs untimed.
+    untimed: bool,
+    /// Instructions of untimed processes whose time has not passed yet.
+    untimed_instructions: u64,
     /// The blocks of other processes, by their numbers.
     others: BTreeMap<u32, Vec<Option<ResolvedBlock>>>,
     /// Blocks of code that has changed since.
@@ -179,6 +194,8 @@ impl Simulation {
             pipeline: Pipeline::new(&options.spec, options.core),
             blocks: Vec::new(),
             pid: process.thread().pid,
+            untimed: false,
+            untimed_instructions: 0,
             others: BTreeMap::new(),
             retired: Vec::new(),
             pages_of: u64::MAX,
@@ -297,6 +314,7 @@ impl Simulation {
             let next = core.others.remove(&pid).unwrap_or_default();
             core.others.insert(core.pid, std::mem::replace(&mut core.blocks, next));
             core.pid = pid;
+            core.untimed = self.options.follow == Follow::First && pid != PID;
             core.pages_of = u64::MAX;
             [self.region_begin, self.region_end] = region_marks(&self.process);
         }
@@ -307,6 +325,10 @@ impl Simulation {
     #[inline(always)]
     fn ran(&mut self, index: usize, id: fxscope_aarch64::BlockId, executed: usize) {
         let core = self.core.as_mut().expect("timing mode has a core");
+        if core.untimed {
+            core.untimed_instructions += executed as u64;
+            return;
+        }
         if core.blocks.get(index).is_none_or(Option::is_none) {
             resolve(core, &self.process, id, &self.options.spec, &mut self.unknown);
         }
@@ -342,6 +364,9 @@ impl Simulation {
     #[inline(always)]
     fn set_clock(&mut self) {
         let core = self.core.as_mut().expect("timing mode has a core");
+        if core.untimed_instructions > 0 {
+            core.pass_untimed();
+        }
         let ns = (u128::from(core.pipeline.now()) * u128::from(core.ns_per_cycle_32)) >> 32;
         let ns = (ns as u64).max(self.process.now_ns());
         self.process.set_now_ns(ns);
@@ -405,6 +430,13 @@ fn region_marks(process: &Process) -> [u64; 2] {
 }
 
 impl Core {
+    /// The time of untimed instructions passes: for the timed core it is time spent waiting.
+    #[cold]
+    fn pass_untimed(&mut self) {
+        let ns = u128::from(std::mem::take(&mut self.untimed_instructions) * FUNCTIONAL_NS);
+        self.pipeline.pause(((ns << 32) / u128::from(self.ns_per_cycle_32.max(1))) as u64);
+    }
+
     fn all_blocks(&self) -> impl Iterator<Item = &ResolvedBlock> {
         self.retired.iter().chain(self.others.values().chain([&self.blocks]).flatten().flatten())
     }

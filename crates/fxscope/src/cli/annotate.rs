@@ -15,8 +15,9 @@ use super::output::JsonTarget;
 use super::{Failure, Outcome, print, say, style};
 
 /// Arguments that only mean something for a program that is run now.
-const FOR_PROGRAMS: [&str; 10] = [
+const FOR_PROGRAMS: [&str; 11] = [
     "command",
+    "follow",
     "set",
     "vector_bits",
     "environment",

@@ -48,6 +48,9 @@ pub(super) struct Launch {
     /// Memory the program may use, such as 512MiB; it gets ENOMEM beyond. Without it, all that the machine has.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
+    /// Processes that are timed and counted: all together, or only the first; others then run as in functional mode.
+    #[arg(long, value_enum, default_value_t = Follow::All)]
+    follow: Follow,
     /// The program's clocks: simulated time, the same on every run, or the host's.
     #[arg(long, value_enum, default_value_t = Clock::Simulated)]
     clock: Clock,
@@ -90,6 +93,12 @@ fn access(args: &Launch) -> Result<Access, Failure> {
         }
     }
     Ok(access)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Follow {
+    All,
+    First,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -167,6 +176,10 @@ impl Launch {
             sysroot: self.sysroot.clone(),
             access: access(self)?,
             memory_bytes: memory_bytes(self, &spec)?,
+            follow: match self.follow {
+                Follow::All => fxscope::Follow::All,
+                Follow::First => fxscope::Follow::First,
+            },
             clock: match self.clock {
                 Clock::Simulated => ClockSource::Simulated,
                 Clock::Host => ClockSource::Host,

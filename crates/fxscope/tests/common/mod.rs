@@ -87,3 +87,15 @@ pub fn place(folder: &Path, name: &str, file: &[u8]) -> PathBuf {
 pub fn json(text: &[u8]) -> serde_json::Value {
     serde_json::from_slice(text).expect("JSON")
 }
+
+/// A program for a folder, from C; its path.
+pub fn compile(folder: &Path, name: &str, flags: &[&str], source: &str) -> String {
+    let file = place(folder, &format!("{name}.c"), source.as_bytes());
+    let program = folder.join(name);
+    let compiler = "aarch64-linux-gnu-gcc";
+    let status = Command::new(compiler).args(flags).arg("-o").args([&program, &file]).status();
+    let status =
+        status.unwrap_or_else(|e| panic!("cannot start {compiler} ({e}): apt-get install gcc-aarch64-linux-gnu"));
+    assert!(status.success());
+    program.to_str().expect("UTF-8 path").to_owned()
+}
