@@ -17,6 +17,9 @@ pub const PAGE_SIZES: &[u64] = &[4 * KIB, 64 * KIB, 2 * MIB, 32 * MIB, 512 * MIB
 /// Vector lengths that the model knows, bits.
 pub const VECTOR_BITS: &[u64] = &[128, 256, 512];
 
+/// Most ways of a cache: the model keeps the order of use of a set in one word.
+pub const MAX_WAYS: u64 = 16;
+
 /// Cycles of something inside a core. The model keeps such numbers in a byte.
 const CYCLES: Rule = Range(0, 255);
 /// Entries of a queue or buffer.
@@ -289,9 +292,9 @@ table! {
         /// Capacity.
         bytes: u64 => Range(1024, GIB),
         /// Associativity.
-        ways: u32 => Range(1, 16),
+        ways: u32 => Range(1, MAX_WAYS),
         /// Ways kept from applications (assistant cores).
-        reserved_ways: u32 => Range(0, 16),
+        reserved_ways: u32 => Range(0, MAX_WAYS),
         /// Line size.
         line_bytes: u32 => Power(64, 4 * KIB),
         /// Outstanding misses (move-in buffers).

@@ -1,6 +1,7 @@
 //! A set-associative tag array with LRU replacement.
 
 use fxscope_base::Cycle;
+use fxscope_machine::spec;
 
 /// What a cache knows of a line it holds: when its data is (or will be) there, and flags above that time. In one
 /// word, since the states of a big cache do not fit the host's own.
@@ -67,8 +68,8 @@ struct Place {
     line: Line,
 }
 
-/// Most ways a set can have: the order of use of a set is kept in 16 numbers of four bits.
-pub const MAX_WAYS: usize = 16;
+/// Most ways a set can have: their order of use is kept in numbers of four bits in one word.
+const MAX_WAYS: usize = spec::MAX_WAYS as usize;
 
 /// What is looked at first in a set: all that a search usually reads besides one full tag.
 #[derive(Clone, Copy)]
@@ -182,7 +183,7 @@ impl Tags {
     /// An empty array of `sets` sets of `ways` lines.
     ///
     /// # Panics
-    /// With more than [`MAX_WAYS`] ways: machine descriptions are checked for it.
+    /// With more than [`spec::MAX_WAYS`] ways: machine descriptions are checked for it.
     #[must_use]
     pub fn new(sets: usize, ways: usize) -> Tags {
         assert!((1..=MAX_WAYS).contains(&ways), "1 to {MAX_WAYS} ways");

@@ -156,7 +156,6 @@ impl Lsu {
     }
 
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
     fn contiguous(
         &mut self,
         uop: &RUop,
@@ -269,7 +268,6 @@ impl Lsu {
     /// A store whose address flow was issued at `t`, with data known at `data`; its commit must come next. Returns
     /// when its access to the tags ran.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
     pub fn store(
         &mut self,
         uop: &RUop,
@@ -304,7 +302,6 @@ impl Lsu {
 
     /// Scatter: one store flow for each active element of this part (manual 7.8.2).
     #[inline(never)]
-    #[allow(clippy::too_many_arguments)]
     fn scatter(
         &mut self,
         uop: &RUop,

@@ -13,6 +13,8 @@ pub const TEMP: u8 = READY + 1;
 pub const TEMPS: usize = MAX_UOPS;
 /// Registers the timing model tracks.
 pub const REGS: usize = TEMP as usize + TEMPS;
+// Their numbers are bytes: a table of 256 needs no check.
+const _: () = assert!(REGS <= 1 << u8::BITS);
 
 /// What a micro-operation does besides passing through pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
