@@ -121,3 +121,27 @@ fn memory_beyond_the_limit_is_refused_to_the_program_and_a_limit_beyond_the_mach
     assert!(message.contains("--memory 68719476736: a64fx has 34359738368 bytes; ask for less"), "{message}");
     assert!(run("lots").1.contains("write it as a number of bytes, or as 512MiB or 8GiB"));
 }
+
+/// Becomes the program that it is given; its exit status is the error number if it cannot.
+const EXEC: &str = r#"
+    #include <errno.h>
+    #include <unistd.h>
+    int main(int argc, char **argv) {
+        execv(argv[1], argv + 1);
+        return errno;
+    }"#;
+
+#[test]
+fn in_a_sandbox_a_program_gets_no_interpreter_that_it_may_not_read() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let exec = compile(folder.path(), "exec", &["-static"], EXEC);
+    let dynamic = compile(folder.path(), "dynamic", &[], "int main(void) { return 0; }");
+    let allowed = format!("read={}", folder.path().display());
+    let run = |options: &[&str]| {
+        let command = [&["run", "--quiet"], options, &["--", &exec, &dynamic]].concat();
+        output(folder.path(), &command).status.code()
+    };
+    const EACCES: i32 = 13;
+    assert_eq!(run(&[]), Some(0));
+    assert_eq!(run(&["--sandbox", "--allow", &allowed]), Some(EACCES));
+}

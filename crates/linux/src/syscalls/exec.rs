@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::files::open;
 use super::{Args, Result, guest};
+use crate::elf::Image;
 use crate::files::AT_FDCWD;
 use crate::kernel::{Kernel, Limit};
 use crate::layout::DEFAULT_STACK;
@@ -19,6 +20,7 @@ use crate::load::{Arguments, Ready, prepare};
 use crate::process::StartError;
 use crate::signal::{AltStack, SIG_DFL, SIG_IGN};
 use crate::thread::{Thread, name_of};
+use crate::vfs::access::Denied;
 
 /// Scripts may name scripts as their interpreters, this many times (Linux's limit).
 const SCRIPTS: usize = 5;
@@ -120,8 +122,19 @@ fn errno(error: &StartError) -> Errno {
     }
 }
 
+/// A program names its interpreter itself: it gets none that it may not read.
+fn check_interpreter(k: &Kernel, file: &[u8]) -> std::result::Result<(), Errno> {
+    let image = Image::parse(file).map_err(|_| Errno::NOEXEC)?;
+    let Some(name) = image.interpreter() else { return Ok(()) };
+    let view = &k.files.view;
+    let path = view.find(name).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::NOENT))?;
+    let path = path.as_os_str().as_bytes();
+    view.policy.check(view.policy.may_read(path), Denied::Read, path)
+}
+
 /// Loads the program into a new address space and, when that has worked, gives up the old one.
 fn replace(k: &mut Kernel, t: &mut Thread, found: &Found, arguments: Arguments) -> Result {
+    check_interpreter(k, &found.content)?;
     let mut new = k.mem.sibling().map_err(|_| Errno::NOMEM)?;
     let mut at_random = [0; 16];
     k.random.fill(&mut at_random);
