@@ -12,15 +12,19 @@
 //! Nothing here sees values, names or instruction encodings: [`resolve`] joins a decoded instruction with
 //! the machine's recipe once, and the hot path works on flat records.
 
+mod access;
+mod bypass;
 pub mod commit;
 pub mod core;
 pub mod dispatch;
+mod execute;
 pub mod frontend;
 pub mod lsu;
 mod mix;
 pub mod predict;
 pub mod resolve;
 pub mod resolved;
+pub mod watch;
 
 pub use crate::core::Pipeline;
 pub use resolve::{ResolvedBlock, resolve_block};

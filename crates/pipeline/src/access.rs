@@ -1,0 +1,133 @@
+//! Memory accesses in the pipeline: address generation, store data, prefetches and zeroed lines.
+
+use fxscope_base::Cycle;
+use fxscope_machine::Pipes;
+use fxscope_memory::Level;
+use fxscope_uop::{Access, Shape};
+
+use crate::bypass::{EAGA, EAGB, EXA};
+use crate::core::{Executed, Pipeline};
+use crate::dispatch::Station;
+use crate::execute::pick;
+use crate::resolve::{Action, RUop};
+
+impl Pipeline {
+    /// A load, from address generation to its data.
+    #[inline(always)]
+    pub(crate) fn load(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> Executed {
+        let port = self.lsu.fetch_port_free(uop.fetch_ports);
+        let started = self.address(uop, d, station, port);
+        let answer = self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
+        self.result(uop, answer.at + u64::from(uop.load_latency), EAGA);
+        Executed { started, complete: answer.at + u64::from(uop.to_commit), level: answer.level }
+    }
+
+    /// A store up to its access to the tags and its data; it writes when it has committed.
+    #[inline(always)]
+    pub(crate) fn store(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> Executed {
+        let port = self.lsu.store_port_free(uop.store_ports).max(self.lsu.fetch_port_free(uop.fetch_ports));
+        if port > d {
+            self.commit.store_port_full_until = port;
+        }
+        let data = self.store_data(uop, d);
+        let started = self.address(uop, d, station, port);
+        let at = self.lsu.store(uop, uop.words(stream), started, data, &mut self.memory, &mut self.signals);
+        self.result(uop, at + 1, EAGA);
+        let to_commit = u64::from(uop.to_commit);
+        self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
+        // Data that come from a later stage than addresses are awaited no longer for it.
+        let late = self.stage_of_pipe[pick(uop.flows[1].pipes, Station::Rse0)] - self.stage_of_pipe[EAGA];
+        Executed { started, complete: at.max(data.saturating_sub(late)) + to_commit, level: Level::L1 }
+    }
+
+    /// Address generation of a memory access; returns when it goes to the load/store pipes.
+    #[inline(always)]
+    pub(crate) fn address(&mut self, uop: &RUop, d: Cycle, station: Station, port_free: Cycle) -> Cycle {
+        let last = usize::from(uop.nflows.max(1)) - 1;
+        if uop.action == Action::Store || last == 0 {
+            let earliest = (d + self.stage_of_pipe[EAGA]).max(port_free);
+            let at = self.address_flow(uop, earliest);
+            self.dispatch.release(station, at.saturating_sub(1));
+            return at;
+        }
+        // Addresses made by other pipes first (gathers and scatters, transfers).
+        let first = &uop.flows[0];
+        let pipe = pick(first.pipes, station);
+        let ready = self.operands(&uop.addr_srcs, pipe).max(self.operands(&uop.srcs, pipe));
+        let mut t = self.book(first, pipe, ready.max(d + self.stage_of_pipe[pipe]));
+        self.dispatch.release(station, t.saturating_sub(1));
+        t += u64::from(first.latency);
+        for flow in &uop.flows[1..=last] {
+            let pipe = pick(flow.pipes, station);
+            let start = self.book(flow, pipe, t.max(port_free));
+            t = if std::ptr::eq(flow, &uop.flows[last]) { start } else { start + u64::from(flow.latency) };
+        }
+        t
+    }
+
+    /// The single flow of an address micro-operation, through the address pipe that is free first.
+    #[inline(always)]
+    pub(crate) fn address_flow(&mut self, uop: &RUop, earliest: Cycle) -> Cycle {
+        let flow = &uop.flows[0];
+        let either = flow.pipes.meets(Pipes::EAGA) && flow.pipes.meets(Pipes::EAGB);
+        if either && flow.busy <= 1 && !flow.all {
+            let (pipe, at) = self.either_address_pipe(&uop.addr_srcs, earliest);
+            self.started[pipe] += 1;
+            return at;
+        }
+        self.other_address_flow(uop, earliest)
+    }
+
+    /// An address flow through one given pipe, through both, or for several cycles.
+    #[inline(never)]
+    pub(crate) fn other_address_flow(&mut self, uop: &RUop, earliest: Cycle) -> Cycle {
+        let flow = &uop.flows[0];
+        let a = self.pipes[EAGA].first_free(self.operands(&uop.addr_srcs, EAGA).max(earliest));
+        let b = self.pipes[EAGB].first_free(self.operands(&uop.addr_srcs, EAGB).max(earliest));
+        let use_a = flow.pipes.meets(Pipes::EAGA) && (a <= b || !flow.pipes.meets(Pipes::EAGB));
+        if use_a { self.book(flow, EAGA, a) } else { self.book(flow, EAGB, b) }
+    }
+
+    /// The data flow of a store, through RSE0; returns when the data are there.
+    #[inline(always)]
+    pub(crate) fn store_data(&mut self, uop: &RUop, d: Cycle) -> Cycle {
+        let flow = &uop.flows[1];
+        if uop.nflows != 2 || flow.pipes.is_empty() {
+            return self.operands(&uop.srcs, EXA);
+        }
+        self.dispatch.take_second(Station::Rse0);
+        let pipe = pick(flow.pipes, Station::Rse0);
+        let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
+        let at = self.book(flow, pipe, earliest);
+        self.dispatch.release(Station::Rse0, at.saturating_sub(1));
+        at
+    }
+
+    pub(crate) fn prefetch(&mut self, uop: &RUop, words: &[u64], at: Cycle) {
+        let mem = &uop.mem;
+        let (Access::PrefetchLoad(level) | Access::PrefetchStore(level)) = mem.op.access else { return };
+        match mem.op.shape {
+            Shape::Indexed => {
+                let step = usize::from(mem.op.reg_esize);
+                for (i, &addr) in words[1..].iter().enumerate() {
+                    if words[0] >> (i * step) & 1 == 1 {
+                        self.memory.prefetch_instruction(addr.into(), level, at, &mut self.signals);
+                    }
+                }
+            }
+            shape => {
+                let masked_off = shape == Shape::Masked && words[1] == 0;
+                if !masked_off {
+                    self.memory.prefetch_instruction(words[0].into(), level, at, &mut self.signals);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn zero(&mut self, words: &[u64], committed: Cycle) {
+        if let Some(&addr) = words.first() {
+            let ready = self.memory.zero_line(addr.into(), committed, &mut self.signals);
+            self.lsu.fetch_ports_taken(1, ready.min(committed + 1));
+        }
+    }
+}

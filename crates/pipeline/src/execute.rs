@@ -1,0 +1,231 @@
+//! Execution: the flows of a micro-operation through the pipes, operands and results.
+
+use fxscope_base::Cycle;
+use fxscope_machine::Pipes;
+use fxscope_memory::Level;
+
+use crate::bypass::{EAGA, EAGB, EXA, PIPES, PRX};
+use crate::core::{Executed, Pipeline};
+use crate::dispatch::Station;
+use crate::resolve::{Action, Producer, READY, RFlow, RUop};
+
+const PLAIN: u8 = Producer::Plain as u8;
+
+impl Pipeline {
+    /// Executes: computes, accesses memory or resolves a branch.
+    #[inline(always)]
+    pub(crate) fn execute(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> Executed {
+        let to_commit = u64::from(uop.to_commit);
+        let by = |started, done| Executed { started, complete: done + to_commit, level: Level::L1 };
+        match uop.action {
+            Action::Compute => {
+                let (started, done) = self.compute(uop, d, station);
+                by(started, done)
+            }
+            Action::Load => self.load(uop, stream, d, station),
+            Action::Store => self.store(uop, stream, d, station),
+            Action::Prefetch => {
+                let port = self.lsu.fetch_port_free(1);
+                let issue = self.address(uop, d, station, port);
+                let at = self.memory.pipes.load(issue);
+                self.prefetch(uop, uop.words(stream), at);
+                self.lsu.fetch_ports_taken(1, at + to_commit);
+                by(issue, at)
+            }
+            Action::Zero => {
+                let issue = self.address(uop, d, station, 0);
+                by(issue, self.memory.pipes.store_access(issue, false))
+            }
+            Action::BranchOnFlags => {
+                let ready = self.operands(&uop.srcs, PIPES - 1) + 1;
+                let resolved = (d + self.branch_stage).max(ready);
+                self.dispatch.release(station, resolved);
+                by(resolved - 1, resolved)
+            }
+            Action::BranchExecuted => {
+                let (started, done) = self.compute(uop, d, station);
+                by(started, done - 1 + self.branch_after_execute)
+            }
+            Action::BranchDirect => {
+                // The branch itself is resolved a stage earlier than one on flags; a call also makes its return address.
+                let resolved = d + self.branch_stage - 1;
+                if uop.flows[0].pipes.meets(Pipes::EAGB) {
+                    let (started, _) = self.compute(uop, d, station);
+                    by(started, resolved)
+                } else {
+                    self.dispatch.release(station, d + 1);
+                    by(resolved - 1, resolved)
+                }
+            }
+            Action::None => {
+                self.result(uop, d + 1, EXA);
+                by(d, d)
+            }
+        }
+    }
+
+    /// Passes the flows of a computing micro-operation; returns when the first starts and when the result is there.
+    #[inline(always)]
+    pub(crate) fn compute(&mut self, uop: &RUop, d: Cycle, station: Station) -> (Cycle, Cycle) {
+        if uop.simple {
+            let flow = &uop.flows[0];
+            let pipe = pick(flow.pipes, station);
+            let (pipe, start) = if pipe == EAGA && flow.pipes.meets(Pipes::EAGB) {
+                self.either_address_pipe(&uop.srcs, d + self.stage_of_pipe[EAGA])
+            } else {
+                let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
+                (pipe, self.pipes[port(pipe)].book(earliest))
+            };
+            self.started[pipe] += u64::from(flow.busy);
+            self.dispatch.release(station, start.saturating_sub(1));
+            let done = start + u64::from(flow.latency);
+            self.result(uop, done, pipe);
+            return (start, done);
+        }
+        self.compute_slow(uop, d, station)
+    }
+
+    /// Books the address pipe that is free first from `t` on, once `srcs` are there.
+    #[inline(always)]
+    pub(crate) fn either_address_pipe(&mut self, srcs: &[u8], t: Cycle) -> (usize, Cycle) {
+        let ready_a = self.operands(srcs, EAGA).max(t);
+        let ready_b = self.operands(srcs, EAGB).max(t);
+        let a = self.pipes[EAGA].first_free(ready_a);
+        let b = if a <= ready_b { ready_b } else { self.pipes[EAGB].first_free(ready_b) };
+        if a <= b {
+            self.pipes[EAGA].reserve(a);
+            (EAGA, a)
+        } else {
+            self.pipes[EAGB].reserve(b);
+            (EAGB, b)
+        }
+    }
+
+    /// Any other sequence of flows.
+    #[inline(never)]
+    pub(crate) fn compute_slow(&mut self, uop: &RUop, d: Cycle, station: Station) -> (Cycle, Cycle) {
+        if uop.nflows == 0 {
+            self.result(uop, d + 1, EXA);
+            return (d, d + 1);
+        }
+        let (mut pipe, started) = self.first_flow(uop, &uop.flows[0], d, station);
+        self.dispatch.release(station, started.saturating_sub(1));
+        let mut t = started + u64::from(uop.flows[0].latency);
+        for flow in &uop.flows[1..usize::from(uop.nflows)] {
+            pipe = pick(flow.pipes, station);
+            let start = self.book(flow, pipe, t);
+            t = start + u64::from(flow.latency);
+        }
+        self.result(uop, t, pipe);
+        (started, t)
+    }
+
+    /// The first flow waits for operands; returns the pipe it takes and when it starts.
+    #[inline(always)]
+    pub(crate) fn first_flow(&mut self, uop: &RUop, flow: &RFlow, d: Cycle, station: Station) -> (usize, Cycle) {
+        let mut pipe = pick(flow.pipes, station);
+        let mut earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
+        if pipe == EAGA && flow.pipes.meets(Pipes::EAGB) && !flow.all {
+            // Either address pipe will do: the one that is free first.
+            let other = (d + self.stage_of_pipe[EAGB]).max(self.operands(&uop.srcs, EAGB));
+            if self.pipes[EAGB].first_free(other) < self.pipes[EAGA].first_free(earliest) {
+                (pipe, earliest) = (EAGB, other);
+            }
+        }
+        if uop.exclusive {
+            // Both the pipe's issue slot and the blocking unit must be free.
+            let cycles = uop.flows[..usize::from(uop.nflows)].iter().map(|f| u64::from(f.latency)).sum();
+            let mut start = earliest;
+            self.exclusive[pipe].advance(d);
+            loop {
+                let unit = self.exclusive[pipe].first_run(start, cycles);
+                start = self.pipes[port(pipe)].first_free(unit);
+                if start == unit {
+                    break;
+                }
+            }
+            self.exclusive[pipe].reserve_run(start, cycles);
+            return (pipe, self.book(flow, pipe, start));
+        }
+        (pipe, self.book(flow, pipe, earliest))
+    }
+
+    /// Reserves a pipe (or all pipes of the flow) from `t` on.
+    #[inline(always)]
+    pub(crate) fn book(&mut self, flow: &RFlow, pipe: usize, t: Cycle) -> Cycle {
+        let busy = u64::from(flow.busy);
+        if flow.all {
+            return self.book_all(flow, t);
+        }
+        self.started[pipe] += busy;
+        let calendar = &mut self.pipes[port(pipe)];
+        if busy <= 1 { calendar.book(t) } else { calendar.book_run(t, busy) }
+    }
+
+    #[inline(never)]
+    pub(crate) fn book_all(&mut self, flow: &RFlow, t: Cycle) -> Cycle {
+        let members = (0..PIPES).filter(|&p| flow.pipes.0 >> p & 1 == 1);
+        let mut at = t;
+        for _ in 0..u64::from(flow.busy).max(1) {
+            at = loop {
+                let free = members.clone().map(|p| self.pipes[port(p)].first_free(at)).max().unwrap_or(at);
+                if free == at {
+                    break at;
+                }
+                at = free;
+            };
+            for p in members.clone() {
+                self.pipes[port(p)].reserve(at);
+                self.started[p] += 1;
+            }
+        }
+        at + 1 - u64::from(flow.busy).max(1)
+    }
+
+    /// When all of `srcs` have reached `pipe`.
+    #[inline(always)]
+    pub(crate) fn operands(&self, srcs: &[u8], pipe: usize) -> Cycle {
+        let mut t = 0;
+        for &src in srcs {
+            if src == READY {
+                break;
+            }
+            t = t.max(self.ready[usize::from(src)][pipe]);
+        }
+        t
+    }
+
+    /// Results are there at `t`, made by `pipe`.
+    #[inline(always)]
+    pub(crate) fn result(&mut self, uop: &RUop, t: Cycle, pipe: usize) {
+        for (&dst, &producer) in uop.dsts.iter().zip(&uop.producers) {
+            if dst == READY {
+                break;
+            }
+            let ready = &mut self.ready[usize::from(dst)];
+            *ready = [t; PIPES];
+            if producer != PLAIN {
+                let extra = &self.bypass[usize::from(self.bypass_row[usize::from(producer)][pipe])];
+                ready.iter_mut().zip(extra).for_each(|(ready, extra)| *ready += extra);
+            }
+        }
+    }
+}
+
+/// The calendar of a pipe's issue port.
+#[inline(always)]
+pub(crate) fn port(pipe: usize) -> usize {
+    if pipe == PRX { EXA } else { pipe }
+}
+
+/// The pipe of `set` that operations in `station` use; of several, the first.
+#[inline(always)]
+pub(crate) fn pick(set: Pipes, station: Station) -> usize {
+    const ADDRESS: Pipes = Pipes::EAGA.or(Pipes::EAGB);
+    /// By number of the station.
+    const NEAR: [Pipes; 5] =
+        [Pipes::EXA.or(Pipes::FLA).or(Pipes::PRX), Pipes::EXB.or(Pipes::FLB), ADDRESS, ADDRESS, Pipes::BR];
+    let near = NEAR[station as usize];
+    let choice = if set.meets(near) { set.0 & near.0 } else { set.0 };
+    (choice.trailing_zeros() as usize).min(PIPES - 1)
+}
