@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 pub mod coverage;
 pub mod demo;
+pub mod silicon;
 pub mod speed;
 pub mod tidy;
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{coverage, demo, speed, tidy};
+use xtask::{coverage, demo, silicon, speed, tidy};
 
 #[derive(Parser)]
 #[command(about = "Tasks of the project")]
@@ -20,6 +20,8 @@ enum Task {
     Coverage(coverage::Args),
     /// Run Triad from L1, L2 and memory on the modelled A64FX and show the summaries side by side.
     Demo,
+    /// Run the kernels that rebuild measured ones, and show measured and simulated results side by side.
+    Silicon(silicon::Args),
     /// Measure the simulator's speed, with the ratio to a fixed loop timed in the same run.
     Speed(speed::Args),
 }
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::check(),
         Task::Coverage(args) => coverage::run(&args),
         Task::Demo => demo::run(),
+        Task::Silicon(args) => silicon::run(&args),
         Task::Speed(args) => speed::run(&args),
     };
     match result {
