@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::check::{Violation, check};
 use crate::error::{LoadError, Place, nearest, suggest};
 use crate::layer::Layer;
+use crate::recipe::Pipes;
 use crate::rows::{self, Rows};
 use crate::spec::{SCHEMA, Spec};
 use crate::{layer, settings};
@@ -135,7 +136,11 @@ fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadE
     values.overlay(settings);
     let tables = values.tables(&root)?;
     check(&tables).map_err(|found| LoadError::Values(placed(found, &values, &root)))?;
-    let recipes = rows::recipes(rows.unwrap_or_default(), tables.clock.vector_bits);
+    let mut recipes = rows::recipes(rows.unwrap_or_default(), tables.clock.vector_bits);
+    if tables.clock.fma_pipes == 1 {
+        // Only the first has all functional units (manual 6.2, table 6-1).
+        recipes.close_pipe(Pipes::FLB, Pipes::FLA);
+    }
     Ok(Spec { name, instructions, tables, recipes })
 }
 

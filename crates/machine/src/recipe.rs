@@ -46,6 +46,11 @@ impl Pipes {
     pub const fn or(self, other: Pipes) -> Pipes {
         Pipes(self.0 | other.0)
     }
+    /// The pipes that are not in `other`.
+    #[must_use]
+    pub const fn without(self, other: Pipes) -> Pipes {
+        Pipes(self.0 & !other.0)
+    }
     /// Whether the set has a pipe of `other`.
     #[must_use]
     pub const fn meets(self, other: Pipes) -> bool {
@@ -140,6 +145,14 @@ impl Recipes {
     #[must_use]
     pub fn named(&self, class: &str) -> Option<&Recipe> {
         self.by_class.get(class)
+    }
+
+    /// Without the pipe `gone`: what passes it passes `instead`.
+    pub(crate) fn close_pipe(&mut self, gone: Pipes, instead: Pipes) {
+        let flows = self.by_class.values_mut().flat_map(|r| &mut r.uops).flat_map(|u| &mut u.flows);
+        for flow in flows.filter(|f| f.pipes.meets(gone)) {
+            flow.pipes = flow.pipes.without(gone).or(instead);
+        }
     }
 
     /// All recipes with the names of their classes, in alphabetical order.

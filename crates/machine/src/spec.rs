@@ -95,8 +95,8 @@ table! {
         core_hz: u64 => Range(100_000_000, 10_000_000_000),
         /// Vector length, bits.
         vector_bits: u32 => OneOf(VECTOR_BITS),
-        /// Pipes that execute a fused multiply-add of whole vectors: peak floating-point rate.
-        fma_pipes: u32 => Range(1, 8),
+        /// Floating-point pipes in use: both, or FLA alone (eco mode), which then does what FLB does too.
+        fma_pipes: u32 => Range(1, 2),
     }
 }
 

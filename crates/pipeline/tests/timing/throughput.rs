@@ -21,6 +21,28 @@ fn two_vector_operations_a_cycle_use_both_vector_pipes() {
 }
 
 #[test]
+fn in_eco_mode_one_vector_operation_a_cycle_passes_and_none_is_lost() {
+    let eco = || {
+        let setting = ("clock.fma_pipes".to_owned(), "1".to_owned());
+        Rig::new(fxscope_machine::load("a64fx", &[setting]).expect("built in"))
+    };
+    assert_eq!(eco().steady(&[fmla(1, 2)], N), 9 * N as u64, "a chain is no slower than with both pipes");
+    assert_eq!(eco().steady(&[fadd(1, 2)], N), N as u64, "half of what both pipes take");
+    let counts_bits = op("simd:CNT").reads(&[z(2)]).writes(&[z(1)]);
+    assert_eq!(eco().steady(&[counts_bits], N), N as u64, "an operation of FLB alone");
+    let mut rig = eco();
+    rig.warm((0..32).map(|i| DATA + i * LINE));
+    // Software-pipelined: what is computed was loaded, what is stored was computed some rounds before.
+    let triad: Vec<Inst> = (0..8)
+        .flat_map(|k| {
+            let load = |d: u8| ld1d(d, 20, 7, DATA + 64 * u64::from(d));
+            [fadd(16 + k, k), st1d(16 + (k + 1) % 8, 20, 7, DATA + 16 * LINE), load(k), load(8 + k)]
+        })
+        .collect();
+    assert_eq!(rig.steady(&triad, N / 8), 2 * N as u64, "a loop that moves data is as fast as with both");
+}
+
+#[test]
 fn one_operation_a_cycle_passes_a_vector_pipe_that_is_the_only_one_for_it() {
     assert_eq!(rig().steady(&[vector_and(1, 2)], N), N as u64);
 }
