@@ -202,6 +202,8 @@ signals! {
     PrdSpec = "PRD_SPEC",
     /// MOVPRFX.
     SveMovprfxSpec = "SVE_MOVPRFX_SPEC",
+    /// MOVPRFX that is not packed with the instruction behind it.
+    SveMovprfxUSpec = "SVE_MOVPRFX_U_SPEC",
     /// Prefetch instructions.
     PrfSpec = "PRF_SPEC",
     /// DC ZVA.

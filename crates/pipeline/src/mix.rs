@@ -23,6 +23,10 @@ pub(crate) fn count_mix(info: &StaticInst, uops: u64, mix: &mut Signals) {
         InstKind::MovPrfx => {
             one(Signal::SveInstRetired);
             one(Signal::SveMovprfxSpec);
+            // One that is packed has no micro-operation of its own.
+            if uops > 0 {
+                one(Signal::SveMovprfxUSpec);
+            }
         }
         InstKind::Memory | InstKind::Branch | InstKind::System => {}
     }

@@ -1,5 +1,9 @@
 //! Latencies and bypasses: when the last instruction of a short dependent program commits.
 
+use fxscope_base::{Signal, Signals};
+use fxscope_pipeline::resolve_block;
+use fxscope_uop::StaticInst;
+
 use crate::common::*;
 
 /// Cycles from decode to commit of what follows `at` cycles after decode, by kind of the last operation.
@@ -63,6 +67,29 @@ fn a_merging_movprfx_adds_an_operation_of_four_cycles_at_the_end_where_its_row_s
     assert_eq!(rig.time(&[movprfx_merging(1, 2), fmla(1, 3)]), s.vector + 9 + 4 + s.vector_commit);
     let uops = |first: Inst| Block::new(CODE, &[first, fmla(1, 3)], &rig.spec).uops().len();
     assert_eq!((uops(movprfx_merging(1, 2)), uops(movprfx(1, 2))), (2, 1), "micro-operations");
+}
+
+#[test]
+fn a_movprfx_before_an_operation_that_cannot_be_packed_is_a_micro_operation_of_four_cycles() {
+    let (mut rig, s) = rig();
+    let pair = [movprfx(1, 2), fadd(3, 1)];
+    assert_eq!(rig.time(&pair), s.vector + 4 + 9 + s.vector_commit);
+    assert_eq!(Block::new(CODE, &pair, &rig.spec).uops().len(), 2, "micro-operations");
+}
+
+#[test]
+fn movprfx_are_counted_and_those_that_are_not_packed_once_more() {
+    let (rig, _) = rig();
+    let counts = |insts: &[Inst]| {
+        let infos: Vec<StaticInst> = insts.iter().map(|i| i.info).collect();
+        let mut block = resolve_block(CODE, &infos, &rig.spec);
+        block.count(insts.len());
+        let mut signals = Signals::default();
+        block.add_mix(&mut signals);
+        [Signal::SveMovprfxSpec, Signal::SveMovprfxUSpec, Signal::EffectiveInst, Signal::Uop].map(|s| signals.get(s))
+    };
+    assert_eq!(counts(&[movprfx(1, 2), fmla(1, 3)]), [1, 0, 1, 1], "packed");
+    assert_eq!(counts(&[movprfx(1, 2), fadd(3, 1)]), [1, 1, 1, 2], "not packed");
 }
 
 #[test]
