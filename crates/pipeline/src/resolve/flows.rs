@@ -1,0 +1,106 @@
+//! The flows of a micro-operation, the stations that take it, and when it may commit.
+
+use fxscope_machine::{Blocking, Pipes, Spec, Uop};
+use fxscope_uop::{Branch, Reg, Shape, StaticInst};
+
+use crate::resolved::{Action, Attribute, Producer, RFlow, RUop, chain_bit};
+
+pub(super) const FL: Pipes = Pipes::FLA.or(Pipes::FLB);
+const EX: Pipes = Pipes::EXA.or(Pipes::EXB);
+const EAG: Pipes = Pipes::EAGA.or(Pipes::EAGB);
+
+impl RUop {
+    pub(super) fn flows_from(&mut self, uop: &Uop, info: &StaticInst, spec: &Spec) {
+        let point = u64::from(spec.assumptions.divide_point);
+        let latency = |f: &fxscope_machine::Flow| {
+            u64::from(f.latency) + u64::from(f.latency_max - f.latency) * point / 100 + u64::from(f.wait)
+        };
+        self.action = if uop.flows.is_empty() { Action::None } else { Action::Compute };
+        if uop.blocking == Blocking::Pipe && !uop.flows.is_empty() {
+            // The flows follow each other in one pipe, which takes nothing else until they are through.
+            let total: u64 = uop.flows.iter().map(latency).sum();
+            self.nflows = 1;
+            self.flows[0] = RFlow { pipes: uop.flows[0].pipes, all: false, latency: total as u16, busy: total as u16 };
+        } else if uop.flows.len() == 2 && uop.flows[1].independent && info.mem.is_none() && info.branch == Branch::None
+        {
+            // Two pipes work on it at the same time (a vector compare, say).
+            let pipes = uop.flows[0].pipes.or(uop.flows[1].pipes);
+            let longest = uop.flows.iter().map(latency).max().unwrap_or(0);
+            self.nflows = 1;
+            self.flows[0] = RFlow { pipes, all: true, latency: longest as u16, busy: 1 };
+        } else {
+            for (slot, f) in self.flows.iter_mut().zip(&uop.flows) {
+                let repeat = f.repeat.max(1);
+                *slot = RFlow {
+                    pipes: f.pipes,
+                    all: f.all_pipes,
+                    latency: (latency(f) + u64::from(repeat - 1)) as u16,
+                    busy: repeat as u16,
+                };
+                self.nflows += 1;
+            }
+        }
+        self.attribute = attribute(self.flows[0].pipes, self.nflows);
+        self.vector = self.flows[..usize::from(self.nflows)].iter().any(|f| f.pipes.meets(FL));
+    }
+
+    pub(super) fn branch(&mut self, info: &StaticInst, last: bool) {
+        if !last {
+            return;
+        }
+        self.action = match info.branch {
+            Branch::None => return,
+            Branch::Direct | Branch::Call => Action::BranchDirect,
+            Branch::Conditional => Action::BranchOnFlags,
+            Branch::Compare | Branch::Indirect | Branch::IndirectCall | Branch::Return => Action::BranchExecuted,
+        };
+    }
+
+    /// What follows from the rest.
+    pub(super) fn finish(&mut self) {
+        self.chains =
+            self.action == Action::Compute && !self.vector && matches!(self.attribute, Attribute::Rsx | Attribute::Rse);
+        let bits = |registers: &[u8]| registers.iter().map(|&r| chain_bit(r)).fold(0, |all, bit| all | bit);
+        self.chain_srcs = bits(&self.srcs);
+        self.chain_dsts = if self.chains { bits(&self.dsts) } else { 0 };
+        let flow = &self.flows[0];
+        self.simple = self.nflows == 1 && flow.busy <= 1 && !flow.all && !self.exclusive;
+    }
+
+    pub(super) fn commit_from(&mut self, info: &StaticInst, spec: &Spec) {
+        let s = &spec.stages;
+        let long = self.load_latency as u64 > spec.load_store.load_short
+            || info.mem.is_some_and(|op| op.shape != Shape::Single && self.vector);
+        let cycles = match self.action {
+            Action::Load | Action::Store | Action::Prefetch | Action::Zero => {
+                if long {
+                    s.commit_long
+                } else {
+                    s.commit_short
+                }
+            }
+            Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted => s.commit_branch,
+            Action::None => 1,
+            Action::Compute if self.vector => s.commit_vector,
+            Action::Compute if self.result_producer(info) == Producer::Predicate => {
+                // The flags come a stage after the predicate (manual figures 2-2 to 2-6).
+                s.commit_predicate + u64::from(info.dsts.iter().any(|r| r == Reg::NZCV))
+            }
+            Action::Compute => s.commit_integer,
+        };
+        self.to_commit = cycles as u8;
+    }
+}
+
+fn attribute(first: Pipes, nflows: u8) -> Attribute {
+    let within = |set: Pipes| first.0 & !set.0 == 0;
+    match () {
+        () if nflows == 0 || first.is_empty() => Attribute::None,
+        () if within(Pipes::BR) => Attribute::Rsbr,
+        () if within(EAG) => Attribute::Rsa,
+        () if within(Pipes::EXA.or(Pipes::FLA).or(Pipes::PRX)) => Attribute::Rse0,
+        () if within(Pipes::EXB.or(Pipes::FLB)) => Attribute::Rse1,
+        () if within(EX.or(FL)) => Attribute::Rse,
+        () => Attribute::Rsx,
+    }
+}

@@ -1,0 +1,197 @@
+//! Joins decoded instructions with the machine's recipes: once for each static instruction.
+
+mod flows;
+mod memory;
+mod operands;
+mod prefix;
+
+use fxscope_base::Signals;
+use fxscope_machine::{Blocking, Recipe, Spec, Uop};
+use fxscope_uop::{Branch, InstKind, Shape, StaticInst};
+
+use self::memory::{is_memory, resolve_mem};
+use self::operands::{add_all, push, temp};
+use self::prefix::{behind_prefix, merges, with_merge};
+use crate::mix::count_mix;
+pub use crate::resolved::{
+    Action, Attribute, BY_PIPE, FLOWS, PRODUCERS, Producer, READY, REGS, RFlow, RMem, RUop, ResolvedBlock, TEMP, TEMPS,
+    chain_bit,
+};
+
+/// Resolves a block of decoded instructions for `spec`.
+#[must_use]
+pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedBlock {
+    let mut uops = Vec::new();
+    let mut uop_end = Vec::new();
+    let mut unknown = Vec::new();
+    let mut inst_mix = Vec::new();
+    let words_per_vector = spec.clock.vector_bits / 8;
+    let mut prefix: Option<&StaticInst> = None;
+    for (i, info) in infos.iter().enumerate() {
+        let before = uops.len();
+        let moved = prefix.take();
+        let packed = moved.map(|p| behind_prefix(info, p));
+        let info = packed.as_ref().unwrap_or(info);
+        let plain;
+        let recipe = match spec.recipes.get(info.class) {
+            Some(recipe) => recipe,
+            None => {
+                unknown.push(i);
+                plain = Recipe { uops: vec![Uop::default()], ..Recipe::default() };
+                &plain
+            }
+        };
+        let packs = |next: &StaticInst| spec.recipes.get(next.class).is_some_and(|r| r.movprfx_packable);
+        if info.kind == InstKind::MovPrfx && infos.get(i + 1).is_some_and(packs) {
+            // It becomes one micro-operation with the instruction behind it (manual 4.3).
+            prefix = Some(&infos[i]);
+        } else if let Some(merge) = moved.filter(|p| recipe.movprfx_extra_uop && merges(p)) {
+            resolve_inst(i as u8, info, &with_merge(recipe, merge, spec), spec, &mut uops);
+        } else {
+            resolve_inst(i as u8, info, recipe, spec, &mut uops);
+        }
+        uop_end.push(uops.len() as u32);
+        let mut mix = Signals::default();
+        count_mix(info, (uops.len() - before) as u64, &mut mix);
+        inst_mix.push(mix);
+    }
+    let mem: Box<[Option<RMem>]> =
+        infos.iter().map(|info| info.mem.map(|op| resolve_mem(&op, info, words_per_vector as usize))).collect();
+    let branch = infos.last().map_or(Branch::None, |i| i.branch);
+    if let Some(last) = uops.last_mut() {
+        last.branches = branch != Branch::None;
+    }
+    place_words(&mut uops, &mem);
+    place_in_blocks(&mut uops, start, u64::from(spec.frontend.fetch_bytes));
+    let mut mix = Signals::default();
+    inst_mix.iter().for_each(|m| mix.merge(m));
+    ResolvedBlock {
+        start,
+        uops: uops.into(),
+        mem,
+        uop_end: uop_end.into(),
+        branch,
+        unknown: unknown.into(),
+        cycles: vec![0; infos.len()].into(),
+        executions: 0,
+        enters_kernel: infos.last().is_some_and(|i| i.serialising && i.kind == InstKind::System),
+        inst_mix: inst_mix.into(),
+        mix,
+        cut: Vec::new(),
+    }
+}
+
+/// Tells each micro-operation of its instruction's memory access and where its words are.
+fn place_words(uops: &mut [RUop], mem: &[Option<RMem>]) {
+    let starts: Vec<u16> = mem
+        .iter()
+        .scan(0, |next, m| Some(std::mem::replace(next, *next + m.map_or(0, |m| u16::from(m.words)))))
+        .collect();
+    for uop in uops {
+        uop.mem = mem[usize::from(uop.inst)].unwrap_or(RMem::NONE);
+        uop.word = starts[usize::from(uop.inst)];
+    }
+}
+
+/// Marks the micro-operations with which a fetch block begins.
+fn place_in_blocks(uops: &mut [RUop], start: u64, fetch_bytes: u64) {
+    // The instruction behind the last one that has micro-operations: instructions from there on come together.
+    let mut from = 0;
+    for uop in uops {
+        let inst = u64::from(uop.inst);
+        let aligned = |i: u64| (start + 4 * i).is_multiple_of(fetch_bytes);
+        uop.opens_block = (from..=inst).any(aligned);
+        uop.crosses_block = from < inst && aligned(inst);
+        from = inst + 1;
+    }
+}
+
+/// Assigns operands and results of one instruction to the micro-operations of its recipe.
+fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out: &mut Vec<RUop>) {
+    let count = recipe.uops.len().max(1);
+    let first = out.len();
+    let memory_uops: Vec<usize> = (0..recipe.uops.len()).filter(|&k| is_memory(&recipe.uops[k], info)).collect();
+    let update = info.writeback.map(|_| recipe.uops.len().saturating_sub(1));
+    for (k, uop) in recipe.uops.iter().enumerate() {
+        let mut r = blank(index);
+        r.flows_from(uop, info, spec);
+        r.exclusive = uop.blocking == Blocking::Operation;
+        r.movprfx = info.kind == InstKind::MovPrfx;
+        r.last = k + 1 == count;
+        // A gather or scatter is decoded alone (manual 7.8.2).
+        let alone = info.mem.is_some_and(|op| op.shape == Shape::Indexed);
+        r.opens_group = recipe.sequential || (k == 0 && (count >= 3 || alone));
+        r.closes_group = recipe.sequential || (alone && r.last);
+        r.pre_sync = (recipe.pre_sync || info.serialising) && k == 0;
+        r.post_sync = (recipe.post_sync || info.serialising) && r.last;
+        for &distance in &uop.depends {
+            if let Some(producer) = k.checked_sub(distance as usize) {
+                push(&mut r.srcs, temp(producer));
+            }
+        }
+        let is_update = update == Some(k) && info.mem.is_some() && !memory_uops.contains(&k);
+        let part = memory_uops.iter().position(|&m| m == k);
+        if let (Some(part), Some(op)) = (part, info.mem) {
+            r.memory(part, memory_uops.len(), &op, info, spec);
+            let share = |ports: u32| ports.div_ceil(memory_uops.len() as u32).clamp(1, 64) as u8;
+            r.fetch_ports = share(recipe.fetch_ports);
+            r.store_ports = share(recipe.store_ports);
+        } else if is_update {
+            add_all(&mut r.addr_srcs, &info.addr_srcs);
+            r.addr_to_srcs();
+        } else if uop.depends.is_empty() || k == 0 {
+            add_all(&mut r.srcs, &info.srcs);
+            if info.mem.is_some() {
+                add_all(&mut r.addr_srcs, &info.addr_srcs);
+                r.addr_to_srcs();
+            }
+        }
+        r.results(k, count, part, memory_uops.len(), is_update, info);
+        r.branch(info, k + 1 == count);
+        r.commit_from(info, spec);
+        r.finish();
+        out.push(r);
+    }
+    if recipe.uops.is_empty() {
+        out.push(RUop { last: true, ..blank(index) });
+    }
+    debug_assert!(out.len() > first);
+}
+
+fn blank(inst: u8) -> RUop {
+    RUop {
+        action: Action::None,
+        attribute: Attribute::None,
+        nflows: 0,
+        flows: [RFlow::default(); FLOWS],
+        srcs: [READY; 6],
+        addr_srcs: [READY; 4],
+        dsts: [READY; 3],
+        producers: [Producer::Plain as u8; 3],
+        to_commit: 1,
+        renames: [0; 4],
+        exclusive: false,
+        simple: false,
+        opens_group: false,
+        closes_group: false,
+        pre_sync: false,
+        post_sync: false,
+        chains: false,
+        chain_srcs: 0,
+        chain_dsts: 0,
+        fetch_ports: 0,
+        store_ports: 0,
+        opens_block: false,
+        crosses_block: false,
+        last: false,
+        branches: false,
+        movprfx: false,
+        vector: false,
+        inst,
+        part: 0,
+        parts: 1,
+        load_latency: 0,
+        mem: RMem::NONE,
+        word: 0,
+    }
+}

@@ -1,0 +1,120 @@
+//! Operands and results of micro-operations.
+
+use fxscope_machine::Pipes;
+use fxscope_uop::{Access, Reg, RegClass, RegList, StaticInst};
+
+use super::flows::FL;
+use crate::resolved::{Action, BY_PIPE, Producer, READY, RUop, TEMP, TEMPS};
+
+pub(super) fn temp(uop: usize) -> u8 {
+    TEMP + (uop % TEMPS) as u8
+}
+
+/// Adds `reg` to a list of operands. Lists are as long as the most demanding instruction; operands
+/// beyond that would only be ready earlier than others of the same instruction in practice.
+pub(super) fn push(list: &mut [u8], reg: u8) {
+    if list.contains(&reg) {
+        return;
+    }
+    if let Some(slot) = list.iter_mut().find(|s| **s == READY) {
+        *slot = reg;
+    }
+}
+
+/// Takes one more rename register of a class.
+fn rename(renames: &mut [u8; 4], class: u8) {
+    if let Some(slot) = renames.iter_mut().find(|s| **s == 0) {
+        *slot = class;
+    }
+}
+
+pub(super) fn add_all(list: &mut [u8], regs: &RegList) {
+    for reg in regs.iter() {
+        push(list, reg.0);
+    }
+}
+
+impl RUop {
+    /// Which results this micro-operation makes.
+    pub(super) fn results(
+        &mut self,
+        k: usize,
+        count: usize,
+        part: Option<usize>,
+        parts: usize,
+        update: bool,
+        info: &StaticInst,
+    ) {
+        if k + 1 < count {
+            push(&mut self.dsts, temp(k));
+        }
+        let loads = info.mem.is_some_and(|op| op.access == Access::Load);
+        let mut give = |reg: Reg| {
+            push(&mut self.dsts, reg.0);
+            match reg.class() {
+                RegClass::Gpr => rename(&mut self.renames, 1),
+                RegClass::Vector => rename(&mut self.renames, 2),
+                RegClass::Predicate => rename(&mut self.renames, 3),
+                RegClass::Flags => {}
+            }
+        };
+        if update {
+            if let Some(base) = info.writeback {
+                give(base);
+            }
+        } else if loads && parts > 1 && info.dsts.len() == parts {
+            if let Some(reg) = part.and_then(|p| info.dsts.get(p)) {
+                give(reg);
+            }
+        } else if loads && parts > 0 {
+            // One register, or several from fewer flows: all come with the last loading one.
+            if part == Some(parts - 1) {
+                info.dsts.iter().for_each(&mut give);
+            }
+        } else if k + 1 == count {
+            info.dsts.iter().for_each(&mut give);
+        }
+        if k + 1 == count
+            && !update
+            && parts > 0
+            && let Some(base) = info.writeback
+        {
+            // A row without a separate update: the base comes with the access.
+            if !self.dsts.contains(&base.0) && part.is_some() {
+                push(&mut self.dsts, base.0);
+                rename(&mut self.renames, 1);
+            }
+        }
+        for (i, dst) in self.dsts.into_iter().enumerate() {
+            self.producers[i] = self.producer_of(dst, info);
+        }
+    }
+
+    /// How the result `dst` bypasses.
+    fn producer_of(&self, dst: u8, info: &StaticInst) -> u8 {
+        let made = self.result_producer(info);
+        let flags = dst == Reg::NZCV.0;
+        let producer = match made {
+            Producer::Predicate if flags => Producer::PredicateFlags,
+            Producer::Compare if flags => Producer::CompareFlags,
+            Producer::Plain if flags && self.vector => Producer::VectorFlags,
+            Producer::Plain if flags => Producer::Flags,
+            Producer::Plain if self.action == Action::Load || self.vector => Producer::Plain,
+            Producer::Plain => return BY_PIPE,
+            other => other,
+        };
+        producer as u8
+    }
+
+    pub(super) fn result_producer(&self, info: &StaticInst) -> Producer {
+        let predicate = info.dsts.iter().any(|r| r.class() == RegClass::Predicate);
+        let used = |p: Pipes| self.flows[..usize::from(self.nflows)].iter().any(|f| f.pipes.meets(p));
+        match () {
+            () if predicate && self.action == Action::Load => Producer::PredicateLoad,
+            () if predicate && used(FL) => Producer::Compare,
+            // Of flows one after the other, the last makes the result.
+            () if self.flows[usize::from(self.nflows.max(1)) - 1].pipes.meets(Pipes::PRX) => Producer::Predicate,
+            () => Producer::Plain,
+        }
+    }
+}
