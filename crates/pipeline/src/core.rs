@@ -152,9 +152,10 @@ impl Pipeline {
         if taken {
             self.dispatch.close_group();
         }
-        if self.predictor.branch(o.kind, o.pc, taken, o.next) {
+        let prediction = self.predictor.branch(o.kind, o.pc, taken, o.next);
+        if prediction.right {
             if taken {
-                self.front.taken(o.pc);
+                self.front.taken(prediction.target_after);
             }
             return;
         }

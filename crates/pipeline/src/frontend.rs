@@ -1,7 +1,7 @@
 //! Fetch: when instructions reach decode.
 //!
-//! One aligned block is fetched a cycle into a buffer of a few blocks; a taken branch costs bubbles unless
-//! the small taken-chain predictor follows it (manual 3.1–3.4).
+//! One aligned block is fetched a cycle into a buffer of a few blocks; how long the
+//! target of a taken branch takes depends on who predicted it (manual 3.1–3.4).
 
 use fxscope_base::{Cycle, Signals};
 use fxscope_machine::Spec;
@@ -11,8 +11,6 @@ use crate::resolve::RUop;
 
 /// Blocks the buffer between fetch and decode can hold at most.
 const BUFFER: usize = 64;
-/// Longest chain of taken branches that is followed without bubbles.
-const CHAIN: usize = 8;
 
 /// The front end of a core.
 pub struct Frontend {
@@ -27,12 +25,6 @@ pub struct Frontend {
     blocks: usize,
     capacity: usize,
     to_decode: Cycle,
-    taken_cycles: Cycle,
-    /// Recent taken branches, newest first, and for each period how long the chain has repeated.
-    recent: [u64; CHAIN],
-    repeats: [u32; CHAIN],
-    targets: usize,
-    threshold: u32,
 }
 
 impl Frontend {
@@ -49,11 +41,6 @@ impl Frontend {
             blocks: 0,
             capacity: capacity.clamp(1, BUFFER - 1),
             to_decode: f.fetch_to_decode,
-            taken_cycles: f.taken_branch_cycles,
-            recent: [0; CHAIN],
-            repeats: [0; CHAIN],
-            targets: (f.small_taken_targets as usize).min(CHAIN),
-            threshold: f.small_taken_threshold,
         }
     }
 
@@ -87,25 +74,12 @@ impl Frontend {
         self.decodable = self.fetched + self.to_decode;
     }
 
-    /// A correctly predicted taken branch leads on to another block.
+    /// A correctly predicted taken branch: its target is fetched `after` cycles behind its own block.
     #[inline(always)]
-    pub fn taken(&mut self, from: u64) {
+    pub fn taken(&mut self, after: Cycle) {
         self.restart = true;
-        let mut followed = false;
-        for period in 0..self.targets {
-            if self.recent[period] == from {
-                self.repeats[period] += 1;
-                followed |= self.repeats[period] >= self.threshold * (period as u32 + 1);
-            } else {
-                self.repeats[period] = 0;
-            }
-        }
-        self.recent.copy_within(0..CHAIN - 1, 1);
-        self.recent[0] = from;
-        if !followed {
-            // The block behind the branch was fetched the cycle after it; the target comes later.
-            self.fetched += self.taken_cycles - 1;
-        }
+        // The block behind the branch was to be fetched the cycle after it.
+        self.fetched += after - 1;
     }
 
     /// Fetch starts over: the right path is fetched from `t` on.

@@ -1,10 +1,24 @@
-//! Branch prediction: loop table, branch weight table, branch target buffer, return stack.
+//! Branch prediction: small taken-chain predictor, loop table, branch weight table, branch target buffer, return stack.
 //!
-//! Microarchitecture manual 3.2. Undocumented details (history length, hashing, thresholds) are parameters
+//! Microarchitecture manual 3.2 and 3.3. Undocumented details (history length, hashing, thresholds) are parameters
 //! marked assumed in the machine's description.
 
+mod chain;
+
+use fxscope_base::Cycle;
 use fxscope_machine::spec::Frontend as FrontendSpec;
 use fxscope_uop::Branch;
+
+use chain::SmallTakenChain;
+
+/// How a branch was predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// The right instruction was fetched behind it.
+    pub right: bool,
+    /// Cycles from the fetch of the branch to that of its target, if it was predicted taken.
+    pub target_after: Cycle,
+}
 
 #[derive(Clone, Copy, Default)]
 struct Loop {
@@ -20,6 +34,8 @@ struct Loop {
 
 /// The predictors of a core.
 pub struct Predictor {
+    chain: SmallTakenChain,
+    target_after: Cycle,
     loops: Box<[Loop]>,
     next_loop: usize,
     loop_confidence: u32,
@@ -43,6 +59,8 @@ impl Predictor {
         let history_bits = spec.history_bits.clamp(1, 63) as usize;
         let rows = (spec.weight_entries as usize / (history_bits + 1)).next_power_of_two().max(1);
         Predictor {
+            chain: SmallTakenChain::new(spec),
+            target_after: spec.taken_branch_cycles,
             loops: vec![Loop::default(); spec.loop_entries.max(1) as usize].into(),
             next_loop: 0,
             loop_confidence: spec.loop_confidence,
@@ -57,8 +75,26 @@ impl Predictor {
         }
     }
 
-    /// Predicts the branch at `pc`, learns what it did, and says whether the prediction was right.
-    pub fn branch(&mut self, kind: Branch, pc: u64, taken: bool, target: u64) -> bool {
+    /// Predicts the branch at `pc`, learns what it did, and says how the prediction went.
+    ///
+    /// The small taken-chain predictor comes first (manual table 3-2): it predicts a branch of its chain taken even
+    /// where the loop table knows better. The others learn all the same.
+    pub fn branch(&mut self, kind: Branch, pc: u64, taken: bool, target: u64) -> Prediction {
+        let chained = self.chain.predict(pc);
+        let other = self.by_others(kind, pc, taken, target);
+        if taken {
+            self.chain.taken(pc, target);
+        } else {
+            self.chain.not_taken(pc);
+        }
+        match chained {
+            Some(predicted) => Prediction { right: taken && predicted == target, target_after: 1 },
+            None => Prediction { right: other, target_after: self.target_after },
+        }
+    }
+
+    /// Whether the other predictors are right.
+    fn by_others(&mut self, kind: Branch, pc: u64, taken: bool, target: u64) -> bool {
         match kind {
             Branch::None | Branch::Direct => true,
             Branch::Call => {
@@ -141,12 +177,13 @@ impl Predictor {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use fxscope_machine::Evidence;
 
-    fn predictor() -> Predictor {
-        Predictor::new(&FrontendSpec {
+    /// A front end with the sizes of A64FX and round thresholds.
+    pub fn spec() -> FrontendSpec {
+        FrontendSpec {
             fetch_bytes: 32,
             buffer_insts: 48,
             fetch_to_decode: 8,
@@ -164,17 +201,44 @@ mod tests {
             mispredict_extra: 0,
             source: String::new(),
             evidence: Evidence::Assumed,
-        })
+        }
     }
 
+    fn predictor() -> Predictor {
+        // Without the chain: the other predictors are to be seen.
+        Predictor::new(&FrontendSpec { small_taken_targets: 0, ..spec() })
+    }
+
+    /// Mispredictions of a branch that does what `pattern` says, in a loop of `rounds` rounds.
     fn misses(p: &mut Predictor, rounds: usize, pattern: &[bool]) -> usize {
-        (0..rounds).map(|_| pattern.iter().filter(|&&t| !p.branch(Branch::Conditional, 64, t, 0)).count()).sum()
+        (0..rounds)
+            .map(|_| {
+                p.branch(Branch::Direct, 256, true, 0);
+                pattern.iter().filter(|&&t| !p.branch(Branch::Conditional, 64, t, 0).right).count()
+            })
+            .sum()
     }
 
     #[test]
     fn a_loop_of_fixed_length_is_learnt_completely() {
         let mut p = predictor();
         let pattern: Vec<bool> = (0..100).map(|i| i < 99).collect();
+        misses(&mut p, 10, &pattern);
+        assert_eq!(misses(&mut p, 10, &pattern), 0);
+    }
+
+    #[test]
+    fn the_chain_predictor_comes_before_the_loop_table_so_that_each_end_of_a_loop_is_mispredicted() {
+        let mut p = Predictor::new(&spec());
+        let pattern: Vec<bool> = (0..100).map(|i| i < 99).collect();
+        misses(&mut p, 10, &pattern);
+        assert_eq!(misses(&mut p, 10, &pattern), 10);
+    }
+
+    #[test]
+    fn ends_of_loops_too_short_for_the_chain_predictor_are_learnt() {
+        let mut p = Predictor::new(&spec());
+        let pattern: Vec<bool> = (0..8).map(|i| i < 7).collect();
         misses(&mut p, 10, &pattern);
         assert_eq!(misses(&mut p, 10, &pattern), 0);
     }
@@ -192,13 +256,13 @@ mod tests {
         for depth in 0..8u64 {
             p.branch(Branch::Call, depth * 16, true, 0);
         }
-        assert!((0..8u64).rev().all(|depth| p.branch(Branch::Return, 0, true, depth * 16 + 4)));
+        assert!((0..8u64).rev().all(|depth| p.branch(Branch::Return, 0, true, depth * 16 + 4).right));
     }
 
     #[test]
     fn an_indirect_branch_with_one_target_misses_only_while_learning() {
         let mut p = predictor();
-        let wrong = (0..200).filter(|_| !p.branch(Branch::Indirect, 64, true, 4096)).count();
+        let wrong = (0..200).filter(|_| !p.branch(Branch::Indirect, 64, true, 4096).right).count();
         assert!(wrong < 64, "{wrong} of 200");
     }
 }
