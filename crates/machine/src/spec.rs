@@ -131,6 +131,8 @@ table! {
         small_taken_targets: u32 => Range(0, 8),
         /// Repetitions of a chain of taken branches before the small predictor takes over.
         small_taken_threshold: u32 => Range(0, 1_000_000),
+        /// Rounds of a loop that fits into the instruction buffer before the buffer supplies it.
+        short_loop_threshold: u32 => Range(1, 1_000_000),
         /// Entries of the loop prediction table.
         loop_entries: u32 => ENTRIES,
         /// Rounds of equal length after which the loop prediction table is believed.

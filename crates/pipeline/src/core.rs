@@ -153,6 +153,7 @@ impl Pipeline {
             self.dispatch.close_group();
         }
         let prediction = self.predictor.branch(o.kind, o.pc, taken, o.next);
+        self.front.supply_from_buffer(prediction.buffered);
         if prediction.right {
             if taken {
                 self.front.taken(prediction.target_after);

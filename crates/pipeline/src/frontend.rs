@@ -20,6 +20,8 @@ pub struct Frontend {
     decodable: Cycle,
     /// The next instruction opens a new block whatever its address.
     restart: bool,
+    /// The buffer supplies a loop: nothing is read from the cache.
+    buffered: bool,
     /// When each of the last blocks had left the buffer.
     left: [Cycle; BUFFER],
     blocks: usize,
@@ -37,6 +39,7 @@ impl Frontend {
             fetched: 0,
             decodable: f.fetch_to_decode,
             restart: true,
+            buffered: false,
             left: [0; BUFFER],
             blocks: 0,
             capacity: capacity.clamp(1, BUFFER - 1),
@@ -70,8 +73,14 @@ impl Frontend {
         self.blocks += 1;
         let room = self.left[(self.blocks + BUFFER - self.capacity) % BUFFER];
         let at = (self.fetched + 1).max((room + 1).saturating_sub(self.to_decode));
-        self.fetched = memory.fetch(addr, at, signals);
+        self.fetched = if self.buffered { at } else { memory.fetch(addr, at, signals) };
         self.decodable = self.fetched + self.to_decode;
+    }
+
+    /// The buffer supplies the loop that runs, or does not.
+    #[inline(always)]
+    pub fn supply_from_buffer(&mut self, buffered: bool) {
+        self.buffered = buffered;
     }
 
     /// A correctly predicted taken branch: its target is fetched `after` cycles behind its own block.

@@ -4,12 +4,14 @@
 //! marked assumed in the machine's description.
 
 mod chain;
+mod short_loop;
 
 use fxscope_base::Cycle;
 use fxscope_machine::spec::Frontend as FrontendSpec;
 use fxscope_uop::Branch;
 
 use chain::SmallTakenChain;
+use short_loop::ShortLoop;
 
 /// How a branch was predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub struct Prediction {
     pub right: bool,
     /// Cycles from the fetch of the branch to that of its target, if it was predicted taken.
     pub target_after: Cycle,
+    /// The instruction buffer has what comes next: nothing is fetched.
+    pub buffered: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -34,6 +38,7 @@ struct Loop {
 
 /// The predictors of a core.
 pub struct Predictor {
+    short_loop: ShortLoop,
     chain: SmallTakenChain,
     target_after: Cycle,
     loops: Box<[Loop]>,
@@ -59,6 +64,7 @@ impl Predictor {
         let history_bits = spec.history_bits.clamp(1, 63) as usize;
         let rows = (spec.weight_entries as usize / (history_bits + 1)).next_power_of_two().max(1);
         Predictor {
+            short_loop: ShortLoop::new(spec),
             chain: SmallTakenChain::new(spec),
             target_after: spec.taken_branch_cycles,
             loops: vec![Loop::default(); spec.loop_entries.max(1) as usize].into(),
@@ -77,20 +83,25 @@ impl Predictor {
 
     /// Predicts the branch at `pc`, learns what it did, and says how the prediction went.
     ///
-    /// The small taken-chain predictor comes first (manual table 3-2): it predicts a branch of its chain taken even
-    /// where the loop table knows better. The others learn all the same.
+    /// A loop that the instruction buffer supplies goes on as before. Of the predictors, the small taken-chain
+    /// predictor comes first (manual table 3-2): it predicts a branch of its chain taken even where the loop table
+    /// knows better. The others learn all the same.
     pub fn branch(&mut self, kind: Branch, pc: u64, taken: bool, target: u64) -> Prediction {
+        let supplied = self.short_loop.predict(pc);
         let chained = self.chain.predict(pc);
         let other = self.by_others(kind, pc, taken, target);
+        self.short_loop.learn(pc, taken, target);
         if taken {
             self.chain.taken(pc, target);
         } else {
             self.chain.not_taken(pc);
         }
-        match chained {
-            Some(predicted) => Prediction { right: taken && predicted == target, target_after: 1 },
-            None => Prediction { right: other, target_after: self.target_after },
-        }
+        let (right, target_after) = match (supplied, chained) {
+            (Some(predicted), _) => (taken == predicted, 1),
+            (None, Some(predicted)) => (taken && target == predicted, 1),
+            (None, None) => (other, self.target_after),
+        };
+        Prediction { right, target_after, buffered: self.short_loop.supplies() }
     }
 
     /// Whether the other predictors are right.
@@ -190,6 +201,7 @@ pub(crate) mod tests {
             taken_branch_cycles: 3,
             small_taken_targets: 4,
             small_taken_threshold: 8,
+            short_loop_threshold: 4,
             loop_entries: 8,
             loop_confidence: 2,
             weight_entries: 2048,
@@ -205,8 +217,8 @@ pub(crate) mod tests {
     }
 
     fn predictor() -> Predictor {
-        // Without the chain: the other predictors are to be seen.
-        Predictor::new(&FrontendSpec { small_taken_targets: 0, ..spec() })
+        // Without chains and short loops: the other predictors are to be seen.
+        Predictor::new(&FrontendSpec { small_taken_targets: 0, short_loop_threshold: 1_000_000, ..spec() })
     }
 
     /// Mispredictions of a branch that does what `pattern` says, in a loop of `rounds` rounds.
@@ -227,20 +239,29 @@ pub(crate) mod tests {
         assert_eq!(misses(&mut p, 10, &pattern), 0);
     }
 
-    #[test]
-    fn the_chain_predictor_comes_before_the_loop_table_so_that_each_end_of_a_loop_is_mispredicted() {
-        let mut p = Predictor::new(&spec());
-        let pattern: Vec<bool> = (0..100).map(|i| i < 99).collect();
+    /// Mispredictions at the end of ten loops of `rounds` rounds, once ten others have been seen.
+    fn misses_at_ends(spec: &FrontendSpec, rounds: usize) -> usize {
+        let mut p = Predictor::new(spec);
+        let pattern: Vec<bool> = (1..=rounds).map(|i| i < rounds).collect();
         misses(&mut p, 10, &pattern);
-        assert_eq!(misses(&mut p, 10, &pattern), 10);
+        misses(&mut p, 10, &pattern)
     }
 
     #[test]
-    fn ends_of_loops_too_short_for_the_chain_predictor_are_learnt() {
-        let mut p = Predictor::new(&spec());
-        let pattern: Vec<bool> = (0..8).map(|i| i < 7).collect();
-        misses(&mut p, 10, &pattern);
-        assert_eq!(misses(&mut p, 10, &pattern), 0);
+    fn the_chain_predictor_comes_before_the_loop_table_so_that_each_end_of_a_loop_is_mispredicted() {
+        let spec = FrontendSpec { short_loop_threshold: 1_000_000, ..spec() };
+        assert_eq!(misses_at_ends(&spec, 100), 10);
+        // Eight taken branches are too few for the chain.
+        assert_eq!(misses_at_ends(&spec, 9), 0);
+    }
+
+    #[test]
+    fn each_end_of_a_loop_that_the_buffer_supplies_is_mispredicted() {
+        let spec = FrontendSpec { small_taken_targets: 0, ..spec() };
+        assert_eq!(misses_at_ends(&spec, 100), 10);
+        // The loop is known from the times before: it is supplied after four rounds.
+        assert_eq!(misses_at_ends(&spec, 5), 10);
+        assert_eq!(misses_at_ends(&spec, 4), 0);
     }
 
     #[test]

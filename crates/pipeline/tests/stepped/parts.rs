@@ -70,10 +70,13 @@ impl Ports {
 }
 
 /// When each micro-operation can be decoded: blocks are fetched one a cycle, and the target of the loop's
-/// branch some cycles later until the small predictor follows it. Decode never runs so far ahead that
+/// branch some cycles later until the small predictor follows it or the buffer supplies it. Decode never runs so far ahead that
 /// the fetch buffer would matter.
 pub fn fetch(spec: &Spec, uops: &[RUop], rounds: usize) -> Vec<Cycle> {
     let per_block = (spec.frontend.fetch_bytes / 4) as usize;
+    let f = &spec.frontend;
+    let blocks = usize::from(uops.last().expect("a loop").inst) / per_block + 1;
+    let in_buffer = blocks <= f.buffer_insts as usize / per_block;
     let mut times = Vec::new();
     let mut fetched = 0;
     for round in 0..rounds {
@@ -82,8 +85,10 @@ pub fn fetch(spec: &Spec, uops: &[RUop], rounds: usize) -> Vec<Cycle> {
             fetched = first + (usize::from(uop.inst) / per_block) as u64;
             times.push(fetched);
         }
-        let followed = round >= spec.frontend.small_taken_threshold as usize;
-        fetched += if followed { 1 } else { spec.frontend.taken_branch_cycles };
+        // The branch is seen once before rounds are counted.
+        let after = |threshold: u32| round > threshold as usize;
+        let followed = after(f.small_taken_threshold) || (in_buffer && after(f.short_loop_threshold));
+        fetched += if followed { 1 } else { f.taken_branch_cycles };
     }
     times
 }

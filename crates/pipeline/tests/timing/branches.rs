@@ -96,9 +96,24 @@ fn a_taken_branch_costs_bubbles_until_the_small_predictor_follows_the_chain() {
     let mut spec = machine();
     spec.tables.frontend.taken_branch_cycles = 7;
     spec.tables.frontend.small_taken_threshold = 100;
+    spec.tables.frontend.short_loop_threshold = 1_000_000;
     let body = loop_of(4);
     assert_eq!(per_round(&spec, &body, 40), 7.0);
     assert_eq!(per_round(&spec, &body, 200), 1.0);
+}
+
+#[test]
+fn a_taken_branch_costs_no_bubbles_in_a_loop_that_the_buffer_supplies() {
+    let mut spec = machine();
+    spec.tables.frontend.taken_branch_cycles = 20;
+    spec.tables.frontend.small_taken_targets = 0;
+    spec.tables.frontend.short_loop_threshold = 100;
+    let buffered = loop_of(spec.frontend.buffer_insts as usize);
+    let fetched = buffered.len() as f64 / f64::from(spec.frontend.fetch_bytes / 4);
+    assert_eq!(per_round(&spec, &buffered, 40), fetched - 1.0 + 20.0);
+    assert_eq!(per_round(&spec, &buffered, 200), buffered.len() as f64 / f64::from(spec.window.dispatch_width));
+    // One instruction more is one block more.
+    assert_eq!(per_round(&spec, &loop_of(buffered.len() + 1), 200), fetched + 20.0);
 }
 
 #[test]
@@ -113,6 +128,7 @@ fn a_group_ends_with_a_taken_branch() {
 fn chain(n: usize, before: usize) -> f64 {
     let mut spec = machine();
     spec.tables.frontend.taken_branch_cycles = 7;
+    spec.tables.frontend.short_loop_threshold = 1_000_000;
     let rounds = 50;
     let time = |rounds: usize| {
         let mut rig = Rig::new(spec.clone());
