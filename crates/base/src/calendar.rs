@@ -106,33 +106,16 @@ impl Calendar {
         t.wrapping_sub(self.floor) >= SPAN || self.words[index(t)] >> (t % 64) & 1 == 0
     }
 
-    /// Reserves the first run of `n` free cycles that starts at or after `t`, and returns its start.
-    pub fn book_run(&mut self, t: Cycle, n: u64) -> Cycle {
-        let start = self.first_run(t, n);
-        self.reserve_run(start, n);
+    /// Reserves `n` cycles for a work that starts at or after `t`, and returns its start: the first free cycle. Where a
+    /// reservation made before is in the way, the rest follows behind it: who starts first keeps the resource, and
+    /// whoever is pushed back by that was granted already. What is used in all stays right.
+    pub fn book_cycles(&mut self, t: Cycle, n: u64) -> Cycle {
+        let start = self.book(t);
+        let mut last = start;
+        for _ in 1..n {
+            last = self.book(last + 1);
+        }
         start
-    }
-
-    /// Start of the first run of `n` free cycles at or after `t`.
-    #[must_use]
-    pub fn first_run(&self, t: Cycle, n: u64) -> Cycle {
-        let mut start = self.first_free(t);
-        'search: loop {
-            for i in 1..n {
-                if !self.is_free(start + i) {
-                    start = self.first_free(start + i);
-                    continue 'search;
-                }
-            }
-            return start;
-        }
-    }
-
-    /// Reserves `n` cycles from `start` on.
-    pub fn reserve_run(&mut self, start: Cycle, n: u64) {
-        for i in 0..n {
-            self.reserve(start + i);
-        }
     }
 }
 
@@ -280,12 +263,12 @@ mod tests {
     }
 
     #[test]
-    fn runs_find_a_gap_that_is_long_enough() {
+    fn a_work_of_some_cycles_starts_in_the_first_free_one_and_what_is_reserved_in_between_comes_on_top() {
         let mut c = Calendar::default();
         c.reserve(12);
         c.reserve(15);
-        assert_eq!(c.book_run(10, 3), 16);
-        assert_eq!(c.book_run(10, 2), 10);
+        assert_eq!(c.book_cycles(10, 4), 10, "10, 11, 13, 14");
+        assert_eq!(c.book(10), 16);
     }
 
     #[test]

@@ -92,10 +92,9 @@ impl Pipeline {
     #[inline(always)]
     pub(crate) fn store_data(&mut self, uop: &RUop, d: Cycle) -> Cycle {
         let flow = &uop.flows[1];
-        if uop.nflows != 2 || flow.pipes.is_empty() {
+        if !uop.data_flow {
             return self.operands(&uop.srcs, EXA);
         }
-        self.dispatch.take_second(Station::Rse0);
         let pipe = pick(flow.pipes, Station::Rse0);
         let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
         let at = self.book(flow, pipe, earliest);

@@ -80,6 +80,8 @@ pub struct Dispatch {
     rename_release: Cycle,
     /// Free entries of each station at `now`, a byte each.
     free: u64,
+    /// `free` when the cycle began: what stations are chosen by.
+    free_before: u64,
     /// Writes that each station still takes at `now`, a byte each.
     writes: u64,
     /// `writes` at the start of a cycle.
@@ -87,8 +89,6 @@ pub struct Dispatch {
     /// Entries released at each cycle after `now`, a byte for each station.
     releases: Box<[u64; RING]>,
     threshold: u32,
-    rse_entries: u32,
-    rsa_entries: u32,
     /// Results of the last micro-operation that may start a dependency group, as bits, and its station.
     chain: (u64, Station),
     /// Nothing may dispatch before this (synchronising instructions, flushes).
@@ -108,13 +108,12 @@ impl Dispatch {
             open_group: 0,
             renames: [Ring::new(w.rename_gpr), Ring::new(w.rename_vector), Ring::new(w.rename_predicate)],
             rename_release: w.rename_release,
+            free_before: 0,
             free: packed([s.rse_entries, s.rse_entries, s.rsa_entries, s.rsa_entries, s.rsbr_entries]),
             writes: 0,
             all_writes: packed([s.writes_per_cycle; STATIONS]),
             releases: Box::new([0; RING]),
             threshold: s.balance_threshold,
-            rse_entries: s.rse_entries,
-            rsa_entries: s.rsa_entries,
             chain: (0, Station::Rsbr),
             not_before: 0,
         }
@@ -138,14 +137,14 @@ impl Dispatch {
     #[inline(always)]
     pub fn dispatch(&mut self, uop: &RUop, decodable: Cycle) -> (Cycle, Station, bool) {
         let mut t = self.now.max(decodable).max(self.not_before);
+        // A group is what is decoded in one cycle; its members may have to wait for registers and stations.
+        let opens = self.in_group >= self.width || uop.opens_group || t > self.now;
         for class in uop.renames {
             if class == 0 {
                 break;
             }
             t = t.max(self.renames[usize::from(class - 1)].free_at());
         }
-        // A group is what is dispatched in one cycle.
-        let opens = self.in_group >= self.width || uop.opens_group || t > self.now;
         if opens {
             t = t.max(self.now + 1).max(self.groups.free_at());
             self.open_group = self.groups.open();
@@ -173,6 +172,7 @@ impl Dispatch {
         for cycle in self.now + 1..=self.now + steps {
             self.free += std::mem::take(&mut self.releases[cycle as usize % RING]);
         }
+        self.free_before = self.free;
         self.now = t;
     }
 
@@ -183,7 +183,7 @@ impl Dispatch {
             return Station::Rsbr;
         }
         let wanted = self.wanted(uop);
-        if self.enter(wanted) { wanted } else { self.place_later(uop) }
+        if self.takes(uop, wanted) { wanted } else { self.place_later(uop) }
     }
 
     #[inline(never)]
@@ -191,10 +191,16 @@ impl Dispatch {
         loop {
             self.advance(self.now + 1);
             let wanted = self.wanted(uop);
-            if self.enter(wanted) {
+            if self.takes(uop, wanted) {
                 return wanted;
             }
         }
+    }
+
+    /// Takes what entries an operation needs, one of `station` first, if all of them are to be had.
+    #[inline(always)]
+    fn takes(&mut self, uop: &RUop, station: Station) -> bool {
+        if uop.data_flow { self.enter_with_data(station) } else { self.enter(station) }
     }
 
     /// Takes an entry of a station if there is one and the station takes another write this cycle.
@@ -205,6 +211,18 @@ impl Dispatch {
         if room {
             self.free -= one;
             self.writes -= one;
+        }
+        room
+    }
+
+    /// The address flow of a store and its data flow, which takes an entry of RSE0, enter together (manual 7.2.2).
+    #[inline(always)]
+    fn enter_with_data(&mut self, station: Station) -> bool {
+        const DATA: u64 = 1 << (8 * Station::Rse0 as u64);
+        let room = self.free & (DATA * 0xff) != 0 && self.writes & (DATA * 0xff) != 0 && self.enter(station);
+        if room {
+            self.free -= DATA;
+            self.writes -= DATA;
         }
         room
     }
@@ -230,9 +248,10 @@ impl Dispatch {
         suits.then_some(station)
     }
 
+    /// Entries of a station that were free when the cycle began: all slots of a decode window are decided together.
     #[inline(always)]
     fn free(&self, s: Station) -> u32 {
-        (self.free >> (8 * s as u64)) as u32 & 0xff
+        (self.free_before >> (8 * s as u64)) as u32 & 0xff
     }
 
     /// The station an operation goes to (manual 5.2 tables 5-2, 5-4, 5-5 and figure 5-3).
@@ -265,16 +284,15 @@ impl Dispatch {
         let (a0, a1) = (self.free(Station::Rsa0), self.free(Station::Rsa1));
         let (em, ef) = if e0 >= e1 { (Station::Rse0, Station::Rse1) } else { (Station::Rse1, Station::Rse0) };
         let (am, af) = if a0 >= a1 { (Station::Rsa0, Station::Rsa1) } else { (Station::Rsa1, Station::Rsa0) };
-        // Balance is judged by entries taken: the two kinds have different numbers of them.
-        let (e, a) = (2 * self.rse_entries - e0 - e1, 2 * self.rsa_entries - a0 - a1);
-        let only_e = (a0 + a1 == 0 && e0 > 0 && e1 > 0) || a >= e + self.threshold;
-        let only_a = (e0 + e1 == 0 && a0 > 0 && a1 > 0) || e >= a + self.threshold;
+        let (e, a) = (e0 + e1, a0 + a1);
+        let only_e = (a == 0 && e0 > 0 && e1 > 0) || e >= a + self.threshold;
+        let only_a = (e == 0 && a0 > 0 && a1 > 0) || a >= e + self.threshold;
         let slot = self.in_group % 4;
         match (only_e, only_a) {
             (true, false) if e0.abs_diff(e1) >= self.threshold => em,
             (true, false) => [em, ef][slot as usize % 2],
             (false, true) => [am, af][slot as usize % 2],
-            _ if e <= a => [em, ef, am, af][slot as usize],
+            _ if e0.max(e1) >= a0.max(a1) => [em, ef, am, af][slot as usize],
             _ => [am, af, em, ef][slot as usize],
         }
     }
@@ -291,14 +309,6 @@ impl Dispatch {
         // Beyond the ring's span the entry counts as released at its end.
         let t = t.clamp(self.now + 1, self.now + SPAN - 1);
         self.releases[t as usize % RING] += 1 << (8 * station as u64);
-    }
-
-    /// Takes an entry of a second station for a flow of the same micro-operation (store data).
-    #[inline(always)]
-    pub fn take_second(&mut self, station: Station) {
-        while !self.enter(station) {
-            self.advance(self.now + 1);
-        }
     }
 
     /// The micro-operation commits at `t`: its rename registers are free some cycles later.

@@ -135,16 +135,12 @@ impl Pipeline {
         if uop.exclusive {
             // Both the pipe's issue slot and the blocking unit must be free.
             let cycles = uop.flows[..usize::from(uop.nflows)].iter().map(|f| u64::from(f.latency)).sum();
-            let mut start = earliest;
             self.exclusive[pipe].advance(d);
-            loop {
-                let unit = self.exclusive[pipe].first_run(start, cycles);
-                start = self.pipes[port(pipe)].first_free(unit);
-                if start == unit {
-                    break;
-                }
+            let mut start = earliest;
+            while !self.exclusive[pipe].is_free(start) || !self.pipes[port(pipe)].is_free(start) {
+                start = self.pipes[port(pipe)].first_free(self.exclusive[pipe].first_free(start));
             }
-            self.exclusive[pipe].reserve_run(start, cycles);
+            self.exclusive[pipe].book_cycles(start, cycles);
             return (pipe, self.book(flow, pipe, start));
         }
         (pipe, self.book(flow, pipe, earliest))
@@ -159,7 +155,7 @@ impl Pipeline {
         }
         self.started[pipe] += busy;
         let calendar = &mut self.pipes[port(pipe)];
-        if busy <= 1 { calendar.book(t) } else { calendar.book_run(t, busy) }
+        if busy <= 1 { calendar.book(t) } else { calendar.book_cycles(t, busy) }
     }
 
     #[inline(never)]

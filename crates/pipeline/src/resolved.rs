@@ -139,6 +139,8 @@ pub struct RUop {
     pub exclusive: bool,
     /// One flow, for one cycle, through one pipe.
     pub simple: bool,
+    /// A store whose data pass a pipe of RSE0: flow 1.
+    pub data_flow: bool,
     /// First micro-operation of its instruction must open a dispatch group; or each is a group of its own.
     pub opens_group: bool,
     /// Nothing may join its group after it.
@@ -147,7 +149,7 @@ pub struct RUop {
     pub pre_sync: bool,
     /// Everything younger waits for it to commit.
     pub post_sync: bool,
-    /// An integer operation that may form a dependency group with its neighbours.
+    /// An integer operation that may join a dependency group.
     pub chains: bool,
     /// Operands and results as bits (see [`chain_bit`]), for dependency groups.
     pub chain_srcs: u64,

@@ -62,8 +62,13 @@ impl RUop {
             self.action == Action::Compute && !self.vector && matches!(self.attribute, Attribute::Rsx | Attribute::Rse);
         let bits = |registers: &[u8]| registers.iter().map(|&r| chain_bit(r)).fold(0, |all, bit| all | bit);
         self.chain_srcs = bits(&self.srcs);
-        self.chain_dsts = if self.chains { bits(&self.dsts) } else { 0 };
+        let flows = &self.flows[..usize::from(self.nflows)];
+        let integer = self.action == Action::Compute && flows.iter().all(|f| f.pipes.0 & !EX.or(EAG).0 == 0);
+        self.chain_dsts = if integer { bits(&self.dsts) } else { 0 };
         let flow = &self.flows[0];
+        let addresses = self.attribute == Attribute::Rsa;
+        self.data_flow =
+            self.action == Action::Store && addresses && self.nflows == 2 && !self.flows[1].pipes.is_empty();
         self.simple = self.nflows == 1 && flow.busy <= 1 && !flow.all && !self.exclusive;
     }
 

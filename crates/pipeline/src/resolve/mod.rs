@@ -172,6 +172,7 @@ fn blank(inst: u8) -> RUop {
         renames: [0; 4],
         exclusive: false,
         simple: false,
+        data_flow: false,
         opens_group: false,
         closes_group: false,
         pre_sync: false,

@@ -98,6 +98,8 @@ fn the_model_agrees_with_a_core_that_steps_every_cycle() {
     for percent in [0, 5, 25, 50, 75, 95, 100] {
         println!("  {percent:3} % of loops are below {:+.2} % (seed {})", 100.0 * at(percent).0, at(percent).1);
     }
-    assert!(mean < 0.02, "on average");
-    assert!(at(5).0 > -0.08 && at(95).0 < 0.05, "nine loops of ten");
+    let close = all.iter().filter(|d| d.0.abs() < 0.02).count();
+    println!("  {close} of {} loops are within 2 %", all.len());
+    assert!(mean < 0.005, "on average");
+    assert!(100 * close >= 97 * all.len(), "{close} loops");
 }

@@ -38,6 +38,8 @@ pub struct Twin<'a> {
     /// Resources that come back: (cycle, what).
     returns: Vec<(Cycle, Return)>,
     taken: [u32; 5],
+    /// `taken` when the cycle began.
+    taken_before: [u32; 5],
     writes: [u32; 5],
     /// The micro-operation dispatched last and its station, if it is an integer operation.
     last: Option<(usize, usize)>,
@@ -73,6 +75,7 @@ pub fn cycles(spec: &Spec, body: &Block, rounds: usize) -> Cycle {
         twin.issue();
         twin.give_back();
         twin.writes = [0; 5];
+        twin.taken_before = twin.taken;
         if twin.slot == 0 {
             twin.open_group(next < total);
         }
@@ -125,6 +128,7 @@ impl<'a> Twin<'a> {
             renames: [w.rename_gpr, w.rename_vector, w.rename_predicate],
             returns: Vec::new(),
             taken: [0; 5],
+            taken_before: [0; 5],
             writes: [0; 5],
             last: None,
             port_busy: [0; 8],
@@ -175,11 +179,12 @@ impl<'a> Twin<'a> {
         let s = &self.spec.stations;
         [s.rse_entries, s.rse_entries, s.rsa_entries, s.rsa_entries, s.rsbr_entries][station]
     }
+    /// All slots of a decode window are decided by what was free when the cycle began.
     fn free(&self, station: usize) -> u32 {
-        self.entries(station) - self.taken[station]
+        self.entries(station) - self.taken_before[station]
     }
     fn accepts(&self, station: usize) -> bool {
-        self.free(station) > 0 && self.writes[station] < self.spec.stations.writes_per_cycle
+        self.taken[station] < self.entries(station) && self.writes[station] < self.spec.stations.writes_per_cycle
     }
 
     /// The station for a micro-operation in the current slot (manual 5.2, 5.3).
@@ -196,7 +201,11 @@ impl<'a> Twin<'a> {
             });
         match uop.attribute {
             Attribute::None => NO_STATION,
-            Attribute::Rsx | Attribute::Rse if dependent => self.last.expect("dependent").1,
+            Attribute::Rsx if dependent => self.last.expect("dependent").1,
+            // The address pipes cannot execute it.
+            Attribute::Rse if dependent && matches!(self.last, Some((_, RSE0 | RSE1))) => {
+                self.last.expect("dependent").1
+            }
             Attribute::Rse0 => RSE0,
             Attribute::Rse1 => RSE1,
             Attribute::Rsbr => RSBR,
