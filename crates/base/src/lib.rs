@@ -4,9 +4,11 @@
 
 pub mod calendar;
 pub mod signal;
+pub mod stall;
 
 pub use calendar::{Calendar, Grant, LineBus, Pool, SPAN};
 pub use signal::{Signal, Signals};
+pub use stall::{Stall, Stalls};
 
 /// A point in simulated time, or a duration, in core clock cycles.
 pub type Cycle = u64;

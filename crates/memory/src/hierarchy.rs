@@ -51,13 +51,62 @@ impl Cause {
     }
 }
 
+/// When an access was known to miss; [`NEVER`] for a cache that it did not miss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Misses {
+    /// The L1D cache.
+    pub l1: Cycle,
+    /// The L2 cache.
+    pub l2: Cycle,
+}
+
+/// Not at any time.
+pub const NEVER: Cycle = Cycle::MAX;
+
+impl Misses {
+    /// Of an access that hit.
+    pub const NONE: Misses = Misses { l1: NEVER, l2: NEVER };
+
+    /// Of two accesses that are waited for together.
+    #[inline(always)]
+    #[must_use]
+    pub fn or(self, other: Misses) -> Misses {
+        Misses { l1: self.l1.min(other.l1), l2: self.l2.min(other.l2) }
+    }
+    /// How far the access had to go.
+    #[inline(always)]
+    #[must_use]
+    pub fn level(self) -> Level {
+        match self {
+            Misses { l1: NEVER, .. } => Level::L1,
+            Misses { l2: NEVER, .. } => Level::L2,
+            _ => Level::Memory,
+        }
+    }
+}
+
 /// How an access went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
     /// The load/store pipe cycle of the flow that found its data.
     pub at: Cycle,
-    /// How far it had to go.
-    pub level: Level,
+    /// When it was known to miss.
+    pub misses: Misses,
+}
+
+impl Response {
+    /// The flow at `at` found its data.
+    #[inline(always)]
+    #[must_use]
+    pub fn hit(at: Cycle) -> Response {
+        Response { at, misses: Misses::NONE }
+    }
+    /// Of two accesses, when both have their data.
+    #[inline(always)]
+    #[must_use]
+    pub fn and(self, other: Response) -> Response {
+        Response { at: self.at.max(other.at), misses: self.misses.or(other.misses) }
+    }
 }
 
 /// A range without pages.
@@ -90,6 +139,8 @@ pub struct Hierarchy {
     prefetcher: Prefetcher,
     shared: Shared,
     request: Cycle,
+    /// A flow's cycle to its miss in the L1D cache.
+    miss_known: Cycle,
     fill_cycles: Cycle,
     move_in: Cycle,
     move_out_dirty: Cycle,
@@ -125,6 +176,8 @@ impl Hierarchy {
             prefetcher: Prefetcher::new(&spec.prefetch),
             shared: Shared::new(spec, position),
             request: spec.l2_timing.request,
+            // A miss is known when the data would have been there.
+            miss_known: spec.load_store.load_integer,
             fill_cycles: fill_cycles(spec),
             move_in: spec.load_store.move_in,
             move_out_dirty: spec.load_store.move_out_dirty,
@@ -226,19 +279,26 @@ impl Hierarchy {
             state.set(Line::DIRTY, write);
             let first_use = state.take(Line::PREFETCHED);
             if state.ready() <= t {
-                return (Response { at: t, level: Level::L1 }, first_use);
+                return (Response::hit(t), first_use);
             }
-            let level = if state.has(Line::FROM_MEMORY) { Level::Memory } else { Level::L2 };
-            return (Response { at: state.ready(), level }, first_use);
+            let line = *state;
+            return (self.on_its_way(line, t), first_use);
         }
         self.prefetcher.missed(line, steering);
-        let (ready, from_memory) = self.refill(line, t, write, Cause::Demand, signals);
-        (Response { at: ready, level: if from_memory { Level::Memory } else { Level::L2 } }, true)
+        let state = self.refill(line, t, write, Cause::Demand, signals);
+        (self.on_its_way(state, t), true)
     }
 
-    /// Brings a line into L1D. Returns when its data can be used and whether they come from memory.
+    /// An access at `t` to a line that is not there yet.
+    #[inline(always)]
+    fn on_its_way(&self, line: Line, t: Cycle) -> Response {
+        let l1 = t + self.miss_known;
+        Response { at: line.ready(), misses: Misses { l1, l2: line.missed().map_or(NEVER, |l2| l2.max(l1)) } }
+    }
+
+    /// Brings a line into L1D. Returns its state there.
     #[inline(never)]
-    fn refill(&mut self, line: u64, t: Cycle, write: bool, cause: Cause, signals: &mut Signals) -> (Cycle, bool) {
+    fn refill(&mut self, line: u64, t: Cycle, write: bool, cause: Cause, signals: &mut Signals) -> Line {
         signals.add(Signal::L1dCacheRefill, 1);
         signals.add(cause.l1_refill(), 1);
         if cause == Cause::HardwarePrefetch {
@@ -253,15 +313,16 @@ impl Hierarchy {
         self.misses.hold(buffer, buffer.at, ready);
         signals.add(Signal::L1MissWait, ready - buffer.at);
         self.pipes.both(ready, self.move_in);
-        let state = Line::arriving(ready)
-            .with(Line::DIRTY, write)
-            .with(Line::PREFETCHED, cause == Cause::HardwarePrefetch)
-            .with(Line::FROM_MEMORY, answer.from_memory);
+        let arriving = match answer.missed {
+            Some(missed) => Line::arriving_from_memory(ready, missed),
+            None => Line::arriving(ready),
+        };
+        let state = arriving.with(Line::DIRTY, write).with(Line::PREFETCHED, cause == Cause::HardwarePrefetch);
         let (_, victim) = self.l1d.insert(line as usize & self.l1d_set_mask, line, state, t);
         if let Some(victim) = victim {
             self.evict(victim, buffer.at, signals);
         }
-        (ready, answer.from_memory)
+        state
     }
 
     /// A line leaves L1D at `t`.
@@ -333,7 +394,7 @@ impl Hierarchy {
         let asked = self.requests.book(t);
         let (answer, left) = self.shared.read(line, asked + self.request, cause, signals);
         self.give_up(left, answer.ready, signals);
-        !answer.from_memory
+        answer.missed.is_none()
     }
 
     /// A prefetched line's copy is exclusive but unwritten: the store that comes makes it dirty.
@@ -342,7 +403,7 @@ impl Hierarchy {
         if self.l1d.find(line as usize & self.l1d_set_mask, line).is_some() {
             return false;
         }
-        self.refill(line, t, false, cause, signals).1
+        self.refill(line, t, false, cause, signals).has(Line::FROM_MEMORY)
     }
 
     /// A prefetch instruction for `addr` into cache level `level` (1 or 2), whose flow ran at `t`.

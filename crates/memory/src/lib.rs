@@ -14,7 +14,7 @@ pub mod shared;
 pub mod tags;
 pub mod tlb;
 
-pub use hierarchy::{Hierarchy, Level, Response};
+pub use hierarchy::{Hierarchy, Level, Misses, NEVER, Response};
 pub use pipes::LoadStorePipes;
 pub use prefetch::Pointer;
 pub use tlb::PageRange;

@@ -11,8 +11,8 @@ use crate::tags::{Line, Tags, Victim};
 pub struct Answer {
     /// When the line is ready to be sent to the core.
     pub ready: Cycle,
-    /// It came from memory.
-    pub from_memory: bool,
+    /// When it was known to be in no cache, if it comes from memory.
+    pub missed: Option<Cycle>,
 }
 
 /// L2 cache, its banks and buffers, and the memory channel of one CMG.
@@ -110,7 +110,8 @@ impl Shared {
                 state.take(Line::PREFETCHED);
             }
             let ready = (start + self.hit).max(state.ready());
-            return (Answer { ready, from_memory: on_its_way && state.has(Line::FROM_MEMORY) }, None);
+            let missed = (on_its_way && state.has(Line::FROM_MEMORY)).then_some(start + self.miss_detect);
+            return (Answer { ready, missed }, None);
         }
         signals.add(Signal::L2dCacheRefill, 1);
         signals.add(cause.l2_refill(), 1);
@@ -118,14 +119,15 @@ impl Shared {
             signals.add(Signal::L2dCacheRefillPrf, 1);
         }
         signals.add(Signal::BusReadTotalMem, 1);
-        let buffer = self.misses.first_free(start + self.miss_detect);
+        let missed = start + self.miss_detect;
+        let buffer = self.misses.first_free(missed);
         let granted = self.channel.book(buffer.at);
         let ready = granted + self.memory;
         self.misses.hold(buffer, buffer.at, ready);
         signals.add(Signal::L2MissWait, ready - buffer.at);
         let state = Line::arriving(ready).with(Line::FROM_MEMORY, true).with(Line::PREFETCHED, cause != Cause::Demand);
         let (_, left) = self.tags.insert(set, line, state, ready);
-        (Answer { ready, from_memory: true }, left)
+        (Answer { ready, missed: Some(missed) }, left)
     }
 
     /// `line` will be asked for soon (a matter of the host's speed only).

@@ -15,13 +15,28 @@ impl Line {
     pub const PREFETCHED: u64 = 1 << 62;
     /// Its data come from memory, not from the L2 cache (meaningful while it is on its way).
     pub const FROM_MEMORY: u64 = 1 << 61;
-    const TIME: u64 = Line::FROM_MEMORY - 1;
+    /// Bits of the time, and of how long before it the line was known to miss the next level.
+    const TIME_BITS: u32 = 48;
+    const TIME: u64 = (1 << Line::TIME_BITS) - 1;
+    const LONGEST: u64 = (Line::FROM_MEMORY >> Line::TIME_BITS) - 1;
 
     /// A line whose data is there at `ready`.
     #[inline(always)]
     #[must_use]
     pub fn arriving(ready: Cycle) -> Line {
         Line(ready & Line::TIME)
+    }
+    /// A line from memory whose data is there at `ready`, known at `missed` to be in no cache.
+    #[must_use]
+    pub fn arriving_from_memory(ready: Cycle, missed: Cycle) -> Line {
+        let wait = ready.saturating_sub(missed).min(Line::LONGEST);
+        Line(ready & Line::TIME | wait << Line::TIME_BITS | Line::FROM_MEMORY)
+    }
+    /// When it was known to be in no cache, for a line that is on its way.
+    #[must_use]
+    pub fn missed(self) -> Option<Cycle> {
+        let wait = self.0 >> Line::TIME_BITS & Line::LONGEST;
+        self.has(Line::FROM_MEMORY).then(|| self.ready() - wait)
     }
     /// The same line with `flag` if `on`.
     #[inline(always)]

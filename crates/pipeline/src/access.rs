@@ -2,7 +2,7 @@
 
 use fxscope_base::Cycle;
 use fxscope_machine::Pipes;
-use fxscope_memory::Level;
+use fxscope_memory::Misses;
 use fxscope_uop::{Access, Shape};
 
 use crate::bypass::{EAGA, EAGB, EXA};
@@ -19,7 +19,7 @@ impl Pipeline {
         let started = self.address(uop, d, station, port);
         let answer = self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
         self.result(uop, answer.at + u64::from(uop.load_latency), EAGA);
-        Executed { started, complete: answer.at + u64::from(uop.to_commit), level: answer.level }
+        Executed { started, complete: answer.at + u64::from(uop.to_commit), misses: answer.misses }
     }
 
     /// A store up to its access to the tags and its data; it writes when it has committed.
@@ -37,7 +37,7 @@ impl Pipeline {
         self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
         // Data that come from a later stage than addresses are awaited no longer for it.
         let late = self.stage_of_pipe[pick(uop.flows[1].pipes, Station::Rse0)] - self.stage_of_pipe[EAGA];
-        Executed { started, complete: at.max(data.saturating_sub(late)) + to_commit, level: Level::L1 }
+        Executed { started, complete: at.max(data.saturating_sub(late)) + to_commit, misses: Misses::NONE }
     }
 
     /// Address generation of a memory access; returns when it goes to the load/store pipes.
@@ -72,7 +72,7 @@ impl Pipeline {
         let either = flow.pipes.meets(Pipes::EAGA) && flow.pipes.meets(Pipes::EAGB);
         if either && flow.busy <= 1 && !flow.all {
             let (pipe, at) = self.either_address_pipe(&uop.addr_srcs, earliest);
-            self.started[pipe] += 1;
+            self.used(pipe, 1);
             return at;
         }
         self.other_address_flow(uop, earliest)

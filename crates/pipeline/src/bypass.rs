@@ -6,7 +6,9 @@ use fxscope_machine::Spec;
 use crate::resolve::{BY_PIPE, PRODUCERS, Producer};
 
 /// Number of pipes.
-pub(crate) const PIPES: usize = 8;
+pub const PIPES: usize = 8;
+/// The pipes by the names the manual gives them, in the order of [`fxscope_machine::Pipes`].
+pub const PIPE_NAMES: [&str; PIPES] = ["EXA", "EXB", "EAGA", "EAGB", "FLA", "FLB", "PRX", "BR"];
 pub(crate) const EXA: usize = 0;
 pub(crate) const EXB: usize = 1;
 pub(crate) const EAGA: usize = 2;

@@ -1,9 +1,9 @@
 //! Commit: in order, some a cycle, one group a cycle; and the account of cycles without commit.
 
-use fxscope_base::{Cycle, Signal, Signals};
-use fxscope_memory::Level;
+use fxscope_base::{Cycle, Signal, Signals, Stall, Stalls};
+use fxscope_memory::Misses;
 
-use crate::resolve::{Action, RUop};
+use crate::resolve::{Profile, RUop};
 
 /// The commit clock.
 pub struct Commit {
@@ -13,11 +13,15 @@ pub struct Commit {
     uops: u32,
     insts: u32,
     movprfx: u32,
+    /// The instruction whose micro-operation committed first in that cycle, by its place in its block.
+    first: u8,
     /// A taken branch committed in that cycle: nothing may join it.
     closed: bool,
     width: u32,
-    /// The store port was full when dispatch last stood still.
+    /// Decoding stood still until then for want of a store port.
     pub store_port_full_until: Cycle,
+    /// Cycles without commit, by cause.
+    pub stalls: Stalls,
 }
 
 /// What is needed to commit a micro-operation.
@@ -27,8 +31,8 @@ pub struct Completion {
     pub dispatched: Cycle,
     /// First cycle in which it may commit.
     pub complete: Cycle,
-    /// How far its memory access had to go.
-    pub level: Level,
+    /// When its memory access was known to miss.
+    pub misses: Misses,
     /// It opens a new group.
     pub opens_group: bool,
     /// It is a taken branch.
@@ -39,7 +43,17 @@ impl Commit {
     /// Nothing has committed.
     #[must_use]
     pub fn new(width: u32) -> Commit {
-        Commit { now: 0, uops: 0, insts: 0, movprfx: 0, closed: false, width, store_port_full_until: 0 }
+        Commit {
+            now: 0,
+            uops: 0,
+            insts: 0,
+            movprfx: 0,
+            first: 0,
+            closed: false,
+            width,
+            store_port_full_until: 0,
+            stalls: Stalls::default(),
+        }
     }
 
     /// Cycle of the last commit.
@@ -49,90 +63,94 @@ impl Commit {
         self.now
     }
 
-    /// Commits a micro-operation; returns the cycle and the number of cycles since the commit before.
+    /// Commits a micro-operation of the instruction described by `profile[uop.inst]`; returns the cycle.
     #[inline(always)]
-    pub fn commit(&mut self, uop: &RUop, c: Completion, signals: &mut Signals) -> (Cycle, u64) {
+    pub fn commit(&mut self, uop: &RUop, c: Completion, profile: &mut [Profile], signals: &mut Signals) -> Cycle {
         let mut t = c.complete.max(self.now);
         if t == self.now && (self.uops >= self.width || c.opens_group || self.closed) {
             t += 1;
         }
         let passed = t - self.now;
         if passed > 0 {
-            self.close_cycle(signals);
+            if !self.close_cycle(signals) {
+                self.charge_incomplete(uop, profile);
+            }
+            let profile = &mut profile[usize::from(uop.inst)];
+            profile.cycles += passed;
             if passed > 1 {
-                self.account(uop, &c, self.now + 1, t, signals);
+                self.account(uop, &c, self.now + 1, t, profile);
             }
             self.now = t;
+            self.first = uop.inst;
             self.closed = false;
         }
         self.uops += 1;
         self.insts += u32::from(uop.last);
         self.movprfx += u32::from(uop.last && uop.movprfx);
         self.closed |= c.taken;
-        (t, passed)
+        t
     }
 
-    /// Counts the cycle that is over by what committed in it.
+    /// Counts the cycle that is over by what committed in it. Returns false when that was no whole instruction.
     #[inline(always)]
-    fn close_cycle(&mut self, signals: &mut Signals) {
-        const BY_COUNT: [Signal; 5] =
-            [Signal::Commit0, Signal::Commit1, Signal::Commit2, Signal::Commit3, Signal::Commit4];
+    fn close_cycle(&mut self, signals: &mut Signals) -> bool {
+        const BY_COUNT: [Signal; 4] = [Signal::Commit1, Signal::Commit2, Signal::Commit3, Signal::Commit4];
         let effective = self.insts - self.movprfx;
         if effective == 0 {
-            let what = if self.insts > 0 { Signal::SingleMovprfxCommit } else { Signal::UopOnlyCommit };
-            signals.add(what, u64::from(self.uops > 0));
+            return false;
         }
-        // Before the first commit there is no cycle to count.
-        signals.add(BY_COUNT[effective.min(4) as usize], u64::from(self.uops > 0));
+        signals.add(BY_COUNT[effective.min(4) as usize - 1], 1);
         (self.uops, self.insts, self.movprfx) = (0, 0, 0);
+        true
     }
 
-    /// Charges the cycles `[from, to)` without commit to what the oldest micro-operation waits for.
+    /// What the cycle that is over, in which no instruction was completed, counts as.
+    fn incomplete(&mut self) -> Option<Stall> {
+        let what = if self.insts > 0 { Stall::Movprfx } else { Stall::UopOnly };
+        // Before the first commit there is no cycle to count.
+        let counts = self.uops > 0;
+        (self.uops, self.insts, self.movprfx) = (0, 0, 0);
+        counts.then_some(what)
+    }
+
+    /// The cycle that is over when `uop` commits completed no instruction: it belongs to the one whose micro-operation
+    /// committed first in it, which is that of `uop`, or a MOVPRFX before it.
     #[inline(never)]
-    fn account(&mut self, uop: &RUop, c: &Completion, from: Cycle, to: Cycle, signals: &mut Signals) {
-        let cycles = to - from;
-        signals.add(Signal::Commit0, cycles);
-        let empty = c.dispatched.clamp(from, to) - from;
-        if empty > 0 {
-            signals.add(Signal::RobEmpty, empty);
-            if self.store_port_full_until >= c.dispatched {
-                signals.add(Signal::RobEmptyStqBusy, empty);
-            }
-        }
-        let waited = cycles - empty;
-        match uop.action {
-            Action::Load | Action::Store | Action::Prefetch | Action::Zero => {
-                let integer_load = uop.action == Action::Load && !uop.vector;
-                let mut add = |all: Signal, integer: Signal| {
-                    signals.add(all, waited);
-                    signals.add(integer, if integer_load { waited } else { 0 });
-                };
-                add(Signal::LdCompWait, Signal::LdCompWaitEx);
-                match c.level {
-                    Level::L1 => {}
-                    Level::L2 => add(Signal::LdCompWaitL1Miss, Signal::LdCompWaitL1MissEx),
-                    Level::Memory => add(Signal::LdCompWaitL2Miss, Signal::LdCompWaitL2MissEx),
-                }
-            }
-            Action::Compute | Action::None => {
-                signals.add(Signal::EuCompWait, waited);
-                if uop.vector {
-                    signals.add(Signal::FlCompWait, waited);
-                }
-            }
-            Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted => {
-                signals.add(Signal::BrCompWait, waited);
-            }
-        }
+    fn charge_incomplete(&mut self, uop: &RUop, profile: &mut [Profile]) {
+        let Some(what) = self.incomplete() else { return };
+        // A MOVPRFX may be in the block before, whose profile is not at hand.
+        self.charge(what, 1, &mut profile[usize::from(self.first.min(uop.inst))]);
     }
 
-    /// Nothing executes before `t`: the thread waits in the kernel.
-    pub fn idle_until(&mut self, t: Cycle, signals: &mut Signals) {
+    #[inline(always)]
+    fn charge(&mut self, what: Stall, cycles: u64, profile: &mut Profile) {
+        self.stalls[what as usize] += cycles;
+        profile.stalls[what as usize] += cycles;
+    }
+
+    /// Charges the cycles `[from, to)` without commit to what the oldest micro-operation, `uop`, waits for.
+    #[inline(never)]
+    fn account(&mut self, uop: &RUop, c: &Completion, from: Cycle, to: Cycle, profile: &mut Profile) {
+        let dispatched = c.dispatched.clamp(from, to);
+        let port_free = self.store_port_full_until.clamp(from, dispatched);
+        self.charge(Stall::StorePort, port_free - from, profile);
+        self.charge(Stall::Fetch, dispatched - port_free, profile);
+        let l1_missed = c.misses.l1.clamp(dispatched, to);
+        let l2_missed = c.misses.l2.clamp(l1_missed, to);
+        self.charge(uop.wait, l1_missed - dispatched, profile);
+        let (l2, memory) = match uop.wait {
+            Stall::BaseL1 => (Stall::BaseL2, Stall::BaseMemory),
+            _ => (Stall::VectorL2, Stall::VectorMemory),
+        };
+        self.charge(l2, l2_missed - l1_missed, profile);
+        self.charge(memory, to - l2_missed, profile);
+    }
+
+    /// Nothing executes before `t`, because of `why`.
+    pub fn idle_until(&mut self, t: Cycle, why: Stall, signals: &mut Signals) {
         if t > self.now + 1 {
-            self.close_cycle(signals);
-            let cycles = t - self.now - 1;
-            signals.add(Signal::Commit0, cycles);
-            signals.add(Signal::RobEmpty, cycles);
+            self.finish(signals);
+            self.stalls[why as usize] += t - self.now - 1;
             // The last idle cycle is accounted for: the next commit comes after it.
             self.now = t - 1;
             self.closed = false;
@@ -141,6 +159,10 @@ impl Commit {
 
     /// Ends the account: the cycle of the last commit is counted.
     pub fn finish(&mut self, signals: &mut Signals) {
-        self.close_cycle(signals);
+        if !self.close_cycle(signals)
+            && let Some(what) = self.incomplete()
+        {
+            self.stalls[what as usize] += 1;
+        }
     }
 }

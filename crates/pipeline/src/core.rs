@@ -1,8 +1,8 @@
 //! The pipeline: all stages of a core, and the way of a micro-operation through them.
 
-use fxscope_base::{Calendar, Cycle, Signal, Signals};
+use fxscope_base::{Calendar, Cycle, Signal, Signals, Stall};
 use fxscope_machine::Spec;
-use fxscope_memory::{Hierarchy, Level};
+use fxscope_memory::{Hierarchy, Misses};
 use fxscope_uop::Branch;
 
 use crate::bypass::{ByPipe, BypassTable, PIPES, bypass_rows, bypass_table};
@@ -11,7 +11,7 @@ use crate::dispatch::Dispatch;
 use crate::frontend::Frontend;
 use crate::lsu::Lsu;
 use crate::predict::Predictor;
-use crate::resolve::{Action, PRODUCERS, RUop, ResolvedBlock};
+use crate::resolve::{Action, PRODUCERS, Profile, RUop, ResolvedBlock};
 use crate::watch::{Passage, Watch};
 
 /// One core.
@@ -35,6 +35,10 @@ pub struct Pipeline {
     pub(crate) bypass_row: [[u8; PIPES]; PRODUCERS + 1],
     /// Operations started, by pipe.
     pub(crate) started: [u64; PIPES],
+    /// What is known of the instructions of the block that runs; kept with the block otherwise.
+    pub(crate) profile: Box<[Profile]>,
+    /// The instruction whose micro-operation runs.
+    pub(crate) inst: usize,
     pub(crate) stage_of_pipe: [Cycle; PIPES],
     pub(crate) branch_stage: Cycle,
     pub(crate) branch_after_execute: Cycle,
@@ -74,6 +78,8 @@ impl Pipeline {
             bypass: bypass_table(spec),
             bypass_row: bypass_rows(),
             started: [0; PIPES],
+            profile: Box::default(),
+            inst: 0,
             stage_of_pipe: [x, x, a, a, v, v, p, x],
             branch_stage: s.branch,
             branch_after_execute: s.branch_after_execute,
@@ -104,16 +110,25 @@ impl Pipeline {
     ) {
         let Some(last) = executed.checked_sub(1) else { return };
         let end = block.uop_end[last] as usize;
+        std::mem::swap(&mut self.profile, &mut block.profile);
+        // When the first flow of the instruction's micro-operations was issued.
+        let mut issued = Cycle::MAX;
         for uop in &block.uops[..end] {
-            let inst = usize::from(uop.inst);
-            let outcome = Outcome { kind: block.branch, pc: block.start + 4 * inst as u64, next: next_pc };
-            block.cycles[inst] += self.uop(uop, stream, outcome, watch);
+            self.inst = usize::from(uop.inst);
+            let outcome = Outcome { kind: block.branch, pc: block.start + 4 * self.inst as u64, next: next_pc };
+            let (started, committed) = self.uop(uop, stream, outcome, watch);
+            issued = issued.min(started);
+            if uop.last {
+                self.profile[self.inst].in_flight += committed - issued;
+                issued = Cycle::MAX;
+            }
         }
+        std::mem::swap(&mut self.profile, &mut block.profile);
     }
 
-    /// One micro-operation through all stages; returns the cycles between its commit and the one before.
+    /// One micro-operation through all stages; returns when its first flow was issued and when it committed.
     #[inline(always)]
-    fn uop<W: Watch>(&mut self, uop: &RUop, stream: &[u64], outcome: Outcome, watch: &mut W) -> u64 {
+    fn uop<W: Watch>(&mut self, uop: &RUop, stream: &[u64], outcome: Outcome, watch: &mut W) -> (Cycle, Cycle) {
         let decodable = self.front.supply(uop, outcome.pc, self.dispatch.now(), &mut self.memory, &mut self.signals);
         if uop.pre_sync {
             self.dispatch.hold_until(self.commit.now() + 1);
@@ -122,8 +137,8 @@ impl Pipeline {
         self.advance(dispatched);
         let done = self.execute(uop, stream, dispatched, station);
         let taken = uop.branches && outcome.taken();
-        let completion = Completion { dispatched, complete: done.complete, level: done.level, opens_group, taken };
-        let (committed, charged) = self.commit.commit(uop, completion, &mut self.signals);
+        let completion = Completion { dispatched, complete: done.complete, misses: done.misses, opens_group, taken };
+        let committed = self.commit.commit(uop, completion, &mut self.profile, &mut self.signals);
         self.dispatch.committed(uop, committed);
         self.dispatch.group_member_done(committed);
         match uop.action {
@@ -138,11 +153,12 @@ impl Pipeline {
             self.branch(outcome, done.complete, committed);
         }
         if W::WATCHES {
-            let Executed { started, complete, level } = done;
+            let Executed { started, complete, misses } = done;
+            let level = misses.level();
             let passage = Passage { decodable, dispatched, station, started, complete, committed, level };
             watch.passed(uop, outcome.pc, &passage);
         }
-        charged
+        (done.started, committed)
     }
 
     /// A branch has executed: learn, and steer the front end.
@@ -177,10 +193,19 @@ impl Pipeline {
         }
     }
 
-    /// The thread spends `cycles` outside user code: everything in flight commits first.
+    /// The thread spends `cycles` in the kernel: everything in flight commits first.
     pub fn pause(&mut self, cycles: Cycle) {
+        self.idle(cycles, Stall::Fetch);
+    }
+
+    /// The core sleeps for `cycles`: everything in flight commits first.
+    pub fn sleep(&mut self, cycles: Cycle) {
+        self.idle(cycles, Stall::Asleep);
+    }
+
+    fn idle(&mut self, cycles: Cycle, why: Stall) {
         let until = self.commit.now() + 1 + cycles;
-        self.commit.idle_until(until, &mut self.signals);
+        self.commit.idle_until(until, why, &mut self.signals);
         self.dispatch.hold_until(until);
         self.front.redirect(until);
     }
@@ -189,6 +214,7 @@ impl Pipeline {
     #[must_use]
     pub fn counters(&self) -> Signals {
         let mut signals = self.signals.clone();
+        signals.add_stalls(&self.commit.stalls);
         let commits = [Signal::Commit0, Signal::Commit1, Signal::Commit2, Signal::Commit3, Signal::Commit4];
         let cycles = commits.iter().map(|&s| signals.get(s)).sum();
         signals.set(Signal::CpuCycles, cycles);
@@ -215,8 +241,8 @@ pub(crate) struct Executed {
     pub(crate) started: Cycle,
     /// First cycle in which it may commit.
     pub(crate) complete: Cycle,
-    /// How far its memory access had to go.
-    pub(crate) level: Level,
+    /// When its memory access was known to miss.
+    pub(crate) misses: Misses,
 }
 
 /// What a branch did.

@@ -2,7 +2,7 @@
 
 use fxscope_base::Cycle;
 use fxscope_machine::Pipes;
-use fxscope_memory::Level;
+use fxscope_memory::Misses;
 
 use crate::bypass::{EAGA, EAGB, EXA, PIPES, PRX};
 use crate::core::{Executed, Pipeline};
@@ -16,7 +16,7 @@ impl Pipeline {
     #[inline(always)]
     pub(crate) fn execute(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> Executed {
         let to_commit = u64::from(uop.to_commit);
-        let by = |started, done| Executed { started, complete: done + to_commit, level: Level::L1 };
+        let by = |started, done| Executed { started, complete: done + to_commit, misses: Misses::NONE };
         match uop.action {
             Action::Compute => {
                 let (started, done) = self.compute(uop, d, station);
@@ -76,7 +76,7 @@ impl Pipeline {
                 let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
                 (pipe, self.pipes[port(pipe)].book(earliest))
             };
-            self.started[pipe] += u64::from(flow.busy);
+            self.used(pipe, u64::from(flow.busy));
             self.dispatch.release(station, start.saturating_sub(1));
             let done = start + u64::from(flow.latency);
             self.result(uop, done, pipe);
@@ -146,6 +146,13 @@ impl Pipeline {
         (pipe, self.book(flow, pipe, earliest))
     }
 
+    /// The operation takes `pipe` for some cycles.
+    #[inline(always)]
+    pub(crate) fn used(&mut self, pipe: usize, cycles: u64) {
+        self.started[pipe] += cycles;
+        self.profile[self.inst].pipes[pipe] += cycles;
+    }
+
     /// Reserves a pipe (or all pipes of the flow) from `t` on.
     #[inline(always)]
     pub(crate) fn book(&mut self, flow: &RFlow, pipe: usize, t: Cycle) -> Cycle {
@@ -153,7 +160,7 @@ impl Pipeline {
         if flow.all {
             return self.book_all(flow, t);
         }
-        self.started[pipe] += busy;
+        self.used(pipe, busy);
         let calendar = &mut self.pipes[port(pipe)];
         if busy <= 1 { calendar.book(t) } else { calendar.book_cycles(t, busy) }
     }
@@ -172,7 +179,7 @@ impl Pipeline {
             };
             for p in members.clone() {
                 self.pipes[port(p)].reserve(at);
-                self.started[p] += 1;
+                self.used(p, 1);
             }
         }
         at + 1 - u64::from(flow.busy).max(1)

@@ -2,7 +2,7 @@
 
 use fxscope_base::{Cycle, Pool, Signal, Signals};
 use fxscope_machine::Spec;
-use fxscope_memory::{Hierarchy, Level, Pointer, Response};
+use fxscope_memory::{Hierarchy, Pointer, Response};
 use fxscope_uop::{Access, Shape};
 
 use crate::resolve::{RMem, RUop};
@@ -145,7 +145,7 @@ impl Lsu {
         let mem = &uop.mem;
         let answer = match mem.op.shape {
             Shape::Indexed => self.gather(mem, words, t, memory, signals),
-            Shape::Masked if words[1] == 0 => Response { at: memory.pipes.load(t), level: Level::L1 },
+            Shape::Masked if words[1] == 0 => Response::hit(memory.pipes.load(t)),
             _ => {
                 let (start, bytes) = part_of(uop, words[0].into());
                 self.contiguous(uop, start, bytes, t, memory, signals)
@@ -178,7 +178,7 @@ impl Lsu {
         let mut answer = memory.access(pointer, at, write, signals);
         if memory.line_of(start) != memory.line_of(start + bytes - 1) {
             let second = memory.access(pointer.at(start + bytes - 1), at, write, signals);
-            answer = Response { at: answer.at.max(second.at), level: answer.level.max(second.level) };
+            answer = answer.and(second);
         }
         if answer.at > at {
             // It was not there: the flow is sent again when it is.
@@ -198,7 +198,7 @@ impl Lsu {
         signals: &mut Signals,
     ) -> Response {
         let mask = words[0];
-        let mut answer = Response { at: t, level: Level::L1 };
+        let mut answer = Response::hit(t);
         let mut issue = t;
         let step = usize::from(mem.op.reg_esize);
         let bytes = u64::from(mem.op.mem_esize);
@@ -224,7 +224,7 @@ impl Lsu {
                 let at = self.after_stores(read, at, signals);
                 let at = memory.pipes.load(at);
                 let got = memory.access(pointer, at, false, signals);
-                answer = Response { at: answer.at.max(got.at), level: answer.level.max(got.level) };
+                answer = answer.and(got);
                 issue = at;
             }
         }

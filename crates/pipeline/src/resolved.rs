@@ -1,9 +1,11 @@
 //! Instructions joined with a machine's recipes, as the hot path reads them.
 
-use fxscope_base::Signals;
+use fxscope_base::{Signals, Stall, Stalls};
 use fxscope_machine::Pipes;
 use fxscope_machine::recipe::{MAX_FLOWS, MAX_UOPS};
 use fxscope_uop::{Access, Branch, MemOp, Reg};
+
+pub use crate::bypass::{PIPE_NAMES, PIPES};
 
 /// Index of the register that is always ready.
 pub const READY: u8 = Reg::COUNT as u8;
@@ -169,8 +171,10 @@ pub struct RUop {
     pub branches: bool,
     /// The instruction is a MOVPRFX.
     pub movprfx: bool,
-    /// The operation is a SIMD&FP one (for cycle accounting), or an integer load (for loads: not integer).
+    /// It passes a floating-point pipe; for memory accesses, it moves vectors or predicates (loads: vectors).
     pub vector: bool,
+    /// What is waited for while it is the oldest one and not complete.
+    pub wait: Stall,
     /// Index of its instruction in the block.
     pub inst: u8,
     /// Which part of the memory access this micro-operation does, of how many.
@@ -228,6 +232,19 @@ impl RMem {
     pub const NONE: RMem = RMem { op: MemOp::single(Access::Load, 0), eligible: false, forward_bytes: 0, words: 0 };
 }
 
+/// What is known of an instruction from its executions. Everything is summed up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Cycles between its commits and the commit before each.
+    pub cycles: u64,
+    /// Cycles from the issue of its first flow to its commit.
+    pub in_flight: u64,
+    /// Cycles without commit that were charged to it, by cause.
+    pub stalls: Stalls,
+    /// Cycles in which it took each pipe, in the order of [`PIPE_NAMES`].
+    pub pipes: [u64; PIPES],
+}
+
 /// A basic block, resolved.
 pub struct ResolvedBlock {
     /// Address of the first instruction.
@@ -242,8 +259,8 @@ pub struct ResolvedBlock {
     pub branch: Branch,
     /// Timing classes without a row: their instructions were given a plain integer operation's cost.
     pub unknown: Box<[usize]>,
-    /// Cycles between commits charged to each instruction.
-    pub cycles: Box<[u64]>,
+    /// What is known of each instruction from its executions.
+    pub profile: Box<[Profile]>,
     /// Times the whole block was executed.
     pub executions: u64,
     /// The block ends with a system call or another trap on purpose.

@@ -19,11 +19,11 @@ pub struct HotSpot {
 pub fn hot_spots<'a>(blocks: impl Iterator<Item = &'a ResolvedBlock>) -> Vec<HotSpot> {
     let mut by_addr: BTreeMap<u64, HotSpot> = BTreeMap::new();
     for block in blocks {
-        for (i, &cycles) in block.cycles.iter().enumerate() {
+        for (i, profile) in block.profile.iter().enumerate() {
             let addr = block.start + 4 * i as u64;
             let spot = by_addr.entry(addr).or_insert(HotSpot { addr, executions: 0, cycles: 0 });
             spot.executions += block.executions_of(i);
-            spot.cycles += cycles;
+            spot.cycles += profile.cycles;
         }
     }
     by_addr.into_values().filter(|s| s.executions > 0).collect()

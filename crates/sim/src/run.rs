@@ -356,7 +356,7 @@ impl Simulation {
     fn sleep(&mut self, until_ns: u64) {
         let core = self.core.as_mut().expect("timing mode has a core");
         let cycles = (u128::from(until_ns) << 32) / u128::from(core.ns_per_cycle_32.max(1));
-        core.pipeline.pause((cycles as u64).saturating_sub(core.pipeline.now()));
+        core.pipeline.sleep((cycles as u64).saturating_sub(core.pipeline.now()));
         self.process.set_now_ns(until_ns.max(self.process.now_ns()));
     }
 
@@ -434,7 +434,7 @@ impl Core {
     #[cold]
     fn pass_untimed(&mut self) {
         let ns = u128::from(std::mem::take(&mut self.untimed_instructions) * FUNCTIONAL_NS);
-        self.pipeline.pause(((ns << 32) / u128::from(self.ns_per_cycle_32.max(1))) as u64);
+        self.pipeline.sleep(((ns << 32) / u128::from(self.ns_per_cycle_32.max(1))) as u64);
     }
 
     fn all_blocks(&self) -> impl Iterator<Item = &ResolvedBlock> {

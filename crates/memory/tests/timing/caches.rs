@@ -58,11 +58,11 @@ fn accesses_to_a_line_on_its_way_wait_for_it_and_ask_for_it_once() {
     let mut core = Core::new(&machine());
     let first = core.memory.access(0.into(), 1_000, false, &mut core.signals);
     let second = core.memory.access(64.into(), 1_010, false, &mut core.signals);
-    assert_eq!((second.at, second.level), (first.at, Level::Memory));
+    assert_eq!((second.at, second.misses.level()), (first.at, Level::Memory));
     let third = core.memory.access(128.into(), first.at - 1, false, &mut core.signals);
     assert_eq!(third.at, first.at);
     let fourth = core.memory.access(128.into(), first.at, false, &mut core.signals);
-    assert_eq!((fourth.at, fourth.level), (first.at, Level::L1), "there now");
+    assert_eq!((fourth.at, fourth.misses.level()), (first.at, Level::L1), "there now");
     assert_eq!(core.get(Signal::L1dCacheRefill), 1);
     assert_eq!(core.get(Signal::BusReadTotalMem), 1);
 }
@@ -184,7 +184,7 @@ fn a_line_dirty_in_l1_and_in_l2_is_written_to_memory_once() {
     core.store(0, 6_000);
     for i in 5..20 {
         core.load(i * L1_SET, 6_000 + 1_000 * i);
-        if core.memory.access(0.into(), 6_500 + 1_000 * i, false, &mut core.signals).level != Level::L1 {
+        if core.memory.access(0.into(), 6_500 + 1_000 * i, false, &mut core.signals).misses.level() != Level::L1 {
             break;
         }
         assert!(i < 5 + usable, "it has to leave L2 at last");

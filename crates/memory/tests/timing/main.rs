@@ -45,7 +45,7 @@ impl Core {
         let answer = self.memory.access(addr.into(), t, false, &mut self.signals);
         // A load that missed is sent again when its line is there.
         let at = if answer.at > t { self.memory.pipes.load(answer.at) } else { t };
-        (at + self.load - t, answer.level)
+        (at + self.load - t, answer.misses.level())
     }
     fn store(&mut self, addr: u64, t: Cycle) {
         self.memory.access(addr.into(), t, true, &mut self.signals);

@@ -1,11 +1,12 @@
 //! Joins decoded instructions with the machine's recipes: once for each static instruction.
 
+mod accounting;
 mod flows;
 mod memory;
 mod operands;
 mod prefix;
 
-use fxscope_base::Signals;
+use fxscope_base::{Signals, Stall};
 use fxscope_machine::{Blocking, Recipe, Spec, Uop};
 use fxscope_uop::{Branch, InstKind, Shape, StaticInst};
 
@@ -14,8 +15,8 @@ use self::operands::{add_all, push, temp};
 use self::prefix::{behind_prefix, merges, with_merge};
 use crate::mix::count_mix;
 pub use crate::resolved::{
-    Action, Attribute, BY_PIPE, FLOWS, PRODUCERS, Producer, READY, REGS, RFlow, RMem, RUop, ResolvedBlock, TEMP, TEMPS,
-    chain_bit,
+    Action, Attribute, BY_PIPE, FLOWS, PIPE_NAMES, PIPES, PRODUCERS, Producer, Profile, READY, REGS, RFlow, RMem, RUop,
+    ResolvedBlock, TEMP, TEMPS, chain_bit,
 };
 
 /// Resolves a block of decoded instructions for `spec`.
@@ -72,7 +73,7 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         uop_end: uop_end.into(),
         branch,
         unknown: unknown.into(),
-        cycles: vec![0; infos.len()].into(),
+        profile: vec![Profile::default(); infos.len()].into(),
         executions: 0,
         enters_kernel: infos.last().is_some_and(|i| i.serialising && i.kind == InstKind::System),
         inst_mix: inst_mix.into(),
@@ -149,6 +150,7 @@ fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out:
         r.results(k, count, part, memory_uops.len(), is_update, info);
         r.branch(info, k + 1 == count);
         r.commit_from(info, spec);
+        r.wait = accounting::wait(r.action, info);
         r.finish();
         out.push(r);
     }
@@ -188,6 +190,7 @@ fn blank(inst: u8) -> RUop {
         branches: false,
         movprfx: false,
         vector: false,
+        wait: Stall::BaseOperation,
         inst,
         part: 0,
         parts: 1,

@@ -6,7 +6,7 @@
 use fxscope_base::{Signal, Signals};
 use fxscope_machine::Spec;
 use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
-use fxscope_uop::{Access, Branch, MemOp, Reg, Shape, StaticInst};
+use fxscope_uop::{Access, Branch, InstKind, MemOp, Reg, Shape, StaticInst};
 
 /// Where the code of all programs lies, and how far it reaches.
 pub const CODE: u64 = 0x40_0000;
@@ -38,7 +38,12 @@ pub struct Inst {
 
 /// An instruction of `class`, a row of `instructions.csv`.
 pub fn op(class: &'static str) -> Inst {
-    Inst { info: StaticInst::new(class), words: Vec::new() }
+    let kind = match class.split(':').next() {
+        Some("sve") => InstKind::Sve,
+        Some("simd") => InstKind::AdvSimd,
+        _ => InstKind::Integer,
+    };
+    Inst { info: StaticInst { kind, ..StaticInst::new(class) }, words: Vec::new() }
 }
 
 impl Inst {
@@ -58,6 +63,7 @@ impl Inst {
     /// A plain access of `bytes` at `addr`.
     pub fn access(mut self, access: Access, bytes: u16, addr: u64) -> Inst {
         self.info.mem = Some(MemOp::single(access, bytes));
+        self.info.kind = InstKind::Memory;
         self.words = vec![addr];
         self
     }
@@ -65,18 +71,21 @@ impl Inst {
     pub fn masked(mut self, access: Access, esize: u8, addr: u64, mask: u64) -> Inst {
         self.info.mem =
             Some(MemOp { shape: Shape::Masked, mem_esize: esize, reg_esize: esize, ..MemOp::single(access, 64) });
+        self.info.kind = InstKind::Memory;
         self.words = vec![addr, mask];
         self
     }
     /// A gather or scatter of 8-byte elements; `None` is an inactive one.
     pub fn indexed(mut self, access: Access, addrs: [Option<u64>; 8]) -> Inst {
         self.info.mem = Some(MemOp { shape: Shape::Indexed, mem_esize: 8, reg_esize: 8, ..MemOp::single(access, 8) });
+        self.info.kind = InstKind::Memory;
         let mask = addrs.iter().enumerate().map(|(i, a)| u64::from(a.is_some()) << (8 * i)).sum();
         self.words = std::iter::once(mask).chain(addrs.iter().map(|a| a.unwrap_or(0))).collect();
         self
     }
     pub fn branches(mut self, kind: Branch) -> Inst {
         self.info.branch = kind;
+        self.info.kind = InstKind::Branch;
         self
     }
 }
@@ -85,6 +94,10 @@ impl Inst {
 
 pub fn nop() -> Inst {
     op("base:HINT {NOP}")
+}
+/// Waits for an event.
+pub fn wfe() -> Inst {
+    op("base:HINT {WFE}")
 }
 /// One cycle in any integer or address pipe.
 pub fn add(d: u8, s: u8) -> Inst {
@@ -117,13 +130,13 @@ pub fn fmla(d: u8, s: u8) -> Inst {
 /// A copy that is packed with a destructive operation behind it.
 pub fn movprfx(d: u8, s: u8) -> Inst {
     let mut inst = op("sve:MOVPRFX (unpredicated)").reads(&[z(s)]).writes(&[z(d)]);
-    inst.info.kind = fxscope_uop::InstKind::MovPrfx;
+    inst.info.kind = InstKind::MovPrfx;
     inst
 }
 /// The same, which keeps what its predicate leaves out.
 pub fn movprfx_merging(d: u8, s: u8) -> Inst {
     let mut inst = op("sve:MOVPRFX (predicated)").reads(&[p(0), z(s), z(d)]).writes(&[z(d)]);
-    inst.info.kind = fxscope_uop::InstKind::MovPrfx;
+    inst.info.kind = InstKind::MovPrfx;
     inst
 }
 /// Four cycles in FLA only.
@@ -266,6 +279,10 @@ impl Block {
         let mut take = |m: &fxscope_pipeline::resolve::RMem| (*m, words.by_ref().take(usize::from(m.words)).collect());
         self.resolved.mem.iter().map(|m| m.as_ref().map(&mut take)).collect()
     }
+    /// For each instruction, what is known from its executions.
+    pub fn profile(&self) -> &[fxscope_pipeline::resolve::Profile] {
+        &self.resolved.profile
+    }
     fn end(&self) -> u64 {
         self.resolved.start + 4 * self.resolved.uop_end.len() as u64
     }
@@ -335,12 +352,17 @@ impl Rig {
     /// Runs `blocks` in `order` on an empty core: each block's last instruction leads to the next one.
     pub fn time_blocks(&mut self, blocks: &mut [Block], order: &[usize]) -> u64 {
         self.drain();
+        self.run_blocks(blocks, order);
+        self.core.now() - self.decode
+    }
+
+    /// Runs `blocks` in `order`, without waiting for anything in flight.
+    pub fn run_blocks(&mut self, blocks: &mut [Block], order: &[usize]) {
         for (i, &this) in order.iter().enumerate() {
             let next = order.get(i + 1).map_or(blocks[this].end(), |&n| blocks[n].resolved.start);
             let Block { resolved, stream } = &mut blocks[this];
             self.core.run(resolved, resolved.uop_end.len(), stream, next);
         }
-        self.core.now() - self.decode
     }
 
     /// The same as [`Rig::time`], with what was counted meanwhile.
