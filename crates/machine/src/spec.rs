@@ -210,6 +210,8 @@ table! {
         commit_integer: u64 => CYCLES,
         /// Result of a SIMD&FP operation to its commit.
         commit_vector: u64 => CYCLES,
+        /// How much of that goes into judging floating-point exceptions: left out in No Exception mode.
+        exception_judgement: u64 => CYCLES,
         /// Result of a predicate operation to its commit.
         commit_predicate: u64 => CYCLES,
         /// Address stage to commit, integer and short loads and stores that hit.

@@ -43,6 +43,8 @@ pub struct Pipeline {
     pub(crate) branch_stage: Cycle,
     pub(crate) branch_after_execute: Cycle,
     mispredict_extra: Cycle,
+    /// All ones when nobody is told of floating-point exceptions, otherwise 0.
+    pub(crate) judgement_skipped: u8,
     /// Calendars are told of time in steps of this many cycles.
     next_advance: Cycle,
 }
@@ -84,6 +86,7 @@ impl Pipeline {
             branch_stage: s.branch,
             branch_after_execute: s.branch_after_execute,
             mispredict_extra: spec.frontend.mispredict_extra,
+            judgement_skipped: 0,
             next_advance: 0,
         }
     }
@@ -191,6 +194,12 @@ impl Pipeline {
             }
             self.memory.advance(now);
         }
+    }
+
+    /// From here on the program runs with floating-point exceptions judged before commit, or in the No Exception mode
+    /// that leaves this out (manual 4.5.1).
+    pub fn judge_exceptions(&mut self, judge: bool) {
+        self.judgement_skipped = if judge { 0 } else { u8::MAX };
     }
 
     /// The thread spends `cycles` in the kernel: everything in flight commits first.

@@ -19,8 +19,9 @@ impl Pipeline {
         let by = |started, done| Executed { started, complete: done + to_commit, misses: Misses::NONE };
         match uop.action {
             Action::Compute => {
+                let judgement = u64::from(uop.judgement & self.judgement_skipped);
                 let (started, done) = self.compute(uop, d, station);
-                by(started, done)
+                by(started, done - judgement)
             }
             Action::Load => self.load(uop, stream, d, station),
             Action::Store => self.store(uop, stream, d, station),

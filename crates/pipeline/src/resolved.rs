@@ -135,6 +135,8 @@ pub struct RUop {
     pub producers: [u8; 3],
     /// Result to commit.
     pub to_commit: u8,
+    /// How much of it goes into judging floating-point exceptions.
+    pub judgement: u8,
     /// Rename registers taken, one for each non-zero entry: 1 general purpose, 2 vector, 3 predicate.
     pub renames: [u8; 4],
     /// Keeps other blocking operations of its pipe away.
@@ -265,6 +267,8 @@ pub struct ResolvedBlock {
     pub executions: u64,
     /// The block ends with a system call or another trap on purpose.
     pub enters_kernel: bool,
+    /// It may write registers that control the processor, or leave that to the kernel.
+    pub controls: bool,
     /// What each instruction adds to the instruction mix, and all together.
     pub(crate) inst_mix: Box<[Signals]>,
     pub(crate) mix: Signals,

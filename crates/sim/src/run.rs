@@ -336,8 +336,9 @@ impl Simulation {
         let cpu = self.process.cpu();
         core.pipeline.run(block, executed, cpu.stream(), cpu.pc);
         block.count(executed);
-        if block.enters_kernel {
-            self.in_kernel();
+        if block.controls {
+            let enters_kernel = block.enters_kernel;
+            self.controlled(enters_kernel);
         }
         let start = self.process.block(id).start;
         if start == self.region_begin || start == self.region_end {
@@ -345,11 +346,28 @@ impl Simulation {
         }
     }
 
+    /// The program may have written a register that controls the processor, or has called the kernel.
+    #[cold]
+    fn controlled(&mut self, enters_kernel: bool) {
+        if enters_kernel {
+            self.in_kernel();
+        } else {
+            self.judge_exceptions();
+        }
+    }
+
+    /// The core learns whether the program that runs wants floating-point exceptions judged.
+    fn judge_exceptions(&mut self) {
+        let core = self.core.as_mut().expect("timing mode has a core");
+        core.pipeline.judge_exceptions(self.process.cpu().fp.judges_exceptions());
+    }
+
     /// The program made a system call, or may have.
     #[cold]
     fn in_kernel(&mut self) {
         let core = self.core.as_mut().expect("timing mode has a core");
         core.pipeline.pause(self.options.spec.assumptions.system_call);
+        self.judge_exceptions();
         self.set_clock();
     }
 

@@ -66,6 +66,13 @@ impl FpEnv {
     pub fn control(&self, bits: u32) -> bool {
         self.fpcr & bits != 0
     }
+    /// Whether an exception could matter beyond the flags in FPSR: unless denormals of all formats are flushed. (The
+    /// traps that FPCR could also ask for do not exist here.) A processor may commit earlier if not (A64FX
+    /// microarchitecture manual, table 4-2).
+    #[must_use]
+    pub fn judges_exceptions(&self) -> bool {
+        !(self.control(FpEnv::FZ) && self.control(FpEnv::FZ16))
+    }
     /// The rounding that FPCR.RMode selects.
     #[inline(always)]
     #[must_use]
@@ -86,5 +93,17 @@ impl FpEnv {
     /// The environment of a conversion that has half precision on one side: FZ16 does not apply.
     pub(super) fn for_conversion(&self) -> FpEnv {
         FpEnv { fpcr: self.fpcr & !FpEnv::FZ16, fpsr: self.fpsr }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exceptions_are_judged_unless_denormals_of_all_formats_are_flushed() {
+        let judges = |fpcr| FpEnv { fpcr, fpsr: 0 }.judges_exceptions();
+        assert_eq!([0, FpEnv::FZ, FpEnv::FZ16].map(judges), [true; 3]);
+        assert!(!judges(FpEnv::FZ | FpEnv::FZ16));
     }
 }

@@ -86,7 +86,12 @@ impl RUop {
             }
             Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted => s.commit_branch,
             Action::None => 1,
-            Action::Compute if self.vector => s.commit_vector,
+            // The transfer of a general register has nothing to judge (manual figure 6-3).
+            Action::Compute if self.vector && self.flows[0].pipes.meets(EX) => s.commit_integer,
+            Action::Compute if self.vector => {
+                self.judgement = s.exception_judgement.min(s.commit_vector) as u8;
+                s.commit_vector
+            }
             Action::Compute if self.result_producer(info) == Producer::Predicate => {
                 // The flags come a stage after the predicate (manual figures 2-2 to 2-6).
                 s.commit_predicate + u64::from(info.dsts.iter().any(|r| r == Reg::NZCV))
