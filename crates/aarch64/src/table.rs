@@ -122,8 +122,18 @@ impl Decoded {
     }
     /// Vector register that is read and written (destructive forms, merging, accumulators).
     pub fn both_z(&mut self, n: u32) -> u8 {
-        self.src_z(n);
+        self.acc_z(n);
         self.dst_z(n)
+    }
+    /// Vector source register that the result is added to or merged with.
+    pub fn acc_z(&mut self, n: u32) -> u8 {
+        self.info.accumulator = Some(Reg::vector(n as u8));
+        self.src_z(n)
+    }
+    /// General source register that the result is added to or merged with; 31 is the zero register.
+    pub fn acc_x(&mut self, n: u32) -> u8 {
+        self.info.accumulator = (n != 31).then(|| Reg::gpr(n as u8));
+        self.src_x(n)
     }
     /// Predicate source register.
     pub fn src_p(&mut self, n: u32) -> u8 {

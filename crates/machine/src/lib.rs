@@ -25,6 +25,6 @@ pub mod spec;
 pub use check::Violation;
 pub use error::LoadError;
 pub use load::{list, load, load_bytes};
-pub use recipe::{Blocking, Flow, Pipes, Recipe, Recipes, Uop};
+pub use recipe::{Blocking, Dependence, Flow, Pipes, Recipe, Recipes, Uop};
 pub use show::{evidence_summary, hash, show};
 pub use spec::{Evidence, Spec, Tables};

@@ -2,9 +2,10 @@
 //!
 //! `/` separates micro-operations, `+` and `;` sequential flows, `,` independent flows, `|` alternatives, `&` pipes
 //! used together; `Pipe(X, N)` is a flow issued N times, `NULL` a fixed bypass, `(…) x N` a repetition;
-//! in latencies `[n]` names the micro-operation *n* places earlier, `NA` means none, `n (a-b)` a range.
+//! in latencies `[n]` names the micro-operation *n* places earlier that the flow behind it waits for, `NA` means none,
+//! `n (a-b)` a range.
 
-use crate::recipe::{Blocking, Flow, MAX_FLOWS, MAX_LATENCY, MAX_REPEAT, MAX_UOPS, Pipes, Uop};
+use crate::recipe::{Blocking, Dependence, Flow, MAX_FLOWS, MAX_LATENCY, MAX_REPEAT, MAX_UOPS, Pipes, Uop};
 
 /// Reads the `pipes`, `latency` and `blocking` cells of a row with `count` micro-operations.
 ///
@@ -31,7 +32,9 @@ pub fn read_uops(pipes: &str, latency: &str, blocking: &str, count: usize) -> Re
     let blocks = read_blocking(blocking, count)?;
     let uops: Vec<Uop> =
         pipes.iter().zip(&latencies).zip(blocks).map(|((p, l), b)| read_uop(p, l, b)).collect::<Result<_, _>>()?;
-    let wrong = |(k, uop): (usize, &Uop)| uop.depends.iter().find(|&&d| d == 0 || d as usize > k).map(|&d| (k, d));
+    let wrong = |(k, uop): (usize, &Uop)| {
+        uop.depends.iter().map(|d| d.places).find(|&d| d == 0 || d as usize > k).map(|d| (k, d))
+    };
     match uops.iter().enumerate().find_map(wrong) {
         Some((k, d)) => Err(format!("micro-operation {} cannot depend on the one {d} places earlier", k + 1)),
         None => Ok(uops),
@@ -119,6 +122,9 @@ fn split(text: &str, separators: &[char]) -> Vec<String> {
     out.iter().map(|s| s.trim().to_string()).collect()
 }
 
+/// What stands between the flows of a micro-operation.
+const SEQUENCE: [char; 3] = ['+', ';', ','];
+
 /// One flow of the pipes cell, or the bypass between two.
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
@@ -128,7 +134,7 @@ enum Stage {
 
 fn read_uop(pipes: &str, latency: &str, blocking: Blocking) -> Result<Uop, String> {
     let stages = read_stages(pipes)?;
-    let (depends, latencies) = read_latencies(latency)?;
+    let (named, latencies) = read_latencies(latency)?;
     let missing = stages.len().saturating_sub(latencies.len());
     if latencies.len() > stages.len() && !stages.is_empty() {
         return Err(format!("more latencies ({latency}) than flows ({pipes})"));
@@ -140,8 +146,12 @@ fn read_uop(pipes: &str, latency: &str, blocking: Blocking) -> Result<Uop, Strin
         false => latencies.get(i).copied().unwrap_or((0, 0)),
     };
     let mut flows = Vec::new();
+    let mut depends = Vec::new();
     let mut wait = 0;
     for (i, stage) in stages.iter().enumerate() {
+        let cell = if ends_repeated { i.checked_sub(missing) } else { Some(i) };
+        let here = named.iter().filter(|&&(at, _)| Some(at) == cell);
+        depends.extend(here.map(|&(_, places)| Dependence { places, flow: flows.len() as u32 }));
         match *stage {
             Stage::Bypass => wait += latency_of(i).0,
             Stage::Flow { pipes, all, repeat, independent } => {
@@ -265,8 +275,9 @@ fn pipe(name: &str) -> Result<Pipes, String> {
     })
 }
 
-/// Distances of the micro-operations depended on, and the latencies as (shortest, longest).
-type Latencies = (Vec<u32>, Vec<(u32, u32)>);
+/// The micro-operations depended on, as the latency they stand at and their distance; and the latencies as
+/// (shortest, longest).
+type Latencies = (Vec<(usize, u32)>, Vec<(u32, u32)>);
 
 fn read_latencies(text: &str) -> Result<Latencies, String> {
     let mut depends = Vec::new();
@@ -275,8 +286,9 @@ fn read_latencies(text: &str) -> Result<Latencies, String> {
     while let Some(open) = rest.find('[') {
         plain.push_str(&rest[..open]);
         let close = rest[open..].find(']').ok_or_else(|| format!("'[' without ']' in '{text}'"))? + open;
+        let at = split(&plain, &SEQUENCE).len() - 1;
         for n in rest[open + 1..close].split(',') {
-            depends.push(n.trim().parse().map_err(|_| format!("'{n}' in '{text}' is not a distance"))?);
+            depends.push((at, n.trim().parse().map_err(|_| format!("'{n}' in '{text}' is not a distance"))?));
         }
         rest = &rest[close + 1..];
     }
@@ -285,7 +297,7 @@ fn read_latencies(text: &str) -> Result<Latencies, String> {
     if plain.is_empty() {
         return Ok((depends, Vec::new()));
     }
-    let values = split(plain, &['+', ';', ',']).iter().map(|v| latency_value(unwrap(v))).collect::<Result<_, _>>()?;
+    let values = split(plain, &SEQUENCE).iter().map(|v| latency_value(unwrap(v))).collect::<Result<_, _>>()?;
     Ok((depends, values))
 }
 
@@ -317,6 +329,11 @@ mod tests {
         read_uops(pipes, latency, "", count).unwrap()
     }
 
+    /// The distances of the micro-operations that `uop` depends on.
+    fn places(uop: &Uop) -> Vec<u32> {
+        uop.depends.iter().map(|d| d.places).collect()
+    }
+
     #[test]
     fn a_plain_row_is_one_flow() {
         let u = read("FL*", "9", 1);
@@ -345,17 +362,28 @@ mod tests {
     #[test]
     fn repetitions_are_written_out_with_their_dependences() {
         let u = read("FL* / (FLA / FL*) x 3", "4 / ([1]6 / [1,2]9) x 3", 7);
-        assert_eq!(u[5].depends, [1]);
-        assert_eq!(u[6].depends, [1, 2]);
+        assert_eq!(places(&u[5]), [1]);
+        assert_eq!(places(&u[6]), [1, 2]);
         assert_eq!(u[6].flows[0].latency, 9);
     }
 
     #[test]
     fn copies_name_the_same_micro_operation_from_different_places() {
         let u = read("EAG* / (EAG*, FLA) x 3", "1 / [1/2/3](NA,NA) x 3", 4);
-        let depends: Vec<_> = u.iter().map(|u| u.depends.clone()).collect();
+        let depends: Vec<_> = u.iter().map(places).collect();
         assert_eq!(depends, [vec![], vec![1], vec![2], vec![3]]);
         assert!(u[3].flows[1].independent);
+    }
+
+    #[test]
+    fn a_dependence_belongs_to_the_flow_that_it_stands_at() {
+        let depends = |pipes: &str, latency: &str| read(pipes, latency, 2)[1].depends.clone();
+        assert_eq!(depends("FLA / FLA + FLA", "6 / 1+[1]8"), [Dependence { places: 1, flow: 1 }]);
+        assert_eq!(depends("FLA / FLA + FLA", "6 / [1]1+8"), [Dependence { places: 1, flow: 0 }]);
+        // A bypass is no flow.
+        assert_eq!(depends("FLA / EXA+NULL+FLA", "6 / 1+3+[1]9"), [Dependence { places: 1, flow: 1 }]);
+        assert_eq!(depends("EAG* / EAGA; EXA", "1 / 5;[1]1"), [Dependence { places: 1, flow: 1 }]);
+        assert_eq!(depends("EAG* / Pipe(EAGA, 4)", "1 / [1](Pipe(11, 4))"), [Dependence { places: 1, flow: 0 }]);
     }
 
     #[test]

@@ -56,6 +56,11 @@ impl Pipes {
     pub const fn meets(self, other: Pipes) -> bool {
         self.0 & other.0 != 0
     }
+    /// Whether the set has a pipe, and none outside of `other`.
+    #[must_use]
+    pub const fn within(self, other: Pipes) -> bool {
+        self.0 != 0 && self.0 & !other.0 == 0
+    }
     /// Whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
@@ -94,13 +99,22 @@ pub enum Blocking {
     Operation,
 }
 
+/// A micro-operation of the same instruction whose result is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependence {
+    /// How many places earlier it stands.
+    pub places: u32,
+    /// The flow that waits for it, counted from 0: `1+[1]8` lets the first one go ahead.
+    pub flow: u32,
+}
+
 /// One micro-operation.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Uop {
     /// Its flows, in order.
     pub flows: Vec<Flow>,
-    /// The micro-operations it depends on: how many places earlier each stands.
-    pub depends: Vec<u32>,
+    /// The micro-operations it depends on.
+    pub depends: Vec<Dependence>,
     /// What it blocks.
     pub blocking: Blocking,
 }

@@ -18,8 +18,25 @@ impl Pipeline {
         let port = self.lsu.fetch_port_free(uop.fetch_ports);
         let started = self.address(uop, d, station, port);
         let answer = self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
-        self.result(uop, answer.at + u64::from(uop.load_latency), EAGA);
-        Executed { started, complete: answer.at + u64::from(uop.to_commit), misses: answer.misses }
+        let data = answer.at + u64::from(uop.load_latency);
+        let complete = answer.at + u64::from(uop.to_commit);
+        if uop.continues {
+            let complete = self.behind_access(uop, data).max(complete);
+            return Executed { started, complete, misses: answer.misses };
+        }
+        self.result(uop, data, EAGA);
+        Executed { started, complete, misses: answer.misses }
+    }
+
+    /// The flow behind the access of an atomic load, which makes the result; returns when that is there.
+    #[inline(never)]
+    fn behind_access(&mut self, uop: &RUop, data: Cycle) -> Cycle {
+        let flow = &uop.flows[usize::from(uop.nflows)];
+        let pipe = pick(flow.pipes, Station::Rse0);
+        let late = self.operands(&[uop.late.src], pipe);
+        let done = self.book(flow, pipe, data.max(late)) + u64::from(flow.latency);
+        self.result(uop, done, pipe);
+        done
     }
 
     /// A store up to its access to the tags and its data; it writes when it has committed.

@@ -121,14 +121,23 @@ impl Pipeline {
         (started, t)
     }
 
-    /// The first flow waits for operands; returns the pipe it takes and when it starts.
+    /// When the flow that needs the late operand may start, less the cycles until it does.
+    #[inline(always)]
+    fn late_operand(&self, uop: &RUop, station: Station) -> Cycle {
+        let pipe = pick(uop.flows[usize::from(uop.late.flow)].pipes, station);
+        self.operands(&[uop.late.src], pipe).saturating_sub(uop.late.after.into())
+    }
+
+    /// The first flow waits for operands; returns the pipe it takes and when it starts. Flows follow each other: the
+    /// operand of a later one is there when that starts.
     #[inline(always)]
     pub(crate) fn first_flow(&mut self, uop: &RUop, flow: &RFlow, d: Cycle, station: Station) -> (usize, Cycle) {
         let mut pipe = pick(flow.pipes, station);
-        let mut earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
+        let late = self.late_operand(uop, station);
+        let mut earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe)).max(late);
         if pipe == EAGA && flow.pipes.meets(Pipes::EAGB) && !flow.all {
             // Either address pipe will do: the one that is free first.
-            let other = (d + self.stage_of_pipe[EAGB]).max(self.operands(&uop.srcs, EAGB));
+            let other = (d + self.stage_of_pipe[EAGB]).max(self.operands(&uop.srcs, EAGB)).max(late);
             if self.pipes[EAGB].first_free(other) < self.pipes[EAGA].first_free(earliest) {
                 (pipe, earliest) = (EAGB, other);
             }

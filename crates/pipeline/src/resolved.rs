@@ -111,6 +111,22 @@ pub struct RFlow {
     pub busy: u16,
 }
 
+/// An operand that not the first flow of a micro-operation needs, but a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// The operand; [`READY`] when there is none.
+    pub src: u8,
+    /// The flow that needs it.
+    pub flow: u8,
+    /// Cycles from the start of the first flow to that of this one.
+    pub after: u8,
+}
+
+impl Late {
+    /// No such operand.
+    pub const NONE: Late = Late { src: READY, flow: 0, after: 0 };
+}
+
 /// Longest run of sequential flows in one micro-operation.
 pub const FLOWS: usize = MAX_FLOWS;
 
@@ -121,12 +137,16 @@ pub struct RUop {
     pub action: Action,
     /// Stations for its (first) flow.
     pub attribute: Attribute,
-    /// Number of sequential flows.
+    /// Number of sequential flows; of a memory access, up to the access.
     pub nflows: u8,
+    /// A load that has one more flow behind its access: the result comes from there.
+    pub continues: bool,
     /// The flows; for a store, flow 0 is the address, flow 1 the data.
     pub flows: [RFlow; FLOWS],
     /// Operands; unused ones are [`READY`].
     pub srcs: [u8; 6],
+    /// One more, of a later flow.
+    pub late: Late,
     /// Operands that addresses are formed from.
     pub addr_srcs: [u8; 4],
     /// Results; unused ones are [`READY`].

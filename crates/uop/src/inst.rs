@@ -75,6 +75,9 @@ pub struct StaticInst {
     /// Registers an operation needs before it can execute, addresses of memory operands excluded.
     /// For a store: the data. Accumulators and merged destinations are sources too.
     pub srcs: RegList,
+    /// The one of `srcs` that a result is added to or merged with: the addend of a multiply-add, a destination that is
+    /// read. Of several micro-operations not the first needs it.
+    pub accumulator: Option<Reg>,
     /// Registers from which memory addresses are formed (the governing predicate included).
     pub addr_srcs: RegList,
     /// Result registers; for loads in the order of the loading micro-operations.
@@ -100,6 +103,7 @@ impl StaticInst {
             class: ClassId::of(class),
             kind: InstKind::Integer,
             srcs: RegList::EMPTY,
+            accumulator: None,
             addr_srcs: RegList::EMPTY,
             dsts: RegList::EMPTY,
             writeback: None,

@@ -262,7 +262,7 @@ fn bfm(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let (_, right) = f.shifts();
     let mut d = Decoded::new(c, class, by_width!(w, exec));
     d.inst.rn = d.src_x(bits(w, 5, 5));
-    d.inst.ra = d.src_x(bits(w, 0, 5));
+    d.inst.ra = d.acc_x(bits(w, 0, 5));
     d.inst.rd = d.dst_x(bits(w, 0, 5));
     d.inst.aux = f.immr as u16;
     // Where the field ends up: what all ones become on the way of an unsigned move.

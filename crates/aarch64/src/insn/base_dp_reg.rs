@@ -508,7 +508,7 @@ fn exec_high<const SIGNED: bool>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Res
 
 fn multiply(w: u32, c: &Ctx, class: &'static str, exec: Exec) -> Decoded {
     let mut d = two_source(w, c, class, exec);
-    d.inst.ra = d.src_x(bits(w, 10, 5));
+    d.inst.ra = d.acc_x(bits(w, 10, 5));
     d
 }
 

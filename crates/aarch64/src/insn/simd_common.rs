@@ -217,7 +217,7 @@ pub fn narrow(w: u32, c: &Ctx, class: &'static str, size: u32, exec: Exec) -> Op
     let mut d = with_live(c, class, exec, u64::MAX, 0);
     d.inst.pg = bits(w, 30, 1) as u8;
     if d.inst.pg == 1 {
-        d.src_z(bits(w, 0, 5));
+        d.acc_z(bits(w, 0, 5));
     }
     Some(d)
 }
@@ -231,7 +231,7 @@ pub fn unary(w: u32, mut d: Decoded) -> Option<Decoded> {
 
 /// Registers Vd (also read), Vn.
 pub fn unary_acc(w: u32, mut d: Decoded) -> Option<Decoded> {
-    d.src_z(bits(w, 0, 5));
+    d.acc_z(bits(w, 0, 5));
     unary(w, d)
 }
 
@@ -245,7 +245,7 @@ pub fn binary(w: u32, mut d: Decoded) -> Option<Decoded> {
 
 /// Registers Vd (also read), Vn, Vm.
 pub fn binary_acc(w: u32, mut d: Decoded) -> Option<Decoded> {
-    d.src_z(bits(w, 0, 5));
+    d.acc_z(bits(w, 0, 5));
     binary(w, d)
 }
 
@@ -266,7 +266,7 @@ pub fn element(w: u32, mut d: Decoded) -> Option<Decoded> {
 
 /// Registers Vd (also read), Vn and an element of Vm.
 pub fn element_acc(w: u32, mut d: Decoded) -> Option<Decoded> {
-    d.src_z(bits(w, 0, 5));
+    d.acc_z(bits(w, 0, 5));
     element(w, d)
 }
 

@@ -253,7 +253,7 @@ fn table_lookup(w: u32, c: &Ctx) -> Option<Decoded> {
         d.src_z((bits(w, 5, 5) + r) & 31);
     }
     if keep {
-        d.src_z(bits(w, 0, 5));
+        d.acc_z(bits(w, 0, 5));
     }
     Some(d)
 }

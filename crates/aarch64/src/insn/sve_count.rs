@@ -222,7 +222,7 @@ fn add_active<S: Step, T: Int>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done 
 fn incp(w: u32, c: &Ctx, classes: &Classes, execs: &[Exec; 2]) -> Option<Decoded> {
     let mut d = sve(c, classes[0], execs[bits(w, 10, 1) as usize]);
     d.inst.pg = d.src_p(bits(w, 5, 4));
-    d.inst.rn = d.src_x(bits(w, 0, 5));
+    d.inst.rn = d.acc_x(bits(w, 0, 5));
     d.inst.rd = d.dst_x(bits(w, 0, 5));
     d.inst.imm2 = ELEMENT_BITS[size(w)];
     Some(d)

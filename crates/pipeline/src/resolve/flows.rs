@@ -1,49 +1,59 @@
 //! The flows of a micro-operation, the stations that take it, and when it may commit.
 
-use fxscope_machine::{Blocking, Pipes, Spec, Uop};
+use fxscope_machine::{Blocking, Flow, Pipes, Spec, Uop};
 use fxscope_uop::{Branch, Reg, Shape, StaticInst};
 
-use crate::resolved::{Action, Attribute, Producer, RFlow, RUop, chain_bit};
+use crate::resolved::{Action, Attribute, Late, Producer, RFlow, RUop, chain_bit};
 
+/// Pipes of SIMD&FP operations.
 pub(super) const FL: Pipes = Pipes::FLA.or(Pipes::FLB);
+/// Integer pipes.
 const EX: Pipes = Pipes::EXA.or(Pipes::EXB);
-const EAG: Pipes = Pipes::EAGA.or(Pipes::EAGB);
+/// Address pipes.
+pub(super) const EAG: Pipes = Pipes::EAGA.or(Pipes::EAGB);
 
 impl RUop {
+    /// Its way through the pipes.
     pub(super) fn flows_from(&mut self, uop: &Uop, info: &StaticInst, spec: &Spec) {
         let point = u64::from(spec.assumptions.divide_point);
-        let latency = |f: &fxscope_machine::Flow| {
-            u64::from(f.latency) + u64::from(f.latency_max - f.latency) * point / 100 + u64::from(f.wait)
+        // A fixed bypass delays the flow behind it.
+        let bypass = |i: usize| uop.flows.get(i + 1).map_or(0, |next| u64::from(next.wait));
+        let latency = |(i, f): (usize, &Flow)| {
+            u64::from(f.latency) + u64::from(f.latency_max - f.latency) * point / 100 + bypass(i)
         };
+        let latencies = || uop.flows.iter().enumerate().map(latency);
         self.action = if uop.flows.is_empty() { Action::None } else { Action::Compute };
         if uop.blocking == Blocking::Pipe && !uop.flows.is_empty() {
             // The flows follow each other in one pipe, which takes nothing else until they are through.
-            let total: u64 = uop.flows.iter().map(latency).sum();
+            let total: u64 = latencies().sum();
             self.nflows = 1;
             self.flows[0] = RFlow { pipes: uop.flows[0].pipes, all: false, latency: total as u16, busy: total as u16 };
         } else if uop.flows.len() == 2 && uop.flows[1].independent && info.mem.is_none() && info.branch == Branch::None
         {
             // Two pipes work on it at the same time (a vector compare, say).
             let pipes = uop.flows[0].pipes.or(uop.flows[1].pipes);
-            let longest = uop.flows.iter().map(latency).max().unwrap_or(0);
+            let longest = latencies().max().unwrap_or(0);
             self.nflows = 1;
             self.flows[0] = RFlow { pipes, all: true, latency: longest as u16, busy: 1 };
         } else {
-            for (slot, f) in self.flows.iter_mut().zip(&uop.flows) {
+            for ((slot, f), latency) in self.flows.iter_mut().zip(&uop.flows).zip(latencies()) {
                 let repeat = f.repeat.max(1);
-                *slot = RFlow {
-                    pipes: f.pipes,
-                    all: f.all_pipes,
-                    latency: (latency(f) + u64::from(repeat - 1)) as u16,
-                    busy: repeat as u16,
-                };
+                let latency = (latency + u64::from(repeat - 1)) as u16;
+                *slot = RFlow { pipes: f.pipes, all: f.all_pipes, latency, busy: repeat as u16 };
                 self.nflows += 1;
             }
+        }
+        if let Some(late) = uop.depends.iter().find(|d| d.flow > 0) {
+            let after: u64 = latencies().take(late.flow as usize).sum();
+            // Flows in one pipe that block it are one.
+            let flow = late.flow.min(u32::from(self.nflows.max(1)) - 1) as u8;
+            self.late = Late { flow, after: after.min(u8::MAX.into()) as u8, ..Late::NONE };
         }
         self.attribute = attribute(self.flows[0].pipes, self.nflows);
         self.vector = self.flows[..usize::from(self.nflows)].iter().any(|f| f.pipes.meets(FL));
     }
 
+    /// The last micro-operation of a branch resolves it.
     pub(super) fn branch(&mut self, info: &StaticInst, last: bool) {
         if !last {
             return;
@@ -72,6 +82,7 @@ impl RUop {
         self.simple = self.nflows == 1 && flow.busy <= 1 && !flow.all && !self.exclusive;
     }
 
+    /// Cycles from its result to its commit.
     pub(super) fn commit_from(&mut self, info: &StaticInst, spec: &Spec) {
         let s = &spec.stages;
         let long = self.load_latency as u64 > spec.load_store.load_short

@@ -1,11 +1,13 @@
 //! Which micro-operations access memory, and how.
 
-use fxscope_machine::{Pipes, Spec, Uop};
+use fxscope_machine::{Flow, Spec, Uop};
 use fxscope_uop::{Access, MemOp, RegClass, Shape, StaticInst};
 
+use super::flows::EAG;
 use super::operands::{add_all, push};
-use crate::resolved::{Action, READY, RMem, RUop};
+use crate::resolved::{Action, RMem, RUop};
 
+/// What the timing model needs of the access `op` of `info`.
 pub(super) fn resolve_mem(op: &MemOp, info: &StaticInst, vector_bytes: usize) -> RMem {
     let vector = info.dsts.iter().chain(info.srcs.iter()).any(|r| r.class() == RegClass::Vector);
     let words = match op.shape {
@@ -29,36 +31,29 @@ pub(super) fn resolve_mem(op: &MemOp, info: &StaticInst, vector_bytes: usize) ->
     RMem { op: *op, eligible, forward_bytes, words: words as u8 }
 }
 
+/// An address computation has latency 1; what goes to the cache has the load-to-use latency, at least this.
+const MIN_LOAD: u16 = 5;
+
 /// Whether this micro-operation accesses memory: it passes an address pipe, in an instruction that does,
 /// and is not the update of the base register.
 pub(super) fn is_memory(uop: &Uop, info: &StaticInst) -> bool {
     let Some(op) = info.mem else { return false };
-    let address = Pipes::EAGA.or(Pipes::EAGB);
-    let only_address = |p: Pipes| p.meets(address) && p.0 & !address.0 == 0;
+    let reads = |f: &Flow| f.pipes.within(EAG) && f.latency >= u32::from(MIN_LOAD);
     match op.access {
-        // An address computation has latency 1; what goes to the cache has the load-to-use latency.
-        Access::Load => uop.flows.iter().any(|f| only_address(f.pipes) && f.latency >= 5),
-        Access::Atomic => uop.flows.iter().any(|f| only_address(f.pipes) && (f.latency >= 5 || f.latency == 0)),
-        _ => uop.flows.iter().any(|f| f.pipes.meets(address) && f.latency == 0),
+        Access::Load => uop.flows.iter().any(reads),
+        Access::Atomic => uop.flows.iter().any(|f| reads(f) || (f.pipes.within(EAG) && f.latency == 0)),
+        _ => uop.flows.iter().any(|f| f.pipes.meets(EAG) && f.latency == 0),
     }
 }
 
 impl RUop {
+    /// Makes it the part number `part`, of `parts`, of the memory access `op`.
     pub(super) fn memory(&mut self, part: usize, parts: usize, op: &MemOp, info: &StaticInst, spec: &Spec) {
         add_all(&mut self.addr_srcs, &info.addr_srcs);
         self.part = part as u8;
         self.parts = parts as u8;
-        let ls = &spec.load_store;
-        let vector = info.dsts.iter().next().is_some_and(|r| r.class() == RegClass::Vector);
         match op.access {
-            Access::Load | Access::Atomic => {
-                self.action = Action::Load;
-                self.vector = vector;
-                let last = self.flows[usize::from(self.nflows.max(1) - 1)];
-                // The unit itself spreads the flows of a gather: the latency is that of one.
-                let latency = last.latency.saturating_sub(last.busy.max(1) - 1);
-                self.load_latency = if latency >= 5 { latency } else { ls.load_integer as u16 } as u8;
-            }
+            Access::Load | Access::Atomic => self.loads(op, info, spec),
             Access::Store => {
                 self.action = Action::Store;
                 // Data of a pair or structure: one register for each part.
@@ -73,12 +68,18 @@ impl RUop {
         }
     }
 
-    /// An operation on the base register: it needs what addresses need.
-    pub(super) fn addr_to_srcs(&mut self) {
-        for reg in self.addr_srcs {
-            if reg != READY {
-                push(&mut self.srcs, reg);
-            }
-        }
+    fn loads(&mut self, op: &MemOp, info: &StaticInst, spec: &Spec) {
+        self.action = Action::Load;
+        self.vector = info.dsts.iter().next().is_some_and(|r| r.class() == RegClass::Vector);
+        let flows = &self.flows[..usize::from(self.nflows)];
+        let access = flows.iter().position(|f| f.pipes.within(EAG) && f.latency >= MIN_LOAD);
+        let access = access.unwrap_or(flows.len().max(1) - 1);
+        self.continues = access + 1 < flows.len();
+        self.nflows = access as u8 + 1;
+        let flow = self.flows[access];
+        // The unit itself spreads the flows of a gather: the latency is that of one.
+        let repeats = if op.shape == Shape::Indexed { flow.busy.max(1) - 1 } else { 0 };
+        let latency = flow.latency.saturating_sub(repeats);
+        self.load_latency = if latency >= MIN_LOAD { latency } else { spec.load_store.load_integer as u16 } as u8;
     }
 }

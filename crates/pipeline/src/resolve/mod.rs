@@ -5,18 +5,19 @@ mod flows;
 mod memory;
 mod operands;
 mod prefix;
+mod roles;
 
 use fxscope_base::{Signals, Stall};
 use fxscope_machine::{Blocking, Recipe, Spec, Uop};
 use fxscope_uop::{Branch, InstKind, Shape, StaticInst};
 
-use self::memory::{is_memory, resolve_mem};
-use self::operands::{add_all, push, temp};
+use self::memory::resolve_mem;
 use self::prefix::{behind_prefix, merges, with_merge};
+use self::roles::Roles;
 use crate::mix::count_mix;
 pub use crate::resolved::{
-    Action, Attribute, BY_PIPE, FLOWS, PIPE_NAMES, PIPES, PRODUCERS, Producer, Profile, READY, REGS, RFlow, RMem, RUop,
-    ResolvedBlock, TEMP, TEMPS, chain_bit,
+    Action, Attribute, BY_PIPE, FLOWS, Late, PIPE_NAMES, PIPES, PRODUCERS, Producer, Profile, READY, REGS, RFlow, RMem,
+    RUop, ResolvedBlock, TEMP, TEMPS, chain_bit,
 };
 
 /// Resolves a block of decoded instructions for `spec`.
@@ -30,9 +31,6 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
     let mut prefix: Option<&StaticInst> = None;
     for (i, info) in infos.iter().enumerate() {
         let before = uops.len();
-        let moved = prefix.take();
-        let packed = moved.map(|p| behind_prefix(info, p));
-        let info = packed.as_ref().unwrap_or(info);
         let plain;
         let recipe = match spec.recipes.get(info.class) {
             Some(recipe) => recipe,
@@ -42,11 +40,15 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
                 &plain
             }
         };
+        let moved = prefix.take();
+        let merge = moved.filter(|p| recipe.movprfx_extra_uop && merges(p));
+        let packed = moved.map(|p| behind_prefix(info, p, merge.is_some()));
+        let info = packed.as_ref().unwrap_or(info);
         let packs = |next: &StaticInst| spec.recipes.get(next.class).is_some_and(|r| r.movprfx_packable);
         if info.kind == InstKind::MovPrfx && infos.get(i + 1).is_some_and(packs) {
             // It becomes one micro-operation with the instruction behind it (manual 4.3).
             prefix = Some(&infos[i]);
-        } else if let Some(merge) = moved.filter(|p| recipe.movprfx_extra_uop && merges(p)) {
+        } else if let Some(merge) = merge {
             resolve_inst(i as u8, info, &with_merge(recipe, merge, spec), spec, &mut uops);
         } else {
             resolve_inst(i as u8, info, recipe, spec, &mut uops);
@@ -108,57 +110,66 @@ fn place_in_blocks(uops: &mut [RUop], start: u64, fetch_bytes: u64) {
     }
 }
 
-/// Assigns operands and results of one instruction to the micro-operations of its recipe.
+/// Appends the micro-operations of one instruction, by its recipe.
 fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out: &mut Vec<RUop>) {
-    let count = recipe.uops.len().max(1);
     let first = out.len();
-    let memory_uops: Vec<usize> = (0..recipe.uops.len()).filter(|&k| is_memory(&recipe.uops[k], info)).collect();
-    let update = info.writeback.map(|_| recipe.uops.len().saturating_sub(1));
+    let roles = Roles::new(info, recipe);
     for (k, uop) in recipe.uops.iter().enumerate() {
         let mut r = blank(index);
         r.flows_from(uop, info, spec);
         r.exclusive = uop.blocking == Blocking::Operation;
         r.movprfx = info.kind == InstKind::MovPrfx;
-        r.last = k + 1 == count;
-        // A gather or scatter is decoded alone (manual 7.8.2).
-        let alone = info.mem.is_some_and(|op| op.shape == Shape::Indexed);
-        r.opens_group = recipe.sequential || (k == 0 && (count >= 3 || alone));
-        r.closes_group = recipe.sequential || (alone && r.last);
-        r.pre_sync = (recipe.pre_sync || info.serialising) && k == 0;
-        r.post_sync = (recipe.post_sync || info.serialising) && r.last;
-        for &distance in &uop.depends {
-            if let Some(producer) = k.checked_sub(distance as usize) {
-                push(&mut r.srcs, temp(producer));
-            }
-        }
-        let is_update = update == Some(k) && info.mem.is_some() && !memory_uops.contains(&k);
-        let part = memory_uops.iter().position(|&m| m == k);
-        if let (Some(part), Some(op)) = (part, info.mem) {
-            r.memory(part, memory_uops.len(), &op, info, spec);
-            let share = |ports: u32| ports.div_ceil(memory_uops.len() as u32).clamp(1, 64) as u8;
+        if let (Some(part), Some(op)) = (roles.part(k), info.mem) {
+            r.memory(part, roles.parts(), &op, info, spec);
+            let share = |ports: u32| ports.div_ceil(roles.parts() as u32).clamp(1, 64) as u8;
             r.fetch_ports = share(recipe.fetch_ports);
             r.store_ports = share(recipe.store_ports);
-        } else if is_update {
-            add_all(&mut r.addr_srcs, &info.addr_srcs);
-            r.addr_to_srcs();
-        } else if uop.depends.is_empty() || k == 0 {
-            add_all(&mut r.srcs, &info.srcs);
-            if info.mem.is_some() {
-                add_all(&mut r.addr_srcs, &info.addr_srcs);
-                r.addr_to_srcs();
-            }
         }
-        r.results(k, count, part, memory_uops.len(), is_update, info);
-        r.branch(info, k + 1 == count);
+        roles.operands(k, &mut r);
+        roles.results(k, &mut r);
+        r.bypasses(info);
+        r.branch(info, k + 1 == recipe.uops.len());
         r.commit_from(info, spec);
         r.wait = accounting::wait(r.action, info);
         r.finish();
         out.push(r);
     }
     if recipe.uops.is_empty() {
-        out.push(RUop { last: true, ..blank(index) });
+        out.push(blank(index));
     }
-    debug_assert!(out.len() > first);
+    readers_first(&mut out[first..]);
+    decode_together(&mut out[first..], info, recipe);
+}
+
+/// Moves a micro-operation that reads a register before the one of its instruction that writes it, unless it waits for
+/// that: a register has one value at a time here.
+fn readers_first(uops: &mut [RUop]) {
+    for i in 0..uops.len() {
+        let reads = |j: usize, regs: &[u8]| {
+            let own = |reg: &u8| *reg != READY && (uops[j].srcs.contains(reg) || uops[j].addr_srcs.contains(reg));
+            regs.iter().any(|reg| own(reg) || (*reg == uops[j].late.src && *reg != READY))
+        };
+        let carried = |j: usize| uops[i..j].iter().flat_map(|u| u.dsts).filter(|&reg| reg >= TEMP).collect::<Vec<_>>();
+        let architectural: Vec<u8> = uops[i].dsts.into_iter().filter(|&reg| reg < READY).collect();
+        let reader = (i + 1..uops.len()).find(|&j| reads(j, &architectural) && !reads(j, &carried(j)));
+        if let Some(j) = reader {
+            uops[i..=j].rotate_right(1);
+        }
+    }
+}
+
+/// How the micro-operations of one instruction are decoded: which are first and last, and who may be beside them.
+fn decode_together(uops: &mut [RUop], info: &StaticInst, recipe: &Recipe) {
+    let count = uops.len();
+    // A gather or scatter is decoded alone (manual 7.8.2).
+    let alone = info.mem.is_some_and(|op| op.shape == Shape::Indexed);
+    for (k, r) in uops.iter_mut().enumerate() {
+        r.last = k + 1 == count;
+        r.opens_group = recipe.sequential || (k == 0 && (count >= 3 || alone));
+        r.closes_group = recipe.sequential || (alone && r.last);
+        r.pre_sync = (recipe.pre_sync || info.serialising) && k == 0;
+        r.post_sync = (recipe.post_sync || info.serialising) && r.last;
+    }
 }
 
 fn blank(inst: u8) -> RUop {
@@ -166,8 +177,10 @@ fn blank(inst: u8) -> RUop {
         action: Action::None,
         attribute: Attribute::None,
         nflows: 0,
+        continues: false,
         flows: [RFlow::default(); FLOWS],
         srcs: [READY; 6],
+        late: Late::NONE,
         addr_srcs: [READY; 4],
         dsts: [READY; 3],
         producers: [Producer::Plain as u8; 3],

@@ -1,11 +1,12 @@
 //! Operands and results of micro-operations.
 
 use fxscope_machine::Pipes;
-use fxscope_uop::{Access, Reg, RegClass, RegList, StaticInst};
+use fxscope_uop::{Reg, RegClass, RegList, StaticInst};
 
 use super::flows::FL;
 use crate::resolved::{Action, BY_PIPE, Producer, READY, RUop, TEMP, TEMPS};
 
+/// The register that carries the result of an instruction's micro-operation number `uop` to others of it.
 pub(super) fn temp(uop: usize) -> u8 {
     TEMP + (uop % TEMPS) as u8
 }
@@ -28,6 +29,7 @@ fn rename(renames: &mut [u8; 4], class: u8) {
     }
 }
 
+/// Adds all of `regs` to a list of operands.
 pub(super) fn add_all(list: &mut [u8], regs: &RegList) {
     for reg in regs.iter() {
         push(list, reg.0);
@@ -35,56 +37,19 @@ pub(super) fn add_all(list: &mut [u8], regs: &RegList) {
 }
 
 impl RUop {
-    /// Which results this micro-operation makes.
-    pub(super) fn results(
-        &mut self,
-        k: usize,
-        count: usize,
-        part: Option<usize>,
-        parts: usize,
-        update: bool,
-        info: &StaticInst,
-    ) {
-        if k + 1 < count {
-            push(&mut self.dsts, temp(k));
+    /// It makes the value of `reg`, which is renamed for it.
+    pub(super) fn gives(&mut self, reg: Reg) {
+        push(&mut self.dsts, reg.0);
+        match reg.class() {
+            RegClass::Gpr => rename(&mut self.renames, 1),
+            RegClass::Vector => rename(&mut self.renames, 2),
+            RegClass::Predicate => rename(&mut self.renames, 3),
+            RegClass::Flags => {}
         }
-        let loads = info.mem.is_some_and(|op| op.access == Access::Load);
-        let mut give = |reg: Reg| {
-            push(&mut self.dsts, reg.0);
-            match reg.class() {
-                RegClass::Gpr => rename(&mut self.renames, 1),
-                RegClass::Vector => rename(&mut self.renames, 2),
-                RegClass::Predicate => rename(&mut self.renames, 3),
-                RegClass::Flags => {}
-            }
-        };
-        if update {
-            if let Some(base) = info.writeback {
-                give(base);
-            }
-        } else if loads && parts > 1 && info.dsts.len() == parts {
-            if let Some(reg) = part.and_then(|p| info.dsts.get(p)) {
-                give(reg);
-            }
-        } else if loads && parts > 0 {
-            // One register, or several from fewer flows: all come with the last loading one.
-            if part == Some(parts - 1) {
-                info.dsts.iter().for_each(&mut give);
-            }
-        } else if k + 1 == count {
-            info.dsts.iter().for_each(&mut give);
-        }
-        if k + 1 == count
-            && !update
-            && parts > 0
-            && let Some(base) = info.writeback
-        {
-            // A row without a separate update: the base comes with the access.
-            if !self.dsts.contains(&base.0) && part.is_some() {
-                push(&mut self.dsts, base.0);
-                rename(&mut self.renames, 1);
-            }
-        }
+    }
+
+    /// How each of its results bypasses.
+    pub(super) fn bypasses(&mut self, info: &StaticInst) {
         for (i, dst) in self.dsts.into_iter().enumerate() {
             self.producers[i] = self.producer_of(dst, info);
         }
@@ -99,13 +64,19 @@ impl RUop {
             Producer::Compare if flags => Producer::CompareFlags,
             Producer::Plain if flags && self.vector => Producer::VectorFlags,
             Producer::Plain if flags => Producer::Flags,
-            Producer::Plain if self.action == Action::Load || self.vector => Producer::Plain,
+            Producer::Plain if self.loaded() || self.vector => Producer::Plain,
             Producer::Plain => return BY_PIPE,
             other => other,
         };
         producer as u8
     }
 
+    /// Its result comes from a load/store pipe.
+    fn loaded(&self) -> bool {
+        self.action == Action::Load && !self.continues
+    }
+
+    /// Who makes its result, as far as bypasses care.
     pub(super) fn result_producer(&self, info: &StaticInst) -> Producer {
         let predicate = info.dsts.iter().any(|r| r.class() == RegClass::Predicate);
         let used = |p: Pipes| self.flows[..usize::from(self.nflows)].iter().any(|f| f.pipes.meets(p));

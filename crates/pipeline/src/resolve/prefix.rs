@@ -1,19 +1,27 @@
 //! MOVPRFX: packed with the instruction behind it (manual 4.3, 6.5.1).
 
-use fxscope_machine::{Recipe, Spec, Uop};
-use fxscope_uop::{RegList, StaticInst};
+use fxscope_machine::{Dependence, Recipe, Spec, Uop};
+use fxscope_uop::{RegClass, RegList, StaticInst};
 
 /// An instruction packed with the MOVPRFX before it: it reads what the MOVPRFX reads in place of the register moved.
-pub(super) fn behind_prefix(info: &StaticInst, prefix: &StaticInst) -> StaticInst {
+/// What a merging one keeps of that register is left to the operation at the end, if there is one (`extra`).
+pub(super) fn behind_prefix(info: &StaticInst, prefix: &StaticInst, extra: bool) -> StaticInst {
     let mut packed = *info;
     packed.srcs = RegList::EMPTY;
+    let Some(moved) = prefix.dsts.get(0).filter(|&moved| info.srcs.iter().any(|r| r == moved)) else { return *info };
+    let from = prefix.srcs.iter().find(|r| r.class() == RegClass::Vector && *r != moved);
     for reg in info.srcs.iter() {
-        if prefix.dsts.iter().any(|d| d == reg) {
-            prefix.srcs.iter().filter(|s| *s != reg).for_each(|s| packed.srcs.push(s));
+        if reg == moved {
+            prefix.srcs.iter().for_each(|s| packed.srcs.push(s));
         } else {
             packed.srcs.push(reg);
         }
     }
+    packed.accumulator = match info.accumulator {
+        _ if extra => Some(moved),
+        Some(reg) if reg == moved => from,
+        other => other,
+    };
     packed
 }
 
@@ -22,10 +30,10 @@ pub(super) fn merges(prefix: &StaticInst) -> bool {
     prefix.srcs.iter().any(|s| prefix.dsts.iter().any(|d| d == s))
 }
 
-/// An instruction packed with a merging MOVPRFX has the MOVPRFX's own operation at its end (manual 4.3).
+/// An instruction packed with a merging MOVPRFX has the MOVPRFX's own operation at its end (manual 6.5.1).
 pub(super) fn with_merge(recipe: &Recipe, prefix: &StaticInst, spec: &Spec) -> Recipe {
     let mut merged = recipe.clone();
     let own = spec.recipes.get(prefix.class).and_then(|r| r.uops.first()).cloned().unwrap_or_default();
-    merged.uops.push(Uop { depends: vec![1], ..own });
+    merged.uops.push(Uop { depends: vec![Dependence { places: 1, flow: 0 }], ..own });
     merged
 }

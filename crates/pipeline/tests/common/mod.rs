@@ -51,6 +51,12 @@ impl Inst {
         regs.iter().for_each(|&r| self.info.srcs.push(r));
         self
     }
+    /// It reads `reg` too, and adds to it.
+    pub fn accumulates(mut self, reg: Reg) -> Inst {
+        self.info.srcs.push(reg);
+        self.info.accumulator = Some(reg);
+        self
+    }
     pub fn writes(mut self, regs: &[Reg]) -> Inst {
         regs.iter().for_each(|&r| self.info.dsts.push(r));
         self

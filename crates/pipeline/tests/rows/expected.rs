@@ -75,35 +75,35 @@ impl Row<'_> {
     /// of one copy that meet in a pipe take turns, the oldest first (manual 6.1).
     pub fn latency(&self, spec: &Spec) -> u64 {
         let mut taken = Taken::default();
-        let mut done: Vec<u64> = Vec::new();
+        let mut done: Vec<(u64, Made)> = Vec::new();
         for (k, uop) in self.recipe.uops[..self.result_uops()].iter().enumerate() {
-            let late = self.late && uop.flows.len() > 1;
-            let entry = if late { uop.flows.last() } else { uop.flows.first() };
-            let entry = entry.map_or(Pipes::default(), |f| f.pipes);
-            let producers = uop.depends.iter().map(|&d| k - d as usize);
-            let operands = producers.map(|p| done[p] + bypass(made_by(&self.recipe.uops[p]), entry, spec));
-            let operands = operands.max().unwrap_or(0);
             let whole: u64 = uop.flows.iter().map(|f| latency(f, spec)).sum();
-            let begin = if late { 0 } else { operands };
-            let (mut t, mut end) = (begin, begin);
+            let depends = self.depends(k);
+            // When the operands that flow `i` waits for are there in `pipes`.
+            let operands = |i: usize, pipes: Pipes, done: &[(u64, Made)]| {
+                let here = depends.iter().filter(|&&(_, flow)| flow == i);
+                here.map(|&(p, _)| done[p].0 + bypass(done[p].1, pipes, spec)).max().unwrap_or(0)
+            };
+            let entry = uop.flows.first().map_or(Pipes::default(), |f| f.pipes);
+            let begin = operands(0, entry, &done);
+            let (mut t, mut end, mut made) = (begin, begin, made_by(uop));
             for (i, flow) in uop.flows.iter().enumerate() {
-                let waits = if late && i + 1 == uop.flows.len() { operands } else { 0 };
                 let ready = if flow.independent { begin } else { t + u64::from(flow.wait) };
                 let (pipes, cycles) = (self.near(flow.pipes), u64::from(flow.repeat.max(1)));
-                let ready = ready.max(waits);
-                let start = match uop.blocking {
+                let ready_in = |port: u8| ready.max(operands(i, Pipes(port), &done));
+                let (start, port) = match uop.blocking {
                     // It keeps its pipe from the first flow on.
-                    Blocking::Pipe if i == 0 => taken.book(pipes, whole, ready),
-                    Blocking::Pipe => ready,
-                    _ if flow.all_pipes => ready,
-                    _ => taken.book(pipes, cycles, ready),
+                    Blocking::Pipe if i == 0 => taken.book(pipes, whole, ready_in),
+                    Blocking::None | Blocking::Operation if !flow.all_pipes => taken.book(pipes, cycles, ready_in),
+                    _ => (ready_in(pipes.0), pipes.0),
                 };
+                made.pipes = Pipes(port);
                 t = start + latency(flow, spec) - u64::from(flow.wait);
                 end = end.max(t);
             }
-            done.push(end);
+            done.push((end, made));
         }
-        done.into_iter().max().unwrap_or(0)
+        done.into_iter().map(|(end, _)| end).max().unwrap_or(0)
     }
 
     /// The pipes near the station of a micro-operation: those of a sequential row stand in slot 0 of their groups, and
@@ -187,14 +187,14 @@ impl Row<'_> {
 struct Taken(Vec<(u8, u64)>);
 
 impl Taken {
-    /// Takes the port of `pipes` that is free first for `cycles` from `t` on; returns when.
-    fn book(&mut self, pipes: Pipes, cycles: u64, t: u64) -> u64 {
-        let members: Vec<u8> = (0..8).map(|i| 1 << i).filter(|bit| ports(pipes) & bit != 0).collect();
+    /// Takes the port of `pipes` that is free first for `cycles`, once its operands are there; returns when, and which.
+    fn book(&mut self, pipes: Pipes, cycles: u64, ready: impl Fn(u8) -> u64) -> (u64, u8) {
+        let members = (0..8).map(|i| 1 << i).filter(|bit| ports(pipes) & bit != 0);
         let free = |port: u8, at: u64| !self.0.iter().any(|&(p, c)| p == port && (at..at + cycles).contains(&c));
-        let place = (t..).find_map(|at| members.iter().find(|&&port| free(port, at)).map(|&port| (port, at)));
-        let (port, at) = place.expect("ports become free");
+        let place = |port: u8| (ready(port)..).find(|&at| free(port, at)).map(|at| (at, port));
+        let (at, port) = members.filter_map(place).min().expect("ports become free");
         self.0.extend((at..at + cycles).map(|cycle| (port, cycle)));
-        at
+        (at, port)
     }
 }
 

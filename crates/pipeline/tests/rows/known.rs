@@ -20,36 +20,6 @@ pub type Known = (Loop, &'static str, &'static [(&'static str, usize)]);
 
 pub const KNOWN: &[Known] = &[
     (
-        Loop::Chained,
-        "D43: the result does not wait for the access to memory as the row says",
-        &[
-            ("EAG* / EAGA; EXA / EXA: 1 / 5;1 / [2]1", 3),
-            ("EAG* / EAGA; EXA / EXA: 1 / 8;1 / [2]NA", 6),
-            ("EAG* / EAGA; EXA / EXA / EAG* / EAGA; EXA / EXA / EAG*: 1 / 5;[1]1 / 1 / [2]1 / 5;[4]1 / 1 / [2]1", 1),
-            ("EAG* / EAGA; EXA / EXA / EAG* / EAGA; EXA / EXA / EAG*: 1 / 8;[1]1 / 1 / [2]1 / 8;[4]1 / 1 / [2]1", 2),
-        ],
-    ),
-    (
-        Loop::Chained,
-        "D44: all flows of a micro-operation wait for the one it depends on, not only the flow the row names",
-        &[
-            ("EAG* / EAGA / EXA+EXA / EXA: 1 / [1]5 / 1+[1]1 / [1]NA", 48),
-            ("EXA+NULL+FLA / EXA+NULL+FLA: 1+3+4 / 1+3+[1]9", 2),
-            ("FLA / FLA + FLA: 6 / 1+[1]8", 2),
-            ("PRX + NULL + EXA / EXB + EXB: 3+2+1 / 1+[1]1", 4),
-        ],
-    ),
-    (
-        Loop::Chained,
-        "D45: loads do not wait for the address micro-operation, and the result comes with the first of their flows",
-        &[
-            ("EAG* / (EAG*) x 3: 1 / [1/2/3](11) x 3", 2),
-            ("EAG* / (Pipe(EAGA, 4) | Pipe(EAGB, 4)) x 2: 1 / [1/2](Pipe(11, 4)) x 2", 4),
-            ("EAG* / (Pipe(EAGA, 4) | Pipe(EAGB, 4)) x 3: 1 / [1/2/3](Pipe(11, 4)) x 3", 4),
-            ("EAG* / (Pipe(EAGA, 4) | Pipe(EAGB, 4)) x 4: 1 / [1/2/3/4](Pipe(11, 4)) x 4", 4),
-        ],
-    ),
-    (
         Loop::Independent,
         "D20: pairing of store accesses",
         &[

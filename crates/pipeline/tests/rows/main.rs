@@ -107,7 +107,7 @@ fn link(spec: &Spec, from: Kind, to: Kind) -> Option<Row<'_>> {
         _ => return None,
     };
     let recipe = spec.recipes.named(class).expect("a row of the table");
-    Some(Row { class, recipe, late: false, vector: u64::from(spec.clock.vector_bits) / 8 })
+    Some(Row { class, recipe, vector: u64::from(spec.clock.vector_bits) / 8 })
 }
 
 /// What a loop took and should have taken, in parts of a cycle for each copy.
@@ -180,8 +180,7 @@ fn rows<'a>(spec: &'a Spec, notations: &BTreeMap<u32, String>) -> Vec<(Row<'a>, 
     let rows = spec.recipes.sorted().into_iter().filter(|(class, r)| vector == 64 || differs(class, r.line));
     rows.map(|(class, recipe)| {
         let notation = notations[&recipe.line].clone();
-        let late = notation.contains("+[") || notation.contains(";[");
-        (Row { class: String::leak(class.to_owned()), recipe, late, vector }, notation)
+        (Row { class: String::leak(class.to_owned()), recipe, vector }, notation)
     })
     .collect()
 }

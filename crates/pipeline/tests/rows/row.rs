@@ -44,9 +44,6 @@ impl Kind {
 pub struct Row<'a> {
     pub class: &'static str,
     pub recipe: &'a Recipe,
-    /// The row writes a dependence behind the first flow of a micro-operation (`1+[1]8`, `5;[1]1`): only the flow
-    /// it stands at waits.
-    pub late: bool,
     /// Bytes of a vector.
     pub vector: u64,
 }
@@ -89,6 +86,17 @@ impl Row<'_> {
     /// Micro-operations that lead to the result, the update of the base left out.
     pub fn result_uops(&self) -> usize {
         self.recipe.uops.len() - usize::from(self.updates())
+    }
+
+    /// The micro-operations that number `k` waits for, with the flow that does. The manual prints no dependence where a
+    /// vector micro-operation follows the load of one element: it puts that into the register, and could do nothing else.
+    pub fn depends(&self, k: usize) -> Vec<(usize, usize)> {
+        let uop = &self.recipe.uops[k];
+        let inserts = uop.flows.iter().any(|f| f.pipes.meets(FL)) && self.class.contains("LD");
+        if inserts && self.class.contains("(single structure)") {
+            return vec![(k - 1, 0)];
+        }
+        uop.depends.iter().map(|d| (k - d.places as usize, d.flow as usize)).collect()
     }
 
     /// The registers it reads.

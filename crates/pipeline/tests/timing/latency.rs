@@ -2,7 +2,7 @@
 
 use fxscope_base::{Signal, Signals};
 use fxscope_pipeline::resolve_block;
-use fxscope_uop::StaticInst;
+use fxscope_uop::{Access, MemOp, Reg, StaticInst};
 
 use crate::common::*;
 
@@ -178,6 +178,102 @@ fn a_second_micro_operation_starts_from_the_result_of_the_first() {
     let (mut rig, s) = rig();
     let indexed = op("sve:FMLA (indexed)").reads(&[z(1), z(2)]).writes(&[z(1)]);
     assert_eq!(rig.time(&[indexed]), s.vector + 6 + 9 + s.vector_commit);
+}
+
+/// Cycles that each copy of `class` takes when it adds to what the one before made, and nothing else depends.
+fn accumulation(rig: &mut Rig, class: &'static str, others: &[Reg], sum: Reg) -> u64 {
+    rig.steady(&[op(class).reads(others).accumulates(sum).writes(&[sum])], 12) / 12
+}
+
+#[test]
+fn the_accumulator_goes_to_the_micro_operation_that_adds_to_it() {
+    let (mut rig, _) = rig();
+    // Manual, tables 16-1 to 16-3: the latency of the last micro-operation, where those before it prepare factors.
+    let vectors = [
+        ("sve:FMLA (indexed)", 9),
+        ("simd:FMLA (by element)", 9),
+        ("sve:FCMLA (vectors)", 9),
+        ("sve:FCADD", 9),
+        ("sve:SDOT (indexed)", 9),
+        ("simd:SABA", 4),
+        ("simd:SRSRA", 4),
+        ("simd:SADALP", 4),
+        ("simd:SMLAL, SMLAL2 (vector) [Ta=2D]", 9),
+        ("simd:SABAL, SABAL2", 4),
+    ];
+    for (class, latency) in vectors {
+        assert_eq!(accumulation(&mut rig, class, &[z(1), z(2)], z(0)), latency, "{class}");
+    }
+    assert_eq!(accumulation(&mut rig, "base:SMADDL", &[x(1), x(2)], x(0)), 1, "the addend of a product");
+    assert_eq!(accumulation(&mut rig, "sve:INCP (scalar)", &[p(1)], x(0)), 1, "a count is added");
+    assert_eq!(accumulation(&mut rig, "sve:SQINCP (scalar)", &[p(1)], x(0)), 1 + 1, "both flows are for the sum");
+}
+
+#[test]
+fn the_other_operands_of_a_row_of_several_micro_operations_go_to_the_first() {
+    let (mut rig, _) = rig();
+    let product = |d| op("sve:FMLA (indexed)").reads(&[z(0), z(2)]).accumulates(z(3)).writes(&[z(d)]);
+    assert_eq!(rig.steady(&[product(0)], 12) / 12, 6 + 9);
+}
+
+#[test]
+fn a_sum_from_element_to_element_begins_with_the_accumulator() {
+    let (mut rig, _) = rig();
+    // Eight elements of 8 bytes, nine cycles each; the steps from element to element wait for the vector alone.
+    assert_eq!(accumulation(&mut rig, "sve:FADDA [V=D]", &[p(0), z(1)], z(0)), 8 * 9);
+}
+
+#[test]
+fn an_operand_that_is_the_only_one_goes_to_the_first_micro_operation_though_it_is_overwritten() {
+    let (mut rig, _) = rig();
+    assert_eq!(accumulation(&mut rig, "sve:ASRD", &[p(0)], z(0)), 4 + 4);
+}
+
+#[test]
+fn a_merging_movprfx_waits_at_its_own_operation_for_what_it_keeps() {
+    let (mut rig, _) = rig();
+    let chain =
+        |kept: u8| [movprfx_merging(kept, 2), op("sve:FMLA").reads(&[z(3)]).accumulates(z(kept)).writes(&[z(kept)])];
+    assert_eq!(rig.steady(&chain(1), 12) / 12, 4);
+}
+
+#[test]
+fn only_the_flow_that_a_row_names_waits_for_another_micro_operation() {
+    let (mut rig, s) = rig();
+    rig.warm([DATA]);
+    let vector = |class| op(class).reads(&[z(1), z(2)]).writes(&[z(3)]);
+    let product = vector("simd:SQRDMLAH (by element) [Scalar V=H, Vector T={4H|8H}]");
+    // 6 / 1+[1]8: the cycle before the eight is over when the six are.
+    let first = rig.time(&[product]) - s.vector - s.vector_commit;
+    assert_eq!(first, 6 + 8);
+    let indices = op("sve:INDEX (immediate, scalar) [T={B|H}]").reads(&[x(1)]).writes(&[z(3)]);
+    // Each in a station of its own: 1+3+4 / 1+3+[1]9.
+    assert_eq!(rig.time(&[indices]), s.integer + 1 + 3 + 4 + 9 + s.vector_commit);
+}
+
+#[test]
+fn what_overwrites_an_operand_of_its_own_instruction_does_not_delay_it() {
+    let (mut rig, _) = rig();
+    let pair = MemOp { regs: 2, ..MemOp::single(Access::Load, 16) };
+    let mut load = op("base:LDP [Signed offset]").based(&[x(1)]).writes(&[x(1), x(2)]).access(Access::Load, 16, DATA);
+    load.info.mem = Some(pair);
+    // The chain goes through the base register, which the first of the two loads overwrites.
+    rig.warm([DATA]);
+    assert_eq!(rig.steady(&[load.clone()], 12) / 12, rig.spec.load_store.load_integer);
+    let others = [load, add(3, 2)];
+    assert_eq!(rig.steady(&others, 12) / 12, rig.spec.load_store.load_integer, "the second is as early");
+}
+
+#[test]
+fn compare_and_swap_gives_its_result_behind_the_access() {
+    let (mut rig, _) = rig();
+    rig.warm([DATA]);
+    let swap = op("base:CAS{|A|AL|L}").reads(&[x(1), x(2)]).writes(&[x(1)]).based(&[x(1)]);
+    let swap = swap.access(Access::Atomic, 8, DATA);
+    // 5;1: the access and a cycle in EXA. From there to the address pipes; there the row's first micro-operation takes
+    // EAGA, which the access needs too, for a cycle.
+    let bypass = rig.spec.bypass.integer_other_pipe;
+    assert_eq!(rig.steady(&[swap], 12) / 12, 5 + 1 + bypass + 1);
 }
 
 #[test]
