@@ -265,6 +265,8 @@ table! {
         write_buffer: u32 => ENTRIES,
         /// Bytes of a write buffer entry.
         write_buffer_bytes: u32 => Power(16, 4 * KIB),
+        /// Bytes of a write buffer entry that data of general and scalar stores may fill.
+        narrow_write_bytes: u32 => Power(8, 4 * KIB),
         /// Load to use, integer register, L1D hit.
         load_integer: u64 => Range(1, 255),
         /// Load to use, SIMD&FP register (short mode).
@@ -275,12 +277,17 @@ table! {
         store_write: u64 => CYCLES,
         /// Cycles from a store's data to the result of a load that it forwards to.
         forward: u64 => CYCLES,
-        /// Cycles from the write of an interlocking store to the load's second try.
-        interlock_retry: u64 => CYCLES,
         /// Aligned block within which an access is one flow.
         flow_block: u32 => Power(16, 4 * KIB),
-        /// Extra cycles of the second flow of an access split at a flow block.
-        split_flow: u64 => CYCLES,
+        /// Cycles from the end of a flow to the next one that its fetch port sends: the second part of an access split
+        /// at a flow block, or the same flow once more after it was cancelled.
+        resubmit: u64 => CYCLES,
+        /// Bits of addresses that are compared where dependency detection does not have whole ones.
+        partial_address_bits: u32 => Range(7, 40),
+        /// Bytes to whose boundaries dependency detection widens accesses with smaller vector elements.
+        element_check_bytes: u32 => Power(1, 64),
+        /// Vector length dependency detection takes for structures, bytes.
+        structure_vector_bytes: u32 => Power(16, 256),
         /// Cycles both load/store pipes are taken by moving a line in.
         move_in: u64 => CYCLES,
         /// Cycles both pipes are taken by writing a dirty line back.

@@ -2,24 +2,31 @@
 
 use fxscope_base::Cycle;
 use fxscope_machine::Pipes;
-use fxscope_memory::Misses;
+use fxscope_memory::{Misses, Response};
 use fxscope_uop::{Access, Shape};
 
 use crate::bypass::{EAGA, EAGB, EXA};
 use crate::core::{Executed, Pipeline};
 use crate::dispatch::Station;
 use crate::execute::pick;
-use crate::resolve::{Action, RUop};
+use crate::resolve::RUop;
 
 impl Pipeline {
     /// A load, from address generation to its data.
     #[inline(always)]
     pub(crate) fn load(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> Executed {
-        let port = self.lsu.fetch_port_free(uop.fetch_ports);
+        let port = self.lsu.real_ports_free(uop);
         let started = self.address(uop, d, station, port);
-        let answer = self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
+        let mut answer = self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
+        while let Some(flush) = self.lsu.take_violation() {
+            answer = self.load_again(uop, stream, flush);
+        }
         let data = answer.at + u64::from(uop.load_latency);
         let complete = answer.at + u64::from(uop.to_commit);
+        self.lsu.fetch_ports_taken(uop.fetch_ports, complete);
+        if uop.store_ports > 0 {
+            self.lsu.store_ports_taken(uop.store_ports, complete);
+        }
         if uop.continues {
             let complete = self.behind_access(uop, data).max(complete);
             return Executed { started, complete, misses: answer.misses };
@@ -39,10 +46,20 @@ impl Pipeline {
         done
     }
 
+    /// A load went ahead of an older store to the same place. When that store commits, at `flush`, everything younger is
+    /// dropped and fetched again (manual 4.6, 7.5).
+    #[inline(never)]
+    fn load_again(&mut self, uop: &RUop, stream: &[u64], flush: Cycle) -> Response {
+        self.front.redirect(flush + 1);
+        self.dispatch.hold_until(flush + 1 + self.refetch);
+        let started = flush + 1 + self.refetch + self.stage_of_pipe[EAGA];
+        self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals)
+    }
+
     /// A store up to its access to the tags and its data; it writes when it has committed.
     #[inline(always)]
     pub(crate) fn store(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> Executed {
-        let port = self.lsu.store_port_free(uop.store_ports).max(self.lsu.fetch_port_free(uop.fetch_ports));
+        let port = self.lsu.real_ports_free(uop);
         if port > d {
             self.commit.store_port_full_until = port;
         }
@@ -61,22 +78,21 @@ impl Pipeline {
     #[inline(always)]
     pub(crate) fn address(&mut self, uop: &RUop, d: Cycle, station: Station, port_free: Cycle) -> Cycle {
         let last = usize::from(uop.nflows.max(1)) - 1;
-        if uop.action == Action::Store || last == 0 {
+        let first = &uop.flows[0];
+        if last == 0 || first.pipes.meets(Pipes::EAGA.or(Pipes::EAGB)) {
             let earliest = (d + self.stage_of_pipe[EAGA]).max(port_free);
             let at = self.address_flow(uop, earliest);
             self.dispatch.release(station, at.saturating_sub(1));
             return at;
         }
         // Addresses made by other pipes first (gathers and scatters, transfers).
-        let first = &uop.flows[0];
         let pipe = pick(first.pipes, station);
         let ready = self.operands(&uop.addr_srcs, pipe).max(self.operands(&uop.srcs, pipe));
-        let mut t = self.book(first, pipe, ready.max(d + self.stage_of_pipe[pipe]));
+        let mut t = self.book(first, pipe, ready.max(d + self.stage_of_pipe[pipe]).max(port_free));
         self.dispatch.release(station, t.saturating_sub(1));
         t += u64::from(first.latency);
         for flow in &uop.flows[1..=last] {
-            let pipe = pick(flow.pipes, station);
-            let start = self.book(flow, pipe, t.max(port_free));
+            let start = self.book(flow, pick(flow.pipes, station), t);
             t = if std::ptr::eq(flow, &uop.flows[last]) { start } else { start + u64::from(flow.latency) };
         }
         t

@@ -16,7 +16,7 @@ use crate::watch::{Passage, Watch};
 
 /// One core.
 pub struct Pipeline {
-    front: Frontend,
+    pub(crate) front: Frontend,
     predictor: Predictor,
     pub(crate) dispatch: Dispatch,
     pub(crate) commit: Commit,
@@ -45,6 +45,8 @@ pub struct Pipeline {
     mispredict_extra: Cycle,
     /// All ones when nobody is told of floating-point exceptions, otherwise 0.
     pub(crate) judgement_skipped: u8,
+    /// Cycles from fetch to decode.
+    pub(crate) refetch: Cycle,
     /// Calendars are told of time in steps of this many cycles.
     next_advance: Cycle,
 }
@@ -87,6 +89,7 @@ impl Pipeline {
             branch_after_execute: s.branch_after_execute,
             mispredict_extra: spec.frontend.mispredict_extra,
             judgement_skipped: 0,
+            refetch: spec.frontend.fetch_to_decode,
             next_advance: 0,
         }
     }
@@ -132,7 +135,11 @@ impl Pipeline {
     /// One micro-operation through all stages; returns when its first flow was issued and when it committed.
     #[inline(always)]
     fn uop<W: Watch>(&mut self, uop: &RUop, stream: &[u64], outcome: Outcome, watch: &mut W) -> (Cycle, Cycle) {
-        let decodable = self.front.supply(uop, outcome.pc, self.dispatch.now(), &mut self.memory, &mut self.signals);
+        let mut decodable =
+            self.front.supply(uop, outcome.pc, self.dispatch.now(), &mut self.memory, &mut self.signals);
+        if uop.fetch_ports > 0 {
+            decodable = decodable.max(self.lsu.virtual_ports_free(uop));
+        }
         if uop.pre_sync {
             self.dispatch.hold_until(self.commit.now() + 1);
         }

@@ -6,6 +6,7 @@ use fxscope_machine::recipe::{MAX_FLOWS, MAX_UOPS};
 use fxscope_uop::{Access, Branch, MemOp, Reg};
 
 pub use crate::bypass::{PIPE_NAMES, PIPES};
+use crate::lsu::rules::Writing;
 
 /// Index of the register that is always ready.
 pub const READY: u8 = Reg::COUNT as u8;
@@ -243,15 +244,32 @@ pub struct RMem {
     pub op: MemOp,
     /// A store whose tag access may run beside a store write, if its address and active elements allow.
     pub eligible: bool,
-    /// Forwarding class of a store or load: equal non-zero classes may forward.
-    pub forward_bytes: u8,
+    /// Forwarding class (see [`crate::lsu::rules::forwards`]).
+    pub forward: u8,
+    /// How a store passes the write buffer.
+    pub writing: Writing,
+    /// Elements of several registers alternate: each register's flows go over the whole range.
+    pub interleaved: bool,
+    /// Bytes from the first one on that dependency detection takes it to touch; 0: those it touches.
+    pub check_bytes: u16,
+    /// Log2 of the blocks dependency detection compares.
+    pub check_shift: u8,
     /// Words it leaves in the dynamic stream.
     pub words: u8,
 }
 
 impl RMem {
     /// No access.
-    pub const NONE: RMem = RMem { op: MemOp::single(Access::Load, 0), eligible: false, forward_bytes: 0, words: 0 };
+    pub const NONE: RMem = RMem {
+        op: MemOp::single(Access::Load, 0),
+        eligible: false,
+        forward: 0,
+        writing: Writing { shift: 0, merges: false },
+        interleaved: false,
+        check_bytes: 0,
+        check_shift: 0,
+        words: 0,
+    };
 }
 
 /// What is known of an instruction from its executions. Everything is summed up.

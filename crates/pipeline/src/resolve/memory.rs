@@ -1,35 +1,11 @@
 //! Which micro-operations access memory, and how.
 
 use fxscope_machine::{Flow, Spec, Uop};
-use fxscope_uop::{Access, MemOp, RegClass, Shape, StaticInst};
+use fxscope_uop::{Access, MemOp, RegClass, StaticInst};
 
 use super::flows::EAG;
 use super::operands::{add_all, push};
-use crate::resolved::{Action, RMem, RUop};
-
-/// What the timing model needs of the access `op` of `info`.
-pub(super) fn resolve_mem(op: &MemOp, info: &StaticInst, vector_bytes: usize) -> RMem {
-    let vector = info.dsts.iter().chain(info.srcs.iter()).any(|r| r.class() == RegClass::Vector);
-    let words = match op.shape {
-        Shape::Single => 1,
-        Shape::Masked => 2,
-        Shape::Indexed => 1 + vector_bytes / usize::from(op.reg_esize),
-    };
-    // Manual table 7-5: 8-byte and larger aligned stores, element-wise contiguous SVE stores of 8 bytes.
-    let eligible = match op.shape {
-        Shape::Single => op.bytes >= 8,
-        Shape::Masked => !op.structure,
-        Shape::Indexed => false,
-    };
-    // Manual tables 7-3 and 7-4: scalar stores up to 8 bytes, and whole-register STR of vectors and predicates.
-    let forward_bytes = match op.shape {
-        Shape::Single if op.regs == 1 && (op.bytes <= 8 || (vector && op.bytes as usize == vector_bytes)) => {
-            op.bytes as u8
-        }
-        _ => 0,
-    };
-    RMem { op: *op, eligible, forward_bytes, words: words as u8 }
-}
+use crate::resolved::{Action, Attribute, RFlow, RUop};
 
 /// An address computation has latency 1; what goes to the cache has the load-to-use latency, at least this.
 const MIN_LOAD: u16 = 5;
@@ -53,9 +29,10 @@ impl RUop {
         self.part = part as u8;
         self.parts = parts as u8;
         match op.access {
-            Access::Load | Access::Atomic => self.loads(op, info, spec),
+            Access::Load | Access::Atomic => self.loads(info, spec),
             Access::Store => {
                 self.action = Action::Store;
+                self.address_first();
                 // Data of a pair or structure: one register for each part.
                 match (parts, info.srcs.get(part)) {
                     (1, _) | (_, None) => add_all(&mut self.srcs, &info.srcs),
@@ -68,7 +45,7 @@ impl RUop {
         }
     }
 
-    fn loads(&mut self, op: &MemOp, info: &StaticInst, spec: &Spec) {
+    fn loads(&mut self, info: &StaticInst, spec: &Spec) {
         self.action = Action::Load;
         self.vector = info.dsts.iter().next().is_some_and(|r| r.class() == RegClass::Vector);
         let flows = &self.flows[..usize::from(self.nflows)];
@@ -77,9 +54,18 @@ impl RUop {
         self.continues = access + 1 < flows.len();
         self.nflows = access as u8 + 1;
         let flow = self.flows[access];
-        // The unit itself spreads the flows of a gather: the latency is that of one.
-        let repeats = if op.shape == Shape::Indexed { flow.busy.max(1) - 1 } else { 0 };
+        // The unit itself spreads the flows of gathers and structures: the latency is that of one.
+        let repeats = flow.busy.max(1) - 1;
         let latency = flow.latency.saturating_sub(repeats);
         self.load_latency = if latency >= MIN_LOAD { latency } else { spec.load_store.load_integer as u16 } as u8;
+    }
+
+    /// Of a store's flows the address comes first, in whatever order its row has them.
+    fn address_first(&mut self) {
+        let address = |flow: &RFlow| flow.pipes.meets(EAG) && !flow.all;
+        if self.nflows == 2 && !address(&self.flows[0]) && address(&self.flows[1]) {
+            self.flows.swap(0, 1);
+            self.attribute = Attribute::Rsa;
+        }
     }
 }

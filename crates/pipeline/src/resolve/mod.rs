@@ -11,9 +11,9 @@ use fxscope_base::{Signals, Stall};
 use fxscope_machine::{Blocking, Recipe, Spec, Uop};
 use fxscope_uop::{Branch, InstKind, Shape, StaticInst};
 
-use self::memory::resolve_mem;
 use self::prefix::{behind_prefix, merges, with_merge};
 use self::roles::Roles;
+use crate::lsu::rules::resolve_mem;
 use crate::mix::count_mix;
 pub use crate::resolved::{
     Action, Attribute, BY_PIPE, FLOWS, Late, PIPE_NAMES, PIPES, PRODUCERS, Producer, Profile, READY, REGS, RFlow, RMem,
@@ -27,7 +27,6 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
     let mut uop_end = Vec::new();
     let mut unknown = Vec::new();
     let mut inst_mix = Vec::new();
-    let words_per_vector = spec.clock.vector_bits / 8;
     let mut prefix: Option<&StaticInst> = None;
     for (i, info) in infos.iter().enumerate() {
         let before = uops.len();
@@ -58,8 +57,7 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         count_mix(info, (uops.len() - before) as u64, &mut mix);
         inst_mix.push(mix);
     }
-    let mem: Box<[Option<RMem>]> =
-        infos.iter().map(|info| info.mem.map(|op| resolve_mem(&op, info, words_per_vector as usize))).collect();
+    let mem: Box<[Option<RMem>]> = infos.iter().map(|info| info.mem.map(|op| resolve_mem(&op, info, spec))).collect();
     let branch = infos.last().map_or(Branch::None, |i| i.branch);
     if let Some(last) = uops.last_mut() {
         last.branches = branch != Branch::None;
@@ -123,7 +121,7 @@ fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out:
             r.memory(part, roles.parts(), &op, info, spec);
             let share = |ports: u32| ports.div_ceil(roles.parts() as u32).clamp(1, 64) as u8;
             r.fetch_ports = share(recipe.fetch_ports);
-            r.store_ports = share(recipe.store_ports);
+            r.store_ports = if recipe.store_ports == 0 { 0 } else { share(recipe.store_ports) };
         }
         roles.operands(k, &mut r);
         roles.results(k, &mut r);

@@ -215,6 +215,25 @@ pub fn str(s: u8, base: u8, addr: u64) -> Inst {
 pub fn st1d(s: u8, base: u8, pg: u8, addr: u64) -> Inst {
     op("sve:ST1D (scalar plus immediate)").based(&[x(base), p(pg)]).reads(&[z(s)]).masked(Access::Store, 8, addr, ALL_D)
 }
+/// Whole-register vector store.
+pub fn str_z(s: u8, base: u8, addr: u64) -> Inst {
+    op("sve:STR (vector)").based(&[x(base)]).reads(&[z(s)]).access(Access::Store, 64, addr)
+}
+/// Predicate store.
+pub fn str_p(s: u8, base: u8, addr: u64) -> Inst {
+    op("sve:STR (predicate)").based(&[x(base)]).reads(&[p(s)]).access(Access::Store, 8, addr)
+}
+/// Load of structures of `regs` elements of `esize` bytes, all active, to registers from `d` on.
+pub fn structures(class: &'static str, access: Access, regs: u8, esize: u8, d: u8, base: u8, addr: u64) -> Inst {
+    let all: Vec<Reg> = (d..d + regs).map(z).collect();
+    let inst = op(class).based(&[x(base), p(0)]);
+    let mut inst = if access == Access::Load { inst.writes(&all) } else { inst.reads(&all) };
+    let shape = MemOp::single(access, 64 * u16::from(regs));
+    inst.info.mem =
+        Some(MemOp { shape: Shape::Masked, mem_esize: esize, reg_esize: esize, regs, structure: true, ..shape });
+    inst.words = vec![addr, u64::MAX];
+    inst
+}
 /// Vector store of 4-byte elements, those of `mask` active.
 pub fn st1w(s: u8, base: u8, pg: u8, addr: u64, mask: u64) -> Inst {
     op("sve:ST1W (scalar plus immediate)").based(&[x(base), p(pg)]).reads(&[z(s)]).masked(Access::Store, 4, addr, mask)

@@ -2,7 +2,7 @@
 //! pipes, stations, dispatch and load/store pipes set to its throughput.
 
 use fxscope_machine::{Blocking, Flow, Pipes, Spec, Uop};
-use fxscope_uop::{Access, Shape};
+use fxscope_uop::{Access, MemOp, Shape};
 
 use crate::row::{EAG, FL, Kind, Row};
 
@@ -103,7 +103,15 @@ impl Row<'_> {
             }
             done.push((end, made));
         }
-        done.into_iter().map(|(end, _)| end).max().unwrap_or(0)
+        done.into_iter().map(|(end, _)| end).max().unwrap_or(0) + self.later_flows(spec)
+    }
+
+    /// Cycles until the last flow of a register of structures of words: each begins some cycles behind the end of the one
+    /// before, and a row's latency is that of the first (manual 7.8.1).
+    fn later_flows(&self, spec: &Spec) -> u64 {
+        let words = |m: &MemOp| m.access == Access::Load && m.shape == Shape::Masked && m.structure && m.mem_esize >= 4;
+        let flows = self.mem().filter(words).map_or(1, |m| Self::structure_flows(&m).0);
+        (flows - 1) * (spec.stages.commit_long + spec.load_store.resubmit)
     }
 
     /// The pipes near the station of a micro-operation: those of a sequential row stand in slot 0 of their groups, and
@@ -118,7 +126,7 @@ impl Row<'_> {
 
     /// Cycles a copy takes at least, in 840ths of a cycle.
     pub fn bound(&self, spec: &Spec) -> u64 {
-        let bounds = [self.pipe_bound(spec), self.dispatch_bound(spec), self.store_bound()];
+        let bounds = [self.pipe_bound(spec), self.dispatch_bound(spec), self.load_bound(), self.store_bound()];
         bounds.into_iter().max().unwrap_or(0)
     }
 
@@ -168,15 +176,44 @@ impl Row<'_> {
         groups.max(shared(&writes) / u64::from(spec.stations.writes_per_cycle))
     }
 
-    /// One store write a cycle into each 64 bytes, with an eligible tag access beside it; two other tag accesses
-    /// a cycle, and no write with them (manual 7.2, 7.6, tables 7-2 and 7-5).
+    /// Flows that each of its accessing micro-operations sends to the load/store pipes for one register of structures, and
+    /// how many writes its data make: elements of 4 and 8 bytes divide the whole range at blocks of 128 bytes, smaller
+    /// ones send four flows, whose data join in blocks of 64 bytes (manual 7.8.1, table 7-2).
+    fn structure_flows(mem: &MemOp) -> (u64, u64) {
+        let bytes = u64::from(mem.bytes);
+        if mem.mem_esize < 4 { (4, bytes.div_ceil(64)) } else { (bytes.div_ceil(128), bytes.div_ceil(128)) }
+    }
+
+    /// Micro-operations that access memory.
+    fn parts(&self, latency: impl Fn(u64) -> bool) -> u64 {
+        let accesses = |f: &Flow| f.pipes.meets(EAG) && latency(f.latency.into());
+        self.recipe.uops[..self.result_uops()].iter().filter(|u| u.flows.iter().any(accesses)).count() as u64
+    }
+
+    /// Two flows of loads a cycle.
+    fn load_bound(&self) -> u64 {
+        let structures = |m: &MemOp| m.access == Access::Load && m.shape == Shape::Masked && m.structure;
+        let Some(mem) = self.mem().filter(structures) else { return 0 };
+        self.parts(|latency| latency >= 5) * Self::structure_flows(&mem).0 * CYCLE / 2
+    }
+
+    /// One store write a cycle, with an eligible tag access beside it; two other tag accesses a cycle, and no write
+    /// with them (manual 7.2, 7.6, tables 7-2 and 7-5). General and scalar data join within 16 bytes, vectors in 64.
     fn store_bound(&self) -> u64 {
         let Some(mem) = self.mem().filter(|m| m.access == Access::Store) else { return 0 };
-        let parts = self.recipe.uops[..self.result_uops()].iter().filter(|u| u.flows.iter().any(|f| f.latency == 0));
+        let (parts, bytes) = (self.parts(|latency| latency == 0), u64::from(mem.bytes));
+        let wide = self.class.starts_with("sve:") || mem.structure;
         let (writes, tags, eligible) = match mem.shape {
-            Shape::Indexed => (self.vector / u64::from(mem.reg_esize), self.vector / u64::from(mem.reg_esize), false),
-            Shape::Masked => (u64::from(mem.bytes).div_ceil(64), parts.count() as u64, !mem.structure),
-            Shape::Single => (u64::from(mem.bytes).div_ceil(64), parts.count() as u64, mem.bytes >= 8),
+            Shape::Indexed => {
+                let elements = self.vector / u64::from(mem.reg_esize);
+                (elements, elements, mem.mem_esize >= 8)
+            }
+            Shape::Masked if mem.structure => {
+                let (flows, writes) = Self::structure_flows(&mem);
+                (parts * writes, parts * flows, mem.mem_esize >= 8)
+            }
+            Shape::Masked => (bytes.div_ceil(64), parts, true),
+            Shape::Single => (bytes.div_ceil(if wide { 64 } else { 16 }), parts, bytes / u64::from(mem.regs) >= 8),
         };
         writes * CYCLE + if eligible { 0 } else { tags * CYCLE / 2 }
     }

@@ -7,9 +7,10 @@ mod twin;
 
 use common::*;
 
-/// Loads read one region, stores write another; both stay in the L1D cache.
+/// Loads read one region, stores write another; both stay in the L1D cache. They lie apart within their pages too:
+/// loads meet stores in the pipes by their places in a page.
 const LOADS: u64 = DATA;
-const STORES: u64 = DATA + 32 * LINE;
+const STORES: u64 = DATA + 36 * LINE;
 
 /// A loop of 20 to 60 instructions in a mix as compiled numerical kernels have it.
 fn kernel(r: &mut Random) -> Vec<Inst> {
@@ -20,8 +21,8 @@ fn kernel(r: &mut Random) -> Vec<Inst> {
     let (memory, vector, integer) = (10 + r.below(30), 10 + r.below(40), 10 + r.below(40));
     let mut body: Vec<Inst> = (0..n)
         .map(|i| {
-            let load = LOADS + r.below(128) * 64;
-            let store = STORES + i % 128 * 64;
+            let load = LOADS + r.below(16) * 64;
+            let store = STORES + i % 48 * 64;
             let mut pick = r.below(memory + vector + integer + 4);
             let (v, w, x, y) = (r.reg(vectors), r.reg(vectors), r.reg(integers), r.reg(integers));
             if pick < memory {

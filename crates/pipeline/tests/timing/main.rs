@@ -9,7 +9,10 @@ mod common;
 
 mod accounting;
 mod branches;
+mod interlock;
 mod latency;
+mod loads;
+mod ordering;
 mod stores;
 mod throughput;
 mod window;

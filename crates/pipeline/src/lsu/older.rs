@@ -1,0 +1,211 @@
+//! What older stores do to a load: forwarding, interlocks and ordering violations (manual 7.5).
+
+use std::ops::RangeInclusive;
+
+use fxscope_base::Cycle;
+
+use super::rules::forwards;
+
+/// Stores remembered: all that can be in the store ports and the write buffer.
+const REMEMBERED: usize = 64;
+/// Bytes of the blocks by which stores are looked up first, as a power of two.
+const BLOCK_SHIFT: u8 = 6;
+
+/// Bytes `[start, end)`, at least one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+}
+
+impl Span {
+    /// `bytes` bytes at `start`.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(start: u64, bytes: u64) -> Span {
+        Span { start, end: start + bytes.max(1) }
+    }
+    /// The aligned blocks of `1 << shift` bytes it touches.
+    #[inline(always)]
+    #[must_use]
+    pub fn blocks(self, shift: u8) -> RangeInclusive<u64> {
+        self.start >> shift..=(self.end - 1) >> shift
+    }
+    /// It touches more than one aligned block of `1 << shift` bytes.
+    #[inline(always)]
+    #[must_use]
+    pub fn crosses(self, shift: u8) -> bool {
+        (self.start ^ (self.end - 1)) >> shift != 0
+    }
+    /// Extended to whole blocks of `1 << shift` bytes.
+    #[inline(always)]
+    #[must_use]
+    pub fn widened(self, shift: u8) -> Span {
+        let mask = (1 << shift) - 1;
+        Span { start: self.start & !mask, end: (self.end + mask) & !mask }
+    }
+    #[inline(always)]
+    fn meets(self, other: Span) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+    #[inline(always)]
+    fn holds(self, other: Span) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+    /// Whether the two meet when only the address bits of `mask` are compared.
+    #[inline(always)]
+    fn meets_partly(self, other: Span, mask: u64) -> bool {
+        other.start.wrapping_sub(self.start) & mask < self.end - self.start
+            || self.start.wrapping_sub(other.start) & mask < other.end - other.start
+    }
+}
+
+/// A store that younger loads may run into.
+#[derive(Clone, Copy, Default)]
+pub struct Store {
+    /// Its bytes, and the bytes dependency detection takes it to write.
+    pub bytes: Span,
+    /// See `bytes`.
+    pub checked: Span,
+    /// When its address was known.
+    pub known: Cycle,
+    /// When its access to the tags (ST0) ran.
+    pub tags: Cycle,
+    /// When its line arrives; 0 if it was there.
+    pub line: Cycle,
+    /// When its data are known.
+    pub data: Cycle,
+    /// When it committed.
+    pub committed: Cycle,
+    /// When its first write (ST2) ran.
+    pub writes: Cycle,
+    /// When its last write was completed.
+    pub done: Cycle,
+    /// Cycles its flows are in the load/store pipes.
+    pub flight: u8,
+    /// Forwarding class (see [`forwards`]); 0 when its data are not in one write buffer entry.
+    pub forward: u8,
+}
+
+/// A flow that reads memory.
+#[derive(Clone, Copy)]
+pub struct Read {
+    /// Bytes it reads, and those dependency detection takes it to read.
+    pub bytes: Span,
+    /// See `bytes`.
+    pub checked: Span,
+    /// Forwarding class (see [`forwards`]).
+    pub forward: u8,
+    /// Load-to-use latency.
+    pub latency: u8,
+}
+
+/// What a read that runs at a given time meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meeting {
+    /// No older store is in the way.
+    Nothing,
+    /// The data come from a store; the read is as good as one that runs at this time.
+    Forwarded(Cycle),
+    /// The flow is cancelled. It is of no use to send it again before this time.
+    Cancelled(Cycle),
+    /// It went ahead of a store whose address was not known, which commits at this time.
+    TooEarly(Cycle),
+}
+
+/// The last stores, oldest first.
+pub struct OlderStores {
+    stores: Box<[Store; REMEMBERED]>,
+    /// For each of `stores`, when it and all older ones are done.
+    all_done: Box<[Cycle; REMEMBERED]>,
+    count: u64,
+    /// For each block, by the compared part of its address, when the last store into it is done.
+    blocks: Box<[Cycle]>,
+    /// The compared bits of addresses where whole ones are not at hand, and the log2 of what they span.
+    partial: u64,
+    partial_shift: u8,
+    /// Cycles from a store's data to the result of a load they are forwarded to.
+    forward: Cycle,
+}
+
+impl OlderStores {
+    /// No stores; `partial_bits` of an address are compared where the whole one is not at hand.
+    #[must_use]
+    pub fn new(partial_bits: u32, forward: Cycle) -> OlderStores {
+        let blocks = 1 << partial_bits.saturating_sub(BLOCK_SHIFT.into());
+        OlderStores {
+            stores: Box::new([Store::default(); REMEMBERED]),
+            all_done: Box::new([0; REMEMBERED]),
+            count: 0,
+            blocks: vec![0; blocks].into(),
+            partial: (1 << partial_bits) - 1,
+            partial_shift: partial_bits as u8,
+            forward,
+        }
+    }
+
+    /// A store that is younger than all before.
+    #[inline(always)]
+    pub fn push(&mut self, store: &Store) {
+        let place = self.count as usize % REMEMBERED;
+        let before = self.all_done[self.count.wrapping_sub(1) as usize % REMEMBERED];
+        self.all_done[place] = before.max(store.done);
+        self.stores[place] = *store;
+        self.count += 1;
+        for block in store.checked.blocks(BLOCK_SHIFT) {
+            let done = &mut self.blocks[block as usize & (self.partial >> BLOCK_SHIFT) as usize];
+            *done = (*done).max(store.done);
+        }
+    }
+
+    /// Whether a store that is not done at `t` may meet these bytes; `false` is certain.
+    #[inline(always)]
+    #[must_use]
+    pub fn may_meet(&self, checked: Span, t: Cycle) -> bool {
+        let busy = |block: u64| self.blocks[block as usize & (self.partial >> BLOCK_SHIFT) as usize] > t;
+        let blocks = checked.blocks(BLOCK_SHIFT);
+        busy(*blocks.start())
+            || busy(*blocks.end())
+            || (blocks.end() - blocks.start() > 1 && blocks.into_iter().any(busy))
+    }
+
+    /// What `read` meets when its flow runs at `t`: the youngest store in its way decides.
+    #[inline(never)]
+    #[must_use]
+    pub fn meet(&self, read: &Read, t: Cycle) -> Meeting {
+        for back in 1..=self.count.min(REMEMBERED as u64) {
+            let place = (self.count - back) as usize % REMEMBERED;
+            if self.all_done[place] <= t {
+                break;
+            }
+            let store = &self.stores[place];
+            if store.done <= t {
+                continue;
+            }
+            let meets = read.checked.meets(store.checked);
+            if store.known > t {
+                if meets {
+                    return Meeting::TooEarly(store.committed);
+                }
+            } else if meets && forwards(store.forward, read.forward) && store.bytes.holds(read.bytes) {
+                return Meeting::Forwarded((store.data + self.forward).saturating_sub(read.latency.into()).max(t));
+            } else if meets || self.seems_to_meet(read, store, t) {
+                return Meeting::Cancelled(store.line);
+            }
+        }
+        Meeting::Nothing
+    }
+
+    /// Whether only part of the addresses is compared, and meets: for a read across a page, and for stores whose flow is
+    /// in the pipes or that wait for their line (manual 7.5.2).
+    fn seems_to_meet(&self, read: &Read, store: &Store, t: Cycle) -> bool {
+        let in_pipes = |from: Cycle, until: Cycle| from <= t && t < until;
+        let partly = read.bytes.crosses(self.partial_shift)
+            || in_pipes(store.tags, store.tags + u64::from(store.flight))
+            || in_pipes(store.writes, store.done)
+            || t < store.line;
+        partly && read.checked.meets_partly(store.checked, self.partial)
+    }
+}

@@ -1,0 +1,79 @@
+//! Fetch ports and store ports: queues that keep the order of loads and stores (manual 7.3).
+
+use fxscope_base::Cycle;
+
+/// Ports that are taken and given back in program order.
+///
+/// A virtual port is taken at dispatch. The real ports are a window over the virtual ones: what issues needs a port less
+/// than a window's length behind the oldest one in use.
+pub struct Ports {
+    /// When each of the last virtual ports is given back.
+    times: Box<[Cycle]>,
+    next: usize,
+    real: usize,
+    last: Cycle,
+}
+
+impl Ports {
+    /// `real` ports in a window over `of` virtual ones.
+    #[must_use]
+    pub fn new(real: u32, of: u32) -> Ports {
+        let real = real.max(1) as usize;
+        Ports { times: vec![0; real.max(of as usize)].into(), next: 0, real, last: 0 }
+    }
+
+    /// When the next `n` accesses (at least one) may issue: the real ports of those before are given back in order.
+    #[inline(always)]
+    #[must_use]
+    pub fn real_free(&self, n: u8) -> Cycle {
+        self.port_before(self.real, n)
+    }
+
+    /// When the next `n` accesses (at least one) may be dispatched.
+    #[inline(always)]
+    #[must_use]
+    pub fn virtual_free(&self, n: u8) -> Cycle {
+        self.port_before(self.times.len(), n)
+    }
+
+    /// When the last of `n` new ports finds the one `window` places before it given back.
+    #[inline(always)]
+    fn port_before(&self, window: usize, n: u8) -> Cycle {
+        let ahead = usize::from(n.max(1) - 1).min(window - 1);
+        let place = self.next + ahead + self.times.len() - window;
+        self.times[if place >= self.times.len() { place - self.times.len() } else { place }]
+    }
+
+    /// Takes `n` ports, to be given back at `until` or when the one before is.
+    #[inline(always)]
+    pub fn take(&mut self, n: u8, until: Cycle) {
+        self.last = self.last.max(until);
+        for _ in 0..n {
+            self.times[self.next] = self.last;
+            self.next = if self.next + 1 == self.times.len() { 0 } else { self.next + 1 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_real_port_waits_for_the_one_a_window_before() {
+        let mut p = Ports::new(2, 4);
+        p.take(1, 10);
+        p.take(1, 30);
+        assert_eq!((p.real_free(1), p.real_free(2)), (10, 30));
+        assert_eq!((p.virtual_free(1), p.virtual_free(2), p.virtual_free(3)), (0, 0, 10));
+    }
+
+    #[test]
+    fn ports_are_given_back_in_order() {
+        let mut p = Ports::new(2, 2);
+        p.take(1, 50);
+        p.take(1, 20);
+        p.take(0, 90);
+        assert_eq!((p.real_free(1), p.real_free(2)), (50, 50));
+    }
+}

@@ -1,0 +1,71 @@
+//! The write buffer between committed stores and the L1D cache (manual 7.4).
+
+use fxscope_base::{Cycle, Pool};
+use fxscope_machine::spec::LoadStore;
+use fxscope_memory::LoadStorePipes;
+
+use super::older::Span;
+use super::rules::Writing;
+
+/// Entries with data of committed stores.
+pub struct WriteBuffer {
+    entries: Pool,
+    /// The youngest entry: its aligned block, the block's size, and when it is written.
+    youngest: (u64, u8, Cycle),
+    store_write: Cycle,
+}
+
+/// How a store passed the write buffer.
+#[derive(Clone, Copy)]
+pub struct Written {
+    /// When the last of its data left the store port.
+    pub entered: Cycle,
+    /// When its first and its last write (ST2) ran.
+    pub first: Cycle,
+    /// See `first`.
+    pub last: Cycle,
+}
+
+impl WriteBuffer {
+    /// An empty buffer.
+    #[must_use]
+    pub fn new(spec: &LoadStore) -> WriteBuffer {
+        WriteBuffer {
+            entries: Pool::new(spec.write_buffer as usize),
+            youngest: (u64::MAX, 0, 0),
+            store_write: spec.store_write,
+        }
+    }
+
+    /// Bytes of a store that committed at `t` go through the buffer, once their line is there at `line`. They are split
+    /// at the blocks of `writing`, and join the youngest entry if it holds their block and is not written yet.
+    #[inline(always)]
+    pub fn write(
+        &mut self,
+        bytes: Span,
+        writing: Writing,
+        t: Cycle,
+        line: Cycle,
+        pipes: &mut LoadStorePipes,
+    ) -> Written {
+        let ready = (t + self.store_write).max(line);
+        let mut written = Written { entered: t, first: Cycle::MAX, last: 0 };
+        for block in bytes.blocks(writing.shift) {
+            let (held, shift, leaves) = self.youngest;
+            let joins = writing.merges && held == block && shift == writing.shift && leaves >= ready;
+            let at = if joins {
+                leaves
+            } else {
+                let entry = self.entries.first_free(written.entered);
+                written.entered = entry.at;
+                let at = pipes.store_write(ready.max(entry.at));
+                self.entries.hold(entry, entry.at, at + 1);
+                self.youngest = (block, writing.shift, at);
+                at
+            };
+            written.first = written.first.min(at);
+            written.last = written.last.max(at);
+        }
+        written
+    }
+}

@@ -1,0 +1,212 @@
+//! Loads behind stores to the same place, or to what looks like it: forwarding and interlocks (manual 7.5).
+
+use fxscope_base::Signal;
+use fxscope_uop::Access;
+
+use crate::common::*;
+
+/// Lines `0..64` are cached.
+fn rig_of(spec: fxscope_machine::Spec) -> Rig {
+    let mut rig = Rig::new(spec);
+    rig.warm((0..64).map(|i| DATA + i * LINE));
+    rig
+}
+fn rig() -> Rig {
+    rig_of(machine())
+}
+
+fn load_of(bytes: u16, addr: u64) -> Inst {
+    let load = op("base:LDR (immediate) [Unsigned offset]").based(&[x(2)]).writes(&[x(3)]);
+    load.access(Access::Load, bytes, addr)
+}
+
+/// A load whose address takes some multiplications, behind a store without operands.
+fn behind(store: Inst, load: Inst, multiplications: usize) -> Vec<Inst> {
+    let mut program = vec![store];
+    program.extend(vec![mul(2, 2); multiplications]);
+    program.push(load);
+    program
+}
+
+/// Cycles by which that load issues behind the store. The store's data pass EXA first; EXA's results reach the address
+/// pipes a cycle late; integer and address operations begin at the same stage.
+fn lead(spec: &fxscope_machine::Spec, multiplications: u64) -> u64 {
+    if multiplications == 0 { 0 } else { 1 + 5 * multiplications + spec.bypass.integer_other_pipe }
+}
+
+/// Interlocks of `load` behind `store`, whose flow left the pipes long ago, but whose data are awaited.
+fn interlocks(rig: &mut Rig, store: Inst, load: Inst) -> u64 {
+    // A division takes long enough that the store has not committed when the load reads.
+    let slow = vec![op("base:SDIV [sf=1]").reads(&[x(8)]).writes(&[x(8)]); 3];
+    let program: Vec<Inst> = slow.into_iter().chain(behind(store, load, 6)).collect();
+    rig.count(&program).1.get(Signal::L1PipeAbortStldIntlk)
+}
+
+fn meets(store: Inst, load: Inst) -> bool {
+    interlocks(&mut rig(), store, load) > 0
+}
+
+#[test]
+fn a_store_forwards_to_a_load_of_the_same_bytes_or_of_fewer() {
+    let mut spec = machine();
+    spec.tables.load_store.forward = 31;
+    let mut rig = rig_of(spec);
+    let executed = rig.spec.stages.integer;
+    assert!(lead(&rig.spec, 1) < 31 - 5);
+    for bytes in [8, 4, 2, 1] {
+        let mut program = behind(str(1, 9, DATA), load_of(bytes, DATA), 1);
+        program.push(mul(4, 3));
+        let (cycles, counts) = rig.count(&program);
+        // Data leave EXA at X; the load's result follows `forward` cycles later.
+        let interlocks = counts.get(Signal::L1PipeAbortStldIntlk);
+        assert_eq!((cycles, interlocks), (executed + 31 + 5, 0), "{bytes} bytes");
+    }
+}
+
+#[test]
+fn only_the_documented_pairs_forward() {
+    let scalar = |bytes: u16| (str_bytes(1, 9, bytes, DATA), load_of(bytes, DATA));
+    for (store, load) in [scalar(1), scalar(2), scalar(4), scalar(8)] {
+        assert!(!meets(store, load));
+    }
+    assert!(!meets(str_z(1, 9, DATA), ldr_z(3, 2, DATA)));
+    assert!(!meets(str_p(1, 9, DATA), ldr_p(3, 2, DATA)));
+    assert!(meets(str_bytes(1, 9, 4, DATA), load_of(8, DATA)), "more bytes than were stored");
+    assert!(meets(str_p(1, 9, DATA), load_of(8, DATA)), "a predicate, to a general register");
+    assert!(meets(str(1, 9, DATA), ldr_p(3, 2, DATA)));
+    assert!(meets(st1d(1, 9, 0, DATA), ld1d(3, 2, 0, DATA)), "predicated");
+    assert!(meets(str_z(1, 9, DATA), ld1d(3, 2, 0, DATA)));
+    assert!(meets(str_z(1, 9, DATA), load_of(8, DATA)));
+}
+
+#[test]
+fn data_in_two_entries_of_the_write_buffer_are_not_forwarded() {
+    assert!(!meets(str(1, 9, DATA + 8), load_of(8, DATA + 8)));
+    assert!(meets(str(1, 9, DATA + 12), load_of(8, DATA + 12)), "across 16 bytes");
+    assert!(meets(str_z(1, 9, DATA + 8), ldr_z(3, 2, DATA + 8)), "across 64 bytes");
+}
+
+#[test]
+fn a_load_beside_a_store_in_the_same_block_does_not_wait() {
+    assert!(!meets(str(1, 9, DATA), load_of(8, DATA + 8)));
+}
+
+#[test]
+fn a_cancelled_load_is_sent_again_until_the_store_is_written() {
+    let mut rig = rig();
+    let (s, ls) = (rig.spec.stages.clone(), rig.spec.load_store.clone());
+    let mut program = behind(str_bytes(1, 9, 4, DATA), load_of(8, DATA), 1);
+    program.push(mul(4, 3));
+    let (cycles, counts) = rig.count(&program);
+    // The store commits without delay, is written at W5, and the write leaves the pipe a flow's length later.
+    let done = s.address + s.commit_short + ls.store_write + s.commit_short;
+    // The load goes out behind the store's address, and again each time its flow has ended.
+    let (first, period) = (s.address + lead(&rig.spec, 1), s.commit_short + ls.resubmit);
+    let times = (done - first).div_ceil(period);
+    assert_eq!(counts.get(Signal::L1PipeAbortStldIntlk), times);
+    assert_eq!(cycles, first + times * period + ls.load_integer + 5);
+}
+
+#[test]
+fn each_cancelled_flow_takes_a_load_store_pipe() {
+    let mut rig = rig();
+    let (_, counts) = rig.count(&behind(str_bytes(1, 9, 4, DATA), load_of(8, DATA), 1));
+    let flows = counts.get(Signal::L1Pipe0Val) + counts.get(Signal::L1Pipe1Val);
+    // A store's access and write, the load's last flow.
+    assert_eq!(flows, 3 + counts.get(Signal::L1PipeAbortStldIntlk));
+}
+
+#[test]
+fn inactive_elements_interlock_unless_all_of_a_store_are_inactive() {
+    let store = |mask| {
+        let store = op("sve:ST1D (scalar plus immediate)").based(&[x(9), p(0)]).reads(&[z(1)]);
+        store.masked(Access::Store, 8, DATA, mask)
+    };
+    assert!(meets(store(0x01), load_of(8, DATA + 56)), "element 7 is inactive");
+    assert!(!meets(store(0), load_of(8, DATA)));
+}
+
+#[test]
+fn a_gathers_pair_in_one_flow_is_checked_as_a_whole_line() {
+    let at = |offsets: [u64; 2]| std::array::from_fn(|i| offsets.get(i).map(|o| DATA + o));
+    assert!(meets(str(1, 9, DATA + 240), gather(3, 2, 4, 0, at([0, 64]))));
+    assert!(!meets(str(1, 9, DATA + 240), gather(3, 2, 4, 0, at([0, 128]))), "two flows");
+    assert!(!meets(str(1, 9, DATA + 256), gather(3, 2, 4, 0, at([0, 64]))), "another line");
+}
+
+#[test]
+fn vector_elements_under_four_bytes_are_checked_in_units_of_four() {
+    let bytes = |addr| {
+        let load = op("sve:LD1B (scalar plus immediate)").based(&[x(2), p(0)]).writes(&[z(3)]);
+        load.masked(Access::Load, 1, addr, u64::MAX)
+    };
+    assert!(meets(str_bytes(1, 9, 1, DATA), bytes(DATA + 1)), "bytes 1 to 64");
+    assert!(meets(str_bytes(1, 9, 1, DATA + 67), bytes(DATA + 1)));
+    assert!(!meets(str_bytes(1, 9, 1, DATA + 68), bytes(DATA + 1)));
+    assert!(!meets(str_bytes(1, 9, 1, DATA), load_of(2, DATA + 1)), "scalars are checked by bytes");
+}
+
+#[test]
+fn structures_are_checked_as_whole_lines() {
+    let load = |addr| structures("sve:LD2D (scalar plus immediate)", Access::Load, 2, 8, 3, 2, addr);
+    assert!(meets(str(1, 9, DATA + 248), load(DATA)), "128 bytes, in the line of the store");
+    assert!(!meets(str(1, 9, DATA + 256), load(DATA)));
+    assert!(meets(str(1, 9, DATA + 504), load(DATA + 192)), "two lines");
+}
+
+#[test]
+fn structures_of_short_vectors_are_checked_as_ones_of_sixty_four_bytes() {
+    let mut spec = machine();
+    spec.tables.clock.vector_bits = 128;
+    let load = |addr| {
+        let mut load = structures("sve:LD2D (scalar plus immediate)", Access::Load, 2, 8, 3, 2, addr);
+        load.info.mem.as_mut().expect("a load").bytes = 32;
+        load
+    };
+    // 32 bytes are read, but 128 are checked, and they reach the next line.
+    assert!(interlocks(&mut rig_of(spec.clone()), str(1, 9, DATA + 256), load(DATA + 192)) > 0);
+    assert_eq!(interlocks(&mut rig_of(spec), str(1, 9, DATA + 256), load(DATA + 128)), 0);
+}
+
+/// Two pages apart: the compared bits are the same.
+const ALIAS: u64 = 2 * 4096;
+
+#[test]
+fn a_load_across_a_page_is_checked_by_the_bits_within_a_page() {
+    assert!(meets(str(1, 9, DATA + ALIAS), ld1d(3, 2, 0, DATA + 4096 - 8)));
+    assert!(!meets(str(1, 9, DATA + ALIAS), ld1d(3, 2, 0, DATA + 4096 - 64)));
+    assert!(!meets(str(1, 9, DATA + ALIAS), load_of(8, DATA)), "one that stays within its page is checked in full");
+}
+
+#[test]
+fn a_load_that_meets_a_store_in_the_pipes_is_checked_by_the_bits_within_a_page() {
+    let spec = machine();
+    let (s, ls) = (&spec.stages, &spec.load_store);
+    let count = |multiplications| {
+        let program = behind(str(1, 9, DATA + ALIAS), load_of(8, DATA), multiplications);
+        rig().count(&program).1.get(Signal::L1PipeAbortStldIntlk)
+    };
+    // The store's access is in the pipes for a flow's length, its write again from W5 on.
+    let [access, write] = [0, s.commit_short + ls.store_write].map(|from| from..from + s.commit_short);
+    assert!(access.contains(&lead(&spec, 0)) && write.contains(&(s.commit_short + ls.resubmit)));
+    assert_eq!(count(0), 2, "once for the access, and when it comes again, for the write");
+    assert!(!access.contains(&lead(&spec, 1)) && !write.contains(&lead(&spec, 1)));
+    assert_eq!(count(1), 0);
+    assert!(write.contains(&lead(&spec, 2)));
+    assert_eq!(count(2), 1);
+}
+
+#[test]
+fn a_load_behind_a_store_whose_line_is_missing_waits_for_that_line_when_their_places_in_a_page_meet() {
+    let mut rig = rig();
+    let missing = DATA + 7 * ALIAS;
+    let alone = rig.time(&behind(str(1, 9, missing), load_of(8, DATA + 64), 6));
+    let mut rig = self::rig();
+    let (cycles, counts) = rig.count(&behind(str(1, 9, missing), load_of(8, DATA), 6));
+    assert_eq!(
+        counts.get(Signal::L1PipeAbortStldIntlk),
+        2,
+        "again when the line is there, and meets the store's write"
+    );
+    assert!(cycles > alone + rig.spec.l2_timing.hit_nearest);
+}

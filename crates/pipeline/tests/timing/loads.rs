@@ -1,0 +1,134 @@
+//! Loads of several flows: gathers and structures (manual 7.8), and the ports they take (manual 7.3).
+
+use fxscope_base::Signal;
+use fxscope_uop::Access;
+
+use crate::common::*;
+
+/// Lines `0..64` are cached.
+fn rig_of(spec: fxscope_machine::Spec) -> Rig {
+    let mut rig = Rig::new(spec);
+    rig.warm((0..64).map(|i| DATA + i * LINE));
+    rig
+}
+fn rig() -> Rig {
+    rig_of(machine())
+}
+
+fn flows(counts: &Counts) -> u64 {
+    counts.get(Signal::L1Pipe0Val) + counts.get(Signal::L1Pipe1Val)
+}
+
+#[test]
+fn the_second_flow_of_a_gather_pair_in_two_blocks_waits_for_the_end_of_the_first() {
+    let mut rig = rig();
+    let together = std::array::from_fn(|i| Some(DATA + 8 * i as u64));
+    let mut apart = together;
+    // The last pair's addresses come in the second of two cycles, as the third's do.
+    apart[7] = Some(DATA + 128);
+    let base = rig.time(&[gather(1, 2, 3, 0, together)]);
+    let (cycles, counts) = rig.count(&[gather(1, 2, 3, 0, apart)]);
+    assert_eq!(cycles, base + rig.spec.stages.commit_long + rig.spec.load_store.resubmit);
+    assert_eq!(flows(&counts), 5);
+}
+
+#[test]
+fn structures_of_words_take_a_flow_for_each_register_and_block() {
+    let load = |addr| structures("sve:LD3W (scalar plus immediate)", Access::Load, 3, 4, 3, 2, addr);
+    // Each register's elements lie in all of the 192 bytes.
+    let mut rig = rig();
+    let (aligned, counts) = rig.count(&[load(DATA)]);
+    assert_eq!(flows(&counts), 3 * 2);
+    let (across, counts) = rig.count(&[load(DATA + 96)]);
+    assert_eq!(flows(&counts), 3 * 3);
+    let after = rig.spec.stages.commit_long + rig.spec.load_store.resubmit;
+    assert_eq!(across, aligned + after, "one flow after the other");
+}
+
+#[test]
+fn structures_of_bytes_take_four_flows_for_each_register() {
+    for (class, regs) in [
+        ("sve:LD2B (scalar plus immediate)", 2),
+        ("sve:LD3B (scalar plus immediate)", 3),
+        ("sve:LD4B (scalar plus immediate)", 4),
+    ] {
+        let (_, counts) = rig().count(&[structures(class, Access::Load, regs, 1, 3, 2, DATA)]);
+        assert_eq!(flows(&counts), 4 * u64::from(regs), "{class}");
+    }
+}
+
+#[test]
+fn a_store_of_structures_of_words_is_written_in_blocks_of_128_bytes() {
+    let store = |addr| structures("sve:ST2D (scalar plus immediate)", Access::Store, 2, 8, 3, 2, addr);
+    // Each of two registers: an access and a write.
+    let (_, counts) = rig().count(&[store(DATA)]);
+    assert_eq!(flows(&counts), 2 * 2);
+    let (_, counts) = rig().count(&[store(DATA + 64)]);
+    assert_eq!(flows(&counts), 2 * 4, "across a block");
+}
+
+#[test]
+fn a_scatter_makes_an_access_for_each_element_and_writes_the_active_ones() {
+    let scatter = |addrs| {
+        let inst = op("sve:ST1D (scalar plus vector)").based(&[x(2), z(3), p(0)]).reads(&[z(1)]);
+        inst.indexed(Access::Store, addrs)
+    };
+    let lines: [_; 8] = std::array::from_fn(|i| (i < 5).then_some(DATA + LINE * i as u64));
+    let (_, counts) = rig().count(&[scatter(lines)]);
+    assert_eq!(counts.get(Signal::Scatter1Flow), 8);
+    assert_eq!(flows(&counts), 8 + 5);
+}
+
+/// Cycles until the last of `n` gathers behind a load that misses has its ports, and until the load has its data.
+fn gathers_behind_a_miss(spec: fxscope_machine::Spec, n: usize) -> (u64, u64) {
+    let mut rig = rig_of(spec.clone());
+    let miss = rig.time(&[ldr(9, 9, DATA + 80 * LINE)]);
+    let mut rig = rig_of(spec);
+    let mut program = vec![ldr(9, 9, DATA + 80 * LINE)];
+    program.extend(vec![gather(1, 2, 3, 0, [Some(DATA); 8]); n]);
+    (rig.time(&program), miss)
+}
+
+#[test]
+fn a_gather_takes_four_fetch_ports() {
+    // 39 ports behind the load's: nine gathers issue, the tenth waits for the load.
+    let (nine, miss) = gathers_behind_a_miss(machine(), 9);
+    let (ten, _) = gathers_behind_a_miss(machine(), 10);
+    let spec = machine();
+    // Base and address computation (EXA, FLA), two cycles of both address pipes, and the flow.
+    let whole = 1 + 3 + 4 + 1 + spec.stages.commit_long;
+    assert!(nine < miss + whole, "{nine}");
+    assert_eq!(ten, miss + whole, "it starts when the load has ended");
+}
+
+#[test]
+fn virtual_ports_limit_dispatch() {
+    // Behind a load that misses the virtual ports are taken by gathers; an addition after them is not dispatched.
+    let after = |virtual_ports: u32| {
+        let mut spec = machine();
+        spec.tables.load_store.virtual_fetch_ports = virtual_ports;
+        let mut rig = rig_of(spec);
+        let mut program = vec![ldr(9, 9, DATA + 80 * LINE)];
+        program.extend(vec![gather(1, 2, 3, 0, [Some(DATA); 8]); 12]);
+        // The last load, and what is behind it, is dispatched when it has a port.
+        program.push(ldr(5, 10, DATA));
+        program.extend(vec![mul(6, 6); 60]);
+        rig.time(&program)
+    };
+    // 1 + 12 × 4 + 1 ports: with one less the multiplications wait for the first load's data.
+    assert_eq!(after(50), after(160));
+    assert!(after(49) > after(50) + 100);
+}
+
+#[test]
+fn a_gather_takes_a_store_port_too() {
+    let behind_stores = |stores: u64| {
+        let mut rig = rig();
+        let mut program = vec![ldr(9, 9, DATA + 80 * LINE)];
+        program.extend((0..stores).map(|i| str(1, 2, DATA + 64 * (i % 128))));
+        program.push(gather(1, 2, 3, 0, [Some(DATA + 48 * LINE); 8]));
+        rig.time(&program)
+    };
+    // The stores commit behind the load. With 24 of them the gather has to wait for the first one's port.
+    assert!(behind_stores(24) > behind_stores(23) + 10);
+}
