@@ -51,8 +51,9 @@ impl Pipeline {
                 // The branch itself is resolved a stage earlier than one on flags; a call also makes its return address.
                 let resolved = d + self.branch_stage - 1;
                 if uop.flows[0].pipes.meets(Pipes::EAGB) {
-                    let (started, _) = self.compute(uop, d, station);
-                    by(started, resolved)
+                    let (started, done) = self.compute(uop, d, station);
+                    let branch = by(started, resolved);
+                    Executed { complete: branch.complete.max(done), ..branch }
                 } else {
                     self.dispatch.release(station, d + 1);
                     by(resolved - 1, resolved)

@@ -2,7 +2,7 @@
 
 use fxscope_base::{Signal, Signals};
 use fxscope_pipeline::resolve_block;
-use fxscope_uop::{Access, MemOp, Reg, StaticInst};
+use fxscope_uop::{Access, Branch, MemOp, Reg, StaticInst};
 
 use crate::common::*;
 
@@ -118,6 +118,14 @@ fn branches_commit_at_the_stage_of_their_kind() {
             [Block::new(CODE + 64 * commit, &[branch], &rig.spec), Block::new(CODE + 64 * commit + 12, &[], &rig.spec)];
         assert_eq!(rig.time_blocks(&mut blocks, &[0, 1]), commit - 1);
     }
+}
+
+#[test]
+fn a_call_commits_no_earlier_than_its_return_address_is_made() {
+    let (mut rig, s) = rig();
+    let call = op("base:BL").writes(&[x(30)]).branches(Branch::Call);
+    let mut blocks = [Block::new(CODE + 64, &[call], &rig.spec), Block::new(CODE + 64 + 12, &[], &rig.spec)];
+    assert_eq!(rig.time_blocks(&mut blocks, &[0, 1]), s.address + 1);
 }
 
 #[test]
@@ -248,7 +256,7 @@ fn only_the_flow_that_a_row_names_waits_for_another_micro_operation() {
     assert_eq!(first, 6 + 8);
     let indices = op("sve:INDEX (immediate, scalar) [T={B|H}]").reads(&[x(1)]).writes(&[z(3)]);
     // Each in a station of its own: 1+3+4 / 1+3+[1]9.
-    assert_eq!(rig.time(&[indices]), s.integer + 1 + 3 + 4 + 9 + s.vector_commit);
+    assert_eq!(rig.time(&[indices, fadd(4, 3)]), s.integer + 1 + 3 + 4 + 9 + 9 + s.vector_commit);
 }
 
 #[test]
