@@ -22,9 +22,11 @@ pub use fxscope_sim as sim;
 
 mod annotate;
 mod environment;
+pub mod konata;
+mod pipes;
 mod session;
 
 pub use annotate::{Wanted, annotate};
 pub use environment::guest_environment;
-pub use fxscope_sim::{Control, Follow, Mode, Progress};
+pub use fxscope_sim::{Control, Follow, Mode, Progress, Window};
 pub use session::{Request, Session, machine_memory};

@@ -10,7 +10,7 @@ use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, S
 use fxscope_machine::Spec;
 use fxscope_pmu::{Events, constants};
 use fxscope_record::{Finish, Host, HotSpot, Region, Run, Thread};
-use fxscope_sim::{Control, Follow, Mode, Options, Outcome, Progress, Simulation, platform};
+use fxscope_sim::{Control, Follow, Mode, Options, Outcome, Progress, Simulation, Window, platform};
 
 use crate::environment::bears_on_speed;
 
@@ -116,7 +116,17 @@ impl Session {
     pub fn run(mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Run {
         let start = Instant::now();
         let outcome = self.simulation.run(watch);
-        let wall_seconds = start.elapsed().as_secs_f64();
+        self.record(&outcome, start.elapsed().as_secs_f64())
+    }
+
+    /// The same, with a trace of `window`. Functional mode passes no pipeline: its trace stays empty.
+    pub fn run_traced(mut self, watch: &mut dyn FnMut(Progress) -> Control, window: &mut Window<'_>) -> Run {
+        let start = Instant::now();
+        let outcome = self.simulation.run_traced(watch, window);
+        self.record(&outcome, start.elapsed().as_secs_f64())
+    }
+
+    fn record(&self, outcome: &Outcome, wall_seconds: f64) -> Run {
         let process = self.simulation.process();
         let request = &self.request;
         let text = |s: &OsStr| s.to_string_lossy().into_owned();
@@ -144,9 +154,9 @@ impl Session {
                 peak_rss_bytes: peak_rss_bytes(),
                 guest_bytes: process.memory().backed_bytes(),
             },
-            notes: notes(request, &outcome, process),
-            regions: regions(request, &outcome, process),
-            hot_spots: hot_spots(&outcome, process),
+            notes: notes(request, outcome, process),
+            regions: regions(request, outcome, process),
+            hot_spots: hot_spots(outcome, process),
         }
     }
 }

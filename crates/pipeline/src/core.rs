@@ -137,6 +137,7 @@ impl Pipeline {
     fn uop<W: Watch>(&mut self, uop: &RUop, stream: &[u64], outcome: Outcome, watch: &mut W) -> (Cycle, Cycle) {
         let mut decodable =
             self.front.supply(uop, outcome.pc, self.dispatch.now(), &mut self.memory, &mut self.signals);
+        let before = W::WATCHES.then(|| (self.front.fetched(), decodable, self.started));
         if uop.fetch_ports > 0 {
             decodable = decodable.max(self.lsu.virtual_ports_free(uop));
         }
@@ -162,11 +163,25 @@ impl Pipeline {
         if uop.branches {
             self.branch(outcome, done.complete, committed);
         }
-        if W::WATCHES {
+        if let Some((fetched, decodable, starts)) = before {
             let Executed { started, complete, misses } = done;
-            let level = misses.level();
-            let passage = Passage { decodable, dispatched, station, started, complete, committed, level };
-            watch.passed(uop, outcome.pc, &passage);
+            let (pipes, result) = (self.pipes_used_since(&starts), self.result_of(uop));
+            watch.passed(
+                uop,
+                outcome.pc,
+                &Passage {
+                    fetched,
+                    decodable,
+                    dispatched,
+                    station,
+                    pipes,
+                    started,
+                    result,
+                    complete,
+                    committed,
+                    level: misses.level(),
+                },
+            );
         }
         (done.started, committed)
     }

@@ -77,6 +77,12 @@ impl Frontend {
         self.decodable = self.fetched + self.to_decode;
     }
 
+    /// When the current block was fetched.
+    #[must_use]
+    pub fn fetched(&self) -> Cycle {
+        self.fetched
+    }
+
     /// The buffer supplies the loop that runs, or does not.
     #[inline(always)]
     pub fn supply_from_buffer(&mut self, buffered: bool) {

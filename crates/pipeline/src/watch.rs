@@ -1,22 +1,31 @@
 //! Watching micro-operations on their way, for traces. Watching nothing costs nothing.
 
 use fxscope_base::Cycle;
+use fxscope_machine::Pipes;
 use fxscope_memory::Level;
 
+use crate::bypass::PIPES;
+use crate::core::Pipeline;
 use crate::dispatch::Station;
-use crate::resolve::RUop;
+use crate::resolve::{READY, RUop};
 
 /// When a micro-operation passed the stages of the pipeline, cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
+    /// When its fetch block came from the L1I cache.
+    pub fetched: Cycle,
     /// When it could be decoded.
     pub decodable: Cycle,
     /// When it was dispatched (stage D).
     pub dispatched: Cycle,
     /// The station of its first flow.
     pub station: Station,
-    /// When its first flow began to execute (stage X or A).
+    /// The pipes that its flows took.
+    pub pipes: Pipes,
+    /// When its first flow began to execute (stage X or A); its dispatch for one without flows.
     pub started: Cycle,
+    /// When the last of its results could first be used; none for one without results.
+    pub result: Option<Cycle>,
     /// The first cycle in which it might commit (stage C).
     pub complete: Cycle,
     /// When it committed.
@@ -37,4 +46,18 @@ pub trait Watch {
 impl Watch for () {
     const WATCHES: bool = false;
     fn passed(&mut self, _: &RUop, _: u64, _: &Passage) {}
+}
+
+impl Pipeline {
+    /// When all results of `uop`, which was executed last, can be used by some pipe.
+    pub(crate) fn result_of(&self, uop: &RUop) -> Option<Cycle> {
+        let earliest = |&dst: &u8| self.ready[usize::from(dst)].iter().min().copied();
+        uop.dsts.iter().take_while(|&&dst| dst != READY).filter_map(earliest).max()
+    }
+
+    /// The pipes that have started operations since `before`.
+    pub(crate) fn pipes_used_since(&self, before: &[u64; PIPES]) -> Pipes {
+        let used = (0..PIPES).filter(|&pipe| self.started[pipe] != before[pipe]);
+        used.fold(Pipes::default(), |all, pipe| all.or(Pipes(1 << pipe)))
+    }
 }

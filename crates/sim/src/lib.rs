@@ -4,7 +4,9 @@ pub mod hot;
 pub mod pages;
 pub mod region;
 pub mod run;
+pub mod trace;
 
 pub use hot::HotSpot;
 pub use region::Region;
 pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, Simulation, platform};
+pub use trace::{Traced, Tracer, Window};

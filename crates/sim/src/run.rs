@@ -13,6 +13,7 @@ use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
 use crate::hot::{HotSpot, hot_spots};
 use crate::pages::page_ranges;
 use crate::region::{Region, Regions};
+use crate::trace::{Trace, Window};
 
 /// What a run is to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,9 +221,18 @@ impl Simulation {
 
     /// Runs to the end, asking `watch` now and then whether to go on.
     pub fn run(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Outcome {
+        self.run_with(watch, &mut ())
+    }
+
+    /// The same, with a trace of `window`, which functional mode never reaches.
+    pub fn run_traced(&mut self, watch: &mut dyn FnMut(Progress) -> Control, window: &mut Window<'_>) -> Outcome {
+        self.run_with(watch, window)
+    }
+
+    fn run_with(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Outcome {
         let finish = match self.options.mode {
             Mode::Functional => self.run_functional(watch),
-            Mode::Timing => self.run_timing(watch),
+            Mode::Timing => self.run_timing(watch, trace),
         };
         if let Some(core) = &mut self.core {
             core.pipeline.finish();
@@ -270,7 +280,7 @@ impl Simulation {
         }
     }
 
-    fn run_timing(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Finish {
+    fn run_timing(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Finish {
         loop {
             let mut rounds = self.blocks_left().div_ceil(u64::from(CLOCK_BLOCKS));
             while rounds > 0 {
@@ -279,7 +289,7 @@ impl Simulation {
                     if rounds == 0 { self.blocks_left().min(u64::from(CLOCK_BLOCKS)) } else { CLOCK_BLOCKS.into() };
                 for _ in 0..blocks {
                     match self.process.step() {
-                        Step::Ran { block, executed } => self.ran(block.0 as usize, block, executed),
+                        Step::Ran { block, executed } => self.ran(block.0 as usize, block, executed, trace),
                         Step::Sleep { until_ns } => self.sleep(until_ns),
                         Step::Switched => self.switched(),
                         Step::CodeChanged => self.forget_blocks(),
@@ -323,7 +333,7 @@ impl Simulation {
 
     /// A block ran: its time.
     #[inline(always)]
-    fn ran(&mut self, index: usize, id: fxscope_aarch64::BlockId, executed: usize) {
+    fn ran(&mut self, index: usize, id: fxscope_aarch64::BlockId, executed: usize, trace: &mut impl Trace) {
         let core = self.core.as_mut().expect("timing mode has a core");
         if core.untimed {
             core.untimed_instructions += executed as u64;
@@ -333,8 +343,7 @@ impl Simulation {
             resolve(core, &self.process, id, &self.options.spec, &mut self.unknown);
         }
         let block = core.blocks[index].as_mut().expect("just resolved");
-        let cpu = self.process.cpu();
-        core.pipeline.run(block, executed, cpu.stream(), cpu.pc);
+        trace.run(&mut core.pipeline, block, executed, &mut self.process);
         block.count(executed);
         if block.controls {
             let enters_kernel = block.enters_kernel;

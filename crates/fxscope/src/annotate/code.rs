@@ -7,23 +7,13 @@ use addr2line::Loader;
 use fxscope_aarch64::{Blocks, Memory};
 use fxscope_linux::Image;
 use fxscope_linux::disasm::disassemble;
-use fxscope_machine::{Pipes, Spec};
+use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::{Action, RFlow, RUop};
 use fxscope_pipeline::{ResolvedBlock, resolve_block};
 use fxscope_record::HotSpot;
 use fxscope_report::annotate::{Code, Flow, Instruction, MicroOp, Source};
 
-/// The pipes by the names the manual gives them.
-const PIPES: [(Pipes, &str); 8] = [
-    (Pipes::EXA, "EXA"),
-    (Pipes::EXB, "EXB"),
-    (Pipes::EAGA, "EAGA"),
-    (Pipes::EAGB, "EAGB"),
-    (Pipes::FLA, "FLA"),
-    (Pipes::FLB, "FLB"),
-    (Pipes::PRX, "PRX"),
-    (Pipes::BR, "BR"),
-];
+use crate::pipes;
 
 /// A program's file, mapped as it is when it runs.
 pub(super) struct ProgramCode<'a> {
@@ -112,12 +102,8 @@ fn micro_ops(block: &ResolvedBlock, i: usize) -> Vec<MicroOp> {
 }
 
 fn micro_op(uop: &RUop) -> MicroOp {
-    let flow = |f: &RFlow| Flow {
-        pipes: PIPES.iter().filter(|(pipe, _)| f.pipes.meets(*pipe)).map(|&(_, name)| name).collect(),
-        all: f.all,
-        latency: f.latency,
-        busy: f.busy,
-    };
+    let flow =
+        |f: &RFlow| Flow { pipes: pipes::names(f.pipes).collect(), all: f.all, latency: f.latency, busy: f.busy };
     MicroOp {
         flows: uop.flows[..usize::from(uop.nflows)].iter().map(flow).collect(),
         independent: uop.action == Action::Store,

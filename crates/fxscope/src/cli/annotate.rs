@@ -75,7 +75,7 @@ pub(super) fn annotate(args: &Args) -> Outcome {
         None => {
             let spec = args.launch.spec()?;
             let session = args.launch.session(spec.clone(), &args.command, fxscope::Mode::Timing)?;
-            (launch::simulate(session, false)?, spec.as_ref().clone())
+            (launch::simulate(session, false, None)?, spec.as_ref().clone())
         }
     };
     if let Finish::Failed(message) = &run.finish {

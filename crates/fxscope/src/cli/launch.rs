@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fxscope::linux::{Access, ClockSource, StartError};
 use fxscope::machine::Spec;
 use fxscope::record::Run;
-use fxscope::{Control, Mode, Request, Session, guest_environment};
+use fxscope::{Control, Mode, Request, Session, Window, guest_environment};
 
 use super::progress::ProgressLine;
 use super::{FAILED, Failure};
@@ -192,18 +192,22 @@ impl Launch {
 }
 
 /// Runs the program until it ends or the user presses Ctrl-C. From then on Ctrl-C is ignored: results are being
-/// written, which takes a moment and is not to be cut short.
-pub(super) fn simulate(session: Session, quiet: bool) -> Result<Run, Failure> {
+/// written, which takes a moment and is not to be cut short. `traced` is what a trace is taken of.
+pub(super) fn simulate(session: Session, quiet: bool, traced: Option<&mut Window<'_>>) -> Result<Run, Failure> {
     ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) && !SAVING.load(Ordering::Relaxed) {
             std::process::exit(i32::from(STOPPED));
         }
     })?;
     let mut progress = ProgressLine::new(!quiet);
-    let run = session.run(&mut |p| {
+    let mut watch = |p| {
         progress.show(&p);
         if STOP.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
-    });
+    };
+    let run = match traced {
+        Some(window) => session.run_traced(&mut watch, window),
+        None => session.run(&mut watch),
+    };
     SAVING.store(true, Ordering::Relaxed);
     progress.clear();
     Ok(run)

@@ -2,6 +2,7 @@
 
 mod annotate;
 mod events;
+mod konata;
 mod launch;
 mod machine;
 mod output;

@@ -1,4 +1,4 @@
-//! Where JSON goes.
+//! Where outputs go: files that are replaced as a whole, and streams for JSON.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -21,22 +21,7 @@ impl JsonTarget {
         if path == Path::new("-") {
             return Ok(JsonTarget::StandardOutput);
         }
-        match std::fs::metadata(path) {
-            Ok(m) if m.is_dir() => Err(format!("{}: is a folder; give the path of a file", path.display()).into()),
-            Ok(m) if m.is_file() => {
-                OpenOptions::new().write(true).open(path).map_err(|e| failure(path, &e))?;
-                // Through a link, the file itself is replaced.
-                let path = std::fs::canonicalize(path).map_err(|e| failure(path, &e))?;
-                draft(&path)?;
-                Ok(JsonTarget::File(path))
-            }
-            Ok(_) => Ok(JsonTarget::Stream(path.to_owned())),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                draft(path)?;
-                Ok(JsonTarget::File(path.to_owned()))
-            }
-            Err(e) => Err(failure(path, &e)),
-        }
+        Ok(replaceable(path)?.map_or_else(|| JsonTarget::Stream(path.to_owned()), JsonTarget::File))
     }
 
     /// Writes `value`. A file holds either what it held before or the whole of it.
@@ -58,16 +43,41 @@ impl JsonTarget {
     }
 }
 
+/// Checks that a file could be written to `path`, as a whole in place of one that is there, and gives its own path.
+/// Nothing is changed. `None` for a device or a pipe.
+pub(super) fn replaceable(path: &Path) -> Result<Option<PathBuf>, Failure> {
+    match std::fs::metadata(path) {
+        Ok(m) if m.is_dir() => Err(format!("{}: is a folder; give the path of a file", path.display()).into()),
+        Ok(m) if m.is_file() => {
+            OpenOptions::new().write(true).open(path).map_err(|e| failure(path, &e))?;
+            // Through a link, the file itself is replaced.
+            let path = std::fs::canonicalize(path).map_err(|e| failure(path, &e))?;
+            draft(&path)?;
+            Ok(Some(path))
+        }
+        Ok(_) => Ok(None),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            draft(path)?;
+            Ok(Some(path.to_owned()))
+        }
+        Err(e) => Err(failure(path, &e)),
+    }
+}
+
+/// The folder that a file is in.
+pub(super) fn folder(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// A file in the folder of `path` that vanishes unless it takes its place.
-fn draft(path: &Path) -> Result<tempfile::NamedTempFile, Failure> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+pub(super) fn draft(path: &Path) -> Result<tempfile::NamedTempFile, Failure> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".fxscope-").suffix(".tmp");
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder).map_err(|e| failure(path, &e))
+    builder.tempfile_in(folder(path)).map_err(|e| failure(path, &e))
 }
 
-fn failure(path: &Path, error: &std::io::Error) -> Failure {
+pub(super) fn failure(path: &Path, error: &std::io::Error) -> Failure {
     format!("{}: cannot be written ({error}); check the path, its permissions and the free space there", path.display())
         .into()
 }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{json, terminal};
 
+use super::konata::{TraceArgs, TraceTarget};
 use super::launch::{self, Launch, STOPPED};
 use super::output::JsonTarget;
 use super::{FAILED, Failure, Outcome, say, style};
@@ -35,6 +36,8 @@ pub struct Args {
     /// Write the counts as JSON to a file, or to standard output (-).
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    trace: TraceArgs,
     /// How much of the machine takes part: everything, or results and instruction counts only.
     #[arg(long, value_enum, default_value_t = Mode::Timing)]
     mode: Mode,
@@ -64,10 +67,11 @@ pub(super) fn run(args: &Args) -> Outcome {
         Mode::Timing => fxscope::Mode::Timing,
         Mode::Functional => fxscope::Mode::Functional,
     };
+    let mut trace = TraceTarget::check(&args.trace, mode)?;
     let session = args.launch.session(spec, &args.command, mode)?;
-    let run = launch::simulate(session, args.quiet)?;
+    let run = launch::simulate(session, args.quiet, trace.as_mut().map(TraceTarget::window).as_mut())?;
     show(args, &run);
-    let saved = save(args, json_target, &run);
+    let saved = save(args, json_target, trace, &run);
     Ok(if saved { status(&run.finish) } else { ExitCode::from(FAILED) })
 }
 
@@ -97,11 +101,12 @@ fn show(args: &Args, run: &Run) {
     }
 }
 
-/// Writes the outputs that were asked for, each whether or not the other can be. Whether all could be.
-fn save(args: &Args, json_target: Option<JsonTarget>, run: &Run) -> bool {
+/// Writes the outputs that were asked for, each whether or not the others can be. Whether all could be.
+fn save(args: &Args, json_target: Option<JsonTarget>, trace: Option<TraceTarget>, run: &Run) -> bool {
     let json = json_target.map_or(Ok(()), |target| target.write(&json::run(run)));
     let record = args.output.as_ref().map_or(Ok(()), |path| Ok(record::append(path, run)?));
-    let results: [Result<(), Failure>; 2] = [json, record];
+    let trace = trace.map_or(Ok(()), TraceTarget::write);
+    let results: [Result<(), Failure>; 3] = [json, record, trace];
     let mut saved = true;
     for failure in results.into_iter().filter_map(Result::err) {
         say(&failure.message);

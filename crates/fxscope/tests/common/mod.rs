@@ -3,6 +3,8 @@
 // Each test file uses its own part of this.
 #![allow(dead_code)]
 
+pub mod kanata;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 

@@ -5,6 +5,8 @@
 
 use fxscope_base::{Signal, Signals};
 use fxscope_machine::Spec;
+use fxscope_pipeline::resolve::RUop;
+use fxscope_pipeline::watch::{Passage, Watch};
 use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
 use fxscope_uop::{Access, Branch, InstKind, MemOp, Reg, Shape, StaticInst};
 
@@ -388,6 +390,23 @@ impl Rig {
             let Block { resolved, stream } = &mut blocks[this];
             self.core.run(resolved, resolved.uop_end.len(), stream, next);
         }
+    }
+
+    /// Runs at most 128 instructions in a straight line on an empty core; how each micro-operation passed.
+    pub fn passages(&mut self, insts: &[Inst]) -> Vec<Passage> {
+        struct All(Vec<Passage>);
+        impl Watch for All {
+            const WATCHES: bool = true;
+            fn passed(&mut self, _: &RUop, _: u64, passage: &Passage) {
+                self.0.push(*passage);
+            }
+        }
+        self.drain();
+        let mut block = Block::new(CODE, insts, &self.spec);
+        let end = block.end();
+        let mut all = All(Vec::new());
+        self.core.run_watched(&mut block.resolved, insts.len(), &block.stream, end, &mut all);
+        all.0
     }
 
     /// The same as [`Rig::time`], with what was counted meanwhile.

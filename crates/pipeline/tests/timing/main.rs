@@ -13,6 +13,7 @@ mod interlock;
 mod latency;
 mod loads;
 mod ordering;
+mod passages;
 mod stores;
 mod throughput;
 mod window;

@@ -1,0 +1,147 @@
+//! Traces: a window of executed instructions whose micro-operations somebody is told of.
+
+use fxscope_linux::Process;
+use fxscope_linux::symbols::{Place, Symbols};
+use fxscope_pipeline::resolve::RUop;
+use fxscope_pipeline::watch::{Passage, Watch};
+use fxscope_pipeline::{Pipeline, ResolvedBlock};
+
+/// A micro-operation that has passed the pipeline.
+pub struct Traced<'a> {
+    /// Number of its instruction among those executed and timed, from 0 on.
+    pub instruction: u64,
+    /// Address of its instruction.
+    pub pc: u64,
+    /// The instruction itself; none when the program may execute it but not read it.
+    pub word: Option<u32>,
+    /// The function it is in.
+    pub place: Option<Place<'a>>,
+    /// Number of the thread that executed it.
+    pub thread: u32,
+    /// Which micro-operation of its instruction it is, from 0 on.
+    pub part: u32,
+    /// Number of the instruction's micro-operations.
+    pub parts: u32,
+    /// What it is.
+    pub uop: &'a RUop,
+    /// When it passed the stages.
+    pub passage: &'a Passage,
+}
+
+/// Somebody who takes a trace.
+pub trait Tracer {
+    /// Micro-operations in program order.
+    fn passed(&mut self, traced: &Traced<'_>);
+}
+
+/// The instructions that are traced.
+pub struct Window<'t> {
+    from: u64,
+    end: u64,
+    executed: u64,
+    tracer: &'t mut dyn Tracer,
+}
+
+impl<'t> Window<'t> {
+    /// Tells `tracer` of `instructions` instructions behind the first `from` that are executed and timed.
+    pub fn new(from: u64, instructions: u64, tracer: &'t mut dyn Tracer) -> Window<'t> {
+        Window { from, end: from.saturating_add(instructions), executed: 0, tracer }
+    }
+
+    #[cold]
+    fn run_traced(
+        &mut self,
+        pipeline: &mut Pipeline,
+        block: &mut ResolvedBlock,
+        executed: usize,
+        process: &mut Process,
+    ) {
+        let mut word = |i: usize| {
+            let mut bytes = [0; 4];
+            for (byte, address) in bytes.iter_mut().zip(block.start + 4 * i as u64..) {
+                *byte = process.read_byte(address)?;
+            }
+            Some(u32::from_le_bytes(bytes))
+        };
+        let words = (0..executed).map(&mut word).collect();
+        let cpu = process.cpu();
+        let mut watcher = Watcher {
+            first: self.executed,
+            start: block.start,
+            words,
+            uop_end: block.uop_end.clone(),
+            passed: 0,
+            thread: process.thread().tid,
+            symbols: process.running_symbols(),
+            window: self,
+        };
+        pipeline.run_watched(block, executed, cpu.stream(), cpu.pc, &mut watcher);
+    }
+}
+
+/// How the pipeline is run.
+pub(crate) trait Trace {
+    /// Runs the first `executed` instructions of `block`, which `process` has executed.
+    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process);
+}
+
+/// Without a trace.
+impl Trace for () {
+    #[inline(always)]
+    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process) {
+        let cpu = process.cpu();
+        pipeline.run(block, executed, cpu.stream(), cpu.pc);
+    }
+}
+
+impl Trace for Window<'_> {
+    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process) {
+        let after = self.executed + executed as u64;
+        if self.executed < self.end && after > self.from {
+            self.run_traced(pipeline, block, executed, process);
+        } else {
+            ().run(pipeline, block, executed, process);
+        }
+        self.executed = after;
+    }
+}
+
+/// Passes on what the pipeline tells of one block.
+struct Watcher<'a, 't> {
+    window: &'a mut Window<'t>,
+    /// Number of the block's first instruction, and its address.
+    first: u64,
+    start: u64,
+    words: Vec<Option<u32>>,
+    uop_end: Box<[u32]>,
+    /// Micro-operations of the block that have passed.
+    passed: u32,
+    thread: u32,
+    symbols: &'a Symbols,
+}
+
+impl Watch for Watcher<'_, '_> {
+    const WATCHES: bool = true;
+
+    fn passed(&mut self, uop: &RUop, pc: u64, passage: &Passage) {
+        let i = ((pc - self.start) / 4) as usize;
+        let first_part = i.checked_sub(1).map_or(0, |before| self.uop_end[before]);
+        let part = self.passed - first_part;
+        self.passed += 1;
+        let instruction = self.first + i as u64;
+        if !(self.window.from..self.window.end).contains(&instruction) {
+            return;
+        }
+        self.window.tracer.passed(&Traced {
+            instruction,
+            pc,
+            word: self.words[i],
+            place: self.symbols.at(pc),
+            thread: self.thread,
+            part,
+            parts: self.uop_end[i] - first_part,
+            uop,
+            passage,
+        });
+    }
+}
