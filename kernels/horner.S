@@ -105,8 +105,102 @@ horner\degree\()_interleaved_kernel:
         st1d    {z\sum\().d}, p0, [x0, #\row, mul vl]
 .endm
 
+// Software-pipelined as the compiler does it (m = 0): every 21 cycles, the initiation interval that it adopts, two rows
+// begin. In the time of the first of them, its load comes at 0, its multiply-adds at 11, 20, … (11 and 9 cycles are the
+// latencies), its store behind the last one; the second row is a cycle later. Instructions stand in the order of their
+// times modulo 21, those of one cycle in the order: multiply-adds, load, store. A row is under way for 4.4 intervals at
+// most; a value and a sum are in use for no more than 84 cycles = 4 intervals, so they have 4 registers each (z0–z7,
+// z8–z15), and the loop is four intervals, eight rows, long.
+
+// What happens `slot` cycles after interval `now` began, which is number `now` modulo 4; intervals below `oldest` and
+// above `newest` begin no rows.
+.macro HORNER_SLOT degree, slot, now, oldest, newest
+.irp row, 0, 1
+.irp k, 1, 2, 3, 4, 5, 6, 7, 8, 9
+.if \k <= \degree
+        HORNER_DUE HORNER_PIPELINED_STEP, %(11 + 9 * (\k - 1) + \row), \slot, \now, \oldest, \newest, \row, \k
+.endif
+.endr
+        HORNER_DUE HORNER_PIPELINED_LOAD, \row, \slot, \now, \oldest, \newest, \row, 0
+        HORNER_DUE HORNER_PIPELINED_STORE, %(11 + 9 * \degree + \row), \slot, \now, \oldest, \newest, \row, 0
+.endr
+.endm
+
+// `what`, of the row that began in the right interval, if its `time` is at this slot of an interval.
+.macro HORNER_DUE what, time, slot, now, oldest, newest, row, k
+.if (\time) % 21 == \slot
+.if (\now - (\time) / 21 >= \oldest) && (\now - (\time) / 21 <= \newest)
+        \what  %(2 * ((\now - (\time) / 21) & 3) + \row), \k
+.endif
+.endif
+.endm
+
+.macro HORNER_PIPELINED_LOAD value, k
+        ld1d    {z\value\().d}, p0/z, [x1]
+        add     x1, x1, x9
+.endm
+
+.macro HORNER_PIPELINED_STEP value, k
+.if \k == 1
+        HORNER_COPY %(8 + \value)
+.endif
+        HORNER_STEP \value, %(8 + \value), %(25 - \k)
+.endm
+
+.macro HORNER_COPY sum
+        movprfx z\sum, z25
+.endm
+
+.macro HORNER_PIPELINED_STORE value, k
+        HORNER_PIPELINED_ST1D %(8 + \value)
+        add     x0, x0, x9
+.endm
+
+.macro HORNER_PIPELINED_ST1D sum
+        st1d    {z\sum\().d}, p0, [x0]
+.endm
+
+.macro HORNER_INTERVALS degree, oldest, newest, now:vararg
+.irp interval, \now
+.irp slot, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20
+        HORNER_SLOT \degree, \slot, \interval, \oldest, \newest
+.endr
+.endr
+.endm
+
+.macro HORNER_PIPELINED degree
+        .globl  horner\degree\()_pipelined_kernel
+        .type   horner\degree\()_pipelined_kernel, %function
+        .p2align 6
+horner\degree\()_pipelined_kernel:
+        stp     d8, d9, [sp, #-64]!
+        stp     d10, d11, [sp, #16]
+        stp     d12, d13, [sp, #32]
+        stp     d14, d15, [sp, #48]
+        HORNER_START \degree
+        // Rows begin, and none before these.
+        HORNER_INTERVALS \degree, 4, 7, 4, 5, 6, 7
+        subs    x3, x3, #1
+        b.eq    2f
+        .p2align 5
+1:
+        HORNER_INTERVALS \degree, 0, 7, 4, 5, 6, 7
+        subs    x3, x3, #1
+        b.ne    1b
+2:
+        // The last ones end.
+        HORNER_INTERVALS \degree, 0, 3, 4, 5, 6, 7, 8
+        ldp     d14, d15, [sp, #48]
+        ldp     d12, d13, [sp, #32]
+        ldp     d10, d11, [sp, #16]
+        ldp     d8, d9, [sp], #64
+        ret
+        .size   horner\degree\()_pipelined_kernel, .-horner\degree\()_pipelined_kernel
+.endm
+
         .altmacro
 .irp degree, 1, 2, 3, 4, 5, 6, 7, 8, 9
         HORNER  \degree
         HORNER_INTERLEAVED \degree
+        HORNER_PIPELINED \degree
 .endr

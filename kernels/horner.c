@@ -1,7 +1,7 @@
 /* Chains of FMAs: rows of one vector, each replaced by a polynomial of itself (m = 0) or of the row before (m = 1). */
 #include "runtime.h"
 
-enum { MAX_ROWS = 4096, MAX_LANES = 32, MAX_DEGREE = 9, ROWS_INTERLEAVED = 8 };
+enum { MAX_ROWS = 4096, MAX_LANES = 32, MAX_DEGREE = 9, ROWS_TOGETHER = 8 };
 
 /* Row 0 is the seed of m = 1, one row that m = 0 does not touch. Placed so that row 1 starts on a cache line. */
 static _Alignas(LINE) double pool[LINE / sizeof(double) + MAX_ROWS * MAX_LANES];
@@ -9,7 +9,8 @@ static double start[(1 + MAX_ROWS) * MAX_LANES];
 
 typedef void kernel(double *store, const double *load, const double *coefficients, uint64_t iterations);
 
-#define DECLARE(degree) kernel horner##degree##_kernel, horner##degree##_interleaved_kernel
+#define DECLARE(degree) \
+    kernel horner##degree##_kernel, horner##degree##_interleaved_kernel, horner##degree##_pipelined_kernel
 DECLARE(1);
 DECLARE(2);
 DECLARE(3);
@@ -20,19 +21,20 @@ DECLARE(7);
 DECLARE(8);
 DECLARE(9);
 
-#define PAIR(degree) {horner##degree##_kernel, horner##degree##_interleaved_kernel}
-static kernel *const KERNELS[][2] = {
-    PAIR(1), PAIR(2), PAIR(3), PAIR(4), PAIR(5), PAIR(6), PAIR(7), PAIR(8), PAIR(9),
+#define FORMS(degree) \
+    {horner##degree##_kernel, horner##degree##_interleaved_kernel, horner##degree##_pipelined_kernel}
+static kernel *const KERNELS[][3] = {
+    FORMS(1), FORMS(2), FORMS(3), FORMS(4), FORMS(5), FORMS(6), FORMS(7), FORMS(8), FORMS(9),
 };
 
-enum { SEQUENTIAL, INTERLEAVED };
+enum { SEQUENTIAL, INTERLEAVED, PIPELINED };
 enum { DEGREE, M, FORM, ROWS, PASSES };
 
 static struct option options[] = {
     [DEGREE] = {"degree", 9, 1, MAX_DEGREE, NULL},
     [M] = {"m", 0, 0, 1, NULL},
-    [FORM] = {"form", SEQUENTIAL, 0, 0, "sequential|interleaved"},
-    [ROWS] = {"rows", 512, ROWS_INTERLEAVED, MAX_ROWS, NULL},
+    [FORM] = {"form", SEQUENTIAL, 0, 0, "sequential|interleaved|pipelined"},
+    [ROWS] = {"rows", 512, ROWS_TOGETHER, MAX_ROWS, NULL},
     [PASSES] = {"passes", 1000, 1, 1000000000, NULL},
 };
 
@@ -49,8 +51,8 @@ static double polynomial(double y, const double *c, uint64_t degree)
     return value;
 }
 
-/* Rows checked at each end of the array: enough to pass through every instruction of both forms of the loop. */
-enum { ROWS_CHECKED = 2 * ROWS_INTERLEAVED };
+/* Rows checked at each end of the array: enough to pass through every instruction of all forms of the loop. */
+enum { ROWS_CHECKED = 2 * ROWS_TOGETHER };
 
 /* Recomputes one element with scalar instructions. */
 static double expected(uint64_t row, uint64_t lane, uint64_t passes, const double *c)
@@ -66,11 +68,11 @@ int program(int argc, char **argv)
 {
     parse_options(argc, argv, options, COUNT_OF(options));
     uint64_t lanes = svcntd(), rows = options[ROWS].value, passes = options[PASSES].value;
-    uint64_t step = options[FORM].value == INTERLEAVED ? ROWS_INTERLEAVED : 2;
-    if (rows % ROWS_INTERLEAVED)
+    uint64_t step = options[FORM].value == SEQUENTIAL ? 2 : ROWS_TOGETHER;
+    if (rows % ROWS_TOGETHER)
         cannot_run("rows must be a multiple of 8");
-    if (options[FORM].value == INTERLEAVED && options[M].value)
-        cannot_run("rows can not be interleaved with m=1: each needs the one before");
+    if (options[FORM].value != SEQUENTIAL && options[M].value)
+        cannot_run("rows can only be sequential with m=1: each needs the one before");
     const double *c = options[DEGREE].value == 1 ? LINEAR : CHAOTIC;
     double *y = pool + LINE / sizeof(double);
     double *seed = y - lanes;

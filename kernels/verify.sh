@@ -43,6 +43,9 @@ for bytes in 64 32 16; do
         run $bytes 0 horner degree=$degree m=0 rows=16 passes=3
         run $bytes 0 horner degree=$degree m=1 rows=16 passes=3
         run $bytes 0 horner degree=$degree m=0 form=interleaved rows=16 passes=3
+        for rows in 8 16 24; do
+            run $bytes 0 horner degree=$degree m=0 form=pipelined rows=$rows passes=3
+        done
     done
     for x in 1 2 3 4 5 6 7 8; do
         expected=0
@@ -70,6 +73,9 @@ for bytes in 64 32 16; do
     for op in add mul fma div div-series; do
         run $bytes 0 arith op=$op passes=2
     done
+    for n in 64 128 192; do
+        run $bytes 0 arith op=div-series n=$n passes=2
+    done
     for n in 2 17 1000; do
         run $bytes 0 sort n=$n passes=3
     done
@@ -82,6 +88,7 @@ run 64 2 triad-l1 fish=1
 run 64 2 triad-l1 2048 1 1
 run 64 2 gather type=half
 run 64 2 horner m=1 form=interleaved
+run 64 2 horner m=1 form=pipelined
 
 if [ $failures -ne 0 ]; then
     echo "$failures runs failed" >&2
