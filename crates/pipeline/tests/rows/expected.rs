@@ -89,7 +89,7 @@ impl Row<'_> {
             let (mut t, mut end, mut made) = (begin, begin, made_by(uop));
             for (i, flow) in uop.flows.iter().enumerate() {
                 let ready = if flow.independent { begin } else { t + u64::from(flow.wait) };
-                let (pipes, cycles) = (self.near(flow.pipes), u64::from(flow.repeat.max(1)));
+                let (pipes, cycles) = (self.near(k, flow.pipes), u64::from(flow.repeat.max(1)));
                 let ready_in = |port: u8| ready.max(operands(i, Pipes(port), &done));
                 let (start, port) = match uop.blocking {
                     // It keeps its pipe from the first flow on.
@@ -114,13 +114,20 @@ impl Row<'_> {
         (flows - 1) * (spec.stages.commit_long + spec.load_store.resubmit)
     }
 
-    /// The pipes near the station of a micro-operation: those of a sequential row stand in slot 0 of their groups, and
-    /// so go to RSE0 when RSE1 would do as well (manual 4.4, 5.2 table 5-5).
-    fn near(&self, pipes: Pipes) -> Pipes {
-        match pipes {
-            Pipes(both) if self.recipe.sequential && both == FL.0 => Pipes::FLA,
-            Pipes(both) if self.recipe.sequential && both == Pipes::EXA.or(Pipes::EXB).0 => Pipes::EXA,
-            _ => pipes,
+    /// The pipes near the station of micro-operation `k`, when copies always stand in the same slots of their groups:
+    /// even slots go to RSE0, odd ones to RSE1 (manual 5.2, table 5-5). Each of a sequential row stands in slot 0, a row
+    /// of three or more begins there (4.4), and rows of two follow each other.
+    fn near(&self, k: usize, pipes: Pipes) -> Pipes {
+        let even = match self.recipe.uops.len() {
+            _ if self.recipe.sequential => true,
+            1 => return pipes,
+            _ => k.is_multiple_of(2),
+        };
+        let either = |a: Pipes, b: Pipes| pipes == a.or(b);
+        match () {
+            () if either(Pipes::FLA, Pipes::FLB) => [Pipes::FLB, Pipes::FLA][usize::from(even)],
+            () if either(Pipes::EXA, Pipes::EXB) => [Pipes::EXB, Pipes::EXA][usize::from(even)],
+            () => pipes,
         }
     }
 
@@ -135,9 +142,9 @@ impl Row<'_> {
     fn pipe_bound(&self, spec: &Spec) -> u64 {
         let mut slots: Vec<(u8, u64)> = Vec::new();
         let mut units: Vec<(u8, u64)> = Vec::new();
-        for uop in self.recipe.uops.iter().filter(|u| !u.flows.is_empty()) {
+        for (k, uop) in self.recipe.uops.iter().enumerate().filter(|(_, u)| !u.flows.is_empty()) {
             let whole: u64 = uop.flows.iter().map(|f| latency(f, spec)).sum();
-            let first = ports(self.near(uop.flows[0].pipes));
+            let first = ports(self.near(k, uop.flows[0].pipes));
             if uop.blocking == Blocking::Pipe {
                 slots.push((first, whole));
                 continue;
@@ -149,7 +156,7 @@ impl Row<'_> {
                 let cycles = u64::from(f.repeat.max(1));
                 match f.all_pipes {
                     true => slots.extend((0..8).filter(|i| ports(f.pipes) >> i & 1 == 1).map(|i| (1 << i, cycles))),
-                    false => slots.push((ports(self.near(f.pipes)), cycles)),
+                    false => slots.push((ports(self.near(k, f.pipes)), cycles)),
                 }
             }
         }
@@ -169,8 +176,8 @@ impl Row<'_> {
         };
         let store = self.access() == Some(Access::Store);
         let mut writes: Vec<(u8, u64)> = Vec::new();
-        for uop in &self.recipe.uops {
-            writes.extend(uop.flows.first().map(|f| (stations(self.near(f.pipes)), 1)));
+        for (k, uop) in self.recipe.uops.iter().enumerate() {
+            writes.extend(uop.flows.first().map(|f| (stations(self.near(k, f.pipes)), 1)));
             writes.extend(uop.flows.get(1).filter(|f| store && f.independent).map(|f| (stations(f.pipes), 1)));
         }
         groups.max(shared(&writes) / u64::from(spec.stations.writes_per_cycle))
