@@ -212,6 +212,9 @@ table! {
         commit_vector: u64 => CYCLES,
         /// How much of that goes into judging floating-point exceptions: left out in No Exception mode.
         exception_judgement: u64 => CYCLES,
+        /// Latencies of SIMD&FP operations that change, in ascending order: where a result would leave its pipe together
+        /// with another one, the operation takes the next of them, as far as there is one.
+        lengthened_vector: [u64; 3] => Range(1, 255),
         /// Result of a predicate operation to its commit.
         commit_predicate: u64 => CYCLES,
         /// Address stage to commit, integer and short loads and stores that hit.

@@ -11,6 +11,8 @@ use fxscope_base::{Cycle, SPAN};
 struct Taken {
     pipe0: u64,
     pipe1: u64,
+    /// The flow that pipe 0, pipe 1 takes ends in the stages of a long access.
+    long: [u64; 2],
     /// Something is there that no store write may join.
     no_write: u64,
     /// A store write is there, which only eligible store accesses may join.
@@ -74,13 +76,15 @@ pub struct LoadStorePipes {
     taken: Box<[Taken; WORDS]>,
     /// Cycles before this are forgotten; a multiple of 64.
     floor: Cycle,
+    /// The pipe that the last reservation got; of both, pipe 1.
+    last: usize,
     /// Reserved pipe cycles, for the busy counters.
     pub busy: [u64; 2],
 }
 
 impl Default for LoadStorePipes {
     fn default() -> LoadStorePipes {
-        LoadStorePipes { taken: Box::new([Taken::default(); WORDS]), floor: 0, busy: [0; 2] }
+        LoadStorePipes { taken: Box::new([Taken::default(); WORDS]), floor: 0, last: 0, busy: [0; 2] }
     }
 }
 
@@ -115,6 +119,7 @@ impl LoadStorePipes {
                 let pipes = taken.take(kind, 1 << (t % 64));
                 self.busy[0] += pipes[0];
                 self.busy[1] += pipes[1];
+                self.last = pipes[1] as usize;
                 return t;
             }
             t = (t | 63) + 1;
@@ -126,6 +131,20 @@ impl LoadStorePipes {
     #[inline(always)]
     pub fn load(&mut self, t: Cycle) -> Cycle {
         self.book(t, Kind::Load)
+    }
+
+    /// The access whose flow was reserved last, in cycle `t`, ends. Returns whether it ends in the stages of a long
+    /// access: when it is one, or when a long one that began `ahead` cycles before it in the same pipe would end together
+    /// with it (manual 2.9).
+    #[inline(always)]
+    pub fn ends_long(&mut self, t: Cycle, long: bool, ahead: Cycle) -> bool {
+        let place = |t: Cycle| (t / 64) as usize % WORDS;
+        let meets = || self.taken[place(t - ahead)].long[self.last] >> ((t - ahead) % 64) & 1 == 1;
+        let ends_long = long || (t >= self.floor + ahead && meets());
+        if ends_long && t.wrapping_sub(self.floor) < SPAN {
+            self.taken[place(t)].long[self.last] |= 1 << (t % 64);
+        }
+        ends_long
     }
 
     /// A store's translation and tag access. `eligible` ones may run beside a store write.
@@ -168,6 +187,21 @@ mod tests {
         assert_eq!(p.store_access(5, false), 6);
         assert_eq!(p.store_access(5, true), 5);
         assert_eq!(p.store_write(5), 7, "5 is taken, 6 has a load");
+    }
+
+    #[test]
+    fn a_short_access_that_would_end_with_a_long_one_in_its_pipe_ends_as_a_long_one() {
+        let mut p = LoadStorePipes::default();
+        let mut access = |t, long| {
+            let t = p.load(t);
+            p.ends_long(t, long, 3)
+        };
+        assert!(access(10, true), "pipe 0");
+        assert!(!access(12, false), "pipe 0, two cycles behind");
+        assert!(access(13, false), "pipe 0, three cycles behind");
+        assert!(!access(13, false), "pipe 1");
+        assert!(access(16, false), "pipe 0, behind the one that was lengthened");
+        assert!(!access(16, false), "pipe 1");
     }
 
     #[test]

@@ -21,8 +21,9 @@ impl Pipeline {
         while let Some(flush) = self.lsu.take_violation() {
             answer = self.load_again(uop, stream, flush);
         }
-        let data = answer.at + u64::from(uop.load_latency);
-        let complete = answer.at + u64::from(uop.to_commit);
+        let longer = self.lengthened_access(uop, answer.at);
+        let data = answer.at + u64::from(uop.load_latency) + longer;
+        let complete = answer.at + u64::from(uop.to_commit) + longer;
         self.lsu.fetch_ports_taken(uop.fetch_ports, complete);
         if uop.store_ports > 0 {
             self.lsu.store_ports_taken(uop.store_ports, complete);
@@ -56,6 +57,14 @@ impl Pipeline {
         self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals)
     }
 
+    /// Cycles by which an access whose last flow passes its pipe at `t` is lengthened so that it does not end together
+    /// with another one in the same pipe (manual 2.9).
+    #[inline(always)]
+    fn lengthened_access(&mut self, uop: &RUop, t: Cycle) -> Cycle {
+        let long = u64::from(uop.to_commit) >= self.commit_long;
+        if self.memory.pipes.ends_long(t, long, self.long_more) && !long { self.long_more } else { 0 }
+    }
+
     /// A store up to its access to the tags and its data; it writes when it has committed.
     #[inline(always)]
     pub(crate) fn store(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> Executed {
@@ -67,7 +76,7 @@ impl Pipeline {
         let started = self.address(uop, d, station, port);
         let at = self.lsu.store(uop, uop.words(stream), started, data, &mut self.memory, &mut self.signals);
         self.result(uop, at + 1, EAGA);
-        let to_commit = u64::from(uop.to_commit);
+        let to_commit = u64::from(uop.to_commit) + self.lengthened_access(uop, at);
         self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
         // Data that come from a later stage than addresses are awaited no longer for it.
         let late = self.stage_of_pipe[pick(uop.flows[1].pipes, Station::Rse0)] - self.stage_of_pipe[EAGA];

@@ -13,6 +13,8 @@ pub(crate) const EXA: usize = 0;
 pub(crate) const EXB: usize = 1;
 pub(crate) const EAGA: usize = 2;
 pub(crate) const EAGB: usize = 3;
+pub(crate) const FLA: usize = 4;
+pub(crate) const FLB: usize = 5;
 pub(crate) const PRX: usize = 6;
 
 /// Cycles by consuming pipe.

@@ -13,6 +13,7 @@ use crate::lsu::Lsu;
 use crate::predict::Predictor;
 use crate::resolve::{Action, PRODUCERS, Profile, RUop, ResolvedBlock};
 use crate::watch::{Passage, Watch};
+use crate::writeback::Results;
 
 /// One core.
 pub struct Pipeline {
@@ -28,6 +29,11 @@ pub struct Pipeline {
     pub(crate) ready: Box<[ByPipe; 256]>,
     /// Cycles in which each pipe starts an operation. PRX shares EXA's issue port and so its calendar.
     pub(crate) pipes: [Calendar; PIPES],
+    /// Results that leave FLA and FLB.
+    pub(crate) results: Results,
+    /// Stages from address generation to commit of long accesses, and how many more than of short ones.
+    pub(crate) commit_long: Cycle,
+    pub(crate) long_more: Cycle,
     /// Cycles in which a blocking operation occupies each pipe.
     pub(crate) exclusive: [Calendar; PIPES],
     pub(crate) bypass: BypassTable,
@@ -78,6 +84,9 @@ impl Pipeline {
             signals: Signals::default(),
             ready: Box::new([[0; PIPES]; 256]),
             pipes: Default::default(),
+            results: Results::new(s.lengthened_vector),
+            commit_long: s.commit_long,
+            long_more: s.commit_long.saturating_sub(s.commit_short),
             exclusive: Default::default(),
             bypass: bypass_table(spec),
             bypass_row: bypass_rows(),

@@ -4,7 +4,7 @@ use fxscope_base::Cycle;
 use fxscope_machine::Pipes;
 use fxscope_memory::Misses;
 
-use crate::bypass::{EAGA, EAGB, EXA, PIPES, PRX};
+use crate::bypass::{EAGA, EAGB, EXA, FLA, FLB, PIPES, PRX};
 use crate::core::{Executed, Pipeline};
 use crate::dispatch::Station;
 use crate::resolve::{Action, Producer, READY, RFlow, RUop};
@@ -80,7 +80,10 @@ impl Pipeline {
             };
             self.used(pipe, u64::from(flow.busy));
             self.dispatch.release(station, start.saturating_sub(1));
-            let done = start + u64::from(flow.latency);
+            let mut done = start + u64::from(flow.latency);
+            if uop.vector {
+                done = self.results.leave(pipe - FLA, uop.result_id, start, done);
+            }
             self.result(uop, done, pipe);
             return (start, done);
         }
@@ -112,11 +115,14 @@ impl Pipeline {
         }
         let (mut pipe, started) = self.first_flow(uop, &uop.flows[0], d, station);
         self.dispatch.release(station, started.saturating_sub(1));
-        let mut t = started + u64::from(uop.flows[0].latency);
+        let (mut start, mut t) = (started, started + u64::from(uop.flows[0].latency));
         for flow in &uop.flows[1..usize::from(uop.nflows)] {
             pipe = pick(flow.pipes, station);
-            let start = self.book(flow, pipe, t);
+            start = self.book(flow, pipe, t);
             t = start + u64::from(flow.latency);
+        }
+        if pipe == FLA || pipe == FLB {
+            t = self.results.leave(pipe - FLA, uop.result_id, start, t);
         }
         self.result(uop, t, pipe);
         (started, t)

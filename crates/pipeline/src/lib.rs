@@ -25,6 +25,7 @@ pub mod predict;
 pub mod resolve;
 pub mod resolved;
 pub mod watch;
+mod writeback;
 
 pub use crate::core::Pipeline;
 pub use resolve::{ResolvedBlock, resolve_block};

@@ -160,6 +160,8 @@ pub struct RUop {
     pub judgement: u8,
     /// Rename registers taken, one for each non-zero entry: 1 general purpose, 2 vector, 3 predicate.
     pub renames: [u8; 4],
+    /// Stands for this micro-operation where its results meet others: the same in each run.
+    pub result_id: u16,
     /// Keeps other blocking operations of its pipe away.
     pub exclusive: bool,
     /// One flow, for one cycle, through one pipe.

@@ -21,6 +21,17 @@ pub type Known = (Loop, &'static str, &'static [(&'static str, usize)]);
 pub const KNOWN: &[Known] = &[
     (
         Loop::Independent,
+        "results that would leave a pipe together come later (manual 2.9): the steps of one copy, which wait for each \
+         other, take longer beside those of other copies",
+        &[
+            ("FL* / (FLA / FL*) x 5: 4 / ([1]6 / [1,2]4) x 5", 1),
+            ("FL* / FL* / FLA / FL* / FL* / FL*: 4 / [1]4 / [1]6 / [1,2]4 / [1]4 / [1]4", 2),
+            ("FL* / FLA / (FL* / FLA) x 14 / FL*: 9 / 6 / ([1,2]9 / [2]6) x 14 / [1,2]9", 2),
+            ("FL* / FLA / (FL* / FLA) x 30 / FL*: 9 / 6 / ([1,2]9 / [2]6) x 30 / [1,2]9", 1),
+        ],
+    ),
+    (
+        Loop::Independent,
         "D20: pairing of store accesses",
         &[
             ("(EXA + NULL + FLA + Pipe((EAGA & EAGB), 2) / EXA + NULL + FLA) x 2: (1+3+4+Pipe(NA, 2) / 1+3+NA) x 2", 4),

@@ -3,7 +3,7 @@
 //! It shares nothing with the model under test but the resolved micro-operations and the machine's description.
 //! Data are always in the L1D cache, loads and stores never meet, branches are predicted.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use fxscope_base::Cycle;
 use fxscope_machine::{Pipes, Spec};
@@ -21,6 +21,8 @@ const NO_STATION: usize = 5;
 
 const EXA: usize = 0;
 const EAGA: usize = 2;
+const FLA: usize = 4;
+const FLB: usize = 5;
 const PRX: usize = 6;
 const BR: usize = 7;
 
@@ -51,6 +53,9 @@ pub struct Twin<'a> {
     /// Committed stores that have not entered the write buffer: block and store port.
     committed: VecDeque<(u64, usize)>,
     last_commit: Cycle,
+    /// Cycles in which results leave FLA and FLB, and in which long accesses end in the load/store pipes.
+    results: BTreeSet<(usize, Cycle)>,
+    long_ends: BTreeSet<(usize, Cycle)>,
 }
 
 #[derive(Clone, Copy)]
@@ -138,6 +143,8 @@ impl<'a> Twin<'a> {
             buffer: VecDeque::new(),
             committed: VecDeque::new(),
             last_commit: 0,
+            results: BTreeSet::new(),
+            long_ends: BTreeSet::new(),
         }
     }
 
@@ -462,7 +469,8 @@ impl<'a> Twin<'a> {
             self.taken[waiting.station] -= 1;
         }
         let number = e.number;
-        let done = start + u64::from(flow.latency);
+        let ends = uop.action != Action::Store && waiting.flow + 1 == usize::from(uop.nflows);
+        let done = start + if ends { self.latency(pipe, start, flow.latency) } else { u64::from(flow.latency) };
         let s = &self.spec.stages;
         match uop.action {
             Action::Load => self.window[i].access = Some(start),
@@ -489,6 +497,21 @@ impl<'a> Twin<'a> {
         true
     }
 
+    /// The latency of an operation: where results would leave a vector pipe together, one takes longer (manual 2.9).
+    fn latency(&mut self, pipe: usize, start: Cycle, latency: u16) -> Cycle {
+        let basic = u64::from(latency);
+        let changes = self.spec.stages.lengthened_vector;
+        if ![FLA, FLB].contains(&pipe) {
+            return basic;
+        }
+        let possible: Vec<Cycle> =
+            if changes.contains(&basic) { changes.into_iter().filter(|&l| l >= basic).collect() } else { vec![basic] };
+        let free = possible.iter().find(|&&l| !self.results.contains(&(pipe, start + l)));
+        let latency = *free.unwrap_or(possible.last().expect("its own"));
+        self.results.insert((pipe, start + latency));
+        latency
+    }
+
     /// The two load/store pipes in this cycle: a store write alone or beside an eligible store access,
     /// or two accesses, oldest first.
     fn load_store_pipes(&mut self) {
@@ -508,14 +531,24 @@ impl<'a> Twin<'a> {
             if room == 0 || !waits || !may {
                 continue;
             }
+            // Pipe 0 first; a write has pipe 1.
+            let pipe = usize::from(room == 1 && !writing);
             room -= 1;
             e.accessed = Some(now);
-            let to_commit = u64::from(e.uop.to_commit);
+            let s = &self.spec.stages;
+            let basic = u64::from(e.uop.to_commit);
+            let lengthens = self.long_ends.contains(&(pipe, now + basic));
+            let to_commit = if lengthens { s.commit_long } else { basic };
+            if to_commit == s.commit_long {
+                self.long_ends.insert((pipe, now + to_commit));
+            }
+            let longer = to_commit - basic;
+            e.uop.to_commit = to_commit as u8;
             self.fetch_ports.released[e.fetch_port] = Some(now + to_commit);
             if e.uop.action == Action::Load {
                 e.complete = Some(now + to_commit);
                 let (number, uop) = (e.number, e.uop);
-                self.make(number, &uop, now + u64::from(uop.load_latency), EAGA);
+                self.make(number, &uop, now + u64::from(uop.load_latency) + longer, EAGA);
             }
         }
         for e in &mut self.window {

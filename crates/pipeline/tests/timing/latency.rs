@@ -301,6 +301,54 @@ fn an_integer_result_reaches_its_own_pipe_at_once_and_other_pipes_later() {
     assert_eq!(rig.time(&[ldr(1, 2, DATA), crc(3, 1)]), rig.spec.stages.address + load + 10, "a load to EXB");
 }
 
+/// `n` groups of operations that leave no trace: what follows is dispatched so many cycles later.
+fn cycles_later(n: usize, first: Inst, second: Inst) -> Vec<Inst> {
+    let groups = std::iter::once(first).chain(vec![nop(); 4 * n - 1]);
+    groups.chain([second]).collect()
+}
+
+#[test]
+fn a_vector_result_that_would_leave_its_pipe_with_another_one_comes_with_the_next_latency() {
+    let (mut rig, s) = rig();
+    let reverse = |d, s| op("simd:TRN1").reads(&[z(s)]).writes(&[z(d)]);
+    // A nine-cycle operation in FLA, then one of FLA alone, and one that waits for its result.
+    let mut latency = |issue: usize, second: Inst| {
+        let mut program = cycles_later(issue, fadd(1, 2), second);
+        program.push(fadd(5, 3));
+        rig.time(&program) - (s.vector + issue as u64) - (9 + s.vector_commit)
+    };
+    assert_eq!([4, 5, 6].map(|issue| latency(issue, vector_and(3, 4))), [4, 6, 4]);
+    assert_eq!([2, 3, 4].map(|issue| latency(issue, reverse(3, 4))), [6, 9, 6]);
+}
+
+#[test]
+fn a_vector_result_with_two_others_in_its_way_takes_the_longest_latency() {
+    let (mut rig, s) = rig();
+    // They leave FLA in cycles 9 and 11 from the start of the first; the third would do so in 5 + 4 or 5 + 6.
+    let mut program = cycles_later(2, fadd(1, 2), fadd(5, 6));
+    program.extend(cycles_later(3, nop(), vector_and(3, 4)).into_iter().skip(1));
+    program.push(fadd(7, 3));
+    assert_eq!(rig.time(&program), s.vector + 5 + 9 + 9 + s.vector_commit);
+}
+
+#[test]
+fn a_short_load_that_would_end_with_a_long_one_in_its_pipe_takes_three_cycles_more() {
+    let (mut rig, s) = rig();
+    rig.warm([DATA]);
+    let ls = rig.spec.load_store.clone();
+    let mut by_load = |issue: usize, load: Inst, user: Inst| {
+        let mut program = cycles_later(issue, ld1d(1, 2, 0, DATA), load);
+        program.push(user);
+        rig.time(&program) - issue as u64 - s.address
+    };
+    for (issue, more) in [(2, 0), (3, 3), (4, 0)] {
+        let vector = by_load(issue, ldr_d(3, 4, DATA), fadd(5, 3));
+        assert_eq!(vector, ls.load_short + more + 9 + s.vector_commit, "{issue} later");
+        let integer = by_load(issue, ldr(3, 4, DATA), crc(5, 3));
+        assert_eq!(integer, ls.load_integer + more + 10, "{issue} later");
+    }
+}
+
 #[test]
 fn flags_of_an_integer_operation_reach_vector_operations_late() {
     let (mut rig, s) = rig();
