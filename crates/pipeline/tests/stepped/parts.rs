@@ -1,8 +1,10 @@
 //! What the stepped core consists of: operations in flight, queues, the front end's schedule.
 
+use std::collections::BTreeSet;
+
 use fxscope_base::Cycle;
-use fxscope_machine::Spec;
-use fxscope_pipeline::resolve::{Producer, RUop};
+use fxscope_machine::{Pipes, Spec};
+use fxscope_pipeline::resolve::{Action, Producer, RUop};
 
 /// A value: when it can be had in its own pipe, and who made it.
 #[derive(Clone, Copy)]
@@ -91,4 +93,37 @@ pub fn fetch(spec: &Spec, uops: &[RUop], rounds: usize) -> Vec<Cycle> {
         fetched += if followed { 1 } else { f.taken_branch_cycles };
     }
     times
+}
+
+/// Results that leave the vector pipes, by pipe and cycle.
+#[derive(Default)]
+pub struct Results(BTreeSet<(usize, Cycle)>);
+
+impl Results {
+    /// The latency of an operation: where results would leave a vector pipe together, one takes longer (manual 2.9).
+    pub fn latency(&mut self, spec: &Spec, pipe: usize, start: Cycle, latency: u16) -> Cycle {
+        const FLA: usize = 4;
+        const FLB: usize = 5;
+        let basic = u64::from(latency);
+        if ![FLA, FLB].contains(&pipe) {
+            return basic;
+        }
+        let changes = spec.stages.lengthened_vector;
+        let possible: Vec<Cycle> =
+            if changes.contains(&basic) { changes.into_iter().filter(|&l| l >= basic).collect() } else { vec![basic] };
+        let free = possible.iter().find(|&&l| !self.0.contains(&(pipe, start + l)));
+        let latency = *free.unwrap_or(possible.last().expect("its own"));
+        self.0.insert((pipe, start + latency));
+        latency
+    }
+}
+
+pub fn uop_branches(uop: &RUop) -> bool {
+    matches!(uop.action, Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted)
+}
+
+/// An operation of the integer pipes alone.
+pub fn integer(uop: &RUop) -> bool {
+    let pipes = Pipes::EXA.or(Pipes::EXB).or(Pipes::EAGA).or(Pipes::EAGB);
+    uop.action == Action::Compute && uop.flows[..usize::from(uop.nflows)].iter().all(|f| f.pipes.0 & !pipes.0 == 0)
 }

@@ -10,7 +10,7 @@ use fxscope_machine::{Pipes, Spec};
 use fxscope_pipeline::resolve::{Action, Attribute, BY_PIPE, Producer, READY, REGS, RFlow, RUop};
 
 use crate::common::Block;
-use crate::parts::{Entry, Ports, Value, Waiting, WriteBuffer, fetch};
+use crate::parts::{Entry, Ports, Results, Value, Waiting, WriteBuffer, fetch, integer, uop_branches};
 
 const RSE0: usize = 0;
 const RSE1: usize = 1;
@@ -21,8 +21,6 @@ const NO_STATION: usize = 5;
 
 const EXA: usize = 0;
 const EAGA: usize = 2;
-const FLA: usize = 4;
-const FLB: usize = 5;
 const PRX: usize = 6;
 const BR: usize = 7;
 
@@ -54,7 +52,7 @@ pub struct Twin<'a> {
     committed: VecDeque<(u64, usize)>,
     last_commit: Cycle,
     /// Cycles in which results leave FLA and FLB, and in which long accesses end in the load/store pipes.
-    results: BTreeSet<(usize, Cycle)>,
+    results: Results,
     long_ends: BTreeSet<(usize, Cycle)>,
 }
 
@@ -114,10 +112,6 @@ pub fn cycles(spec: &Spec, body: &Block, rounds: usize) -> Cycle {
     twin.last_commit
 }
 
-fn uop_branches(uop: &RUop) -> bool {
-    matches!(uop.action, Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted)
-}
-
 impl<'a> Twin<'a> {
     fn new(spec: &'a Spec) -> Twin<'a> {
         let w = &spec.window;
@@ -143,7 +137,7 @@ impl<'a> Twin<'a> {
             buffer: VecDeque::new(),
             committed: VecDeque::new(),
             last_commit: 0,
-            results: BTreeSet::new(),
+            results: Results::default(),
             long_ends: BTreeSet::new(),
         }
     }
@@ -470,7 +464,8 @@ impl<'a> Twin<'a> {
         }
         let number = e.number;
         let ends = uop.action != Action::Store && waiting.flow + 1 == usize::from(uop.nflows);
-        let done = start + if ends { self.latency(pipe, start, flow.latency) } else { u64::from(flow.latency) };
+        let done = start
+            + if ends { self.results.latency(self.spec, pipe, start, flow.latency) } else { u64::from(flow.latency) };
         let s = &self.spec.stages;
         match uop.action {
             Action::Load => self.window[i].access = Some(start),
@@ -495,21 +490,6 @@ impl<'a> Twin<'a> {
             }
         }
         true
-    }
-
-    /// The latency of an operation: where results would leave a vector pipe together, one takes longer (manual 2.9).
-    fn latency(&mut self, pipe: usize, start: Cycle, latency: u16) -> Cycle {
-        let basic = u64::from(latency);
-        let changes = self.spec.stages.lengthened_vector;
-        if ![FLA, FLB].contains(&pipe) {
-            return basic;
-        }
-        let possible: Vec<Cycle> =
-            if changes.contains(&basic) { changes.into_iter().filter(|&l| l >= basic).collect() } else { vec![basic] };
-        let free = possible.iter().find(|&&l| !self.results.contains(&(pipe, start + l)));
-        let latency = *free.unwrap_or(possible.last().expect("its own"));
-        self.results.insert((pipe, start + latency));
-        latency
     }
 
     /// The two load/store pipes in this cycle: a store write alone or beside an eligible store access,
@@ -603,10 +583,4 @@ impl<'a> Twin<'a> {
             }
         }
     }
-}
-
-/// An operation of the integer pipes alone.
-fn integer(uop: &RUop) -> bool {
-    let pipes = Pipes::EXA.or(Pipes::EXB).or(Pipes::EAGA).or(Pipes::EAGB);
-    uop.action == Action::Compute && uop.flows[..usize::from(uop.nflows)].iter().all(|f| f.pipes.0 & !pipes.0 == 0)
 }
