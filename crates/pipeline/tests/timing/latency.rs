@@ -121,6 +121,19 @@ fn branches_commit_at_the_stage_of_their_kind() {
 }
 
 #[test]
+fn reading_a_system_register_waits_until_everything_before_it_has_committed() {
+    let (mut rig, s) = rig();
+    // The product commits; then two micro-operations one after the other, a cycle each from decode to commit.
+    assert_eq!(rig.time(&[mul(1, 2), op("base:MRS").writes(&[x(3)])]), (s.integer + 5) + 1 + 2);
+}
+
+#[test]
+fn nothing_behind_a_write_of_a_system_register_is_decoded_before_that_commits() {
+    let (mut rig, s) = rig();
+    assert_eq!(rig.time(&[op("base:MSR (register)").reads(&[x(3)]), add(1, 2)]), 2 + 1 + (s.integer + 1));
+}
+
+#[test]
 fn a_call_commits_no_earlier_than_its_return_address_is_made() {
     let (mut rig, s) = rig();
     let call = op("base:BL").writes(&[x(30)]).branches(Branch::Call);
