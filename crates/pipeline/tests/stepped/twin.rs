@@ -471,8 +471,9 @@ impl<'a> Twin<'a> {
             Action::Load => self.window[i].access = Some(start),
             Action::Store if waiting.flow == 0 => self.window[i].access = Some(start),
             Action::Store => {
-                // Data from a vector pipe are as early as data from an integer pipe for the commit stage.
-                self.window[i].data = Some(start - (self.stage(pipe) - s.address));
+                let [integer, vector, predicate] = s.store_data;
+                let arrival = [integer, integer, 0, 0, vector, vector, predicate, 0][pipe];
+                self.window[i].data = Some(start + arrival);
             }
             _ if waiting.flow + 1 < usize::from(uop.nflows) => {
                 let station = waiting.station;
@@ -533,7 +534,7 @@ impl<'a> Twin<'a> {
         }
         for e in &mut self.window {
             if let (Action::Store, Some(at), Some(data), None) = (e.uop.action, e.accessed, e.data, e.complete) {
-                e.complete = Some(at.max(data) + u64::from(e.uop.to_commit));
+                e.complete = Some(data.max(at + u64::from(e.uop.to_commit)));
             }
         }
         // Committed stores move to the write buffer in order.
