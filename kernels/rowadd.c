@@ -5,7 +5,8 @@ enum { MAX_X = 8, MAX_ROWS = 4096 };
 
 static _Alignas(LINE) unsigned char pool[2 * MAX_X * MAX_ROWS * sizeof(double)];
 
-void rowadd_kernel(double *y, const double *x1, uint64_t rows, uint64_t x, uint64_t pitch_bytes);
+typedef void kernel(double *y, const double *x1, uint64_t rows, uint64_t x, uint64_t pitch_bytes);
+kernel rowadd_kernel, rowadd_padded_kernel;
 
 enum { X, PITCH, ROWS, PASSES };
 
@@ -34,11 +35,12 @@ int program(int argc, char **argv)
         y[i] = 0;
         x1[i] = (double)(i % 1021);
     }
-    rowadd_kernel(y, x1, rows, x, pitch * sizeof(double));
+    kernel *run = pitch > x ? rowadd_padded_kernel : rowadd_kernel;
+    run(y, x1, rows, x, pitch * sizeof(double));
 
     measure_begin("rowadd");
     for (uint64_t i = 0; i < passes; i++)
-        rowadd_kernel(y, x1, rows, x, pitch * sizeof(double));
+        run(y, x1, rows, x, pitch * sizeof(double));
     measure_end();
 
     /* All sums are integers, hence exact; the padding must be untouched. */
