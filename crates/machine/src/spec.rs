@@ -267,6 +267,8 @@ table! {
         store_ports: u32 => ENTRIES,
         /// Virtual store ports.
         virtual_store_ports: u32 => ENTRIES,
+        /// Cycles from the stage in which real ports are taken (B1) to execution (X or A).
+        port_stages: u64 => CYCLES,
         /// Write buffer entries.
         write_buffer: u32 => ENTRIES,
         /// Bytes of a write buffer entry.
@@ -290,6 +292,8 @@ table! {
         resubmit: u64 => CYCLES,
         /// Bits of addresses that are compared where dependency detection does not have whole ones.
         partial_address_bits: u32 => Range(7, 40),
+        /// Cycles for which a store's flow in the load/store pipes has only that part of its address.
+        partial_address_stages: u64 => CYCLES,
         /// Bytes to whose boundaries dependency detection widens accesses with smaller vector elements.
         element_check_bytes: u32 => Power(1, 64),
         /// Vector length dependency detection takes for structures, bytes.

@@ -25,9 +25,6 @@ impl Pipeline {
         let data = answer.at + u64::from(uop.load_latency) + longer;
         let complete = answer.at + u64::from(uop.to_commit) + longer;
         self.lsu.fetch_ports_taken(uop.fetch_ports, complete);
-        if uop.store_ports > 0 {
-            self.lsu.store_ports_taken(uop.store_ports, complete);
-        }
         if uop.continues {
             let complete = self.behind_access(uop, data).max(complete);
             return Executed { started, complete, misses: answer.misses };

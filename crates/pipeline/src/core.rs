@@ -163,6 +163,7 @@ impl Pipeline {
         self.dispatch.group_member_done(committed);
         match uop.action {
             Action::Store => self.lsu.commit_store(uop, committed, &mut self.memory),
+            Action::Load if uop.store_ports > 0 => self.lsu.commit_load(uop, committed),
             Action::Zero => self.zero(uop.words(stream), committed),
             _ => {}
         }

@@ -36,6 +36,7 @@ pub struct Lsu {
     line_shift: u8,
     resubmit: Cycle,
     store_write: Cycle,
+    port_stages: Cycle,
 }
 
 /// What the flows of one access have in common.
@@ -55,7 +56,7 @@ impl Lsu {
     pub fn new(spec: &Spec) -> Lsu {
         let s = &spec.load_store;
         Lsu {
-            older: OlderStores::new(s.partial_address_bits, s.forward),
+            older: OlderStores::new(s),
             fetch_ports: Ports::new(s.fetch_ports, s.virtual_fetch_ports),
             store_ports: Ports::new(s.store_ports, s.virtual_store_ports),
             write_buffer: WriteBuffer::new(s),
@@ -66,6 +67,7 @@ impl Lsu {
             line_shift: spec.l1d.line_bytes.trailing_zeros() as u8,
             resubmit: s.resubmit,
             store_write: s.store_write,
+            port_stages: s.port_stages,
         }
     }
 
@@ -79,12 +81,13 @@ impl Lsu {
         if uop.store_ports == 0 { fetch } else { fetch.max(self.store_ports.virtual_free(uop.store_ports)) }
     }
 
-    /// Earliest issue of `uop`: it takes real ports.
+    /// When `uop` can begin to execute at the earliest: it takes real ports some stages before (manual 2.8).
     #[inline(always)]
     #[must_use]
     pub fn real_ports_free(&self, uop: &RUop) -> Cycle {
         let fetch = self.fetch_ports.real_free(uop.fetch_ports);
-        if uop.store_ports == 0 { fetch } else { fetch.max(self.store_ports.real_free(uop.store_ports)) }
+        let free = if uop.store_ports == 0 { fetch } else { fetch.max(self.store_ports.real_free(uop.store_ports)) };
+        free + self.port_stages
     }
 
     /// `n` fetch ports are taken until `t`.
@@ -93,10 +96,9 @@ impl Lsu {
         self.fetch_ports.take(n, t);
     }
 
-    /// `n` store ports are taken until `t`.
-    #[inline(always)]
-    pub fn store_ports_taken(&mut self, n: u8, t: Cycle) {
-        self.store_ports.take(n, t);
+    /// A load that has store ports (a gather) commits at `t`: it gives them back as stores do.
+    pub fn commit_load(&mut self, uop: &RUop, t: Cycle) {
+        self.store_ports.take(uop.store_ports, t + self.store_write);
     }
 
     // ---- loads --------------------------------------------------------------------------------
@@ -248,7 +250,6 @@ impl Lsu {
             tags,
             line: if line > tags { line } else { 0 },
             data,
-            flight: uop.to_commit,
             forward: if bytes.crosses(uop.mem.writing.shift) { 0 } else { forward },
             ..Store::default()
         };

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use fxscope_base::Cycle;
+use fxscope_machine::spec::LoadStore;
 
 use super::rules::forwards;
 
@@ -83,8 +84,6 @@ pub struct Store {
     pub writes: Cycle,
     /// When its last write was completed.
     pub done: Cycle,
-    /// Cycles its flows are in the load/store pipes.
-    pub flight: u8,
     /// Forwarding class (see [`forwards`]); 0 when its data are not in one write buffer entry.
     pub forward: u8,
 }
@@ -126,14 +125,17 @@ pub struct OlderStores {
     /// The compared bits of addresses where whole ones are not at hand, and the log2 of what they span.
     partial: u64,
     partial_shift: u8,
+    /// Cycles after which a flow in the pipes has its whole physical address.
+    partial_stages: Cycle,
     /// Cycles from a store's data to the result of a load they are forwarded to.
     forward: Cycle,
 }
 
 impl OlderStores {
-    /// No stores; `partial_bits` of an address are compared where the whole one is not at hand.
+    /// No stores.
     #[must_use]
-    pub fn new(partial_bits: u32, forward: Cycle) -> OlderStores {
+    pub fn new(spec: &LoadStore) -> OlderStores {
+        let partial_bits = spec.partial_address_bits;
         let blocks = 1 << partial_bits.saturating_sub(BLOCK_SHIFT.into());
         OlderStores {
             stores: Box::new([Store::default(); REMEMBERED]),
@@ -142,7 +144,8 @@ impl OlderStores {
             blocks: vec![0; blocks].into(),
             partial: (1 << partial_bits) - 1,
             partial_shift: partial_bits as u8,
-            forward,
+            partial_stages: spec.partial_address_stages,
+            forward: spec.forward,
         }
     }
 
@@ -198,14 +201,12 @@ impl OlderStores {
         Meeting::Nothing
     }
 
-    /// Whether only part of the addresses is compared, and meets: for a read across a page, and for stores whose flow is
-    /// in the pipes or that wait for their line (manual 7.5.2).
+    /// Whether only part of the addresses is compared, and meets: for a read across a page, and for stores whose flow
+    /// is young in the pipes or that wait for their line (manual 7.5.2).
     fn seems_to_meet(&self, read: &Read, store: &Store, t: Cycle) -> bool {
-        let in_pipes = |from: Cycle, until: Cycle| from <= t && t < until;
-        let partly = read.bytes.crosses(self.partial_shift)
-            || in_pipes(store.tags, store.tags + u64::from(store.flight))
-            || in_pipes(store.writes, store.done)
-            || t < store.line;
+        let in_pipes = |from: Cycle| from <= t && t < from + self.partial_stages;
+        let partly =
+            read.bytes.crosses(self.partial_shift) || in_pipes(store.tags) || in_pipes(store.writes) || t < store.line;
         partly && read.checked.meets_partly(store.checked, self.partial)
     }
 }

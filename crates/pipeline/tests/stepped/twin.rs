@@ -424,8 +424,10 @@ impl<'a> Twin<'a> {
         if memory {
             let (fp, sp) = (e.fetch_port, e.store_port);
             let ls = &self.spec.load_store;
-            if !self.fetch_ports.open(fp, ls.fetch_ports, start)
-                || (uop.action == Action::Store && !self.store_ports.open(sp, ls.store_ports, start))
+            // Real ports are taken some stages before addresses are made.
+            let taken = start.saturating_sub(ls.port_stages);
+            if !self.fetch_ports.open(fp, ls.fetch_ports, taken)
+                || (uop.action == Action::Store && !self.store_ports.open(sp, ls.store_ports, taken))
             {
                 return false;
             }

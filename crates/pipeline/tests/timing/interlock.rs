@@ -186,8 +186,8 @@ fn a_load_that_meets_a_store_in_the_pipes_is_checked_by_the_bits_within_a_page()
         let program = behind(str(1, 9, DATA + ALIAS), load_of(8, DATA), multiplications);
         rig().count(&program).1.get(Signal::L1PipeAbortStldIntlk)
     };
-    // The store's access is in the pipes for a flow's length, its write again from W5 on.
-    let [access, write] = [0, s.commit_short + ls.store_write].map(|from| from..from + s.commit_short);
+    // The store's access has no more than those bits at first, and its write from W5 on.
+    let [access, write] = [0, s.commit_short + ls.store_write].map(|from| from..from + ls.partial_address_stages);
     assert!(access.contains(&lead(&spec, 0)) && write.contains(&(s.commit_short + ls.resubmit)));
     assert_eq!(count(0), 2, "once for the access, and when it comes again, for the write");
     assert!(!access.contains(&lead(&spec, 1)) && !write.contains(&lead(&spec, 1)));
