@@ -188,6 +188,12 @@ table! {
         rsbr_entries: u32 => Range(2, 255),
         /// Micro-operations written into one station a cycle.
         writes_per_cycle: u32 => Range(1, 16),
+        /// How many cycles before its first execution stage an integer or predicate operation gives back its entry.
+        release_integer: u64 => CYCLES,
+        /// The same for SIMD&FP operations.
+        release_vector: u64 => CYCLES,
+        /// The same for loads and stores, before address generation.
+        release_address: u64 => CYCLES,
         /// Difference of free entries from which the RSX allocation prefers one kind of station.
         balance_threshold: u32 => Range(0, 255),
     }

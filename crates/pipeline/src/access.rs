@@ -87,14 +87,14 @@ impl Pipeline {
         if last == 0 || first.pipes.meets(Pipes::EAGA.or(Pipes::EAGB)) {
             let earliest = (d + self.stage_of_pipe[EAGA]).max(port_free);
             let at = self.address_flow(uop, earliest);
-            self.dispatch.release(station, at.saturating_sub(1));
+            self.dispatch.release(station, at.saturating_sub(self.address_released));
             return at;
         }
         // Addresses made by other pipes first (gathers and scatters, transfers).
         let pipe = pick(first.pipes, station);
         let ready = self.operands(&uop.addr_srcs, pipe).max(self.operands(&uop.srcs, pipe));
         let mut t = self.book(first, pipe, ready.max(d + self.stage_of_pipe[pipe]).max(port_free));
-        self.dispatch.release(station, t.saturating_sub(1));
+        self.dispatch.release(station, t.saturating_sub(self.released[pipe]));
         t += u64::from(first.latency);
         for flow in &uop.flows[1..=last] {
             let start = self.book(flow, pick(flow.pipes, station), t);
@@ -136,7 +136,7 @@ impl Pipeline {
         let pipe = pick(flow.pipes, Station::Rse0);
         let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
         let at = self.book(flow, pipe, earliest);
-        self.dispatch.release(Station::Rse0, at.saturating_sub(1));
+        self.dispatch.release(Station::Rse0, at.saturating_sub(self.released[pipe]));
         at
     }
 

@@ -46,6 +46,9 @@ pub struct Pipeline {
     /// The instruction whose micro-operation runs.
     pub(crate) inst: usize,
     pub(crate) stage_of_pipe: [Cycle; PIPES],
+    /// Cycles before the start of a flow in which it gives back its station entry: by pipe, and for memory accesses.
+    pub(crate) released: [Cycle; PIPES],
+    pub(crate) address_released: Cycle,
     pub(crate) branch_stage: Cycle,
     pub(crate) branch_after_execute: Cycle,
     mispredict_extra: Cycle,
@@ -73,6 +76,7 @@ impl Pipeline {
     #[must_use]
     pub fn new(spec: &Spec, position: u32) -> Pipeline {
         let s = &spec.stages;
+        let (i, f) = (spec.stations.release_integer, spec.stations.release_vector);
         let (x, v, a, p) = (s.integer, s.vector, s.address, s.predicate);
         Pipeline {
             front: Frontend::new(spec),
@@ -94,6 +98,8 @@ impl Pipeline {
             profile: Box::default(),
             inst: 0,
             stage_of_pipe: [x, x, a, a, v, v, p, x],
+            released: [i, i, i, i, f, f, i, i],
+            address_released: spec.stations.release_address,
             branch_stage: s.branch,
             branch_after_execute: s.branch_after_execute,
             mispredict_extra: spec.frontend.mispredict_extra,

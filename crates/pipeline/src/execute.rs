@@ -79,7 +79,7 @@ impl Pipeline {
                 (pipe, self.pipes[port(pipe)].book(earliest))
             };
             self.used(pipe, u64::from(flow.busy));
-            self.dispatch.release(station, start.saturating_sub(1));
+            self.dispatch.release(station, start.saturating_sub(self.released[pipe]));
             let mut done = start + u64::from(flow.latency);
             if uop.vector {
                 done = self.results.leave(pipe - FLA, uop.result_id, start, done);
@@ -114,7 +114,7 @@ impl Pipeline {
             return (d, d + 1);
         }
         let (mut pipe, started) = self.first_flow(uop, &uop.flows[0], d, station);
-        self.dispatch.release(station, started.saturating_sub(1));
+        self.dispatch.release(station, started.saturating_sub(self.released[pipe]));
         let (mut start, mut t) = (started, started + u64::from(uop.flows[0].latency));
         for flow in &uop.flows[1..usize::from(uop.nflows)] {
             pipe = pick(flow.pipes, station);

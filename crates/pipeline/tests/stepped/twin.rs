@@ -462,7 +462,10 @@ impl<'a> Twin<'a> {
             self.exclusive[pipe] = start + u64::from(flow.latency);
         }
         if waiting.holds_entry {
-            self.taken[waiting.station] -= 1;
+            let memory = matches!(uop.action, Action::Load | Action::Store) && waiting.flow == 0;
+            let s = &self.spec.stations;
+            let before = if memory { s.release_address } else { s.release_integer };
+            self.returns.push((start.saturating_sub(before), Return::Station(waiting.station)));
         }
         let number = e.number;
         let ends = uop.action != Action::Store && waiting.flow + 1 == usize::from(uop.nflows);
