@@ -73,6 +73,17 @@ fn the_predicate_pipe_and_exa_share_an_issue_port() {
 }
 
 #[test]
+fn store_data_pass_a_pipe_of_rse0_by_their_kind() {
+    let n = N as u64;
+    let integer = || str(1, 2, DATA);
+    let vector = || st1d(1, 2, 0, DATA);
+    assert_eq!(rig().steady(&[integer(), mul(3, 4)], N), 2 * n, "integer data and a multiplication in EXA");
+    assert_eq!(rig().steady(&[integer(), vector_and(3, 4)], N), n, "integer data beside FLA");
+    assert_eq!(rig().steady(&[vector(), vector_and(3, 4)], N), 2 * n, "vector data and an operation in FLA");
+    assert_eq!(rig().steady(&[vector(), mul(3, 4)], N), n, "vector data beside EXA");
+}
+
+#[test]
 fn a_vector_compare_takes_the_predicate_pipe_and_fla_together() {
     assert_eq!(rig().steady(&[cmpeq(1, 2)], N), N as u64);
     assert_eq!(rig().steady(&[cmpeq(1, 2), vector_and(1, 2)], N), 2 * N as u64);
