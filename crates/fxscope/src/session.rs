@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fxscope_base::Signal;
+use fxscope_base::{Signal, Stall};
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError};
 use fxscope_machine::Spec;
+use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants};
-use fxscope_record::{Finish, Host, HotSpot, Region, Run, Thread};
+use fxscope_record::{CodeFile, Finish, Host, HotSpot, Region, Run, Thread};
 use fxscope_sim::{Control, Follow, Mode, Options, Outcome, Progress, Simulation, Window, platform};
 
 use crate::environment::bears_on_speed;
@@ -156,7 +157,10 @@ impl Session {
             },
             notes: notes(request, outcome, process),
             regions: regions(request, outcome, process),
-            hot_spots: hot_spots(outcome, process),
+            files: files(outcome, process),
+            stalls: Stall::ALL.iter().map(|stall| stall.name().to_owned()).collect(),
+            pipes: PIPE_NAMES.map(str::to_owned).to_vec(),
+            hot_spots: outcome.hot.iter().map(hot_spot).collect(),
         }
     }
 }
@@ -237,18 +241,30 @@ fn regions(request: &Request, outcome: &Outcome, process: &Process) -> Vec<Regio
     outcome.regions.iter().map(region).collect()
 }
 
-fn hot_spots(outcome: &Outcome, process: &Process) -> Vec<HotSpot> {
-    let spot = |h: &fxscope_sim::HotSpot| {
-        let place = process.symbols().at(h.addr);
-        HotSpot {
-            address: h.addr,
-            function: place.map_or_else(String::new, |p| p.function.to_owned()),
-            offset: place.map_or(0, |p| p.offset),
-            executions: h.executions,
-            cycles: h.cycles,
-        }
+/// The files that code was mapped from, as they are now.
+fn files(outcome: &Outcome, process: &Process) -> Vec<CodeFile> {
+    let file = |path: &Vec<u8>| {
+        let path = process.host_path(path);
+        let digest = std::fs::read(&path).map_or_else(|_| String::new(), |content| fxscope_record::digest(&content));
+        CodeFile { path: path.to_string_lossy().into_owned(), digest }
     };
-    outcome.hot.iter().map(spot).collect()
+    outcome.files.iter().map(file).collect()
+}
+
+fn hot_spot(h: &fxscope_sim::HotSpot) -> HotSpot {
+    let (function, offset) = h.function.clone().unwrap_or_default();
+    HotSpot {
+        file: h.file,
+        place: h.place,
+        address: h.address,
+        function,
+        offset,
+        executions: h.executions,
+        cycles: h.profile.cycles,
+        in_flight: h.profile.in_flight,
+        stalls: h.profile.stalls.to_vec(),
+        pipes: h.profile.pipes.to_vec(),
+    }
 }
 
 /// The most memory this process has had, bytes; 0 when the host does not tell.

@@ -98,6 +98,8 @@ pub enum Role {
     Program,
     /// The interpreter that a dynamic program names (`ld.so`): right below the end of mappings.
     Interpreter,
+    /// Something to look at and not to start, a library perhaps: where a program would go.
+    Text,
 }
 
 /// A program or interpreter ready to be mapped.
@@ -144,12 +146,13 @@ impl Image {
         }
         let bias = match role {
             _ if !position_independent => 0,
-            Role::Program => PIE_BASE,
+            Role::Program | Role::Text => PIE_BASE,
             Role::Interpreter => interpreter_base(headers),
         };
         let loads = loads(headers, file, bias)?;
         let entry = header.e_entry(LE).wrapping_add(bias);
-        if !loads.iter().any(|l| l.prot.exec && (l.address..l.end()).contains(&entry)) || entry & 3 != 0 {
+        let starts = entry & 3 == 0 && loads.iter().any(|l| l.prot.exec && (l.address..l.end()).contains(&entry));
+        if role != Role::Text && !starts {
             return Err(ElfError::Entry { entry });
         }
         let stack = headers.iter().find(|p| p.p_type(LE) == elf::PT_GNU_STACK);
@@ -189,6 +192,12 @@ impl Image {
     #[must_use]
     pub fn bias(&self) -> u64 {
         self.bias
+    }
+    /// The address at which the byte of the file at `offset` is mapped as code.
+    #[must_use]
+    pub fn code_at(&self, offset: u64) -> Option<u64> {
+        let holds = |l: &&Load| l.prot.exec && l.offset <= offset && offset - l.offset < l.file_bytes;
+        self.loads.iter().find(holds).map(|l| l.address + (offset - l.offset))
     }
     /// Address behind the last segment: where the `brk` heap starts, rounded up to a page.
     #[must_use]

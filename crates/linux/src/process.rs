@@ -1,6 +1,8 @@
 //! A running program.
 
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -227,8 +229,6 @@ pub struct Process {
     pub(crate) announced: u32,
     /// Where time comes from instead of [`Process::set_now_ns`].
     pub(crate) host_clock: Option<HostClock>,
-    /// The names of the first process's program, once that has ended.
-    pub(crate) first_symbols: Option<Rc<Symbols>>,
     /// The process in place has ended.
     pub(crate) process_ended: bool,
     /// How the first process ended, while others go on.
@@ -319,7 +319,6 @@ impl Process {
             trap: None,
             announced: PID,
             host_clock: (setup.clock == ClockSource::Host).then(HostClock::start),
-            first_symbols: None,
             process_ended: false,
             first_end: None,
             end: None,
@@ -429,11 +428,20 @@ impl Process {
     pub fn block_count(&self) -> usize {
         self.blocks.len()
     }
-    /// Function names of the first process's program.
+    /// Path of the file of the program that runs, as programs see it.
     #[must_use]
-    pub fn symbols(&self) -> &Symbols {
-        let parked = self.kernel.system.processes.get(&PID).map(|first| &first.kernel.symbols);
-        self.first_symbols.as_ref().or(parked).unwrap_or(&self.kernel.symbols)
+    pub fn program_file(&self) -> &[u8] {
+        &self.kernel.files.program.path
+    }
+    /// The file mapped at an address of the process that runs: its path as programs see it, and the offset in it.
+    #[must_use]
+    pub fn file_at(&self, address: u64) -> Option<(Vec<u8>, u64)> {
+        self.kernel.mapped.at(address).map(|mapped| (mapped.path, mapped.offset))
+    }
+    /// The host's path of a file that programs see at `path`.
+    #[must_use]
+    pub fn host_path(&self, path: &[u8]) -> PathBuf {
+        self.kernel.files.view.find(path).unwrap_or_else(|_| PathBuf::from(OsStr::from_bytes(path)))
     }
     /// Function names of the program that the running thread executes.
     #[must_use]

@@ -145,7 +145,6 @@ impl Process {
         self.end_threads();
         if pid == PID {
             self.first_end = Some(end.clone());
-            self.first_symbols = Some(Rc::clone(&self.kernel.symbols));
         }
         if self.kernel.system.processes.is_empty() {
             return Some(self.end_run(end));

@@ -289,6 +289,16 @@ pub struct Profile {
     pub pipes: [u64; PIPES],
 }
 
+impl Profile {
+    /// Adds what is known from other executions.
+    pub fn add(&mut self, other: &Profile) {
+        self.cycles += other.cycles;
+        self.in_flight += other.in_flight;
+        self.stalls.iter_mut().zip(&other.stalls).for_each(|(sum, n)| *sum += n);
+        self.pipes.iter_mut().zip(&other.pipes).for_each(|(sum, n)| *sum += n);
+    }
+}
+
 /// A basic block, resolved.
 pub struct ResolvedBlock {
     /// Address of the first instruction.
@@ -305,6 +315,8 @@ pub struct ResolvedBlock {
     pub unknown: Box<[usize]>,
     /// What is known of each instruction from its executions.
     pub profile: Box<[Profile]>,
+    /// Where the code is from, as whoever runs the block numbers it.
+    pub origin: u32,
     /// Times the whole block was executed.
     pub executions: u64,
     /// The block ends with a system call or another trap on purpose.

@@ -311,6 +311,28 @@ mod tests {
     }
 
     #[test]
+    fn each_cause_of_waiting_is_the_part_of_cycle_accounting_that_has_its_title() {
+        use fxscope_base::{Signal, Signals, Stall};
+        let metrics = Metrics::built_in();
+        let group = metrics.group("cycle_accounting").expect("there");
+        for &stall in Stall::ALL {
+            let mut signals = Signals::default();
+            signals.add_stalls(&std::array::from_fn(|i| if i == stall as usize { 100 } else { 0 }));
+            signals.set(Signal::CpuCycles, 100);
+            let counts: Vec<(&str, u64)> = signals.iter().map(|(signal, n)| (signal.name(), n)).collect();
+            let values = metrics.of_region(&region(&[&counts]), &a64fx());
+            let parts: Vec<_> = group.metrics.iter().filter(|m| values[&m.name] > 0.0).collect();
+            // The report has one part for all cycles in which no whole instruction commits.
+            let title = match stall {
+                Stall::UopOnly | Stall::Movprfx => "Other wait",
+                _ => stall.title(),
+            };
+            assert_eq!(parts.iter().map(|m| m.title.as_str()).collect::<Vec<_>>(), [title]);
+            assert_eq!(values[&parts[0].name], 100.0, "{title}");
+        }
+    }
+
+    #[test]
     fn threads_add_up_as_each_metric_says() {
         let counts = [("CPU_CYCLES", 2_000_000), ("EFFECTIVE_INST_SPEC", 2_000_000)];
         let other = [("CPU_CYCLES", 4_000_000), ("EFFECTIVE_INST_SPEC", 8_000_000)];

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::Run;
-use crate::schema::{self, APPLICATION, VERSION};
+use crate::schema::{self, APPLICATION, OLDEST, VERSION};
 
 /// Why a record file cannot be read or written. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +73,27 @@ pub fn append(path: &Path, run: &Run) -> Result<(), RecordError> {
             done => return done,
         }
     }
-    insert(&mut open(path)?, path, run)
+    let mut db = open(path)?;
+    if schema::version(&db).map_err(|e| sql_error(path, &e))? < VERSION {
+        drop(db);
+        upgrade(path)?;
+        db = open(path)?;
+    }
+    insert(&mut db, path, run)
+}
+
+/// Writes the runs of an older file again, with today's tables.
+fn upgrade(path: &Path) -> Result<(), RecordError> {
+    let runs = load(path)?;
+    let draft = draft(path)?;
+    let mut db = connect(draft.path(), path)?;
+    schema::create(&db).map_err(|e| sql_error(path, &e))?;
+    for run in &runs {
+        insert(&mut db, path, run)?;
+    }
+    db.close().map_err(|(_, e)| sql_error(path, &e))?;
+    draft.persist(path).map_err(|e| RecordError::Io { path: path.to_owned(), source: e.error })?;
+    Ok(())
 }
 
 /// Tells whether [`append`] would find a file that it may write, before there is a run to write.
@@ -176,7 +196,7 @@ fn check_header(path: &Path) -> Result<(), RecordError> {
         return Err(not("an SQLite database of another program"));
     }
     match number(60) {
-        VERSION => Ok(()),
+        OLDEST..=VERSION => Ok(()),
         found if found > VERSION => Err(RecordError::Newer { path: path.to_owned(), found }),
         found => Err(damaged(path, &format!("schema version {found}"))),
     }

@@ -12,10 +12,17 @@ mod run;
 mod schema;
 
 pub use file::{RecordError, append, check_target, load};
-pub use run::{Finish, Host, HotSpot, Mode, Region, Run, Thread};
+pub use run::{CodeFile, Finish, Host, HotSpot, Mode, Region, Run, Thread};
 
 /// The region that every run has: all of it.
 pub const ALL: &str = "all";
+
+/// What tells a file's contents from others: SHA-256 as hexadecimal digits.
+#[must_use]
+pub fn digest(contents: &[u8]) -> String {
+    use sha2::Digest as _;
+    sha2::Sha256::digest(contents).iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// Suffix of record files, without the dot.
 pub const SUFFIX: &str = "fxr";

@@ -81,10 +81,23 @@ pub struct Region {
     pub threads: Vec<Thread>,
 }
 
+/// A file that code was mapped from.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct CodeFile {
+    /// Its path on the host.
+    pub path: String,
+    /// What [`crate::digest`] says of its contents; empty when it could not be read.
+    pub digest: String,
+}
+
 /// What one instruction took.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct HotSpot {
-    /// Its address; unique in a run.
+    /// The file it is from, by its place in [`Run::files`]; none for code that is from no file, or it is not known.
+    pub file: Option<u32>,
+    /// Its offset in that file; its address when there is none. With the file, unique in a run.
+    pub place: u64,
+    /// Its address in the process that executed it first.
     pub address: u64,
     /// The function it belongs to, empty when unknown.
     pub function: String,
@@ -94,6 +107,12 @@ pub struct HotSpot {
     pub executions: u64,
     /// Cycles between its commit and the commit before it, summed up.
     pub cycles: u64,
+    /// Cycles from the issue of its first flow to its commit, summed up.
+    pub in_flight: u64,
+    /// Cycles without commit that were charged to it, for each cause of [`Run::stalls`].
+    pub stalls: Vec<u64>,
+    /// Cycles in which it took each of [`Run::pipes`].
+    pub pipes: Vec<u64>,
 }
 
 /// One run of one program.
@@ -123,7 +142,13 @@ pub struct Run {
     pub notes: Vec<String>,
     /// Parts of the run, the whole of it first.
     pub regions: Vec<Region>,
-    /// Instructions executed, by ascending address.
+    /// Files that code was mapped from, the program's own first.
+    pub files: Vec<CodeFile>,
+    /// Causes by which cycles without commit are known for each instruction; none when they are not.
+    pub stalls: Vec<String>,
+    /// Pipes whose use is known for each instruction; none when it is not.
+    pub pipes: Vec<String>,
+    /// Instructions executed, by ascending file and place.
     pub hot_spots: Vec<HotSpot>,
 }
 

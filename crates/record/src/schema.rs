@@ -1,19 +1,23 @@
 //! The tables of a record file, and how a run becomes rows and a row becomes part of a run again.
 //!
-//! A change of any table is a new [`VERSION`].
+//! A change of any table is a new [`VERSION`]; files of version 1, which knew neither files nor causes, can be read.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use sha2::{Digest as _, Sha256};
 
-use crate::run::{Finish, Host, HotSpot, Mode, Region, Run, Thread};
+use crate::run::{CodeFile, Finish, Host, HotSpot, Mode, Region, Run, Thread};
 
 /// `PRAGMA application_id`: "fxsr".
 pub(crate) const APPLICATION: i32 = 0x6678_7372;
+/// The oldest version that can be read.
+pub(crate) const OLDEST: i32 = 1;
 /// `PRAGMA user_version`.
-pub(crate) const VERSION: i32 = 1;
+pub(crate) const VERSION: i32 = 2;
 
 /// Everything of one run has its number in the column `run`. `digest` holds, for each run, the digest over
-/// its rows in all other tables and over the digest of the run before it; `contents` the number of runs.
+/// its rows in all other tables and over the digest of the run before it; `contents` the number of runs. `part` names
+/// causes of waiting (kind `stall`) and pipes (kind `pipe`), `hot_part` has the cycles of each instruction for each of
+/// them, except zeros.
 pub(crate) const SCHEMA: &str = "
 CREATE TABLE contents (runs INTEGER NOT NULL) STRICT;
 CREATE TABLE digest (run INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT;
@@ -38,9 +42,16 @@ CREATE TABLE thread (run INTEGER NOT NULL, region INTEGER NOT NULL, position INT
     PRIMARY KEY (run, region, position), UNIQUE (run, region, thread)) STRICT, WITHOUT ROWID;
 CREATE TABLE event (run INTEGER NOT NULL, region INTEGER NOT NULL, thread INTEGER NOT NULL, name TEXT NOT NULL,
     count INTEGER NOT NULL, PRIMARY KEY (run, region, thread, name)) STRICT, WITHOUT ROWID;
-CREATE TABLE hot_spot (run INTEGER NOT NULL, address INTEGER NOT NULL, function TEXT NOT NULL,
-    offset INTEGER NOT NULL, executions INTEGER NOT NULL, cycles INTEGER NOT NULL,
-    PRIMARY KEY (run, address)) STRICT, WITHOUT ROWID;
+CREATE TABLE code_file (run INTEGER NOT NULL, file INTEGER NOT NULL, path TEXT NOT NULL, digest TEXT NOT NULL,
+    PRIMARY KEY (run, file)) STRICT, WITHOUT ROWID;
+CREATE TABLE hot_spot (run INTEGER NOT NULL, spot INTEGER NOT NULL, file INTEGER, place INTEGER NOT NULL,
+    address INTEGER NOT NULL, function TEXT NOT NULL, offset INTEGER NOT NULL, executions INTEGER NOT NULL,
+    cycles INTEGER NOT NULL, in_flight INTEGER NOT NULL,
+    PRIMARY KEY (run, spot), UNIQUE (run, file, place)) STRICT, WITHOUT ROWID;
+CREATE TABLE part (run INTEGER NOT NULL, part INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+    PRIMARY KEY (run, part)) STRICT, WITHOUT ROWID;
+CREATE TABLE hot_part (run INTEGER NOT NULL, spot INTEGER NOT NULL, part INTEGER NOT NULL, cycles INTEGER NOT NULL,
+    PRIMARY KEY (run, spot, part)) STRICT, WITHOUT ROWID;
 ";
 
 /// The tables a run's digest covers, each with the columns that order it.
@@ -54,8 +65,14 @@ const COVERED: &[(&str, &str)] = &[
     ("region", "region"),
     ("thread", "region, position"),
     ("event", "region, thread, name"),
-    ("hot_spot", "address"),
+    ("code_file", "file"),
+    ("hot_spot", "spot"),
+    ("part", "part"),
+    ("hot_part", "spot, part"),
 ];
+
+/// What is different in version 1.
+const COVERED_BEFORE: &[(&str, &str)] = &[("code_file", ""), ("hot_spot", "address"), ("part", ""), ("hot_part", "")];
 
 /// Writes the tables into an empty database.
 pub(crate) fn create(db: &Connection) -> rusqlite::Result<()> {
@@ -64,6 +81,20 @@ pub(crate) fn create(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch(SCHEMA)?;
     db.execute("INSERT INTO contents VALUES (0)", [])?;
     Ok(())
+}
+
+/// The version of the file's tables.
+pub(crate) fn version(db: &Connection) -> rusqlite::Result<i32> {
+    db.pragma_query_value(None, "user_version", |r| r.get(0))
+}
+
+/// The tables a run's digest covers in a version, each with the columns that order it.
+fn covered(version: i32) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let before = move |table| COVERED_BEFORE.iter().find(|(name, _)| version < VERSION && *name == table);
+    COVERED
+        .iter()
+        .map(move |&(table, order)| before(table).copied().unwrap_or((table, order)))
+        .filter(|(_, o)| !o.is_empty())
 }
 
 /// The number of runs that the file says it holds.
@@ -82,7 +113,7 @@ pub(crate) fn digest(db: &Connection, id: u32) -> rusqlite::Result<Vec<u8>> {
     use rusqlite::types::ValueRef;
     let mut hash = Sha256::new();
     hash.update(stored_digest(db, id - 1)?);
-    for (table, order) in COVERED {
+    for (table, order) in covered(version(db)?) {
         let mut statement = db.prepare(&format!("SELECT * FROM {table} WHERE run = ?1 ORDER BY {order}"))?;
         let columns = statement.column_count();
         hash.update(table.as_bytes());
@@ -111,10 +142,7 @@ pub(crate) fn insert(db: &Connection, run: &Run) -> rusqlite::Result<()> {
     let id = runs(db)? + 1;
     insert_origin(db, id, run)?;
     insert_counts(db, id, &run.regions)?;
-    let mut hot = db.prepare("INSERT INTO hot_spot VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
-    for h in &run.hot_spots {
-        hot.execute(params![id, h.address, h.function, h.offset, h.executions, h.cycles])?;
-    }
+    insert_hot_spots(db, id, run)?;
     db.execute("INSERT INTO digest VALUES (?1, ?2)", params![id, digest(db, id)?])?;
     db.execute("UPDATE contents SET runs = ?1", [id])?;
     Ok(())
@@ -185,6 +213,28 @@ fn insert_counts(db: &Connection, id: u32, regions: &[Region]) -> rusqlite::Resu
     Ok(())
 }
 
+fn insert_hot_spots(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
+    for (i, file) in run.files.iter().enumerate() {
+        db.execute("INSERT INTO code_file VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, file.path, file.digest])?;
+    }
+    let kinds = run.stalls.iter().map(|name| ("stall", name)).chain(run.pipes.iter().map(|name| ("pipe", name)));
+    for (i, (kind, name)) in kinds.enumerate() {
+        db.execute("INSERT INTO part VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, kind, name])?;
+    }
+    let mut hot = db.prepare("INSERT INTO hot_spot VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
+    let mut parts = db.prepare("INSERT INTO hot_part VALUES (?1, ?2, ?3, ?4)")?;
+    for (i, h) in run.hot_spots.iter().enumerate() {
+        let i = i as i64;
+        let (offset, executions, cycles) = (h.offset, h.executions, h.cycles);
+        let function = &h.function;
+        hot.execute(params![id, i, h.file, h.place, h.address, function, offset, executions, cycles, h.in_flight])?;
+        for (part, &cycles) in h.stalls.iter().chain(&h.pipes).enumerate().filter(|&(_, &cycles)| cycles > 0) {
+            parts.execute(params![id, i, part as i64, cycles])?;
+        }
+    }
+    Ok(())
+}
+
 /// Reads run `id`.
 pub(crate) fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     let mut run = db.query_row("SELECT * FROM run WHERE run = ?1", [id], read_origin)?;
@@ -198,21 +248,66 @@ pub(crate) fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     run.constants = list(db, id, "SELECT name, value FROM constant WHERE run = ?1", |r| Ok((r.get(0)?, r.get(1)?)))?;
     run.notes = list(db, id, "SELECT value FROM note WHERE run = ?1 ORDER BY position", |r| r.get(0))?;
     run.regions = read_regions(db, id)?;
-    run.hot_spots = list(
-        db,
-        id,
-        "SELECT address, function, offset, executions, cycles FROM hot_spot WHERE run = ?1 ORDER BY address",
-        |r| {
-            Ok(HotSpot {
-                address: r.get(0)?,
-                function: r.get(1)?,
-                offset: r.get(2)?,
-                executions: r.get(3)?,
-                cycles: r.get(4)?,
-            })
-        },
-    )?;
+    if version(db)? < VERSION {
+        read_old_hot_spots(db, id, &mut run)?
+    } else {
+        read_hot_spots(db, id, &mut run)?
+    }
     Ok(run)
+}
+
+fn read_hot_spots(db: &Connection, id: u32, run: &mut Run) -> rusqlite::Result<()> {
+    run.files = list(db, id, "SELECT path, digest FROM code_file WHERE run = ?1 ORDER BY file", |r| {
+        Ok(CodeFile { path: r.get(0)?, digest: r.get(1)? })
+    })?;
+    let named = |kind: &str| {
+        let query = format!("SELECT name FROM part WHERE run = ?1 AND kind = '{kind}' ORDER BY part");
+        list(db, id, &query, |r| r.get(0))
+    };
+    (run.stalls, run.pipes) = (named("stall")?, named("pipe")?);
+    let (stalls, pipes) = (vec![0; run.stalls.len()], vec![0; run.pipes.len()]);
+    let query = "SELECT file, place, address, function, offset, executions, cycles, in_flight FROM hot_spot
+                 WHERE run = ?1 ORDER BY spot";
+    run.hot_spots = list(db, id, query, |r| {
+        Ok(HotSpot {
+            file: r.get(0)?,
+            place: r.get(1)?,
+            address: r.get(2)?,
+            function: r.get(3)?,
+            offset: r.get(4)?,
+            executions: r.get(5)?,
+            cycles: r.get(6)?,
+            in_flight: r.get(7)?,
+            stalls: stalls.clone(),
+            pipes: pipes.clone(),
+        })
+    })?;
+    let mut parts = db.prepare("SELECT spot, part, cycles FROM hot_part WHERE run = ?1")?;
+    let mut rows = parts.query([id])?;
+    while let Some(row) = rows.next()? {
+        let (spot, part): (usize, usize) = (row.get(0)?, row.get(1)?);
+        let spot = run.hot_spots.get_mut(spot);
+        let cycles = spot.and_then(|s| s.stalls.iter_mut().chain(&mut s.pipes).nth(part));
+        *cycles.ok_or_else(|| rusqlite::Error::InvalidColumnName("part".to_owned()))? = row.get(2)?;
+    }
+    Ok(())
+}
+
+/// Version 1 has addresses only.
+fn read_old_hot_spots(db: &Connection, id: u32, run: &mut Run) -> rusqlite::Result<()> {
+    let query = "SELECT address, function, offset, executions, cycles FROM hot_spot WHERE run = ?1 ORDER BY address";
+    run.hot_spots = list(db, id, query, |r| {
+        Ok(HotSpot {
+            place: r.get(0)?,
+            address: r.get(0)?,
+            function: r.get(1)?,
+            offset: r.get(2)?,
+            executions: r.get(3)?,
+            cycles: r.get(4)?,
+            ..HotSpot::default()
+        })
+    })?;
+    Ok(())
 }
 
 /// What the table `run` knows of a run.
@@ -250,6 +345,9 @@ fn read_origin(row: &Row) -> rusqlite::Result<Run> {
         },
         notes: Vec::new(),
         regions: Vec::new(),
+        files: Vec::new(),
+        stalls: Vec::new(),
+        pipes: Vec::new(),
         hot_spots: Vec::new(),
     })
 }

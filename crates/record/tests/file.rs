@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use fxscope_record::{Finish, Host, HotSpot, Mode, RecordError, Region, Run, Thread, append, check_target, load};
+use fxscope_record::{
+    CodeFile, Finish, Host, HotSpot, Mode, RecordError, Region, Run, Thread, append, check_target, load,
+};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -48,18 +50,21 @@ fn region() -> impl Strategy<Value = Region> {
     })
 }
 
-fn hot_spots() -> impl Strategy<Value = Vec<HotSpot>> {
-    btree_map(count(), (any::<String>(), count(), count(), count()), 0..60).prop_map(|spots| {
-        spots
-            .into_iter()
-            .map(|(address, (function, offset, executions, cycles))| HotSpot {
-                address,
-                function,
-                offset,
-                executions,
-                cycles,
-            })
-            .collect()
+/// Causes, pipes and hot spots with as many counts of each.
+fn hot_spots() -> impl Strategy<Value = (Vec<String>, Vec<String>, Vec<HotSpot>)> {
+    (vec(any::<String>(), 0..4), vec(any::<String>(), 0..4)).prop_flat_map(|(stalls, pipes)| {
+        let counts = |n: usize| vec(prop_oneof![Just(0), count()], n);
+        let key = (proptest::option::of(any::<u32>()), count());
+        let times = (count(), count(), count());
+        let spot = (any::<String>(), count(), count(), times, counts(stalls.len()), counts(pipes.len()));
+        let spots = btree_map(key, spot, 0..40).prop_map(|spots| {
+            let spot = |((file, place), (function, address, offset, times, stalls, pipes))| {
+                let (executions, cycles, in_flight) = times;
+                HotSpot { file, place, address, function, offset, executions, cycles, in_flight, stalls, pipes }
+            };
+            spots.into_iter().map(spot).collect()
+        });
+        (Just(stalls), Just(pipes), spots)
     })
 }
 
@@ -75,7 +80,8 @@ prop_compose! {
         host in host(),
         notes in vec(any::<String>(), 0..3),
         regions in vec(region(), 0..4),
-        hot_spots in hot_spots(),
+        files in vec((any::<String>(), any::<String>()), 0..3),
+        (stalls, pipes, hot_spots) in hot_spots(),
     ) -> Run {
         Run {
             tool: texts[0].clone(),
@@ -90,6 +96,9 @@ prop_compose! {
             host,
             notes,
             regions,
+            files: files.into_iter().map(|(path, digest)| CodeFile { path, digest }).collect(),
+            stalls,
+            pipes,
             hot_spots,
         }
     }
@@ -166,6 +175,9 @@ fn small_run() -> Run {
         host: Host::default(),
         notes: Vec::new(),
         regions: vec![Region { name: fxscope_record::ALL.to_owned(), calls: 1, threads: vec![Thread::default()] }],
+        files: Vec::new(),
+        stalls: Vec::new(),
+        pipes: Vec::new(),
         hot_spots: Vec::new(),
     }
 }
@@ -237,6 +249,45 @@ fn records_of_a_newer_version_are_refused() {
     rusqlite::Connection::open(&path).and_then(|db| db.pragma_update(None, "user_version", 1000)).expect("updated");
     assert!(matches!(load(&path), Err(RecordError::Newer { found: 1000, .. })));
     assert!(matches!(append(&path, &small_run()), Err(RecordError::Newer { .. })));
+}
+
+/// Made by an fxscope whose records had version 1.
+const VERSION_1: &[u8] = include_bytes!("version1.fxr");
+
+#[test]
+fn records_of_version_1_are_read_without_what_they_do_not_have() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_1).expect("written");
+    let runs = load(&path).expect("loaded");
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0].finish, Finish::Exited(3));
+    let spots: Vec<_> = runs[0].hot_spots.iter().map(|s| (s.address, s.function.as_str(), s.executions)).collect();
+    let expected = [("_start", 1), ("work", 5), ("work", 5), ("work", 1), ("work", 1), ("work", 1)];
+    let addresses = (0x40_00d4..).step_by(4);
+    assert_eq!(spots, addresses.zip(expected).map(|(a, (f, n))| (a, f, n)).collect::<Vec<_>>());
+    assert!(runs[0].files.is_empty() && runs[0].stalls.is_empty() && runs[0].pipes.is_empty());
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_1, "reading changes nothing");
+}
+
+#[test]
+fn a_run_added_to_a_record_of_version_1_makes_it_one_of_today() {
+    let (folder, path) = place();
+    fs::write(&path, VERSION_1).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    append(&path, &small_run()).expect("saved");
+    runs.push(small_run());
+    assert_eq!(load(&path).expect("loaded"), runs);
+    assert_eq!(names(&folder).len(), 1);
+}
+
+#[test]
+fn a_record_of_version_1_that_is_damaged_is_an_error() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_1).expect("written");
+    rusqlite::Connection::open(&path)
+        .and_then(|db| db.execute("UPDATE hot_spot SET executions = 6 WHERE function = 'work' AND offset = 0", []))
+        .expect("changed");
+    assert!(matches!(load(&path), Err(RecordError::Damaged { .. })));
 }
 
 #[test]

@@ -4,12 +4,15 @@
 
 use std::fmt::Write as _;
 
+use fxscope_base::Stall;
 use fxscope_record::Run;
 use serde_json::{Value as Json, json};
 
 use crate::document::{Body, Document, Line, Row, Section, Value};
 use crate::sections::{plain, title};
 
+/// Shares below this are not worth a terminal's column.
+const LEAST: f64 = 0.01;
 /// Functions that the terminal lists; the others share a line.
 const FUNCTIONS: usize = 20;
 
@@ -33,12 +36,16 @@ pub struct Annotation {
 pub struct Function {
     /// Its name in the symbol table; empty for all code that has none.
     pub name: String,
+    /// The file it is from; none for code that is from no file.
+    pub file: Option<String>,
     /// Its first address; 0 when it has no name.
     pub address: u64,
     /// Cycles of its instructions.
     pub cycles: u64,
     /// Instructions executed.
     pub executions: u64,
+    /// Cycles without commit that were charged to its instructions, for each cause of [`Run::stalls`].
+    pub stalls: Vec<u64>,
     /// The instructions that were executed, by ascending address; none unless they were asked for.
     pub instructions: Option<Vec<Instruction>>,
 }
@@ -54,6 +61,12 @@ pub struct Instruction {
     pub executions: u64,
     /// Cycles between its commit and the commit before it, summed up.
     pub cycles: u64,
+    /// Cycles from its issue to its commit, summed up.
+    pub in_flight: u64,
+    /// Cycles without commit that were charged to it, for each cause of [`Run::stalls`].
+    pub stalls: Vec<u64>,
+    /// Cycles in which it took each of [`Run::pipes`].
+    pub pipes: Vec<u64>,
     /// Where it comes from; none without debug information.
     pub source: Option<Source>,
     /// The instruction itself; none without the program's file.
@@ -110,9 +123,11 @@ fn share(part: u64, whole: u64) -> f64 {
 /// What a terminal shows: the functions, then the instructions of those that have them.
 #[must_use]
 pub fn document(run: &Run, annotation: &Annotation) -> Document {
-    let mut sections = vec![functions(annotation)];
+    let mut sections = vec![functions(run, annotation)];
     for function in &annotation.functions {
-        sections.extend(function.instructions.as_ref().map(|list| instructions(annotation, function, list)));
+        let Some(list) = &function.instructions else { continue };
+        sections.push(instructions(run, annotation, function, list));
+        sections.extend(waits(run, function));
     }
     let notes = annotation.notes.iter().map(|note| plain(note)).collect::<Vec<_>>();
     if !notes.is_empty() {
@@ -121,12 +136,17 @@ pub fn document(run: &Run, annotation: &Annotation) -> Document {
     Document { title: title(run), columns: vec![plain(run.program())], sections }
 }
 
-/// Name of a function for people.
-fn name(function: &Function) -> String {
-    if function.name.is_empty() { "(code without a name)".to_owned() } else { plain(&function.name) }
+/// Name of a function for people, with its file when that is not the program's own.
+fn name(run: &Run, function: &Function) -> String {
+    let name = if function.name.is_empty() { "(code without a name)" } else { &function.name };
+    let foreign = function.file.as_ref().filter(|file| run.files.first().is_some_and(|program| program.path != **file));
+    match foreign {
+        Some(file) => plain(&format!("{name} in {}", file.rsplit('/').next().unwrap_or_default())),
+        None => plain(name),
+    }
 }
 
-fn functions(annotation: &Annotation) -> Section {
+fn functions(run: &Run, annotation: &Annotation) -> Section {
     let line = |label: String, cycles: u64, executions: Option<u64>| {
         let fraction = share(cycles, annotation.cycles);
         let values = vec![
@@ -138,7 +158,7 @@ fn functions(annotation: &Annotation) -> Section {
         Line::Row(Row { label, values })
     };
     let (shown, others) = annotation.functions.split_at(annotation.functions.len().min(FUNCTIONS));
-    let mut lines: Vec<Line> = shown.iter().map(|f| line(name(f), f.cycles, Some(f.executions))).collect();
+    let mut lines: Vec<Line> = shown.iter().map(|f| line(name(run, f), f.cycles, Some(f.executions))).collect();
     if !others.is_empty() {
         let label = format!("({} other functions)", others.len());
         let sum = |of: fn(&Function) -> u64| others.iter().map(of).sum();
@@ -153,7 +173,7 @@ fn functions(annotation: &Annotation) -> Section {
 
 /// The instructions of one function. The columns of what only a run can tell come before those of what the code
 /// says; the text is last because it is the one that may be cut.
-fn instructions(annotation: &Annotation, function: &Function, list: &[Instruction]) -> Section {
+fn instructions(run: &Run, annotation: &Annotation, function: &Function, list: &[Instruction]) -> Section {
     let mut lines = Vec::new();
     let mut source = None;
     for instruction in list {
@@ -161,17 +181,17 @@ fn instructions(annotation: &Annotation, function: &Function, list: &[Instructio
             source.clone_from(&instruction.source);
             lines.extend(source.as_ref().map(|s| Line::Caption(plain(&format!("{}:{}", s.file, s.line)))));
         }
-        lines.push(Line::Row(row(function, instruction)));
+        lines.push(Line::Row(row(run, function, instruction)));
     }
     let percent = 100.0 * share(function.cycles, annotation.cycles);
     let place = if function.name.is_empty() { String::new() } else { format!(" at {:#x}", function.address) };
-    let title = format!("{}{place}, {percent:.1} % of all cycles", name(function));
-    let headings =
-        ["Offset", "executed", "cycles", "each", "share", "µops", "pipes", "instruction"].map(str::to_owned).to_vec();
+    let title = format!("{}{place}, {percent:.1} % of all cycles", name(run, function));
+    let headings = ["Offset", "executed", "each", "share", "flight", "waits for", "µops", "pipes", "instruction"];
+    let headings = headings.map(str::to_owned).to_vec();
     Section { title, body: Body::Listing { headings, lines } }
 }
 
-fn row(function: &Function, instruction: &Instruction) -> Row {
+fn row(run: &Run, function: &Function, instruction: &Instruction) -> Row {
     let code = instruction.code.as_ref();
     let label = if function.name.is_empty() {
         format!("{:#x}", instruction.address)
@@ -180,14 +200,74 @@ fn row(function: &Function, instruction: &Instruction) -> Row {
     };
     let values = vec![
         Some(Value::number(instruction.executions as f64, "count")),
-        Some(Value::number(instruction.cycles as f64, "cycles")),
         Some(Value::number(share(instruction.cycles, instruction.executions), "cycles/execution")),
         Some(Value::Share(share(instruction.cycles, function.cycles))),
+        in_flight(run, instruction).map(|cycles| Value::number(cycles, "cycles/execution")),
+        Some(Value::Text(longest_wait(run, instruction))),
         code.map(|c| Value::number(c.uops.len() as f64, "count")),
-        code.map(|c| Value::Text(pipes(&c.uops))),
+        Some(Value::Text(used(run, instruction).or(code.map(|c| pipes(&c.uops))).unwrap_or_default())),
         code.map(|c| Value::Text(c.text.clone().unwrap_or_else(|| format!(".inst {:#010x}", c.word)))),
     ];
     Row { label, values }
+}
+
+/// Cycles from issue to commit, of one execution; none when they were not counted.
+fn in_flight(run: &Run, instruction: &Instruction) -> Option<f64> {
+    (!run.pipes.is_empty()).then(|| share(instruction.in_flight, instruction.executions))
+}
+
+/// The cause with most cycles of an instruction, and its share of the instruction's cycles in percent; nothing when
+/// that is next to nothing.
+fn longest_wait(run: &Run, instruction: &Instruction) -> String {
+    let longest = sorted(&run.stalls, &instruction.stalls).into_iter().next();
+    let longest = longest.filter(|&(_, n)| share(n, instruction.cycles) >= LEAST);
+    longest.map_or_else(String::new, |(name, n)| format!("{} {:.0}", short(name), 100.0 * share(n, instruction.cycles)))
+}
+
+/// The pipes an instruction took, and each one's share in percent when there are several that matter; none when it
+/// took none.
+fn used(run: &Run, instruction: &Instruction) -> Option<String> {
+    let all: u64 = instruction.pipes.iter().sum();
+    let mut pipes = sorted(&run.pipes, &instruction.pipes);
+    pipes.retain(|&(_, n)| share(n, all) >= LEAST);
+    let several = pipes.len() > 1;
+    let texts = pipes.iter().map(|&(name, n)| match several {
+        true => format!("{} {:.0}", plain(name), 100.0 * share(n, all)),
+        false => plain(name),
+    });
+    (!pipes.is_empty()).then(|| texts.collect::<Vec<_>>().join(" "))
+}
+
+/// What is not zero of `counts`, most first.
+fn sorted<'a>(names: &'a [String], counts: &[u64]) -> Vec<(&'a str, u64)> {
+    let named = names.iter().map(String::as_str).zip(counts.iter().copied());
+    let mut list: Vec<_> = named.filter(|&(_, n)| n > 0).collect();
+    list.sort_by_key(|&(_, n)| std::cmp::Reverse(n));
+    list
+}
+
+fn known(name: &str) -> Option<Stall> {
+    Stall::ALL.iter().copied().find(|stall| stall.name() == name)
+}
+
+/// A cause in few letters.
+fn short(name: &str) -> String {
+    known(name).map_or_else(|| plain(name), |stall| stall.short().to_owned())
+}
+
+/// What the cycles without commit of a function were charged to, with the names that its instructions are shown with.
+fn waits(run: &Run, function: &Function) -> Option<Section> {
+    let row = |(name, cycles): (&str, u64)| Row {
+        label: short(name),
+        values: vec![
+            Some(Value::number(cycles as f64, "cycles")),
+            Some(Value::number(share(cycles, function.cycles), "ratio")),
+            Some(Value::Text(known(name).map_or(String::new(), |stall| format!("{}: ", stall.title())) + &plain(name))),
+        ],
+    };
+    let rows: Vec<Row> = sorted(&run.stalls, &function.stalls).into_iter().map(row).collect();
+    let headings = ["Waits for", "cycles", "share", "counted as"].map(str::to_owned).to_vec();
+    (!rows.is_empty()).then(|| Section { title: "Waits".to_owned(), body: Body::Table { headings, rows } })
 }
 
 /// The pipes of micro-operations in the manual's notation: `/` between micro-operations, `+` between flows that
@@ -236,25 +316,39 @@ pub fn json(run: &Run, annotation: &Annotation) -> Json {
         "cycles": annotation.cycles,
         "cycles_outside": annotation.outside,
         "notes": annotation.notes,
-        "functions": annotation.functions.iter().map(|f| json_function(f, annotation.cycles)).collect::<Vec<_>>(),
+        "functions": annotation.functions.iter().map(|f| json_function(run, f, annotation.cycles)).collect::<Vec<_>>(),
     })
 }
 
-fn json_function(function: &Function, cycles: u64) -> Json {
+fn json_function(run: &Run, function: &Function, cycles: u64) -> Json {
     let mut object = json!({
         "name": function.name,
+        "file": function.file,
         "address": function.address,
         "cycles": function.cycles,
         "share": share(function.cycles, cycles),
         "executions": function.executions,
+        "stalls": json_counts(&run.stalls, &function.stalls),
     });
     if let Some(list) = &function.instructions {
-        object["instructions"] = list.iter().map(|i| json_instruction(i, function.cycles)).collect();
+        object["instructions"] = list.iter().map(|i| json_instruction(run, i, function.cycles)).collect();
     }
     object
 }
 
-fn json_instruction(instruction: &Instruction, cycles: u64) -> Json {
+/// What is not zero by name, most first; null when it was not counted.
+fn json_counts(names: &[String], counts: &[u64]) -> Json {
+    if names.is_empty() {
+        return Json::Null;
+    }
+    sorted(names, counts)
+        .into_iter()
+        .map(|(name, n)| (name.to_owned(), n.into()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+fn json_instruction(run: &Run, instruction: &Instruction, cycles: u64) -> Json {
     let code = instruction.code.as_ref();
     json!({
         "address": instruction.address,
@@ -263,6 +357,9 @@ fn json_instruction(instruction: &Instruction, cycles: u64) -> Json {
         "cycles": instruction.cycles,
         "share": share(instruction.cycles, cycles),
         "cycles_per_execution": share(instruction.cycles, instruction.executions),
+        "issue_to_commit": in_flight(run, instruction),
+        "stalls": json_counts(&run.stalls, &instruction.stalls),
+        "pipes": json_counts(&run.pipes, &instruction.pipes),
         "file": instruction.source.as_ref().map(|s| &s.file),
         "line": instruction.source.as_ref().map(|s| s.line),
         "word": code.map(|c| c.word),

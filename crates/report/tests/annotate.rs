@@ -23,6 +23,9 @@ fn annotation() -> Annotation {
         offset: 4,
         executions: 1_000_000,
         cycles: 1_500_000,
+        in_flight: 12_500_000,
+        stalls: vec![400_000, 700_000],
+        pipes: vec![250_000, 750_000, 0],
         source: Some(Source { file: "folder/".repeat(20) + "kernel.c", line: 42 }),
         code: Some(Code {
             word: 0xe5e0_4000,
@@ -33,9 +36,11 @@ fn annotation() -> Annotation {
     let unknown = Instruction { address: 0x40_0108, offset: 8, executions: 1, ..Instruction::default() };
     let named = Function {
         name: "kernel\x1b[2J".to_owned(),
+        file: Some("libkernel.so".to_owned()),
         address: 0x40_0100,
         cycles: 1_500_000,
         executions: 1_000_001,
+        stalls: vec![400_000, 700_000],
         instructions: Some(vec![known, unknown]),
     };
     let others = (0..30).map(|i| Function { address: i, cycles: 10, executions: 7, ..Function::default() });
@@ -74,12 +79,13 @@ fn functions_beyond_the_twentieth_and_cycles_outside_share_a_line_each() {
 }
 
 #[test]
-fn an_instruction_shows_its_line_cycles_for_each_execution_and_pipes() {
+fn an_instruction_shows_its_line_cycles_time_in_flight_longest_wait_and_pipes_taken() {
     let text = text(Style { unicode: true, colour: false });
     let mut lines = text.lines().skip_while(|l| !l.ends_with("kernel.c:42"));
     assert!(lines.next().is_some(), "{text}");
     let line = lines.next().expect("the instruction");
-    for part in ["+0x4", "1.500 M", " 1.500 ", "EAG*,FLA", "st1d {z0.d}"] {
+    // 700,000 of 1,500,000 cycles; pipes as they were taken.
+    for part in ["+0x4", "1.000 M", " 1.500 ", " 12.50 ", "branch 47", "EAGB 75 EAGA 25", "st1d {z0.d}"] {
         assert!(line.contains(part), "{part} in {line}");
     }
 }
@@ -94,9 +100,32 @@ fn json_has_null_for_what_is_not_known_and_no_instructions_where_none_were_asked
     assert_eq!(list[0]["cycles_per_execution"], 1.5);
     assert_eq!(list[0]["line"], 42);
     assert_eq!(list[0]["uops"][0]["flows"][0]["pipes"], serde_json::json!(["EAGA", "EAGB"]));
+    assert_eq!(list[0]["issue_to_commit"], 12.5);
+    assert_eq!(list[0]["stalls"], serde_json::json!({"BR_COMP_WAIT": 700_000, "FL_COMP_WAIT": 400_000}));
+    assert_eq!(list[0]["pipes"], serde_json::json!({"EAGB": 750_000, "EAGA": 250_000}));
     for key in ["file", "line", "word", "text", "uops"] {
         assert!(list[1][key].is_null(), "{key}");
     }
+}
+
+#[test]
+fn what_a_function_waits_for_is_listed_with_the_events_that_count_it() {
+    let text = text(Style { unicode: true, colour: false });
+    let line = text.lines().find(|l| l.contains("BR_COMP_WAIT")).expect("the longest");
+    for part in ["branch", "700.0 k", "46.7 %", "Branch wait"] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+}
+
+#[test]
+fn a_record_without_causes_and_pipes_shows_the_pipes_of_the_machine() {
+    let mut run = run("kernel.elf", vec![region(ALL, 1, 10)]);
+    (run.stalls, run.pipes) = (Vec::new(), Vec::new());
+    let text = render(&[document(&run, &annotation())], Style { unicode: true, colour: false });
+    let line = text.lines().find(|l| l.contains("st1d")).expect("the instruction");
+    assert!(line.contains("EAG*,FLA") && !line.contains("12.50"), "{line}");
+    let json = json(&run, &annotation());
+    assert!(json["functions"][0]["instructions"][0]["issue_to_commit"].is_null());
 }
 
 #[test]

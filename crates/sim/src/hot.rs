@@ -3,28 +3,50 @@
 use std::collections::BTreeMap;
 
 use fxscope_pipeline::ResolvedBlock;
+use fxscope_pipeline::resolve::Profile;
+
+use crate::origin::Origins;
 
 /// One instruction's share of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HotSpot {
-    /// Its address.
-    pub addr: u64,
+    /// The file it is from, by its place in [`crate::Outcome::files`]; none for code that is from no file.
+    pub file: Option<u32>,
+    /// Its offset in that file; its address when there is none.
+    pub place: u64,
+    /// Its address in the process that executed it first.
+    pub address: u64,
+    /// The function it belongs to, and its distance from the function's start in bytes.
+    pub function: Option<(String, u64)>,
     /// Times it was executed.
     pub executions: u64,
-    /// Cycles between its commit and the commit before it, summed up.
-    pub cycles: u64,
+    /// What is known from its executions.
+    pub profile: Profile,
 }
 
-/// The hot spots of all blocks, by address; a block decoded twice counts once.
-pub fn hot_spots<'a>(blocks: impl Iterator<Item = &'a ResolvedBlock>) -> Vec<HotSpot> {
-    let mut by_addr: BTreeMap<u64, HotSpot> = BTreeMap::new();
+/// The hot spots of all blocks, by file and place; code decoded twice, or executed by several processes, counts once.
+pub(crate) fn hot_spots<'a>(blocks: impl Iterator<Item = &'a ResolvedBlock>, origins: &Origins) -> Vec<HotSpot> {
+    let mut by_place: BTreeMap<(Option<u32>, u64), HotSpot> = BTreeMap::new();
     for block in blocks {
+        let origin = origins.get(block.origin);
         for (i, profile) in block.profile.iter().enumerate() {
-            let addr = block.start + 4 * i as u64;
-            let spot = by_addr.entry(addr).or_insert(HotSpot { addr, executions: 0, cycles: 0 });
-            spot.executions += block.executions_of(i);
-            spot.cycles += profile.cycles;
+            let executions = block.executions_of(i);
+            if executions == 0 {
+                continue;
+            }
+            let distance = 4 * i as u64;
+            let (file, place) = (origin.file, origin.place + distance);
+            let spot = by_place.entry((file, place)).or_insert_with(|| HotSpot {
+                file,
+                place,
+                address: block.start + distance,
+                function: origins.function(origin, i).map(|(name, offset)| (name.to_owned(), offset)),
+                executions: 0,
+                profile: Profile::default(),
+            });
+            spot.executions += executions;
+            spot.profile.add(profile);
         }
     }
-    by_addr.into_values().filter(|s| s.executions > 0).collect()
+    by_place.into_values().collect()
 }

@@ -1,6 +1,7 @@
 //! Wires one run: a program, a machine, the clock between them, and what is counted.
 
 pub mod hot;
+mod origin;
 pub mod pages;
 pub mod region;
 pub mod run;

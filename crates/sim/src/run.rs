@@ -11,6 +11,7 @@ use fxscope_machine::Spec;
 use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
 
 use crate::hot::{HotSpot, hot_spots};
+use crate::origin::Origins;
 use crate::pages::page_ranges;
 use crate::region::{Region, Regions};
 use crate::trace::{Trace, Window};
@@ -86,8 +87,10 @@ pub struct Outcome {
     pub now_ns: u64,
     /// Regions, the whole run first.
     pub regions: Vec<Region>,
-    /// Instructions by address with their cycles (timing mode).
+    /// Instructions by file and place with their cycles (timing mode).
     pub hot: Vec<HotSpot>,
+    /// Paths, as programs see them, of the files that code was mapped from, the program's own first (timing mode).
+    pub files: Vec<Vec<u8>>,
     /// Timing classes the machine has no row for, with the number of static instructions that use each.
     pub unknown_classes: Vec<(&'static str, usize)>,
 }
@@ -129,6 +132,8 @@ struct Core {
     others: BTreeMap<u32, Vec<Option<ResolvedBlock>>>,
     /// Blocks of code that has changed since.
     retired: Vec<ResolvedBlock>,
+    /// Where the code of all blocks is from.
+    origins: Origins,
     /// State of the address space that the model knows.
     pages_of: u64,
     ns_per_cycle_32: u64,
@@ -199,6 +204,7 @@ impl Simulation {
             untimed_instructions: 0,
             others: BTreeMap::new(),
             retired: Vec::new(),
+            origins: Origins::new(&process),
             pages_of: u64::MAX,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
         });
@@ -239,12 +245,14 @@ impl Simulation {
         }
         let total = self.counters();
         let regions = std::mem::take(&mut self.regions).finish(&total);
-        let hot = self.core.as_ref().map_or_else(Vec::new, |core| hot_spots(core.all_blocks()));
+        let hot = self.core.as_ref().map_or_else(Vec::new, |core| hot_spots(core.all_blocks(), &core.origins));
+        let files = self.core.as_ref().map_or_else(Vec::new, |core| core.origins.files().to_vec());
         Outcome {
             finish,
             now_ns: self.process.now_ns(),
             regions,
             hot,
+            files,
             unknown_classes: std::mem::take(&mut self.unknown),
         }
     }
@@ -491,7 +499,8 @@ fn resolve(
         core.blocks.resize_with(index + 1, || None);
     }
     let block = process.block(id);
-    let resolved = resolve_block(block.start, &block.infos, spec);
+    let mut resolved = resolve_block(block.start, &block.infos, spec);
+    resolved.origin = core.origins.note(process, block.start, block.infos.len());
     for &i in &resolved.unknown {
         let name = block.infos[i].class.name();
         match unknown.iter_mut().find(|(n, _)| *n == name) {

@@ -85,8 +85,7 @@ pub(super) fn annotate(args: &Args) -> Outcome {
         [] => Wanted::Hottest(args.top),
         names => Wanted::Named(names.to_vec()),
     };
-    let program = args.program.clone().unwrap_or_else(|| PathBuf::from(run.program()));
-    let annotation = fxscope::annotate(&run, &program, &spec, &wanted)?;
+    let annotation = fxscope::annotate(&run, args.program.as_deref(), &spec, &wanted)?;
     // A file that the user names is to be used.
     if args.program.is_some() && annotation.code.is_none() {
         return Err(annotation.notes.concat().into());

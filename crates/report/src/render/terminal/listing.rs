@@ -4,7 +4,7 @@ use super::{COLUMN, Terminal, WIDTH, cut, width};
 use crate::document::{Line, Row, Tone, Value};
 
 /// Width of a bar in a listing.
-const BAR: usize = 8;
+const BAR: usize = 5;
 /// Most characters of words before the last column.
 const WORDS: usize = 15;
 
