@@ -83,7 +83,7 @@ fn movk(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     }
     let (amount, value) = move_wide(w)?;
     let mut d = Decoded::new(c, class, exec);
-    d.inst.rn = d.src_x(bits(w, 0, 5));
+    d.inst.rn = d.acc_x(bits(w, 0, 5));
     d.inst.rd = d.dst_x(bits(w, 0, 5));
     d.inst.imm = value as i64;
     d.inst.imm2 = !(0xffff << amount) & width_mask(w);

@@ -125,7 +125,7 @@ fn cnt(w: u32, c: &Ctx, classes: &Classes, exec: &Exec) -> Option<Decoded> {
 fn inc<const SIGN: i64>(w: u32, c: &Ctx, classes: &Classes, exec: &Exec) -> Option<Decoded> {
     let mut d = sve(c, classes[0], *exec);
     d.inst.rd = d.dst_x(bits(w, 0, 5));
-    d.inst.rn = d.src_x(bits(w, 0, 5));
+    d.inst.rn = d.acc_x(bits(w, 0, 5));
     d.inst.imm = SIGN * pattern_count(w, c);
     Some(d)
 }

@@ -256,7 +256,7 @@ fn clast_scalar<T: Int, const AFTER: bool>(cpu: &mut Cpu, _: &mut Memory, i: &In
 fn clast_general(w: u32, c: &Ctx, classes: &Classes, execs: &BySize) -> Option<Decoded> {
     let mut d = sve(c, classes[size(w)], execs[size(w)]?);
     d.inst.pg = d.src_p(bits(w, 10, 3));
-    d.inst.rn = d.src_x(bits(w, 0, 5));
+    d.inst.rn = d.acc_x(bits(w, 0, 5));
     d.inst.rm = d.src_z(bits(w, 5, 5));
     d.inst.rd = d.dst_x(bits(w, 0, 5));
     Some(d)

@@ -1,0 +1,41 @@
+//! What decoding tells the timing model of operands.
+
+use std::collections::BTreeSet;
+
+use fxscope_aarch64::table::{Ctx, decode, encodings};
+use fxscope_uop::{Reg, RegClass, StaticInst};
+
+/// Words tried for each encoding.
+const SAMPLES: u64 = 4096;
+
+/// The `i`-th of a fixed sequence of words (`SplitMix64`).
+fn word(i: u64) -> u32 {
+    let z = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ z >> 31) as u32
+}
+
+/// The register that `word` writes, if it is named by the word's lowest field and is read too.
+fn written_and_read(word: u32) -> Option<(Reg, StaticInst)> {
+    let info = decode(word, &Ctx { pc: 0x1_0000, vl: 64 })?.info;
+    let number = word as u8 & 31;
+    let named = [Reg::gpr(number), Reg::vector(number)];
+    let reg = info.dsts.iter().find(|reg| named.contains(reg) && reg.class() != RegClass::Predicate)?;
+    (info.mem.is_none() && number != 31 && info.srcs.iter().any(|src| src == reg)).then_some((reg, info))
+}
+
+#[test]
+fn a_destination_that_an_instruction_reads_is_told_to_be_its_accumulator() {
+    let mut untold = BTreeSet::new();
+    for row in encodings().filter(|row| row.pattern.mask & 31 == 0) {
+        for i in 0..SAMPLES {
+            let word = word(i) & !row.pattern.mask | row.pattern.value;
+            // With any other destination it must be read too: otherwise a source is the same register by chance.
+            let always = (0..5).all(|bit| written_and_read(word ^ 1 << bit).is_some());
+            let this = written_and_read(word).filter(|&(reg, info)| always && info.accumulator != Some(reg));
+            untold.extend(this.map(|(_, info)| info.class.name()));
+        }
+    }
+    assert!(untold.is_empty(), "{untold:?}");
+}
