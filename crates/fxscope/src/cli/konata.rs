@@ -16,7 +16,7 @@ const INSTRUCTIONS: u64 = 10_000;
 /// What is traced, and where to.
 #[derive(clap::Args)]
 pub(super) struct TraceArgs {
-    /// Write a pipeline trace for the viewer Konata (docs/konata.md) to a file: about 1 KB for each instruction.
+    /// Write a pipeline trace for the viewer Konata (docs/konata.md) to a file: about 400 bytes for each instruction.
     #[arg(long, value_name = "FILE")]
     konata: Option<PathBuf>,
     /// Begin the trace behind this many executed instructions [default: 0].
