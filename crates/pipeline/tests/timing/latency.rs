@@ -286,6 +286,17 @@ fn what_overwrites_an_operand_of_its_own_instruction_does_not_delay_it() {
 }
 
 #[test]
+fn the_element_of_a_lane_load_is_inserted_behind_the_load_into_the_register_as_it_was() {
+    let (mut rig, s) = rig();
+    rig.warm([DATA]);
+    let lane = op("simd:LD1 (single structure) [No offset]").based(&[x(2)]).reads(&[z(1)]).writes(&[z(1)]);
+    let lane = lane.access(Access::Load, 8, DATA);
+    let load = rig.spec.load_store.load_short;
+    assert_eq!(rig.time(&[lane.clone(), fadd(3, 1)]), s.address + load + 6 + 9 + s.vector_commit);
+    assert_eq!(rig.steady(&[lane], 12) / 12, 6, "one after the other through the register");
+}
+
+#[test]
 fn compare_and_swap_gives_its_result_behind_the_access() {
     let (mut rig, _) = rig();
     rig.warm([DATA]);
