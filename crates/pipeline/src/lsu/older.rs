@@ -1,6 +1,6 @@
 //! What older stores do to a load: forwarding, interlocks and ordering violations (manual 7.5).
 
-use std::ops::RangeInclusive;
+use std::ops::Range;
 
 use fxscope_base::Cycle;
 use fxscope_machine::spec::LoadStore;
@@ -31,8 +31,8 @@ impl Span {
     /// The aligned blocks of `1 << shift` bytes it touches.
     #[inline(always)]
     #[must_use]
-    pub fn blocks(self, shift: u8) -> RangeInclusive<u64> {
-        self.start >> shift..=(self.end - 1) >> shift
+    pub fn blocks(self, shift: u8) -> Range<u64> {
+        self.start >> shift..((self.end - 1) >> shift) + 1
     }
     /// It touches more than one aligned block of `1 << shift` bytes.
     #[inline(always)]
@@ -168,10 +168,8 @@ impl OlderStores {
     #[must_use]
     pub fn may_meet(&self, checked: Span, t: Cycle) -> bool {
         let busy = |block: u64| self.blocks[block as usize & (self.partial >> BLOCK_SHIFT) as usize] > t;
-        let blocks = checked.blocks(BLOCK_SHIFT);
-        busy(*blocks.start())
-            || busy(*blocks.end())
-            || (blocks.end() - blocks.start() > 1 && blocks.into_iter().any(busy))
+        let mut blocks = checked.blocks(BLOCK_SHIFT);
+        busy(blocks.start) || (blocks.start + 1 < blocks.end && blocks.any(busy))
     }
 
     /// What `read` meets when its flow runs at `t`: the youngest store in its way decides.
