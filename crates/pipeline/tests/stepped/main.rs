@@ -94,7 +94,7 @@ fn deviations(loops: u64) -> Vec<(f64, u64)> {
 
 #[test]
 fn the_model_agrees_with_a_core_that_steps_every_cycle() {
-    let all = deviations(200);
+    let all = deviations(400);
     let mean = all.iter().map(|d| d.0.abs()).sum::<f64>() / all.len() as f64;
     let bias = all.iter().map(|d| d.0).sum::<f64>() / all.len() as f64;
     let at = |percent: usize| all[(all.len() - 1) * percent / 100];
