@@ -227,9 +227,6 @@ table! {
         commit_short: u64 => CYCLES,
         /// Address stage to commit, long loads and stores that hit.
         commit_long: u64 => CYCLES,
-        /// Execution of a store's data flow to its data's arrival in the store port, from when on the store may commit: by the
-        /// pipe (integer, SIMD&FP, predicate).
-        store_data: [u64; 3] => CYCLES,
         /// Resolution of a branch to its commit.
         commit_branch: u64 => CYCLES,
         /// Execution of a compare-and-branch or indirect branch to its resolution.

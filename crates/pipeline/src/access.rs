@@ -75,8 +75,9 @@ impl Pipeline {
         self.result(uop, at + 1, EAGA);
         let to_commit = u64::from(uop.to_commit) + self.lengthened_access(uop, at);
         self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
-        let complete = (at + to_commit).max(data + u64::from(uop.data_to_commit));
-        Executed { started, complete, misses: Misses::NONE }
+        // Data that come from a later stage than addresses are awaited no longer for it.
+        let late = self.stage_of_pipe[pick(uop.flows[1].pipes, Station::Rse0)] - self.stage_of_pipe[EAGA];
+        Executed { started, complete: at.max(data.saturating_sub(late)) + to_commit, misses: Misses::NONE }
     }
 
     /// Address generation of a memory access; returns when it goes to the load/store pipes.

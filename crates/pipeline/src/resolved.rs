@@ -206,8 +206,6 @@ pub struct RUop {
     pub part: u8,
     /// Number of micro-operations that share the memory access.
     pub parts: u8,
-    /// Of a store: cycles from the start of its data flow to its commit.
-    pub data_to_commit: u8,
     /// Load-to-use latency of a load that hits, cycles.
     pub load_latency: u8,
     /// The memory access of its instruction; [`RMem::NONE`] for other instructions.

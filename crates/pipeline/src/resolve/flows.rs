@@ -110,15 +110,6 @@ impl RUop {
             Action::Compute => s.commit_integer,
         };
         self.to_commit = cycles as u8;
-        if self.data_flow {
-            let [integer, vector, predicate] = s.store_data;
-            let data = match self.flows[1].pipes {
-                pipes if pipes.meets(FL) => vector,
-                pipes if pipes.meets(Pipes::PRX) => predicate,
-                _ => integer,
-            };
-            self.data_to_commit = data as u8;
-        }
     }
 }
 

@@ -137,9 +137,9 @@ fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out:
         roles.results(k, &mut r);
         r.bypasses(info);
         r.branch(info, k + 1 == recipe.uops.len());
+        r.commit_from(info, spec);
         r.wait = accounting::wait(r.action, info);
         r.finish();
-        r.commit_from(info, spec);
         out.push(r);
     }
     if recipe.uops.is_empty() {
@@ -218,7 +218,6 @@ fn blank(inst: u8) -> RUop {
         inst,
         part: 0,
         parts: 1,
-        data_to_commit: 0,
         load_latency: 0,
         mem: RMem::NONE,
         word: 0,

@@ -34,15 +34,6 @@ pub const KNOWN: &[Known] = &[
         Loop::Independent,
         "D20: pairing of store accesses",
         &[
-            (
-                "EAG* / ( (Pipe(EAGA, 4) | Pipe(EAGB, 4)), Pipe(FLA, 4) ) x 2: 1 / [1/2]( Pipe(NA, 4), Pipe(NA, 4)) x 2",
-                2,
-            ),
-            (
-                "EAG* / ( (Pipe(EAGA, 4) | Pipe(EAGB, 4)), Pipe(FLA, 4) ) x 2: 1 / [1/2](Pipe(NA, 4), Pipe(NA, 4)) x 2",
-                1,
-            ),
-            ("EAG* / ((Pipe(EAGA, 4) | Pipe(EAGB, 4)), Pipe(FLA, 4) ) x 2: 1 / [1/2](Pipe(NA, 4), Pipe(NA, 4)) x 2", 1),
             ("(EXA + NULL + FLA + Pipe((EAGA & EAGB), 2) / EXA + NULL + FLA) x 2: (1+3+4+Pipe(NA, 2) / 1+3+NA) x 2", 4),
             (
                 "(EXA + NULL + FLA + Pipe((EAGA & EAGB), 2) / EXA + NULL + FLA) x 4: (1+3+4+Pipe(NA, 2) / 1+3+NA ) x 4",
@@ -55,19 +46,19 @@ pub const KNOWN: &[Known] = &[
             ("(FLA + Pipe((EAGA & EAGB), 2) / FLA) x 4: (4+Pipe(NA, 2) / NA ) x 4", 1),
             (
                 "EAG* / ( (Pipe(EAGA, 4) | Pipe(EAGB, 4)), Pipe(FLA, 4) ) x 3: 1 / [1/2/3]( Pipe(NA, 4), Pipe(NA, 4)) x 3",
-                2,
+                1,
             ),
             (
                 "EAG* / ( (Pipe(EAGA, 4) | Pipe(EAGB, 4)), Pipe(FLA, 4) ) x 3: 1 / [1/2/3](Pipe(NA, 4), Pipe(NA, 4)) x 3",
-                6,
+                3,
             ),
             (
                 "EAG* / ( (Pipe(EAGA, 4) | Pipe(EAGB, 4)), Pipe(FLA, 4) ) x 4: 1 / [1/2/3/4]( Pipe(NA, 4), Pipe(NA, 4)) x 4",
-                4,
+                2,
             ),
             (
                 "EAG* / ( (Pipe(EAGA, 4) | Pipe(EAGB, 4)), Pipe(FLA, 4) ) x 4: 1 / [1/2/3/4](Pipe(NA, 4), Pipe(NA, 4)) x 4",
-                4,
+                2,
             ),
             ("EAG* / (EAG*, FLA) x 2: 1 / [1/2](NA,NA) x 2", 3),
             ("EAG* / (EAG*, FLA) x 3: 1 / [1/2/3](NA,NA) x 3", 3),
@@ -80,7 +71,7 @@ pub const KNOWN: &[Known] = &[
     (
         Loop::Independent,
         "updates stand in odd slots, and those go to the station with fewer free entries (table 5-4): that of the data",
-        &[("EAG*, EXA / EAG*, EXA / EX*| EAG*: NA, NA / NA, NA / 1", 6), ("EAG*, EXA / EX*| EAG*: NA, NA / 1", 6)],
+        &[("EAG*, EXA / EX*| EAG*: NA, NA / 1", 6)],
     ),
     (
         Loop::Independent,

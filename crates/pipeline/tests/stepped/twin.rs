@@ -476,9 +476,8 @@ impl<'a> Twin<'a> {
             Action::Load => self.window[i].access = Some(start),
             Action::Store if waiting.flow == 0 => self.window[i].access = Some(start),
             Action::Store => {
-                let [integer, vector, predicate] = s.store_data;
-                let arrival = [integer, integer, 0, 0, vector, vector, predicate, 0][pipe];
-                self.window[i].data = Some(start + arrival);
+                // Data from a vector pipe are as early as data from an integer pipe for the commit stage.
+                self.window[i].data = Some(start - (self.stage(pipe) - s.address));
             }
             _ if waiting.flow + 1 < usize::from(uop.nflows) => {
                 let station = waiting.station;
@@ -539,7 +538,7 @@ impl<'a> Twin<'a> {
         }
         for e in &mut self.window {
             if let (Action::Store, Some(at), Some(data), None) = (e.uop.action, e.accessed, e.data, e.complete) {
-                e.complete = Some(data.max(at + u64::from(e.uop.to_commit)));
+                e.complete = Some(at.max(data) + u64::from(e.uop.to_commit));
             }
         }
         // Committed stores move to the write buffer in order.
