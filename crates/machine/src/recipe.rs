@@ -130,6 +130,8 @@ pub struct Recipe {
     pub pre_sync: bool,
     /// Followers wait in decode until it commits.
     pub post_sync: bool,
+    /// Its first micro-operation takes a temporary operand register.
+    pub temporary_operand: bool,
     /// A MOVPRFX before it is packed with it.
     pub movprfx_packable: bool,
     /// One more micro-operation when packed with a merging MOVPRFX.

@@ -26,10 +26,11 @@ const COLUMNS: [&str; 11] = [
 /// Columns that a file may leave out: they are for readers.
 const OPTIONAL: [&str; 2] = ["flops_per_element", "source"];
 /// Words of the column `decode_notes`, joined by `+`.
-const NOTES: [&str; 6] = [
+const NOTES: [&str; 7] = [
     "seq_decode",
     "pre_sync",
     "post_sync",
+    "tor",
     "movprfx_packable",
     "extra_uop_if_movprfx_merging",
     "varies_with_system_register(manual footnote 1)",
@@ -163,6 +164,7 @@ fn row<'a>(cell: impl Fn(usize) -> &'a str, known: &mut Known<'a>) -> Result<(u6
         sequential: has("seq_decode"),
         pre_sync: has("pre_sync"),
         post_sync: has("post_sync"),
+        temporary_operand: has("tor"),
         movprfx_packable: has("movprfx_packable"),
         movprfx_extra_uop: has("extra_uop_if_movprfx_merging"),
         fetch_ports: number(7, 0, MAX_PORTS)? as u32,

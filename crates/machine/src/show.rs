@@ -70,13 +70,15 @@ fn write_recipe(text: &mut String, recipe: &Recipe) {
         sequential,
         pre_sync,
         post_sync,
+        temporary_operand,
         movprfx_packable,
         movprfx_extra_uop,
         fetch_ports,
         store_ports,
         line: _,
     } = recipe;
-    let notes = [sequential, pre_sync, post_sync, movprfx_packable, movprfx_extra_uop].map(|&note| u8::from(note));
+    let notes = [sequential, pre_sync, post_sync, temporary_operand, movprfx_packable, movprfx_extra_uop];
+    let notes = notes.map(|&note| u8::from(note));
     let _ = write!(text, " {notes:?} {fetch_ports} {store_ports}");
     for uop in uops {
         let _ = write!(text, " / {:?} {:?}", uop.blocking, uop.depends);

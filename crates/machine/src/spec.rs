@@ -125,6 +125,12 @@ table! {
         buffer_insts: u32 => Range(1, 1024),
         /// Cycles from the fetch address stage to the decode stage.
         fetch_to_decode: u64 => CYCLES,
+        /// Instructions read from the buffer into pre-decode a cycle.
+        predecode_insts: u32 => Range(2, 127),
+        /// Pairs of MOVPRFX and the instruction behind it packed a cycle.
+        predecode_pairs: u32 => Range(1, 127),
+        /// Instructions that leave the first stage of pre-decode a cycle, a pair being one.
+        predecode_packed: u32 => Range(1, 127),
         /// Cycles from a taken branch's fetch to its target's fetch, predicted by the main predictors.
         taken_branch_cycles: u64 => Range(1, 255),
         /// Taken branches the one-cycle small predictor can follow.
@@ -137,18 +143,24 @@ table! {
         loop_entries: u32 => ENTRIES,
         /// Rounds of equal length after which the loop prediction table is believed.
         loop_confidence: u32 => Range(1, 1_000_000),
-        /// Entries of the branch weight table.
-        weight_entries: u32 => Range(1, MIB),
+        /// Rows of the branch weight table: the address of a branch selects one.
+        weight_entries: u32 => Power(1, MIB),
         /// Bits of a branch weight, its sign included.
         weight_bits: u32 => Range(2, 7),
         /// Bits of global history used.
         history_bits: u32 => Range(1, 63),
         /// Entries of the branch target buffer.
-        btb_entries: u32 => Range(1, MIB),
+        btb_entries: u32 => Power(1, MIB),
         /// Ways of the branch target buffer.
-        btb_ways: u32 => Range(1, 64),
+        btb_ways: u32 => Power(1, 64),
+        /// Targets of indirect branches that take part in where the next one's entry stands.
+        rehash_targets: u32 => Range(1, 63),
+        /// Directions of conditional branches that take part in it.
+        rehash_directions: u32 => Range(0, 63),
         /// Entries of the return address stack.
         return_stack: u32 => ENTRIES,
+        /// Cycles from the fetch of a return to its target's fetch, predicted by the return address stack.
+        return_stack_cycles: u64 => Range(1, 255),
         /// Cycles from the resolution of a mispredicted branch to the decode of the right path, beyond
         /// the front end's own length.
         mispredict_extra: u64 => CYCLES,
@@ -172,6 +184,8 @@ table! {
         rename_vector: u32 => Range(4, 4096),
         /// Rename registers, predicate.
         rename_predicate: u32 => Range(4, 4096),
+        /// Temporary operand registers, which carry program counters to the pipes.
+        relay_registers: u32 => Range(1, 64),
         /// Cycles from commit to the release of rename registers.
         rename_release: u64 => CYCLES,
     }

@@ -154,11 +154,12 @@ impl Hierarchy {
     #[must_use]
     pub fn new(spec: &Spec, position: u32) -> Hierarchy {
         let sets = |c: &fxscope_machine::spec::Cache| (c.bytes / u64::from(c.ways) / u64::from(c.line_bytes)) as usize;
+        let usable = |c: &fxscope_machine::spec::Cache| (c.ways - c.reserved_ways) as usize;
         let line = u64::from(spec.l1d.line_bytes);
         Hierarchy {
             pipes: LoadStorePipes::default(),
-            l1d: Tags::new(sets(&spec.l1d), spec.l1d.ways as usize),
-            l1i: Tags::new(sets(&spec.l1i), spec.l1i.ways as usize),
+            l1d: Tags::new(sets(&spec.l1d), usable(&spec.l1d)),
+            l1i: Tags::new(sets(&spec.l1i), usable(&spec.l1i)),
             l1d_set_mask: sets(&spec.l1d) - 1,
             l1i_set_mask: sets(&spec.l1i) - 1,
             line_shift: spec.l1d.line_bytes.trailing_zeros(),
@@ -449,6 +450,7 @@ impl Hierarchy {
     #[inline(always)]
     pub fn fetch(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
         let line = self.line_of(addr);
+        signals.add(Signal::L1iCache, 1);
         if line == self.fetched {
             return t;
         }
@@ -456,21 +458,26 @@ impl Hierarchy {
         self.fetch_line(addr, t, signals)
     }
 
+    /// Translates the address of an instruction for a fetch at `t`; returns when it can go on.
+    fn translate_code(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
+        if let Some(ready) = self.code_tlb.ready(addr) {
+            return t.max(ready);
+        }
+        let shift = self.page_shift(addr);
+        let (ready, how) = self.code_tlb.refill(addr, shift, t);
+        signals.add(Signal::L1iTlbRefill, 1);
+        signals.add(Signal::L2iTlb, 1);
+        if how == Translation::Walk {
+            signals.add(Signal::L2iTlbRefill, 1);
+        }
+        ready
+    }
+
     #[inline(never)]
     fn fetch_line(&mut self, addr: u64, mut t: Cycle, signals: &mut Signals) -> Cycle {
-        if self.code_tlb.ready(addr).is_none() {
-            let shift = self.page_shift(addr);
-            let (ready, how) = self.code_tlb.refill(addr, shift, t);
-            signals.add(Signal::L1iTlbRefill, 1);
-            signals.add(Signal::L2iTlb, 1);
-            if how == Translation::Walk {
-                signals.add(Signal::L2iTlbRefill, 1);
-            }
-            t = ready;
-        }
+        t = self.translate_code(addr, t, signals);
         let line = self.line_of(addr);
         let set = line as usize & self.l1i_set_mask;
-        signals.add(Signal::L1iCache, 1);
         if let Some(slot) = self.l1i.find(set, line) {
             self.l1i.touch(slot);
             return t.max(self.l1i.line(slot).ready());

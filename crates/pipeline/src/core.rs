@@ -10,7 +10,7 @@ use crate::commit::{Commit, Completion};
 use crate::dispatch::Dispatch;
 use crate::frontend::Frontend;
 use crate::lsu::Lsu;
-use crate::predict::Predictor;
+use crate::predict::{Branched, Predictor};
 use crate::resolve::{Action, PRODUCERS, Profile, RUop, ResolvedBlock};
 use crate::watch::{Passage, Watch};
 use crate::writeback::Results;
@@ -150,8 +150,8 @@ impl Pipeline {
     /// One micro-operation through all stages; returns when its first flow was issued and when it committed.
     #[inline(always)]
     fn uop<W: Watch>(&mut self, uop: &RUop, stream: &[u64], outcome: Outcome, watch: &mut W) -> (Cycle, Cycle) {
-        let mut decodable =
-            self.front.supply(uop, outcome.pc, self.dispatch.now(), &mut self.memory, &mut self.signals);
+        let not_before = self.dispatch.reads_from();
+        let mut decodable = self.front.supply(uop, outcome.pc, not_before, &mut self.memory, &mut self.signals);
         let before = W::WATCHES.then(|| (self.front.fetched(), decodable, self.started));
         if uop.fetch_ports > 0 {
             decodable = decodable.max(self.lsu.virtual_ports_free(uop));
@@ -162,6 +162,9 @@ impl Pipeline {
         let (dispatched, station, opens_group) = self.dispatch.dispatch(uop, decodable);
         self.advance(dispatched);
         let done = self.execute(uop, stream, dispatched, station);
+        if uop.relay {
+            self.dispatch.free_relay(done.started);
+        }
         let taken = uop.branches && outcome.taken();
         let completion = Completion { dispatched, complete: done.complete, misses: done.misses, opens_group, taken };
         let committed = self.commit.commit(uop, completion, &mut self.profile, &mut self.signals);
@@ -209,7 +212,7 @@ impl Pipeline {
         if taken {
             self.dispatch.close_group();
         }
-        let prediction = self.predictor.branch(o.kind, o.pc, taken, o.next);
+        let prediction = self.predictor.branch(Branched { kind: o.kind, pc: o.pc, taken, next: o.next });
         self.front.supply_from_buffer(prediction.buffered);
         if prediction.right {
             if taken {

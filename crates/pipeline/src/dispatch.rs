@@ -65,6 +65,36 @@ impl Ring {
     }
 }
 
+/// The temporary operand registers (TOR): they carry a program counter to the pipe that needs it (manual 5.2, 5.4).
+struct Relays {
+    /// When each is free.
+    free: Box<[Cycle]>,
+    /// The one to be taken or taken last, and when.
+    last: usize,
+    taken: Cycle,
+}
+
+impl Relays {
+    fn new(n: u32) -> Relays {
+        Relays { free: vec![0; n as usize].into(), last: 0, taken: 0 }
+    }
+
+    /// When one can be taken from `t` on, one a cycle.
+    #[inline(never)]
+    fn take(&mut self, t: Cycle) -> Cycle {
+        let earliest = self.free.iter().enumerate().min_by_key(|&(_, free)| *free);
+        let (last, free) = earliest.map_or((0, 0), |(i, free)| (i, *free));
+        self.last = last;
+        t.max(free).max(self.taken + 1)
+    }
+
+    /// It was taken at `taken` and is free again at `t`.
+    fn free(&mut self, taken: Cycle, t: Cycle) {
+        self.taken = taken;
+        self.free[self.last] = t;
+    }
+}
+
 /// The state of dispatch.
 pub struct Dispatch {
     /// Cycle of the last dispatch.
@@ -91,6 +121,9 @@ pub struct Dispatch {
     threshold: u32,
     /// Results of the last micro-operation that may start a dependency group, as bits, and its station.
     chain: (u64, Station),
+    /// When the group before the open one was dispatched.
+    before: Cycle,
+    relays: Relays,
     /// Nothing may dispatch before this (synchronising instructions, flushes).
     not_before: Cycle,
 }
@@ -115,6 +148,8 @@ impl Dispatch {
             releases: Box::new([0; RING]),
             threshold: s.balance_threshold,
             chain: (0, Station::Rsbr),
+            before: 0,
+            relays: Relays::new(w.relay_registers),
             not_before: 0,
         }
     }
@@ -124,6 +159,14 @@ impl Dispatch {
     #[must_use]
     pub fn now(&self) -> Cycle {
         self.now
+    }
+
+    /// When the next instructions are read from the instruction buffer at the earliest: the stages up to decode hold what
+    /// follows the open group, so reading is one group ahead of it at most.
+    #[inline(always)]
+    #[must_use]
+    pub fn reads_from(&self) -> Cycle {
+        self.before + 1
     }
 
     /// Nothing dispatches before `t` from here on.
@@ -146,9 +189,13 @@ impl Dispatch {
             t = t.max(self.renames[usize::from(class - 1)].free_at());
         }
         if opens {
+            self.before = self.now;
             t = t.max(self.now + 1).max(self.groups.free_at());
             self.open_group = self.groups.open();
             self.in_group = 0;
+        }
+        if uop.relay {
+            t = self.relays.take(t);
         }
         self.advance(t);
         let station = self.place(uop);
@@ -158,6 +205,12 @@ impl Dispatch {
             self.in_group = self.width;
         }
         (self.now, station, opens)
+    }
+
+    /// The operation dispatched last has taken its temporary operand register's content at `t`.
+    #[inline(never)]
+    pub fn free_relay(&mut self, t: Cycle) {
+        self.relays.free(self.now, t);
     }
 
     /// Time goes on to `t`: entries released until then are free.

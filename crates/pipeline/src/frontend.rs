@@ -7,6 +7,7 @@ use fxscope_base::{Cycle, Signals};
 use fxscope_machine::Spec;
 use fxscope_memory::Hierarchy;
 
+use crate::predecode::Predecode;
 use crate::resolve::RUop;
 
 /// Blocks the buffer between fetch and decode can hold at most.
@@ -22,7 +23,8 @@ pub struct Frontend {
     restart: bool,
     /// The buffer supplies a loop: nothing is read from the cache.
     buffered: bool,
-    /// When each of the last blocks had left the buffer.
+    predecode: Predecode,
+    /// When the last instruction of each of the last blocks was read from the buffer.
     left: [Cycle; BUFFER],
     blocks: usize,
     capacity: usize,
@@ -40,6 +42,7 @@ impl Frontend {
             decodable: f.fetch_to_decode,
             restart: true,
             buffered: false,
+            predecode: Predecode::new(f),
             left: [0; BUFFER],
             blocks: 0,
             capacity: capacity.clamp(1, BUFFER - 1),
@@ -47,29 +50,30 @@ impl Frontend {
         }
     }
 
-    /// When a micro-operation of the instruction at `addr` can be decoded; `decoded` is when its elder was.
+    /// When a micro-operation of the instruction at `addr` can be decoded; instructions are read from the buffer for it
+    /// `not_before` a time.
     #[inline(always)]
     pub fn supply(
         &mut self,
         uop: &RUop,
         addr: u64,
-        decoded: Cycle,
+        not_before: Cycle,
         memory: &mut Hierarchy,
         signals: &mut Signals,
     ) -> Cycle {
         if uop.opens_block || self.restart {
             if uop.crosses_block && self.restart {
-                self.next_block(addr - 4, decoded, memory, signals);
+                self.next_block(addr - 4, memory, signals);
             }
-            self.next_block(addr, decoded, memory, signals);
+            self.next_block(addr, memory, signals);
         }
-        self.decodable
+        self.predecode.read(uop, self.decodable, not_before)
     }
 
     #[inline(always)]
-    fn next_block(&mut self, addr: u64, decoded: Cycle, memory: &mut Hierarchy, signals: &mut Signals) {
+    fn next_block(&mut self, addr: u64, memory: &mut Hierarchy, signals: &mut Signals) {
         self.restart = false;
-        self.left[self.blocks % BUFFER] = decoded;
+        self.left[self.blocks % BUFFER] = self.predecode.at();
         self.blocks += 1;
         let room = self.left[(self.blocks + BUFFER - self.capacity) % BUFFER];
         let at = (self.fetched + 1).max((room + 1).saturating_sub(self.to_decode));
@@ -95,12 +99,14 @@ impl Frontend {
         self.restart = true;
         // The block behind the branch was to be fetched the cycle after it.
         self.fetched += after - 1;
+        self.predecode.end_read();
     }
 
     /// Fetch starts over: the right path is fetched from `t` on.
     pub fn redirect(&mut self, t: Cycle) {
         self.restart = true;
         self.fetched = self.fetched.max(t.saturating_sub(1));
+        self.predecode.end_read();
         // What was in the buffer is dropped.
         self.left = [0; BUFFER];
     }

@@ -21,6 +21,7 @@ mod execute;
 pub mod frontend;
 pub mod lsu;
 mod mix;
+mod predecode;
 pub mod predict;
 pub mod resolve;
 pub mod resolved;

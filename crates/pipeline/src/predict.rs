@@ -1,17 +1,25 @@
-//! Branch prediction: small taken-chain predictor, loop table, branch weight table, branch target buffer, return stack.
+//! Branch prediction (manual 3.2 and 3.3): the predictors together.
 //!
-//! Microarchitecture manual 3.2 and 3.3. Undocumented details (history length, hashing, thresholds) are parameters
-//! marked assumed in the machine's description.
+//! Undocumented details (history length, hashing, thresholds, when entries are made) are parameters marked assumed in
+//! the machine's description, or choices listed in DEVIATIONS.md.
 
 mod chain;
+mod loops;
+mod returns;
 mod short_loop;
+mod targets;
+mod weights;
 
 use fxscope_base::Cycle;
 use fxscope_machine::spec::Frontend as FrontendSpec;
 use fxscope_uop::Branch;
 
 use chain::SmallTakenChain;
+use loops::LoopTable;
+use returns::Returns;
 use short_loop::ShortLoop;
+use targets::Targets;
+use weights::Weights;
 
 /// How a branch was predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,166 +32,154 @@ pub struct Prediction {
     pub buffered: bool,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Loop {
-    pc: u64,
-    /// Times in a row the branch went its usual way, now and in the last complete round.
-    run: u32,
-    last_run: u32,
-    /// The usual way.
-    direction: bool,
-    /// Complete rounds in a row of equal length.
-    confidence: u32,
+/// What a branch did.
+#[derive(Clone, Copy, Debug)]
+pub struct Branched {
+    /// What it is.
+    pub kind: Branch,
+    /// Where it is.
+    pub pc: u64,
+    /// Whether it was taken.
+    pub taken: bool,
+    /// Where the program went on.
+    pub next: u64,
 }
 
 /// The predictors of a core.
 pub struct Predictor {
     short_loop: ShortLoop,
     chain: SmallTakenChain,
-    target_after: Cycle,
-    loops: Box<[Loop]>,
-    next_loop: usize,
-    loop_confidence: u32,
-    /// `rows` of `history` weights and a bias each.
-    weights: Box<[i8]>,
-    rows: usize,
-    /// Largest weight; the smallest is one more below zero.
-    weight_max: i8,
-    history_bits: usize,
+    loops: LoopTable,
+    weights: Weights,
+    targets: Targets,
+    returns: Returns,
+    /// Directions of the last conditional branches, the newest in bit 0 (GHR).
     history: u64,
-    /// Targets of indirect branches, by address and history.
-    targets: Box<[(u64, u64)]>,
-    stack: Box<[u64]>,
-    top: usize,
+    taken_cycles: Cycle,
+    return_cycles: Cycle,
 }
 
 impl Predictor {
     /// Untrained predictors.
     #[must_use]
     pub fn new(spec: &FrontendSpec) -> Predictor {
-        let history_bits = spec.history_bits.clamp(1, 63) as usize;
-        let rows = (spec.weight_entries as usize / (history_bits + 1)).next_power_of_two().max(1);
         Predictor {
             short_loop: ShortLoop::new(spec),
             chain: SmallTakenChain::new(spec),
-            target_after: spec.taken_branch_cycles,
-            loops: vec![Loop::default(); spec.loop_entries.max(1) as usize].into(),
-            next_loop: 0,
-            loop_confidence: spec.loop_confidence,
-            weights: vec![0; rows * (history_bits + 1)].into(),
-            rows,
-            weight_max: ((1 << (spec.weight_bits - 1)) - 1) as i8,
-            history_bits,
+            loops: LoopTable::new(spec),
+            weights: Weights::new(spec),
+            targets: Targets::new(spec),
+            returns: Returns::new(spec),
             history: 0,
-            targets: vec![(u64::MAX, 0); spec.btb_entries.max(1) as usize].into(),
-            stack: vec![0; spec.return_stack.max(1) as usize].into(),
-            top: 0,
+            taken_cycles: spec.taken_branch_cycles,
+            return_cycles: spec.return_stack_cycles,
         }
     }
 
-    /// Predicts the branch at `pc`, learns what it did, and says how the prediction went.
+    /// Predicts a branch, learns what it did, and says how the prediction went.
     ///
     /// A loop that the instruction buffer supplies goes on as before. Of the predictors, the small taken-chain
     /// predictor comes first (manual table 3-2): it predicts a branch of its chain taken even where the loop table
     /// knows better. The others learn all the same.
-    pub fn branch(&mut self, kind: Branch, pc: u64, taken: bool, target: u64) -> Prediction {
-        let supplied = self.short_loop.predict(pc);
-        let chained = self.chain.predict(pc);
-        let other = self.by_others(kind, pc, taken, target);
-        self.short_loop.learn(pc, taken, target);
-        if taken {
-            self.chain.taken(pc, target);
+    pub fn branch(&mut self, b: Branched) -> Prediction {
+        let supplied = self.short_loop.predict(b.pc);
+        let chained = self.chain.predict(b.pc);
+        self.short_loop.learn(b.pc, b.taken, b.next);
+        if b.taken {
+            self.chain.taken(b.pc, b.next);
         } else {
-            self.chain.not_taken(pc);
+            self.chain.not_taken(b.pc);
         }
-        let (right, target_after) = match (supplied, chained) {
-            (Some(predicted), _) => (taken == predicted, 1),
-            (None, Some(predicted)) => (taken && target == predicted, 1),
-            (None, None) => (other, self.target_after),
+        let first = match (supplied, chained) {
+            (Some(taken), _) => Some(b.taken == taken),
+            (None, Some(target)) => Some(b.taken && b.next == target),
+            (None, None) => None,
         };
+        let (right, cycles) = match b.kind {
+            Branch::Conditional | Branch::Compare => (self.conditional(b, first), self.taken_cycles),
+            Branch::Direct | Branch::Call => (self.direct(b), self.taken_cycles),
+            Branch::Indirect | Branch::IndirectCall => (self.indirect(b), self.taken_cycles),
+            Branch::Return => self.returned(b),
+            Branch::None => (true, 0),
+        };
+        let (right, target_after) = first.map_or((right, cycles), |right| (right, 1));
         Prediction { right, target_after, buffered: self.short_loop.supplies() }
     }
 
-    /// Whether the other predictors are right.
-    fn by_others(&mut self, kind: Branch, pc: u64, taken: bool, target: u64) -> bool {
-        match kind {
-            Branch::None | Branch::Direct => true,
-            Branch::Call => {
-                self.push_return(pc + 4);
-                true
-            }
-            Branch::Conditional | Branch::Compare => self.direction(pc, taken),
-            Branch::Indirect => self.target(pc, target),
-            Branch::IndirectCall => {
-                let right = self.target(pc, target);
-                self.push_return(pc + 4);
-                right
-            }
-            Branch::Return => {
-                self.top = (self.top + self.stack.len() - 1) % self.stack.len();
-                self.stack[self.top] == target
-            }
-        }
-    }
-
-    fn push_return(&mut self, addr: u64) {
-        self.stack[self.top] = addr;
-        self.top = (self.top + 1) % self.stack.len();
-    }
-
-    fn direction(&mut self, pc: u64, taken: bool) -> bool {
-        let by_loop = self.loop_table(pc, taken);
-        let base = (pc >> 2) as usize % self.rows * (self.history_bits + 1);
-        let row = &mut self.weights[base..=base + self.history_bits];
-        let history = self.history;
-        let agrees = |i: usize| if history >> i & 1 == 1 { 1i8 } else { -1 };
-        let sum: i32 = i32::from(row[self.history_bits])
-            + row[..self.history_bits].iter().enumerate().map(|(i, &w)| i32::from(w * agrees(i))).sum::<i32>();
-        let predicted = by_loop.unwrap_or(sum >= 0);
-        // Weights change on a misprediction only.
-        if predicted != taken {
-            let towards = if taken { 1i8 } else { -1 };
-            let limits = (!self.weight_max, self.weight_max);
-            for (i, w) in row[..self.history_bits].iter_mut().enumerate() {
-                *w = (*w + towards * agrees(i)).clamp(limits.0, limits.1);
-            }
-            row[self.history_bits] = (row[self.history_bits] + towards).clamp(limits.0, limits.1);
-        }
-        self.history = self.history << 1 | u64::from(taken);
-        predicted == taken
-    }
-
-    /// The loop table's prediction, if it knows the branch; learns the outcome.
-    fn loop_table(&mut self, pc: u64, taken: bool) -> Option<bool> {
-        let Some(entry) = self.loops.iter_mut().find(|l| l.pc == pc) else {
-            self.loops[self.next_loop] = Loop { pc, direction: taken, run: 1, ..Loop::default() };
-            self.next_loop = (self.next_loop + 1) % self.loops.len();
-            return None;
+    /// A conditional branch, for which `first` says whether a predictor of higher rank was right. The loop table comes
+    /// before the weights. A branch that the target buffer does not know cannot be predicted taken. Weights learn from
+    /// predictions that were theirs; the loop table counts whatever was mispredicted.
+    #[inline(always)]
+    fn conditional(&mut self, b: Branched, first: Option<bool>) -> bool {
+        let noted = self.targets.find(b.pc);
+        let row = self.weights.row(b.pc);
+        let entry = self.loops.find(b.pc);
+        let counted = entry.and_then(|entry| self.loops.predict(entry));
+        let right = match (first, noted, counted) {
+            (Some(right), ..) => right,
+            (None, None, _) => !b.taken,
+            (None, Some(_), Some(taken)) => b.taken == taken,
+            (None, Some(way), None) => self.weighed(row, b.taken == (way != 0)),
         };
-        let known = entry.confidence >= self.loop_confidence;
-        let prediction = known.then_some(if entry.run == entry.last_run { !entry.direction } else { entry.direction });
-        if taken == entry.direction {
-            entry.run += 1;
-            if entry.run > entry.last_run {
-                entry.confidence = 0;
-            }
-        } else if entry.run == 0 {
-            // The other way twice running: that is the usual way.
-            *entry = Loop { pc, direction: taken, run: 2, ..Loop::default() };
-        } else {
-            entry.confidence = if entry.run == entry.last_run { entry.confidence + 1 } else { 0 };
-            entry.last_run = entry.run;
-            entry.run = 0;
+        match entry {
+            Some(entry) => self.loops.learn(entry, b.taken),
+            None if !right => self.loops.enter(b.pc, b.taken),
+            None => {}
         }
-        prediction
+        if noted.is_none() {
+            self.targets.enter(b.pc, u64::from(b.taken));
+        }
+        self.weights.pass(row, b.taken);
+        self.history = self.history << 1 | u64::from(b.taken);
+        right
     }
 
-    fn target(&mut self, pc: u64, target: u64) -> bool {
-        let slot = ((pc >> 2) ^ self.history) as usize % self.targets.len();
-        let right = self.targets[slot] == (pc, target);
-        self.targets[slot] = (pc, target);
-        self.history = self.history << 2 ^ target >> 2;
+    /// The weights predict whether a branch of `row` goes the way noted for it, as it did if it `agreed`, and learn when
+    /// they are wrong.
+    #[inline(always)]
+    fn weighed(&mut self, row: usize, agreed: bool) -> bool {
+        let right = self.weights.predict(row) == agreed;
+        if !right {
+            self.weights.correct(row, agreed, self.history);
+        }
         right
+    }
+
+    /// A direct branch or call: its target comes from the target buffer too.
+    fn direct(&mut self, b: Branched) -> bool {
+        if b.kind == Branch::Call {
+            self.returns.push(b.pc + 4);
+        }
+        let known = self.targets.find(b.pc).is_some();
+        if !known {
+            self.targets.enter(b.pc, 1);
+        }
+        known
+    }
+
+    /// An indirect branch or call: the target that followed the same history, or else the last one.
+    fn indirect(&mut self, b: Branched) -> bool {
+        if b.kind == Branch::IndirectCall {
+            self.returns.push(b.pc + 4);
+        }
+        let rehashed = self.targets.find_rehashed(b.pc, self.history);
+        let last = self.targets.find(b.pc);
+        if rehashed.is_some() || last.is_some_and(|target| target != b.next) {
+            self.targets.enter_rehashed(b.pc, self.history, b.next);
+        }
+        self.targets.enter(b.pc, b.next);
+        self.targets.pass(b.next);
+        rehashed.or(last) == Some(b.next)
+    }
+
+    /// A return: the return stack comes before the target buffer, and is faster.
+    fn returned(&mut self, b: Branched) -> (bool, Cycle) {
+        let last = self.targets.find(b.pc);
+        self.targets.enter(b.pc, b.next);
+        match self.returns.pop() {
+            Some(target) => (target == b.next, self.return_cycles),
+            None => (last == Some(b.next), self.taken_cycles),
+        }
     }
 }
 
@@ -198,6 +194,9 @@ pub(crate) mod tests {
             fetch_bytes: 32,
             buffer_insts: 48,
             fetch_to_decode: 8,
+            predecode_insts: 6,
+            predecode_pairs: 3,
+            predecode_packed: 4,
             taken_branch_cycles: 3,
             small_taken_targets: 4,
             small_taken_threshold: 8,
@@ -209,7 +208,10 @@ pub(crate) mod tests {
             history_bits: 24,
             btb_entries: 2048,
             btb_ways: 4,
+            rehash_targets: 3,
+            rehash_directions: 9,
             return_stack: 8,
+            return_stack_cycles: 2,
             mispredict_extra: 0,
             source: String::new(),
             evidence: Evidence::Assumed,
@@ -221,22 +223,18 @@ pub(crate) mod tests {
         Predictor::new(&FrontendSpec { small_taken_targets: 0, short_loop_threshold: 1_000_000, ..spec() })
     }
 
+    fn branched(kind: Branch, pc: u64, taken: bool, target: u64) -> Branched {
+        Branched { kind, pc, taken, next: if taken { target } else { pc + 4 } }
+    }
+
     /// Mispredictions of a branch that does what `pattern` says, in a loop of `rounds` rounds.
     fn misses(p: &mut Predictor, rounds: usize, pattern: &[bool]) -> usize {
         (0..rounds)
             .map(|_| {
-                p.branch(Branch::Direct, 256, true, 0);
-                pattern.iter().filter(|&&t| !p.branch(Branch::Conditional, 64, t, 0).right).count()
+                p.branch(branched(Branch::Direct, 256, true, 0));
+                pattern.iter().filter(|&&t| !p.branch(branched(Branch::Conditional, 64, t, 0)).right).count()
             })
             .sum()
-    }
-
-    #[test]
-    fn a_loop_of_fixed_length_is_learnt_completely() {
-        let mut p = predictor();
-        let pattern: Vec<bool> = (0..100).map(|i| i < 99).collect();
-        misses(&mut p, 10, &pattern);
-        assert_eq!(misses(&mut p, 10, &pattern), 0);
     }
 
     /// Mispredictions at the end of ten loops of `rounds` rounds, once ten others have been seen.
@@ -272,18 +270,60 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn returns_are_predicted_as_deep_as_the_stack() {
+    fn returns_are_predicted_as_deep_as_the_stack_and_faster_than_other_branches() {
         let mut p = predictor();
         for depth in 0..8u64 {
-            p.branch(Branch::Call, depth * 16, true, 0);
+            p.branch(branched(Branch::Call, depth * 16, true, 0));
         }
-        assert!((0..8u64).rev().all(|depth| p.branch(Branch::Return, 0, true, depth * 16 + 4).right));
+        for depth in (0..8u64).rev() {
+            let prediction = p.branch(branched(Branch::Return, 400, true, depth * 16 + 4));
+            assert_eq!((prediction.right, prediction.target_after), (true, spec().return_stack_cycles));
+        }
     }
 
     #[test]
-    fn an_indirect_branch_with_one_target_misses_only_while_learning() {
+    fn a_return_without_a_call_leads_where_it_led_the_last_time() {
         let mut p = predictor();
-        let wrong = (0..200).filter(|_| !p.branch(Branch::Indirect, 64, true, 4096).right).count();
-        assert!(wrong < 64, "{wrong} of 200");
+        assert!(!p.branch(branched(Branch::Return, 400, true, 64)).right);
+        let prediction = p.branch(branched(Branch::Return, 400, true, 64));
+        assert_eq!((prediction.right, prediction.target_after), (true, spec().taken_branch_cycles));
+    }
+
+    #[test]
+    fn a_direct_branch_is_mispredicted_until_the_target_buffer_knows_it() {
+        let mut p = predictor();
+        for kind in [Branch::Direct, Branch::Call] {
+            let branch = branched(kind, 64 + 64 * kind as u64, true, 4096);
+            assert!(!p.branch(branch).right);
+            assert!(p.branch(branch).right);
+        }
+    }
+
+    #[test]
+    fn a_conditional_branch_that_the_target_buffer_does_not_know_is_predicted_not_taken() {
+        let mut p = predictor();
+        assert!(p.branch(branched(Branch::Conditional, 64, false, 0)).right);
+        assert!(!p.branch(branched(Branch::Conditional, 128, true, 0)).right);
+        // From then on it is known to go the way it went first.
+        assert!(p.branch(branched(Branch::Conditional, 128, true, 0)).right);
+    }
+
+    #[test]
+    fn an_indirect_branch_leads_where_it_led_the_last_time() {
+        let mut p = predictor();
+        assert!(!p.branch(branched(Branch::Indirect, 64, true, 4096)).right);
+        assert!(p.branch(branched(Branch::Indirect, 64, true, 4096)).right);
+    }
+
+    #[test]
+    fn an_indirect_branch_whose_target_follows_the_targets_before_is_learnt() {
+        let mut p = predictor();
+        let targets = [4096, 8192, 8192, 12288];
+        let mut wrong = |rounds: usize| {
+            let all = targets.iter().cycle().take(rounds * targets.len());
+            all.filter(|&&target| !p.branch(branched(Branch::Indirect, 64, true, target)).right).count()
+        };
+        wrong(10);
+        assert_eq!(wrong(10), 0);
     }
 }

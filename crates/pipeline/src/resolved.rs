@@ -186,6 +186,10 @@ pub struct RUop {
     pub fetch_ports: u8,
     /// See `fetch_ports`.
     pub store_ports: u8,
+    /// What its instruction takes of a read of the instruction buffer, if it is the first of it.
+    pub read_share: u32,
+    /// It takes a temporary operand register.
+    pub relay: bool,
     /// The first of its instruction, which, or a MOVPRFX packed with it, is the first in its fetch block.
     pub opens_block: bool,
     /// Its MOVPRFX is in the fetch block before.

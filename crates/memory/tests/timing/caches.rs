@@ -240,3 +240,57 @@ fn code_is_fetched_through_l2_and_stays_in_the_instruction_cache() {
     assert_eq!(core.memory.fetch(0, 3_000, &mut core.signals), 3_000);
     assert_eq!(core.get(Signal::L1iCacheRefill), 2);
 }
+
+/// When the code of line `n` of the first page can be read, if it is wanted at `t`.
+fn fetch(core: &mut Core, n: u64, t: Cycle) -> Cycle {
+    core.memory.fetch(n * LINE, t, &mut core.signals)
+}
+
+#[test]
+fn each_block_of_code_read_is_an_access_of_the_instruction_cache() {
+    let mut core = Core::new(&machine());
+    (0..8).for_each(|block| {
+        core.memory.fetch(32 * block, 1_000 + block, &mut core.signals);
+    });
+    assert_eq!((core.get(Signal::L1iCache), core.get(Signal::L1iCacheRefill)), (8, 1));
+}
+
+#[test]
+fn three_lines_of_code_are_on_their_way_at_a_time() {
+    let spec = machine();
+    assert_eq!(spec.l1i.miss_buffers, 3);
+    let mut core = Core::new(&spec);
+    fetch(&mut core, 0, 1_000);
+    let there: Vec<Cycle> = (1..=4).map(|n| fetch(&mut core, n, 10_000)).collect();
+    // The first three share a latency; the fourth is asked for when the first is there.
+    assert!(there[2] - there[0] < there[0] - 10_000);
+    assert!(there[3] >= there[0] + (there[0] - 10_000));
+}
+
+#[test]
+fn ways_that_are_reserved_hold_nothing() {
+    let mut spec = machine();
+    spec.tables.l1i.reserved_ways = spec.l1i.ways - 2;
+    spec.tables.l1d.reserved_ways = spec.l1d.ways - 2;
+    let same_set = spec.l1i.bytes / u64::from(spec.l1i.ways) / LINE;
+    let mut core = Core::new(&spec);
+    for n in [0, 1, 2, 0] {
+        fetch(&mut core, n * same_set, 10_000 * (n + 1));
+        core.load(n * same_set * LINE, 10_000 * (n + 1));
+    }
+    assert_eq!(core.get(Signal::L1iCacheRefill), 4);
+    assert_eq!(core.get(Signal::L1dCacheRefill), 4);
+}
+
+#[test]
+fn code_of_a_page_that_is_not_translated_waits_for_the_table_walk() {
+    let spec = machine();
+    let mut core = Core::new(&spec);
+    // The line is in L2 by a load, the page in the data TLBs only.
+    core.load(0, 1_000);
+    let cold = fetch(&mut core, 0, 10_000);
+    core.load(LINE, 20_000);
+    let warm = fetch(&mut core, 1, 30_000);
+    assert_eq!((cold - 10_000) - (warm - 30_000), spec.tlb.l2_hit + spec.tlb.walk);
+    assert_eq!((core.get(Signal::L1iTlbRefill), core.get(Signal::L2iTlbRefill)), (1, 1));
+}

@@ -15,6 +15,7 @@ use self::prefix::{behind_prefix, merges, with_merge};
 use self::roles::Roles;
 use crate::lsu::rules::resolve_mem;
 use crate::mix::count_mix;
+use crate::predecode::share;
 pub use crate::resolved::{
     Action, Attribute, BY_PIPE, FLOWS, Late, PIPE_NAMES, PIPES, PRODUCERS, Producer, Profile, READY, REGS, RFlow, RMem,
     RUop, ResolvedBlock, TEMP, TEMPS, chain_bit,
@@ -114,6 +115,8 @@ fn place_in_blocks(uops: &mut [RUop], start: u64, fetch_bytes: u64) {
         let aligned = |i: u64| (start + 4 * i).is_multiple_of(fetch_bytes);
         uop.opens_block = (from..=inst).any(aligned);
         uop.crosses_block = from < inst && aligned(inst);
+        // A further micro-operation comes with its instruction.
+        uop.read_share = if from > inst { 0 } else { share(from < inst) };
         from = inst + 1;
     }
 }
@@ -175,6 +178,7 @@ fn decode_together(uops: &mut [RUop], info: &StaticInst, recipe: &Recipe) {
         r.last = k + 1 == count;
         r.opens_group = recipe.sequential || (k == 0 && (count >= 3 || alone));
         r.closes_group = recipe.sequential || (alone && r.last);
+        r.relay = recipe.temporary_operand && k == 0;
         r.pre_sync = (recipe.pre_sync || info.serialising) && k == 0;
         r.post_sync = (recipe.post_sync || info.serialising) && r.last;
     }
@@ -208,6 +212,8 @@ fn blank(inst: u8) -> RUop {
         chain_dsts: 0,
         fetch_ports: 0,
         store_ports: 0,
+        read_share: 0,
+        relay: false,
         opens_block: false,
         crosses_block: false,
         last: false,

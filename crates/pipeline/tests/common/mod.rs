@@ -253,6 +253,16 @@ pub fn b_cond() -> Inst {
 pub fn cbz(s: u8) -> Inst {
     op("base:CBZ").reads(&[x(s)]).branches(Branch::Compare)
 }
+/// The address of something near: one cycle in EAGB.
+pub fn adr(d: u8) -> Inst {
+    op("base:ADR").writes(&[x(d)])
+}
+pub fn bl() -> Inst {
+    op("base:BL").writes(&[x(30)]).branches(Branch::Call)
+}
+pub fn ret() -> Inst {
+    op("base:RET").reads(&[x(30)]).branches(Branch::Return)
+}
 pub fn b() -> Inst {
     op("base:B").branches(Branch::Direct)
 }
@@ -370,8 +380,16 @@ impl Rig {
         self.time_blocks(&mut blocks, &order)
     }
 
-    /// Runs `body`, whose last instruction branches, `rounds` times.
+    /// The branch at `addr` leads to `target` once: from then on the target buffer knows it.
+    pub fn take(&mut self, addr: u64, branch: &Inst, target: u64) {
+        let Block { mut resolved, stream } = Block::new(addr, std::slice::from_ref(branch), &self.spec);
+        self.core.run(&mut resolved, 1, &stream, target);
+    }
+
+    /// Runs `body`, whose last instruction branches and has done so once before, `rounds` times.
     pub fn time_loop(&mut self, body: &[Inst], rounds: usize) -> u64 {
+        let (branch, others) = body.split_last().expect("a branch at least");
+        self.take(CODE + 4 * others.len() as u64, branch, CODE);
         let mut blocks = [Block::new(CODE, body, &self.spec)];
         self.time_blocks(&mut blocks, &vec![0; rounds])
     }

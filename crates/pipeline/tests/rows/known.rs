@@ -20,6 +20,16 @@ pub type Known = (Loop, &'static str, &'static [(&'static str, usize)]);
 
 pub const KNOWN: &[Known] = &[
     (
+        Loop::Chained,
+        "D62: three temporary operand registers, each taken until the operation starts, are two cycles for each (5.4)",
+        &[("EAGB: 1", 2)],
+    ),
+    (
+        Loop::Independent,
+        "D62: three temporary operand registers, each taken until the operation starts, are two cycles for each (5.4)",
+        &[("EAGB: 1", 2), ("EAGB: 5", 6), ("EAGB: 8", 3)],
+    ),
+    (
         Loop::Independent,
         "results that would leave a pipe together come later (manual 2.9): the steps of one copy, which wait for each \
          other, take longer beside those of other copies",

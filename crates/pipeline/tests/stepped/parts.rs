@@ -72,8 +72,8 @@ impl Ports {
 }
 
 /// When each micro-operation can be decoded: blocks are fetched one a cycle, and the target of the loop's
-/// branch some cycles later until the small predictor follows it or the buffer supplies it. Decode never runs so far ahead that
-/// the fetch buffer would matter.
+/// branch some cycles later until the small predictor follows it or the buffer supplies it; a few instructions a cycle
+/// are read from the buffer. Decode never runs so far ahead that the buffer's size would matter.
 pub fn fetch(spec: &Spec, uops: &[RUop], rounds: usize) -> Vec<Cycle> {
     let per_block = (spec.frontend.fetch_bytes / 4) as usize;
     let f = &spec.frontend;
@@ -81,14 +81,26 @@ pub fn fetch(spec: &Spec, uops: &[RUop], rounds: usize) -> Vec<Cycle> {
     let in_buffer = blocks <= f.buffer_insts as usize / per_block;
     let mut times = Vec::new();
     let mut fetched = 0;
+    // The last read of the buffer, and the instructions it took.
+    let (mut read, mut taken) = (0, f.predecode_packed);
     for round in 0..rounds {
         let first = fetched;
+        let mut last = None;
         for uop in uops {
             fetched = first + (usize::from(uop.inst) / per_block) as u64;
-            times.push(fetched);
+            if last != Some(uop.inst) {
+                if taken == f.predecode_packed || fetched > read {
+                    (read, taken) = (fetched.max(read + 1), 0);
+                }
+                taken += 1;
+                last = Some(uop.inst);
+            }
+            times.push(read);
         }
-        // The branch is seen once before rounds are counted.
-        let after = |threshold: u32| round > threshold as usize;
+        // The target of the branch is not read with it.
+        taken = f.predecode_packed;
+        // The branch has been seen once.
+        let after = |threshold: u32| round >= threshold as usize;
         let followed = after(f.small_taken_threshold) || (in_buffer && after(f.short_loop_threshold));
         fetched += if followed { 1 } else { f.taken_branch_cycles };
     }

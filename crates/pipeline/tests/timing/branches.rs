@@ -6,6 +6,7 @@ use crate::common::*;
 
 /// Runs `branch`, not taken though predicted taken, and a NOP behind it; returns when that commits.
 fn mispredicted(rig: &mut Rig, before: &[Inst], branch: Inst) -> u64 {
+    rig.take(CODE + 4 * before.len() as u64, &branch, CODE + 1024);
     let insts: Vec<Inst> = before.iter().cloned().chain([branch]).collect();
     let mut blocks =
         [Block::new(CODE, &insts, &rig.spec), Block::new(CODE + 4 * insts.len() as u64, &[nop()], &rig.spec)];
@@ -71,10 +72,11 @@ fn cycles_between_a_misprediction_and_the_right_path_count_as_an_empty_core() {
     let before = rig.core.counters().get(Signal::RobEmpty);
     mispredicted(&mut rig, &[], b_cond());
     let empty = rig.core.counters().get(Signal::RobEmpty) - before;
-    // The pause and the front end before the branch, then from its commit to the next decode.
+    // The front end before the branch that is learnt, the pause and the front end before the one that is timed, then
+    // from its commit to the next decode.
     let (f, s) = (rig.spec.frontend.fetch_to_decode, &rig.spec.stages);
     let behind = (s.branch + 1 + f) - (s.branch + s.commit_branch) - 1;
-    assert_eq!(empty, idle + f + behind);
+    assert_eq!(empty, f + idle + f + behind);
 }
 
 /// Cycles a round of `body` takes after `before` rounds.
@@ -135,6 +137,7 @@ fn chain(n: usize, before: usize) -> f64 {
         let mut blocks: Vec<Block> =
             (0..n as u64).map(|i| Block::new(CODE + 64 * i, &[nop(), b()], &rig.spec)).collect();
         let order: Vec<usize> = (0..rounds * n).map(|i| i % n).collect();
+        (0..n as u64).for_each(|i| rig.take(CODE + 64 * i + 4, &b(), CODE + 64 * (i + 1) % (64 * n as u64)));
         rig.time_blocks(&mut blocks, &order)
     };
     (time(before + rounds) - time(before)) as f64 / rounds as f64
@@ -146,4 +149,67 @@ fn the_small_predictor_follows_chains_of_up_to_four_taken_branches() {
         assert_eq!(chain(n, 200), n as f64, "{n} branches");
     }
     assert_eq!(chain(5, 200), 5.0 * 7.0);
+}
+
+#[test]
+fn the_target_of_a_return_is_fetched_two_cycles_after_the_return() {
+    let mut spec = machine();
+    spec.tables.frontend.small_taken_targets = 0;
+    spec.tables.frontend.short_loop_threshold = 1_000_000;
+    let f = spec.frontend.clone();
+    // A loop around a call: it returns behind the call, to the branch that leads back to the beginning.
+    let mut rig = Rig::new(spec.clone());
+    let mut blocks = [
+        Block::new(CODE, &[nop(), bl()], &spec),
+        Block::new(CODE + 64, &[nop(), ret()], &spec),
+        Block::new(CODE + 8, &[b()], &spec),
+    ];
+    let mut after = |rounds: usize| {
+        let order: Vec<usize> = (0..3 * rounds + 1).map(|i| i % 3).collect();
+        rig.time_blocks(&mut blocks, &order)
+    };
+    after(100);
+    assert_eq!(after(300) - after(100), 200 * (2 * f.taken_branch_cycles + f.return_stack_cycles));
+    assert_eq!(f.return_stack_cycles, 2);
+}
+
+#[test]
+fn a_direct_branch_that_the_target_buffer_does_not_know_costs_a_misprediction_found_one_stage_earlier() {
+    let mut rig = Rig::new(machine());
+    let (f, s) = (rig.spec.frontend.clone(), rig.spec.stages.clone());
+    let spec = rig.spec.clone();
+    let mut blocks = [Block::new(CODE, &[b()], &spec), Block::new(CODE + 256, &[nop()], &spec)];
+    let first = rig.time_blocks(&mut blocks, &[0, 1]);
+    assert_eq!(first, s.branch + f.fetch_to_decode + 1);
+    // Known, it costs nothing that its own commit would not hide.
+    assert_eq!(rig.time_blocks(&mut blocks, &[0, 1]), s.branch - 1 + s.commit_branch + 1);
+}
+
+/// Mispredictions in ten loops of `rounds` rounds of `instructions` instructions, once ten have been seen.
+fn misses_of_loops(instructions: usize, rounds: usize) -> u64 {
+    let mut rig = Rig::new(machine());
+    let spec = rig.spec.clone();
+    let behind = CODE + 4 * instructions as u64;
+    let mut blocks = [Block::new(CODE, &loop_of(instructions), &spec), Block::new(behind, &[b()], &spec)];
+    let order: Vec<usize> = (0..=rounds).map(|i| i / rounds).cycle().take(10 * (rounds + 1)).collect();
+    let mut misses = || {
+        rig.take(behind, &b(), CODE);
+        let before = rig.core.counters().get(Signal::BrMisPred);
+        rig.time_blocks(&mut blocks, &order);
+        rig.core.counters().get(Signal::BrMisPred) - before
+    };
+    misses();
+    misses()
+}
+
+#[test]
+fn a_loop_that_fits_into_the_buffer_mispredicts_its_end() {
+    assert_eq!(misses_of_loops(39, 32), 10);
+    assert_eq!(misses_of_loops(39, 21), 10);
+}
+
+#[test]
+fn the_end_of_a_loop_of_54_rounds_that_does_not_fit_into_the_buffer_is_predicted() {
+    assert_eq!(misses_of_loops(118, 54), 0);
+    assert_eq!(misses_of_loops(150, 32), 0);
 }

@@ -9,6 +9,7 @@ mod common;
 
 mod accounting;
 mod branches;
+mod decode;
 mod interlock;
 mod latency;
 mod loads;

@@ -57,6 +57,7 @@ fn a_group_ends_with_a_taken_branch() {
         blocks.extend((1..=blocks_between).map(|i| jump(i, nop())));
         blocks.push(jump(blocks_between + 1, ldr(3, 4, DATA + LINE)));
         let order: Vec<usize> = (0..blocks.len()).collect();
+        (0..=blocks_between).for_each(|i| rig.take(CODE + 32 * i + 4, &b(), CODE + 32 * i + 32));
         rig.time_blocks(&mut blocks, &order)
     };
     // Two micro-operations a block, each block a group of the 32.
