@@ -83,6 +83,7 @@ pub fn fetch(spec: &Spec, uops: &[RUop], rounds: usize) -> Vec<Cycle> {
     let mut fetched = 0;
     // The last read of the buffer, and the instructions it took.
     let (mut read, mut taken) = (0, f.predecode_packed);
+    let mut next_read = 0;
     for round in 0..rounds {
         let first = fetched;
         let mut last = None;
@@ -90,7 +91,8 @@ pub fn fetch(spec: &Spec, uops: &[RUop], rounds: usize) -> Vec<Cycle> {
             fetched = first + (usize::from(uop.inst) / per_block) as u64;
             if last != Some(uop.inst) {
                 if taken == f.predecode_packed || fetched > read {
-                    (read, taken) = (fetched.max(read + 1), 0);
+                    (read, taken) = (fetched.max(next_read), 0);
+                    next_read = read + 1;
                 }
                 taken += 1;
                 last = Some(uop.inst);
