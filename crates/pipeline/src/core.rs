@@ -180,7 +180,10 @@ impl Pipeline {
             self.dispatch.hold_until(committed + 1);
         }
         if uop.branches {
-            self.branch(outcome, done.complete, committed);
+            // A call has its return address later than its branch is resolved.
+            let call = outcome.kind == Branch::Call;
+            let found = if call { dispatched + self.branch_stage } else { done.complete };
+            self.branch(outcome, found, committed);
         }
         if let Some((fetched, decodable, starts)) = before {
             let Executed { started, complete, misses } = done;
@@ -205,9 +208,9 @@ impl Pipeline {
         (done.started, committed)
     }
 
-    /// A branch has executed: learn, and steer the front end.
+    /// A branch has executed, so that the right path can be fetched from `found` on: learn, and steer the front end.
     #[inline(always)]
-    fn branch(&mut self, o: Outcome, complete: Cycle, committed: Cycle) {
+    fn branch(&mut self, o: Outcome, found: Cycle, committed: Cycle) {
         let taken = o.taken();
         if taken {
             self.dispatch.close_group();
@@ -221,7 +224,7 @@ impl Pipeline {
             return;
         }
         self.signals.add(Signal::BrMisPred, 1);
-        self.front.redirect(complete + self.mispredict_extra);
+        self.front.redirect(found + self.mispredict_extra);
         // The right path waits at decode until everything up to the branch has committed.
         self.dispatch.hold_until(committed + 1);
     }

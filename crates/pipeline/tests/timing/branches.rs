@@ -1,6 +1,6 @@
 //! Branches: what a misprediction costs, and the bubbles behind taken branches.
 
-use fxscope_base::Signal;
+use fxscope_base::{Signal, Signals};
 
 use crate::common::*;
 
@@ -181,6 +181,9 @@ fn a_direct_branch_that_the_target_buffer_does_not_know_costs_a_misprediction_fo
     let mut blocks = [Block::new(CODE, &[b()], &spec), Block::new(CODE + 256, &[nop()], &spec)];
     let first = rig.time_blocks(&mut blocks, &[0, 1]);
     assert_eq!(first, s.branch + f.fetch_to_decode + 1);
+    let mut call = [Block::new(CODE, &[bl()], &spec), Block::new(CODE + 256, &[nop()], &spec)];
+    let call = Rig::new(machine()).time_blocks(&mut call, &[0, 1]);
+    assert_eq!(call, first, "the return address of a call comes later");
     // Known, it costs nothing that its own commit would not hide.
     assert_eq!(rig.time_blocks(&mut blocks, &[0, 1]), s.branch - 1 + s.commit_branch + 1);
 }
@@ -212,4 +215,37 @@ fn a_loop_that_fits_into_the_buffer_mispredicts_its_end() {
 fn the_end_of_a_loop_of_54_rounds_that_does_not_fit_into_the_buffer_is_predicted() {
     assert_eq!(misses_of_loops(118, 54), 0);
     assert_eq!(misses_of_loops(150, 32), 0);
+}
+
+#[test]
+fn nothing_is_read_from_the_instruction_cache_while_the_buffer_supplies_a_loop() {
+    let mut rig = Rig::new(machine());
+    let body = loop_of(rig.spec.frontend.buffer_insts as usize);
+    let mut reads = |rounds: usize| {
+        let before = rig.core.counters().get(Signal::L1iCache);
+        rig.time_loop(&body, rounds);
+        rig.core.counters().get(Signal::L1iCache) - before
+    };
+    reads(100);
+    assert_eq!(reads(200), reads(100));
+}
+
+#[test]
+fn code_that_is_not_in_the_instruction_cache_comes_as_late_as_its_line() {
+    let far = CODE + 64 * LINE;
+    // A rig whose L2 has the line by a load, and whose target buffer knows the branch to it.
+    let rig = || {
+        let mut rig = Rig::new(machine());
+        rig.warm([far]);
+        rig.take(CODE, &b(), far);
+        rig
+    };
+    let mut other = rig();
+    let t = other.core.now() + 1_000;
+    let latency = other.core.memory.fetch(far, t, &mut Signals::default()) - t;
+    let mut rig = rig();
+    let f = rig.spec.frontend.clone();
+    let mut blocks = [Block::new(CODE, &[b()], &rig.spec), Block::new(far, &[nop()], &rig.spec)];
+    assert_eq!(rig.time_blocks(&mut blocks, &[0, 1]), f.taken_branch_cycles + latency + 1);
+    assert!(rig.time_blocks(&mut blocks, &[0, 1]) < f.taken_branch_cycles + latency, "the line has come");
 }

@@ -71,3 +71,30 @@ fn the_fourth_operation_with_a_program_counter_waits_for_the_first_to_take_it() 
     // The first begins to execute at its address stage.
     assert_eq!(dispatched(&[adr(1), adr(2), adr(3), adr(4)]), [0, 1, 2, spec.stages.address]);
 }
+
+#[test]
+fn an_instruction_with_pre_sync_waits_until_the_one_before_it_has_committed() {
+    let passages = Rig::new(machine()).passages(&[mul(1, 2), op("base:MRS").writes(&[x(3)])]);
+    assert_eq!(passages[1].dispatched, passages[0].committed + 1);
+}
+
+#[test]
+fn what_follows_an_instruction_with_post_sync_waits_until_it_has_committed() {
+    let yields = op("base:HINT {YIELD}");
+    let passages = Rig::new(machine()).passages(&[mul(1, 2), yields, nop()]);
+    let [.., last_of_yield, behind] = &passages[..] else { panic!("micro-operations") };
+    assert_eq!(behind.dispatched, last_of_yield.committed + 1);
+}
+
+#[test]
+fn the_target_of_a_taken_branch_is_not_read_with_it() {
+    let mut rig = Rig::new(machine());
+    let spec = rig.spec.clone();
+    // Two instructions, a branch to the block behind it, and two more: one fetch would hold them all.
+    rig.take(CODE + 8, &b(), CODE + 16);
+    rig.drain();
+    let first = rig.core.counters();
+    let mut blocks = [Block::new(CODE, &[nop(), nop(), b()], &spec), Block::new(CODE + 16, &[nop()], &spec)];
+    rig.run_blocks(&mut blocks, &[0, 1]);
+    assert_eq!(rig.core.counters().since(&first).get(fxscope_base::Signal::L1iCache), 2, "two reads of the cache");
+}
