@@ -52,7 +52,7 @@ impl Operands {
     /// An environment in any rounding mode, with any flags set.
     fn env(&mut self) -> FpEnv {
         let r = self.bits();
-        FpEnv { fpcr: (r as u32 & 3) << 22, fpsr: (r >> 8) as u32 & 0x9f }
+        FpEnv { fpcr: (r as u32 & 3) << 22, fpsr: (r >> 8) as u32 & 0x9f, ..FpEnv::default() }
     }
 }
 
@@ -234,7 +234,7 @@ fn nans_propagate_signalling_first_then_in_operand_order() {
     const ONE: u32 = 0x3f80_0000;
     const INFINITY: u32 = 0x7f80_0000;
     let add = |fpcr, a, b| {
-        let mut env = FpEnv { fpcr, fpsr: 0 };
+        let mut env = FpEnv { fpcr, ..FpEnv::default() };
         (fp::add(&mut env, a, b), env.fpsr)
     };
     assert_eq!(add(0, ONE, QUIET_2), (QUIET_2, 0));
@@ -262,8 +262,8 @@ fn square_roots_are_correctly_rounded() {
         env.fpcr = 0;
         let r = fp::sqrt(&mut env, a);
         assert_eq!(f64::from_bits(r), f64::from_bits(a).sqrt());
-        let mut down = FpEnv { fpcr: 2 << 22, fpsr: 0 };
-        let mut up = FpEnv { fpcr: 1 << 22, fpsr: 0 };
+        let mut down = FpEnv { fpcr: 2 << 22, ..FpEnv::default() };
+        let mut up = FpEnv { fpcr: 1 << 22, ..FpEnv::default() };
         let (below, above) = (fp::sqrt(&mut down, a), fp::sqrt(&mut up, a));
         let square = |x: u64| Double::from_bits(x.into()).mul_r(Double::from_bits(x.into()), Round::TowardZero);
         let exact = square(r).status == Status::OK && square(r).value.to_bits() as u64 == a;

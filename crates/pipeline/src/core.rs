@@ -54,6 +54,8 @@ pub struct Pipeline {
     mispredict_extra: Cycle,
     /// All ones when nobody is told of floating-point exceptions, otherwise 0.
     pub(crate) judgement_skipped: u8,
+    /// Cycles that an operation on a denormal number takes longer.
+    denormal: Cycle,
     /// Cycles from fetch to decode.
     pub(crate) refetch: Cycle,
     /// Calendars are told of time in steps of this many cycles.
@@ -104,6 +106,7 @@ impl Pipeline {
             branch_after_execute: s.branch_after_execute,
             mispredict_extra: spec.frontend.mispredict_extra,
             judgement_skipped: 0,
+            denormal: s.denormal,
             refetch: spec.frontend.fetch_to_decode,
             next_advance: 0,
         }
@@ -244,6 +247,22 @@ impl Pipeline {
     /// that leaves this out (manual 4.5.1).
     pub fn judge_exceptions(&mut self, judge: bool) {
         self.judgement_skipped = if judge { 0 } else { u8::MAX };
+    }
+
+    /// Of the arithmetic of `block`, which has just run, `operations` on single elements gave denormal numbers. They were
+    /// done one after the other, and nothing else meanwhile (manual 6.5.3); the last operation of the block stands for
+    /// those that did.
+    #[cold]
+    pub fn denormals(&mut self, block: &mut ResolvedBlock, operations: u32) {
+        let cycles = u64::from(operations) * self.denormal;
+        let until = self.commit.now() + 1 + cycles;
+        self.commit.idle_until(until, Stall::VectorOperation, &mut self.signals);
+        self.dispatch.hold_until(until);
+        if let Some(uop) = block.uops.iter().rfind(|uop| uop.wait == Stall::VectorOperation) {
+            let profile = &mut block.profile[usize::from(uop.inst)];
+            profile.cycles += cycles;
+            profile.stalls[Stall::VectorOperation as usize] += cycles;
+        }
     }
 
     /// The thread spends `cycles` in the kernel: everything in flight commits first.

@@ -136,6 +136,8 @@ struct Core {
     origins: Origins,
     /// State of the address space that the model knows.
     pages_of: u64,
+    /// Denormal operations of the thread that runs, so far.
+    denormals: u32,
     ns_per_cycle_32: u64,
 }
 
@@ -206,6 +208,7 @@ impl Simulation {
             retired: Vec::new(),
             origins: Origins::new(&process),
             pages_of: u64::MAX,
+            denormals: process.cpu().fp.denormals,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
         });
         Simulation {
@@ -336,6 +339,7 @@ impl Simulation {
             core.pages_of = u64::MAX;
             [self.region_begin, self.region_end] = region_marks(&self.process);
         }
+        core.denormals = self.process.cpu().fp.denormals;
         self.in_kernel();
     }
 
@@ -352,6 +356,11 @@ impl Simulation {
         }
         let block = core.blocks[index].as_mut().expect("just resolved");
         trace.run(&mut core.pipeline, block, executed, &mut self.process);
+        let denormals = self.process.cpu().fp.denormals;
+        if denormals != core.denormals {
+            core.pipeline.denormals(block, denormals.wrapping_sub(core.denormals));
+            core.denormals = denormals;
+        }
         block.count(executed);
         if block.controls {
             let enters_kernel = block.enters_kernel;

@@ -9,6 +9,9 @@ pub struct FpEnv {
     pub fpcr: u32,
     /// FPSR: cumulative exception flags and QC.
     pub fpsr: u32,
+    /// Arithmetic operations on elements that gave a denormal number. (Integer arithmetic does all of them, so that they can
+    /// be counted there.) Counts round and round; only differences mean something.
+    pub denormals: u32,
 }
 
 /// How a value between two numbers of the format is rounded.
@@ -90,9 +93,15 @@ impl FpEnv {
     pub(super) fn flushes<F: Float>(&self) -> bool {
         self.control(if F::BITS == 16 { FpEnv::FZ16 } else { FpEnv::FZ })
     }
+    /// Counts an operation with this result if it is denormal.
+    #[inline(always)]
+    pub(super) fn count_denormal<F: Float>(&mut self, result: F) {
+        let denormal = (1..=F::FRACTION_MASK).contains(&result.magnitude());
+        self.denormals = self.denormals.wrapping_add(denormal.into());
+    }
     /// The environment of a conversion that has half precision on one side: FZ16 does not apply.
     pub(super) fn for_conversion(&self) -> FpEnv {
-        FpEnv { fpcr: self.fpcr & !FpEnv::FZ16, fpsr: self.fpsr }
+        FpEnv { fpcr: self.fpcr & !FpEnv::FZ16, ..*self }
     }
 }
 
@@ -102,7 +111,7 @@ mod tests {
 
     #[test]
     fn exceptions_are_judged_unless_denormals_of_all_formats_are_flushed() {
-        let judges = |fpcr| FpEnv { fpcr, fpsr: 0 }.judges_exceptions();
+        let judges = |fpcr| FpEnv { fpcr, ..FpEnv::default() }.judges_exceptions();
         assert_eq!([0, FpEnv::FZ, FpEnv::FZ16].map(judges), [true; 3]);
         assert!(!judges(FpEnv::FZ | FpEnv::FZ16));
     }

@@ -186,7 +186,11 @@ macro_rules! operation {
             }
             #[inline(always)]
             fn soft<F: Float>(env: &mut FpEnv, [$($x),+, ..]: [F; 3]) -> F {
-                $soft(env, $($x),+)
+                let result = $soft(env, $($x),+);
+                if Self::ROUNDS {
+                    env.count_denormal(result);
+                }
+                result
             }
         }
     };

@@ -104,7 +104,7 @@ fn converted<C: Float + Element>(cpu: &mut Cpu, i: &Inst, f: impl Fn(&mut FpEnv,
 /// The alternative half-precision format does not exist here, whatever FPCR.AHP says.
 fn format<C: Float + Element, S: Float, D: Float>(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Done {
     converted::<C>(cpu, i, |env, a| {
-        let mut ieee = FpEnv { fpcr: env.fpcr & !FpEnv::AHP, fpsr: env.fpsr };
+        let mut ieee = FpEnv { fpcr: env.fpcr & !FpEnv::AHP, ..*env };
         let result = fp::convert::<S, D>(&mut ieee, S::from_u64(a));
         env.fpsr = ieee.fpsr;
         result.to_u64()

@@ -1,0 +1,51 @@
+//! Arithmetic whose cost depends on its numbers.
+
+mod common;
+
+use std::fs;
+
+use common::{elf, exit, json, mov, output, place};
+
+const FMOV_D0_X0: u32 = 0x9e67_0000;
+/// `fadd d2, d0, d0`
+const FADD: u32 = 0x1e60_2802;
+/// `movz x0, #0x3ff0, lsl #48`: 1.0 as a double.
+const MOV_X0_ONE: u32 = 0xd2e7_fe00;
+/// `mov x0, #1`: a denormal double.
+const MOV_X0_DENORMAL: u32 = mov(0, 1);
+const FPCR_ZERO: u32 = mov(9, 0);
+/// `mov x9, #1 << 24`: FPCR.FZ.
+const FPCR_FZ: u32 = 0xd2a0_2009;
+const MSR_FPCR_X9: u32 = 0xd51b_4409;
+
+/// Cycles and waits for SIMD&FP operations of a program that sets FPCR, puts a number into D0 and adds it to itself `n` times.
+fn additions(fpcr: u32, number: u32, n: usize) -> (u64, u64) {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let prepare = [fpcr, MSR_FPCR_X9, number, FMOV_D0_X0];
+    let code = [&prepare[..], &vec![FADD; n], &exit(0)].concat();
+    place(folder.path(), "program", &elf(&code));
+    let run = output(folder.path(), &["run", "--quiet", "--json", "out.json", "--", "./program"]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let json = json(&fs::read(folder.path().join("out.json")).expect("written"));
+    let event = |name: &str| json["regions"][0]["events"][name].as_u64().expect("counted");
+    (event("CPU_CYCLES"), event("FL_COMP_WAIT"))
+}
+
+/// `stages.denormal` of the built-in machine: 90 cycles for an addition of 9 (manual 6.5.3).
+const DENORMAL: u64 = 81;
+const N: u64 = 10;
+
+#[test]
+fn each_operation_with_a_denormal_result_holds_up_all_that_follow() {
+    let (normal, normal_wait) = additions(FPCR_ZERO, MOV_X0_ONE, N as usize);
+    let (denormal, denormal_wait) = additions(FPCR_ZERO, MOV_X0_DENORMAL, N as usize);
+    let extra = denormal - normal;
+    assert!((N * DENORMAL..=N * DENORMAL + 1).contains(&extra), "{extra} cycles more");
+    assert_eq!(denormal_wait - normal_wait, N * DENORMAL);
+}
+
+#[test]
+fn denormals_that_are_flushed_cost_nothing() {
+    let [normal, flushed] = [MOV_X0_ONE, MOV_X0_DENORMAL].map(|number| additions(FPCR_FZ, number, N as usize));
+    assert_eq!(flushed, normal);
+}
