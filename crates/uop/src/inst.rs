@@ -92,6 +92,8 @@ pub struct StaticInst {
     pub fp: FpOp,
     /// Followers wait until it commits and it waits for its elders (system call, barrier).
     pub serialising: bool,
+    /// It enters the kernel whenever it is executed (system call, breakpoint).
+    pub enters_kernel: bool,
 }
 
 impl StaticInst {
@@ -111,6 +113,7 @@ impl StaticInst {
             branch: Branch::None,
             fp: FpOp::default(),
             serialising: false,
+            enters_kernel: false,
         }
     }
 }

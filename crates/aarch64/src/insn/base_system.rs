@@ -63,6 +63,7 @@ fn undefined(c: &Ctx, class: &'static str) -> Decoded {
     }
     let mut d = system(c, class, exec);
     d.info.serialising = true;
+    d.info.enters_kernel = true;
     d.ends_block = true;
     d
 }
@@ -79,6 +80,7 @@ fn svc(_: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     }
     let mut d = system(c, class, exec);
     d.info.serialising = true;
+    d.info.enters_kernel = true;
     d.ends_block = true;
     Some(d)
 }
@@ -90,6 +92,7 @@ fn brk(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let mut d = system(c, class, exec);
     d.inst.aux = bits(w, 5, 16) as u16;
     d.info.serialising = true;
+    d.info.enters_kernel = true;
     d.ends_block = true;
     Some(d)
 }

@@ -82,7 +82,7 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         origin: 0,
         executions: 0,
         controls: infos.iter().any(|i| i.kind == InstKind::System && (i.serialising || !i.srcs.is_empty())),
-        enters_kernel: infos.last().is_some_and(|i| i.serialising && i.kind == InstKind::System),
+        enters_kernel: infos.last().is_some_and(|i| i.enters_kernel),
         inst_mix: inst_mix.into(),
         mix,
         cut: Vec::new(),
