@@ -311,7 +311,7 @@ table! {
         /// at a flow block, or the same flow once more after it was cancelled.
         resubmit: u64 => CYCLES,
         /// Bits of addresses that are compared where dependency detection does not have whole ones.
-        partial_address_bits: u32 => Range(7, 40),
+        partial_address_bits: u32 => Range(7, 20),
         /// Cycles for which a store's flow in the load/store pipes has only that part of its address.
         partial_address_stages: u64 => CYCLES,
         /// Bytes to whose boundaries dependency detection widens accesses with smaller vector elements.

@@ -55,12 +55,6 @@ impl Span {
     fn holds(self, other: Span) -> bool {
         self.start <= other.start && other.end <= self.end
     }
-    /// Whether the two meet when only the address bits of `mask` are compared.
-    #[inline(always)]
-    fn meets_partly(self, other: Span, mask: u64) -> bool {
-        other.start.wrapping_sub(self.start) & mask < self.end - self.start
-            || self.start.wrapping_sub(other.start) & mask < other.end - other.start
-    }
 }
 
 /// A store that younger loads may run into.
@@ -119,6 +113,9 @@ pub struct OlderStores {
     stores: Box<[Store; REMEMBERED]>,
     /// For each of `stores`, when it and all older ones are done.
     all_done: Box<[Cycle; REMEMBERED]>,
+    /// For each of `stores`, the compared part of the address it is checked from, and how many bytes.
+    partial_start: Box<[u32; REMEMBERED]>,
+    partial_bytes: Box<[u32; REMEMBERED]>,
     count: u64,
     /// For each block, by the compared part of its address, when the last store into it is done.
     blocks: Box<[Cycle]>,
@@ -140,6 +137,8 @@ impl OlderStores {
         OlderStores {
             stores: Box::new([Store::default(); REMEMBERED]),
             all_done: Box::new([0; REMEMBERED]),
+            partial_start: Box::new([0; REMEMBERED]),
+            partial_bytes: Box::new([0; REMEMBERED]),
             count: 0,
             blocks: vec![0; blocks].into(),
             partial: (1 << partial_bits) - 1,
@@ -156,6 +155,8 @@ impl OlderStores {
         let before = self.all_done[self.count.wrapping_sub(1) as usize % REMEMBERED];
         self.all_done[place] = before.max(store.done);
         self.stores[place] = *store;
+        self.partial_start[place] = (store.checked.start & self.partial) as u32;
+        self.partial_bytes[place] = (store.checked.end - store.checked.start) as u32;
         self.count += 1;
         for block in store.checked.blocks(BLOCK_SHIFT) {
             let done = &mut self.blocks[block as usize & (self.partial >> BLOCK_SHIFT) as usize];
@@ -181,6 +182,9 @@ impl OlderStores {
             if self.all_done[place] <= t {
                 break;
             }
+            if !self.meets_partly(&read.checked, place) {
+                continue;
+            }
             let store = &self.stores[place];
             if store.done <= t {
                 continue;
@@ -199,12 +203,19 @@ impl OlderStores {
         Meeting::Nothing
     }
 
-    /// Whether only part of the addresses is compared, and meets: for a read across a page, and for stores whose flow
-    /// is young in the pipes or that wait for their line (manual 7.5.2).
+    /// Whether bytes meet those of the store at `place` when only the compared parts of their addresses are looked at.
+    #[inline(always)]
+    fn meets_partly(&self, bytes: &Span, place: usize) -> bool {
+        let (start, partial) = (bytes.start as u32, self.partial as u32);
+        let (store, store_bytes) = (self.partial_start[place], self.partial_bytes[place]);
+        (store.wrapping_sub(start) & partial < (bytes.end - bytes.start) as u32)
+            | (start.wrapping_sub(store) & partial < store_bytes)
+    }
+
+    /// Whether nothing but the compared part of its address, which meets, is known of a store: for a read across a page,
+    /// and for stores whose flow is young in the pipes or that wait for their line (manual 7.5.2).
     fn seems_to_meet(&self, read: &Read, store: &Store, t: Cycle) -> bool {
         let in_pipes = |from: Cycle| from <= t && t < from + self.partial_stages;
-        let partly =
-            read.bytes.crosses(self.partial_shift) || in_pipes(store.tags) || in_pipes(store.writes) || t < store.line;
-        partly && read.checked.meets_partly(store.checked, self.partial)
+        read.bytes.crosses(self.partial_shift) || in_pipes(store.tags) || in_pipes(store.writes) || t < store.line
     }
 }
