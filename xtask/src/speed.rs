@@ -32,6 +32,7 @@ const CASES: &[(&str, &str, &str, &[&str])] = &[
     ("timing Triad L1", "timing", "triad-l1", &["n=2048", "passes=16000"]),
     ("timing Triad memory", "timing", "triad-mem", &["n=1048512", "passes=20"]),
     ("timing DGEMM tile", "timing", "dgemm-tile", &["5x4", "128", "6000"]),
+    ("timing integer", "timing", "sort", &["n=20000", "passes=4"]),
 ];
 
 /// Iterations of the reference loop.
