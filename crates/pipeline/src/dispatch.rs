@@ -247,6 +247,15 @@ impl Dispatch {
             if self.takes(uop, wanted) {
                 return wanted;
             }
+            self.stand_still();
+        }
+    }
+
+    /// In a new cycle there was no room: nothing changes until the cycle before the one in which an entry is released.
+    #[inline(always)]
+    fn stand_still(&mut self) {
+        while self.releases[(self.now + 1) as usize % RING] == 0 {
+            self.now += 1;
         }
     }
 
