@@ -54,7 +54,7 @@ horner\degree\()_kernel:
         .size   horner\degree\()_kernel, .-horner\degree\()_kernel
 .endm
 
-// Eight rows interleaved, as software pipelining arranges them when it is told that rows are independent (m = 0).
+// Eight rows interleaved, when rows are independent (m = 0).
 .macro HORNER_INTERLEAVED degree
         .globl  horner\degree\()_interleaved_kernel
         .type   horner\degree\()_interleaved_kernel, %function

@@ -345,6 +345,12 @@ pub struct Rig {
 const IDLE: u64 = 3_000;
 
 impl Rig {
+    /// With the first 64 lines from `DATA` on in the L1D cache.
+    pub fn cached(spec: Spec) -> Rig {
+        let mut rig = Rig::new(spec);
+        rig.warm((0..64).map(|i| DATA + i * LINE));
+        rig
+    }
     pub fn new(spec: Spec) -> Rig {
         let core = Pipeline::new(&spec, 0);
         let mut rig = Rig { spec, core, decode: 0 };

@@ -5,16 +5,6 @@ use fxscope_uop::Access;
 
 use crate::common::*;
 
-/// Lines `0..64` are cached.
-fn rig_of(spec: fxscope_machine::Spec) -> Rig {
-    let mut rig = Rig::new(spec);
-    rig.warm((0..64).map(|i| DATA + i * LINE));
-    rig
-}
-fn rig() -> Rig {
-    rig_of(machine())
-}
-
 fn load_of(bytes: u16, addr: u64) -> Inst {
     let load = op("base:LDR (immediate) [Unsigned offset]").based(&[x(2)]).writes(&[x(3)]);
     load.access(Access::Load, bytes, addr)
@@ -43,14 +33,14 @@ fn interlocks(rig: &mut Rig, store: Inst, load: Inst) -> u64 {
 }
 
 fn meets(store: Inst, load: Inst) -> bool {
-    interlocks(&mut rig(), store, load) > 0
+    interlocks(&mut Rig::cached(machine()), store, load) > 0
 }
 
 #[test]
 fn a_store_forwards_to_a_load_of_the_same_bytes_or_of_fewer() {
     let mut spec = machine();
     spec.tables.load_store.forward = 31;
-    let mut rig = rig_of(spec);
+    let mut rig = Rig::cached(spec);
     let executed = rig.spec.stages.integer;
     assert!(lead(&rig.spec, 1) < 31 - 5);
     for bytes in [8, 4, 2, 1] {
@@ -93,7 +83,7 @@ fn a_load_beside_a_store_in_the_same_block_does_not_wait() {
 
 #[test]
 fn a_cancelled_load_is_sent_again_until_the_store_is_written() {
-    let mut rig = rig();
+    let mut rig = Rig::cached(machine());
     let (s, ls) = (rig.spec.stages.clone(), rig.spec.load_store.clone());
     let mut program = behind(str_bytes(1, 9, 4, DATA), load_of(8, DATA), 1);
     program.push(mul(4, 3));
@@ -109,7 +99,7 @@ fn a_cancelled_load_is_sent_again_until_the_store_is_written() {
 
 #[test]
 fn each_cancelled_flow_takes_a_load_store_pipe() {
-    let mut rig = rig();
+    let mut rig = Rig::cached(machine());
     let (_, counts) = rig.count(&behind(str_bytes(1, 9, 4, DATA), load_of(8, DATA), 1));
     let flows = counts.get(Signal::L1Pipe0Val) + counts.get(Signal::L1Pipe1Val);
     // A store's access and write, the load's last flow.
@@ -164,8 +154,8 @@ fn structures_of_short_vectors_are_checked_as_ones_of_sixty_four_bytes() {
         load
     };
     // 32 bytes are read, but 128 are checked, and they reach the next line.
-    assert!(interlocks(&mut rig_of(spec.clone()), str(1, 9, DATA + 256), load(DATA + 192)) > 0);
-    assert_eq!(interlocks(&mut rig_of(spec), str(1, 9, DATA + 256), load(DATA + 128)), 0);
+    assert!(interlocks(&mut Rig::cached(spec.clone()), str(1, 9, DATA + 256), load(DATA + 192)) > 0);
+    assert_eq!(interlocks(&mut Rig::cached(spec), str(1, 9, DATA + 256), load(DATA + 128)), 0);
 }
 
 /// Two pages apart: the compared bits are the same.
@@ -184,7 +174,7 @@ fn a_load_that_meets_a_store_in_the_pipes_is_checked_by_the_bits_within_a_page()
     let (s, ls) = (&spec.stages, &spec.load_store);
     let count = |multiplications| {
         let program = behind(str(1, 9, DATA + ALIAS), load_of(8, DATA), multiplications);
-        rig().count(&program).1.get(Signal::L1PipeAbortStldIntlk)
+        Rig::cached(machine()).count(&program).1.get(Signal::L1PipeAbortStldIntlk)
     };
     // The store's access has no more than those bits at first, and its write from W5 on.
     let [access, write] = [0, s.commit_short + ls.store_write].map(|from| from..from + ls.partial_address_stages);
@@ -198,10 +188,10 @@ fn a_load_that_meets_a_store_in_the_pipes_is_checked_by_the_bits_within_a_page()
 
 #[test]
 fn a_load_behind_a_store_whose_line_is_missing_waits_for_that_line_when_their_places_in_a_page_meet() {
-    let mut rig = rig();
+    let mut rig = Rig::cached(machine());
     let missing = DATA + 7 * ALIAS;
     let alone = rig.time(&behind(str(1, 9, missing), load_of(8, DATA + 64), 6));
-    let mut rig = self::rig();
+    let mut rig = Rig::cached(machine());
     let (cycles, counts) = rig.count(&behind(str(1, 9, missing), load_of(8, DATA), 6));
     assert_eq!(
         counts.get(Signal::L1PipeAbortStldIntlk),

@@ -5,23 +5,13 @@ use fxscope_uop::Access;
 
 use crate::common::*;
 
-/// Lines `0..64` are cached.
-fn rig_of(spec: fxscope_machine::Spec) -> Rig {
-    let mut rig = Rig::new(spec);
-    rig.warm((0..64).map(|i| DATA + i * LINE));
-    rig
-}
-fn rig() -> Rig {
-    rig_of(machine())
-}
-
 fn flows(counts: &Counts) -> u64 {
     counts.get(Signal::L1Pipe0Val) + counts.get(Signal::L1Pipe1Val)
 }
 
 #[test]
 fn the_second_flow_of_a_gather_pair_in_two_blocks_waits_for_the_end_of_the_first() {
-    let mut rig = rig();
+    let mut rig = Rig::cached(machine());
     let together = std::array::from_fn(|i| Some(DATA + 8 * i as u64));
     let mut apart = together;
     // The last pair's addresses come in the second of two cycles, as the third's do.
@@ -36,7 +26,7 @@ fn the_second_flow_of_a_gather_pair_in_two_blocks_waits_for_the_end_of_the_first
 fn structures_of_words_take_a_flow_for_each_register_and_block() {
     let load = |addr| structures("sve:LD3W (scalar plus immediate)", Access::Load, 3, 4, 3, 2, addr);
     // Each register's elements lie in all of the 192 bytes.
-    let mut rig = rig();
+    let mut rig = Rig::cached(machine());
     let (aligned, counts) = rig.count(&[load(DATA)]);
     assert_eq!(flows(&counts), 3 * 2);
     let (across, counts) = rig.count(&[load(DATA + 96)]);
@@ -52,7 +42,7 @@ fn structures_of_bytes_take_four_flows_for_each_register() {
         ("sve:LD3B (scalar plus immediate)", 3),
         ("sve:LD4B (scalar plus immediate)", 4),
     ] {
-        let (_, counts) = rig().count(&[structures(class, Access::Load, regs, 1, 3, 2, DATA)]);
+        let (_, counts) = Rig::cached(machine()).count(&[structures(class, Access::Load, regs, 1, 3, 2, DATA)]);
         assert_eq!(flows(&counts), 4 * u64::from(regs), "{class}");
     }
 }
@@ -61,9 +51,9 @@ fn structures_of_bytes_take_four_flows_for_each_register() {
 fn a_store_of_structures_of_words_is_written_in_blocks_of_128_bytes() {
     let store = |addr| structures("sve:ST2D (scalar plus immediate)", Access::Store, 2, 8, 3, 2, addr);
     // Each of two registers: an access and a write.
-    let (_, counts) = rig().count(&[store(DATA)]);
+    let (_, counts) = Rig::cached(machine()).count(&[store(DATA)]);
     assert_eq!(flows(&counts), 2 * 2);
-    let (_, counts) = rig().count(&[store(DATA + 64)]);
+    let (_, counts) = Rig::cached(machine()).count(&[store(DATA + 64)]);
     assert_eq!(flows(&counts), 2 * 4, "across a block");
 }
 
@@ -74,7 +64,7 @@ fn a_scatter_makes_an_access_for_each_element_and_writes_the_active_ones() {
         inst.indexed(Access::Store, addrs)
     };
     let lines: [_; 8] = std::array::from_fn(|i| (i < 5).then_some(DATA + LINE * i as u64));
-    let (_, counts) = rig().count(&[scatter(lines)]);
+    let (_, counts) = Rig::cached(machine()).count(&[scatter(lines)]);
     assert_eq!(counts.get(Signal::Scatter1Flow), 8);
     assert_eq!(flows(&counts), 8 + 5);
 }
@@ -87,9 +77,9 @@ fn from_ports(spec: &fxscope_machine::Spec) -> u64 {
 
 /// Cycles until the last of `n` gathers behind a load that misses has its ports, and until the load has its data.
 fn gathers_behind_a_miss(spec: fxscope_machine::Spec, n: usize) -> (u64, u64) {
-    let mut rig = rig_of(spec.clone());
+    let mut rig = Rig::cached(spec.clone());
     let miss = rig.time(&[ldr(9, 9, DATA + 80 * LINE)]);
-    let mut rig = rig_of(spec);
+    let mut rig = Rig::cached(spec);
     let mut program = vec![ldr(9, 9, DATA + 80 * LINE)];
     program.extend(vec![gather(1, 2, 3, 0, [Some(DATA); 8]); n]);
     (rig.time(&program), miss)
@@ -112,7 +102,7 @@ fn virtual_ports_limit_dispatch() {
     let after = |virtual_ports: u32| {
         let mut spec = machine();
         spec.tables.load_store.virtual_fetch_ports = virtual_ports;
-        let mut rig = rig_of(spec);
+        let mut rig = Rig::cached(spec);
         let mut program = vec![ldr(9, 9, DATA + 80 * LINE)];
         program.extend(vec![gather(1, 2, 3, 0, [Some(DATA); 8]); 12]);
         // The last load, and what is behind it, is dispatched when it has a port.
@@ -128,7 +118,7 @@ fn virtual_ports_limit_dispatch() {
 #[test]
 fn a_gather_takes_a_store_port_too() {
     let behind_stores = |stores: u64| {
-        let mut rig = rig();
+        let mut rig = Rig::cached(machine());
         let mut program = vec![ldr(9, 9, DATA + 80 * LINE)];
         program.extend((0..stores).map(|i| str(1, 2, DATA + 64 * (i % 128))));
         program.push(gather(1, 2, 3, 0, [Some(DATA + 48 * LINE); 8]));
@@ -140,9 +130,9 @@ fn a_gather_takes_a_store_port_too() {
 
 #[test]
 fn a_gather_gives_its_store_port_back_as_a_committed_store_does() {
-    let mut rig = rig();
+    let mut rig = Rig::cached(machine());
     let miss = rig.time(&[ldr(9, 9, DATA + 80 * LINE)]);
-    let mut rig = self::rig();
+    let mut rig = Rig::cached(machine());
     let gather = || gather(1, 2, 3, 0, [Some(DATA + 56 * LINE); 8]);
     let mut program = vec![ldr(9, 9, DATA + 80 * LINE), gather()];
     // Stores without active elements write nothing that would be in the way of the gather's flows.

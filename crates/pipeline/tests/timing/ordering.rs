@@ -4,12 +4,6 @@ use fxscope_base::Signal;
 
 use crate::common::*;
 
-fn rig() -> Rig {
-    let mut rig = Rig::new(machine());
-    rig.warm((0..64).map(|i| DATA + i * LINE));
-    rig
-}
-
 /// A store whose address takes two multiplications, a load that needs nothing, and a user of it.
 fn program(load: Inst) -> Vec<Inst> {
     vec![mul(9, 9), mul(9, 9), str(1, 9, DATA), load, mul(4, 3)]
@@ -17,7 +11,7 @@ fn program(load: Inst) -> Vec<Inst> {
 
 #[test]
 fn a_load_ahead_of_a_store_with_an_unknown_address_elsewhere_does_not_wait() {
-    let mut rig = rig();
+    let mut rig = Rig::cached(machine());
     let alone = rig.time(&program(ldr(3, 2, DATA + 64))[..3]);
     // The last of the five is in a group of its own.
     assert_eq!(rig.time(&program(ldr(3, 2, DATA + 64))), alone + 1);
@@ -25,7 +19,7 @@ fn a_load_ahead_of_a_store_with_an_unknown_address_elsewhere_does_not_wait() {
 
 #[test]
 fn a_load_ahead_of_a_store_to_the_same_place_is_fetched_again_when_the_store_commits() {
-    let mut rig = rig();
+    let mut rig = Rig::cached(machine());
     let (s, ls) = (rig.spec.stages.clone(), rig.spec.load_store.clone());
     let (cycles, counts) = rig.count(&program(ldr(3, 2, DATA)));
     let committed = s.integer + 10 + 1 + s.commit_short;
@@ -37,7 +31,7 @@ fn a_load_ahead_of_a_store_to_the_same_place_is_fetched_again_when_the_store_com
 
 #[test]
 fn everything_behind_a_load_that_ran_too_early_is_fetched_again() {
-    let mut rig = rig();
+    let mut rig = Rig::cached(machine());
     let mut with = program(ldr(3, 2, DATA));
     let mut without = program(ldr(3, 2, DATA + 64));
     // Multiplications that depend on nothing before.

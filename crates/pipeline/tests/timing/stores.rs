@@ -4,16 +4,6 @@ use fxscope_base::Signal;
 
 use crate::common::*;
 
-/// Lines `0..64` are cached.
-fn rig_of(spec: fxscope_machine::Spec) -> Rig {
-    let mut rig = Rig::new(spec);
-    rig.warm((0..64).map(|i| DATA + i * LINE));
-    rig
-}
-fn rig() -> Rig {
-    rig_of(machine())
-}
-
 const N: u64 = 1_000;
 
 /// Flows find their places out of order, so that a run of stores ends some cycles sooner or later.
@@ -24,8 +14,8 @@ fn about(cycles: u64, expected: u64) {
 /// Long-run cycles of `N` bodies, each given its number.
 fn steady(body: impl Fn(u64) -> Vec<Inst>) -> u64 {
     let program: Vec<Inst> = (0..2 * N).flat_map(body).collect();
-    let half = rig().time(&program[..program.len() / 2]);
-    rig().time(&program) - half
+    let half = Rig::cached(machine()).time(&program[..program.len() / 2]);
+    Rig::cached(machine()).time(&program) - half
 }
 
 /// A block of 64 bytes in a cached line, another one for each number, the same again after 128.
@@ -55,7 +45,7 @@ fn loads_and_store_writes_exclude_each_other() {
 
 #[test]
 fn stores_into_different_blocks_are_written_one_by_one() {
-    let mut rig = rig();
+    let mut rig = Rig::cached(machine());
     let program: Vec<Inst> = (0..4).map(|i| str(1, 2, block(i))).collect();
     let (_, counts) = rig.count(&program);
     assert_eq!(counts.get(Signal::L1Pipe0Val) + counts.get(Signal::L1Pipe1Val), 4 + 4);
@@ -67,7 +57,7 @@ fn behind_full_write_buffer(n: u64) -> u64 {
     spec.tables.load_store.write_buffer = 5;
     spec.tables.memory.latency_nearest = 1_001;
     spec.tables.memory.latency_farthest = 1_001;
-    let mut rig = rig_of(spec);
+    let mut rig = Rig::cached(spec);
     let missing = (0..5).map(|i| str(1, 2, DATA + 80 * LINE + 64 * i));
     let program: Vec<Inst> = missing.chain((0..n).map(|i| str(1, 2, block(i)))).collect();
     rig.time(&program)
@@ -84,14 +74,14 @@ fn a_store_port_is_taken_until_the_store_is_written() {
     let stores = |n: u64| -> Vec<Inst> { (0..n).map(|i| str(1, 2, block(i))).collect() };
     let mut first = vec![ldr(9, 9, DATA + 90 * LINE)];
     first.extend(stores(25));
-    let mut rig = rig();
+    let mut rig = Rig::cached(machine());
     let s = rig.spec.stages.clone();
     let write = rig.spec.load_store.store_write;
     let committed = rig.time(&first[..1]);
-    let mut rig = self::rig();
+    let mut rig = Rig::cached(machine());
     // The first store commits with the load and is written at W5; only then the last one's address goes out.
     assert!(rig.time(&first) >= committed + write + s.commit_short);
-    let mut rig = self::rig();
+    let mut rig = Rig::cached(machine());
     assert!(rig.time(&first[..25]) < committed + write + s.commit_short);
 }
 
@@ -107,7 +97,7 @@ fn flows(counts: &Counts) -> u64 {
 
 /// Writes of `stores` (one access each) into a line that is not there yet: what can join has joined.
 fn writes_into_missing_line(stores: &[Inst]) -> u64 {
-    let mut rig = rig();
+    let mut rig = Rig::cached(machine());
     let (_, counts) = rig.count(stores);
     let accesses = stores.len() as u64;
     // Moving the line in takes both pipes.
