@@ -4,7 +4,8 @@ use fxscope_base::{Cycle, LineBus, Pool, Signal, Signals};
 use fxscope_machine::Spec;
 
 use crate::pipes::LoadStorePipes;
-use crate::prefetch::{Pointer, Prefetcher, Requests, Steering};
+use crate::pointer::{Pointer, Steering};
+use crate::prefetch::{Prefetcher, Requests};
 use crate::shared::{Shared, fill_cycles};
 use crate::tags::{Line, Tags, Victim};
 use crate::tlb::{PageRange, Tlb, Translation};

@@ -6,6 +6,8 @@
 
 use fxscope_machine::spec::Prefetch as PrefetchSpec;
 
+use crate::pointer::Steering;
+
 #[derive(Clone, Copy)]
 struct Stream {
     /// The line expected next; while the direction is open, also `next - 2` is.
@@ -27,61 +29,6 @@ impl Stream {
     /// Whether an access to `line` continues the stream.
     fn expects(&self, line: u64) -> bool {
         self.next == line || (self.step == 0 && self.next != u64::MAX && self.next.wrapping_sub(2) == line)
-    }
-}
-
-/// A data pointer: its address, and what its bits 63:60, `pf_func`, ask of the prefetcher (A64FX specification,
-/// HPC extension 1.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pointer {
-    /// Address without the tag.
-    pub addr: u64,
-    /// What it asks of the prefetcher.
-    pub steering: Steering,
-}
-
-impl From<u64> for Pointer {
-    #[inline(always)]
-    fn from(pointer: u64) -> Pointer {
-        const ADDRESS: u64 = (1 << 56) - 1;
-        Pointer { addr: pointer & ADDRESS, steering: Steering((pointer >> 60) as u8) }
-    }
-}
-
-impl Pointer {
-    /// The same steering for another address.
-    #[inline(always)]
-    #[must_use]
-    pub fn at(self, addr: u64) -> Pointer {
-        Pointer { addr, ..self }
-    }
-}
-
-/// Which hardware prefetches may follow an access.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Steering(u8);
-
-impl Steering {
-    const INJECTION: u8 = 8;
-    const NO_L1: u8 = 4;
-    const NO_L2: u8 = 2;
-
-    /// Injection functions (8 to 15) are taken for ordinary streams.
-    #[inline(always)]
-    fn allows(self, disabled: u8) -> bool {
-        self.0 & disabled == 0 || self.0 & Steering::INJECTION != 0
-    }
-    /// Whether hardware prefetches into L1 may.
-    #[inline(always)]
-    #[must_use]
-    pub fn l1(self) -> bool {
-        self.allows(Steering::NO_L1)
-    }
-    /// Whether hardware prefetches into L2 may.
-    #[inline(always)]
-    #[must_use]
-    pub fn l2(self) -> bool {
-        self.allows(Steering::NO_L2)
     }
 }
 
@@ -129,7 +76,7 @@ impl Prefetcher {
     #[inline(always)]
     fn levels(&self, steering: Steering) -> (bool, bool) {
         let s = &self.spec;
-        let steering = if s.tagged_pointers { steering } else { Steering::default() };
+        let steering = if s.tagged_pointers { steering } else { Steering::NONE };
         (s.l1 && s.l1_lines > 0 && steering.l1(), s.l2 && s.l2_lines > 0 && steering.l2())
     }
 
@@ -210,9 +157,10 @@ fn run(ask: &mut u64, line: u64, step: i64, ramp: u32, reach: u32) -> (u64, u32)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pointer::Pointer;
     use fxscope_machine::Evidence;
 
-    const PLAIN: Steering = Steering(0);
+    const PLAIN: Steering = Steering::NONE;
 
     fn spec(l1_lines: u32, l2_lines: u32) -> PrefetchSpec {
         PrefetchSpec {
@@ -273,20 +221,6 @@ mod tests {
         }
         assert!(p.access(1, PLAIN).is_none());
         assert!(p.access(1001, PLAIN).is_some());
-    }
-
-    #[test]
-    fn bits_62_and_61_of_a_pointer_switch_levels_off_unless_bit_63_chooses_injection() {
-        let levels = |pf_func: u64| {
-            let pointer = Pointer::from(pf_func << 60 | 3 << 56 | 0x4000);
-            assert_eq!(pointer.addr, 0x4000);
-            (pointer.steering.l1(), pointer.steering.l2())
-        };
-        assert_eq!(
-            [0, 1, 2, 4, 6].map(levels),
-            [(true, true), (true, true), (true, false), (false, true), (false, false)]
-        );
-        assert_eq!(levels(0xe), (true, true));
     }
 
     #[test]
