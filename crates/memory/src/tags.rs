@@ -3,6 +3,8 @@
 use fxscope_base::Cycle;
 use fxscope_machine::spec;
 
+use crate::sectors::{Limits, SECTORS, Sector};
+
 /// What a cache knows of a line it holds: when its data is (or will be) there, and flags above that time. In one
 /// word, since the states of a big cache do not fit the host's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,10 +17,13 @@ impl Line {
     pub const PREFETCHED: u64 = 1 << 62;
     /// Its data come from memory, not from the L2 cache (meaningful while it is on its way).
     pub const FROM_MEMORY: u64 = 1 << 61;
-    /// Bits of the time, and of how long before it the line was known to miss the next level.
-    const TIME_BITS: u32 = 48;
+    /// Its sector.
+    const SECTOR_AT: u32 = 59;
+    const SECTOR: u64 = (SECTORS as u64 - 1) << Line::SECTOR_AT;
+    /// Bits of the time, ten hours at 2 GHz, and of how long before it the line was known to miss the next level.
+    const TIME_BITS: u32 = 46;
     const TIME: u64 = (1 << Line::TIME_BITS) - 1;
-    const LONGEST: u64 = (Line::FROM_MEMORY >> Line::TIME_BITS) - 1;
+    const LONGEST: u64 = (1 << (Line::SECTOR_AT - Line::TIME_BITS)) - 1;
 
     /// A line whose data is there at `ready`.
     #[inline(always)]
@@ -61,6 +66,18 @@ impl Line {
         let had = self.has(flag);
         self.0 &= !flag;
         had
+    }
+    /// Its sector.
+    #[inline(always)]
+    #[must_use]
+    pub fn sector(self) -> Sector {
+        ((self.0 & Line::SECTOR) >> Line::SECTOR_AT) as Sector
+    }
+    /// The same line in `sector`.
+    #[inline(always)]
+    #[must_use]
+    pub fn in_sector(self, sector: Sector) -> Line {
+        Line(self.0 & !Line::SECTOR | u64::from(sector) << Line::SECTOR_AT)
     }
     /// When its data is (or will be) there.
     #[inline(always)]
@@ -143,6 +160,8 @@ pub struct Tags {
     way_bits: u32,
     sets: Box<[Set]>,
     places: Box<[Place]>,
+    /// Limits of sectors, if any can be reached.
+    limits: Option<Limits>,
     /// Places of lines found lately, by a hash of the line number.
     recent: [u32; RECENT],
 }
@@ -208,8 +227,14 @@ impl Tags {
             way_bits,
             sets: vec![Set { hashes: [0; MAX_WAYS / 8], order: FIRST_ORDER }; sets].into(),
             places: vec![Place { tag: EMPTY, line: Line::default() }; sets << way_bits].into(),
+            limits: None,
             recent: [0; RECENT],
         }
+    }
+
+    /// From now on replacement keeps to these limits of sectors. Lines stay where they are.
+    pub fn limit(&mut self, limits: Limits) {
+        self.limits = limits.within(self.ways);
     }
 
     /// As [`Tags::find`], for a cache that is asked for the same lines again and again.
@@ -266,9 +291,13 @@ impl Tags {
         &mut self.places[slot.0].line
     }
 
-    /// Puts `line` into `set` in place of an empty or the least recently used line that has arrived by `now`.
+    /// Puts `line` into `set` in place of an empty or the least recently used line that has arrived by `now`, of
+    /// the sector that has to give one up if sectors have limits.
     pub fn insert(&mut self, set: usize, line: u64, state: Line, now: Cycle) -> (Slot, Option<Victim>) {
-        let way = self.victim(set, now);
+        let way = match self.limits {
+            None => self.victim(set, now),
+            Some(limits) => self.victim_within(limits, set, state.sector(), now),
+        };
         let place = (set << self.way_bits) + way;
         let old = std::mem::replace(&mut self.places[place], Place { tag: line, line: state });
         let victim = (old.tag != EMPTY).then(|| Victim { line: old.tag, dirty: old.line.has(Line::DIRTY) });
@@ -299,6 +328,26 @@ impl Tags {
             return last;
         }
         (0..self.ways).rev().map(|place| self.sets[set].way_at(place)).find(|&way| arrived(way)).unwrap_or(last)
+    }
+
+    /// The way to be replaced by a line of `sector`. The least recently used line of the sectors that have to give one
+    /// up is replaced, and of these lines one that is still on its way only when all are.
+    #[inline(never)]
+    fn victim_within(&self, limits: Limits, set: usize, sector: Sector, now: Cycle) -> usize {
+        let places = &self.places[set << self.way_bits..][..self.ways];
+        let mut held = [0; SECTORS];
+        for place in places.iter().filter(|place| place.tag != EMPTY) {
+            held[usize::from(place.line.sector())] += 1;
+        }
+        if held.iter().sum::<u8>() < self.ways as u8 {
+            return self.sets[set].way_at(self.ways - 1);
+        }
+        let giving = limits.giving(held, sector);
+        let oldest_first = (0..self.ways).rev().map(|place| self.sets[set].way_at(place));
+        let mut candidates = oldest_first.filter(|&way| giving >> places[way].line.sector() & 1 == 1);
+        let oldest = candidates.next().expect("a sector that has to give up a line has one");
+        let arrived = |way: &usize| places[*way].line.ready() <= now;
+        if arrived(&oldest) { oldest } else { candidates.find(arrived).unwrap_or(oldest) }
     }
 
     /// Removes a line; returns its state.

@@ -4,6 +4,7 @@
 
 mod caches;
 mod prefetch;
+mod sectors;
 mod shared;
 mod translation;
 

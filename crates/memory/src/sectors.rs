@@ -1,0 +1,135 @@
+//! The sector cache: which sector an access belongs to, and which sectors give up a line for it.
+//!
+//! A sector is a number that each line carries. A limit says how many lines of a set a sector should have at most; it
+//! is kept to when a line is replaced, never by throwing lines out, and a line is found whatever its sector is
+//! (microarchitecture manual 12.2; A64FX specification, HPC extension 1.2).
+
+use std::ops::Range;
+
+/// Number of sectors of a cache.
+pub const SECTORS: usize = 4;
+
+/// The number of a sector, below [`SECTORS`].
+pub type Sector = u8;
+
+/// Most lines of each sector in a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits([u8; SECTORS]);
+
+impl Limits {
+    /// Limits of sectors 0 to 3, in ways.
+    #[must_use]
+    pub fn new(ways: [u8; SECTORS]) -> Limits {
+        Limits(ways)
+    }
+
+    /// Those limits if any of them can be reached in a cache of so many `ways`.
+    #[must_use]
+    pub fn within(self, ways: usize) -> Option<Limits> {
+        self.0.iter().any(|&most| usize::from(most) < ways).then_some(self)
+    }
+
+    /// The sectors, as a mask, of which one gives up its oldest line for a fill into `sector` when the sectors have
+    /// `held` lines of a full set. A sector that has all it may have replaces its own (manual, figure 12-3). One that
+    /// has less takes from those that have too much (figure 12-2), or else from those that have all they may have: as
+    /// long as a sector has less, its lines stay.
+    #[inline(always)]
+    #[must_use]
+    pub fn giving(self, held: [u8; SECTORS], sector: Sector) -> u8 {
+        let own = usize::from(sector);
+        if held[own] > 0 && held[own] >= self.0[own] {
+            return 1 << own;
+        }
+        let (mut above, mut full, mut any) = (0, 0, 0);
+        for (i, (&held, &most)) in held.iter().zip(&self.0).enumerate() {
+            above |= u8::from(held > most) << i;
+            full |= u8::from(held >= most && held > 0) << i;
+            any |= u8::from(held > 0) << i;
+        }
+        [above, full, any].into_iter().find(|&mask| mask != 0).unwrap_or(any)
+    }
+}
+
+impl Default for Limits {
+    /// No sector has a limit.
+    fn default() -> Limits {
+        Limits([u8::MAX; SECTORS])
+    }
+}
+
+/// How the accesses of a core get their sectors: by bits 57:56 of the pointer, or by where the data are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Assignment {
+    /// The bits of a pointer's sector that count: all, or none when tags of pointers do not choose sectors.
+    tag_mask: Sector,
+    /// The sector of accesses whose pointers do not choose one, and of instructions.
+    default: Sector,
+    /// Which pair of L2's sectors the core uses.
+    group: Sector,
+    /// A line found by an access of another sector moves to it.
+    moves: bool,
+    /// Data that have a sector wherever they are accessed from, lowest address first.
+    data: Box<[(Range<u64>, Sector)]>,
+}
+
+impl Assignment {
+    /// Sectors by the tags of pointers if `tags`, by `default` (below [`SECTORS`]) otherwise; `group`, 0 or 1, of L2's
+    /// sectors. With `moves`, a line found by an access of another sector moves to that sector (mode 0 of
+    /// `IMP_SCCR_ASSIGN_EL1`).
+    #[must_use]
+    pub fn new(tags: bool, default: Sector, group: Sector, moves: bool) -> Assignment {
+        let last = SECTORS as Sector - 1;
+        Assignment {
+            tag_mask: if tags { last } else { 0 },
+            default: if tags { 0 } else { default & last },
+            group: group & 1,
+            moves,
+            data: Box::default(),
+        }
+    }
+
+    /// The same with sectors by address: `data` have the ones named, everything else the default sector, whatever
+    /// pointers say. Ranges must not overlap.
+    #[must_use]
+    pub fn with_data(self, mut data: Vec<(Range<u64>, Sector)>) -> Assignment {
+        if data.is_empty() {
+            return self;
+        }
+        data.sort_unstable_by_key(|(range, _)| range.start);
+        // A line's sector follows from its address then: it never moves.
+        Assignment { tag_mask: 0, moves: false, data: data.into(), ..self }
+    }
+
+    /// The sector of a data access to `addr` through a pointer with `tag` in its bits 57:56.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(&self, tag: Sector, addr: u64) -> Sector {
+        if self.data.is_empty() { tag & self.tag_mask | self.default } else { self.by_address(addr) }
+    }
+
+    #[inline(never)]
+    fn by_address(&self, addr: u64) -> Sector {
+        let i = self.data.partition_point(|(range, _)| range.end <= addr);
+        self.data.get(i).filter(|(range, _)| range.start <= addr).map_or(self.default, |&(_, sector)| sector)
+    }
+
+    /// The sector of instructions.
+    #[must_use]
+    pub fn code(&self) -> Sector {
+        self.default
+    }
+
+    /// The sector of L2 that a sector of this core's L1 belongs to.
+    #[inline(always)]
+    #[must_use]
+    pub fn in_l2(&self, sector: Sector) -> Sector {
+        self.group << 1 | sector & 1
+    }
+
+    /// Whether a line found by an access of another sector moves to it.
+    #[inline(always)]
+    #[must_use]
+    pub fn moves(&self) -> bool {
+        self.moves
+    }
+}
