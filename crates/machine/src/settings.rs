@@ -83,9 +83,25 @@ pub fn integer(text: &str) -> Option<u64> {
     number.checked_mul(unit)
 }
 
+/// A number of bytes in the largest binary unit of which it is a whole number; [`integer`] reads it.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let unit = UNITS.iter().find(|(_, n)| bytes > 0 && bytes.is_multiple_of(*n));
+    unit.map_or_else(|| bytes.to_string(), |(name, n)| format!("{}{name}", bytes / n))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_written_so_that_they_read_as_they_were() {
+        for (bytes, text) in [(65_536, "64KiB"), (2 << 20, "2MiB"), (16 << 30, "16GiB"), (1000, "1000"), (0, "0")] {
+            assert_eq!(size(bytes), text);
+            assert_eq!(integer(text), Some(bytes));
+        }
+    }
 
     #[test]
     fn numbers_may_have_separators_units_and_hexadecimal_digits() {

@@ -402,6 +402,10 @@ table! {
 table! {
     /// Page sizes by segment.
     Pages {
+        /// Pages that the kernel gives without the large-page library.
+        normal: u64 => OneOf(PAGE_SIZES),
+        /// Pages that the large-page library takes.
+        large: u64 => OneOf(PAGE_SIZES),
         /// Text and read-only data.
         text: u64 => OneOf(PAGE_SIZES),
         /// Initialised data.
@@ -410,10 +414,14 @@ table! {
         bss: u64 => OneOf(PAGE_SIZES),
         /// Heap.
         heap: u64 => OneOf(PAGE_SIZES),
-        /// Stack.
+        /// Stack of the first thread.
         stack: u64 => OneOf(PAGE_SIZES),
-        /// Anonymous mappings.
+        /// Stacks of other threads.
+        thread_stack: u64 => OneOf(PAGE_SIZES),
+        /// Private anonymous mappings.
         mmap: u64 => OneOf(PAGE_SIZES),
+        /// Shared anonymous mappings.
+        shared: u64 => OneOf(PAGE_SIZES),
     }
 }
 
@@ -461,6 +469,20 @@ pub struct Spec {
     pub tables: Tables,
     /// What each timing class costs.
     pub recipes: Recipes,
+}
+
+impl Pages {
+    /// The segments of a program: the key of each, and its page size in bytes.
+    pub const SEGMENTS: [(&'static str, fn(&Pages) -> u64); 8] = [
+        ("text", |pages| pages.text),
+        ("data", |pages| pages.data),
+        ("bss", |pages| pages.bss),
+        ("heap", |pages| pages.heap),
+        ("stack", |pages| pages.stack),
+        ("thread_stack", |pages| pages.thread_stack),
+        ("mmap", |pages| pages.mmap),
+        ("shared", |pages| pages.shared),
+    ];
 }
 
 impl std::ops::Deref for Spec {

@@ -13,7 +13,9 @@ pub fn page_bytes(pages: &Pages, segment: Segment) -> u64 {
         Segment::Bss => pages.bss,
         Segment::Heap => pages.heap,
         Segment::Stack => pages.stack,
+        Segment::ThreadStack => pages.thread_stack,
         Segment::Mmap => pages.mmap,
+        Segment::Shared => pages.shared,
     }
 }
 

@@ -54,7 +54,7 @@ impl Prot {
 }
 
 /// What a region is for; a machine may give each its own page size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Segment {
     /// Program text and read-only data.
     Text,
@@ -66,8 +66,12 @@ pub enum Segment {
     Heap,
     /// The main thread's stack.
     Stack,
-    /// Anonymous `mmap`.
+    /// Another thread's stack.
+    ThreadStack,
+    /// Private anonymous `mmap`.
     Mmap,
+    /// Shared anonymous `mmap`.
+    Shared,
     /// File-backed `mmap`, and whatever else the kernel provides.
     File,
 }

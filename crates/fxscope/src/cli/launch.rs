@@ -11,6 +11,7 @@ use fxscope::machine::Spec;
 use fxscope::record::Run;
 use fxscope::{Control, Mode, Request, Session, Window, guest_environment};
 
+use super::placement::Placement;
 use super::progress::ProgressLine;
 use super::{FAILED, Failure};
 
@@ -32,6 +33,8 @@ pub(super) struct Launch {
     /// Vector length in bits: short for --set clock.vector_bits=N.
     #[arg(long, value_name = "N", value_parser = ["128", "256", "512"])]
     vector_bits: Option<String>,
+    #[command(flatten)]
+    placement: Placement,
     /// Set a variable of the program's environment.
     #[arg(short, value_name = "VAR=VALUE", value_parser = variable)]
     environment: Vec<(OsString, OsString)>,
@@ -157,7 +160,7 @@ impl Launch {
 
     fn settings(&self) -> Vec<(String, String)> {
         let bits = self.vector_bits.iter().map(|bits| ("clock.vector_bits".to_owned(), bits.clone()));
-        self.set.iter().cloned().chain(bits).collect()
+        self.set.iter().cloned().chain(bits).chain(self.placement.settings()).collect()
     }
 
     /// Loads the program named first in `command`, which gets the rest as its arguments.

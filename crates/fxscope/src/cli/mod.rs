@@ -6,6 +6,7 @@ mod konata;
 mod launch;
 mod machine;
 mod output;
+mod placement;
 mod progress;
 mod report;
 mod run;

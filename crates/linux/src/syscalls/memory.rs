@@ -19,6 +19,7 @@ const MAP_SHARED: u64 = 1;
 const MAP_TYPE: u64 = 0xf;
 const MAP_FIXED: u64 = 0x10;
 const MAP_ANONYMOUS: u64 = 0x20;
+const MAP_STACK: u64 = 0x2_0000;
 const MAP_NORESERVE: u64 = 0x4000;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 
@@ -149,7 +150,15 @@ fn segment(mem: &Memory, start: u64, bits: u64, flags: u64) -> Segment {
     }
     let before = mem.region_at(start).map(|region| region.segment);
     let part_of_file = flags & MAP_FIXED != 0 && matches!(before, Some(Segment::File | Segment::Text));
-    if part_of_file { Segment::File } else { Segment::Mmap }
+    if part_of_file {
+        Segment::File
+    } else if flags & MAP_SHARED != 0 {
+        Segment::Shared
+    } else if flags & MAP_STACK != 0 {
+        Segment::ThreadStack
+    } else {
+        Segment::Mmap
+    }
 }
 
 /// Notes which file a new mapping is of, and whether changes go back to it.
@@ -329,7 +338,7 @@ pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         return Err(Errno::NOMEM);
     }
     if a[2] == DONTNEED {
-        let anonymous = |s| matches!(s, Segment::Mmap | Segment::Heap | Segment::Bss | Segment::Stack);
+        let anonymous = |s| !matches!(s, Segment::Text | Segment::Data | Segment::File | Segment::Shared);
         let regions: Vec<_> = k.mem.regions().filter(|r| r.start < end && start < r.end).copied().collect();
         for region in regions.iter().filter(|r| anonymous(r.segment) && !r.shared) {
             k.mem.discard(region.start.max(start), region.end.min(end));
