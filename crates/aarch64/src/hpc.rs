@@ -3,8 +3,8 @@
 //!
 //! They keep what is written to them and change no result; a timing model reads them through [`HpcExtension`]. A new
 //! thread begins with its parent's values.
-//! The operating system decides whether user code may use them. Here it may, as on systems set up for
-//! computing. The registers of the same extension that belong to the kernel (`…_EL1`) are undefined for user
+//! The operating system decides whether user code may use them. Here it may, as on systems set up for computing, unless
+//! the sector cache is switched off. The registers of the same extension that belong to the kernel (`…_EL1`) are undefined for user
 //! code, as all such registers are.
 //!
 //! Source: A64FX specification, Fujitsu HPC Extension, version 1. It gives no reset values. For the prefetch
@@ -117,55 +117,98 @@ pub const REGISTERS: [HpcRegister; COUNT] = {
 
 /// The values of the registers of one core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HpcExtension([u64; COUNT]);
+pub struct HpcExtension {
+    values: [u64; COUNT],
+    /// User code may use the registers of the sector cache.
+    sectors: bool,
+}
 
 impl Default for HpcExtension {
     fn default() -> HpcExtension {
-        HpcExtension(REGISTERS.map(|r| r.reset))
+        HpcExtension { values: REGISTERS.map(|r| r.reset), sectors: true }
     }
 }
 
 impl HpcExtension {
-    /// The register at `place` of [`REGISTERS`].
+    /// The register at `place` of [`REGISTERS`]; `None` when user code may not use it.
     #[must_use]
-    pub fn read(&self, place: usize) -> u64 {
-        self.0[place]
+    pub fn read(&self, place: usize) -> Option<u64> {
+        self.allows(place).then_some(self.values[place])
     }
-    /// Writes the bits of the register at `place` of [`REGISTERS`] that can be written.
-    pub fn write(&mut self, place: usize, value: u64) {
-        self.0[place] = value & REGISTERS[place].writable;
+    /// Writes the bits of the register at `place` of [`REGISTERS`] that can be written; `None` when user code may not
+    /// use it.
+    pub fn write(&mut self, place: usize, value: u64) -> Option<()> {
+        self.allows(place).then(|| self.values[place] = value & REGISTERS[place].writable)
+    }
+
+    /// Whether user code may use the register at `place`.
+    fn allows(&self, place: usize) -> bool {
+        self.sectors || !matches!(place, place::L1_SECTORS | place::L2_SECTORS)
+    }
+
+    /// Keeps user code from the registers of the sector cache (`el0ae` of `IMP_SCCR_CTRL_EL1` is 0): an access is
+    /// trapped, and Linux ends the program with SIGILL.
+    pub fn disable_sectors(&mut self) {
+        self.sectors = false;
+    }
+
+    /// What the kernel has written to `IMP_SCCR_L1_EL0`: most ways of each sector of L1D.
+    pub fn set_l1_sector_ways(&mut self, ways: [u8; 4]) {
+        let value = ways.iter().rev().fold(0, |value, &most| value << 4 | u64::from(most));
+        self.values[place::L1_SECTORS] = value & L1_SECTOR_BITS;
+    }
+
+    /// What the kernel has written to the register behind `IMP_SCCR_VSCCR_L2_EL0`: most ways of the two sectors of L2.
+    pub fn set_l2_sector_ways(&mut self, ways: [u8; 2]) {
+        let [first, second] = ways.map(u64::from);
+        self.values[place::L2_SECTORS] = (second << 8 | first) & L2_SECTOR_BITS;
+    }
+
+    /// Most ways of each sector of L1D by `IMP_SCCR_L1_EL0`; `None` when the register is 0, as nobody has set it.
+    #[must_use]
+    pub fn l1_sector_ways(&self) -> Option<[u8; 4]> {
+        let value = self.values[place::L1_SECTORS];
+        (value != 0).then(|| [0, 4, 8, 12].map(|low| (value >> low & 7) as u8))
+    }
+
+    /// Most ways of the two sectors of L2 by `IMP_SCCR_VSCCR_L2_EL0`; `None` when it is 0, as nobody has set it.
+    #[must_use]
+    pub fn l2_sector_ways(&self) -> Option<[u8; 2]> {
+        let value = self.values[place::L2_SECTORS];
+        (value != 0).then(|| [0, 8].map(|low| (value >> low & 31) as u8))
+    }
+
+    /// `IMP_SCCR_VSCCR_L2_EL0` as it stands; all cores of a CMG have it in common.
+    #[must_use]
+    pub fn shared_by_cmg(&self) -> u64 {
+        self.values[place::L2_SECTORS]
+    }
+
+    /// Another core of the CMG has left `value` in `IMP_SCCR_VSCCR_L2_EL0`.
+    pub fn set_shared_by_cmg(&mut self, value: u64) {
+        self.values[place::L2_SECTORS] = value;
     }
 
     /// `IMP_PF_STREAM_DETECT_CTRL_EL0`.
     #[must_use]
     pub fn stream_detect(&self) -> u64 {
-        self.0[place::STREAM_DETECT]
+        self.values[place::STREAM_DETECT]
     }
     /// `IMP_PF_INJECTION_CTRLn_EL0`, `n` below [`INJECTIONS`].
     #[must_use]
     pub fn injection_ctrl(&self, n: usize) -> u64 {
-        self.0[place::INJECTION_CTRL..][..INJECTIONS][n]
+        self.values[place::INJECTION_CTRL..][..INJECTIONS][n]
     }
     /// `IMP_PF_INJECTION_DISTANCEn_EL0`, `n` below [`INJECTIONS`].
     #[must_use]
     pub fn injection_distance(&self, n: usize) -> u64 {
-        self.0[place::INJECTION_DISTANCE..][..INJECTIONS][n]
-    }
-    /// `IMP_SCCR_L1_EL0`.
-    #[must_use]
-    pub fn l1_sectors(&self) -> u64 {
-        self.0[place::L1_SECTORS]
-    }
-    /// `IMP_SCCR_VSCCR_L2_EL0`.
-    #[must_use]
-    pub fn l2_sectors(&self) -> u64 {
-        self.0[place::L2_SECTORS]
+        self.values[place::INJECTION_DISTANCE..][..INJECTIONS][n]
     }
     /// Window `n` (below [`BARRIER_WINDOWS`]): the last `BST` written. A window no driver has assigned to a
     /// barrier blade has no other members, so this is also its `LBSY`: the barrier is complete at once.
     #[must_use]
     pub fn barrier_window(&self, n: usize) -> u64 {
-        self.0[place::BARRIER_WINDOW..][..BARRIER_WINDOWS][n]
+        self.values[place::BARRIER_WINDOW..][..BARRIER_WINDOWS][n]
     }
 }
 
@@ -233,13 +276,45 @@ mod tests {
     #[test]
     fn the_timing_model_reads_each_register_by_its_purpose() {
         let mut hpc = HpcExtension::default();
-        (0..COUNT).for_each(|place| hpc.write(place, u64::MAX));
-        assert_eq!((hpc.stream_detect(), hpc.l1_sectors(), hpc.l2_sectors()), (0x8cc0_0000_0f0f_0000, 0x7777, 0x1f1f));
+        (0..COUNT).for_each(|place| hpc.write(place, u64::MAX).expect("may be used"));
+        assert_eq!(hpc.stream_detect(), 0x8cc0_0000_0f0f_0000);
+        assert_eq!((hpc.l1_sector_ways(), hpc.l2_sector_ways()), (Some([7; 4]), Some([31; 2])));
         for n in 0..INJECTIONS {
             assert_eq!(hpc.injection_ctrl(n), 0xfc00_0000_01ff_fffc);
             assert_eq!(hpc.injection_distance(n), 0x01ff_fffc_01ff_fffc);
         }
         assert!((0..BARRIER_WINDOWS).all(|n| hpc.barrier_window(n) == 1));
+    }
+
+    /// `IMP_SCCR_L1_EL0` and `IMP_SCCR_VSCCR_L2_EL0`.
+    const SECTORS: [[u32; 5]; 2] = [[3, 3, 11, 8, 2], [3, 3, 15, 8, 2]];
+
+    #[test]
+    fn sector_fields_stand_where_the_specification_prints_them_and_zero_means_that_nobody_set_them() {
+        let mut cpu = Cpu::new(16);
+        assert_eq!((cpu.hpc.l1_sector_ways(), cpu.hpc.l2_sector_ways()), (None, None));
+        run(&mut cpu, access(SECTORS[0], false), 0x4021).expect("may be written");
+        run(&mut cpu, access(SECTORS[1], false), 0x0a04).expect("may be written");
+        assert_eq!((cpu.hpc.l1_sector_ways(), cpu.hpc.l2_sector_ways()), (Some([1, 2, 0, 4]), Some([4, 10])));
+    }
+
+    #[test]
+    fn user_code_reads_the_ways_that_the_kernel_has_set() {
+        let mut cpu = Cpu::new(16);
+        cpu.hpc.set_l1_sector_ways([1, 2, 0, 4]);
+        cpu.hpc.set_l2_sector_ways([4, 10]);
+        assert_eq!(SECTORS.map(|encoding| run(&mut cpu, access(encoding, true), 0)), [Some(0x4021), Some(0x0a04)]);
+    }
+
+    #[test]
+    fn without_the_sector_cache_its_registers_are_undefined_for_user_code_and_the_others_are_not() {
+        let mut cpu = Cpu::new(16);
+        cpu.hpc.disable_sectors();
+        for r in REGISTERS {
+            let expected = (!SECTORS.contains(&r.encoding)).then_some(0);
+            assert_eq!(run(&mut cpu, access(r.encoding, true), 0), expected, "read {}", r.name);
+            assert_eq!(run(&mut cpu, access(r.encoding, false), 0), expected, "write {}", r.name);
+        }
     }
 
     /// The sequence of the specification's usage example ends its wait when LBSY equals the BST written.

@@ -12,6 +12,7 @@
 //! only through `fxscope_aarch64::Memory`. A bad pointer in a system call is `EFAULT` to the program.
 
 mod clock;
+mod cmg;
 mod descriptors;
 pub mod disasm;
 pub mod elf;

@@ -1,6 +1,7 @@
 //! What the modelled machine tells a program about itself.
 
 use fxscope_aarch64::cpu::IdRegisters;
+use fxscope_aarch64::hpc::HpcExtension;
 
 /// One processor as the operating system numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub struct Platform {
     pub counter_hz: u64,
     /// Identification and cache-type registers.
     pub id: IdRegisters,
+    /// Registers of the HPC extension as the first program finds them on every core.
+    pub hpc: HpcExtension,
     /// `AT_HWCAP`, bits as in Linux's `asm/hwcap.h`.
     pub hwcap: u64,
     /// `AT_HWCAP2`.
@@ -72,6 +75,12 @@ impl Platform {
         nodes.sort_unstable();
         nodes.dedup();
         nodes
+    }
+
+    /// The memory node of a processor, if there is one of that number.
+    #[must_use]
+    pub fn node_of(&self, cpu: u32) -> Option<u32> {
+        self.cpus.iter().find(|place| place.cpu == cpu).map(|place| place.node)
     }
 
     /// The processors of a memory node, in ascending order.

@@ -269,7 +269,7 @@ impl Process {
 
         let identity = Program { path: real_path(path), args: arguments.args, env: arguments.env, auxv: stack.auxv };
         let mut cpu = Cpu::new(setup.platform.vector_bytes);
-        cpu.id = setup.platform.id;
+        (cpu.id, cpu.hpc) = (setup.platform.id, setup.platform.hpc);
         cpu.counter_hz = setup.platform.counter_hz;
         cpu.pc = program.entry;
         cpu.set_x(Cpu::SP, stack.sp);

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rustix::io::Errno;
 
+use crate::cmg::SharedRegisters;
 use crate::descriptors::{SLICE_NS, outside_can_help, poke_ready};
 use crate::kernel::{End, Kernel, Waiting};
 use crate::process::{Process, Step};
@@ -37,6 +38,8 @@ pub(crate) struct System {
     pub processes: BTreeMap<u32, Box<Parked>>,
     /// Processes that have ended, in that order.
     pub zombies: Vec<Zombie>,
+    /// Registers that the cores of a CMG have in common.
+    pub shared_registers: SharedRegisters,
     /// Host device and inode of the pipes and sockets that only guest processes have.
     pub own_channels: BTreeSet<(u64, u64)>,
 }
@@ -52,6 +55,7 @@ impl System {
             unknown_calls: BTreeMap::new(),
             processes: BTreeMap::new(),
             zombies: Vec::new(),
+            shared_registers: SharedRegisters::default(),
             own_channels: BTreeSet::new(),
         }
     }
@@ -207,6 +211,8 @@ impl Process {
     fn switch_to(&mut self, index: usize) {
         let Some(mut next) = self.kernel.system.threads.remove(index) else { return };
         next.cpu.counter = self.thread.cpu.counter;
+        self.kernel.leave_core(&self.thread);
+        self.kernel.enter_core(&mut next);
         std::mem::swap(&mut self.thread, &mut *next);
         // What is between a load-exclusive and its store-exclusive must not be seen as undisturbed.
         self.thread.cpu.monitor = None;

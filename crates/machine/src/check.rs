@@ -87,10 +87,15 @@ struct Relations(Vec<Violation>);
 impl Relations {
     /// Notes that `key` with this `value` must be something because of the `others`, unless it `holds`.
     fn require(&mut self, holds: bool, key: &str, value: impl Into<u64>, others: &[&str], must: String) {
+        self.require_value(holds, key, Value::Integer(value.into()), others, must);
+    }
+
+    /// The same for a value of any kind.
+    fn require_value(&mut self, holds: bool, key: &str, value: Value, others: &[&str], must: String) {
         if !holds {
             self.0.push(Violation {
                 key: key.to_owned(),
-                value: Value::Integer(value.into()),
+                value,
                 must,
                 others: others.iter().map(|&other| other.to_owned()).collect(),
                 place: None,
@@ -117,6 +122,7 @@ fn relations(t: &Tables) -> Vec<Violation> {
         r.require(cache.line_bytes == line, &key, cache.line_bytes, &["l1d.line_bytes"], must);
     }
     paths(t, &mut r);
+    sectors(t, &mut r);
     r.multiple("tlb.l2_entries", t.tlb.l2_entries, "tlb.l2_ways", t.tlb.l2_ways);
     r.0
 }
@@ -173,6 +179,32 @@ fn paths(t: &Tables, r: &mut Relations) {
     let must = format!("at most {most}: {LINES_PER_CYCLE} lines a cycle");
     let peak = memory.peak_bytes_per_second;
     r.require(peak <= most, "memory.peak_bytes_per_second", peak, &["l1d.line_bytes", "clock.core_hz"], must);
+}
+
+/// Ways of sectors at the start of a program.
+fn sectors(t: &Tables, r: &mut Relations) {
+    let s = &t.sector_cache;
+    for (key, ways, name, cache) in [
+        ("sector_cache.l1_ways", s.l1_ways.as_slice(), "l1d", &t.l1d),
+        ("sector_cache.l2_ways", s.l2_ways.as_slice(), "l2", &t.l2),
+    ] {
+        let value = || Value::List(ways.to_vec());
+        let must = "all 0: sector_cache.enabled is false".to_owned();
+        let unlimited = ways.iter().all(|&most| most == 0);
+        r.require_value(s.enabled || unlimited, key, value(), &["sector_cache.enabled"], must);
+
+        let usable = cache.ways.saturating_sub(cache.reserved_ways);
+        let names = [format!("{name}.ways"), format!("{name}.reserved_ways")];
+        let must = match cache.reserved_ways {
+            0 => format!("at most {usable} for each sector: {} is {}", names[0], cache.ways),
+            kept => format!(
+                "at most {usable} for each sector: {} is {}, of which {kept} are kept for assistant cores ({})",
+                names[0], cache.ways, names[1]
+            ),
+        };
+        let fits = ways.iter().all(|&most| most <= u64::from(usable));
+        r.require_value(fits, key, value(), &names.each_ref().map(String::as_str), must);
+    }
 }
 
 fn cache_geometry(name: &str, cache: &Cache, r: &mut Relations) {

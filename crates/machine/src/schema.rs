@@ -135,7 +135,9 @@ key_type!(u32, Kind::Integer(u32::MAX as u64), Integer, n => u32::try_from(*n).o
 key_type!(f64, Kind::Real, Real, x => Some(*x), this => *this);
 key_type!(bool, Kind::Switch, Switch, on => Some(*on), this => *this);
 key_type!(String, Kind::Text, Text, text => Some(text.clone()), this => this.clone());
+key_type!([u64; 2], Kind::List(2), List, list => list.as_slice().try_into().ok(), this => this.to_vec());
 key_type!([u64; 3], Kind::List(3), List, list => list.as_slice().try_into().ok(), this => this.to_vec());
+key_type!([u64; 4], Kind::List(4), List, list => list.as_slice().try_into().ok(), this => this.to_vec());
 key_type!([u64; 5], Kind::List(5), List, list => list.as_slice().try_into().ok(), this => this.to_vec());
 key_type!(Evidence, Kind::Evidence, Text, word => Evidence::named(word), this => this.name().to_owned());
 

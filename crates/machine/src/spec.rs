@@ -448,6 +448,26 @@ table! {
 }
 
 table! {
+    /// The sector cache, as the kernel sets it up before a program starts.
+    SectorCache {
+        /// Sectors are in use, and user code may use their registers.
+        enabled: bool,
+        /// Bits 57:56 of a pointer choose the sector of its accesses; otherwise all have the default sector.
+        tagged_pointers: bool,
+        /// A line found by an access of another sector moves to that sector (0) or stays in its own (1).
+        mode: u32 => Range(0, 1),
+        /// Which pair of L2's sectors the cores use: 0 and 1 (0), or 2 and 3 (1).
+        assign: u32 => Range(0, 1),
+        /// Sector of instructions, and of data whose pointers do not choose one.
+        default_sector: u32 => Range(0, 3),
+        /// Most ways of each sector of L1D at the start. All 0: no sector has a limit.
+        l1_ways: [u64; 4] => Range(0, 7),
+        /// Most ways of the cores' two sectors of L2 at the start. All 0: neither has a limit.
+        l2_ways: [u64; 2] => Range(0, 31),
+    }
+}
+
+table! {
     /// What the documents leave open.
     Assumptions {
         /// Where between its shortest and longest latency an integer division lies, percent.
@@ -529,6 +549,8 @@ tables! {
         pages: Pages,
         /// Hardware prefetch.
         prefetch: Prefetch,
+        /// Sector cache.
+        sector_cache: SectorCache,
         /// What the documents leave open.
         assumptions: Assumptions,
     }

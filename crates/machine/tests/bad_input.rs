@@ -158,6 +158,9 @@ fn values_that_are_not_allowed_are_named_with_place_key_and_limits() {
         ("load_store.fetch_ports", "4000000000", "from 1 to 4096"),
         ("bypass.flags", "[0, 0, 999, 0, 0]", "from 0 to 255"),
         ("identity.dczid", "10", "at most 9 in its low four bits"),
+        ("sector_cache.l1_ways", "[1, 5, 0, 0]", "at most 4 for each sector: l1d.ways is 4"),
+        ("sector_cache.l2_ways", "[33, 0]", "from 0 to 31"),
+        ("sector_cache.mode", "2", "from 0 to 1"),
     ];
     for (key, value, expected) in cases {
         let message = setting(key, value);
@@ -174,6 +177,24 @@ fn of_values_that_do_not_fit_together_the_changed_one_is_to_blame() {
          memory.latency_nearest, 300"
     );
     assert!(message("extends = \"a64fx\"\n[l2]\nways = 12\n").starts_with("machine.toml:3:1: l2.bytes is 8_388_608;"));
+}
+
+#[test]
+fn ways_of_a_sector_that_assistant_cores_have_are_refused_naming_both() {
+    assert_eq!(
+        setting("sector_cache.l2_ways", "[1, 15]"),
+        "--set sector_cache.l2_ways=[1, 15]: sector_cache.l2_ways is [1, 15]; it must be at most 14 for each sector: \
+         l2.ways is 16, of which 2 are kept for assistant cores (l2.reserved_ways)"
+    );
+    let without = [("l2.reserved_ways", "0"), ("sector_cache.l2_ways", "[1, 15]")];
+    assert!(load("a64fx", &without.map(|(key, value)| (key.to_owned(), value.to_owned()))).is_ok());
+}
+
+#[test]
+fn ways_of_sectors_that_are_not_enabled_are_refused_naming_both() {
+    let both = [("sector_cache.enabled", "false"), ("sector_cache.l2_ways", "[4, 10]")];
+    let message = load("a64fx", &both.map(|(key, value)| (key.to_owned(), value.to_owned()))).unwrap_err().to_string();
+    assert!(message.contains("sector_cache.l2_ways is [4, 10]; it must be all 0: sector_cache.enabled is false"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fxscope_aarch64::block::MAX_BLOCK;
+use fxscope_aarch64::hpc::HpcExtension;
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_linux::process::{FUNCTIONAL_NS, PID};
 use fxscope_linux::{Cache, CacheKind, CpuPlace, End, Platform, Process, Step};
@@ -167,12 +168,26 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
             zfr0: id.zfr0,
             reserved: 0,
         },
+        hpc: hpc_registers(spec),
         hwcap: id.hwcap,
         hwcap2: id.hwcap2,
         page_bytes: fxscope_aarch64::memory::PAGE,
         huge_page_bytes: vec![HUGE_PAGE],
         memory_bytes,
     }
+}
+
+/// The registers of the HPC extension as the kernel sets them up.
+fn hpc_registers(spec: &Spec) -> HpcExtension {
+    let sectors = &spec.sector_cache;
+    let mut registers = HpcExtension::default();
+    if !sectors.enabled {
+        registers.disable_sectors();
+    }
+    // The machine's description is checked for ways that fit the registers.
+    registers.set_l1_sector_ways(sectors.l1_ways.map(|ways| ways as u8));
+    registers.set_l2_sector_ways(sectors.l2_ways.map(|ways| ways as u8));
+    registers
 }
 
 /// The caches that a program finds described: sizes as the machine has them, whatever is kept from programs.

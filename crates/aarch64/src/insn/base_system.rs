@@ -191,14 +191,11 @@ pub const FPCR_BITS: u32 = 0x07c8_0000;
 /// FPSR bits this processor has: QC, IDC, IXC, UFC, OFC, DZC, IOC. The rest is for AArch32.
 pub const FPSR_BITS: u32 = 0x0800_009f;
 
-/// A handler of MRS that gives the value of an expression in `$cpu`, and in the instruction `$i`.
+/// A handler of MRS that gives the value of an expression in `$cpu`.
 macro_rules! reads {
     (|$cpu:ident| $value:expr) => {
-        reads!(|$cpu, i| $value)
-    };
-    (|$cpu:ident, $i:ident| $value:expr) => {
-        |$cpu, _, $i| {
-            $cpu.set_x($i.rd, $value);
+        |$cpu, _, i| {
+            $cpu.set_x(i.rd, $value);
             Ok(())
         }
     };
@@ -253,10 +250,17 @@ fn hpc_place(number: u32) -> Option<usize> {
     })
 }
 
+/// MRS of a register of the HPC extension; undefined for one that the kernel keeps from user code.
+fn read_hpc(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {
+    let value = cpu.hpc.read(usize::from(i.aux)).ok_or_else(|| cpu.stop(Trap::Undefined))?;
+    cpu.set_x(i.rd, value);
+    Ok(())
+}
+
 fn mrs(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let number = bits(w, 5, 15);
     if let Some(place) = hpc_place(number) {
-        let mut d = system(c, class, reads!(|cpu, i| cpu.hpc.read(usize::from(i.aux))));
+        let mut d = system(c, class, read_hpc);
         d.inst.aux = place as u16;
         d.inst.rd = d.dst_x(bits(w, 0, 5));
         return Some(d);
@@ -275,8 +279,8 @@ fn msr(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let hpc_place = hpc_place(number);
     let exec: Exec = match number {
         _ if hpc_place.is_some() => |cpu, _, i| {
-            cpu.hpc.write(usize::from(i.aux), cpu.x(i.rn));
-            Ok(())
+            let value = cpu.x(i.rn);
+            cpu.hpc.write(usize::from(i.aux), value).ok_or_else(|| cpu.stop(Trap::Undefined))
         },
         NZCV => |cpu, _, i| {
             cpu.nzcv = (cpu.w(i.rn) >> 28) as u8;

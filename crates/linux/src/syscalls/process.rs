@@ -161,7 +161,9 @@ pub(super) fn sched_setaffinity(k: &mut Kernel, t: &mut Thread, a: &Args) -> Res
     if mask.iter().all(|&w| w == 0) {
         return Err(Errno::INVAL);
     }
+    k.leave_core(t);
     *affinity(k, t, a[0])? = mask;
+    k.enter_core(t);
     Ok(0)
 }
 

@@ -1,6 +1,7 @@
 //! The machine that tests run on.
 
 use fxscope_aarch64::cpu::IdRegisters;
+use fxscope_aarch64::hpc::HpcExtension;
 use fxscope_linux::{Cache, CacheKind, CpuPlace, Platform};
 
 /// A machine with A64FX's identification registers and one core group of A64FX's numbering.
@@ -24,6 +25,7 @@ pub fn platform(vector_bytes: usize) -> Platform {
             pfr0: 0x1_0111_1111,
             ..IdRegisters::default()
         },
+        hpc: HpcExtension::default(),
         hwcap: 0x41_5fff,
         hwcap2: 0,
         page_bytes: 65536,
