@@ -151,6 +151,7 @@ fn paths(t: &Tables, r: &mut Relations) {
     for (key, bytes) in [
         ("l2_timing.fill_bytes_per_cycle", l2.fill_bytes_per_cycle),
         ("l2_timing.writeback_bytes_per_cycle", l2.writeback_bytes_per_cycle),
+        ("ring.bytes_per_cycle", t.ring.bytes_per_cycle),
     ] {
         r.require(bytes <= line, key, bytes, &["l1d.line_bytes"], format!("at most a line of {line} bytes"));
     }

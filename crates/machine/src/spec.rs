@@ -382,6 +382,18 @@ table! {
 }
 
 table! {
+    /// The ring between the CMGs.
+    Ring {
+        /// CMGs stand in rows of so many; the ring goes through the rows to and fro.
+        columns: u32 => Range(1, 16),
+        /// Cycles from one CMG to the next.
+        hop: u64 => Range(0, 10_000),
+        /// Bytes a cycle of each link, both directions together.
+        bytes_per_cycle: u32 => Range(1, 4 * KIB),
+    }
+}
+
+table! {
     /// Translation.
     Tlb {
         /// L1 entries, data and instruction each, fully associative, FIFO.
@@ -543,6 +555,8 @@ tables! {
         l2_timing: L2Timing,
         /// Local memory.
         memory: MemoryTiming,
+        /// The ring between the CMGs.
+        ring: Ring,
         /// Translation.
         tlb: Tlb,
         /// Page sizes.

@@ -3,20 +3,26 @@
 //! No data, no I/O: only who waits for what, and until when. Times are absolute cycles; a request may
 //! come earlier than one made before it, since all shared resources are calendars.
 //!
-//! * [`tags`]: tag arrays. [`pipes`]: the load/store pipes. [`tlb`]: translation. [`pointer`]: addresses with their
-//!   tags. [`prefetch`]: the stream prefetcher. [`sectors`]: the sector cache. [`shared`]: what the cores of a CMG
-//!   share, L2 and local memory. [`hierarchy`]: one core's way through all of them.
+//! * [`tags`]: tag arrays. [`pipes`]: the load/store pipes. [`tlb`]: translation. [`frames`]: physical memory and
+//!   where pages are put. [`pointer`]: addresses with their tags. [`prefetch`]: the stream prefetcher. [`sectors`]: the
+//!   sector cache.
+//! * [`cmg`]: L2 and memory of one CMG. [`ring`]: between CMGs. [`chip`]: all that cores share, and who holds what.
+//! * [`hierarchy`]: one core's way through all of them.
 
+pub mod chip;
+pub mod cmg;
+pub mod frames;
 pub mod hierarchy;
 pub mod pipes;
 pub mod pointer;
 pub mod prefetch;
+pub mod ring;
 pub mod sectors;
-pub mod shared;
 pub mod tags;
 pub mod tlb;
 
-pub use hierarchy::{Hierarchy, Level, Misses, NEVER, Response};
+pub use chip::{Chip, Seat};
+pub use frames::{PageRange, Placement};
+pub use hierarchy::{Hierarchy, Level, Located, Misses, NEVER, Response};
 pub use pipes::LoadStorePipes;
 pub use pointer::Pointer;
-pub use tlb::PageRange;

@@ -17,11 +17,17 @@ impl Line {
     pub const PREFETCHED: u64 = 1 << 62;
     /// Its data come from memory, not from the L2 cache (meaningful while it is on its way).
     pub const FROM_MEMORY: u64 = 1 << 61;
+    /// Others may hold it too: of L1, other cores; of L2, other CMGs. A write must ask first.
+    pub const SHARED: u64 = 1 << 60;
+    /// In L2: the one core that holds it may write without asking.
+    pub const OWNED: u64 = 1 << 59;
+    /// In L2: some instruction cache of the CMG may hold it.
+    pub const CODE: u64 = 1 << 58;
     /// Its sector.
-    const SECTOR_AT: u32 = 59;
+    const SECTOR_AT: u32 = 56;
     const SECTOR: u64 = (SECTORS as u64 - 1) << Line::SECTOR_AT;
-    /// Bits of the time, ten hours at 2 GHz, and of how long before it the line was known to miss the next level.
-    const TIME_BITS: u32 = 46;
+    /// Bits of the time (hours of simulated time), and of how long before it the line was known to miss the next level.
+    const TIME_BITS: u32 = 44;
     const TIME: u64 = (1 << Line::TIME_BITS) - 1;
     const LONGEST: u64 = (1 << (Line::SECTOR_AT - Line::TIME_BITS)) - 1;
 
@@ -176,13 +182,33 @@ const EMPTY: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(usize);
 
+impl Slot {
+    /// Its number, below [`Tags::places`].
+    #[inline(always)]
+    #[must_use]
+    pub fn number(self) -> usize {
+        self.0
+    }
+}
+
 /// A line that had to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
     /// Its line number.
     pub line: u64,
+    /// What was known of it.
+    pub state: Line,
+    /// The place it had.
+    pub slot: Slot,
+}
+
+impl Victim {
     /// It must be written back.
-    pub dirty: bool,
+    #[inline(always)]
+    #[must_use]
+    pub fn dirty(&self) -> bool {
+        self.state.has(Line::DIRTY)
+    }
 }
 
 /// A byte that differs between most lines of a set.
@@ -235,6 +261,12 @@ impl Tags {
     /// From now on replacement keeps to these limits of sectors. Lines stay where they are.
     pub fn limit(&mut self, limits: Limits) {
         self.limits = limits.within(self.ways);
+    }
+
+    /// Number of places for lines.
+    #[must_use]
+    pub fn places(&self) -> usize {
+        self.places.len()
     }
 
     /// As [`Tags::find`], for a cache that is asked for the same lines again and again.
@@ -300,7 +332,7 @@ impl Tags {
         };
         let place = (set << self.way_bits) + way;
         let old = std::mem::replace(&mut self.places[place], Place { tag: line, line: state });
-        let victim = (old.tag != EMPTY).then(|| Victim { line: old.tag, dirty: old.line.has(Line::DIRTY) });
+        let victim = (old.tag != EMPTY).then_some(Victim { line: old.tag, state: old.line, slot: Slot(place) });
         let shift = 8 * (way % 8);
         let hashes = &mut self.sets[set].hashes[way / 8];
         *hashes = *hashes & !(0xff << shift) | hash(line) << shift;
@@ -401,7 +433,7 @@ mod tests {
         t.insert(0, 11, Line::default().with(Line::DIRTY, true), 0);
         t.touch(a);
         let (_, victim) = t.insert(0, 12, Line::default(), 0);
-        assert_eq!(victim, Some(Victim { line: 11, dirty: true }));
+        assert!(victim.is_some_and(|v| v.line == 11 && v.dirty()));
         assert!(t.find(0, 10).is_some() && t.find(0, 11).is_none());
     }
 

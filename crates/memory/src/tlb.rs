@@ -3,39 +3,34 @@
 use fxscope_base::{Cycle, Pool};
 use fxscope_machine::spec::Tlb as TlbSpec;
 
-/// A range of the address space with one page size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageRange {
-    /// First address.
-    pub start: u64,
-    /// Address behind the last byte.
-    pub end: u64,
-    /// Log2 of the page size.
-    pub shift: u32,
-}
-
-/// How a translation went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Translation {
-    /// Hit in the first level: no delay.
-    L1,
-    /// Hit in the second level.
-    L2,
-    /// Table walk.
-    Walk,
-}
-
 #[derive(Clone, Copy)]
 struct Entry {
     /// First address of the page.
     base: u64,
     /// Address bits that select the page.
     mask: u64,
-    /// When the translation is there.
-    ready: Cycle,
+    /// When the translation is there, and to where.
+    hit: Hit,
 }
 
-const NONE: Entry = Entry { base: 1, mask: 0, ready: 0 };
+/// A translation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// When it is there.
+    pub ready: Cycle,
+    /// What added to the address gives the physical one.
+    pub offset: u64,
+}
+
+const NONE: Entry = Entry { base: 1, mask: 0, hit: Hit { ready: 0, offset: 0 } };
+
+/// A page in the second level.
+#[derive(Clone, Copy, Default)]
+struct Page {
+    /// Its first address with its size in the low bits, or 0.
+    tag: u64,
+    offset: u64,
+}
 
 /// Number of remembered first-level hits; each address picks one by its page.
 const RECENT: usize = 16;
@@ -47,8 +42,8 @@ pub struct Tlb {
     fifo: usize,
     /// Where recent hits stand, by low bits of the numbers of 64 KiB and 2 MiB pages: arrays lie at round distances.
     recent: [u8; RECENT],
-    /// Second level: page base with its size in the low bits, or 0; `l2_ways` for each set, most recent first.
-    l2: Box<[u64]>,
+    /// Second level; `l2_ways` for each set, most recent first.
+    l2: Box<[Page]>,
     ways: usize,
     walkers: Pool,
     hit_cycles: Cycle,
@@ -63,7 +58,7 @@ impl Tlb {
             l1: vec![NONE; spec.l1_entries as usize].into(),
             fifo: 0,
             recent: [0; RECENT],
-            l2: vec![0; spec.l2_entries as usize].into(),
+            l2: vec![Page::default(); spec.l2_entries as usize].into(),
             ways: spec.l2_ways as usize,
             walkers: Pool::new(spec.walkers as usize),
             hit_cycles: spec.l2_hit,
@@ -71,50 +66,71 @@ impl Tlb {
         }
     }
 
-    /// When the first level has the translation of `addr`, if it has one or waits for it.
+    /// The translation of `addr`, if the first level has it or waits for it.
     #[inline(always)]
-    pub fn ready(&mut self, addr: u64) -> Option<Cycle> {
+    pub fn hit(&mut self, addr: u64) -> Option<Hit> {
         let hint = (addr >> 16 ^ addr >> 21) as usize % RECENT;
         let entry = self.l1[usize::from(self.recent[hint])];
-        if addr & entry.mask == entry.base { Some(entry.ready) } else { self.search_l1(addr, hint) }
+        if addr & entry.mask == entry.base { Some(entry.hit) } else { self.search_l1(addr, hint) }
     }
 
-    fn search_l1(&mut self, addr: u64, hint: usize) -> Option<Cycle> {
+    fn search_l1(&mut self, addr: u64, hint: usize) -> Option<Hit> {
         let i = self.l1.iter().position(|e| addr & e.mask == e.base)?;
         self.recent[hint] = i as u8;
-        Some(self.l1[i].ready)
+        Some(self.l1[i].hit)
     }
 
-    /// Whether either level has the page of `addr` (of size `1 << shift`); nothing changes.
-    pub fn holds(&mut self, addr: u64, shift: u32) -> bool {
-        self.ready(addr).is_some() || {
-            let (set, tag) = self.l2_place(addr, shift);
-            self.l2[set..set + self.ways].contains(&tag)
+    /// What added to `addr` gives its physical address, if either level has its page (of size `1 << shift`); nothing
+    /// changes.
+    pub fn holds(&mut self, addr: u64, shift: u32) -> Option<u64> {
+        if let Some(hit) = self.hit(addr) {
+            return Some(hit.offset);
         }
+        let (set, tag) = self.l2_place(addr, shift);
+        self.l2[set..set + self.ways].iter().find(|page| page.tag == tag).map(|page| page.offset)
     }
 
-    /// Fills the first level after a miss at `t`; returns when the translation is there and how it was had.
-    pub fn refill(&mut self, addr: u64, shift: u32, t: Cycle) -> (Cycle, Translation) {
-        let (ready, how) = self.look_up_l2(addr, shift, t);
-        let mask = !((1 << shift) - 1);
-        self.l1[self.fifo] = Entry { base: addr & mask, mask, ready };
-        self.fifo = (self.fifo + 1) % self.l1.len();
-        (ready, how)
-    }
-
-    fn look_up_l2(&mut self, addr: u64, shift: u32, t: Cycle) -> (Cycle, Translation) {
+    /// After a miss of the first level at `t`: the translation, if the second level has it.
+    pub fn second_level(&mut self, addr: u64, shift: u32, t: Cycle) -> Option<Hit> {
         let (set, tag) = self.l2_place(addr, shift);
         let ways = &mut self.l2[set..set + self.ways];
-        if let Some(way) = ways.iter().position(|&e| e == tag) {
-            ways[..=way].rotate_right(1);
-            return (t + self.hit_cycles, Translation::L2);
-        }
-        ways.rotate_right(1);
-        ways[0] = tag;
+        let way = ways.iter().position(|page| page.tag == tag)?;
+        ways[..=way].rotate_right(1);
+        let hit = Hit { ready: t + self.hit_cycles, offset: ways[0].offset };
+        self.fill(addr, shift, hit);
+        Some(hit)
+    }
+
+    /// After a miss of both levels at `t`: the translation to the frame at `frame`, from a table walk.
+    pub fn walk(&mut self, addr: u64, shift: u32, frame: u64, t: Cycle) -> Hit {
         let walker = self.walkers.first_free(t + self.hit_cycles);
         let end = walker.at + self.walk_cycles;
         self.walkers.hold(walker, walker.at, end);
-        (end, Translation::Walk)
+        let offset = frame.wrapping_sub(addr >> shift << shift);
+        let (set, tag) = self.l2_place(addr, shift);
+        let ways = &mut self.l2[set..set + self.ways];
+        ways.rotate_right(1);
+        ways[0] = Page { tag, offset };
+        let hit = Hit { ready: end, offset };
+        self.fill(addr, shift, hit);
+        hit
+    }
+
+    /// Fills the first level.
+    fn fill(&mut self, addr: u64, shift: u32, hit: Hit) {
+        let mask = !((1 << shift) - 1);
+        self.l1[self.fifo] = Entry { base: addr & mask, mask, hit };
+        self.fifo = (self.fifo + 1) % self.l1.len();
+    }
+
+    /// Drops the translations of pages in `start..end`.
+    pub fn forget(&mut self, start: u64, end: u64) {
+        for entry in self.l1.iter_mut().filter(|e| start <= e.base && e.base < end && e.mask != 0) {
+            *entry = NONE;
+        }
+        for page in self.l2.iter_mut().filter(|page| start <= page.tag && page.tag < end) {
+            *page = Page::default();
+        }
     }
 
     /// First way of the set and the tag of a page in the second level.

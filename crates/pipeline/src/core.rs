@@ -2,7 +2,7 @@
 
 use fxscope_base::{Calendar, Cycle, Signal, Signals, Stall};
 use fxscope_machine::Spec;
-use fxscope_memory::{Hierarchy, Misses};
+use fxscope_memory::{Chip, Hierarchy, Misses, Seat};
 use fxscope_uop::Branch;
 
 use crate::bypass::{ByPipe, BypassTable, PIPES, bypass_rows, bypass_table};
@@ -74,9 +74,9 @@ const PIPE_SIGNALS: [Option<Signal>; PIPES] = [
 ];
 
 impl Pipeline {
-    /// A core with nothing in flight and cold caches, number `position` of its CMG.
+    /// Core number `core` of a chip, counted from 0, with nothing in flight and cold caches. It has the chip.
     #[must_use]
-    pub fn new(spec: &Spec, position: u32) -> Pipeline {
+    pub fn new(spec: &Spec, core: u32) -> Pipeline {
         let s = &spec.stages;
         let (i, f) = (spec.stations.release_integer, spec.stations.release_vector);
         let (x, v, a, p) = (s.integer, s.vector, s.address, s.predicate);
@@ -86,7 +86,7 @@ impl Pipeline {
             dispatch: Dispatch::new(spec),
             commit: Commit::new(spec.window.commit_width),
             lsu: Lsu::new(spec),
-            memory: Hierarchy::new(spec, position),
+            memory: Hierarchy::new(spec, Seat::of(spec, core), Box::new(Chip::new(spec))),
             signals: Signals::default(),
             ready: Box::new([[0; PIPES]; 256]),
             pipes: Default::default(),

@@ -143,12 +143,11 @@ impl Lsu {
     ) -> Response {
         let write = uop.mem.op.access == Access::Atomic;
         let Flow { pointer, bytes, checked, .. } = *flow;
-        let at = memory.translate(bytes.start, t, signals);
-        let mut at = memory.pipes.load(at);
-        let mut answer = memory.access(pointer, at, write, signals);
+        let place = memory.translate(pointer, t, signals);
+        let mut at = memory.pipes.load(place.ready);
+        let mut answer = memory.access(&place, at, write, signals);
         if bytes.crosses(self.line_shift) {
-            let second = memory.access(pointer.at(bytes.end - 1), at, write, signals);
-            answer = answer.and(second);
+            answer = answer.and(second_line(flow, at, write, memory, signals));
         }
         if self.older.may_meet(checked, at) {
             at = self.past_stores(uop, flow, at, answer.at, memory, signals);
@@ -237,11 +236,12 @@ impl Lsu {
         signals: &mut Signals,
     ) -> Cycle {
         let Flow { pointer, bytes, checked, forward } = *flow;
-        let known = memory.translate(bytes.start, t, signals);
+        let place = memory.translate(pointer, t, signals);
+        let known = place.ready;
         let tags = memory.pipes.store_access(known, eligible);
-        let mut line = memory.access(pointer, tags, true, signals).at;
+        let mut line = memory.access(&place, tags, true, signals).at;
         if bytes.crosses(self.line_shift) {
-            line = line.max(memory.access(pointer.at(bytes.end - 1), tags, true, signals).at);
+            line = line.max(second_line(flow, tags, true, memory, signals).at);
         }
         self.pending[self.pending_flows] = Store {
             bytes,
@@ -272,6 +272,13 @@ impl Lsu {
         // Store ports are given back in W5.
         self.store_ports.take(uop.store_ports, entered.max(t + self.store_write));
     }
+}
+
+/// The part of a flow at `t` that lies in the line behind its first one, which may be in another page.
+#[inline(never)]
+fn second_line(flow: &Flow, t: Cycle, write: bool, memory: &mut Hierarchy, signals: &mut Signals) -> Response {
+    let place = memory.translate(flow.pointer.at(flow.bytes.end - 1), t, signals);
+    memory.access(&place, place.ready, write, signals)
 }
 
 /// The bytes that dependency detection takes an access to `bytes` to touch (manual 7.5.2).

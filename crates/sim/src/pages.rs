@@ -2,7 +2,7 @@
 
 use fxscope_aarch64::{Memory, Segment};
 use fxscope_machine::spec::Pages;
-use fxscope_memory::PageRange;
+use fxscope_memory::{PageRange, Placement};
 
 /// The page size of a segment, bytes.
 #[must_use]
@@ -24,6 +24,11 @@ pub fn page_bytes(pages: &Pages, segment: Segment) -> u64 {
 pub fn page_ranges(memory: &Memory, pages: &Pages) -> Vec<PageRange> {
     memory
         .regions()
-        .map(|r| PageRange { start: r.start, end: r.end, shift: page_bytes(pages, r.segment).trailing_zeros() })
+        .map(|r| PageRange {
+            start: r.start,
+            end: r.end,
+            shift: page_bytes(pages, r.segment).trailing_zeros(),
+            placement: Placement::FirstTouch,
+        })
         .collect()
 }

@@ -432,7 +432,9 @@ impl Simulation {
         let generation = self.process.memory().generation();
         if generation != core.pages_of {
             core.pages_of = generation;
-            core.pipeline.memory.set_pages(page_ranges(self.process.memory(), &self.options.spec.pages));
+            core.pipeline
+                .memory
+                .set_pages(core.pid as u16, page_ranges(self.process.memory(), &self.options.spec.pages));
         }
     }
 

@@ -56,12 +56,12 @@ fn a_core_between_the_nearest_and_the_farthest_has_a_latency_between_theirs() {
 #[test]
 fn accesses_to_a_line_on_its_way_wait_for_it_and_ask_for_it_once() {
     let mut core = Core::new(&machine());
-    let first = core.memory.access(0.into(), 1_000, false, &mut core.signals);
-    let second = core.memory.access(64.into(), 1_010, false, &mut core.signals);
+    let first = core.access(0, 1_000, false);
+    let second = core.access(64, 1_010, false);
     assert_eq!((second.at, second.misses.level()), (first.at, Level::Memory));
-    let third = core.memory.access(128.into(), first.at - 1, false, &mut core.signals);
+    let third = core.access(128, first.at - 1, false);
     assert_eq!(third.at, first.at);
-    let fourth = core.memory.access(128.into(), first.at, false, &mut core.signals);
+    let fourth = core.access(128, first.at, false);
     assert_eq!((fourth.at, fourth.misses.level()), (first.at, Level::L1), "there now");
     assert_eq!(core.get(Signal::L1dCacheRefill), 1);
     assert_eq!(core.get(Signal::BusReadTotalMem), 1);
@@ -73,8 +73,7 @@ fn the_thirteenth_miss_waits_for_a_miss_buffer() {
     spec.tables.memory.latency_nearest = 1_001;
     spec.tables.memory.latency_farthest = 1_001;
     let mut core = Core::new(&spec);
-    let at: Vec<Cycle> =
-        (0..13).map(|i| core.memory.access((i * LINE).into(), 1_000, false, &mut core.signals).at).collect();
+    let at: Vec<Cycle> = (0..13).map(|i| core.access(i * LINE, 1_000, false).at).collect();
     let alone = at[0] - 1_000;
     assert!(at[..12].iter().all(|&t| t < 1_000 + alone + 12 * 5), "twelve overlap: {at:?}");
     assert!(at[12] >= at[0] + alone - 5, "the next starts when the first has ended: {at:?}");
@@ -91,8 +90,7 @@ fn lines_from_l2_come_over_the_bus_one_each_four_cycles() {
         only_in_l2(&mut core, i * LINE, 100 + i);
     }
     let t = core.now(20_000);
-    let at: Vec<Cycle> =
-        (0..8).map(|i| core.memory.access((i * LINE).into(), t, false, &mut core.signals).at).collect();
+    let at: Vec<Cycle> = (0..8).map(|i| core.access(i * LINE, t, false).at).collect();
     let gaps: Vec<Cycle> = at.windows(2).map(|w| w[1] - w[0]).collect();
     assert!(gaps.iter().all(|&gap| gap <= period), "the bus never rests: {at:?}");
     // The first line may come anywhere in its period.
@@ -108,8 +106,7 @@ fn a_core_asks_l2_no_oftener_than_the_description_says() {
         only_in_l2(&mut core, i * LINE, 100 + 11 * i);
     }
     let t = core.now(20_000);
-    let at: Vec<Cycle> =
-        (0..8).map(|i| core.memory.access((i * LINE).into(), t, false, &mut core.signals).at).collect();
+    let at: Vec<Cycle> = (0..8).map(|i| core.access(i * LINE, t, false).at).collect();
     let span = at[7] - at[0];
     assert!(span.abs_diff(7 * 11) <= 4, "{at:?}");
 }
@@ -118,7 +115,7 @@ fn a_core_asks_l2_no_oftener_than_the_description_says() {
 fn a_dirty_line_goes_back_to_l2_and_a_clean_one_is_dropped() {
     for (write, written) in [(false, 0), (true, 1)] {
         let mut core = Core::new(&machine());
-        core.memory.access(0.into(), 100, write, &mut core.signals);
+        core.access(0, 100, write);
         for i in 1..5 {
             core.load(i * L1_SET, 1_000 * i);
         }
@@ -184,7 +181,7 @@ fn a_line_dirty_in_l1_and_in_l2_is_written_to_memory_once() {
     core.store(0, 6_000);
     for i in 5..20 {
         core.load(i * L1_SET, 6_000 + 1_000 * i);
-        if core.memory.access(0.into(), 6_500 + 1_000 * i, false, &mut core.signals).misses.level() != Level::L1 {
+        if core.access(0, 6_500 + 1_000 * i, false).misses.level() != Level::L1 {
             break;
         }
         assert!(i < 5 + usable, "it has to leave L2 at last");

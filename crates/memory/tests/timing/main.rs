@@ -3,14 +3,14 @@
 //! Expected numbers are computed from the machine's description, never taken from the model's own output.
 
 mod caches;
+mod chip;
 mod prefetch;
 mod sectors;
-mod shared;
 mod translation;
 
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_machine::Spec;
-use fxscope_memory::{Hierarchy, Level};
+use fxscope_memory::{Chip, Hierarchy, Level, Response, Seat};
 
 /// Bytes of a line, and of all lines of one L1D set together.
 const LINE: u64 = 256;
@@ -38,18 +38,24 @@ impl Core {
         Core::at(spec, 0)
     }
     fn at(spec: &Spec, position: u32) -> Core {
-        Core { memory: Hierarchy::new(spec, position), signals: Signals::default(), load: spec.load_store.load_integer }
+        let memory = Hierarchy::new(spec, Seat::of(spec, position), Box::new(Chip::new(spec)));
+        Core { memory, signals: Signals::default(), load: spec.load_store.load_integer }
     }
 
+    /// An access whose flow runs at `t`, its address translated long before.
+    fn access(&mut self, addr: u64, t: Cycle, write: bool) -> Response {
+        let place = self.memory.translate(addr.into(), 0, &mut Signals::default());
+        self.memory.access(&place, t, write, &mut self.signals)
+    }
     /// An integer load's flow at `t`: cycles until its result can be used, and how far it went.
     fn load(&mut self, addr: u64, t: Cycle) -> (Cycle, Level) {
-        let answer = self.memory.access(addr.into(), t, false, &mut self.signals);
+        let answer = self.access(addr, t, false);
         // A load that missed is sent again when its line is there.
         let at = if answer.at > t { self.memory.pipes.load(answer.at) } else { t };
         (at + self.load - t, answer.misses.level())
     }
     fn store(&mut self, addr: u64, t: Cycle) {
-        self.memory.access(addr.into(), t, true, &mut self.signals);
+        self.access(addr, t, true);
     }
     fn get(&self, signal: Signal) -> u64 {
         self.signals.get(signal)

@@ -11,7 +11,7 @@ fn streaming() -> Spec {
 /// Loads `n` lines from `first` on, one each 300 cycles.
 fn stream(core: &mut Core, first: u64, n: u64, mut t: Cycle) -> Cycle {
     for line in first..first + n {
-        t = core.memory.translate(line * LINE, t, &mut core.signals);
+        t = core.memory.translate((line * LINE).into(), t, &mut core.signals).ready;
         core.load(line * LINE, t);
         t = core.now(t + 300);
     }
@@ -83,7 +83,7 @@ fn software_prefetch_is_dropped_when_it_misses_the_tlb() {
     let mut core = Core::new(&machine());
     core.memory.prefetch_instruction(0.into(), 1, 1_000, &mut core.signals);
     assert_eq!(core.get(Signal::BusReadTotalMem), 0);
-    core.memory.translate(0, 2_000, &mut core.signals);
+    core.memory.translate(0.into(), 2_000, &mut core.signals);
     core.memory.prefetch_instruction(0.into(), 1, 3_000, &mut core.signals);
     assert_eq!(core.get(Signal::L1dCacheRefillPrf), 1);
     assert_eq!(core.load(0, 5_000).1, Level::L1);
@@ -92,7 +92,7 @@ fn software_prefetch_is_dropped_when_it_misses_the_tlb() {
 #[test]
 fn software_prefetch_into_l2_leaves_l1_alone() {
     let mut core = Core::new(&machine());
-    core.memory.translate(0, 1_000, &mut core.signals);
+    core.memory.translate(0.into(), 1_000, &mut core.signals);
     core.memory.prefetch_instruction(0.into(), 2, 2_000, &mut core.signals);
     assert_eq!(core.get(Signal::L2dCacheRefillPrf), 1);
     assert_eq!(core.load(0, 5_000).1, Level::L2);

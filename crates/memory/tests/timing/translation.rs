@@ -1,6 +1,7 @@
 //! TLBs and table walks.
 
-use fxscope_memory::tlb::{Tlb, Translation};
+use fxscope_memory::tlb::Tlb;
+use fxscope_memory::{PageRange, Placement};
 
 use super::*;
 
@@ -11,13 +12,24 @@ fn tlb() -> (Tlb, fxscope_machine::spec::Tlb) {
     (Tlb::new(&spec), spec)
 }
 
+/// Where a translation was found.
+#[derive(Debug, PartialEq)]
+enum Translation {
+    L1,
+    L2,
+    Walk,
+}
+
 /// Translates page `n` at `t`: the time it takes and how.
 fn touch(tlb: &mut Tlb, n: u64, t: Cycle) -> (Cycle, Translation) {
-    if tlb.ready(n * PAGE + 24).is_some() {
+    let addr = n * PAGE + 24;
+    if tlb.hit(addr).is_some() {
         return (0, Translation::L1);
     }
-    let (ready, how) = tlb.refill(n * PAGE + 24, 16, t);
-    (ready - t, how)
+    match tlb.second_level(addr, 16, t) {
+        Some(hit) => (hit.ready - t, Translation::L2),
+        None => (tlb.walk(addr, 16, n * PAGE, t).ready - t, Translation::Walk),
+    }
 }
 
 #[test]
@@ -33,7 +45,7 @@ fn the_seventeenth_page_drives_the_first_out_of_the_first_level_but_not_out_of_t
     for n in 0..16 {
         touch(&mut tlb, n, 1_000 * n);
     }
-    assert!((0..16).all(|n| tlb.ready(n * PAGE).is_some()));
+    assert!((0..16).all(|n| tlb.hit(n * PAGE).is_some()));
     touch(&mut tlb, 16, 20_000);
     assert_eq!(touch(&mut tlb, 0, 30_000), (spec.l2_hit, Translation::L2));
 }
@@ -46,8 +58,8 @@ fn the_first_level_replaces_in_order_of_arrival_whatever_was_used_since() {
     }
     assert_eq!(touch(&mut tlb, 0, 20_000), (0, Translation::L1), "used again");
     touch(&mut tlb, 16, 21_000);
-    assert!(tlb.ready(0).is_none(), "and replaced all the same");
-    assert!(tlb.ready(PAGE).is_some());
+    assert!(tlb.hit(0).is_none(), "and replaced all the same");
+    assert!(tlb.hit(PAGE).is_some());
 }
 
 #[test]
@@ -82,22 +94,22 @@ fn walks_at_the_same_time_wait_for_a_walker() {
 #[test]
 fn a_large_page_takes_one_entry() {
     let (mut tlb, _) = tlb();
-    tlb.refill(5 << 21, 21, 1_000);
-    assert!((0..32).all(|n| tlb.ready((5 << 21) + n * PAGE).is_some()));
-    assert!(tlb.ready((5 << 21) + 32 * PAGE).is_none());
+    tlb.walk(5 << 21, 21, 0, 1_000);
+    assert!((0..32).all(|n| tlb.hit((5 << 21) + n * PAGE).is_some()));
+    assert!(tlb.hit((5 << 21) + 32 * PAGE).is_none());
 }
 
 #[test]
 fn the_page_size_is_that_of_the_range_an_address_lies_in() {
     let mut core = Core::new(&machine());
-    let range = |start: u64, end: u64, shift| fxscope_memory::PageRange { start, end, shift };
-    core.memory.set_pages(vec![range(0, 1 << 21, 16), range(1 << 21, 1 << 25, 21)]);
+    let range = |start, end, shift| PageRange { start, end, shift, placement: Placement::FirstTouch };
+    core.memory.set_pages(0, vec![range(0, 1 << 21, 16), range(1 << 21, 1 << 25, 21)]);
     for n in 0..4 {
-        core.memory.translate(n * PAGE, 10_000 * n, &mut core.signals);
+        core.memory.translate((n * PAGE).into(), 10_000 * n, &mut core.signals);
     }
     assert_eq!(core.get(Signal::L1dTlbRefill), 4);
     for n in 0..4 {
-        core.memory.translate((1 << 21) + n * PAGE, 50_000, &mut core.signals);
+        core.memory.translate(((1 << 21) + n * PAGE).into(), 50_000, &mut core.signals);
     }
     assert_eq!(core.get(Signal::L1dTlbRefill), 5);
     assert_eq!(core.get(Signal::L2dTlbRefill), 5);
@@ -106,7 +118,36 @@ fn the_page_size_is_that_of_the_range_an_address_lies_in() {
 #[test]
 fn a_second_access_to_a_page_that_is_being_walked_for_waits_for_the_walk() {
     let mut core = Core::new(&machine());
-    let first = core.memory.translate(0, 1_000, &mut core.signals);
-    assert_eq!(core.memory.translate(64, 1_001, &mut core.signals), first);
+    let first = core.memory.translate(0.into(), 1_000, &mut core.signals);
+    assert_eq!(core.memory.translate(64.into(), 1_001, &mut core.signals).ready, first.ready);
     assert_eq!(core.get(Signal::L2dTlbRefill), 1);
+}
+
+#[test]
+fn pages_of_different_address_spaces_have_frames_of_their_own_and_come_back_to_them() {
+    let mut core = Core::new(&machine());
+    let pages = || vec![PageRange { start: 0, end: 1 << 21, shift: 16, placement: Placement::FirstTouch }];
+    let mut physical = |space| {
+        core.memory.set_pages(space, pages());
+        core.memory.translate(24.into(), 1_000, &mut core.signals).physical
+    };
+    let (first, second) = (physical(1), physical(2));
+    assert_ne!(first, second);
+    assert_eq!((first % PAGE, second % PAGE), (24, 24));
+    assert_eq!(physical(1), first);
+}
+
+#[test]
+fn an_unmapped_page_is_translated_anew() {
+    let mut core = Core::new(&machine());
+    let page = |start, end| PageRange { start, end, shift: 16, placement: Placement::Node(1) };
+    core.memory.set_pages(0, vec![page(0, 2 * PAGE)]);
+    core.memory.translate(0.into(), 1_000, &mut core.signals);
+    core.memory.translate(PAGE.into(), 1_000, &mut core.signals);
+    core.memory.set_pages(0, vec![page(0, PAGE)]);
+    core.memory.set_pages(0, vec![page(0, 2 * PAGE)]);
+    core.memory.translate(0.into(), 9_000, &mut core.signals);
+    assert_eq!(core.get(Signal::L2dTlbRefill), 2, "it stayed mapped");
+    core.memory.translate(PAGE.into(), 9_000, &mut core.signals);
+    assert_eq!(core.get(Signal::L2dTlbRefill), 3);
 }

@@ -1,9 +1,28 @@
 //! L2 and the memory channel: the index of lines, banks, rates.
 
+use fxscope_memory::chip::{Answer, Holder, Request};
 use fxscope_memory::hierarchy::Cause;
-use fxscope_memory::shared::Shared;
 
 use super::*;
+
+/// The first CMG of a chip, as its first core sees it.
+struct L2(Chip);
+
+impl L2 {
+    fn new(spec: &Spec) -> L2 {
+        L2(Chip::new(spec))
+    }
+    fn read(&mut self, line: u64, at: Cycle, cause: Cause, signals: &mut Signals) -> (Answer, Option<u64>) {
+        let request = Request { line, at, cause, holder: Holder::Data, write: false };
+        let (answer, left) = self.0.read(SEAT, request, signals);
+        (answer, left.map(|victim| victim.line))
+    }
+    fn holds(&self, line: u64) -> bool {
+        self.0.holds(SEAT.cmg, line)
+    }
+}
+
+const SEAT: Seat = Seat { cmg: 0, core: 0 };
 
 /// The set of a physical address as the manual writes it (table 9-3), bit by bit.
 fn index(pa: u64) -> u64 {
@@ -29,7 +48,7 @@ fn lines_that_the_manual_s_formula_puts_into_one_set_drive_each_other_out_and_ot
     let target = index(0x300);
     let (same, other): (Vec<u64>, Vec<u64>) = spread.partition(|&pa| index(pa) == target);
     assert!(same.len() > usable && other.len() > 200);
-    let mut l2 = Shared::new(&spec, 0);
+    let mut l2 = L2::new(&spec);
     for &pa in &same[..usable] {
         l2.read(pa / LINE, 0, Cause::Demand, &mut signals);
     }
@@ -48,7 +67,7 @@ fn reserved_ways_are_not_used() {
     let mut spec = machine();
     spec.tables.l2.reserved_ways = 13;
     let mut signals = Signals::default();
-    let mut l2 = Shared::new(&spec, 0);
+    let mut l2 = L2::new(&spec);
     // Bits that the index leaves out: 19, 20 and everything above 36.
     let lines: Vec<u64> = (0..4).map(|i: u64| i << 37 >> 8).collect();
     for &line in &lines {
@@ -62,12 +81,12 @@ fn reserved_ways_are_not_used() {
 fn a_bank_takes_one_line_a_cycle_and_the_other_bank_is_not_in_the_way() {
     let spec = machine();
     let mut signals = Signals::default();
-    let mut l2 = Shared::new(&spec, 0);
+    let mut l2 = L2::new(&spec);
     for line in 0..4 {
         l2.read(line, 0, Cause::Demand, &mut signals);
     }
     let t = 5_000;
-    l2.advance(t);
+    l2.0.advance(t);
     let mut read = |line| l2.read(line, t, Cause::Demand, &mut signals).0.ready;
     let first = read(0);
     assert_eq!(read(1), first, "the other bank");
@@ -79,7 +98,7 @@ fn a_bank_takes_one_line_a_cycle_and_the_other_bank_is_not_in_the_way() {
 fn a_long_stream_of_reads_comes_at_the_channel_s_peak_times_its_efficiency() {
     let spec = machine();
     let mut signals = Signals::default();
-    let mut l2 = Shared::new(&spec, 0);
+    let mut l2 = L2::new(&spec);
     let n = 3_000;
     let ready: Vec<Cycle> = (0..n).map(|line| l2.read(line, 0, Cause::Demand, &mut signals).0.ready).collect();
     let bytes_per_cycle = spec.memory.peak_bytes_per_second as f64 / spec.clock.core_hz as f64;
@@ -94,9 +113,9 @@ fn a_write_to_memory_takes_the_channel_longer_than_a_read() {
     let mut spec = machine();
     spec.tables.memory.write_cost = 3.0;
     let mut signals = Signals::default();
-    let mut l2 = Shared::new(&spec, 0);
+    let mut l2 = L2::new(&spec);
     let first = l2.read(0, 0, Cause::Demand, &mut signals).0.ready;
-    (0..100).for_each(|_| l2.write_memory(spec.l2_timing.miss_detect, &mut signals));
+    (0..100).for_each(|_| l2.0.write_memory(0, 0, spec.l2_timing.miss_detect, &mut signals));
     let last = l2.read(1, 0, Cause::Demand, &mut signals).0.ready;
     let bytes_per_cycle = spec.memory.peak_bytes_per_second as f64 / spec.clock.core_hz as f64;
     let read = LINE as f64 / bytes_per_cycle / (spec.memory.read_efficiency / 100.0);
@@ -112,7 +131,7 @@ fn as_many_misses_as_l2_has_buffers_are_in_flight() {
     spec.tables.memory.latency_nearest = 1_001;
     spec.tables.memory.latency_farthest = 1_001;
     let mut signals = Signals::default();
-    let mut l2 = Shared::new(&spec, 0);
+    let mut l2 = L2::new(&spec);
     let ready: Vec<Cycle> = (0..8).map(|line| l2.read(line, 0, Cause::Demand, &mut signals).0.ready).collect();
     assert!(ready[6] < ready[0] + 30);
     assert!(ready[7] > ready[0] + 900);

@@ -1,0 +1,174 @@
+//! One core memory group: its L2 cache and its memory.
+
+use fxscope_base::{Calendar, Cycle, LineBus, Pool, Signal, Signals};
+use fxscope_machine::Spec;
+
+use crate::tags::{Line, Slot, Tags, Victim};
+
+/// L2 cache, its banks and buffers, and the memory channel of one CMG.
+pub struct Cmg {
+    tags: Tags,
+    /// For each place of the tags, the cores whose L1 caches may hold the line, a bit each.
+    holders: Box<[u64]>,
+    banks: Box<[Calendar]>,
+    /// Move-in buffers.
+    pub(crate) misses: Pool,
+    channel: LineBus,
+    /// Channel time that writes have used beyond whole slots, in 1/256 slot.
+    write_debt: u64,
+    write_slots_256: u64,
+    sets_mask: usize,
+    line_shift: u32,
+    /// For each core, L2 pipeline start to line ready to send, hit.
+    hit: Box<[Cycle]>,
+    /// For each core, memory request granted to line ready to send.
+    memory: Box<[Cycle]>,
+    /// L2 pipeline start to the memory request.
+    pub(crate) miss_detect: Cycle,
+}
+
+impl Cmg {
+    /// An empty L2 cache.
+    #[must_use]
+    pub fn new(spec: &Spec) -> Cmg {
+        let l2 = &spec.l2;
+        let sets = (l2.bytes / u64::from(l2.ways) / u64::from(l2.line_bytes)) as usize;
+        let usable = (l2.ways - l2.reserved_ways) as usize;
+        let t = &spec.l2_timing;
+        // What of the documented load-to-use lies outside this cache: the request, the line's way to L1 and into
+        // it, and the load's second flow.
+        let path = t.request + fill_cycles(spec) + spec.load_store.move_in + spec.load_store.load_integer;
+        let bytes_per_cycle = spec.memory.peak_bytes_per_second as f64 / spec.clock.core_hz as f64;
+        let period = f64::from(l2.line_bytes) / bytes_per_cycle / (spec.memory.read_efficiency / 100.0);
+        let tags = Tags::new(sets, usable);
+        let memory = &spec.memory;
+        Cmg {
+            holders: vec![0; tags.places()].into(),
+            tags,
+            banks: (0..t.banks).map(|_| Calendar::default()).collect(),
+            misses: Pool::new(l2.miss_buffers as usize),
+            channel: LineBus::new((period * 256.0) as u64),
+            write_debt: 0,
+            write_slots_256: (memory.write_cost * 256.0) as u64,
+            sets_mask: sets - 1,
+            line_shift: l2.line_bytes.trailing_zeros(),
+            hit: by_position(spec, t.hit_nearest, t.hit_farthest, path),
+            memory: by_position(spec, memory.latency_nearest, memory.latency_farthest, path + t.miss_detect),
+            miss_detect: t.miss_detect,
+        }
+    }
+
+    /// Nothing before `now` will be asked for any more.
+    #[inline(always)]
+    pub fn advance(&mut self, now: Cycle) {
+        for bank in &mut self.banks {
+            bank.advance(now);
+        }
+        self.channel.advance(now);
+    }
+
+    /// The hashed set index of a line (microarchitecture manual, table 9-3).
+    #[inline(always)]
+    fn set_of(&self, line: u64) -> usize {
+        let pa = line << self.line_shift;
+        let field = |high: u32, low: u32| pa >> low & ((1 << (high - low + 1)) - 1);
+        let hash = field(36, 34) ^ field(32, 30) ^ field(31, 29) ^ field(27, 25) ^ field(23, 21);
+        (hash << 8 ^ field(18, 8)) as usize & self.sets_mask
+    }
+
+    /// The cycle in which the line's bank serves a request of `t`.
+    #[inline(always)]
+    pub fn bank_slot(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Cycle {
+        signals.add(Signal::L2PipeVal, 1);
+        let bank = line as usize & (self.banks.len() - 1);
+        self.banks[bank].book(t)
+    }
+
+    /// L2 pipeline start to line ready to send to core number `core`.
+    #[inline(always)]
+    #[must_use]
+    pub fn hit(&self, core: usize) -> Cycle {
+        self.hit[core]
+    }
+
+    /// Reads a line from memory, asked for at `t`; returns when it is ready to be sent to core number `core`.
+    #[inline(always)]
+    pub fn read_memory(&mut self, core: usize, t: Cycle) -> Cycle {
+        self.channel.book(t) + self.memory[core]
+    }
+
+    /// Writes a line to memory.
+    pub fn write_memory(&mut self, t: Cycle) {
+        self.write_debt += self.write_slots_256;
+        while self.write_debt >= 256 {
+            self.channel.book(t);
+            self.write_debt -= 256;
+        }
+    }
+
+    /// Where `line` is.
+    #[inline(always)]
+    #[must_use]
+    pub fn find(&self, line: u64) -> Option<Slot> {
+        self.tags.find(self.set_of(line), line)
+    }
+
+    /// Marks a line as just used.
+    #[inline(always)]
+    pub fn touch(&mut self, slot: Slot) {
+        self.tags.touch(slot);
+    }
+
+    /// What is known of a line.
+    #[inline(always)]
+    pub fn line_mut(&mut self, slot: Slot) -> &mut Line {
+        self.tags.line_mut(slot)
+    }
+
+    /// The cores that may hold a line in L1.
+    #[inline(always)]
+    pub fn holders_mut(&mut self, slot: Slot) -> &mut u64 {
+        &mut self.holders[slot.number()]
+    }
+
+    /// The same by the place a line had before it left.
+    #[must_use]
+    pub fn holders_of(&self, slot: Slot) -> u64 {
+        self.holders[slot.number()]
+    }
+
+    /// Puts a line with its holders into L2 at `now`. Returns the line that had to leave, with its holders.
+    #[inline(always)]
+    pub fn insert(&mut self, line: u64, state: Line, holders: u64, now: Cycle) -> Option<(Victim, u64)> {
+        let set = self.set_of(line);
+        let (slot, victim) = self.tags.insert(set, line, state, now);
+        let before = std::mem::replace(self.holders_mut(slot), holders);
+        victim.map(|v| (v, before))
+    }
+
+    /// Removes a line; returns what was known of it and who held it.
+    pub fn remove(&mut self, line: u64) -> Option<(Line, u64)> {
+        let slot = self.find(line)?;
+        let holders = std::mem::take(self.holders_mut(slot));
+        self.tags.remove(self.set_of(line), line).map(|state| (state, holders))
+    }
+
+    /// `line` will be asked for soon (a matter of the host's speed only).
+    #[inline(always)]
+    pub fn expect(&self, line: u64) {
+        self.tags.expect(self.set_of(line));
+    }
+}
+
+/// For each core of a CMG a latency between that of the nearest and that of the farthest, less `path`.
+fn by_position(spec: &Spec, near: Cycle, far: Cycle, path: Cycle) -> Box<[Cycle]> {
+    let cores = u64::from(spec.topology.cores_per_cmg);
+    let last = cores.max(2) - 1;
+    (0..cores).map(|core| (near + (far - near) * core / last).saturating_sub(path)).collect()
+}
+
+/// Cycles a line needs on the bus from L2 to L1.
+#[must_use]
+pub fn fill_cycles(spec: &Spec) -> Cycle {
+    u64::from(spec.l1d.line_bytes / spec.l2_timing.fill_bytes_per_cycle)
+}

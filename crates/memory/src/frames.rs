@@ -1,0 +1,224 @@
+//! Physical memory: which page frame, and so which memory node, a page of a program has.
+//!
+//! A page gets its frame when it is translated for the first time, on the node its range asks for, and keeps it until
+//! the range is unmapped. Frames of a node are handed out from its first address on; those smaller than a chunk
+//! come from chunks, so that small pages leave no holes between large ones.
+
+use std::collections::BTreeMap;
+
+use fxscope_machine::Spec;
+
+/// Where the pages of a range are put. Nodes are counted from 0, as CMGs are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Placement {
+    /// On the node of the core that touches them first.
+    #[default]
+    FirstTouch,
+    /// On this node.
+    Node(u8),
+    /// Page by page in turn on the nodes whose bits are set.
+    Interleave(u64),
+}
+
+/// A range of an address space with one page size and one placement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRange {
+    /// First address.
+    pub start: u64,
+    /// Address behind the last byte.
+    pub end: u64,
+    /// Log2 of the page size.
+    pub shift: u32,
+    /// Nodes of its pages.
+    pub placement: Placement,
+}
+
+/// Smaller frames are cut from chunks of this size, log2 bytes: 2 MiB.
+const CHUNK_SHIFT: u32 = 21;
+
+/// The frame of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Log2 of its size.
+    pub shift: u32,
+    /// Its physical address.
+    pub physical: u64,
+}
+
+/// The memory of one node.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    /// Bytes handed out, from the first address on.
+    used: u64,
+    /// Rest of the chunk that small frames come from.
+    chunk: std::ops::Range<u64>,
+    /// Frames given back, by size.
+    free: BTreeMap<u32, Vec<u64>>,
+}
+
+/// The page frames of all nodes.
+pub struct Frames {
+    nodes: Box<[Node]>,
+    node_bytes: u64,
+    /// Frames by virtual page: its first address with the number of its address space above it.
+    pages: BTreeMap<u64, Frame>,
+}
+
+impl Frames {
+    /// All memory free.
+    #[must_use]
+    pub fn new(spec: &Spec) -> Frames {
+        Frames {
+            nodes: vec![Node::default(); spec.topology.cmgs as usize].into(),
+            node_bytes: spec.topology.node_bytes,
+            pages: BTreeMap::new(),
+        }
+    }
+
+    /// The node of a physical address. Memory beyond that of the machine belongs to the last one.
+    #[inline(always)]
+    #[must_use]
+    pub fn node_of(&self, physical: u64) -> usize {
+        ((physical / self.node_bytes) as usize).min(self.nodes.len() - 1)
+    }
+
+    /// The physical address of the page of `1 << shift` bytes at `page`, which a core of node `local` translates.
+    pub fn frame(&mut self, page: u64, shift: u32, placement: Placement, local: usize) -> u64 {
+        if let Some(frame) = self.pages.get(&page).filter(|f| f.shift == shift) {
+            return frame.physical;
+        }
+        let wanted = match placement {
+            Placement::FirstTouch => local,
+            Placement::Node(node) => usize::from(node),
+            Placement::Interleave(mask) => in_turn(mask, page >> shift).unwrap_or(local),
+        };
+        let physical = self.take(wanted.min(self.nodes.len() - 1), shift);
+        self.pages.insert(page, Frame { shift, physical });
+        physical
+    }
+
+    /// A free frame on `node`, or, when that is full, on the next one that has room.
+    fn take(&mut self, node: usize, shift: u32) -> u64 {
+        let nodes = self.nodes.len();
+        let with_room =
+            (0..nodes).map(|i| (node + i) % nodes).find(|&n| self.nodes[n].has_room(shift, self.node_bytes));
+        // A program larger than the machine's memory: the last node goes on.
+        let node = with_room.unwrap_or(nodes - 1);
+        node as u64 * self.node_bytes + self.nodes[node].take(shift)
+    }
+
+    /// The pages of `start..end`, which belongs to one address space, are unmapped.
+    pub fn release(&mut self, start: u64, end: u64) {
+        while let Some((&page, &Frame { shift, physical })) = self.pages.range(start..end).next() {
+            self.pages.remove(&page);
+            let node = self.node_of(physical);
+            let offset = physical - node as u64 * self.node_bytes;
+            self.nodes[node].free.entry(shift).or_default().push(offset);
+        }
+    }
+
+    /// The pages of `start..end` that have a frame, by address.
+    pub fn touched(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, Frame)> + '_ {
+        self.pages.range(start..end).map(|(&page, &frame)| (page, frame))
+    }
+}
+
+/// The node that is next for page number `page` among those of `mask`.
+fn in_turn(mask: u64, page: u64) -> Option<usize> {
+    let among = u64::from(mask.count_ones());
+    let skipped = page.checked_rem(among)?;
+    (0..64).filter(|n| mask >> n & 1 == 1).nth(skipped as usize)
+}
+
+impl Node {
+    fn has_room(&self, shift: u32, node_bytes: u64) -> bool {
+        let size = 1 << shift;
+        let whole = self.used.next_multiple_of(size.max(1 << CHUNK_SHIFT)) + size.max(1 << CHUNK_SHIFT) <= node_bytes;
+        let cut = shift < CHUNK_SHIFT && self.chunk.start.next_multiple_of(size) + size <= self.chunk.end;
+        whole || cut || self.free.get(&shift).is_some_and(|free| !free.is_empty())
+    }
+
+    /// Offset of a free frame in the node's memory.
+    fn take(&mut self, shift: u32) -> u64 {
+        if let Some(offset) = self.free.get_mut(&shift).and_then(Vec::pop) {
+            return offset;
+        }
+        let size = 1 << shift;
+        if shift >= CHUNK_SHIFT {
+            let start = self.used.next_multiple_of(size);
+            self.used = start + size;
+            return start;
+        }
+        if self.chunk.start.next_multiple_of(size) + size > self.chunk.end {
+            let start = self.take(CHUNK_SHIFT);
+            self.chunk = start..start + (1 << CHUNK_SHIFT);
+        }
+        let start = self.chunk.start.next_multiple_of(size);
+        self.chunk.start = start + size;
+        start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames() -> Frames {
+        Frames::new(&fxscope_machine::load("a64fx", &[]).expect("built in"))
+    }
+
+    #[test]
+    fn a_page_is_put_where_it_is_first_touched_and_stays_there() {
+        let mut f = frames();
+        let first = f.frame(0x10000, 16, Placement::FirstTouch, 2);
+        assert_eq!(f.node_of(first), 2);
+        assert_eq!(f.frame(0x10000, 16, Placement::FirstTouch, 0), first);
+    }
+
+    #[test]
+    fn pages_follow_each_other_in_turn_over_the_nodes_of_a_mask() {
+        let mut f = frames();
+        let nodes: Vec<usize> = (0..6u64)
+            .map(|i| {
+                let at = f.frame(i << 21, 21, Placement::Interleave(0b1011), 2);
+                f.node_of(at)
+            })
+            .collect();
+        assert_eq!(nodes, [0, 1, 3, 0, 1, 3]);
+    }
+
+    #[test]
+    fn frames_of_all_sizes_are_aligned_and_do_not_overlap() {
+        let mut f = frames();
+        let mut taken: Vec<(u64, u64)> = Vec::new();
+        for i in 0..400u64 {
+            let shift = [12, 16, 21, 25][(i * 7 % 11 % 4) as usize];
+            let at = f.frame(i << 32, shift, Placement::Node(1), 0);
+            assert_eq!(at % (1 << shift), 0);
+            assert!(taken.iter().all(|&(start, end)| at + (1 << shift) <= start || end <= at));
+            taken.push((at, at + (1 << shift)));
+        }
+    }
+
+    #[test]
+    fn a_full_node_hands_over_to_the_next() {
+        let mut f = frames();
+        let nodes: Vec<usize> = (0..20u64)
+            .map(|i| {
+                let at = f.frame(i << 40, 30, Placement::Node(3), 0);
+                f.node_of(at)
+            })
+            .collect();
+        assert!(nodes[..8].iter().all(|&n| n == 3) && nodes[8..16].iter().all(|&n| n == 0), "{nodes:?}");
+    }
+
+    #[test]
+    fn an_unmapped_page_s_frame_is_used_again() {
+        let mut f = frames();
+        let first = f.frame(0x10000, 16, Placement::Node(0), 0);
+        f.frame(0x20000, 16, Placement::Node(0), 0);
+        f.release(0x10000, 0x20000);
+        assert_eq!(f.touched(0, u64::MAX).count(), 1);
+        assert_eq!(f.frame(0x50000, 16, Placement::Node(0), 0), first);
+    }
+}

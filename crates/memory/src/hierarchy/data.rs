@@ -1,0 +1,200 @@
+//! Loads and stores: L1D, what it asks L2 for, what leaves it.
+
+use fxscope_base::{Cycle, Signal, Signals};
+
+use super::{Cause, Hierarchy, Located, Misses, NEVER, Response};
+use crate::chip::{Holder, Newer, Notice, Request};
+use crate::pointer::Pointer;
+use crate::tags::{Line, Slot, Victim};
+
+impl Hierarchy {
+    /// Line number of an address.
+    #[inline(always)]
+    #[must_use]
+    pub fn line_of(&self, addr: u64) -> u64 {
+        addr >> self.line_shift
+    }
+
+    /// A demand access whose flow ran at `t`. `write` asks for an exclusive copy.
+    /// Returns when the line's data can be used, and how far the access had to go.
+    #[inline(always)]
+    pub fn access(&mut self, place: &Located, t: Cycle, write: bool, signals: &mut Signals) -> Response {
+        let line = place.physical >> self.line_shift;
+        signals.add(Signal::L1dCache, 1);
+        let set = line as usize & self.l1d_set_mask;
+        let Some(slot) = self.l1d.find_again(set, line) else { return self.miss(place, line, t, write, signals) };
+        self.l1d.touch(slot);
+        let state = self.l1d.line_mut(slot);
+        if write {
+            if state.has(Line::SHARED) {
+                self.ask_to_write(slot, line, t, signals);
+            }
+            self.l1d.line_mut(slot).set(Line::DIRTY, true);
+        }
+        let state = self.l1d.line_mut(slot);
+        let first_use = state.take(Line::PREFETCHED);
+        let state = *state;
+        // The prefetcher sees misses and the first use of lines it brought, not every hit.
+        if first_use {
+            self.follow_stream(place.pointer, t, signals);
+        }
+        if state.ready() <= t { Response::hit(t) } else { self.on_its_way(state, t) }
+    }
+
+    /// A demand access to a line that L1D does not have.
+    #[inline(never)]
+    fn miss(&mut self, place: &Located, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
+        self.prefetcher.missed(self.line_of(place.pointer.addr), place.pointer.steering);
+        let state = self.refill(line, t, write, Cause::Demand, signals);
+        self.follow_stream(place.pointer, t, signals);
+        self.on_its_way(state, t)
+    }
+
+    /// A store to a line that others may hold: they give it up first.
+    #[inline(never)]
+    fn ask_to_write(&mut self, slot: Slot, line: u64, t: Cycle, signals: &mut Signals) {
+        let asked = self.requests.book(t);
+        let request =
+            Request { line, at: asked + self.request, cause: Cause::Demand, holder: Holder::Data, write: true };
+        let (answer, left) = self.chip.read(self.seat, request, signals);
+        self.give_up(left, answer.ready, signals);
+        let state = self.l1d.line_mut(slot);
+        state.take(Line::SHARED);
+        let ready = state.ready().max(answer.ready + self.request);
+        state.set_ready(ready);
+    }
+
+    /// An access at `t` to a line that is not there yet.
+    #[inline(always)]
+    fn on_its_way(&self, line: Line, t: Cycle) -> Response {
+        let l1 = t + self.miss_known;
+        Response { at: line.ready(), misses: Misses { l1, l2: line.missed().map_or(NEVER, |l2| l2.max(l1)) } }
+    }
+
+    /// Brings a line into L1D. Returns its state there.
+    #[inline(never)]
+    pub(super) fn refill(&mut self, line: u64, t: Cycle, write: bool, cause: Cause, signals: &mut Signals) -> Line {
+        signals.add(Signal::L1dCacheRefill, 1);
+        signals.add(cause.l1_refill(), 1);
+        if cause == Cause::HardwarePrefetch {
+            signals.add(Signal::L1dCacheRefillPrf, 1);
+        }
+        let buffer = self.misses.first_free(t);
+        let asked = self.requests.book(buffer.at);
+        let request = Request { line, at: asked + self.request, cause, holder: Holder::Data, write };
+        let (answer, left) = self.chip.read(self.seat, request, signals);
+        self.give_up(left, answer.ready, signals);
+        let sent = self.bus.book(answer.ready);
+        let ready = sent + self.fill_cycles;
+        self.misses.hold(buffer, buffer.at, ready);
+        signals.add(Signal::L1MissWait, ready - buffer.at);
+        self.pipes.both(ready, self.move_in);
+        let arriving = match answer.missed {
+            Some(missed) => Line::arriving_from_memory(ready, missed),
+            None => Line::arriving(ready),
+        };
+        let state = arriving
+            .with(Line::DIRTY, write)
+            .with(Line::SHARED, answer.shared)
+            .with(Line::PREFETCHED, cause == Cause::HardwarePrefetch);
+        let (_, victim) = self.l1d.insert(line as usize & self.l1d_set_mask, line, state, t);
+        if let Some(victim) = victim {
+            self.evict(victim, buffer.at, signals);
+        }
+        state
+    }
+
+    /// A line leaves L1D at `t`.
+    fn evict(&mut self, victim: Victim, t: Cycle, signals: &mut Signals) {
+        if !victim.dirty() {
+            self.pipes.both(t, self.move_out_clean);
+            return;
+        }
+        signals.add(Signal::L1dCacheWb, 1);
+        let out = self.pipes.both(t, self.move_out_dirty);
+        let sent = self.send_back(out);
+        let left = self.chip.write_back(self.seat, victim.line, sent + self.request, signals);
+        self.give_up(left, sent, signals);
+    }
+
+    /// A line goes to L2 from `t` on; returns when its transfer starts.
+    fn send_back(&mut self, t: Cycle) -> Cycle {
+        let start = self.bus.book(t);
+        for _ in 1..self.write_back_slots {
+            self.bus.book(start);
+        }
+        start
+    }
+
+    /// A line has left L2: L1 must give it up too.
+    pub(super) fn give_up(&mut self, victim: Option<Victim>, t: Cycle, signals: &mut Signals) {
+        let Some(victim) = victim else { return };
+        self.l1i.remove(victim.line as usize & self.l1i_set_mask, victim.line);
+        let newer = self.take_out(victim.line, t, signals);
+        if victim.dirty() || newer.is_some() {
+            self.chip.write_memory(self.seat.cmg, victim.line, newer.unwrap_or(t), signals);
+        }
+    }
+
+    /// Removes a line from L1D. Returns when it is in L2, if it was dirty.
+    fn take_out(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Option<Cycle> {
+        let state = self.l1d.remove(line as usize & self.l1d_set_mask, line)?;
+        state.has(Line::DIRTY).then(|| self.send_out(t, signals))
+    }
+
+    /// A dirty line's data leave L1D at `t`; returns when they are in L2.
+    fn send_out(&mut self, t: Cycle, signals: &mut Signals) -> Cycle {
+        signals.add(Signal::L1dCacheWb, 1);
+        let out = self.pipes.both(t, self.move_out_dirty);
+        self.send_back(out) + self.request
+    }
+
+    /// What other cores have done to lines of this one while it did not run.
+    pub fn read_notices(&mut self, signals: &mut Signals) {
+        for notice in self.chip.notices(self.seat) {
+            self.obey(notice, signals);
+        }
+    }
+
+    fn obey(&mut self, notice: Notice, signals: &mut Signals) {
+        let Notice { line, at, keeps, newer } = notice;
+        let written = if keeps {
+            let Some(slot) = self.l1d.find(line as usize & self.l1d_set_mask, line) else { return };
+            let state = self.l1d.line_mut(slot);
+            state.set(Line::SHARED, true);
+            state.take(Line::DIRTY).then(|| self.send_out(at, signals))
+        } else {
+            self.l1i.remove(line as usize & self.l1i_set_mask, line);
+            self.take_out(line, at, signals)
+        };
+        match (newer, written) {
+            (Newer::ToL2, Some(t)) => self.chip.changed(self.seat, line, t, signals),
+            (Newer::ToMemory, Some(t)) => self.chip.write_memory(self.seat.cmg, line, t, signals),
+            _ => {}
+        }
+    }
+
+    /// `DC ZVA` on the line of `addr`, executed at `t`: a line of zeros appears in L2, without a read of
+    /// memory; a copy in L1D goes back first.
+    pub fn zero_line(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
+        let place = self.translate(pointer, t, signals);
+        let line = place.physical >> self.line_shift;
+        let t = place.ready;
+        let mut start = t + self.request;
+        if let Some(state) = self.l1d.remove(line as usize & self.l1d_set_mask, line) {
+            let cycles = if state.has(Line::DIRTY) { self.move_out_dirty } else { self.move_out_clean };
+            let out = self.pipes.both(t.max(state.ready()), cycles);
+            start = out + self.request;
+            if state.has(Line::DIRTY) {
+                signals.add(Signal::L1dCacheWb, 1);
+                let sent = self.send_back(out);
+                start = sent + self.write_back_slots * self.bus.period() + self.request;
+                let left = self.chip.write_back(self.seat, line, start, signals);
+                self.give_up(left, start, signals);
+            }
+        }
+        let (ready, left) = self.chip.zero(self.seat, line, start, signals);
+        self.give_up(left, ready, signals);
+        ready
+    }
+}

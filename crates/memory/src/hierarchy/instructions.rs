@@ -1,0 +1,42 @@
+//! Instruction fetch.
+
+use fxscope_base::{Cycle, Signal, Signals};
+
+use super::{Cause, Hierarchy};
+use crate::chip::{Holder, Request};
+use crate::tags::Line;
+
+impl Hierarchy {
+    /// Fetch of the block at `addr`, wanted at `t`: when its bytes can be read.
+    #[inline(always)]
+    pub fn fetch(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
+        let line = self.line_of(addr);
+        signals.add(Signal::L1iCache, 1);
+        if line == self.fetched {
+            return t;
+        }
+        self.fetched = line;
+        self.fetch_line(addr, t, signals)
+    }
+
+    #[inline(never)]
+    fn fetch_line(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
+        let (t, physical) = self.translate_code(addr, t, signals);
+        let line = self.line_of(physical);
+        let set = line as usize & self.l1i_set_mask;
+        if let Some(slot) = self.l1i.find(set, line) {
+            self.l1i.touch(slot);
+            return t.max(self.l1i.line(slot).ready());
+        }
+        signals.add(Signal::L1iCacheRefill, 1);
+        let buffer = self.code_misses.first_free(t);
+        let at = buffer.at + self.request;
+        let request = Request { line, at, cause: Cause::Demand, holder: Holder::Code, write: false };
+        let (answer, left) = self.chip.read(self.seat, request, signals);
+        self.give_up(left, answer.ready, signals);
+        let ready = self.bus.book(answer.ready) + self.fill_cycles;
+        self.code_misses.hold(buffer, buffer.at, ready);
+        self.l1i.insert(set, line, Line::arriving(ready), t);
+        ready
+    }
+}

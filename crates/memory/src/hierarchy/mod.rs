@@ -1,0 +1,221 @@
+//! One core's way through the memory hierarchy.
+//!
+//! * This file: what an access asks and is answered, and the core's private structures.
+//! * [`translation`](self): virtual to physical addresses. Data, prefetches and instructions have a file each.
+
+mod data;
+mod instructions;
+mod prefetching;
+mod translation;
+
+use fxscope_base::{Cycle, LineBus, Pool, Signal};
+use fxscope_machine::Spec;
+
+use crate::chip::{Chip, Seat};
+use crate::cmg::fill_cycles;
+use crate::frames::PageRange;
+use crate::pipes::LoadStorePipes;
+use crate::prefetch::Prefetcher;
+use crate::tags::Tags;
+use crate::tlb::Tlb;
+
+pub use translation::Located;
+
+/// How far an access had to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Level {
+    /// L1 cache.
+    #[default]
+    L1,
+    /// L2 cache.
+    L2,
+    /// Memory.
+    Memory,
+}
+
+/// Who asks for a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A load or store.
+    Demand,
+    /// A prefetch instruction.
+    SoftwarePrefetch,
+    /// The hardware prefetcher.
+    HardwarePrefetch,
+}
+
+impl Cause {
+    /// The counter of L2 refills by this cause.
+    #[must_use]
+    pub fn l2_refill(self) -> Signal {
+        match self {
+            Cause::Demand => Signal::L2dCacheRefillDm,
+            Cause::SoftwarePrefetch => Signal::L2dCacheRefillPrf,
+            Cause::HardwarePrefetch => Signal::L2dCacheRefillHwprf,
+        }
+    }
+    pub(crate) fn l1_refill(self) -> Signal {
+        match self {
+            Cause::Demand => Signal::L1dCacheRefillDm,
+            Cause::SoftwarePrefetch => Signal::L1dCacheRefillPrf,
+            Cause::HardwarePrefetch => Signal::L1dCacheRefillHwprf,
+        }
+    }
+}
+
+/// When an access was known to miss; [`NEVER`] for a cache that it did not miss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Misses {
+    /// The L1D cache.
+    pub l1: Cycle,
+    /// The L2 cache.
+    pub l2: Cycle,
+}
+
+/// Not at any time.
+pub const NEVER: Cycle = Cycle::MAX;
+
+impl Misses {
+    /// Of an access that hit.
+    pub const NONE: Misses = Misses { l1: NEVER, l2: NEVER };
+
+    /// Of two accesses that are waited for together.
+    #[inline(always)]
+    #[must_use]
+    pub fn or(self, other: Misses) -> Misses {
+        Misses { l1: self.l1.min(other.l1), l2: self.l2.min(other.l2) }
+    }
+    /// How far the access had to go.
+    #[inline(always)]
+    #[must_use]
+    pub fn level(self) -> Level {
+        match self {
+            Misses { l1: NEVER, .. } => Level::L1,
+            Misses { l2: NEVER, .. } => Level::L2,
+            _ => Level::Memory,
+        }
+    }
+}
+
+/// How an access went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The load/store pipe cycle of the flow that found its data.
+    pub at: Cycle,
+    /// When it was known to miss.
+    pub misses: Misses,
+}
+
+impl Response {
+    /// The flow at `at` found its data.
+    #[inline(always)]
+    #[must_use]
+    pub fn hit(at: Cycle) -> Response {
+        Response { at, misses: Misses::NONE }
+    }
+    /// Of two accesses, when both have their data.
+    #[inline(always)]
+    #[must_use]
+    pub fn and(self, other: Response) -> Response {
+        Response { at: self.at.max(other.at), misses: self.misses.or(other.misses) }
+    }
+}
+
+/// The private part of a core: L1 caches, translation, prefetcher. While the core runs it has the chip, too.
+pub struct Hierarchy {
+    /// The load/store pipes.
+    pub pipes: LoadStorePipes,
+    /// What the cores share. Another core has it while this one does not run.
+    chip: Box<Chip>,
+    seat: Seat,
+    l1d: Tags,
+    l1i: Tags,
+    l1d_set_mask: usize,
+    l1i_set_mask: usize,
+    line_shift: u32,
+    data_tlb: Tlb,
+    code_tlb: Tlb,
+    /// Number of the address space, above the bits of virtual addresses.
+    space: u64,
+    pages: Vec<PageRange>,
+    /// The range of `pages` that was needed last.
+    page: PageRange,
+    misses: Pool,
+    code_misses: Pool,
+    /// Between L1D and L2: lines in both directions share it.
+    bus: LineBus,
+    /// Slots of the bus a line takes on its way back to L2.
+    write_back_slots: u64,
+    /// Requests of this core to L2.
+    requests: LineBus,
+    prefetcher: Prefetcher,
+    request: Cycle,
+    /// A flow's cycle to its miss in the L1D cache.
+    miss_known: Cycle,
+    fill_cycles: Cycle,
+    move_in: Cycle,
+    move_out_dirty: Cycle,
+    move_out_clean: Cycle,
+    /// Line of the last instruction fetch, as a virtual line number.
+    fetched: u64,
+}
+
+impl Hierarchy {
+    /// Cold caches of the core at `seat`, which has `chip`.
+    #[must_use]
+    pub fn new(spec: &Spec, seat: Seat, chip: Box<Chip>) -> Hierarchy {
+        let sets = |c: &fxscope_machine::spec::Cache| (c.bytes / u64::from(c.ways) / u64::from(c.line_bytes)) as usize;
+        let usable = |c: &fxscope_machine::spec::Cache| (c.ways - c.reserved_ways) as usize;
+        let line = u64::from(spec.l1d.line_bytes);
+        Hierarchy {
+            pipes: LoadStorePipes::default(),
+            chip,
+            seat,
+            l1d: Tags::new(sets(&spec.l1d), usable(&spec.l1d)),
+            l1i: Tags::new(sets(&spec.l1i), usable(&spec.l1i)),
+            l1d_set_mask: sets(&spec.l1d) - 1,
+            l1i_set_mask: sets(&spec.l1i) - 1,
+            line_shift: spec.l1d.line_bytes.trailing_zeros(),
+            data_tlb: Tlb::new(&spec.tlb),
+            code_tlb: Tlb::new(&spec.tlb),
+            space: 0,
+            pages: Vec::new(),
+            page: translation::NO_PAGES,
+            misses: Pool::new(spec.l1d.miss_buffers as usize),
+            code_misses: Pool::new(spec.l1i.miss_buffers as usize),
+            bus: LineBus::new(line * 256 / u64::from(spec.l2_timing.fill_bytes_per_cycle)),
+            write_back_slots: u64::from(
+                spec.l2_timing.fill_bytes_per_cycle.div_ceil(spec.l2_timing.writeback_bytes_per_cycle),
+            ),
+            requests: LineBus::new((spec.l2_timing.request_period * 256.0) as u64),
+            prefetcher: Prefetcher::new(&spec.prefetch),
+            request: spec.l2_timing.request,
+            // A miss is known when the data would have been there.
+            miss_known: spec.load_store.load_integer,
+            fill_cycles: fill_cycles(spec),
+            move_in: spec.load_store.move_in,
+            move_out_dirty: spec.load_store.move_out_dirty,
+            move_out_clean: spec.load_store.move_out_clean,
+            fetched: u64::MAX,
+        }
+    }
+
+    /// Nothing before `now` will be asked for any more.
+    #[inline(always)]
+    pub fn advance(&mut self, now: Cycle) {
+        self.pipes.advance(now);
+        self.bus.advance(now);
+        self.requests.advance(now);
+        self.chip.advance(now);
+    }
+
+    /// What the cores share: this core's while it runs. To be exchanged with another core's when that runs on.
+    pub fn chip_mut(&mut self) -> &mut Box<Chip> {
+        &mut self.chip
+    }
+    /// What the cores share.
+    #[must_use]
+    pub fn chip(&self) -> &Chip {
+        &self.chip
+    }
+}

@@ -1,0 +1,174 @@
+//! Virtual to physical addresses: page ranges, TLBs, page frames.
+
+use fxscope_base::{Cycle, Signal, Signals};
+
+use super::Hierarchy;
+use crate::frames::{PageRange, Placement};
+use crate::pointer::Pointer;
+
+/// Page size taken for addresses outside all ranges: 64 KiB.
+const UNMAPPED_SHIFT: u32 = 16;
+/// A range without pages.
+pub(super) const NO_PAGES: PageRange =
+    PageRange { start: 0, end: 0, shift: UNMAPPED_SHIFT, placement: Placement::FirstTouch };
+/// Bits of a virtual address; the number of its address space stands above them.
+const VIRTUAL_BITS: u32 = 48;
+
+/// A data address and where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// When its translation is known.
+    pub ready: Cycle,
+    /// The address, and what its pointer asks for.
+    pub pointer: Pointer,
+    /// The physical address.
+    pub physical: u64,
+}
+
+impl Hierarchy {
+    /// The address space numbered `space` is the one in use, and has these pages now, lowest address first.
+    pub fn set_pages(&mut self, space: u16, pages: Vec<PageRange>) {
+        let space = u64::from(space) << VIRTUAL_BITS;
+        if space == self.space {
+            for gone in unmapped(&self.pages, &pages) {
+                let (start, end) = (space | gone.start, space | gone.end);
+                self.chip.frames.release(start, end);
+                self.data_tlb.forget(start, end);
+                self.code_tlb.forget(start, end);
+            }
+        }
+        self.space = space;
+        self.pages = pages;
+        self.page = NO_PAGES;
+        self.fetched = u64::MAX;
+    }
+
+    /// The range that `addr` lies in.
+    #[inline(always)]
+    fn page_of(&mut self, addr: u64) -> PageRange {
+        if self.page.start <= addr && addr < self.page.end { self.page } else { self.search_pages(addr) }
+    }
+
+    #[inline(never)]
+    fn search_pages(&mut self, addr: u64) -> PageRange {
+        let i = self.pages.partition_point(|p| p.end <= addr);
+        match self.pages.get(i) {
+            Some(page) if page.start <= addr => {
+                self.page = *page;
+                *page
+            }
+            _ => NO_PAGES,
+        }
+    }
+
+    /// The address with the number of its address space above it.
+    #[inline(always)]
+    pub(super) fn in_space(&self, addr: u64) -> u64 {
+        addr | self.space
+    }
+
+    /// Translates a data address for an access at `t`.
+    #[inline(always)]
+    pub fn translate(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
+        let addr = self.in_space(pointer.addr);
+        match self.data_tlb.hit(addr) {
+            Some(hit) => Located { ready: t.max(hit.ready), pointer, physical: addr.wrapping_add(hit.offset) },
+            None => self.translate_slow(pointer, t, signals),
+        }
+    }
+
+    #[inline(never)]
+    fn translate_slow(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
+        let range = self.page_of(pointer.addr);
+        let addr = self.in_space(pointer.addr);
+        signals.add(Signal::L1dTlbRefill, 1);
+        signals.add(Signal::L2dTlb, 1);
+        let hit = match self.data_tlb.second_level(addr, range.shift, t) {
+            Some(hit) => hit,
+            None => {
+                signals.add(Signal::L2dTlbRefill, 1);
+                let frame = self.frame_of(pointer.addr, range);
+                self.data_tlb.walk(addr, range.shift, frame, t)
+            }
+        };
+        Located { ready: hit.ready, pointer, physical: addr.wrapping_add(hit.offset) }
+    }
+
+    /// Translates the address of an instruction for a fetch at `t`; returns when that is done and the physical address.
+    pub(super) fn translate_code(&mut self, virtual_addr: u64, t: Cycle, signals: &mut Signals) -> (Cycle, u64) {
+        let addr = self.in_space(virtual_addr);
+        if let Some(hit) = self.code_tlb.hit(addr) {
+            return (t.max(hit.ready), addr.wrapping_add(hit.offset));
+        }
+        let range = self.page_of(virtual_addr);
+        signals.add(Signal::L1iTlbRefill, 1);
+        signals.add(Signal::L2iTlb, 1);
+        let hit = match self.code_tlb.second_level(addr, range.shift, t) {
+            Some(hit) => hit,
+            None => {
+                signals.add(Signal::L2iTlbRefill, 1);
+                let frame = self.frame_of(virtual_addr, range);
+                self.code_tlb.walk(addr, range.shift, frame, t)
+            }
+        };
+        (hit.ready, addr.wrapping_add(hit.offset))
+    }
+
+    /// The physical address of the page of `addr`. What lies in no range is where its address says.
+    fn frame_of(&mut self, addr: u64, range: PageRange) -> u64 {
+        let page = addr >> range.shift << range.shift;
+        if range.end == 0 {
+            return page;
+        }
+        let page = self.in_space(page);
+        self.chip.frames.frame(page, range.shift, range.placement, self.seat.cmg)
+    }
+
+    /// The physical line of a virtual one if a TLB has its page; nothing changes.
+    pub(super) fn translated(&mut self, line: u64) -> Option<u64> {
+        let addr = line << self.line_shift;
+        let shift = self.page_of(addr).shift;
+        let addr = self.in_space(addr);
+        self.data_tlb.holds(addr, shift).map(|offset| addr.wrapping_add(offset) >> self.line_shift)
+    }
+}
+
+/// The parts of ranges that are no longer mapped with the same page size. Both lists are in order of address.
+fn unmapped(before: &[PageRange], after: &[PageRange]) -> Vec<std::ops::Range<u64>> {
+    let mut gone = Vec::new();
+    for old in before {
+        let mut at = old.start;
+        let first = after.partition_point(|new| new.end <= old.start);
+        for new in after[first..].iter().take_while(|new| new.start < old.end) {
+            if new.shift != old.shift {
+                continue;
+            }
+            if new.start > at {
+                gone.push(at..new.start);
+            }
+            at = at.max(new.end);
+        }
+        if at < old.end {
+            gone.push(at..old.end);
+        }
+    }
+    gone
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(start: u64, end: u64, shift: u32) -> PageRange {
+        PageRange { start, end, shift, placement: Placement::FirstTouch }
+    }
+
+    #[test]
+    fn what_is_gone_is_what_no_range_with_the_same_page_size_covers() {
+        let before = [range(0, 100, 16), range(200, 300, 16), range(400, 500, 21)];
+        let after = [range(20, 40, 16), range(60, 250, 16), range(250, 300, 16), range(400, 450, 16)];
+        assert_eq!(unmapped(&before, &after), [0..20, 40..60, 400..500]);
+        assert_eq!(unmapped(&before, &before), []);
+        assert_eq!(unmapped(&[], &after), []);
+    }
+}
