@@ -2,7 +2,7 @@
 //! hardware barrier.
 //!
 //! They keep what is written to them and change no result; a timing model reads them through [`HpcExtension`]. A new
-//! thread begins with its parent's values.
+//! thread begins with its parent's values, and a process keeps them when it executes another program.
 //! The operating system decides whether user code may use them. Here it may, as on systems set up for computing, unless
 //! the sector cache is switched off. The registers of the same extension that belong to the kernel (`…_EL1`) are undefined for user
 //! code, as all such registers are.
@@ -115,6 +115,48 @@ pub const REGISTERS: [HpcRegister; COUNT] = {
     all
 };
 
+/// `IMP_PF_STREAM_DETECT_CTRL_EL0` by its fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamDetect {
+    /// `V`: the others count.
+    pub valid: bool,
+    /// `L1PF_DIS`.
+    pub l1_disabled: bool,
+    /// `L2PF_DIS`.
+    pub l2_disabled: bool,
+    /// `L1W`.
+    pub l1_weak: bool,
+    /// `L2W`.
+    pub l2_weak: bool,
+    /// `L1_DIST`, lines of 256 bytes, at most 15; 0: the core's default.
+    pub l1_dist: u64,
+    /// `L2_DIST`, KiB, at most 15; 0: the core's default.
+    pub l2_dist: u64,
+}
+
+impl From<StreamDetect> for u64 {
+    fn from(s: StreamDetect) -> u64 {
+        let flags = [(s.valid, 63), (s.l1_disabled, 59), (s.l2_disabled, 58), (s.l1_weak, 55), (s.l2_weak, 54)];
+        let flags = flags.iter().fold(0, |all, &(set, bit)| all | u64::from(set) << bit);
+        flags | (s.l1_dist << 24 | s.l2_dist << 16) & STREAM_DETECT_BITS
+    }
+}
+
+impl From<u64> for StreamDetect {
+    fn from(word: u64) -> StreamDetect {
+        let bit = |n: u32| word >> n & 1 == 1;
+        StreamDetect {
+            valid: bit(63),
+            l1_disabled: bit(59),
+            l2_disabled: bit(58),
+            l1_weak: bit(55),
+            l2_weak: bit(54),
+            l1_dist: word >> 24 & 15,
+            l2_dist: word >> 16 & 15,
+        }
+    }
+}
+
 /// The values of the registers of one core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HpcExtension {
@@ -193,6 +235,10 @@ impl HpcExtension {
     #[must_use]
     pub fn stream_detect(&self) -> u64 {
         self.values[place::STREAM_DETECT]
+    }
+    /// Writes `IMP_PF_STREAM_DETECT_CTRL_EL0`.
+    pub fn set_stream_detect(&mut self, value: u64) {
+        self.write(place::STREAM_DETECT, value);
     }
     /// `IMP_PF_INJECTION_CTRLn_EL0`, `n` below [`INJECTIONS`].
     #[must_use]
@@ -315,6 +361,16 @@ mod tests {
             assert_eq!(run(&mut cpu, access(r.encoding, true), 0), expected, "read {}", r.name);
             assert_eq!(run(&mut cpu, access(r.encoding, false), 0), expected, "write {}", r.name);
         }
+    }
+
+    #[test]
+    fn the_fields_of_the_stream_register_are_at_the_bits_of_the_specification() {
+        let fields = StreamDetect { valid: true, l2_disabled: true, l1_weak: true, l1_dist: 4, ..Default::default() };
+        assert_eq!(u64::from(fields), 1 << 63 | 1 << 58 | 1 << 55 | 4 << 24);
+        for bit in (0..64).filter(|bit| STREAM_DETECT_BITS >> bit & 1 == 1) {
+            assert_eq!(u64::from(StreamDetect::from(1 << bit)), 1 << bit, "bit {bit}");
+        }
+        assert_eq!(u64::from(StreamDetect::from(!STREAM_DETECT_BITS)), 0);
     }
 
     /// The sequence of the specification's usage example ends its wait when LBSY equals the BST written.

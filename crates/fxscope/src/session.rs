@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fxscope_base::{Signal, Stall};
+use fxscope_linux::hwpfctl;
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError};
 use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::PIPE_NAMES;
@@ -44,6 +45,8 @@ pub struct Request {
     pub mode: Mode,
     /// Stop after about this many instructions.
     pub max_instructions: Option<u64>,
+    /// `IMP_PF_STREAM_DETECT_CTRL_EL0` at the start: hardware prefetch as `hwpfctl` sets it.
+    pub stream_detect: u64,
 }
 
 impl Request {
@@ -64,6 +67,7 @@ impl Request {
             clock: ClockSource::Simulated,
             mode: Mode::Timing,
             max_instructions: None,
+            stream_detect: 0,
         }
     }
 }
@@ -102,6 +106,7 @@ impl Session {
         }
         setup.access = request.access.clone();
         setup.clock = request.clock;
+        setup.platform.hpc.set_stream_detect(request.stream_detect);
         let process = Process::open(&request.program, setup)?;
         let options = Options {
             spec: Arc::clone(&request.spec),
@@ -179,6 +184,9 @@ fn finish(finish: &fxscope_sim::Finish) -> Finish {
 
 fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String> {
     let mut notes = Vec::new();
+    if request.stream_detect != 0 {
+        notes.push(format!("Hardware prefetch: {}.", hwpfctl::describe(request.stream_detect.into())));
+    }
     if request.mode == Mode::Functional {
         notes.push(
             "Functional mode: results and instruction counts only; time and cycles are nominal, one nanosecond for \

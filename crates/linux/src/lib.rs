@@ -18,6 +18,7 @@ pub mod disasm;
 pub mod elf;
 mod files;
 mod futex;
+pub mod hwpfctl;
 pub mod kernel;
 mod layout;
 mod load;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fxscope::linux::hwpfctl::Settings;
 use fxscope::linux::{Access, ClockSource, StartError};
 use fxscope::machine::Spec;
 use fxscope::record::Run;
@@ -13,7 +14,7 @@ use fxscope::{Control, Mode, Request, Session, Window, guest_environment};
 
 use super::placement::Placement;
 use super::progress::ProgressLine;
-use super::{FAILED, Failure};
+use super::{FAILED, Failure, hwpf};
 
 /// Exit status when the user stopped the run: 128 + SIGINT.
 pub(super) const STOPPED: u8 = 130;
@@ -42,6 +43,10 @@ pub(super) struct Launch {
     /// Without it, in the folder of the AArch64 cross compilers, if there is one.
     #[arg(long, value_name = "DIR")]
     sysroot: Option<PathBuf>,
+    /// Hardware prefetch, as hwpfctl on the machine sets it: one argument with its options, such as
+    /// "--distL1 4 --distL2 20"; --disableL1, --disableL2, --weakL1, --weakL2, --default, --verbose are the others.
+    #[arg(long, value_name = "OPTIONS", value_parser = hwpf::options, allow_hyphen_values = true)]
+    hwpf: Option<Settings>,
     /// Let the program touch more of the host than it may: write=DIR, read=DIR (with --sandbox), or net.
     #[arg(long, value_name = "WHAT", value_parser = Allow::parse)]
     allow: Vec<Allow>,
@@ -165,6 +170,11 @@ impl Launch {
 
     /// Loads the program named first in `command`, which gets the rest as its arguments.
     pub(super) fn session(&self, spec: Arc<Spec>, command: &[OsString], mode: Mode) -> Result<Session, Failure> {
+        let (command, prefetch) = match hwpf::taken_off(command)? {
+            Some((command, settings)) => (command, Some(settings)),
+            None => (command.to_vec(), self.hwpf.clone()),
+        };
+        prefetch.iter().for_each(hwpf::tell);
         let (program, arguments) = command.split_first().ok_or("no program given")?;
         if let Some(sysroot) = self.sysroot.as_ref().filter(|dir| !dir.is_dir()) {
             let shown = sysroot.display();
@@ -188,6 +198,7 @@ impl Launch {
                 Clock::Host => ClockSource::Host,
             },
             max_instructions: self.max_instructions,
+            stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
             ..Request::new(spec, program)
         });
         session.map_err(|e| Failure { status: start_status(&e), message: e.to_string() })

@@ -2,6 +2,7 @@
 
 mod annotate;
 mod events;
+mod hwpf;
 mod konata;
 mod launch;
 mod machine;

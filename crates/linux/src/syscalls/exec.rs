@@ -14,25 +14,35 @@ use super::files::open;
 use super::{Args, Result, guest};
 use crate::elf::Image;
 use crate::files::AT_FDCWD;
-use crate::kernel::{Kernel, Limit};
+use crate::hwpfctl::{self, Call};
+use crate::kernel::{End, Kernel, Limit};
 use crate::layout::DEFAULT_STACK;
 use crate::load::{Arguments, Ready, prepare};
 use crate::process::StartError;
 use crate::signal::{AltStack, SIG_DFL, SIG_IGN};
 use crate::thread::{Thread, name_of};
 use crate::vfs::access::Denied;
+use crate::vfs::resolve::{Last, Target, resolve};
+use crate::vfs::tree::{Kind, Node};
 
 /// Scripts may name scripts as their interpreters, this many times (Linux's limit).
 const SCRIPTS: usize = 5;
 
+/// Descriptors of standard output and standard error.
+const STDOUT: i32 = 1;
+const STDERR: i32 = 2;
+
 /// Most bytes of a script's first line that count.
 const LINE: usize = 256;
+
+/// Arguments, or variables as `NAME=value`.
+type Words = Vec<Vec<u8>>;
 
 /// Most arguments or variables.
 const MOST: usize = 1 << 16;
 
 /// An array of pointers to strings that ends with a null pointer.
-fn strings(k: &mut Kernel, pointer: u64) -> std::result::Result<Vec<Vec<u8>>, Errno> {
+fn strings(k: &mut Kernel, pointer: u64) -> std::result::Result<Words, Errno> {
     let mut list = Vec::new();
     if pointer == 0 {
         return Ok(list);
@@ -90,10 +100,18 @@ pub(super) fn execveat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 fn exec(k: &mut Kernel, t: &mut Thread, dir: i32, [path, args, env]: [u64; 3], flags: u64) -> Result {
     const EMPTY_PATH: u64 = 0x1000;
     let mut name = guest::string(&mut k.mem, path)?;
-    let (mut args, env) = (strings(k, args)?, strings(k, env)?);
+    let (args, env) = (strings(k, args)?, strings(k, env)?);
     if name.is_empty() && flags & EMPTY_PATH != 0 {
         name = format!("/proc/self/fd/{dir}").into_bytes();
     }
+    if is_command(k, t, dir, &name) {
+        return hwpfctl(k, t, &args, env);
+    }
+    execute(k, t, dir, name, args, env)
+}
+
+/// Executes the program, or the script, at a path.
+fn execute(k: &mut Kernel, t: &mut Thread, dir: i32, mut name: Vec<u8>, mut args: Words, env: Words) -> Result {
     let mut found = read(k, t, dir, &name)?;
     for _ in 0..SCRIPTS {
         let Some((program, argument)) = interpreter(&found.content) else { break };
@@ -108,6 +126,86 @@ fn exec(k: &mut Kernel, t: &mut Thread, dir: i32, [path, args, env]: [u64; 3], f
     };
     let arguments = Arguments { program: name, args, env, stack_bytes };
     replace(k, t, &found, arguments)
+}
+
+/// Whether a path leads to a command that the simulator carries out itself.
+fn is_command(k: &Kernel, t: &Thread, dir: i32, name: &[u8]) -> bool {
+    matches!(resolve(k, t, dir, name, Last::Follow), Ok(Target::Simulated(Node { kind: Kind::Command, .. })))
+}
+
+/// `hwpfctl`: sets the prefetch register and executes the command behind its options, which is looked for as shells do.
+fn hwpfctl(k: &mut Kernel, t: &mut Thread, mut args: &[Vec<u8>], env: Words) -> Result {
+    let (settings, command) = loop {
+        let (settings, command) = match hwpfctl::parse(args.get(1..).unwrap_or_default()) {
+            Ok(Call::Set(settings, command)) => (settings, command),
+            Ok(Call::Help) => {
+                tell(k, STDOUT, hwpfctl::HELP);
+                return end(k, 0);
+            }
+            Err(what) => return fail(k, 1, &what),
+        };
+        set_prefetch(k, t, &settings);
+        match command.first() {
+            Some(name) if candidates(name, &env).iter().any(|path| is_command(k, t, AT_FDCWD, path)) => args = command,
+            _ => break (settings, command),
+        }
+    };
+    let Some(program) = command.first() else {
+        let reset = !settings.stream_detect.valid && args.len() > 1;
+        return if reset { end(k, 0) } else { fail(k, 1, "no command given; hwpfctl --help shows how to call it") };
+    };
+    let mut error = Errno::NOENT;
+    for path in candidates(program, &env) {
+        match execute(k, t, AT_FDCWD, path, command.to_vec(), env.clone()) {
+            Ok(value) => return Ok(value),
+            Err(Errno::NOENT | Errno::NOTDIR) => {}
+            Err(other) => error = other,
+        }
+    }
+    let status = if error == Errno::NOENT { 127 } else { 126 };
+    let what = std::io::Error::from(error);
+    fail(k, status, &format!("cannot execute {}: {what}", String::from_utf8_lossy(program)))
+}
+
+/// Sets the register of the thread's core, and tells what is to be told.
+fn set_prefetch(k: &Kernel, t: &mut Thread, settings: &hwpfctl::Settings) {
+    for note in &settings.notes {
+        tell(k, STDERR, &format!("hwpfctl: {note}\n"));
+    }
+    let before = t.cpu.hpc.stream_detect();
+    t.cpu.hpc.set_stream_detect(settings.stream_detect.into());
+    if settings.verbose {
+        let (before, now) = (hwpfctl::describe(before.into()), hwpfctl::describe(settings.stream_detect));
+        tell(k, STDOUT, &format!("hwpfctl: before: {before}\nhwpfctl: now:    {now}\n"));
+    }
+}
+
+/// The paths at which a shell looks for a command.
+fn candidates(program: &[u8], env: &[Vec<u8>]) -> Words {
+    if program.contains(&b'/') {
+        return vec![program.to_vec()];
+    }
+    let path = env.iter().find_map(|entry| entry.strip_prefix(b"PATH=")).unwrap_or(b"/bin:/usr/bin");
+    let folders = path.split(|&b| b == b':').map(|folder| if folder.is_empty() { &b"."[..] } else { folder });
+    folders.map(|folder| [folder, b"/", program].concat()).collect()
+}
+
+/// Writes a text to an open file of the process. That it cannot be written is no reason not to go on.
+fn tell(k: &Kernel, fd: i32, text: &str) {
+    if let Ok(file) = k.files.host(fd) {
+        let _ = rustix::io::write(file, text.as_bytes());
+    }
+}
+
+fn fail(k: &mut Kernel, status: i32, what: &str) -> Result {
+    tell(k, STDERR, &format!("hwpfctl: {what}\n"));
+    end(k, status)
+}
+
+/// The process ends.
+fn end(k: &mut Kernel, status: i32) -> Result {
+    k.end = Some(End::Exit { code: status });
+    Ok(0)
 }
 
 /// What a program that cannot start is to the one that asked for it.

@@ -11,7 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::access::Denied;
-use super::tree::{self, Kind};
+use super::tree::{self, Kind, Tree};
 use super::{Origin, View};
 use crate::files::DIRECTORY;
 use crate::kernel::Kernel;
@@ -64,6 +64,19 @@ pub(crate) enum Last {
 /// # Errors
 /// As Linux has them; `EACCES` for what the program may not see. A last component that does not exist is no error.
 pub(crate) fn resolve(k: &Kernel, t: &Thread, dir: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
+    let found = look_up(k, t, dir, path, last);
+    if !missing(&found) {
+        return found;
+    }
+    Tree::command(path).map_or(found, |command| Ok(Target::Simulated(command)))
+}
+
+/// Whether a tree of files has nothing to show at a path. `EACCES`: a sandbox that shows one of two trees shows it.
+fn missing(found: &Result<Target, Errno>) -> bool {
+    matches!(found, Ok(Target::Host(Place { kind: None, .. })) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS))
+}
+
+fn look_up(k: &Kernel, t: &Thread, dir: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
     let walk = Walk { k, t, last, followed: Cell::new(0) };
     if path.is_empty() {
         return Err(Errno::NOENT);
@@ -120,10 +133,6 @@ impl Walk<'_> {
         let host_first = self.view().policy.in_write_area(path);
         let (first, second) = if host_first { (Root::HOST, sysroot) } else { (sysroot, Root::HOST) };
         let found = self.within(&first, Vec::new(), path, links);
-        // `EACCES`: a sandbox that shows one of the two trees shows it.
-        let missing = |r: &Result<Target, Errno>| {
-            matches!(r, Ok(Target::Host(Place { kind: None, .. })) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS))
-        };
         if !missing(&found) {
             return found;
         }
@@ -204,7 +213,7 @@ impl Walk<'_> {
                 Kind::Directory => Found::Directory,
                 Kind::Descriptor(fd) if self.last == Last::Follow => Found::Descriptor(fd),
                 Kind::Link | Kind::Descriptor(_) => Found::Link(self.view().tree.link(self.k, self.t, &node)),
-                Kind::File | Kind::Random => Found::Other(FileType::RegularFile),
+                Kind::File | Kind::Random | Kind::Command => Found::Other(FileType::RegularFile),
             });
         }
         if tree::is_simulated(here) {

@@ -7,6 +7,7 @@ use std::ops::Bound;
 use rustix::fs::FileType;
 
 use super::{procfs, sysfs};
+use crate::hwpfctl;
 use crate::kernel::Kernel;
 use crate::platform::Platform;
 use crate::thread::Thread;
@@ -37,7 +38,7 @@ impl Node {
     pub(crate) fn file_type(&self) -> FileType {
         match self.kind {
             Kind::Directory => FileType::Directory,
-            Kind::File => FileType::RegularFile,
+            Kind::File | Kind::Command => FileType::RegularFile,
             Kind::Link | Kind::Descriptor(_) => FileType::Symlink,
             Kind::Random => FileType::CharacterDevice,
         }
@@ -55,6 +56,8 @@ pub(crate) enum Kind {
     Random,
     /// The open file of this number, as a link.
     Descriptor(i32),
+    /// A command that the simulator carries out itself.
+    Command,
 }
 
 /// Makes a file's contents from the state of the process.
@@ -108,6 +111,11 @@ impl Tree {
             None => Kind::Descriptor(open_descriptor(k, &key)?),
         };
         Some(Node { path: path.to_vec(), kind })
+    }
+
+    /// The command that a path leads to when neither the host nor the sysroot has a file there.
+    pub(crate) fn command(path: &[u8]) -> Option<Node> {
+        (path == hwpfctl::PATH.as_bytes()).then(|| Node { path: path.to_vec(), kind: Kind::Command })
     }
 
     /// What a link says.
