@@ -1,17 +1,21 @@
 //! What the cores of a chip share: the L2 caches and memories of all CMGs, the ring between them, and who holds which
 //! line.
 //!
-//! The core that runs has the chip; the others wait. What a core must do about a line that another one takes is left in
-//! its [`Notice`]s, which it reads when it runs again.
+//! The core that runs has the chip; the others wait ([`Turns`]). States follow the MESI protocol (manual 9.3), at two
+//! levels: an L1D line that is not marked shared is exclusive, and so is an L2 line. L2 has all lines of the L1 caches
+//! above it and knows who holds them, whether one of them may write ([`Line::OWNED`]), and whether memory is behind
+//! ([`Line::DIRTY`], from the first write in L1 on). What is known here is up to date at any time; what a core has to
+//! do about it in its private part waits in its notices.
 
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_machine::Spec;
 
-use crate::cmg::Cmg;
+use crate::cmg::{Cmg, Holders, fill_cycles};
 use crate::frames::Frames;
 use crate::hierarchy::Cause;
 use crate::ring::Ring;
-use crate::tags::{Line, Slot, Victim};
+use crate::tags::{Line, Slot};
+use crate::turns::{Notice, Turns};
 
 /// An answer of the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +26,8 @@ pub struct Answer {
     pub missed: Option<Cycle>,
     /// Whether others may hold it too: it must not be written without asking.
     pub shared: bool,
+    /// Whether the core's other L1 cache had to give up its copy, or its right to write it.
+    pub own: bool,
 }
 
 /// Which core of the chip.
@@ -68,28 +74,28 @@ pub enum Holder {
     None,
 }
 
-/// What becomes of a copy that is newer than L2's.
+/// A line that had to leave an L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Newer {
-    /// It goes to whoever asked.
-    Asked,
-    /// It goes to L2.
-    ToL2,
-    /// It goes to memory: L2 has given the line up.
-    ToMemory,
-}
-
-/// What another core's doing means for a line that this core may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct Evicted {
     /// The line.
     pub line: u64,
-    /// When.
+    /// Whether memory is behind.
+    pub dirty: bool,
+    /// Whether the core that asked for its successor has it in its instruction cache.
+    pub code: bool,
+    /// When L2 has what other cores had of it.
     pub at: Cycle,
-    /// Whether the core may keep a copy, which it must not write without asking.
-    pub keeps: bool,
-    /// What becomes of a changed copy.
-    pub newer: Newer,
+}
+
+/// A line that another CMG has given up, or shares from now on.
+#[derive(Clone, Copy)]
+struct Taken {
+    /// Whether memory is behind.
+    dirty: bool,
+    /// When that CMG's L2 has what its cores had.
+    settled: Cycle,
+    /// When the line is ready to be sent from there.
+    ready: Cycle,
 }
 
 /// All that cores share.
@@ -98,38 +104,59 @@ pub struct Chip {
     ring: Ring,
     /// Physical memory.
     pub frames: Frames,
-    /// What each core must do before it goes on, CMG by CMG.
-    notices: Box<[Vec<Notice>]>,
-    cores_per_cmg: usize,
+    /// The cores that wait.
+    pub turns: Turns,
     /// Lines held by L2 caches of other CMGs than their memory's.
     abroad: u64,
     line_shift: u32,
-    /// From an L2 that needs a copy of an L1 to the copy: request, the line out, transfer.
-    snoop: Cycle,
+    /// L2 to a core, or back.
+    request: Cycle,
+    /// L2 starts to send a line to it being in L1.
+    fill: Cycle,
+    /// A core hears that it must give up a line to L2 having the answer: without and with the line itself.
+    answer: [Cycle; 2],
 }
 
 impl Chip {
-    /// Empty caches, free memory.
+    /// Empty caches, free memory; for the core that runs.
     #[must_use]
     pub fn new(spec: &Spec) -> Chip {
         let cmgs = spec.topology.cmgs as usize;
-        let cores_per_cmg = spec.topology.cores_per_cmg as usize;
-        let to_l2 = u64::from(spec.l1d.line_bytes / spec.l2_timing.writeback_bytes_per_cycle);
+        let request = spec.l2_timing.request;
+        let to_l2 = u64::from(spec.l1d.line_bytes.div_ceil(spec.l2_timing.writeback_bytes_per_cycle));
         Chip {
             cmgs: (0..cmgs).map(|_| Cmg::new(spec)).collect(),
             ring: Ring::new(spec),
             frames: Frames::new(spec),
-            notices: vec![Vec::new(); cmgs * cores_per_cmg].into(),
-            cores_per_cmg,
+            turns: Turns::new(cmgs, spec.topology.cores_per_cmg as usize),
             abroad: 0,
             line_shift: spec.l2.line_bytes.trailing_zeros(),
-            snoop: 2 * spec.l2_timing.request + spec.load_store.move_out_dirty + to_l2,
+            request,
+            fill: fill_cycles(spec) + spec.load_store.move_in,
+            answer: [spec.load_store.move_out_clean + request, spec.load_store.move_out_dirty + to_l2 + request],
         }
     }
 
-    /// Nothing before `now` will be asked for any more.
+    /// What a core has while another one has the chip: nothing that could be asked.
+    #[must_use]
+    pub fn elsewhere() -> Chip {
+        Chip {
+            cmgs: Box::default(),
+            ring: Ring::default(),
+            frames: Frames::default(),
+            turns: Turns::default(),
+            abroad: 0,
+            line_shift: 0,
+            request: 0,
+            fill: 0,
+            answer: [0; 2],
+        }
+    }
+
+    /// The core that runs will ask for nothing before `now` any more. What cores that wait may still ask for stays.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
+        let now = now.min(self.turns.earliest());
         for cmg in &mut self.cmgs {
             cmg.advance(now);
         }
@@ -142,9 +169,9 @@ impl Chip {
         self.frames.node_of(line << self.line_shift)
     }
 
-    /// Reads a line for a core. Returns the answer and the line that had to leave the core's L2, if the core itself may
-    /// hold it; other cores get notice.
-    pub fn read(&mut self, seat: Seat, request: Request, signals: &mut Signals) -> (Answer, Option<Victim>) {
+    /// Reads a line for a core. Returns the answer and the line that had to leave the core's L2 if that is dirty or the
+    /// core itself may hold it; other cores get notice.
+    pub fn read(&mut self, seat: Seat, request: Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
         signals.add(Signal::L2dCache, 1);
         let cmg = &mut self.cmgs[seat.cmg];
         let start = cmg.bank_slot(request.line, request.at, signals);
@@ -159,112 +186,130 @@ impl Chip {
         }
         let ready = (start + hit).max(state.ready());
         let missed = (on_its_way && state.has(Line::FROM_MEMORY)).then_some(start + cmg.miss_detect);
-        let (settled, shared) = self.hold(seat, slot, request, start);
-        (Answer { ready: ready.max(settled), missed, shared }, None)
+        let mut answer = Answer { ready, missed, shared: true, own: false };
+        if request.holder != Holder::None {
+            self.hold(seat, slot, request, start, &mut answer, signals);
+        }
+        (answer, None)
     }
 
-    /// The core becomes a holder of a line in L2. Returns when others have given up what they must, and whether it
-    /// holds the line in common with others.
+    /// The core becomes a holder of a line in L2 that it asked for at `start`. The answer waits until others have given
+    /// up what they must.
     #[inline(always)]
-    fn hold(&mut self, seat: Seat, slot: Slot, request: Request, start: Cycle) -> (Cycle, bool) {
-        if request.holder == Holder::None {
-            return (start, false);
+    fn hold(
+        &mut self,
+        seat: Seat,
+        slot: Slot,
+        request: Request,
+        start: Cycle,
+        answer: &mut Answer,
+        signals: &mut Signals,
+    ) {
+        let me = Holders::one(seat.core, request.holder);
+        let cmg = &mut self.cmgs[seat.cmg];
+        let others = cmg.holders_mut(slot).without(me);
+        let state = cmg.line_mut(slot);
+        let (abroad, owned) = (state.has(Line::SHARED), state.has(Line::OWNED));
+        if request.write && (abroad || others != Holders::NONE) || owned && others.data != 0 {
+            let settled = self.settle(seat, slot, others, request, start, signals);
+            answer.ready = answer.ready.max(settled + self.request);
+            answer.own = others.cores() >> seat.core & 1 == 1;
         }
-        let me = 1 << seat.core;
-        let cmg = &mut self.cmgs[seat.cmg];
-        let others = *cmg.holders_mut(slot) & !me;
-        let state = cmg.line_mut(slot);
-        let code = request.holder == Holder::Code;
-        let abroad = state.has(Line::SHARED);
-        let settled = if others != 0 || (request.write && abroad) {
-            self.settle(seat, slot, others, request, start)
-        } else {
-            start
-        };
+        let alone = request.write || (request.holder == Holder::Data && !abroad && others == Holders::NONE);
+        answer.shared = !alone;
         let cmg = &mut self.cmgs[seat.cmg];
         let state = cmg.line_mut(slot);
-        let alone = request.write || (others == 0 && !abroad && !code);
-        state.take(Line::OWNED);
-        *state = state.with(Line::OWNED, alone).with(Line::CODE, code);
+        if alone {
+            // Nobody else gets the line before the core has it.
+            if answer.missed.is_none() {
+                state.take(Line::FROM_MEMORY);
+                state.set_ready(answer.ready);
+            }
+            *state = state.with(Line::OWNED, true).with(Line::DIRTY, request.write);
+        }
         let holders = cmg.holders_mut(slot);
-        *holders = if request.write { me } else { *holders | me };
-        (settled, !alone)
+        *holders = if request.write { me } else { holders.and(me) };
     }
 
-    /// Other holders of a line learn that this core wants it.
+    /// Other holders of a line learn that this core wants it. Returns when L2 knows that they have, and has what they had
+    /// of it.
     #[inline(never)]
-    fn settle(&mut self, seat: Seat, slot: Slot, others: u64, request: Request, start: Cycle) -> Cycle {
+    fn settle(
+        &mut self,
+        seat: Seat,
+        slot: Slot,
+        others: Holders,
+        request: Request,
+        start: Cycle,
+        signals: &mut Signals,
+    ) -> Cycle {
         let Request { line, write, .. } = request;
+        let claim = Notice { line, at: start, keeps: !write };
+        let mut settled = self.ask_cores(seat.cmg, slot, others, claim, Some(seat.core));
         let state = self.cmgs[seat.cmg].line_mut(slot);
-        let owned = state.take(Line::OWNED);
-        let mut settled = start;
+        // Whoever finds it on its way from now on waits for a core.
+        state.take(Line::FROM_MEMORY);
         if write && state.take(Line::SHARED) {
-            settled = settled.max(self.recall(seat.cmg, line, start));
+            settled = settled.max(self.recall(seat.cmg, line, start, signals));
         }
-        if others != 0 && (write || owned) {
-            settled = settled.max(start + self.snoop);
-            let newer = if write { Newer::Asked } else { Newer::ToL2 };
-            let everybody =
-                if write && self.cmgs[seat.cmg].line_mut(slot).take(Line::CODE) { u64::MAX } else { others };
-            let except = Some(seat.core);
-            self.notify(seat.cmg, everybody, except, Notice { line, at: settled, keeps: !write, newer });
-        }
+        let state = self.cmgs[seat.cmg].line_mut(slot);
+        state.set_ready(state.ready().max(settled));
         settled
     }
 
-    /// Copies of a line in other CMGs are given up. Returns when all have answered.
-    fn recall(&mut self, cmg: usize, line: u64, start: Cycle) -> Cycle {
-        let mut answered = start;
+    /// Cores give up a line, or the right to write it. Returns when L2 has their answers, with the line if one of them
+    /// might write it, which is told from one that has written by the answer only.
+    fn ask_cores(&mut self, cmg: usize, slot: Slot, holders: Holders, claim: Notice, except: Option<usize>) -> Cycle {
+        let state = self.cmgs[cmg].line_mut(slot);
+        let owned = state.take(Line::OWNED);
+        let asked = if claim.keeps { holders.data } else { holders.cores() };
+        if asked == 0 {
+            return claim.at;
+        }
+        // A line on its way to a core is taken away when it has come.
+        let at = (claim.at + self.request).max(state.ready() + self.fill);
+        self.turns.notify(cmg, asked & !except.map_or(0, |core| 1 << core), Notice { at, ..claim });
+        at + self.answer[usize::from(owned)]
+    }
+
+    /// Copies of a line in other CMGs are given up; its memory's CMG knows which have one. Returns when all have
+    /// answered.
+    fn recall(&mut self, cmg: usize, line: u64, start: Cycle, signals: &mut Signals) -> Cycle {
+        let home = self.home(line);
+        let at_home = start + self.ring.message(cmg, home);
+        let mut answered = at_home + self.ring.message(home, cmg);
         for other in (0..self.cmgs.len()).filter(|&other| other != cmg) {
-            let there = start + self.ring.message(cmg, other);
-            if self.take_from(other, line, there, false).is_some() {
-                answered = answered.max(there + self.ring.message(other, cmg));
+            let claim = Notice { line, at: at_home + self.ring.message(home, other), keeps: false };
+            if let Some(taken) = self.take_from(other, claim, 0, signals) {
+                answered = answered.max(taken.settled + self.ring.message(other, cmg));
             }
         }
         answered
     }
 
-    /// Another CMG asks for a line that this one may hold: it gives it up, or keeps a copy. Returns whether it was dirty,
-    /// if it was there.
-    fn take_from(&mut self, cmg: usize, line: u64, t: Cycle, keeps: bool) -> Option<bool> {
+    /// Core number `core` of another CMG claims a line that this one may have: it gives it up, or keeps a copy.
+    fn take_from(&mut self, cmg: usize, claim: Notice, core: usize, signals: &mut Signals) -> Option<Taken> {
+        let Notice { line, at, keeps } = claim;
         let slot = self.cmgs[cmg].find(line)?;
-        let holders = self.cmgs[cmg].holders_of(slot);
+        let start = self.cmgs[cmg].bank_slot(line, at, signals);
+        let found = self.cmgs[cmg].line_mut(slot).ready();
+        let owned = self.cmgs[cmg].line_mut(slot).has(Line::OWNED);
+        let mut settled = start;
+        if !keeps || owned {
+            let holders = *self.cmgs[cmg].holders_mut(slot);
+            settled = self.ask_cores(cmg, slot, holders, Notice { at: start, ..claim }, None);
+        }
+        let ready = settled.max(found).max(start + self.cmgs[cmg].hit(core));
         let state = self.cmgs[cmg].line_mut(slot);
-        let owned = state.take(Line::OWNED);
-        let code = state.has(Line::CODE);
         let dirty = state.take(Line::DIRTY);
         if keeps {
             state.set(Line::SHARED, true);
-            if owned {
-                self.notify(cmg, holders, None, Notice { line, at: t, keeps, newer: Newer::ToMemory });
-            }
-            return Some(dirty);
+            state.set_ready(found.max(settled));
+        } else {
+            self.cmgs[cmg].remove(line);
+            self.abroad -= u64::from(self.home(line) != cmg);
         }
-        self.notify(
-            cmg,
-            if code { u64::MAX } else { holders },
-            None,
-            Notice { line, at: t, keeps, newer: Newer::Asked },
-        );
-        self.cmgs[cmg].remove(line);
-        self.abroad -= u64::from(self.home(line) != cmg);
-        Some(dirty)
-    }
-
-    /// Leaves a notice with those cores of a CMG.
-    fn notify(&mut self, cmg: usize, cores: u64, except: Option<usize>, notice: Notice) {
-        let first = cmg * self.cores_per_cmg;
-        for core in (0..self.cores_per_cmg).filter(|&core| cores >> core & 1 == 1 && Some(core) != except) {
-            self.notices[first + core].push(notice);
-        }
-    }
-
-    /// What a core must do before it goes on.
-    pub fn notices(&mut self, seat: Seat) -> Vec<Notice> {
-        match self.notices.get_mut(seat.cmg * self.cores_per_cmg + seat.core) {
-            Some(notices) => std::mem::take(notices),
-            None => Vec::new(),
-        }
+        Some(Taken { dirty, settled, ready })
     }
 
     /// Reads a line that is not in the core's L2.
@@ -274,7 +319,7 @@ impl Chip {
         request: Request,
         start: Cycle,
         signals: &mut Signals,
-    ) -> (Answer, Option<Victim>) {
+    ) -> (Answer, Option<Evicted>) {
         let Request { line, cause, write, holder, .. } = request;
         signals.add(Signal::L2dCacheRefill, 1);
         signals.add(cause.l2_refill(), 1);
@@ -291,17 +336,16 @@ impl Chip {
         };
         self.cmgs[seat.cmg].misses.hold(buffer, buffer.at, ready);
         signals.add(Signal::L2MissWait, ready - buffer.at);
-        let code = holder == Holder::Code;
-        let holders = if holder == Holder::None { 0 } else { 1 << seat.core };
         let alone = holder == Holder::Data && (write || !abroad);
         let state = Line::arriving(ready)
             .with(Line::FROM_MEMORY, true)
             .with(Line::PREFETCHED, cause != Cause::Demand)
             .with(Line::SHARED, abroad)
             .with(Line::OWNED, alone)
-            .with(Line::CODE, code);
-        let left = self.insert(seat, line, state, holders, ready);
-        (Answer { ready, missed: Some(missed), shared: !alone }, left)
+            .with(Line::DIRTY, write);
+        // Room is made before the line is there (manual 9.4).
+        let left = self.insert(seat, line, state, Holders::one(seat.core, holder), missed);
+        (Answer { ready, missed: Some(missed), shared: !alone, own: false }, left)
     }
 
     /// Reads a line over the ring: from the CMG that holds it, or from the memory of another one. Returns when it is
@@ -317,43 +361,43 @@ impl Chip {
     ) -> (Cycle, bool) {
         let Request { line, write, .. } = request;
         let at_home = t + self.ring.message(seat.cmg, home);
-        let mut newer = None;
-        let mut kept = false;
+        let mut source: Option<(usize, Taken)> = None;
+        let mut answered = t;
         for other in (0..self.cmgs.len()).filter(|&other| other != seat.cmg) {
-            let asked = at_home + self.ring.message(home, other);
-            let Some(dirty) = self.take_from(other, line, asked, !write) else { continue };
-            kept |= !write;
-            if dirty || newer.is_none() {
-                newer = Some((other, asked));
+            let claim = Notice { line, at: at_home + self.ring.message(home, other), keeps: !write };
+            let Some(taken) = self.take_from(other, claim, seat.core, signals) else { continue };
+            if write {
+                answered = answered.max(taken.settled + self.ring.message(other, seat.cmg));
+            } else if taken.dirty {
+                self.write_memory(other, line, taken.settled, signals);
             }
-            if dirty && !write {
-                self.write_memory(other, line, asked, signals);
+            if taken.dirty || other == home || source.is_none() {
+                source = Some((other, taken));
             }
         }
-        if let Some((other, asked)) = newer {
-            let start = self.cmgs[other].bank_slot(line, asked, signals);
-            let ready = start + self.cmgs[other].hit(seat.core);
-            return (self.ring.transfer(other, seat.cmg, ready), kept);
+        if let Some((other, taken)) = source {
+            return (self.ring.transfer(other, seat.cmg, taken.ready).max(answered), !write);
         }
         signals.add(Signal::BusReadTotalMem, 1);
         let ready = self.cmgs[home].read_memory(seat.core, at_home);
         (self.ring.transfer(home, seat.cmg, ready), false)
     }
 
-    /// Puts a line into a core's L2. Returns the line that had to leave if the core itself may hold it or it is dirty.
+    /// Puts a line into a core's L2. Returns the line that had to leave if that is dirty or the core itself may hold it.
     #[inline(always)]
-    fn insert(&mut self, seat: Seat, line: u64, state: Line, holders: u64, now: Cycle) -> Option<Victim> {
+    fn insert(&mut self, seat: Seat, line: u64, state: Line, holders: Holders, now: Cycle) -> Option<Evicted> {
         self.abroad += u64::from(self.home(line) != seat.cmg);
         let (victim, holders) = self.cmgs[seat.cmg].insert(line, state, holders, now)?;
         self.abroad -= u64::from(self.home(victim.line) != seat.cmg);
-        let code = victim.state.has(Line::CODE);
-        let others = if code { u64::MAX } else { holders } & !(1 << seat.core);
+        let others = holders.cores() & !(1 << seat.core);
+        let mut at = now;
         if others != 0 {
-            let newer = if victim.dirty() { Newer::Asked } else { Newer::ToMemory };
-            let notice = Notice { line: victim.line, at: now, keeps: false, newer };
-            self.notify(seat.cmg, others, Some(seat.core), notice);
+            self.turns.notify(seat.cmg, others, Notice { line: victim.line, at: now + self.request, keeps: false });
+            at += self.request + self.answer[usize::from(victim.state.has(Line::OWNED))];
         }
-        Some(victim)
+        let mine = holders.cores() >> seat.core & 1 == 1;
+        let (dirty, code) = (victim.dirty(), holders.code >> seat.core & 1 == 1);
+        (mine || dirty).then_some(Evicted { line: victim.line, dirty, code, at })
     }
 
     /// `line` will be asked for soon by a core of `cmg` (a matter of the host's speed only).
@@ -362,51 +406,62 @@ impl Chip {
         self.cmgs[cmg].expect(line);
     }
 
-    /// A line comes back from a core, dirty.
-    pub fn write_back(&mut self, seat: Seat, line: u64, t: Cycle, signals: &mut Signals) -> Option<Victim> {
-        let cmg = &mut self.cmgs[seat.cmg];
-        let start = cmg.bank_slot(line, t, signals);
-        if let Some(slot) = cmg.find(line) {
-            let state = cmg.line_mut(slot);
-            state.set(Line::DIRTY, true);
-            state.take(Line::OWNED);
-            *cmg.holders_mut(slot) &= !(1 << seat.core);
-            return None;
+    /// A core that has a line for itself has written it for the first time. L2 needs to know before others ask for it.
+    #[inline(always)]
+    pub fn written(&mut self, seat: Seat, line: u64) {
+        if self.turns.several() {
+            self.mark(seat, line, |state, _| state.set(Line::DIRTY, true));
         }
-        let state = Line::arriving(start).with(Line::DIRTY, true);
-        self.insert(seat, line, state, 0, start)
     }
 
-    /// A core that keeps a line has sent what it had changed.
-    pub fn changed(&mut self, seat: Seat, line: u64, t: Cycle, signals: &mut Signals) {
+    /// A clean line leaves an L1 cache of a core. L2 is told of it (manual 7.2: its move-out takes two flows).
+    #[inline(always)]
+    pub fn left(&mut self, seat: Seat, line: u64, holder: Holder) {
+        if self.turns.several() {
+            self.mark(seat, line, |state, holders| release(state, holders, Holders::one(seat.core, holder)));
+        }
+    }
+
+    /// A dirty line comes back from a core's L1D.
+    pub fn write_back(&mut self, seat: Seat, line: u64, t: Cycle, signals: &mut Signals) {
+        self.cmgs[seat.cmg].bank_slot(line, t, signals);
+        self.mark(seat, line, |state, holders| {
+            state.set(Line::DIRTY, true);
+            release(state, holders, Holders::one(seat.core, Holder::Data));
+        });
+    }
+
+    /// Changes what is known of a line. L2 does not have it if it has just given it to another CMG and the core has not
+    /// heard of that yet.
+    #[inline(always)]
+    fn mark(&mut self, seat: Seat, line: u64, change: impl FnOnce(&mut Line, &mut Holders)) {
         let cmg = &mut self.cmgs[seat.cmg];
-        cmg.bank_slot(line, t, signals);
         if let Some(slot) = cmg.find(line) {
-            cmg.line_mut(slot).set(Line::DIRTY, true);
+            let (state, holders) = cmg.parts_mut(slot);
+            change(state, holders);
         }
     }
 
     /// Makes `line` a line of zeros without reading memory. Returns when it can be used.
-    pub fn zero(&mut self, seat: Seat, line: u64, t: Cycle, signals: &mut Signals) -> (Cycle, Option<Victim>) {
+    pub fn zero(&mut self, seat: Seat, line: u64, t: Cycle, signals: &mut Signals) -> (Answer, Option<Evicted>) {
         signals.add(Signal::L2dCache, 1);
         let cmg = &mut self.cmgs[seat.cmg];
         let start = cmg.bank_slot(line, t, signals);
         let ready = start + cmg.hit(seat.core);
+        let mut answer = Answer { ready, missed: None, shared: false, own: false };
         let Some(slot) = cmg.find(line) else {
-            let settled = if self.abroad == 0 { start } else { self.recall(seat.cmg, line, start) };
-            let state = Line::arriving(ready.max(settled)).with(Line::DIRTY, true);
-            return (ready.max(settled), self.insert(seat, line, state, 0, start));
+            if self.abroad != 0 || self.home(line) != seat.cmg {
+                answer.ready = ready.max(self.recall(seat.cmg, line, start, signals));
+            }
+            let state = Line::arriving(answer.ready).with(Line::DIRTY, true);
+            return (answer, self.insert(seat, line, state, Holders::NONE, start));
         };
         cmg.touch(slot);
         let request = Request { line, at: start, cause: Cause::Demand, holder: Holder::Data, write: true };
-        let ready = ready.max(self.hold(seat, slot, request, start).0);
-        let cmg = &mut self.cmgs[seat.cmg];
-        *cmg.holders_mut(slot) = 0;
-        let state = cmg.line_mut(slot);
-        state.take(Line::OWNED);
-        state.set(Line::DIRTY, true);
-        state.set_ready(ready);
-        (ready, None)
+        self.hold(seat, slot, request, start, &mut answer, signals);
+        let (state, holders) = self.cmgs[seat.cmg].parts_mut(slot);
+        release(state, holders, *holders);
+        (answer, None)
     }
 
     /// A line that has left an L2 cache of `cmg` is written to its memory.
@@ -423,4 +478,13 @@ impl Chip {
     pub fn holds(&self, cmg: usize, line: u64) -> bool {
         self.cmgs[cmg].find(line).is_some()
     }
+}
+
+/// The caches `gone` have given up a line.
+fn release(state: &mut Line, holders: &mut Holders, gone: Holders) {
+    // Of a core that has not heard yet that another one owns the line, nothing follows for the owner.
+    if holders.data & gone.data != 0 {
+        state.take(Line::OWNED);
+    }
+    *holders = holders.without(gone);
 }

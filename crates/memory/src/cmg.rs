@@ -3,13 +3,57 @@
 use fxscope_base::{Calendar, Cycle, LineBus, Pool, Signal, Signals};
 use fxscope_machine::Spec;
 
+use crate::chip::Holder;
 use crate::tags::{Line, Slot, Tags, Victim};
+
+/// The L1 caches of a CMG that hold a line, a bit for each core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holders {
+    /// Cores whose L1D has it.
+    pub data: u64,
+    /// Cores whose L1I has it.
+    pub code: u64,
+}
+
+impl Holders {
+    /// None.
+    pub const NONE: Holders = Holders { data: 0, code: 0 };
+
+    /// Of one cache of core number `core`.
+    #[inline(always)]
+    #[must_use]
+    pub fn one(core: usize, holder: Holder) -> Holders {
+        match holder {
+            Holder::Data => Holders { data: 1 << core, code: 0 },
+            Holder::Code => Holders { data: 0, code: 1 << core },
+            Holder::None => Holders::NONE,
+        }
+    }
+    /// Both together.
+    #[inline(always)]
+    #[must_use]
+    pub fn and(self, other: Holders) -> Holders {
+        Holders { data: self.data | other.data, code: self.code | other.code }
+    }
+    /// Those that are not among `others`.
+    #[inline(always)]
+    #[must_use]
+    pub fn without(self, others: Holders) -> Holders {
+        Holders { data: self.data & !others.data, code: self.code & !others.code }
+    }
+    /// Cores with the line in either cache.
+    #[inline(always)]
+    #[must_use]
+    pub fn cores(self) -> u64 {
+        self.data | self.code
+    }
+}
 
 /// L2 cache, its banks and buffers, and the memory channel of one CMG.
 pub struct Cmg {
     tags: Tags,
-    /// For each place of the tags, the cores whose L1 caches may hold the line, a bit each.
-    holders: Box<[u64]>,
+    /// For each place of the tags, the L1 caches that hold the line.
+    holders: Box<[Holders]>,
     banks: Box<[Calendar]>,
     /// Move-in buffers.
     pub(crate) misses: Pool,
@@ -43,7 +87,7 @@ impl Cmg {
         let tags = Tags::new(sets, usable);
         let memory = &spec.memory;
         Cmg {
-            holders: vec![0; tags.places()].into(),
+            holders: vec![Holders::NONE; tags.places()].into(),
             tags,
             banks: (0..t.banks).map(|_| Calendar::default()).collect(),
             misses: Pool::new(l2.miss_buffers as usize),
@@ -125,32 +169,30 @@ impl Cmg {
         self.tags.line_mut(slot)
     }
 
-    /// The cores that may hold a line in L1.
+    /// The L1 caches that hold a line.
     #[inline(always)]
-    pub fn holders_mut(&mut self, slot: Slot) -> &mut u64 {
+    pub fn holders_mut(&mut self, slot: Slot) -> &mut Holders {
         &mut self.holders[slot.number()]
     }
 
-    /// The same by the place a line had before it left.
-    #[must_use]
-    pub fn holders_of(&self, slot: Slot) -> u64 {
-        self.holders[slot.number()]
+    /// What is known of a line, and the L1 caches that hold it.
+    #[inline(always)]
+    pub fn parts_mut(&mut self, slot: Slot) -> (&mut Line, &mut Holders) {
+        (self.tags.line_mut(slot), &mut self.holders[slot.number()])
     }
 
     /// Puts a line with its holders into L2 at `now`. Returns the line that had to leave, with its holders.
     #[inline(always)]
-    pub fn insert(&mut self, line: u64, state: Line, holders: u64, now: Cycle) -> Option<(Victim, u64)> {
+    pub fn insert(&mut self, line: u64, state: Line, holders: Holders, now: Cycle) -> Option<(Victim, Holders)> {
         let set = self.set_of(line);
         let (slot, victim) = self.tags.insert(set, line, state, now);
         let before = std::mem::replace(self.holders_mut(slot), holders);
         victim.map(|v| (v, before))
     }
 
-    /// Removes a line; returns what was known of it and who held it.
-    pub fn remove(&mut self, line: u64) -> Option<(Line, u64)> {
-        let slot = self.find(line)?;
-        let holders = std::mem::take(self.holders_mut(slot));
-        self.tags.remove(self.set_of(line), line).map(|state| (state, holders))
+    /// Removes a line.
+    pub fn remove(&mut self, line: u64) {
+        self.tags.remove(self.set_of(line), line);
     }
 
     /// `line` will be asked for soon (a matter of the host's speed only).

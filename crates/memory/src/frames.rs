@@ -57,6 +57,7 @@ struct Node {
 }
 
 /// The page frames of all nodes.
+#[derive(Default)]
 pub struct Frames {
     nodes: Box<[Node]>,
     node_bytes: u64,

@@ -7,6 +7,7 @@
 //!   where pages are put. [`pointer`]: addresses with their tags. [`prefetch`]: the stream prefetcher. [`sectors`]: the
 //!   sector cache.
 //! * [`cmg`]: L2 and memory of one CMG. [`ring`]: between CMGs. [`chip`]: all that cores share, and who holds what.
+//!   [`turns`]: the cores that wait.
 //! * [`hierarchy`]: one core's way through all of them.
 
 pub mod chip;
@@ -20,6 +21,7 @@ pub mod ring;
 pub mod sectors;
 pub mod tags;
 pub mod tlb;
+pub mod turns;
 
 pub use chip::{Chip, Seat};
 pub use frames::{PageRange, Placement};

@@ -4,6 +4,7 @@ use fxscope_base::{Cycle, LineBus};
 use fxscope_machine::Spec;
 
 /// Links between neighbours, and the way around.
+#[derive(Default)]
 pub struct Ring {
     /// `links[i]` connects station `i` of the ring with the next one.
     links: Box<[LineBus]>,

@@ -11,7 +11,7 @@ use crate::sectors::{Limits, SECTORS, Sector};
 pub struct Line(u64);
 
 impl Line {
-    /// It differs from the next level.
+    /// It differs from the next level; of L2, the copy in L1 may be the one that does.
     pub const DIRTY: u64 = 1 << 63;
     /// It was brought by a prefetch and no demand access has used it yet.
     pub const PREFETCHED: u64 = 1 << 62;
@@ -21,8 +21,6 @@ impl Line {
     pub const SHARED: u64 = 1 << 60;
     /// In L2: the one core that holds it may write without asking.
     pub const OWNED: u64 = 1 << 59;
-    /// In L2: some instruction cache of the CMG may hold it.
-    pub const CODE: u64 = 1 << 58;
     /// Its sector.
     const SECTOR_AT: u32 = 56;
     const SECTOR: u64 = (SECTORS as u64 - 1) << Line::SECTOR_AT;

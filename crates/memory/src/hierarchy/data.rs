@@ -3,9 +3,10 @@
 use fxscope_base::{Cycle, Signal, Signals};
 
 use super::{Cause, Hierarchy, Located, Misses, NEVER, Response};
-use crate::chip::{Holder, Newer, Notice, Request};
+use crate::chip::{Evicted, Holder, Request};
 use crate::pointer::Pointer;
 use crate::tags::{Line, Slot, Victim};
+use crate::turns::Notice;
 
 impl Hierarchy {
     /// Line number of an address.
@@ -24,12 +25,8 @@ impl Hierarchy {
         let set = line as usize & self.l1d_set_mask;
         let Some(slot) = self.l1d.find_again(set, line) else { return self.miss(place, line, t, write, signals) };
         self.l1d.touch(slot);
-        let state = self.l1d.line_mut(slot);
-        if write {
-            if state.has(Line::SHARED) {
-                self.ask_to_write(slot, line, t, signals);
-            }
-            self.l1d.line_mut(slot).set(Line::DIRTY, true);
+        if write && !self.l1d.line(slot).has(Line::DIRTY) {
+            self.first_write(slot, line, t, signals);
         }
         let state = self.l1d.line_mut(slot);
         let first_use = state.take(Line::PREFETCHED);
@@ -50,18 +47,30 @@ impl Hierarchy {
         self.on_its_way(state, t)
     }
 
-    /// A store to a line that others may hold: they give it up first.
+    /// A store to a line that is clean: an exclusive one becomes modified, others give up a shared one first.
     #[inline(never)]
+    fn first_write(&mut self, slot: Slot, line: u64, t: Cycle, signals: &mut Signals) {
+        self.l1d.line_mut(slot).set(Line::DIRTY, true);
+        if self.l1d.line_mut(slot).take(Line::SHARED) {
+            self.ask_to_write(slot, line, t, signals);
+        } else {
+            self.chip.written(self.seat, line);
+        }
+    }
+
+    /// Others give up a line before it is written. The request is one in flight as a refill's is, without data.
     fn ask_to_write(&mut self, slot: Slot, line: u64, t: Cycle, signals: &mut Signals) {
-        let asked = self.requests.book(t);
-        let request =
-            Request { line, at: asked + self.request, cause: Cause::Demand, holder: Holder::Data, write: true };
+        let buffer = self.misses.first_free(t);
+        let at = self.requests.book(buffer.at) + self.request;
+        let request = Request { line, at, cause: Cause::Demand, holder: Holder::Data, write: true };
         let (answer, left) = self.chip.read(self.seat, request, signals);
-        self.give_up(left, answer.ready, signals);
+        self.give_up(left, signals);
+        if answer.own {
+            self.forget_code(line);
+        }
+        self.misses.hold(buffer, buffer.at, answer.ready);
         let state = self.l1d.line_mut(slot);
-        state.take(Line::SHARED);
-        let ready = state.ready().max(answer.ready + self.request);
-        state.set_ready(ready);
+        state.set_ready(state.ready().max(answer.ready));
     }
 
     /// An access at `t` to a line that is not there yet.
@@ -83,7 +92,10 @@ impl Hierarchy {
         let asked = self.requests.book(buffer.at);
         let request = Request { line, at: asked + self.request, cause, holder: Holder::Data, write };
         let (answer, left) = self.chip.read(self.seat, request, signals);
-        self.give_up(left, answer.ready, signals);
+        self.give_up(left, signals);
+        if answer.own {
+            self.forget_code(line);
+        }
         let sent = self.bus.book(answer.ready);
         let ready = sent + self.fill_cycles;
         self.misses.hold(buffer, buffer.at, ready);
@@ -106,15 +118,20 @@ impl Hierarchy {
 
     /// A line leaves L1D at `t`.
     fn evict(&mut self, victim: Victim, t: Cycle, signals: &mut Signals) {
-        if !victim.dirty() {
+        if victim.dirty() {
+            let there = self.send_out(t, signals);
+            self.chip.write_back(self.seat, victim.line, there, signals);
+        } else {
             self.pipes.both(t, self.move_out_clean);
-            return;
+            self.chip.left(self.seat, victim.line, Holder::Data);
         }
+    }
+
+    /// A dirty line's data leave L1D at `t`; returns when L2 can begin to take them.
+    fn send_out(&mut self, t: Cycle, signals: &mut Signals) -> Cycle {
         signals.add(Signal::L1dCacheWb, 1);
         let out = self.pipes.both(t, self.move_out_dirty);
-        let sent = self.send_back(out);
-        let left = self.chip.write_back(self.seat, victim.line, sent + self.request, signals);
-        self.give_up(left, sent, signals);
+        self.send_back(out) + self.request
     }
 
     /// A line goes to L2 from `t` on; returns when its transfer starts.
@@ -127,50 +144,55 @@ impl Hierarchy {
     }
 
     /// A line has left L2: L1 must give it up too.
-    pub(super) fn give_up(&mut self, victim: Option<Victim>, t: Cycle, signals: &mut Signals) {
-        let Some(victim) = victim else { return };
-        self.l1i.remove(victim.line as usize & self.l1i_set_mask, victim.line);
-        let newer = self.take_out(victim.line, t, signals);
-        if victim.dirty() || newer.is_some() {
-            self.chip.write_memory(self.seat.cmg, victim.line, newer.unwrap_or(t), signals);
+    pub(super) fn give_up(&mut self, left: Option<Evicted>, signals: &mut Signals) {
+        let Some(Evicted { line, dirty, code, at }) = left else { return };
+        if code {
+            self.forget_code(line);
+        }
+        let newer = self.take_out(line, at, signals);
+        if dirty || newer.is_some() {
+            self.chip.write_memory(self.seat.cmg, line, newer.unwrap_or(at), signals);
         }
     }
 
     /// Removes a line from L1D. Returns when it is in L2, if it was dirty.
     fn take_out(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Option<Cycle> {
         let state = self.l1d.remove(line as usize & self.l1d_set_mask, line)?;
-        state.has(Line::DIRTY).then(|| self.send_out(t, signals))
+        if state.has(Line::DIRTY) {
+            return Some(self.send_out(t, signals));
+        }
+        self.pipes.both(t, self.move_out_clean);
+        None
     }
 
-    /// A dirty line's data leave L1D at `t`; returns when they are in L2.
-    fn send_out(&mut self, t: Cycle, signals: &mut Signals) -> Cycle {
-        signals.add(Signal::L1dCacheWb, 1);
-        let out = self.pipes.both(t, self.move_out_dirty);
-        self.send_back(out) + self.request
-    }
-
-    /// What other cores have done to lines of this one while it did not run.
-    pub fn read_notices(&mut self, signals: &mut Signals) {
-        for notice in self.chip.notices(self.seat) {
-            self.obey(notice, signals);
+    /// L1D keeps a line that others read, and does not write it any more without asking.
+    pub(super) fn share(&mut self, line: u64, t: Cycle, signals: &mut Signals) {
+        let Some(slot) = self.l1d.find(line as usize & self.l1d_set_mask, line) else { return };
+        let state = self.l1d.line_mut(slot);
+        state.set(Line::SHARED, true);
+        if state.take(Line::DIRTY) {
+            self.send_out(t, signals);
         }
     }
 
-    fn obey(&mut self, notice: Notice, signals: &mut Signals) {
-        let Notice { line, at, keeps, newer } = notice;
-        let written = if keeps {
-            let Some(slot) = self.l1d.find(line as usize & self.l1d_set_mask, line) else { return };
-            let state = self.l1d.line_mut(slot);
-            state.set(Line::SHARED, true);
-            state.take(Line::DIRTY).then(|| self.send_out(at, signals))
-        } else {
-            self.l1i.remove(line as usize & self.l1i_set_mask, line);
-            self.take_out(line, at, signals)
-        };
-        match (newer, written) {
-            (Newer::ToL2, Some(t)) => self.chip.changed(self.seat, line, t, signals),
-            (Newer::ToMemory, Some(t)) => self.chip.write_memory(self.seat.cmg, line, t, signals),
-            _ => {}
+    /// This core goes on at `now` where `other` stops, which will ask for nothing before `from` when it goes on in its
+    /// turn; [`NEVER`] if it has nothing more to do. What others have done to its lines meanwhile takes effect.
+    pub fn take_over(&mut self, other: &mut Hierarchy, from: Cycle, now: Cycle, signals: &mut Signals) {
+        other.chip.turns.set(other.seat, from);
+        std::mem::swap(&mut self.chip, &mut other.chip);
+        self.chip.turns.set(self.seat, NEVER);
+        self.read_notices(now, signals);
+    }
+
+    /// What other cores have done to lines of this one, as far as it is known by `now`, takes effect.
+    pub fn read_notices(&mut self, now: Cycle, signals: &mut Signals) {
+        while let Some(Notice { line, at, keeps }) = self.chip.turns.next(self.seat, now) {
+            if keeps {
+                self.share(line, at, signals);
+            } else {
+                self.forget_code(line);
+                self.take_out(line, at, signals);
+            }
         }
     }
 
@@ -189,12 +211,14 @@ impl Hierarchy {
                 signals.add(Signal::L1dCacheWb, 1);
                 let sent = self.send_back(out);
                 start = sent + self.write_back_slots * self.bus.period() + self.request;
-                let left = self.chip.write_back(self.seat, line, start, signals);
-                self.give_up(left, start, signals);
+                self.chip.write_back(self.seat, line, start, signals);
             }
         }
-        let (ready, left) = self.chip.zero(self.seat, line, start, signals);
-        self.give_up(left, ready, signals);
-        ready
+        let (answer, left) = self.chip.zero(self.seat, line, start, signals);
+        self.give_up(left, signals);
+        if answer.own {
+            self.forget_code(line);
+        }
+        answer.ready
     }
 }

@@ -33,10 +33,23 @@ impl Hierarchy {
         let at = buffer.at + self.request;
         let request = Request { line, at, cause: Cause::Demand, holder: Holder::Code, write: false };
         let (answer, left) = self.chip.read(self.seat, request, signals);
-        self.give_up(left, answer.ready, signals);
+        self.give_up(left, signals);
+        if answer.own {
+            self.share(line, at, signals);
+        }
         let ready = self.bus.book(answer.ready) + self.fill_cycles;
         self.code_misses.hold(buffer, buffer.at, ready);
-        self.l1i.insert(set, line, Line::arriving(ready), t);
+        let (_, victim) = self.l1i.insert(set, line, Line::arriving(ready), t);
+        if let Some(victim) = victim {
+            self.chip.left(self.seat, victim.line, Holder::Code);
+        }
         ready
+    }
+
+    /// The instruction cache gives up a line.
+    pub(super) fn forget_code(&mut self, line: u64) {
+        if self.l1i.remove(line as usize & self.l1i_set_mask, line).is_some() {
+            self.fetched = u64::MAX;
+        }
     }
 }

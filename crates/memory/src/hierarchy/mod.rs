@@ -200,6 +200,12 @@ impl Hierarchy {
         }
     }
 
+    /// Cold caches of the core at `seat`, while another core has the chip.
+    #[must_use]
+    pub fn waiting(spec: &Spec, seat: Seat) -> Hierarchy {
+        Hierarchy::new(spec, seat, Box::new(Chip::elsewhere()))
+    }
+
     /// Nothing before `now` will be asked for any more.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
@@ -209,11 +215,7 @@ impl Hierarchy {
         self.chip.advance(now);
     }
 
-    /// What the cores share: this core's while it runs. To be exchanged with another core's when that runs on.
-    pub fn chip_mut(&mut self) -> &mut Box<Chip> {
-        &mut self.chip
-    }
-    /// What the cores share.
+    /// What the cores share, while this core runs ([`Hierarchy::take_over`]).
     #[must_use]
     pub fn chip(&self) -> &Chip {
         &self.chip

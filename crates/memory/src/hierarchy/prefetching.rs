@@ -42,7 +42,7 @@ impl Hierarchy {
         let asked = self.requests.book(t);
         let request = Request { line, at: asked + self.request, cause, holder: Holder::None, write: false };
         let (answer, left) = self.chip.read(self.seat, request, signals);
-        self.give_up(left, answer.ready, signals);
+        self.give_up(left, signals);
         answer.missed.is_none()
     }
 

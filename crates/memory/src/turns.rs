@@ -1,0 +1,88 @@
+//! The cores of a chip take turns: what those that wait have to do about lines that others take, and from when on they
+//! will ask for anything again.
+
+use fxscope_base::Cycle;
+
+use crate::chip::Seat;
+
+/// Another cache takes a line that this core holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The line.
+    pub line: u64,
+    /// When the core gets to know it. Up to then it uses its copy as before.
+    pub at: Cycle,
+    /// Whether it keeps a copy, which it must not write without asking.
+    pub keeps: bool,
+}
+
+/// The cores that wait for their turns.
+#[derive(Default)]
+pub struct Turns {
+    cores_per_cmg: usize,
+    /// For each core, CMG by CMG, in the order in which they were left.
+    notices: Box<[Vec<Notice>]>,
+    /// For each core, before when it will ask for nothing; [`Cycle::MAX`] if it runs or has nothing to do.
+    from: Box<[Cycle]>,
+    /// The least of them.
+    earliest: Cycle,
+    /// More than one core has had a turn.
+    several: bool,
+}
+
+impl Turns {
+    /// None of so many cores waits.
+    #[must_use]
+    pub fn new(cmgs: usize, cores_per_cmg: usize) -> Turns {
+        let cores = cmgs * cores_per_cmg;
+        Turns {
+            cores_per_cmg,
+            notices: vec![Vec::new(); cores].into(),
+            from: vec![Cycle::MAX; cores].into(),
+            earliest: Cycle::MAX,
+            several: false,
+        }
+    }
+
+    fn place(&self, seat: Seat) -> usize {
+        seat.cmg * self.cores_per_cmg + seat.core
+    }
+
+    /// The core at `seat` will ask for nothing before `from`; [`Cycle::MAX`] when it runs or has nothing to do.
+    pub fn set(&mut self, seat: Seat, from: Cycle) {
+        let place = self.place(seat);
+        self.from[place] = from;
+        self.earliest = self.from.iter().copied().min().unwrap_or(Cycle::MAX);
+        self.several |= from != Cycle::MAX;
+    }
+
+    /// No core that waits will ask for anything before this.
+    #[inline(always)]
+    #[must_use]
+    pub fn earliest(&self) -> Cycle {
+        self.earliest
+    }
+
+    /// Whether more than one core has had a turn.
+    #[inline(always)]
+    #[must_use]
+    pub fn several(&self) -> bool {
+        self.several
+    }
+
+    /// Leaves a notice with the cores of a CMG whose bits are set.
+    pub fn notify(&mut self, cmg: usize, cores: u64, notice: Notice) {
+        for core in (0..self.cores_per_cmg).filter(|&core| cores >> core & 1 == 1) {
+            let place = self.place(Seat { cmg, core });
+            self.notices[place].push(notice);
+        }
+    }
+
+    /// The first notice of a core that it gets to know by `now`.
+    pub fn next(&mut self, seat: Seat, now: Cycle) -> Option<Notice> {
+        let place = self.place(seat);
+        let notices = self.notices.get_mut(place)?;
+        let known = notices.iter().position(|notice| notice.at <= now)?;
+        Some(notices.remove(known))
+    }
+}
