@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+pub mod calibrate;
 pub mod coverage;
 pub mod demo;
+pub mod kernel;
 pub mod silicon;
 pub mod speed;
 pub mod tidy;

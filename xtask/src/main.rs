@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{coverage, demo, silicon, speed, tidy};
+use xtask::{calibrate, coverage, demo, silicon, speed, tidy};
 
 #[derive(Parser)]
 #[command(about = "Tasks of the project")]
@@ -18,6 +18,8 @@ enum Task {
     Tidy,
     /// Write the tables of instructions in `docs`.
     Coverage(coverage::Args),
+    /// Fit a number that no document gives to measured rows; prints the fit and changes nothing.
+    Calibrate(calibrate::Args),
     /// Run Triad from L1, L2 and memory on the modelled A64FX and show the summaries side by side.
     Demo,
     /// Run the kernels that rebuild measured ones, and show measured and simulated results side by side.
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Tidy => tidy::check(),
         Task::Coverage(args) => coverage::run(&args),
+        Task::Calibrate(args) => calibrate::run(&args),
         Task::Demo => demo::run(),
         Task::Silicon(args) => silicon::run(&args),
         Task::Speed(args) => speed::run(&args),

@@ -4,11 +4,10 @@
 //! region does. Nothing here passes or fails.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::root;
+use crate::{kernel, root};
 
 /// Options of `xtask silicon`.
 #[derive(clap::Args)]
@@ -23,15 +22,18 @@ pub struct Args {
 
 /// One line of `bench/silicon.csv`.
 #[derive(Deserialize)]
-struct Row {
+pub struct Row {
     /// Row of the reference data.
-    row: String,
+    pub row: String,
     what: String,
-    /// Kernel, its options, and values set in the machine's description, each separated by blanks.
-    program: String,
-    options: String,
-    settings: String,
-    measured: f64,
+    /// Kernel.
+    pub program: String,
+    /// Its options, separated by blanks.
+    pub options: String,
+    /// Values set in the machine's description, separated by blanks.
+    pub settings: String,
+    /// The measured result, in the row's unit.
+    pub measured: f64,
     unit: Unit,
     /// A product: operations of the region (GFLOPS), bytes (GB/s), or what one cost is for (cycles).
     work: String,
@@ -59,17 +61,24 @@ impl Unit {
     }
 }
 
+/// All rows.
+///
+/// # Errors
+/// When the list cannot be read.
+pub fn rows() -> Result<Vec<Row>, String> {
+    let file = root().join("bench/silicon.csv");
+    let wrong = |e: csv::Error| format!("{}: {e}", file.display());
+    csv::Reader::from_path(&file).map_err(wrong)?.deserialize().collect::<Result<_, _>>().map_err(wrong)
+}
+
 /// Runs all kernels and prints the table.
 ///
 /// # Errors
 /// When the list cannot be read or a kernel cannot be run.
 pub fn run(args: &Args) -> Result<(), String> {
     let fxscope = root().join(&args.fxscope);
-    let file = root().join("bench/silicon.csv");
-    let mut rows = csv::Reader::from_path(&file).map_err(|e| format!("{}: {e}", file.display()))?;
     println!("{:<16} {:<44} {:>9} {:>9} {:<7} {:>7}  see", "row", "what", "measured", "simulated", "", "error");
-    for row in rows.deserialize::<Row>() {
-        let row = row.map_err(|e| format!("{}: {e}", file.display()))?;
+    for row in rows()? {
         if !row.what.contains(&args.only) && !row.program.contains(&args.only) {
             continue;
         }
@@ -90,30 +99,35 @@ pub fn run(args: &Args) -> Result<(), String> {
 
 /// What the model gives for a row, in the row's unit.
 fn simulate(fxscope: &Path, row: &Row) -> Result<f64, String> {
-    let output = std::env::temp_dir().join(format!("fxscope-silicon-{}.json", std::process::id()));
-    let mut command = Command::new(fxscope);
-    command.args(["run", "--quiet", "--json"]).arg(&output);
-    for setting in row.settings.split_whitespace() {
-        command.args(["--set", setting]);
+    let counts = kernel::count(fxscope, &row.program, &row.options, &row.settings)?;
+    match row.unit {
+        Unit::Gflops | Unit::GigabytesPerSecond => row.rate(counts.seconds),
+        Unit::Cycles => Ok(counts.cycles / row.work()?),
     }
-    command.arg("--").arg(root().join(format!("kernels/prebuilt/{}.elf", row.program)));
-    command.args(row.options.split_whitespace()).stdout(std::process::Stdio::null());
-    let status = command.status().map_err(|e| format!("{}: {e}; build it first", fxscope.display()))?;
-    if !status.success() {
-        return Err(format!("{command:?} ended with {status}"));
+}
+
+impl Row {
+    /// The work of the measured region.
+    ///
+    /// # Errors
+    /// When it is not a product of numbers.
+    pub fn work(&self) -> Result<f64, String> {
+        product(&self.work)
     }
-    let text = std::fs::read_to_string(&output).map_err(|e| format!("{}: {e}", output.display()))?;
-    std::fs::remove_file(&output).map_err(|e| format!("{}: {e}", output.display()))?;
-    let json: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
-    let region = json["regions"].as_array().and_then(|regions| regions.last());
-    let cycles = region.and_then(|r| r["events"]["CPU_CYCLES"].as_f64()).ok_or("the run has no CPU_CYCLES")?;
-    let of_run = |key: &str| json["simulated"][key].as_f64().ok_or(format!("the run has no {key}"));
-    let seconds = cycles * of_run("seconds")? / of_run("cycles")?;
-    let work = product(&row.work)?;
-    Ok(match row.unit {
-        Unit::Gflops | Unit::GigabytesPerSecond => work / seconds / 1e9,
-        Unit::Cycles => cycles / work,
-    })
+    /// Work a second, in thousand millions.
+    ///
+    /// # Errors
+    /// See [`Row::work`].
+    pub fn rate(&self, seconds: f64) -> Result<f64, String> {
+        Ok(self.work()? / seconds / 1e9)
+    }
+    /// How long the region took on the machine, when a rate was measured.
+    ///
+    /// # Errors
+    /// See [`Row::work`].
+    pub fn measured_seconds(&self) -> Result<f64, String> {
+        Ok(self.work()? / self.measured / 1e9)
+    }
 }
 
 /// The value of `2*2048*500`.

@@ -148,7 +148,7 @@ pub enum Rule {
     Any,
     /// Any; it is a register's content and shown in hexadecimal.
     Register,
-    /// From the first to the second; each number of a row, too.
+    /// From the first to the second. Of a row each number must keep the rule; so with the others.
     Range(u64, u64),
     /// A power of two from the first to the second.
     Power(u64, u64),
@@ -163,8 +163,8 @@ impl Rule {
     #[must_use]
     pub fn allows(self, value: &Value) -> bool {
         match (self, value) {
+            (_, Value::List(list)) => list.iter().all(|&n| self.allows(&Value::Integer(n))),
             (Rule::Range(low, high), Value::Integer(n)) => (low..=high).contains(n),
-            (Rule::Range(low, high), Value::List(list)) => list.iter().all(|n| (low..=high).contains(n)),
             (Rule::Power(low, high), Value::Integer(n)) => n.is_power_of_two() && (low..=high).contains(n),
             (Rule::OneOf(list), Value::Integer(n)) => list.contains(n),
             // Not-a-number is in no range.

@@ -13,7 +13,8 @@ const GIB: u64 = 1 << 30;
 
 /// The sizes of pages that Linux for A64FX knows: base pages of 4 and 64 KiB and the huge pages that go with them.
 pub const PAGE_SIZES: &[u64] = &[4 * KIB, 64 * KIB, 2 * MIB, 32 * MIB, 512 * MIB, GIB, 16 * GIB];
-
+/// Page-table granules, bytes.
+pub const GRANULES: &[u64] = &[4 * KIB, 16 * KIB, 64 * KIB];
 /// Vector lengths that the model knows, bits.
 pub const VECTOR_BITS: &[u64] = &[128, 256, 512];
 
@@ -404,9 +405,17 @@ table! {
         l2_ways: u32 => Range(1, 4096),
         /// Cycles of an L1 miss that hits L2.
         l2_hit: u64 => Range(0, 1000),
-        /// Cycles of a table walk whose last access hits the L2 cache.
-        walk: u64 => Range(0, 10_000),
-        /// Walks at a time.
+        /// Bytes of a page-table granule; the first that has a page's size is taken.
+        granules: [u64; 2] => OneOf(GRANULES),
+        /// Descriptors of each granule's contiguous groups.
+        contiguous: [u64; 2] => Power(1, 1024),
+        /// Bytes of a descriptor.
+        descriptor_bytes: u32 => Power(4, 64),
+        /// Entries of the translation table cache, which data and instructions share, LRU.
+        table_cache: u32 => Range(1, 256),
+        /// Cycles of a table walk besides its reads of descriptors.
+        walk_extra: u64 => Range(0, 10_000),
+        /// Walks at a time, of data and instructions together.
         walkers: u32 => Range(1, 64),
     }
 }

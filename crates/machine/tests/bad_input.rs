@@ -154,6 +154,8 @@ fn values_that_are_not_allowed_are_named_with_place_key_and_limits() {
         ("window.commit_stack", "126", "a multiple of window.group_entries, 4"),
         ("window.dispatch_width", "5", "at most window.group_entries, 4"),
         ("tlb.l2_entries", "1023", "a multiple of tlb.l2_ways, 4"),
+        ("tlb.granules", "[65536, 8192]", "one of 4096, 16_384, 65_536"),
+        ("tlb.contiguous", "[32, 12]", "a power of two from 1 to 1024"),
         ("frontend.fetch_bytes", "256", "1 to 63 fetch blocks of 64"),
         ("load_store.fetch_ports", "4000000000", "from 1 to 4096"),
         ("bypass.flags", "[0, 0, 999, 0, 0]", "from 0 to 255"),
@@ -199,7 +201,7 @@ fn ways_of_sectors_that_are_not_enabled_are_refused_naming_both() {
 
 #[test]
 fn all_values_that_are_not_allowed_are_named_at_once() {
-    let both = [("l2.ways".to_owned(), "65".to_owned()), ("tlb.walk".to_owned(), "20000".to_owned())];
+    let both = [("l2.ways".to_owned(), "65".to_owned()), ("tlb.walk_extra".to_owned(), "20000".to_owned())];
     let message = load("a64fx", &both).unwrap_err().to_string();
     assert_eq!(message.lines().count(), 2, "{message}");
 }

@@ -2,7 +2,7 @@
 //!
 //! A page gets its frame when it is translated for the first time, on the node its range asks for, and keeps it until
 //! the range is unmapped. Frames of a node are handed out from its first address on; those smaller than a chunk
-//! come from chunks, so that small pages leave no holes between large ones.
+//! come from chunks, so that small pages leave no holes between large ones. Translation tables come from the other end.
 
 use std::collections::BTreeMap;
 
@@ -54,6 +54,8 @@ struct Node {
     chunk: std::ops::Range<u64>,
     /// Frames given back, by size.
     free: BTreeMap<u32, Vec<u64>>,
+    /// Bytes of translation tables, from the last address down.
+    tables: u64,
 }
 
 /// The page frames of all nodes.
@@ -63,6 +65,8 @@ pub struct Frames {
     node_bytes: u64,
     /// Frames by virtual page: its first address with the number of its address space above it.
     pages: BTreeMap<u64, Frame>,
+    /// Physical addresses of translation tables by [`crate::tables::Way::name`].
+    tables: BTreeMap<u64, u64>,
 }
 
 impl Frames {
@@ -73,6 +77,7 @@ impl Frames {
             nodes: vec![Node::default(); spec.topology.cmgs as usize].into(),
             node_bytes: spec.topology.node_bytes,
             pages: BTreeMap::new(),
+            tables: BTreeMap::new(),
         }
     }
 
@@ -108,6 +113,18 @@ impl Frames {
         node as u64 * self.node_bytes + self.nodes[node].take(shift)
     }
 
+    /// The physical address of the translation table `name` of so many bytes. It lies on the node of the core that needs
+    /// it first, and stays there: tables outlive the pages they lead to.
+    pub fn table(&mut self, name: u64, bytes: u64, local: usize) -> u64 {
+        let (nodes, node_bytes) = (&mut self.nodes, self.node_bytes);
+        *self.tables.entry(name).or_insert_with(|| {
+            let tables = &mut nodes[local].tables;
+            // More tables than a node has memory begin again at its end.
+            *tables = (tables.next_multiple_of(bytes) + bytes) % node_bytes;
+            local as u64 * node_bytes + (node_bytes - *tables)
+        })
+    }
+
     /// The pages of `start..end`, which belongs to one address space, are unmapped.
     pub fn release(&mut self, start: u64, end: u64) {
         while let Some((&page, &Frame { shift, physical })) = self.pages.range(start..end).next() {
@@ -134,7 +151,8 @@ fn in_turn(mask: u64, page: u64) -> Option<usize> {
 impl Node {
     fn has_room(&self, shift: u32, node_bytes: u64) -> bool {
         let size = 1 << shift;
-        let whole = self.used.next_multiple_of(size.max(1 << CHUNK_SHIFT)) + size.max(1 << CHUNK_SHIFT) <= node_bytes;
+        let large = size.max(1 << CHUNK_SHIFT);
+        let whole = self.used.next_multiple_of(large) + large + self.tables <= node_bytes;
         let cut = shift < CHUNK_SHIFT && self.chunk.start.next_multiple_of(size) + size <= self.chunk.end;
         whole || cut || self.free.get(&shift).is_some_and(|free| !free.is_empty())
     }
@@ -211,6 +229,29 @@ mod tests {
             })
             .collect();
         assert!(nodes[..8].iter().all(|&n| n == 3) && nodes[8..16].iter().all(|&n| n == 0), "{nodes:?}");
+    }
+
+    #[test]
+    fn translation_tables_lie_at_the_end_of_a_node_aligned_and_apart_and_stay() {
+        let mut f = frames();
+        let first = f.table(1, 1 << 16, 1);
+        assert_eq!(first, 2 * f.node_bytes - (1 << 16));
+        assert_eq!(f.table(2, 1 << 12, 1), first - (1 << 12));
+        assert_eq!(f.table(3, 1 << 16, 1), first - (2 << 16));
+        assert_eq!(f.table(1, 1 << 16, 3), first);
+    }
+
+    #[test]
+    fn a_page_that_would_reach_into_translation_tables_goes_to_the_next_node() {
+        let mut f = frames();
+        f.table(1, 1 << 16, 1);
+        let nodes: Vec<usize> = (0..8u64)
+            .map(|i| {
+                let at = f.frame(i << 40, 30, Placement::Node(1), 0);
+                f.node_of(at)
+            })
+            .collect();
+        assert_eq!(nodes, [1, 1, 1, 1, 1, 1, 1, 2]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! No data, no I/O: only who waits for what, and until when. Times are absolute cycles; a request may
 //! come earlier than one made before it, since all shared resources are calendars.
 //!
-//! * [`tags`]: tag arrays. [`pipes`]: the load/store pipes. [`tlb`]: translation. [`frames`]: physical memory and
+//! * [`tags`]: tag arrays. [`pipes`]: the load/store pipes. [`tlb`], [`tables`]: translation. [`frames`]: physical memory and
 //!   where pages are put. [`pointer`]: addresses with their tags. [`prefetch`]: the stream prefetcher. [`sectors`]: the
 //!   sector cache.
 //! * [`cmg`]: L2 and memory of one CMG. [`ring`]: between CMGs. [`chip`]: all that cores share, and who holds what.
@@ -19,6 +19,7 @@ pub mod pointer;
 pub mod prefetch;
 pub mod ring;
 pub mod sectors;
+pub mod tables;
 pub mod tags;
 pub mod tlb;
 pub mod turns;

@@ -1,6 +1,6 @@
-//! Translation: a small fully associative first level, a set-associative second level, table walks.
+//! Translation look-aside buffers: a small fully associative first level, a set-associative second level.
 
-use fxscope_base::{Cycle, Pool};
+use fxscope_base::Cycle;
 use fxscope_machine::spec::Tlb as TlbSpec;
 
 #[derive(Clone, Copy)]
@@ -45,9 +45,7 @@ pub struct Tlb {
     /// Second level; `l2_ways` for each set, most recent first.
     l2: Box<[Page]>,
     ways: usize,
-    walkers: Pool,
     hit_cycles: Cycle,
-    walk_cycles: Cycle,
 }
 
 impl Tlb {
@@ -60,9 +58,7 @@ impl Tlb {
             recent: [0; RECENT],
             l2: vec![Page::default(); spec.l2_entries as usize].into(),
             ways: spec.l2_ways as usize,
-            walkers: Pool::new(spec.walkers as usize),
             hit_cycles: spec.l2_hit,
-            walk_cycles: spec.walk,
         }
     }
 
@@ -91,27 +87,28 @@ impl Tlb {
     }
 
     /// After a miss of the first level at `t`: the translation, if the second level has it.
-    pub fn second_level(&mut self, addr: u64, shift: u32, t: Cycle) -> Option<Hit> {
+    ///
+    /// # Errors
+    /// When it is known that the second level does not have it either.
+    pub fn second_level(&mut self, addr: u64, shift: u32, t: Cycle) -> Result<Hit, Cycle> {
+        let known = t + self.hit_cycles;
         let (set, tag) = self.l2_place(addr, shift);
         let ways = &mut self.l2[set..set + self.ways];
-        let way = ways.iter().position(|page| page.tag == tag)?;
+        let Some(way) = ways.iter().position(|page| page.tag == tag) else { return Err(known) };
         ways[..=way].rotate_right(1);
-        let hit = Hit { ready: t + self.hit_cycles, offset: ways[0].offset };
+        let hit = Hit { ready: known, offset: ways[0].offset };
         self.fill(addr, shift, hit);
-        Some(hit)
+        Ok(hit)
     }
 
-    /// After a miss of both levels at `t`: the translation to the frame at `frame`, from a table walk.
-    pub fn walk(&mut self, addr: u64, shift: u32, frame: u64, t: Cycle) -> Hit {
-        let walker = self.walkers.first_free(t + self.hit_cycles);
-        let end = walker.at + self.walk_cycles;
-        self.walkers.hold(walker, walker.at, end);
+    /// A walk has found the page of `addr`: its frame is at `frame`, as is known at `ready`.
+    pub fn insert(&mut self, addr: u64, shift: u32, frame: u64, ready: Cycle) -> Hit {
         let offset = frame.wrapping_sub(addr >> shift << shift);
         let (set, tag) = self.l2_place(addr, shift);
         let ways = &mut self.l2[set..set + self.ways];
         ways.rotate_right(1);
         ways[0] = Page { tag, offset };
-        let hit = Hit { ready: end, offset };
+        let hit = Hit { ready, offset };
         self.fill(addr, shift, hit);
         hit
     }

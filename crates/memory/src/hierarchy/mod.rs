@@ -1,12 +1,13 @@
 //! One core's way through the memory hierarchy.
 //!
 //! * This file: what an access asks and is answered, and the core's private structures.
-//! * [`translation`](self): virtual to physical addresses. Data, prefetches and instructions have a file each.
+//! * [`translation`](self): virtual to physical addresses. Walks, data, prefetches and instructions have a file each.
 
 mod data;
 mod instructions;
 mod prefetching;
 mod translation;
+mod walk;
 
 use fxscope_base::{Cycle, LineBus, Pool, Signal};
 use fxscope_machine::Spec;
@@ -16,6 +17,7 @@ use crate::cmg::fill_cycles;
 use crate::frames::PageRange;
 use crate::pipes::LoadStorePipes;
 use crate::prefetch::Prefetcher;
+use crate::tables::Tables;
 use crate::tags::Tags;
 use crate::tlb::Tlb;
 
@@ -135,6 +137,10 @@ pub struct Hierarchy {
     line_shift: u32,
     data_tlb: Tlb,
     code_tlb: Tlb,
+    tables: Tables,
+    walkers: Pool,
+    /// What a walk takes besides its reads.
+    walk_extra: Cycle,
     /// Number of the address space, above the bits of virtual addresses.
     space: u64,
     pages: Vec<PageRange>,
@@ -178,6 +184,9 @@ impl Hierarchy {
             line_shift: spec.l1d.line_bytes.trailing_zeros(),
             data_tlb: Tlb::new(&spec.tlb),
             code_tlb: Tlb::new(&spec.tlb),
+            tables: Tables::new(&spec.tlb),
+            walkers: Pool::new(spec.tlb.walkers as usize),
+            walk_extra: spec.tlb.walk_extra,
             space: 0,
             pages: Vec::new(),
             page: translation::NO_PAGES,

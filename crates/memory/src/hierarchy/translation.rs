@@ -5,14 +5,13 @@ use fxscope_base::{Cycle, Signal, Signals};
 use super::Hierarchy;
 use crate::frames::{PageRange, Placement};
 use crate::pointer::Pointer;
+use crate::tables::VIRTUAL_BITS;
 
 /// Page size taken for addresses outside all ranges: 64 KiB.
 const UNMAPPED_SHIFT: u32 = 16;
 /// A range without pages.
 pub(super) const NO_PAGES: PageRange =
     PageRange { start: 0, end: 0, shift: UNMAPPED_SHIFT, placement: Placement::FirstTouch };
-/// Bits of a virtual address; the number of its address space stands above them.
-const VIRTUAL_BITS: u32 = 48;
 
 /// A data address and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +83,11 @@ impl Hierarchy {
         signals.add(Signal::L1dTlbRefill, 1);
         signals.add(Signal::L2dTlb, 1);
         let hit = match self.data_tlb.second_level(addr, range.shift, t) {
-            Some(hit) => hit,
-            None => {
+            Ok(hit) => hit,
+            Err(missed) => {
                 signals.add(Signal::L2dTlbRefill, 1);
-                let frame = self.frame_of(pointer.addr, range);
-                self.data_tlb.walk(addr, range.shift, frame, t)
+                let (frame, ready) = self.walk(pointer.addr, range, missed, signals);
+                self.data_tlb.insert(addr, range.shift, frame, ready)
             }
         };
         Located { ready: hit.ready, pointer, physical: addr.wrapping_add(hit.offset) }
@@ -104,18 +103,18 @@ impl Hierarchy {
         signals.add(Signal::L1iTlbRefill, 1);
         signals.add(Signal::L2iTlb, 1);
         let hit = match self.code_tlb.second_level(addr, range.shift, t) {
-            Some(hit) => hit,
-            None => {
+            Ok(hit) => hit,
+            Err(missed) => {
                 signals.add(Signal::L2iTlbRefill, 1);
-                let frame = self.frame_of(virtual_addr, range);
-                self.code_tlb.walk(addr, range.shift, frame, t)
+                let (frame, ready) = self.walk(virtual_addr, range, missed, signals);
+                self.code_tlb.insert(addr, range.shift, frame, ready)
             }
         };
         (hit.ready, addr.wrapping_add(hit.offset))
     }
 
     /// The physical address of the page of `addr`. What lies in no range is where its address says.
-    fn frame_of(&mut self, addr: u64, range: PageRange) -> u64 {
+    pub(super) fn frame_of(&mut self, addr: u64, range: PageRange) -> u64 {
         let page = addr >> range.shift << range.shift;
         if range.end == 0 {
             return page;

@@ -7,6 +7,7 @@ mod chip;
 mod prefetch;
 mod sectors;
 mod translation;
+mod walks;
 
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_machine::Spec;

@@ -1,0 +1,234 @@
+//! Translation tables: which descriptors lead to a page, and the cache of those that lead to further tables.
+//!
+//! Tables of one granule are as large as the granule. A leaf descriptor stands for one granule or, levels higher, for a
+//! block; a group of neighbouring leaf descriptors that are marked contiguous stands for one larger page.
+
+use fxscope_machine::spec::Tlb as TlbSpec;
+
+/// Bits of a virtual address; the number of its address space stands above them.
+pub const VIRTUAL_BITS: u32 = 48;
+
+/// Tables of one granule.
+#[derive(Clone, Copy, Debug)]
+struct Granule {
+    /// Log2 bytes.
+    shift: u32,
+    /// Address bits that each level translates.
+    bits: u32,
+    /// Log2 of the descriptors in a contiguous group.
+    contiguous: u32,
+}
+
+impl Granule {
+    /// Log2 of the bytes that a descriptor of a level stands for. Level 0 is that of single pages.
+    fn span(self, level: u32) -> u32 {
+        self.shift + level * self.bits
+    }
+
+    /// The highest level.
+    fn top(self) -> u32 {
+        (VIRTUAL_BITS - 1 - self.shift) / self.bits
+    }
+
+    /// The level whose descriptors are the leaves of pages of `1 << shift` bytes, if the granule has such pages.
+    fn leaf(self, shift: u32) -> Option<u32> {
+        (0..=self.top()).find(|&level| shift == self.span(level) || shift == self.span(level) + self.contiguous)
+    }
+}
+
+/// The tables that lead to a page, by level: from [`Way::top`] down to [`Way::leaf`].
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    addr: u64,
+    granule: Granule,
+    /// Which granule.
+    number: u64,
+    leaf: u32,
+}
+
+impl Way {
+    /// Level of the table that a register points to.
+    #[must_use]
+    pub fn top(&self) -> u32 {
+        self.granule.top()
+    }
+    /// Level of the page's own descriptor.
+    #[must_use]
+    pub fn leaf(&self) -> u32 {
+        self.leaf
+    }
+    /// Size of a table, bytes.
+    #[must_use]
+    pub fn table_bytes(&self) -> u64 {
+        1 << self.granule.shift
+    }
+    /// What identifies the table of a level among all tables of all address spaces; never 0.
+    #[must_use]
+    pub fn name(&self, level: u32) -> u64 {
+        let covered = self.granule.span(level + 1).min(VIRTUAL_BITS);
+        self.addr >> covered << covered | self.number << 8 | u64::from(level + 1)
+    }
+    /// Where the descriptor lies in the table of a level, bytes from its start.
+    #[must_use]
+    pub fn offset(&self, level: u32) -> u64 {
+        let covered = self.granule.span(level + 1).min(VIRTUAL_BITS);
+        let index = (self.addr % (1 << covered)) >> self.granule.span(level);
+        index << (self.granule.shift - self.granule.bits)
+    }
+}
+
+/// A table descriptor in the cache.
+#[derive(Clone, Copy, Default)]
+struct Cached {
+    /// [`Way::name`] of the table it leads to, or 0.
+    name: u64,
+    /// Physical address of that table.
+    base: u64,
+}
+
+/// Shapes of tables, and the translation table cache.
+pub struct Tables {
+    granules: Box<[Granule]>,
+    /// The most recently used first.
+    cache: Box<[Cached]>,
+}
+
+impl Tables {
+    /// An empty cache.
+    #[must_use]
+    pub fn new(spec: &TlbSpec) -> Tables {
+        let granule = |(&bytes, &group): (&u64, &u64)| {
+            let shift = bytes.trailing_zeros();
+            let bits = shift - spec.descriptor_bytes.trailing_zeros();
+            Granule { shift, bits, contiguous: group.trailing_zeros() }
+        };
+        Tables {
+            granules: spec.granules.iter().zip(&spec.contiguous).map(granule).collect(),
+            cache: vec![Cached::default(); spec.table_cache as usize].into(),
+        }
+    }
+
+    /// The way to the page of `1 << shift` bytes at `addr`, which has the number of its address space above its virtual
+    /// bits. A page belongs to the first granule that has its size.
+    #[must_use]
+    pub fn way(&self, addr: u64, shift: u32) -> Way {
+        let mut numbered = (0..).zip(&*self.granules);
+        let found = numbered.find_map(|(number, &granule)| Some((number, granule, granule.leaf(shift)?)));
+        // A size that no granule has is taken for single pages of the first.
+        let (number, granule, leaf) = found.unwrap_or((0, self.granules[0], 0));
+        Way { addr, granule, number, leaf }
+    }
+
+    /// The lowest table of the way that a cached descriptor leads to: its level and physical address.
+    pub fn cached(&mut self, way: &Way) -> Option<(u32, u64)> {
+        (way.leaf()..way.top()).find_map(|level| {
+            let name = way.name(level);
+            let i = self.cache.iter().position(|entry| entry.name == name)?;
+            self.cache[..=i].rotate_right(1);
+            Some((level, self.cache[0].base))
+        })
+    }
+
+    /// A descriptor was read that leads to the table of a level, which is at `base`.
+    pub fn remember(&mut self, way: &Way, level: u32, base: u64) {
+        self.cache.rotate_right(1);
+        self.cache[0] = Cached { name: way.name(level), base };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tables() -> Tables {
+        Tables::new(&fxscope_machine::load("a64fx", &[]).expect("built in").tables.tlb)
+    }
+
+    /// Offsets of the descriptors that are read for a page, from the top down.
+    fn offsets(addr: u64, shift: u32) -> Vec<u64> {
+        let way = tables().way(addr, shift);
+        (way.leaf()..=way.top()).rev().map(|level| way.offset(level) / 8).collect()
+    }
+
+    #[test]
+    fn each_level_of_64_kib_tables_translates_13_bits_below_the_6_of_the_first() {
+        let addr = 5 << 42 | 77 << 29 | 8_191 << 16;
+        assert_eq!(offsets(addr, 16), [5, 77, 8_191]);
+    }
+
+    #[test]
+    fn each_level_of_4_kib_tables_translates_9_bits() {
+        let addr = 1 << 39 | 2 << 30 | 3 << 21 | 511 << 12;
+        assert_eq!(offsets(addr, 12), [1, 2, 3, 511]);
+    }
+
+    #[test]
+    fn a_page_of_2_mib_is_a_group_of_32_descriptors_among_those_of_64_kib() {
+        let addr = 9 << 21;
+        assert_eq!(offsets(addr, 21), [0, 0, 9 * 32]);
+        assert_eq!(offsets(addr + (31 << 16), 21), [0, 0, 9 * 32 + 31]);
+    }
+
+    #[test]
+    fn blocks_end_a_walk_above_the_lowest_level() {
+        let addr = 3 << 42 | 64 << 29;
+        assert_eq!(offsets(addr, 29), [3, 64], "512 MiB");
+        assert_eq!(offsets(addr, 34), [3, 64], "16 GiB: 32 of them");
+        let addr = 1 << 39 | 2 << 30 | 16 << 21;
+        assert_eq!(offsets(addr, 25), [1, 2, 16], "32 MiB: 16 blocks of 2 MiB under 4 KiB tables");
+        assert_eq!(offsets(addr, 30), [1, 2], "1 GiB");
+    }
+
+    #[test]
+    fn every_page_size_that_a_machine_may_have_is_one_descriptor_or_one_group() {
+        for size in fxscope_machine::spec::PAGE_SIZES {
+            let shift = size.trailing_zeros();
+            assert!(tables().granules.iter().any(|granule| granule.leaf(shift).is_some()), "{size}");
+        }
+    }
+
+    #[test]
+    fn tables_of_different_spaces_levels_granules_and_places_are_different_ones() {
+        let tables = tables();
+        let mut names: Vec<u64> = Vec::new();
+        for space in [1, 2] {
+            for (addr, shift) in [(0, 16), (1 << 29, 16), (0, 12), (1 << 21, 12)] {
+                let way = tables.way(space << VIRTUAL_BITS | addr, shift);
+                names.extend((way.leaf()..=way.top()).map(|level| way.name(level)));
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        // For each space: three and one more, four and one more.
+        assert_eq!(names.len(), 2 * (3 + 1 + 4 + 1));
+    }
+
+    #[test]
+    fn the_cache_keeps_the_sixteen_most_recently_used_descriptors() {
+        let mut tables = tables();
+        let way = |n: u64| tables_way(n);
+        (1..=16).for_each(|n| tables.remember(&way(n), 0, 100 * n));
+        assert_eq!(tables.cached(&way(1)), Some((0, 100)), "and used now");
+        tables.remember(&way(17), 0, 1_700);
+        assert_eq!(tables.cached(&way(2)), None, "the least recently used has left");
+        assert_eq!(tables.cached(&way(1)), Some((0, 100)));
+        assert_eq!(tables.cached(&way(17)), Some((0, 1_700)));
+    }
+
+    /// The way to a page of the `n`th table of single pages.
+    fn tables_way(n: u64) -> Way {
+        tables().way(n << 29, 16)
+    }
+
+    #[test]
+    fn the_lowest_table_that_is_known_is_where_a_walk_begins() {
+        let mut tables = tables();
+        let way = tables.way(7 << 16, 16);
+        tables.remember(&way, 1, 0x10_0000);
+        assert_eq!(tables.cached(&way), Some((1, 0x10_0000)));
+        tables.remember(&way, 0, 0x20_0000);
+        assert_eq!(tables.cached(&way), Some((0, 0x20_0000)));
+        let block = tables.way(7 << 29, 29);
+        assert_eq!(tables.cached(&block), Some((1, 0x10_0000)), "the same table, from which blocks come, too");
+    }
+}

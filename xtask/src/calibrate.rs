@@ -1,0 +1,102 @@
+//! Fits of numbers that no document gives to measured rows.
+//!
+//! `walk`: what a table walk takes besides its reads, `tlb.walk_extra`. Triad from memory reads and writes each page once,
+//! so that pages of 64 KiB cost a walk each, and pages of 2 MiB next to none. The difference of the two measured
+//! times is what walks cost, whatever else the model has right or wrong.
+
+use std::path::{Path, PathBuf};
+
+use crate::silicon::{self, Row};
+use crate::{kernel, root};
+
+/// Options of `xtask calibrate`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What is to be fitted.
+    what: Target,
+    /// The fxscope binary.
+    #[arg(long, default_value = "target/release/fxscope")]
+    fxscope: PathBuf,
+}
+
+/// What can be fitted.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Target {
+    /// `tlb.walk_extra`, to one-thread Triad with 64 KiB and 2 MiB pages.
+    Walk,
+}
+
+/// Rows of `bench/silicon.csv` with pages of 64 KiB and of 2 MiB.
+const SMALL_PAGES: &str = "largepage-0031";
+const LARGE_PAGES: &str = "largepage-0032";
+/// Simulations at most; the cost of a page is nearly linear in the number sought.
+const TRIES: u32 = 8;
+
+/// Fits and prints what was tried.
+///
+/// # Errors
+/// When rows are missing or a kernel cannot be run.
+pub fn run(args: &Args) -> Result<(), String> {
+    let fxscope = root().join(&args.fxscope);
+    match args.what {
+        Target::Walk => walk(&fxscope),
+    }
+}
+
+fn walk(fxscope: &Path) -> Result<(), String> {
+    let rows = silicon::rows()?;
+    let row =
+        |name: &str| rows.iter().find(|r| r.row == name).ok_or_else(|| format!("bench/silicon.csv has no {name}"));
+    let (small, large) = (row(SMALL_PAGES)?, row(LARGE_PAGES)?);
+    let wanted = small.measured_seconds()? - large.measured_seconds()?;
+    let without = kernel::count(fxscope, &large.program, &large.options, &large.settings)?.seconds;
+    println!("{:<15} {:>9} {:>14} {:>9}", "tlb.walk_extra", "GB/s", "cycles a walk", "walks");
+    let measured = small.measured;
+    let mut fit = Fit { fxscope, row: small, without, wanted };
+    let best = fit.search()?;
+    println!("{:<15} {measured:>9.2}", "measured");
+    println!("pages of 2 MiB: {:.2} GB/s measured, {:.2} simulated", large.measured, large.rate(without)?);
+    println!("tlb.walk_extra = {best}");
+    Ok(())
+}
+
+/// A search for the number of cycles with which the small pages cost what they do on the machine.
+struct Fit<'a> {
+    fxscope: &'a Path,
+    row: &'a Row,
+    /// Simulated seconds with large pages.
+    without: f64,
+    /// Measured seconds that small pages cost.
+    wanted: f64,
+}
+
+impl Fit<'_> {
+    /// By false position between two values that are too little and too much.
+    fn search(&mut self) -> Result<u64, String> {
+        let (mut low, mut high) = (0.0, 1000.0);
+        let (mut below, mut above) = (self.excess(low)?, self.excess(high)?);
+        if below > 0.0 || above < 0.0 {
+            return Err(format!("no value from {low} to {high} gives the measured difference"));
+        }
+        for _ in 2..TRIES {
+            let next = (low - below * (high - low) / (above - below)).round();
+            if next == low || next == high {
+                break;
+            }
+            let excess = self.excess(next)?;
+            if excess > 0.0 { (high, above) = (next, excess) } else { (low, below) = (next, excess) }
+        }
+        Ok(if -below < above { low } else { high } as u64)
+    }
+
+    /// Simulated less measured seconds that small pages cost.
+    fn excess(&mut self, extra: f64) -> Result<f64, String> {
+        let settings = format!("{} tlb.walk_extra={extra}", self.row.settings);
+        let counts = kernel::count(self.fxscope, &self.row.program, &self.row.options, &settings)?;
+        let cost = counts.seconds - self.without;
+        let walks = counts.event("L2D_TLB_REFILL")?;
+        let cycles = cost / counts.seconds * counts.cycles / walks;
+        println!("{extra:<15} {:>9.2} {cycles:>14.1} {walks:>9}", self.row.rate(counts.seconds)?);
+        Ok(cost - self.wanted)
+    }
+}
