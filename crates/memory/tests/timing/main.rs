@@ -4,6 +4,7 @@
 
 mod caches;
 mod chip;
+mod coherence;
 mod prefetch;
 mod sectors;
 mod translation;

@@ -1,0 +1,425 @@
+//! Several cores: who holds a line, what it costs to take it from them, and what is written back.
+
+use super::*;
+
+/// Distance of the first addresses of two CMGs' memories.
+fn node(spec: &Spec) -> u64 {
+    spec.topology.node_bytes
+}
+
+/// Cores that share a chip; the one that is asked for runs.
+struct Cores {
+    spec: Spec,
+    cores: Vec<Core>,
+    running: usize,
+}
+
+impl Cores {
+    /// Cores at these positions of the chip, counted from 0 through all CMGs.
+    fn at(spec: Spec, positions: &[u32]) -> Cores {
+        let core = |(i, &position)| {
+            if i == 0 {
+                return Core::at(&spec, position);
+            }
+            let memory = Hierarchy::waiting(&spec, Seat::of(&spec, position));
+            Core { memory, signals: Signals::default(), load: spec.load_store.load_integer }
+        };
+        let mut cores: Vec<Core> = positions.iter().enumerate().map(core).collect();
+        let (first, others) = cores.split_at_mut(1);
+        // Every core has its turn, so that it counts as one that will ask again.
+        for other in others {
+            other.memory.take_over(&mut first[0].memory, 0, 0, &mut Signals::default());
+            first[0].memory.take_over(&mut other.memory, 0, 0, &mut Signals::default());
+        }
+        Cores { spec, cores, running: 0 }
+    }
+    /// Two neighbours on CMG 0.
+    fn neighbours() -> Cores {
+        Cores::at(machine(), &[0, 1])
+    }
+    /// A core on CMG 0 and one on CMG 1, each the nearest to its L2.
+    fn on_two_cmgs() -> Cores {
+        let spec = machine();
+        let second = spec.topology.cores_per_cmg;
+        Cores::at(spec, &[0, second])
+    }
+    /// Core number `i` of these runs at `now`.
+    fn run(&mut self, i: usize, now: Cycle) -> &mut Core {
+        if i != self.running {
+            let [next, last] = self.cores.get_disjoint_mut([i, self.running]).expect("two cores");
+            next.memory.take_over(&mut last.memory, 0, now, &mut next.signals);
+            self.running = i;
+        }
+        let core = &mut self.cores[i];
+        core.memory.read_notices(now, &mut core.signals);
+        core
+    }
+    fn load(&mut self, i: usize, addr: u64, t: Cycle) -> (Cycle, Level) {
+        self.run(i, t).load(addr, t)
+    }
+    /// Cycles from a store's flow at `t` until its line can be written.
+    fn store(&mut self, i: usize, addr: u64, t: Cycle) -> Cycle {
+        self.run(i, t).access(addr, t, true).at - t
+    }
+    /// A count over all cores, when all have read their notices.
+    fn get(&mut self, signal: Signal) -> u64 {
+        (0..self.cores.len()).map(|i| self.run(i, Cycle::MAX).get(signal)).sum()
+    }
+    /// What a request costs on its way, and a line from L2 on its way to where a store can write it.
+    fn way(&self) -> (Cycle, Cycle) {
+        let t = &self.spec.l2_timing;
+        (t.request, t.request + u64::from(self.spec.l1d.line_bytes / t.fill_bytes_per_cycle))
+    }
+    /// From L2 to a core, which gives a line up, and back with the line (`true`) or without.
+    fn snoop(&self, line: bool) -> Cycle {
+        let (t, ls) = (&self.spec.l2_timing, &self.spec.load_store);
+        let transfer = u64::from(self.spec.l1d.line_bytes / t.writeback_bytes_per_cycle);
+        2 * t.request + if line { ls.move_out_dirty + transfer } else { ls.move_out_clean }
+    }
+    /// Load-to-use behind the time a line can be written: it moves in, and the load's flow runs again.
+    fn use_after(&self) -> Cycle {
+        self.spec.load_store.move_in + self.spec.load_store.load_integer
+    }
+}
+
+#[test]
+fn a_core_writes_a_line_that_it_alone_has_read_without_asking() {
+    let mut cores = Cores::neighbours();
+    cores.load(0, 0, 1_000);
+    let asked = cores.get(Signal::L2dCache);
+    assert_eq!(cores.store(0, 8, 2_000), 0);
+    assert_eq!(cores.get(Signal::L2dCache), asked);
+}
+
+#[test]
+fn a_second_reader_makes_both_copies_shared_so_that_either_must_ask_before_it_writes() {
+    for writer in [0, 1] {
+        let mut cores = Cores::neighbours();
+        cores.load(0, 0, 1_000);
+        cores.load(1, 0, 2_000);
+        assert_eq!(cores.load(0, 0, 3_000).1, Level::L1, "it keeps its copy");
+        let asked = cores.get(Signal::L2dCache);
+        cores.store(writer, 0, 4_000);
+        assert_eq!(cores.get(Signal::L2dCache), asked + 1, "core {writer}");
+    }
+}
+
+#[test]
+fn a_write_to_a_shared_line_waits_until_the_other_copy_is_given_up() {
+    let mut cores = Cores::neighbours();
+    cores.load(0, 0, 1_000);
+    cores.load(1, 0, 2_000);
+    let (request, _) = cores.way();
+    assert_eq!(cores.store(0, 0, 3_000), request + cores.snoop(false) + request);
+    assert_eq!(cores.load(1, 0, 4_000).1, Level::L2, "the copy has gone");
+    assert_eq!(cores.get(Signal::BusReadTotalMem), 1);
+}
+
+#[test]
+fn a_write_that_was_asked_for_is_the_last_that_has_to_ask() {
+    let mut cores = Cores::neighbours();
+    cores.load(0, 0, 1_000);
+    cores.load(1, 0, 2_000);
+    cores.store(0, 0, 3_000);
+    assert_eq!(cores.store(0, 0, 4_000), 0);
+}
+
+#[test]
+fn a_line_that_another_core_has_changed_comes_from_that_core_which_keeps_a_copy() {
+    let mut cores = Cores::neighbours();
+    cores.store(0, 0, 1_000);
+    let (request, to_core) = cores.way();
+    let expected = request + cores.snoop(true) + to_core + cores.use_after();
+    assert_eq!(cores.load(1, 0, 2_000), (expected, Level::L2));
+    assert_eq!(cores.load(0, 0, 3_000).1, Level::L1);
+    assert_eq!(cores.load(1, 0, 3_000).1, Level::L1);
+    assert_eq!(cores.get(Signal::L1dCacheWb), 1);
+    assert_eq!((cores.get(Signal::BusReadTotalMem), cores.get(Signal::BusWriteTotalMem)), (1, 0));
+}
+
+#[test]
+fn a_core_that_has_given_its_changes_to_l2_asks_before_it_writes_again() {
+    let mut cores = Cores::neighbours();
+    cores.store(0, 0, 1_000);
+    cores.load(1, 0, 2_000);
+    let (request, _) = cores.way();
+    assert_eq!(cores.store(0, 0, 3_000), request + cores.snoop(false) + request);
+    assert_eq!(cores.get(Signal::L1dCacheWb), 1, "the copy that was given up had no changes");
+}
+
+#[test]
+fn a_line_written_by_two_cores_in_turn_costs_each_write_the_way_through_the_other_core() {
+    let mut cores = Cores::neighbours();
+    cores.store(0, 0, 1_000);
+    let (request, to_core) = cores.way();
+    for turn in 1..=6 {
+        let writer = turn % 2;
+        let cost = cores.store(writer, 64 * writer as u64, 1_000 * (1 + turn as u64));
+        assert_eq!(cost, request + cores.snoop(true) + to_core, "turn {turn}");
+    }
+    assert_eq!(cores.get(Signal::L1dCacheWb), 6);
+    assert_eq!(cores.get(Signal::BusReadTotalMem), 1);
+}
+
+#[test]
+fn a_line_on_its_way_to_a_core_is_taken_away_when_it_has_come() {
+    let mut cores = Cores::neighbours();
+    let there = 1_000 + cores.store(0, 0, 1_000) + cores.spec.load_store.move_in;
+    let (request, to_core) = cores.way();
+    let cost = cores.store(1, 64, 1_010);
+    assert_eq!(1_010 + cost, there + cores.snoop(true) - request + to_core);
+}
+
+#[test]
+fn a_core_uses_its_copy_until_it_hears_that_it_is_claimed() {
+    let mut cores = Cores::neighbours();
+    cores.store(0, 0, 1_000);
+    cores.store(1, 64, 2_000);
+    let (request, _) = cores.way();
+    let heard = 2_000 + 2 * request;
+    assert_eq!(cores.store(0, 0, heard - 1), 0);
+    assert!(cores.store(0, 0, heard) > 0);
+}
+
+#[test]
+fn a_line_that_its_only_reader_has_dropped_is_exclusive_for_the_next() {
+    let mut cores = Cores::neighbours();
+    for i in 0..5 {
+        cores.load(0, i * L1_SET, 1_000 + 1_000 * i);
+    }
+    let hit = cores.spec.l2_timing.hit_nearest;
+    let step = (cores.spec.l2_timing.hit_farthest - hit) / u64::from(cores.spec.topology.cores_per_cmg - 1);
+    assert_eq!(cores.load(1, 0, 9_000), (hit + step, Level::L2), "nobody is asked");
+    assert_eq!(cores.store(1, 0, 10_000), 0);
+}
+
+/// A machine whose L2 has so few sets that lines of one L1D set fall into one L2 set.
+fn small_l2() -> Spec {
+    let mut spec = machine();
+    spec.tables.l2.bytes = u64::from(spec.l2.ways) * L1_SET;
+    spec
+}
+
+/// Core 1 reads as many lines of one set as drive all others out of L2.
+fn fill_l2(cores: &mut Cores, t: Cycle) {
+    for i in 1..=u64::from(cores.spec.l2.ways - cores.spec.l2.reserved_ways) {
+        cores.load(1, i * L1_SET, t + 1_000 * i);
+    }
+}
+
+#[test]
+fn a_line_that_leaves_l2_leaves_the_data_caches_of_all_cores() {
+    let mut cores = Cores::at(small_l2(), &[0, 1, 5]);
+    cores.load(0, 0, 1_000);
+    cores.load(2, 0, 2_000);
+    fill_l2(&mut cores, 3_000);
+    assert_eq!(cores.load(0, 0, 40_000).1, Level::Memory);
+    fill_l2(&mut cores, 50_000);
+    assert_eq!(cores.load(2, 0, 90_000).1, Level::Memory);
+}
+
+#[test]
+fn a_line_that_leaves_l2_leaves_the_instruction_caches_of_all_cores() {
+    let mut cores = Cores::at(small_l2(), &[0, 1]);
+    let fetch = |cores: &mut Cores, t| {
+        let core = cores.run(0, t);
+        core.memory.fetch(0, t, &mut core.signals)
+    };
+    fetch(&mut cores, 1_000);
+    assert_eq!(fetch(&mut cores, 3_000), 3_000);
+    fill_l2(&mut cores, 4_000);
+    assert!(fetch(&mut cores, 40_000) > 40_000);
+    assert_eq!(cores.cores[0].get(Signal::L1iCacheRefill), 2);
+}
+
+#[test]
+fn changes_in_another_core_s_l1_are_written_to_memory_once_when_the_line_leaves_l2() {
+    let mut cores = Cores::at(small_l2(), &[0, 1]);
+    cores.store(0, 0, 1_000);
+    fill_l2(&mut cores, 2_000);
+    assert_eq!(cores.get(Signal::L1dCacheWb), 1);
+    assert_eq!((cores.get(Signal::L2dCacheWb), cores.get(Signal::BusWriteTotalMem)), (1, 1));
+}
+
+#[test]
+fn changes_made_to_a_line_that_was_only_read_are_written_to_memory_too() {
+    let mut cores = Cores::at(small_l2(), &[0, 1]);
+    cores.load(0, 0, 1_000);
+    cores.store(0, 0, 2_000);
+    fill_l2(&mut cores, 3_000);
+    assert_eq!(cores.get(Signal::BusWriteTotalMem), 1);
+}
+
+#[test]
+fn a_line_of_another_cmg_s_memory_takes_two_hops_longer() {
+    let mut cores = Cores::on_two_cmgs();
+    let local = cores.load(0, 0, 1_000).0;
+    let remote = cores.load(1, LINE, 3_000).0;
+    assert_eq!(local, cores.spec.memory.latency_nearest);
+    assert_eq!(remote, local + 2 * cores.spec.ring.hop);
+}
+
+#[test]
+fn memory_of_the_cmg_across_the_ring_takes_four_hops_longer() {
+    let spec = machine();
+    let last = 3 * spec.topology.cores_per_cmg;
+    let mut cores = Cores::at(spec, &[last]);
+    let remote = cores.load(0, 0, 1_000).0;
+    assert_eq!(remote, cores.spec.memory.latency_nearest + 4 * cores.spec.ring.hop);
+}
+
+#[test]
+fn a_line_of_another_cmg_s_memory_is_kept_in_the_reader_s_own_l2() {
+    let mut cores = Cores::on_two_cmgs();
+    for i in 0..5 {
+        cores.load(1, i * L1_SET, 1_000 + 1_000 * i);
+    }
+    assert_eq!(cores.load(1, 0, 9_000), (cores.spec.l2_timing.hit_nearest, Level::L2));
+}
+
+#[test]
+fn a_write_by_the_home_cmg_takes_the_copies_of_others_back_over_the_ring() {
+    let mut cores = Cores::on_two_cmgs();
+    cores.load(0, 0, 1_000);
+    cores.load(1, 0, 2_000);
+    let (request, _) = cores.way();
+    let expected = request + 2 * cores.spec.ring.hop + cores.snoop(false) + request;
+    assert_eq!(cores.store(0, 0, 3_000), expected);
+    assert_eq!(cores.load(1, 0, 4_000).1, Level::Memory, "neither its L1 nor its L2 has it");
+}
+
+#[test]
+fn a_line_that_two_cmgs_read_is_shared_in_both() {
+    for writer in [0, 1] {
+        let mut cores = Cores::on_two_cmgs();
+        cores.load(0, 0, 1_000);
+        cores.load(1, 0, 2_000);
+        assert!(cores.store(writer, 0, 3_000) >= 2 * cores.spec.ring.hop, "core {writer}");
+        assert_eq!(cores.store(writer, 0, 4_000), 0);
+    }
+}
+
+#[test]
+fn a_line_changed_in_another_cmg_comes_from_there_and_memory_is_brought_up_to_date() {
+    let mut cores = Cores::on_two_cmgs();
+    cores.store(0, 0, 1_000);
+    let (request, to_core) = cores.way();
+    let t = &cores.spec.l2_timing;
+    // Its own L2, the ring, the other L2, the core there, and the ring back.
+    let ways = request + t.miss_detect + 2 * cores.spec.ring.hop + cores.snoop(true);
+    let expected = ways + to_core - request + cores.use_after();
+    assert_eq!(cores.load(1, 0, 2_000).0, expected);
+    assert_eq!(cores.load(0, 0, 3_000).1, Level::L1);
+    assert_eq!(cores.get(Signal::L1dCacheWb), 1);
+    assert_eq!((cores.get(Signal::BusReadTotalMem), cores.get(Signal::BusWriteTotalMem)), (1, 1));
+}
+
+#[test]
+fn a_changed_line_that_another_cmg_writes_moves_there_without_going_to_memory() {
+    let mut cores = Cores::on_two_cmgs();
+    cores.store(0, 0, 1_000);
+    cores.store(1, 0, 2_000);
+    assert_eq!(cores.load(0, 8, 3_000).1, Level::Memory, "over the ring again");
+    assert_eq!(cores.get(Signal::BusReadTotalMem), 1);
+    assert_eq!(cores.get(Signal::BusWriteTotalMem), 1, "when it was read");
+}
+
+#[test]
+fn zeroing_a_line_takes_it_from_all_who_hold_it_and_reads_no_memory() {
+    let spec = machine();
+    let far = spec.topology.cores_per_cmg;
+    let mut cores = Cores::at(spec, &[0, 1, far]);
+    cores.load(2, 0, 1_000);
+    cores.load(1, 0, 2_000);
+    cores.load(0, LINE, 3_000);
+    let read = cores.get(Signal::BusReadTotalMem);
+    let core = cores.run(0, 5_000);
+    core.memory.zero_line(0.into(), 5_000, &mut core.signals);
+    assert_eq!(cores.get(Signal::BusReadTotalMem), read);
+    assert_eq!(cores.load(1, 0, 7_000).1, Level::L2);
+    assert_eq!(cores.load(2, 0, 8_000).1, Level::Memory);
+}
+
+#[test]
+fn changes_to_a_line_that_another_core_zeroes_come_back_from_l1_and_are_not_written_to_memory() {
+    let mut cores = Cores::neighbours();
+    cores.store(1, 0, 1_000);
+    cores.load(0, LINE, 2_000);
+    let core = cores.run(0, 3_000);
+    core.memory.zero_line(0.into(), 3_000, &mut core.signals);
+    assert_eq!((cores.get(Signal::L1dCacheWb), cores.get(Signal::BusWriteTotalMem)), (1, 0));
+}
+
+#[test]
+fn a_link_of_the_ring_carries_its_width_whoever_asks() {
+    let spec = machine();
+    let each = u64::from(spec.l2.line_bytes / spec.ring.bytes_per_cycle);
+    let positions = [0, 1, 2, 3];
+    let mut cores = Cores::at(spec, &positions);
+    let base = node(&cores.spec);
+    // Four cores of CMG 0 read six lines each of CMG 1, all at once.
+    let mut at: Vec<Cycle> = Vec::new();
+    for line in 0..6 {
+        for core in 0..4 {
+            at.push(cores.run(core, 1_000).access(base + (4 * line + core as u64) * LINE, 1_000, false).at);
+        }
+    }
+    let (first, last) = (at.iter().min().expect("some"), at.iter().max().expect("some"));
+    let expected = 23 * each;
+    // Cores are up to three cycles apart in distance, and their buses begin a line each four cycles.
+    assert!((expected - each..=expected + each + 3).contains(&(last - first)), "{} of {expected}", last - first);
+}
+
+#[test]
+fn a_store_to_code_takes_it_from_the_instruction_caches_of_all_cores() {
+    let mut cores = Cores::neighbours();
+    let fetch = |cores: &mut Cores, i, t| {
+        let core = cores.run(i, t);
+        core.memory.fetch(0, t, &mut core.signals)
+    };
+    fetch(&mut cores, 0, 1_000);
+    fetch(&mut cores, 1, 3_000);
+    assert_eq!((fetch(&mut cores, 0, 5_000), fetch(&mut cores, 1, 5_000)), (5_000, 5_000));
+    cores.store(0, 0, 6_000);
+    assert!(fetch(&mut cores, 0, 8_000) > 8_000);
+    assert!(fetch(&mut cores, 1, 8_000) > 8_000);
+}
+
+#[test]
+fn a_prefetched_line_is_exclusive_if_nobody_else_has_it_and_shared_otherwise() {
+    for (others, asks) in [(false, 0), (true, 1)] {
+        let mut cores = Cores::neighbours();
+        if others {
+            cores.load(1, 0, 1_000);
+        }
+        let core = cores.run(0, 2_000);
+        core.memory.translate(0.into(), 0, &mut core.signals);
+        core.memory.prefetch_instruction(0.into(), 1, 2_000, &mut core.signals);
+        let asked = cores.get(Signal::L2dCache);
+        cores.store(0, 0, 4_000);
+        assert_eq!(cores.get(Signal::L2dCache), asked + asks);
+    }
+}
+
+#[test]
+fn a_core_that_is_behind_finds_shared_resources_as_they_are_at_its_own_time() {
+    let mut cores = Cores::neighbours();
+    let behind = 1_000;
+    let [first, second] = cores.cores.get_disjoint_mut([0, 1]).expect("two cores");
+    second.memory.take_over(&mut first.memory, behind, 1_000, &mut second.signals);
+    second.now(9_000);
+    second.load(0, 9_000);
+    first.memory.take_over(&mut second.memory, 9_000, behind, &mut first.signals);
+    assert_eq!(first.load(LINE, behind).0, cores.spec.memory.latency_nearest);
+}
+
+#[test]
+fn a_core_that_has_nothing_to_do_does_not_hold_up_the_past() {
+    let mut cores = Cores::neighbours();
+    let [first, second] = cores.cores.get_disjoint_mut([0, 1]).expect("two cores");
+    second.memory.take_over(&mut first.memory, Cycle::MAX, 1_000, &mut second.signals);
+    let t = second.now(10 * fxscope_base::SPAN);
+    // As many lines at once as the channel needs a while for: what it has given away it remembers.
+    let last = (0..12).map(|i| second.access(i * LINE, t, false).at).max().expect("some");
+    assert!(last > t + cores.spec.memory.latency_nearest + 11 * 2 - cores.use_after());
+}
