@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use fxscope_base::{Signal, Stall};
 use fxscope_linux::hwpfctl;
+use fxscope_linux::pages::{MemoryPolicy, list};
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError};
 use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants};
 use fxscope_record::{CodeFile, Finish, Host, HotSpot, Region, Run, Thread};
-use fxscope_sim::{Control, Follow, Mode, Options, Outcome, Progress, Simulation, Window, platform};
+use fxscope_sim::{Control, Follow, Mode, Options, Outcome, Progress, Simulation, Window, page_sizes, platform};
 
 use crate::environment::bears_on_speed;
 
@@ -35,6 +36,8 @@ pub struct Request {
     pub sysroot: Option<PathBuf>,
     /// What of the host the program may touch.
     pub access: Access,
+    /// On which nodes the program's memory is to be.
+    pub memory_policy: MemoryPolicy,
     /// Bytes of memory the program may use; `None`: all that the machine has.
     pub memory_bytes: Option<u64>,
     /// Which of the program's processes are timed and counted.
@@ -62,6 +65,7 @@ impl Request {
             record_variables: Vec::new(),
             sysroot: None,
             access: Access::standard(),
+            memory_policy: MemoryPolicy::default(),
             memory_bytes: None,
             follow: Follow::All,
             clock: ClockSource::Simulated,
@@ -92,6 +96,8 @@ impl Session {
     pub fn start(request: Request) -> Result<Session, StartError> {
         let memory_bytes = request.memory_bytes.unwrap_or(machine_memory(&request.spec));
         let mut setup = Setup::new(platform(&request.spec, memory_bytes), "")?;
+        setup.platform.page_sizes = page_sizes(&request.spec.pages, &request.settings);
+        setup.policy = request.memory_policy;
         let program = request.program.as_os_str();
         setup.program = program.as_encoded_bytes().to_vec();
         setup.args = std::iter::once(program)
@@ -202,9 +208,20 @@ fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String>
     for (number, name, calls) in process.unknown_calls() {
         notes.push(format!("System call {number} ({name}) does not exist here; calls answered with ENOSYS: {calls}."));
     }
+    notes.extend(memory_policy(request.memory_policy));
+    notes.extend(process.page_notes().iter().cloned());
     notes.extend(process.refusals().iter().map(refusal));
     notes.extend(missing_library(outcome, process));
     notes
+}
+
+/// What was asked for of the nodes of memory.
+fn memory_policy(policy: MemoryPolicy) -> Option<String> {
+    match policy {
+        MemoryPolicy::Local => None,
+        MemoryPolicy::Bind(nodes) => Some(format!("Memory is from node {} only (--membind).", list(nodes))),
+        MemoryPolicy::Interleave(nodes) => Some(format!("Pages are on nodes {} in turn (--interleave).", list(nodes))),
+    }
 }
 
 /// The dynamic linker ends with status 127 when a library is missing, having named it. Where it was looked for.

@@ -46,3 +46,25 @@ fn a_wrong_page_size_or_segment_is_answered_with_the_list() {
     );
     assert!(message("2MiB").contains("SEGMENT=SIZE"));
 }
+
+#[test]
+fn nodes_that_do_not_exist_are_answered_with_those_that_do() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-l1.elf");
+    for option in ["--membind", "--interleave"] {
+        let (status, message) = failure(folder.path(), &["run", option, "3", "--", &program]);
+        assert_eq!(status, 125, "{message}");
+        assert_eq!(message, format!("fxscope: {option} 3: there is no node 3; the machine has nodes 4-7\n"));
+    }
+    let (status, message) = failure(folder.path(), &["run", "--membind", "4", "--interleave", "5", "--", &program]);
+    assert!(status == 2 && message.contains("cannot be used with"), "{message}");
+}
+
+#[test]
+fn variables_that_have_no_effect_are_told_in_the_notes() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let run = triad(folder.path(), &["-e", "XOS_MMM_L_PAGING_POLICY=at-once", "--membind", "5"]);
+    let notes = run["notes"].as_array().expect("a list");
+    let has = |text: &str| notes.iter().any(|note| note.as_str().is_some_and(|note| note.contains(text)));
+    assert!(has("prepage:demand:prepage holds") && has("node 5 only"), "{notes:?}");
+}

@@ -6,6 +6,7 @@ use fxscope_aarch64::Memory;
 
 use crate::files::Files;
 use crate::mapped::MappedFiles;
+use crate::pages::{Pages, Toucher};
 use crate::platform::Platform;
 use crate::scheduler::System;
 use crate::signal::{self, Action, SigInfo};
@@ -146,6 +147,8 @@ pub struct Kernel {
     pub(crate) files: Files,
     /// Which files are mapped where.
     pub(crate) mapped: MappedFiles,
+    /// What is known of the pages of `mem`.
+    pub(crate) pages: Pages,
     pub(crate) symbols: Rc<Symbols>,
     /// Dispositions by signal number; entry 0 is unused.
     pub(crate) actions: [Action; signal::LAST as usize + 1],
@@ -192,6 +195,20 @@ impl Kernel {
     pub(crate) fn threads<'a>(&'a self, current: &'a Thread) -> impl Iterator<Item = &'a Thread> {
         let others = self.system.threads.iter().map(|thread| &**thread);
         std::iter::once(current).chain(others.filter(|thread| thread.pid == self.pid && !thread.ended))
+    }
+
+    /// Who maps or touches memory while `thread` runs.
+    pub(crate) fn toucher(&self, thread: &Thread) -> Toucher {
+        let node = self.platform.node_of(thread.cpu_number()).unwrap_or(0);
+        Toucher { policy: thread.policy, node }
+    }
+
+    /// Takes over what `thread` has touched.
+    pub(crate) fn note_touched(&mut self, thread: &Thread) {
+        if self.mem.has_fresh() {
+            let who = self.toucher(thread);
+            self.pages.touched(&mut self.mem, who);
+        }
     }
 
     /// Time the process has spent running, in ns.

@@ -23,6 +23,7 @@ pub mod kernel;
 mod layout;
 mod load;
 mod mapped;
+pub mod pages;
 pub mod platform;
 pub mod process;
 mod processes;

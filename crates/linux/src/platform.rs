@@ -3,6 +3,8 @@
 use fxscope_aarch64::cpu::IdRegisters;
 use fxscope_aarch64::hpc::HpcExtension;
 
+use crate::pages::{self, NodeMask, PageSizes};
+
 /// One processor as the operating system numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuPlace {
@@ -63,6 +65,8 @@ pub struct Platform {
     pub page_bytes: u64,
     /// Sizes of the huge pages in bytes.
     pub huge_page_bytes: Vec<u64>,
+    /// Page sizes of segments: what they have in the model, which need not be what the program can see.
+    pub page_sizes: PageSizes,
     /// Memory the program may use, in bytes.
     pub memory_bytes: u64,
 }
@@ -75,6 +79,12 @@ impl Platform {
         nodes.sort_unstable();
         nodes.dedup();
         nodes
+    }
+
+    /// The memory nodes as a mask.
+    #[must_use]
+    pub fn node_mask(&self) -> NodeMask {
+        pages::mask(&self.nodes())
     }
 
     /// The memory node of a processor, if there is one of that number.

@@ -14,6 +14,7 @@ use crate::elf::ElfError;
 use crate::files::{Files, Program};
 use crate::kernel::{End, Kernel, Limit, Random};
 use crate::layout::DEFAULT_STACK;
+use crate::pages::{MemoryPolicy, Pages, Toucher};
 use crate::platform::Platform;
 use crate::scheduler::{QUANTUM, System};
 use crate::signal::{self, Action, SigInfo, code, number};
@@ -148,6 +149,8 @@ pub struct Setup {
     pub start_unix_ns: u64,
     /// Where the program's clocks get their time from.
     pub clock: ClockSource,
+    /// On which nodes the program's memory is to be.
+    pub policy: MemoryPolicy,
     /// Descriptors 0, 1 and 2.
     pub stdio: Stdio,
 }
@@ -171,6 +174,7 @@ impl Setup {
             seed: 0,
             start_unix_ns: 1_577_836_800_000_000_000,
             clock: ClockSource::Simulated,
+            policy: MemoryPolicy::default(),
             stdio: Stdio::inherit()?,
         })
     }
@@ -267,21 +271,26 @@ impl Process {
         let load::Ready { program, stack } =
             load::prepare(path, file, &view, &mut mem, &setup.platform, &arguments, at_random)?;
 
+        let mut pages = Pages::new(&setup.platform.page_sizes, &arguments.env, bytes);
         let identity = Program { path: real_path(path), args: arguments.args, env: arguments.env, auxv: stack.auxv };
         let mut cpu = Cpu::new(setup.platform.vector_bytes);
         (cpu.id, cpu.hpc) = (setup.platform.id, setup.platform.hpc);
         cpu.counter_hz = setup.platform.counter_hz;
         cpu.pc = program.entry;
         cpu.set_x(Cpu::SP, stack.sp);
-        let heap_start = program.image.end();
         let affinity = cpu_mask(&setup.platform);
         let mut limits = [Limit { soft: Limit::INFINITY, hard: Limit::INFINITY }; Limit::COUNT];
         limits[Limit::STACK].soft = setup.stack_bytes;
         limits[Limit::CORE].soft = 0;
         limits[Limit::FILES] = Limit { soft: 1024, hard: 4096 };
+        let heap_start = pages.heap_start(program.image.end());
+        let mut thread = Thread::new(cpu, PID, affinity, &arguments.program);
+        thread.policy = setup.policy.into();
+        let node = setup.platform.node_of(thread.cpu_number()).unwrap_or(0);
+        pages.start(&mut mem, Toucher { policy: thread.policy, node });
         Ok(Process {
-            blocks: Blocks::new(cpu.vl),
-            thread: Thread::new(cpu, PID, affinity, &arguments.program),
+            blocks: Blocks::new(thread.cpu.vl),
+            thread,
             kernel: Kernel {
                 mem,
                 platform: setup.platform,
@@ -289,6 +298,7 @@ impl Process {
                 end: None,
                 files: Files::new(setup.stdio, identity, Rc::new(view))?,
                 mapped: program.mapped,
+                pages,
                 actions: [Action::default(); signal::LAST as usize + 1],
                 heap_start,
                 brk: heap_start,
@@ -381,6 +391,7 @@ impl Process {
         if now_ns >= self.kernel.system.next_event_ns {
             self.deadline = 0;
         }
+        self.kernel.note_touched(&self.thread);
     }
     /// Simulated time since the program's start in ns.
     #[must_use]

@@ -63,8 +63,9 @@ impl ChildEnd {
 }
 
 impl Kernel {
-    /// A process like this one with the number `pid` and the address space `mem`.
-    pub(crate) fn fork(&mut self, pid: u32, mem: Memory) -> Result<Kernel, Errno> {
+    /// A process like this one with the number `pid` and the address space `mem`: a copy of this one's, or an empty one
+    /// when it `borrows` this one's.
+    pub(crate) fn fork(&mut self, pid: u32, mem: Memory, borrows: bool) -> Result<Kernel, Errno> {
         Ok(Kernel {
             mem,
             platform: self.platform.clone(),
@@ -72,6 +73,7 @@ impl Kernel {
             end: None,
             files: self.files.fork()?,
             mapped: self.mapped.clone(),
+            pages: self.pages.fork(!borrows),
             symbols: Rc::clone(&self.symbols),
             actions: self.actions,
             heap_start: self.heap_start,
@@ -80,7 +82,7 @@ impl Kernel {
             ppid: self.pid,
             group: self.group,
             session: self.session,
-            borrows_from: None,
+            borrows_from: borrows.then_some(self.pid),
             threads_started: 1,
             pending: Vec::new(),
             timers: Timers::new(),
@@ -112,6 +114,7 @@ impl Kernel {
         let Some(lender) = self.borrows_from.and_then(|pid| self.system.processes.get_mut(&pid)) else { return };
         lender.kernel.mem.use_arena_of(&mut self.mem);
         std::mem::swap(&mut lender.kernel.mem, &mut self.mem);
+        std::mem::swap(&mut lender.kernel.pages, &mut self.pages);
     }
 
     /// Gives borrowed memory back for good; what is left is an empty address space.
@@ -142,6 +145,7 @@ impl Process {
     pub(crate) fn end_process(&mut self, end: End) -> Option<Step> {
         self.write_back();
         let pid = self.kernel.pid;
+        self.kernel.note_touched(&self.thread);
         self.end_threads();
         if pid == PID {
             self.first_end = Some(end.clone());
@@ -150,6 +154,8 @@ impl Process {
             return Some(self.end_run(end));
         }
         self.kernel.return_memory();
+        let used = self.kernel.pages.page_use();
+        self.kernel.system.page_use.extend(used);
         self.kernel.mem.clear();
         self.kernel.files.close_all();
         self.process_ended = true;

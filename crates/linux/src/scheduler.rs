@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use crate::cmg::SharedRegisters;
 use crate::descriptors::{SLICE_NS, outside_can_help, poke_ready};
 use crate::kernel::{End, Kernel, Waiting};
+use crate::pages::PageUse;
 use crate::process::{Process, Step};
 use crate::processes::{Parked, Zombie};
 use crate::signal;
@@ -40,6 +41,8 @@ pub(crate) struct System {
     pub zombies: Vec<Zombie>,
     /// Registers that the cores of a CMG have in common.
     pub shared_registers: SharedRegisters,
+    /// Pages that processes had that have ended.
+    pub page_use: Vec<PageUse>,
     /// Host device and inode of the pipes and sockets that only guest processes have.
     pub own_channels: BTreeSet<(u64, u64)>,
 }
@@ -56,6 +59,7 @@ impl System {
             processes: BTreeMap::new(),
             zombies: Vec::new(),
             shared_registers: SharedRegisters::default(),
+            page_use: Vec::new(),
             own_channels: BTreeSet::new(),
         }
     }
@@ -92,6 +96,7 @@ impl Process {
             self.set_now_ns(0);
         }
         self.account();
+        self.kernel.note_touched(&self.thread);
         if let Some(trap) = self.trap.take() {
             self.handle(trap);
         }
@@ -213,6 +218,10 @@ impl Process {
         next.cpu.counter = self.thread.cpu.counter;
         self.kernel.leave_core(&self.thread);
         self.kernel.enter_core(&mut next);
+        self.kernel.note_touched(&self.thread);
+        if self.kernel.toucher(&self.thread) != self.kernel.toucher(&next) {
+            self.kernel.pages.toucher_changed();
+        }
         std::mem::swap(&mut self.thread, &mut *next);
         // What is between a load-exclusive and its store-exclusive must not be seen as undisturbed.
         self.thread.cpu.monitor = None;

@@ -2,6 +2,7 @@
 
 use fxscope_aarch64::Cpu;
 
+use crate::pages::Policy;
 use crate::signal::{AltStack, SigInfo, bit};
 use crate::wait::{Blocked, Resumed};
 
@@ -26,6 +27,8 @@ pub struct Thread {
     pub(crate) affinity: Vec<u64>,
     /// How many threads its process had started before it: where among its CPUs it runs.
     pub(crate) ordinal: u32,
+    /// Where its memory is to be.
+    pub(crate) policy: Policy,
     /// What it waits for, in the system call it has made. The call's arguments are still in the registers.
     pub(crate) blocked: Option<Blocked>,
     /// What is left of an earlier attempt, while a system call is made again.
@@ -58,6 +61,7 @@ impl Thread {
             name: name_of(program),
             affinity,
             ordinal: 0,
+            policy: Policy::default(),
             blocked: None,
             resumed: None,
             poked: false,
@@ -77,6 +81,7 @@ impl Thread {
             mask: self.mask_after_suspend.unwrap_or(self.mask),
             alt_stack: self.alt_stack,
             name: self.name,
+            policy: self.policy,
             tid,
             ..Thread::new(cpu, pid, self.affinity.clone(), b"")
         }

@@ -447,6 +447,18 @@ table! {
 }
 
 table! {
+    /// What the operating system's work on pages costs.
+    PageCosts {
+        /// Taking a page because it is touched, besides clearing it, ns.
+        fault_ns: u64 => Range(0, 1_000_000_000),
+        /// Taking pages and clearing them, bytes a second.
+        clear_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000),
+        /// Giving pages back, bytes a second.
+        free_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000),
+    }
+}
+
+table! {
     /// The hardware stream prefetcher.
     Prefetch {
         /// Prefetch into L1 on.
@@ -512,9 +524,12 @@ pub struct Spec {
     pub recipes: Recipes,
 }
 
+/// Reads the page size of one segment, bytes.
+pub type PageBytes = fn(&Pages) -> u64;
+
 impl Pages {
     /// The segments of a program: the key of each, and its page size in bytes.
-    pub const SEGMENTS: [(&'static str, fn(&Pages) -> u64); 8] = [
+    pub const SEGMENTS: [(&'static str, PageBytes); 8] = [
         ("text", |pages| pages.text),
         ("data", |pages| pages.data),
         ("bss", |pages| pages.bss),
@@ -570,6 +585,8 @@ tables! {
         tlb: Tlb,
         /// Page sizes.
         pages: Pages,
+        /// Cost of the operating system's work on pages.
+        page_costs: PageCosts,
         /// Hardware prefetch.
         prefetch: Prefetch,
         /// Sector cache.

@@ -8,6 +8,7 @@ pub mod run;
 pub mod trace;
 
 pub use hot::HotSpot;
+pub use pages::page_sizes;
 pub use region::Region;
 pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, Simulation, platform};
 pub use trace::{Traced, Tracer, Window};

@@ -1,34 +1,81 @@
-//! Page sizes of a program's segments, as the modelled system would choose them.
+//! Pages: from the machine's description to the system's view of them, from there to the timing model, and what the
+//! system's work on them costs.
 
-use fxscope_aarch64::{Memory, Segment};
-use fxscope_machine::spec::Pages;
+use fxscope_aarch64::Segment;
+use fxscope_base::Cycle;
+use fxscope_linux::Process;
+use fxscope_linux::pages::{self, MemoryWork, PageSizes};
+use fxscope_machine::{Spec, spec};
 use fxscope_memory::{PageRange, Placement};
 
-/// The page size of a segment, bytes.
+/// The page sizes that a machine gives; those of the segments that `settings` name hold whatever the environment of a
+/// program says.
 #[must_use]
-pub fn page_bytes(pages: &Pages, segment: Segment) -> u64 {
-    match segment {
-        Segment::Text | Segment::File => pages.text,
-        Segment::Data => pages.data,
-        Segment::Bss => pages.bss,
-        Segment::Heap => pages.heap,
-        Segment::Stack => pages.stack,
-        Segment::ThreadStack => pages.thread_stack,
-        Segment::Mmap => pages.mmap,
-        Segment::Shared => pages.shared,
+pub fn page_sizes(sizes: &spec::Pages, settings: &[(String, String)]) -> PageSizes {
+    let segments = spec::Pages::SEGMENTS.iter().filter_map(|(name, bytes)| Some((named(name)?, bytes(sizes))));
+    let fixed = settings.iter().filter_map(|(key, _)| named(key.strip_prefix("pages.")?));
+    PageSizes {
+        normal: sizes.normal,
+        large: sizes.large,
+        // Files are mapped as code is.
+        segments: segments.chain([(Segment::File, sizes.text)]).collect(),
+        fixed: fixed.collect(),
     }
 }
 
-/// Page sizes of the whole address space, lowest address first.
+fn named(name: &str) -> Option<Segment> {
+    Segment::ALL.into_iter().find(|segment| segment.name() == name)
+}
+
+/// Pages of the whole address space of the process that runs, lowest address first. The model counts nodes from
+/// `first_node` on.
 #[must_use]
-pub fn page_ranges(memory: &Memory, pages: &Pages) -> Vec<PageRange> {
-    memory
-        .regions()
-        .map(|r| PageRange {
-            start: r.start,
-            end: r.end,
-            shift: page_bytes(pages, r.segment).trailing_zeros(),
-            placement: Placement::FirstTouch,
-        })
-        .collect()
+pub(crate) fn page_ranges(process: &Process, first_node: u32) -> Vec<PageRange> {
+    let placement = |placement| match placement {
+        pages::Placement::FirstTouch => Placement::FirstTouch,
+        pages::Placement::Node(node) => Placement::Node((node - first_node) as u8),
+        pages::Placement::Interleave(nodes) => Placement::Interleave(nodes.checked_shr(first_node).unwrap_or(0)),
+    };
+    let range = |span: pages::PageSpan| PageRange {
+        start: span.range.start,
+        end: span.range.end,
+        shift: span.shift,
+        placement: placement(span.placement),
+    };
+    process.page_spans().into_iter().map(range).collect()
+}
+
+/// Core cycles that the system's work on pages takes.
+pub(crate) fn cycles(work: MemoryWork, spec: &Spec) -> Cycle {
+    const NS_PER_SECOND: u128 = 1_000_000_000;
+    let costs = &spec.page_costs;
+    let ns = |bytes: u64, rate: u64| u128::from(bytes) * NS_PER_SECOND / u128::from(rate);
+    let ns = u128::from(work.faults) * u128::from(costs.fault_ns)
+        + ns(work.cleared_bytes, costs.clear_bytes_per_second)
+        + ns(work.freed_bytes, costs.free_bytes_per_second);
+    (ns * u128::from(spec.clock.core_hz) / NS_PER_SECOND) as Cycle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_segment_of_the_machine_s_description_is_one_of_an_address_space() {
+        for (name, _) in spec::Pages::SEGMENTS {
+            assert!(named(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn taking_and_giving_back_8_gib_of_large_pages_takes_as_long_as_measured() {
+        let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+        let bytes = 1024 * (8 << 20);
+        let seconds = |work| cycles(work, &spec) as f64 / spec.clock.core_hz as f64;
+        let malloc = seconds(MemoryWork { cleared_bytes: bytes, ..MemoryWork::default() });
+        let free = seconds(MemoryWork { freed_bytes: bytes, ..MemoryWork::default() });
+        // largepage-0058 to 0061.
+        assert!((malloc / 0.5018 - 1.0).abs() < 0.01, "{malloc}");
+        assert!((free / 0.2602 - 1.0).abs() < 0.01, "{free}");
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fxscope_aarch64::block::MAX_BLOCK;
 use fxscope_aarch64::hpc::HpcExtension;
 use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_linux::pages::{MemoryWork, PageUse};
 use fxscope_linux::process::{FUNCTIONAL_NS, PID};
 use fxscope_linux::{Cache, CacheKind, CpuPlace, End, Platform, Process, Step};
 use fxscope_machine::Spec;
@@ -13,7 +14,7 @@ use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
 
 use crate::hot::{HotSpot, hot_spots};
 use crate::origin::Origins;
-use crate::pages::page_ranges;
+use crate::pages::{cycles, page_ranges, page_sizes};
 use crate::region::{Region, Regions};
 use crate::trace::{Trace, Window};
 
@@ -92,6 +93,8 @@ pub struct Outcome {
     pub hot: Vec<HotSpot>,
     /// Paths, as programs see them, of the files that code was mapped from, the program's own first (timing mode).
     pub files: Vec<Vec<u8>>,
+    /// The pages that the program had, by segment, size and node.
+    pub pages: Vec<PageUse>,
     /// Timing classes the machine has no row for, with the number of static instructions that use each.
     pub unknown_classes: Vec<(&'static str, usize)>,
 }
@@ -135,15 +138,12 @@ struct Core {
     retired: Vec<ResolvedBlock>,
     /// Where the code of all blocks is from.
     origins: Origins,
-    /// State of the address space that the model knows.
+    /// Version of the pages that the model knows.
     pages_of: u64,
     /// Denormal operations of the thread that runs, so far.
     denormals: u32,
     ns_per_cycle_32: u64,
 }
-
-/// Bytes of the huge pages that Linux offers with base pages of 64 KiB: a run of 32 that one entry translates.
-const HUGE_PAGE: u64 = 32 * fxscope_aarch64::memory::PAGE;
 
 /// The machine as Linux shows it to a program.
 #[must_use]
@@ -172,7 +172,8 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
         hwcap: id.hwcap,
         hwcap2: id.hwcap2,
         page_bytes: fxscope_aarch64::memory::PAGE,
-        huge_page_bytes: vec![HUGE_PAGE],
+        huge_page_bytes: vec![spec.pages.large],
+        page_sizes: page_sizes(&spec.pages, &[]),
         memory_bytes,
     }
 }
@@ -271,6 +272,7 @@ impl Simulation {
             regions,
             hot,
             files,
+            pages: self.process.page_use(),
             unknown_classes: std::mem::take(&mut self.unknown),
         }
     }
@@ -307,6 +309,8 @@ impl Simulation {
     }
 
     fn run_timing(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Finish {
+        // The model knows the pages before the first instruction.
+        self.set_clock();
         loop {
             let mut rounds = self.blocks_left().div_ceil(u64::from(CLOCK_BLOCKS));
             while rounds > 0 {
@@ -429,12 +433,23 @@ impl Simulation {
         let ns = (u128::from(core.pipeline.now()) * u128::from(core.ns_per_cycle_32)) >> 32;
         let ns = (ns as u64).max(self.process.now_ns());
         self.process.set_now_ns(ns);
-        let generation = self.process.memory().generation();
-        if generation != core.pages_of {
-            core.pages_of = generation;
-            core.pipeline
-                .memory
-                .set_pages(core.pid as u16, page_ranges(self.process.memory(), &self.options.spec.pages));
+        let version = self.process.pages_version();
+        if version != core.pages_of {
+            core.pages_of = version;
+            let pages = page_ranges(&self.process, self.options.spec.topology.first_node);
+            core.pipeline.memory.set_pages(core.pid as u16, pages);
+        }
+        if let Some(work) = self.process.take_memory_work() {
+            self.pages_worked(work);
+        }
+    }
+
+    /// The kernel has taken pages for the program, or taken them back.
+    #[cold]
+    fn pages_worked(&mut self, work: MemoryWork) {
+        let core = self.core.as_mut().expect("timing mode has a core");
+        if !core.untimed {
+            core.pipeline.pause(cycles(work, &self.options.spec));
         }
     }
 

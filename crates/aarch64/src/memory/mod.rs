@@ -12,12 +12,14 @@
 
 mod arena;
 mod fork;
+mod segment;
 
 use std::collections::BTreeMap;
 
 use bytemuck::Pod;
 
 use arena::Arena;
+pub use segment::Segment;
 
 /// Unit of mapping and protection: the base page of A64FX's usual kernels, 64 KiB.
 pub const PAGE: u64 = 1 << PAGE_SHIFT;
@@ -51,29 +53,6 @@ impl Prot {
     pub const RX: Prot = Prot { read: true, write: false, exec: true };
     /// Everything.
     pub const RWX: Prot = Prot { read: true, write: true, exec: true };
-}
-
-/// What a region is for; a machine may give each its own page size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Segment {
-    /// Program text and read-only data.
-    Text,
-    /// Initialised data.
-    Data,
-    /// Zero-initialised data.
-    Bss,
-    /// The `brk` heap.
-    Heap,
-    /// The main thread's stack.
-    Stack,
-    /// Another thread's stack.
-    ThreadStack,
-    /// Private anonymous `mmap`.
-    Mmap,
-    /// Shared anonymous `mmap`.
-    Shared,
-    /// File-backed `mmap`, and whatever else the kernel provides.
-    File,
 }
 
 /// What kind of access failed.
@@ -147,6 +126,8 @@ pub struct Memory {
     tlb: Box<[TlbEntry; TLB_ENTRIES]>,
     leaves: Vec<Option<Leaf>>,
     regions: BTreeMap<u64, Region>,
+    /// Addresses of the pages backed since [`Memory::take_fresh`] was called last.
+    fresh: Vec<u64>,
     /// Counts changes of `regions`.
     generation: u64,
 }
@@ -169,6 +150,7 @@ impl Memory {
                 .unwrap_or_else(|_| unreachable!("fixed length")),
             leaves: vec![None; 1 << (48 - PAGE_SHIFT - LEAF_BITS)],
             regions: BTreeMap::new(),
+            fresh: Vec::new(),
             generation: 0,
         }
     }
@@ -260,6 +242,16 @@ impl Memory {
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+    /// Takes the addresses of the pages ([`PAGE`]) that were touched first since the last call, in that order.
+    pub fn take_fresh(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.fresh)
+    }
+    /// Whether there are any.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_fresh(&self) -> bool {
+        !self.fresh.is_empty()
     }
     /// Bytes of guest memory that are backed now, in all address spaces of the arena.
     #[must_use]
@@ -500,6 +492,7 @@ impl Memory {
         if entry == 0 {
             entry = self.arena.take()? + 1;
             *self.entry(page)? = entry;
+            self.fresh.push(page << PAGE_SHIFT);
         }
         Some(u64::from(entry - 1) * PAGE)
     }

@@ -188,6 +188,7 @@ impl Launch {
             mode,
             sysroot: self.sysroot.clone(),
             access: access(self)?,
+            memory_policy: self.placement.policy(&spec)?,
             memory_bytes: memory_bytes(self, &spec)?,
             follow: match self.follow {
                 Follow::All => fxscope::Follow::All,

@@ -1,7 +1,11 @@
 //! Options about where a program's memory is, and in pages of which size.
 
+use fxscope::linux::pages::{MemoryPolicy, parse_nodes};
+use fxscope::machine::Spec;
 use fxscope::machine::settings::{integer, size};
 use fxscope::machine::spec::{self, PAGE_SIZES};
+
+use super::Failure;
 
 /// Pages of the program's memory.
 #[derive(clap::Args)]
@@ -10,6 +14,12 @@ pub(super) struct Placement {
     /// They hold whatever the variables of the large-page library (XOS_MMM_L_…) say.
     #[arg(long, value_name = "SEGMENT=SIZE", value_delimiter = ',', value_parser = pages)]
     pages: Vec<Pages>,
+    /// Take the program's memory from these nodes only, as numactl --membind does: 4, 4,5, 4-5, +0, !4 or all.
+    #[arg(long, value_name = "NODES", conflicts_with = "interleave")]
+    membind: Option<String>,
+    /// Put the program's pages on these nodes in turn, as numactl --interleave does.
+    #[arg(long, value_name = "NODES")]
+    interleave: Option<String>,
 }
 
 /// Segments and the page size that they get.
@@ -27,6 +37,22 @@ impl Placement {
             pages.segments.iter().map(|name| (format!("pages.{name}"), bytes.clone())).collect::<Vec<_>>()
         };
         self.pages.iter().flat_map(setting)
+    }
+}
+
+impl Placement {
+    /// On which nodes the program's memory is to be.
+    pub(super) fn policy(&self, spec: &Spec) -> Result<MemoryPolicy, Failure> {
+        let t = &spec.topology;
+        let machine: Vec<u32> = (t.first_node..t.first_node + t.cmgs).collect();
+        let nodes = |option: &str, text: &str| {
+            parse_nodes(text, &machine).map_err(|e| Failure::from(format!("--{option} {text}: {e}")))
+        };
+        Ok(match (&self.membind, &self.interleave) {
+            (Some(text), _) => MemoryPolicy::Bind(nodes("membind", text)?),
+            (None, Some(text)) => MemoryPolicy::Interleave(nodes("interleave", text)?),
+            (None, None) => MemoryPolicy::Local,
+        })
     }
 }
 

@@ -294,7 +294,12 @@ fn become_program(k: &mut Kernel, t: &mut Thread, ready: Ready, arguments: Argum
         auxv: ready.stack.auxv,
     };
     k.mapped = ready.program.mapped;
-    (k.heap_start, k.brk) = (ready.program.image.end(), ready.program.image.end());
+    let sizes = k.platform.page_sizes.clone();
+    k.pages.restart(&sizes, &k.files.program.env);
+    let who = k.toucher(t);
+    k.pages.start(&mut k.mem, who);
+    k.heap_start = k.pages.heap_start(ready.program.image.end());
+    k.brk = k.heap_start;
     k.symbols = Rc::new(ready.program.image.symbols);
     k.code_changed = true;
 }

@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use fxscope_aarch64::memory::{PAGE, USER_END};
+use fxscope_aarch64::memory::{PAGE, Region, USER_END};
 use fxscope_aarch64::{Memory, Prot, Segment};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -54,18 +54,19 @@ fn mapped(mem: &Memory, start: u64, end: u64) -> bool {
     true
 }
 
-/// The highest free place for `len` bytes below the stack's room.
-fn free_place(mem: &Memory, len: u64) -> Option<u64> {
+/// The highest free place for `len` bytes below the stack's room that is a multiple of `align`.
+fn free_place(mem: &Memory, len: u64, align: u64) -> Option<u64> {
+    let between = |low: u64, high: u64| {
+        let start = high.checked_sub(len)? / align * align;
+        (start >= low).then_some(start)
+    };
     let mut low = PAGE;
     let mut best = None;
     for region in mem.regions() {
-        let high = region.start.min(MMAP_TOP);
-        if high.saturating_sub(low) >= len {
-            best = Some(high - len);
-        }
+        best = between(low, region.start.min(MMAP_TOP)).or(best);
         low = low.max(region.end);
     }
-    if MMAP_TOP.saturating_sub(low) >= len { Some(MMAP_TOP - len) } else { best }
+    between(low, MMAP_TOP).or(best)
 }
 
 /// Notes that code in `[start, end)` may change.
@@ -73,39 +74,49 @@ fn touch_code(k: &mut Kernel, start: u64, end: u64) {
     k.code_changed |= k.mem.regions().any(|r| r.prot.exec && r.start < end && start < r.end);
 }
 
-fn map(k: &mut Kernel, start: u64, end: u64, prot: Prot, segment: Segment) -> std::result::Result<(), Errno> {
+/// Maps `region` for a thread, in the place of what was there.
+fn map(k: &mut Kernel, t: &Thread, region: Region) -> std::result::Result<(), Errno> {
+    replace(k, region)?;
+    let who = k.toucher(t);
+    k.pages.mapped(&region, who);
+    Ok(())
+}
+
+/// Maps `region` in the place of what was there, without taking pages.
+fn replace(k: &mut Kernel, region: Region) -> std::result::Result<(), Errno> {
+    let Region { start, end, .. } = region;
     touch_code(k, start, end);
     k.mapped.remove(&mut k.mem, start, end);
-    k.mem.map(start, end - start, prot, segment).map_err(|_| Errno::NOMEM)
+    k.pages.unmapped(start..end);
+    k.mem.map(start, end - start, region.prot, region.segment).map_err(|_| Errno::NOMEM)
 }
 
 fn unmap(k: &mut Kernel, start: u64, end: u64) -> std::result::Result<(), Errno> {
     touch_code(k, start, end);
     k.mapped.remove(&mut k.mem, start, end);
+    k.pages.unmapped(start..end);
     k.mem.unmap(start, end - start).map_err(|_| Errno::INVAL)
 }
 
-pub(super) fn brk(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn brk(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let wanted = a[0];
     let (old_end, new_end) = (k.brk.next_multiple_of(PAGE), wanted.checked_next_multiple_of(PAGE));
     let possible = new_end.filter(|&end| wanted >= k.heap_start && end <= MMAP_TOP);
     let Some(new_end) = possible else { return Ok(k.brk) };
     if new_end > old_end {
         let too_much = new_end - k.heap_start > k.platform.memory_bytes;
-        if too_much
-            || in_use(&k.mem, old_end, new_end)
-            || k.mem.map(old_end, new_end - old_end, Prot::RW, Segment::Heap).is_err()
-        {
+        let more = Region { start: old_end, end: new_end, prot: Prot::RW, segment: Segment::Heap, shared: false };
+        if too_much || in_use(&k.mem, old_end, new_end) || map(k, t, more).is_err() {
             return Ok(k.brk);
         }
     } else if new_end < old_end {
-        k.mem.unmap(new_end, old_end - new_end).map_err(|_| Errno::NOMEM)?;
+        unmap(k, new_end, old_end).map_err(|_| Errno::NOMEM)?;
     }
     k.brk = wanted;
     Ok(wanted)
 }
 
-pub(super) fn mmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn mmap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let (hint, len, bits, flags, fd, offset) = (a[0], a[1], a[2], a[3], a[4] as i32, a[5]);
     let anonymous = flags & MAP_ANONYMOUS != 0;
     if len == 0 || !matches!(flags & MAP_TYPE, 1..=3) || (!anonymous && offset % PAGE != 0) {
@@ -120,17 +131,18 @@ pub(super) fn mmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         offset.checked_add(len).filter(|&end| end <= i64::MAX as u64).ok_or(Errno::OVERFLOW)?;
         check_file(k, fd, bits, flags)?;
     }
-    let start = place(&k.mem, hint, len, flags)?;
+    let align = k.pages.alignment(purpose(bits, flags), len);
+    let start = place(&k.mem, hint, len, flags, align)?;
     let segment = segment(&k.mem, start, bits, flags);
-    map(k, start, start + len, prot(bits), segment)?;
-    if flags & MAP_SHARED != 0 {
+    let shared = flags & MAP_SHARED != 0;
+    map(k, t, Region { start, end: start + len, prot: prot(bits), segment, shared })?;
+    if shared {
         k.mem.share(start, len).map_err(|_| Errno::NOMEM)?;
     }
     if !anonymous {
         let file = k.files.host(fd)?;
         if let Err(error) = fill(&mut k.mem, file, start, len, offset) {
-            // The range is in order, so this cannot fail.
-            let _ = k.mem.unmap(start, len);
+            unmap(k, start, start + len)?;
             return Err(error);
         }
         note_file(k, fd, start, len, offset, flags)?;
@@ -141,23 +153,23 @@ pub(super) fn mmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(start)
 }
 
-/// What a new mapping is for. Libraries are files, code among them text; the zero pages behind a library's data,
-/// which its loader maps over the file's, are a part of it.
+/// What a new mapping at `start` is for. The zero pages behind a library's data, which its loader maps over the file's,
+/// are a part of it.
 fn segment(mem: &Memory, start: u64, bits: u64, flags: u64) -> Segment {
-    const EXEC: u64 = 4;
-    if flags & MAP_ANONYMOUS == 0 {
-        return if bits & EXEC != 0 { Segment::Text } else { Segment::File };
-    }
     let before = mem.region_at(start).map(|region| region.segment);
     let part_of_file = flags & MAP_FIXED != 0 && matches!(before, Some(Segment::File | Segment::Text));
-    if part_of_file {
-        Segment::File
-    } else if flags & MAP_SHARED != 0 {
-        Segment::Shared
-    } else if flags & MAP_STACK != 0 {
-        Segment::ThreadStack
-    } else {
-        Segment::Mmap
+    if part_of_file && flags & MAP_ANONYMOUS != 0 { Segment::File } else { purpose(bits, flags) }
+}
+
+/// What a mapping is for, wherever it is. Libraries are files, code among them text.
+fn purpose(bits: u64, flags: u64) -> Segment {
+    const EXEC: u64 = 4;
+    match () {
+        () if flags & MAP_ANONYMOUS == 0 && bits & EXEC != 0 => Segment::Text,
+        () if flags & MAP_ANONYMOUS == 0 => Segment::File,
+        () if flags & MAP_SHARED != 0 => Segment::Shared,
+        () if flags & MAP_STACK != 0 => Segment::ThreadStack,
+        () => Segment::Mmap,
     }
 }
 
@@ -193,7 +205,7 @@ fn note_library(k: &mut Kernel, fd: i32, start: u64, offset: u64) -> std::result
 }
 
 /// Where a new mapping goes.
-fn place(mem: &Memory, hint: u64, len: u64, flags: u64) -> Result {
+fn place(mem: &Memory, hint: u64, len: u64, flags: u64, align: u64) -> Result {
     if flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0 {
         let (start, end) = range(hint, len)?;
         if start < PAGE {
@@ -206,7 +218,7 @@ fn place(mem: &Memory, hint: u64, len: u64, flags: u64) -> Result {
     }
     let hint = hint.checked_next_multiple_of(PAGE).unwrap_or(0);
     let fits = hint >= PAGE && hint.checked_add(len).is_some_and(|end| end <= MMAP_TOP && !in_use(mem, hint, end));
-    if fits { Ok(hint) } else { free_place(mem, len).ok_or(Errno::NOMEM) }
+    if fits { Ok(hint) } else { free_place(mem, len, align).ok_or(Errno::NOMEM) }
 }
 
 /// Whether a file can be mapped so.
@@ -252,7 +264,7 @@ pub(super) fn munmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(0)
 }
 
-pub(super) fn mprotect(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn mprotect(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let (start, end) = range(a[0], a[1])?;
     if a[2] & !7 != 0 {
         return Err(Errno::INVAL);
@@ -260,11 +272,20 @@ pub(super) fn mprotect(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     if start < end {
         touch_code(k, start, end);
         k.mem.protect(start, end - start, prot(a[2])).map_err(|_| Errno::NOMEM)?;
+        prepage_stacks(k, t, start, end);
     }
     Ok(0)
 }
 
-pub(super) fn mremap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+/// C libraries reserve the stack of a thread and make it writable then.
+fn prepage_stacks(k: &mut Kernel, t: &Thread, start: u64, end: u64) {
+    let who = k.toucher(t);
+    for region in k.mem.regions().filter(|r| r.segment == Segment::ThreadStack && r.start < end && start < r.end) {
+        k.pages.mapped(region, who);
+    }
+}
+
+pub(super) fn mremap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     const MAYMOVE: u64 = 1;
     const FIXED: u64 = 2;
     let flags = a[3];
@@ -290,7 +311,7 @@ pub(super) fn mremap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
             return Ok(start);
         }
         if new_end <= MMAP_TOP && !in_use(&k.mem, old_end, new_end) {
-            map(k, old_end, new_end, region.prot, region.segment)?;
+            map(k, t, Region { start: old_end, end: new_end, ..region })?;
             return Ok(start);
         }
         if flags & MAYMOVE == 0 {
@@ -304,11 +325,16 @@ pub(super) fn mremap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         }
         to
     } else {
-        free_place(&k.mem, new_len).ok_or(Errno::NOMEM)?
+        free_place(&k.mem, new_len, k.pages.alignment(region.segment, new_len)).ok_or(Errno::NOMEM)?
     };
-    map(k, to, to + new_len, region.prot, region.segment)?;
-    k.mapped.move_range(start, old_len.min(new_len), to);
-    move_pages(&mut k.mem, start, to, old_len.min(new_len))?;
+    let kept = old_len.min(new_len);
+    let moved = Region { start: to, end: to + new_len, ..region };
+    replace(k, moved)?;
+    k.mapped.move_range(start, kept, to);
+    k.pages.moved(start, kept, to);
+    move_pages(&mut k.mem, start, to, kept)?;
+    let who = k.toucher(t);
+    k.pages.mapped(&moved, who);
     unmap(k, start, old_end)?;
     Ok(to)
 }
@@ -341,7 +367,9 @@ pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         let anonymous = |s| !matches!(s, Segment::Text | Segment::Data | Segment::File | Segment::Shared);
         let regions: Vec<_> = k.mem.regions().filter(|r| r.start < end && start < r.end).copied().collect();
         for region in regions.iter().filter(|r| anonymous(r.segment) && !r.shared) {
-            k.mem.discard(region.start.max(start), region.end.min(end));
+            let (start, end) = (region.start.max(start), region.end.min(end));
+            k.mem.discard(start, end);
+            k.pages.discarded(start..end);
         }
     }
     Ok(0)

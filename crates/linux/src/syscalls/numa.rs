@@ -1,103 +1,186 @@
-//! Memory policies. The address space has no placement: policies are checked, accepted, and have no effect.
+//! Memory policies of threads and ranges, and the nodes of pages.
 
-use fxscope_aarch64::memory::PAGE;
+use std::ops::Range;
+
+use fxscope_aarch64::memory::{PAGE, USER_END};
 use rustix::io::Errno;
 
 use super::{Args, Result, guest};
 use crate::kernel::Kernel;
+use crate::pages::{NodeMask, Policy};
 use crate::thread::Thread;
 
-/// Highest policy (`MPOL_WEIGHTED_INTERLEAVE`); 0 is the default one.
-const LAST_POLICY: u64 = 6;
-
-/// Flags that come with a policy: `MPOL_F_NUMA_BALANCING`, `MPOL_F_RELATIVE_NODES`, `MPOL_F_STATIC_NODES`.
-const POLICY_FLAGS: u64 = 0xe000;
-
 /// Most nodes that a mask may speak of.
-const MAX_MASK: u64 = 1 << 16;
+const MAX_MASK: u64 = 8 * PAGE;
 
-/// The node whose processor the thread runs on.
-fn own_node(k: &Kernel, t: &Thread) -> u32 {
-    let cpu = t.cpu_number();
-    k.platform.cpus.iter().find(|place| place.cpu == cpu).map_or(0, |place| place.node)
+/// Flags of `mbind` and `move_pages`.
+mod flag {
+    pub const STRICT: u64 = 1;
+    pub const MOVE: u64 = 2;
+    pub const MOVE_ALL: u64 = 4;
 }
 
-/// Checks a mode and a mask of nodes: only nodes that exist may be named.
-fn check_policy(k: &mut Kernel, mode: u64, mask: u64, bits: u64) -> std::result::Result<(), Errno> {
-    if mode as u32 as u64 & !POLICY_FLAGS > LAST_POLICY || bits > MAX_MASK {
+/// Reads a mask of nodes of which `bits` counts one more than there are; none, when the pointer is null.
+fn read_mask(k: &mut Kernel, mask: u64, bits: u64) -> std::result::Result<NodeMask, Errno> {
+    let bits = bits.saturating_sub(1);
+    if bits > MAX_MASK {
         return Err(Errno::INVAL);
     }
-    if mask == 0 {
-        return Ok(());
+    if mask == 0 || bits == 0 {
+        return Ok(0);
     }
-    let nodes = k.platform.nodes();
-    // The number of bits counts one more than there are.
-    for word in 0..bits.saturating_sub(1).div_ceil(64) {
+    let mut nodes = 0;
+    for word in 0..bits.div_ceil(64) {
         let set: u64 = guest::read(&mut k.mem, mask.wrapping_add(8 * word))?;
-        let named = (0..64).filter(|bit| set >> bit & 1 != 0).map(|bit| word * 64 + bit);
-        if named.into_iter().any(|node| !nodes.iter().any(|&n| u64::from(n) == node)) {
-            return Err(Errno::INVAL);
+        let counted = (bits - 64 * word).min(64);
+        let set = if counted < 64 { set & ((1 << counted) - 1) } else { set };
+        match word {
+            0 => nodes = set,
+            // No machine has so many.
+            _ if set != 0 => return Err(Errno::INVAL),
+            _ => {}
         }
     }
-    Ok(())
+    Ok(nodes)
 }
 
-pub(super) fn set_mempolicy(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    check_policy(k, a[0], a[1], a[2])?;
+/// Writes a mask of nodes, `bits` long.
+fn write_mask(k: &mut Kernel, mask: u64, bits: u64, nodes: NodeMask) -> std::result::Result<(), Errno> {
+    let mut words = vec![0u64; bits.div_ceil(64) as usize];
+    if let Some(first) = words.first_mut() {
+        *first = nodes;
+    }
+    guest::write_bytes(&mut k.mem, mask, bytemuck::cast_slice(&words))
+}
+
+pub(super) fn set_mempolicy(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let nodes = read_mask(k, a[1], a[2])?;
+    t.policy = Policy::new(a[0], nodes, k.platform.node_mask())?;
+    k.pages.toucher_changed();
     Ok(0)
 }
 
-pub(super) fn mbind(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    if !a[0].is_multiple_of(PAGE) {
+pub(super) fn mbind(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let (start, len, mode, flags) = (a[0], a[1], a[2], a[5]);
+    if !start.is_multiple_of(PAGE) || flags & !(flag::STRICT | flag::MOVE | flag::MOVE_ALL) != 0 {
         return Err(Errno::INVAL);
     }
-    check_policy(k, a[2], a[3], a[4])?;
-    Ok(0)
+    if flags & flag::MOVE_ALL != 0 {
+        return Err(Errno::PERM);
+    }
+    let nodes = read_mask(k, a[3], a[4])?;
+    let policy = Policy::new(mode, nodes, k.platform.node_mask())?;
+    let end = len.checked_next_multiple_of(PAGE).and_then(|len| start.checked_add(len)).ok_or(Errno::INVAL)?;
+    if start == end {
+        return Ok(0);
+    }
+    if end > USER_END || !is_mapped(k, start..end) {
+        return Err(Errno::FAULT);
+    }
+    k.pages.set_policy(start..end, policy);
+    if flags & flag::MOVE != 0 {
+        let own = k.toucher(t).node;
+        k.pages.migrate(start..end, |page, shift, node| {
+            if policy.permits(node) { node } else { policy.placement(own).node(page, shift, own) }
+        });
+    }
+    let misplaced = flags & flag::STRICT != 0 && !k.pages.obeys(start..end, policy);
+    if misplaced { Err(Errno::IO) } else { Ok(0) }
+}
+
+/// Whether every page of a range is mapped.
+fn is_mapped(k: &Kernel, range: Range<u64>) -> bool {
+    let mut at = range.start;
+    while at < range.end {
+        let Some(region) = k.mem.region_at(at) else { return false };
+        at = region.end;
+    }
+    true
 }
 
 pub(super) fn get_mempolicy(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     const NODE: u64 = 1;
     const ADDR: u64 = 2;
     const MEMS_ALLOWED: u64 = 4;
-    let (mode, mask, bits, addr, flags) = (a[0], a[1], a[2], a[3], a[4]);
-    let nodes = k.platform.nodes();
-    let needed = nodes.iter().max().map_or(1, |&last| u64::from(last) + 1);
+    let (word, mask, bits, address, flags) = (a[0], a[1], a[2], a[3], a[4]);
+    let machine = k.platform.node_mask();
+    let needed = u64::from(NodeMask::BITS - machine.leading_zeros());
     if flags & !(NODE | ADDR | MEMS_ALLOWED) != 0 || (mask != 0 && !(needed..=MAX_MASK).contains(&bits)) {
         return Err(Errno::INVAL);
     }
-    if flags & ADDR != 0 {
-        k.mem.region_at(addr).ok_or(Errno::FAULT)?;
-    } else if addr != 0 {
-        return Err(Errno::INVAL);
-    }
-    let value = if flags & NODE != 0 { own_node(k, t) } else { 0 };
-    guest::write_if(&mut k.mem, mode, value)?;
-    if mask != 0 {
-        let mut words = vec![0u64; bits.div_ceil(64) as usize];
-        if flags & MEMS_ALLOWED != 0 {
-            for node in nodes {
-                words[node as usize / 64] |= 1 << (node % 64);
-            }
+    let (value, nodes) = match flags {
+        MEMS_ALLOWED => (0, machine),
+        _ if flags & MEMS_ALLOWED != 0 => return Err(Errno::INVAL),
+        _ if flags & ADDR != 0 => {
+            k.mem.region_at(address).ok_or(Errno::FAULT)?;
+            let policy = k.pages.policy_at(address).unwrap_or_default();
+            let value = if flags & NODE != 0 { touched_node(k, t, address)? } else { policy.word() };
+            (value, policy.told_nodes())
         }
-        guest::write_bytes(&mut k.mem, mask, bytemuck::cast_slice(&words))?;
+        _ if address != 0 => return Err(Errno::INVAL),
+        NODE => (t.policy.next_interleaved().ok_or(Errno::INVAL)?, t.policy.told_nodes()),
+        _ => (t.policy.word(), t.policy.told_nodes()),
+    };
+    guest::write_if(&mut k.mem, word, value)?;
+    if mask != 0 {
+        write_mask(k, mask, bits, nodes)?;
     }
     Ok(0)
 }
 
-/// `move_pages`: says where pages are; they stay there.
-pub(super) fn move_pages(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let (count, pages, status) = (a[1], a[2], a[4]);
-    let node = own_node(k, t) as i32;
+/// The node of the page at an address, which is touched for it.
+fn touched_node(k: &mut Kernel, t: &Thread, address: u64) -> std::result::Result<u32, Errno> {
+    guest::read::<u8>(&mut k.mem, address)?;
+    k.note_touched(t);
+    k.pages.node_at(address).ok_or(Errno::FAULT)
+}
+
+/// Whether a process that a call names is the one that runs.
+fn check_own(k: &Kernel, pid: u64) -> std::result::Result<(), Errno> {
+    match pid as u32 {
+        0 => Ok(()),
+        pid if pid == k.pid => Ok(()),
+        pid if k.system.processes.contains_key(&pid) => Err(Errno::PERM),
+        _ => Err(Errno::SRCH),
+    }
+}
+
+/// `move_pages`: says where pages are; with nodes, moves them there first.
+pub(super) fn move_pages(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let (pid, count, pages, nodes, status, flags) = (a[0], a[1], a[2], a[3], a[4], a[5]);
+    if flags & !(flag::MOVE | flag::MOVE_ALL) != 0 {
+        return Err(Errno::INVAL);
+    }
+    if flags & flag::MOVE_ALL != 0 {
+        return Err(Errno::PERM);
+    }
+    check_own(k, pid)?;
     for index in 0..count {
         let page: u64 = guest::read(&mut k.mem, pages.wrapping_add(8 * index))?;
+        if nodes != 0 {
+            let node: i32 = guest::read(&mut k.mem, nodes.wrapping_add(4 * index))?;
+            let node = u32::try_from(node).ok().filter(|&node| node < NodeMask::BITS).ok_or(Errno::NODEV)?;
+            if k.platform.node_mask() >> node & 1 == 0 {
+                return Err(Errno::NODEV);
+            }
+            k.pages.migrate(page..page.saturating_add(1), |_, _, _| node);
+        }
         let missing = if k.mem.region_at(page).is_some() { Errno::NOENT } else { Errno::FAULT };
-        let answer = if k.mem.physical(page).is_some() { node } else { -missing.raw_os_error() };
+        let answer = k.pages.node_at(page).map_or(-missing.raw_os_error(), |node| node as i32);
         guest::write(&mut k.mem, status.wrapping_add(4 * index), answer)?;
     }
     Ok(0)
 }
 
-/// `migrate_pages`: no page has to move.
-pub(super) fn migrate_pages(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+/// `migrate_pages`: moves what is on some nodes to others, the first to the first and so on, round and round.
+pub(super) fn migrate_pages(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let (pid, bits) = (a[0], a[1]);
+    let (from, to) = (read_mask(k, a[2], bits)?, read_mask(k, a[3], bits)?);
+    check_own(k, pid)?;
+    let to = to & k.platform.node_mask();
+    if to == 0 {
+        return Err(Errno::INVAL);
+    }
+    k.pages.migrate(0..USER_END, |_, _, node| crate::pages::remapped(node, from, to));
     Ok(0)
 }

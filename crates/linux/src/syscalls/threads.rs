@@ -107,8 +107,7 @@ fn start_process(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
     }
     let pid = k.system.new_id();
     let mem = if borrows { k.mem.sibling() } else { k.mem.fork() }.map_err(|_| Errno::NOMEM)?;
-    let mut process = k.fork(pid, mem)?;
-    process.borrows_from = borrows.then_some(k.pid);
+    let mut process = k.fork(pid, mem, borrows)?;
     let mut child = Box::new(t.duplicate(pid, pid));
     let in_child = Request { flags: request.flags & !flag::PARENT_SETTID, ..request };
     if borrows {

@@ -8,7 +8,7 @@
 pub(crate) mod access;
 mod procfs;
 pub(crate) mod resolve;
-mod sysfs;
+pub(crate) mod sysfs;
 pub(crate) mod tree;
 
 use std::ffi::OsStr;

@@ -9,6 +9,7 @@ use fxscope_aarch64::{Prot, Segment};
 use super::sysfs::{list, mask};
 use super::tree::{Entry, Make};
 use crate::kernel::{Kernel, Limit};
+use crate::pages::Pages;
 use crate::platform::Platform;
 use crate::stack::CLOCK_TICKS;
 use crate::syscalls::uname_fields;
@@ -30,7 +31,7 @@ const OWN: &[(&str, Make)] = &[
     ("limits", |k, _| limits(k)),
     ("maps", |k, _| maps(k, false)),
     ("mounts", |_, _| MOUNTS.to_vec()),
-    ("numa_maps", |k, _| numa_maps(k)),
+    ("numa_maps", numa_maps),
     ("smaps", |k, _| maps(k, true)),
     ("stat", stat),
     ("statm", |k, _| statm(k)),
@@ -133,9 +134,10 @@ fn cpuinfo(platform: &Platform) -> String {
 
 fn meminfo(k: &Kernel) -> String {
     let total = k.platform.memory_bytes / KIB;
-    let used = k.mem.backed_bytes() / KIB;
+    let used = all_pages(k).map(Pages::resident_bytes).sum::<u64>() / KIB;
     let free = total.saturating_sub(used);
-    let huge = k.platform.huge_page_bytes.first().map_or(0, |bytes| bytes / KIB);
+    let huge_bytes = k.platform.huge_page_bytes.first().copied().unwrap_or(0);
+    let huge_pages: u64 = all_pages(k).map(|pages| pages.resident_of_size(huge_bytes)).sum();
     let lines = [
         ("MemTotal", total),
         ("MemFree", free),
@@ -157,11 +159,18 @@ fn meminfo(k: &Kernel) -> String {
     for (name, kib) in lines {
         let _ = writeln!(text, "{:<15} {kib:>8} kB", format!("{name}:"));
     }
-    for name in ["Total", "Free", "Rsvd", "Surp"] {
-        let _ = writeln!(text, "{:<15} {:>8}", format!("HugePages_{name}:"), 0);
+    // None are set aside: all that are used are surplus pages.
+    for (name, pages) in [("Total", huge_pages), ("Free", 0), ("Rsvd", 0), ("Surp", huge_pages)] {
+        let _ = writeln!(text, "{:<15} {pages:>8}", format!("HugePages_{name}:"));
     }
-    let _ = writeln!(text, "{:<15} {huge:>8} kB", "Hugepagesize:");
+    let _ = writeln!(text, "{:<15} {:>8} kB", "Hugepagesize:", huge_bytes / KIB);
+    let _ = writeln!(text, "{:<15} {:>8} kB", "Hugetlb:", huge_pages * huge_bytes / KIB);
     text
+}
+
+/// The pages of each process.
+fn all_pages(k: &Kernel) -> impl Iterator<Item = &Pages> {
+    std::iter::once(&k.pages).chain(k.system.processes.values().map(|parked| &parked.kernel.pages))
 }
 
 /// Clock ticks since the start of the program that it ran, and that it slept.
@@ -209,7 +218,7 @@ fn bytes_of(k: &Kernel, wanted: impl Fn(Segment) -> bool) -> u64 {
 fn stat(k: &Kernel, t: &Thread) -> Vec<u8> {
     let (busy, _) = ticks(k);
     let size = bytes_of(k, |_| true);
-    let resident = k.mem.backed_bytes() / k.platform.page_bytes;
+    let resident = k.pages.resident_bytes() / k.platform.page_bytes;
     let limit = k.limits[RESIDENT_LIMIT].soft;
     let mut fields = vec![0u64; 50];
     // Numbered from field 3, the state, which is a letter and stands before.
@@ -228,13 +237,13 @@ fn statm(k: &Kernel) -> Vec<u8> {
     let pages = |bytes: u64| bytes / k.platform.page_bytes;
     let text = pages(bytes_of(k, |s| s == Segment::Text));
     let data = pages(bytes_of(k, |s| !matches!(s, Segment::Text | Segment::File)));
-    let (size, resident) = (pages(bytes_of(k, |_| true)), pages(k.mem.backed_bytes()));
+    let (size, resident) = (pages(bytes_of(k, |_| true)), pages(k.pages.resident_bytes()));
     format!("{size} {resident} 0 {text} 0 {data} 0\n").into_bytes()
 }
 
 fn status(k: &Kernel, t: &Thread) -> Vec<u8> {
     let kib = |bytes: u64| bytes / KIB;
-    let (size, resident) = (kib(bytes_of(k, |_| true)), kib(k.mem.backed_bytes()));
+    let (size, resident) = (kib(bytes_of(k, |_| true)), kib(k.pages.resident_bytes()));
     let (data, stack) = (kib(bytes_of(k, |s| s != Segment::Text)), kib(bytes_of(k, |s| s == Segment::Stack)));
     let text = kib(bytes_of(k, |s| s == Segment::Text));
     let (uid, euid) = (rustix::process::getuid().as_raw(), rustix::process::geteuid().as_raw());
@@ -322,10 +331,11 @@ fn maps(k: &Kernel, sizes: bool) -> Vec<u8> {
         out.extend(name);
         out.push(b'\n');
         if sizes {
-            let (kib, page) = ((region.end - region.start) / KIB, k.platform.page_bytes / KIB);
+            let (kib, page) = ((region.end - region.start) / KIB, k.pages.page_bytes(region.segment) / KIB);
+            let resident = k.pages.resident_in(region.start..region.end).1 / KIB;
             let text = format!(
                 "Size:           {kib:>8} kB\nKernelPageSize: {page:>8} kB\nMMUPageSize:    {page:>8} kB\n\
-                 Rss:            {kib:>8} kB\nPss:            {kib:>8} kB\n"
+                 Rss:            {resident:>8} kB\nPss:            {resident:>8} kB\n"
             );
             out.extend(text.into_bytes());
         }
@@ -345,7 +355,33 @@ fn special_name(region: &Region) -> &'static [u8] {
     }
 }
 
-/// Placement of memory: everything follows the default policy.
-fn numa_maps(k: &Kernel) -> Vec<u8> {
-    k.mem.regions().flat_map(|r| format!("{:08x} default\n", r.start).into_bytes()).collect()
+/// Placement of memory: one line for each mapping, as numa(7) describes them. The policy is that of the range, or of the
+/// thread that asks.
+fn numa_maps(k: &Kernel, t: &Thread) -> Vec<u8> {
+    k.mem.regions().flat_map(|region| numa_line(k, t, region)).collect()
+}
+
+fn numa_line(k: &Kernel, t: &Thread, region: &Region) -> Vec<u8> {
+    let policy = k.pages.policy_at(region.start).unwrap_or(t.policy);
+    let mut line = format!("{:08x} {policy}", region.start).into_bytes();
+    let file = k.mapped.at(region.start).map(|file| file.path);
+    match (&file, region.segment) {
+        (Some(path), _) => line.extend([b" file=", &path[..]].concat()),
+        (None, Segment::Heap) => line.extend(b" heap"),
+        (None, Segment::Stack) => line.extend(b" stack"),
+        _ => {}
+    }
+    let page = k.pages.page_bytes(region.segment);
+    if page > k.platform.page_bytes {
+        line.extend(b" huge");
+    }
+    let (nodes, _) = k.pages.resident_in(region.start..region.end);
+    let pages: u64 = nodes.values().sum();
+    if pages > 0 {
+        let kind = if file.is_some() { "mapped" } else { "anon" };
+        let nodes: String = nodes.iter().map(|(node, pages)| format!(" N{node}={pages}")).collect();
+        line.extend(format!(" {kind}={pages}{nodes} kernelpagesize_kB={}", page / KIB).into_bytes());
+    }
+    line.push(b'\n');
+    line
 }

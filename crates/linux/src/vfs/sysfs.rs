@@ -145,7 +145,7 @@ fn huge_page_kib(platform: &Platform) -> impl Iterator<Item = u64> + '_ {
 }
 
 /// Ascending numbers as Linux writes them: `12-23,36`.
-pub(super) fn list(numbers: impl Iterator<Item = u32>) -> String {
+pub(crate) fn list(numbers: impl Iterator<Item = u32>) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for n in numbers {
         match ranges.last_mut() {

@@ -30,6 +30,7 @@ pub fn platform(vector_bytes: usize) -> Platform {
         hwcap2: 0,
         page_bytes: 65536,
         huge_page_bytes: vec![2 << 20],
+        page_sizes: fxscope_linux::pages::PageSizes::all(65536),
         memory_bytes: 1 << 30,
     }
 }

@@ -1,0 +1,186 @@
+/* Where pages are, and how policies say it: `pages CASE` prints what the kernel answers. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { DEFAULT, PREFERRED, BIND, INTERLEAVE, LOCAL };
+enum { F_NODE = 1, F_ADDR = 2, F_MEMS_ALLOWED = 4 };
+enum { MF_STRICT = 1, MF_MOVE = 2 };
+#define MIB (1ul << 20)
+
+static long set_policy(int mode, unsigned long nodes)
+{
+    return syscall(SYS_set_mempolicy, mode, nodes ? &nodes : NULL, 65ul);
+}
+
+static long bind_range(void *at, size_t len, int mode, unsigned long nodes, unsigned flags)
+{
+    return syscall(SYS_mbind, at, len, mode, nodes ? &nodes : NULL, 65ul, flags);
+}
+
+static char *map(size_t len)
+{
+    return mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* The nodes of `count` pages `pitch` bytes apart, as move_pages tells them. */
+static void show_nodes(const char *what, char *at, size_t pitch, int count)
+{
+    printf("%s:", what);
+    for (int i = 0; i < count; i++) {
+        void *page = at + i * pitch;
+        int status = -1000;
+        syscall(SYS_move_pages, 0, 1ul, &page, NULL, &status, 0);
+        printf(" %d", status);
+    }
+    printf("\n");
+}
+
+static void show_policy(const char *what, void *at)
+{
+    int mode = -1;
+    unsigned long nodes = 0;
+    long r = syscall(SYS_get_mempolicy, &mode, &nodes, 64ul, at, at ? F_ADDR : 0);
+    printf("%s: %ld mode %d nodes %#lx\n", what, r, mode, nodes);
+}
+
+/* Prints the lines of a file of /proc/self about the mapping at `at` that contain `word`. */
+static void show_lines(const char *file, void *at, const char *word)
+{
+    char line[512], start[32];
+    FILE *f = fopen(file, "r");
+    int inside = 0;
+    snprintf(start, sizeof start, "%08lx", (unsigned long)at);
+    while (f && fgets(line, sizeof line, f)) {
+        if (line[0] >= '0' && line[0] <= 'f' && !strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ", line[0]))
+            inside = strncmp(line, start, strlen(start)) == 0;
+        if (inside && strstr(line, word))
+            printf("%s", strncmp(line, start, strlen(start)) ? line : line + strlen(start) + 1);
+    }
+    fclose(f);
+}
+
+static void first_touch(void)
+{
+    char *a = map(8 * MIB);
+    show_nodes("mapped", a, 2 * MIB, 4);
+    a[3 * MIB] = 1;
+    show_nodes("touched", a, 2 * MIB, 4);
+    show_nodes("unmapped", (char *)0x1000, 0, 1);
+    show_lines("/proc/self/numa_maps", a, "anon");
+    show_lines("/proc/self/smaps", a, "KernelPageSize");
+    show_lines("/proc/self/smaps", a, "Rss");
+    printf("start %% 2 MiB: %lu\n", (unsigned long)a % (2 * MIB));
+}
+
+static void policies(void)
+{
+    show_policy("at first", NULL);
+    set_policy(BIND, 0x60);
+    show_policy("bound", NULL);
+    printf("node of nothing interleaved: %ld\n", syscall(SYS_get_mempolicy, NULL, NULL, 0ul, NULL, F_NODE));
+    fflush(stdout);
+    if (fork() == 0) {
+        show_policy("child", NULL);
+        fflush(stdout);
+        _exit(0);
+    }
+    wait(NULL);
+    printf("no such nodes: %ld\n", set_policy(BIND, 0xf));
+    printf("errno %d\n", errno == EINVAL);
+    set_policy(DEFAULT, 0);
+    show_policy("default", NULL);
+    unsigned long allowed = 0;
+    syscall(SYS_get_mempolicy, NULL, &allowed, 64ul, NULL, F_MEMS_ALLOWED);
+    printf("allowed %#lx\n", allowed);
+}
+
+static void ranges(void)
+{
+    char *a = map(8 * MIB);
+    bind_range(a, 2 * MIB, BIND, 0x80, 0);
+    bind_range(a + 2 * MIB, 4 * MIB, INTERLEAVE, 0x60, 0);
+    show_policy("bound", a);
+    show_policy("interleaved", a + 5 * MIB);
+    show_policy("untold", a + 7 * MIB);
+    memset(a, 1, 8 * MIB);
+    show_nodes("nodes", a, 2 * MIB, 4);
+    int node = -1;
+    syscall(SYS_get_mempolicy, &node, NULL, 0ul, a + 1, F_NODE | F_ADDR);
+    printf("node of an address: %d\n", node);
+    printf("strict: %ld\n", bind_range(a, 8 * MIB, BIND, 0x80, MF_STRICT));
+    printf("errno %d\n", errno == EIO);
+    printf("moved: %ld\n", bind_range(a, 8 * MIB, BIND, 0x80, MF_STRICT | MF_MOVE));
+    show_nodes("nodes", a, 2 * MIB, 4);
+    munmap(a + 2 * MIB, 2 * MIB);
+    printf("with a hole: %ld\n", bind_range(a, 8 * MIB, BIND, 0x80, 0));
+    printf("errno %d\n", errno == EFAULT);
+    unsigned long from = 0x80, to = 0x20;
+    printf("migrated: %ld\n", syscall(SYS_migrate_pages, 0, 65ul, &from, &to));
+    show_nodes("nodes", a, 2 * MIB, 4);
+    void *page = a;
+    int wanted = 6, status = -1;
+    syscall(SYS_move_pages, 0, 1ul, &page, &wanted, &status, MF_MOVE);
+    printf("one page: %d\n", status);
+    show_nodes("nodes", a, 1 * MIB, 2);
+}
+
+/* So that .bss has pages of its own. */
+static volatile char zeros[1 << 20];
+
+static char *shared_array;
+
+static void *touch(void *unused)
+{
+    (void)unused;
+    memset(shared_array + 4 * MIB, 1, 4 * MIB);
+    return NULL;
+}
+
+/* The second thread of the process runs on another node: its affinity says so. */
+static void threads(void)
+{
+    shared_array = map(8 * MIB);
+    memset(shared_array, 1, 4 * MIB);
+    pthread_attr_t attributes;
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(36, &cpus);
+    pthread_attr_init(&attributes);
+    pthread_attr_setaffinity_np(&attributes, sizeof cpus, &cpus);
+    pthread_t thread;
+    pthread_create(&thread, &attributes, touch, NULL);
+    pthread_join(thread, NULL);
+    show_nodes("nodes", shared_array, 2 * MIB, 4);
+}
+
+/* Maps, touches and gives back 16 MiB three times. */
+static void churn(void)
+{
+    for (int i = 0; i < 3; i++) {
+        char *a = map(16 * MIB);
+        memset(a, 1, 16 * MIB);
+        munmap(a, 16 * MIB);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } cases[] = { { "first_touch", first_touch }, { "policies", policies }, { "ranges", ranges },
+                  { "threads", threads }, { "churn", churn } };
+    for (unsigned i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
+        if (strcmp(argv[1], cases[i].name) == 0)
+            cases[i].run();
+    return zeros[1];
+}
