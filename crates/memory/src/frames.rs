@@ -63,6 +63,8 @@ struct Node {
 pub struct Frames {
     nodes: Box<[Node]>,
     node_bytes: u64,
+    /// Log2 of the distance between the first addresses of nodes.
+    node_shift: u32,
     /// Frames by virtual page: its first address with the number of its address space above it.
     pages: BTreeMap<u64, Frame>,
     /// Physical addresses of translation tables by [`crate::tables::Way::name`].
@@ -76,6 +78,7 @@ impl Frames {
         Frames {
             nodes: vec![Node::default(); spec.topology.cmgs as usize].into(),
             node_bytes: spec.topology.node_bytes,
+            node_shift: spec.topology.node_bytes.next_power_of_two().trailing_zeros(),
             pages: BTreeMap::new(),
             tables: BTreeMap::new(),
         }
@@ -85,7 +88,7 @@ impl Frames {
     #[inline(always)]
     #[must_use]
     pub fn node_of(&self, physical: u64) -> usize {
-        ((physical / self.node_bytes) as usize).min(self.nodes.len() - 1)
+        ((physical >> self.node_shift) as usize).min(self.nodes.len() - 1)
     }
 
     /// The physical address of the page of `1 << shift` bytes at `page`, which a core of node `local` translates.
@@ -110,7 +113,7 @@ impl Frames {
             (0..nodes).map(|i| (node + i) % nodes).find(|&n| self.nodes[n].has_room(shift, self.node_bytes));
         // A program larger than the machine's memory: the last node goes on.
         let node = with_room.unwrap_or(nodes - 1);
-        node as u64 * self.node_bytes + self.nodes[node].take(shift)
+        ((node as u64) << self.node_shift) + self.nodes[node].take(shift)
     }
 
     /// The physical address of the translation table `name` of so many bytes. It lies on the node of the core that needs
@@ -130,7 +133,7 @@ impl Frames {
         while let Some((&page, &Frame { shift, physical })) = self.pages.range(start..end).next() {
             self.pages.remove(&page);
             let node = self.node_of(physical);
-            let offset = physical - node as u64 * self.node_bytes;
+            let offset = physical - ((node as u64) << self.node_shift);
             self.nodes[node].free.entry(shift).or_default().push(offset);
         }
     }

@@ -73,6 +73,9 @@ const PIPE_SIGNALS: [Option<Signal>; PIPES] = [
     None,
 ];
 
+/// Cycles between two times that calendars forget the past: few of their span.
+const ADVANCE: Cycle = fxscope_base::SPAN / 32;
+
 impl Pipeline {
     /// Core number `core` of a chip, counted from 0, with nothing in flight and cold caches. It has the chip.
     #[must_use]
@@ -235,7 +238,7 @@ impl Pipeline {
     #[inline(always)]
     fn advance(&mut self, now: Cycle) {
         if now >= self.next_advance {
-            self.next_advance = now + 64;
+            self.next_advance = now + ADVANCE;
             for calendar in &mut self.pipes {
                 calendar.advance(now);
             }

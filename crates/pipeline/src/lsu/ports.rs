@@ -7,10 +7,11 @@ use fxscope_base::Cycle;
 /// A virtual port is taken at dispatch. The real ports are a window over the virtual ones: what issues needs a port less
 /// than a window's length behind the oldest one in use.
 pub struct Ports {
-    /// When each of the last virtual ports is given back.
+    /// When each of the last virtual ports is given back; a power of two of them, to be found with a mask.
     times: Box<[Cycle]>,
     next: usize,
     real: usize,
+    of: usize,
     last: Cycle,
 }
 
@@ -19,7 +20,8 @@ impl Ports {
     #[must_use]
     pub fn new(real: u32, of: u32) -> Ports {
         let real = real.max(1) as usize;
-        Ports { times: vec![0; real.max(of as usize)].into(), next: 0, real, last: 0 }
+        let of = real.max(of as usize);
+        Ports { times: vec![0; of.next_power_of_two()].into(), next: 0, real, of, last: 0 }
     }
 
     /// When the next `n` accesses (at least one) may issue: the real ports of those before are given back in order.
@@ -33,15 +35,14 @@ impl Ports {
     #[inline(always)]
     #[must_use]
     pub fn virtual_free(&self, n: u8) -> Cycle {
-        self.port_before(self.times.len(), n)
+        self.port_before(self.of, n)
     }
 
     /// When the last of `n` new ports finds the one `window` places before it given back.
     #[inline(always)]
     fn port_before(&self, window: usize, n: u8) -> Cycle {
         let ahead = usize::from(n.max(1) - 1).min(window - 1);
-        let place = self.next + ahead + self.times.len() - window;
-        self.times[if place >= self.times.len() { place - self.times.len() } else { place }]
+        self.times[(self.next + ahead).wrapping_sub(window) & (self.times.len() - 1)]
     }
 
     /// Takes `n` ports, to be given back at `until` or when the one before is.
@@ -49,8 +50,9 @@ impl Ports {
     pub fn take(&mut self, n: u8, until: Cycle) {
         self.last = self.last.max(until);
         for _ in 0..n {
-            self.times[self.next] = self.last;
-            self.next = if self.next + 1 == self.times.len() { 0 } else { self.next + 1 };
+            let place = self.next & (self.times.len() - 1);
+            self.times[place] = self.last;
+            self.next = place + 1;
         }
     }
 }
