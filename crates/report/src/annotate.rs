@@ -172,7 +172,7 @@ fn functions(run: &Run, annotation: &Annotation) -> Section {
 }
 
 /// The instructions of one function. The columns of what only a run can tell come before those of what the code
-/// says; the text is last because it is the one that may be cut.
+/// says.
 fn instructions(run: &Run, annotation: &Annotation, function: &Function, list: &[Instruction]) -> Section {
     let mut lines = Vec::new();
     let mut source = None;
@@ -186,7 +186,7 @@ fn instructions(run: &Run, annotation: &Annotation, function: &Function, list: &
     let percent = 100.0 * share(function.cycles, annotation.cycles);
     let place = if function.name.is_empty() { String::new() } else { format!(" at {:#x}", function.address) };
     let title = format!("{}{place}, {percent:.1} % of all cycles", name(run, function));
-    let headings = ["Offset", "executed", "each", "share", "flight", "waits for", "µops", "pipes", "instruction"];
+    let headings = ["Offset", "executed", "each", "share", "flight", "waits for", "µops", "instruction", "pipes"];
     let headings = headings.map(str::to_owned).to_vec();
     Section { title, body: Body::Listing { headings, lines } }
 }
@@ -205,8 +205,8 @@ fn row(run: &Run, function: &Function, instruction: &Instruction) -> Row {
         in_flight(run, instruction).map(|cycles| Value::number(cycles, "cycles/execution")),
         Some(Value::Text(longest_wait(run, instruction))),
         code.map(|c| Value::number(c.uops.len() as f64, "count")),
-        Some(Value::Text(used(run, instruction).or(code.map(|c| pipes(&c.uops))).unwrap_or_default())),
         code.map(|c| Value::Text(c.text.clone().unwrap_or_else(|| format!(".inst {:#010x}", c.word)))),
+        Some(Value::Text(used(run, instruction).or(code.map(|c| pipes(&c.uops))).unwrap_or_default())),
     ];
     Row { label, values }
 }

@@ -1,52 +1,97 @@
 //! Long tables: every line has the same columns, some lines are captions of those below them.
 
-use super::{COLUMN, Terminal, WIDTH, cut, width};
+use super::{Terminal, WIDTH, cut, width, wrap};
 use crate::document::{Line, Row, Tone, Value};
 
 /// Width of a bar in a listing.
 const BAR: usize = 5;
-/// Most characters of words before the last column.
-const WORDS: usize = 15;
+/// Most characters of a label.
+const LABEL: usize = 56;
+/// Where the first column starts.
+const LEFT: usize = 4;
+
+/// A cell as it is shown: the text, with its colour, and the characters it takes on the screen.
+struct Cell {
+    text: String,
+    shown: usize,
+}
+
+/// How the columns of a listing stand.
+struct Layout {
+    widths: Vec<usize>,
+    /// Words and bars stand on the left of their columns, numbers on the right.
+    left: Vec<bool>,
+    /// The first of the columns at the end that hold nothing but words. What does not fit into the line there goes on
+    /// in the next.
+    words: usize,
+}
+
+impl Layout {
+    /// Where the columns of words start.
+    fn start_of_words(&self) -> usize {
+        LEFT + self.widths[..self.words].iter().map(|width| width + 1).sum::<usize>()
+    }
+}
 
 impl Terminal {
-    /// Rows under headings: numbers to the right, words and bars to the left. The last column takes what room is
-    /// left of the line.
+    /// Rows under headings: numbers to the right, words and bars to the left.
     pub(super) fn listing(&mut self, title: &str, headings: &[String], lines: &[Line]) {
-        for line in super::wrap(title.split(' ').map(str::to_owned), " ", 2) {
+        for line in wrap(title.split(' ').map(str::to_owned), " ", 2) {
             self.line(&format!("  {line}"));
         }
-        let widths: Vec<usize> = (0..headings.len()).map(|i| self.column_width(i, headings, lines)).collect();
-        let left: Vec<bool> = (0..headings.len()).map(|i| i == 0 || rows(lines).any(|row| is_left(row, i))).collect();
-        let head: Vec<(String, bool)> = headings.iter().zip(&left).map(|(h, &left)| (self.ascii(h), left)).collect();
-        self.cells(&widths, head.iter().map(|(text, left)| (text.clone(), width(text), *left)));
+        let layout = self.layout(headings, lines);
+        let head = headings.iter().map(|heading| self.ascii(heading)).map(|text| Cell { shown: width(&text), text });
+        self.cells(&layout, &head.collect::<Vec<_>>());
         for line in lines {
             match line {
-                Line::Caption(text) => self.line(&format!("    {}", keep_end(text, WIDTH - 4))),
+                Line::Caption(text) => self.line(&format!("    {}", keep_end(text, WIDTH - LEFT))),
                 Line::Row(row) => {
-                    let cells = (0..headings.len()).map(|i| {
-                        let text = self.cell(row, i);
-                        let shown = width(&text);
-                        (self.painted(row, i, text), shown, left[i])
-                    });
-                    let cells: Vec<_> = cells.collect();
-                    self.cells(&widths, cells.into_iter());
+                    let cells: Vec<Cell> = (0..headings.len()).map(|i| self.shown(row, i)).collect();
+                    self.cells(&layout, &cells);
                 }
             }
         }
     }
 
-    /// One line of cells: the text, the characters it takes on the screen, and whether it stands on the left.
-    fn cells(&mut self, widths: &[usize], cells: impl Iterator<Item = (String, usize, bool)>) {
-        let mut out = String::from("   ");
-        let mut used = 3;
-        for ((text, shown, left), &column) in cells.zip(widths) {
-            let text = if used + 1 + shown > WIDTH { cut(&text, WIDTH.saturating_sub(used + 1).max(1)) } else { text };
-            let gap = " ".repeat(column.saturating_sub(shown));
-            out.push(' ');
-            out.push_str(&if left { text + &gap } else { gap + &text });
-            used += 1 + column;
+    fn layout(&self, headings: &[String], lines: &[Line]) -> Layout {
+        let columns = headings.len();
+        let words = |i: usize| i > 0 && rows(lines).all(|row| !matches!(value(row, i), Some(Value::Number(..))));
+        let bars = |i: usize| rows(lines).any(|row| matches!(value(row, i), Some(Value::Share(_))));
+        let mut layout = Layout {
+            widths: (0..columns).map(|i| self.column_width(i, headings, lines)).collect(),
+            left: (0..columns).map(|i| i == 0 || rows(lines).any(|row| is_left(row, i))).collect(),
+            words: (0..columns).rev().take_while(|&i| words(i) && !bars(i)).last().unwrap_or(columns),
+        };
+        if layout.words + 1 < columns {
+            let room = WIDTH.saturating_sub(layout.start_of_words());
+            layout.widths[columns - 2] = self.width_before_last(columns, lines, room, layout.widths[columns - 2]);
         }
-        self.line(&out);
+        layout
+    }
+
+    /// The width of the last column but one, at most `widest`, with which most rows have their cells in their columns
+    /// when the two have `room` characters.
+    fn width_before_last(&self, columns: usize, lines: &[Line], room: usize, widest: usize) -> usize {
+        let cells = |row| [columns - 2, columns - 1].map(|i| width(&self.cell(row, i)));
+        let cells: Vec<[usize; 2]> = rows(lines).map(cells).collect();
+        let aligned =
+            |column: usize| cells.iter().filter(|[text, last]| *text <= column && column + 1 + last <= room).count();
+        (0..=widest).rev().max_by_key(|&column| aligned(column)).unwrap_or(widest)
+    }
+
+    /// One row of cells, on more than one line when its words need it.
+    fn cells(&mut self, layout: &Layout, cells: &[Cell]) {
+        let (aligned, words) = cells.split_at(layout.words);
+        let mut out = " ".repeat(LEFT);
+        for (i, cell) in aligned.iter().enumerate() {
+            let gap = " ".repeat(layout.widths[i].saturating_sub(cell.shown));
+            out += &if layout.left[i] { format!("{}{gap} ", cell.text) } else { format!("{gap}{} ", cell.text) };
+        }
+        let start = layout.start_of_words();
+        for (i, line) in flow(words, &layout.widths[layout.words..], WIDTH.saturating_sub(start)).iter().enumerate() {
+            let before = if i == 0 { std::mem::take(&mut out) } else { " ".repeat(start) };
+            self.line(&(before + line));
+        }
     }
 
     fn column_width(&self, column: usize, headings: &[String], lines: &[Line]) -> usize {
@@ -58,21 +103,23 @@ impl Terminal {
     /// A cell without colours.
     fn cell(&self, row: &Row, column: usize) -> String {
         if column == 0 {
-            return cut(&row.label, 2 * COLUMN);
+            return cut(&row.label, LABEL);
         }
         match value(row, column) {
             Some(Value::Share(fraction)) => self.plain_bar(*fraction, BAR, Tone::Work),
-            Some(Value::Text(text)) if column < row.values.len() => cut(text, WORDS),
             other => self.value(other),
         }
     }
 
     /// The same cell with its colour.
-    fn painted(&self, row: &Row, column: usize, text: String) -> String {
-        match value(row, column) {
+    fn shown(&self, row: &Row, column: usize) -> Cell {
+        let plain = self.cell(row, column);
+        let shown = width(&plain);
+        let text = match value(row, column) {
             Some(Value::Share(fraction)) => self.bar(*fraction, BAR, Tone::Work),
-            _ => text,
-        }
+            _ => plain,
+        };
+        Cell { text, shown }
     }
 
     /// A heading as the terminal can show it.
@@ -95,6 +142,35 @@ fn value(row: &Row, column: usize) -> Option<&Value> {
 
 fn is_left(row: &Row, column: usize) -> bool {
     matches!(value(row, column), Some(Value::Text(_) | Value::Share(_)))
+}
+
+/// The lines of cells of words that have `room` characters of each line. A cell stands in its column when those before
+/// it leave that free, or else right behind them, or else at the right of the next line.
+fn flow(cells: &[Cell], widths: &[usize], room: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut column = 0;
+    for (cell, column_width) in cells.iter().zip(widths) {
+        let free = if line.is_empty() { 0 } else { width(&line) + 1 };
+        let mut at = column.max(free);
+        if at + cell.shown > room && free > 0 && cell.shown > 0 {
+            at = if free + cell.shown <= room { room - cell.shown } else { room + 1 };
+        }
+        if at > room {
+            lines.push(std::mem::take(&mut line));
+            at = column.min(room.saturating_sub(cell.shown));
+        }
+        for (i, part) in wrap(cell.text.split(' ').map(str::to_owned), " ", WIDTH - room).into_iter().enumerate() {
+            if i > 0 {
+                lines.push(std::mem::take(&mut line));
+            }
+            line = format!("{line:<at$}{part}");
+            at = 0;
+        }
+        column += column_width + 1;
+    }
+    lines.push(line);
+    lines
 }
 
 /// The last characters of `text`: of a path, the end says most.
