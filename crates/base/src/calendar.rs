@@ -109,13 +109,21 @@ impl Calendar {
     /// Reserves `n` cycles for a work that starts at or after `t`, and returns its start: the first free cycle. Where a
     /// reservation made before is in the way, the rest follows behind it: who starts first keeps the resource, and
     /// whoever is pushed back by that was granted already. What is used in all stays right.
+    #[inline(always)]
     pub fn book_cycles(&mut self, t: Cycle, n: u64) -> Cycle {
+        self.book_and_push(t, n).0
+    }
+
+    /// The same, with the end of the last cycle reserved: behind the work itself when others were pushed back, who end
+    /// then.
+    #[inline(always)]
+    pub fn book_and_push(&mut self, t: Cycle, n: u64) -> (Cycle, Cycle) {
         let start = self.book(t);
         let mut last = start;
         for _ in 1..n {
             last = self.book(last + 1);
         }
-        start
+        (start, last + 1)
     }
 }
 
@@ -262,7 +270,7 @@ mod tests {
         let mut c = Calendar::default();
         c.reserve(12);
         c.reserve(15);
-        assert_eq!(c.book_cycles(10, 4), 10, "10, 11, 13, 14");
+        assert_eq!(c.book_and_push(10, 4), (10, 15), "10, 11, 13, 14");
         assert_eq!(c.book(10), 16);
     }
 

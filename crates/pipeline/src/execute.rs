@@ -11,6 +11,14 @@ use crate::resolve::{Action, Producer, READY, RFlow, RUop};
 
 const PLAIN: u8 = Producer::Plain as u8;
 
+/// A first flow that has its pipe.
+pub(crate) struct Begun {
+    pipe: usize,
+    start: Cycle,
+    /// When operations end that must wait because this one starts before them, if there are any.
+    pushed: Cycle,
+}
+
 impl Pipeline {
     /// Executes: computes, accesses memory or resolves a branch.
     #[inline(always)]
@@ -82,7 +90,7 @@ impl Pipeline {
             self.dispatch.release(station, start.saturating_sub(self.released[pipe]));
             let mut done = start + u64::from(flow.latency);
             if uop.vector {
-                done = self.results.leave(pipe - FLA, uop.result_id, start, done);
+                done = self.results.leave(pipe - FLA, uop, start, done, &mut self.ready);
             }
             self.result(uop, done, pipe);
             return (start, done);
@@ -113,7 +121,7 @@ impl Pipeline {
             self.result(uop, d + 1, EXA);
             return (d, d + 1);
         }
-        let (mut pipe, started) = self.first_flow(uop, &uop.flows[0], d, station);
+        let Begun { mut pipe, start: started, pushed } = self.first_flow(uop, &uop.flows[0], d, station);
         self.dispatch.release(station, started.saturating_sub(self.released[pipe]));
         let (mut start, mut t) = (started, started + u64::from(uop.flows[0].latency));
         for flow in &uop.flows[1..usize::from(uop.nflows)] {
@@ -122,10 +130,11 @@ impl Pipeline {
             t = start + u64::from(flow.latency);
         }
         if pipe == FLA || pipe == FLB {
-            t = self.results.leave(pipe - FLA, uop.result_id, start, t);
+            t = self.results.leave(pipe - FLA, uop, start, t, &mut self.ready);
         }
         self.result(uop, t, pipe);
-        (started, t)
+        // An elder operation that was pushed back commits before this one.
+        (started, t.max(pushed))
     }
 
     /// When the flow that needs the late operand may start, less the cycles until it does.
@@ -135,10 +144,10 @@ impl Pipeline {
         self.operands(&[uop.late.src], pipe).saturating_sub(uop.late.after.into())
     }
 
-    /// The first flow waits for operands; returns the pipe it takes and when it starts. Flows follow each other: the
+    /// The first flow waits for operands. Flows follow each other: the
     /// operand of a later one is there when that starts.
     #[inline(always)]
-    pub(crate) fn first_flow(&mut self, uop: &RUop, flow: &RFlow, d: Cycle, station: Station) -> (usize, Cycle) {
+    pub(crate) fn first_flow(&mut self, uop: &RUop, flow: &RFlow, d: Cycle, station: Station) -> Begun {
         let mut pipe = pick(flow.pipes, station);
         let late = self.late_operand(uop, station);
         let mut earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe)).max(late);
@@ -157,10 +166,10 @@ impl Pipeline {
             while !self.exclusive[pipe].is_free(start) || !self.pipes[port(pipe)].is_free(start) {
                 start = self.pipes[port(pipe)].first_free(self.exclusive[pipe].first_free(start));
             }
-            self.exclusive[pipe].book_cycles(start, cycles);
-            return (pipe, self.book(flow, pipe, start));
+            let (_, pushed) = self.exclusive[pipe].book_and_push(start, cycles);
+            return Begun { pipe, start: self.book(flow, pipe, start), pushed };
         }
-        (pipe, self.book(flow, pipe, earliest))
+        Begun { pipe, start: self.book(flow, pipe, earliest), pushed: 0 }
     }
 
     /// The operation takes `pipe` for some cycles.

@@ -147,6 +147,18 @@ pub fn movprfx_merging(d: u8, s: u8) -> Inst {
     inst.info.kind = InstKind::MovPrfx;
     inst
 }
+/// Four cycles in either vector pipe under a predicate, accumulating; a merging MOVPRFX before it costs an operation.
+pub fn add_predicated(d: u8, s: u8, pg: u8) -> Inst {
+    op("sve:ADD (vectors, predicated)").reads(&[p(pg), z(d), z(s)]).writes(&[z(d)])
+}
+/// Two operations from EXA to FLA; the vector part of the second needs the first.
+pub fn index(d: u8, s: u8) -> Inst {
+    op("sve:INDEX (immediate, scalar) [T={B|H}]").reads(&[x(s)]).writes(&[z(d)])
+}
+/// Counts the elements of a predicate in PRX and EXA; then two flows in EXB, the second of which needs that.
+pub fn uqincp(d: u8, s: u8) -> Inst {
+    op("sve:UQINCP (scalar)").reads(&[x(d), p(s)]).writes(&[x(d)])
+}
 /// Four cycles in FLA only.
 pub fn vector_and(d: u8, s: u8) -> Inst {
     op("sve:AND (immediate)").reads(&[z(s)]).writes(&[z(d)])
@@ -297,6 +309,7 @@ impl Random {
 pub struct Block {
     resolved: ResolvedBlock,
     stream: Vec<u64>,
+    last: Option<StaticInst>,
 }
 
 impl Block {
@@ -305,7 +318,8 @@ impl Block {
             (start..).step_by(4).zip(insts).map(|(addr, i)| StaticInst { addr, ..i.info }).collect();
         let resolved = resolve_block(start, &infos, spec);
         assert!(resolved.unknown.is_empty(), "instructions without a row");
-        Block { resolved, stream: insts.iter().flat_map(|i| i.words.clone()).collect() }
+        let last = insts.last().map(|inst| inst.info);
+        Block { resolved, stream: insts.iter().flat_map(|i| i.words.clone()).collect(), last }
     }
     pub fn uops(&self) -> &[fxscope_pipeline::resolve::RUop] {
         &self.resolved.uops
@@ -320,7 +334,12 @@ impl Block {
     pub fn profile(&self) -> &[fxscope_pipeline::resolve::Profile] {
         &self.resolved.profile
     }
-    fn end(&self) -> u64 {
+    /// Address of its first instruction.
+    pub fn start(&self) -> u64 {
+        self.resolved.start
+    }
+    /// Address behind its last instruction.
+    pub fn end(&self) -> u64 {
         self.resolved.start + 4 * self.resolved.uop_end.len() as u64
     }
 }
@@ -366,6 +385,24 @@ impl Rig {
         self.time(&loads);
     }
 
+    /// Brings the code from [`CODE`] up to `end` into the L1I cache.
+    pub fn warm_code(&mut self, end: u64) {
+        let insts = vec![nop(); 64];
+        let starts = (CODE..end).step_by(4 * insts.len());
+        let mut blocks: Vec<Block> = starts.map(|start| Block::new(start, &insts, &self.spec)).collect();
+        let order: Vec<usize> = (0..blocks.len()).collect();
+        self.time_blocks(&mut blocks, &order);
+    }
+
+    /// The branch at the end of each of `blocks`, which lead to each other, has gone its way (`taken`) once before.
+    pub fn learn_branches(&mut self, blocks: &[Block], taken: &[bool]) {
+        for ((block, &taken), next) in blocks.iter().zip(taken).zip(&blocks[1..]) {
+            if let (true, Some(info)) = (taken, block.last) {
+                self.take(block.end() - 4, &Inst { info, words: Vec::new() }, next.start());
+            }
+        }
+    }
+
     /// Everything in flight ends; the next instruction finds an empty core.
     pub fn drain(&mut self) {
         let resume = self.core.now() + 1 + IDLE;
@@ -388,7 +425,7 @@ impl Rig {
 
     /// The branch at `addr` leads to `target` once: from then on the target buffer knows it.
     pub fn take(&mut self, addr: u64, branch: &Inst, target: u64) {
-        let Block { mut resolved, stream } = Block::new(addr, std::slice::from_ref(branch), &self.spec);
+        let Block { mut resolved, stream, .. } = Block::new(addr, std::slice::from_ref(branch), &self.spec);
         self.core.run(&mut resolved, 1, &stream, target);
     }
 
@@ -411,7 +448,7 @@ impl Rig {
     pub fn run_blocks(&mut self, blocks: &mut [Block], order: &[usize]) {
         for (i, &this) in order.iter().enumerate() {
             let next = order.get(i + 1).map_or(blocks[this].end(), |&n| blocks[n].resolved.start);
-            let Block { resolved, stream } = &mut blocks[this];
+            let Block { resolved, stream, .. } = &mut blocks[this];
             self.core.run(resolved, resolved.uop_end.len(), stream, next);
         }
     }

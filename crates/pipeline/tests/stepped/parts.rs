@@ -6,6 +6,8 @@ use fxscope_base::Cycle;
 use fxscope_machine::{Pipes, Spec};
 use fxscope_pipeline::resolve::{Action, Producer, RUop};
 
+use crate::common::Block;
+
 /// A value: when it can be had in its own pipe, and who made it.
 #[derive(Clone, Copy)]
 pub struct Value {
@@ -23,6 +25,8 @@ pub struct Waiting {
     pub station: usize,
     /// The micro-operations whose results it needs, as (number, register).
     pub needs: Vec<(usize, u8)>,
+    /// The one whose result a later flow needs.
+    pub late: Option<(usize, u8)>,
     /// It holds a station entry until it starts.
     pub holds_entry: bool,
 }
@@ -71,44 +75,6 @@ impl Ports {
     }
 }
 
-/// When each micro-operation can be decoded: blocks are fetched one a cycle, and the target of the loop's
-/// branch some cycles later until the small predictor follows it or the buffer supplies it; a few instructions a cycle
-/// are read from the buffer. Decode never runs so far ahead that the buffer's size would matter.
-pub fn fetch(spec: &Spec, uops: &[RUop], rounds: usize) -> Vec<Cycle> {
-    let per_block = (spec.frontend.fetch_bytes / 4) as usize;
-    let f = &spec.frontend;
-    let blocks = usize::from(uops.last().expect("a loop").inst) / per_block + 1;
-    let in_buffer = blocks <= f.buffer_insts as usize / per_block;
-    let mut times = Vec::new();
-    let mut fetched = 0;
-    // The last read of the buffer, and the instructions it took.
-    let (mut read, mut taken) = (0, f.predecode_packed);
-    let mut next_read = 0;
-    for round in 0..rounds {
-        let first = fetched;
-        let mut last = None;
-        for uop in uops {
-            fetched = first + (usize::from(uop.inst) / per_block) as u64;
-            if last != Some(uop.inst) {
-                if taken == f.predecode_packed || fetched > read {
-                    (read, taken) = (fetched.max(next_read), 0);
-                    next_read = read + 1;
-                }
-                taken += 1;
-                last = Some(uop.inst);
-            }
-            times.push(read);
-        }
-        // The target of the branch is not read with it.
-        taken = f.predecode_packed;
-        // The branch has been seen once.
-        let after = |threshold: u32| round >= threshold as usize;
-        let followed = after(f.small_taken_threshold) || (in_buffer && after(f.short_loop_threshold));
-        fetched += if followed { 1 } else { f.taken_branch_cycles };
-    }
-    times
-}
-
 /// Results that leave the vector pipes, by pipe and cycle.
 #[derive(Default)]
 pub struct Results(BTreeSet<(usize, Cycle)>);
@@ -132,8 +98,46 @@ impl Results {
     }
 }
 
-pub fn uop_branches(uop: &RUop) -> bool {
-    matches!(uop.action, Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted)
+/// A micro-operation of a program in the order in which it runs.
+#[derive(Clone)]
+pub struct Step {
+    pub uop: RUop,
+    /// Address of its instruction.
+    pub addr: u64,
+    /// Instructions that are read from the buffer with it: none for a further micro-operation, two behind a MOVPRFX that
+    /// is packed with it.
+    pub insts: u64,
+    /// Its part of the write buffer, if it writes.
+    pub block: u64,
+    pub eligible: bool,
+    /// The last one of a taken branch, and the cycles from the fetch of the branch to that of its target.
+    pub taken: Option<Cycle>,
+}
+
+/// The micro-operations of one execution of `block`, whose branch at the end is taken if `taken`.
+pub fn steps(block: &Block, taken: Option<Cycle>, spec: &Spec) -> Vec<Step> {
+    let accesses = block.accesses();
+    let mut read = 0;
+    let step = |uop: &RUop| {
+        let inst = u64::from(uop.inst);
+        let insts = (inst + 1) - read;
+        read = inst + 1;
+        let (eligible, addr) = accesses[usize::from(uop.inst)].as_ref().map_or((false, 0), |(m, words)| {
+            let part = u64::from(m.op.bytes) / u64::from(uop.parts.max(1)) * u64::from(uop.part);
+            (m.eligible, words[0] + part)
+        });
+        Step {
+            uop: *uop,
+            addr: block.start() + 4 * inst,
+            insts,
+            block: addr / u64::from(spec.load_store.write_buffer_bytes),
+            eligible,
+            taken: None,
+        }
+    };
+    let mut steps: Vec<Step> = block.uops().iter().map(step).collect();
+    steps.last_mut().expect("an instruction").taken = taken;
+    steps
 }
 
 /// An operation of the integer pipes alone.

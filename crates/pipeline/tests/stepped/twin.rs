@@ -3,14 +3,16 @@
 //! It shares nothing with the model under test but the resolved micro-operations and the machine's description.
 //! Data are always in the L1D cache, loads and stores never meet, branches are predicted.
 
+mod execute;
+
 use std::collections::{BTreeSet, VecDeque};
 
 use fxscope_base::Cycle;
-use fxscope_machine::{Pipes, Spec};
-use fxscope_pipeline::resolve::{Action, Attribute, BY_PIPE, Producer, READY, REGS, RFlow, RUop};
+use fxscope_machine::Spec;
+use fxscope_pipeline::resolve::{Action, Attribute, READY, REGS, RUop};
 
-use crate::common::Block;
-use crate::parts::{Entry, Ports, Results, Value, Waiting, WriteBuffer, fetch, integer, uop_branches};
+use crate::front::Front;
+use crate::parts::{Entry, Ports, Results, Step, Value, Waiting, WriteBuffer, integer};
 
 const RSE0: usize = 0;
 const RSE1: usize = 1;
@@ -41,6 +43,9 @@ pub struct Twin<'a> {
     /// `taken` when the cycle began.
     taken_before: [u32; 5],
     writes: [u32; 5],
+    /// Temporary operand registers in use; one has been taken in this cycle.
+    relays_taken: u32,
+    relay_taken: bool,
     /// The micro-operation dispatched last and its station, if it is an integer operation.
     last: Option<(usize, usize)>,
     port_busy: [Cycle; 8],
@@ -61,49 +66,45 @@ enum Return {
     Group,
     Rename(usize, u32),
     Station(usize),
+    Relay,
 }
 
-/// Cycles from the decode of the first instruction to the commit of the last, for `rounds` rounds of a
-/// loop.
-pub fn cycles(spec: &Spec, body: &Block, rounds: usize) -> Cycle {
-    let uops = body.uops();
-    let accesses = body.accesses();
-    let decodable = fetch(spec, uops, rounds);
+/// Cycles from the decode of the first instruction of a program to the commit of its last one.
+pub fn cycles(spec: &Spec, steps: &[Step]) -> Cycle {
     let mut twin = Twin::new(spec);
-    let total = uops.len() * rounds;
+    let mut front = Front::new(spec, steps);
     let mut next = 0;
-    while next < total || !twin.window.is_empty() {
+    while next < steps.len() || !twin.window.is_empty() {
         twin.load_store_pipes();
         twin.commit();
         twin.issue();
         twin.give_back();
+        front.step(twin.now, next);
         twin.writes = [0; 5];
+        twin.relay_taken = false;
         twin.taken_before = twin.taken;
         if twin.slot == 0 {
-            twin.open_group(next < total);
+            twin.open_group(next < steps.len());
         }
-        while twin.slot > 0 && next < total {
-            let uop = &uops[next % uops.len()];
+        while twin.slot > 0 && next < steps.len() {
+            let step = &steps[next];
             let first_of_group = twin.slot == 1;
-            if decodable[next] > twin.now || (!first_of_group && uop.opens_group) {
+            if next >= front.read || (!first_of_group && step.uop.opens_group) {
                 // What cannot be decoded with the others is in the next group.
                 twin.close_group(first_of_group);
                 break;
             }
-            let access = accesses[usize::from(uop.inst)].as_ref();
-            let taken = uop.last && uop_branches(uop);
-            let (eligible, addr) = access.map_or((false, 0), |(m, words)| (m.eligible, words[0]));
-            if !twin.dispatch(next, uop, eligible, addr / u64::from(spec.load_store.write_buffer_bytes), taken) {
+            if !twin.dispatch(next, step) {
                 break;
             }
             next += 1;
             twin.slot += 1;
-            if twin.slot > spec.window.dispatch_width || uop.closes_group || taken {
+            if twin.slot > spec.window.dispatch_width || step.uop.closes_group || step.taken.is_some() {
                 twin.close_group(false);
                 break;
             }
         }
-        if next == total && twin.slot > 0 {
+        if next == steps.len() && twin.slot > 0 {
             twin.close_group(twin.slot == 1);
         }
         twin.now += 1;
@@ -129,6 +130,8 @@ impl<'a> Twin<'a> {
             taken: [0; 5],
             taken_before: [0; 5],
             writes: [0; 5],
+            relays_taken: 0,
+            relay_taken: false,
             last: None,
             port_busy: [0; 8],
             exclusive: [0; 8],
@@ -151,6 +154,7 @@ impl<'a> Twin<'a> {
                 Return::Group => self.groups_taken -= 1,
                 Return::Rename(class, n) => self.renames[class] += n,
                 Return::Station(s) => self.taken[s] -= 1,
+                Return::Relay => self.relays_taken -= 1,
             }
         }
     }
@@ -235,7 +239,8 @@ impl<'a> Twin<'a> {
     }
 
     /// Dispatches micro-operation `number` if there is room for it now.
-    fn dispatch(&mut self, number: usize, uop: &RUop, eligible: bool, block: u64, taken: bool) -> bool {
+    fn dispatch(&mut self, number: usize, step: &Step) -> bool {
+        let uop = &step.uop;
         // Entries name the class of a register taken: 1 general purpose, 2 vector, 3 predicate.
         let mut taken_now = [0; 3];
         for &class in uop.renames.iter().filter(|&&class| class > 0) {
@@ -246,8 +251,13 @@ impl<'a> Twin<'a> {
         let has_data_flow = uop.action == Action::Store && uop.nflows == 2;
         let room = station == NO_STATION || self.accepts(station);
         let data_room = !has_data_flow || self.accepts(RSE0);
-        if !enough || !room || !data_room {
+        let relays = self.relays_taken < self.spec.window.relay_registers && !self.relay_taken;
+        if !enough || !room || !data_room || (uop.relay && !relays) {
             return false;
+        }
+        if uop.relay {
+            self.relays_taken += 1;
+            self.relay_taken = true;
         }
         for (class, n) in taken_now.into_iter().enumerate() {
             self.renames[class] -= n;
@@ -270,13 +280,14 @@ impl<'a> Twin<'a> {
             access: None,
             accessed: None,
             data: None,
-            eligible,
+            eligible: step.eligible,
             fetch_port: 0,
             store_port: 0,
-            block,
-            taken,
+            block: step.block,
+            taken: step.taken.is_some(),
         };
-        let first = |needs, holds_entry| Waiting { flow: 0, from: 0, station, needs, holds_entry };
+        let late = needs(&[uop.late.src]).pop();
+        let first = |needs, holds_entry| Waiting { flow: 0, from: 0, station, needs, late, holds_entry };
         let now = self.now;
         let mut value = None;
         match uop.action {
@@ -292,7 +303,7 @@ impl<'a> Twin<'a> {
                 entry.fetch_port = self.fetch_ports.take();
                 entry.store_port = self.store_ports.take();
                 entry.waiting.push(first(addrs, true));
-                entry.waiting.push(Waiting { flow: 1, from: 0, station: RSE0, needs: srcs, holds_entry: true });
+                entry.waiting.push(Waiting { flow: 1, from: 0, station: RSE0, needs: srcs, late, holds_entry: true });
             }
             Action::BranchDirect => {
                 entry.complete = Some(now + self.spec.stages.branch - 1 + self.spec.stages.commit_branch);
@@ -313,187 +324,6 @@ impl<'a> Twin<'a> {
         }
         self.last = integer(uop).then_some((number, station));
         self.window.push_back(entry);
-        true
-    }
-
-    // ---- execution ----
-
-    /// When register `reg` of micro-operation `number` reaches `pipe`; unknown while it has not started.
-    fn reaches(&self, number: usize, reg: u8, pipe: usize) -> Option<Cycle> {
-        let (_, v) = self.values[number].iter().find(|(r, _)| *r == reg)?;
-        let b = &self.spec.bypass;
-        let kind = [0, 0, 1, 1, 2, 2, 3, 4][pipe];
-        let integer_pipes = v.pipe < 4 && pipe < 4 && v.pipe != pipe;
-        let extra = match v.by {
-            Producer::Plain => 0,
-            Producer::Exa | Producer::Exb | Producer::Eaga | Producer::Eagb => {
-                if integer_pipes {
-                    b.integer_other_pipe
-                } else {
-                    0
-                }
-            }
-            Producer::Flags | Producer::FlagsExb => {
-                b.flags[kind] + if integer_pipes { b.integer_other_pipe } else { 0 }
-            }
-            Producer::Predicate => b.predicate[kind],
-            Producer::PredicateLoad => b.predicate_load[kind],
-            Producer::Compare => b.compare[kind],
-            Producer::PredicateFlags => b.predicate_flags[kind],
-            Producer::VectorFlags => b.vector_flags[kind],
-            Producer::CompareFlags => b.compare_flags[kind],
-        };
-        Some(v.at + extra)
-    }
-
-    /// Results of a micro-operation are there at `at`.
-    fn make(&mut self, number: usize, uop: &RUop, at: Cycle, pipe: usize) {
-        for (&reg, &producer) in uop.dsts.iter().zip(&uop.producers).filter(|(d, _)| **d != READY) {
-            let own = [Producer::Exa, Producer::Exb, Producer::Eaga, Producer::Eagb];
-            let named = [
-                Producer::Plain,
-                Producer::Flags,
-                Producer::Predicate,
-                Producer::PredicateLoad,
-                Producer::Compare,
-                Producer::PredicateFlags,
-                Producer::VectorFlags,
-                Producer::CompareFlags,
-            ];
-            let by = match producer {
-                BY_PIPE => own.get(pipe).copied().unwrap_or(Producer::Plain),
-                number => named.into_iter().find(|p| *p as u8 == number).expect("a named producer"),
-            };
-            self.values[number].push((reg, Value { at, by, pipe }));
-        }
-    }
-
-    fn stage(&self, pipe: usize) -> Cycle {
-        let s = &self.spec.stages;
-        [s.integer, s.integer, s.address, s.address, s.vector, s.vector, s.predicate, s.integer][pipe]
-    }
-
-    /// Pipes that an operation of `station` may take for `flow`.
-    fn pipes(flow: &RFlow, station: usize) -> Pipes {
-        let near = match station {
-            RSE0 => Pipes::EXA.or(Pipes::FLA).or(Pipes::PRX),
-            RSE1 => Pipes::EXB.or(Pipes::FLB),
-            RSA0 | RSA1 => Pipes::EAGA.or(Pipes::EAGB),
-            _ => Pipes::BR,
-        };
-        if flow.pipes.meets(near) && !flow.all { Pipes(flow.pipes.0 & near.0) } else { flow.pipes }
-    }
-
-    /// Chooses what starts in the next cycle: for each pipe the oldest that is ready.
-    fn issue(&mut self) {
-        let start = self.now + 1;
-        for i in 0..self.window.len() {
-            let mut w = 0;
-            while w < self.window[i].waiting.len() {
-                if self.start(i, w, start) {
-                    self.window[i].waiting.remove(w);
-                } else {
-                    w += 1;
-                }
-            }
-        }
-    }
-
-    fn ready(&self, needs: &[(usize, u8)], pipe: usize, start: Cycle) -> bool {
-        needs.iter().all(|&(n, r)| self.reaches(n, r, pipe).is_some_and(|t| t <= start))
-    }
-
-    /// Starts flow `w` of entry `i` in cycle `start` if it can.
-    fn start(&mut self, i: usize, w: usize, start: Cycle) -> bool {
-        let e = &self.window[i];
-        let waiting = &e.waiting[w];
-        let uop = e.uop;
-        if waiting.from > start {
-            return false;
-        }
-        if uop.action == Action::BranchOnFlags {
-            let earliest = e.dispatched + self.spec.stages.branch;
-            if start < earliest || !self.ready(&waiting.needs, BR, start - 1) {
-                return false;
-            }
-            self.returns.push((start, Return::Station(RSBR)));
-            self.window[i].complete = Some(start + u64::from(uop.to_commit));
-            return true;
-        }
-        let memory = matches!(uop.action, Action::Load | Action::Store) && waiting.flow == 0;
-        if memory {
-            let (fp, sp) = (e.fetch_port, e.store_port);
-            let ls = &self.spec.load_store;
-            // Real ports are taken some stages before addresses are made.
-            let taken = start.saturating_sub(ls.port_stages);
-            if !self.fetch_ports.open(fp, ls.fetch_ports, taken)
-                || (uop.action == Action::Store && !self.store_ports.open(sp, ls.store_ports, taken))
-            {
-                return false;
-            }
-        }
-        let e = &self.window[i];
-        let waiting = e.waiting[w].clone();
-        let flow = uop.flows[waiting.flow];
-        let allowed = Self::pipes(&flow, waiting.station);
-        let members: Vec<usize> = (0..8).filter(|&p| allowed.0 >> p & 1 == 1).collect();
-        let port = |pipe: usize| if pipe == PRX { EXA } else { pipe };
-        let idle = |p: usize| self.port_busy[port(p)] <= start && (!uop.exclusive || self.exclusive[p] <= start);
-        let first_flow = waiting.holds_entry;
-        let can = |p: usize| {
-            idle(p) && (!first_flow || start >= e.dispatched + self.stage(p)) && self.ready(&waiting.needs, p, start)
-        };
-        let pipe = if flow.all {
-            // A vector compare starts when its vector pipe would.
-            if !members.iter().all(|&p| idle(p)) || !can(members[0]) {
-                return false;
-            }
-            members[0]
-        } else {
-            match members.iter().copied().find(|&p| can(p)) {
-                Some(p) => p,
-                None => return false,
-            }
-        };
-        for p in if flow.all { members } else { vec![pipe] } {
-            self.port_busy[port(p)] = start + u64::from(flow.busy.max(1));
-        }
-        if uop.exclusive {
-            self.exclusive[pipe] = start + u64::from(flow.latency);
-        }
-        if waiting.holds_entry {
-            let memory = matches!(uop.action, Action::Load | Action::Store) && waiting.flow == 0;
-            let s = &self.spec.stations;
-            let before = if memory { s.release_address } else { s.release_integer };
-            self.returns.push((start.saturating_sub(before), Return::Station(waiting.station)));
-        }
-        let number = e.number;
-        let ends = uop.action != Action::Store && waiting.flow + 1 == usize::from(uop.nflows);
-        let done = start
-            + if ends { self.results.latency(self.spec, pipe, start, flow.latency) } else { u64::from(flow.latency) };
-        let s = &self.spec.stages;
-        match uop.action {
-            Action::Load => self.window[i].access = Some(start),
-            Action::Store if waiting.flow == 0 => self.window[i].access = Some(start),
-            Action::Store => {
-                // Data from a vector pipe are as early as data from an integer pipe for the commit stage.
-                self.window[i].data = Some(start - (self.stage(pipe) - s.address));
-            }
-            _ if waiting.flow + 1 < usize::from(uop.nflows) => {
-                let station = waiting.station;
-                let next =
-                    Waiting { flow: waiting.flow + 1, from: done, station, needs: Vec::new(), holds_entry: false };
-                self.window[i].waiting.push(next);
-            }
-            Action::BranchExecuted => {
-                self.window[i].complete = Some(done - 1 + s.branch_after_execute + u64::from(uop.to_commit));
-                self.make(number, &uop, done, pipe);
-            }
-            _ => {
-                self.window[i].complete = Some(done + u64::from(uop.to_commit));
-                self.make(number, &uop, done, pipe);
-            }
-        }
         true
     }
 

@@ -131,6 +131,16 @@ fn a_blocking_operation_that_waits_for_its_pipe_blocks_from_when_it_starts() {
 }
 
 #[test]
+fn two_divisions_commit_when_both_are_done_though_the_younger_one_starts_first() {
+    let mut rig = rig();
+    let divide = |d, s| op("sve:FDIV [T=S]").reads(&[z(s)]).writes(&[z(d)]);
+    // The elder one waits for an addition in FLB.
+    let program = [nop(), fadd(1, 2), divide(3, 1), divide(4, 5)];
+    let s = rig.spec.stages.clone();
+    assert_eq!(rig.time(&program), s.vector + 98 + 98 + s.commit_vector);
+}
+
+#[test]
 fn two_loads_a_cycle_hit_the_cache() {
     assert_eq!(rig().steady(&[ldr(1, 2, DATA)], N), N as u64 / 2);
     assert_eq!(rig().steady(&[ld1d(1, 2, 0, DATA)], N), N as u64 / 2);

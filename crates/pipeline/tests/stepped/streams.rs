@@ -1,0 +1,195 @@
+//! Random streams: thousands of different instructions, each executed once, with branches among them.
+
+use fxscope_base::Signal;
+
+use crate::common::*;
+use crate::parts::{Step, steps};
+use crate::{Both, Deviations, LOADS, STORES, rig, twin};
+
+const STREAMS: u64 = 120;
+const INSTRUCTIONS: usize = 8_000;
+
+/// How often a stream has what.
+struct Mix {
+    memory: u64,
+    vector: u64,
+    integer: u64,
+    predicate: u64,
+    /// Registers in use: the fewer, the more results are waited for.
+    vectors: u64,
+    integers: u64,
+    /// Mean length of a block.
+    block: u64,
+}
+
+impl Mix {
+    fn new(r: &mut Random) -> Mix {
+        Mix {
+            memory: 15 + r.below(25),
+            vector: 5 + r.below(45),
+            integer: 15 + r.below(40),
+            predicate: 1 + r.below(6),
+            vectors: 8 + r.below(22),
+            integers: 6 + r.below(12),
+            block: 4 + r.below(14),
+        }
+    }
+
+    /// One instruction, or a pair of which one prefixes the other.
+    fn instruction(&self, r: &mut Random, out: &mut Vec<Inst>) {
+        let mut pick = r.below(self.memory + self.vector + self.integer + self.predicate);
+        if pick < self.memory {
+            return out.push(self.access(r));
+        }
+        pick -= self.memory;
+        if pick < self.vector {
+            return self.vector(r, out);
+        }
+        pick -= self.vector;
+        out.push(if pick < self.integer { self.integer(r) } else { self.predicate(r) });
+    }
+
+    fn access(&self, r: &mut Random) -> Inst {
+        let (v, a, base) = (r.reg(self.vectors), r.reg(self.integers), r.reg(self.integers));
+        let base = if r.below(4) == 0 { base } else { 20 };
+        let (load, store) = (LOADS + r.below(128) * 8, STORES + r.below(48) * 64);
+        match r.below(12) {
+            0..=2 => ld1d(v, base, r.reg(4), load / 64 * 64),
+            3 => ldr_d(v, base, load),
+            4..=6 => ldr(a, base, load),
+            7 => match r.below(4) {
+                0 => ldr_p(r.reg(4), base, load),
+                _ => ldr_z(v, base, load / 64 * 64),
+            },
+            8 | 9 => st1d(v, base, r.reg(4), store),
+            10 => str(a, base, store + r.below(8) * 8),
+            _ => match r.below(4) {
+                0 => str_p(r.reg(4), base, store),
+                _ => str_bytes(a, base, 4, store + r.below(16) * 4),
+            },
+        }
+    }
+
+    fn vector(&self, r: &mut Random, out: &mut Vec<Inst>) {
+        let (v, w) = (r.reg(self.vectors), r.reg(self.vectors));
+        let other = (v + 1 + r.reg(self.vectors - 1)) % self.vectors as u8;
+        let inst = match r.below(32) {
+            0..=8 => fmla(v, w),
+            9..=14 => fadd(v, w),
+            15..=17 => vector_and(v, w),
+            18 | 19 => sel(v, w, r.reg(4)),
+            20 | 21 => add_predicated(v, w, r.reg(4)),
+            22 => fcmp(v),
+            23 => fcsel(v, w),
+            24 => index(v, r.reg(self.integers)),
+            25 => sequential(v, w),
+            26 if r.below(8) == 0 => op("sve:FDIV [T=S]").reads(&[z(w)]).writes(&[z(v)]),
+            26..=28 => {
+                out.push(movprfx(v, other));
+                fmla(v, w)
+            }
+            29 | 30 => {
+                out.push(movprfx_merging(v, other));
+                add_predicated(v, w, 0)
+            }
+            _ => {
+                // Nothing to pack it with.
+                out.push(movprfx(v, other));
+                fadd(w, v)
+            }
+        };
+        out.push(inst);
+    }
+
+    fn integer(&self, r: &mut Random) -> Inst {
+        let (a, b) = (r.reg(self.integers), r.reg(self.integers));
+        match r.below(20) {
+            0..=8 => add(a, b),
+            9..=11 => adds(a, b),
+            12 | 13 => csel(a, b),
+            14 | 15 => op("base:ADD (shifted register) [LSL 1-4]").reads(&[x(a), x(b)]).writes(&[x(a)]),
+            16 => mul(a, b),
+            17 => adr(a),
+            18 if r.below(8) == 0 => crc(a, b),
+            18 => uqincp(a, r.reg(4)),
+            _ => nop(),
+        }
+    }
+
+    fn predicate(&self, r: &mut Random) -> Inst {
+        let (v, a, b) = (r.reg(self.vectors), r.reg(4), r.reg(4));
+        match r.below(6) {
+            0 => ptrue(a),
+            1 | 2 => pand(a, b),
+            3 => ptest(a),
+            _ => cmpeq(a, v),
+        }
+    }
+
+    /// Some instructions and a branch; whether that is taken.
+    fn block(&self, r: &mut Random) -> (Vec<Inst>, bool) {
+        let mut insts = Vec::new();
+        for _ in 0..1 + r.below(2 * self.block) {
+            self.instruction(r, &mut insts);
+        }
+        let (branch, taken) = match r.below(8) {
+            0..=2 => (b_cond(), false),
+            3 | 4 => (b_cond(), true),
+            5 => (cbz(r.reg(self.integers)), false),
+            6 => (cbz(r.reg(self.integers)), true),
+            _ => (b(), true),
+        };
+        insts.push(branch);
+        (insts, taken)
+    }
+}
+
+/// A stream: its blocks, and whether each one's branch is taken.
+fn stream(seed: u64, rig: &Rig) -> Vec<(Block, bool)> {
+    let mut r = Random::new(seed);
+    let mix = Mix::new(&mut r);
+    let mut at = CODE;
+    let mut blocks = Vec::new();
+    let mut count = 0;
+    while count < INSTRUCTIONS {
+        let (insts, taken) = mix.block(&mut r);
+        let block = Block::new(at, &insts, &rig.spec);
+        count += insts.len();
+        // A taken branch leaves something out.
+        at = block.end() + if taken { 4 * r.below(24) } else { 0 };
+        blocks.push((block, taken));
+    }
+    // Where the last branch leads to.
+    blocks.push((Block::new(at, &[nop()], &rig.spec), false));
+    blocks
+}
+
+/// The stream as the stepped model has it.
+fn all_steps(blocks: &[(Block, bool)], rig: &Rig) -> Vec<Step> {
+    let target_after = rig.spec.frontend.taken_branch_cycles;
+    blocks.iter().flat_map(|(block, taken)| steps(block, taken.then_some(target_after), &rig.spec)).collect()
+}
+
+fn both(seed: u64) -> Both {
+    let mut rig = rig();
+    let blocks = stream(seed, &rig);
+    let steps = all_steps(&blocks, &rig);
+    rig.warm_code(blocks.last().expect("blocks").0.end());
+    let (mut blocks, taken): (Vec<Block>, Vec<bool>) = blocks.into_iter().unzip();
+    rig.learn_branches(&blocks, &taken);
+    let order: Vec<usize> = (0..blocks.len()).collect();
+    let before = rig.core.counters();
+    let model = rig.time_blocks(&mut blocks, &order);
+    let counts = rig.core.counters().since(&before);
+    for event in [Signal::BrMisPred, Signal::L1iCacheRefill, Signal::L1dCacheRefill] {
+        assert_eq!(counts.get(event), 0, "{} in stream {seed}: the stepped model has none", event.name());
+    }
+    Both { seed, model, stepped: twin::cycles(&rig.spec, &steps) }
+}
+
+#[test]
+fn every_random_stream_takes_as_long_as_in_a_core_that_steps_every_cycle_within_2_percent() {
+    let all = Deviations::of(STREAMS, both);
+    all.print("streams");
+    assert!(all.outside().is_empty(), "{} streams are further off", all.outside().len());
+}
