@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod coverage;
 pub mod demo;
 pub mod kernel;
+pub mod latency;
 pub mod silicon;
 pub mod speed;
 pub mod tidy;

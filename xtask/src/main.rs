@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{calibrate, coverage, demo, silicon, speed, tidy};
+use xtask::{calibrate, coverage, demo, latency, silicon, speed, tidy};
 
 #[derive(Parser)]
 #[command(about = "Tasks of the project")]
@@ -22,6 +22,8 @@ enum Task {
     Calibrate(calibrate::Args),
     /// Run Triad from L1, L2 and memory on the modelled A64FX and show the summaries side by side.
     Demo,
+    /// Print the latency of dependent loads by the size of what they go through, for three page sizes.
+    Latency(latency::Args),
     /// Run the kernels that rebuild measured ones, and show measured and simulated results side by side.
     Silicon(silicon::Args),
     /// Measure the simulator's speed, with the ratio to a fixed loop timed in the same run.
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Task::Coverage(args) => coverage::run(&args),
         Task::Calibrate(args) => calibrate::run(&args),
         Task::Demo => demo::run(),
+        Task::Latency(args) => latency::run(&args),
         Task::Silicon(args) => silicon::run(&args),
         Task::Speed(args) => speed::run(&args),
     };
