@@ -144,6 +144,14 @@ signals! {
     L1HwpfStreamPf = "L1HWPF_STREAM_PF",
     /// L2 prefetches requested by the stream detector.
     L2HwpfStreamPf = "L2HWPF_STREAM_PF",
+    /// L1 prefetches requested by injection through the prefetch queue.
+    L1HwpfInjAllocPf = "L1HWPF_INJ_ALLOC_PF",
+    /// L1 prefetches requested by injection with each access.
+    L1HwpfInjNoallocPf = "L1HWPF_INJ_NOALLOC_PF",
+    /// L2 prefetches requested by injection through the prefetch queue.
+    L2HwpfInjAllocPf = "L2HWPF_INJ_ALLOC_PF",
+    /// L2 prefetches requested by injection with each access.
+    L2HwpfInjNoallocPf = "L2HWPF_INJ_NOALLOC_PF",
 
     // ---- L2 cache and memory ----
     /// L2 cache accesses.
@@ -206,6 +214,10 @@ signals! {
     SveMovprfxUSpec = "SVE_MOVPRFX_U_SPEC",
     /// Prefetch instructions.
     PrfSpec = "PRF_SPEC",
+    /// SVE contiguous prefetches.
+    SvePrfContigSpec = "SVE_PRF_CONTIG_SPEC",
+    /// SVE gather prefetches.
+    SvePrfGatherSpec = "SVE_PRF_GATHER_SPEC",
     /// DC ZVA.
     DczvaSpec = "DCZVA_SPEC",
     /// SVE gather loads.

@@ -59,6 +59,16 @@ stalls! {
     VectorL2 = "ld_comp_wait_l1_miss_fl", "FP load L2 wait", "FP L2", [LdCompWait, LdCompWaitL1Miss];
     /// … is known to have missed the L2 cache.
     VectorMemory = "ld_comp_wait_l2_miss_fl", "FP load memory wait", "FP memory", [LdCompWait, LdCompWaitL2Miss];
+    /// The oldest operation, a base instruction's memory access, is complete but for a hardware prefetch that follows it
+    /// and for which no prefetch port is free.
+    BasePrefetchPort = "LD_COMP_WAIT_PFP_BUSY_EX", "Prefetch port busy, hardware prefetch", "int PFP",
+        [LdCompWait, LdCompWaitEx, LdCompWaitPfpBusy, LdCompWaitPfpBusyEx];
+    /// The same of a SIMD&FP or SVE instruction's memory access.
+    VectorPrefetchPort = "ld_comp_wait_pfp_busy_fl", "Prefetch port busy, hardware prefetch", "FP PFP",
+        [LdCompWait, LdCompWaitPfpBusy];
+    /// The oldest operation, a prefetch instruction, has no prefetch port.
+    SoftwarePrefetchPort = "LD_COMP_WAIT_PFP_BUSY_SWPF", "Prefetch port busy, software prefetch", "prefetch PFP",
+        [LdCompWait, LdCompWaitPfpBusy, LdCompWaitPfpBusySwpf];
     /// The oldest operation, of a base instruction, is not complete.
     BaseOperation = "ex_comp_wait", "Integer operation wait", "int op", [EuCompWait];
     /// The oldest operation, of a SIMD&FP or SVE instruction, is not complete.

@@ -477,6 +477,8 @@ table! {
         l2_stop_hits: u32 => Range(0, 1_000_000),
         /// Bits 63:60 of a pointer steer prefetches for its accesses.
         tagged_pointers: bool,
+        /// Prefetch ports: prefetches into L2 of one core that L2 has not taken yet.
+        ports: u32 => Range(1, 1024),
     }
 }
 

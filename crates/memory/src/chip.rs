@@ -22,6 +22,8 @@ use crate::turns::{Notice, Turns};
 pub struct Answer {
     /// When the line is ready to be sent to the core.
     pub ready: Cycle,
+    /// When L2 had taken the request: a cycle of its pipeline and, for a miss, a miss buffer.
+    pub taken: Cycle,
     /// When it was known not to be in this L2 cache, if it was not.
     pub missed: Option<Cycle>,
     /// Whether others may hold it too: it must not be written without asking.
@@ -186,7 +188,7 @@ impl Chip {
         }
         let ready = (start + hit).max(state.ready());
         let missed = (on_its_way && state.has(Line::FROM_MEMORY)).then_some(start + cmg.miss_detect);
-        let mut answer = Answer { ready, missed, shared: true, own: false };
+        let mut answer = Answer { ready, taken: start, missed, shared: true, own: false };
         if request.holder != Holder::None {
             self.hold(seat, slot, request, start, &mut answer, signals);
         }
@@ -345,7 +347,7 @@ impl Chip {
             .with(Line::DIRTY, write);
         // Room is made before the line is there (manual 9.4).
         let left = self.insert(seat, line, state, Holders::one(seat.core, holder), missed);
-        (Answer { ready, missed: Some(missed), shared: !alone, own: false }, left)
+        (Answer { ready, taken: buffer.at, missed: Some(missed), shared: !alone, own: false }, left)
     }
 
     /// Reads a line over the ring: from the CMG that holds it, or from the memory of another one. Returns when it is
@@ -448,7 +450,7 @@ impl Chip {
         let cmg = &mut self.cmgs[seat.cmg];
         let start = cmg.bank_slot(line, t, signals);
         let ready = start + cmg.hit(seat.core);
-        let mut answer = Answer { ready, missed: None, shared: false, own: false };
+        let mut answer = Answer { ready, taken: start, missed: None, shared: false, own: false };
         let Some(slot) = cmg.find(line) else {
             if self.abroad != 0 || self.home(line) != seat.cmg {
                 answer.ready = ready.max(self.recall(seat.cmg, line, start, signals));

@@ -29,3 +29,4 @@ pub use frames::{PageRange, Placement};
 pub use hierarchy::{Hierarchy, Level, Located, Misses, NEVER, Response};
 pub use pipes::LoadStorePipes;
 pub use pointer::Pointer;
+pub use prefetch::control::Registers as PrefetchRegisters;

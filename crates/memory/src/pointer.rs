@@ -1,5 +1,8 @@
 //! Data pointers: an address, and what the tag in its upper byte asks of the memory system.
 
+/// Bits of a pointer that are its address.
+pub(crate) const ADDRESS: u64 = (1 << 56) - 1;
+
 /// A data pointer: its address, and what its bits 63:60, `pf_func`, ask of the prefetcher (A64FX specification,
 /// HPC extension 1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +16,6 @@ pub struct Pointer {
 impl From<u64> for Pointer {
     #[inline(always)]
     fn from(pointer: u64) -> Pointer {
-        const ADDRESS: u64 = (1 << 56) - 1;
         Pointer { addr: pointer & ADDRESS, steering: Steering((pointer >> 60) as u8) }
     }
 }
@@ -27,7 +29,7 @@ impl Pointer {
     }
 }
 
-/// Which hardware prefetches may follow an access.
+/// `pf_func`: which hardware prefetches may follow an access, and what becomes of a prefetch instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steering(u8);
 
@@ -35,26 +37,35 @@ impl Steering {
     /// Of a pointer without a tag.
     pub const NONE: Steering = Steering(0);
 
+    /// From here on the lower three bits are the number of the injection registers.
     const INJECTION: u8 = 8;
     const NO_L1: u8 = 4;
     const NO_L2: u8 = 2;
+    const WEAK: u8 = 1;
 
-    /// Injection functions (8 to 15) are taken for ordinary streams.
+    /// The number of the prefetch injection registers that it names.
     #[inline(always)]
-    fn allows(self, disabled: u8) -> bool {
-        self.0 & disabled == 0 || self.0 & Steering::INJECTION != 0
+    #[must_use]
+    pub fn injection(self) -> Option<usize> {
+        self.0.checked_sub(Steering::INJECTION).map(usize::from)
     }
-    /// Whether hardware prefetches into L1 may.
+    /// Whether streams of hardware prefetches into L1 may follow.
     #[inline(always)]
     #[must_use]
     pub fn l1(self) -> bool {
-        self.allows(Steering::NO_L1)
+        self.0 & (Steering::INJECTION | Steering::NO_L1) == 0
     }
-    /// Whether hardware prefetches into L2 may.
+    /// Whether streams of hardware prefetches into L2 may follow.
     #[inline(always)]
     #[must_use]
     pub fn l2(self) -> bool {
-        self.allows(Steering::NO_L2)
+        self.0 & (Steering::INJECTION | Steering::NO_L2) == 0
+    }
+    /// Whether a prefetch instruction is weak, where injection registers do not say.
+    #[inline(always)]
+    #[must_use]
+    pub fn weak_software(self) -> bool {
+        self.0 & Steering::WEAK != 0
     }
 }
 
@@ -62,17 +73,28 @@ impl Steering {
 mod tests {
     use super::*;
 
+    fn of(pf_func: u64) -> Steering {
+        Pointer::from(pf_func << 60 | 3 << 56).steering
+    }
+
     #[test]
-    fn bits_62_and_61_of_a_pointer_switch_levels_off_unless_bit_63_chooses_injection() {
-        let levels = |pf_func: u64| {
-            let pointer = Pointer::from(pf_func << 60 | 3 << 56 | 0x4000);
-            assert_eq!(pointer.addr, 0x4000);
-            (pointer.steering.l1(), pointer.steering.l2())
-        };
-        assert_eq!(
-            [0, 1, 2, 4, 6].map(levels),
-            [(true, true), (true, true), (true, false), (false, true), (false, false)]
-        );
-        assert_eq!(levels(0xe), (true, true));
+    fn bits_62_and_61_of_a_pointer_switch_levels_off_and_bit_60_makes_its_prefetch_instructions_weak() {
+        let levels = |pf_func| (of(pf_func).l1(), of(pf_func).l2(), of(pf_func).weak_software());
+        assert_eq!([0, 1].map(levels), [(true, true, false), (true, true, true)]);
+        assert_eq!([2, 4, 6].map(levels), [(true, false, false), (false, true, false), (false, false, false)]);
+        assert!((0..8).all(|pf_func| of(pf_func).injection().is_none()));
+    }
+
+    #[test]
+    fn with_bit_63_a_pointer_names_injection_registers_and_leaves_streams_alone() {
+        for n in 0..8 {
+            let steering = of(8 + n as u64);
+            assert_eq!((steering.injection(), steering.l1(), steering.l2()), (Some(n), false, false));
+        }
+    }
+
+    #[test]
+    fn the_address_of_a_pointer_has_no_tag() {
+        assert_eq!(Pointer::from(0xab00_0000_0000_4000).addr, 0x4000);
     }
 }

@@ -1,12 +1,20 @@
-//! The hardware stream prefetcher's queue.
+//! The hardware prefetcher of a core: its queue in stream detect mode and in prefetch injection mode.
 //!
-//! A miss on line A registers A+1 and A−1 as expected. A demand access to an expected line fixes the
+//! Stream detect: a miss on line A registers A+1 and A−1 as expected. A demand access to an expected line fixes the
 //! direction and asks for the lines ahead: a few for each hit while the distance grows to its maximum,
 //! then one. L1 requests start with the second hit (microarchitecture manual 11.5.2).
+//!
+//! Injection: an access through a pointer that names injection registers prefetches at their distances: whenever it
+//! comes, or, in PFQ_ALLOCATE mode, when it comes where a miss before and the offset of the registers let it be
+//! expected (manual 11.5.3).
 
+pub mod control;
+
+use fxscope_base::Signal;
 use fxscope_machine::spec::Prefetch as PrefetchSpec;
 
-use crate::pointer::Steering;
+use crate::pointer::{ADDRESS, Steering};
+use control::{Control, Injection, InjectionLevel, Registers, Reliableness};
 
 #[derive(Clone, Copy)]
 struct Stream {
@@ -14,35 +22,83 @@ struct Stream {
     next: u64,
     /// +1, −1, or 0 while open.
     step: i64,
-    /// Next line to ask for, into L1 and into L2.
+    /// Next line to ask for, into L1 and into L2. Of an injected stream `ask_l1` is the predicted address.
     ask_l1: u64,
     ask_l2: u64,
     /// Hits so far.
     hits: u32,
     /// L2 prefetches in a row that found their line in L2.
     l2_hits: u32,
+    /// The accesses that continue it.
+    of: Of,
 }
 
-const IDLE: Stream = Stream { next: u64::MAX, step: 0, ask_l1: 0, ask_l2: 0, hits: 0, l2_hits: 0 };
+/// The accesses that a queue entry is compared with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// Those that name no injection registers.
+    Detected,
+    /// Those that name this pair.
+    Injected(u8),
+}
+
+const IDLE: Stream = Stream { next: u64::MAX, step: 0, ask_l1: 0, ask_l2: 0, hits: 0, l2_hits: 0, of: Of::Detected };
 
 impl Stream {
-    /// Whether an access to `line` continues the stream.
+    /// Whether an access to `line` continues the stream, if it is one of its accesses.
     fn expects(&self, line: u64) -> bool {
-        self.next == line || (self.step == 0 && self.next != u64::MAX && self.next.wrapping_sub(2) == line)
+        let either = self.step == 0 && self.of == Of::Detected;
+        self.next == line || (either && self.next != u64::MAX && self.next.wrapping_sub(2) == line)
     }
 }
 
-/// Requests that follow from one access: runs of lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Lines to prefetch into one level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The first one.
+    pub first: u64,
+    /// How many there are, in the direction of the stream.
+    pub count: u32,
+    /// Of each of them.
+    pub reliableness: Reliableness,
+}
+
+/// What made the prefetcher ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Stream detect mode.
+    Stream,
+    /// Injection through the queue.
+    Allocate,
+    /// Injection by each access.
+    NoAllocate,
+}
+
+impl Mode {
+    /// The counters of its requests for L1 and for L2.
+    #[must_use]
+    pub fn counters(self) -> (Signal, Signal) {
+        match self {
+            Mode::Stream => (Signal::L1HwpfStreamPf, Signal::L2HwpfStreamPf),
+            Mode::Allocate => (Signal::L1HwpfInjAllocPf, Signal::L2HwpfInjAllocPf),
+            Mode::NoAllocate => (Signal::L1HwpfInjNoallocPf, Signal::L2HwpfInjNoallocPf),
+        }
+    }
+}
+
+/// Requests that follow from one access. Lines are numbers of virtual addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requests {
-    /// First line for L1 and number of lines, in the direction of the stream.
-    pub l1: (u64, u32),
-    /// First line for L2 and number of lines.
-    pub l2: (u64, u32),
-    /// +1 or −1; 0 when there is nothing to do.
+    /// For L1.
+    pub l1: Run,
+    /// For L2.
+    pub l2: Run,
+    /// From one line to the next, +1 or −1.
     pub step: i64,
-    /// Which queue entry asks.
-    pub entry: usize,
+    /// What asks.
+    pub mode: Mode,
+    /// The queue entry, if one asks.
+    pub entry: Option<usize>,
 }
 
 /// Number of remembered places of streams.
@@ -55,39 +111,82 @@ pub struct Prefetcher {
     fifo: usize,
     /// For each `line % HINTS`, the entry that last came to expect such a line.
     hints: [u8; HINTS],
+    control: Control,
+    line_shift: u32,
     spec: PrefetchSpec,
 }
 
 impl Prefetcher {
-    /// An empty queue.
+    /// An empty queue for lines of `1 << line_shift` bytes, controlled by registers that hold zero.
     #[must_use]
-    pub fn new(spec: &PrefetchSpec) -> Prefetcher {
-        Prefetcher { queue: vec![IDLE; spec.queue as usize].into(), fifo: 0, hints: [0; HINTS], spec: spec.clone() }
-    }
-
-    /// The entry that expects `line`.
-    #[inline(always)]
-    fn expecting(&self, line: u64) -> Option<usize> {
-        let hint = usize::from(self.hints[line as usize % HINTS]);
-        if self.queue[hint].next == line { Some(hint) } else { self.queue.iter().position(|s| s.expects(line)) }
-    }
-
-    /// Whether prefetches into L1 and into L2 may be made. A distance of 0 lines switches a level off.
-    #[inline(always)]
-    fn levels(&self, steering: Steering) -> (bool, bool) {
-        let s = &self.spec;
-        let steering = if s.tagged_pointers { steering } else { Steering::NONE };
-        (s.l1 && s.l1_lines > 0 && steering.l1(), s.l2 && s.l2_lines > 0 && steering.l2())
-    }
-
-    /// A demand access to `line`: what to prefetch now.
-    #[inline(never)]
-    pub fn access(&mut self, line: u64, steering: Steering) -> Option<Requests> {
-        let (l1, l2) = self.levels(steering);
-        if !l1 && !l2 {
-            return None;
+    pub fn new(spec: &PrefetchSpec, line_shift: u32) -> Prefetcher {
+        Prefetcher {
+            queue: vec![IDLE; spec.queue as usize].into(),
+            fifo: 0,
+            hints: [0; HINTS],
+            control: Control::new(&Registers::default(), spec),
+            line_shift,
+            spec: spec.clone(),
         }
-        let entry = self.expecting(line)?;
+    }
+
+    /// The registers hold this now. Streams go on with what is set.
+    pub fn set_registers(&mut self, registers: &Registers) {
+        self.control = Control::new(registers, &self.spec);
+    }
+
+    /// How it prefetches.
+    #[must_use]
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Whether it is to be told of every access through such a pointer, not only of misses and of first uses of
+    /// prefetched lines.
+    #[inline(always)]
+    #[must_use]
+    pub fn watches(&self, steering: Steering) -> bool {
+        self.control.injection_of(steering).is_some()
+    }
+
+    /// The entry that expects an access to `line`.
+    #[inline(always)]
+    fn expecting(&self, line: u64, of: Of) -> Option<usize> {
+        let hint = usize::from(self.hints[line as usize % HINTS]);
+        let hinted = &self.queue[hint];
+        if hinted.next == line && hinted.of == of {
+            return Some(hint);
+        }
+        self.queue.iter().position(|s| s.of == of && s.expects(line))
+    }
+
+    /// A demand access to `addr`, which `missed` L1 or did not: what to prefetch now. A miss that no entry expects
+    /// may start a stream.
+    #[inline(never)]
+    pub fn access(&mut self, addr: u64, missed: bool, steering: Steering) -> Option<Requests> {
+        let line = addr >> self.line_shift;
+        match self.control.injection_of(steering) {
+            Some(n) => self.inject(addr, missed, n),
+            None => {
+                let lines = self.control.stream_lines(steering);
+                if lines == (0, 0) {
+                    return None;
+                }
+                match self.expecting(line, Of::Detected) {
+                    Some(entry) => Some(self.follow(entry, line, lines)),
+                    None => {
+                        if missed {
+                            self.detect(line);
+                        }
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stream detect mode: an access came to `line`, which `entry` expects.
+    fn follow(&mut self, entry: usize, line: u64, (l1_lines, l2_lines): (u32, u32)) -> Requests {
         let s = &mut self.queue[entry];
         if s.step == 0 {
             s.step = if s.next == line { 1 } else { -1 };
@@ -97,29 +196,90 @@ impl Prefetcher {
         s.hits += 1;
         s.next = line.wrapping_add_signed(s.step);
         let (step, ramp) = (s.step, self.spec.ramp_lines);
-        let mut requests = Requests { step, entry, ..Requests::default() };
         let adapted = self.spec.l2_stop_hits > 0 && s.l2_hits >= self.spec.l2_stop_hits;
-        if l2 && !adapted {
-            requests.l2 = run(&mut s.ask_l2, line, step, ramp, self.spec.l2_lines);
-        }
-        if l1 && s.hits > 1 {
-            requests.l1 = run(&mut s.ask_l1, line, step, ramp, self.spec.l1_lines);
-        }
+        let none = (line, 0);
+        let l2 = if l2_lines > 0 && !adapted { run(&mut s.ask_l2, line, step, ramp, l2_lines) } else { none };
+        let l1 = if l1_lines > 0 && s.hits > 1 { run(&mut s.ask_l1, line, step, ramp, l1_lines) } else { none };
         self.hints[s.next as usize % HINTS] = entry as u8;
-        Some(requests)
+        let of = |(first, count), reliableness| Run { first, count, reliableness };
+        Requests {
+            l1: of(l1, self.control.l1.reliableness),
+            l2: of(l2, self.control.l2.reliableness),
+            step,
+            mode: Mode::Stream,
+            entry: Some(entry),
+        }
     }
 
-    /// A demand miss on `line` that no entry expected: it may start a stream.
-    pub fn missed(&mut self, line: u64, steering: Steering) {
-        if self.levels(steering) == (false, false) {
-            return;
+    /// Injection mode, by the registers number `n`.
+    fn inject(&mut self, addr: u64, missed: bool, n: usize) -> Option<Requests> {
+        let injection = self.control.injection[n];
+        if !injection.valid {
+            return None;
         }
-        if self.queue.iter().any(|s| s.expects(line) || (s.next == line + 1 && s.step >= 0)) {
-            return;
+        let (mode, entry) = if injection.allocate {
+            (Mode::Allocate, Some(self.predicted(addr, missed, n, &injection)?))
+        } else {
+            (Mode::NoAllocate, None)
+        };
+        let run = |level: InjectionLevel, wanted: bool| Run {
+            first: self.line(addr, level.distance),
+            count: u32::from(wanted && level.distance != 0),
+            reliableness: level.reliableness,
+        };
+        let adapted = entry.is_some_and(|entry| self.adapted(entry));
+        let (l1, l2) = (run(injection.l1, true), run(injection.l2, !adapted));
+        Some(Requests { l1, l2, step: 1, mode, entry })
+    }
+
+    /// The entry that predicted an access to `addr` through the injection registers number `n`; it predicts the next
+    /// one now. Without such an entry, a miss gets one.
+    fn predicted(&mut self, addr: u64, missed: bool, n: usize, injection: &Injection) -> Option<usize> {
+        let of = Of::Injected(n as u8);
+        if let Some(entry) = self.expecting(addr >> self.line_shift, of) {
+            self.predict(entry, self.queue[entry].ask_l1, injection);
+            return Some(entry);
         }
-        self.queue[self.fifo] = Stream { next: line + 1, ..IDLE };
-        self.hints[(line + 1) as usize % HINTS] = self.fifo as u8;
-        self.fifo = (self.fifo + 1) % self.queue.len();
+        if missed {
+            let entry = self.allocate(Stream { of, ..IDLE });
+            self.predict(entry, addr, injection);
+        }
+        None
+    }
+
+    /// An injected stream's entry predicts the address an offset behind `from`.
+    fn predict(&mut self, entry: usize, from: u64, injection: &Injection) {
+        let s = &mut self.queue[entry];
+        s.ask_l1 = from.wrapping_add_signed(injection.offset) & ADDRESS;
+        s.next = s.ask_l1 >> self.line_shift;
+        self.hints[s.next as usize % HINTS] = entry as u8;
+    }
+
+    /// The line at a distance from `addr`.
+    fn line(&self, addr: u64, distance: i64) -> u64 {
+        (addr.wrapping_add_signed(distance) & ADDRESS) >> self.line_shift
+    }
+
+    /// Whether an entry asks for no more lines in L2.
+    fn adapted(&self, entry: usize) -> bool {
+        self.spec.l2_stop_hits > 0 && self.queue[entry].l2_hits >= self.spec.l2_stop_hits
+    }
+
+    /// Stream detect mode: a miss on `line`, which no entry expects, starts a stream unless one leads there.
+    fn detect(&mut self, line: u64) {
+        let leads_there = |s: &Stream| s.of == Of::Detected && s.next == line + 1 && s.step >= 0;
+        if !self.queue.iter().any(leads_there) {
+            let entry = self.allocate(Stream { next: line + 1, ..IDLE });
+            self.hints[(line + 1) as usize % HINTS] = entry as u8;
+        }
+    }
+
+    /// A new stream takes the place of the oldest one.
+    fn allocate(&mut self, stream: Stream) -> usize {
+        let entry = self.fifo;
+        self.queue[entry] = stream;
+        self.fifo = (entry + 1) % self.queue.len();
+        entry
     }
 
     /// An L2 prefetch of a stream found its line in L2, or did not. After enough of the former in a row the
@@ -134,7 +294,7 @@ impl Prefetcher {
         self.queue[entry].l2_hits = 0;
     }
 
-    /// Stops a stream: its prefetch missed the TLB.
+    /// Stops a stream: its prefetch missed the TLB (manual 11.3).
     pub fn stop(&mut self, entry: usize) {
         self.queue[entry] = IDLE;
     }
@@ -155,94 +315,4 @@ fn run(ask: &mut u64, line: u64, step: i64, ramp: u32, reach: u32) -> (u64, u32)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pointer::Pointer;
-    use fxscope_machine::Evidence;
-
-    const PLAIN: Steering = Steering::NONE;
-
-    fn spec(l1_lines: u32, l2_lines: u32) -> PrefetchSpec {
-        PrefetchSpec {
-            l1: true,
-            l2: true,
-            queue: 16,
-            l1_lines,
-            l2_lines,
-            ramp_lines: 2,
-            l2_stop_hits: 0,
-            tagged_pointers: true,
-            source: String::new(),
-            evidence: Evidence::Assumed,
-        }
-    }
-
-    #[test]
-    fn addresses_follow_the_documented_table_for_distances_of_ten_and_four_lines() {
-        // Hit on A+k: lines asked for in L2 and in L1, relative to A.
-        let table: &[(u64, &[u64], &[u64])] = &[
-            (1, &[2, 3], &[]),
-            (2, &[4, 5], &[2, 3]),
-            (3, &[6, 7], &[4, 5]),
-            (4, &[8, 9], &[6, 7]),
-            (5, &[10, 11], &[8, 9]),
-            (6, &[12, 13], &[10]),
-            (7, &[14, 15], &[11]),
-            (8, &[16, 17], &[12]),
-            (9, &[18, 19], &[13]),
-            (10, &[20], &[14]),
-            (11, &[21], &[15]),
-            (12, &[22], &[16]),
-        ];
-        let a = 1000;
-        let mut p = Prefetcher::new(&spec(4, 10));
-        p.missed(a, PLAIN);
-        for &(k, l2, l1) in table {
-            let r = p.access(a + k, PLAIN).expect("expected line");
-            let lines = |(first, n): (u64, u32)| (0..u64::from(n)).map(|i| first + i - a).collect::<Vec<_>>();
-            assert_eq!(lines(r.l2), l2, "L2 at A+{k}");
-            assert_eq!(lines(r.l1), l1, "L1 at A+{k}");
-        }
-    }
-
-    #[test]
-    fn a_descending_stream_is_followed_downwards() {
-        let mut p = Prefetcher::new(&spec(4, 10));
-        p.missed(1000, PLAIN);
-        let r = p.access(999, PLAIN).expect("A-1 is expected");
-        assert_eq!((r.step, r.l2), (-1, (998, 2)));
-    }
-
-    #[test]
-    fn the_seventeenth_stream_takes_the_place_of_the_first() {
-        let mut p = Prefetcher::new(&spec(4, 10));
-        for i in 0..17 {
-            p.missed(i * 1000, PLAIN);
-        }
-        assert!(p.access(1, PLAIN).is_none());
-        assert!(p.access(1001, PLAIN).is_some());
-    }
-
-    #[test]
-    fn a_stream_through_pointers_that_switch_prefetching_off_is_not_followed() {
-        let off = Pointer::from(6 << 60).steering;
-        let mut p = Prefetcher::new(&spec(4, 10));
-        p.missed(1000, off);
-        assert!(p.access(1001, PLAIN).is_none(), "it was not registered");
-        p.missed(2000, PLAIN);
-        assert!(p.access(2001, off).is_none());
-        let no_l2 = Pointer::from(2 << 60).steering;
-        let r = p.access(2001, no_l2).expect("registered");
-        assert_eq!((r.l1.1, r.l2.1), (0, 0), "L1 starts with the second hit");
-        let r = p.access(2002, no_l2).expect("followed");
-        assert_eq!((r.l1.1, r.l2.1), (2, 0));
-    }
-
-    #[test]
-    fn a_distance_of_no_lines_switches_a_level_off() {
-        let mut p = Prefetcher::new(&spec(0, 10));
-        p.missed(1000, PLAIN);
-        let all: Vec<_> = (1001..1010).filter_map(|line| p.access(line, PLAIN)).collect();
-        assert!(all.iter().all(|r| r.l1.1 == 0) && all.iter().any(|r| r.l2.1 > 0));
-    }
-}
+mod tests;

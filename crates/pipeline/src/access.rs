@@ -3,7 +3,6 @@
 use fxscope_base::Cycle;
 use fxscope_machine::Pipes;
 use fxscope_memory::{Misses, Response};
-use fxscope_uop::{Access, Shape};
 
 use crate::bypass::{EAGA, EAGB, EXA};
 use crate::core::{Executed, Pipeline};
@@ -24,6 +23,7 @@ impl Pipeline {
         let longer = self.lengthened_access(uop, answer.at);
         let data = answer.at + u64::from(uop.load_latency) + longer;
         let complete = answer.at + u64::from(uop.to_commit) + longer;
+        let complete = self.with_prefetches(complete, &mut answer.misses);
         self.lsu.fetch_ports_taken(uop.fetch_ports, complete);
         if uop.continues {
             let complete = self.behind_access(uop, data).max(complete);
@@ -77,7 +77,9 @@ impl Pipeline {
         self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
         // Data that come from a later stage than addresses are awaited no longer for it.
         let late = self.stage_of_pipe[pick(uop.flows[1].pipes, Station::Rse0)] - self.stage_of_pipe[EAGA];
-        Executed { started, complete: at.max(data.saturating_sub(late)) + to_commit, misses: Misses::NONE }
+        let mut misses = Misses::NONE;
+        let complete = self.with_prefetches(at.max(data.saturating_sub(late)) + to_commit, &mut misses);
+        Executed { started, complete, misses }
     }
 
     /// Address generation of a memory access; returns when it goes to the load/store pipes.
@@ -141,25 +143,26 @@ impl Pipeline {
         at
     }
 
-    pub(crate) fn prefetch(&mut self, uop: &RUop, words: &[u64], at: Cycle) {
-        let mem = &uop.mem;
-        let (Access::PrefetchLoad(level) | Access::PrefetchStore(level)) = mem.op.access else { return };
-        match mem.op.shape {
-            Shape::Indexed => {
-                let step = usize::from(mem.op.reg_esize);
-                for (i, &addr) in words[1..].iter().enumerate() {
-                    if words[0] >> (i * step) & 1 == 1 {
-                        self.memory.prefetch_instruction(addr.into(), level, at, &mut self.signals);
-                    }
-                }
-            }
-            shape => {
-                let masked_off = shape == Shape::Masked && words[1] == 0;
-                if !masked_off {
-                    self.memory.prefetch_instruction(words[0].into(), level, at, &mut self.signals);
-                }
-            }
+    /// A prefetch instruction: its flows, and what it has to wait for.
+    pub(crate) fn prefetch(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> Executed {
+        let port = self.lsu.real_ports_free(uop);
+        let started = self.address(uop, d, station, port);
+        let answer = self.lsu.prefetch(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
+        let complete = answer.at + u64::from(uop.to_commit);
+        self.lsu.fetch_ports_taken(uop.fetch_ports, complete);
+        Executed { started, complete, misses: answer.misses }
+    }
+
+    /// When an access that is otherwise complete at `complete` is so with the hardware prefetches that follow it: they
+    /// must have their ports.
+    #[inline(always)]
+    fn with_prefetches(&self, complete: Cycle, misses: &mut Misses) -> Cycle {
+        let granted = self.memory.port_granted();
+        if granted > complete {
+            misses.port = complete;
+            return granted;
         }
+        complete
     }
 
     pub(crate) fn zero(&mut self, words: &[u64], committed: Cycle) {

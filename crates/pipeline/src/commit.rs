@@ -3,7 +3,7 @@
 use fxscope_base::{Cycle, Signal, Signals, Stall, Stalls};
 use fxscope_memory::Misses;
 
-use crate::resolve::{Profile, RUop};
+use crate::resolve::{Action, Profile, RUop};
 
 /// The commit clock.
 pub struct Commit {
@@ -135,6 +135,9 @@ impl Commit {
         let port_free = self.store_port_full_until.clamp(from, dispatched);
         self.charge(Stall::StorePort, port_free - from, profile);
         self.charge(Stall::Fetch, dispatched - port_free, profile);
+        let port_wanted = c.misses.port.clamp(dispatched, to);
+        self.charge(port_stall(uop), to - port_wanted, profile);
+        let to = port_wanted;
         let l1_missed = c.misses.l1.clamp(dispatched, to);
         let l2_missed = c.misses.l2.clamp(l1_missed, to);
         self.charge(uop.wait, l1_missed - dispatched, profile);
@@ -164,5 +167,14 @@ impl Commit {
         {
             self.stalls[what as usize] += 1;
         }
+    }
+}
+
+/// What the cycles count as in which only a prefetch port is missing.
+fn port_stall(uop: &RUop) -> Stall {
+    match (uop.action, uop.wait) {
+        (Action::Prefetch, _) => Stall::SoftwarePrefetchPort,
+        (_, Stall::BaseL1) => Stall::BasePrefetchPort,
+        _ => Stall::VectorPrefetchPort,
     }
 }

@@ -33,14 +33,7 @@ impl Pipeline {
             }
             Action::Load => self.load(uop, stream, d, station),
             Action::Store => self.store(uop, stream, d, station),
-            Action::Prefetch => {
-                let port = self.lsu.real_ports_free(uop);
-                let issue = self.address(uop, d, station, port);
-                let at = self.memory.pipes.load(issue);
-                self.prefetch(uop, uop.words(stream), at);
-                self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
-                by(issue, at)
-            }
+            Action::Prefetch => self.prefetch(uop, stream, d, station),
             Action::Zero => {
                 let issue = self.address(uop, d, station, 0);
                 by(issue, self.memory.pipes.store_access(issue, false))

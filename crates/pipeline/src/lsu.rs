@@ -122,6 +122,26 @@ impl Lsu {
         }
     }
 
+    /// A prefetch instruction whose address flow was issued at `t`. The answer's time is that of its last flow, or later
+    /// when that had to wait for what it needs.
+    #[inline(never)]
+    pub fn prefetch(
+        &mut self,
+        uop: &RUop,
+        words: &[u64],
+        t: Cycle,
+        memory: &mut Hierarchy,
+        signals: &mut Signals,
+    ) -> Response {
+        let op = &uop.mem.op;
+        let (Access::PrefetchLoad(level) | Access::PrefetchStore(level)) = op.access else { return Response::hit(t) };
+        match op.shape {
+            Shape::Indexed => self.gather_prefetch(uop, words, level, t, memory, signals),
+            Shape::Masked if words[1] == 0 => Response::hit(memory.pipes.load(t)),
+            _ => memory.prefetch_instruction(words[0].into(), op.bytes.into(), level, t, signals),
+        }
+    }
+
     /// When the store commits that the last load went ahead of by mistake, if it did: the pipeline is flushed then.
     #[inline(always)]
     pub fn take_violation(&mut self) -> Option<Cycle> {

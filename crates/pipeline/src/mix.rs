@@ -39,7 +39,12 @@ pub(crate) fn count_mix(info: &StaticInst, uops: u64, mix: &mut Signals) {
                 one(Signal::LdSpec);
                 one(Signal::StSpec);
             }
-            Access::PrefetchLoad(_) | Access::PrefetchStore(_) => one(Signal::PrfSpec),
+            Access::PrefetchLoad(_) | Access::PrefetchStore(_) => {
+                one(Signal::PrfSpec);
+                if op.shape == Shape::Masked {
+                    one(Signal::SvePrfContigSpec);
+                }
+            }
             Access::ZeroLine => {
                 one(Signal::StSpec);
                 one(Signal::DczvaSpec);
@@ -52,6 +57,7 @@ pub(crate) fn count_mix(info: &StaticInst, uops: u64, mix: &mut Signals) {
             match op.access {
                 Access::Load => one(Signal::SveLdGatherSpec),
                 Access::Store => one(Signal::SveStScatterSpec),
+                Access::PrefetchLoad(_) | Access::PrefetchStore(_) => one(Signal::SvePrfGatherSpec),
                 _ => {}
             }
         }

@@ -10,6 +10,7 @@ use fxscope_linux::pages::{MemoryWork, PageUse};
 use fxscope_linux::process::{FUNCTIONAL_NS, PID};
 use fxscope_linux::{Cache, CacheKind, CpuPlace, End, Platform, Process, Step};
 use fxscope_machine::Spec;
+use fxscope_memory::PrefetchRegisters;
 use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
 
 use crate::hot::{HotSpot, hot_spots};
@@ -311,6 +312,7 @@ impl Simulation {
     fn run_timing(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Finish {
         // The model knows the pages before the first instruction.
         self.set_clock();
+        self.read_controls();
         loop {
             let mut rounds = self.blocks_left().div_ceil(u64::from(CLOCK_BLOCKS));
             while rounds > 0 {
@@ -397,14 +399,21 @@ impl Simulation {
         if enters_kernel {
             self.in_kernel();
         } else {
-            self.judge_exceptions();
+            self.read_controls();
         }
     }
 
-    /// The core learns whether the program that runs wants floating-point exceptions judged.
-    fn judge_exceptions(&mut self) {
+    /// The core learns what the program that runs has set: whether it wants floating-point exceptions judged, and how
+    /// to prefetch.
+    fn read_controls(&mut self) {
         let core = self.core.as_mut().expect("timing mode has a core");
-        core.pipeline.judge_exceptions(self.process.cpu().fp.judges_exceptions());
+        let cpu = self.process.cpu();
+        core.pipeline.judge_exceptions(cpu.fp.judges_exceptions());
+        core.pipeline.memory.set_prefetch_registers(&PrefetchRegisters {
+            stream_detect: cpu.hpc.stream_detect(),
+            injection_ctrl: std::array::from_fn(|n| cpu.hpc.injection_ctrl(n)),
+            injection_distance: std::array::from_fn(|n| cpu.hpc.injection_distance(n)),
+        });
     }
 
     /// The program made a system call, or may have.
@@ -412,7 +421,7 @@ impl Simulation {
     fn in_kernel(&mut self) {
         let core = self.core.as_mut().expect("timing mode has a core");
         core.pipeline.pause(self.options.spec.assumptions.system_call);
-        self.judge_exceptions();
+        self.read_controls();
         self.set_clock();
     }
 

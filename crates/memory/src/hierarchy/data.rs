@@ -32,8 +32,8 @@ impl Hierarchy {
         let first_use = state.take(Line::PREFETCHED);
         let state = *state;
         // The prefetcher sees misses and the first use of lines it brought, not every hit.
-        if first_use {
-            self.follow_stream(place.pointer, t, signals);
+        if first_use || self.prefetcher.watches(place.pointer.steering) {
+            self.follow_stream(place.pointer, false, t, signals);
         }
         if state.ready() <= t { Response::hit(t) } else { self.on_its_way(state, t) }
     }
@@ -41,9 +41,8 @@ impl Hierarchy {
     /// A demand access to a line that L1D does not have.
     #[inline(never)]
     fn miss(&mut self, place: &Located, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
-        self.prefetcher.missed(self.line_of(place.pointer.addr), place.pointer.steering);
         let state = self.refill(line, t, write, Cause::Demand, signals);
-        self.follow_stream(place.pointer, t, signals);
+        self.follow_stream(place.pointer, true, t, signals);
         self.on_its_way(state, t)
     }
 
@@ -77,7 +76,8 @@ impl Hierarchy {
     #[inline(always)]
     fn on_its_way(&self, line: Line, t: Cycle) -> Response {
         let l1 = t + self.miss_known;
-        Response { at: line.ready(), misses: Misses { l1, l2: line.missed().map_or(NEVER, |l2| l2.max(l1)) } }
+        let l2 = line.missed().map_or(NEVER, |l2| l2.max(l1));
+        Response { at: line.ready(), misses: Misses { l1, l2, ..Misses::NONE } }
     }
 
     /// Brings a line into L1D. Returns its state there.

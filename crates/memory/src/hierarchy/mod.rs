@@ -65,13 +65,15 @@ impl Cause {
     }
 }
 
-/// When an access was known to miss; [`NEVER`] for a cache that it did not miss.
+/// What an access waited for, and since when it was known; [`NEVER`]: it did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misses {
     /// The L1D cache.
     pub l1: Cycle,
     /// The L2 cache.
     pub l2: Cycle,
+    /// From when on it only waited for a prefetch port.
+    pub port: Cycle,
 }
 
 /// Not at any time.
@@ -79,13 +81,13 @@ pub const NEVER: Cycle = Cycle::MAX;
 
 impl Misses {
     /// Of an access that hit.
-    pub const NONE: Misses = Misses { l1: NEVER, l2: NEVER };
+    pub const NONE: Misses = Misses { l1: NEVER, l2: NEVER, port: NEVER };
 
     /// Of two accesses that are waited for together.
     #[inline(always)]
     #[must_use]
     pub fn or(self, other: Misses) -> Misses {
-        Misses { l1: self.l1.min(other.l1), l2: self.l2.min(other.l2) }
+        Misses { l1: self.l1.min(other.l1), l2: self.l2.min(other.l2), port: self.port.min(other.port) }
     }
     /// How far the access had to go.
     #[inline(always)]
@@ -155,6 +157,9 @@ pub struct Hierarchy {
     /// Requests of this core to L2.
     requests: LineBus,
     prefetcher: Prefetcher,
+    /// Held by prefetches into L2 until L2 has taken them.
+    prefetch_ports: Pool,
+    port_granted: Cycle,
     request: Cycle,
     /// A flow's cycle to its miss in the L1D cache.
     miss_known: Cycle,
@@ -197,7 +202,9 @@ impl Hierarchy {
                 spec.l2_timing.fill_bytes_per_cycle.div_ceil(spec.l2_timing.writeback_bytes_per_cycle),
             ),
             requests: LineBus::new((spec.l2_timing.request_period * 256.0) as u64),
-            prefetcher: Prefetcher::new(&spec.prefetch),
+            prefetcher: Prefetcher::new(&spec.prefetch, spec.l1d.line_bytes.trailing_zeros()),
+            prefetch_ports: Pool::new(spec.prefetch.ports as usize),
+            port_granted: 0,
             request: spec.l2_timing.request,
             // A miss is known when the data would have been there.
             miss_known: spec.load_store.load_integer,

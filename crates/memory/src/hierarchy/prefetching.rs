@@ -1,67 +1,158 @@
 //! Prefetches: those of the hardware, which follow streams of accesses, and those of instructions.
+//!
+//! What goes into L2 only needs a prefetch port until L2 has taken it; what goes into L1D needs a miss buffer. When none
+//! is free a strong prefetch waits for it, and what caused it cannot commit; a weak one is dropped (manual 11.3, 14.4).
 
-use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_base::{Cycle, Signals};
 
-use super::{Cause, Hierarchy};
+use super::{Cause, Hierarchy, Located, Misses, Response};
 use crate::chip::{Holder, Request};
 use crate::pointer::Pointer;
-use crate::prefetch::Requests;
+use crate::prefetch::control::{Registers, Reliableness};
+use crate::prefetch::{Requests, Run};
 use crate::tags::Line;
 
+/// One prefetch of a line.
+#[derive(Clone, Copy)]
+struct Prefetch {
+    cause: Cause,
+    reliableness: Reliableness,
+}
+
 impl Hierarchy {
-    /// The hardware's prefetches that follow an access.
+    /// The registers that control prefetching hold this now.
+    pub fn set_prefetch_registers(&mut self, registers: &Registers) {
+        self.prefetcher.set_registers(registers);
+    }
+
+    /// When the last hardware prefetch that had to wait for a prefetch port got it: whatever asked for one cannot commit
+    /// before.
     #[inline(always)]
-    pub(super) fn follow_stream(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) {
-        if let Some(requests) = self.prefetcher.access(self.line_of(pointer.addr), pointer.steering) {
-            self.prefetch(requests, t, signals);
+    #[must_use]
+    pub fn port_granted(&self) -> Cycle {
+        self.port_granted
+    }
+
+    /// The hardware's prefetches that follow an access, which `missed` or did not.
+    #[inline(always)]
+    pub(super) fn follow_stream(&mut self, pointer: Pointer, missed: bool, t: Cycle, signals: &mut Signals) {
+        if let Some(requests) = self.prefetcher.access(pointer.addr, missed, pointer.steering) {
+            self.hardware_prefetch(&requests, t, signals);
         }
     }
 
     #[inline(never)]
-    fn prefetch(&mut self, r: Requests, t: Cycle, signals: &mut Signals) {
-        for i in 0..r.l2.1 {
-            let line = r.l2.0.wrapping_add_signed(r.step * i64::from(i));
-            let Some(line) = self.translated(line) else { return self.prefetcher.stop(r.entry) };
-            signals.add(Signal::L2HwpfStreamPf, 1);
-            let hit = self.prefetch_l2(line, t, Cause::HardwarePrefetch, signals);
+    fn hardware_prefetch(&mut self, r: &Requests, t: Cycle, signals: &mut Signals) {
+        let (l1_counter, l2_counter) = r.mode.counters();
+        let lines = |run: Run| (0..i64::from(run.count)).map(move |i| run.first.wrapping_add_signed(r.step * i));
+        let prefetch = |run: Run| Prefetch { cause: Cause::HardwarePrefetch, reliableness: run.reliableness };
+        for line in lines(r.l2) {
+            let Some(line) = self.translated(line) else { return self.stop(r) };
+            signals.add(l2_counter, 1);
+            let hit = self.prefetch_l2(line, t, prefetch(r.l2), signals);
             self.chip.expect(self.seat.cmg, line.wrapping_add_signed(r.step));
-            self.prefetcher.l2_answered(r.entry, hit);
+            if let (Some(entry), Some(Taken { hit, at })) = (r.entry, hit) {
+                self.prefetcher.l2_answered(entry, hit);
+                self.port_granted = if at > t { at } else { self.port_granted };
+            }
         }
-        for i in 0..r.l1.1 {
-            let line = r.l1.0.wrapping_add_signed(r.step * i64::from(i));
-            let Some(line) = self.translated(line) else { return self.prefetcher.stop(r.entry) };
-            signals.add(Signal::L1HwpfStreamPf, 1);
-            if self.prefetch_l1(line, t, Cause::HardwarePrefetch, signals) {
-                self.prefetcher.l1_missed_l2(r.entry);
+        for line in lines(r.l1) {
+            let Some(line) = self.translated(line) else { return self.stop(r) };
+            signals.add(l1_counter, 1);
+            let taken = self.prefetch_l1(line, t, prefetch(r.l1), signals);
+            if let (Some(entry), Some(Taken { hit: false, .. })) = (r.entry, taken) {
+                self.prefetcher.l1_missed_l2(entry);
             }
         }
     }
 
-    /// Brings a line into L2; returns whether it was there.
-    fn prefetch_l2(&mut self, line: u64, t: Cycle, cause: Cause, signals: &mut Signals) -> bool {
-        let asked = self.requests.book(t);
-        let request = Request { line, at: asked + self.request, cause, holder: Holder::None, write: false };
+    /// A prefetch missed the TLB.
+    fn stop(&mut self, r: &Requests) {
+        if let Some(entry) = r.entry {
+            self.prefetcher.stop(entry);
+        }
+    }
+
+    /// Brings a line into L2. `None`: it was weak, and no port was free.
+    fn prefetch_l2(&mut self, line: u64, t: Cycle, p: Prefetch, signals: &mut Signals) -> Option<Taken> {
+        let port = self.prefetch_ports.first_free(t);
+        if port.at > t && p.reliableness == Reliableness::Weak {
+            return None;
+        }
+        let asked = self.requests.book(port.at);
+        let request = Request { line, at: asked + self.request, cause: p.cause, holder: Holder::None, write: false };
         let (answer, left) = self.chip.read(self.seat, request, signals);
         self.give_up(left, signals);
-        answer.missed.is_none()
+        self.prefetch_ports.hold(port, port.at, answer.taken);
+        Some(Taken { at: port.at, hit: answer.missed.is_none() })
     }
 
-    /// A prefetched line's copy is exclusive but unwritten: the store that comes makes it dirty.
-    /// Returns whether the line comes from memory.
-    fn prefetch_l1(&mut self, line: u64, t: Cycle, cause: Cause, signals: &mut Signals) -> bool {
+    /// Brings a line into L1D. `None`: it was weak, and no miss buffer was free.
+    fn prefetch_l1(&mut self, line: u64, t: Cycle, p: Prefetch, signals: &mut Signals) -> Option<Taken> {
         if self.l1d.find(line as usize & self.l1d_set_mask, line).is_some() {
-            return false;
+            return Some(Taken { at: t, hit: true });
         }
-        self.refill(line, t, false, cause, signals).has(Line::FROM_MEMORY)
+        let at = self.misses.first_free(t).at;
+        if at > t && p.reliableness == Reliableness::Weak {
+            return None;
+        }
+        let state = self.refill(line, t, false, p.cause, signals);
+        Some(Taken { at, hit: !state.has(Line::FROM_MEMORY) })
     }
 
-    /// A prefetch instruction for `addr` into cache level `level` (1 or 2), whose flow ran at `t`.
-    /// It is dropped when the page is not in the TLB.
-    pub fn prefetch_instruction(&mut self, pointer: Pointer, level: u8, t: Cycle, signals: &mut Signals) {
-        let Some(line) = self.translated(self.line_of(pointer.addr)) else { return };
-        match level {
-            1 => self.prefetch_l1(line, t, Cause::SoftwarePrefetch, signals),
-            _ => self.prefetch_l2(line, t, Cause::SoftwarePrefetch, signals),
-        };
+    /// A prefetch instruction into the cache of `level` (1 or 2) for the `bytes` bytes from `pointer` on, whose address
+    /// was issued at `t`: one flow, for one line or two. The answer says when it is through, and what it had to wait for: not the data.
+    ///
+    /// A weak one is dropped when the TLBs do not have its page, a strong one starts a table walk (A64FX specification,
+    /// HPC extension 1.3.1), unless there is no such page.
+    pub fn prefetch_instruction(
+        &mut self,
+        pointer: Pointer,
+        bytes: u64,
+        level: u8,
+        t: Cycle,
+        signals: &mut Signals,
+    ) -> Response {
+        let Some(place) = self.locate(pointer, t, signals) else { return Response::hit(self.pipes.load(t)) };
+        let at = self.pipes.load(place.ready);
+        let first = self.prefetch_line(&place, level, at, signals);
+        let last = pointer.at(pointer.addr + bytes.max(1) - 1);
+        if self.line_of(last.addr) == self.line_of(pointer.addr) {
+            return first;
+        }
+        let Some(place) = self.locate(last, at, signals) else { return first };
+        first.and(self.prefetch_line(&place, level, at.max(place.ready), signals))
     }
+
+    /// Translates the address of a prefetch instruction, if that is to be prefetched.
+    fn locate(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Option<Located> {
+        let known = self.translated(self.line_of(pointer.addr)).is_some();
+        let strong = self.prefetcher.control().software(pointer.steering) == Reliableness::Strong;
+        (known || (strong && self.is_mapped(pointer.addr))).then(|| self.translate(pointer, t, signals))
+    }
+
+    fn prefetch_line(&mut self, place: &Located, level: u8, t: Cycle, signals: &mut Signals) -> Response {
+        let Located { pointer, physical, .. } = *place;
+        let reliableness = self.prefetcher.control().software(pointer.steering);
+        let p = Prefetch { cause: Cause::SoftwarePrefetch, reliableness };
+        let line = self.line_of(physical);
+        let known = t + self.miss_known;
+        let (taken, misses) = match level {
+            1 => (self.prefetch_l1(line, t, p, signals), Misses { l1: known, ..Misses::NONE }),
+            _ => (self.prefetch_l2(line, t, p, signals), Misses { port: known, ..Misses::NONE }),
+        };
+        match taken {
+            Some(Taken { at, .. }) if at > t => Response { at, misses },
+            _ => Response::hit(t),
+        }
+    }
+}
+
+/// A prefetch that was not dropped.
+#[derive(Clone, Copy)]
+struct Taken {
+    /// When it had its port or its miss buffer.
+    at: Cycle,
+    /// Whether L2, or L1D, had the line.
+    hit: bool,
 }

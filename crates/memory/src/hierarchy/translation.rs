@@ -123,9 +123,17 @@ impl Hierarchy {
         self.chip.frames.frame(page, range.shift, range.placement, self.seat.cmg)
     }
 
+    /// Whether an address lies in a page.
+    pub(super) fn is_mapped(&mut self, addr: u64) -> bool {
+        self.page_of(addr).end != 0
+    }
+
     /// The physical line of a virtual one if a TLB has its page; nothing changes.
     pub(super) fn translated(&mut self, line: u64) -> Option<u64> {
         let addr = line << self.line_shift;
+        if addr >> VIRTUAL_BITS != 0 {
+            return None;
+        }
         let shift = self.page_of(addr).shift;
         let addr = self.in_space(addr);
         self.data_tlb.holds(addr, shift).map(|offset| addr.wrapping_add(offset) >> self.line_shift)

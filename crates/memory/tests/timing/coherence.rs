@@ -394,7 +394,7 @@ fn a_prefetched_line_is_exclusive_if_nobody_else_has_it_and_shared_otherwise() {
         }
         let core = cores.run(0, 2_000);
         core.memory.translate(0.into(), 0, &mut core.signals);
-        core.memory.prefetch_instruction(0.into(), 1, 2_000, &mut core.signals);
+        core.memory.prefetch_instruction(0.into(), 1, 1, 2_000, &mut core.signals);
         let asked = cores.get(Signal::L2dCache);
         cores.store(0, 0, 4_000);
         assert_eq!(cores.get(Signal::L2dCache), asked + asks);

@@ -24,15 +24,9 @@ impl Lsu {
         let step = usize::from(mem.op.reg_esize);
         let pairs = (words.len() - 1).div_ceil(2);
         for (pair, addrs) in words[1..].chunks(2).enumerate() {
-            let active = |i: usize| i < addrs.len() && mask >> ((2 * pair + i) * step) & 1 == 1;
-            let together = active(0) && active(1) && (addrs[0] ^ addrs[1]) >> self.flow_shift == 0;
-            let (first, second) = match (active(0), active(1)) {
-                (false, false) => {
-                    signals.add(Signal::Gather0Flow, 1);
-                    continue;
-                }
-                (true, both) => (addrs[0], (both && !together).then(|| addrs[1])),
-                (false, true) => (addrs[1], None),
+            let Some(Pair { first, second, together }) = self.pair(mask >> (2 * pair * step), step, addrs) else {
+                signals.add(Signal::Gather0Flow, 1);
+                continue;
             };
             signals.add(if second.is_some() { Signal::Gather2Flow } else { Signal::Gather1Flow }, 1);
             let mut ready = t + address_cycle(uop, pair, pairs);
@@ -41,6 +35,45 @@ impl Lsu {
                 let got = self.load_flow(uop, &flow, ready, memory, signals);
                 answer = answer.and(got);
                 // The second flow of a pair waits for the end of the first.
+                ready = got.at + self.flow_after_flow(uop);
+            }
+        }
+        answer
+    }
+
+    /// The flows of a pair of elements at `addrs`; `mask` has a bit for each, `step` apart. `None`: neither is active.
+    #[inline(always)]
+    fn pair(&self, mask: u64, step: usize, addrs: &[u64]) -> Option<Pair> {
+        let active = |i: usize| i < addrs.len() && mask >> (i * step) & 1 == 1;
+        let together = active(0) && active(1) && (addrs[0] ^ addrs[1]) >> self.flow_shift == 0;
+        let (first, second) = match (active(0), active(1)) {
+            (false, false) => return None,
+            (true, both) => (addrs[0], (both && !together).then(|| addrs[1])),
+            (false, true) => (addrs[1], None),
+        };
+        Some(Pair { first, second, together })
+    }
+
+    /// Gather prefetch: flows as those of a gather; each address is prefetched as PRFM does (manual 11.4).
+    #[inline(never)]
+    pub(super) fn gather_prefetch(
+        &mut self,
+        uop: &RUop,
+        words: &[u64],
+        level: u8,
+        t: Cycle,
+        memory: &mut Hierarchy,
+        signals: &mut Signals,
+    ) -> Response {
+        let step = usize::from(uop.mem.op.reg_esize);
+        let pairs = (words.len() - 1).div_ceil(2);
+        let mut answer = Response::hit(t);
+        for (pair, addrs) in words[1..].chunks(2).enumerate() {
+            let Some(flows) = self.pair(words[0] >> (2 * pair * step), step, addrs) else { continue };
+            let mut ready = t + address_cycle(uop, pair, pairs);
+            for pointer in [Some(flows.first), flows.second].into_iter().flatten().map(Pointer::from) {
+                let got = memory.prefetch_instruction(pointer, 1, level, ready, signals);
+                answer = answer.and(got);
                 ready = got.at + self.flow_after_flow(uop);
             }
         }
@@ -125,6 +158,14 @@ impl Lsu {
     fn next_flow(&self, uop: &RUop, ready: Cycle, at: Cycle) -> Cycle {
         if uop.fetch_ports > 1 { ready + 1 } else { at + self.flow_after_flow(uop) }
     }
+}
+
+/// The addresses of the flows of a pair of elements.
+struct Pair {
+    first: u64,
+    second: Option<u64>,
+    /// One flow for two elements.
+    together: bool,
 }
 
 /// What the flows of one register of structures cover: elements of all registers alternate, so a register's flows go

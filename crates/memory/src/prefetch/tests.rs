@@ -1,0 +1,279 @@
+//! Which lines the prefetcher asks for.
+
+use super::*;
+use crate::pointer::Pointer;
+use fxscope_machine::Evidence;
+
+const PLAIN: Steering = Steering::NONE;
+
+pub(super) fn spec(l1_lines: u32, l2_lines: u32) -> PrefetchSpec {
+    PrefetchSpec {
+        l1: true,
+        l2: true,
+        queue: 16,
+        l1_lines,
+        l2_lines,
+        ramp_lines: 2,
+        l2_stop_hits: 0,
+        tagged_pointers: true,
+        ports: 12,
+        source: String::new(),
+        evidence: Evidence::Assumed,
+    }
+}
+
+const SHIFT: u32 = 8;
+
+fn prefetcher(l1_lines: u32, l2_lines: u32) -> Prefetcher {
+    Prefetcher::new(&spec(l1_lines, l2_lines), SHIFT)
+}
+
+/// A miss on `line` that no entry expects.
+fn missed(p: &mut Prefetcher, line: u64, steering: Steering) {
+    assert_eq!(p.access(line << SHIFT, true, steering), None);
+}
+
+/// The first use of a line that has been prefetched.
+fn used(p: &mut Prefetcher, line: u64, steering: Steering) -> Option<Requests> {
+    p.access(line << SHIFT, false, steering)
+}
+
+fn lines(r: &Requests, run: Run) -> Vec<u64> {
+    (0..i64::from(run.count)).map(|i| run.first.wrapping_add_signed(r.step * i)).collect()
+}
+
+#[test]
+fn addresses_follow_the_documented_table_for_distances_of_ten_and_four_lines() {
+    // Hit on A+k: lines asked for in L2 and in L1, relative to A.
+    let table: &[(u64, &[u64], &[u64])] = &[
+        (1, &[2, 3], &[]),
+        (2, &[4, 5], &[2, 3]),
+        (3, &[6, 7], &[4, 5]),
+        (4, &[8, 9], &[6, 7]),
+        (5, &[10, 11], &[8, 9]),
+        (6, &[12, 13], &[10]),
+        (7, &[14, 15], &[11]),
+        (8, &[16, 17], &[12]),
+        (9, &[18, 19], &[13]),
+        (10, &[20], &[14]),
+        (11, &[21], &[15]),
+        (12, &[22], &[16]),
+        (13, &[23], &[17]),
+        (14, &[24], &[18]),
+        (15, &[25], &[19]),
+    ];
+    let a = 1000;
+    let mut p = prefetcher(4, 10);
+    missed(&mut p, a, PLAIN);
+    for &(k, l2, l1) in table {
+        let r = used(&mut p, a + k, PLAIN).expect("expected line");
+        let behind = |run| lines(&r, run).iter().map(|line| line - a).collect::<Vec<_>>();
+        assert_eq!(behind(r.l2), l2, "L2 at A+{k}");
+        assert_eq!(behind(r.l1), l1, "L1 at A+{k}");
+    }
+}
+
+#[test]
+fn a_descending_stream_is_followed_downwards() {
+    let mut p = prefetcher(4, 10);
+    missed(&mut p, 1000, PLAIN);
+    let r = used(&mut p, 999, PLAIN).expect("A-1 is expected");
+    assert_eq!(lines(&r, r.l2), [998, 997]);
+    let r = used(&mut p, 998, PLAIN).expect("expected");
+    assert_eq!((lines(&r, r.l2), lines(&r, r.l1)), (vec![996, 995], vec![998, 997]));
+}
+
+#[test]
+fn the_seventeenth_stream_takes_the_place_of_the_first() {
+    let mut p = prefetcher(4, 10);
+    for i in 0..17 {
+        missed(&mut p, i * 1000, PLAIN);
+    }
+    assert!(used(&mut p, 1, PLAIN).is_none());
+    assert!(used(&mut p, 1001, PLAIN).is_some());
+}
+
+#[test]
+fn the_lower_bits_of_addresses_do_not_matter_to_a_stream() {
+    let mut p = prefetcher(4, 10);
+    assert_eq!(p.access((1000 << SHIFT) + 248, true, PLAIN), None);
+    assert!(p.access((1001 << SHIFT) + 7, true, PLAIN).is_some());
+}
+
+#[test]
+fn a_use_of_a_line_that_did_not_miss_starts_no_stream() {
+    let mut p = prefetcher(4, 10);
+    assert!(used(&mut p, 1000, PLAIN).is_none());
+    assert!(used(&mut p, 1001, PLAIN).is_none());
+}
+
+#[test]
+fn a_stream_through_pointers_that_switch_prefetching_off_is_not_followed() {
+    let off = steering(6);
+    let mut p = prefetcher(4, 10);
+    missed(&mut p, 1000, off);
+    assert!(used(&mut p, 1001, PLAIN).is_none(), "it was not registered");
+    missed(&mut p, 2000, PLAIN);
+    assert!(used(&mut p, 2001, off).is_none());
+    let no_l2 = steering(2);
+    let r = used(&mut p, 2001, no_l2).expect("registered");
+    assert_eq!((r.l1.count, r.l2.count), (0, 0), "L1 starts with the second hit");
+    let r = used(&mut p, 2002, no_l2).expect("followed");
+    assert_eq!((r.l1.count, r.l2.count), (2, 0));
+}
+
+#[test]
+fn a_distance_of_no_lines_switches_a_level_off() {
+    let mut p = prefetcher(0, 10);
+    missed(&mut p, 1000, PLAIN);
+    let all: Vec<_> = (1001..1010).filter_map(|line| used(&mut p, line, PLAIN)).collect();
+    assert!(all.iter().all(|r| r.l1.count == 0) && all.iter().any(|r| r.l2.count > 0));
+}
+
+/// The farthest lines that a stream asks for, ahead of its access, once its distances have grown.
+fn reach(registers: &Registers) -> (u64, u64) {
+    let mut p = prefetcher(6, 40);
+    p.set_registers(registers);
+    missed(&mut p, 1000, PLAIN);
+    let all: Vec<_> = (1001..1100).filter_map(|line| Some((line, used(&mut p, line, PLAIN)?))).collect();
+    let (line, last) = all.last().expect("followed");
+    assert_eq!((last.l1.count, last.l2.count), (1, 1), "one line each in the end");
+    (last.l1.first - line, last.l2.first - line)
+}
+
+#[test]
+fn the_stream_register_sets_how_far_ahead_a_stream_prefetches() {
+    let set = |stream_detect| Registers { stream_detect, ..Registers::default() };
+    assert_eq!(reach(&set(0)), (6, 40));
+    assert_eq!(reach(&set(1 << 63 | 4 << 24 | 3 << 16)), (4, 12));
+    assert_eq!(reach(&set(1 << 63 | 15 << 24 | 15 << 16)), (15, 60));
+}
+
+#[test]
+fn a_distance_that_is_shortened_holds_for_streams_that_run_already() {
+    let mut p = prefetcher(6, 40);
+    missed(&mut p, 1000, PLAIN);
+    for line in 1001..1050 {
+        used(&mut p, line, PLAIN);
+    }
+    p.set_registers(&Registers { stream_detect: 1 << 63 | 2 << 24 | 1 << 16, ..Registers::default() });
+    let r = used(&mut p, 1050, PLAIN).expect("followed");
+    assert_eq!((r.l1.count, r.l2.count), (0, 0), "all asked for already");
+    let lines: u64 = (1051..1200).filter_map(|line| Some(u64::from(used(&mut p, line, PLAIN)?.l2.count))).sum();
+    // L2 lines up to 1049 + 40 are there; from 1051 to 1199 the stream is to be 4 lines ahead.
+    assert_eq!(lines, 1199 + 4 - (1049 + 40));
+}
+
+// ---- injection ----
+
+fn steering(pf_func: u64) -> Steering {
+    Pointer::from(pf_func << 60).steering
+}
+
+/// The manual's example of a stride of 512 bytes, in register pair `n`: table 11-4, with or without the queue.
+fn strided(n: usize, allocate: bool) -> Prefetcher {
+    let mut registers = Registers::default();
+    registers.injection_ctrl[n] = 1 << 63 | u64::from(allocate) << 60 | 512;
+    registers.injection_distance[n] = 1_024 << 32 | 10_240;
+    let mut p = prefetcher(4, 10);
+    p.set_registers(&registers);
+    p
+}
+
+#[test]
+fn allocated_injection_prefetches_at_its_distances_from_each_address_that_the_offset_predicted() {
+    let mut p = strided(5, true);
+    let stream = steering(13);
+    let a = 0x10_0000;
+    assert_eq!(p.access(a, true, stream), None, "the miss registers A+512");
+    for i in 1..20 {
+        let at = a + i * 512;
+        let r = p.access(at, i % 2 == 0, stream).expect("predicted");
+        assert_eq!(lines(&r, r.l1), [(at + 1_024) >> SHIFT], "the distance does not grow");
+        assert_eq!(lines(&r, r.l2), [(at + 10_240) >> SHIFT]);
+        assert_eq!((r.mode, r.entry), (Mode::Allocate, Some(0)));
+    }
+    assert_eq!(p.access(a + 21 * 512, false, stream), None, "one was left out");
+}
+
+#[test]
+fn allocated_injection_with_an_offset_below_a_line_expects_the_same_line_again_but_not_by_the_same_access() {
+    let mut registers = Registers::default();
+    registers.injection_ctrl[0] = 1 << 63 | 1 << 60 | 64;
+    registers.injection_distance[0] = 256 << 32;
+    let mut p = prefetcher(4, 10);
+    p.set_registers(&registers);
+    assert_eq!(p.access(0x1000, true, steering(8)), None);
+    for i in 1..10 {
+        let r = p.access(0x1000 + i * 64, false, steering(8)).expect("predicted");
+        assert_eq!((lines(&r, r.l1), r.l2.count), (vec![(0x1000 + i * 64 + 256) >> SHIFT], 0));
+    }
+}
+
+#[test]
+fn unallocated_injection_prefetches_with_every_access_and_leaves_the_queue_alone() {
+    let mut p = strided(0, false);
+    missed(&mut p, 5000, PLAIN);
+    for i in 0..40 {
+        let at = 0x10_0000 + i * 3_000;
+        let r = p.access(at, false, steering(8)).expect("every access");
+        assert_eq!((r.l1.first, r.l2.first), ((at + 1_024) >> SHIFT, (at + 10_240) >> SHIFT));
+        assert_eq!((r.l1.count, r.l2.count, r.mode, r.entry), (1, 1, Mode::NoAllocate, None));
+    }
+    assert!(used(&mut p, 5001, PLAIN).is_some(), "the stream is still there");
+}
+
+#[test]
+fn injection_registers_that_are_not_valid_prefetch_nothing() {
+    let mut p = strided(2, true);
+    for line in 1000..1010 {
+        assert_eq!(p.access(line << SHIFT, true, steering(8)), None, "pair 0 is not set");
+    }
+    assert!(p.queue.iter().all(|s| s.next == IDLE.next));
+}
+
+#[test]
+fn injection_goes_downwards_with_negative_offsets_and_distances() {
+    let below = |bytes: i64| (bytes as u64) & 0x1ff_fffc;
+    let mut registers = Registers::default();
+    registers.injection_ctrl[1] = 1 << 63 | 1 << 60 | below(-4_096);
+    registers.injection_distance[1] = below(-8_192) << 32 | below(-65_536);
+    let mut p = prefetcher(4, 10);
+    p.set_registers(&registers);
+    let a = 0x100_0000;
+    assert_eq!(p.access(a, true, steering(9)), None);
+    let r = p.access(a - 4_096, true, steering(9)).expect("predicted");
+    assert_eq!((r.l1.first, r.l2.first), ((a - 4_096 - 8_192) >> SHIFT, (a - 4_096 - 65_536) >> SHIFT));
+}
+
+#[test]
+fn streams_of_different_injection_registers_and_detected_ones_do_not_continue_each_other() {
+    let mut registers = Registers::default();
+    for n in 0..2 {
+        registers.injection_ctrl[n] = 1 << 63 | 1 << 60 | 256;
+        registers.injection_distance[n] = 512 << 32;
+    }
+    let mut p = prefetcher(4, 10);
+    p.set_registers(&registers);
+    missed(&mut p, 1000, steering(8));
+    assert!(used(&mut p, 1001, steering(9)).is_none());
+    assert!(used(&mut p, 1001, PLAIN).is_none());
+    assert!(used(&mut p, 1001, steering(8)).is_some());
+}
+
+#[test]
+fn without_tagged_pointers_injection_is_an_ordinary_stream() {
+    let mut p = Prefetcher::new(&PrefetchSpec { tagged_pointers: false, ..spec(4, 10) }, SHIFT);
+    assert!(!p.watches(steering(8)));
+    missed(&mut p, 1000, steering(8));
+    assert_eq!(used(&mut p, 1001, PLAIN).map(|r| r.mode), Some(Mode::Stream));
+}
+
+#[test]
+fn each_level_has_its_own_reliableness() {
+    let mut p = prefetcher(4, 10);
+    p.set_registers(&Registers { stream_detect: 1 << 63 | 1 << 54, ..Registers::default() });
+    missed(&mut p, 1000, PLAIN);
+    let r = used(&mut p, 1001, PLAIN).expect("followed");
+    assert_eq!((r.l1.reliableness, r.l2.reliableness), (Reliableness::Strong, Reliableness::Weak));
+}
