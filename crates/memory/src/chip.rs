@@ -14,6 +14,7 @@ use crate::cmg::{Cmg, Holders, fill_cycles};
 use crate::frames::Frames;
 use crate::hierarchy::Cause;
 use crate::ring::Ring;
+use crate::sectors::{Joins, Sector};
 use crate::tags::{Line, Slot};
 use crate::turns::{Notice, Turns};
 
@@ -63,6 +64,8 @@ pub struct Request {
     pub holder: Holder,
     /// Whether the line is to be written.
     pub write: bool,
+    /// The sector it is for.
+    pub joins: Joins,
 }
 
 /// Which cache will hold a line that is asked for.
@@ -181,6 +184,7 @@ impl Chip {
         cmg.touch(slot);
         let hit = cmg.hit(seat.core);
         let state = cmg.line_mut(slot);
+        state.join(request.joins);
         let on_its_way = state.ready() > start + hit;
         if request.cause == Cause::Demand {
             let prefetched = state.take(Line::PREFETCHED);
@@ -340,6 +344,7 @@ impl Chip {
         signals.add(Signal::L2MissWait, ready - buffer.at);
         let alone = holder == Holder::Data && (write || !abroad);
         let state = Line::arriving(ready)
+            .in_sector(request.joins.sector)
             .with(Line::FROM_MEMORY, true)
             .with(Line::PREFETCHED, cause != Cause::Demand)
             .with(Line::SHARED, abroad)
@@ -425,9 +430,10 @@ impl Chip {
     }
 
     /// A dirty line comes back from a core's L1D.
-    pub fn write_back(&mut self, seat: Seat, line: u64, t: Cycle, signals: &mut Signals) {
+    pub fn write_back(&mut self, seat: Seat, line: u64, joins: Joins, t: Cycle, signals: &mut Signals) {
         self.cmgs[seat.cmg].bank_slot(line, t, signals);
         self.mark(seat, line, |state, holders| {
+            state.join(joins);
             state.set(Line::DIRTY, true);
             release(state, holders, Holders::one(seat.core, Holder::Data));
         });
@@ -445,7 +451,14 @@ impl Chip {
     }
 
     /// Makes `line` a line of zeros without reading memory. Returns when it can be used.
-    pub fn zero(&mut self, seat: Seat, line: u64, t: Cycle, signals: &mut Signals) -> (Answer, Option<Evicted>) {
+    pub fn zero(
+        &mut self,
+        seat: Seat,
+        line: u64,
+        joins: Joins,
+        t: Cycle,
+        signals: &mut Signals,
+    ) -> (Answer, Option<Evicted>) {
         signals.add(Signal::L2dCache, 1);
         let cmg = &mut self.cmgs[seat.cmg];
         let start = cmg.bank_slot(line, t, signals);
@@ -455,13 +468,14 @@ impl Chip {
             if self.abroad != 0 || self.home(line) != seat.cmg {
                 answer.ready = ready.max(self.recall(seat.cmg, line, start, signals));
             }
-            let state = Line::arriving(answer.ready).with(Line::DIRTY, true);
+            let state = Line::arriving(answer.ready).in_sector(joins.sector).with(Line::DIRTY, true);
             return (answer, self.insert(seat, line, state, Holders::NONE, start));
         };
         cmg.touch(slot);
-        let request = Request { line, at: start, cause: Cause::Demand, holder: Holder::Data, write: true };
+        let request = Request { line, at: start, cause: Cause::Demand, holder: Holder::Data, write: true, joins };
         self.hold(seat, slot, request, start, &mut answer, signals);
         let (state, holders) = self.cmgs[seat.cmg].parts_mut(slot);
+        state.join(joins);
         release(state, holders, *holders);
         (answer, None)
     }
@@ -473,6 +487,17 @@ impl Chip {
         let home = self.home(line);
         let at = if home == cmg { t } else { self.ring.transfer(cmg, home, t) };
         self.cmgs[home].write_memory(at);
+    }
+
+    /// The cores of `cmg` limit one pair of its L2's sectors; the last one to do so is obeyed.
+    pub fn limit_sectors(&mut self, cmg: usize, pair: Sector, ways: Option<[u8; 2]>) {
+        self.cmgs[cmg].limit_sectors(pair, ways);
+    }
+
+    /// The sector of a line that L2 of `cmg` has or waits for.
+    #[must_use]
+    pub fn sector_of(&self, cmg: usize, line: u64) -> Option<Sector> {
+        self.cmgs[cmg].sector_of(line)
     }
 
     /// Whether L2 of `cmg` has the line or waits for it.

@@ -4,6 +4,7 @@ use fxscope_base::{Calendar, Cycle, LineBus, Pool, Signal, Signals};
 use fxscope_machine::Spec;
 
 use crate::chip::Holder;
+use crate::sectors::{Limits, Sector};
 use crate::tags::{Line, Slot, Tags, Victim};
 
 /// The L1 caches of a CMG that hold a line, a bit for each core.
@@ -52,6 +53,8 @@ impl Holders {
 /// L2 cache, its banks and buffers, and the memory channel of one CMG.
 pub struct Cmg {
     tags: Tags,
+    /// Limits of L2's sectors.
+    limits: Limits,
     /// For each place of the tags, the L1 caches that hold the line.
     holders: Box<[Holders]>,
     banks: Box<[Calendar]>,
@@ -89,6 +92,7 @@ impl Cmg {
         Cmg {
             holders: vec![Holders::NONE; tags.places()].into(),
             tags,
+            limits: Limits::default(),
             banks: (0..t.banks).map(|_| Calendar::default()).collect(),
             misses: Pool::new(l2.miss_buffers as usize),
             channel: LineBus::new((period * 256.0) as u64),
@@ -193,6 +197,18 @@ impl Cmg {
     /// Removes a line.
     pub fn remove(&mut self, line: u64) {
         self.tags.remove(self.set_of(line), line);
+    }
+
+    /// From now on one pair of sectors has these ways, or no limits.
+    pub fn limit_sectors(&mut self, pair: Sector, ways: Option<[u8; 2]>) {
+        self.limits = self.limits.with_pair(pair, ways);
+        self.tags.limit(self.limits);
+    }
+
+    /// The sector of a line.
+    #[must_use]
+    pub fn sector_of(&self, line: u64) -> Option<Sector> {
+        self.find(line).map(|slot| self.tags.line(slot).sector())
     }
 
     /// `line` will be asked for soon (a matter of the host's speed only).

@@ -1,27 +1,35 @@
 //! Data pointers: an address, and what the tag in its upper byte asks of the memory system.
 
+use crate::sectors::{SECTORS, Sector};
+
 /// Bits of a pointer that are its address.
 pub(crate) const ADDRESS: u64 = (1 << 56) - 1;
 
-/// A data pointer: its address, and what its bits 63:60, `pf_func`, ask of the prefetcher (A64FX specification,
-/// HPC extension 1.1).
+/// A data pointer: its address, what its bits 63:60, `pf_func`, ask of the prefetcher, and the sector that its bits 57:56
+/// name (A64FX specification, HPC extension 1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
     /// Address without the tag.
     pub addr: u64,
     /// What it asks of the prefetcher.
     pub steering: Steering,
+    /// The sector it names, whether or not that counts.
+    pub sector: Sector,
 }
 
 impl From<u64> for Pointer {
     #[inline(always)]
     fn from(pointer: u64) -> Pointer {
-        Pointer { addr: pointer & ADDRESS, steering: Steering((pointer >> 60) as u8) }
+        Pointer {
+            addr: pointer & ADDRESS,
+            steering: Steering((pointer >> 60) as u8),
+            sector: (pointer >> 56) as Sector & (SECTORS as Sector - 1),
+        }
     }
 }
 
 impl Pointer {
-    /// The same steering for another address.
+    /// The same tag for another address.
     #[inline(always)]
     #[must_use]
     pub fn at(self, addr: u64) -> Pointer {
@@ -96,5 +104,10 @@ mod tests {
     #[test]
     fn the_address_of_a_pointer_has_no_tag() {
         assert_eq!(Pointer::from(0xab00_0000_0000_4000).addr, 0x4000);
+    }
+
+    #[test]
+    fn bits_57_and_56_of_a_pointer_are_its_sector() {
+        assert_eq!([0xfc, 0x01, 0xfe, 0x03].map(|tag: u64| Pointer::from(tag << 56).sector), [0, 1, 2, 3]);
     }
 }

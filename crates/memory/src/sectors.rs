@@ -12,6 +12,9 @@ pub const SECTORS: usize = 4;
 /// The number of a sector, below [`SECTORS`].
 pub type Sector = u8;
 
+/// More ways than any cache has.
+const NO_LIMIT: u8 = u8::MAX;
+
 /// Most lines of each sector in a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits([u8; SECTORS]);
@@ -21,6 +24,14 @@ impl Limits {
     #[must_use]
     pub fn new(ways: [u8; SECTORS]) -> Limits {
         Limits(ways)
+    }
+
+    /// The same with other limits for one pair of sectors (0: sectors 0 and 1; 1: 2 and 3), or with none for them.
+    #[must_use]
+    pub fn with_pair(mut self, pair: Sector, ways: Option<[u8; 2]>) -> Limits {
+        let first = 2 * usize::from(pair & 1);
+        self.0[first..first + 2].copy_from_slice(&ways.unwrap_or([NO_LIMIT; 2]));
+        self
     }
 
     /// Those limits if any of them can be reached in a cache of so many `ways`.
@@ -53,8 +64,17 @@ impl Limits {
 impl Default for Limits {
     /// No sector has a limit.
     fn default() -> Limits {
-        Limits([u8::MAX; SECTORS])
+        Limits([NO_LIMIT; SECTORS])
     }
+}
+
+/// The sector of L2 that an access belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Joins {
+    /// The sector.
+    pub sector: Sector,
+    /// Whether a line found in another sector moves to this one.
+    pub moves: bool,
 }
 
 /// How the accesses of a core get their sectors: by bits 57:56 of the pointer, or by where the data are.
@@ -113,17 +133,23 @@ impl Assignment {
         self.data.get(i).filter(|(range, _)| range.start <= addr).map_or(self.default, |&(_, sector)| sector)
     }
 
-    /// The sector of instructions.
+    /// The sector of instructions, and of the translation tables, which no pointer names either.
     #[must_use]
     pub fn code(&self) -> Sector {
         self.default
     }
 
-    /// The sector of L2 that a sector of this core's L1 belongs to.
+    /// Which pair of L2's sectors the core uses.
+    #[must_use]
+    pub fn group(&self) -> Sector {
+        self.group
+    }
+
+    /// What L2 is to do for an access of `sector` of this core's L1: it belongs to one of the pair's sectors.
     #[inline(always)]
     #[must_use]
-    pub fn in_l2(&self, sector: Sector) -> Sector {
-        self.group << 1 | sector & 1
+    pub fn in_l2(&self, sector: Sector) -> Joins {
+        Joins { sector: self.group << 1 | sector & 1, moves: self.moves }
     }
 
     /// Whether a line found by an access of another sector moves to it.

@@ -3,7 +3,7 @@
 use fxscope_base::Cycle;
 use fxscope_machine::spec;
 
-use crate::sectors::{Limits, SECTORS, Sector};
+use crate::sectors::{Joins, Limits, SECTORS, Sector};
 
 /// What a cache knows of a line it holds: when its data is (or will be) there, and flags above that time. In one
 /// word, since the states of a big cache do not fit the host's own.
@@ -82,6 +82,13 @@ impl Line {
     #[must_use]
     pub fn in_sector(self, sector: Sector) -> Line {
         Line(self.0 & !Line::SECTOR | u64::from(sector) << Line::SECTOR_AT)
+    }
+    /// An access that joins a sector has found it.
+    #[inline(always)]
+    pub fn join(&mut self, joins: Joins) {
+        if joins.moves {
+            *self = self.in_sector(joins.sector);
+        }
     }
     /// When its data is (or will be) there.
     #[inline(always)]

@@ -5,6 +5,7 @@ mod origin;
 pub mod pages;
 pub mod region;
 pub mod run;
+mod sectors;
 pub mod trace;
 
 pub use hot::HotSpot;

@@ -1,10 +1,10 @@
 //! One run of one program.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use fxscope_aarch64::block::MAX_BLOCK;
-use fxscope_aarch64::hpc::HpcExtension;
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_linux::pages::{MemoryWork, PageUse};
 use fxscope_linux::process::{FUNCTIONAL_NS, PID};
@@ -17,6 +17,7 @@ use crate::hot::{HotSpot, hot_spots};
 use crate::origin::Origins;
 use crate::pages::{cycles, page_ranges, page_sizes};
 use crate::region::{Region, Regions};
+use crate::sectors::{self, SectorWays};
 use crate::trace::{Trace, Window};
 
 /// What a run is to give.
@@ -143,6 +144,8 @@ struct Core {
     pages_of: u64,
     /// Denormal operations of the thread that runs, so far.
     denormals: u32,
+    /// The ways of sectors that the caches know.
+    sector_ways: SectorWays,
     ns_per_cycle_32: u64,
 }
 
@@ -169,7 +172,7 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
             zfr0: id.zfr0,
             reserved: 0,
         },
-        hpc: hpc_registers(spec),
+        hpc: sectors::registers(spec),
         hwcap: id.hwcap,
         hwcap2: id.hwcap2,
         page_bytes: fxscope_aarch64::memory::PAGE,
@@ -177,19 +180,6 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
         page_sizes: page_sizes(&spec.pages, &[]),
         memory_bytes,
     }
-}
-
-/// The registers of the HPC extension as the kernel sets them up.
-fn hpc_registers(spec: &Spec) -> HpcExtension {
-    let sectors = &spec.sector_cache;
-    let mut registers = HpcExtension::default();
-    if !sectors.enabled {
-        registers.disable_sectors();
-    }
-    // The machine's description is checked for ways that fit the registers.
-    registers.set_l1_sector_ways(sectors.l1_ways.map(|ways| ways as u8));
-    registers.set_l2_sector_ways(sectors.l2_ways.map(|ways| ways as u8));
-    registers
 }
 
 /// The caches that a program finds described: sizes as the machine has them, whatever is kept from programs.
@@ -215,19 +205,7 @@ impl Simulation {
     #[must_use]
     pub fn new(process: Process, options: Options) -> Simulation {
         let [region_begin, region_end] = region_marks(&process);
-        let core = (options.mode == Mode::Timing).then(|| Core {
-            pipeline: Pipeline::new(&options.spec, options.core),
-            blocks: Vec::new(),
-            pid: process.thread().pid,
-            untimed: false,
-            untimed_instructions: 0,
-            others: BTreeMap::new(),
-            retired: Vec::new(),
-            origins: Origins::new(&process),
-            pages_of: u64::MAX,
-            denormals: process.cpu().fp.denormals,
-            ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
-        });
+        let core = (options.mode == Mode::Timing).then(|| Core::new(&process, &options));
         Simulation {
             process,
             options,
@@ -403,8 +381,8 @@ impl Simulation {
         }
     }
 
-    /// The core learns what the program that runs has set: whether it wants floating-point exceptions judged, and how
-    /// to prefetch.
+    /// The core learns what the program that runs has set: whether it wants floating-point exceptions judged, how to
+    /// prefetch, and the ways of sectors.
     fn read_controls(&mut self) {
         let core = self.core.as_mut().expect("timing mode has a core");
         let cpu = self.process.cpu();
@@ -414,6 +392,15 @@ impl Simulation {
             injection_ctrl: std::array::from_fn(|n| cpu.hpc.injection_ctrl(n)),
             injection_distance: std::array::from_fn(|n| cpu.hpc.injection_distance(n)),
         });
+        core.sector_ways.learn(&cpu.hpc, &mut core.pipeline.memory);
+    }
+
+    /// Gives data sectors of the caches, whatever pointers say. Without timing it has no effect.
+    pub fn assign_sectors(&mut self, data: Vec<(Range<u64>, u8)>) {
+        if let Some(core) = &mut self.core {
+            let sectors = core.pipeline.memory.sectors().clone().with_data(data);
+            core.pipeline.memory.assign_sectors(sectors);
+        }
     }
 
     /// The program made a system call, or may have.
@@ -515,6 +502,25 @@ fn region_marks(process: &Process) -> [u64; 2] {
 }
 
 impl Core {
+    /// A core that has not begun to run `process`.
+    fn new(process: &Process, options: &Options) -> Core {
+        let mut pipeline = Pipeline::new(&options.spec, options.core);
+        Core {
+            sector_ways: SectorWays::new(&options.spec, &process.cpu().hpc, &mut pipeline.memory),
+            pipeline,
+            blocks: Vec::new(),
+            pid: process.thread().pid,
+            untimed: false,
+            untimed_instructions: 0,
+            others: BTreeMap::new(),
+            retired: Vec::new(),
+            origins: Origins::new(process),
+            pages_of: u64::MAX,
+            denormals: process.cpu().fp.denormals,
+            ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
+        }
+    }
+
     /// The time of untimed instructions passes: for the timed core it is time spent waiting.
     #[cold]
     fn pass_untimed(&mut self) {

@@ -5,6 +5,7 @@ use fxscope_base::{Cycle, Signal, Signals};
 use super::{Cause, Hierarchy, Located, Misses, NEVER, Response};
 use crate::chip::{Evicted, Holder, Request};
 use crate::pointer::Pointer;
+use crate::sectors::{Joins, Sector};
 use crate::tags::{Line, Slot, Victim};
 use crate::turns::Notice;
 
@@ -25,6 +26,10 @@ impl Hierarchy {
         let set = line as usize & self.l1d_set_mask;
         let Some(slot) = self.l1d.find_again(set, line) else { return self.miss(place, line, t, write, signals) };
         self.l1d.touch(slot);
+        if self.moves {
+            let sector = self.sector_of(place.pointer);
+            self.l1d.line_mut(slot).join(Joins { sector, moves: true });
+        }
         if write && !self.l1d.line(slot).has(Line::DIRTY) {
             self.first_write(slot, line, t, signals);
         }
@@ -41,7 +46,8 @@ impl Hierarchy {
     /// A demand access to a line that L1D does not have.
     #[inline(never)]
     fn miss(&mut self, place: &Located, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
-        let state = self.refill(line, t, write, Cause::Demand, signals);
+        let sector = self.sector_of(place.pointer);
+        let state = self.refill(line, sector, t, write, Cause::Demand, signals);
         self.follow_stream(place.pointer, true, t, signals);
         self.on_its_way(state, t)
     }
@@ -61,7 +67,8 @@ impl Hierarchy {
     fn ask_to_write(&mut self, slot: Slot, line: u64, t: Cycle, signals: &mut Signals) {
         let buffer = self.misses.first_free(t);
         let at = self.requests.book(buffer.at) + self.request;
-        let request = Request { line, at, cause: Cause::Demand, holder: Holder::Data, write: true };
+        let joins = self.sectors.in_l2(self.l1d.line(slot).sector());
+        let request = Request { line, at, cause: Cause::Demand, holder: Holder::Data, write: true, joins };
         let (answer, left) = self.chip.read(self.seat, request, signals);
         self.give_up(left, signals);
         if answer.own {
@@ -80,9 +87,23 @@ impl Hierarchy {
         Response { at: line.ready(), misses: Misses { l1, l2, ..Misses::NONE } }
     }
 
-    /// Brings a line into L1D. Returns its state there.
+    /// The sector of a data access. Lines whose sectors follow from addresses are where their first byte is.
+    #[inline(always)]
+    pub(super) fn sector_of(&self, pointer: Pointer) -> Sector {
+        self.sectors.of(pointer.sector, pointer.addr >> self.line_shift << self.line_shift)
+    }
+
+    /// Brings a line into a sector of L1D. Returns its state there.
     #[inline(never)]
-    pub(super) fn refill(&mut self, line: u64, t: Cycle, write: bool, cause: Cause, signals: &mut Signals) -> Line {
+    pub(super) fn refill(
+        &mut self,
+        line: u64,
+        sector: Sector,
+        t: Cycle,
+        write: bool,
+        cause: Cause,
+        signals: &mut Signals,
+    ) -> Line {
         signals.add(Signal::L1dCacheRefill, 1);
         signals.add(cause.l1_refill(), 1);
         if cause == Cause::HardwarePrefetch {
@@ -90,7 +111,8 @@ impl Hierarchy {
         }
         let buffer = self.misses.first_free(t);
         let asked = self.requests.book(buffer.at);
-        let request = Request { line, at: asked + self.request, cause, holder: Holder::Data, write };
+        let joins = self.sectors.in_l2(sector);
+        let request = Request { line, at: asked + self.request, cause, holder: Holder::Data, write, joins };
         let (answer, left) = self.chip.read(self.seat, request, signals);
         self.give_up(left, signals);
         if answer.own {
@@ -106,6 +128,7 @@ impl Hierarchy {
             None => Line::arriving(ready),
         };
         let state = arriving
+            .in_sector(sector)
             .with(Line::DIRTY, write)
             .with(Line::SHARED, answer.shared)
             .with(Line::PREFETCHED, cause == Cause::HardwarePrefetch);
@@ -120,7 +143,8 @@ impl Hierarchy {
     fn evict(&mut self, victim: Victim, t: Cycle, signals: &mut Signals) {
         if victim.dirty() {
             let there = self.send_out(t, signals);
-            self.chip.write_back(self.seat, victim.line, there, signals);
+            let joins = self.sectors.in_l2(victim.state.sector());
+            self.chip.write_back(self.seat, victim.line, joins, there, signals);
         } else {
             self.pipes.both(t, self.move_out_clean);
             self.chip.left(self.seat, victim.line, Holder::Data);
@@ -201,6 +225,7 @@ impl Hierarchy {
     pub fn zero_line(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
         let place = self.translate(pointer, t, signals);
         let line = place.physical >> self.line_shift;
+        let joins = self.sectors.in_l2(self.sector_of(pointer));
         let t = place.ready;
         let mut start = t + self.request;
         if let Some(state) = self.l1d.remove(line as usize & self.l1d_set_mask, line) {
@@ -211,10 +236,10 @@ impl Hierarchy {
                 signals.add(Signal::L1dCacheWb, 1);
                 let sent = self.send_back(out);
                 start = sent + self.write_back_slots * self.bus.period() + self.request;
-                self.chip.write_back(self.seat, line, start, signals);
+                self.chip.write_back(self.seat, line, joins, start, signals);
             }
         }
-        let (answer, left) = self.chip.zero(self.seat, line, start, signals);
+        let (answer, left) = self.chip.zero(self.seat, line, joins, start, signals);
         self.give_up(left, signals);
         if answer.own {
             self.forget_code(line);

@@ -31,7 +31,8 @@ impl Hierarchy {
         signals.add(Signal::L1iCacheRefill, 1);
         let buffer = self.code_misses.first_free(t);
         let at = buffer.at + self.request;
-        let request = Request { line, at, cause: Cause::Demand, holder: Holder::Code, write: false };
+        let joins = self.sectors.in_l2(self.sectors.code());
+        let request = Request { line, at, cause: Cause::Demand, holder: Holder::Code, write: false, joins };
         let (answer, left) = self.chip.read(self.seat, request, signals);
         self.give_up(left, signals);
         if answer.own {

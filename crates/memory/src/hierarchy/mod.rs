@@ -17,6 +17,7 @@ use crate::cmg::fill_cycles;
 use crate::frames::PageRange;
 use crate::pipes::LoadStorePipes;
 use crate::prefetch::Prefetcher;
+use crate::sectors::{Assignment, Limits, SECTORS};
 use crate::tables::Tables;
 use crate::tags::Tags;
 use crate::tlb::Tlb;
@@ -160,6 +161,9 @@ pub struct Hierarchy {
     /// Held by prefetches into L2 until L2 has taken them.
     prefetch_ports: Pool,
     port_granted: Cycle,
+    sectors: Assignment,
+    /// Lines that accesses find in L1D move to the accesses' sectors. Not before any sector has a limit.
+    moves: bool,
     request: Cycle,
     /// A flow's cycle to its miss in the L1D cache.
     miss_known: Cycle,
@@ -205,6 +209,8 @@ impl Hierarchy {
             prefetcher: Prefetcher::new(&spec.prefetch, spec.l1d.line_bytes.trailing_zeros()),
             prefetch_ports: Pool::new(spec.prefetch.ports as usize),
             port_granted: 0,
+            sectors: Assignment::default(),
+            moves: false,
             request: spec.l2_timing.request,
             // A miss is known when the data would have been there.
             miss_known: spec.load_store.load_integer,
@@ -229,6 +235,25 @@ impl Hierarchy {
         self.bus.advance(now);
         self.requests.advance(now);
         self.chip.advance(now);
+    }
+
+    /// From now on accesses get their sectors so.
+    pub fn assign_sectors(&mut self, sectors: Assignment) {
+        self.moves &= sectors.moves();
+        self.sectors = sectors;
+    }
+    /// How accesses get their sectors.
+    #[must_use]
+    pub fn sectors(&self) -> &Assignment {
+        &self.sectors
+    }
+
+    /// From now on sectors have these ways: those of L1D, and the two of L2 that the core uses, if they have limits.
+    /// Other cores of the CMG that use the same two have the same limits.
+    pub fn limit_sectors(&mut self, l1: Option<[u8; SECTORS]>, l2: Option<[u8; 2]>) {
+        self.moves |= self.sectors.moves() && (l1.is_some() || l2.is_some());
+        self.l1d.limit(l1.map_or_else(Limits::default, Limits::new));
+        self.chip.limit_sectors(self.seat.cmg, self.sectors.group(), l2);
     }
 
     /// What the cores share, while this core runs ([`Hierarchy::take_over`]).

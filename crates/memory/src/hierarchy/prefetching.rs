@@ -10,6 +10,7 @@ use crate::chip::{Holder, Request};
 use crate::pointer::Pointer;
 use crate::prefetch::control::{Registers, Reliableness};
 use crate::prefetch::{Requests, Run};
+use crate::sectors::Sector;
 use crate::tags::Line;
 
 /// One prefetch of a line.
@@ -17,6 +18,7 @@ use crate::tags::Line;
 struct Prefetch {
     cause: Cause,
     reliableness: Reliableness,
+    sector: Sector,
 }
 
 impl Hierarchy {
@@ -37,19 +39,21 @@ impl Hierarchy {
     #[inline(always)]
     pub(super) fn follow_stream(&mut self, pointer: Pointer, missed: bool, t: Cycle, signals: &mut Signals) {
         if let Some(requests) = self.prefetcher.access(pointer.addr, missed, pointer.steering) {
-            self.hardware_prefetch(&requests, t, signals);
+            self.hardware_prefetch(&requests, pointer, t, signals);
         }
     }
 
     #[inline(never)]
-    fn hardware_prefetch(&mut self, r: &Requests, t: Cycle, signals: &mut Signals) {
+    fn hardware_prefetch(&mut self, r: &Requests, pointer: Pointer, t: Cycle, signals: &mut Signals) {
         let (l1_counter, l2_counter) = r.mode.counters();
         let lines = |run: Run| (0..i64::from(run.count)).map(move |i| run.first.wrapping_add_signed(r.step * i));
-        let prefetch = |run: Run| Prefetch { cause: Cause::HardwarePrefetch, reliableness: run.reliableness };
+        let cause = Cause::HardwarePrefetch;
         for line in lines(r.l2) {
+            let sector = self.sector_of(pointer.at(line << self.line_shift));
             let Some(line) = self.translated(line) else { return self.stop(r) };
             signals.add(l2_counter, 1);
-            let hit = self.prefetch_l2(line, t, prefetch(r.l2), signals);
+            let p = Prefetch { cause, reliableness: r.l2.reliableness, sector };
+            let hit = self.prefetch_l2(line, t, p, signals);
             self.chip.expect(self.seat.cmg, line.wrapping_add_signed(r.step));
             if let (Some(entry), Some(Taken { hit, at })) = (r.entry, hit) {
                 self.prefetcher.l2_answered(entry, hit);
@@ -57,9 +61,11 @@ impl Hierarchy {
             }
         }
         for line in lines(r.l1) {
+            let sector = self.sector_of(pointer.at(line << self.line_shift));
             let Some(line) = self.translated(line) else { return self.stop(r) };
             signals.add(l1_counter, 1);
-            let taken = self.prefetch_l1(line, t, prefetch(r.l1), signals);
+            let p = Prefetch { cause, reliableness: r.l1.reliableness, sector };
+            let taken = self.prefetch_l1(line, t, p, signals);
             if let (Some(entry), Some(Taken { hit: false, .. })) = (r.entry, taken) {
                 self.prefetcher.l1_missed_l2(entry);
             }
@@ -80,7 +86,8 @@ impl Hierarchy {
             return None;
         }
         let asked = self.requests.book(port.at);
-        let request = Request { line, at: asked + self.request, cause: p.cause, holder: Holder::None, write: false };
+        let (at, joins) = (asked + self.request, self.sectors.in_l2(p.sector));
+        let request = Request { line, at, cause: p.cause, holder: Holder::None, write: false, joins };
         let (answer, left) = self.chip.read(self.seat, request, signals);
         self.give_up(left, signals);
         self.prefetch_ports.hold(port, port.at, answer.taken);
@@ -96,7 +103,7 @@ impl Hierarchy {
         if at > t && p.reliableness == Reliableness::Weak {
             return None;
         }
-        let state = self.refill(line, t, false, p.cause, signals);
+        let state = self.refill(line, p.sector, t, false, p.cause, signals);
         Some(Taken { at, hit: !state.has(Line::FROM_MEMORY) })
     }
 
@@ -134,7 +141,8 @@ impl Hierarchy {
     fn prefetch_line(&mut self, place: &Located, level: u8, t: Cycle, signals: &mut Signals) -> Response {
         let Located { pointer, physical, .. } = *place;
         let reliableness = self.prefetcher.control().software(pointer.steering);
-        let p = Prefetch { cause: Cause::SoftwarePrefetch, reliableness };
+        let sector = self.sector_of(pointer);
+        let p = Prefetch { cause: Cause::SoftwarePrefetch, reliableness, sector };
         let line = self.line_of(physical);
         let known = t + self.miss_known;
         let (taken, misses) = match level {

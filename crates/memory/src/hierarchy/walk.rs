@@ -39,7 +39,8 @@ impl Hierarchy {
         let asked = self.requests.book(t);
         let line = self.line_of(physical);
         let at = asked + self.request;
-        let request = Request { line, at, cause: Cause::Demand, holder: Holder::None, write: false };
+        let joins = self.sectors.in_l2(self.sectors.code());
+        let request = Request { line, at, cause: Cause::Demand, holder: Holder::None, write: false, joins };
         let (answer, left) = self.chip.read(self.seat, request, signals);
         self.give_up(left, signals);
         answer.ready + self.fill_cycles

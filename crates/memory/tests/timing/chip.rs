@@ -2,6 +2,7 @@
 
 use fxscope_memory::chip::{Answer, Holder, Request};
 use fxscope_memory::hierarchy::Cause;
+use fxscope_memory::sectors::Joins;
 
 use super::*;
 
@@ -13,7 +14,8 @@ impl L2 {
         L2(Chip::new(spec))
     }
     fn read(&mut self, line: u64, at: Cycle, cause: Cause, signals: &mut Signals) -> (Answer, Option<u64>) {
-        let request = Request { line, at, cause, holder: Holder::Data, write: false };
+        let joins = Joins::default();
+        let request = Request { line, at, cause, holder: Holder::Data, write: false, joins };
         let (answer, left) = self.0.read(SEAT, request, signals);
         (answer, left.map(|victim| victim.line))
     }

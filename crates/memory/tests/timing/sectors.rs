@@ -1,7 +1,11 @@
 //! The sector cache: which line leaves, and which sector a line is in.
 
-use fxscope_memory::sectors::{Assignment, Limits, SECTORS, Sector};
+use fxscope_memory::chip::{Holder, Request};
+use fxscope_memory::hierarchy::Cause;
+use fxscope_memory::sectors::{Assignment, Joins, Limits, SECTORS, Sector};
 use fxscope_memory::tags::{Line, Tags};
+
+use super::*;
 
 const NO_LIMIT: u8 = u8::MAX;
 
@@ -193,7 +197,7 @@ fn the_tag_of_a_pointer_chooses_the_sector_where_tags_do_and_the_default_where_t
 fn the_four_sectors_of_l1_belong_to_the_two_of_l2_that_the_core_uses() {
     for (group, expected) in [(0, [0, 1, 0, 1]), (1, [2, 3, 2, 3])] {
         let assignment = Assignment::new(true, 0, group, true);
-        assert_eq!([0, 1, 2, 3].map(|sector| assignment.in_l2(sector)), expected);
+        assert_eq!([0, 1, 2, 3].map(|sector| assignment.in_l2(sector).sector), expected);
     }
 }
 
@@ -203,4 +207,196 @@ fn data_that_were_given_a_sector_have_it_whatever_the_pointer_says() {
     let sectors = [0xfff, 0x1000, 0x10ff, 0x1100, 0x1fff, 0x2000, 0x2fff, 0x3000].map(|addr| assignment.of(2, addr));
     assert_eq!(sectors, [0, 1, 1, 0, 0, 3, 3, 0]);
     assert!(!assignment.moves(), "a line's sector follows from its address");
+}
+
+/// A core whose accesses have the sectors of their pointers, with these ways of L1D and L2.
+fn core(l1: Option<[u8; SECTORS]>, l2: Option<[u8; 2]>) -> Core {
+    core_with(Assignment::new(true, 0, 0, true), l1, l2)
+}
+
+fn core_with(assignment: Assignment, l1: Option<[u8; SECTORS]>, l2: Option<[u8; 2]>) -> Core {
+    let mut core = Core::new(&machine());
+    core.memory.assign_sectors(assignment);
+    core.memory.limit_sectors(l1, l2);
+    core
+}
+
+/// A pointer to `addr` that names a sector.
+fn tagged(addr: u64, sector: u64) -> u64 {
+    addr | sector << 56
+}
+
+/// Line `n` of one L1D set.
+fn line(n: u64) -> u64 {
+    n * L1_SET
+}
+
+/// Which of the first eight lines of the set L1D has at `t`. Looking has an effect: it comes last in a test.
+fn in_l1(core: &mut Core, t: Cycle) -> Vec<u64> {
+    (0..8).filter(|&n| core.load(line(n), t).1 == Level::L1).collect()
+}
+
+/// The sector of a line in the core's L2.
+fn l2_sector(core: &mut Core, addr: u64) -> Option<Sector> {
+    let place = core.memory.translate(addr.into(), 0, &mut Signals::default());
+    core.memory.chip().sector_of(0, place.physical / LINE)
+}
+
+#[test]
+fn a_stream_in_a_sector_of_one_way_leaves_three_ways_of_l1_to_other_data() {
+    for (sector, expected) in [(1, vec![0, 1, 2]), (0, vec![])] {
+        let mut core = core(Some([3, 1, 0, 0]), None);
+        (0..3).for_each(|n| core.store(line(n), 1_000 * n));
+        (10..30).for_each(|n| core.store(tagged(line(n), sector), 1_000 * n));
+        assert_eq!(in_l1(&mut core, 50_000), expected, "stream in sector {sector}");
+    }
+}
+
+#[test]
+fn the_four_sectors_of_l1_are_separate() {
+    let mut core = core(Some([1, 1, 1, 1]), None);
+    (0..4).for_each(|n| core.store(tagged(line(n), n), 1_000 * n));
+    (10..20).for_each(|n| core.store(tagged(line(n), 2), 1_000 * n));
+    assert_eq!(in_l1(&mut core, 50_000), [0, 1, 3]);
+}
+
+#[test]
+fn tags_of_pointers_have_no_effect_where_they_do_not_choose_sectors() {
+    let mut core = core_with(Assignment::new(false, 0, 0, true), Some([3, 1, 0, 0]), None);
+    (0..3).for_each(|n| core.store(line(n), 1_000 * n));
+    (10..30).for_each(|n| core.store(tagged(line(n), 1), 1_000 * n));
+    assert_eq!(in_l1(&mut core, 50_000), [], "all are in sector 0");
+}
+
+#[test]
+fn a_line_found_by_an_access_of_another_sector_moves_to_it_in_mode_0_and_stays_in_mode_1() {
+    for (moves, expected) in [(true, vec![1, 2]), (false, vec![0, 1, 2])] {
+        let assignment = Assignment::new(true, 0, 0, moves);
+        let mut core = core_with(assignment, Some([3, 1, 0, 0]), None);
+        (0..3).for_each(|n| core.store(line(n), 1_000 * n));
+        assert_eq!(core.load(tagged(line(0), 1), 5_000).1, Level::L1, "found in any sector");
+        core.store(tagged(line(10), 1), 6_000);
+        core.store(tagged(line(11), 1), 7_000);
+        assert_eq!(in_l1(&mut core, 50_000), expected, "moves: {moves}");
+    }
+}
+
+#[test]
+fn lines_of_l2_are_in_the_sector_of_the_core_s_pair_that_the_lowest_bit_of_their_sector_names() {
+    for (group, expected) in [(0, [0, 1, 0, 1]), (1, [2, 3, 2, 3])] {
+        let mut core = core_with(Assignment::new(true, 0, group, true), None, None);
+        (0..4).for_each(|n| core.store(tagged(line(n), n), 1_000 * n));
+        assert_eq!([0, 1, 2, 3].map(|n| l2_sector(&mut core, line(n))), expected.map(Some));
+    }
+}
+
+#[test]
+fn instructions_are_in_the_sector_of_l2_that_the_default_sector_names() {
+    for (default, expected) in [(0, 2), (1, 3), (2, 2)] {
+        let mut core = core_with(Assignment::new(false, default, 1, true), None, None);
+        core.memory.fetch(0x4000, 100, &mut core.signals);
+        assert_eq!(l2_sector(&mut core, 0x4000), Some(expected), "default sector {default}");
+    }
+}
+
+#[test]
+fn an_l1_miss_moves_the_line_that_l2_has_to_its_sector_in_mode_0_only() {
+    for (moves, expected) in [(true, 1), (false, 0)] {
+        let mut core = core_with(Assignment::new(true, 0, 0, moves), None, None);
+        core.store(line(0), 100);
+        (1..6).for_each(|n| core.store(line(n), 1_000 * n));
+        assert_eq!(core.load(tagged(line(0), 1), 20_000).1, Level::L2);
+        assert_eq!(l2_sector(&mut core, line(0)), Some(expected), "moves: {moves}");
+    }
+}
+
+#[test]
+fn a_line_that_goes_back_to_l2_takes_its_sector_with_it() {
+    let mut core = core(None, Some([4, 10]));
+    core.load(line(0), 100);
+    core.store(tagged(line(0), 3), 1_000);
+    assert_eq!(l2_sector(&mut core, line(0)), Some(0), "L2 does not know yet");
+    (1..6).for_each(|n| core.store(line(n), 1_000 + 1_000 * n));
+    assert_eq!(l2_sector(&mut core, line(0)), Some(1));
+}
+
+#[test]
+fn prefetch_instructions_and_zeroed_lines_are_in_the_sector_of_their_pointer() {
+    let mut core = core(Some([3, 1, 0, 0]), None);
+    (0..3).for_each(|n| core.store(line(n), 1_000 * n));
+    for n in 4..7 {
+        core.memory.translate(line(n).into(), 0, &mut core.signals);
+        core.memory.prefetch_instruction(tagged(line(n), 1).into(), 8, 1, 10_000 * n, &mut core.signals);
+        assert_eq!(l2_sector(&mut core, line(n)), Some(1));
+    }
+    core.memory.translate(line(10).into(), 0, &mut core.signals);
+    core.memory.prefetch_instruction(tagged(line(10), 1).into(), 8, 2, 80_000, &mut core.signals);
+    core.memory.zero_line(tagged(line(11), 1).into(), 90_000, &mut core.signals);
+    assert_eq!([10, 11].map(|n| l2_sector(&mut core, line(n))), [Some(1); 2]);
+    assert_eq!(in_l1(&mut core, 100_000), [0, 1, 2, 6], "each prefetch replaced the one before");
+}
+
+#[test]
+fn hardware_prefetches_are_in_the_sector_of_the_access_that_they_follow() {
+    let mut spec = machine();
+    (spec.tables.prefetch.l1, spec.tables.prefetch.l2) = (true, true);
+    let mut core = Core::new(&spec);
+    core.memory.assign_sectors(Assignment::new(true, 0, 0, true));
+    (0..8).for_each(|n| core.store(tagged(n * LINE, 1), 1_000 * n));
+    let ahead = u64::from(spec.prefetch.l1_lines);
+    assert!((8..8 + ahead).all(|n| l2_sector(&mut core, n * LINE) == Some(1)), "asked for, and for sector 1");
+}
+
+#[test]
+fn prefetched_lines_of_data_that_have_their_sectors_by_address_are_in_the_sector_of_their_own_address() {
+    let mut spec = machine();
+    (spec.tables.prefetch.l1, spec.tables.prefetch.l2) = (true, true);
+    let mut core = Core::new(&spec);
+    let data = vec![(0..10 * LINE, 1)];
+    core.memory.assign_sectors(Assignment::new(true, 0, 0, true).with_data(data));
+    (0..8).for_each(|n| core.store(n * LINE, 1_000 * n));
+    assert_eq!([9, 10].map(|n| l2_sector(&mut core, n * LINE)), [Some(1), Some(0)]);
+}
+
+/// Addresses of one set of L2: bits that its index leaves out.
+fn of_one_l2_set(n: u64) -> u64 {
+    n << 37
+}
+
+#[test]
+fn a_stream_leaves_the_lines_of_a_sector_of_l2_that_has_no_more_than_its_ways() {
+    let usable = machine().l2.ways - machine().l2.reserved_ways;
+    assert_eq!(usable, 14, "assistant cores have two ways");
+    for (ways, kept) in [(Some([4, 10]), 10), (None, 0)] {
+        let mut core = core(None, ways);
+        (0..10).for_each(|n| core.store(tagged(of_one_l2_set(n), 1), 1_000 * n));
+        (10..100).for_each(|n| core.store(of_one_l2_set(n), 1_000 * n));
+        let held = (0..10).filter(|&n| l2_sector(&mut core, of_one_l2_set(n)) == Some(1)).count();
+        assert_eq!(held, kept, "{ways:?}");
+    }
+}
+
+#[test]
+fn cores_of_a_cmg_limit_the_same_sectors_of_l2_and_the_last_one_is_obeyed() {
+    let spec = machine();
+    let mut chip = Chip::new(&spec);
+    let mut signals = Signals::default();
+    let mut read = |chip: &mut Chip, core, n, sector| {
+        let joins = Joins { sector, moves: true };
+        let (at, cause) = (1_000 * n, Cause::Demand);
+        let request = Request { line: of_one_l2_set(n) / LINE, at, cause, holder: Holder::Data, write: false, joins };
+        chip.read(Seat { cmg: 0, core }, request, &mut signals);
+    };
+    chip.limit_sectors(0, 0, Some([12, 2]));
+    chip.limit_sectors(0, 0, Some([4, 10]));
+    (0..10).for_each(|n| read(&mut chip, 0, n, 1));
+    (10..100).for_each(|n| read(&mut chip, 1, n, 0));
+    assert!((0..10).all(|n| chip.holds(0, of_one_l2_set(n) / LINE)));
+    chip.limit_sectors(0, 1, Some([7, 7]));
+    (100..200).for_each(|n| read(&mut chip, 1, n, 0));
+    assert!((0..10).all(|n| chip.holds(0, of_one_l2_set(n) / LINE)), "the other pair has limits of its own");
+    chip.limit_sectors(0, 0, Some([12, 2]));
+    (200..300).for_each(|n| read(&mut chip, 1, n, 0));
+    let left = (0..10).filter(|&n| chip.holds(0, of_one_l2_set(n) / LINE)).count();
+    assert_eq!(left, 2, "brought down to its new limit fill by fill");
 }

@@ -1,0 +1,50 @@
+//! The sector cache of a run: what the kernel sets up, and what the program writes to its registers.
+
+use fxscope_aarch64::hpc::HpcExtension;
+use fxscope_machine::Spec;
+use fxscope_memory::Hierarchy;
+use fxscope_memory::sectors::{Assignment, SECTORS};
+
+/// The registers of the HPC extension as the kernel leaves them to the first program.
+pub(crate) fn registers(spec: &Spec) -> HpcExtension {
+    let s = &spec.sector_cache;
+    let mut registers = HpcExtension::default();
+    if !s.enabled {
+        registers.disable_sectors();
+    }
+    // The machine's description is checked for ways that fit the registers.
+    registers.set_l1_sector_ways(s.l1_ways.map(|ways| ways as u8));
+    registers.set_l2_sector_ways(s.l2_ways.map(|ways| ways as u8));
+    registers
+}
+
+/// The ways of sectors that a core's caches know.
+#[derive(Default)]
+pub(crate) struct SectorWays {
+    l1: Option<[u8; SECTORS]>,
+    l2: Option<[u8; 2]>,
+}
+
+impl SectorWays {
+    /// The caches of a core that begins with these registers.
+    pub(crate) fn new(spec: &Spec, registers: &HpcExtension, memory: &mut Hierarchy) -> SectorWays {
+        let s = &spec.sector_cache;
+        let mut ways = SectorWays::default();
+        if s.enabled {
+            // The machine's description is checked for numbers that fit.
+            let (default, group) = (s.default_sector as u8, s.assign as u8);
+            memory.assign_sectors(Assignment::new(s.tagged_pointers, default, group, s.mode == 0));
+            ways.learn(registers, memory);
+        }
+        ways
+    }
+
+    /// The registers may have been written, or another thread's may have taken their place.
+    pub(crate) fn learn(&mut self, registers: &HpcExtension, memory: &mut Hierarchy) {
+        let (l1, l2) = (registers.l1_sector_ways(), registers.l2_sector_ways());
+        if (l1, l2) != (self.l1, self.l2) {
+            (self.l1, self.l2) = (l1, l2);
+            memory.limit_sectors(l1, l2);
+        }
+    }
+}
