@@ -80,6 +80,10 @@ for bytes in 64 32 16; do
     for n in 64 128 192; do
         run $bytes 0 arith op=div-series n=$n passes=2
     done
+    for pointers in plain tagged; do
+        run $bytes 0 sector n=4096 m=100 pointers=$pointers passes=3
+        run $bytes 0 sector n=64 m=1000 pointers=$pointers passes=1
+    done
     for n in 2 17 1000; do
         run $bytes 0 sort n=$n passes=3
     done
@@ -91,6 +95,8 @@ run 64 2 triad-l1 n=999999999
 run 64 2 triad-l1 fish=1
 run 64 2 triad-l1 2048 1 1
 run 64 2 gather type=half
+run 64 2 sector n=24
+run 64 2 sector l2-ways=15
 run 64 2 horner m=1 form=interleaved
 run 64 2 horner m=1 form=pipelined
 
