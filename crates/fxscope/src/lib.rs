@@ -24,9 +24,11 @@ mod annotate;
 mod environment;
 pub mod konata;
 mod pipes;
+mod sector;
 mod session;
 
 pub use annotate::{Wanted, annotate};
 pub use environment::guest_environment;
 pub use fxscope_sim::{Control, Follow, Mode, Progress, Window};
+pub use sector::SectorData;
 pub use session::{Request, Session, machine_memory};

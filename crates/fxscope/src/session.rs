@@ -1,6 +1,7 @@
 //! A run, from program to record.
 
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,6 +17,7 @@ use fxscope_record::{CodeFile, Finish, Host, HotSpot, Region, Run, Thread};
 use fxscope_sim::{Control, Follow, Mode, Options, Outcome, Progress, Simulation, Window, page_sizes, platform};
 
 use crate::environment::bears_on_speed;
+use crate::sector::{SectorData, find_all};
 
 /// What to run, and how.
 pub struct Request {
@@ -86,6 +88,8 @@ pub fn machine_memory(spec: &Spec) -> u64 {
 pub struct Session {
     request: Request,
     simulation: Simulation,
+    /// What was given sectors from outside.
+    sectors: Vec<(Range<u64>, u8)>,
 }
 
 impl Session {
@@ -121,7 +125,18 @@ impl Session {
             core: 0,
             follow: request.follow,
         };
-        Ok(Session { simulation: Simulation::new(process, options), request })
+        Ok(Session { simulation: Simulation::new(process, options), request, sectors: Vec::new() })
+    }
+
+    /// Gives data of the program sectors of the caches, whatever its pointers say. All other data are in the default
+    /// sector then.
+    ///
+    /// # Errors
+    /// Data that the program does not have, or that overlap, named.
+    pub fn assign_sectors(&mut self, data: &[SectorData]) -> Result<(), String> {
+        self.sectors = find_all(data, self.simulation.process().running_symbols())?;
+        self.simulation.assign_sectors(self.sectors.clone());
+        Ok(())
     }
 
     /// Runs it to its end, or until `watch` says to stop.
@@ -166,13 +181,22 @@ impl Session {
                 peak_rss_bytes: peak_rss_bytes(),
                 guest_bytes: process.memory().backed_bytes(),
             },
-            notes: notes(request, outcome, process),
+            notes: self.sector_notes().chain(notes(request, outcome, process)).collect(),
             regions: regions(request, outcome, process),
             files: files(outcome, process),
             stalls: Stall::ALL.iter().map(|stall| stall.name().to_owned()).collect(),
             pipes: PIPE_NAMES.map(str::to_owned).to_vec(),
             hot_spots: outcome.hot.iter().map(hot_spot).collect(),
         }
+    }
+}
+
+impl Session {
+    /// What was given sectors from outside, for the record: the settings only have the ways.
+    fn sector_notes(&self) -> impl Iterator<Item = String> + '_ {
+        self.sectors.iter().map(|(range, sector)| {
+            format!("Data from {:#x} to {:#x} were put into sector {sector} of the caches.", range.start, range.end)
+        })
     }
 }
 

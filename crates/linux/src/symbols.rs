@@ -1,4 +1,4 @@
-//! Function names by address, from a program's symbol table. Works without debug information.
+//! Function names by address and places of variables by name, from a program's symbol table. Works without debug information.
 
 use std::ops::Range;
 
@@ -37,6 +37,8 @@ impl std::fmt::Display for Place<'_> {
 #[derive(Clone, Default)]
 pub struct Symbols {
     list: Vec<Symbol>,
+    /// The program's own variables of known size, in the order of its table.
+    variables: Vec<Symbol>,
     /// Where each file's text is. A label of unknown size does not reach beyond its file.
     files: Vec<Range<u64>>,
 }
@@ -48,7 +50,7 @@ impl std::fmt::Debug for Symbols {
 }
 
 impl Symbols {
-    /// Reads the functions and labels of `.symtab`, or else of `.dynsym`, adding `bias` to each address. A
+    /// Reads the functions, labels and variables of `.symtab`, or else of `.dynsym`, adding `bias` to each address. A
     /// stripped file or a damaged table has none: names are a convenience, and the program runs without.
     pub(crate) fn parse(header: &elf::FileHeader64<Endianness>, file: &[u8], bias: u64) -> Symbols {
         let e = Endianness::Little;
@@ -58,11 +60,12 @@ impl Symbols {
             .filter_map(|kind| sections.symbols(e, file, kind).ok())
             .find(|table| !table.is_empty());
         let Some(table) = table else { return Symbols::default() };
-        let mut ranked = Vec::new();
+        let (mut ranked, mut variables) = (Vec::new(), Vec::new());
         for symbol in table.iter() {
             let rank = match symbol.st_type() {
-                elf::STT_FUNC | elf::STT_GNU_IFUNC => 0u8,
-                elf::STT_NOTYPE => 1,
+                elf::STT_FUNC | elf::STT_GNU_IFUNC => Some(0u8),
+                elf::STT_NOTYPE => Some(1),
+                elf::STT_OBJECT | elf::STT_COMMON if symbol.st_size(e) > 0 => None,
                 _ => continue,
             };
             let Ok(name) = symbol.name(e, table.strings()) else { continue };
@@ -73,7 +76,11 @@ impl Symbols {
             let local = u8::from(symbol.st_bind() == elf::STB_LOCAL);
             let name = String::from_utf8_lossy(name).into();
             let start = symbol.st_value(e).wrapping_add(bias);
-            ranked.push((rank, local, Symbol { start, bytes: symbol.st_size(e), name }));
+            let symbol = Symbol { start, bytes: symbol.st_size(e), name };
+            match rank {
+                Some(rank) => ranked.push((rank, local, symbol)),
+                None => variables.push(symbol),
+            }
         }
         // Of several names for one address: a function before a label, a global name before a local one,
         // then a shorter one, then the alphabet, so that the choice does not depend on the table's order.
@@ -81,7 +88,7 @@ impl Symbols {
             (a.start, ra, la, a.name.len(), &a.name).cmp(&(b.start, rb, lb, b.name.len(), &b.name))
         });
         ranked.dedup_by_key(|(_, _, s)| s.start);
-        Symbols { list: ranked.into_iter().map(|(_, _, s)| s).collect(), files: Vec::new() }
+        Symbols { list: ranked.into_iter().map(|(_, _, s)| s).collect(), variables, files: Vec::new() }
     }
 
     /// Says where the text is that these names belong to.
@@ -90,7 +97,7 @@ impl Symbols {
         self
     }
 
-    /// Adds the names of a library, in place of those of whatever was at its addresses before.
+    /// Adds the names of a library's functions, in place of those of whatever was at its addresses before.
     pub(crate) fn add(&mut self, library: Symbols) {
         let taken = |address: u64| library.files.iter().any(|range| range.contains(&address));
         self.list.retain(|symbol| !taken(symbol.start));
@@ -105,6 +112,20 @@ impl Symbols {
     #[must_use]
     pub fn address_of(&self, name: &str) -> Option<u64> {
         self.list.iter().find(|s| &*s.name == name).map(|s| s.start)
+    }
+
+    /// Where the program's own variables called `name` are: several when its parts have variables of that name each.
+    pub fn variables(&self, name: &str) -> impl Iterator<Item = Range<u64>> {
+        let named = self.variables.iter().filter(move |v| &*v.name == name);
+        named.map(|v| v.start..v.start.saturating_add(v.bytes))
+    }
+
+    /// Names of the program's largest variables, the largest first, at most `count`.
+    #[must_use]
+    pub fn largest_variables(&self, count: usize) -> Vec<&str> {
+        let mut all: Vec<&Symbol> = self.variables.iter().collect();
+        all.sort_by(|a, b| (b.bytes, &a.name).cmp(&(a.bytes, &b.name)));
+        all.iter().take(count).map(|v| &*v.name).collect()
     }
 
     /// The function that holds `address`: the closest one before it that is long enough, or else a label of
@@ -141,7 +162,7 @@ mod tests {
     fn symbols(list: &[(u64, u64, &str)]) -> Symbols {
         Symbols {
             list: list.iter().map(|&(start, bytes, name)| Symbol { start, bytes, name: name.into() }).collect(),
-            files: Vec::new(),
+            ..Symbols::default()
         }
     }
 

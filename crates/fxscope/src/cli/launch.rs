@@ -14,6 +14,7 @@ use fxscope::{Control, Mode, Request, Session, Window, guest_environment};
 
 use super::placement::Placement;
 use super::progress::ProgressLine;
+use super::sector::Sectors;
 use super::{FAILED, Failure, hwpf};
 
 /// Exit status when the user stopped the run: 128 + SIGINT.
@@ -21,6 +22,9 @@ pub(super) const STOPPED: u8 = 130;
 /// Exit status when the program's file cannot be run, and when there is none, as shells have it.
 const CANNOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
+
+/// The machine when none is named.
+const DEFAULT_MACHINE: &str = "a64fx";
 
 /// The machine, and what the program gets and may touch.
 #[derive(clap::Args)]
@@ -36,6 +40,8 @@ pub(super) struct Launch {
     vector_bits: Option<String>,
     #[command(flatten)]
     placement: Placement,
+    #[command(flatten)]
+    sectors: Sectors,
     /// Set a variable of the program's environment.
     #[arg(short, value_name = "VAR=VALUE", value_parser = variable)]
     environment: Vec<(OsString, OsString)>,
@@ -152,8 +158,8 @@ static SAVING: AtomicBool = AtomicBool::new(false);
 impl Launch {
     /// The machine with all its settings.
     pub(super) fn spec(&self) -> Result<Arc<Spec>, Failure> {
-        let machine = self.machine.as_deref().unwrap_or("a64fx");
-        Ok(Arc::new(fxscope::machine::load(machine, &self.settings())?))
+        let machine = self.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
+        Ok(Arc::new(fxscope::machine::load(machine, &self.settings()?)?))
     }
 
     /// The machine that a recorded run was made on, as it is described now.
@@ -163,9 +169,14 @@ impl Launch {
         spec.map_err(|e| format!("the machine of the run: {e}; --machine PATH names its description").into())
     }
 
-    fn settings(&self) -> Vec<(String, String)> {
+    fn settings(&self) -> Result<Vec<(String, String)>, Failure> {
         let bits = self.vector_bits.iter().map(|bits| ("clock.vector_bits".to_owned(), bits.clone()));
-        self.set.iter().cloned().chain(bits).chain(self.placement.settings()).collect()
+        let mut all: Vec<_> = self.set.iter().cloned().chain(bits).chain(self.placement.settings()).collect();
+        if self.sectors.limits() {
+            let machine = self.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
+            all.extend(self.sectors.settings(&fxscope::machine::load(machine, &all)?)?);
+        }
+        Ok(all)
     }
 
     /// Loads the program named first in `command`, which gets the rest as its arguments.
@@ -180,8 +191,9 @@ impl Launch {
             let shown = sysroot.display();
             return Err(format!("--sysroot {shown}: not a folder; name one that holds lib or usr/lib").into());
         }
+        let sector_data = self.sectors.data(&spec)?;
         let session = Session::start(Request {
-            settings: self.settings(),
+            settings: self.settings()?,
             arguments: arguments.to_vec(),
             environment: guest_environment(std::env::vars_os(), &self.environment),
             record_variables: self.environment.iter().map(|(name, _)| name.clone()).collect(),
@@ -202,7 +214,9 @@ impl Launch {
             stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
             ..Request::new(spec, program)
         });
-        session.map_err(|e| Failure { status: start_status(&e), message: e.to_string() })
+        let mut session = session.map_err(|e| Failure { status: start_status(&e), message: e.to_string() })?;
+        session.assign_sectors(&sector_data).map_err(|message| format!("--sector: {message}"))?;
+        Ok(session)
     }
 }
 

@@ -11,6 +11,7 @@ mod placement;
 mod progress;
 mod report;
 mod run;
+mod sector;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;

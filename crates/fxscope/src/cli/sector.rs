@@ -1,0 +1,122 @@
+//! `--sector`: the sector cache, for programs that do not set it up themselves.
+
+use fxscope::SectorData;
+use fxscope::machine::Spec;
+use fxscope::machine::spec::Cache;
+
+use super::Failure;
+
+/// Ways and data of sectors.
+#[derive(clap::Args)]
+pub(super) struct Sectors {
+    /// Sector cache: ways of sector 1, and data that belong to it, such as L2=10,assign=b. L1=N and L2=N give sector 0 the
+    /// rest; L1=N0:N1:N2:N3 and L2=N0:N1 give each sector its own. assign=NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES
+    /// put data of the program into sector 1 (assign2=… into sector 2), whatever its pointers say.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = parse)]
+    sector: Vec<Item>,
+}
+
+#[derive(Clone)]
+enum Item {
+    Ways(&'static Level, Vec<u64>),
+    Data(SectorData),
+}
+
+/// A cache with sectors.
+struct Level {
+    name: &'static str,
+    /// Number of sectors that have ways of their own.
+    sectors: usize,
+    /// The key of the machine's description with their ways.
+    key: &'static str,
+    table: &'static str,
+    cache: fn(&Spec) -> &Cache,
+}
+
+static LEVELS: [Level; 2] = [
+    Level { name: "L1", sectors: 4, key: "sector_cache.l1_ways", table: "l1d", cache: |spec| &spec.tables.l1d },
+    Level { name: "L2", sectors: 2, key: "sector_cache.l2_ways", table: "l2", cache: |spec| &spec.tables.l2 },
+];
+
+fn parse(text: &str) -> Result<Item, String> {
+    const HOW: &str = "write L1=WAYS, L2=WAYS or assign=DATA, such as L2=10,assign=b";
+    let (key, value) = text.split_once('=').ok_or(HOW)?;
+    if let Some(sector) = key.strip_prefix("assign") {
+        let number = if sector.is_empty() { Ok(1) } else { sector.parse() };
+        let sector = number
+            .ok()
+            .filter(|sector| *sector < 4)
+            .ok_or_else(|| format!("there is no sector '{sector}'; sectors are 0 to 3"))?;
+        return Ok(Item::Data(SectorData::parse(value, sector)?));
+    }
+    let level = LEVELS.iter().find(|level| level.name == key).ok_or(HOW)?;
+    let ways = value.split(':').map(str::parse).collect::<Result<Vec<u64>, _>>().unwrap_or_default();
+    if ways.len() != 1 && ways.len() != level.sectors {
+        return Err(format!(
+            "'{value}' are no ways; give those of sector 1, or of {} sectors as N0:N1…",
+            level.sectors
+        ));
+    }
+    Ok(Item::Ways(level, ways))
+}
+
+impl Sectors {
+    /// Whether ways are given, which [`Sectors::settings`] needs the machine for.
+    pub(super) fn limits(&self) -> bool {
+        self.sector.iter().any(|item| matches!(item, Item::Ways(..)))
+    }
+
+    /// The settings of the machine that the options are short for.
+    pub(super) fn settings(&self, spec: &Spec) -> Result<Vec<(String, String)>, Failure> {
+        self.check_enabled(spec)?;
+        let ways = self.sector.iter().filter_map(|item| match item {
+            Item::Ways(level, ways) => Some((level, ways)),
+            Item::Data(_) => None,
+        });
+        ways.map(|(level, ways)| Ok((level.key.to_owned(), format!("{:?}", level.all(ways, spec)?)))).collect()
+    }
+
+    fn check_enabled(&self, spec: &Spec) -> Result<(), Failure> {
+        if self.sector.is_empty() || spec.sector_cache.enabled {
+            return Ok(());
+        }
+        Err("--sector: the sector cache is off (sector_cache.enabled is false); take back one of the two".into())
+    }
+
+    /// The data that are given sectors.
+    pub(super) fn data(&self, spec: &Spec) -> Result<Vec<SectorData>, Failure> {
+        self.check_enabled(spec)?;
+        Ok(self
+            .sector
+            .iter()
+            .filter_map(|item| if let Item::Data(data) = item { Some(data.clone()) } else { None })
+            .collect())
+    }
+}
+
+impl Level {
+    /// The ways of all sectors.
+    fn all(&self, given: &[u64], spec: &Spec) -> Result<Vec<u64>, Failure> {
+        let cache = (self.cache)(spec);
+        let usable = u64::from(cache.ways - cache.reserved_ways);
+        if let Some(most) = given.iter().find(|&&most| most > usable) {
+            return Err(self.too_many(*most, usable, cache).into());
+        }
+        let &[one] = given else { return Ok(given.to_vec()) };
+        let mut all = vec![0; self.sectors];
+        (all[0], all[1]) = (usable - one, one);
+        Ok(all)
+    }
+
+    fn too_many(&self, most: u64, usable: u64, cache: &Cache) -> String {
+        let Level { name, table, .. } = self;
+        let message = format!("--sector {name}={most}: a sector can have 0 to {usable} ways of {name}");
+        match cache.reserved_ways {
+            0 => format!("{message} ({table}.ways)"),
+            kept => format!(
+                "{message}: it has {}, of which assistant cores keep {kept} (--set {table}.reserved_ways=0 for a CMG without)",
+                cache.ways
+            ),
+        }
+    }
+}
