@@ -226,6 +226,60 @@ fn double_flushes_denormals_under_fz() {
     flushing_happens_before_and_after::<u64, Double>(FpEnv::FZ);
 }
 
+const DENORMAL: u64 = 1;
+const ONE: u64 = 1.0_f64.to_bits();
+
+/// Denormal operations that `f` counts, with no flags set and with all that arithmetic sets often.
+fn denormals(fpcr: u32, f: impl Fn(&mut FpEnv)) -> [u32; 2] {
+    [0, FpEnv::IXC].map(|fpsr| {
+        let mut env = FpEnv { fpcr, fpsr, ..FpEnv::default() };
+        f(&mut env);
+        env.denormals
+    })
+}
+
+#[test]
+fn an_operation_counts_once_when_a_number_that_it_takes_or_gives_is_denormal() {
+    let single = f64::from(f32::from_bits(1)).to_bits();
+    for (fpcr, once) in [(0, [1; 2]), (FpEnv::FZ, [0; 2])] {
+        assert_eq!(denormals(fpcr, |e| _ = fp::add(e, DENORMAL, ONE)), once, "an operand");
+        assert_eq!(denormals(fpcr, |e| _ = fp::add(e, DENORMAL, DENORMAL)), once, "all of them");
+        assert_eq!(
+            denormals(fpcr, |e| _ = fp::mul(e, f64::MIN_POSITIVE.to_bits(), 0.5_f64.to_bits())),
+            once,
+            "the result"
+        );
+        assert_eq!(denormals(fpcr, |e| _ = fp::mul_add(e, DENORMAL, ONE, ONE)), once, "an addend");
+        assert_eq!(denormals(fpcr, |e| _ = fp::max(e, DENORMAL, ONE)), once);
+        assert_eq!(denormals(fpcr, |e| _ = fp::compare(e, DENORMAL, DENORMAL, false)), once);
+        assert_eq!(denormals(fpcr, |e| _ = fp::to_int::<u64, i64>(e, DENORMAL, 0, Rounding::Zero)), once);
+        assert_eq!(denormals(fpcr, |e| _ = fp::convert::<u64, u32>(e, single)), once, "a conversion's result");
+    }
+    assert_eq!(denormals(0, |e| _ = fp::add(e, ONE, ONE)), [0; 2]);
+    assert_eq!(denormals(0, |e| _ = fp::compare(e, ONE, 0, false)), [0; 2]);
+    assert_eq!(denormals(0, |e| _ = fp::convert::<u64, u32>(e, ONE)), [0; 2]);
+}
+
+#[test]
+fn elements_of_vectors_count_one_by_one_once_there_was_a_denormal_number() {
+    let (mut a, mut b) = (Vreg::ZERO, Vreg::ZERO);
+    a.lanes_mut::<u64>().fill(ONE);
+    b.lanes_mut::<u64>().fill(ONE);
+    a.lanes_mut::<u64>()[..3].fill(DENORMAL);
+    let counted = |fpsr, active| {
+        let mut env = FpEnv { fpsr, denormals: 1, ..FpEnv::default() };
+        _ = vector::add::<u64>(&mut env, &a, &b, active);
+        let sums = env.denormals - 1;
+        _ = vector::gt::<u64>(&mut env, &a, &b, active);
+        [sums, env.denormals - 1 - sums]
+    };
+    for fpsr in [0, FpEnv::IXC] {
+        assert_eq!(counted(fpsr, 0x0101_0101_0101_0101), [3; 2]);
+        assert_eq!(counted(fpsr, 0x0101_0101_0101_0100), [2; 2], "the first is inactive");
+        assert_eq!(counted(fpsr, 0x0101), [2; 2], "the lowest 16 bytes");
+    }
+}
+
 #[test]
 fn nans_propagate_signalling_first_then_in_operand_order() {
     const QUIET_1: u32 = 0x7fc0_0001;
@@ -381,6 +435,8 @@ fn vectors_are_their_elements<F: Float>() {
         };
         let mut start = operands.env();
         start.fpcr = if round % 5 == 0 { start.fpcr } else { (round as u32 & 1) << 24 };
+        // Operands of vectors are looked at for denormals once there was one.
+        start.denormals = round as u32 & 2;
         type Vector<F> = (&'static str, fn(&mut FpEnv, &Vreg, &Vreg, &Vreg, u64) -> Vreg, fn(&mut FpEnv, F, F, F) -> F);
         let operations: [Vector<F>; 14] = [
             ("add", |e, a, b, _, p| vector::add::<F>(e, a, b, p), |e, a, b, _| fp::add(e, a, b)),
@@ -405,6 +461,9 @@ fn vectors_are_their_elements<F: Float>() {
                 let [x, y, z] = v.map(|v| v.lanes::<F>()[i]);
                 let expected = on_element(&mut one_by_one, x, y, z);
                 assert_eq!(r.lanes::<F>()[i], expected, "{name} of {x:x?} {y:x?} {z:x?} in {start:x?}");
+            }
+            if start.denormals == 0 {
+                all_at_once.denormals = one_by_one.denormals;
             }
             assert_eq!(all_at_once, one_by_one, "flags of {name} {a:x?} {b:x?} {c:x?} {active:x} in {start:x?}");
         }

@@ -127,17 +127,19 @@ pub(super) fn mul_add<F: Float>(env: &mut FpEnv, addend: F, a: F, b: F) -> F {
 /// a × 2^`exponent`, rounded once (FSCALE).
 #[must_use]
 pub fn scale<F: Float>(env: &mut FpEnv, a: F, exponent: i64) -> F {
-    let u = unpack(env, a);
-    match u.kind {
-        Kind::QuietNan | Kind::SignallingNan => quiet_nan(env, a),
-        Kind::Zero => F::zero(u.sign),
-        Kind::Infinity => a,
-        Kind::Finite => {
-            // Beyond these limits every format overflows or underflows.
-            let exp = i64::from(u.exp).saturating_add(exponent).clamp(-3000, 3000) as i32;
-            round(env, u.sign, exp, u.sig, env.rounding())
+    env.counted(|env| {
+        let u = unpack(env, a);
+        match u.kind {
+            Kind::QuietNan | Kind::SignallingNan => quiet_nan(env, a),
+            Kind::Zero => F::zero(u.sign),
+            Kind::Infinity => a,
+            Kind::Finite => {
+                // Beyond these limits every format overflows or underflows.
+                let exp = i64::from(u.exp).saturating_add(exponent).clamp(-3000, 3000) as i32;
+                round(env, u.sign, exp, u.sig, env.rounding())
+            }
         }
-    }
+    })
 }
 
 /// (c + a × b) × 2^`scale`, rounded once; no operand is a NaN and the product is not zero times infinity.

@@ -11,7 +11,7 @@ use crate::cpu::Nzcv;
 /// `signal_all` for any NaN.
 #[inline]
 fn order<F: Float>(env: &mut FpEnv, a: F, b: F, signal_all: bool) -> Option<Ordering> {
-    let (ua, ub) = (unpack(env, a), unpack(env, b));
+    let (ua, ub) = env.counted(|env| (unpack(env, a), unpack(env, b)));
     if ua.is_nan() || ub.is_nan() {
         if signal_all || ua.kind == Kind::SignallingNan || ub.kind == Kind::SignallingNan {
             env.raise(FpEnv::IOC);

@@ -145,8 +145,8 @@ pub fn convert<S: Float, D: Float>(env: &mut FpEnv, a: S) -> D {
 #[must_use]
 pub fn convert_rounded<S: Float, D: Float>(env: &mut FpEnv, a: S, rounding: Rounding) -> D {
     let mut conversion = env.for_conversion();
-    let result = convert_unflushed(&mut conversion, a, rounding);
-    env.fpsr = conversion.fpsr;
+    let result = conversion.counted(|env| convert_unflushed(env, a, rounding));
+    (env.fpsr, env.denormals) = (conversion.fpsr, conversion.denormals);
     result
 }
 

@@ -9,8 +9,9 @@ pub struct FpEnv {
     pub fpcr: u32,
     /// FPSR: cumulative exception flags and QC.
     pub fpsr: u32,
-    /// Arithmetic operations on elements that gave a denormal number. (Integer arithmetic does all of them, so that they can
-    /// be counted there.) Counts round and round; only differences mean something.
+    /// Operations on elements that took or gave a denormal number which is not flushed: arithmetic, comparisons and
+    /// conversions. (Integer arithmetic does them, so that they can be counted there.) Counts round and round; differences
+    /// mean something, and whether it is 0: operands of vectors are looked at once there was one.
     pub denormals: u32,
 }
 
@@ -93,11 +94,20 @@ impl FpEnv {
     pub(super) fn flushes<F: Float>(&self) -> bool {
         self.control(if F::BITS == 16 { FpEnv::FZ16 } else { FpEnv::FZ })
     }
-    /// Counts an operation with this result if it is denormal.
+    /// An operand or a result is denormal.
     #[inline(always)]
-    pub(super) fn count_denormal<F: Float>(&mut self, result: F) {
-        let denormal = (1..=F::FRACTION_MASK).contains(&result.magnitude());
-        self.denormals = self.denormals.wrapping_add(denormal.into());
+    pub(super) fn count_denormal(&mut self) {
+        self.denormals = self.denormals.wrapping_add(1);
+    }
+    /// Does an operation, which counts once however many of its numbers are denormal.
+    #[inline(always)]
+    pub(super) fn counted<T>(&mut self, operation: impl FnOnce(&mut FpEnv) -> T) -> T {
+        let before = self.denormals;
+        let result = operation(self);
+        if self.denormals != before {
+            self.denormals = before.wrapping_add(1);
+        }
+        result
     }
     /// The environment of a conversion that has half precision on one side: FZ16 does not apply.
     pub(super) fn for_conversion(&self) -> FpEnv {

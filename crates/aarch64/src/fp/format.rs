@@ -153,6 +153,7 @@ pub(super) fn unpack<F: Float>(env: &mut FpEnv, a: F) -> Unpacked {
             }
             return of_kind(Kind::Zero);
         }
+        env.count_denormal();
     }
     finite::<F>(sign, biased, fraction)
 }
@@ -207,6 +208,9 @@ pub(super) fn round<F: Float>(env: &mut FpEnv, sign: bool, exp: i32, sig: u64, m
     }
     if inexact {
         env.raise(FpEnv::IXC);
+    }
+    if (1..=F::FRACTION_MASK).contains(&magnitude) {
+        env.count_denormal();
     }
     F::with_sign(sign, magnitude)
 }

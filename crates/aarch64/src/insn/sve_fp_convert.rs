@@ -106,7 +106,7 @@ fn format<C: Float + Element, S: Float, D: Float>(cpu: &mut Cpu, _: &mut Memory,
     converted::<C>(cpu, i, |env, a| {
         let mut ieee = FpEnv { fpcr: env.fpcr & !FpEnv::AHP, ..*env };
         let result = fp::convert::<S, D>(&mut ieee, S::from_u64(a));
-        env.fpsr = ieee.fpsr;
+        (env.fpsr, env.denormals) = (ieee.fpsr, ieee.denormals);
         result.to_u64()
     })
 }
