@@ -9,6 +9,17 @@ use common::{elf, exit, json, mov, output, place};
 const FMOV_D0_X0: u32 = 0x9e67_0000;
 /// `fadd d2, d0, d0`
 const FADD: u32 = 0x1e60_2802;
+/// `fadd d2, d0, d1`
+const FADD_TO_ONE: u32 = 0x1e61_2802;
+/// `fadd v2.2d, v0.2d, v1.2d`
+const FADD_VECTORS: u32 = 0x4e61_d402;
+/// `fmax d2, d0, d1`
+const FMAX: u32 = 0x1e61_4802;
+/// `fcmp d0, d1`
+const FCMP: u32 = 0x1e61_2000;
+/// `fcvtzs x1, d0`
+const FCVTZS: u32 = 0x9e78_0001;
+const FMOV_D1_ONE: u32 = 0x1e6e_1001;
 /// `movz x0, #0x3ff0, lsl #48`: 1.0 as a double.
 const MOV_X0_ONE: u32 = 0xd2e7_fe00;
 /// `mov x0, #1`: a denormal double.
@@ -18,11 +29,12 @@ const FPCR_ZERO: u32 = mov(9, 0);
 const FPCR_FZ: u32 = 0xd2a0_2009;
 const MSR_FPCR_X9: u32 = 0xd51b_4409;
 
-/// Cycles and waits for SIMD&FP operations of a program that sets FPCR, puts a number into D0 and adds it to itself `n` times.
-fn additions(fpcr: u32, number: u32, n: usize) -> (u64, u64) {
+/// Cycles and waits for SIMD&FP operations of a program that sets FPCR, puts a number into D0 and 1.0 into D1, and executes
+/// `operation` `n` times.
+fn operations(fpcr: u32, number: u32, operation: u32, n: usize) -> (u64, u64) {
     let folder = tempfile::tempdir().expect("temporary folder");
-    let prepare = [fpcr, MSR_FPCR_X9, number, FMOV_D0_X0];
-    let code = [&prepare[..], &vec![FADD; n], &exit(0)].concat();
+    let prepare = [fpcr, MSR_FPCR_X9, number, FMOV_D0_X0, FMOV_D1_ONE];
+    let code = [&prepare[..], &vec![operation; n], &exit(0)].concat();
     place(folder.path(), "program", &elf(&code));
     let run = output(folder.path(), &["run", "--quiet", "--json", "out.json", "--", "./program"]);
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -35,17 +47,42 @@ fn additions(fpcr: u32, number: u32, n: usize) -> (u64, u64) {
 const DENORMAL: u64 = 81;
 const N: u64 = 10;
 
-#[test]
-fn each_operation_with_a_denormal_result_holds_up_all_that_follow() {
-    let (normal, normal_wait) = additions(FPCR_ZERO, MOV_X0_ONE, N as usize);
-    let (denormal, denormal_wait) = additions(FPCR_ZERO, MOV_X0_DENORMAL, N as usize);
+/// A denormal number in `operation` holds up all that follow each time.
+#[track_caller]
+fn holds_up(operation: u32) {
+    let (normal, normal_wait) = operations(FPCR_ZERO, MOV_X0_ONE, operation, N as usize);
+    let (denormal, denormal_wait) = operations(FPCR_ZERO, MOV_X0_DENORMAL, operation, N as usize);
     let extra = denormal - normal;
     assert!((N * DENORMAL..=N * DENORMAL + 1).contains(&extra), "{extra} cycles more");
     assert_eq!(denormal_wait - normal_wait, N * DENORMAL);
 }
 
 #[test]
+fn each_operation_with_a_denormal_result_holds_up_all_that_follow() {
+    holds_up(FADD);
+}
+
+#[test]
+fn each_operation_with_a_denormal_operand_and_a_normal_result_holds_up_all_that_follow() {
+    holds_up(FADD_TO_ONE);
+    holds_up(FMAX);
+}
+
+#[test]
+fn comparisons_and_conversions_of_denormal_numbers_hold_up_all_that_follow() {
+    holds_up(FCMP);
+    holds_up(FCVTZS);
+}
+
+#[test]
+fn vector_operations_with_a_denormal_element_hold_up_all_that_follow() {
+    holds_up(FADD_VECTORS);
+}
+
+#[test]
 fn denormals_that_are_flushed_cost_nothing() {
-    let [normal, flushed] = [MOV_X0_ONE, MOV_X0_DENORMAL].map(|number| additions(FPCR_FZ, number, N as usize));
-    assert_eq!(flushed, normal);
+    for operation in [FADD, FADD_TO_ONE, FCMP, FCVTZS] {
+        let cycles = |number| operations(FPCR_FZ, number, operation, N as usize);
+        assert_eq!(cycles(MOV_X0_DENORMAL), cycles(MOV_X0_ONE));
+    }
 }
