@@ -87,6 +87,9 @@ for bytes in 64 32 16; do
     for n in 2 17 1000; do
         run $bytes 0 sort n=$n passes=3
     done
+    for size in 65536 100000 4194304; do
+        run $bytes 0 maps count=5 bytes=$size rounds=3
+    done
 done
 
 # Wrong arguments are refused.

@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use fxscope_base::{Signal, Stall};
 use fxscope_linux::hwpfctl;
-use fxscope_linux::pages::{MemoryPolicy, list};
+use fxscope_linux::pages::{MemoryPolicy, PageUse, list};
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError};
 use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants};
-use fxscope_record::{CodeFile, Finish, Host, HotSpot, Region, Run, Thread};
+use fxscope_record::{CodeFile, Finish, Host, HotSpot, Pages, Region, Run, Thread};
 use fxscope_sim::{Control, Follow, Mode, Options, Outcome, Progress, Simulation, Window, page_sizes, platform};
 
 use crate::environment::bears_on_speed;
@@ -183,6 +183,7 @@ impl Session {
             },
             notes: self.sector_notes().chain(notes(request, outcome, process)).collect(),
             regions: regions(request, outcome, process),
+            pages: outcome.pages.iter().map(pages).collect(),
             files: files(outcome, process),
             stalls: Stall::ALL.iter().map(|stall| stall.name().to_owned()).collect(),
             pipes: PIPE_NAMES.map(str::to_owned).to_vec(),
@@ -298,6 +299,11 @@ fn files(outcome: &Outcome, process: &Process) -> Vec<CodeFile> {
         CodeFile { path: path.to_string_lossy().into_owned(), digest }
     };
     outcome.files.iter().map(file).collect()
+}
+
+fn pages(p: &PageUse) -> Pages {
+    let PageUse { segment, page_bytes, node, pages, bytes } = *p;
+    Pages { segment: segment.name().to_owned(), page_bytes, node, pages, bytes }
 }
 
 fn hot_spot(h: &fxscope_sim::HotSpot) -> HotSpot {

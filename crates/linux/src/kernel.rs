@@ -203,6 +203,11 @@ impl Kernel {
         Toucher { policy: thread.policy, node }
     }
 
+    /// The pages of each process.
+    pub(crate) fn processes_pages(&self) -> impl Iterator<Item = &Pages> {
+        std::iter::once(&self.pages).chain(self.system.processes.values().map(|parked| &parked.kernel.pages))
+    }
+
     /// Takes over what `thread` has touched.
     pub(crate) fn note_touched(&mut self, thread: &Thread) {
         if self.mem.has_fresh() {

@@ -96,6 +96,16 @@ fn ranges_have_policies_of_their_own_which_pages_follow_when_touched_and_when_mo
 }
 
 #[test]
+fn files_about_memory_have_the_pages_of_each_node() {
+    let text = output("files", &[]);
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["Node", "7", "HugePages_Total:", "0"]);
+    assert_eq!(lines[1], ["Node", "7", "HugePages_Total:", "32"]);
+    assert_eq!(lines[2], ["Node", "7", "MemUsed:", "65536", "kB"]);
+    assert_eq!(lines[3], ["Hugepagesize:", "2048", "kB"]);
+}
+
+#[test]
 fn each_thread_s_first_touch_counts_with_the_node_that_it_runs_on() {
     assert_eq!(numbers(&output("threads", &[DEMAND]), "nodes"), [[4, 4, 6, 6]]);
     assert_eq!(numbers(&output("threads", &[]), "nodes"), [[4; 4]]);

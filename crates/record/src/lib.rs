@@ -12,7 +12,7 @@ mod run;
 mod schema;
 
 pub use file::{RecordError, append, check_target, load};
-pub use run::{CodeFile, Finish, Host, HotSpot, Mode, Region, Run, Thread};
+pub use run::{CodeFile, Finish, Host, HotSpot, Mode, Pages, Region, Run, Thread};
 
 /// The region that every run has: all of it.
 pub const ALL: &str = "all";

@@ -115,6 +115,29 @@ pub struct HotSpot {
     pub pipes: Vec<u64>,
 }
 
+/// Pages of a segment and size on a memory node that a run had: the most at a time, those of all its processes together.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Pages {
+    /// What they are for: text, data, bss, heap, stack, thread_stack, mmap, shared or file.
+    pub segment: String,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// The node, as the machine numbers it.
+    pub node: u32,
+    /// Pages.
+    pub pages: u64,
+    /// Bytes of them that the program has mapped.
+    pub bytes: u64,
+}
+
+impl Pages {
+    /// Bytes of the pages that are lost because only whole pages can be had.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.pages.saturating_mul(self.page_bytes).saturating_sub(self.bytes)
+    }
+}
+
 /// One run of one program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
@@ -142,6 +165,8 @@ pub struct Run {
     pub notes: Vec<String>,
     /// Parts of the run, the whole of it first.
     pub regions: Vec<Region>,
+    /// Pages it had, by ascending segment, size and node.
+    pub pages: Vec<Pages>,
     /// Files that code was mapped from, the program's own first.
     pub files: Vec<CodeFile>,
     /// Causes by which cycles without commit are known for each instruction; none when they are not.

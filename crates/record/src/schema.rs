@@ -1,18 +1,19 @@
 //! The tables of a record file, and how a run becomes rows and a row becomes part of a run again.
 //!
-//! A change of any table is a new [`VERSION`]; files of version 1, which knew neither files nor causes, can be read.
+//! A change of any table is a new [`VERSION`]; files of version 1, which knew neither files nor causes, and of version 2,
+//! which knew no pages, can be read.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use sha2::{Digest as _, Sha256};
 
-use crate::run::{CodeFile, Finish, Host, HotSpot, Mode, Region, Run, Thread};
+use crate::run::{CodeFile, Finish, Host, HotSpot, Mode, Pages, Region, Run, Thread};
 
 /// `PRAGMA application_id`: "fxsr".
 pub(crate) const APPLICATION: i32 = 0x6678_7372;
 /// The oldest version that can be read.
 pub(crate) const OLDEST: i32 = 1;
 /// `PRAGMA user_version`.
-pub(crate) const VERSION: i32 = 2;
+pub(crate) const VERSION: i32 = 3;
 
 /// Everything of one run has its number in the column `run`. `digest` holds, for each run, the digest over
 /// its rows in all other tables and over the digest of the run before it; `contents` the number of runs. `part` names
@@ -42,6 +43,9 @@ CREATE TABLE thread (run INTEGER NOT NULL, region INTEGER NOT NULL, position INT
     PRIMARY KEY (run, region, position), UNIQUE (run, region, thread)) STRICT, WITHOUT ROWID;
 CREATE TABLE event (run INTEGER NOT NULL, region INTEGER NOT NULL, thread INTEGER NOT NULL, name TEXT NOT NULL,
     count INTEGER NOT NULL, PRIMARY KEY (run, region, thread, name)) STRICT, WITHOUT ROWID;
+CREATE TABLE page (run INTEGER NOT NULL, position INTEGER NOT NULL, segment TEXT NOT NULL, page_bytes INTEGER NOT NULL,
+    node INTEGER NOT NULL, pages INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
 CREATE TABLE code_file (run INTEGER NOT NULL, file INTEGER NOT NULL, path TEXT NOT NULL, digest TEXT NOT NULL,
     PRIMARY KEY (run, file)) STRICT, WITHOUT ROWID;
 CREATE TABLE hot_spot (run INTEGER NOT NULL, spot INTEGER NOT NULL, file INTEGER, place INTEGER NOT NULL,
@@ -54,25 +58,28 @@ CREATE TABLE hot_part (run INTEGER NOT NULL, spot INTEGER NOT NULL, part INTEGER
     PRIMARY KEY (run, spot, part)) STRICT, WITHOUT ROWID;
 ";
 
-/// The tables a run's digest covers, each with the columns that order it.
-const COVERED: &[(&str, &str)] = &[
-    ("run", "run"),
-    ("argument", "position"),
-    ("environment", "position"),
-    ("setting", "position"),
-    ("constant", "name"),
-    ("note", "position"),
-    ("region", "region"),
-    ("thread", "region, position"),
-    ("event", "region, thread, name"),
-    ("code_file", "file"),
-    ("hot_spot", "spot"),
-    ("part", "part"),
-    ("hot_part", "spot, part"),
+/// The tables a run's digest covers, each with the columns that order it and the version that brought it.
+const COVERED: &[(&str, &str, i32)] = &[
+    ("run", "run", 1),
+    ("argument", "position", 1),
+    ("environment", "position", 1),
+    ("setting", "position", 1),
+    ("constant", "name", 1),
+    ("note", "position", 1),
+    ("region", "region", 1),
+    ("thread", "region, position", 1),
+    ("event", "region, thread, name", 1),
+    ("page", "position", 3),
+    ("code_file", "file", 2),
+    ("hot_spot", "spot", 1),
+    ("part", "part", 2),
+    ("hot_part", "spot, part", 2),
 ];
 
-/// What is different in version 1.
-const COVERED_BEFORE: &[(&str, &str)] = &[("code_file", ""), ("hot_spot", "address"), ("part", ""), ("hot_part", "")];
+/// The version that gave hot spots their numbers, files and parts.
+const NUMBERED_SPOTS: i32 = 2;
+/// The version that brought pages.
+const PAGES: i32 = 3;
 
 /// Writes the tables into an empty database.
 pub(crate) fn create(db: &Connection) -> rusqlite::Result<()> {
@@ -90,11 +97,11 @@ pub(crate) fn version(db: &Connection) -> rusqlite::Result<i32> {
 
 /// The tables a run's digest covers in a version, each with the columns that order it.
 fn covered(version: i32) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let before = move |table| COVERED_BEFORE.iter().find(|(name, _)| version < VERSION && *name == table);
-    COVERED
-        .iter()
-        .map(move |&(table, order)| before(table).copied().unwrap_or((table, order)))
-        .filter(|(_, o)| !o.is_empty())
+    let there = COVERED.iter().filter(move |(_, _, since)| *since <= version);
+    there.map(move |&(table, order, _)| match table {
+        "hot_spot" if version < NUMBERED_SPOTS => (table, "address"),
+        _ => (table, order),
+    })
 }
 
 /// The number of runs that the file says it holds.
@@ -142,6 +149,7 @@ pub(crate) fn insert(db: &Connection, run: &Run) -> rusqlite::Result<()> {
     let id = runs(db)? + 1;
     insert_origin(db, id, run)?;
     insert_counts(db, id, &run.regions)?;
+    insert_pages(db, id, &run.pages)?;
     insert_hot_spots(db, id, run)?;
     db.execute("INSERT INTO digest VALUES (?1, ?2)", params![id, digest(db, id)?])?;
     db.execute("UPDATE contents SET runs = ?1", [id])?;
@@ -213,6 +221,14 @@ fn insert_counts(db: &Connection, id: u32, regions: &[Region]) -> rusqlite::Resu
     Ok(())
 }
 
+fn insert_pages(db: &Connection, id: u32, pages: &[Pages]) -> rusqlite::Result<()> {
+    let mut insert = db.prepare("INSERT INTO page VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+    for (i, p) in pages.iter().enumerate() {
+        insert.execute(params![id, i as i64, p.segment, p.page_bytes, p.node, p.pages, p.bytes])?;
+    }
+    Ok(())
+}
+
 fn insert_hot_spots(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
     for (i, file) in run.files.iter().enumerate() {
         db.execute("INSERT INTO code_file VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, file.path, file.digest])?;
@@ -248,12 +264,24 @@ pub(crate) fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     run.constants = list(db, id, "SELECT name, value FROM constant WHERE run = ?1", |r| Ok((r.get(0)?, r.get(1)?)))?;
     run.notes = list(db, id, "SELECT value FROM note WHERE run = ?1 ORDER BY position", |r| r.get(0))?;
     run.regions = read_regions(db, id)?;
-    if version(db)? < VERSION {
+    let version = version(db)?;
+    if version >= PAGES {
+        run.pages = read_pages(db, id)?;
+    }
+    if version < NUMBERED_SPOTS {
         read_old_hot_spots(db, id, &mut run)?
     } else {
         read_hot_spots(db, id, &mut run)?
     }
     Ok(run)
+}
+
+fn read_pages(db: &Connection, id: u32) -> rusqlite::Result<Vec<Pages>> {
+    let query = "SELECT segment, page_bytes, node, pages, bytes FROM page WHERE run = ?1 ORDER BY position";
+    list(db, id, query, |r| {
+        let (segment, page_bytes, node) = (r.get(0)?, r.get(1)?, r.get(2)?);
+        Ok(Pages { segment, page_bytes, node, pages: r.get(3)?, bytes: r.get(4)? })
+    })
 }
 
 fn read_hot_spots(db: &Connection, id: u32, run: &mut Run) -> rusqlite::Result<()> {
@@ -345,6 +373,7 @@ fn read_origin(row: &Row) -> rusqlite::Result<Run> {
         },
         notes: Vec::new(),
         regions: Vec::new(),
+        pages: Vec::new(),
         files: Vec::new(),
         stalls: Vec::new(),
         pipes: Vec::new(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use fxscope_record::{
-    CodeFile, Finish, Host, HotSpot, Mode, RecordError, Region, Run, Thread, append, check_target, load,
+    CodeFile, Finish, Host, HotSpot, Mode, Pages, RecordError, Region, Run, Thread, append, check_target, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -68,6 +68,17 @@ fn hot_spots() -> impl Strategy<Value = (Vec<String>, Vec<String>, Vec<HotSpot>)
     })
 }
 
+fn pages() -> impl Strategy<Value = Pages> {
+    let place = (any::<String>(), count(), any::<u32>());
+    (place, count(), count()).prop_map(|((segment, page_bytes, node), pages, bytes)| Pages {
+        segment,
+        page_bytes,
+        node,
+        pages,
+        bytes,
+    })
+}
+
 prop_compose! {
     fn run()(
         texts in vec(any::<String>(), 3),
@@ -79,7 +90,7 @@ prop_compose! {
         finish in finish(),
         host in host(),
         notes in vec(any::<String>(), 0..3),
-        regions in vec(region(), 0..4),
+        (regions, pages) in (vec(region(), 0..4), vec(pages(), 0..4)),
         files in vec((any::<String>(), any::<String>()), 0..3),
         (stalls, pipes, hot_spots) in hot_spots(),
     ) -> Run {
@@ -96,6 +107,7 @@ prop_compose! {
             host,
             notes,
             regions,
+            pages,
             files: files.into_iter().map(|(path, digest)| CodeFile { path, digest }).collect(),
             stalls,
             pipes,
@@ -175,6 +187,7 @@ fn small_run() -> Run {
         host: Host::default(),
         notes: Vec::new(),
         regions: vec![Region { name: fxscope_record::ALL.to_owned(), calls: 1, threads: vec![Thread::default()] }],
+        pages: Vec::new(),
         files: Vec::new(),
         stalls: Vec::new(),
         pipes: Vec::new(),
@@ -288,6 +301,29 @@ fn a_record_of_version_1_that_is_damaged_is_an_error() {
         .and_then(|db| db.execute("UPDATE hot_spot SET executions = 6 WHERE function = 'work' AND offset = 0", []))
         .expect("changed");
     assert!(matches!(load(&path), Err(RecordError::Damaged { .. })));
+}
+
+/// Made by an fxscope whose records had version 2.
+const VERSION_2: &[u8] = include_bytes!("version2.fxr");
+
+#[test]
+fn records_of_version_2_are_read_without_pages_and_made_ones_of_today_by_a_further_run() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_2).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!(runs.len(), 1);
+    assert_eq!((runs[0].files[0].path.as_str(), runs[0].hot_spots[0].stalls.as_slice()), ("work.elf", &[7][..]));
+    assert!(runs[0].pages.is_empty());
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_2, "reading changes nothing");
+    runs.push(Run { pages: vec![Pages { segment: "bss".to_owned(), ..Pages::default() }], ..small_run() });
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+#[test]
+fn what_of_pages_is_not_mapped_is_lost() {
+    let pages = Pages { page_bytes: 2 << 20, pages: 3, bytes: 5 << 20, ..Pages::default() };
+    assert_eq!(pages.lost(), 1 << 20);
 }
 
 #[test]

@@ -55,6 +55,13 @@ pub fn summary(run: &Run) -> Vec<Document> {
     documents
 }
 
+/// The pages that a run had; `None`: the record does not know them.
+#[must_use]
+pub fn pages(run: &Run) -> Option<Document> {
+    let sections = vec![sections::pages::section(run)];
+    (!run.pages.is_empty()).then(|| Document { title: sections::title(run), columns: Vec::new(), sections })
+}
+
 /// Several runs side by side, one column each, looking at one region of each. Columns are numbered when
 /// programs have the same name.
 ///

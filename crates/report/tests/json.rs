@@ -60,3 +60,13 @@ fn a_program_ended_by_a_signal_has_the_status_a_shell_shows() {
     run.finish = Finish::Killed { signal: 11, message: "ended by SIGSEGV".to_owned() };
     assert_eq!(json::run(&run)["exit_code"], 139);
 }
+
+#[test]
+fn pages_have_what_rounding_loses() {
+    let mut run = common::plain();
+    let segment = "bss".to_owned();
+    run.pages = vec![fxscope_record::Pages { segment, page_bytes: 2 << 20, node: 5, pages: 3, bytes: 5 << 20 }];
+    let pages = &json::run(&run)["pages"][0];
+    assert_eq!((pages["segment"].as_str(), pages["node"].as_u64()), (Some("bss"), Some(5)));
+    assert_eq!((pages["pages"].as_u64(), pages["lost_bytes"].as_u64()), (Some(3), Some(1 << 20)));
+}

@@ -452,6 +452,18 @@ impl Pages {
         (counts, bytes)
     }
 
+    /// Bytes of the resident pages on a node, and how many of them have `size` bytes.
+    pub(crate) fn on_node(&self, node: u32, size: u64) -> (u64, u64) {
+        let (mut bytes, mut of_size) = (0, 0);
+        for (range, resident) in self.resident.iter() {
+            let nodes = usage::nodes(&range, resident.shift, resident.placement);
+            let pages: u64 = nodes.iter().filter(|(n, _)| *n == node).map(|(_, pages)| pages).sum();
+            bytes += pages << resident.shift;
+            of_size += if 1 << resident.shift == size { pages } else { 0 };
+        }
+        (bytes, of_size)
+    }
+
     /// Resident pages of one size.
     pub(crate) fn resident_of_size(&self, bytes: u64) -> u64 {
         let of_size = |&(_, resident): &(Range<u64>, Resident)| 1u64 << resident.shift == bytes;

@@ -134,10 +134,10 @@ fn cpuinfo(platform: &Platform) -> String {
 
 fn meminfo(k: &Kernel) -> String {
     let total = k.platform.memory_bytes / KIB;
-    let used = all_pages(k).map(Pages::resident_bytes).sum::<u64>() / KIB;
+    let used = k.processes_pages().map(Pages::resident_bytes).sum::<u64>() / KIB;
     let free = total.saturating_sub(used);
     let huge_bytes = k.platform.huge_page_bytes.first().copied().unwrap_or(0);
-    let huge_pages: u64 = all_pages(k).map(|pages| pages.resident_of_size(huge_bytes)).sum();
+    let huge_pages: u64 = k.processes_pages().map(|pages| pages.resident_of_size(huge_bytes)).sum();
     let lines = [
         ("MemTotal", total),
         ("MemFree", free),
@@ -166,11 +166,6 @@ fn meminfo(k: &Kernel) -> String {
     let _ = writeln!(text, "{:<15} {:>8} kB", "Hugepagesize:", huge_bytes / KIB);
     let _ = writeln!(text, "{:<15} {:>8} kB", "Hugetlb:", huge_pages * huge_bytes / KIB);
     text
-}
-
-/// The pages of each process.
-fn all_pages(k: &Kernel) -> impl Iterator<Item = &Pages> {
-    std::iter::once(&k.pages).chain(k.system.processes.values().map(|parked| &parked.kernel.pages))
 }
 
 /// Clock ticks since the start of the program that it ran, and that it slept.

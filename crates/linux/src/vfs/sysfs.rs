@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::tree::Entry;
+use crate::kernel::Kernel;
 use crate::platform::{Cache, CacheKind, CpuPlace, Platform};
 
 /// Distances between memory nodes that Linux gives when firmware has none: to the node itself, to others.
@@ -26,6 +27,10 @@ pub(super) fn entries(platform: &Platform, entries: &mut Entries) {
     }
     nodes(platform, &mut put);
     huge_pages(platform, &mut put);
+    for node in platform.nodes() {
+        let path = format!("/sys/devices/system/node/node{node}/meminfo");
+        entries.insert(path.into_bytes(), Entry::OfNode(node_memory, node));
+    }
     // Links between processors and nodes, as programs look for either from the other.
     for place in &platform.cpus {
         let (cpu, node) = (place.cpu, place.node);
@@ -99,7 +104,6 @@ fn nodes(platform: &Platform, put: &mut impl FnMut(String, String)) {
     for name in ["online", "possible", "has_cpu", "has_memory", "has_normal_memory"] {
         put(format!("/sys/devices/system/node/{name}"), all.clone());
     }
-    let node_kib = platform.memory_bytes / nodes.len().max(1) as u64 / KIB;
     for &node in &nodes {
         let folder = format!("/sys/devices/system/node/node{node}");
         let cpus = platform.cpus_of(node);
@@ -108,12 +112,6 @@ fn nodes(platform: &Platform, put: &mut impl FnMut(String, String)) {
         let distances: Vec<String> =
             nodes.iter().map(|&other| DISTANCES[usize::from(other != node)].to_string()).collect();
         put(format!("{folder}/distance"), distances.join(" "));
-        let lines = [("MemTotal", node_kib), ("MemFree", node_kib), ("MemUsed", 0), ("FilePages", 0), ("AnonPages", 0)];
-        let text: Vec<String> =
-            lines.iter().map(|(name, kib)| format!("Node {node} {:<15} {kib:>8} kB", format!("{name}:"))).collect();
-        let pages = ["HugePages_Total", "HugePages_Free", "HugePages_Surp"];
-        let pages = pages.iter().map(|name| format!("Node {node} {name}: {:>5}", 0));
-        put(format!("{folder}/meminfo"), text.into_iter().chain(pages).collect::<Vec<_>>().join("\n"));
         put(format!("{folder}/numastat"), "numa_hit 0\nnuma_miss 0\nnuma_foreign 0\ninterleave_hit 0".to_owned());
         for kib in huge_page_kib(platform) {
             for name in ["nr_hugepages", "free_hugepages", "surplus_hugepages"] {
@@ -121,6 +119,21 @@ fn nodes(platform: &Platform, put: &mut impl FnMut(String, String)) {
             }
         }
     }
+}
+
+/// `meminfo` of a memory node.
+fn node_memory(k: &Kernel, node: u32) -> Vec<u8> {
+    let total = k.platform.memory_bytes / k.platform.nodes().len().max(1) as u64;
+    let huge_bytes = k.platform.huge_page_bytes.first().copied().unwrap_or(0);
+    let (used, huge) =
+        k.processes_pages().map(|pages| pages.on_node(node, huge_bytes)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    let lines = [("MemTotal", total), ("MemFree", total.saturating_sub(used)), ("MemUsed", used), ("AnonPages", used)];
+    let line = |&(name, bytes): &(&str, u64)| format!("Node {node} {:<15} {:>8} kB\n", format!("{name}:"), bytes / KIB);
+    let mut text: String = lines.iter().map(line).collect();
+    for (name, pages) in [("Total", huge), ("Free", 0), ("Surp", huge)] {
+        text += &format!("Node {node} HugePages_{name}: {pages:>5}\n");
+    }
+    text.into_bytes()
 }
 
 fn huge_pages(platform: &Platform, put: &mut impl FnMut(String, String)) {

@@ -63,6 +63,9 @@ pub(crate) enum Kind {
 /// Makes a file's contents from the state of the process.
 pub(super) type Make = fn(&Kernel, &Thread) -> Vec<u8>;
 
+/// Makes a file's contents from the state of a memory node.
+pub(super) type MakeOfNode = fn(&Kernel, u32) -> Vec<u8>;
+
 /// Where the contents of a file come from.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
@@ -70,6 +73,8 @@ pub(super) enum Entry {
     Text(Vec<u8>),
     /// Made from the state of the process.
     Made(Make),
+    /// Made from the state of the memory node of this number.
+    OfNode(MakeOfNode, u32),
     /// A symbolic link.
     Link(Make),
     /// Random bytes.
@@ -103,7 +108,7 @@ impl Tree {
         }
         let (key, _) = locate(k, t, path);
         let kind = match self.0.get(&key) {
-            Some(Entry::Text(_) | Entry::Made(_)) => Kind::File,
+            Some(Entry::Text(_) | Entry::Made(_) | Entry::OfNode(..)) => Kind::File,
             Some(Entry::Link(_)) => Kind::Link,
             Some(Entry::Random) => Kind::Random,
             Some(Entry::Directory) => Kind::Directory,
@@ -134,6 +139,7 @@ impl Tree {
         match self.0.get(&key) {
             Some(Entry::Text(text)) => text.clone(),
             Some(Entry::Made(make)) => make(k, t),
+            Some(Entry::OfNode(make, node)) => make(k, *node),
             _ => Vec::new(),
         }
     }

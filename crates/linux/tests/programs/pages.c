@@ -68,6 +68,28 @@ static void show_lines(const char *file, void *at, const char *word)
     fclose(f);
 }
 
+/* The line of a file that contains `word`. */
+static void show_line_with(const char *file, const char *word)
+{
+    char line[512];
+    FILE *f = fopen(file, "r");
+    while (f && fgets(line, sizeof line, f))
+        if (strstr(line, word))
+            printf("%s", line);
+    fclose(f);
+}
+
+/* 64 MiB on node 7, as the files about memory have them. */
+static void files(void)
+{
+    show_line_with("/sys/devices/system/node/node7/meminfo", "HugePages_Total");
+    set_policy(BIND, 0x80);
+    memset(map(64 * MIB), 1, 64 * MIB);
+    show_line_with("/sys/devices/system/node/node7/meminfo", "HugePages_Total");
+    show_line_with("/sys/devices/system/node/node7/meminfo", "MemUsed");
+    show_line_with("/proc/meminfo", "Hugepagesize");
+}
+
 static void first_touch(void)
 {
     char *a = map(8 * MIB);
@@ -178,7 +200,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } cases[] = { { "first_touch", first_touch }, { "policies", policies }, { "ranges", ranges },
-                  { "threads", threads }, { "churn", churn } };
+                  { "threads", threads }, { "churn", churn }, { "files", files } };
     for (unsigned i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(argv[1], cases[i].name) == 0)
             cases[i].run();

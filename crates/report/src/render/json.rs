@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fxscope_pmu::Metrics;
-use fxscope_record::{ALL, Finish, Mode, Region, Run};
+use fxscope_record::{ALL, Finish, Mode, Pages, Region, Run};
 use serde_json::{Value, json};
 
 /// One run. Events and metrics that are not known are absent; `exit_code` and the members of `simulated` are
@@ -40,7 +40,19 @@ pub fn run(run: &Run) -> Value {
             "cpus": run.host.cpus,
         },
         "notes": run.notes,
+        "pages": run.pages.iter().map(pages).collect::<Vec<_>>(),
         "regions": run.regions.iter().map(|r| region(r, run)).collect::<Vec<_>>(),
+    })
+}
+
+fn pages(p: &Pages) -> Value {
+    json!({
+        "segment": p.segment,
+        "page_bytes": p.page_bytes,
+        "node": p.node,
+        "pages": p.pages,
+        "bytes": p.bytes,
+        "lost_bytes": p.lost(),
     })
 }
 

@@ -3,6 +3,7 @@
 mod accounting;
 mod facts;
 mod notes;
+pub(crate) mod pages;
 pub(crate) mod regions;
 mod simulator;
 

@@ -86,6 +86,7 @@ pub fn run(program: &str, regions: Vec<Region>) -> Run {
         host: Host { cpus: 2, wall_seconds: 0.0825, mips: 15.15, peak_rss_bytes: 120 << 20, guest_bytes: 24 << 20 },
         notes: Vec::new(),
         regions,
+        pages: Vec::new(),
         files: Vec::new(),
         stalls: vec!["FL_COMP_WAIT".to_owned(), "BR_COMP_WAIT".to_owned()],
         pipes: vec!["EAGA".to_owned(), "EAGB".to_owned(), "FLA".to_owned()],
