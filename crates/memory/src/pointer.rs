@@ -13,18 +13,12 @@ pub struct Pointer {
     pub addr: u64,
     /// What it asks of the prefetcher.
     pub steering: Steering,
-    /// The sector it names, whether or not that counts.
-    pub sector: Sector,
 }
 
 impl From<u64> for Pointer {
     #[inline(always)]
     fn from(pointer: u64) -> Pointer {
-        Pointer {
-            addr: pointer & ADDRESS,
-            steering: Steering((pointer >> 60) as u8),
-            sector: (pointer >> 56) as Sector & (SECTORS as Sector - 1),
-        }
+        Pointer { addr: pointer & ADDRESS, steering: Steering((pointer >> 56) as u8) }
     }
 }
 
@@ -35,9 +29,17 @@ impl Pointer {
     pub fn at(self, addr: u64) -> Pointer {
         Pointer { addr, ..self }
     }
+
+    /// The sector it names, whether or not that counts.
+    #[inline(always)]
+    #[must_use]
+    pub fn sector(self) -> Sector {
+        self.steering.0 & (SECTORS as Sector - 1)
+    }
 }
 
-/// `pf_func`: which hardware prefetches may follow an access, and what becomes of a prefetch instruction.
+/// `pf_func`: which hardware prefetches may follow an access, and what becomes of a prefetch instruction. It is the upper
+/// half of the pointer's tag, which is kept whole so that a pointer is taken apart with one shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steering(u8);
 
@@ -45,17 +47,17 @@ impl Steering {
     /// Of a pointer without a tag.
     pub const NONE: Steering = Steering(0);
 
-    /// From here on the lower three bits are the number of the injection registers.
-    const INJECTION: u8 = 8;
-    const NO_L1: u8 = 4;
-    const NO_L2: u8 = 2;
-    const WEAK: u8 = 1;
+    /// With it the three bits below are the number of the injection registers.
+    const INJECTION: u8 = 0x80;
+    const NO_L1: u8 = 0x40;
+    const NO_L2: u8 = 0x20;
+    const WEAK: u8 = 0x10;
 
     /// The number of the prefetch injection registers that it names.
     #[inline(always)]
     #[must_use]
     pub fn injection(self) -> Option<usize> {
-        self.0.checked_sub(Steering::INJECTION).map(usize::from)
+        self.0.checked_sub(Steering::INJECTION).map(|tag| usize::from(tag >> 4))
     }
     /// Whether streams of hardware prefetches into L1 may follow.
     #[inline(always)]
@@ -108,6 +110,6 @@ mod tests {
 
     #[test]
     fn bits_57_and_56_of_a_pointer_are_its_sector() {
-        assert_eq!([0xfc, 0x01, 0xfe, 0x03].map(|tag: u64| Pointer::from(tag << 56).sector), [0, 1, 2, 3]);
+        assert_eq!([0xfc, 0x01, 0xfe, 0x03].map(|tag: u64| Pointer::from(tag << 56).sector()), [0, 1, 2, 3]);
     }
 }

@@ -90,7 +90,7 @@ impl Hierarchy {
     /// The sector of a data access. Lines whose sectors follow from addresses are where their first byte is.
     #[inline(always)]
     pub(super) fn sector_of(&self, pointer: Pointer) -> Sector {
-        self.sectors.of(pointer.sector, pointer.addr >> self.line_shift << self.line_shift)
+        self.sectors.of(pointer.sector(), pointer.addr >> self.line_shift << self.line_shift)
     }
 
     /// Brings a line into a sector of L1D. Returns its state there.
