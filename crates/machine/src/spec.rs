@@ -361,6 +361,8 @@ table! {
         fill_bytes_per_cycle: u32 => Range(1, 4 * KIB),
         /// Bytes a cycle from one L1D to L2.
         writeback_bytes_per_cycle: u32 => Range(1, 4 * KIB),
+        /// Cycles of that path in which L1D tells L2 of a clean line given up.
+        release: u64 => Range(0, 1000),
         /// Banks; each serves one line a cycle.
         banks: u32 => Power(1, 64),
     }

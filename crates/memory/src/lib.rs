@@ -10,6 +10,7 @@
 //!   [`turns`]: the cores that wait.
 //! * [`hierarchy`]: one core's way through all of them.
 
+pub mod bus;
 pub mod chip;
 pub mod cmg;
 pub mod frames;

@@ -76,14 +76,10 @@ impl Tlb {
         Some(self.l1[i].hit)
     }
 
-    /// What added to `addr` gives its physical address, if either level has its page (of size `1 << shift`); nothing
-    /// changes.
-    pub fn holds(&mut self, addr: u64, shift: u32) -> Option<u64> {
-        if let Some(hit) = self.hit(addr) {
-            return Some(hit.offset);
-        }
+    /// Whether either level has the page of `addr`, of size `1 << shift`; nothing changes.
+    pub fn holds(&mut self, addr: u64, shift: u32) -> bool {
         let (set, tag) = self.l2_place(addr, shift);
-        self.l2[set..set + self.ways].iter().find(|page| page.tag == tag).map(|page| page.offset)
+        self.hit(addr).is_some() || self.l2[set..set + self.ways].iter().any(|page| page.tag == tag)
     }
 
     /// After a miss of the first level at `t`: the translation, if the second level has it.

@@ -118,8 +118,7 @@ impl Hierarchy {
         if answer.own {
             self.forget_code(line);
         }
-        let sent = self.bus.book(answer.ready);
-        let ready = sent + self.fill_cycles;
+        let ready = self.bus.fill(answer.ready);
         self.misses.hold(buffer, buffer.at, ready);
         signals.add(Signal::L1MissWait, ready - buffer.at);
         self.pipes.both(ready, self.move_in);
@@ -146,7 +145,8 @@ impl Hierarchy {
             let joins = self.sectors.in_l2(victim.state.sector());
             self.chip.write_back(self.seat, victim.line, joins, there, signals);
         } else {
-            self.pipes.both(t, self.move_out_clean);
+            let out = self.pipes.both(t, self.move_out_clean);
+            self.bus.release(out);
             self.chip.left(self.seat, victim.line, Holder::Data);
         }
     }
@@ -155,16 +155,7 @@ impl Hierarchy {
     fn send_out(&mut self, t: Cycle, signals: &mut Signals) -> Cycle {
         signals.add(Signal::L1dCacheWb, 1);
         let out = self.pipes.both(t, self.move_out_dirty);
-        self.send_back(out) + self.request
-    }
-
-    /// A line goes to L2 from `t` on; returns when its transfer starts.
-    fn send_back(&mut self, t: Cycle) -> Cycle {
-        let start = self.bus.book(t);
-        for _ in 1..self.write_back_slots {
-            self.bus.book(start);
-        }
-        start
+        self.bus.write_back(out).0 + self.request
     }
 
     /// A line has left L2: L1 must give it up too.
@@ -234,8 +225,7 @@ impl Hierarchy {
             start = out + self.request;
             if state.has(Line::DIRTY) {
                 signals.add(Signal::L1dCacheWb, 1);
-                let sent = self.send_back(out);
-                start = sent + self.write_back_slots * self.bus.period() + self.request;
+                start = self.bus.write_back(out).1 + self.request;
                 self.chip.write_back(self.seat, line, joins, start, signals);
             }
         }

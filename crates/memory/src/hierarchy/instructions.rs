@@ -38,7 +38,7 @@ impl Hierarchy {
         if answer.own {
             self.share(line, at, signals);
         }
-        let ready = self.bus.book(answer.ready) + self.fill_cycles;
+        let ready = self.bus.fill(answer.ready);
         self.code_misses.hold(buffer, buffer.at, ready);
         let (_, victim) = self.l1i.insert(set, line, Line::arriving(ready), t);
         if let Some(victim) = victim {

@@ -12,6 +12,7 @@ mod walk;
 use fxscope_base::{Cycle, LineBus, Pool, Signal};
 use fxscope_machine::Spec;
 
+use crate::bus::CacheBus;
 use crate::chip::{Chip, Seat};
 use crate::cmg::fill_cycles;
 use crate::frames::PageRange;
@@ -152,9 +153,7 @@ pub struct Hierarchy {
     misses: Pool,
     code_misses: Pool,
     /// Between L1D and L2: lines in both directions share it.
-    bus: LineBus,
-    /// Slots of the bus a line takes on its way back to L2.
-    write_back_slots: u64,
+    bus: CacheBus,
     /// Requests of this core to L2.
     requests: LineBus,
     prefetcher: Prefetcher,
@@ -181,7 +180,6 @@ impl Hierarchy {
     pub fn new(spec: &Spec, seat: Seat, chip: Box<Chip>) -> Hierarchy {
         let sets = |c: &fxscope_machine::spec::Cache| (c.bytes / u64::from(c.ways) / u64::from(c.line_bytes)) as usize;
         let usable = |c: &fxscope_machine::spec::Cache| (c.ways - c.reserved_ways) as usize;
-        let line = u64::from(spec.l1d.line_bytes);
         Hierarchy {
             pipes: LoadStorePipes::default(),
             chip,
@@ -201,10 +199,7 @@ impl Hierarchy {
             page: translation::NO_PAGES,
             misses: Pool::new(spec.l1d.miss_buffers as usize),
             code_misses: Pool::new(spec.l1i.miss_buffers as usize),
-            bus: LineBus::new(line * 256 / u64::from(spec.l2_timing.fill_bytes_per_cycle)),
-            write_back_slots: u64::from(
-                spec.l2_timing.fill_bytes_per_cycle.div_ceil(spec.l2_timing.writeback_bytes_per_cycle),
-            ),
+            bus: CacheBus::new(spec),
             requests: LineBus::new((spec.l2_timing.request_period * 256.0) as u64),
             prefetcher: Prefetcher::new(&spec.prefetch, spec.l1d.line_bytes.trailing_zeros()),
             prefetch_ports: Pool::new(spec.prefetch.ports as usize),

@@ -133,7 +133,7 @@ impl Hierarchy {
 
     /// Translates the address of a prefetch instruction, if that is to be prefetched.
     fn locate(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Option<Located> {
-        let known = self.translated(self.line_of(pointer.addr)).is_some();
+        let known = self.has_translation(pointer.addr);
         let strong = self.prefetcher.control().software(pointer.steering) == Reliableness::Strong;
         (known || (strong && self.is_mapped(pointer.addr))).then(|| self.translate(pointer, t, signals))
     }
