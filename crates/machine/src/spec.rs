@@ -3,9 +3,13 @@
 //! The tables mirror `machine.toml` one to one; field names are the keys. Units are in the names or the
 //! comments: cycles are core clock cycles, sizes are bytes unless a name says otherwise.
 
+mod hierarchy;
+
 use crate::recipe::Recipes;
-use crate::schema::Rule::{self, OneOf, Power, Range, Real, Register};
+use crate::schema::Rule::{self, OneOf, Power, Range, Register};
 use crate::schema::{table, tables};
+
+pub use hierarchy::{Cache, L2Timing, MemoryTiming, PageCosts, Pages, Prefetch, Ring, SectorCache, Tlb};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -325,182 +329,6 @@ table! {
         move_out_dirty: u64 => CYCLES,
         /// Cycles both pipes are taken by giving up a clean line.
         move_out_clean: u64 => CYCLES,
-    }
-}
-
-table! {
-    /// A cache.
-    Cache {
-        /// Capacity.
-        bytes: u64 => Range(1024, GIB),
-        /// Associativity.
-        ways: u32 => Range(1, MAX_WAYS),
-        /// Ways kept from applications (assistant cores).
-        reserved_ways: u32 => Range(0, MAX_WAYS),
-        /// Line size.
-        line_bytes: u32 => Power(64, 4 * KIB),
-        /// Outstanding misses (move-in buffers).
-        miss_buffers: u32 => ENTRIES,
-    }
-}
-
-table! {
-    /// Timing of the L2 cache and of the path between L1 and L2.
-    L2Timing {
-        /// Load-to-use of an integer load that hits L2, core nearest to the cache.
-        hit_nearest: u64 => Range(1, 10_000),
-        /// The same, farthest core.
-        hit_farthest: u64 => Range(1, 10_000),
-        /// Cycles from an L1 miss to the start of the L2 pipeline.
-        request: u64 => Range(0, 1000),
-        /// Cycles between two requests of one core (demand or prefetch).
-        request_period: f64 => Real(0.1, 1000.0),
-        /// Cycles from a tag miss in L2 to the request at the memory controller.
-        miss_detect: u64 => Range(0, 1000),
-        /// Bytes a cycle from L2 into one L1D.
-        fill_bytes_per_cycle: u32 => Range(1, 4 * KIB),
-        /// Bytes a cycle from one L1D to L2.
-        writeback_bytes_per_cycle: u32 => Range(1, 4 * KIB),
-        /// Cycles of that path in which L1D tells L2 of a clean line given up.
-        release: u64 => Range(0, 1000),
-        /// Banks; each serves one line a cycle.
-        banks: u32 => Power(1, 64),
-    }
-}
-
-table! {
-    /// Local memory.
-    MemoryTiming {
-        /// Load-to-use of an integer load from local memory, core nearest to the controller.
-        latency_nearest: u64 => Range(1, 10_000),
-        /// The same, farthest core.
-        latency_farthest: u64 => Range(1, 10_000),
-        /// Bytes a second the device delivers at most, reads and writes together.
-        peak_bytes_per_second: u64 => Range(1_000_000_000, 100_000_000_000_000),
-        /// Share of the peak that a stream of reads reaches, percent.
-        read_efficiency: f64 => Real(1.0, 100.0),
-        /// Time a line's write takes on the channel, as a multiple of a read's (turn-around included).
-        write_cost: f64 => Real(0.0, 16.0),
-    }
-}
-
-table! {
-    /// The ring between the CMGs.
-    Ring {
-        /// CMGs stand in rows of so many; the ring goes through the rows to and fro.
-        columns: u32 => Range(1, 16),
-        /// Cycles from one CMG to the next.
-        hop: u64 => Range(0, 10_000),
-        /// Bytes a cycle of each link, both directions together.
-        bytes_per_cycle: u32 => Range(1, 4 * KIB),
-    }
-}
-
-table! {
-    /// Translation.
-    Tlb {
-        /// L1 entries, data and instruction each, fully associative, FIFO.
-        l1_entries: u32 => Range(1, 256),
-        /// L2 entries, data and instruction each.
-        l2_entries: u32 => Range(1, MIB),
-        /// L2 associativity.
-        l2_ways: u32 => Range(1, 4096),
-        /// Cycles of an L1 miss that hits L2.
-        l2_hit: u64 => Range(0, 1000),
-        /// Bytes of a page-table granule; the first that has a page's size is taken.
-        granules: [u64; 2] => OneOf(GRANULES),
-        /// Descriptors of each granule's contiguous groups.
-        contiguous: [u64; 2] => Power(1, 1024),
-        /// Bytes of a descriptor.
-        descriptor_bytes: u32 => Power(4, 64),
-        /// Entries of the translation table cache, which data and instructions share, LRU.
-        table_cache: u32 => Range(1, 256),
-        /// Cycles of a table walk besides its reads of descriptors.
-        walk_extra: u64 => Range(0, 10_000),
-        /// Walks at a time, of data and instructions together.
-        walkers: u32 => Range(1, 64),
-    }
-}
-
-table! {
-    /// Page sizes by segment.
-    Pages {
-        /// Pages that the kernel gives without the large-page library.
-        normal: u64 => OneOf(PAGE_SIZES),
-        /// Pages that the large-page library takes.
-        large: u64 => OneOf(PAGE_SIZES),
-        /// Text and read-only data.
-        text: u64 => OneOf(PAGE_SIZES),
-        /// Initialised data.
-        data: u64 => OneOf(PAGE_SIZES),
-        /// Zero-initialised data.
-        bss: u64 => OneOf(PAGE_SIZES),
-        /// Heap.
-        heap: u64 => OneOf(PAGE_SIZES),
-        /// Stack of the first thread.
-        stack: u64 => OneOf(PAGE_SIZES),
-        /// Stacks of other threads.
-        thread_stack: u64 => OneOf(PAGE_SIZES),
-        /// Private anonymous mappings.
-        mmap: u64 => OneOf(PAGE_SIZES),
-        /// Shared anonymous mappings.
-        shared: u64 => OneOf(PAGE_SIZES),
-    }
-}
-
-table! {
-    /// What the operating system's work on pages costs.
-    PageCosts {
-        /// Taking a page because it is touched, besides clearing it, ns.
-        fault_ns: u64 => Range(0, 1_000_000_000),
-        /// Taking pages and clearing them, bytes a second.
-        clear_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000),
-        /// Giving pages back, bytes a second.
-        free_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000),
-    }
-}
-
-table! {
-    /// The hardware stream prefetcher.
-    Prefetch {
-        /// Prefetch into L1 on.
-        l1: bool,
-        /// Prefetch into L2 on.
-        l2: bool,
-        /// Entries of the prefetch queue.
-        queue: u32 => Range(1, 256),
-        /// Largest distance of L1 prefetches, lines.
-        l1_lines: u32 => Range(0, 15),
-        /// Largest distance of L2 prefetches, lines.
-        l2_lines: u32 => Range(0, 60),
-        /// Lines requested for each queue hit while the distance grows.
-        ramp_lines: u32 => Range(1, 16),
-        /// Consecutive L2 hits of L2 prefetches after which L2 prefetching of the stream stops.
-        l2_stop_hits: u32 => Range(0, 1_000_000),
-        /// Bits 63:60 of a pointer steer prefetches for its accesses.
-        tagged_pointers: bool,
-        /// Prefetch ports: prefetches into L2 of one core that L2 has not taken yet.
-        ports: u32 => Range(1, 1024),
-    }
-}
-
-table! {
-    /// The sector cache, as the kernel sets it up before a program starts.
-    SectorCache {
-        /// Sectors are in use, and user code may use their registers.
-        enabled: bool,
-        /// Bits 57:56 of a pointer choose the sector of its accesses; otherwise all have the default sector.
-        tagged_pointers: bool,
-        /// A line found by an access of another sector moves to that sector (0) or stays in its own (1).
-        mode: u32 => Range(0, 1),
-        /// Which pair of L2's sectors the cores use: 0 and 1 (0), or 2 and 3 (1).
-        assign: u32 => Range(0, 1),
-        /// Sector of instructions, and of data whose pointers do not choose one.
-        default_sector: u32 => Range(0, 3),
-        /// Most ways of each sector of L1D at the start. All 0: no sector has a limit.
-        l1_ways: [u64; 4] => Range(0, 7),
-        /// Most ways of the cores' two sectors of L2 at the start. All 0: neither has a limit.
-        l2_ways: [u64; 2] => Range(0, 31),
     }
 }
 
