@@ -53,11 +53,12 @@ impl Hierarchy {
             let Some(line) = self.translated(line) else { return self.stop(r) };
             signals.add(l2_counter, 1);
             let p = Prefetch { cause, reliableness: r.l2.reliableness, sector };
-            let hit = self.prefetch_l2(line, t, p, signals);
+            let taken = self.prefetch_l2(line, t, p, signals);
             self.chip.expect(self.seat.cmg, line.wrapping_add_signed(r.step));
-            if let (Some(entry), Some(Taken { hit, at })) = (r.entry, hit) {
+            let Some(Taken { at, hit }) = taken else { continue };
+            self.port_granted = if at > t { at } else { self.port_granted };
+            if let Some(entry) = r.entry {
                 self.prefetcher.l2_answered(entry, hit);
-                self.port_granted = if at > t { at } else { self.port_granted };
             }
         }
         for line in lines(r.l1) {

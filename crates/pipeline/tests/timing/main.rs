@@ -15,6 +15,7 @@ mod latency;
 mod loads;
 mod ordering;
 mod passages;
+mod prefetch;
 mod stores;
 mod throughput;
 mod window;
