@@ -101,3 +101,35 @@ fn memory_of_another_node_is_farther_away() {
     // The thread runs on node 4. The way over the ring is longer than a hit in L2 takes, on each of 200 hops.
     assert!(far > near + 200 * 46, "{near} {far}");
 }
+
+/// Cycles of the regions of `maps.elf` with 8 blocks of 8 MiB, by name.
+fn taking(folder: &Path, arena_free: &str) -> impl Fn(&str) -> u64 {
+    let (variable, program) = (format!("XOS_MMM_L_ARENA_FREE={arena_free}"), kernel("maps.elf"));
+    let args = ["run", "--quiet", "--json", "maps.json", "-e", &variable, "--", &program, "count=8"];
+    assert!(output(folder, &args).status.success());
+    let run = json(&std::fs::read(folder.join("maps.json")).expect("written"));
+    move |name| {
+        let regions = run["regions"].as_array().expect("a list");
+        let region = regions.iter().find(|region| region["name"] == name).expect("marked");
+        region["events"]["CPU_CYCLES"].as_u64().expect("counted")
+    }
+}
+
+#[test]
+fn taking_memory_takes_the_time_of_clearing_it_unless_the_program_has_kept_it() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let costs = fxscope::machine::load("a64fx", &[]).expect("built in");
+    let cycles = |rate: u64| (64 << 20) * costs.clock.core_hz / rate;
+    let clearing = cycles(costs.page_costs.clear_bytes_per_second);
+    let freeing = cycles(costs.page_costs.free_bytes_per_second);
+    // Eight system calls, and the loop around them with its first misses.
+    let calls = 8 * costs.assumptions.system_call..8 * costs.assumptions.system_call + 20_000;
+    let given_back = taking(folder.path(), "1");
+    for (region, work) in [("take", clearing), ("give back", freeing), ("take again", clearing)] {
+        assert!(calls.contains(&(given_back(region) - work)), "{region}: {}", given_back(region));
+    }
+    let kept = taking(folder.path(), "2");
+    for (region, work) in [("take", clearing), ("give back", 0), ("take again", 0), ("give back again", 0)] {
+        assert!(calls.contains(&(kept(region) - work)), "{region}: {}", kept(region));
+    }
+}

@@ -140,6 +140,8 @@ struct Core {
     retired: Vec<ResolvedBlock>,
     /// Where the code of all blocks is from.
     origins: Origins,
+    /// The last block called the kernel, which answers before the next one.
+    called_kernel: bool,
     /// Version of the pages that the model knows.
     pages_of: u64,
     /// Denormal operations of the thread that runs, so far.
@@ -350,6 +352,10 @@ impl Simulation {
             core.untimed_instructions += executed as u64;
             return;
         }
+        if core.called_kernel {
+            self.back_from_kernel();
+        }
+        let core = self.core.as_mut().expect("timing mode has a core");
         if core.blocks.get(index).is_none_or(Option::is_none) {
             resolve(core, &self.process, id, &self.options.spec, &mut self.unknown);
         }
@@ -407,8 +413,16 @@ impl Simulation {
     #[cold]
     fn in_kernel(&mut self) {
         let core = self.core.as_mut().expect("timing mode has a core");
+        core.called_kernel = true;
         core.pipeline.pause(self.options.spec.assumptions.system_call);
         self.read_controls();
+        self.set_clock();
+    }
+
+    /// The first block behind a system call ran: what the call has done about pages comes before it.
+    #[cold]
+    fn back_from_kernel(&mut self) {
+        self.core.as_mut().expect("timing mode has a core").called_kernel = false;
         self.set_clock();
     }
 
@@ -515,6 +529,7 @@ impl Core {
             others: BTreeMap::new(),
             retired: Vec::new(),
             origins: Origins::new(process),
+            called_kernel: false,
             pages_of: u64::MAX,
             denormals: process.cpu().fp.denormals,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
