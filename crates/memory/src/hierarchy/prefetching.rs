@@ -100,7 +100,9 @@ impl Hierarchy {
         if self.l1d.find(line as usize & self.l1d_set_mask, line).is_some() {
             return Some(Taken { at: t, hit: true });
         }
-        let at = self.misses.first_free(t).at;
+        // Nothing waits for a strong prefetch of the hardware, so that nobody asks when it has its buffer.
+        let asks = p.reliableness == Reliableness::Weak || p.cause == Cause::SoftwarePrefetch;
+        let at = if asks { self.misses.first_free(t).at } else { t };
         if at > t && p.reliableness == Reliableness::Weak {
             return None;
         }
