@@ -329,6 +329,8 @@ table! {
         move_out_dirty: u64 => CYCLES,
         /// Cycles both pipes are taken by giving up a clean line.
         move_out_clean: u64 => CYCLES,
+        /// Dirty lines on their way from L1D to L2 (move-out buffers).
+        move_out_buffers: u32 => ENTRIES,
     }
 }
 

@@ -99,7 +99,7 @@ struct Taken {
     dirty: bool,
     /// When that CMG's L2 has what its cores had.
     settled: Cycle,
-    /// When the line is ready to be sent from there.
+    /// When the line is ready to be sent from there; the way from L2 to the core that asked is part of it.
     ready: Cycle,
 }
 
@@ -213,12 +213,12 @@ impl Chip {
     ) {
         let me = Holders::one(seat.core, request.holder);
         let cmg = &mut self.cmgs[seat.cmg];
-        let others = cmg.holders_mut(slot).without(me);
+        let holders_before = *cmg.holders_mut(slot);
+        let others = holders_before.without(me);
         let state = cmg.line_mut(slot);
         let (abroad, owned) = (state.has(Line::SHARED), state.has(Line::OWNED));
         if request.write && (abroad || others != Holders::NONE) || owned && others.data != 0 {
-            let settled = self.settle(seat, slot, others, request, start, signals);
-            answer.ready = answer.ready.max(settled + self.request);
+            answer.ready = answer.ready.max(self.settle(seat, slot, others, request, start, signals));
             answer.own = others.cores() >> seat.core & 1 == 1;
         }
         let alone = request.write || (request.holder == Holder::Data && !abroad && others == Holders::NONE);
@@ -226,10 +226,11 @@ impl Chip {
         let cmg = &mut self.cmgs[seat.cmg];
         let state = cmg.line_mut(slot);
         if alone {
-            // Nobody else gets the line before the core has it.
+            // Nobody else gets the line before the core has it. The right to write alone is used in the next cycle.
             if answer.missed.is_none() {
+                let sooner = if holders_before.data & me.data == 0 { 0 } else { self.fill - 1 };
                 state.take(Line::FROM_MEMORY);
-                state.set_ready(answer.ready);
+                state.set_ready(answer.ready - sooner);
             }
             *state = state.with(Line::OWNED, true).with(Line::DIRTY, request.write);
         }
@@ -237,8 +238,8 @@ impl Chip {
         *holders = if request.write { me } else { holders.and(me) };
     }
 
-    /// Other holders of a line learn that this core wants it. Returns when L2 knows that they have, and has what they had
-    /// of it.
+    /// Other holders of a line learn that this core wants it. Returns when the answer is with the core: L2 waits until they
+    /// have given up what they must.
     #[inline(never)]
     fn settle(
         &mut self,
@@ -259,8 +260,9 @@ impl Chip {
             settled = settled.max(self.recall(seat.cmg, line, start, signals));
         }
         let state = self.cmgs[seat.cmg].line_mut(slot);
-        state.set_ready(state.ready().max(settled));
-        settled
+        let ready = settled + self.request;
+        state.set_ready(state.ready().max(ready));
+        ready
     }
 
     /// Cores give up a line, or the right to write it. Returns when L2 has their answers, with the line if one of them
@@ -305,12 +307,12 @@ impl Chip {
             let holders = *self.cmgs[cmg].holders_mut(slot);
             settled = self.ask_cores(cmg, slot, holders, Notice { at: start, ..claim }, None);
         }
-        let ready = settled.max(found).max(start + self.cmgs[cmg].hit(core));
+        let ready = (settled + self.request).max(found).max(start + self.cmgs[cmg].hit(core));
         let state = self.cmgs[cmg].line_mut(slot);
         let dirty = state.take(Line::DIRTY);
         if keeps {
             state.set(Line::SHARED, true);
-            state.set_ready(found.max(settled));
+            state.set_ready(found.max(settled + self.request));
         } else {
             self.cmgs[cmg].remove(line);
             self.abroad -= u64::from(self.home(line) != cmg);
@@ -374,7 +376,7 @@ impl Chip {
             let claim = Notice { line, at: at_home + self.ring.message(home, other), keeps: !write };
             let Some(taken) = self.take_from(other, claim, seat.core, signals) else { continue };
             if write {
-                answered = answered.max(taken.settled + self.ring.message(other, seat.cmg));
+                answered = answered.max(taken.settled + self.ring.message(other, seat.cmg) + self.request);
             } else if taken.dirty {
                 self.write_memory(other, line, taken.settled, signals);
             }
@@ -466,7 +468,7 @@ impl Chip {
         let mut answer = Answer { ready, taken: start, missed: None, shared: false, own: false };
         let Some(slot) = cmg.find(line) else {
             if self.abroad != 0 || self.home(line) != seat.cmg {
-                answer.ready = ready.max(self.recall(seat.cmg, line, start, signals));
+                answer.ready = ready.max(self.recall(seat.cmg, line, start, signals) + self.request);
             }
             let state = Line::arriving(answer.ready).in_sector(joins.sector).with(Line::DIRTY, true);
             return (answer, self.insert(seat, line, state, Holders::NONE, start));

@@ -19,6 +19,8 @@ impl Line {
     pub const FROM_MEMORY: u64 = 1 << 61;
     /// Others may hold it too: of L1, other cores; of L2, other CMGs. A write must ask first.
     pub const SHARED: u64 = 1 << 60;
+    /// In L1: what is on its way is the right to write it. Its data are there earlier, or already.
+    pub const ASKED: u64 = 1 << 58;
     /// In L2: the one core that holds it may write without asking.
     pub const OWNED: u64 = 1 << 59;
     /// Its sector.
@@ -95,6 +97,19 @@ impl Line {
     #[must_use]
     pub fn ready(self) -> Cycle {
         self.0 & Line::TIME
+    }
+    /// It may be written at `ready`. Its data are there as before.
+    pub fn ask(&mut self, ready: Cycle) {
+        let wait = ready.saturating_sub(self.ready()).min(Line::LONGEST);
+        self.0 &= !(Line::TIME | Line::LONGEST << Line::TIME_BITS | Line::FROM_MEMORY);
+        self.0 |= ready & Line::TIME | wait << Line::TIME_BITS | Line::ASKED;
+    }
+    /// When it can be read: of a line whose right to be written is on its way, earlier than it is ready.
+    #[inline(always)]
+    #[must_use]
+    pub fn readable(self) -> Cycle {
+        let wait = self.0 >> Line::TIME_BITS & Line::LONGEST;
+        self.ready() - if self.has(Line::ASKED) { wait } else { 0 }
     }
     /// Its data is there at `ready`, and not before.
     #[inline(always)]

@@ -78,6 +78,19 @@ impl Turns {
         }
     }
 
+    /// A core asks for a line itself: claims of it that it has not heard of yet need not be told. Returns whether there
+    /// was one.
+    #[inline(always)]
+    pub fn withdraw(&mut self, seat: Seat, line: u64) -> bool {
+        let place = self.place(seat);
+        let Some(notices) = self.notices.get_mut(place) else { return false };
+        let before = notices.len();
+        if before > 0 {
+            notices.retain(|notice| notice.line != line || notice.keeps);
+        }
+        notices.len() < before
+    }
+
     /// The first notice of a core that it gets to know by `now`.
     pub fn next(&mut self, seat: Seat, now: Cycle) -> Option<Notice> {
         let place = self.place(seat);

@@ -40,7 +40,7 @@ impl Hierarchy {
         if first_use || self.prefetcher.watches(place.pointer.steering) {
             self.follow_stream(place.pointer, false, t, signals);
         }
-        if state.ready() <= t { Response::hit(t) } else { self.on_its_way(state, t) }
+        if state.ready() <= t { Response::hit(t) } else { self.on_its_way(state, t, write) }
     }
 
     /// A demand access to a line that L1D does not have.
@@ -49,22 +49,32 @@ impl Hierarchy {
         let sector = self.sector_of(place.pointer);
         let state = self.refill(line, sector, t, write, Cause::Demand, signals);
         self.follow_stream(place.pointer, true, t, signals);
-        self.on_its_way(state, t)
+        self.on_its_way(state, t, write)
     }
 
     /// A store to a line that is clean: an exclusive one becomes modified, others give up a shared one first.
     #[inline(never)]
     fn first_write(&mut self, slot: Slot, line: u64, t: Cycle, signals: &mut Signals) {
-        self.l1d.line_mut(slot).set(Line::DIRTY, true);
-        if self.l1d.line_mut(slot).take(Line::SHARED) {
-            self.ask_to_write(slot, line, t, signals);
+        let state = self.l1d.line_mut(slot);
+        state.set(Line::DIRTY, true);
+        // Whether a line on its way is shared is known when it has come.
+        let known = t.max(state.ready());
+        if state.take(Line::SHARED) {
+            let (ready, anew) = self.ask_to_write(slot, line, known, signals);
+            let state = self.l1d.line_mut(slot);
+            state.take(Line::ASKED);
+            if anew { state.set_ready(ready) } else { state.ask(ready) }
         } else {
             self.chip.written(self.seat, line);
         }
     }
 
-    /// Others give up a line before it is written. The request is one in flight as a refill's is, without data.
-    fn ask_to_write(&mut self, slot: Slot, line: u64, t: Cycle, signals: &mut Signals) {
+    /// Others give up a line before it is written. The request is one in flight as a refill's is, without data if the
+    /// line stays. Returns when it can be written, and whether it comes anew.
+    fn ask_to_write(&mut self, slot: Slot, line: u64, t: Cycle, signals: &mut Signals) -> (Cycle, bool) {
+        let lost = self.lose_to_claims(line);
+        signals.add(Signal::L1dCacheRefill, u64::from(lost));
+        signals.add(Cause::Demand.l1_refill(), u64::from(lost));
         let buffer = self.misses.first_free(t);
         let at = self.requests.book(buffer.at) + self.request;
         let joins = self.sectors.in_l2(self.l1d.line(slot).sector());
@@ -74,17 +84,32 @@ impl Hierarchy {
         if answer.own {
             self.forget_code(line);
         }
-        self.misses.hold(buffer, buffer.at, answer.ready);
-        let state = self.l1d.line_mut(slot);
-        state.set_ready(state.ready().max(answer.ready));
+        let ready = if lost { self.bus.fill(answer.ready) } else { answer.ready };
+        self.misses.hold(buffer, buffer.at, ready);
+        (ready, lost)
+    }
+
+    /// A claim that this core has not heard of yet comes to it before the answer to a request that it makes now: its own
+    /// copies of the line are lost. Returns whether there was one.
+    #[inline(always)]
+    fn lose_to_claims(&mut self, line: u64) -> bool {
+        let claimed = self.chip.turns.withdraw(self.seat, line);
+        if claimed {
+            self.forget_code(line);
+        }
+        claimed
     }
 
     /// An access at `t` to a line that is not there yet.
     #[inline(always)]
-    fn on_its_way(&self, line: Line, t: Cycle) -> Response {
+    fn on_its_way(&self, line: Line, t: Cycle, write: bool) -> Response {
+        let at = if write { line.ready() } else { line.readable() };
+        if at <= t {
+            return Response::hit(t);
+        }
         let l1 = t + self.miss_known;
         let l2 = line.missed().map_or(NEVER, |l2| l2.max(l1));
-        Response { at: line.ready(), misses: Misses { l1, l2, ..Misses::NONE } }
+        Response { at, misses: Misses { l1, l2, ..Misses::NONE } }
     }
 
     /// The sector of a data access. Lines whose sectors follow from addresses are where their first byte is.
@@ -109,6 +134,7 @@ impl Hierarchy {
         if cause == Cause::HardwarePrefetch {
             signals.add(Signal::L1dCacheRefillPrf, 1);
         }
+        self.lose_to_claims(line);
         let buffer = self.misses.first_free(t);
         let asked = self.requests.book(buffer.at);
         let joins = self.sectors.in_l2(sector);
@@ -119,43 +145,52 @@ impl Hierarchy {
             self.forget_code(line);
         }
         let ready = self.bus.fill(answer.ready);
-        self.misses.hold(buffer, buffer.at, ready);
-        signals.add(Signal::L1MissWait, ready - buffer.at);
-        self.pipes.both(ready, self.move_in);
         let arriving = match answer.missed {
             Some(missed) => Line::arriving_from_memory(ready, missed),
             None => Line::arriving(ready),
         };
-        let state = arriving
+        let mut state = arriving
             .in_sector(sector)
             .with(Line::DIRTY, write)
             .with(Line::SHARED, answer.shared)
             .with(Line::PREFETCHED, cause == Cause::HardwarePrefetch);
-        let (_, victim) = self.l1d.insert(line as usize & self.l1d_set_mask, line, state, t);
+        let (slot, victim) = self.l1d.insert(line as usize & self.l1d_set_mask, line, state, t);
         if let Some(victim) = victim {
-            self.evict(victim, buffer.at, signals);
+            let room = self.evict(victim, buffer.at, signals);
+            if room > ready {
+                state.set_ready(room);
+                self.l1d.line_mut(slot).set_ready(room);
+            }
         }
+        self.misses.hold(buffer, buffer.at, state.ready());
+        signals.add(Signal::L1MissWait, state.ready() - buffer.at);
+        self.pipes.both(state.ready(), self.move_in);
         state
     }
 
-    /// A line leaves L1D at `t`.
-    fn evict(&mut self, victim: Victim, t: Cycle, signals: &mut Signals) {
+    /// A line leaves L1D at `t`; returns when its place is free.
+    fn evict(&mut self, victim: Victim, t: Cycle, signals: &mut Signals) -> Cycle {
         if victim.dirty() {
-            let there = self.send_out(t, signals);
+            let (out, there) = self.send_out(t, signals);
             let joins = self.sectors.in_l2(victim.state.sector());
             self.chip.write_back(self.seat, victim.line, joins, there, signals);
-        } else {
-            let out = self.pipes.both(t, self.move_out_clean);
-            self.bus.release(out);
-            self.chip.left(self.seat, victim.line, Holder::Data);
+            return out;
         }
+        let out = self.pipes.both(t, self.move_out_clean);
+        self.bus.release(out);
+        self.chip.left(self.seat, victim.line, Holder::Data);
+        out
     }
 
-    /// A dirty line's data leave L1D at `t`; returns when L2 can begin to take them.
-    fn send_out(&mut self, t: Cycle, signals: &mut Signals) -> Cycle {
+    /// A dirty line leaves L1D for a move-out buffer at `t`, and that for L2. Returns when it is in the buffer, and when
+    /// L2 begins to take it.
+    fn send_out(&mut self, t: Cycle, signals: &mut Signals) -> (Cycle, Cycle) {
         signals.add(Signal::L1dCacheWb, 1);
-        let out = self.pipes.both(t, self.move_out_dirty);
-        self.bus.write_back(out).0 + self.request
+        let buffer = self.move_outs.first_free(t);
+        let out = self.pipes.both(buffer.at, self.move_out_dirty);
+        let (sent, all) = self.bus.write_back(out);
+        self.move_outs.hold(buffer, buffer.at, all + self.request);
+        (out, sent + self.request)
     }
 
     /// A line has left L2: L1 must give it up too.
@@ -174,7 +209,7 @@ impl Hierarchy {
     fn take_out(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Option<Cycle> {
         let state = self.l1d.remove(line as usize & self.l1d_set_mask, line)?;
         if state.has(Line::DIRTY) {
-            return Some(self.send_out(t, signals));
+            return Some(self.send_out(t, signals).1);
         }
         self.pipes.both(t, self.move_out_clean);
         None
@@ -229,6 +264,7 @@ impl Hierarchy {
                 self.chip.write_back(self.seat, line, joins, start, signals);
             }
         }
+        self.lose_to_claims(line);
         let (answer, left) = self.chip.zero(self.seat, line, joins, start, signals);
         self.give_up(left, signals);
         if answer.own {

@@ -152,6 +152,8 @@ pub struct Hierarchy {
     page: PageRange,
     misses: Pool,
     code_misses: Pool,
+    /// Dirty lines on their way out of L1D.
+    move_outs: Pool,
     /// Between L1D and L2: lines in both directions share it.
     bus: CacheBus,
     /// Requests of this core to L2.
@@ -199,6 +201,7 @@ impl Hierarchy {
             page: translation::NO_PAGES,
             misses: Pool::new(spec.l1d.miss_buffers as usize),
             code_misses: Pool::new(spec.l1i.miss_buffers as usize),
+            move_outs: Pool::new(spec.load_store.move_out_buffers as usize),
             bus: CacheBus::new(spec),
             requests: LineBus::new((spec.l2_timing.request_period * 256.0) as u64),
             prefetcher: Prefetcher::new(&spec.prefetch, spec.l1d.line_bytes.trailing_zeros()),

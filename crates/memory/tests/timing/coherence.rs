@@ -162,6 +162,15 @@ fn a_line_written_by_two_cores_in_turn_costs_each_write_the_way_through_the_othe
 }
 
 #[test]
+fn loads_use_a_shared_line_while_the_right_to_write_it_is_on_its_way() {
+    let mut cores = Cores::neighbours();
+    cores.load(0, 0, 1_000);
+    cores.load(1, 0, 2_000);
+    assert!(cores.store(0, 0, 3_000) > 10);
+    assert_eq!(cores.load(0, 8, 3_001), (cores.spec.load_store.load_integer, Level::L1));
+}
+
+#[test]
 fn a_line_on_its_way_to_a_core_is_taken_away_when_it_has_come() {
     let mut cores = Cores::neighbours();
     let there = 1_000 + cores.store(0, 0, 1_000) + cores.spec.load_store.move_in;
@@ -305,9 +314,9 @@ fn a_line_changed_in_another_cmg_comes_from_there_and_memory_is_brought_up_to_da
     cores.store(0, 0, 1_000);
     let (request, to_core) = cores.way();
     let t = &cores.spec.l2_timing;
-    // Its own L2, the ring, the other L2, the core there, and the ring back.
+    // Its own L2, the ring, the other L2, the core there, the ring back, and from its own L2 to the core.
     let ways = request + t.miss_detect + 2 * cores.spec.ring.hop + cores.snoop(true);
-    let expected = ways + to_core - request + cores.use_after();
+    let expected = ways + to_core + cores.use_after();
     assert_eq!(cores.load(1, 0, 2_000).0, expected);
     assert_eq!(cores.load(0, 0, 3_000).1, Level::L1);
     assert_eq!(cores.get(Signal::L1dCacheWb), 1);
@@ -422,4 +431,49 @@ fn a_core_that_has_nothing_to_do_does_not_hold_up_the_past() {
     // As many lines at once as the channel needs a while for: what it has given away it remembers.
     let last = (0..12).map(|i| second.access(i * LINE, t, false).at).max().expect("some");
     assert!(last > t + cores.spec.memory.latency_nearest + 11 * 2 - cores.use_after());
+}
+
+#[test]
+fn a_copy_that_is_claimed_while_its_holder_asks_to_write_comes_anew() {
+    let mut cores = Cores::neighbours();
+    cores.load(0, 0, 1_000);
+    cores.load(1, 0, 2_000);
+    let there = 3_000 + cores.store(1, 0, 3_000);
+    // Core 0 asks before it hears of the claim; core 1, which may write in the cycle in which it is answered, gives the
+    // line up in the next.
+    let (request, to_core) = cores.way();
+    let cost = cores.store(0, 64, 3_001);
+    assert_eq!(3_001 + cost, there + 1 + cores.snoop(true) - request + to_core);
+    assert_eq!(cores.store(0, 0, 5_000), 0, "the claim does not take the new copy");
+    assert_eq!(cores.load(1, 0, 6_000).1, Level::L2);
+}
+
+/// When each of three lines that drive dirty ones out of L1D comes from L2, with so many move-out buffers and a long way
+/// between L1D and L2.
+fn refills_behind_write_backs(buffers: u32, way: Cycle) -> [Cycle; 3] {
+    let mut spec = machine();
+    spec.tables.load_store.move_out_buffers = buffers;
+    spec.tables.l2_timing.request = way;
+    let mut core = Core::new(&spec);
+    (0..8).for_each(|i| {
+        core.load(i * L1_SET, 1_000 + 1_000 * i);
+    });
+    (4..8).for_each(|i| core.store(i * L1_SET, 10_000));
+    let t = core.now(20_000);
+    [0, 1, 2].map(|i| core.access(i * L1_SET, t, false).at - t)
+}
+
+#[test]
+fn a_line_comes_when_the_dirty_one_before_it_has_got_a_move_out_buffer() {
+    let way = 500;
+    let spec = machine();
+    assert_eq!(spec.load_store.move_out_buffers, 4);
+    let all = refills_behind_write_backs(4, way);
+    assert!(all.iter().all(|&at| at < way + 60), "{all:?}");
+    // A buffer is taken while a line leaves L1D, waits for the bus, and until L2 has it.
+    let least = way + u64::from(spec.l1d.line_bytes / spec.l2_timing.writeback_bytes_per_cycle);
+    let most = least + spec.load_store.move_out_dirty + 8;
+    for (n, at) in refills_behind_write_backs(1, way).into_iter().enumerate().skip(1) {
+        assert!((n as Cycle * least..=n as Cycle * most + 2).contains(&at), "number {n}: {at}");
+    }
 }
