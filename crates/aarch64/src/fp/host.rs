@@ -397,7 +397,7 @@ macro_rules! on_host {
                 result
             }
             fn compare_vector<R: Relation>(env: &mut FpEnv, a: &Vreg, b: &Vreg, active: u64) -> u64 {
-                match wide!(relation::<$host, R>(a, b), None) {
+                match wide!(relation::<$host, R>(element_limit(env), a, b), None) {
                     Some(holds) => holds & active,
                     None => compare_one_by_one::<$bits, R>(env, a, b, active),
                 }
@@ -408,18 +408,25 @@ macro_rules! on_host {
 on_host!(u32, f32);
 on_host!(u64, f64);
 
-/// Whether an operand is not denormal.
+/// Non-zero elements of vectors below this are left to integer arithmetic: it is 0 until a denormal number matters. (With
+/// one limit for ever the compiler makes longer code.)
 #[inline(always)]
-fn is_plain<H: HostFloat>(x: H) -> bool {
-    (x.magnitude() >= H::MIN_NORMAL) | (x == H::ZERO)
+fn element_limit<H: HostFloat>(env: &FpEnv) -> H {
+    if env.control(FpEnv::FZ) | (env.denormals != 0) { H::MIN_NORMAL } else { H::ZERO }
+}
+
+/// Whether an operand is zero or not below `limit`.
+#[inline(always)]
+fn is_plain<H: HostFloat>(limit: H, x: H) -> bool {
+    (x.magnitude() >= limit) | (x == H::ZERO)
 }
 
 /// Whether the host's result may be taken, without a look at flags when not `EXACT`.
 #[inline(always)]
-fn is_certain<H: HostFloat, O: Operation, const EXACT: bool>(x: [H; 3], r: H) -> bool {
+fn is_certain<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [H; 3], r: H) -> bool {
     let mut certain = O::is_arms(x, r);
     for x in &x[..O::OPERANDS] {
-        certain &= is_plain(*x);
+        certain &= is_plain(limit, *x);
     }
     if EXACT {
         certain &= O::is_exact(x, r);
@@ -453,7 +460,7 @@ fn scalar<H: HostFloat, O: Operation>(env: &FpEnv, [a, b, c]: [H; 3]) -> Option<
 fn scalar_inline<H: HostFloat, O: Operation, const EXACT: bool>(a: H, b: H, c: H) -> Option<H> {
     let x = [a, b, c];
     let r = O::host(x);
-    is_certain::<H, O, EXACT>(x, r).then_some(r)
+    is_certain::<H, O, EXACT>(H::MIN_NORMAL, x, r).then_some(r)
 }
 
 /// [`scalar_inline`] for any processor.
@@ -484,25 +491,25 @@ fn one_by_one<F: Float, O: Operation>(env: &mut FpEnv, x: [&Vreg; 3], active: u6
 /// active, and whether all of them may be taken.
 #[inline(always)]
 fn lanes<H: HostFloat, O: Operation>(env: &FpEnv, x: [&Vreg; 3], active: u64, result: &mut Vreg) -> bool {
-    let operands = env.control(FpEnv::FZ) | (env.denormals != 0);
+    let limit = element_limit(env);
     match (env.fpsr & FpEnv::IXC == 0, active >> 16 == 0) {
-        (true, false) => wide!(lanes_wide::<H, O, true>(operands, x, result), false),
-        (false, false) => wide!(lanes_wide::<H, O, false>(operands, x, result), false),
-        (true, true) => wide!(lanes_narrow::<H, O, true>(x, result), false),
-        (false, true) => wide!(lanes_narrow::<H, O, false>(x, result), false),
+        (true, false) => wide!(lanes_wide::<H, O, true>(limit, x, result), false),
+        (false, false) => wide!(lanes_wide::<H, O, false>(limit, x, result), false),
+        (true, true) => wide!(lanes_narrow::<H, O, true>(limit, x, result), false),
+        (false, true) => wide!(lanes_narrow::<H, O, false>(limit, x, result), false),
     }
 }
 
-/// The whole register. Unless `operands` are to be looked at, results alone may tell.
+/// The whole register.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 fn lanes_wide<H: HostFloat, O: Operation, const EXACT: bool>(
-    operands: bool,
+    limit: H,
     [a, b, c]: [&Vreg; 3],
     result: &mut Vreg,
 ) -> bool {
     let [a, b, c]: [&[H]; 3] = [a.lanes(), b.lanes(), c.lanes()];
     let result = result.lanes_mut::<H>();
-    if O::ROUNDS && !EXACT && !operands {
+    if O::ROUNDS && !EXACT && limit == H::ZERO {
         // Nearly always the results alone tell that they may be taken.
         let mut normal = true;
         for i in 0..result.len() {
@@ -515,24 +522,24 @@ fn lanes_wide<H: HostFloat, O: Operation, const EXACT: bool>(
             return true;
         }
     }
-    each::<H, O, EXACT>([a, b, c], result)
+    each::<H, O, EXACT>(limit, [a, b, c], result)
 }
 
 /// The lowest 16 bytes. They are taken twice, which fills the host's vectors: the compiler makes better
 /// code of that.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-fn lanes_narrow<H: HostFloat, O: Operation, const EXACT: bool>(x: [&Vreg; 3], result: &mut Vreg) -> bool {
+fn lanes_narrow<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, x: [&Vreg; 3], result: &mut Vreg) -> bool {
     let twice = |v: &Vreg| [v.0[0], v.0[1], v.0[0], v.0[1]];
     let (a, b, c) = (twice(x[0]), twice(x[1]), twice(x[2]));
     let mut r = [0u64; 4];
     let x = [cast_slice(&a), cast_slice(&b), cast_slice(&c)];
-    let certain = each::<H, O, EXACT>(x, cast_slice_mut(&mut r));
+    let certain = each::<H, O, EXACT>(limit, x, cast_slice_mut(&mut r));
     result.0[..2].copy_from_slice(&r[..2]);
     certain
 }
 
 #[inline(always)]
-fn each<H: HostFloat, O: Operation, const EXACT: bool>([a, b, c]: [&[H]; 3], result: &mut [H]) -> bool {
+fn each<H: HostFloat, O: Operation, const EXACT: bool>(limit: H, [a, b, c]: [&[H]; 3], result: &mut [H]) -> bool {
     // One number for each element, which must go through memory: of one condition for all elements the
     // compiler makes code that shuffles far more than it compares.
     let mut doubts = Vreg::ZERO;
@@ -540,20 +547,20 @@ fn each<H: HostFloat, O: Operation, const EXACT: bool>([a, b, c]: [&[H]; 3], res
     for ((r, doubt), ((&a, &b), &c)) in elements {
         let x = [a, b, c];
         *r = O::host(x);
-        *doubt = if is_certain::<H, O, EXACT>(x, *r) { H::ZERO } else { H::HALF };
+        *doubt = if is_certain::<H, O, EXACT>(limit, x, *r) { H::ZERO } else { H::HALF };
     }
     std::hint::black_box(doubts) == Vreg::ZERO
 }
 
-/// For which elements the relation holds, unless one of them is a NaN or denormal.
+/// For which elements the relation holds, unless one of them is a NaN or below `limit`.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-fn relation<H: HostFloat, R: Relation>(a: &Vreg, b: &Vreg) -> Option<u64> {
+fn relation<H: HostFloat, R: Relation>(limit: H, a: &Vreg, b: &Vreg) -> Option<u64> {
     let (a, b) = (a.lanes::<H>(), b.lanes::<H>());
     let mut certain = true;
     let mut holds = 0;
     for i in 0..64 / size_of::<H>() {
         certain &= is_ordered(a[i], b[i]);
-        certain &= is_plain(a[i]) & is_plain(b[i]);
+        certain &= is_plain(limit, a[i]) & is_plain(limit, b[i]);
         holds |= u64::from(R::host(a[i], b[i])) << (i * size_of::<H>());
     }
     certain.then_some(holds)
