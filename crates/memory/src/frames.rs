@@ -36,6 +36,9 @@ pub struct PageRange {
 /// Smaller frames are cut from chunks of this size, log2 bytes: 2 MiB.
 const CHUNK_SHIFT: u32 = 21;
 
+/// The bits of a virtual address without the number of its address space.
+const VIRTUAL: u64 = (1 << 48) - 1;
+
 /// The frame of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
@@ -99,7 +102,7 @@ impl Frames {
         let wanted = match placement {
             Placement::FirstTouch => local,
             Placement::Node(node) => usize::from(node),
-            Placement::Interleave(mask) => in_turn(mask, page >> shift).unwrap_or(local),
+            Placement::Interleave(mask) => in_turn(mask, (page & VIRTUAL) >> shift).unwrap_or(local),
         };
         let physical = self.take(wanted.min(self.nodes.len() - 1), shift);
         self.pages.insert(page, Frame { shift, physical });
@@ -128,10 +131,12 @@ impl Frames {
         })
     }
 
-    /// The pages of `start..end`, which belongs to one address space, are unmapped.
+    /// `start..end`, which belongs to one address space, is unmapped: the pages that lie in it as a whole are free.
     pub fn release(&mut self, start: u64, end: u64) {
-        while let Some((&page, &Frame { shift, physical })) = self.pages.range(start..end).next() {
-            self.pages.remove(&page);
+        let whole = |(&page, frame): (&u64, &Frame)| (page + (1 << frame.shift) <= end).then_some(page);
+        let gone: Vec<u64> = self.pages.range(start..end).filter_map(whole).collect();
+        for page in gone {
+            let Some(Frame { shift, physical }) = self.pages.remove(&page) else { continue };
             let node = self.node_of(physical);
             let offset = physical - ((node as u64) << self.node_shift);
             self.nodes[node].free.entry(shift).or_default().push(offset);
@@ -255,6 +260,24 @@ mod tests {
             })
             .collect();
         assert_eq!(nodes, [1, 1, 1, 1, 1, 1, 1, 2]);
+    }
+
+    #[test]
+    fn turns_of_nodes_are_the_same_in_all_address_spaces() {
+        let mut f = frames();
+        let mut node = |space: u64| {
+            let at = f.frame(space << 48 | 5 << 21, 21, Placement::Interleave(0b111), 0);
+            f.node_of(at)
+        };
+        assert_eq!((node(0), node(1), node(2)), (2, 2, 2));
+    }
+
+    #[test]
+    fn a_page_that_is_unmapped_in_part_keeps_its_frame() {
+        let mut f = frames();
+        let first = f.frame(0, 21, Placement::Node(0), 0);
+        f.release(0, 0x10000);
+        assert_eq!(f.frame(0, 21, Placement::Node(0), 0), first);
     }
 
     #[test]
