@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use fxscope_machine::Spec;
 
+use crate::tables::VIRTUAL_BITS;
+
 /// Where the pages of a range are put. Nodes are counted from 0, as CMGs are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Placement {
@@ -37,7 +39,7 @@ pub struct PageRange {
 const CHUNK_SHIFT: u32 = 21;
 
 /// The bits of a virtual address without the number of its address space.
-const VIRTUAL: u64 = (1 << 48) - 1;
+const VIRTUAL: u64 = (1 << VIRTUAL_BITS) - 1;
 
 /// The frame of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
