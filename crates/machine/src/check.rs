@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::Place;
 use crate::schema::{Value, first_sentence};
-use crate::spec::{Cache, SCHEMA, Spec, Tables};
+use crate::spec::{Cache, PAGE_SIZES, SCHEMA, Spec, Tables};
 
 /// Most lines of one cache: the model keeps some 40 bytes for each.
 const MAX_LINES: u64 = 1 << 21;
@@ -124,7 +124,18 @@ fn relations(t: &Tables) -> Vec<Violation> {
     paths(t, &mut r);
     sectors(t, &mut r);
     r.multiple("tlb.l2_entries", t.tlb.l2_entries, "tlb.l2_ways", t.tlb.l2_ways);
+    tables(t, &mut r);
     r.0
+}
+
+/// Every page size has a place in translation tables.
+fn tables(t: &Tables, r: &mut Relations) {
+    for &bytes in PAGE_SIZES {
+        let must = format!("such that pages of {bytes} bytes are one descriptor or one contiguous group");
+        let others = ["tlb.granules", "tlb.descriptor_bytes"];
+        let value = Value::List(t.tlb.contiguous.to_vec());
+        r.require_value(t.tlb.leaf(bytes).is_some(), "tlb.contiguous", value, &others, must);
+    }
 }
 
 fn core(t: &Tables, r: &mut Relations) {

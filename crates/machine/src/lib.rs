@@ -8,6 +8,7 @@
 //! * [`mod@load`]: from names and paths to a [`Spec`]; with [`layer`] for one `machine.toml`, [`settings`] for
 //!   changes from the command line, [`rows`] and [`notation`] for `instructions.csv`, [`recipe`] for what a row says.
 //! * [`mod@check`]: limits and relations of values. [`mod@show`]: a resolved machine as text and as a hash.
+//! * [`paging`]: the translation tables of pages of a size.
 //! * [`error`]: what can go wrong, and how it is said.
 
 pub mod check;
@@ -15,6 +16,7 @@ pub mod error;
 pub mod layer;
 pub mod load;
 pub mod notation;
+pub mod paging;
 pub mod recipe;
 pub mod rows;
 pub mod schema;

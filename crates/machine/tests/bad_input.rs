@@ -156,6 +156,7 @@ fn values_that_are_not_allowed_are_named_with_place_key_and_limits() {
         ("tlb.l2_entries", "1023", "a multiple of tlb.l2_ways, 4"),
         ("tlb.granules", "[65536, 8192]", "one of 4096, 16_384, 65_536"),
         ("tlb.contiguous", "[32, 12]", "a power of two from 1 to 1024"),
+        ("tlb.contiguous", "[32, 8]", "such that pages of 33554432 bytes are one descriptor or one contiguous group"),
         ("frontend.fetch_bytes", "256", "1 to 63 fetch blocks of 64"),
         ("load_store.fetch_ports", "4000000000", "from 1 to 4096"),
         ("bypass.flags", "[0, 0, 999, 0, 0]", "from 0 to 255"),

@@ -3,6 +3,7 @@
 //! Tables of one granule are as large as the granule. A leaf descriptor stands for one granule or, levels higher, for a
 //! block; a group of neighbouring leaf descriptors that are marked contiguous stands for one larger page.
 
+use fxscope_machine::paging::Leaf;
 use fxscope_machine::spec::Tlb as TlbSpec;
 
 /// Bits of a virtual address; the number of its address space stands above them.
@@ -15,8 +16,6 @@ struct Granule {
     shift: u32,
     /// Address bits that each level translates.
     bits: u32,
-    /// Log2 of the descriptors in a contiguous group.
-    contiguous: u32,
 }
 
 impl Granule {
@@ -28,11 +27,6 @@ impl Granule {
     /// The highest level.
     fn top(self) -> u32 {
         (VIRTUAL_BITS - 1 - self.shift) / self.bits
-    }
-
-    /// The level whose descriptors are the leaves of pages of `1 << shift` bytes, if the granule has such pages.
-    fn leaf(self, shift: u32) -> Option<u32> {
-        (0..=self.top()).find(|&level| shift == self.span(level) || shift == self.span(level) + self.contiguous)
     }
 }
 
@@ -89,6 +83,8 @@ struct Cached {
 /// Shapes of tables, and the translation table cache.
 pub struct Tables {
     granules: Box<[Granule]>,
+    /// By log2 of a page's size, where its descriptors are.
+    leaves: [Leaf; 64],
     /// The most recently used first.
     cache: Box<[Cached]>,
 }
@@ -97,26 +93,24 @@ impl Tables {
     /// An empty cache.
     #[must_use]
     pub fn new(spec: &TlbSpec) -> Tables {
-        let granule = |(&bytes, &group): (&u64, &u64)| {
+        let granule = |&bytes: &u64| {
             let shift = bytes.trailing_zeros();
-            let bits = shift - spec.descriptor_bytes.trailing_zeros();
-            Granule { shift, bits, contiguous: group.trailing_zeros() }
+            Granule { shift, bits: shift - spec.descriptor_bytes.trailing_zeros() }
         };
         Tables {
-            granules: spec.granules.iter().zip(&spec.contiguous).map(granule).collect(),
+            granules: spec.granules.iter().map(granule).collect(),
+            // No page has a size without a place in the tables: they count as single pages.
+            leaves: std::array::from_fn(|shift| spec.leaf(1 << shift).unwrap_or(Leaf { granule: 0, level: 0 })),
             cache: vec![Cached::default(); spec.table_cache as usize].into(),
         }
     }
 
     /// The way to the page of `1 << shift` bytes at `addr`, which has the number of its address space above its virtual
-    /// bits. A page belongs to the first granule that has its size.
+    /// bits.
     #[must_use]
     pub fn way(&self, addr: u64, shift: u32) -> Way {
-        let mut numbered = (0..).zip(&*self.granules);
-        let found = numbered.find_map(|(number, &granule)| Some((number, granule, granule.leaf(shift)?)));
-        // A size that no granule has is taken for single pages of the first.
-        let (number, granule, leaf) = found.unwrap_or((0, self.granules[0], 0));
-        Way { addr, granule, number, leaf }
+        let Leaf { granule, level } = self.leaves[shift as usize];
+        Way { addr, granule: self.granules[granule], number: granule as u64, leaf: level }
     }
 
     /// The lowest table of the way that a cached descriptor leads to: its level and physical address.
@@ -177,14 +171,6 @@ mod tests {
         let addr = 1 << 39 | 2 << 30 | 16 << 21;
         assert_eq!(offsets(addr, 25), [1, 2, 16], "32 MiB: 16 blocks of 2 MiB under 4 KiB tables");
         assert_eq!(offsets(addr, 30), [1, 2], "1 GiB");
-    }
-
-    #[test]
-    fn every_page_size_that_a_machine_may_have_is_one_descriptor_or_one_group() {
-        for size in fxscope_machine::spec::PAGE_SIZES {
-            let shift = size.trailing_zeros();
-            assert!(tables().granules.iter().any(|granule| granule.leaf(shift).is_some()), "{size}");
-        }
     }
 
     #[test]

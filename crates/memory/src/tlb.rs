@@ -76,10 +76,14 @@ impl Tlb {
         Some(self.l1[i].hit)
     }
 
-    /// Whether either level has the page of `addr`, of size `1 << shift`; nothing changes.
-    pub fn holds(&mut self, addr: u64, shift: u32) -> bool {
+    /// Whether either level has the page of `addr`, of size `1 << shift`, at `t`, when a walk may still be under way for
+    /// it; nothing changes.
+    pub fn holds(&mut self, addr: u64, shift: u32, t: Cycle) -> bool {
+        if let Some(hit) = self.hit(addr) {
+            return hit.ready <= t + self.hit_cycles;
+        }
         let (set, tag) = self.l2_place(addr, shift);
-        self.hit(addr).is_some() || self.l2[set..set + self.ways].iter().any(|page| page.tag == tag)
+        self.l2[set..set + self.ways].iter().any(|page| page.tag == tag)
     }
 
     /// After a miss of the first level at `t`: the translation, if the second level has it.

@@ -50,7 +50,7 @@ impl Hierarchy {
         let cause = Cause::HardwarePrefetch;
         for line in lines(r.l2) {
             let sector = self.sector_of(pointer.at(line << self.line_shift));
-            let Some(line) = self.translated(line) else { return self.stop(r) };
+            let Some(line) = self.translated(line, t) else { return self.stop(r) };
             signals.add(l2_counter, 1);
             let p = Prefetch { cause, reliableness: r.l2.reliableness, sector };
             let taken = self.prefetch_l2(line, t, p, signals);
@@ -63,7 +63,7 @@ impl Hierarchy {
         }
         for line in lines(r.l1) {
             let sector = self.sector_of(pointer.at(line << self.line_shift));
-            let Some(line) = self.translated(line) else { return self.stop(r) };
+            let Some(line) = self.translated(line, t) else { return self.stop(r) };
             signals.add(l1_counter, 1);
             let p = Prefetch { cause, reliableness: r.l1.reliableness, sector };
             let taken = self.prefetch_l1(line, t, p, signals);
@@ -136,7 +136,7 @@ impl Hierarchy {
 
     /// Translates the address of a prefetch instruction, if that is to be prefetched.
     fn locate(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Option<Located> {
-        let known = self.has_translation(pointer.addr);
+        let known = self.has_translation(pointer.addr, t);
         let strong = self.prefetcher.control().software(pointer.steering) == Reliableness::Strong;
         (known || (strong && self.is_mapped(pointer.addr))).then(|| self.translate(pointer, t, signals))
     }

@@ -128,23 +128,23 @@ impl Hierarchy {
         self.page_of(addr).end != 0
     }
 
-    /// Whether either level of the TLB has the page of an address.
-    pub(super) fn has_translation(&mut self, addr: u64) -> bool {
+    /// Whether either level of the TLB has the page of an address at `t`.
+    pub(super) fn has_translation(&mut self, addr: u64, t: Cycle) -> bool {
         let shift = self.page_of(addr).shift;
         let addr = self.in_space(addr);
-        self.data_tlb.holds(addr, shift)
+        self.data_tlb.holds(addr, shift, t)
     }
 
-    /// The physical line of a virtual one if the first-level TLB has its page; nothing changes. Prefetches of the
+    /// The physical line of a virtual one if the first-level TLB has its page at `t`; nothing changes. Prefetches of the
     /// hardware stop elsewhere (manual 11.3, which does not say of which level): copies of 8 to 32 MiB in pages of 64 KiB,
     /// whose translations the second level holds, are slower than those without misses of the first.
-    pub(super) fn translated(&mut self, line: u64) -> Option<u64> {
+    pub(super) fn translated(&mut self, line: u64, t: Cycle) -> Option<u64> {
         let addr = line << self.line_shift;
         if addr >> VIRTUAL_BITS != 0 {
             return None;
         }
         let addr = self.in_space(addr);
-        self.data_tlb.hit(addr).map(|hit| addr.wrapping_add(hit.offset) >> self.line_shift)
+        self.data_tlb.hit(addr).filter(|hit| hit.ready <= t).map(|hit| addr.wrapping_add(hit.offset) >> self.line_shift)
     }
 }
 

@@ -186,7 +186,7 @@ fn injection_through_the_queue_brings_a_stride_of_two_lines_into_l1() {
 fn injection_without_the_queue_prefetches_with_every_access_even_when_it_hits() {
     let mut core = injecting(false);
     for i in 0..10 {
-        core.access(0x4000 + FIRST_PAIR, 1_000 + 1_000 * i, false);
+        core.access(0x4000 + FIRST_PAIR, 10_000 + 1_000 * i, false);
     }
     assert_eq!((core.get(Signal::L1HwpfInjNoallocPf), core.get(Signal::L2HwpfInjNoallocPf)), (10, 10));
     // Lines at the access and at both distances.

@@ -136,3 +136,16 @@ fn each_address_space_has_tables_of_its_own() {
     core.memory.set_pages(1, pages);
     assert_eq!(translate(&mut core, 0, 10_000), walk(&spec, 3, 0));
 }
+
+#[test]
+fn a_weak_prefetch_finds_no_translation_while_its_page_is_walked_for() {
+    let spec = machine();
+    let weak = 1 << 60;
+    // So many cycles before the walk ends: at the end the second level would have answered.
+    for (early, prefetched) in [(spec.tlb.l2_hit + 1, 0), (spec.tlb.l2_hit, 1)] {
+        let mut core = core(&spec, 16);
+        let ready = 1_000 + translate(&mut core, 0, 1_000);
+        core.memory.prefetch_instruction(weak.into(), 1, 2, ready - early, &mut core.signals);
+        assert_eq!(core.get(Signal::L2dCacheRefillPrf), prefetched, "{early} cycles early");
+    }
+}
