@@ -186,7 +186,9 @@ pub struct Pool {
 
 #[derive(Clone, Copy, Default)]
 struct Holding {
-    from: Cycle,
+    /// Requests before this use the entry before its holding: a gap is taken to be long enough when it is as long as the
+    /// holding.
+    before: Cycle,
     until: Cycle,
 }
 
@@ -221,8 +223,7 @@ impl Pool {
         // All entries, without a way out: a choice for each costs the host less than a branch.
         let mut best = Grant { at: Cycle::MAX, entry: 0 };
         for (entry, h) in (0..).zip(&self.entries) {
-            // A gap before a holding is taken to be long enough when it is as long as the holding.
-            let at = if h.from > t + (h.until - h.from) { t } else { h.until.max(t) };
+            let at = if t < h.before { t } else { h.until.max(t) };
             best = if at < best.at { Grant { at, entry } } else { best };
         }
         best
@@ -234,7 +235,7 @@ impl Pool {
         let h = &mut self.entries[grant.entry as usize];
         // In the gap before a later holding nothing need be remembered.
         if until >= h.until {
-            *h = Holding { from, until };
+            *h = Holding { before: from.saturating_sub(until - from), until };
         }
         if grant.entry as usize == self.next {
             self.next = if self.next + 1 == self.entries.len() { 0 } else { self.next + 1 };

@@ -111,7 +111,7 @@ table! {
         /// Core memory groups (CMG).
         cmgs: u32 => Range(1, 16),
         /// Compute cores of each CMG.
-        cores_per_cmg: u32 => Range(1, 64),
+        cores_per_cmg: u32 => Range(1, 32),
         /// Number of the first compute core as Linux shows it.
         first_core: u32 => Range(0, 1024),
         /// Number of the first memory node as Linux shows it.

@@ -270,7 +270,7 @@ impl Chip {
     fn ask_cores(&mut self, cmg: usize, slot: Slot, holders: Holders, claim: Notice, except: Option<usize>) -> Cycle {
         let state = self.cmgs[cmg].line_mut(slot);
         let owned = state.take(Line::OWNED);
-        let asked = if claim.keeps { holders.data } else { holders.cores() };
+        let asked = if claim.keeps { u64::from(holders.data) } else { holders.cores() };
         if asked == 0 {
             return claim.at;
         }

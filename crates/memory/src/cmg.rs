@@ -5,15 +5,15 @@ use fxscope_machine::Spec;
 
 use crate::chip::Holder;
 use crate::sectors::{Limits, Sector};
-use crate::tags::{Line, Slot, Tags, Victim};
+use crate::tags::{Line, Slot, Tags, Victim, fetch_early};
 
-/// The L1 caches of a CMG that hold a line, a bit for each core.
+/// The L1 caches of a CMG that hold a line, a bit for each core. Small, since there are as many as L2 has lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holders {
     /// Cores whose L1D has it.
-    pub data: u64,
+    pub data: u32,
     /// Cores whose L1I has it.
-    pub code: u64,
+    pub code: u32,
 }
 
 impl Holders {
@@ -46,7 +46,7 @@ impl Holders {
     #[inline(always)]
     #[must_use]
     pub fn cores(self) -> u64 {
-        self.data | self.code
+        u64::from(self.data | self.code)
     }
 }
 
@@ -214,7 +214,8 @@ impl Cmg {
     /// `line` will be asked for soon (a matter of the host's speed only).
     #[inline(always)]
     pub fn expect(&self, line: u64) {
-        self.tags.expect(self.set_of(line));
+        let place = self.tags.expect(self.set_of(line));
+        fetch_early(&self.holders, place.number());
     }
 }
 

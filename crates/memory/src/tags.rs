@@ -192,8 +192,8 @@ pub struct Tags {
     recent: [u32; RECENT],
 }
 
-/// Number of remembered places.
-const RECENT: usize = 64;
+/// Number of remembered places: one for each byte that [`hash`] gives.
+const RECENT: usize = 256;
 
 /// No line has this number.
 const EMPTY: u64 = u64::MAX;
@@ -239,7 +239,7 @@ fn hash(line: u64) -> u64 {
 
 /// Asks the host's caches for `slice[index]`.
 #[inline(always)]
-fn fetch_early<T>(slice: &[T], index: usize) {
+pub(crate) fn fetch_early<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]
     if let Some(item) = slice.get(index) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -296,10 +296,16 @@ impl Tags {
         if self.places[place].tag == line { Some(Slot(place)) } else { self.search(set, line) }
     }
 
+    /// `line` will be looked for at `slot` first.
+    #[inline(always)]
+    pub fn remember(&mut self, line: u64, slot: Slot) {
+        self.recent[hint(line)] = slot.0 as u32;
+    }
+
     #[inline(never)]
     fn search(&mut self, set: usize, line: u64) -> Option<Slot> {
         let found = self.find(set, line)?;
-        self.recent[hint(line)] = found.0 as u32;
+        self.remember(line, found);
         Some(found)
     }
 
@@ -361,10 +367,12 @@ impl Tags {
     }
 
     /// `set` will be written soon: the host fetches what will be replaced. Its caches do not hold all tags of a big
-    /// cache, and waiting for them is the longest part of an insertion.
+    /// cache, and waiting for them is the longest part of an insertion. Returns the place that is likely to be taken.
     #[inline(always)]
-    pub fn expect(&self, set: usize) {
-        fetch_early(&self.places, (set << self.way_bits) + self.sets[set].way_at(self.ways - 1));
+    pub fn expect(&self, set: usize) -> Slot {
+        let place = (set << self.way_bits) + self.sets[set].way_at(self.ways - 1);
+        fetch_early(&self.places, place);
+        Slot(place)
     }
 
     /// The way to be replaced. Lines still on their way are replaced only when all are: their fill is under way.

@@ -155,6 +155,7 @@ impl Hierarchy {
             .with(Line::SHARED, answer.shared)
             .with(Line::PREFETCHED, cause == Cause::HardwarePrefetch);
         let (slot, victim) = self.l1d.insert(line as usize & self.l1d_set_mask, line, state, t);
+        self.l1d.remember(line, slot);
         if let Some(victim) = victim {
             let room = self.evict(victim, buffer.at, signals);
             if room > ready {
