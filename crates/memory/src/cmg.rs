@@ -65,6 +65,8 @@ pub struct Cmg {
     write_debt: u64,
     write_slots_256: u64,
     sets_mask: usize,
+    /// Where in the index the hash begins.
+    hash_at: u32,
     line_shift: u32,
     /// For each core, L2 pipeline start to line ready to send, hit.
     hit: Box<[Cycle]>,
@@ -73,6 +75,9 @@ pub struct Cmg {
     /// L2 pipeline start to the memory request.
     pub(crate) miss_detect: Cycle,
 }
+
+/// Bits of the index that are hashed.
+const HASH_BITS: u32 = 3;
 
 impl Cmg {
     /// An empty L2 cache.
@@ -89,6 +94,7 @@ impl Cmg {
         let period = f64::from(l2.line_bytes) / bytes_per_cycle / (spec.memory.read_efficiency / 100.0);
         let tags = Tags::new(sets, usable);
         let memory = &spec.memory;
+        let slower = (memory.added_ns * spec.clock.core_hz as f64 / 1e9).round() as Cycle;
         Cmg {
             holders: vec![Holders::NONE; tags.places()].into(),
             tags,
@@ -99,9 +105,15 @@ impl Cmg {
             write_debt: 0,
             write_slots_256: (memory.write_cost * 256.0) as u64,
             sets_mask: sets - 1,
+            hash_at: sets.trailing_zeros().saturating_sub(HASH_BITS),
             line_shift: l2.line_bytes.trailing_zeros(),
             hit: by_position(spec, t.hit_nearest, t.hit_farthest, path),
-            memory: by_position(spec, memory.latency_nearest, memory.latency_farthest, path + t.miss_detect),
+            memory: by_position(
+                spec,
+                memory.latency_nearest + slower,
+                memory.latency_farthest + slower,
+                path + t.miss_detect,
+            ),
             miss_detect: t.miss_detect,
         }
     }
@@ -115,13 +127,14 @@ impl Cmg {
         self.channel.advance(now);
     }
 
-    /// The hashed set index of a line (microarchitecture manual, table 9-3).
+    /// The hashed set index of a line (microarchitecture manual, table 9-3, for 2,048 sets). The hash changes the highest
+    /// bits of the index, however many sets there are.
     #[inline(always)]
     fn set_of(&self, line: u64) -> usize {
         let pa = line << self.line_shift;
         let field = |high: u32, low: u32| pa >> low & ((1 << (high - low + 1)) - 1);
         let hash = field(36, 34) ^ field(32, 30) ^ field(31, 29) ^ field(27, 25) ^ field(23, 21);
-        (hash << 8 ^ field(18, 8)) as usize & self.sets_mask
+        (hash << self.hash_at ^ line) as usize & self.sets_mask
     }
 
     /// The cycle in which the line's bank serves a request of `t`.

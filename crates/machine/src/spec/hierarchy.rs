@@ -52,6 +52,8 @@ table! {
         latency_nearest: u64 => Range(1, 10_000),
         /// The same, farthest core.
         latency_farthest: u64 => Range(1, 10_000),
+        /// What every read takes longer than that, ns: 0 for the machine itself, more for slower memory in its place.
+        added_ns: f64 => Real(0.0, 100_000.0),
         /// Bytes a second the device delivers at most, reads and writes together.
         peak_bytes_per_second: u64 => Range(1_000_000_000, 100_000_000_000_000),
         /// Share of the peak that a stream of reads reaches, percent.

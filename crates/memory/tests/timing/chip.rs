@@ -138,3 +138,32 @@ fn as_many_misses_as_l2_has_buffers_are_in_flight() {
     assert!(ready[6] < ready[0] + 30);
     assert!(ready[7] > ready[0] + 900);
 }
+
+#[test]
+fn an_l2_of_twice_the_size_holds_twice_the_lines() {
+    let held = |bytes: u64| {
+        let mut spec = machine();
+        spec.tables.l2.bytes = bytes;
+        let mut signals = Signals::default();
+        let mut l2 = L2::new(&spec);
+        let lines = 4 * bytes / LINE;
+        (0..lines).for_each(|line| drop(l2.read(line, 0, Cause::Demand, &mut signals)));
+        (0..lines).filter(|&line| l2.holds(line)).count() as u64
+    };
+    let spec = machine();
+    let usable = |bytes: u64| bytes / u64::from(spec.l2.ways) * u64::from(spec.l2.ways - spec.l2.reserved_ways) / LINE;
+    for bytes in [4 << 20, 8 << 20, 16 << 20] {
+        assert_eq!(held(bytes), usable(bytes), "{bytes} bytes");
+    }
+}
+
+#[test]
+fn slower_memory_adds_its_nanoseconds_to_every_read() {
+    let ready = |added_ns: f64| {
+        let mut spec = machine();
+        spec.tables.memory.added_ns = added_ns;
+        L2::new(&spec).read(0, 0, Cause::Demand, &mut Signals::default()).0.ready
+    };
+    // At 2 GHz a nanosecond is two cycles.
+    assert_eq!(ready(100.0) - ready(0.0), 200);
+}
