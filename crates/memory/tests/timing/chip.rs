@@ -147,7 +147,9 @@ fn an_l2_of_twice_the_size_holds_twice_the_lines() {
         let mut signals = Signals::default();
         let mut l2 = L2::new(&spec);
         let lines = 4 * bytes / LINE;
-        (0..lines).for_each(|line| drop(l2.read(line, 0, Cause::Demand, &mut signals)));
+        for line in 0..lines {
+            l2.read(line, 0, Cause::Demand, &mut signals);
+        }
         (0..lines).filter(|&line| l2.holds(line)).count() as u64
     };
     let spec = machine();
