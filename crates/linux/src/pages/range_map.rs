@@ -1,81 +1,53 @@
 //! Values of ranges of addresses.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A value for each of some ranges that do not overlap; neighbours with the same value are one range.
+/// A value for each of some ranges that do not overlap; neighbours with the same value are one range. Empty ranges
+/// have no value.
 #[derive(Clone)]
-pub(crate) struct RangeMap<T> {
-    /// By first address: the address behind the last byte, and the value.
-    ranges: BTreeMap<u64, (u64, T)>,
-}
+pub(crate) struct RangeMap<T>(rangemap::RangeMap<u64, T>);
 
 impl<T> Default for RangeMap<T> {
     fn default() -> Self {
-        RangeMap { ranges: BTreeMap::new() }
+        RangeMap(rangemap::RangeMap::new())
     }
 }
 
-impl<T: Copy + PartialEq> RangeMap<T> {
+impl<T: Copy + Eq> RangeMap<T> {
     /// Gives `range` the value, whatever its parts had.
     pub(crate) fn set(&mut self, range: Range<u64>, value: T) {
-        if range.is_empty() {
-            return;
+        if !range.is_empty() {
+            self.0.insert(range, value);
         }
-        self.remove(range.clone());
-        let (mut start, mut end) = (range.start, range.end);
-        if let Some((&before, &(_, _))) = self.ranges.range(..start).next_back().filter(|(_, r)| **r == (start, value))
-        {
-            self.ranges.remove(&before);
-            start = before;
-        }
-        if let Some((after_end, _)) = self.ranges.get(&end).copied().filter(|after| after.1 == value) {
-            self.ranges.remove(&end);
-            end = after_end;
-        }
-        self.ranges.insert(start, (end, value));
     }
 
     /// Takes the values of `range` away.
     pub(crate) fn remove(&mut self, range: Range<u64>) {
-        self.split(range.start);
-        self.split(range.end);
-        let inside: Vec<u64> = self.ranges.range(range).map(|(&start, _)| start).collect();
-        for start in inside {
-            self.ranges.remove(&start);
+        if !range.is_empty() {
+            self.0.remove(range);
         }
     }
 
     /// The value of an address.
     pub(crate) fn at(&self, address: u64) -> Option<T> {
-        self.within(address..address + 1).next().map(|(_, value)| value)
+        self.0.get(&address).copied()
     }
 
     /// The ranges that reach into `range`, cut to it, lowest first.
     pub(crate) fn within(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, T)> + '_ {
-        let first = self.ranges.range(..=range.start).next_back().filter(|(_, r)| r.0 > range.start);
-        let first = first.map_or(range.start, |(&start, _)| start);
-        self.ranges
-            .range(first..range.end.max(first))
-            .map(move |(&start, &(end, value))| (start.max(range.start)..end.min(range.end), value))
+        let overlapping = self.0.overlapping(range.clone());
+        let cut = overlapping.map(move |(r, &value)| (r.start.max(range.start)..r.end.min(range.end), value));
+        cut.filter(|(range, _)| !range.is_empty())
     }
 
     /// The parts of `range` that have no value, lowest first.
     pub(crate) fn gaps(&self, range: Range<u64>) -> Vec<Range<u64>> {
-        let mut at = range.start;
-        let mut gaps = Vec::new();
-        for (inside, _) in self.within(range.clone()) {
-            gaps.push(at..inside.start);
-            at = inside.end;
-        }
-        gaps.push(at..range.end);
-        gaps.retain(|gap| !gap.is_empty());
-        gaps
+        self.0.gaps(&range).filter(|gap| !gap.is_empty()).collect()
     }
 
     /// All ranges, lowest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Range<u64>, T)> + '_ {
-        self.ranges.iter().map(|(&start, &(end, value))| (start..end, value))
+        self.0.iter().map(|(range, &value)| (range.clone(), value))
     }
 
     /// Moves the values of `len` bytes from `from` on to `to` and what follows it.
@@ -84,16 +56,6 @@ impl<T: Copy + PartialEq> RangeMap<T> {
         self.remove(from..from + len);
         for (range, value) in moved {
             self.set(range.start - from + to..range.end - from + to, value);
-        }
-    }
-
-    /// Makes `at` a boundary between two ranges, if it lies inside one.
-    fn split(&mut self, at: u64) {
-        let Some((_, range)) = self.ranges.range_mut(..at).next_back() else { return };
-        if range.0 > at {
-            let upper = *range;
-            range.0 = at;
-            self.ranges.insert(at, upper);
         }
     }
 }
@@ -143,5 +105,15 @@ mod tests {
         map.set(20..30, 2);
         map.move_range(15, 10, 100);
         assert_eq!(list(&map), [(10..15, 1), (25..30, 2), (100..105, 1), (105..110, 2)]);
+    }
+
+    #[test]
+    fn an_empty_range_has_no_value_and_changes_none() {
+        let mut map = RangeMap::default();
+        map.set(10..20, 1);
+        map.set(15..15, 2);
+        map.remove(15..15);
+        assert_eq!(list(&map), [(10..20, 1)]);
+        assert_eq!((map.within(15..15).count(), map.gaps(15..15), map.gaps(5..5)), (0, vec![], vec![]));
     }
 }
