@@ -14,7 +14,8 @@
 //   plain         22 instructions: 8 loads, 4 FMA, 4 stores, 3 pointers, 1 offset, 1 counter, 1 branch
 //   ZERO          + DC ZVA a number of lines ahead of the stores, + 1 software prefetch of y to L1 = 24. The pointer of
 //                 the stores carries pf_func 6 in bits 63:60 (HPC extension): it switches hardware prefetches off
-//   SOFTWARE      + prefetches of x1, x2 and y to L1, and of those arrays that are read from memory to L2
+//   SOFTWARE      + prefetches of x1, x2 and y to L1, and of those arrays that are read from memory to L2; with 2 in
+//                 place of 1 those to L1 only
 //
 // uint64_t NAME(double *y, const double *x1, const double *x2, uint64_t iterations, double c0,
 //               uint64_t zero_distance, uint64_t l1_distance, uint64_t l2_distance)
@@ -59,6 +60,8 @@
 .if \software
         prfm    pldl1keep, [x9, x5]
         prfm    pldl1keep, [x2, x5]
+.endif
+.if \software == 1
         prfm    pldl2keep, [x9, x6]
         prfm    pldl2keep, [x2, x6]
 .endif
@@ -74,7 +77,7 @@
         st1d    {z7.d}, p0, [x8]
 .if \software
         prfm    pstl1keep, [x8, x5]
-.if \zero == 0
+.if \zero == 0 && \software == 1
         prfm    pstl2keep, [x8, x6]
 .endif
 .elseif \zero
@@ -94,6 +97,9 @@
 #if TRIAD_SOFTWARE
         TRIAD4  triad_swpf_kernel, 0, 1
         TRIAD4  triad_zfill_swpf_kernel, 1, 1
+#endif
+#if TRIAD_SOFTWARE_L1
+        TRIAD4  triad_swpf_l1_kernel, 0, 2
 #endif
 
 #endif

@@ -87,6 +87,16 @@ for bytes in 64 32 16; do
     for n in 2 17 1000; do
         run $bytes 0 sort n=$n passes=3
     done
+    for form in wide plain swpf-l1 swpf zfill zfill-swpf; do
+        for threads in 1 5 48; do
+            run $bytes 0 triad-threads n=17472 passes=2 threads=$threads form=$form
+        done
+    done
+    run $bytes 0 triad-threads n=64 passes=2 threads=4 init=one
+    run $bytes 0 barrier kind=spin threads=3 cpus=0
+    run $bytes 0 barrier kind=futex threads=64 rounds=3
+    # There is no hardware barrier.
+    run $bytes 2 barrier kind=hardware
     for size in 65536 100000 4194304; do
         run $bytes 0 maps count=5 bytes=$size rounds=3
     done
@@ -100,6 +110,11 @@ run 64 2 triad-l1 2048 1 1
 run 64 2 gather type=half
 run 64 2 sector n=24
 run 64 2 sector l2-ways=15
+run 64 2 barrier cpus=1023
+run 64 2 barrier cpus=1024
+run 64 2 barrier cpus=
+run 64 2 barrier cpus=1-
+run 64 2 barrier cpus=1-0
 run 64 2 horner m=1 form=interleaved
 run 64 2 horner m=1 form=pipelined
 
