@@ -15,6 +15,8 @@ struct Mix {
     vector: u64,
     integer: u64,
     predicate: u64,
+    /// One instruction in so many keeps others like it out of its pipe for its whole time: a division, say.
+    blocking: u64,
     /// Registers in use: the fewer, the more results are waited for.
     vectors: u64,
     integers: u64,
@@ -29,6 +31,7 @@ impl Mix {
             vector: 5 + r.below(45),
             integer: 15 + r.below(40),
             predicate: 1 + r.below(6),
+            blocking: 100 + r.below(151),
             vectors: 8 + r.below(22),
             integers: 6 + r.below(12),
             block: 4 + r.below(14),
@@ -37,6 +40,9 @@ impl Mix {
 
     /// One instruction, or a pair of which one prefixes the other.
     fn instruction(&self, r: &mut Random, out: &mut Vec<Inst>) {
+        if r.below(self.blocking) == 0 {
+            return out.push(self.blocking(r));
+        }
         let mut pick = r.below(self.memory + self.vector + self.integer + self.predicate);
         if pick < self.memory {
             return out.push(self.access(r));
@@ -47,6 +53,20 @@ impl Mix {
         }
         pick -= self.vector;
         out.push(if pick < self.integer { self.integer(r) } else { self.predicate(r) });
+    }
+
+    fn blocking(&self, r: &mut Random) -> Inst {
+        let (v, w, a, b) = (r.reg(self.vectors), r.reg(self.vectors), r.reg(self.integers), r.reg(self.integers));
+        let vector = |class| op(class).reads(&[z(w)]).writes(&[z(v)]);
+        match r.below(8) {
+            0 | 1 => vector("sve:FDIV [T=S]"),
+            2 => vector("sve:FDIV [T=D]"),
+            3 => vector("sve:FSQRT [T=D]"),
+            4 => vector("fp:FDIV (scalar) [R=D]"),
+            5 => vector("fp:FSQRT (scalar) [R=D]"),
+            6 => op("base:SDIV [sf=1]").reads(&[x(a), x(b)]).writes(&[x(a)]),
+            _ => crc(a, b),
+        }
     }
 
     fn access(&self, r: &mut Random) -> Inst {
@@ -83,7 +103,6 @@ impl Mix {
             23 => fcsel(v, w),
             24 => index(v, r.reg(self.integers)),
             25 => sequential(v, w),
-            26 if r.below(8) == 0 => op("sve:FDIV [T=S]").reads(&[z(w)]).writes(&[z(v)]),
             26..=28 => {
                 out.push(movprfx(v, other));
                 fmla(v, w)
@@ -110,7 +129,6 @@ impl Mix {
             14 | 15 => op("base:ADD (shifted register) [LSL 1-4]").reads(&[x(a), x(b)]).writes(&[x(a)]),
             16 => mul(a, b),
             17 => adr(a),
-            18 if r.below(8) == 0 => crc(a, b),
             18 => uqincp(a, r.reg(4)),
             _ => nop(),
         }
@@ -155,8 +173,8 @@ fn stream(seed: u64, rig: &Rig) -> Vec<(Block, bool)> {
         let (insts, taken) = mix.block(&mut r);
         let block = Block::new(at, &insts, &rig.spec);
         count += insts.len();
-        // A taken branch leaves something out.
-        at = block.end() + if taken { 4 * r.below(24) } else { 0 };
+        // A taken branch leaves something out: one to the next instruction would be as if it were not taken.
+        at = block.end() + if taken { 4 + 4 * r.below(15) } else { 0 };
         blocks.push((block, taken));
     }
     // Where the last branch leads to.
