@@ -14,7 +14,7 @@ use crate::elf::ElfError;
 use crate::files::{Files, Program};
 use crate::kernel::{End, Kernel, Limit, Random};
 use crate::layout::DEFAULT_STACK;
-use crate::pages::{MemoryPolicy, Pages, Toucher};
+use crate::pages::{self, MemoryPolicy, Pages, Toucher};
 use crate::platform::Platform;
 use crate::scheduler::{QUANTUM, System};
 use crate::signal::{self, Action, SigInfo, code, number};
@@ -265,7 +265,7 @@ impl Process {
         let arguments = load::Arguments {
             program: setup.program,
             args: setup.args,
-            env: setup.env,
+            env: pages::translated(setup.env, &[]),
             stack_bytes: setup.stack_bytes,
         };
         let load::Ready { program, stack } =

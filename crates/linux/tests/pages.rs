@@ -147,6 +147,33 @@ fn memory_that_is_never_given_back_is_cleared_once() {
     assert_eq!(churn(&["XOS_MMM_L_ARENA_FREE=2"]), work);
 }
 
+#[test]
+fn blocks_of_malloc_are_mapped_or_on_the_heap_and_given_back_as_the_library_s_variables_say() {
+    let heap = |environment: &[&str]| numbers(&output("blocks", environment), "heap");
+    assert_eq!(heap(&[]), [[0, 0]]);
+    assert_eq!(heap(&["XOS_MMM_L_ARENA_FREE=1"]), [[1, 0]]);
+    assert_eq!(heap(&["XOS_MMM_L_ARENA_FREE=2"]), [[1, 1]]);
+    assert_eq!(heap(&["XOS_MMM_L_ARENA_FREE=2", "MALLOC_MMAP_THRESHOLD_=1048576"]), [[0, 0]]);
+}
+
+#[test]
+fn threads_share_one_arena_unless_the_lock_type_is_for_speed_and_their_heaps_are_taken_as_they_grow() {
+    let arenas = |environment: &[&str]| {
+        let text = output("arenas", environment);
+        (numbers(&text, "shared")[0][0], numbers(&text, "behind")[0][0])
+    };
+    const NOENT: i32 = -2;
+    const FAULT: i32 = -14;
+    let speed = "XOS_MMM_L_ARENA_LOCK_TYPE=0";
+    // The first heap, of 132 KiB, ends within its first large page.
+    assert_eq!(arenas(&["XOS_MMM_L_ARENA_LOCK_TYPE=1"]), (1, FAULT));
+    // What is reserved for a heap has no pages; the part it has grown to has them at once.
+    assert_eq!(arenas(&[speed]), (0, NOENT));
+    assert_eq!(arenas(&[speed, "XOS_MMM_L_HEAP_SIZE_MB=256"]), (0, 4));
+    assert_eq!(arenas(&[speed, "XOS_MMM_L_HEAP_SIZE_MB=256", DEMAND]), (0, NOENT));
+    assert_eq!(arenas(&[speed, "XOS_MMM_L_MAX_ARENA_NUM=1"]), (1, FAULT));
+}
+
 /// Log2 of the page size of each segment of a program at its start.
 fn shifts(environment: &[&str]) -> impl Fn(Segment) -> u32 {
     let (process, _) = start("none", environment, MemoryPolicy::Local);

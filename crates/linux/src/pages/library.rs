@@ -1,6 +1,10 @@
 //! The variables by which a program's environment steers the large-page library of the modelled system.
 
+use std::ops::RangeInclusive;
+
 use fxscope_aarch64::Segment;
+
+use super::malloc::{Malloc, entry};
 
 /// Which pages the library gives (`XOS_MMM_L_HPAGE_TYPE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,44 +32,49 @@ pub(crate) struct Library {
     pub notes: Vec<String>,
 }
 
-const PREFIX: &str = "XOS_MMM_L_";
+/// What the names of the library's variables start with.
+pub(super) const PREFIX: &str = "XOS_MMM_L_";
 
 /// `.bss` and dynamic memory at once, stacks when they are touched.
 const PREPAGE: [bool; 3] = [true, false, true];
 
-/// Variables about the library's own `malloc`, and the numbers they may have: the guest's is another one.
-const OF_MALLOC: [(&str, u64, u64); 5] = [
-    ("ARENA_LOCK_TYPE", 0, 1),
-    ("MAX_ARENA_NUM", 1, i32::MAX as u64),
-    ("HEAP_SIZE_MB", 1, u64::MAX),
-    ("COLORING", 0, 1),
-    ("FORCE_MMAP_THRESHOLD", 0, 1),
-];
+impl PageType {
+    /// The type that the environment names, if it names one.
+    pub(super) fn of(environment: &[Vec<u8>], notes: &mut Vec<String>) -> Option<PageType> {
+        let words = [("hugetlbfs", PageType::Large), ("none", PageType::Normal), ("thp", PageType::Transparent)];
+        word(&words, "HPAGE_TYPE", &variable(environment, "HPAGE_TYPE")?, "hugetlbfs", notes)
+    }
+}
 
 impl Library {
     /// What the environment says, of which each entry is `NAME=value`.
     pub(crate) fn of(environment: &[Vec<u8>]) -> Library {
         let mut notes = Vec::new();
-        let variable = |name: &str| {
-            let entry = format!("{PREFIX}{name}=").into_bytes();
-            let value = environment.iter().find_map(|e| e.strip_prefix(&entry[..]))?;
-            Some(String::from_utf8_lossy(value).into_owned())
-        };
-        let page_type = variable("HPAGE_TYPE").and_then(|value| {
-            let words = [("hugetlbfs", PageType::Large), ("none", PageType::Normal), ("thp", PageType::Transparent)];
-            word(&words, "HPAGE_TYPE", &value, "hugetlbfs", &mut notes)
-        });
-        let stack = variable("LPG_MODE").and_then(|value| {
+        let page_type = PageType::of(environment, &mut notes);
+        let stack = variable(environment, "LPG_MODE").and_then(|value| {
             word(&[("base+stack", true), ("base", false)], "LPG_MODE", &value, "base+stack", &mut notes)
         });
-        let prepage = variable("PAGING_POLICY").map_or(PREPAGE, |value| paging(&value, &mut notes));
-        let keeps = variable("ARENA_FREE")
-            .and_then(|value| word(&[("1", false), ("2", true)], "ARENA_FREE", &value, "1", &mut notes));
-        for (name, least, most) in OF_MALLOC {
-            notes.extend(variable(name).map(|value| of_malloc(name, &value, least..=most)));
+        let policy = variable(environment, "PAGING_POLICY");
+        let prepage = policy.map_or(PREPAGE, |value| paging(&value, &mut notes));
+        if let Some(value) = variable(environment, "COLORING")
+            && number("COLORING", &value, 0..=1, &mut notes).is_some()
+        {
+            notes.push(format!(
+                "{PREFIX}COLORING={value} has no effect: blocks start where the program's malloc has them (D100)."
+            ));
         }
-        let library = Library { page_type, stack, prepage, keeps_memory: keeps.unwrap_or(false), notes };
-        if matches!(page_type, None | Some(PageType::Large)) { library } else { library.switched_off() }
+        let malloc = Malloc::of(environment, &mut notes);
+        let library = Library { page_type, stack, prepage, keeps_memory: malloc.keeps_memory, notes };
+        if matches!(page_type, None | Some(PageType::Large)) {
+            library.noting(malloc.notes(environment))
+        } else {
+            library.switched_off()
+        }
+    }
+
+    fn noting(mut self, notes: Vec<String>) -> Library {
+        self.notes.extend(notes);
+        self
     }
 
     /// Without large pages of its own the library does nothing of what the other variables ask for.
@@ -86,8 +95,19 @@ impl Library {
     }
 }
 
+/// The value of a variable of the library, its name without what all start with.
+pub(super) fn variable(environment: &[Vec<u8>], name: &str) -> Option<String> {
+    entry(environment, &format!("{PREFIX}{name}"))
+}
+
 /// The meaning of a variable's value; of another than the known words, a note, and that of the default, `fallback`.
-fn word<T: Copy>(words: &[(&str, T)], name: &str, value: &str, fallback: &str, notes: &mut Vec<String>) -> Option<T> {
+pub(super) fn word<T: Copy>(
+    words: &[(&str, T)],
+    name: &str,
+    value: &str,
+    fallback: &str,
+    notes: &mut Vec<String>,
+) -> Option<T> {
     let of = |text: &str| words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
     of(value).or_else(|| {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
@@ -113,14 +133,14 @@ fn paging(value: &str, notes: &mut Vec<String>) -> [bool; 3] {
     })
 }
 
-/// What to say of a variable of the library's `malloc`.
-fn of_malloc(name: &str, value: &str, range: std::ops::RangeInclusive<u64>) -> String {
-    if value.parse().is_ok_and(|number: u64| range.contains(&number)) {
-        format!("{PREFIX}{name}={value} steers the library's own malloc; the program's malloc decides here (D100).")
-    } else {
+/// The number that a variable gives; of anything else, a note.
+pub(super) fn number(name: &str, value: &str, range: RangeInclusive<u64>, notes: &mut Vec<String>) -> Option<u64> {
+    let number = value.parse().ok().filter(|number| range.contains(number));
+    if number.is_none() {
         let (least, most) = (range.start(), range.end());
-        format!("{PREFIX}{name}={value} is no number from {least} to {most}; its default holds.")
+        notes.push(format!("{PREFIX}{name}={value} is no number from {least} to {most}; its default holds."));
     }
+    number
 }
 
 #[cfg(test)]
@@ -171,12 +191,20 @@ mod tests {
         let library = library(&["HPAGE_TYPE=huge", "LPG_MODE=all", "ARENA_FREE=3"]);
         assert_eq!((library.page_type, library.stack), (Some(PageType::Large), Some(true)));
         assert_eq!(library.notes[0], "XOS_MMM_L_HPAGE_TYPE=huge is not known (hugetlbfs, none, thp); hugetlbfs holds.");
-        assert_eq!(library.notes.len(), 3);
+        assert_eq!(library.notes.iter().filter(|note| note.contains("is not known")).count(), 3);
     }
 
     #[test]
-    fn variables_of_the_library_s_malloc_are_told_to_have_no_effect() {
-        assert!(library(&["COLORING=1"]).notes[0].contains("the program's malloc decides"));
-        assert!(library(&["MAX_ARENA_NUM=0"]).notes[0].contains("from 1 to 2147483647"));
+    fn colouring_is_told_to_have_no_effect() {
+        assert!(library(&["COLORING=1"]).notes[0].contains("has no effect"));
+        assert!(library(&["COLORING=2"]).notes[0].contains("from 0 to 1"));
+    }
+
+    #[test]
+    fn what_the_c_library_is_told_for_the_library_s_malloc_is_in_the_notes() {
+        let notes = library(&["ARENA_FREE=1"]).notes;
+        let told = "MALLOC_MMAP_THRESHOLD_=134217728, MALLOC_ARENA_MAX=1 in the environment";
+        assert!(notes.len() == 1 && notes[0].contains(told), "{notes:?}");
+        assert!(library(&["HPAGE_TYPE=none", "ARENA_FREE=1"]).notes.is_empty());
     }
 }

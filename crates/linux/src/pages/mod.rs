@@ -6,6 +6,7 @@
 //! are resident, and where, follows from that, from the memory policies, and from what `Memory` tells about first touches.
 
 mod library;
+mod malloc;
 mod policy;
 mod process;
 mod range_map;
@@ -20,6 +21,7 @@ use fxscope_aarch64::{Memory, Segment};
 pub use policy::{NodeMask, Placement, list, mask, parse_nodes};
 pub use usage::PageUse;
 
+pub(crate) use malloc::translated;
 pub(crate) use policy::{Policy, remapped};
 
 use library::{Library, PageType};

@@ -18,6 +18,7 @@ use crate::hwpfctl::{self, Call};
 use crate::kernel::{End, Kernel, Limit};
 use crate::layout::DEFAULT_STACK;
 use crate::load::{Arguments, Ready, prepare};
+use crate::pages;
 use crate::process::StartError;
 use crate::signal::{AltStack, SIG_DFL, SIG_IGN};
 use crate::thread::{Thread, name_of};
@@ -124,6 +125,7 @@ fn execute(k: &mut Kernel, t: &mut Thread, dir: i32, mut name: Vec<u8>, mut args
         Limit::INFINITY => DEFAULT_STACK,
         bytes => bytes,
     };
+    let env = pages::translated(env, &k.files.program.env);
     let arguments = Arguments { program: name, args, env, stack_bytes };
     replace(k, t, &found, arguments)
 }

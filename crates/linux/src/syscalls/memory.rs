@@ -272,15 +272,16 @@ pub(super) fn mprotect(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     if start < end {
         touch_code(k, start, end);
         k.mem.protect(start, end - start, prot(a[2])).map_err(|_| Errno::NOMEM)?;
-        prepage_stacks(k, t, start, end);
+        prepage_reserved(k, t, start, end);
     }
     Ok(0)
 }
 
-/// C libraries reserve the stack of a thread and make it writable then.
-fn prepage_stacks(k: &mut Kernel, t: &Thread, start: u64, end: u64) {
+/// C libraries reserve the stack of a thread, and heaps of other threads than the first, and make them writable then.
+fn prepage_reserved(k: &mut Kernel, t: &Thread, start: u64, end: u64) {
     let who = k.toucher(t);
-    for region in k.mem.regions().filter(|r| r.segment == Segment::ThreadStack && r.start < end && start < r.end) {
+    let reserved = |region: &&Region| matches!(region.segment, Segment::ThreadStack | Segment::Mmap);
+    for region in k.mem.regions().filter(|r| r.start < end && start < r.end).filter(reserved) {
         k.pages.mapped(region, who);
     }
 }

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -184,6 +185,40 @@ static void threads(void)
     show_nodes("nodes", shared_array, 2 * MIB, 4);
 }
 
+/* Whether 16 MiB that malloc gives in four blocks are on the heap, and whether it is as large when they are free. */
+static void blocks(void)
+{
+    void *block[4];
+    free(malloc(1));
+    char *before = sbrk(0);
+    for (int i = 0; i < 4; i++)
+        block[i] = malloc(4 * MIB);
+    long grown = (char *)sbrk(0) - before;
+    for (int i = 0; i < 4; i++)
+        free(block[i]);
+    long kept = (char *)sbrk(0) - before;
+    /* A part of the first block was there already. */
+    printf("heap: %d %d\n", grown > (long)(15 * MIB), kept > (long)(15 * MIB));
+}
+
+/* Whether a block of another thread than the first is on the first heap, and the node of what lies 32 MiB behind it. */
+static void *allocate(void *unused)
+{
+    (void)unused;
+    char *block = malloc(100);
+    printf("shared: %d\n", block < (char *)sbrk(0) && block > (char *)zeros);
+    show_nodes("behind", (char *)((uintptr_t)block & -(2 * MIB)) + 32 * MIB, 0, 1);
+    free(block);
+    return NULL;
+}
+
+static void arenas(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, allocate, NULL);
+    pthread_join(thread, NULL);
+}
+
 /* Maps, touches and gives back 16 MiB three times. */
 static void churn(void)
 {
@@ -200,7 +235,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } cases[] = { { "first_touch", first_touch }, { "policies", policies }, { "ranges", ranges },
-                  { "threads", threads }, { "churn", churn }, { "files", files } };
+                  { "threads", threads }, { "churn", churn }, { "files", files }, { "blocks", blocks },
+                  { "arenas", arenas } };
     for (unsigned i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(argv[1], cases[i].name) == 0)
             cases[i].run();
