@@ -96,6 +96,19 @@ fn ranges_have_policies_of_their_own_which_pages_follow_when_touched_and_when_mo
 }
 
 #[test]
+fn moved_pages_are_counted_and_told_apart_from_those_that_stayed() {
+    let (mut process, _) = run("ranges", &[DEMAND], MemoryPolicy::Local);
+    let work = process.take_memory_work().expect("pages were taken");
+    // mbind moves the three that are not on node 7, migrate_pages the three that are left, move_pages one of them.
+    assert_eq!((work.moved, work.moved_bytes), (7, 14 * MIB));
+    let moved: Vec<_> = process.page_spans().into_iter().filter(|span| span.moved > 0).collect();
+    // The one page has been moved once more than the two others; a hole is between them.
+    let found: Vec<_> = moved.iter().map(|span| (span.range.end - span.range.start, span.placement)).collect();
+    assert_eq!(found, [(2 * MIB, Placement::Node(6)), (4 * MIB, Placement::Node(5))]);
+    assert!(moved[0].moved > moved[1].moved);
+}
+
+#[test]
 fn files_about_memory_have_the_pages_of_each_node() {
     let text = output("files", &[]);
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -129,12 +142,13 @@ fn churn(environment: &[&str]) -> MemoryWork {
         faults: all.faults - others.faults,
         cleared_bytes: all.cleared_bytes - others.cleared_bytes,
         freed_bytes: all.freed_bytes - others.freed_bytes,
+        ..MemoryWork::default()
     }
 }
 
 #[test]
 fn memory_is_cleared_whenever_it_is_taken_and_given_back_as_often() {
-    let work = MemoryWork { faults: 0, cleared_bytes: 48 * MIB, freed_bytes: 48 * MIB };
+    let work = MemoryWork { faults: 0, cleared_bytes: 48 * MIB, freed_bytes: 48 * MIB, ..MemoryWork::default() };
     assert_eq!(churn(&[]), work);
     // 16 MiB are 8 large pages or 256 normal ones.
     assert_eq!(churn(&[DEMAND]), MemoryWork { faults: 3 * 8, ..work });
@@ -143,7 +157,7 @@ fn memory_is_cleared_whenever_it_is_taken_and_given_back_as_often() {
 
 #[test]
 fn memory_that_is_never_given_back_is_cleared_once() {
-    let work = MemoryWork { faults: 0, cleared_bytes: 16 * MIB, freed_bytes: 0 };
+    let work = MemoryWork { cleared_bytes: 16 * MIB, ..MemoryWork::default() };
     assert_eq!(churn(&["XOS_MMM_L_ARENA_FREE=2"]), work);
 }
 

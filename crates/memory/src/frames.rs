@@ -1,7 +1,7 @@
 //! Physical memory: which page frame, and so which memory node, a page of a program has.
 //!
 //! A page gets its frame when it is translated for the first time, on the node its range asks for, and keeps it until
-//! the range is unmapped. Frames of a node are handed out from its first address on; those smaller than a chunk
+//! the range is unmapped or the system moves the page. Frames of a node are handed out from its first address on; those smaller than a chunk
 //! come from chunks, so that small pages leave no holes between large ones. Translation tables come from the other end.
 
 use std::collections::BTreeMap;
@@ -33,6 +33,8 @@ pub struct PageRange {
     pub shift: u32,
     /// Nodes of its pages.
     pub placement: Placement,
+    /// Grows whenever the system moves pages of it to another node: they get new frames.
+    pub moved: u32,
 }
 
 /// Smaller frames are cut from chunks of this size, log2 bytes: 2 MiB.
@@ -48,6 +50,8 @@ pub struct Frame {
     pub shift: u32,
     /// Its physical address.
     pub physical: u64,
+    /// How often its page had been moved when it got this frame ([`PageRange::moved`]).
+    pub moved: u32,
 }
 
 /// The memory of one node.
@@ -96,10 +100,14 @@ impl Frames {
         ((physical >> self.node_shift) as usize).min(self.nodes.len() - 1)
     }
 
-    /// The physical address of the page of `1 << shift` bytes at `page`, which a core of node `local` translates.
-    pub fn frame(&mut self, page: u64, shift: u32, placement: Placement, local: usize) -> u64 {
-        if let Some(frame) = self.pages.get(&page).filter(|f| f.shift == shift) {
-            return frame.physical;
+    /// The physical address of the page at `page`, which lies in `range` and a core of node `local` translates.
+    pub fn frame(&mut self, page: u64, range: PageRange, local: usize) -> u64 {
+        let PageRange { shift, placement, moved, .. } = range;
+        if let Some(&frame) = self.pages.get(&page).filter(|f| f.shift == shift) {
+            if frame.moved >= moved {
+                return frame.physical;
+            }
+            self.give_back(frame);
         }
         let wanted = match placement {
             Placement::FirstTouch => local,
@@ -107,7 +115,7 @@ impl Frames {
             Placement::Interleave(mask) => in_turn(mask, (page & VIRTUAL) >> shift).unwrap_or(local),
         };
         let physical = self.take(wanted.min(self.nodes.len() - 1), shift);
-        self.pages.insert(page, Frame { shift, physical });
+        self.pages.insert(page, Frame { shift, physical, moved });
         physical
     }
 
@@ -138,11 +146,16 @@ impl Frames {
         let whole = |(&page, frame): (&u64, &Frame)| (page + (1 << frame.shift) <= end).then_some(page);
         let gone: Vec<u64> = self.pages.range(start..end).filter_map(whole).collect();
         for page in gone {
-            let Some(Frame { shift, physical }) = self.pages.remove(&page) else { continue };
-            let node = self.node_of(physical);
-            let offset = physical - ((node as u64) << self.node_shift);
-            self.nodes[node].free.entry(shift).or_default().push(offset);
+            if let Some(frame) = self.pages.remove(&page) {
+                self.give_back(frame);
+            }
         }
+    }
+
+    fn give_back(&mut self, frame: Frame) {
+        let node = self.node_of(frame.physical);
+        let offset = frame.physical - ((node as u64) << self.node_shift);
+        self.nodes[node].free.entry(frame.shift).or_default().push(offset);
     }
 
     /// The pages of `start..end` that have a frame, by address.
@@ -196,12 +209,16 @@ mod tests {
         Frames::new(&fxscope_machine::load("a64fx", &[]).expect("built in"))
     }
 
+    fn range(shift: u32, placement: Placement) -> PageRange {
+        PageRange { start: 0, end: u64::MAX, shift, placement, moved: 0 }
+    }
+
     #[test]
     fn a_page_is_put_where_it_is_first_touched_and_stays_there() {
         let mut f = frames();
-        let first = f.frame(0x10000, 16, Placement::FirstTouch, 2);
+        let first = f.frame(0x10000, range(16, Placement::FirstTouch), 2);
         assert_eq!(f.node_of(first), 2);
-        assert_eq!(f.frame(0x10000, 16, Placement::FirstTouch, 0), first);
+        assert_eq!(f.frame(0x10000, range(16, Placement::FirstTouch), 0), first);
     }
 
     #[test]
@@ -209,7 +226,7 @@ mod tests {
         let mut f = frames();
         let nodes: Vec<usize> = (0..6u64)
             .map(|i| {
-                let at = f.frame(i << 21, 21, Placement::Interleave(0b1011), 2);
+                let at = f.frame(i << 21, range(21, Placement::Interleave(0b1011)), 2);
                 f.node_of(at)
             })
             .collect();
@@ -222,7 +239,7 @@ mod tests {
         let mut taken: Vec<(u64, u64)> = Vec::new();
         for i in 0..400u64 {
             let shift = [12, 16, 21, 25][(i * 7 % 11 % 4) as usize];
-            let at = f.frame(i << 32, shift, Placement::Node(1), 0);
+            let at = f.frame(i << 32, range(shift, Placement::Node(1)), 0);
             assert_eq!(at % (1 << shift), 0);
             assert!(taken.iter().all(|&(start, end)| at + (1 << shift) <= start || end <= at));
             taken.push((at, at + (1 << shift)));
@@ -234,7 +251,7 @@ mod tests {
         let mut f = frames();
         let nodes: Vec<usize> = (0..20u64)
             .map(|i| {
-                let at = f.frame(i << 40, 30, Placement::Node(3), 0);
+                let at = f.frame(i << 40, range(30, Placement::Node(3)), 0);
                 f.node_of(at)
             })
             .collect();
@@ -257,7 +274,7 @@ mod tests {
         f.table(1, 1 << 16, 1);
         let nodes: Vec<usize> = (0..8u64)
             .map(|i| {
-                let at = f.frame(i << 40, 30, Placement::Node(1), 0);
+                let at = f.frame(i << 40, range(30, Placement::Node(1)), 0);
                 f.node_of(at)
             })
             .collect();
@@ -268,7 +285,7 @@ mod tests {
     fn turns_of_nodes_are_the_same_in_all_address_spaces() {
         let mut f = frames();
         let mut node = |space: u64| {
-            let at = f.frame(space << 48 | 5 << 21, 21, Placement::Interleave(0b111), 0);
+            let at = f.frame(space << 48 | 5 << 21, range(21, Placement::Interleave(0b111)), 0);
             f.node_of(at)
         };
         assert_eq!((node(0), node(1), node(2)), (2, 2, 2));
@@ -277,18 +294,29 @@ mod tests {
     #[test]
     fn a_page_that_is_unmapped_in_part_keeps_its_frame() {
         let mut f = frames();
-        let first = f.frame(0, 21, Placement::Node(0), 0);
+        let first = f.frame(0, range(21, Placement::Node(0)), 0);
         f.release(0, 0x10000);
-        assert_eq!(f.frame(0, 21, Placement::Node(0), 0), first);
+        assert_eq!(f.frame(0, range(21, Placement::Node(0)), 0), first);
+    }
+
+    #[test]
+    fn a_page_that_has_been_moved_gets_a_frame_on_its_new_node_once_and_its_old_one_is_free() {
+        let mut f = frames();
+        let old = f.frame(0x10000, range(16, Placement::FirstTouch), 2);
+        let moved = PageRange { moved: 1, ..range(16, Placement::Node(1)) };
+        let new = f.frame(0x10000, moved, 0);
+        assert_eq!(f.node_of(new), 1);
+        assert_eq!(f.frame(0x10000, moved, 3), new);
+        assert_eq!(f.frame(0x20000, range(16, Placement::Node(2)), 0), old);
     }
 
     #[test]
     fn an_unmapped_page_s_frame_is_used_again() {
         let mut f = frames();
-        let first = f.frame(0x10000, 16, Placement::Node(0), 0);
-        f.frame(0x20000, 16, Placement::Node(0), 0);
+        let first = f.frame(0x10000, range(16, Placement::Node(0)), 0);
+        f.frame(0x20000, range(16, Placement::Node(0)), 0);
         f.release(0x10000, 0x20000);
         assert_eq!(f.touched(0, u64::MAX).count(), 1);
-        assert_eq!(f.frame(0x50000, 16, Placement::Node(0), 0), first);
+        assert_eq!(f.frame(0x50000, range(16, Placement::Node(0)), 0), first);
     }
 }

@@ -41,6 +41,7 @@ pub(crate) fn page_ranges(process: &Process, first_node: u32) -> Vec<PageRange> 
         end: span.range.end,
         shift: span.shift,
         placement: placement(span.placement),
+        moved: span.moved,
     };
     process.page_spans().into_iter().map(range).collect()
 }
@@ -50,7 +51,8 @@ pub(crate) fn cycles(work: MemoryWork, spec: &Spec) -> Cycle {
     const NS_PER_SECOND: u128 = 1_000_000_000;
     let costs = &spec.page_costs;
     let ns = |bytes: u64, rate: u64| u128::from(bytes) * NS_PER_SECOND / u128::from(rate);
-    let ns = u128::from(work.faults) * u128::from(costs.fault_ns)
+    let ns = u128::from(work.faults + work.moved) * u128::from(costs.fault_ns)
+        + ns(work.moved_bytes, costs.move_bytes_per_second)
         + ns(work.cleared_bytes, costs.clear_bytes_per_second)
         + ns(work.freed_bytes, costs.free_bytes_per_second);
     (ns * u128::from(spec.clock.core_hz) / NS_PER_SECOND) as Cycle
@@ -77,5 +79,13 @@ mod tests {
         // largepage-0058 to 0061.
         assert!((malloc / 0.5018 - 1.0).abs() < 0.01, "{malloc}");
         assert!((free / 0.2602 - 1.0).abs() < 0.01, "{free}");
+    }
+
+    #[test]
+    fn a_page_that_is_moved_costs_a_fault_and_a_copy() {
+        let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+        let work = MemoryWork { moved: 1, moved_bytes: 2 << 20, ..MemoryWork::default() };
+        let copy_ns = (2 << 20) * 1_000_000_000 / spec.page_costs.move_bytes_per_second;
+        assert_eq!(cycles(work, &spec), (spec.page_costs.fault_ns + copy_ns) * spec.clock.core_hz / 1_000_000_000);
     }
 }

@@ -86,6 +86,8 @@ pub struct PageSpan {
     pub shift: u32,
     /// Where its pages come to be, or are.
     pub placement: Placement,
+    /// Grows whenever pages of it are moved to another node.
+    pub moved: u32,
 }
 
 /// What the system has done about pages, for whoever charges time for it.
@@ -97,6 +99,10 @@ pub struct MemoryWork {
     pub cleared_bytes: u64,
     /// Bytes of pages given back.
     pub freed_bytes: u64,
+    /// Pages moved to other nodes.
+    pub moved: u64,
+    /// Their bytes.
+    pub moved_bytes: u64,
 }
 
 /// How pages of a process are chosen: from the machine and from the program's environment, once for each program.
@@ -149,6 +155,8 @@ struct Resident {
     placement: Placement,
     /// They were placed by other means than a first touch, which whoever models them could not know.
     placed: bool,
+    /// The number of the last move that they took part in, counted from 1; 0: none.
+    moved: u32,
 }
 
 /// Who maps or touches memory: the policy of the thread, and the node of its processor.
@@ -171,6 +179,8 @@ pub(crate) struct Pages {
     kept_bytes: u64,
     /// Bytes of memory that the machine has.
     memory_bytes: u64,
+    /// How often the program has asked for pages to be moved.
+    moves: u32,
     version: u64,
 }
 
@@ -185,6 +195,7 @@ impl Pages {
             work: MemoryWork::default(),
             kept_bytes: 0,
             memory_bytes,
+            moves: 0,
             version: 0,
         }
     }
@@ -205,7 +216,7 @@ impl Pages {
         self.note_use();
         let fresh = Pages::new(sizes, environment, self.memory_bytes);
         let (usage, version) = (std::mem::take(&mut self.usage), self.version + 1);
-        *self = Pages { usage, version, work: self.work, ..fresh };
+        *self = Pages { usage, version, work: self.work, moves: self.moves, ..fresh };
     }
 
     /// What a child starts with: the same pages (`shares`), or none yet.
@@ -274,7 +285,7 @@ impl Pages {
                     Placement::FirstTouch => Placement::Node(who.node),
                     other => other,
                 };
-                let resident = Resident { segment: region.segment, shift, placement, placed: true };
+                let resident = Resident { segment: region.segment, shift, placement, placed: true, moved: 0 };
                 self.take(range, resident);
             }
         }
@@ -323,7 +334,8 @@ impl Pages {
             let range = start.max(part.start)..(start + bytes).min(part.end);
             let policy = self.policies.at(page).unwrap_or(who.policy);
             let placement = Placement::Node(policy.placement(who.node).node(page, shift, who.node));
-            let taken = self.take(range, Resident { segment: region.segment, shift, placement, placed: false });
+            let taken =
+                self.take(range, Resident { segment: region.segment, shift, placement, placed: false, moved: 0 });
             self.work.faults += taken;
         }
     }
@@ -379,6 +391,11 @@ impl Pages {
         self.resident.within(range).flat_map(nodes).all(|(node, _)| policy.permits(node))
     }
 
+    /// The program asks for pages to be moved: all that follow belong to one move.
+    pub(crate) fn begin_move(&mut self) {
+        self.moves += 1;
+    }
+
     /// Moves the resident pages that a range reaches into: `to` says where, from a page's address, log2 of its size and
     /// its node.
     pub(crate) fn migrate(&mut self, range: Range<u64>, to: impl Fn(u64, u32, u32) -> u32) {
@@ -386,6 +403,7 @@ impl Pages {
         let (first, last) = (shift(range.start), shift(range.end - 1));
         let whole = range.start >> first << first..range.end.next_multiple_of(1 << last);
         let runs: Vec<_> = self.resident.within(whole).collect();
+        let (moved, mut last) = (self.moves, None);
         for (run, resident) in runs {
             let bytes = (1u64 << resident.shift).max(PAGE);
             let mut at = run.start;
@@ -395,7 +413,13 @@ impl Pages {
                 let new = to(at, resident.shift, node);
                 if new != node {
                     self.version += 1;
-                    self.resident.set(at..end, Resident { placement: Placement::Node(new), placed: true, ..resident });
+                    let placement = Placement::Node(new);
+                    self.resident.set(at..end, Resident { placement, placed: true, moved, ..resident });
+                    // Two runs may share a page.
+                    if last.replace(at / bytes) != Some(at / bytes) {
+                        self.work.moved += 1;
+                        self.work.moved_bytes += bytes;
+                    }
                 }
                 at = end;
             }
@@ -426,12 +450,13 @@ impl Pages {
             for (part, shift) in self.plan.parts(region) {
                 let mut placed = RangeMap::default();
                 for (range, policy) in self.by_policy(part.clone(), who) {
-                    placed.set(range, policy.placement(who.node));
+                    placed.set(range, (policy.placement(who.node), 0));
                 }
                 for (range, resident) in self.resident.within(part).filter(|(_, resident)| resident.placed) {
-                    placed.set(range, resident.placement);
+                    placed.set(range, (resident.placement, resident.moved));
                 }
-                spans.extend(placed.iter().map(|(range, placement)| PageSpan { range, shift, placement }));
+                let span = |(range, (placement, moved))| PageSpan { range, shift, placement, moved };
+                spans.extend(placed.iter().map(span));
             }
         }
         spans

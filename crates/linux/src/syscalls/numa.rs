@@ -80,6 +80,7 @@ pub(super) fn mbind(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     k.pages.set_policy(start..end, policy);
     if flags & flag::MOVE != 0 {
         let own = k.toucher(t).node;
+        k.pages.begin_move();
         k.pages.migrate(start..end, |page, shift, node| {
             if policy.permits(node) { node } else { policy.placement(own).node(page, shift, own) }
         });
@@ -155,6 +156,7 @@ pub(super) fn move_pages(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         return Err(Errno::PERM);
     }
     check_own(k, pid)?;
+    k.pages.begin_move();
     for index in 0..count {
         let page: u64 = guest::read(&mut k.mem, pages.wrapping_add(8 * index))?;
         if nodes != 0 {
@@ -181,6 +183,7 @@ pub(super) fn migrate_pages(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result 
     if to == 0 {
         return Err(Errno::INVAL);
     }
+    k.pages.begin_move();
     k.pages.migrate(0..USER_END, |_, _, node| crate::pages::remapped(node, from, to));
     Ok(0)
 }

@@ -136,6 +136,8 @@ table! {
         clear_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000),
         /// Giving pages back, bytes a second.
         free_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000),
+        /// Copying pages to another node, besides a fault for each, bytes a second.
+        move_bytes_per_second: u64 => Range(1_000_000, 10_000_000_000_000),
     }
 }
 

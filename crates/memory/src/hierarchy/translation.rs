@@ -11,7 +11,7 @@ use crate::tables::VIRTUAL_BITS;
 const UNMAPPED_SHIFT: u32 = 16;
 /// A range without pages.
 pub(super) const NO_PAGES: PageRange =
-    PageRange { start: 0, end: 0, shift: UNMAPPED_SHIFT, placement: Placement::FirstTouch };
+    PageRange { start: 0, end: 0, shift: UNMAPPED_SHIFT, placement: Placement::FirstTouch, moved: 0 };
 
 /// A data address and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,16 +30,22 @@ impl Hierarchy {
         let space = u64::from(space) << VIRTUAL_BITS;
         if space == self.space {
             for gone in unmapped(&self.pages, &pages) {
-                let (start, end) = (space | gone.start, space | gone.end);
-                self.chip.frames.release(start, end);
-                self.data_tlb.forget(start, end);
-                self.code_tlb.forget(start, end);
+                self.chip.frames.release(space | gone.start, space | gone.end);
+                self.forget_translations(space | gone.start, space | gone.end);
+            }
+            for moved in moved(&self.pages, &pages) {
+                self.forget_translations(space | moved.start, space | moved.end);
             }
         }
         self.space = space;
         self.pages = pages;
         self.page = NO_PAGES;
         self.fetched = u64::MAX;
+    }
+
+    fn forget_translations(&mut self, start: u64, end: u64) {
+        self.data_tlb.forget(start, end);
+        self.code_tlb.forget(start, end);
     }
 
     /// The range that `addr` lies in.
@@ -120,7 +126,7 @@ impl Hierarchy {
             return page;
         }
         let page = self.in_space(page);
-        self.chip.frames.frame(page, range.shift, range.placement, self.seat.cmg)
+        self.chip.frames.frame(page, range, self.seat.cmg)
     }
 
     /// Whether an address lies in a page.
@@ -170,12 +176,35 @@ fn unmapped(before: &[PageRange], after: &[PageRange]) -> Vec<std::ops::Range<u6
     gone
 }
 
+/// The parts of ranges whose pages have been moved since. Both lists are in order of address.
+fn moved(before: &[PageRange], after: &[PageRange]) -> Vec<std::ops::Range<u64>> {
+    let mut moved = Vec::new();
+    for new in after.iter().filter(|new| new.moved > 0) {
+        let first = before.partition_point(|old| old.end <= new.start);
+        let old = before[first..].iter().take_while(|old| old.start < new.end).filter(|old| old.moved < new.moved);
+        moved.extend(old.map(|old| old.start.max(new.start)..old.end.min(new.end)));
+    }
+    moved
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn range(start: u64, end: u64, shift: u32) -> PageRange {
-        PageRange { start, end, shift, placement: Placement::FirstTouch }
+        PageRange { start, end, shift, placement: Placement::FirstTouch, moved: 0 }
+    }
+
+    #[test]
+    fn what_is_moved_is_what_has_been_moved_more_often_than_before() {
+        let before = [range(0, 100, 16), PageRange { moved: 2, ..range(100, 200, 16) }];
+        let after = [
+            range(0, 50, 16),
+            PageRange { moved: 2, ..range(50, 150, 16) },
+            PageRange { moved: 3, ..range(150, 300, 16) },
+        ];
+        assert_eq!(moved(&before, &after), [50..100, 150..200]);
+        assert_eq!(moved(&after, &after), []);
     }
 
     #[test]
