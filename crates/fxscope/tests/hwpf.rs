@@ -95,6 +95,40 @@ fn a_program_finds_hwpfctl_and_executes_another_one_through_it() {
 }
 
 #[test]
+fn a_reset_without_a_command_is_for_the_program_that_calls_it_and_all_that_it_starts_later() {
+    const CALLER: &str = r#"
+        #define _GNU_SOURCE
+        #include <sched.h>
+        #include <stdio.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static void reset_on(int cpu) {
+            if (fork() == 0) {
+                cpu_set_t cpus;
+                CPU_ZERO(&cpus);
+                CPU_SET(cpu, &cpus);
+                sched_setaffinity(0, sizeof cpus, &cpus);
+                execlp("hwpfctl", "hwpfctl", "--reset", NULL);
+                _exit(1);
+            }
+            wait(NULL);
+            unsigned long word;
+            __asm__ volatile("mrs %0, S3_3_C11_C4_0" : "=r"(word));
+            printf("%016lx\n", word);
+        }
+        int main(void) {
+            int own = sched_getcpu();
+            reset_on(own + 1);
+            reset_on(own);
+            return 0;
+        }"#;
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = compile(folder.path(), "caller", &["-O1", "-static"], CALLER);
+    let (out, told, status) = run(folder.path(), &["--hwpf", "--distL1 4", "--", &program]);
+    assert_eq!((out.as_str(), told.as_str(), status), ("8000000004000000\n0000000000000000\n", "", 0));
+}
+
+#[test]
 fn hwpfctl_inside_a_program_fails_as_a_command_does() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let program = program(folder.path());

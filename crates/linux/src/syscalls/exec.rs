@@ -153,8 +153,11 @@ fn hwpfctl(k: &mut Kernel, t: &mut Thread, mut args: &[Vec<u8>], env: Words) -> 
         }
     };
     let Some(program) = command.first() else {
-        let reset = !settings.stream_detect.valid && args.len() > 1;
-        return if reset { end(k, 0) } else { fail(k, 1, "no command given; hwpfctl --help shows how to call it") };
+        if settings.stream_detect.valid || args.len() == 1 {
+            return fail(k, 1, "no command given; hwpfctl --help shows how to call it");
+        }
+        reset_prefetch(k, t);
+        return end(k, 0);
     };
     let mut error = Errno::NOENT;
     for path in candidates(program, &env) {
@@ -179,6 +182,14 @@ fn set_prefetch(k: &Kernel, t: &mut Thread, settings: &hwpfctl::Settings) {
     if settings.verbose {
         let (before, now) = (hwpfctl::describe(before.into()), hwpfctl::describe(settings.stream_detect));
         tell(k, STDOUT, &format!("hwpfctl: before: {before}\nhwpfctl: now:    {now}\n"));
+    }
+}
+
+/// Without a command, the CPU's defaults are for all that runs on cores that the process may run on.
+fn reset_prefetch(k: &mut Kernel, t: &Thread) {
+    let may_run_on = |cpu: u32| t.affinity.get(cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1);
+    for other in k.system.threads.iter_mut().filter(|other| may_run_on(other.cpu_number())) {
+        other.cpu.hpc.set_stream_detect(0);
     }
 }
 
