@@ -7,6 +7,8 @@
 //! Every calendar has a *floor*: the earliest time anybody may still ask for. Slots behind it are
 //! forgotten, so a calendar is a ring of constant size.
 
+use std::ops::Range;
+
 use crate::Cycle;
 
 /// Words of a calendar's ring, 64 slots each.
@@ -21,11 +23,13 @@ pub struct Calendar {
     words: Box<[u64; WORDS]>,
     /// Cycles before this are forgotten; a multiple of 64.
     floor: Cycle,
+    /// Cycles that are all reserved, if they are not forgotten: a search that meets them goes on behind them.
+    full: Range<Cycle>,
 }
 
 impl Default for Calendar {
     fn default() -> Calendar {
-        Calendar { words: Box::new([0; WORDS]), floor: 0 }
+        Calendar { words: Box::new([0; WORDS]), floor: 0, full: 0..0 }
     }
 }
 
@@ -60,19 +64,29 @@ impl Calendar {
     /// Reserves the first free cycle at or after `t` and returns it.
     #[inline(always)]
     pub fn book(&mut self, t: Cycle) -> Cycle {
-        let mut t = t.max(self.floor);
-        let horizon = self.horizon();
-        while t < horizon {
+        let t = t.max(self.floor);
+        if t < self.horizon() {
             let word = &mut self.words[index(t)];
             let free = !*word >> (t % 64);
             if free != 0 {
-                t += u64::from(free.trailing_zeros());
+                let t = t + u64::from(free.trailing_zeros());
                 *word |= 1 << (t % 64);
                 return t;
             }
-            t = (t | 63) + 1;
         }
-        t
+        self.book_later(t)
+    }
+
+    /// The same, when the word of `t` has no free cycle behind `t`.
+    #[inline(never)]
+    fn book_later(&mut self, t: Cycle) -> Cycle {
+        let known = self.full.contains(&t);
+        let free = self.first_free(if known { self.full.end } else { t });
+        self.reserve(free);
+        // Beyond the ring nothing is reserved.
+        let end = (free + 1).min(self.horizon()).max(t);
+        self.full = if known { self.full.start } else { t }..end;
+        free
     }
 
     /// The first free cycle at or after `t`.
@@ -164,7 +178,25 @@ impl LineBus {
     pub fn book(&mut self, t: Cycle) -> Cycle {
         // A slot that has begun may still be used: only the rate is limited.
         let slot = self.slots.book(self.slot(t));
-        t.max((slot * self.period).div_ceil(256))
+        t.max(self.start(slot))
+    }
+    /// Reserves `n` slots (at least one), each the first free one behind the one before, the first at or after `t`; returns
+    /// when that starts, and when the last one ends.
+    #[inline(always)]
+    pub fn book_slots(&mut self, t: Cycle, n: u64) -> (Cycle, Cycle) {
+        let mut slot = self.slots.book(self.slot(t));
+        let first = t.max(self.start(slot));
+        let mut end = first + self.period();
+        for _ in 1..n {
+            slot = self.slots.book(slot + 1);
+            end = end.max(self.start(slot)) + self.period();
+        }
+        (first, end)
+    }
+    /// When a slot begins.
+    #[inline(always)]
+    fn start(&self, slot: u64) -> Cycle {
+        (slot * self.period).div_ceil(256)
     }
     /// Cycles for each line, rounded up.
     #[inline(always)]
@@ -182,6 +214,12 @@ pub struct Pool {
     entries: Box<[Holding]>,
     /// The entry that was granted longest ago.
     next: usize,
+    /// How many of the last holdings, each of the next entry, ended no earlier than those before them; and the last one's
+    /// end.
+    in_order: usize,
+    last_until: Cycle,
+    /// Requests from then on come behind all holdings.
+    no_gap: Cycle,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -208,14 +246,20 @@ impl Pool {
     #[must_use]
     pub fn new(capacity: usize) -> Pool {
         assert!(capacity > 0, "a pool needs an entry");
-        Pool { entries: vec![Holding::default(); capacity].into(), next: 0 }
+        Pool { entries: vec![Holding::default(); capacity].into(), next: 0, in_order: 0, last_until: 0, no_gap: 0 }
     }
 
     /// The first time at or after `t` at which an entry is free, and that entry.
     #[inline(always)]
     #[must_use]
     pub fn first_free(&self, t: Cycle) -> Grant {
-        if self.entries[self.next].until <= t { Grant { at: t, entry: self.next as u32 } } else { self.search(t) }
+        let until = self.entries[self.next].until;
+        // Of holdings that end in the order of the entries, the next one's ends first.
+        if until <= t || (self.in_order >= self.entries.len() && t >= self.no_gap) {
+            Grant { at: until.max(t), entry: self.next as u32 }
+        } else {
+            self.search(t)
+        }
     }
 
     #[inline(never)]
@@ -232,12 +276,18 @@ impl Pool {
     /// The granted entry is held in `[from, until)`.
     #[inline(always)]
     pub fn hold(&mut self, grant: Grant, from: Cycle, until: Cycle) {
+        let is_next = grant.entry as usize == self.next;
         let h = &mut self.entries[grant.entry as usize];
         // In the gap before a later holding nothing need be remembered.
         if until >= h.until {
             *h = Holding { before: from.saturating_sub(until - from), until };
+            self.no_gap = self.no_gap.max(h.before);
+            self.in_order = if is_next && until >= self.last_until { self.in_order + 1 } else { 0 };
+            self.last_until = until;
+        } else if is_next {
+            self.in_order = 0;
         }
-        if grant.entry as usize == self.next {
+        if is_next {
             self.next = if self.next + 1 == self.entries.len() { 0 } else { self.next + 1 };
         }
     }
@@ -264,6 +314,20 @@ mod tests {
             c.reserve(t);
         }
         assert_eq!(c.book(70), 128);
+    }
+
+    #[test]
+    fn what_is_known_to_be_full_is_skipped_and_nothing_else() {
+        let (mut book, mut search) = (Calendar::default(), Calendar::default());
+        for step in 0..20_000_u64 {
+            book.advance(step);
+            search.advance(step);
+            // Crowds in two places that move on, and beyond the ring.
+            let t = step + [0, 500, 90, SPAN][step as usize % 4] + step * step % 37;
+            let free = search.first_free(t);
+            search.reserve(free);
+            assert_eq!(book.book(t), free, "step {step}");
+        }
     }
 
     #[test]
@@ -313,6 +377,17 @@ mod tests {
         assert_eq!(take(&mut p, 25, 10), 30);
         assert_eq!(take(&mut p, 35, 10), 40);
         assert_eq!(take(&mut p, 100, 10), 100);
+    }
+
+    #[test]
+    fn a_grant_is_as_early_as_a_look_at_all_entries_finds_whether_or_not_holdings_end_in_order() {
+        let mut p = Pool::new(4);
+        for step in 0..5_000_u64 {
+            let (at, cycles) = (3 * step + step * step % 11, 20 + if step / 50 % 2 == 0 { 0 } else { step * 7 % 13 });
+            let grant = p.first_free(at);
+            assert_eq!(grant.at, p.search(at).at, "step {step}");
+            p.hold(grant, grant.at, grant.at + cycles);
+        }
     }
 
     #[test]

@@ -6,8 +6,6 @@ use fxscope_machine::Spec;
 /// The bus as a calendar of short slots; a transfer takes several.
 pub struct CacheBus {
     slots: LineBus,
-    /// Cycles of a slot.
-    slot: Cycle,
     /// Slots of a line to L1, of one to L2, of word of a clean line given up.
     fill: u64,
     write_back: u64,
@@ -25,7 +23,6 @@ impl CacheBus {
         let slots = |cycles: Cycle| cycles / slot;
         CacheBus {
             slots: LineBus::new(slot * 256),
-            slot,
             fill: slots(fill),
             write_back: slots(write_back),
             release: slots(t.release),
@@ -41,14 +38,12 @@ impl CacheBus {
     /// A line that is ready at `t` comes to L1; returns when all of it is there.
     #[inline(always)]
     pub fn fill(&mut self, t: Cycle) -> Cycle {
-        let first = self.slots.book(t);
-        self.rest(first, self.fill)
+        self.slots.book_slots(t, self.fill).1
     }
 
     /// A line goes to L2 from `t` on; returns when its transfer starts and ends.
     pub fn write_back(&mut self, t: Cycle) -> (Cycle, Cycle) {
-        let first = self.slots.book(t);
-        (first, self.rest(first, self.write_back))
+        self.slots.book_slots(t, self.write_back)
     }
 
     /// L2 is told at `t` that a clean line has been given up.
@@ -56,16 +51,6 @@ impl CacheBus {
         for _ in 0..self.release {
             self.slots.book(t);
         }
-    }
-
-    /// The slots behind the first; returns the end of the last one.
-    #[inline(always)]
-    fn rest(&mut self, first: Cycle, slots: u64) -> Cycle {
-        let mut last = first;
-        for _ in 1..slots {
-            last = self.slots.book(last + 1).max(last + self.slot);
-        }
-        last + self.slot
     }
 }
 

@@ -180,7 +180,7 @@ impl Chip {
         signals.add(Signal::L2dCache, 1);
         let cmg = &mut self.cmgs[seat.cmg];
         let start = cmg.bank_slot(request.line, request.at, signals);
-        let Some(slot) = cmg.find(request.line) else { return self.read_beyond(seat, request, start, signals) };
+        let Some(slot) = cmg.find_again(request.line) else { return self.read_beyond(seat, request, start, signals) };
         cmg.touch(slot);
         let hit = cmg.hit(seat.core);
         let state = cmg.line_mut(slot);
@@ -409,10 +409,17 @@ impl Chip {
         (mine || dirty).then_some(Evicted { line: victim.line, dirty, code, at })
     }
 
-    /// `line` will be asked for soon by a core of `cmg` (a matter of the host's speed only).
+    /// L2 of `cmg` does not have `line` and will be asked for it soon, and then for `next` (a matter of the host's speed
+    /// only).
     #[inline(always)]
-    pub fn expect(&self, cmg: usize, line: u64) {
-        self.cmgs[cmg].expect(line);
+    pub fn expect(&self, cmg: usize, line: u64, next: u64) {
+        self.cmgs[cmg].expect(line, next);
+    }
+
+    /// L2 of `cmg` got `line` lately and will be asked for it soon (a matter of the host's speed only).
+    #[inline(always)]
+    pub fn expect_again(&self, cmg: usize, line: u64) {
+        self.cmgs[cmg].expect_again(line);
     }
 
     /// A core that has a line for itself has written it for the first time. L2 needs to know before others ask for it.

@@ -132,8 +132,8 @@ impl Cmg {
     #[inline(always)]
     fn set_of(&self, line: u64) -> usize {
         let pa = line << self.line_shift;
-        let field = |high: u32, low: u32| pa >> low & ((1 << (high - low + 1)) - 1);
-        let hash = field(36, 34) ^ field(32, 30) ^ field(31, 29) ^ field(27, 25) ^ field(23, 21);
+        // Fields 36:34, 32:30, 31:29, 27:25, 23:21 of the address.
+        let hash = (pa >> 34 ^ pa >> 30 ^ pa >> 29 ^ pa >> 25 ^ pa >> 21) & ((1 << HASH_BITS) - 1);
         (hash << self.hash_at ^ line) as usize & self.sets_mask
     }
 
@@ -174,6 +174,12 @@ impl Cmg {
         self.tags.find(self.set_of(line), line)
     }
 
+    /// As [`Cmg::find`], for lines that have been found or put there lately.
+    #[inline(always)]
+    pub fn find_again(&mut self, line: u64) -> Option<Slot> {
+        self.tags.find_again(self.set_of(line), line)
+    }
+
     /// Marks a line as just used.
     #[inline(always)]
     pub fn touch(&mut self, slot: Slot) {
@@ -203,6 +209,7 @@ impl Cmg {
     pub fn insert(&mut self, line: u64, state: Line, holders: Holders, now: Cycle) -> Option<(Victim, Holders)> {
         let set = self.set_of(line);
         let (slot, victim) = self.tags.insert(set, line, state, now);
+        self.tags.remember(line, slot);
         let before = std::mem::replace(self.holders_mut(slot), holders);
         victim.map(|v| (v, before))
     }
@@ -224,10 +231,17 @@ impl Cmg {
         self.find(line).map(|slot| self.tags.line(slot).sector())
     }
 
-    /// `line` will be asked for soon (a matter of the host's speed only).
+    /// `line` will be put here soon, and `next` after it (a matter of the host's speed only).
     #[inline(always)]
-    pub fn expect(&self, line: u64) {
-        let place = self.tags.expect(self.set_of(line));
+    pub fn expect(&self, line: u64, next: u64) {
+        let place = self.tags.expect(self.set_of(line), self.set_of(next));
+        fetch_early(&self.holders, place.number());
+    }
+
+    /// `line`, put here lately, will be asked for soon (a matter of the host's speed only).
+    #[inline(always)]
+    pub fn expect_again(&self, line: u64) {
+        let place = self.tags.expect_again(line);
         fetch_early(&self.holders, place.number());
     }
 }

@@ -296,6 +296,15 @@ impl Tags {
         if self.places[place].tag == line { Some(Slot(place)) } else { self.search(set, line) }
     }
 
+    /// [`Tags::find_again`] will be asked for `line` soon: the host fetches what is remembered of it. Returns its place.
+    #[inline(always)]
+    pub fn expect_again(&self, line: u64) -> Slot {
+        let place = self.recent[hint(line)] as usize;
+        fetch_early(&self.places, place);
+        fetch_early(&self.sets, place >> self.way_bits);
+        Slot(place)
+    }
+
     /// `line` will be looked for at `slot` first.
     #[inline(always)]
     pub fn remember(&mut self, line: u64, slot: Slot) {
@@ -366,10 +375,12 @@ impl Tags {
         (Slot(place), victim)
     }
 
-    /// `set` will be written soon: the host fetches what will be replaced. Its caches do not hold all tags of a big
-    /// cache, and waiting for them is the longest part of an insertion. Returns the place that is likely to be taken.
+    /// `set` will be written soon, and `next` after it: the host fetches what will be replaced, and what is looked at
+    /// first. Its caches do not hold all tags of a big cache, and waiting for them is the longest part of an insertion.
+    /// Returns the place that is likely to be taken.
     #[inline(always)]
-    pub fn expect(&self, set: usize) -> Slot {
+    pub fn expect(&self, set: usize, next: usize) -> Slot {
+        fetch_early(&self.sets, next);
         let place = (set << self.way_bits) + self.sets[set].way_at(self.ways - 1);
         fetch_early(&self.places, place);
         Slot(place)

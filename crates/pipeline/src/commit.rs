@@ -26,13 +26,13 @@ pub struct Commit {
 
 /// What is needed to commit a micro-operation.
 #[derive(Clone, Copy)]
-pub struct Completion {
+pub struct Completion<'a> {
     /// When it was dispatched.
     pub dispatched: Cycle,
     /// First cycle in which it may commit.
     pub complete: Cycle,
-    /// When its memory access was known to miss.
-    pub misses: Misses,
+    /// When its memory access was known to miss: where it was written, since copying it at once holds up the host.
+    pub misses: &'a Misses,
     /// It opens a new group.
     pub opens_group: bool,
     /// It is a taken branch.

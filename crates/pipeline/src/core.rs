@@ -172,7 +172,7 @@ impl Pipeline {
             self.dispatch.free_relay(done.started);
         }
         let taken = uop.branches && outcome.taken();
-        let completion = Completion { dispatched, complete: done.complete, misses: done.misses, opens_group, taken };
+        let completion = Completion { dispatched, complete: done.complete, misses: &done.misses, opens_group, taken };
         let committed = self.commit.commit(uop, completion, &mut self.profile, &mut self.signals);
         self.dispatch.committed(uop, committed);
         self.dispatch.group_member_done(committed);
@@ -242,6 +242,7 @@ impl Pipeline {
             for calendar in &mut self.pipes {
                 calendar.advance(now);
             }
+            self.results.advance(now);
             self.memory.advance(now);
         }
     }

@@ -1,12 +1,15 @@
 //! Dispatch: commit stack groups, rename registers, reservation stations.
 //!
 //! Dispatch is in order, so its time is a clock. Stations free their entries out of order: their
-//! occupancy is counted through a ring of releases by cycle.
+//! occupancy is counted through releases by cycle.
 
-use fxscope_base::{Cycle, SPAN};
+mod releases;
+
+use fxscope_base::Cycle;
 use fxscope_machine::Spec;
 
 use crate::resolve::{Attribute, RUop};
+use releases::Releases;
 
 /// A reservation station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +26,6 @@ pub enum Station {
     /// Branches.
     Rsbr,
 }
-
-/// Cycles that releases of station entries are remembered ahead.
-const RING: usize = SPAN as usize;
 
 /// Number of stations.
 const STATIONS: usize = 5;
@@ -116,8 +116,8 @@ pub struct Dispatch {
     writes: u64,
     /// `writes` at the start of a cycle.
     all_writes: u64,
-    /// Entries released at each cycle after `now`, a byte for each station.
-    releases: Box<[u64; RING]>,
+    /// Entries released after `now`, a byte for each station.
+    releases: Releases,
     threshold: u32,
     /// Results of the last micro-operation that may start a dependency group, as bits, and its station.
     chain: (u64, Station),
@@ -145,7 +145,7 @@ impl Dispatch {
             free: packed([s.rse_entries, s.rse_entries, s.rsa_entries, s.rsa_entries, s.rsbr_entries]),
             writes: 0,
             all_writes: packed([s.writes_per_cycle; STATIONS]),
-            releases: Box::new([0; RING]),
+            releases: Releases::default(),
             threshold: s.balance_threshold,
             chain: (0, Station::Rsbr),
             before: 0,
@@ -220,11 +220,7 @@ impl Dispatch {
             return;
         }
         self.writes = self.all_writes;
-        // Beyond the ring everything has been released.
-        let steps = (t - self.now).min(SPAN);
-        for cycle in self.now + 1..=self.now + steps {
-            self.free += std::mem::take(&mut self.releases[cycle as usize % RING]);
-        }
+        self.free += self.releases.pass(self.now, t);
         self.free_before = self.free;
         self.now = t;
     }
@@ -254,7 +250,7 @@ impl Dispatch {
     /// In a new cycle there was no room: nothing changes until the cycle before the one in which an entry is released.
     #[inline(always)]
     fn stand_still(&mut self) {
-        while self.releases[(self.now + 1) as usize % RING] == 0 {
+        while self.releases.none_at(self.now + 1) {
             self.now += 1;
         }
     }
@@ -368,9 +364,7 @@ impl Dispatch {
     /// The station's entry is free again at `t`.
     #[inline(always)]
     pub fn release(&mut self, station: Station, t: Cycle) {
-        // Beyond the ring's span the entry counts as released at its end.
-        let t = t.clamp(self.now + 1, self.now + SPAN - 1);
-        self.releases[t as usize % RING] += 1 << (8 * station as u64);
+        self.releases.add(self.now, t.max(self.now + 1), 1 << (8 * station as u64));
     }
 
     /// The micro-operation commits at `t`: its rename registers are free some cycles later.

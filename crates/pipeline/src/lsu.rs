@@ -17,9 +17,6 @@ use ports::Ports;
 use rules::whole_groups;
 use write_buffer::WriteBuffer;
 
-/// Flows one micro-operation of a store may have.
-const FLOWS: usize = 16;
-
 /// Load/store queues of a core.
 pub struct Lsu {
     older: OlderStores,
@@ -27,7 +24,6 @@ pub struct Lsu {
     store_ports: Ports,
     write_buffer: WriteBuffer,
     /// Flows of the store whose commit comes next.
-    pending: [Store; FLOWS],
     pending_flows: usize,
     /// When the store commits that the last load went ahead of by mistake; 0 if it did not.
     too_early: Cycle,
@@ -60,7 +56,6 @@ impl Lsu {
             fetch_ports: Ports::new(s.fetch_ports, s.virtual_fetch_ports),
             store_ports: Ports::new(s.store_ports, s.virtual_store_ports),
             write_buffer: WriteBuffer::new(s),
-            pending: [Store::default(); FLOWS],
             pending_flows: 0,
             too_early: 0,
             flow_shift: s.flow_block.trailing_zeros() as u8,
@@ -263,7 +258,7 @@ impl Lsu {
         if bytes.crosses(self.line_shift) {
             line = line.max(second_line(flow, tags, true, memory, signals).at);
         }
-        self.pending[self.pending_flows] = Store {
+        let store = Store {
             bytes,
             checked,
             known,
@@ -273,6 +268,7 @@ impl Lsu {
             forward: if bytes.crosses(uop.mem.writing.shift) { 0 } else { forward },
             ..Store::default()
         };
+        self.older.begin(self.pending_flows, store);
         self.pending_flows += 1;
         tags
     }
@@ -281,13 +277,14 @@ impl Lsu {
     #[inline(always)]
     pub fn commit_store(&mut self, uop: &RUop, t: Cycle, memory: &mut Hierarchy) {
         let mut entered = t;
-        for store in &mut self.pending[..self.pending_flows] {
+        for _ in 0..self.pending_flows {
+            let store = self.older.next();
             let written = self.write_buffer.write(store.bytes, uop.mem.writing, t, store.line, &mut memory.pipes);
             store.committed = t;
             store.writes = written.first;
             store.done = written.last + u64::from(uop.to_commit);
             entered = entered.max(written.entered);
-            self.older.push(store);
+            self.older.done();
         }
         // Store ports are given back in W5.
         self.store_ports.take(uop.store_ports, entered.max(t + self.store_write));

@@ -5,7 +5,7 @@
 //! first time, its result comes late for those who are visited from then on, and another operation takes longer in its
 //! stead, so that code that runs once has as many results lengthened as it should.
 
-use fxscope_base::Cycle;
+use fxscope_base::{Calendar, Cycle};
 
 use crate::bypass::{ByPipe, FLA};
 use crate::resolve::RUop;
@@ -40,6 +40,8 @@ impl Leaving {
 
 /// The results of one pipe by the cycle in which they leave it.
 struct Ring {
+    /// Cycles in which one leaves, or was to leave: few bits, to be looked at first.
+    taken: Calendar,
     /// Cycle, micro-operation, latency and whether it has gone.
     words: Box<[u64; RING]>,
     registers: Box<[u8; RING]>,
@@ -48,13 +50,14 @@ struct Ring {
 impl Ring {
     #[inline(always)]
     fn is_free(&self, at: Cycle) -> bool {
-        self.words[at as usize % RING] >> 24 != at
+        self.taken.is_free(at) || self.words[at as usize % RING] >> 24 != at
     }
 
     #[inline(always)]
     fn put(&mut self, r: Leaving) {
         let latency = r.latency.min(0xff);
         let place = r.at as usize % RING;
+        self.taken.reserve(r.at);
         self.words[place] = r.at << 24 | u64::from(r.id) << 9 | latency << 1 | u64::from(r.gone);
         self.registers[place] = r.register;
     }
@@ -88,8 +91,15 @@ pub(crate) struct Results {
 impl Results {
     /// Nothing in flight.
     pub(crate) fn new(latencies: [Cycle; 3]) -> Results {
-        let pipe = || Ring { words: Box::new([0; RING]), registers: Box::new([0; RING]) };
+        let pipe = || Ring { taken: Calendar::default(), words: Box::new([0; RING]), registers: Box::new([0; RING]) };
         Results { pipes: [pipe(), pipe()], latencies, least: Box::new([0; 1 << ID_BITS]), owed: 0 }
+    }
+
+    /// No result leaves before `now` any more.
+    pub(crate) fn advance(&mut self, now: Cycle) {
+        for pipe in &mut self.pipes {
+            pipe.taken.advance(now);
+        }
     }
 
     /// The result of `uop`, which began at `start`, would leave the vector pipe at `done`. Returns when it does. `ready`

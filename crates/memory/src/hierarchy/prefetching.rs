@@ -54,7 +54,8 @@ impl Hierarchy {
             signals.add(l2_counter, 1);
             let p = Prefetch { cause, reliableness: r.l2.reliableness, sector };
             let taken = self.prefetch_l2(line, t, p, signals);
-            self.chip.expect(self.seat.cmg, line.wrapping_add_signed(r.step));
+            let next = line.wrapping_add_signed(r.step);
+            self.chip.expect(self.seat.cmg, next, next.wrapping_add_signed(r.step));
             let Some(Taken { at, hit }) = taken else { continue };
             self.port_granted = if at > t { at } else { self.port_granted };
             if let Some(entry) = r.entry {
@@ -67,6 +68,7 @@ impl Hierarchy {
             signals.add(l1_counter, 1);
             let p = Prefetch { cause, reliableness: r.l1.reliableness, sector };
             let taken = self.prefetch_l1(line, t, p, signals);
+            self.chip.expect_again(self.seat.cmg, line.wrapping_add_signed(r.step));
             if let (Some(entry), Some(Taken { hit: false, .. })) = (r.entry, taken) {
                 self.prefetcher.l1_missed_l2(entry);
             }

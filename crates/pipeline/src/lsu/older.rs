@@ -108,17 +108,24 @@ pub enum Meeting {
     TooEarly(Cycle),
 }
 
+/// What is known of the stores into a block.
+#[derive(Clone, Copy, Default)]
+struct Block {
+    /// When the last of them is done.
+    done: Cycle,
+    /// Which of the remembered stores they are, a bit for the place of each.
+    stores: u64,
+}
+
+// A word has a bit for each store that is remembered.
+const _: () = assert!(REMEMBERED == u64::BITS as usize);
+
 /// The last stores, oldest first.
 pub struct OlderStores {
     stores: Box<[Store; REMEMBERED]>,
-    /// For each of `stores`, when it and all older ones are done.
-    all_done: Box<[Cycle; REMEMBERED]>,
-    /// For each of `stores`, the compared part of the address it is checked from, and how many bytes.
-    partial_start: Box<[u32; REMEMBERED]>,
-    partial_bytes: Box<[u32; REMEMBERED]>,
-    count: u64,
-    /// For each block, by the compared part of its address, when the last store into it is done.
-    blocks: Box<[Cycle]>,
+    count: usize,
+    /// Blocks by the compared part of their addresses.
+    blocks: Box<[Block]>,
     /// The compared bits of addresses where whole ones are not at hand, and the log2 of what they span.
     partial: u64,
     partial_shift: u8,
@@ -135,12 +142,9 @@ impl OlderStores {
         let partial_bits = spec.partial_address_bits;
         let blocks = 1 << partial_bits.saturating_sub(BLOCK_SHIFT.into());
         OlderStores {
-            stores: Box::new([Store::default(); REMEMBERED]),
-            all_done: Box::new([0; REMEMBERED]),
-            partial_start: Box::new([0; REMEMBERED]),
-            partial_bytes: Box::new([0; REMEMBERED]),
+            stores: Box::new([Store { checked: Span::of(0, 1), ..Store::default() }; REMEMBERED]),
             count: 0,
-            blocks: vec![0; blocks].into(),
+            blocks: vec![Block::default(); blocks].into(),
             partial: (1 << partial_bits) - 1,
             partial_shift: partial_bits as u8,
             partial_stages: spec.partial_address_stages,
@@ -148,27 +152,49 @@ impl OlderStores {
         }
     }
 
-    /// A store that is younger than all before.
+    /// The flow of a store that will be [done](OlderStores::done) after `others` that are not either takes the place of
+    /// the oldest store.
     #[inline(always)]
-    pub fn push(&mut self, store: &Store) {
-        let place = self.count as usize % REMEMBERED;
-        let before = self.all_done[self.count.wrapping_sub(1) as usize % REMEMBERED];
-        self.all_done[place] = before.max(store.done);
-        self.stores[place] = *store;
-        self.partial_start[place] = (store.checked.start & self.partial) as u32;
-        self.partial_bytes[place] = (store.checked.end - store.checked.start) as u32;
-        self.count += 1;
-        for block in store.checked.blocks(BLOCK_SHIFT) {
-            let done = &mut self.blocks[block as usize & (self.partial >> BLOCK_SHIFT) as usize];
-            *done = (*done).max(store.done);
+    pub fn begin(&mut self, others: usize, store: Store) {
+        let place = (self.count + others) % REMEMBERED;
+        for block in self.stores[place].checked.blocks(BLOCK_SHIFT) {
+            let block = self.place_of(block);
+            self.blocks[block].stores &= !(1 << place);
         }
+        self.stores[place] = store;
+    }
+
+    /// The first store that is not done yet.
+    #[inline(always)]
+    pub fn next(&mut self) -> &mut Store {
+        &mut self.stores[self.count % REMEMBERED]
+    }
+
+    /// All is known now of the first store that was not done, which is younger than all before.
+    #[inline(always)]
+    pub fn done(&mut self) {
+        let place = self.count % REMEMBERED;
+        let Store { checked, done, .. } = self.stores[place];
+        for block in checked.blocks(BLOCK_SHIFT) {
+            let block = self.place_of(block);
+            let block = &mut self.blocks[block];
+            block.done = block.done.max(done);
+            block.stores |= 1 << place;
+        }
+        self.count += 1;
+    }
+
+    /// Where a block stands.
+    #[inline(always)]
+    fn place_of(&self, block: u64) -> usize {
+        block as usize & (self.partial >> BLOCK_SHIFT) as usize
     }
 
     /// Whether a store that is not done at `t` may meet these bytes; `false` is certain.
     #[inline(always)]
     #[must_use]
     pub fn may_meet(&self, checked: Span, t: Cycle) -> bool {
-        let busy = |block: u64| self.blocks[block as usize & (self.partial >> BLOCK_SHIFT) as usize] > t;
+        let busy = |block: u64| self.blocks[self.place_of(block)].done > t;
         let mut blocks = checked.blocks(BLOCK_SHIFT);
         busy(blocks.start) || (blocks.start + 1 < blocks.end && blocks.any(busy))
     }
@@ -177,16 +203,16 @@ impl OlderStores {
     #[inline(never)]
     #[must_use]
     pub fn meet(&self, read: &Read, t: Cycle) -> Meeting {
-        for back in 1..=self.count.min(REMEMBERED as u64) {
-            let place = (self.count - back) as usize % REMEMBERED;
-            if self.all_done[place] <= t {
-                break;
-            }
-            if !self.meets_partly(&read.checked, place) {
-                continue;
-            }
-            let store = &self.stores[place];
-            if store.done <= t {
+        let blocks = read.checked.blocks(BLOCK_SHIFT);
+        let stores = blocks.fold(0, |stores, block| stores | self.blocks[self.place_of(block)].stores);
+        // The youngest in the highest bit.
+        let youngest = self.count.wrapping_sub(1) % REMEMBERED;
+        let mut stores = stores.rotate_right(youngest as u32 + 1);
+        while stores != 0 {
+            let back = stores.leading_zeros();
+            stores ^= 1 << 63 >> back;
+            let store = &self.stores[youngest.wrapping_sub(back as usize) % REMEMBERED];
+            if store.done <= t || !self.meets_partly(read.checked, store.checked) {
                 continue;
             }
             let meets = read.checked.meets(store.checked);
@@ -203,13 +229,11 @@ impl OlderStores {
         Meeting::Nothing
     }
 
-    /// Whether bytes meet those of the store at `place` when only the compared parts of their addresses are looked at.
+    /// Whether bytes meet others when only the compared parts of their addresses are looked at.
     #[inline(always)]
-    fn meets_partly(&self, bytes: &Span, place: usize) -> bool {
-        let (start, partial) = (bytes.start as u32, self.partial as u32);
-        let (store, store_bytes) = (self.partial_start[place], self.partial_bytes[place]);
-        (store.wrapping_sub(start) & partial < (bytes.end - bytes.start) as u32)
-            | (start.wrapping_sub(store) & partial < store_bytes)
+    fn meets_partly(&self, a: Span, b: Span) -> bool {
+        let within = |start: u64, other: Span| start.wrapping_sub(other.start) & self.partial < other.end - other.start;
+        within(a.start, b) | within(b.start, a)
     }
 
     /// Whether nothing but the compared part of its address, which meets, is known of a store: for a read across a page,

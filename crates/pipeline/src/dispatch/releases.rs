@@ -1,0 +1,90 @@
+//! Releases of station entries by cycle.
+
+use fxscope_base::Cycle;
+
+/// Cycles whose releases are counted one by one: more than most operations wait, and little for the host's caches.
+const NEAR: usize = 1024;
+
+/// Entries that are released after the cycle that dispatch has come to, `now`; numbers of a byte for each station.
+pub struct Releases {
+    /// Released at each of the next cycles.
+    near: Box<[u64; NEAR]>,
+    /// Released later when they were added.
+    far: Vec<(Cycle, u64)>,
+    /// The first cycle of those.
+    far_from: Cycle,
+}
+
+impl Default for Releases {
+    fn default() -> Releases {
+        Releases { near: Box::new([0; NEAR]), far: Vec::new(), far_from: Cycle::MAX }
+    }
+}
+
+impl Releases {
+    /// More `entries` are released at `t`, which is after `now`.
+    #[inline(always)]
+    pub fn add(&mut self, now: Cycle, t: Cycle, entries: u64) {
+        if t - now < NEAR as u64 {
+            self.near[t as usize % NEAR] += entries;
+        } else {
+            self.add_far(t, entries);
+        }
+    }
+
+    // There are no more of them than stations have entries.
+    #[inline(never)]
+    fn add_far(&mut self, t: Cycle, entries: u64) {
+        self.far.push((t, entries));
+        self.far_from = self.far_from.min(t);
+    }
+
+    /// Time goes on from `now` to `t`; returns what has been released until then.
+    #[inline(always)]
+    pub fn pass(&mut self, now: Cycle, t: Cycle) -> u64 {
+        let mut released = 0;
+        for cycle in now + 1..=t.min(now + NEAR as u64) {
+            released += std::mem::take(&mut self.near[cycle as usize % NEAR]);
+        }
+        if t >= self.far_from { released + self.pass_far(t) } else { released }
+    }
+
+    #[inline(never)]
+    fn pass_far(&mut self, t: Cycle) -> u64 {
+        let released = self.far.iter().filter(|(at, _)| *at <= t).map(|(_, entries)| entries).sum();
+        self.far.retain(|(at, _)| *at > t);
+        self.far_from = self.far.iter().map(|(at, _)| *at).min().unwrap_or(Cycle::MAX);
+        released
+    }
+
+    /// Whether nothing is released at `t`, which is near.
+    #[inline(always)]
+    pub fn none_at(&self, t: Cycle) -> bool {
+        self.near[t as usize % NEAR] == 0 && t < self.far_from
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_released_later_than_the_ring_reaches_is_released_in_its_cycle() {
+        let far = NEAR as u64 + 500;
+        let mut releases = Releases::default();
+        releases.add(0, far, 1);
+        releases.add(0, 2 * far, 1);
+        releases.add(0, 700, 1);
+        assert!(releases.none_at(699) && !releases.none_at(700) && releases.none_at(far - 1) && !releases.none_at(far));
+        assert_eq!((releases.pass(0, 699), releases.pass(699, far - 1), releases.pass(far - 1, far)), (0, 1, 1));
+        assert_eq!((releases.pass(far, 2 * far - 1), releases.pass(2 * far - 1, 3 * far)), (0, 1));
+    }
+
+    #[test]
+    fn a_leap_beyond_the_ring_releases_everything_before_its_end() {
+        let mut releases = Releases::default();
+        (1..=2 * NEAR as u64).for_each(|t| releases.add(0, t, 1));
+        assert_eq!(releases.pass(0, 2 * NEAR as u64 - 1), 2 * NEAR as u64 - 1);
+        assert!(!releases.none_at(2 * NEAR as u64));
+    }
+}
