@@ -93,6 +93,10 @@ for bytes in 64 32 16; do
         done
     done
     run $bytes 0 triad-threads n=64 passes=2 threads=4 init=one
+    for threads in 1 5 48; do
+        run $bytes 0 stencil n1=19 n2=5 n3=30 pointers=tagged passes=2 threads=$threads
+    done
+    run $bytes 0 stencil n1=3 n2=3 n3=3 passes=1
     run $bytes 0 barrier kind=spin threads=3 cpus=0
     run $bytes 0 barrier kind=futex threads=64 rounds=3
     # There is no hardware barrier.
@@ -110,6 +114,7 @@ run 64 2 triad-l1 2048 1 1
 run 64 2 gather type=half
 run 64 2 sector n=24
 run 64 2 sector l2-ways=15
+run 64 2 stencil n1=4096 n2=4096
 run 64 2 barrier cpus=1023
 run 64 2 barrier cpus=1024
 run 64 2 barrier cpus=
