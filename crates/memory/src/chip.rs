@@ -371,21 +371,26 @@ impl Chip {
         let Request { line, write, .. } = request;
         let at_home = t + self.ring.message(seat.cmg, home);
         let mut source: Option<(usize, Taken)> = None;
-        let mut answered = t;
+        let (mut answered, mut behind) = (t, None);
         for other in (0..self.cmgs.len()).filter(|&other| other != seat.cmg) {
             let claim = Notice { line, at: at_home + self.ring.message(home, other), keeps: !write };
             let Some(taken) = self.take_from(other, claim, seat.core, signals) else { continue };
             if write {
                 answered = answered.max(taken.settled + self.ring.message(other, seat.cmg) + self.request);
             } else if taken.dirty {
-                self.write_memory(other, line, taken.settled, signals);
+                behind = Some((other, taken.settled + self.request));
             }
             if taken.dirty || other == home || source.is_none() {
                 source = Some((other, taken));
             }
         }
         if let Some((other, taken)) = source {
-            return (self.ring.transfer(other, seat.cmg, taken.ready).max(answered), !write);
+            let ready = self.ring.transfer(other, seat.cmg, taken.ready).max(answered);
+            // Memory gets it after whoever asked for it.
+            if let Some((other, t)) = behind {
+                self.write_memory(other, line, t, signals);
+            }
+            return (ready, !write);
         }
         signals.add(Signal::BusReadTotalMem, 1);
         let ready = self.cmgs[home].read_memory(seat.core, at_home);

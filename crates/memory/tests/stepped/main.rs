@@ -200,7 +200,12 @@ fn lines_that_leave_the_l2_caches_of_two_cmgs_agree_within_one_percent() {
 /// Who comes first decides a lot here, and is decided when requests are made in one, and when they arrive in the other
 /// (D112).
 #[test]
+fn cores_on_two_cmgs_with_a_dozen_lines_agree_within_five_percent() {
+    assert_agreement(Mix { cmgs: [0, 1], lines: 6, ..MIX }, 5.0, 1.0);
+}
+
+/// Besides, a store to a line that is on its way takes it for itself here before it has come (D112).
+#[test]
 fn the_heaviest_contention_agrees_within_twelve_percent() {
-    assert_agreement(Mix { lines: 2, stores: 80, ..MIX }, 12.0, 2.0);
-    assert_agreement(Mix { cmgs: [0, 1], lines: 6, ..MIX }, 12.0, 2.0);
+    assert_agreement(Mix { lines: 2, stores: 80, ..MIX }, 12.0, 1.0);
 }

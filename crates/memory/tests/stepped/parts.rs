@@ -203,6 +203,11 @@ pub enum Event {
     WriteMemory {
         line: u64,
     },
+    /// A line that has just gone to another CMG goes to memory, too.
+    Clean {
+        cmg: usize,
+        line: u64,
+    },
     /// Something that a busy line waits for has come.
     Answer {
         request: Request,

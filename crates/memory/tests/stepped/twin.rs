@@ -372,6 +372,7 @@ impl Twin {
                 let home = self.home(line);
                 self.l2[home].channel.push_back(None);
             }
+            Event::Clean { cmg, line } => self.write_memory(cmg, line),
             Event::Answer { request, shared } => self.answer(self.cores[request.core].cmg, request.line, shared),
             Event::Supply { request, from, shared } => {
                 let cmg = self.cores[request.core].cmg;

@@ -299,12 +299,7 @@ impl Twin {
         let line = request.line;
         let l = self.l2[cmg].lines.get_mut(&line).expect("there");
         let dirty = std::mem::take(&mut l.dirty);
-        if keeps {
-            l.shared = true;
-            if dirty {
-                self.write_memory(cmg, line);
-            }
-        }
+        l.shared |= keeps;
         let t = if supplies { earliest.max(self.now) } else { self.now + self.n.hop };
         let event = if supplies {
             Event::Supply { request, from: cmg, shared: keeps }
@@ -312,6 +307,9 @@ impl Twin {
             Event::Answer { request, shared: keeps }
         };
         self.at(t, event);
+        if keeps && dirty {
+            self.at(t, Event::Clean { cmg, line });
+        }
         if keeps {
             return self.wake(cmg, line);
         }
