@@ -65,7 +65,7 @@ for bytes in 64 32 16; do
     for size in 1 8 256 1000 8192 100003; do
         run $bytes 0 copy bytes=$size passes=2
     done
-    for op in load copy triad; do
+    for op in load copy update triad daxpy; do
         run $bytes 0 plain op=$op n=8 passes=2
         run $bytes 0 plain op=$op n=1000 passes=3
     done

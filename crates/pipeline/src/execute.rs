@@ -119,7 +119,7 @@ impl Pipeline {
         let (mut start, mut t) = (started, started + u64::from(uop.flows[0].latency));
         for flow in &uop.flows[1..usize::from(uop.nflows)] {
             pipe = pick(flow.pipes, station);
-            start = self.book(flow, pipe, t);
+            start = if uop.together { self.joined(flow, pipe, t) } else { self.book(flow, pipe, t) };
             t = start + u64::from(flow.latency);
         }
         if pipe == FLA || pipe == FLB {
@@ -170,6 +170,12 @@ impl Pipeline {
     pub(crate) fn used(&mut self, pipe: usize, cycles: u64) {
         self.started[pipe] += cycles;
         self.profile[self.inst].pipes[pipe] += cycles;
+    }
+
+    /// A flow that begins at `t` with the issue of the one before it; returns `t`.
+    fn joined(&mut self, flow: &RFlow, pipe: usize, t: Cycle) -> Cycle {
+        self.used(pipe, u64::from(flow.busy));
+        t
     }
 
     /// Reserves a pipe (or all pipes of the flow) from `t` on.

@@ -166,6 +166,8 @@ pub struct RUop {
     pub exclusive: bool,
     /// One flow, for one cycle, through one pipe.
     pub simple: bool,
+    /// Its second flow leaves the station in the cycle of the first, through the issue port that both use.
+    pub together: bool,
     /// A store whose data pass a pipe of RSE0: flow 1.
     pub data_flow: bool,
     /// First micro-operation of its instruction must open a dispatch group; or each is a group of its own.

@@ -43,6 +43,7 @@ impl RUop {
                 self.nflows += 1;
             }
         }
+        self.together = self.issued_together(spec);
         if let Some(late) = uop.depends.iter().find(|d| d.flow > 0) {
             let after: u64 = latencies().take(late.flow as usize).sum();
             // Flows in one pipe that block it are one.
@@ -51,6 +52,17 @@ impl RUop {
         }
         self.attribute = attribute(self.flows[0].pipes, self.nflows);
         self.vector = self.flows[..usize::from(self.nflows)].iter().any(|f| f.pipes.meets(FL));
+    }
+
+    /// Whether the first two flows share an issue port and are as far apart as the stages of their pipes: the latencies of
+    /// WHILE, 1 in EXA and 3 in PRX, leave no cycle between the two (manual figures 2-2 and 2-4, table 16-3).
+    fn issued_together(&self, spec: &Spec) -> bool {
+        let behind = spec.stages.predicate.saturating_sub(spec.stages.integer);
+        let [first, second, ..] = &self.flows;
+        self.nflows == 2
+            && first.pipes == Pipes::EXA
+            && second.pipes == Pipes::PRX
+            && u64::from(first.latency) == behind
     }
 
     /// The last micro-operation of a branch resolves it.

@@ -201,6 +201,7 @@ fn blank(inst: u8) -> RUop {
         renames: [0; 4],
         exclusive: false,
         simple: false,
+        together: false,
         data_flow: false,
         result_id: 0,
         opens_group: false,

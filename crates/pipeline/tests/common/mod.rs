@@ -171,6 +171,10 @@ pub fn ptrue(d: u8) -> Inst {
 pub fn pand(d: u8, s: u8) -> Inst {
     op("sve:AND (predicates)").reads(&[p(s)]).writes(&[p(d)])
 }
+/// A cycle in EXA, then three in PRX.
+pub fn whilelo(d: u8, a: u8, b: u8) -> Inst {
+    op("sve:WHILELO").reads(&[x(a), x(b)]).writes(&[p(d)])
+}
 /// Three cycles in PRX; sets the flags.
 pub fn ptest(s: u8) -> Inst {
     op("sve:PTEST").reads(&[p(s)]).writes(&[Reg::NZCV])

@@ -138,7 +138,7 @@ impl Row<'_> {
     }
 
     /// For every set of pipes, the cycles of what passes no other pipe, shared by them. PRX has EXA's issue port
-    /// (manual 6.2). `P` takes a pipe, `E` its blocking unit, until the operation ends (6.3).
+    /// (manual 6.2), which two flows take once if they leave together. `P` takes a pipe, `E` its blocking unit, until the operation ends (6.3).
     fn pipe_bound(&self, spec: &Spec) -> u64 {
         let mut slots: Vec<(u8, u64)> = Vec::new();
         let mut units: Vec<(u8, u64)> = Vec::new();
@@ -152,7 +152,8 @@ impl Row<'_> {
             if uop.blocking == Blocking::Operation {
                 units.push((first, whole));
             }
-            for f in &uop.flows {
+            let issued = (0..uop.flows.len()).filter(|&i| !leaves_together(&uop.flows, i, spec));
+            for f in issued.map(|i| &uop.flows[i]) {
                 let cycles = u64::from(f.repeat.max(1));
                 match f.all_pipes {
                     true => slots.extend((0..8).filter(|i| ports(f.pipes) >> i & 1 == 1).map(|i| (1 << i, cycles))),
@@ -248,6 +249,14 @@ pub const CYCLE: u64 = 840;
 /// Pipes by their issue ports: EXA and PRX have one in common.
 fn ports(pipes: Pipes) -> u8 {
     if pipes.meets(Pipes::PRX) { pipes.0 & !Pipes::PRX.0 | Pipes::EXA.0 } else { pipes.0 }
+}
+
+/// Whether flow `i` leaves the station with the one before it: in PRX it starts a stage later than in EXA.
+fn leaves_together(flows: &[Flow], i: usize, spec: &Spec) -> bool {
+    let behind = spec.stages.predicate - spec.stages.integer;
+    let begins =
+        |before: &Flow| before.pipes == Pipes::EXA && latency(before, spec) + u64::from(flows[i].wait) == behind;
+    flows[i].pipes == Pipes::PRX && i > 0 && begins(&flows[i - 1])
 }
 
 /// Stations that feed `pipes`: RSE0, RSE1, and RSA0 and RSA1 for the address pipes.

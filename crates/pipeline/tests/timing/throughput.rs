@@ -48,6 +48,13 @@ fn one_operation_a_cycle_passes_a_vector_pipe_that_is_the_only_one_for_it() {
 }
 
 #[test]
+fn exa_and_prx_share_an_issue_port_that_both_flows_of_while_leave_by_in_one_cycle() {
+    assert_eq!(rig().steady(&[pand(1, 2), mul(1, 2)], N), 2 * N as u64, "a flow of PRX and one of EXA");
+    assert_eq!(rig().steady(&[whilelo(1, 2, 3)], N), N as u64, "one of EXA, one of PRX a stage later");
+    assert_eq!(rig().steady(&[whilelo(1, 2, 3), mul(1, 2)], N), 2 * N as u64);
+}
+
+#[test]
 fn two_operations_a_cycle_pass_the_two_integer_pipes() {
     assert_eq!(rig().steady(&[csel(1, 2)], N), N as u64 / 2);
 }

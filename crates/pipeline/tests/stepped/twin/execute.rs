@@ -63,6 +63,15 @@ impl Twin<'_> {
         [s.integer, s.integer, s.address, s.address, s.vector, s.vector, s.predicate, s.integer][pipe]
     }
 
+    /// Whether flow `number` leaves the station in the cycle of the flow before it: EXA and PRX have one issue port, and
+    /// a flow of PRX starts a stage later than one of EXA that was issued with it.
+    fn leaves_with_the_one_before(&self, uop: &RUop, number: usize) -> bool {
+        let Some(before) = number.checked_sub(1).map(|i| &uop.flows[i]) else { return false };
+        before.pipes == Pipes::EXA
+            && uop.flows[number].pipes == Pipes::PRX
+            && self.stage(EXA) + u64::from(before.latency) == self.stage(PRX)
+    }
+
     /// Pipes that an operation of `station` may take for `flow`.
     fn pipes(flow: &RFlow, station: usize) -> Pipes {
         let near = match station {
@@ -128,7 +137,9 @@ impl Twin<'_> {
         let allowed = Self::pipes(&flow, waiting.station);
         let members: Vec<usize> = (0..8).filter(|&p| allowed.0 >> p & 1 == 1).collect();
         let port = |pipe: usize| if pipe == PRX { EXA } else { pipe };
-        let idle = |p: usize| self.port_busy[port(p)] <= start && (!uop.exclusive || self.exclusive[p] <= start);
+        let together = self.leaves_with_the_one_before(&uop, waiting.flow);
+        let port_idle = |p: usize| together || self.port_busy[port(p)] <= start;
+        let idle = |p: usize| port_idle(p) && (!uop.exclusive || self.exclusive[p] <= start);
         let first_flow = waiting.holds_entry;
         let late = uop.late;
         let late_pipe = Self::pipes(&uop.flows[usize::from(late.flow)], waiting.station).0.trailing_zeros() as usize;
@@ -152,7 +163,9 @@ impl Twin<'_> {
             }
         };
         for p in if flow.all { members } else { vec![pipe] } {
-            self.port_busy[port(p)] = start + u64::from(flow.busy.max(1));
+            if !together {
+                self.port_busy[port(p)] = start + u64::from(flow.busy.max(1));
+            }
         }
         if uop.exclusive {
             self.exclusive[pipe] = start + u64::from(flow.latency);
