@@ -101,12 +101,29 @@ for bytes in 64 32 16; do
     run $bytes 0 barrier kind=futex threads=64 rounds=3
     # There is no hardware barrier.
     run $bytes 2 barrier kind=hardware
+    run $bytes 0 sharing layout=own-lines
+    run $bytes 0 sharing threads=32 rounds=10
+    for op in ldadd exclusive cas; do
+        run $bytes 0 atomics op=$op threads=3 rounds=200
+    done
+    run $bytes 0 lock waiting=wfe rounds=20
+    run $bytes 0 sector-threads n=4096 m=100 pointers=tagged passes=2 threads=7
+    run $bytes 0 sector-threads n=16 m=100 threads=3
     for size in 65536 100000 4194304; do
         run $bytes 0 maps count=5 bytes=$size rounds=3
     done
 done
 
+# The emulator's threads run at the same time, in the order of the host's memory, which is stronger than Arm's.
+for test in mp sb lb s r 2+2w iriw corr; do
+    for form in plain ordered dmb; do
+        run 64 0 litmus test=$test form=$form rounds=5
+    done
+done
+
 # Wrong arguments are refused.
+run 64 2 pingpong cpus=0
+run 64 2 sector-threads n=24
 run 64 2 triad-l1 n=65
 run 64 2 triad-l1 n=999999999
 run 64 2 triad-l1 fish=1

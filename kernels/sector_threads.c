@@ -1,0 +1,111 @@
+/* a(i) = a(i) + s * b(c(i)) on many threads of a CMG: each with its part of the streams a and c, all with the same b. */
+#include "threads.h"
+
+enum { MAX_N = 8 << 20, MAX_M = 1 << 20, SPARE = 16 };
+
+static _Alignas(LINE) double a[MAX_N];
+static _Alignas(LINE) int64_t c[MAX_N + SPARE];
+static _Alignas(LINE) double b[MAX_M];
+
+/* sector.S */
+void sector_kernel(double *a, const double *b, const int64_t *c, uint64_t iterations, double s);
+
+enum { PLAIN, TAGGED };
+enum { N, M, POINTERS, L2_WAYS, PASSES, THREADS };
+
+static struct option options[] = {
+    [N] = {"n", 8388608, 16, MAX_N, NULL},
+    [M] = {"m", 589824, 1, MAX_M, NULL},
+    [POINTERS] = {"pointers", PLAIN, 0, 0, "plain|tagged"},
+    [L2_WAYS] = {"l2-ways", 0, 0, 14, NULL},
+    [PASSES] = {"passes", 1, 1, 1000000, NULL},
+    [THREADS] = {"threads", 12, 1, MAX_THREADS, NULL},
+};
+
+/* Bits 57:56 of a pointer name the sector of its accesses (HPC extension 1.1). */
+#define SECTOR_1 ((uintptr_t)1 << 56)
+
+/* Ways that programs can have on a CMG with an assistant core. */
+enum { USABLE_WAYS = 14 };
+
+static uint64_t ways_before;
+static _Alignas(LINE) bool wrong[MAX_THREADS];
+
+/* IMP_SCCR_VSCCR_L2_EL0: most ways of the two sectors of L2, sector 1's in bits 12:8. The cores of a CMG share it. */
+static void write_ways(uint64_t ways)
+{
+    __asm__ volatile("msr S3_3_C15_C8_2, %0" : : "r"(ways) : "memory");
+}
+
+static uint64_t read_ways(void)
+{
+    uint64_t ways;
+    __asm__ volatile("mrs %0, S3_3_C15_C8_2" : "=r"(ways));
+    return ways;
+}
+
+/* Where a thread's part of the streams begins: a whole iteration, and a line of its own. */
+static uint64_t part(unsigned thread)
+{
+    uint64_t n = options[N].value, lines = n / (LINE / sizeof(double));
+    return thread == options[THREADS].value ? n : lines * thread / options[THREADS].value * (LINE / sizeof(double));
+}
+
+static void initialise(uint64_t from, uint64_t to)
+{
+    uint64_t m = options[M].value;
+    for (uint64_t i = from, next = from % m; i < to; i++, next = next + 1 < m ? next + 1 : 0) {
+        a[i] = (double)(i & 0xff);
+        c[i] = (int64_t)next;
+    }
+}
+
+/* All values are integers below 2**53, hence exact. */
+static bool correct(uint64_t from, uint64_t to)
+{
+    double times = (double)(options[PASSES].value + 1) * 3;
+    bool ok = true;
+    for (uint64_t i = from; i < to; i++)
+        ok &= a[i] == (double)(i & 0xff) + times * b[c[i]];
+    return ok;
+}
+
+static void add(unsigned thread)
+{
+    uint64_t from = part(thread), to = part(thread + 1), ways = options[L2_WAYS].value;
+    uint64_t iterations = (to - from) / (2 * svcntd());
+    const double *of_b = options[POINTERS].value == TAGGED ? (const double *)((uintptr_t)b | SECTOR_1) : b;
+    initialise(from, to);
+    if (thread == 0) {
+        for (uint64_t i = 0; i < options[M].value; i++)
+            b[i] = (double)(i & 0xffff);
+        ways_before = ways ? read_ways() : 0;
+    }
+    meet(thread);
+    if (ways)
+        write_ways(ways << 8 | (USABLE_WAYS - ways));
+    if (iterations)
+        sector_kernel(a + from, of_b, c + from, iterations, 3);
+
+    measure_begin_together(thread, "sector");
+    for (uint64_t i = 0; iterations && i < options[PASSES].value; i++)
+        sector_kernel(a + from, of_b, c + from, iterations, 3);
+    measure_end_together(thread);
+    if (ways)
+        write_ways(ways_before);
+    wrong[thread] = !correct(from, to);
+}
+
+int program(int argc, char **argv)
+{
+    argc = choose_cpus(argc, argv);
+    parse_options(argc, argv, options, COUNT_OF(options));
+    if (options[N].value % (2 * svcntd()))
+        cannot_run("n must be a multiple of the elements of two vectors (16 with 512 bits)");
+    run_threads((unsigned)options[THREADS].value, add);
+
+    bool ok = true;
+    for (unsigned t = 0; t < options[THREADS].value; t++)
+        ok &= !wrong[t];
+    return finish(ok, options, COUNT_OF(options));
+}
