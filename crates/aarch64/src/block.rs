@@ -154,7 +154,7 @@ impl Block {
 
     #[cold]
     fn stopped(&self, at: usize, cpu: &mut Cpu) -> Outcome {
-        let completed = matches!(cpu.trap, Trap::SystemCall | Trap::CodeChanged);
+        let completed = matches!(cpu.trap, Trap::SystemCall | Trap::CodeChanged | Trap::Window(_));
         cpu.pc = self.start + 4 * (at + usize::from(completed)) as u64;
         Outcome { executed: at + usize::from(completed), trap: Some(cpu.trap) }
     }

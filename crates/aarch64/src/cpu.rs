@@ -65,6 +65,9 @@ pub enum Trap {
     Misaligned(u64),
     /// Decoded code may be stale (`IC IVAU`): blocks must be decoded again. `pc` already points behind it.
     CodeChanged,
+    /// A window of the hardware barrier: what it shows, and what a write does, is up to the barrier blades that the cores of
+    /// a CMG share. `pc` already points behind it.
+    Window(crate::hpc::WindowAccess),
 }
 
 /// Condition flags as a number: bit 3 N, bit 2 Z, bit 1 C, bit 0 V.

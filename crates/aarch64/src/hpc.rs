@@ -1,8 +1,10 @@
 //! The registers of the HPC extension that user code reaches: hardware prefetch control, sector cache,
 //! hardware barrier.
 //!
-//! They keep what is written to them and change no result; a timing model reads them through [`HpcExtension`]. A new
-//! thread begins with its parent's values, and a process keeps them when it executes another program.
+//! Those of prefetch and sectors keep what is written to them and change no result; a timing model reads them through
+//! [`HpcExtension`]. A new thread begins with its parent's values, and a process keeps them when it executes another
+//! program. A window of the hardware barrier shows a blade that cores share: an access stops the block
+//! ([`crate::cpu::Trap::Window`]), for whoever keeps the blades to carry out.
 //! The operating system decides whether user code may use them. Here it may, as on systems set up for computing, unless
 //! the sector cache is switched off. The registers of the same extension that belong to the kernel (`…_EL1`) are undefined for user
 //! code, as all such registers are.
@@ -114,6 +116,31 @@ pub const REGISTERS: [HpcRegister; COUNT] = {
     }
     all
 };
+
+/// What an instruction does to a window of the hardware barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowAccess {
+    /// `LBSY` is read.
+    Read {
+        /// Number of the window, below [`BARRIER_WINDOWS`].
+        window: u8,
+        /// The general register that gets it, by decoder index.
+        into: u8,
+    },
+    /// The core's bit of `BST` is written.
+    Write {
+        /// Number of the window, below [`BARRIER_WINDOWS`].
+        window: u8,
+        /// The bit.
+        value: bool,
+    },
+}
+
+/// The number of the barrier window at `place` of [`REGISTERS`], if it is one.
+#[must_use]
+pub fn window_at(place: usize) -> Option<u8> {
+    place.checked_sub(place::BARRIER_WINDOW).map(|window| window as u8)
+}
 
 /// `IMP_PF_STREAM_DETECT_CTRL_EL0` by its fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -250,12 +277,6 @@ impl HpcExtension {
     pub fn injection_distance(&self, n: usize) -> u64 {
         self.values[place::INJECTION_DISTANCE..][..INJECTIONS][n]
     }
-    /// Window `n` (below [`BARRIER_WINDOWS`]): the last `BST` written. A window no driver has assigned to a
-    /// barrier blade has no other members, so this is also its `LBSY`: the barrier is complete at once.
-    #[must_use]
-    pub fn barrier_window(&self, n: usize) -> u64 {
-        self.values[place::BARRIER_WINDOW..][..BARRIER_WINDOWS][n]
-    }
 }
 
 #[cfg(test)]
@@ -284,6 +305,11 @@ mod tests {
         }
     }
 
+    /// All registers but the barrier windows, with their places.
+    fn kept() -> impl Iterator<Item = (usize, HpcRegister)> {
+        REGISTERS.into_iter().enumerate().filter(|&(place, _)| window_at(place).is_none())
+    }
+
     /// Names, encodings and reserved bits as the specification prints them.
     const SPECIFIED: [(&str, &str, u64); 7] = [
         ("IMP_PF_STREAM_DETECT_CTRL_EL0", "S3_3_C11_C4_0", 0x8cc0_0000_0f0f_0000),
@@ -310,11 +336,11 @@ mod tests {
     fn user_code_reads_back_what_it_wrote_without_the_reserved_bits_and_nothing_else_changes() {
         let mut cpu = Cpu::new(16);
         let pattern = |place: usize| 0x9e37_79b9_7f4a_7c15_u64.rotate_left(place as u32);
-        for (i, r) in REGISTERS.iter().enumerate() {
+        for (i, r) in kept() {
             assert_eq!(run(&mut cpu, access(r.encoding, true), u64::MAX), Some(0), "{} at reset", r.name);
             run(&mut cpu, access(r.encoding, false), pattern(i)).expect(r.name);
         }
-        for (i, r) in REGISTERS.iter().enumerate() {
+        for (i, r) in kept() {
             assert_eq!(run(&mut cpu, access(r.encoding, true), 0), Some(pattern(i) & r.writable), "{}", r.name);
         }
     }
@@ -329,7 +355,6 @@ mod tests {
             assert_eq!(hpc.injection_ctrl(n), 0xfc00_0000_01ff_fffc);
             assert_eq!(hpc.injection_distance(n), 0x01ff_fffc_01ff_fffc);
         }
-        assert!((0..BARRIER_WINDOWS).all(|n| hpc.barrier_window(n) == 1));
     }
 
     /// `IMP_SCCR_L1_EL0` and `IMP_SCCR_VSCCR_L2_EL0`.
@@ -356,7 +381,7 @@ mod tests {
     fn without_the_sector_cache_its_registers_are_undefined_for_user_code_and_the_others_are_not() {
         let mut cpu = Cpu::new(16);
         cpu.hpc.disable_sectors();
-        for r in REGISTERS {
+        for (_, r) in kept() {
             let expected = (!SECTORS.contains(&r.encoding)).then_some(0);
             assert_eq!(run(&mut cpu, access(r.encoding, true), 0), expected, "read {}", r.name);
             assert_eq!(run(&mut cpu, access(r.encoding, false), 0), expected, "write {}", r.name);
@@ -373,15 +398,20 @@ mod tests {
         assert_eq!(u64::from(StreamDetect::from(!STREAM_DETECT_BITS)), 0);
     }
 
-    /// The sequence of the specification's usage example ends its wait when LBSY equals the BST written.
     #[test]
-    fn a_barrier_of_one_core_is_complete_at_once() {
+    fn an_access_to_a_barrier_window_stops_the_block_and_says_what_is_to_be_done() {
+        let mut mem = Memory::new(1 << 16).expect("reserve");
         let mut cpu = Cpu::new(16);
-        let window = [3, 3, 15, 15, 2];
-        for _ in 0..3 {
-            let inverted = !run(&mut cpu, access(window, true), 0).unwrap() & 1;
-            run(&mut cpu, access(window, false), inverted).unwrap();
-            assert_eq!(run(&mut cpu, access(window, true), 0), Some(inverted));
+        for (window, op2) in (0..BARRIER_WINDOWS as u8).zip(0..) {
+            for (read, value) in [(true, 0), (false, 1), (false, 2)] {
+                let d = decode(access([3, 3, 15, 15, op2], read), &Ctx { pc: 0, vl: 16 }).expect("decodes");
+                assert!(d.ends_block);
+                cpu.x[0] = value;
+                assert!((d.inst.exec)(&mut cpu, &mut mem, &d.inst).is_err());
+                let written = WindowAccess::Write { window, value: value & 1 == 1 };
+                let expected = if read { WindowAccess::Read { window, into: 0 } } else { written };
+                assert_eq!(cpu.trap, Trap::Window(expected));
+            }
         }
     }
 

@@ -11,6 +11,7 @@
 //! Invariants: the same program, input, files and seed give the same execution. Programs reach host memory
 //! only through `fxscope_aarch64::Memory`. A bad pointer in a system call is `EFAULT` to the program.
 
+mod barrier;
 mod clock;
 mod cmg;
 mod descriptors;
@@ -40,7 +41,7 @@ mod wait;
 pub use clock::ClockSource;
 pub use elf::{ElfError, Image};
 pub use kernel::{End, Killed, Refused, Waiting};
-pub use platform::{Cache, CacheKind, CpuPlace, Platform};
+pub use platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
 pub use process::{Process, Setup, StartError, Stdio, Step};
 pub use scheduler::QUANTUM;
 pub use symbols::{Place, Symbols};

@@ -42,6 +42,17 @@ pub struct Cache {
     pub shared_by_node: bool,
 }
 
+/// The hardware barrier of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BarrierPlatform {
+    /// Blades of each CMG.
+    pub blades: u32,
+    /// Most cores of a CMG: bits of `BST`, at most 16.
+    pub cores: u32,
+    /// From the last write of a round to the change of `LBSY` and the event at the cores that take part, ns.
+    pub latency_ns: u64,
+}
+
 /// The properties of a machine that a program can see through Linux.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
@@ -57,6 +68,8 @@ pub struct Platform {
     pub id: IdRegisters,
     /// Registers of the HPC extension as the first program finds them on every core.
     pub hpc: HpcExtension,
+    /// The hardware barrier, if there is one, and its driver.
+    pub barrier: Option<BarrierPlatform>,
     /// `AT_HWCAP`, bits as in Linux's `asm/hwcap.h`.
     pub hwcap: u64,
     /// `AT_HWCAP2`.

@@ -513,6 +513,10 @@ impl Process {
                 self.kernel.code_changed = true;
                 return;
             }
+            Trap::Window(access) => match self.kernel.access_window(&mut self.thread, access) {
+                Some(()) => return,
+                None => self.thread.undefined_before_pc(),
+            },
             Trap::Undefined => SigInfo::fault(number::SIGILL, code::ILL_ILLOPC, pc),
             Trap::Breakpoint(_) => SigInfo::fault(number::SIGTRAP, code::TRAP_BRKPT, pc),
             Trap::Misaligned(address) => SigInfo::misaligned(address, pc),

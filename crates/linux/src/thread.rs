@@ -3,7 +3,7 @@
 use fxscope_aarch64::Cpu;
 
 use crate::pages::Policy;
-use crate::signal::{AltStack, SigInfo, bit};
+use crate::signal::{AltStack, SigInfo, bit, code, number};
 use crate::wait::{Blocked, Resumed};
 
 /// One thread: registers and what Linux keeps for it.
@@ -94,6 +94,13 @@ impl Thread {
         let count: u32 = self.affinity.iter().map(|word| word.count_ones()).sum();
         let mut cpus = (0..self.affinity.len() as u32 * 64).filter(allowed);
         cpus.nth((self.ordinal % count.max(1)) as usize).unwrap_or(0)
+    }
+
+    /// The signal for the instruction that the thread has just executed and that is undefined after all: it goes back to
+    /// it.
+    pub(crate) fn undefined_before_pc(&mut self) -> SigInfo {
+        self.cpu.pc = self.cpu.pc.wrapping_sub(4);
+        SigInfo::fault(number::SIGILL, code::ILL_ILLOPC, self.cpu.pc)
     }
 
     /// Whether a signal that arrives now is of interest: not blocked, or waited for.

@@ -122,6 +122,7 @@ fn relations(t: &Tables) -> Vec<Violation> {
         r.require(cache.line_bytes == line, &key, cache.line_bytes, &["l1d.line_bytes"], must);
     }
     paths(t, &mut r);
+    hardware_barrier(t, &mut r);
     sectors(t, &mut r);
     r.multiple("tlb.l2_entries", t.tlb.l2_entries, "tlb.l2_ways", t.tlb.l2_ways);
     tables(t, &mut r);
@@ -191,6 +192,12 @@ fn paths(t: &Tables, r: &mut Relations) {
     let must = format!("at most {most}: {LINES_PER_CYCLE} lines a cycle");
     let peak = memory.peak_bytes_per_second;
     r.require(peak <= most, "memory.peak_bytes_per_second", peak, &["l1d.line_bytes", "clock.core_hz"], must);
+}
+
+/// A blade of the hardware barrier has a bit for each core of a CMG.
+fn hardware_barrier(t: &Tables, r: &mut Relations) {
+    let (key, cores) = ("hardware_barrier.cores", t.hardware_barrier.cores);
+    r.at_least(key, cores.into(), "topology.cores_per_cmg", t.topology.cores_per_cmg.into());
 }
 
 /// Ways of sectors at the start of a program.

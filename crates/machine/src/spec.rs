@@ -9,7 +9,9 @@ use crate::recipe::Recipes;
 use crate::schema::Rule::{self, OneOf, Power, Range, Register};
 use crate::schema::{table, tables};
 
-pub use hierarchy::{Cache, L2Timing, MemoryTiming, PageCosts, Pages, Prefetch, Ring, SectorCache, Tlb};
+pub use hierarchy::{
+    Cache, HardwareBarrier, L2Timing, MemoryTiming, PageCosts, Pages, Prefetch, Ring, SectorCache, Tlb,
+};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -425,6 +427,8 @@ tables! {
         prefetch: Prefetch,
         /// Sector cache.
         sector_cache: SectorCache,
+        /// Hardware barrier.
+        hardware_barrier: HardwareBarrier,
         /// What the documents leave open.
         assumptions: Assumptions,
     }

@@ -8,7 +8,7 @@ use fxscope_aarch64::block::MAX_BLOCK;
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_linux::pages::{MemoryWork, PageUse};
 use fxscope_linux::process::{FUNCTIONAL_NS, PID};
-use fxscope_linux::{Cache, CacheKind, CpuPlace, End, Platform, Process, Step};
+use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Platform, Process, Step};
 use fxscope_machine::Spec;
 use fxscope_memory::PrefetchRegisters;
 use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
@@ -175,6 +175,11 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
             reserved: 0,
         },
         hpc: sectors::registers(spec),
+        barrier: Some(BarrierPlatform {
+            blades: spec.hardware_barrier.blades,
+            cores: spec.hardware_barrier.cores,
+            latency_ns: spec.hardware_barrier.latency * 1_000_000_000 / spec.clock.core_hz,
+        }),
         hwcap: id.hwcap,
         hwcap2: id.hwcap2,
         page_bytes: fxscope_aarch64::memory::PAGE,

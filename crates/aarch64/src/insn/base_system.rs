@@ -257,11 +257,24 @@ fn read_hpc(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {
     Ok(())
 }
 
+/// MRS of a window of the hardware barrier.
+fn read_window(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {
+    Err(cpu.stop(Trap::Window(hpc::WindowAccess::Read { window: i.aux as u8, into: i.rd })))
+}
+
+/// MSR of a window of the hardware barrier.
+fn write_window(cpu: &mut Cpu, _: &mut Memory, i: &Inst) -> Result<(), Stop> {
+    let value = cpu.x(i.rn) & 1 == 1;
+    Err(cpu.stop(Trap::Window(hpc::WindowAccess::Write { window: i.aux as u8, value })))
+}
+
 fn mrs(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let number = bits(w, 5, 15);
     if let Some(place) = hpc_place(number) {
-        let mut d = system(c, class, read_hpc);
-        d.inst.aux = place as u16;
+        let window = hpc::window_at(place);
+        let mut d = system(c, class, if window.is_some() { read_window } else { read_hpc });
+        d.inst.aux = window.map_or(place as u16, u16::from);
+        d.ends_block = window.is_some();
         d.inst.rd = d.dst_x(bits(w, 0, 5));
         return Some(d);
     }
@@ -277,7 +290,9 @@ fn mrs(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
 fn msr(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let number = bits(w, 5, 15);
     let hpc_place = hpc_place(number);
+    let window = hpc_place.and_then(hpc::window_at);
     let exec: Exec = match number {
+        _ if window.is_some() => write_window,
         _ if hpc_place.is_some() => |cpu, _, i| {
             let value = cpu.x(i.rn);
             cpu.hpc.write(usize::from(i.aux), value).ok_or_else(|| cpu.stop(Trap::Undefined))
@@ -301,7 +316,8 @@ fn msr(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
         _ => return Some(undefined(c, class)),
     };
     let mut d = system(c, class, exec);
-    d.inst.aux = hpc_place.unwrap_or(0) as u16;
+    d.inst.aux = window.map_or(hpc_place.unwrap_or(0) as u16, u16::from);
+    d.ends_block = window.is_some();
     d.inst.rn = d.src_x(bits(w, 0, 5));
     if number == NZCV {
         d.dst_flags();

@@ -141,7 +141,7 @@ impl Machine {
             Some(Trap::Breakpoint(_)) => End::Breakpoint,
             Some(Trap::Memory(_)) => End::Memory,
             Some(Trap::Misaligned(_)) => End::Misaligned,
-            Some(Trap::SystemCall | Trap::CodeChanged) => End::Other,
+            Some(Trap::SystemCall | Trap::CodeChanged | Trap::Window(_)) => End::Other,
         };
         (Outcome { end, state: save(cpu), window }, cpu.stream().to_vec(), broken_invariant(cpu))
     }

@@ -133,7 +133,9 @@ fn open_simulated(k: &Kernel, t: &Thread, node: Node, flags: OFlags) -> std::res
         Kind::Link | Kind::Descriptor(_) if !only_path => return Err(Errno::LOOP),
         Kind::Directory if writes(flags) => return Err(Errno::ISDIR),
         Kind::File | Kind::Command if writes(flags) => return Err(Errno::ACCESS),
-        Kind::File | Kind::Random | Kind::Command if flags.contains(OFlags::DIRECTORY) => return Err(Errno::NOTDIR),
+        Kind::File | Kind::Random | Kind::HardwareBarrier | Kind::Command if flags.contains(OFlags::DIRECTORY) => {
+            return Err(Errno::NOTDIR);
+        }
         _ => {}
     }
     let tree = &k.files.view.tree;
@@ -141,7 +143,7 @@ fn open_simulated(k: &Kernel, t: &Thread, node: Node, flags: OFlags) -> std::res
         _ if only_path => Vec::new(),
         Kind::File => tree.content(k, t, &node),
         Kind::Directory => directory_entries(k, t, &node),
-        Kind::Link | Kind::Random | Kind::Descriptor(_) | Kind::Command => Vec::new(),
+        Kind::Link | Kind::Random | Kind::HardwareBarrier | Kind::Descriptor(_) | Kind::Command => Vec::new(),
     };
     Ok(OpenFile { host: text_file(&content)?, origin: Origin::Simulated(node) })
 }

@@ -4,6 +4,7 @@
 //! error number. A call that has to wait leaves what for in the thread (`Thread::block`); its result is written
 //! when the wait is over.
 
+mod barrier;
 mod children;
 mod exec;
 mod files;

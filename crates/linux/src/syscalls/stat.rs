@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::termios::SpecialCodeIndex;
 
 use super::paths::{self, check_flags};
-use super::{Args, Result, guest};
+use super::{Args, Result, barrier, guest};
 use crate::files::AT_FDCWD;
 use crate::kernel::Kernel;
 use crate::thread::Thread;
@@ -67,7 +67,7 @@ fn simulated_stat(k: &Kernel, node: &Node) -> GuestStat {
         Kind::Directory | Kind::Command => 0o555,
         Kind::File => 0o444,
         Kind::Link | Kind::Descriptor(_) => 0o777,
-        Kind::Random => 0o666,
+        Kind::Random | Kind::HardwareBarrier => 0o666,
     };
     let sysfs = node.kind == Kind::File && node.path.starts_with(b"/sys/");
     let start = guest::Time::from_ns(k.start_unix_ns);
@@ -76,7 +76,12 @@ fn simulated_stat(k: &Kernel, node: &Node) -> GuestStat {
         ino: node.inode(),
         mode: node.file_type().as_raw_mode() | rights,
         nlink: if node.kind == Kind::Directory { 2 } else { 1 },
-        rdev: if node.kind == Kind::Random { rustix::fs::makedev(1, 9) } else { 0 },
+        rdev: match node.kind {
+            Kind::Random => rustix::fs::makedev(1, 9),
+            // Devices of their own kind; the first minor number that Linux gives to those that want any.
+            Kind::HardwareBarrier => rustix::fs::makedev(10, 63),
+            _ => 0,
+        },
         size: if sysfs { 4096 } else { 0 },
         blksize: 4096,
         accessed: start,
@@ -336,7 +341,10 @@ const SPECIAL_CODES: [SpecialCodeIndex; 17] = [
 ];
 
 /// `ioctl`: what programs ask terminals and pipes. Anything else is `ENOTTY`.
-pub(super) fn ioctl(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn ioctl(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    if let Some(answer) = barrier::ioctl(k, t, a) {
+        return answer;
+    }
     const TCGETS: u32 = 0x5401;
     const TIOCGWINSZ: u32 = 0x5413;
     const FIONREAD: u32 = 0x541b;

@@ -213,7 +213,9 @@ impl Walk<'_> {
                 Kind::Directory => Found::Directory,
                 Kind::Descriptor(fd) if self.last == Last::Follow => Found::Descriptor(fd),
                 Kind::Link | Kind::Descriptor(_) => Found::Link(self.view().tree.link(self.k, self.t, &node)),
-                Kind::File | Kind::Random | Kind::Command => Found::Other(FileType::RegularFile),
+                Kind::File | Kind::Random | Kind::HardwareBarrier | Kind::Command => {
+                    Found::Other(FileType::RegularFile)
+                }
             });
         }
         if tree::is_simulated(here) {

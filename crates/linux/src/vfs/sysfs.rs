@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::tree::Entry;
+use crate::barrier;
 use crate::kernel::Kernel;
-use crate::platform::{Cache, CacheKind, CpuPlace, Platform};
+use crate::platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
 
 /// Distances between memory nodes that Linux gives when firmware has none: to the node itself, to others.
 const DISTANCES: [u32; 2] = [10, 20];
@@ -134,6 +135,21 @@ fn node_memory(k: &Kernel, node: u32) -> Vec<u8> {
         text += &format!("Node {node} HugePages_{name}: {pages:>5}\n");
     }
     text.into_bytes()
+}
+
+/// The files of the hardware barrier's driver.
+pub(super) fn hardware_barrier(platform: &Platform, barrier: &BarrierPlatform, entries: &mut Entries) {
+    let mut put =
+        |name: String, entry| entries.insert(format!("{}/{name}", barrier::sysfs::FOLDER).into_bytes(), entry);
+    put("hwinfo".to_owned(), Entry::Text(barrier::sysfs::hardware(platform, barrier).into_bytes()));
+    for (node, cmg) in platform.nodes().into_iter().zip(0..) {
+        put(format!("CMG{cmg}/core_map"), Entry::Text(barrier::sysfs::core_map(platform, node).into_bytes()));
+        put(format!("CMG{cmg}/used_bb_bmap"), Entry::OfNode(barrier::sysfs::used_blades, node));
+        put(format!("CMG{cmg}/used_bw_bmap"), Entry::OfNode(barrier::sysfs::used_windows, node));
+        for number in 0..barrier.blades {
+            put(format!("CMG{cmg}/init_sync_bb{number}"), Entry::OfBlade(node, number));
+        }
+    }
 }
 
 fn huge_pages(platform: &Platform, put: &mut impl FnMut(String, String)) {

@@ -7,6 +7,7 @@ use std::ops::Bound;
 use rustix::fs::FileType;
 
 use super::{procfs, sysfs};
+use crate::barrier;
 use crate::hwpfctl;
 use crate::kernel::Kernel;
 use crate::platform::Platform;
@@ -40,7 +41,7 @@ impl Node {
             Kind::Directory => FileType::Directory,
             Kind::File | Kind::Command => FileType::RegularFile,
             Kind::Link | Kind::Descriptor(_) => FileType::Symlink,
-            Kind::Random => FileType::CharacterDevice,
+            Kind::Random | Kind::HardwareBarrier => FileType::CharacterDevice,
         }
     }
 }
@@ -54,6 +55,8 @@ pub(crate) enum Kind {
     Link,
     /// Random bytes from the run's seed.
     Random,
+    /// The device of the hardware barrier's driver.
+    HardwareBarrier,
     /// The open file of this number, as a link.
     Descriptor(i32),
     /// A command that the simulator carries out itself.
@@ -75,10 +78,14 @@ pub(super) enum Entry {
     Made(Make),
     /// Made from the state of the memory node of this number.
     OfNode(MakeOfNode, u32),
+    /// Made from the state of a barrier blade: memory node, number.
+    OfBlade(u32, u32),
     /// A symbolic link.
     Link(Make),
     /// Random bytes.
     Random,
+    /// The device of the hardware barrier's driver.
+    HardwareBarrier,
     /// A folder whose contents are not in the table.
     Directory,
 }
@@ -94,6 +101,10 @@ impl Tree {
         for name in ["random", "urandom"] {
             entries.insert(format!("/dev/{name}").into_bytes(), Entry::Random);
         }
+        if let Some(barrier) = &platform.barrier {
+            sysfs::hardware_barrier(platform, barrier, &mut entries);
+            entries.insert(barrier::DEVICE.as_bytes().to_vec(), Entry::HardwareBarrier);
+        }
         entries.insert(b"/dev/fd".to_vec(), Entry::Link(|_, _| b"/proc/self/fd".to_vec()));
         entries.insert(b"/dev/stdin".to_vec(), Entry::Link(|_, _| b"/proc/self/fd/0".to_vec()));
         entries.insert(b"/dev/stdout".to_vec(), Entry::Link(|_, _| b"/proc/self/fd/1".to_vec()));
@@ -108,9 +119,10 @@ impl Tree {
         }
         let (key, _) = locate(k, t, path);
         let kind = match self.0.get(&key) {
-            Some(Entry::Text(_) | Entry::Made(_) | Entry::OfNode(..)) => Kind::File,
+            Some(Entry::Text(_) | Entry::Made(_) | Entry::OfNode(..) | Entry::OfBlade(..)) => Kind::File,
             Some(Entry::Link(_)) => Kind::Link,
             Some(Entry::Random) => Kind::Random,
+            Some(Entry::HardwareBarrier) => Kind::HardwareBarrier,
             Some(Entry::Directory) => Kind::Directory,
             None if self.below(&key).next().is_some() => Kind::Directory,
             None => Kind::Descriptor(open_descriptor(k, &key)?),
@@ -140,6 +152,7 @@ impl Tree {
             Some(Entry::Text(text)) => text.clone(),
             Some(Entry::Made(make)) => make(k, t),
             Some(Entry::OfNode(make, node)) => make(k, *node),
+            Some(&Entry::OfBlade(node, number)) => barrier::sysfs::blade(k, node, number),
             _ => Vec::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use fxscope_aarch64::cpu::IdRegisters;
 use fxscope_aarch64::hpc::HpcExtension;
-use fxscope_linux::{Cache, CacheKind, CpuPlace, Platform};
+use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
 
 /// A machine with A64FX's identification registers and one core group of A64FX's numbering.
 pub fn platform(vector_bytes: usize) -> Platform {
@@ -26,6 +26,7 @@ pub fn platform(vector_bytes: usize) -> Platform {
             ..IdRegisters::default()
         },
         hpc: HpcExtension::default(),
+        barrier: Some(BarrierPlatform { blades: 6, cores: 13, latency_ns: 60 }),
         hwcap: 0x41_5fff,
         hwcap2: 0,
         page_bytes: 65536,

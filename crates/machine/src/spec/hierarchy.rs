@@ -166,6 +166,18 @@ table! {
 }
 
 table! {
+    /// The hardware barrier of a CMG.
+    HardwareBarrier {
+        /// Barrier blades of a CMG.
+        blades: u32 => Range(1, 256),
+        /// Most cores of a CMG: bits of a blade's mask.
+        cores: u32 => Range(2, 16),
+        /// Cycles from the last write of a round until the cores that take part see it and get their events.
+        latency: u64 => Range(0, 1_000_000),
+    }
+}
+
+table! {
     /// The sector cache, as the kernel sets it up before a program starts.
     SectorCache {
         /// Sectors are in use, and user code may use their registers.
