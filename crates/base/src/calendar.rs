@@ -125,19 +125,12 @@ impl Calendar {
     /// whoever is pushed back by that was granted already. What is used in all stays right.
     #[inline(always)]
     pub fn book_cycles(&mut self, t: Cycle, n: u64) -> Cycle {
-        self.book_and_push(t, n).0
-    }
-
-    /// The same, with the end of the last cycle reserved: behind the work itself when others were pushed back, who end
-    /// then.
-    #[inline(always)]
-    pub fn book_and_push(&mut self, t: Cycle, n: u64) -> (Cycle, Cycle) {
         let start = self.book(t);
         let mut last = start;
         for _ in 1..n {
             last = self.book(last + 1);
         }
-        (start, last + 1)
+        start
     }
 }
 
@@ -335,7 +328,7 @@ mod tests {
         let mut c = Calendar::default();
         c.reserve(12);
         c.reserve(15);
-        assert_eq!(c.book_and_push(10, 4), (10, 15), "10, 11, 13, 14");
+        assert_eq!(c.book_cycles(10, 4), 10, "10, 11, 13, 14");
         assert_eq!(c.book(10), 16);
     }
 

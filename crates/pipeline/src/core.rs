@@ -5,6 +5,7 @@ use fxscope_machine::Spec;
 use fxscope_memory::{Chip, Hierarchy, Misses, Seat};
 use fxscope_uop::Branch;
 
+use crate::blocking::Blockers;
 use crate::bypass::{ByPipe, BypassTable, PIPES, bypass_rows, bypass_table};
 use crate::commit::{Commit, Completion};
 use crate::dispatch::Dispatch;
@@ -34,8 +35,8 @@ pub struct Pipeline {
     /// Stages from address generation to commit of long accesses, and how many more than of short ones.
     pub(crate) commit_long: Cycle,
     pub(crate) long_more: Cycle,
-    /// Cycles in which a blocking operation occupies each pipe.
-    pub(crate) exclusive: [Calendar; PIPES],
+    /// Blocking operations by pipe.
+    pub(crate) blockers: [Blockers; PIPES],
     pub(crate) bypass: BypassTable,
     /// Rows of `bypass` by kind of result ([`BY_PIPE`] included) and the pipe that makes it.
     pub(crate) bypass_row: [[u8; PIPES]; PRODUCERS + 1],
@@ -96,7 +97,7 @@ impl Pipeline {
             results: Results::new(s.lengthened_vector),
             commit_long: s.commit_long,
             long_more: s.commit_long.saturating_sub(s.commit_short),
-            exclusive: Default::default(),
+            blockers: Default::default(),
             bypass: bypass_table(spec),
             bypass_row: bypass_rows(),
             started: [0; PIPES],

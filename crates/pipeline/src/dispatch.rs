@@ -57,12 +57,30 @@ impl Ring {
         self.next = if place + 1 == self.times.len() { 0 } else { place + 1 };
         place
     }
+    /// The entries from place `from` up to `to`, without that one, are given back from `t` on at the earliest, some a cycle;
+    /// none when the two are the same. Returns the cycles in which they are.
+    fn delay(&mut self, from: usize, to: usize, t: Cycle, a_cycle: u64) -> Cycle {
+        let (mut place, mut count) = (from, 0);
+        while place != to {
+            self.times[place] = self.times[place].max(t + count / a_cycle);
+            count += 1;
+            place = if place + 1 == self.times.len() { 0 } else { place + 1 };
+        }
+        count / a_cycle
+    }
     /// Takes the next entry; it is given back at `until`.
     #[inline(always)]
     fn take(&mut self, until: Cycle) {
         let place = self.open();
         self.times[place] = until;
     }
+}
+
+/// Where in the order of what is given back in program order a micro-operation is.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Mark {
+    group: usize,
+    renames: [usize; 3],
 }
 
 /// The temporary operand registers (TOR): they carry a program counter to the pipe that needs it (manual 5.2, 5.4).
@@ -365,6 +383,29 @@ impl Dispatch {
     #[inline(always)]
     pub fn release(&mut self, station: Station, t: Cycle) {
         self.releases.add(self.now, t.max(self.now + 1), 1 << (8 * station as u64));
+    }
+
+    /// An entry that was to be released at `before` is released `after` that.
+    pub fn move_release(&mut self, station: Station, before: Cycle, after: Cycle) {
+        if self.releases.take_back(self.now, before, 1 << (8 * station as u64)) {
+            self.release(station, after);
+        }
+    }
+
+    /// The place of the micro-operation that was dispatched last.
+    #[inline(always)]
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { group: self.open_group, renames: [0, 1, 2].map(|class| self.renames[class].next) }
+    }
+
+    /// The micro-operation at `mark` commits no earlier than `t`, and those behind it follow, a group a cycle. Returns how
+    /// many cycles after it the one that was dispatched last commits at the earliest.
+    pub(crate) fn commits_later(&mut self, mark: &Mark, t: Cycle) -> Cycle {
+        let after = self.groups.delay(mark.group, self.open_group, t + 1, 1);
+        for (ring, &from) in self.renames.iter_mut().zip(&mark.renames) {
+            ring.delay(from, ring.next, t + self.rename_release, u64::from(self.width));
+        }
+        after
     }
 
     /// The micro-operation commits at `t`: its rename registers are free some cycles later.

@@ -13,10 +13,10 @@ const PLAIN: u8 = Producer::Plain as u8;
 
 /// A first flow that has its pipe.
 pub(crate) struct Begun {
-    pipe: usize,
-    start: Cycle,
-    /// When operations end that must wait because this one starts before them, if there are any.
-    pushed: Cycle,
+    pub pipe: usize,
+    pub start: Cycle,
+    /// When this one is done at the earliest, since older ones that must wait because of it commit before it.
+    pub pushed: Cycle,
 }
 
 impl Pipeline {
@@ -126,7 +126,6 @@ impl Pipeline {
             t = self.results.leave(pipe - FLA, uop, start, t, &mut self.ready);
         }
         self.result(uop, t, pipe);
-        // An elder operation that was pushed back commits before this one.
         (started, t.max(pushed))
     }
 
@@ -152,15 +151,7 @@ impl Pipeline {
             }
         }
         if uop.exclusive {
-            // Both the pipe's issue slot and the blocking unit must be free.
-            let cycles = uop.flows[..usize::from(uop.nflows)].iter().map(|f| u64::from(f.latency)).sum();
-            self.exclusive[pipe].advance(d);
-            let mut start = earliest;
-            while !self.exclusive[pipe].is_free(start) || !self.pipes[port(pipe)].is_free(start) {
-                start = self.pipes[port(pipe)].first_free(self.exclusive[pipe].first_free(start));
-            }
-            let (_, pushed) = self.exclusive[pipe].book_and_push(start, cycles);
-            return Begun { pipe, start: self.book(flow, pipe, start), pushed };
+            return self.first_of_blocking(uop, pipe, earliest, d, station);
         }
         Begun { pipe, start: self.book(flow, pipe, earliest), pushed: 0 }
     }

@@ -13,6 +13,7 @@
 //! the machine's recipe once, and the hot path works on flat records.
 
 mod access;
+mod blocking;
 mod bypass;
 pub mod commit;
 pub mod core;

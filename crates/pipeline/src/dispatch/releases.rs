@@ -39,6 +39,22 @@ impl Releases {
         self.far_from = self.far_from.min(t);
     }
 
+    /// One of the entries that are released at `t`, where `one` counts them, is not. Returns whether there was one.
+    #[inline(never)]
+    pub fn take_back(&mut self, now: Cycle, t: Cycle, one: u64) -> bool {
+        if t <= now {
+            return false;
+        }
+        if let Some(i) = self.far.iter().position(|&later| later == (t, one)) {
+            self.far.swap_remove(i);
+            return true;
+        }
+        let near = &mut self.near[t as usize % NEAR];
+        let there = t - now < NEAR as u64 && *near & (one * 0xff) != 0;
+        *near -= if there { one } else { 0 };
+        there
+    }
+
     /// Time goes on from `now` to `t`; returns what has been released until then.
     #[inline(always)]
     pub fn pass(&mut self, now: Cycle, t: Cycle) -> u64 {
@@ -78,6 +94,16 @@ mod tests {
         assert!(releases.none_at(699) && !releases.none_at(700) && releases.none_at(far - 1) && !releases.none_at(far));
         assert_eq!((releases.pass(0, 699), releases.pass(699, far - 1), releases.pass(far - 1, far)), (0, 1, 1));
         assert_eq!((releases.pass(far, 2 * far - 1), releases.pass(2 * far - 1, 3 * far)), (0, 1));
+    }
+
+    #[test]
+    fn a_release_that_was_taken_back_does_not_happen() {
+        let far = NEAR as u64 + 500;
+        let mut releases = Releases::default();
+        [700, far].into_iter().for_each(|t| releases.add(0, t, 1 << 8));
+        assert!(!releases.take_back(0, 700, 1) && !releases.take_back(700, 700, 1 << 8), "another station's; over");
+        assert!(releases.take_back(0, 700, 1 << 8) && releases.take_back(0, far, 1 << 8));
+        assert_eq!(releases.pass(0, far), 0);
     }
 
     #[test]

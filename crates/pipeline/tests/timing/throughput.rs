@@ -148,6 +148,39 @@ fn two_divisions_commit_when_both_are_done_though_the_younger_one_starts_first()
 }
 
 #[test]
+fn what_needs_a_division_that_a_younger_one_overtakes_waits_for_both() {
+    let mut rig = rig();
+    let divide = |d, s| op("sve:FDIV [T=S]").reads(&[z(s)]).writes(&[z(d)]);
+    let program = [nop(), fadd(1, 2), divide(3, 1), divide(4, 5), fadd(6, 3)];
+    let s = rig.spec.stages.clone();
+    assert_eq!(rig.time(&program), s.vector + 98 + 98 + 9 + s.commit_vector);
+}
+
+#[test]
+fn the_oldest_of_the_divisions_that_are_ready_starts_when_one_ends_whoever_overtook_it_before() {
+    let mut rig = rig();
+    let divide = |d, s| op("sve:FDIV [T=S]").reads(&[z(s)]).writes(&[z(d)]);
+    // Ready after two additions, after one, and at once.
+    let program = [fadd(1, 2), fadd(9, 1), divide(3, 9), divide(4, 1), divide(5, 2)];
+    let passages = rig.passages(&[&program[..], &[fadd(7, 3), fadd(8, 4)]].concat());
+    let starts: Vec<u64> = passages[5..].iter().map(|p| p.started).collect();
+    assert_eq!(starts[1] - starts[0], 98, "the first division is through before the second one");
+}
+
+#[test]
+fn the_commit_stack_is_full_until_a_division_that_a_younger_one_overtakes_has_committed() {
+    let mut rig = rig();
+    let divide = |d, s| op("sve:FDIV [T=S]").reads(&[z(s)]).writes(&[z(d)]);
+    let s = rig.spec.stages.clone();
+    let first_group = [nop(), nop(), fadd(1, 2), divide(3, 1)];
+    let others = 4 * (rig.spec.window.commit_stack / rig.spec.window.group_entries - 1) as usize;
+    let program = [&first_group[..], &[divide(4, 5)], &vec![nop(); others - 1], &[divide(6, 7)]].concat();
+    // The younger division is dispatched a cycle after the older one.
+    let committed = 1 + s.vector + 98 + 98 + s.commit_vector;
+    assert_eq!(rig.time(&program), committed + 1 + s.vector + 98 + s.commit_vector);
+}
+
+#[test]
 fn two_loads_a_cycle_hit_the_cache() {
     assert_eq!(rig().steady(&[ldr(1, 2, DATA)], N), N as u64 / 2);
     assert_eq!(rig().steady(&[ld1d(1, 2, 0, DATA)], N), N as u64 / 2);
