@@ -164,6 +164,8 @@ fn values_that_are_not_allowed_are_named_with_place_key_and_limits() {
         ("sector_cache.l1_ways", "[1, 5, 0, 0]", "at most 4 for each sector: l1d.ways is 4"),
         ("sector_cache.l2_ways", "[33, 0]", "from 0 to 31"),
         ("sector_cache.mode", "2", "from 0 to 1"),
+        ("hardware_barrier.cores", "11", "at least topology.cores_per_cmg, 12"),
+        ("hardware_barrier.blades", "0", "from 1 to 256"),
     ];
     for (key, value, expected) in cases {
         let message = setting(key, value);
