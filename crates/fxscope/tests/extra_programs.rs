@@ -30,8 +30,9 @@ fn beside(program: &Path, extension: &str) -> Option<String> {
 /// Runs a program; says what is wrong with its end or its output.
 fn run(program: &Path, mode: &str) -> Result<(), String> {
     let scratch = tempfile::tempdir().expect("temporary folder");
-    let mut command = fxscope(scratch.path(), &["run", "--quiet", "--mode", mode, "--"]);
-    command.arg(program);
+    let mut command = fxscope(scratch.path(), &["run", "--quiet", "--mode", mode]);
+    command.args(beside(program, "options").unwrap_or_default().split_whitespace());
+    command.arg("--").arg(program);
     command.args(beside(program, "args").unwrap_or_default().split_whitespace());
     if let Ok(input) = File::open(program.with_extension("stdin")) {
         command.stdin(Stdio::from(input));
