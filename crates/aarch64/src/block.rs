@@ -25,6 +25,8 @@ pub struct Block {
     pub insts: Box<[Inst]>,
     /// What the timing model needs to know, one for each instruction.
     pub infos: Box<[StaticInst]>,
+    /// One of them synchronises ([`StaticInst::synchronises`]).
+    pub synchronises: bool,
 }
 
 /// How the execution of a block ended.
@@ -134,7 +136,8 @@ fn decode_block(start: u64, vl: usize, mem: &mut Memory) -> Result<Block, Trap> 
             break;
         }
     }
-    Ok(Block { start, end: pc, insts: insts.into(), infos: infos.into() })
+    let synchronises = infos.iter().any(|info: &StaticInst| info.synchronises);
+    Ok(Block { start, end: pc, insts: insts.into(), infos: infos.into(), synchronises })
 }
 
 impl Block {
@@ -154,7 +157,10 @@ impl Block {
 
     #[cold]
     fn stopped(&self, at: usize, cpu: &mut Cpu) -> Outcome {
-        let completed = matches!(cpu.trap, Trap::SystemCall | Trap::CodeChanged | Trap::Window(_));
+        let completed = matches!(
+            cpu.trap,
+            Trap::SystemCall | Trap::CodeChanged | Trap::Window(_) | Trap::WaitForEvent | Trap::SendEvent
+        );
         cpu.pc = self.start + 4 * (at + usize::from(completed)) as u64;
         Outcome { executed: at + usize::from(completed), trap: Some(cpu.trap) }
     }

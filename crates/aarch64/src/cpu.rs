@@ -68,6 +68,10 @@ pub enum Trap {
     /// A window of the hardware barrier: what it shows, and what a write does, is up to the barrier blades that the cores of
     /// a CMG share. `pc` already points behind it.
     Window(crate::hpc::WindowAccess),
+    /// `WFE`, and no event has come since the last one. `pc` already points behind it.
+    WaitForEvent,
+    /// `SEV`: an event for all cores. `pc` already points behind it.
+    SendEvent,
 }
 
 /// Condition flags as a number: bit 3 N, bit 2 Z, bit 1 C, bit 0 V.
@@ -101,6 +105,8 @@ pub struct Cpu {
     pub tpidrro: u64,
     /// Exclusive monitor: address and size of the last load-exclusive and the value it read.
     pub monitor: Option<Monitor>,
+    /// The event register: an event has come that no `WFE` has used up.
+    pub event: bool,
     /// What stopped the block, when an instruction returned [`Stop`].
     pub trap: Trap,
     /// Value of the virtual counter `CNTVCT_EL0`, kept current by whoever runs the thread.
@@ -124,6 +130,15 @@ pub struct Monitor {
     pub bytes: u8,
     /// The value it read.
     pub value: u128,
+}
+
+impl Monitor {
+    /// Whether memory still has what the load-exclusive read there.
+    pub fn holds(&self, mem: &mut crate::Memory) -> bool {
+        let mut bytes = [0; 16];
+        let len = usize::from(self.bytes).min(bytes.len());
+        mem.read(self.addr, &mut bytes[..len]).is_ok() && u128::from_le_bytes(bytes) == self.value
+    }
 }
 
 /// Identification registers that user code can read.
@@ -182,6 +197,7 @@ impl Cpu {
             tpidr: 0,
             tpidrro: 0,
             monitor: None,
+            event: false,
             trap: Trap::Undefined,
             counter: 0,
             counter_hz: 100_000_000,

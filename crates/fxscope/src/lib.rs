@@ -29,6 +29,6 @@ mod session;
 
 pub use annotate::{Wanted, annotate};
 pub use environment::guest_environment;
-pub use fxscope_sim::{Control, Follow, Mode, Progress, Window};
+pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, Window};
 pub use sector::SectorData;
 pub use session::{Request, Session, machine_memory};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fxscope_base::{Signal, Stall};
+use fxscope_base::{Cycle, Signal, Stall};
 use fxscope_linux::hwpfctl;
 use fxscope_linux::pages::{MemoryPolicy, PageUse, list};
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError};
@@ -14,7 +14,7 @@ use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants};
 use fxscope_record::{CodeFile, Finish, Host, HotSpot, Pages, Region, Run, Thread};
-use fxscope_sim::{Control, Follow, Mode, Options, Outcome, Progress, Simulation, Window, page_sizes, platform};
+use fxscope_sim::{Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, Window, page_sizes, platform};
 
 use crate::environment::bears_on_speed;
 use crate::sector::{SectorData, find_all};
@@ -46,6 +46,10 @@ pub struct Request {
     pub follow: Follow,
     /// Where the program's clocks get their time from.
     pub clock: ClockSource,
+    /// The CPUs the program may run on; `None`: all.
+    pub cpus: Option<Vec<u32>>,
+    /// Cycles that a core runs on beyond the one that is furthest behind.
+    pub quantum: Cycle,
     /// How much of the machine takes part.
     pub mode: Mode,
     /// Stop after about this many instructions.
@@ -71,6 +75,8 @@ impl Request {
             memory_bytes: None,
             follow: Follow::All,
             clock: ClockSource::Simulated,
+            cpus: None,
+            quantum: QUANTUM,
             mode: Mode::Timing,
             max_instructions: None,
             stream_detect: 0,
@@ -102,6 +108,7 @@ impl Session {
         let mut setup = Setup::new(platform(&request.spec, memory_bytes), "")?;
         setup.platform.page_sizes = page_sizes(&request.spec.pages, &request.settings);
         setup.policy = request.memory_policy;
+        setup.cpus = request.cpus.clone();
         let program = request.program.as_os_str();
         setup.program = program.as_encoded_bytes().to_vec();
         setup.args = std::iter::once(program)
@@ -122,7 +129,7 @@ impl Session {
             spec: Arc::clone(&request.spec),
             mode: request.mode,
             max_instructions: request.max_instructions,
-            core: 0,
+            quantum: request.quantum,
             follow: request.follow,
         };
         Ok(Session { simulation: Simulation::new(process, options), request, sectors: Vec::new() })
@@ -182,7 +189,7 @@ impl Session {
                 guest_bytes: process.memory().backed_bytes(),
             },
             notes: self.sector_notes().chain(notes(request, outcome, process)).collect(),
-            regions: regions(request, outcome, process),
+            regions: regions(request, outcome),
             pages: outcome.pages.iter().map(pages).collect(),
             files: files(outcome, process),
             stalls: Stall::ALL.iter().map(|stall| stall.name().to_owned()).collect(),
@@ -276,17 +283,18 @@ fn refusal(refusal: &Refusal) -> String {
     format!("The program was refused {what} (calls: {calls}); {switch} permits it.")
 }
 
-fn regions(request: &Request, outcome: &Outcome, process: &Process) -> Vec<Region> {
+fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
     let events = Events::of(&request.spec.name).unwrap_or_else(Events::of_the_model);
     // What functional mode does not model must not appear as zero.
     let counted = |signal: Signal| match request.mode {
         Mode::Timing => true,
         Mode::Functional => [Signal::InstRetired, Signal::CpuCycles].contains(&signal),
     };
+    let thread_record = |thread: u32, c: &Counted| Thread { thread, cpu: c.cpu, events: events.counts(&c.signals, counted) };
     let region = |r: &fxscope_sim::Region| Region {
         name: r.name.clone(),
         calls: r.calls,
-        threads: vec![Thread { thread: 0, cpu: process.cpu_number(), events: events.counts(&r.signals, counted) }],
+        threads: r.threads.iter().map(|(&thread, c)| thread_record(thread, c)).collect(),
     };
     outcome.regions.iter().map(region).collect()
 }

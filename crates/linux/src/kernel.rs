@@ -164,8 +164,8 @@ pub struct Kernel {
     pub(crate) session: u32,
     /// The process whose memory this one uses until it executes a program or ends (`vfork`).
     pub(crate) borrows_from: Option<u32>,
-    /// Threads started so far.
-    pub(crate) threads_started: u32,
+    /// The CPUs that its threads may run on, as a bit mask over CPU numbers.
+    pub(crate) allowed_cpus: Vec<u64>,
     /// Signals waiting to be delivered to any thread that does not block them.
     pub(crate) pending: Vec<SigInfo>,
     pub(crate) timers: Timers,

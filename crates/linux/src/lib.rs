@@ -6,7 +6,7 @@
 //! * [`syscalls`] is the table of system calls; the handlers stand beside it, by subject.
 //! * [`signal`] has dispositions, frames and delivery.
 //! * [`kernel`] is what the threads of a process share, [`thread`] what each has for itself; `scheduler` says which
-//!   of them runs.
+//!   of them runs, and `cpus` on which CPU.
 //!
 //! Invariants: the same program, input, files and seed give the same execution. Programs reach host memory
 //! only through `fxscope_aarch64::Memory`. A bad pointer in a system call is `EFAULT` to the program.
@@ -14,6 +14,7 @@
 mod barrier;
 mod clock;
 mod cmg;
+mod cpus;
 mod descriptors;
 pub mod disasm;
 pub mod elf;
@@ -39,6 +40,7 @@ mod vfs;
 mod wait;
 
 pub use clock::ClockSource;
+pub use cpus::{CpuState, SLICE_NS};
 pub use elf::{ElfError, Image};
 pub use kernel::{End, Killed, Refused, Waiting};
 pub use platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};

@@ -9,13 +9,14 @@ use std::rc::Rc;
 use fxscope_aarch64::memory::PAGE;
 use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Trap};
 
+use crate::cpus::allows;
 use crate::clock::{ClockSource, HostClock, unix_ns};
 use crate::elf::ElfError;
 use crate::files::{Files, Program};
 use crate::kernel::{End, Kernel, Limit, Random};
 use crate::layout::DEFAULT_STACK;
 use crate::pages::{self, MemoryPolicy, Pages, Toucher};
-use crate::platform::Platform;
+use crate::platform::{CpuPlace, Platform};
 use crate::scheduler::{QUANTUM, System};
 use crate::signal::{self, Action, SigInfo, code, number};
 use crate::symbols::Symbols;
@@ -23,6 +24,7 @@ use crate::thread::Thread;
 use crate::timers::Timers;
 use crate::vfs::access::{Access, Refusal, real_path};
 use crate::vfs::{View, default_sysroot};
+use crate::wait::{Blocked, Wait};
 use crate::{load, syscalls};
 
 /// Why a program could not be started.
@@ -151,6 +153,8 @@ pub struct Setup {
     pub clock: ClockSource,
     /// On which nodes the program's memory is to be.
     pub policy: MemoryPolicy,
+    /// The CPUs the program may run on, of those of the platform; `None`: all.
+    pub cpus: Option<Vec<u32>>,
     /// Descriptors 0, 1 and 2.
     pub stdio: Stdio,
 }
@@ -175,6 +179,7 @@ impl Setup {
             start_unix_ns: 1_577_836_800_000_000_000,
             clock: ClockSource::Simulated,
             policy: MemoryPolicy::default(),
+            cpus: None,
             stdio: Stdio::inherit()?,
         })
     }
@@ -196,6 +201,10 @@ pub enum Step {
         /// Simulated time in ns.
         until_ns: u64,
     },
+    /// The next block synchronises with other threads, and the driver wants to know before ([`Process::hold`]).
+    Synchronises,
+    /// No thread is ready on the CPU in place ([`Process::spread`]).
+    Idle,
     /// Another thread goes on, perhaps of another process: [`Process::cpu`], [`Process::thread`] and
     /// [`Process::memory`] are now of that one, and so are the numbers of blocks.
     Switched,
@@ -220,7 +229,7 @@ const FUNCTIONAL_TICK: u64 = 1 << 12;
 /// run are kept in place.
 pub struct Process {
     pub(crate) kernel: Kernel,
-    pub(crate) thread: Thread,
+    pub(crate) thread: Box<Thread>,
     pub(crate) blocks: Blocks,
     /// Instructions completed so far, by all threads.
     pub(crate) instructions: u64,
@@ -228,7 +237,8 @@ pub struct Process {
     pub(crate) deadline: u64,
     /// The number of instructions at which the thread's turn is over.
     pub(crate) quantum_end: u64,
-    pub(crate) trap: Option<Trap>,
+    /// The thread in place does not synchronise with others before the driver has had another look.
+    pub(crate) held: bool,
     /// The thread that the driver knows to be running.
     pub(crate) announced: u32,
     /// Where time comes from instead of [`Process::set_now_ns`].
@@ -278,15 +288,18 @@ impl Process {
         cpu.counter_hz = setup.platform.counter_hz;
         cpu.pc = program.entry;
         cpu.set_x(Cpu::SP, stack.sp);
-        let affinity = cpu_mask(&setup.platform);
+        let affinity = cpu_mask(&setup.platform, setup.cpus.as_deref());
         let mut limits = [Limit { soft: Limit::INFINITY, hard: Limit::INFINITY }; Limit::COUNT];
         limits[Limit::STACK].soft = setup.stack_bytes;
         limits[Limit::CORE].soft = 0;
         limits[Limit::FILES] = Limit { soft: 1024, hard: 4096 };
         let heap_start = pages.heap_start(program.image.end());
-        let mut thread = Thread::new(cpu, PID, affinity, &arguments.program);
+        let first = setup.platform.cpus.iter().find(|place| allows(&affinity, place.cpu));
+        let CpuPlace { cpu: number, node } = *first.ok_or_else(|| StartError::Platform {
+            what: "no CPU that programs may run on".to_owned(),
+        })?;
+        let mut thread = Box::new(Thread::new(cpu, PID, affinity.clone(), number, &arguments.program));
         thread.policy = setup.policy.into();
-        let node = setup.platform.node_of(thread.cpu_number()).unwrap_or(0);
         pages.start(&mut mem, Toucher { policy: thread.policy, node });
         Ok(Process {
             blocks: Blocks::new(thread.cpu.vl),
@@ -308,7 +321,7 @@ impl Process {
                 group: PID,
                 session: PID,
                 borrows_from: None,
-                threads_started: 1,
+                allowed_cpus: affinity,
                 pending: Vec::new(),
                 timers: Timers::new(),
                 leader_status: None,
@@ -326,7 +339,7 @@ impl Process {
             instructions: 0,
             deadline: u64::MAX,
             quantum_end: QUANTUM,
-            trap: None,
+            held: false,
             announced: PID,
             host_clock: (setup.clock == ClockSource::Host).then(HostClock::start),
             process_ended: false,
@@ -346,10 +359,14 @@ impl Process {
         }
         match self.blocks.at(self.thread.cpu.pc, &mut self.kernel.mem) {
             Ok(id) => {
-                let outcome = self.blocks.get(id).run(&mut self.thread.cpu, &mut self.kernel.mem);
+                let block = self.blocks.get(id);
+                if block.synchronises && self.held {
+                    return Step::Synchronises;
+                }
+                let outcome = block.run(&mut self.thread.cpu, &mut self.kernel.mem);
                 self.instructions += outcome.executed as u64;
                 if outcome.trap.is_some() {
-                    self.trap = outcome.trap;
+                    self.thread.trap = outcome.trap;
                     self.deadline = 0;
                 }
                 Step::Ran { block: id, executed: outcome.executed }
@@ -368,7 +385,7 @@ impl Process {
             let tick = stop.min(start + FUNCTIONAL_TICK);
             while self.instructions < tick {
                 match self.step() {
-                    Step::Ran { .. } | Step::Switched | Step::CodeChanged => {}
+                    Step::Ran { .. } | Step::Switched | Step::CodeChanged | Step::Synchronises | Step::Idle => {}
                     Step::Sleep { until_ns } => self.set_now_ns(until_ns),
                     Step::Waiting => return None,
                     Step::Ended => break,
@@ -388,7 +405,7 @@ impl Process {
         let (seconds, ns) = (now_ns / 1_000_000_000, now_ns % 1_000_000_000);
         let hz = self.kernel.platform.counter_hz;
         self.thread.cpu.counter = seconds * hz + ns * hz / 1_000_000_000;
-        if now_ns >= self.kernel.system.next_event_ns {
+        if now_ns >= self.kernel.system.next_event_ns.min(self.kernel.system.cpus.slice_end_ns()) {
             self.deadline = 0;
         }
         self.kernel.note_touched(&self.thread);
@@ -407,6 +424,11 @@ impl Process {
     #[must_use]
     pub fn instructions(&self) -> u64 {
         self.instructions
+    }
+    /// The number of the process that runs, which is also that of its first thread.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.kernel.pid
     }
     /// The thread that ran the last block.
     #[must_use]
@@ -486,7 +508,7 @@ impl Process {
     #[cold]
     fn no_code(&mut self, trap: Trap) -> Step {
         self.thread.cpu.clear_stream();
-        self.trap = Some(trap);
+        self.thread.trap = Some(trap);
         self.deadline = 0;
         // The signal's handler, if there is one, must be fetched too; if that fails, the program ends.
         self.attend().unwrap_or_else(|| self.step_cold())
@@ -517,12 +539,33 @@ impl Process {
                 Some(()) => return,
                 None => self.thread.undefined_before_pc(),
             },
+            Trap::WaitForEvent => return self.wait_for_event(),
+            Trap::SendEvent => return self.send_event(),
             Trap::Undefined => SigInfo::fault(number::SIGILL, code::ILL_ILLOPC, pc),
             Trap::Breakpoint(_) => SigInfo::fault(number::SIGTRAP, code::TRAP_BRKPT, pc),
             Trap::Misaligned(address) => SigInfo::misaligned(address, pc),
             Trap::Memory(fault) => SigInfo::memory_fault(fault),
         };
         signal::force(&mut self.kernel, &mut self.thread, info);
+    }
+}
+
+/// `WFE` ends at the latest when the next event of Linux's event stream comes: it has 10,000 a second.
+const EVENT_STREAM_NS: u64 = 100_000;
+
+impl Process {
+    fn wait_for_event(&mut self) {
+        let (now_ns, monitor) = (self.kernel.now_ns, self.thread.cpu.monitor);
+        let until_ns = (now_ns / EVENT_STREAM_NS + 1) * EVENT_STREAM_NS;
+        let wait = Blocked { until_ns, ..Blocked::new(Wait::Event(monitor)) };
+        self.thread.block(&mut self.kernel, wait);
+    }
+
+    fn send_event(&mut self) {
+        self.thread.cpu.event = true;
+        for other in &mut self.kernel.system.threads {
+            other.event();
+        }
     }
 }
 
@@ -534,17 +577,14 @@ fn check_platform(platform: &Platform) -> Result<(), StartError> {
     if platform.page_bytes != PAGE {
         return error(format!("base pages of {} bytes; only {PAGE} is supported", platform.page_bytes));
     }
-    if platform.cpus.is_empty() {
-        return error("no CPU that programs may run on".to_owned());
-    }
     Ok(())
 }
 
-/// The machine's CPUs as a bit mask.
-fn cpu_mask(platform: &Platform) -> Vec<u64> {
+/// The machine's CPUs, or those of `chosen`, as a bit mask.
+fn cpu_mask(platform: &Platform, chosen: Option<&[u32]>) -> Vec<u64> {
     let last = platform.cpus.iter().map(|p| p.cpu).max().unwrap_or(0);
     let mut mask = vec![0; last as usize / 64 + 1];
-    for place in &platform.cpus {
+    for place in platform.cpus.iter().filter(|place| chosen.is_none_or(|chosen| chosen.contains(&place.cpu))) {
         mask[place.cpu as usize / 64] |= 1 << (place.cpu % 64);
     }
     mask

@@ -83,7 +83,7 @@ impl Kernel {
             group: self.group,
             session: self.session,
             borrows_from: borrows.then_some(self.pid),
-            threads_started: 1,
+            allowed_cpus: self.allowed_cpus.clone(),
             pending: Vec::new(),
             timers: Timers::new(),
             leader_status: None,

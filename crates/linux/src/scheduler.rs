@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use rustix::io::Errno;
 
 use crate::cmg::SharedRegisters;
+use crate::cpus::{Cpus, Turn};
 use crate::descriptors::{SLICE_NS, outside_can_help, poke_ready};
 use crate::kernel::{End, Kernel, Waiting};
 use crate::pages::PageUse;
@@ -33,6 +34,10 @@ pub(crate) struct System {
     pub next_event_ns: u64,
     /// Simulated time up to which running is accounted for, in ns.
     accounted_ns: u64,
+    /// Which thread runs on which CPU, when each CPU runs one.
+    pub cpus: Cpus,
+    /// Threads have moved from one CPU to another.
+    pub cpus_stale: bool,
     /// Calls of system calls that are not implemented, by number.
     pub unknown_calls: BTreeMap<u64, u64>,
     /// All processes but the one that runs, by number.
@@ -55,6 +60,8 @@ impl System {
             waits: 0,
             next_event_ns: FOR_EVER,
             accounted_ns: 0,
+            cpus: Cpus::default(),
+            cpus_stale: false,
             unknown_calls: BTreeMap::new(),
             processes: BTreeMap::new(),
             zombies: Vec::new(),
@@ -74,11 +81,16 @@ impl System {
     pub(crate) fn running_ns(&self, now_ns: u64) -> u64 {
         now_ns.saturating_sub(self.accounted_ns)
     }
+
+    /// Running is accounted for from `now_ns` on, which another CPU's clock shows.
+    pub(crate) fn start_accounting(&mut self, now_ns: u64) {
+        self.accounted_ns = now_ns;
+    }
 }
 
 impl Thread {
     /// Whether it has something to do, or at least to look at.
-    fn has_work(&self, now_ns: u64) -> bool {
+    pub(crate) fn has_work(&self, now_ns: u64) -> bool {
         self.blocked.as_ref().is_none_or(|b| self.poked || b.until_ns <= now_ns)
     }
 }
@@ -97,7 +109,7 @@ impl Process {
         }
         self.account();
         self.kernel.note_touched(&self.thread);
-        if let Some(trap) = self.trap.take() {
+        if let Some(trap) = self.thread.trap.take() {
             self.handle(trap);
         }
         self.expire_timers();
@@ -120,7 +132,7 @@ impl Process {
     }
 
     /// Adds the time since the last look to whoever was running.
-    fn account(&mut self) {
+    pub(crate) fn account(&mut self) {
         let now_ns = self.kernel.now_ns;
         let ran = self.kernel.system.running_ns(now_ns);
         // Nobody runs while the thread at the front waits or has ended.
@@ -146,34 +158,47 @@ impl Process {
                     continue;
                 }
             }
-            let can_run = !self.thread.ended && self.thread.blocked.is_none();
-            let quantum_over = self.instructions >= self.quantum_end || std::mem::take(&mut self.thread.yielded);
-            if can_run && !quantum_over {
-                return None;
-            }
-            if self.kernel.files_are_waited_for(&self.thread)
-                && poke_ready(&mut self.kernel, &mut self.thread, 0)
-                && !can_run
-            {
-                // The thread in place may be one of those.
-                self.settle_ready();
-                if self.thread.blocked.is_none() && !self.thread.ended {
-                    continue;
-                }
-            }
-            match self.next_with_work() {
-                Some(index) => self.switch_to(index),
-                None if can_run => {
-                    self.quantum_end = self.instructions + QUANTUM;
-                    return None;
-                }
-                None => return Some(self.idle()),
+            let turn = if self.kernel.system.cpus.on() { self.choose_here() } else { self.choose_any() };
+            match turn {
+                Some(Turn::GoOn) => return None,
+                Some(Turn::Stop(step)) => return Some(step),
+                None => {}
             }
         }
     }
 
+    /// Chooses among all threads. `None`: the thread in place has changed and must be looked at.
+    fn choose_any(&mut self) -> Option<Turn> {
+        let can_run = !self.thread.ended && self.thread.blocked.is_none();
+        let quantum_over = self.instructions >= self.quantum_end || std::mem::take(&mut self.thread.yielded);
+        if can_run && !quantum_over {
+            return Some(Turn::GoOn);
+        }
+        if self.kernel.files_are_waited_for(&self.thread)
+            && poke_ready(&mut self.kernel, &mut self.thread, 0)
+            && !can_run
+        {
+            // The thread in place may be one of those.
+            self.settle_ready();
+            if self.thread.blocked.is_none() && !self.thread.ended {
+                return None;
+            }
+        }
+        match self.next_with_work() {
+            Some(index) => {
+                self.switch_to(index);
+                None
+            }
+            None if can_run => {
+                self.quantum_end = self.instructions + QUANTUM;
+                Some(Turn::GoOn)
+            }
+            None => Some(Turn::Stop(self.idle())),
+        }
+    }
+
     /// Makes the system call that the thread is blocked in again, if there may be something for it.
-    fn settle_ready(&mut self) {
+    pub(crate) fn settle_ready(&mut self) {
         let poked = std::mem::take(&mut self.thread.poked);
         if poked && self.thread.blocked.as_ref().is_some_and(|b| b.wait.is_repeated()) {
             self.call_again();
@@ -194,6 +219,7 @@ impl Process {
         match blocked.wait {
             Wait::Futex { .. } => self.thread.finish_call(-i64::from(Errno::TIMEDOUT.raw_os_error())),
             Wait::Sleep { .. } => self.thread.finish_call(0),
+            Wait::Event(_) => self.thread.event(),
             Wait::Signal(_) | Wait::Files(_) | Wait::Child { .. } => self.call_again(),
         }
     }
@@ -214,19 +240,12 @@ impl Process {
 
     /// Puts a thread in the place of the one that runs, which goes to the end of the line.
     fn switch_to(&mut self, index: usize) {
-        let Some(mut next) = self.kernel.system.threads.remove(index) else { return };
-        next.cpu.counter = self.thread.cpu.counter;
-        self.kernel.leave_core(&self.thread);
-        self.kernel.enter_core(&mut next);
-        self.kernel.note_touched(&self.thread);
-        if self.kernel.toucher(&self.thread) != self.kernel.toucher(&next) {
-            self.kernel.pages.toucher_changed();
-        }
-        std::mem::swap(&mut self.thread, &mut *next);
+        self.exchange(index);
+        let Some(old) = self.kernel.system.threads.remove(index) else { return };
         // What is between a load-exclusive and its store-exclusive must not be seen as undisturbed.
         self.thread.cpu.monitor = None;
-        if !next.ended {
-            self.kernel.system.threads.push_back(next);
+        if !old.ended {
+            self.kernel.system.threads.push_back(old);
         }
         if self.thread.pid != self.kernel.pid {
             self.switch_process(self.thread.pid);
@@ -234,8 +253,22 @@ impl Process {
         self.quantum_end = self.instructions + QUANTUM;
     }
 
+    /// The thread in place and a parked one change places. The process in place may not be that of the thread then.
+    pub(crate) fn exchange(&mut self, index: usize) {
+        let before = self.kernel.toucher(&self.thread);
+        self.kernel.leave_core(&self.thread);
+        self.kernel.note_touched(&self.thread);
+        let counter = self.thread.cpu.counter;
+        std::mem::swap(&mut self.thread, &mut self.kernel.system.threads[index]);
+        self.thread.cpu.counter = counter;
+        self.kernel.enter_core(&mut self.thread);
+        if self.kernel.toucher(&self.thread) != before {
+            self.kernel.pages.toucher_changed();
+        }
+    }
+
     /// Nobody can run: until when, or that it is for ever.
-    fn idle(&mut self) -> Step {
+    pub(crate) fn idle(&mut self) -> Step {
         let until_ns = self.next_event();
         if self.host_clock.is_some() && until_ns != FOR_EVER {
             let patience_ns = until_ns.saturating_sub(self.kernel.now_ns);
@@ -261,7 +294,7 @@ impl Process {
 
     /// The earliest time limit, or [`FOR_EVER`].
     fn next_event(&self) -> u64 {
-        let threads = self.kernel.system.threads.iter().map(Box::as_ref).chain([&self.thread]);
+        let threads = self.kernel.system.threads.iter().map(Box::as_ref).chain([&*self.thread]);
         let waits = threads.filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns);
         waits.chain([self.next_timer(false)]).min().unwrap_or(FOR_EVER)
     }
@@ -271,7 +304,7 @@ impl Process {
     }
 
     fn deadlock(&self) -> End {
-        let all = self.kernel.system.threads.iter().map(Box::as_ref).chain([&self.thread]);
+        let all = self.kernel.system.threads.iter().map(Box::as_ref).chain([&*self.thread]);
         let mut threads: Vec<Waiting> = all
             .filter_map(|t| {
                 let blocked = t.blocked.as_ref()?;
@@ -296,6 +329,7 @@ impl Process {
             let later = threads.filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns).filter(|&ns| ns > now_ns);
             self.kernel.system.next_event_ns = later.chain([self.next_timer(true)]).min().unwrap_or(FOR_EVER);
         }
-        self.deadline = if self.kernel.system.threads.is_empty() { u64::MAX } else { self.quantum_end };
+        let alone = self.kernel.system.threads.is_empty() || self.kernel.system.cpus.on();
+        self.deadline = if alone { u64::MAX } else { self.quantum_end };
     }
 }

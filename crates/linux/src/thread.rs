@@ -1,10 +1,11 @@
 //! What belongs to one thread of a process.
 
-use fxscope_aarch64::Cpu;
+use fxscope_aarch64::{Cpu, Memory, Trap};
 
+use crate::cpus::Queued;
 use crate::pages::Policy;
 use crate::signal::{AltStack, SigInfo, bit, code, number};
-use crate::wait::{Blocked, Resumed};
+use crate::wait::{Blocked, Resumed, Wait};
 
 /// One thread: registers and what Linux keeps for it.
 pub struct Thread {
@@ -25,8 +26,12 @@ pub struct Thread {
     pub(crate) name: [u8; 16],
     /// CPUs it may run on, as a bit mask over CPU numbers.
     pub(crate) affinity: Vec<u64>,
-    /// How many threads its process had started before it: where among its CPUs it runs.
-    pub(crate) ordinal: u32,
+    /// The CPU it runs on, or ran on last.
+    pub(crate) cpu_number: u32,
+    /// It is ready, and in line at its CPU, if CPUs run threads of their own.
+    pub(crate) queued: Option<Queued>,
+    /// What stopped its last block and has not been dealt with.
+    pub(crate) trap: Option<Trap>,
     /// Where its memory is to be.
     pub(crate) policy: Policy,
     /// What it waits for, in the system call it has made. The call's arguments are still in the registers.
@@ -49,7 +54,7 @@ pub struct Thread {
 
 impl Thread {
     /// The first thread of a process.
-    pub(crate) fn new(cpu: Cpu, pid: u32, affinity: Vec<u64>, program: &[u8]) -> Thread {
+    pub(crate) fn new(cpu: Cpu, pid: u32, affinity: Vec<u64>, cpu_number: u32, program: &[u8]) -> Thread {
         Thread {
             cpu,
             tid: pid,
@@ -60,7 +65,9 @@ impl Thread {
             alt_stack: AltStack::NONE,
             name: name_of(program),
             affinity,
-            ordinal: 0,
+            cpu_number,
+            queued: None,
+            trap: None,
             policy: Policy::default(),
             blocked: None,
             resumed: None,
@@ -83,17 +90,30 @@ impl Thread {
             name: self.name,
             policy: self.policy,
             tid,
-            ..Thread::new(cpu, pid, self.affinity.clone(), b"")
+            ..Thread::new(cpu, pid, self.affinity.clone(), self.cpu_number, b"")
         }
     }
 
-    /// The CPU it runs on: one that it may run on, by the order of the threads.
+    /// The CPU it runs on, or ran on last.
     #[must_use]
     pub fn cpu_number(&self) -> u32 {
-        let allowed = |&cpu: &u32| self.affinity[cpu as usize / 64] >> (cpu % 64) & 1 == 1;
-        let count: u32 = self.affinity.iter().map(|word| word.count_ones()).sum();
-        let mut cpus = (0..self.affinity.len() as u32 * 64).filter(allowed);
-        cpus.nth((self.ordinal % count.max(1)) as usize).unwrap_or(0)
+        self.cpu_number
+    }
+
+    /// An event, such as `SEV` sends: it ends a `WFE`, this one or the next.
+    pub(crate) fn event(&mut self) {
+        match &self.blocked {
+            Some(Blocked { wait: Wait::Event(_), .. }) => self.blocked = None,
+            _ => self.cpu.event = true,
+        }
+    }
+
+    /// A thread of process `pid` that waits for an event with a monitor armed gets one when somebody has written there.
+    pub(crate) fn look_at_monitor(&mut self, mem: &mut Memory, pid: u32) {
+        let Some(Blocked { wait: Wait::Event(Some(monitor)), .. }) = &self.blocked else { return };
+        if self.pid == pid && !monitor.holds(mem) {
+            self.event();
+        }
     }
 
     /// The signal for the instruction that the thread has just executed and that is undefined after all: it goes back to

@@ -164,7 +164,7 @@ impl Process {
         }
         for (pid, info, thread) in due {
             let parked = self.kernel.system.threads.iter_mut().map(Box::as_mut);
-            let receiver = parked.chain([&mut self.thread]).find(|t| thread == Some(t.tid));
+            let receiver = parked.chain([&mut *self.thread]).find(|t| thread == Some(t.tid));
             match receiver {
                 Some(receiver) => signal::queue(receiver, info),
                 None => {

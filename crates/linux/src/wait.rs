@@ -3,6 +3,7 @@
 //! is handed over by the thread that wakes it; every other call is made again, from the registers it was made
 //! with, as soon as it may have something to return.
 
+use fxscope_aarch64::cpu::Monitor;
 use rustix::io::Errno;
 
 use crate::descriptors::Interest;
@@ -38,6 +39,8 @@ pub(crate) enum Wait {
     Signal(u64),
     /// One of these descriptors.
     Files(Vec<Interest>),
+    /// An event (`WFE`), and what the monitor was armed for.
+    Event(Option<Monitor>),
     /// The end of a child; with `vfork`, that one's end or `execve`, until which the parent cannot be interrupted.
     Child {
         /// The child that uses this process's memory.
@@ -66,6 +69,7 @@ impl std::fmt::Display for Wait {
             Wait::Futex { address, .. } => write!(f, "the futex at {address:#x}"),
             Wait::Sleep { .. } => write!(f, "the end of a sleep"),
             Wait::Signal(_) => write!(f, "a signal"),
+            Wait::Event(_) => write!(f, "an event (WFE)"),
             Wait::Files(list) => {
                 let numbers: Vec<String> = list.iter().map(|(fd, _)| fd.to_string()).collect();
                 write!(f, "file descriptor {}", numbers.join(", "))
@@ -129,6 +133,9 @@ impl Thread {
     /// A handler with these flags is about to run: the system call it is blocked in, if any, is over for now.
     pub(crate) fn interrupt_call(&mut self, k: &mut Kernel, handler_flags: u64) {
         let Some(blocked) = self.blocked.take() else { return };
+        if matches!(blocked.wait, Wait::Event(_)) {
+            return;
+        }
         if blocked.progress > 0 {
             self.cpu.set_x(0, blocked.progress);
             return;

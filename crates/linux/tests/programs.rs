@@ -191,7 +191,7 @@ fn the_driver_sees_each_block_and_keeps_the_time() {
                 slept += 1;
                 process.set_now_ns(until_ns);
             }
-            other @ (Step::Switched | Step::Waiting | Step::CodeChanged) => {
+            other @ (Step::Switched | Step::Waiting | Step::CodeChanged | Step::Synchronises | Step::Idle) => {
                 panic!("one thread, whose code does not change: {other:?}")
             }
             Step::Ended => break,

@@ -343,6 +343,8 @@ table! {
         divide_point: u32 => Range(0, 100),
         /// Cycles of a system call in the kernel, charged to the caller.
         system_call: u64 => Range(0, 10_000_000),
+        /// Cycles from a thread's being woken to its first instruction on a core that has slept.
+        thread_wake: u64 => Range(0, 100_000_000),
     }
 }
 

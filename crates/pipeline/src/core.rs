@@ -2,7 +2,7 @@
 
 use fxscope_base::{Calendar, Cycle, Signal, Signals, Stall};
 use fxscope_machine::Spec;
-use fxscope_memory::{Chip, Hierarchy, Misses, Seat};
+use fxscope_memory::{Chip, Hierarchy, Misses, NEVER, Seat};
 use fxscope_uop::Branch;
 
 use crate::blocking::Blockers;
@@ -81,6 +81,16 @@ impl Pipeline {
     /// Core number `core` of a chip, counted from 0, with nothing in flight and cold caches. It has the chip.
     #[must_use]
     pub fn new(spec: &Spec, core: u32) -> Pipeline {
+        Pipeline::with(spec, Hierarchy::new(spec, Seat::of(spec, core), Box::new(Chip::new(spec))))
+    }
+
+    /// The same, while another core has the chip ([`Pipeline::take_over`]).
+    #[must_use]
+    pub fn waiting(spec: &Spec, core: u32) -> Pipeline {
+        Pipeline::with(spec, Hierarchy::waiting(spec, Seat::of(spec, core)))
+    }
+
+    fn with(spec: &Spec, memory: Hierarchy) -> Pipeline {
         let s = &spec.stages;
         let (i, f) = (spec.stations.release_integer, spec.stations.release_vector);
         let (x, v, a, p) = (s.integer, s.vector, s.address, s.predicate);
@@ -90,7 +100,7 @@ impl Pipeline {
             dispatch: Dispatch::new(spec),
             commit: Commit::new(spec.window.commit_width),
             lsu: Lsu::new(spec),
-            memory: Hierarchy::new(spec, Seat::of(spec, core), Box::new(Chip::new(spec))),
+            memory,
             signals: Signals::default(),
             ready: Box::new([[0; PIPES]; 256]),
             pipes: Default::default(),
@@ -120,6 +130,19 @@ impl Pipeline {
     #[must_use]
     pub fn now(&self) -> Cycle {
         self.commit.now()
+    }
+
+    /// This core goes on where `other` stops, and has the chip from now on. `goes_on`: the other one will have another
+    /// turn without anybody waking it.
+    pub fn take_over(&mut self, other: &mut Pipeline, goes_on: bool) {
+        let from = if goes_on { other.dispatch.asks_from() } else { NEVER };
+        let now = self.commit.now();
+        self.memory.take_over(&mut other.memory, from, now, &mut self.signals);
+    }
+
+    /// Nobody takes lines of this core, which has the chip, any more: what others have done to them takes effect.
+    pub fn settle(&mut self) {
+        self.memory.read_notices(NEVER, &mut self.signals);
     }
 
     /// The first `executed` instructions of `block` were executed, leaving `stream`, and `next_pc` comes after them.

@@ -187,6 +187,12 @@ impl Dispatch {
         self.before + 1
     }
 
+    /// Nothing that is not dispatched yet asks for anything before this.
+    #[must_use]
+    pub fn asks_from(&self) -> Cycle {
+        self.reads_from().max(self.not_before)
+    }
+
     /// Nothing dispatches before `t` from here on.
     pub fn hold_until(&mut self, t: Cycle) {
         self.not_before = self.not_before.max(t);

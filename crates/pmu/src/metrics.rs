@@ -57,6 +57,8 @@ pub enum Total {
     Sum,
     /// The mean of the threads' values.
     Mean,
+    /// The largest of the threads' values.
+    Max,
 }
 
 /// A named quantity.
@@ -177,9 +179,12 @@ impl Metrics {
     }
 
     fn value(&self, metric: &Metric, threads: &[&BTreeMap<String, u64>], constants: &Values) -> Option<f64> {
-        if metric.total == Total::Mean && threads.len() > 1 {
+        if metric.total != Total::Sum && threads.len() > 1 {
             let values = threads.iter().map(|t| self.value(metric, &[t], constants));
-            return Some(values.sum::<Option<f64>>()? / threads.len() as f64);
+            return match metric.total {
+                Total::Max => values.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max),
+                _ => Some(values.sum::<Option<f64>>()? / threads.len() as f64),
+            };
         }
         metric.formula.value(&|name| {
             if let Some(metric) = self.named(name) {
@@ -338,7 +343,7 @@ mod tests {
         let other = [("CPU_CYCLES", 4_000_000), ("EFFECTIVE_INST_SPEC", 8_000_000)];
         let values = Metrics::built_in().of_region(&region(&[&counts, &other]), &a64fx());
         assert_eq!(values["ipc"], 1.5, "mean of 1 and 2");
-        assert_eq!(values["seconds"], 1.5e-3, "mean");
+        assert_eq!(values["seconds"], 2e-3, "largest");
         assert_eq!(values["effective_instructions"], 1e7, "sum");
     }
 

@@ -1,15 +1,17 @@
 //! Wires one run: a program, a machine, the clock between them, and what is counted.
 
+mod core;
 pub mod hot;
 mod origin;
 pub mod pages;
 pub mod region;
 pub mod run;
 mod sectors;
+mod timing;
 pub mod trace;
 
 pub use hot::HotSpot;
 pub use pages::page_sizes;
-pub use region::Region;
-pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, Simulation, platform};
+pub use region::{Counted, Region, Totals};
+pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, platform};
 pub use trace::{Traced, Tracer, Window};

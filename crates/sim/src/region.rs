@@ -1,9 +1,47 @@
-//! Named parts of a run, marked by the program.
+//! Named parts of a run, marked by the program, and what was counted in them for each thread.
+//!
+//! A region that the first thread of a process enters is one of the whole process: every thread counts, from its beginning to
+//! its end. A region that other threads enter, too, is each thread's own, as programs do that mark regions inside of
+//! parallel code: then each thread counts between its own marks.
+
+use std::collections::BTreeMap;
 
 use fxscope_base::Signals;
+use fxscope_linux::Process;
 
 /// The region every run has.
 pub const ALL: &str = "all";
+
+/// Names of the functions by which programs mark regions.
+const BEGIN: &str = "fxscope_roi_begin";
+const END: &str = "fxscope_roi_end";
+/// Longest region name read from the program.
+const NAME_BYTES: u64 = 256;
+
+/// The addresses of the functions that begin and end regions in the program that runs; `u64::MAX` for one it does not
+/// have.
+pub(crate) fn marks(process: &Process) -> [u64; 2] {
+    [BEGIN, END].map(|name| process.running_symbols().address_of(name).unwrap_or(u64::MAX))
+}
+
+/// The text the first argument points to.
+pub(crate) fn region_name(process: &mut Process) -> String {
+    let pointer = process.cpu().x(0);
+    let bytes: Vec<u8> = (0..NAME_BYTES).map_while(|i| process.read_byte(pointer + i).filter(|&b| b != 0)).collect();
+    if bytes.is_empty() { "region".to_string() } else { String::from_utf8_lossy(&bytes).into_owned() }
+}
+
+/// What was counted while a thread had a core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The core it ran on last, as the machine numbers it.
+    pub cpu: u32,
+    /// The counts.
+    pub signals: Signals,
+}
+
+/// The counts of all threads, by their numbers: 0 for the program's first one, then in the order of their start.
+pub type Totals = BTreeMap<u32, Counted>;
 
 /// What was counted in a named part of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,43 +51,96 @@ pub struct Region {
     /// Times it was entered.
     pub calls: u64,
     /// What was counted inside, all calls together.
-    pub signals: Signals,
+    pub threads: Totals,
+}
+
+/// A region that a thread is in.
+struct Open {
+    thread: u32,
+    first: bool,
+    name: String,
+    start: Totals,
+}
+
+/// Spans of one name that are over.
+struct Done {
+    name: String,
+    /// Times the first thread of a process was in it, and what all threads counted meanwhile.
+    calls: u64,
+    all: Totals,
+    /// Times each thread was in it, and what it counted itself.
+    own_calls: BTreeMap<u32, u64>,
+    own: Totals,
+    /// Threads other than the first ones have been in it.
+    shared: bool,
 }
 
 /// Regions while a program runs.
 #[derive(Default)]
 pub struct Regions {
-    done: Vec<Region>,
-    open: Vec<(String, Signals)>,
+    done: Vec<Done>,
+    open: Vec<Open>,
+}
+
+/// Adds to a thread's counts.
+pub fn add(totals: &mut Totals, thread: u32, counted: &Counted) {
+    match totals.get_mut(&thread) {
+        Some(total) => {
+            total.cpu = counted.cpu;
+            total.signals.merge(&counted.signals);
+        }
+        None => {
+            totals.insert(thread, counted.clone());
+        }
+    }
 }
 
 impl Regions {
-    /// The program enters `name`; `now` is the state of the counters.
-    pub fn begin(&mut self, name: String, now: Signals) {
-        self.open.push((name, now));
+    /// `thread`, which is the `first` of its process or another one, enters `name`; `now` is the state of the counters.
+    pub fn begin(&mut self, thread: u32, first: bool, name: String, now: Totals) {
+        self.open.push(Open { thread, first, name, start: now });
     }
 
-    /// The program leaves the innermost region. One that was never entered is ignored.
-    pub fn end(&mut self, now: &Signals) {
-        let Some((name, start)) = self.open.pop() else { return };
-        let counted = now.since(&start);
-        match self.done.iter_mut().find(|r| r.name == name) {
-            Some(region) => {
-                region.calls += 1;
-                region.signals.merge(&counted);
+    /// A thread leaves the region it entered last. One that was never entered is ignored.
+    pub fn end(&mut self, thread: u32, now: &Totals) {
+        let Some(last) = self.open.iter().rposition(|open| open.thread == thread) else { return };
+        let Open { first, name, start, .. } = self.open.remove(last);
+        let done = match self.done.iter().position(|done| done.name == name) {
+            Some(known) => &mut self.done[known],
+            None => {
+                let (all, own) = (Totals::new(), Totals::new());
+                self.done.push(Done { name, calls: 0, all, own_calls: BTreeMap::new(), own, shared: false });
+                self.done.last_mut().expect("just pushed")
             }
-            None => self.done.push(Region { name, calls: 1, signals: counted }),
+        };
+        done.calls += u64::from(first);
+        done.shared |= !first;
+        *done.own_calls.entry(thread).or_default() += 1;
+        for (&number, counted) in now {
+            let since = start.get(&number).map_or(counted.signals.clone(), |s| counted.signals.since(&s.signals));
+            let counted = Counted { cpu: counted.cpu, signals: since };
+            if number == thread {
+                add(&mut done.own, number, &counted);
+            }
+            if first && counted.signals != Signals::default() {
+                add(&mut done.all, number, &counted);
+            }
         }
     }
 
     /// All regions, the whole run first; regions still open end here.
-    pub fn finish(mut self, now: &Signals) -> Vec<Region> {
-        while !self.open.is_empty() {
-            self.end(now);
+    pub fn finish(mut self, now: &Totals) -> Vec<Region> {
+        while let Some(open) = self.open.last() {
+            let thread = open.thread;
+            self.end(thread, now);
         }
-        let mut all = vec![Region { name: ALL.to_string(), calls: 1, signals: now.clone() }];
-        all.append(&mut self.done);
-        all
+        let region = |done: Done| {
+            let own_calls = done.own_calls.values().copied().max().unwrap_or(0);
+            let (calls, threads) = if done.shared { (own_calls, done.own) } else { (done.calls, done.all) };
+            Region { name: done.name, calls, threads }
+        };
+        let all = Region { name: ALL.to_string(), calls: 1, threads: now.clone() };
+        std::iter::once(all).chain(self.done.into_iter().map(region)).collect()
     }
 }
 
@@ -58,24 +149,51 @@ mod tests {
     use super::*;
     use fxscope_base::Signal;
 
-    fn cycles(n: u64) -> Signals {
-        let mut s = Signals::default();
-        s.set(Signal::CpuCycles, n);
-        s
+    /// Cycles counted by threads 0, 1, ….
+    fn cycles<const N: usize>(n: [u64; N]) -> Totals {
+        let counted = |n| {
+            let mut signals = Signals::default();
+            signals.set(Signal::CpuCycles, n);
+            Counted { cpu: 12, signals }
+        };
+        (0..).zip(n.map(counted)).collect()
+    }
+
+    fn seen(regions: Regions, now: &Totals) -> Vec<(String, u64, Vec<u64>)> {
+        let threads = |r: &Region| r.threads.values().map(|c| c.signals.get(Signal::CpuCycles)).collect();
+        regions.finish(now).into_iter().map(|r| (r.name.clone(), r.calls, threads(&r))).collect()
     }
 
     #[test]
     fn nested_regions_count_their_own_spans_and_calls_add_up() {
         let mut r = Regions::default();
-        r.begin("outer".into(), cycles(10));
-        r.begin("inner".into(), cycles(20));
-        r.end(&cycles(25));
-        r.begin("inner".into(), cycles(30));
-        r.end(&cycles(33));
-        r.end(&cycles(40));
-        r.end(&cycles(41));
-        let got: Vec<_> =
-            r.finish(&cycles(50)).into_iter().map(|r| (r.name, r.calls, r.signals.get(Signal::CpuCycles))).collect();
-        assert_eq!(got, [("all".into(), 1, 50), ("inner".into(), 2, 8), ("outer".into(), 1, 30)]);
+        r.begin(0, true, "outer".into(), cycles([10]));
+        r.begin(0, true, "inner".into(), cycles([20]));
+        r.end(0, &cycles([25]));
+        r.begin(0, true, "inner".into(), cycles([30]));
+        r.end(0, &cycles([33]));
+        r.end(0, &cycles([40]));
+        r.end(0, &cycles([41]));
+        let want = [("all".into(), 1, vec![50]), ("inner".into(), 2, vec![8]), ("outer".into(), 1, vec![30])];
+        assert_eq!(seen(r, &cycles([50])), want);
+    }
+
+    #[test]
+    fn a_region_of_the_first_thread_counts_for_all_threads_started_inside_too() {
+        let mut r = Regions::default();
+        r.begin(0, true, "parallel".into(), cycles([10, 3]));
+        r.end(0, &cycles([30, 9, 5]));
+        let want = [("all".into(), 1, vec![40, 9, 6]), ("parallel".into(), 1, vec![20, 6, 5])];
+        assert_eq!(seen(r, &cycles([40, 9, 6])), want);
+    }
+
+    #[test]
+    fn a_region_that_other_threads_enter_too_is_each_thread_s_own() {
+        let mut r = Regions::default();
+        r.begin(0, true, "each".into(), cycles([10, 10]));
+        r.begin(1, false, "each".into(), cycles([12, 12]));
+        r.end(1, &cycles([20, 20]));
+        r.end(0, &cycles([30, 30]));
+        assert_eq!(seen(r, &cycles([40, 40]))[1], ("each".into(), 1, vec![20, 8]));
     }
 }

@@ -1,24 +1,24 @@
 //! One run of one program.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use fxscope_aarch64::block::MAX_BLOCK;
 use fxscope_base::{Cycle, Signal, Signals};
-use fxscope_linux::pages::{MemoryWork, PageUse};
-use fxscope_linux::process::{FUNCTIONAL_NS, PID};
-use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Platform, Process, Step};
+use fxscope_linux::pages::PageUse;
+use fxscope_linux::process::FUNCTIONAL_NS;
+use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Platform, Process};
 use fxscope_machine::Spec;
-use fxscope_memory::PrefetchRegisters;
-use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
 
-use crate::hot::{HotSpot, hot_spots};
-use crate::origin::Origins;
-use crate::pages::{cycles, page_ranges, page_sizes};
-use crate::region::{Region, Regions};
-use crate::sectors::{self, SectorWays};
+use crate::hot::HotSpot;
+use crate::pages::page_sizes;
+use crate::region::{Counted, Region, Regions, Totals};
+use crate::sectors;
+use crate::timing::{Driver, Timing};
 use crate::trace::{Trace, Window};
+
+/// Cycles that a core runs on beyond the one that is furthest behind, unless told otherwise. Long enough that going from
+/// core to core costs little; what threads tell each other by is in the order of time whatever it is.
+pub const QUANTUM: Cycle = 1000;
 
 /// What a run is to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,8 @@ pub struct Options {
     pub mode: Mode,
     /// Stop after this many instructions (a block is not cut short).
     pub max_instructions: Option<u64>,
-    /// The core the program runs on, counted from 0 within its CMG.
-    pub core: u32,
+    /// Cycles that a core runs on beyond the one that is furthest behind ([`QUANTUM`]).
+    pub quantum: Cycle,
     /// Which processes take part in timing mode.
     pub follow: Follow,
 }
@@ -101,54 +101,12 @@ pub struct Outcome {
     pub unknown_classes: Vec<(&'static str, usize)>,
 }
 
-/// Blocks between two looks at the limit and at whoever watches.
-const WATCH_BLOCKS: u32 = 1 << 16;
-/// Blocks between two updates of the program's clock.
-const CLOCK_BLOCKS: u32 = 8;
-
-/// Names of the functions by which programs mark regions.
-const REGION_BEGIN: &str = "fxscope_roi_begin";
-const REGION_END: &str = "fxscope_roi_end";
-/// Longest region name read from the program.
-const NAME_BYTES: u64 = 256;
-
 /// A program on a modelled machine.
 pub struct Simulation {
     process: Process,
     options: Options,
-    core: Option<Core>,
+    timing: Option<Timing>,
     regions: Regions,
-    region_begin: u64,
-    region_end: u64,
-    unknown: Vec<(&'static str, usize)>,
-}
-
-/// The timing side.
-struct Core {
-    pipeline: Pipeline,
-    /// The blocks of the process that runs.
-    blocks: Vec<Option<ResolvedBlock>>,
-    /// Its number.
-    pid: u32,
-    /// That process runs untimed.
-    untimed: bool,
-    /// Instructions of untimed processes whose time has not passed yet.
-    untimed_instructions: u64,
-    /// The blocks of other processes, by their numbers.
-    others: BTreeMap<u32, Vec<Option<ResolvedBlock>>>,
-    /// Blocks of code that has changed since.
-    retired: Vec<ResolvedBlock>,
-    /// Where the code of all blocks is from.
-    origins: Origins,
-    /// The last block called the kernel, which answers before the next one.
-    called_kernel: bool,
-    /// Version of the pages that the model knows.
-    pages_of: u64,
-    /// Denormal operations of the thread that runs, so far.
-    denormals: u32,
-    /// The ways of sectors that the caches know.
-    sector_ways: SectorWays,
-    ns_per_cycle_32: u64,
 }
 
 /// The machine as Linux shows it to a program.
@@ -211,16 +169,15 @@ impl Simulation {
     /// Prepares a run of `process`.
     #[must_use]
     pub fn new(process: Process, options: Options) -> Simulation {
-        let [region_begin, region_end] = region_marks(&process);
-        let core = (options.mode == Mode::Timing).then(|| Core::new(&process, &options));
-        Simulation {
-            process,
-            options,
-            core,
-            regions: Regions::default(),
-            region_begin,
-            region_end,
-            unknown: Vec::new(),
+        let mut process = process;
+        let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut process, &options));
+        Simulation { process, options, timing, regions: Regions::default() }
+    }
+
+    /// Gives data sectors of the caches, whatever pointers say. Without timing it has no effect.
+    pub fn assign_sectors(&mut self, data: Vec<(Range<u64>, u8)>) {
+        if let Some(timing) = &mut self.timing {
+            timing.assign_sectors(data);
         }
     }
 
@@ -241,43 +198,24 @@ impl Simulation {
     }
 
     fn run_with(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Outcome {
-        let finish = match self.options.mode {
-            Mode::Functional => self.run_functional(watch),
-            Mode::Timing => self.run_timing(watch, trace),
+        let (finish, totals) = match &mut self.timing {
+            None => (self.run_functional(watch), self.nominal_totals()),
+            Some(timing) => {
+                let (process, options, regions) = (&mut self.process, &self.options, &mut self.regions);
+                let mut driver = Driver { process, options, regions, timing };
+                (driver.run(watch, trace), driver.finish())
+            }
         };
-        if let Some(core) = &mut self.core {
-            core.pipeline.finish();
-        }
-        let total = self.counters();
-        let regions = std::mem::take(&mut self.regions).finish(&total);
-        let hot = self.core.as_ref().map_or_else(Vec::new, |core| hot_spots(core.all_blocks(), &core.origins));
-        let files = self.core.as_ref().map_or_else(Vec::new, |core| core.origins.files().to_vec());
+        let timing = self.timing.as_ref();
         Outcome {
             finish,
             now_ns: self.process.now_ns(),
-            regions,
-            hot,
-            files,
+            regions: std::mem::take(&mut self.regions).finish(&totals),
+            hot: timing.map_or_else(Vec::new, Timing::hot_spots),
+            files: timing.map_or_else(Vec::new, Timing::files),
             pages: self.process.page_use(),
-            unknown_classes: std::mem::take(&mut self.unknown),
+            unknown_classes: timing.map_or_else(Vec::new, Timing::unknown_classes),
         }
-    }
-
-    fn progress(&self) -> Progress {
-        Progress {
-            instructions: self.process.instructions(),
-            cycles: self.core.as_ref().map_or(0, |c| c.pipeline.now()),
-            now_ns: self.process.now_ns(),
-        }
-    }
-
-    /// Whether the run must stop now.
-    fn stop(&self, watch: &mut dyn FnMut(Progress) -> Control) -> Option<Finish> {
-        let progress = self.progress();
-        if self.options.max_instructions.is_some_and(|max| progress.instructions >= max) {
-            return Some(Finish::Limit);
-        }
-        (watch(progress) == Control::Stop).then_some(Finish::Stopped)
     }
 
     fn run_functional(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Finish {
@@ -288,301 +226,24 @@ impl Simulation {
             if let Some(end) = self.process.run_functional(left) {
                 return Finish::Ended(end.clone());
             }
-            if let Some(finish) = self.stop(watch) {
-                return finish;
+            let now_ns = self.process.now_ns();
+            let progress = Progress { instructions: self.process.instructions(), cycles: 0, now_ns };
+            if self.options.max_instructions.is_some_and(|max| progress.instructions >= max) {
+                return Finish::Limit;
+            }
+            if watch(progress) == Control::Stop {
+                return Finish::Stopped;
             }
         }
     }
 
-    fn run_timing(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Finish {
-        // The model knows the pages before the first instruction.
-        self.set_clock();
-        self.read_controls();
-        loop {
-            let mut rounds = self.blocks_left().div_ceil(u64::from(CLOCK_BLOCKS));
-            while rounds > 0 {
-                rounds -= 1;
-                let blocks =
-                    if rounds == 0 { self.blocks_left().min(u64::from(CLOCK_BLOCKS)) } else { CLOCK_BLOCKS.into() };
-                for _ in 0..blocks {
-                    match self.process.step() {
-                        Step::Ran { block, executed } => self.ran(block.0 as usize, block, executed, trace),
-                        Step::Sleep { until_ns } => self.sleep(until_ns),
-                        Step::Switched => self.switched(),
-                        Step::CodeChanged => self.forget_blocks(),
-                        Step::Waiting => rounds = 0,
-                        Step::Ended => {
-                            return self.process.end().map_or(Finish::Stopped, |end| Finish::Ended(end.clone()));
-                        }
-                    }
-                }
-                self.set_clock();
-            }
-            if let Some(finish) = self.stop(watch) {
-                return finish;
-            }
-        }
+    /// What functional mode counts, all threads together.
+    fn nominal_totals(&self) -> Totals {
+        let mut signals = Signals::default();
+        let instructions = self.process.instructions();
+        let cycles = instructions * FUNCTIONAL_NS * self.options.spec.clock.core_hz / 1_000_000_000;
+        signals.set(Signal::InstRetired, instructions);
+        signals.set(Signal::CpuCycles, cycles);
+        Totals::from([(0, Counted { cpu: self.process.cpu_number(), signals })])
     }
-
-    /// How many blocks can run until the limit or whoever watches must be looked at: each has at most [`MAX_BLOCK`]
-    /// instructions.
-    fn blocks_left(&self) -> u64 {
-        let left =
-            self.options.max_instructions.map_or(u64::MAX, |max| max.saturating_sub(self.process.instructions()));
-        (left / MAX_BLOCK as u64).clamp(1, WATCH_BLOCKS.into())
-    }
-
-    /// Another thread goes on, after the kernel has switched to it.
-    #[cold]
-    fn switched(&mut self) {
-        let pid = self.process.thread().pid;
-        let core = self.core.as_mut().expect("timing mode has a core");
-        if pid != core.pid {
-            let next = core.others.remove(&pid).unwrap_or_default();
-            core.others.insert(core.pid, std::mem::replace(&mut core.blocks, next));
-            core.pid = pid;
-            core.untimed = self.options.follow == Follow::First && pid != PID;
-            core.pages_of = u64::MAX;
-            [self.region_begin, self.region_end] = region_marks(&self.process);
-        }
-        core.denormals = self.process.cpu().fp.denormals;
-        self.in_kernel();
-    }
-
-    /// A block ran: its time.
-    #[inline(always)]
-    fn ran(&mut self, index: usize, id: fxscope_aarch64::BlockId, executed: usize, trace: &mut impl Trace) {
-        let core = self.core.as_mut().expect("timing mode has a core");
-        if core.untimed {
-            core.untimed_instructions += executed as u64;
-            return;
-        }
-        if core.called_kernel {
-            self.back_from_kernel();
-        }
-        let core = self.core.as_mut().expect("timing mode has a core");
-        if core.blocks.get(index).is_none_or(Option::is_none) {
-            resolve(core, &self.process, id, &self.options.spec, &mut self.unknown);
-        }
-        let block = core.blocks[index].as_mut().expect("just resolved");
-        trace.run(&mut core.pipeline, block, executed, &mut self.process);
-        let denormals = self.process.cpu().fp.denormals;
-        if denormals != core.denormals {
-            core.pipeline.denormals(block, denormals.wrapping_sub(core.denormals));
-            core.denormals = denormals;
-        }
-        block.count(executed);
-        if block.controls {
-            let enters_kernel = block.enters_kernel;
-            self.controlled(enters_kernel);
-        }
-        let start = self.process.block(id).start;
-        if start == self.region_begin || start == self.region_end {
-            self.mark(start);
-        }
-    }
-
-    /// The program may have written a register that controls the processor, or has called the kernel.
-    #[cold]
-    fn controlled(&mut self, enters_kernel: bool) {
-        if enters_kernel {
-            self.in_kernel();
-        } else {
-            self.read_controls();
-        }
-    }
-
-    /// The core learns what the program that runs has set: whether it wants floating-point exceptions judged, how to
-    /// prefetch, and the ways of sectors.
-    fn read_controls(&mut self) {
-        let core = self.core.as_mut().expect("timing mode has a core");
-        let cpu = self.process.cpu();
-        core.pipeline.judge_exceptions(cpu.fp.judges_exceptions());
-        core.pipeline.memory.set_prefetch_registers(&PrefetchRegisters {
-            stream_detect: cpu.hpc.stream_detect(),
-            injection_ctrl: std::array::from_fn(|n| cpu.hpc.injection_ctrl(n)),
-            injection_distance: std::array::from_fn(|n| cpu.hpc.injection_distance(n)),
-        });
-        core.sector_ways.learn(&cpu.hpc, &mut core.pipeline.memory);
-    }
-
-    /// Gives data sectors of the caches, whatever pointers say. Without timing it has no effect.
-    pub fn assign_sectors(&mut self, data: Vec<(Range<u64>, u8)>) {
-        if let Some(core) = &mut self.core {
-            let sectors = core.pipeline.memory.sectors().clone().with_data(data);
-            core.pipeline.memory.assign_sectors(sectors);
-        }
-    }
-
-    /// The program made a system call, or may have.
-    #[cold]
-    fn in_kernel(&mut self) {
-        let core = self.core.as_mut().expect("timing mode has a core");
-        core.called_kernel = true;
-        core.pipeline.pause(self.options.spec.assumptions.system_call);
-        self.read_controls();
-        self.set_clock();
-    }
-
-    /// The first block behind a system call ran: what the call has done about pages comes before it.
-    #[cold]
-    fn back_from_kernel(&mut self) {
-        self.core.as_mut().expect("timing mode has a core").called_kernel = false;
-        self.set_clock();
-    }
-
-    fn sleep(&mut self, until_ns: u64) {
-        let core = self.core.as_mut().expect("timing mode has a core");
-        let cycles = (u128::from(until_ns) << 32) / u128::from(core.ns_per_cycle_32.max(1));
-        core.pipeline.sleep((cycles as u64).saturating_sub(core.pipeline.now()));
-        self.process.set_now_ns(until_ns.max(self.process.now_ns()));
-    }
-
-    /// The program's clock follows the core's; the model learns of changes to the address space.
-    #[inline(always)]
-    fn set_clock(&mut self) {
-        let core = self.core.as_mut().expect("timing mode has a core");
-        if core.untimed_instructions > 0 {
-            core.pass_untimed();
-        }
-        let ns = (u128::from(core.pipeline.now()) * u128::from(core.ns_per_cycle_32)) >> 32;
-        let ns = (ns as u64).max(self.process.now_ns());
-        self.process.set_now_ns(ns);
-        let version = self.process.pages_version();
-        if version != core.pages_of {
-            core.pages_of = version;
-            let pages = page_ranges(&self.process, self.options.spec.topology.first_node);
-            core.pipeline.memory.set_pages(core.pid as u16, pages);
-        }
-        if let Some(work) = self.process.take_memory_work() {
-            self.pages_worked(work);
-        }
-    }
-
-    /// The kernel has taken pages for the program, or taken them back.
-    #[cold]
-    fn pages_worked(&mut self, work: MemoryWork) {
-        let core = self.core.as_mut().expect("timing mode has a core");
-        if !core.untimed {
-            core.pipeline.pause(cycles(work, &self.options.spec));
-        }
-    }
-
-    /// Code has changed; so may the program have.
-    #[cold]
-    fn forget_blocks(&mut self) {
-        [self.region_begin, self.region_end] = region_marks(&self.process);
-        if let Some(core) = &mut self.core {
-            core.retired.extend(core.blocks.drain(..).flatten());
-        }
-    }
-
-    /// The program called one of the marking functions.
-    #[cold]
-    fn mark(&mut self, at: u64) {
-        let now = self.counters();
-        if at == self.region_end {
-            self.regions.end(&now);
-        } else {
-            let name = self.region_name();
-            self.regions.begin(name, now);
-        }
-    }
-
-    /// The text the first argument points to.
-    fn region_name(&mut self) -> String {
-        let pointer = self.process.cpu().x(0);
-        let bytes: Vec<u8> =
-            (0..NAME_BYTES).map_while(|i| self.process.read_byte(pointer + i).filter(|&b| b != 0)).collect();
-        if bytes.is_empty() { "region".to_string() } else { String::from_utf8_lossy(&bytes).into_owned() }
-    }
-
-    /// All counters as they stand.
-    fn counters(&self) -> Signals {
-        match &self.core {
-            Some(core) => core.counters(),
-            None => {
-                let mut signals = Signals::default();
-                let instructions = self.process.instructions();
-                signals.set(Signal::InstRetired, instructions);
-                signals.set(
-                    Signal::CpuCycles,
-                    instructions * FUNCTIONAL_NS * self.options.spec.clock.core_hz / 1_000_000_000,
-                );
-                signals
-            }
-        }
-    }
-}
-
-/// The addresses of the functions that mark regions in the program that runs; `u64::MAX` for one it does not have.
-fn region_marks(process: &Process) -> [u64; 2] {
-    [REGION_BEGIN, REGION_END].map(|name| process.running_symbols().address_of(name).unwrap_or(u64::MAX))
-}
-
-impl Core {
-    /// A core that has not begun to run `process`.
-    fn new(process: &Process, options: &Options) -> Core {
-        let mut pipeline = Pipeline::new(&options.spec, options.core);
-        Core {
-            sector_ways: SectorWays::new(&options.spec, &process.cpu().hpc, &mut pipeline.memory),
-            pipeline,
-            blocks: Vec::new(),
-            pid: process.thread().pid,
-            untimed: false,
-            untimed_instructions: 0,
-            others: BTreeMap::new(),
-            retired: Vec::new(),
-            origins: Origins::new(process),
-            called_kernel: false,
-            pages_of: u64::MAX,
-            denormals: process.cpu().fp.denormals,
-            ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
-        }
-    }
-
-    /// The time of untimed instructions passes: for the timed core it is time spent waiting.
-    #[cold]
-    fn pass_untimed(&mut self) {
-        let ns = u128::from(std::mem::take(&mut self.untimed_instructions) * FUNCTIONAL_NS);
-        self.pipeline.sleep(((ns << 32) / u128::from(self.ns_per_cycle_32.max(1))) as u64);
-    }
-
-    fn all_blocks(&self) -> impl Iterator<Item = &ResolvedBlock> {
-        self.retired.iter().chain(self.others.values().chain([&self.blocks]).flatten().flatten())
-    }
-
-    /// Counted events, and those that follow from how often each block ran.
-    fn counters(&self) -> Signals {
-        let mut signals = self.pipeline.counters();
-        for block in self.all_blocks() {
-            block.add_mix(&mut signals);
-        }
-        signals
-    }
-}
-
-#[cold]
-fn resolve(
-    core: &mut Core,
-    process: &Process,
-    id: fxscope_aarch64::BlockId,
-    spec: &Spec,
-    unknown: &mut Vec<(&'static str, usize)>,
-) {
-    let index = id.0 as usize;
-    if core.blocks.len() <= index {
-        core.blocks.resize_with(index + 1, || None);
-    }
-    let block = process.block(id);
-    let mut resolved = resolve_block(block.start, &block.infos, spec);
-    resolved.origin = core.origins.note(process, block.start, block.infos.len());
-    for &i in &resolved.unknown {
-        let name = block.infos[i].class.name();
-        match unknown.iter_mut().find(|(n, _)| *n == name) {
-            Some((_, count)) => *count += 1,
-            None => unknown.push((name, 1)),
-        }
-    }
-    core.blocks[index] = Some(resolved);
 }

@@ -1,9 +1,14 @@
 //! The sector cache of a run: what the kernel sets up, and what the program writes to its registers.
 
+use std::ops::Range;
+
 use fxscope_aarch64::hpc::HpcExtension;
 use fxscope_machine::Spec;
 use fxscope_memory::Hierarchy;
 use fxscope_memory::sectors::{Assignment, SECTORS};
+
+/// Data of the program with their sectors, whatever pointers say.
+pub(crate) type SectorData = Vec<(Range<u64>, u8)>;
 
 /// The registers of the HPC extension as the kernel leaves them to the first program.
 pub(crate) fn registers(spec: &Spec) -> HpcExtension {

@@ -94,6 +94,9 @@ pub struct StaticInst {
     pub serialising: bool,
     /// It enters the kernel whenever it is executed (system call, breakpoint).
     pub enters_kernel: bool,
+    /// Threads tell each other something by it (atomic, ordered or exclusive access, barrier, event): it is executed in
+    /// the order of time with those of other cores.
+    pub synchronises: bool,
 }
 
 impl StaticInst {
@@ -114,6 +117,7 @@ impl StaticInst {
             fp: FpOp::default(),
             serialising: false,
             enters_kernel: false,
+            synchronises: false,
         }
     }
 }

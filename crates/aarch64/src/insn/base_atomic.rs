@@ -172,6 +172,7 @@ fn write<T: Pod>(cpu: &mut Cpu, mem: &mut Memory, addr: u64, value: T) -> Result
 /// A memory instruction with base register `rn`.
 fn based(w: u32, c: &Ctx, class: &'static str, exec: Exec, op: MemOp) -> Decoded {
     let mut d = Decoded::new(c, class, exec);
+    d.info.synchronises = true;
     d.info.kind = InstKind::Memory;
     d.info.mem = Some(op);
     d.inst.rn = d.addr_sp(bits(w, 5, 5));

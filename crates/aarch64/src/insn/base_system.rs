@@ -99,7 +99,7 @@ fn brk(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
 
 // ---- hints and barriers -----------------------------------------------------------------------
 
-/// All hints do nothing that a program could see; some synchronise the pipeline.
+/// Hints do nothing to the registers; some synchronise the pipeline, and events are between threads.
 fn hint(w: u32, c: &Ctx) -> Option<Decoded> {
     let class = match bits(w, 5, 7) {
         1 => "base:HINT {YIELD}",
@@ -110,9 +110,33 @@ fn hint(w: u32, c: &Ctx) -> Option<Decoded> {
         16 => "base:HINT {ESB}",
         _ => "base:HINT {NOP}",
     };
-    let mut d = system(c, class, exec_nothing);
+    let exec = match bits(w, 5, 7) {
+        2 => wait_for_event,
+        4 => send_event,
+        5 => send_event_locally,
+        _ => exec_nothing,
+    };
+    let mut d = system(c, class, exec);
     d.info.serialising = class != "base:HINT {NOP}";
+    d.info.synchronises = matches!(bits(w, 5, 7), 2 | 4);
+    d.ends_block = d.info.synchronises;
     Some(d)
+}
+
+/// WFE: goes on at once when an event has come since the last one.
+fn wait_for_event(cpu: &mut Cpu, _: &mut Memory, _: &Inst) -> Result<(), Stop> {
+    if std::mem::take(&mut cpu.event) { Ok(()) } else { Err(cpu.stop(Trap::WaitForEvent)) }
+}
+
+/// SEV: an event for every core.
+fn send_event(cpu: &mut Cpu, _: &mut Memory, _: &Inst) -> Result<(), Stop> {
+    Err(cpu.stop(Trap::SendEvent))
+}
+
+/// SEVL: an event for this core.
+fn send_event_locally(cpu: &mut Cpu, _: &mut Memory, _: &Inst) -> Result<(), Stop> {
+    cpu.event = true;
+    Ok(())
 }
 
 fn clrex(_: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
@@ -127,6 +151,7 @@ fn clrex(_: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
 fn barrier(_: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let mut d = system(c, class, exec_nothing);
     d.info.serialising = true;
+    d.info.synchronises = true;
     Some(d)
 }
 

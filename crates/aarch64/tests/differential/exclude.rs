@@ -58,9 +58,12 @@ pub fn system_differs(word: u32) -> bool {
 /// QEMU's door to the host, `HLT #0xF000`.
 pub const SEMIHOSTING: u32 = 0xd45e_0000;
 
+/// WFE and SEV, which stop our block: what they do is between threads.
+const EVENTS: [u32; 2] = [0xd503_205f, 0xd503_209f];
+
 /// Whether a word is compared at all.
 pub fn comparable(word: u32) -> bool {
-    word != SEMIHOSTING && (!is_system(word) || SYSTEM.contains(&bits(word, 5, 16)))
+    word != SEMIHOSTING && !EVENTS.contains(&word) && (!is_system(word) || SYSTEM.contains(&bits(word, 5, 16)))
 }
 
 /// Whether the architecture leaves the behaviour of the word open (CONSTRAINED UNPREDICTABLE).

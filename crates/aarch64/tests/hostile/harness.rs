@@ -134,7 +134,7 @@ pub fn run(start: &Start, code: &[u32]) -> usize {
             check(&cpu, block, &outcome);
             executed += outcome.executed;
             match outcome.trap {
-                None | Some(Trap::SystemCall | Trap::Window(_)) => {}
+                None | Some(Trap::SystemCall | Trap::Window(_) | Trap::WaitForEvent | Trap::SendEvent) => {}
                 Some(Trap::CodeChanged) => blocks.flush(cpu.vl),
                 // Go on behind it, as a signal handler can.
                 Some(_) => cpu.pc = cpu.pc.wrapping_add(4),

@@ -10,7 +10,7 @@ use fxscope::linux::hwpfctl::Settings;
 use fxscope::linux::{Access, ClockSource, StartError};
 use fxscope::machine::Spec;
 use fxscope::record::Run;
-use fxscope::{Control, Mode, Request, Session, Window, guest_environment};
+use fxscope::{Control, Mode, QUANTUM, Request, Session, Window, guest_environment};
 
 use super::placement::Placement;
 use super::progress::ProgressLine;
@@ -68,6 +68,10 @@ pub(super) struct Launch {
     /// The program's clocks: simulated time, the same on every run, or the host's.
     #[arg(long, value_enum, default_value_t = Clock::Simulated)]
     clock: Clock,
+    /// Cycles that a core may be simulated beyond the one that is furthest behind. What threads tell each other by is in
+    /// the order of time with any number; fewer cycles cost speed.
+    #[arg(long, value_name = "CYCLES", default_value_t = QUANTUM)]
+    quantum: u64,
     /// Stop after this many instructions; a basic block is not cut short.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
@@ -200,6 +204,8 @@ impl Launch {
             mode,
             sysroot: self.sysroot.clone(),
             access: access(self)?,
+            cpus: self.placement.cpus(&spec)?,
+            quantum: self.quantum,
             memory_policy: self.placement.policy(&spec)?,
             memory_bytes: memory_bytes(self, &spec)?,
             follow: match self.follow {

@@ -1,4 +1,6 @@
-//! Options about where a program's memory is, and in pages of which size.
+//! Options about where a program runs, where its memory is, and in pages of which size.
+
+use std::ops::RangeInclusive;
 
 use fxscope::linux::pages::{MemoryPolicy, parse_nodes};
 use fxscope::machine::Spec;
@@ -7,9 +9,13 @@ use fxscope::machine::spec::{self, PAGE_SIZES};
 
 use super::Failure;
 
-/// Pages of the program's memory.
+/// CPUs of the program, and pages of its memory.
 #[derive(clap::Args)]
 pub(super) struct Placement {
+    /// Let the program run on these CPUs only, such as 12-23 or 12,24,36: a thread for each, and further ones take turns.
+    /// Without it, all CPUs of the machine. The program sees them as its affinity and cannot leave them.
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<String>,
     /// Page sizes of the program's segments, such as bss=2MiB,heap=64KiB, or all=64KiB: short for --set pages.bss=2MiB.
     /// They hold whatever the variables of the large-page library (XOS_MMM_L_…) say.
     #[arg(long, value_name = "SEGMENT=SIZE", value_delimiter = ',', value_parser = pages)]
@@ -41,6 +47,14 @@ impl Placement {
 }
 
 impl Placement {
+    /// The CPUs that the program may run on, if not all.
+    pub(super) fn cpus(&self, spec: &Spec) -> Result<Option<Vec<u32>>, Failure> {
+        let t = &spec.topology;
+        let all = t.first_core..=t.first_core + t.cmgs * t.cores_per_cmg - 1;
+        let list = self.cpus.as_deref().map(|text| cpu_list(text, &all));
+        list.transpose().map_err(|e| Failure::from(format!("--cpus {}: {e}", self.cpus.as_deref().unwrap_or_default())))
+    }
+
     /// On which nodes the program's memory is to be.
     pub(super) fn policy(&self, spec: &Spec) -> Result<MemoryPolicy, Failure> {
         let t = &spec.topology;
@@ -54,6 +68,30 @@ impl Placement {
             (None, None) => MemoryPolicy::Local,
         })
     }
+}
+
+/// Numbers and ranges of CPUs, with commas between them.
+fn cpu_list(text: &str, all: &RangeInclusive<u32>) -> Result<Vec<u32>, String> {
+    let valid = || format!("the machine's CPUs are {}-{}", all.start(), all.end());
+    let number = |text: &str| {
+        let number = text.parse::<u32>();
+        number.map_err(|_| format!("'{text}' is no CPU number; write numbers and ranges such as 12-23,36; {}", valid()))
+    };
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(format!("the range {part} is empty: write {last}-{first}"));
+        }
+        if let Some(missing) = [first, last].into_iter().find(|cpu| !all.contains(cpu)) {
+            return Err(format!("there is no CPU {missing}; {}", valid()));
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
 }
 
 fn pages(text: &str) -> Result<Pages, String> {

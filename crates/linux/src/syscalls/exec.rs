@@ -293,7 +293,6 @@ fn become_program(k: &mut Kernel, t: &mut Thread, ready: Ready, arguments: Argum
     t.cpu = cpu;
     t.name = name_of(&arguments.program);
     t.alt_stack = AltStack::NONE;
-    (t.ordinal, k.threads_started) = (0, 1);
     for action in &mut k.actions {
         action.handler = if action.handler == SIG_IGN { SIG_IGN } else { SIG_DFL };
         (action.flags, action.mask) = (0, 0);

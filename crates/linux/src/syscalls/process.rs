@@ -155,14 +155,15 @@ pub(super) fn sched_setaffinity(k: &mut Kernel, t: &mut Thread, a: &Args) -> Res
     let mut wanted = vec![0u64; words];
     bytemuck::cast_slice_mut(&mut wanted).copy_from_slice(&bytes);
     let mut mask = vec![0u64; words];
-    for cpu in k.platform.cpus.iter().map(|p| p.cpu as usize) {
-        mask[cpu / 64] |= wanted[cpu / 64] & 1 << (cpu % 64);
+    for ((mask, wanted), allowed) in mask.iter_mut().zip(&wanted).zip(&k.allowed_cpus) {
+        *mask = wanted & allowed;
     }
     if mask.iter().all(|&w| w == 0) {
         return Err(Errno::INVAL);
     }
-    k.leave_core(t);
     *affinity(k, t, a[0])? = mask;
+    k.leave_core(t);
+    k.move_to_allowed_cpu(t, a[0]);
     k.enter_core(t);
     Ok(0)
 }

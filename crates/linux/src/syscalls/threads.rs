@@ -91,8 +91,7 @@ fn start(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
     if !has(flag::VFORK) {
         child.alt_stack = AltStack::NONE;
     }
-    child.ordinal = k.threads_started;
-    k.threads_started += 1;
+    child.cpu_number = k.cpu_of_new(&child.affinity, t);
     k.system.threads.push_back(child);
     Ok(tid.into())
 }
@@ -109,6 +108,7 @@ fn start_process(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
     let mem = if borrows { k.mem.sibling() } else { k.mem.fork() }.map_err(|_| Errno::NOMEM)?;
     let mut process = k.fork(pid, mem, borrows)?;
     let mut child = Box::new(t.duplicate(pid, pid));
+    child.cpu_number = k.cpu_of_new(&child.affinity, t);
     let in_child = Request { flags: request.flags & !flag::PARENT_SETTID, ..request };
     if borrows {
         prepare(k, &mut child, in_child)?;

@@ -1,0 +1,380 @@
+//! CPUs: which thread runs on which one.
+//!
+//! Functional runs have one host of all threads, and a thread's CPU is only a number that it can ask for. With time,
+//! whoever drives a run has each CPU run a thread of its own ([`Process::spread`]): the threads that are ready wait in
+//! line at their CPUs, the first in line has it for a time slice, and the driver chooses the CPU that goes on
+//! ([`Process::enter`]).
+//!
+//! Where Linux is free to choose, the rules are these. A new thread goes to the CPU with the fewest threads; of several,
+//! to one of its parent's memory node, and then to the one with the lowest number. A thread that wakes up goes back to
+//! its CPU, unless a thread is there that is ready too and another CPU has none. Nothing else moves threads but
+//! `sched_setaffinity`.
+
+use crate::descriptors::poke_ready;
+use crate::kernel::Kernel;
+use crate::platform::CpuPlace;
+use crate::process::{Process, Step};
+use crate::scheduler::System;
+use crate::thread::Thread;
+use crate::wait::FOR_EVER;
+
+/// How long a thread has its CPU before others that wait for it have their turn, in ns: the shortest that the scheduler
+/// of Linux 4.18 gives on a machine of eight CPUs or more (`sched_min_granularity_ns`, 0.75 ms times four).
+pub const SLICE_NS: u64 = 3_000_000;
+
+/// A place in the line of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Queued {
+    /// The lowest one is first.
+    pub turn: u64,
+    /// Simulated time from which on it could run, ns.
+    pub since_ns: u64,
+}
+
+/// A CPU that threads may run on.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    place: CpuPlace,
+    /// The thread that ran there last, and where it is likely to be among the parked ones.
+    tid: u32,
+    index: usize,
+    /// The thread that the driver knows to be running there.
+    announced: u32,
+    /// When the thread that runs there gives way to others, ns.
+    slice_end_ns: u64,
+    /// From when on a thread there could have run, ns; [`FOR_EVER`] when there is none.
+    ready_ns: u64,
+}
+
+/// The CPUs of a run whose driver has each of them run a thread of its own.
+#[derive(Default)]
+pub(crate) struct Cpus {
+    /// By ascending number; none: threads take turns on one.
+    lanes: Vec<Lane>,
+    /// The one whose thread is in place.
+    here: usize,
+    turns: u64,
+    /// Counts changes of what the driver is told.
+    changes: u64,
+}
+
+impl Cpus {
+    /// Whether each CPU runs a thread of its own.
+    #[inline(always)]
+    pub(crate) fn on(&self) -> bool {
+        !self.lanes.is_empty()
+    }
+
+    /// When the thread in place gives way to others of its CPU, ns.
+    #[inline(always)]
+    pub(crate) fn slice_end_ns(&self) -> u64 {
+        self.lanes.get(self.here).map_or(FOR_EVER, |lane| lane.slice_end_ns)
+    }
+
+    fn next_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
+    }
+
+    fn is_here(&self, thread: &Thread) -> bool {
+        self.lanes[self.here].place.cpu == thread.cpu_number
+    }
+}
+
+impl System {
+    /// All threads but the one that runs.
+    fn parked(&self) -> impl Iterator<Item = &Thread> {
+        self.threads.iter().map(Box::as_ref)
+    }
+}
+
+impl Kernel {
+    /// The CPU for a thread that may run on those of `affinity`, by how many threads each has; `near`: one that it
+    /// should be near to.
+    pub(crate) fn emptiest_cpu(&self, affinity: &[u64], near: u32, threads_on: impl Fn(u32) -> usize) -> u32 {
+        let near = self.platform.node_of(near);
+        let allowed = self.platform.cpus.iter().filter(|place| allows(affinity, place.cpu));
+        let best = allowed.min_by_key(|place| (threads_on(place.cpu), Some(place.node) != near, place.cpu));
+        best.or(self.platform.cpus.first()).map_or(0, |place| place.cpu)
+    }
+
+    /// The thread with number `tid`, or `t` for 0, may not run on its CPU any more, perhaps: then it gets another one.
+    pub(crate) fn move_to_allowed_cpu(&mut self, t: &mut Thread, tid: u64) {
+        let index = self.system.threads.iter().position(|other| tid == u64::from(other.tid));
+        let thread = index.map_or(&*t, |index| &self.system.threads[index]);
+        if allows(&thread.affinity, thread.cpu_number) {
+            return;
+        }
+        let all = || self.system.parked().chain([&*t]).filter(|thread| !thread.ended);
+        let threads_on = |cpu: u32| all().filter(|t| t.cpu_number == cpu).count();
+        let cpu = self.emptiest_cpu(&thread.affinity, thread.cpu_number, threads_on);
+        let thread = index.map_or(t, |index| &mut self.system.threads[index]);
+        thread.cpu_number = cpu;
+        self.system.cpus_stale = true;
+    }
+
+    /// The CPU of a new thread with these CPUs to choose from, whose parent is `parent`.
+    pub(crate) fn cpu_of_new(&self, affinity: &[u64], parent: &Thread) -> u32 {
+        let all = || self.system.parked().chain([parent]).filter(|thread| !thread.ended);
+        self.emptiest_cpu(affinity, parent.cpu_number, |cpu| all().filter(|t| t.cpu_number == cpu).count())
+    }
+}
+
+/// Whether an affinity mask has a CPU.
+pub(crate) fn allows(affinity: &[u64], cpu: u32) -> bool {
+    affinity.get(cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
+}
+
+/// A CPU as whoever drives a run sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuState {
+    /// Its number and node.
+    pub place: CpuPlace,
+    /// Simulated time in ns from which on a thread of it could have run; `None`: it has none that is ready.
+    pub ready_ns: Option<u64>,
+}
+
+impl Process {
+    /// From now on each CPU runs threads of its own, and whoever drives the run chooses which CPU goes on.
+    pub fn spread(&mut self) {
+        let lane = |&place: &CpuPlace| Lane {
+            place,
+            tid: 0,
+            index: 0,
+            announced: 0,
+            slice_end_ns: FOR_EVER,
+            ready_ns: FOR_EVER,
+        };
+        let cpus = &mut self.kernel.system.cpus;
+        cpus.lanes = self.kernel.platform.cpus.iter().map(lane).collect();
+        cpus.here = cpus.lanes.iter().position(|lane| lane.place.cpu == self.thread.cpu_number).unwrap_or(0);
+        let here = cpus.here;
+        (cpus.lanes[here].tid, cpus.lanes[here].announced) = (self.thread.tid, self.announced);
+        self.deadline = 0;
+        self.queue_ready();
+    }
+
+    /// The CPUs, by ascending number.
+    pub fn cpus(&self) -> impl Iterator<Item = CpuState> + '_ {
+        self.kernel.system.cpus.lanes.iter().map(|lane| CpuState {
+            place: lane.place,
+            ready_ns: (lane.ready_ns != FOR_EVER).then_some(lane.ready_ns),
+        })
+    }
+
+    /// Changes whenever [`Process::cpus`] may have other threads that are ready.
+    #[inline(always)]
+    #[must_use]
+    pub fn cpu_changes(&self) -> u64 {
+        self.kernel.system.cpus.changes
+    }
+
+    /// Whether a trap of the thread in place waits for the next step.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_trap(&self) -> bool {
+        self.thread.trap.is_some()
+    }
+
+    /// Whether the thread in place is between a load-exclusive and its store.
+    #[inline(always)]
+    #[must_use]
+    pub fn in_exclusive(&self) -> bool {
+        self.thread.cpu.monitor.is_some()
+    }
+
+    /// From now on the thread in place does not synchronise with others before the driver has had another look
+    /// ([`Step::Synchronises`]), or may do so.
+    #[inline(always)]
+    pub fn hold(&mut self, hold: bool) {
+        self.held = hold;
+    }
+
+    /// Puts the thread of CPU number `index` of [`Process::cpus`] in place, where it is `now_ns`, which may be before the
+    /// time of the CPU that was there.
+    pub fn enter(&mut self, index: usize, now_ns: u64) {
+        self.account();
+        let system = &mut self.kernel.system;
+        let here = system.cpus.here;
+        system.cpus.lanes[here].announced = self.announced;
+        system.cpus.here = index;
+        self.announced = system.cpus.lanes[index].announced;
+        if here != index || self.thread.ended || !system.cpus.is_here(&self.thread) {
+            let lane = system.cpus.lanes[index];
+            let is_its = |t: &Thread| t.tid == lane.tid && t.cpu_number == lane.place.cpu && t.queued.is_some();
+            let at_hand = system.threads.get(lane.index).is_some_and(|t| is_its(t)).then_some(lane.index);
+            let found = at_hand.or_else(|| system.threads.iter().position(|t| is_its(t))).or_else(|| self.first_here());
+            if let Some(found) = found {
+                self.put_in_place(found);
+            }
+        }
+        self.kernel.now_ns = now_ns;
+        self.kernel.system.start_accounting(now_ns);
+        self.set_now_ns(now_ns);
+        self.deadline = 0;
+    }
+
+    /// The first thread in line at the CPU in place, among the parked ones.
+    pub(crate) fn first_here(&self) -> Option<usize> {
+        let system = &self.kernel.system;
+        let here = system.threads.iter().enumerate().filter(|(_, t)| system.cpus.is_here(t));
+        here.filter_map(|(index, t)| Some((t.queued?.turn, index))).min().map(|(_, index)| index)
+    }
+
+    /// Exchanges the thread in place for a parked one.
+    fn put_in_place(&mut self, index: usize) {
+        self.exchange(index);
+        let old = &self.kernel.system.threads[index];
+        if old.ended {
+            self.kernel.system.threads.remove(index);
+        } else {
+            let (tid, cpu) = (old.tid, old.cpu_number);
+            let mut lanes = self.kernel.system.cpus.lanes.iter_mut();
+            if let Some(lane) = lanes.find(|lane| lane.place.cpu == cpu && lane.tid == tid) {
+                lane.index = index;
+            }
+        }
+        let here = self.kernel.system.cpus.here;
+        self.kernel.system.cpus.lanes[here].tid = self.thread.tid;
+        if self.thread.pid != self.kernel.pid {
+            self.switch_process(self.thread.pid);
+        }
+    }
+
+    /// Chooses the thread that goes on at the CPU in place. `None`: the thread in place has just changed and must be
+    /// looked at.
+    pub(crate) fn choose_here(&mut self) -> Option<Turn> {
+        if self.kernel.files_are_waited_for(&self.thread) && poke_ready(&mut self.kernel, &mut self.thread, 0) {
+            // The thread in place may be one of those that were waiting.
+            self.settle_ready();
+        }
+        self.queue_ready();
+        let now_ns = self.kernel.now_ns;
+        let yielded = std::mem::take(&mut self.thread.yielded);
+        let cpus = &mut self.kernel.system.cpus;
+        let can_run = !self.thread.ended && self.thread.blocked.is_none() && cpus.is_here(&self.thread);
+        let slice_over = yielded || now_ns >= cpus.slice_end_ns();
+        if can_run && !slice_over {
+            self.renew_slice(false);
+            return Some(Turn::GoOn);
+        }
+        if can_run && let Some(queued) = &mut self.thread.queued {
+            queued.turn = cpus.next_turn();
+        }
+        match self.first_here() {
+            Some(index) => {
+                self.put_in_place(index);
+                // What is between a load-exclusive and its store-exclusive must not be seen as undisturbed.
+                self.thread.cpu.monitor = None;
+                self.renew_slice(true);
+                None
+            }
+            None if can_run => {
+                self.renew_slice(true);
+                Some(Turn::GoOn)
+            }
+            None => Some(Turn::Stop(Step::Idle)),
+        }
+    }
+
+    /// The thread in place has its CPU until the end of a slice, a new one if `new` or if it was alone up to now.
+    fn renew_slice(&mut self, new: bool) {
+        let alone = self.first_here().is_none();
+        let now_ns = self.kernel.now_ns;
+        let cpus = &mut self.kernel.system.cpus;
+        let here = cpus.here;
+        let end = &mut cpus.lanes[here].slice_end_ns;
+        *end = match (alone, new || *end == FOR_EVER) {
+            (true, _) => FOR_EVER,
+            (false, true) => now_ns + SLICE_NS,
+            (false, false) => *end,
+        };
+    }
+
+    /// Threads that have become ready get in line at a CPU; those that are not any more leave it.
+    pub(crate) fn queue_ready(&mut self) {
+        let now_ns = self.kernel.now_ns;
+        let mut changed = false;
+        let mut woken: Vec<(u32, Option<usize>)> = Vec::new();
+        let parked = self.kernel.system.threads.iter_mut().enumerate().map(|(i, t)| (Some(i), t.as_mut()));
+        for (index, thread) in parked.chain([(None, &mut *self.thread)]) {
+            thread.look_at_monitor(&mut self.kernel.mem, self.kernel.pid);
+            let ready = !thread.ended && thread.has_work(now_ns);
+            if !ready {
+                changed |= thread.queued.take().is_some();
+            } else if thread.queued.is_none() {
+                woken.push((thread.tid, index));
+            }
+        }
+        woken.sort_unstable();
+        for &(_, index) in &woken {
+            self.queue(index);
+        }
+        if changed || !woken.is_empty() || self.kernel.system.cpus_stale {
+            self.kernel.system.cpus_stale = false;
+            self.tell_driver();
+        }
+    }
+
+    /// A thread, parked or in place, gets in line at its CPU or a better one.
+    fn queue(&mut self, index: Option<usize>) {
+        let now_ns = self.kernel.now_ns;
+        let thread = self.thread_at(index);
+        let (affinity, last) = (thread.affinity.clone(), thread.cpu_number);
+        let since_ns = thread.blocked.as_ref().map_or(now_ns, |blocked| blocked.until_ns.min(now_ns));
+        let others = || self.kernel.system.parked().chain([&*self.thread]).filter(|t| t.queued.is_some());
+        let ready_on = |cpu: u32| others().filter(|t| t.cpu_number == cpu).count();
+        let keeps = allows(&affinity, last) && ready_on(last) == 0;
+        let cpu = if keeps { last } else { self.kernel.emptiest_cpu(&affinity, last, |cpu| ready_on(cpu).min(1)) };
+        // Where none is free it stays.
+        let cpu = if allows(&affinity, last) && ready_on(cpu) > 0 { last } else { cpu };
+        let turn = self.kernel.system.cpus.next_turn();
+        let thread = match index {
+            Some(index) => &mut self.kernel.system.threads[index],
+            None => &mut self.thread,
+        };
+        thread.cpu_number = cpu;
+        thread.queued = Some(Queued { turn, since_ns });
+    }
+
+    fn thread_at(&self, index: Option<usize>) -> &Thread {
+        index.map_or(&self.thread, |index| &self.kernel.system.threads[index])
+    }
+
+    /// What the driver is told of the CPUs.
+    fn tell_driver(&mut self) {
+        let system = &mut self.kernel.system;
+        for lane in &mut system.cpus.lanes {
+            lane.ready_ns = FOR_EVER;
+        }
+        for thread in system.threads.iter().map(Box::as_ref).chain([&*self.thread]) {
+            let Some(queued) = thread.queued else { continue };
+            if let Some(lane) = system.cpus.lanes.iter_mut().find(|lane| lane.place.cpu == thread.cpu_number) {
+                lane.ready_ns = lane.ready_ns.min(queued.since_ns);
+            }
+        }
+        system.cpus.changes += 1;
+    }
+
+    /// Nobody is ready on any CPU: until when, or that it is for ever.
+    pub fn wait(&mut self) -> Step {
+        if self.end.is_some() { Step::Ended } else { self.idle() }
+    }
+
+    /// It is `now_ns`, no CPU has had anything to do, and something may be due.
+    pub fn wake_due(&mut self, now_ns: u64) {
+        self.account();
+        self.set_now_ns(now_ns.max(self.kernel.now_ns));
+        self.kernel.system.start_accounting(self.kernel.now_ns);
+        self.expire_timers();
+        self.queue_ready();
+    }
+}
+
+/// What comes next at a CPU.
+pub(crate) enum Turn {
+    /// The thread in place goes on.
+    GoOn,
+    /// The driver must do something.
+    Stop(Step),
+}

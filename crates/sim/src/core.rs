@@ -1,0 +1,223 @@
+//! One core of a run: its pipeline, and what it knows of the code and the pages of the processes that run there.
+
+use std::collections::BTreeMap;
+
+use fxscope_aarch64::BlockId;
+use fxscope_base::{Cycle, Signals};
+use fxscope_linux::Process;
+use fxscope_linux::pages::MemoryWork;
+use fxscope_linux::process::{FUNCTIONAL_NS, PID};
+use fxscope_machine::Spec;
+use fxscope_memory::PrefetchRegisters;
+use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
+
+use crate::origin::Origins;
+use crate::pages::{cycles, page_ranges};
+use crate::region::marks;
+use crate::run::{Follow, Options};
+use crate::sectors::{SectorData, SectorWays};
+
+/// A core that threads run on.
+pub(crate) struct Core {
+    pub(crate) pipeline: Pipeline,
+    /// The blocks of the process that runs.
+    pub(crate) blocks: Vec<Option<ResolvedBlock>>,
+    /// Its number.
+    pid: u32,
+    /// That process runs untimed.
+    pub(crate) untimed: bool,
+    /// Instructions of untimed processes whose time has not passed yet.
+    pub(crate) untimed_instructions: u64,
+    /// The blocks of other processes, by their numbers.
+    others: BTreeMap<u32, Vec<Option<ResolvedBlock>>>,
+    /// Blocks of code that has changed since.
+    retired: Vec<ResolvedBlock>,
+    /// The last block called the kernel, which answers before the next one.
+    pub(crate) called_kernel: bool,
+    /// Version of the pages that the model knows.
+    pages_of: u64,
+    /// Denormal operations of the thread that runs, so far.
+    pub(crate) denormals: u32,
+    /// The ways of sectors that the caches know.
+    sector_ways: SectorWays,
+    ns_per_cycle_32: u64,
+    /// Where regions begin and end in the process that runs.
+    pub(crate) marks: [u64; 2],
+    /// The thread that runs, or sleeps, here, whose counts these are.
+    pub(crate) thread: Option<u32>,
+    /// The counters when it came.
+    since: Signals,
+}
+
+impl Core {
+    /// A core that has not begun to run the process in place.
+    pub(crate) fn new(mut pipeline: Pipeline, process: &Process, options: &Options, data: &SectorData) -> Core {
+        let sector_ways = SectorWays::new(&options.spec, &process.cpu().hpc, &mut pipeline.memory);
+        let mut core = Core {
+            sector_ways,
+            pipeline,
+            blocks: Vec::new(),
+            pid: process.pid(),
+            untimed: options.follow == Follow::First && process.pid() != PID,
+            untimed_instructions: 0,
+            others: BTreeMap::new(),
+            retired: Vec::new(),
+            called_kernel: false,
+            pages_of: u64::MAX,
+            denormals: process.cpu().fp.denormals,
+            ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
+            marks: marks(process),
+            thread: None,
+            since: Signals::default(),
+        };
+        core.assign_sectors(data);
+        core
+    }
+
+    /// Gives data sectors of the caches, whatever pointers say.
+    pub(crate) fn assign_sectors(&mut self, data: &SectorData) {
+        if !data.is_empty() {
+            let sectors = self.pipeline.memory.sectors().clone().with_data(data.clone());
+            self.pipeline.memory.assign_sectors(sectors);
+        }
+    }
+
+    /// Simulated time of the last commit, ns.
+    pub(crate) fn now_ns(&self) -> u64 {
+        ((u128::from(self.pipeline.now()) * u128::from(self.ns_per_cycle_32)) >> 32) as u64
+    }
+
+    /// The cycle at a time in ns.
+    pub(crate) fn cycle_at(&self, ns: u64) -> Cycle {
+        ((u128::from(ns) << 32) / u128::from(self.ns_per_cycle_32.max(1))) as Cycle
+    }
+
+    /// The core sleeps until `cycle`.
+    pub(crate) fn sleep_until(&mut self, cycle: Cycle) {
+        let left = cycle.saturating_sub(self.pipeline.now() + 1);
+        if left > 0 {
+            self.pipeline.sleep(left);
+        }
+    }
+
+    /// Another thread goes on, after the kernel has switched to it.
+    #[cold]
+    pub(crate) fn switched(&mut self, process: &Process, follow: Follow) {
+        let pid = process.pid();
+        if pid != self.pid {
+            let next = self.others.remove(&pid).unwrap_or_default();
+            self.others.insert(self.pid, std::mem::replace(&mut self.blocks, next));
+            self.pid = pid;
+            self.untimed = follow == Follow::First && pid != PID;
+            self.pages_of = u64::MAX;
+            self.marks = marks(process);
+        }
+        self.denormals = process.cpu().fp.denormals;
+    }
+
+    /// The core learns what the program that runs has set: whether it wants floating-point exceptions judged, how to
+    /// prefetch, and the ways of sectors.
+    pub(crate) fn read_controls(&mut self, process: &Process) {
+        let cpu = process.cpu();
+        self.pipeline.judge_exceptions(cpu.fp.judges_exceptions());
+        self.pipeline.memory.set_prefetch_registers(&PrefetchRegisters {
+            stream_detect: cpu.hpc.stream_detect(),
+            injection_ctrl: std::array::from_fn(|n| cpu.hpc.injection_ctrl(n)),
+            injection_distance: std::array::from_fn(|n| cpu.hpc.injection_distance(n)),
+        });
+        self.sector_ways.learn(&cpu.hpc, &mut self.pipeline.memory);
+    }
+
+    /// The model learns of changes to the address space.
+    #[inline(always)]
+    pub(crate) fn learn_pages(&mut self, process: &Process, spec: &Spec) {
+        let version = process.pages_version();
+        if version != self.pages_of {
+            self.pages_of = version;
+            let pages = page_ranges(process, spec.topology.first_node);
+            self.pipeline.memory.set_pages(self.pid as u16, pages);
+        }
+    }
+
+    /// The kernel has taken pages for the program, or taken them back.
+    #[cold]
+    pub(crate) fn pages_worked(&mut self, work: MemoryWork, spec: &Spec) {
+        if !self.untimed {
+            self.pipeline.pause(cycles(work, spec));
+        }
+    }
+
+    /// The time of untimed instructions passes: for the timed core it is time spent waiting.
+    #[cold]
+    pub(crate) fn pass_untimed(&mut self) {
+        let ns = std::mem::take(&mut self.untimed_instructions) * FUNCTIONAL_NS;
+        self.pipeline.sleep(self.cycle_at(ns));
+    }
+
+    /// The code of process `pid` has changed; so may the program in place have, which is `process`.
+    #[cold]
+    pub(crate) fn forget_blocks(&mut self, process: &Process) {
+        let pid = process.pid();
+        let blocks = if pid == self.pid {
+            self.marks = marks(process);
+            std::mem::take(&mut self.blocks)
+        } else {
+            self.others.remove(&pid).unwrap_or_default()
+        };
+        self.retired.extend(blocks.into_iter().flatten());
+    }
+
+    pub(crate) fn all_blocks(&self) -> impl Iterator<Item = &ResolvedBlock> {
+        self.retired.iter().chain(self.others.values().chain([&self.blocks]).flatten().flatten())
+    }
+
+    /// Counted events, and those that follow from how often each block ran.
+    fn counters(&self) -> Signals {
+        let mut signals = self.pipeline.counters();
+        for block in self.all_blocks() {
+            block.add_mix(&mut signals);
+        }
+        signals
+    }
+
+    /// What has been counted since the thread here came.
+    pub(crate) fn counted(&self) -> Signals {
+        self.counters().since(&self.since)
+    }
+
+    /// Counting begins for another thread, or for none. Returns the one before and its counts.
+    pub(crate) fn count_for(&mut self, thread: Option<u32>) -> Option<(u32, Signals)> {
+        let now = self.counters();
+        let counted = now.since(&self.since);
+        self.since = now;
+        std::mem::replace(&mut self.thread, thread).map(|before| (before, counted))
+    }
+
+    /// Joins a block that has just run for the first time with the machine's recipes.
+    #[cold]
+    pub(crate) fn resolve(&mut self, process: &Process, id: BlockId, spec: &Spec, known: &mut Known) {
+        let index = id.0 as usize;
+        if self.blocks.len() <= index {
+            self.blocks.resize_with(index + 1, || None);
+        }
+        let block = process.block(id);
+        let mut resolved = resolve_block(block.start, &block.infos, spec);
+        resolved.origin = known.origins.note(process, block.start, block.infos.len());
+        for &i in &resolved.unknown {
+            let name = block.infos[i].class.name();
+            match known.unknown.iter_mut().find(|(n, _)| *n == name) {
+                Some((_, count)) => *count += 1,
+                None => known.unknown.push((name, 1)),
+            }
+        }
+        self.blocks[index] = Some(resolved);
+    }
+}
+
+/// What is known of code, whichever core runs it.
+pub(crate) struct Known {
+    /// Where the code of all blocks is from.
+    pub(crate) origins: Origins,
+    /// Timing classes without a row, with the number of instructions that have them.
+    pub(crate) unknown: Vec<(&'static str, usize)>,
+}
