@@ -14,7 +14,9 @@ use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants};
 use fxscope_record::{CodeFile, Finish, Host, HotSpot, Pages, Region, Run, Thread};
-use fxscope_sim::{Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, Window, page_sizes, platform};
+use fxscope_sim::{
+    Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, Window, page_sizes, platform,
+};
 
 use crate::environment::bears_on_speed;
 use crate::sector::{SectorData, find_all};
@@ -290,7 +292,8 @@ fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
         Mode::Timing => true,
         Mode::Functional => [Signal::InstRetired, Signal::CpuCycles].contains(&signal),
     };
-    let thread_record = |thread: u32, c: &Counted| Thread { thread, cpu: c.cpu, events: events.counts(&c.signals, counted) };
+    let thread_record =
+        |thread: u32, c: &Counted| Thread { thread, cpu: c.cpu, events: events.counts(&c.signals, counted) };
     let region = |r: &fxscope_sim::Region| Region {
         name: r.name.clone(),
         calls: r.calls,

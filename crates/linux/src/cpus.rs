@@ -156,10 +156,12 @@ impl Process {
 
     /// The CPUs, by ascending number.
     pub fn cpus(&self) -> impl Iterator<Item = CpuState> + '_ {
-        self.kernel.system.cpus.lanes.iter().map(|lane| CpuState {
-            place: lane.place,
-            ready_ns: (lane.ready_ns != FOR_EVER).then_some(lane.ready_ns),
-        })
+        self.kernel
+            .system
+            .cpus
+            .lanes
+            .iter()
+            .map(|lane| CpuState { place: lane.place, ready_ns: (lane.ready_ns != FOR_EVER).then_some(lane.ready_ns) })
     }
 
     /// Changes whenever [`Process::cpus`] may have other threads that are ready.

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use fxscope_aarch64::memory::PAGE;
 use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Trap};
 
-use crate::cpus::allows;
 use crate::clock::{ClockSource, HostClock, unix_ns};
+use crate::cpus::allows;
 use crate::elf::ElfError;
 use crate::files::{Files, Program};
 use crate::kernel::{End, Kernel, Limit, Random};
@@ -295,9 +295,8 @@ impl Process {
         limits[Limit::FILES] = Limit { soft: 1024, hard: 4096 };
         let heap_start = pages.heap_start(program.image.end());
         let first = setup.platform.cpus.iter().find(|place| allows(&affinity, place.cpu));
-        let CpuPlace { cpu: number, node } = *first.ok_or_else(|| StartError::Platform {
-            what: "no CPU that programs may run on".to_owned(),
-        })?;
+        let CpuPlace { cpu: number, node } =
+            *first.ok_or_else(|| StartError::Platform { what: "no CPU that programs may run on".to_owned() })?;
         let mut thread = Box::new(Thread::new(cpu, PID, affinity.clone(), number, &arguments.program));
         thread.policy = setup.policy.into();
         pages.start(&mut mem, Toucher { policy: thread.policy, node });

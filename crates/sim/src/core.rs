@@ -100,8 +100,7 @@ impl Core {
         }
     }
 
-    /// Another thread goes on, after the kernel has switched to it.
-    #[cold]
+    /// The thread in place goes on here, perhaps of another process than the last one.
     pub(crate) fn switched(&mut self, process: &Process, follow: Follow) {
         let pid = process.pid();
         if pid != self.pid {

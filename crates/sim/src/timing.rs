@@ -211,6 +211,7 @@ impl Driver<'_> {
         t.core.sleep_until(t.clocks[index]);
         self.process.enter(index, t.core.now_ns());
         self.process.hold(false);
+        self.timing.core.switched(self.process, self.options.follow);
         self.come();
         self.set_clock();
     }
@@ -314,8 +315,8 @@ impl Driver<'_> {
     /// Another thread goes on, after the kernel has switched to it.
     #[cold]
     fn switched(&mut self) {
-        self.come();
         self.timing.core.switched(self.process, self.options.follow);
+        self.come();
         self.in_kernel();
     }
 
@@ -367,18 +368,18 @@ impl Driver<'_> {
 
     /// Counts are those of the thread in place from now on.
     fn come(&mut self) {
-        let thread = self.thread_number();
-        if self.timing.core.thread == Some(thread) {
+        let thread = (!self.timing.core.untimed).then(|| self.thread_number());
+        if self.timing.core.thread == thread {
             return;
         }
         // It may have been on another core before.
         for index in 0..self.timing.parked.len() {
-            if self.timing.parked[index].as_ref().is_some_and(|core| core.thread == Some(thread)) {
+            if self.timing.parked[index].as_ref().is_some_and(|core| core.thread == thread) {
                 let before = self.timing.parked[index].as_mut().and_then(|core| core.count_for(None));
                 self.credit(index, before);
             }
         }
-        let before = self.timing.core.count_for(Some(thread));
+        let before = self.timing.core.count_for(thread);
         self.credit(self.timing.here, before);
     }
 

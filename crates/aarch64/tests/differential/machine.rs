@@ -125,7 +125,13 @@ impl Machine {
             table::decode(word, &c).unwrap_or_else(|| table::undecodable(&c))
         });
         let (insts, infos): (Vec<_>, Vec<_>) = decoded.map(|d| (d.inst, d.info)).unzip();
-        let block = Block { start: case.state.pc, end: case.end(), insts: insts.into(), infos: infos.into(), synchronises: false };
+        let block = Block {
+            start: case.state.pc,
+            end: case.end(),
+            insts: insts.into(),
+            infos: infos.into(),
+            synchronises: false,
+        };
         let outcome = block.run(cpu, &mut self.mem);
 
         let brk = BRK.to_le_bytes().repeat(case.words.len());
@@ -141,9 +147,9 @@ impl Machine {
             Some(Trap::Breakpoint(_)) => End::Breakpoint,
             Some(Trap::Memory(_)) => End::Memory,
             Some(Trap::Misaligned(_)) => End::Misaligned,
-            Some(
-                Trap::SystemCall | Trap::CodeChanged | Trap::Window(_) | Trap::WaitForEvent | Trap::SendEvent,
-            ) => End::Other,
+            Some(Trap::SystemCall | Trap::CodeChanged | Trap::Window(_) | Trap::WaitForEvent | Trap::SendEvent) => {
+                End::Other
+            }
         };
         (Outcome { end, state: save(cpu), window }, cpu.stream().to_vec(), broken_invariant(cpu))
     }

@@ -29,12 +29,13 @@ impl Hierarchy {
     pub fn set_pages(&mut self, space: u16, pages: Vec<PageRange>) {
         let space = u64::from(space) << VIRTUAL_BITS;
         if space == self.space {
+            // Added, as the last range may end where the addresses of a space do.
             for gone in unmapped(&self.pages, &pages) {
-                self.chip.frames.release(space | gone.start, space | gone.end);
-                self.forget_translations(space | gone.start, space | gone.end);
+                self.chip.frames.release(space + gone.start, space + gone.end);
+                self.forget_translations(space + gone.start, space + gone.end);
             }
             for moved in moved(&self.pages, &pages) {
-                self.forget_translations(space | moved.start, space | moved.end);
+                self.forget_translations(space + moved.start, space + moved.end);
             }
         }
         self.space = space;
