@@ -75,10 +75,9 @@ impl Pipeline {
         self.result(uop, at + 1, EAGA);
         let to_commit = u64::from(uop.to_commit) + self.lengthened_access(uop, at);
         self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
-        // Data that come from a later stage than addresses are awaited no longer for it.
-        let late = self.stage_of_pipe[pick(uop.flows[1].pipes, Station::Rse0)] - self.stage_of_pipe[EAGA];
+        // Data and address meet in the stages X and A of figure 2-6; FLA has two stages more before X than it draws.
         let mut misses = Misses::NONE;
-        let complete = self.with_prefetches(at.max(data.saturating_sub(late)) + to_commit, &mut misses);
+        let complete = self.with_prefetches(at.max(data) + to_commit, &mut misses);
         Executed { started, complete, misses }
     }
 

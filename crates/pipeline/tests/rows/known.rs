@@ -70,6 +70,7 @@ pub const KNOWN: &[Known] = &[
                 "EAG* / ( (Pipe(EAGA, 4) | Pipe(EAGB, 4)), Pipe(FLA, 4) ) x 4: 1 / [1/2/3/4](Pipe(NA, 4), Pipe(NA, 4)) x 4",
                 2,
             ),
+            ("(EAG*, FLA) x 2 / EAG*: (NA, NA) x 2 / 1", 3),
             ("EAG* / (EAG*, FLA) x 2: 1 / [1/2](NA,NA) x 2", 3),
             ("EAG* / (EAG*, FLA) x 3: 1 / [1/2/3](NA,NA) x 3", 3),
             ("EAG* / (EAG*, FLA) x 4: 1 / [1/2/3/4](NA,NA) x 4", 3),

@@ -187,10 +187,7 @@ impl Twin<'_> {
         match uop.action {
             Action::Load => self.window[i].access = Some(start),
             Action::Store if waiting.flow == 0 => self.window[i].access = Some(start),
-            Action::Store => {
-                // Data from a vector pipe are as early as data from an integer pipe for the commit stage.
-                self.window[i].data = Some(start - (self.stage(pipe) - s.address));
-            }
+            Action::Store => self.window[i].data = Some(start),
             _ if waiting.flow + 1 < usize::from(uop.nflows) => {
                 let station = waiting.station;
                 let (flow, needs) = (waiting.flow + 1, Vec::new());
