@@ -17,6 +17,7 @@ use crate::kernel::Kernel;
 use crate::platform::{BarrierPlatform, Platform};
 use crate::thread::Thread;
 use crate::vfs::tree::Kind;
+use crate::wait::{Blocked, Wait};
 
 /// The device file of the driver.
 pub(crate) const DEVICE: &str = "/dev/fujitsu_hwb";
@@ -207,8 +208,10 @@ impl Barriers {
     }
 
     /// A CPU writes its bit of `BST` through a window at `now_ns`; `None` when the window is not assigned. When that
-    /// completes a round, each core that takes part gets an event.
+    /// completes a round, each core that takes part gets an event. An event that came before has been used up by then: the
+    /// core has seen its round end.
     fn write(&mut self, cpu: u32, window: u8, value: bool, now_ns: u64, latency_ns: u64) -> Option<()> {
+        self.take_event(cpu, now_ns);
         let blade = self.behind(cpu, window)?;
         let core = blade.member(cpu)?.core;
         if let Some(at_ns) = blade.write(core, value, now_ns, latency_ns) {
@@ -268,20 +271,32 @@ impl Kernel {
             }
             WindowAccess::Write { window, value } => {
                 let latency_ns = self.platform.barrier.map_or(0, |barrier| barrier.latency_ns);
-                barriers.write(cpu, window, value, now_ns, latency_ns)
+                barriers.write(cpu, window, value, now_ns, latency_ns)?;
+                self.tell_sleepers();
+                Some(())
             }
         }
     }
 
-    /// When the hardware barrier sends a CPU its next event, in simulated ns: it ends a `WFE` then, or before it has
-    /// begun the next one.
-    #[must_use]
-    pub fn barrier_event_ns(&self, cpu: u32) -> Option<u64> {
+    /// Threads that sleep with `WFE` wake at the latest when the hardware barrier sends their CPU an event.
+    fn tell_sleepers(&mut self) {
+        let events = &self.system.shared_registers.barriers.events;
+        for thread in &mut self.system.threads {
+            let Some(&at_ns) = events.get(&thread.cpu_number()) else { continue };
+            if let Some(Blocked { wait: Wait::Event(_), until_ns, .. }) = &mut thread.blocked {
+                *until_ns = at_ns.min(*until_ns);
+                self.system.next_event_ns = at_ns.min(self.system.next_event_ns);
+            }
+        }
+    }
+
+    /// When the hardware barrier sends a CPU its next event, in simulated ns: it ends a `WFE`, one that has begun or the next.
+    pub(crate) fn barrier_event_ns(&self, cpu: u32) -> Option<u64> {
         self.system.shared_registers.barriers.event_ns(cpu)
     }
 
     /// Takes the event of a CPU that is due by `now_ns`. Whether there was one.
-    pub fn take_barrier_event(&mut self, cpu: u32, now_ns: u64) -> bool {
+    pub(crate) fn take_barrier_event(&mut self, cpu: u32, now_ns: u64) -> bool {
         self.system.shared_registers.barriers.take_event(cpu, now_ns)
     }
 }

@@ -555,7 +555,12 @@ const EVENT_STREAM_NS: u64 = 100_000;
 impl Process {
     fn wait_for_event(&mut self) {
         let (now_ns, monitor) = (self.kernel.now_ns, self.thread.cpu.monitor);
-        let until_ns = (now_ns / EVENT_STREAM_NS + 1) * EVENT_STREAM_NS;
+        let cpu = self.thread.cpu_number();
+        if self.kernel.take_barrier_event(cpu, now_ns) {
+            return;
+        }
+        let stream_ns = (now_ns / EVENT_STREAM_NS + 1) * EVENT_STREAM_NS;
+        let until_ns = self.kernel.barrier_event_ns(cpu).map_or(stream_ns, |at_ns| at_ns.min(stream_ns));
         let wait = Blocked { until_ns, ..Blocked::new(Wait::Event(monitor)) };
         self.thread.block(&mut self.kernel, wait);
     }

@@ -219,7 +219,10 @@ impl Process {
         match blocked.wait {
             Wait::Futex { .. } => self.thread.finish_call(-i64::from(Errno::TIMEDOUT.raw_os_error())),
             Wait::Sleep { .. } => self.thread.finish_call(0),
-            Wait::Event(_) => self.thread.event(),
+            Wait::Event(_) => {
+                self.kernel.take_barrier_event(self.thread.cpu_number(), self.kernel.now_ns);
+                self.thread.event();
+            }
             Wait::Signal(_) | Wait::Files(_) | Wait::Child { .. } => self.call_again(),
         }
     }

@@ -300,6 +300,7 @@ fn mrs(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
         let mut d = system(c, class, if window.is_some() { read_window } else { read_hpc });
         d.inst.aux = window.map_or(place as u16, u16::from);
         d.ends_block = window.is_some();
+        d.info.synchronises = window.is_some();
         d.inst.rd = d.dst_x(bits(w, 0, 5));
         return Some(d);
     }
@@ -343,6 +344,7 @@ fn msr(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     let mut d = system(c, class, exec);
     d.inst.aux = window.map_or(hpc_place.unwrap_or(0) as u16, u16::from);
     d.ends_block = window.is_some();
+    d.info.synchronises = window.is_some();
     d.inst.rn = d.src_x(bits(w, 0, 5));
     if number == NZCV {
         d.dst_flags();
