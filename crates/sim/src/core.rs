@@ -12,7 +12,7 @@ use fxscope_memory::PrefetchRegisters;
 use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
 
 use crate::origin::Origins;
-use crate::pages::{cycles, page_ranges};
+use crate::pages::{KnownPages, cycles};
 use crate::region::marks;
 use crate::run::{Follow, Options};
 use crate::sectors::{SectorData, SectorWays};
@@ -127,14 +127,13 @@ impl Core {
         self.sector_ways.learn(&cpu.hpc, &mut self.pipeline.memory);
     }
 
-    /// The model learns of changes to the address space.
+    /// The model learns of changes to the address space, of which `known` has the last state that a core has asked for.
     #[inline(always)]
-    pub(crate) fn learn_pages(&mut self, process: &Process, spec: &Spec) {
+    pub(crate) fn learn_pages(&mut self, process: &Process, known: &mut KnownPages, spec: &Spec) {
         let version = process.pages_version();
         if version != self.pages_of {
             self.pages_of = version;
-            let pages = page_ranges(process, spec.topology.first_node);
-            self.pipeline.memory.set_pages(self.pid as u16, pages);
+            self.pipeline.memory.set_pages(self.pid as u16, known.of(process, spec));
         }
     }
 

@@ -46,6 +46,26 @@ pub(crate) fn page_ranges(process: &Process, first_node: u32) -> Vec<PageRange> 
     process.page_spans().into_iter().map(range).collect()
 }
 
+/// The pages of one process as they were when a core last asked: all cores ask for the same soon after a change.
+#[derive(Default)]
+pub(crate) struct KnownPages {
+    /// The process and the version of its pages.
+    of: Option<(u32, u64)>,
+    ranges: Vec<PageRange>,
+}
+
+impl KnownPages {
+    /// Those of the process that runs.
+    #[cold]
+    pub(crate) fn of(&mut self, process: &Process, spec: &Spec) -> Vec<PageRange> {
+        let of = Some((process.pid(), process.pages_version()));
+        if self.of != of {
+            (self.of, self.ranges) = (of, page_ranges(process, spec.topology.first_node));
+        }
+        self.ranges.clone()
+    }
+}
+
 /// Core cycles that the system's work on pages takes.
 pub(crate) fn cycles(work: MemoryWork, spec: &Spec) -> Cycle {
     const NS_PER_SECOND: u128 = 1_000_000_000;

@@ -18,7 +18,7 @@ use crate::trace::{Trace, Window};
 
 /// Cycles that a core runs on beyond the one that is furthest behind, unless told otherwise. Long enough that going from
 /// core to core costs little; what threads tell each other by is in the order of time whatever it is.
-pub const QUANTUM: Cycle = 1000;
+pub const QUANTUM: Cycle = 100;
 
 /// What a run is to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use fxscope_pipeline::Pipeline;
 use crate::core::{Core, Known};
 use crate::hot::{HotSpot, hot_spots};
 use crate::origin::Origins;
+use crate::pages::KnownPages;
 use crate::region::{self, Counted, Regions, Totals, region_name};
 use crate::run::{Control, Finish, Options, Progress};
 use crate::sectors::SectorData;
@@ -41,6 +42,7 @@ pub(crate) struct Timing {
     /// What threads have counted on cores that others have now, or nobody.
     totals: Totals,
     known: Known,
+    pages: KnownPages,
     sectors: SectorData,
 }
 
@@ -59,6 +61,7 @@ impl Timing {
             clocks: vec![NEVER; cpus.len()],
             changes: u64::MAX,
             totals: Totals::new(),
+            pages: KnownPages::default(),
             known: Known { origins: Origins::new(process), unknown: Vec::new() },
             sectors,
         }
@@ -345,7 +348,7 @@ impl Driver<'_> {
             core.pass_untimed();
         }
         self.process.set_now_ns(core.now_ns().max(self.process.now_ns()));
-        core.learn_pages(self.process, &self.options.spec);
+        core.learn_pages(self.process, &mut self.timing.pages, &self.options.spec);
         if let Some(work) = self.process.take_memory_work() {
             core.pages_worked(work, &self.options.spec);
         }
