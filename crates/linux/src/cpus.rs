@@ -16,7 +16,7 @@ use crate::platform::CpuPlace;
 use crate::process::{Process, Step};
 use crate::scheduler::System;
 use crate::thread::Thread;
-use crate::wait::FOR_EVER;
+use crate::wait::{Blocked, FOR_EVER, Wait};
 
 /// How long a thread has its CPU before others that wait for it have their turn, in ns: the shortest that the scheduler
 /// of Linux 4.18 gives on a machine of eight CPUs or more (`sched_min_granularity_ns`, 0.75 ms times four).
@@ -29,6 +29,8 @@ pub(crate) struct Queued {
     pub turn: u64,
     /// Simulated time from which on it could run, ns.
     pub since_ns: u64,
+    /// It waited with `WFE`, on its core: no kernel has to wake it.
+    pub on_core: bool,
 }
 
 /// A CPU that threads may run on.
@@ -44,6 +46,8 @@ struct Lane {
     slice_end_ns: u64,
     /// From when on a thread there could have run, ns; [`FOR_EVER`] when there is none.
     ready_ns: u64,
+    /// That one waited with `WFE`.
+    on_core: bool,
 }
 
 /// The CPUs of a run whose driver has each of them run a thread of its own.
@@ -132,6 +136,8 @@ pub struct CpuState {
     pub place: CpuPlace,
     /// Simulated time in ns from which on a thread of it could have run; `None`: it has none that is ready.
     pub ready_ns: Option<u64>,
+    /// That thread waited with `WFE`, on its core: it goes on without the kernel waking it.
+    pub on_core: bool,
 }
 
 impl Process {
@@ -144,6 +150,7 @@ impl Process {
             announced: 0,
             slice_end_ns: FOR_EVER,
             ready_ns: FOR_EVER,
+            on_core: false,
         };
         let cpus = &mut self.kernel.system.cpus;
         cpus.lanes = self.kernel.platform.cpus.iter().map(lane).collect();
@@ -156,12 +163,11 @@ impl Process {
 
     /// The CPUs, by ascending number.
     pub fn cpus(&self) -> impl Iterator<Item = CpuState> + '_ {
-        self.kernel
-            .system
-            .cpus
-            .lanes
-            .iter()
-            .map(|lane| CpuState { place: lane.place, ready_ns: (lane.ready_ns != FOR_EVER).then_some(lane.ready_ns) })
+        self.kernel.system.cpus.lanes.iter().map(|lane| CpuState {
+            place: lane.place,
+            ready_ns: (lane.ready_ns != FOR_EVER).then_some(lane.ready_ns),
+            on_core: lane.on_core,
+        })
     }
 
     /// Changes whenever [`Process::cpus`] may have other threads that are ready.
@@ -335,8 +341,10 @@ impl Process {
             Some(index) => &mut self.kernel.system.threads[index],
             None => &mut self.thread,
         };
+        let in_event = matches!(&thread.blocked, Some(Blocked { wait: Wait::Event(_), .. }));
+        let on_core = (std::mem::take(&mut thread.event_ended_wait) || in_event) && cpu == last;
         thread.cpu_number = cpu;
-        thread.queued = Some(Queued { turn, since_ns });
+        thread.queued = Some(Queued { turn, since_ns, on_core });
     }
 
     fn thread_at(&self, index: Option<usize>) -> &Thread {
@@ -352,7 +360,9 @@ impl Process {
         for thread in system.threads.iter().map(Box::as_ref).chain([&*self.thread]) {
             let Some(queued) = thread.queued else { continue };
             if let Some(lane) = system.cpus.lanes.iter_mut().find(|lane| lane.place.cpu == thread.cpu_number) {
-                lane.ready_ns = lane.ready_ns.min(queued.since_ns);
+                if queued.since_ns < lane.ready_ns {
+                    (lane.ready_ns, lane.on_core) = (queued.since_ns, queued.on_core);
+                }
             }
         }
         system.cpus.changes += 1;

@@ -40,6 +40,8 @@ pub struct Thread {
     pub(crate) resumed: Option<Resumed>,
     /// A signal came for it: it must be looked at although it is blocked.
     pub(crate) poked: bool,
+    /// An event has ended its `WFE`, and it has not gone on yet.
+    pub(crate) event_ended_wait: bool,
     /// It gave up the rest of its quantum.
     pub(crate) yielded: bool,
     /// It has ended and is to be forgotten.
@@ -72,6 +74,7 @@ impl Thread {
             blocked: None,
             resumed: None,
             poked: false,
+            event_ended_wait: false,
             yielded: false,
             ended: false,
             cpu_ns: 0,
@@ -103,7 +106,7 @@ impl Thread {
     /// An event, such as `SEV` sends: it ends a `WFE`, this one or the next.
     pub(crate) fn event(&mut self) {
         match &self.blocked {
-            Some(Blocked { wait: Wait::Event(_), .. }) => self.blocked = None,
+            Some(Blocked { wait: Wait::Event(_), .. }) => (self.blocked, self.event_ended_wait) = (None, true),
             _ => self.cpu.event = true,
         }
     }

@@ -24,6 +24,10 @@ use crate::trace::Trace;
 const WATCH_BLOCKS: u64 = 1 << 16;
 /// Blocks between two updates of the program's clock.
 const CLOCK_BLOCKS: u64 = 8;
+/// Cycles from an event to the first one of the thread that waited for it: one as times are rounded down to cycles, one as a
+/// core sleeps until the cycle before.
+const EVENT_CYCLES: Cycle = 2;
+
 /// Blocks for which a core may be ahead to end what is between a load-exclusive and its store.
 const EXCLUSIVE_BLOCKS: u32 = 16;
 
@@ -175,7 +179,11 @@ impl Driver<'_> {
                     let core = self.timing.parked[index].as_ref();
                     let core = if index == self.timing.here { Some(&self.timing.core) } else { core };
                     let ready = self.timing.core.cycle_at(ready_ns);
-                    let begins = if ready == 0 { 0 } else { ready + wake };
+                    let begins = match ready {
+                        0 => 0,
+                        _ if state.on_core => ready + EVENT_CYCLES,
+                        _ => ready + wake,
+                    };
                     core.map_or(begins, |core| core.pipeline.now().max(begins))
                 }
             };
