@@ -359,10 +359,9 @@ impl Process {
         }
         for thread in system.threads.iter().map(Box::as_ref).chain([&*self.thread]) {
             let Some(queued) = thread.queued else { continue };
-            if let Some(lane) = system.cpus.lanes.iter_mut().find(|lane| lane.place.cpu == thread.cpu_number) {
-                if queued.since_ns < lane.ready_ns {
-                    (lane.ready_ns, lane.on_core) = (queued.since_ns, queued.on_core);
-                }
+            let lane = system.cpus.lanes.iter_mut().find(|lane| lane.place.cpu == thread.cpu_number);
+            if let Some(lane) = lane.filter(|lane| queued.since_ns < lane.ready_ns) {
+                (lane.ready_ns, lane.on_core) = (queued.since_ns, queued.on_core);
             }
         }
         system.cpus.changes += 1;
