@@ -149,6 +149,7 @@ int main(void) { start(2); }
 #[test]
 fn openmp_s_variables_place_threads() {
     let source = r#"
+#define _GNU_SOURCE
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
@@ -321,16 +322,17 @@ int main(void) { start(3); }
     assert!(rows.iter().all(|row| row.1 > 0), "{rows:?}");
 }
 
+/// Two cores, and the default quantum, show less of it: DEVIATIONS.md, D144.
 #[test]
-fn false_sharing_costs_several_times_the_time() {
+fn false_sharing_of_four_cores_takes_twice_the_time_or_more() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let cycles = |layout: &str| {
-        let arguments = format!("threads=2 rounds=1000 layout={layout}");
-        let seen = run(folder.path(), "", &kernel("sharing.elf"), &arguments);
+        let arguments = format!("threads=4 rounds=1000 layout={layout}");
+        let seen = run(folder.path(), "--quantum 1", &kernel("sharing.elf"), &arguments);
         seen.rows("sharing", "CPU_CYCLES").into_iter().map(|row| row.1).max().expect("rows") as f64
     };
     let (one, own) = (cycles("one-line"), cycles("own-lines"));
-    assert!(one > 2.0 * own, "{one} cycles in one line, {own} in two");
+    assert!(one > 2.0 * own, "{one} cycles in one line, {own} in lines of their own");
 }
 
 /// Marks of regions, as `kernels/fxscope_roi.h` has them.
@@ -374,13 +376,13 @@ int main(void) { start(3); }
 
 // ---- events -----------------------------------------------------------------------------------
 
-/// Waits with WFE, with `armed` done before, until the thread that begins later has done `what`; prints whether the
-/// time waited is less than 100 µs.
+/// Waits with WFE behind `before` until another thread does `what`, some µs later; prints whether it has waited, and
+/// less than until the event stream would have woken it.
 fn wakes_early(before: &str, what: &str) -> String {
     let source = format!(
         r#"
 #include <time.h>
-static volatile int ready, word;
+static volatile int here, ready, word;
 static long now(void)
 {{
     struct timespec t;
@@ -391,15 +393,18 @@ static void *work(void *n)
 {{
     int seen;
     if (n) {{
+        here = 1;
         while (!ready);
         for (volatile int i = 0; i < 2000; i++);
         {what}
         return n;
     }}
-    asm volatile("sevl\n wfe" ::: "memory");
-    {before}
-    ready = 1;
+    while (!here);
+    // No event is left, and the event stream has just had one: its next comes in 100 µs.
+    asm volatile("sevl\n wfe\n wfe" ::: "memory");
     long start = now();
+    ready = 1;
+    {before}
     asm volatile("wfe" ::: "memory");
     long waited = now() - start;
     printf("%d %d\n", waited > 3000, waited < 90000);
