@@ -276,7 +276,7 @@ impl Chip {
         }
         // A line on its way to a core is taken away when it has come.
         let at = (claim.at + self.request).max(state.ready() + self.fill);
-        self.turns.notify(cmg, asked & !except.map_or(0, |core| 1 << core), Notice { at, ..claim });
+        self.turns.claim(cmg, asked & !except.map_or(0, |core| 1 << core), Notice { at, ..claim });
         at + self.answer[usize::from(owned)]
     }
 

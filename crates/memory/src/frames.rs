@@ -103,7 +103,7 @@ impl Frames {
     /// The physical address of the page at `page`, which lies in `range` and a core of node `local` translates.
     pub fn frame(&mut self, page: u64, range: PageRange, local: usize) -> u64 {
         let PageRange { shift, placement, moved, .. } = range;
-        if let Some(&frame) = self.pages.get(&page).filter(|f| f.shift == shift) {
+        if let Some(&frame) = self.pages.get(&key(page, shift)) {
             if frame.moved >= moved {
                 return frame.physical;
             }
@@ -115,7 +115,7 @@ impl Frames {
             Placement::Interleave(mask) => in_turn(mask, (page & VIRTUAL) >> shift).unwrap_or(local),
         };
         let physical = self.take(wanted.min(self.nodes.len() - 1), shift);
-        self.pages.insert(page, Frame { shift, physical, moved });
+        self.pages.insert(key(page, shift), Frame { shift, physical, moved });
         physical
     }
 
@@ -143,10 +143,10 @@ impl Frames {
 
     /// `start..end`, which belongs to one address space, is unmapped: the pages that lie in it as a whole are free.
     pub fn release(&mut self, start: u64, end: u64) {
-        let whole = |(&page, frame): (&u64, &Frame)| (page + (1 << frame.shift) <= end).then_some(page);
+        let whole = |(&key, frame): (&u64, &Frame)| (page(key) + (1 << frame.shift) <= end).then_some(key);
         let gone: Vec<u64> = self.pages.range(start..end).filter_map(whole).collect();
-        for page in gone {
-            if let Some(frame) = self.pages.remove(&page) {
+        for key in gone {
+            if let Some(frame) = self.pages.remove(&key) {
                 self.give_back(frame);
             }
         }
@@ -160,8 +160,21 @@ impl Frames {
 
     /// The pages of `start..end` that have a frame, by address.
     pub fn touched(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, Frame)> + '_ {
-        self.pages.range(start..end).map(|(&page, &frame)| (page, frame))
+        self.pages.range(start..end).map(|(&key, &frame)| (page(key), frame))
     }
+}
+
+/// Bits that log2 of a page's size has.
+const SHIFT_BITS: u64 = 0x3f;
+
+/// Pages of several sizes may begin at one address, where segments share a large page: the lowest bits, which are 0 in a
+/// page's address, tell them apart.
+fn key(page: u64, shift: u32) -> u64 {
+    page | u64::from(shift)
+}
+
+fn page(key: u64) -> u64 {
+    key & !SHIFT_BITS
 }
 
 /// The node that is next for page number `page` among those of `mask`.
@@ -219,6 +232,15 @@ mod tests {
         let first = f.frame(0x10000, range(16, Placement::FirstTouch), 2);
         assert_eq!(f.node_of(first), 2);
         assert_eq!(f.frame(0x10000, range(16, Placement::FirstTouch), 0), first);
+    }
+
+    #[test]
+    fn a_small_and_a_large_page_at_one_address_keep_their_own_frames() {
+        let mut f = frames();
+        let place = Placement::FirstTouch;
+        let frames = [16, 21].map(|shift| f.frame(0x40_0000, range(shift, place), 0));
+        assert_ne!(frames[0], frames[1]);
+        assert_eq!([16, 21].map(|shift| f.frame(0x40_0000, range(shift, place), 0)), frames);
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub struct Turns {
     earliest: Cycle,
     /// More than one core has had a turn.
     several: bool,
+    /// Claims on lines of other cores so far.
+    claims: u64,
 }
 
 impl Turns {
@@ -41,6 +43,7 @@ impl Turns {
             from: vec![Cycle::MAX; cores].into(),
             earliest: Cycle::MAX,
             several: false,
+            claims: 0,
         }
     }
 
@@ -68,6 +71,19 @@ impl Turns {
     #[must_use]
     pub fn several(&self) -> bool {
         self.several
+    }
+
+    /// Claims on lines of other cores so far: the core that runs takes lines from others while this grows.
+    #[inline(always)]
+    #[must_use]
+    pub fn claims(&self) -> u64 {
+        self.claims
+    }
+
+    /// Leaves a notice with the cores of a CMG whose bits are set, from whom a line is claimed.
+    pub fn claim(&mut self, cmg: usize, cores: u64, notice: Notice) {
+        self.claims += u64::from(cores.count_ones());
+        self.notify(cmg, cores, notice);
     }
 
     /// Leaves a notice with the cores of a CMG whose bits are set.

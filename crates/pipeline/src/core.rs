@@ -136,8 +136,9 @@ impl Pipeline {
     /// turn without anybody waking it.
     pub fn take_over(&mut self, other: &mut Pipeline, goes_on: bool) {
         let from = if goes_on { other.dispatch.asks_from() } else { NEVER };
-        let now = self.commit.now();
-        self.memory.take_over(&mut other.memory, from, now, &mut self.signals);
+        // What the program reads from now on is what others have written in their turns: their lines must come from there,
+        // even where the claim on this core's copy would arrive a little later.
+        self.memory.take_over(&mut other.memory, from, NEVER, &mut self.signals);
     }
 
     /// Nobody takes lines of this core, which has the chip, any more: what others have done to them takes effect.

@@ -133,7 +133,7 @@ impl Core {
         let version = process.pages_version();
         if version != self.pages_of {
             self.pages_of = version;
-            self.pipeline.memory.set_pages(self.pid as u16, known.of(process, spec));
+            known.tell(process, spec, &mut self.pipeline.memory);
         }
     }
 

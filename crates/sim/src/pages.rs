@@ -1,12 +1,14 @@
 //! Pages: from the machine's description to the system's view of them, from there to the timing model, and what the
 //! system's work on them costs.
 
+use std::collections::BTreeMap;
+
 use fxscope_aarch64::Segment;
 use fxscope_base::Cycle;
 use fxscope_linux::Process;
 use fxscope_linux::pages::{self, MemoryWork, PageSizes};
 use fxscope_machine::{Spec, spec};
-use fxscope_memory::{PageRange, Placement};
+use fxscope_memory::{Hierarchy, PageRange, Placement};
 
 /// The page sizes that a machine gives; those of the segments that `settings` name hold whatever the environment of a
 /// program says.
@@ -46,23 +48,31 @@ pub(crate) fn page_ranges(process: &Process, first_node: u32) -> Vec<PageRange> 
     process.page_spans().into_iter().map(range).collect()
 }
 
-/// The pages of one process as they were when a core last asked: all cores ask for the same soon after a change.
+/// The pages of each process as they were when a core last asked: all cores ask for the same soon after a change.
 #[derive(Default)]
-pub(crate) struct KnownPages {
-    /// The process and the version of its pages.
-    of: Option<(u32, u64)>,
+pub(crate) struct KnownPages(BTreeMap<u32, Known>);
+
+/// The pages of one process.
+#[derive(Default)]
+struct Known {
+    /// Their version; none: nobody has asked yet.
+    version: Option<u64>,
     ranges: Vec<PageRange>,
 }
 
 impl KnownPages {
-    /// Those of the process that runs.
+    /// The pages of the process that runs, for the core with `memory`. The first core to ask after a change says what has
+    /// become free.
     #[cold]
-    pub(crate) fn of(&mut self, process: &Process, spec: &Spec) -> Vec<PageRange> {
-        let of = Some((process.pid(), process.pages_version()));
-        if self.of != of {
-            (self.of, self.ranges) = (of, page_ranges(process, spec.topology.first_node));
+    pub(crate) fn tell(&mut self, process: &Process, spec: &Spec, memory: &mut Hierarchy) {
+        let (pid, version) = (process.pid(), Some(process.pages_version()));
+        let known = self.0.entry(pid).or_default();
+        if known.version != version {
+            let ranges = page_ranges(process, spec.topology.first_node);
+            memory.release_pages(pid as u16, &known.ranges, &ranges);
+            *known = Known { version, ranges };
         }
-        self.ranges.clone()
+        memory.follow_pages(pid as u16, known.ranges.clone());
     }
 }
 

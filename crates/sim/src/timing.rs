@@ -82,6 +82,11 @@ impl Timing {
         self.core.pipeline.now()
     }
 
+    /// Claims on lines of other cores so far.
+    fn claims(&self) -> u64 {
+        self.core.pipeline.memory.chip().turns.claims()
+    }
+
     /// Instructions by file and place, of all cores.
     pub(crate) fn hot_spots(&self) -> Vec<HotSpot> {
         let cores = self.parked.iter().flatten().chain([&self.core]);
@@ -249,6 +254,7 @@ impl Driver<'_> {
     /// The core in place runs until its turn is over, or no block is left. `Some`: so is the run.
     fn take_turn(&mut self, turn: Turn, blocks: &mut u64, trace: &mut impl Trace) -> Option<Finish> {
         let mut patience = EXCLUSIVE_BLOCKS;
+        let claims = self.timing.claims();
         while *blocks > 0 {
             *blocks -= 1;
             match self.process.step() {
@@ -266,7 +272,9 @@ impl Driver<'_> {
             }
             let now = self.timing.now();
             if now > turn.in_order {
-                let over = now >= turn.end || self.process.has_trap();
+                // A line that several cores write goes from one to the other in the order of time, too.
+                let contends = self.timing.claims() != claims;
+                let over = now >= turn.end || contends || self.process.has_trap();
                 if over && !(self.process.in_exclusive() && patience > 0) {
                     break;
                 }

@@ -25,13 +25,33 @@ pub struct Located {
 }
 
 impl Hierarchy {
-    /// The address space numbered `space` is the one in use, and has these pages now, lowest address first.
+    /// The address space numbered `space` is the one in use, and has these pages now, lowest address first. What it has
+    /// no more is free.
     pub fn set_pages(&mut self, space: u16, pages: Vec<PageRange>) {
+        if u64::from(space) << VIRTUAL_BITS == self.space {
+            let before = std::mem::take(&mut self.pages);
+            self.release_pages(space, &before, &pages);
+            self.pages = before;
+        }
+        self.follow_pages(space, pages);
+    }
+
+    /// The address space numbered `space` had the pages `before` and has `pages` now: the frames of what it has no more are
+    /// free. Of several cores that get to know it, one tells.
+    pub fn release_pages(&mut self, space: u16, before: &[PageRange], pages: &[PageRange]) {
+        let space = u64::from(space) << VIRTUAL_BITS;
+        for gone in unmapped(before, pages) {
+            // Added, as the last range may end where the addresses of a space do.
+            self.chip.frames.release(space + gone.start, space + gone.end);
+        }
+    }
+
+    /// The address space numbered `space` is the one in use, and has these pages now: the core forgets translations that
+    /// do not hold any more.
+    pub fn follow_pages(&mut self, space: u16, pages: Vec<PageRange>) {
         let space = u64::from(space) << VIRTUAL_BITS;
         if space == self.space {
-            // Added, as the last range may end where the addresses of a space do.
             for gone in unmapped(&self.pages, &pages) {
-                self.chip.frames.release(space + gone.start, space + gone.end);
                 self.forget_translations(space + gone.start, space + gone.end);
             }
             for moved in moved(&self.pages, &pages) {

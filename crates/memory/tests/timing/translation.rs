@@ -159,6 +159,24 @@ fn an_unmapped_page_is_translated_anew() {
 }
 
 #[test]
+fn the_last_page_of_an_address_space_is_unmapped_whatever_its_number() {
+    for space in [2, 3] {
+        let mut core = Core::new(&machine());
+        let (start, end) = ((1 << 48) - PAGE, 1 << 48);
+        core.memory
+            .set_pages(space, vec![PageRange { start, end, shift: 16, placement: Placement::FirstTouch, moved: 0 }]);
+        let first = core.memory.translate(start.into(), 1_000, &mut core.signals).physical;
+        core.memory.set_pages(space, Vec::new());
+        core.memory.set_pages(
+            space,
+            vec![PageRange { start: 0, end: PAGE, shift: 16, placement: Placement::FirstTouch, moved: 0 }],
+        );
+        let next = core.memory.translate(0.into(), 9_000, &mut core.signals).physical;
+        assert_eq!(next, first, "its frame is free again");
+    }
+}
+
+#[test]
 fn a_page_that_has_been_moved_is_translated_anew_to_its_new_node() {
     let mut core = Core::new(&machine());
     let page =
