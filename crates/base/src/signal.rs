@@ -178,6 +178,14 @@ signals! {
     BusReadTotalMem = "BUS_READ_TOTAL_MEM",
     /// Lines written to local memory.
     BusWriteTotalMem = "BUS_WRITE_TOTAL_MEM",
+    /// Lines written to the memory of the machine's first CMG, by whichever CMG.
+    BusWriteTotalCmg0 = "BUS_WRITE_TOTAL_CMG0",
+    /// … of its second one.
+    BusWriteTotalCmg1 = "BUS_WRITE_TOTAL_CMG1",
+    /// … of its third one.
+    BusWriteTotalCmg2 = "BUS_WRITE_TOTAL_CMG2",
+    /// … of its fourth one.
+    BusWriteTotalCmg3 = "BUS_WRITE_TOTAL_CMG3",
 
     // ---- translation ----
     /// L1 instruction TLB refills.
@@ -247,6 +255,10 @@ signals! {
     /// Double-precision share of `FP_FIXED_OPS_SPEC`.
     FpDpFixedOps = "FP_DP_FIXED_OPS_SPEC",
 }
+
+/// What counts lines written to the memory of each CMG of the machine; there are no events for more of them.
+pub const WRITES_TO_CMG: [Signal; 4] =
+    [Signal::BusWriteTotalCmg0, Signal::BusWriteTotalCmg1, Signal::BusWriteTotalCmg2, Signal::BusWriteTotalCmg3];
 
 /// A count for every [`Signal`].
 #[derive(Clone, Debug, PartialEq, Eq)]

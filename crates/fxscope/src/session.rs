@@ -12,7 +12,7 @@ use fxscope_linux::pages::{MemoryPolicy, PageUse, list};
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError};
 use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::PIPE_NAMES;
-use fxscope_pmu::{Events, constants};
+use fxscope_pmu::{Events, constants, scope};
 use fxscope_record::{CodeFile, Finish, Host, HotSpot, Pages, Region, Run, Thread};
 use fxscope_sim::{
     Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, Window, page_sizes, platform,
@@ -294,10 +294,11 @@ fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
     };
     let thread_record =
         |thread: u32, c: &Counted| Thread { thread, cpu: c.cpu, events: events.counts(&c.signals, counted) };
-    let region = |r: &fxscope_sim::Region| Region {
-        name: r.name.clone(),
-        calls: r.calls,
-        threads: r.threads.iter().map(|(&thread, c)| thread_record(thread, c)).collect(),
+    let constants = constants(&request.spec);
+    let region = |r: &fxscope_sim::Region| {
+        let mut threads: Vec<_> = r.threads.iter().map(|(&thread, c)| thread_record(thread, c)).collect();
+        scope::widen(&events, &mut threads, &constants);
+        Region { name: r.name.clone(), calls: r.calls, threads }
     };
     outcome.regions.iter().map(region).collect()
 }

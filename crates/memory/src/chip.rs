@@ -7,7 +7,7 @@
 //! ([`Line::DIRTY`], from the first write in L1 on). What is known here is up to date at any time; what a core has to
 //! do about it in its private part waits in its notices.
 
-use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_base::{Cycle, Signal, Signals, WRITES_TO_CMG};
 use fxscope_machine::Spec;
 
 use crate::cmg::{Cmg, Holders, fill_cycles};
@@ -194,7 +194,7 @@ impl Chip {
         let missed = (on_its_way && state.has(Line::FROM_MEMORY)).then_some(start + cmg.miss_detect);
         let mut answer = Answer { ready, taken: start, missed, shared: true, own: false };
         if request.holder != Holder::None {
-            self.hold(seat, slot, request, start, &mut answer, signals);
+            self.hold(seat, slot, request, start, &mut answer);
         }
         (answer, None)
     }
@@ -202,15 +202,7 @@ impl Chip {
     /// The core becomes a holder of a line in L2 that it asked for at `start`. The answer waits until others have given
     /// up what they must.
     #[inline(always)]
-    fn hold(
-        &mut self,
-        seat: Seat,
-        slot: Slot,
-        request: Request,
-        start: Cycle,
-        answer: &mut Answer,
-        signals: &mut Signals,
-    ) {
+    fn hold(&mut self, seat: Seat, slot: Slot, request: Request, start: Cycle, answer: &mut Answer) {
         let me = Holders::one(seat.core, request.holder);
         let cmg = &mut self.cmgs[seat.cmg];
         let holders_before = *cmg.holders_mut(slot);
@@ -218,7 +210,7 @@ impl Chip {
         let state = cmg.line_mut(slot);
         let (abroad, owned) = (state.has(Line::SHARED), state.has(Line::OWNED));
         if request.write && (abroad || others != Holders::NONE) || owned && others.data != 0 {
-            answer.ready = answer.ready.max(self.settle(seat, slot, others, request, start, signals));
+            answer.ready = answer.ready.max(self.settle(seat, slot, others, request, start));
             answer.own = others.cores() >> seat.core & 1 == 1;
         }
         let alone = request.write || (request.holder == Holder::Data && !abroad && others == Holders::NONE);
@@ -241,15 +233,7 @@ impl Chip {
     /// Other holders of a line learn that this core wants it. Returns when the answer is with the core: L2 waits until they
     /// have given up what they must.
     #[inline(never)]
-    fn settle(
-        &mut self,
-        seat: Seat,
-        slot: Slot,
-        others: Holders,
-        request: Request,
-        start: Cycle,
-        signals: &mut Signals,
-    ) -> Cycle {
+    fn settle(&mut self, seat: Seat, slot: Slot, others: Holders, request: Request, start: Cycle) -> Cycle {
         let Request { line, write, .. } = request;
         let claim = Notice { line, at: start, keeps: !write };
         let mut settled = self.ask_cores(seat.cmg, slot, others, claim, Some(seat.core));
@@ -257,7 +241,7 @@ impl Chip {
         // Whoever finds it on its way from now on waits for a core.
         state.take(Line::FROM_MEMORY);
         if write && state.take(Line::SHARED) {
-            settled = settled.max(self.recall(seat.cmg, line, start, signals));
+            settled = settled.max(self.recall(seat.cmg, line, start));
         }
         let state = self.cmgs[seat.cmg].line_mut(slot);
         let ready = settled + self.request;
@@ -282,13 +266,13 @@ impl Chip {
 
     /// Copies of a line in other CMGs are given up; its memory's CMG knows which have one. Returns when all have
     /// answered.
-    fn recall(&mut self, cmg: usize, line: u64, start: Cycle, signals: &mut Signals) -> Cycle {
+    fn recall(&mut self, cmg: usize, line: u64, start: Cycle) -> Cycle {
         let home = self.home(line);
         let at_home = start + self.ring.message(cmg, home);
         let mut answered = at_home + self.ring.message(home, cmg);
         for other in (0..self.cmgs.len()).filter(|&other| other != cmg) {
             let claim = Notice { line, at: at_home + self.ring.message(home, other), keeps: false };
-            if let Some(taken) = self.take_from(other, claim, 0, signals) {
+            if let Some(taken) = self.take_from(other, claim, 0) {
                 answered = answered.max(taken.settled + self.ring.message(other, cmg));
             }
         }
@@ -296,10 +280,10 @@ impl Chip {
     }
 
     /// Core number `core` of another CMG claims a line that this one may have: it gives it up, or keeps a copy.
-    fn take_from(&mut self, cmg: usize, claim: Notice, core: usize, signals: &mut Signals) -> Option<Taken> {
+    fn take_from(&mut self, cmg: usize, claim: Notice, core: usize) -> Option<Taken> {
         let Notice { line, at, keeps } = claim;
         let slot = self.cmgs[cmg].find(line)?;
-        let start = self.cmgs[cmg].bank_slot(line, at, signals);
+        let start = self.cmgs[cmg].bank_slot_from_outside(line, at);
         let found = self.cmgs[cmg].line_mut(slot).ready();
         let owned = self.cmgs[cmg].line_mut(slot).has(Line::OWNED);
         let mut settled = start;
@@ -374,7 +358,7 @@ impl Chip {
         let (mut answered, mut behind) = (t, None);
         for other in (0..self.cmgs.len()).filter(|&other| other != seat.cmg) {
             let claim = Notice { line, at: at_home + self.ring.message(home, other), keeps: !write };
-            let Some(taken) = self.take_from(other, claim, seat.core, signals) else { continue };
+            let Some(taken) = self.take_from(other, claim, seat.core) else { continue };
             if write {
                 answered = answered.max(taken.settled + self.ring.message(other, seat.cmg) + self.request);
             } else if taken.dirty {
@@ -388,11 +372,13 @@ impl Chip {
             let ready = self.ring.transfer(other, seat.cmg, taken.ready).max(answered);
             // Memory gets it after whoever asked for it.
             if let Some((other, t)) = behind {
-                self.write_memory(other, line, t, signals);
+                let mut counts = std::mem::take(&mut self.cmgs[other].from_outside);
+                self.write_memory(other, line, t, &mut counts);
+                self.cmgs[other].from_outside = counts;
             }
             return (ready, !write);
         }
-        signals.add(Signal::BusReadTotalMem, 1);
+        signals.add(Signal::BusReadTotalMem, u64::from(home == seat.cmg));
         let ready = self.cmgs[home].read_memory(seat.core, at_home);
         (self.ring.transfer(home, seat.cmg, ready), false)
     }
@@ -480,14 +466,14 @@ impl Chip {
         let mut answer = Answer { ready, taken: start, missed: None, shared: false, own: false };
         let Some(slot) = cmg.find(line) else {
             if self.abroad != 0 || self.home(line) != seat.cmg {
-                answer.ready = ready.max(self.recall(seat.cmg, line, start, signals) + self.request);
+                answer.ready = ready.max(self.recall(seat.cmg, line, start) + self.request);
             }
             let state = Line::arriving(answer.ready).in_sector(joins.sector).with(Line::DIRTY, true);
             return (answer, self.insert(seat, line, state, Holders::NONE, start));
         };
         cmg.touch(slot);
         let request = Request { line, at: start, cause: Cause::Demand, holder: Holder::Data, write: true, joins };
-        self.hold(seat, slot, request, start, &mut answer, signals);
+        self.hold(seat, slot, request, start, &mut answer);
         let (state, holders) = self.cmgs[seat.cmg].parts_mut(slot);
         state.join(joins);
         release(state, holders, *holders);
@@ -497,10 +483,18 @@ impl Chip {
     /// A line that has left an L2 cache of `cmg` is written to its memory.
     pub fn write_memory(&mut self, cmg: usize, line: u64, t: Cycle, signals: &mut Signals) {
         signals.add(Signal::L2dCacheWb, 1);
-        signals.add(Signal::BusWriteTotalMem, 1);
         let home = self.home(line);
+        signals.add(Signal::BusWriteTotalMem, u64::from(home == cmg));
+        if let Some(&to_home) = WRITES_TO_CMG.get(home) {
+            signals.add(to_home, 1);
+        }
         let at = if home == cmg { t } else { self.ring.transfer(cmg, home, t) };
         self.cmgs[home].write_memory(at);
+    }
+
+    /// A core of `cmg` has its turn: what others have caused in this CMG meanwhile is added to its counts.
+    pub fn count_outside(&mut self, cmg: usize, signals: &mut Signals) {
+        self.cmgs[cmg].count_outside(signals);
     }
 
     /// The cores of `cmg` limit one pair of its L2's sectors; the last one to do so is obeyed.

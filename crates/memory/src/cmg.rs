@@ -74,6 +74,8 @@ pub struct Cmg {
     memory: Box<[Cycle]>,
     /// L2 pipeline start to the memory request.
     pub(crate) miss_detect: Cycle,
+    /// What cores of other CMGs have caused here since a core of this one had its turn.
+    pub(crate) from_outside: Signals,
 }
 
 /// Bits of the index that are hashed.
@@ -115,6 +117,7 @@ impl Cmg {
                 path + t.miss_detect,
             ),
             miss_detect: t.miss_detect,
+            from_outside: Signals::default(),
         }
     }
 
@@ -141,6 +144,25 @@ impl Cmg {
     #[inline(always)]
     pub fn bank_slot(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Cycle {
         signals.add(Signal::L2PipeVal, 1);
+        self.book_bank(line, t)
+    }
+
+    /// The same for a request from another CMG.
+    pub fn bank_slot_from_outside(&mut self, line: u64, t: Cycle) -> Cycle {
+        self.from_outside.add(Signal::L2PipeVal, 1);
+        self.book_bank(line, t)
+    }
+
+    /// Adds what others have caused here to the counts of a core of this CMG.
+    pub fn count_outside(&mut self, signals: &mut Signals) {
+        // All of it begins with a cycle of L2's pipeline.
+        if self.from_outside.get(Signal::L2PipeVal) != 0 {
+            signals.merge(&std::mem::take(&mut self.from_outside));
+        }
+    }
+
+    #[inline(always)]
+    fn book_bank(&mut self, line: u64, t: Cycle) -> Cycle {
         let bank = line as usize & (self.banks.len() - 1);
         self.banks[bank].book(t)
     }

@@ -9,6 +9,16 @@ use crate::TableError;
 /// The machines whose events are known: name, `pmu.csv`.
 const BUILT_IN: &[(&str, &str)] = &[("a64fx", include_str!("../../../machines/a64fx/pmu.csv"))];
 
+/// Whose activity an event counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Scope {
+    /// That of the core (processing element) that counts.
+    Pe,
+    /// That of its whole CMG: every core of it reads the same.
+    Cmg,
+}
+
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -16,6 +26,8 @@ pub struct Event {
     pub number: Option<u16>,
     /// Its name.
     pub name: String,
+    /// Whose activity it counts.
+    pub scope: Scope,
     /// The model's signals whose sum it counts; none: the model does not count it.
     pub signals: Vec<Signal>,
 }
@@ -35,10 +47,10 @@ impl Events {
         Some(Events::parse(&format!("{name}/pmu.csv"), text).expect("built-in tables are tested"))
     }
 
-    /// One event for each signal of the model, by its name: for machines whose events nobody has written down.
+    /// One event of the core for each signal of the model, by its name: for machines whose events nobody has written down.
     #[must_use]
     pub fn of_the_model() -> Events {
-        let event = |&s: &Signal| Event { number: None, name: s.name().to_owned(), signals: vec![s] };
+        let event = |&s: &Signal| Event { number: None, name: s.name().to_owned(), scope: Scope::Pe, signals: vec![s] };
         Events(Signal::ALL.iter().map(event).collect())
     }
 
@@ -57,6 +69,7 @@ impl Events {
         struct Row {
             number: String,
             name: String,
+            scope: Scope,
             signals: String,
         }
         let error =
@@ -79,7 +92,7 @@ impl Events {
                 signal.copied().ok_or_else(|| error(line, format!("no signal is called '{s}'")))
             });
             let signals = signals.collect::<Result<_, _>>()?;
-            list.push(Event { number: Some(number), name: row.name, signals });
+            list.push(Event { number: Some(number), name: row.name, scope: row.scope, signals });
         }
         Ok(Events(list))
     }
@@ -136,8 +149,10 @@ mod tests {
 
     #[test]
     fn an_event_counts_the_sum_of_its_signals_and_is_absent_when_one_is_not_counted() {
-        let events =
-            Events::parse("t", "number,name,signals\n0x0001,LOADS,LD_SPEC\n0x0002,BOTH,LD_SPEC+ST_SPEC\n0x3,X,\n");
+        let events = Events::parse(
+            "t",
+            "number,name,scope,signals\n0x0001,LOADS,PE,LD_SPEC\n0x0002,BOTH,PE,LD_SPEC+ST_SPEC\n0x3,X,CMG,\n",
+        );
         let events = events.expect("a table");
         let mut signals = Signals::default();
         signals.set(Signal::LdSpec, 5);
@@ -151,10 +166,13 @@ mod tests {
     #[test]
     fn mistakes_are_told_with_their_line() {
         let cases = [
-            ("number,name,signals\n17,A,\n", "t: line 2: '17' is no event number such as 0x0011"),
-            ("number,name,signals\n0x1,A,\n0x1,B,\n", "t: line 3: 0x0001 does not follow the number before it"),
-            ("number,name,signals\n0x1,A,\n0x2,A,\n", "t: line 3: a second event is called 'A'"),
-            ("number,name,signals\n0x1,A,LD_SPECK\n", "t: line 2: no signal is called 'LD_SPECK'"),
+            ("number,name,scope,signals\n17,A,PE,\n", "t: line 2: '17' is no event number such as 0x0011"),
+            (
+                "number,name,scope,signals\n0x1,A,PE,\n0x1,B,PE,\n",
+                "t: line 3: 0x0001 does not follow the number before it",
+            ),
+            ("number,name,scope,signals\n0x1,A,PE,\n0x2,A,PE,\n", "t: line 3: a second event is called 'A'"),
+            ("number,name,scope,signals\n0x1,A,PE,LD_SPECK\n", "t: line 2: no signal is called 'LD_SPECK'"),
         ];
         for (text, message) in cases {
             assert_eq!(Events::parse("t", text).expect_err(text).to_string(), message);

@@ -2,6 +2,7 @@
 //!
 //! * [`events`]: a machine's events, from its `pmu.csv`, and the model's signals each one counts.
 //! * [`metrics`]: named quantities, from `metrics/*.toml`, each with one formula over event names.
+//! * [`scope`]: events that a whole CMG counts, in the rows of threads and in their sums.
 //! * [`formula`]: the language of those formulas.
 //!
 //! Reports and importers know neither an event number nor a formula: they ask here.
@@ -9,8 +10,9 @@
 pub mod events;
 pub mod formula;
 pub mod metrics;
+pub mod scope;
 
-pub use events::{Event, Events};
+pub use events::{Event, Events, Scope};
 pub use metrics::{Group, Metric, Metrics, Values, constants};
 
 /// Why a table of events or metrics cannot be used.

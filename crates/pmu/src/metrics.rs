@@ -38,6 +38,9 @@ const CONSTANTS: &[Constant] = &[
         let clock = &spec.clock;
         clock.core_hz as f64 * f64::from(clock.fma_pipes) * 2.0 * f64::from(clock.vector_bits) / 64.0
     }),
+    // Number of the first core, as threads have it, and cores of a CMG.
+    ("first_core", |spec| f64::from(spec.topology.first_core)),
+    ("cmg_cores", |spec| f64::from(spec.topology.cores_per_cmg)),
     // Most bytes that local memory can move each second.
     ("memory_peak", |spec| spec.memory.peak_bytes_per_second as f64),
 ];

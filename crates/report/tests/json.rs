@@ -2,7 +2,7 @@
 
 mod common;
 
-use fxscope_record::{ALL, Finish};
+use fxscope_record::{ALL, Finish, Thread};
 use fxscope_report::render::json;
 
 #[test]
@@ -39,6 +39,26 @@ fn events_of_a_region_are_the_sums_of_its_threads() {
     let json = json::run(&run);
     assert_eq!(json["regions"][0]["events"]["INST_RETIRED"], 2_500_000);
     assert_eq!(json["regions"][0]["threads"][1]["events"]["INST_RETIRED"], 1_250_000);
+}
+
+#[test]
+fn a_cmg_wide_event_counts_once_for_each_cmg() {
+    let mut run = common::plain();
+    run.constants.extend([("first_core".to_owned(), 12.0), ("cmg_cores".to_owned(), 12.0)]);
+    let first = run.regions[0].threads[0].clone();
+    // Two threads of the first CMG, and one of the second.
+    run.regions[0].threads = (0..)
+        .zip([(12, 70), (23, 70), (24, 5)])
+        .map(|(thread, (cpu, lines))| {
+            let mut t = Thread { thread, cpu, ..first.clone() };
+            t.events.insert("BUS_READ_TOTAL_MEM".to_owned(), lines);
+            t
+        })
+        .collect();
+    let json = json::run(&run);
+    assert_eq!(json["regions"][0]["events"]["BUS_READ_TOTAL_MEM"], 75);
+    assert_eq!(json["regions"][0]["events"]["INST_RETIRED"], 3 * 1_250_000);
+    assert_eq!(json["regions"][0]["threads"][1]["events"]["BUS_READ_TOTAL_MEM"], 70);
 }
 
 #[test]

@@ -232,6 +232,7 @@ impl Hierarchy {
         other.chip.turns.set(other.seat, from);
         std::mem::swap(&mut self.chip, &mut other.chip);
         self.chip.turns.set(self.seat, NEVER);
+        self.chip.count_outside(self.seat.cmg, signals);
         self.read_notices(now, signals);
     }
 

@@ -17,6 +17,7 @@ pub struct Counts {
     pub l1_write_backs: u64,
     pub l2_refills: u64,
     pub l2_write_backs: u64,
+    /// Lines that a memory sends to a core of its own CMG.
     pub reads: u64,
 }
 
@@ -312,7 +313,7 @@ impl Twin {
         let takes = if work.is_some() { self.n.read } else { self.n.write };
         self.l2[cmg].channel_free = self.l2[cmg].channel_free.max(now) + takes;
         if let Some(request) = work {
-            self.counts.reads += 1;
+            self.counts.reads += u64::from(self.cores[request.core].cmg == cmg);
             let ready = self.now + self.cores[request.core].memory;
             self.at(ready, Event::Supply { request, from: cmg, shared: false });
         }

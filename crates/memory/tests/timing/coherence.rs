@@ -330,7 +330,38 @@ fn a_changed_line_that_another_cmg_writes_moves_there_without_going_to_memory() 
     cores.store(1, 0, 2_000);
     assert_eq!(cores.load(0, 8, 3_000).1, Level::Memory, "over the ring again");
     assert_eq!(cores.get(Signal::BusReadTotalMem), 1);
-    assert_eq!(cores.get(Signal::BusWriteTotalMem), 1, "when it was read");
+    // CMG 1 writes it to CMG 0's memory.
+    assert_eq!(cores.get(Signal::BusWriteTotalCmg0), 1, "when it was read");
+    assert_eq!(cores.get(Signal::BusWriteTotalMem), 0);
+}
+
+#[test]
+fn reads_of_the_memory_of_another_cmg_are_no_reads_of_local_memory_for_either() {
+    let mut cores = Cores::on_two_cmgs();
+    let first = node(&cores.spec);
+    for i in 0..5 {
+        cores.load(0, first + i * LINE, 1_000 * (1 + i));
+    }
+    cores.load(1, first + 5 * LINE, 7_000);
+    let counts = [0, 1].map(|i| cores.run(i, 10_000).get(Signal::L2dCacheRefill));
+    assert_eq!(counts, [5, 1]);
+    let local = [0, 1].map(|i| cores.run(i, 10_000).get(Signal::BusReadTotalMem));
+    assert_eq!(local, [0, 1]);
+}
+
+#[test]
+fn a_line_that_another_cmg_asks_for_is_written_back_and_counted_by_the_cmg_that_had_changed_it() {
+    let mut cores = Cores::on_two_cmgs();
+    let second_node = node(&cores.spec);
+    cores.store(0, second_node, 1_000);
+    let pipe = [0, 1].map(|i| cores.run(i, 2_000).get(Signal::L2PipeVal));
+    cores.load(1, second_node, 2_000);
+    let count = |cores: &mut Cores, signal| [0, 1].map(|i| cores.run(i, 10_000).get(signal));
+    assert_eq!(count(&mut cores, Signal::BusWriteTotalCmg1), [1, 0]);
+    assert_eq!(count(&mut cores, Signal::BusWriteTotalMem), [0, 0]);
+    // CMG 1's own request; CMG 0 is asked, and its core's changes come into its L2.
+    let since = count(&mut cores, Signal::L2PipeVal);
+    assert_eq!([since[0] - pipe[0], since[1] - pipe[1]], [2, 1]);
 }
 
 #[test]

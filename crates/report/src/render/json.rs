@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_pmu::Metrics;
+use fxscope_pmu::{Events, Metrics, scope};
 use fxscope_record::{ALL, Finish, Mode, Pages, Region, Run};
 use serde_json::{Value, json};
 
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 pub fn run(run: &Run) -> Value {
     let metrics = Metrics::built_in();
     let whole = run.region(ALL).map(|r| metrics.of_region(r, &run.constants)).unwrap_or_default();
+    let events = Events::of(&run.machine).unwrap_or_else(Events::of_the_model);
     // Counts are whole numbers here too.
     let count = |name: &str| whole.get(name).map(|&n| n.round() as u64);
     let pairs = |list: &[(String, String)]| list.iter().cloned().collect::<BTreeMap<_, _>>();
@@ -41,7 +42,7 @@ pub fn run(run: &Run) -> Value {
         },
         "notes": run.notes,
         "pages": run.pages.iter().map(pages).collect::<Vec<_>>(),
-        "regions": run.regions.iter().map(|r| region(r, run)).collect::<Vec<_>>(),
+        "regions": run.regions.iter().map(|r| region(r, run, &events)).collect::<Vec<_>>(),
     })
 }
 
@@ -65,17 +66,12 @@ fn finish(finish: &Finish) -> String {
     }
 }
 
-fn region(region: &Region, run: &Run) -> Value {
-    let mut events: BTreeMap<&str, u64> = BTreeMap::new();
-    for (name, count) in region.threads.iter().flat_map(|t| &t.events) {
-        let sum = events.entry(name).or_default();
-        *sum = sum.saturating_add(*count);
-    }
+fn region(region: &Region, run: &Run, events: &Events) -> Value {
     let threads = region.threads.iter().map(|t| json!({"thread": t.thread, "cpu": t.cpu, "events": t.events}));
     json!({
         "name": region.name,
         "calls": region.calls,
-        "events": events,
+        "events": scope::totals(events, region, &run.constants),
         "metrics": Metrics::built_in().of_region(region, &run.constants),
         "threads": threads.collect::<Vec<_>>(),
     })
