@@ -322,17 +322,16 @@ int main(void) { start(3); }
     assert!(rows.iter().all(|row| row.1 > 0), "{rows:?}");
 }
 
-/// Two cores, and the default quantum, show less of it: DEVIATIONS.md, D144.
 #[test]
-fn false_sharing_of_four_cores_takes_twice_the_time_or_more() {
+fn false_sharing_takes_several_times_the_time() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let cycles = |layout: &str| {
-        let arguments = format!("threads=4 rounds=1000 layout={layout}");
-        let seen = run(folder.path(), "--quantum 1", &kernel("sharing.elf"), &arguments);
+        let arguments = format!("threads=2 rounds=1000 layout={layout}");
+        let seen = run(folder.path(), "", &kernel("sharing.elf"), &arguments);
         seen.rows("sharing", "CPU_CYCLES").into_iter().map(|row| row.1).max().expect("rows") as f64
     };
     let (one, own) = (cycles("one-line"), cycles("own-lines"));
-    assert!(one > 2.0 * own, "{one} cycles in one line, {own} in lines of their own");
+    assert!(one > 3.0 * own, "{one} cycles in one line, {own} in lines of their own");
 }
 
 /// Marks of regions, as `kernels/fxscope_roi.h` has them.
