@@ -264,7 +264,7 @@ impl Driver<'_> {
                 Step::Ended => return Some(self.ended()),
                 Step::Synchronises | Step::Idle | Step::Sleep { .. } | Step::Waiting => break,
             }
-            if *blocks % CLOCK_BLOCKS == 0 {
+            if blocks.is_multiple_of(CLOCK_BLOCKS) {
                 self.set_clock();
             }
             if self.process.cpu_changes() != self.timing.changes {
