@@ -85,7 +85,7 @@ fn cpus_outside_the_machine_empty_ranges_and_garbage_are_refused_with_the_valid_
     for list in ["60", "0-3", "12-60", "14-12", "", "12-", "x", "12,,13", "-1", "99999999999999999999"] {
         let (status, error) = failure(folder.path(), &["run", &format!("--cpus={list}"), "--", &program]);
         assert_eq!(status, 125, "{list}: {error}");
-        let says = error.contains("12-59") || (list == "14-12" && error.contains("write 12-14"));
+        let says = error.contains("12-59");
         assert!(error.contains("--cpus") && says, "{list}: {error}");
     }
 }

@@ -70,7 +70,7 @@ pub(super) struct Launch {
     clock: Clock,
     /// Cycles that a core may be simulated beyond the one that is furthest behind. What threads tell each other by is in
     /// the order of time with any number; fewer cycles cost speed.
-    #[arg(long, value_name = "CYCLES", default_value_t = QUANTUM)]
+    #[arg(long, value_name = "CYCLES", default_value_t = QUANTUM, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     quantum: u64,
     /// Stop after this many instructions; a basic block is not cut short.
     #[arg(long, value_name = "N")]

@@ -82,7 +82,7 @@ fn cpu_list(text: &str, all: &RangeInclusive<u32>) -> Result<Vec<u32>, String> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (number(first)?, number(last)?);
         if first > last {
-            return Err(format!("the range {part} is empty: write {last}-{first}"));
+            return Err(format!("the range {part} is empty: write {last}-{first}; {}", valid()));
         }
         if let Some(missing) = [first, last].into_iter().find(|cpu| !all.contains(cpu)) {
             return Err(format!("there is no CPU {missing}; {}", valid()));
