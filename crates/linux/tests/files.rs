@@ -134,7 +134,7 @@ fn nothing_of_the_host_shows_in_proc_and_sys() {
     let [proc, sys, device] = show(&["/proc", "/sys", "/dev"]).try_into().expect("three folders");
     assert_eq!(proc.lines().filter(|name| name.parse::<u32>().is_ok()).collect::<Vec<_>>(), ["1000"]);
     assert_eq!(sys.split_whitespace().collect::<Vec<_>>(), ["bus", "class", "devices", "fs", "kernel"]);
-    let devices = "fd full null random shm stderr stdin stdout tty urandom zero";
+    let devices = "fd fujitsu_hwb full null random shm stderr stdin stdout tty urandom zero";
     assert_eq!(device.split_whitespace().collect::<Vec<_>>().join(" "), devices);
 }
 
