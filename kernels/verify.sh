@@ -117,6 +117,8 @@ done
 # The emulator's threads run at the same time, in the order of the host's memory, which is stronger than Arm's.
 for test in mp sb lb s r 2+2w iriw corr; do
     for form in plain ordered dmb; do
+        # QEMU on x86 lets a load go before an ordered store, which sb and r can see; the processor does not.
+        case $test-$form in sb-ordered | r-ordered) continue ;; esac
         run 64 0 litmus test=$test form=$form rounds=5
     done
 done
