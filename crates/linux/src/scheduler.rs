@@ -1,6 +1,6 @@
-//! Which thread runs. All threads of all processes of a run take turns on one host thread, and in timing mode on
-//! one modelled core: round robin, each for [`QUANTUM`] instructions or until it waits, yields or ends. Nothing
-//! about it depends on the host, so that a run can be repeated exactly.
+//! Which thread runs. All threads of all processes of a run take turns on one host thread. In functional runs it is
+//! round robin, each for [`QUANTUM`] instructions or until it waits, yields or ends; with time, `cpus` chooses among the
+//! threads of a CPU. Nothing about it depends on the host, so that a run can be repeated exactly.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
