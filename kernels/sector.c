@@ -1,4 +1,5 @@
 /* a(i) = a(i) + s * b(c(i)): b is used again and again, a and c are streams. With the sector cache b can stay in L2. */
+#include "sector.h"
 #include "runtime.h"
 
 enum { MAX_N = 8 << 20, MAX_M = 1 << 20, SPARE = 16 };
@@ -17,28 +18,9 @@ static struct option options[] = {
     [N] = {"n", 699040, 16, MAX_N, NULL},
     [M] = {"m", 589824, 1, MAX_M, NULL},
     [POINTERS] = {"pointers", PLAIN, 0, 0, "plain|tagged"},
-    [L2_WAYS] = {"l2-ways", 0, 0, 14, NULL},
+    [L2_WAYS] = {"l2-ways", 0, 0, USABLE_WAYS, NULL},
     [PASSES] = {"passes", 4, 1, 1000000, NULL},
 };
-
-/* Bits 57:56 of a pointer name the sector of its accesses (HPC extension 1.1). */
-#define SECTOR_1 ((uintptr_t)1 << 56)
-
-/* Ways that programs can have on a CMG with an assistant core. */
-enum { USABLE_WAYS = 14 };
-
-/* IMP_SCCR_VSCCR_L2_EL0: most ways of the two sectors of L2, sector 1's in bits 12:8. */
-static uint64_t read_ways(void)
-{
-    uint64_t ways;
-    __asm__ volatile("mrs %0, S3_3_C15_C8_2" : "=r"(ways));
-    return ways;
-}
-
-static void write_ways(uint64_t ways)
-{
-    __asm__ volatile("msr S3_3_C15_C8_2, %0" : : "r"(ways) : "memory");
-}
 
 int program(int argc, char **argv)
 {
@@ -53,11 +35,11 @@ int program(int argc, char **argv)
     }
     for (uint64_t i = 0; i < m; i++)
         b[i] = (double)(i & 0xffff);
-    const double *of_b = options[POINTERS].value == TAGGED ? (const double *)((uintptr_t)b | SECTOR_1) : b;
+    const double *of_b = options[POINTERS].value == TAGGED ? in_sector_1(b) : b;
     uint64_t before = 0;
     if (ways) {
         before = read_ways();
-        write_ways(ways << 8 | (USABLE_WAYS - ways));
+        give_sector_1(ways);
     }
     sector_kernel(a, of_b, c, n / per_iteration, 3);
 

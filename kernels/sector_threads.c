@@ -1,4 +1,5 @@
 /* a(i) = a(i) + s * b(c(i)) on many threads of a CMG: each with its part of the streams a and c, all with the same b. */
+#include "sector.h"
 #include "threads.h"
 
 enum { MAX_N = 8 << 20, MAX_M = 1 << 20, SPARE = 16 };
@@ -17,32 +18,13 @@ static struct option options[] = {
     [N] = {"n", 8388608, 16, MAX_N, NULL},
     [M] = {"m", 589824, 1, MAX_M, NULL},
     [POINTERS] = {"pointers", PLAIN, 0, 0, "plain|tagged"},
-    [L2_WAYS] = {"l2-ways", 0, 0, 14, NULL},
+    [L2_WAYS] = {"l2-ways", 0, 0, USABLE_WAYS, NULL},
     [PASSES] = {"passes", 1, 1, 1000000, NULL},
     [THREADS] = {"threads", 12, 1, MAX_THREADS, NULL},
 };
 
-/* Bits 57:56 of a pointer name the sector of its accesses (HPC extension 1.1). */
-#define SECTOR_1 ((uintptr_t)1 << 56)
-
-/* Ways that programs can have on a CMG with an assistant core. */
-enum { USABLE_WAYS = 14 };
-
 static uint64_t ways_before;
 static _Alignas(LINE) bool wrong[MAX_THREADS];
-
-/* IMP_SCCR_VSCCR_L2_EL0: most ways of the two sectors of L2, sector 1's in bits 12:8. The cores of a CMG share it. */
-static void write_ways(uint64_t ways)
-{
-    __asm__ volatile("msr S3_3_C15_C8_2, %0" : : "r"(ways) : "memory");
-}
-
-static uint64_t read_ways(void)
-{
-    uint64_t ways;
-    __asm__ volatile("mrs %0, S3_3_C15_C8_2" : "=r"(ways));
-    return ways;
-}
 
 /* Where a thread's part of the streams begins: a whole iteration, and a line of its own. */
 static uint64_t part(unsigned thread)
@@ -74,7 +56,7 @@ static void add(unsigned thread)
 {
     uint64_t from = part(thread), to = part(thread + 1), ways = options[L2_WAYS].value;
     uint64_t iterations = (to - from) / (2 * svcntd());
-    const double *of_b = options[POINTERS].value == TAGGED ? (const double *)((uintptr_t)b | SECTOR_1) : b;
+    const double *of_b = options[POINTERS].value == TAGGED ? in_sector_1(b) : b;
     initialise(from, to);
     if (thread == 0) {
         for (uint64_t i = 0; i < options[M].value; i++)
@@ -83,7 +65,7 @@ static void add(unsigned thread)
     }
     meet(thread);
     if (ways)
-        write_ways(ways << 8 | (USABLE_WAYS - ways));
+        give_sector_1(ways);
     if (iterations)
         sector_kernel(a + from, of_b, c + from, iterations, 3);
 

@@ -1,5 +1,6 @@
 /* A stencil of seven points over a grid: each plane of u is used three times, while rhs and unew stream through. With the
  * sector cache u can stay in L2. */
+#include "sector.h"
 #include "threads.h"
 
 enum { MAX_POINTS = 8 << 20 };
@@ -20,7 +21,7 @@ static struct option options[] = {
     [N2] = {"n2", 52, 3, 4096, NULL},
     [N3] = {"n3", 29, 3, 4096, NULL},
     [POINTERS] = {"pointers", PLAIN, 0, 0, "plain|tagged"},
-    [L2_WAYS] = {"l2-ways", 0, 0, 14, NULL},
+    [L2_WAYS] = {"l2-ways", 0, 0, USABLE_WAYS, NULL},
     [PASSES] = {"passes", 3, 1, 1000000, NULL},
     [THREADS] = {"threads", 1, 1, MAX_THREADS, NULL},
 };
@@ -32,25 +33,6 @@ static _Alignas(LINE) bool wrong[MAX_THREADS];
 
 /* 1/h1**2, 1/h2**2, 1/h3**2 and what the difference is multiplied by: powers of two, so that all values are exact. */
 static const double factors[4] = {4, 2, 8, 0.125};
-
-/* Bits 57:56 of a pointer name the sector of its accesses (HPC extension 1.1). */
-#define SECTOR_1 ((uintptr_t)1 << 56)
-
-/* Ways that programs can have on a CMG with an assistant core. */
-enum { USABLE_WAYS = 14 };
-
-/* IMP_SCCR_VSCCR_L2_EL0: most ways of the two sectors of L2, sector 1's in bits 12:8. */
-static uint64_t read_ways(void)
-{
-    uint64_t ways;
-    __asm__ volatile("mrs %0, S3_3_C15_C8_2" : "=r"(ways));
-    return ways;
-}
-
-static void write_ways(uint64_t ways)
-{
-    __asm__ volatile("msr S3_3_C15_C8_2, %0" : : "r"(ways) : "memory");
-}
 
 /* The first inner plane of a thread's part. */
 static uint64_t part(unsigned thread)
@@ -128,11 +110,11 @@ int program(int argc, char **argv)
         n[i] = options[N1 + i].value;
     if (n[0] * n[1] * n[2] > MAX_POINTS)
         cannot_run("n1 * n2 * n3 must not be above 8388608");
-    from = options[POINTERS].value == TAGGED ? (const double *)((uintptr_t)u | SECTOR_1) : u;
+    from = options[POINTERS].value == TAGGED ? in_sector_1(u) : u;
     uint64_t ways = options[L2_WAYS].value, before = 0;
     if (ways) {
         before = read_ways();
-        write_ways(ways << 8 | (USABLE_WAYS - ways));
+        give_sector_1(ways);
     }
     run_threads((unsigned)options[THREADS].value, stencil);
     if (ways)
