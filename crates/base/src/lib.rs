@@ -7,7 +7,7 @@ pub mod signal;
 pub mod stall;
 
 pub use calendar::{Calendar, Grant, LineBus, Pool, SPAN};
-pub use signal::{Signal, Signals, WRITES_TO_CMG};
+pub use signal::{READS_FROM_L2, READS_FROM_MEMORY, Signal, Signals, WRITES_TO_CMG};
 pub use stall::{Stall, Stalls};
 
 /// A point in simulated time, or a duration, in core clock cycles.

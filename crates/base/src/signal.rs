@@ -186,6 +186,22 @@ signals! {
     BusWriteTotalCmg2 = "BUS_WRITE_TOTAL_CMG2",
     /// … of its fourth one.
     BusWriteTotalCmg3 = "BUS_WRITE_TOTAL_CMG3",
+    /// Lines read from the memory of the machine's first CMG, by whichever CMG.
+    ReadMemCmg0 = "READ_MEM_CMG0",
+    /// … of its second one.
+    ReadMemCmg1 = "READ_MEM_CMG1",
+    /// … of its third one.
+    ReadMemCmg2 = "READ_MEM_CMG2",
+    /// … of its fourth one.
+    ReadMemCmg3 = "READ_MEM_CMG3",
+    /// Lines that another CMG got from the L2 cache of the machine's first CMG.
+    ReadL2Cmg0 = "READ_L2_CMG0",
+    /// … of its second one.
+    ReadL2Cmg1 = "READ_L2_CMG1",
+    /// … of its third one.
+    ReadL2Cmg2 = "READ_L2_CMG2",
+    /// … of its fourth one.
+    ReadL2Cmg3 = "READ_L2_CMG3",
 
     // ---- translation ----
     /// L1 instruction TLB refills.
@@ -259,6 +275,13 @@ signals! {
 /// What counts lines written to the memory of each CMG of the machine; there are no events for more of them.
 pub const WRITES_TO_CMG: [Signal; 4] =
     [Signal::BusWriteTotalCmg0, Signal::BusWriteTotalCmg1, Signal::BusWriteTotalCmg2, Signal::BusWriteTotalCmg3];
+
+/// What counts lines read from the memory of each CMG of the machine. The machine has no such events.
+pub const READS_FROM_MEMORY: [Signal; 4] =
+    [Signal::ReadMemCmg0, Signal::ReadMemCmg1, Signal::ReadMemCmg2, Signal::ReadMemCmg3];
+
+/// What counts lines that come from the L2 cache of each CMG of the machine to another one. The machine has no such events.
+pub const READS_FROM_L2: [Signal; 4] = [Signal::ReadL2Cmg0, Signal::ReadL2Cmg1, Signal::ReadL2Cmg2, Signal::ReadL2Cmg3];
 
 /// A count for every [`Signal`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //! ([`Line::DIRTY`], from the first write in L1 on). What is known here is up to date at any time; what a core has to
 //! do about it in its private part waits in its notices.
 
-use fxscope_base::{Cycle, Signal, Signals, WRITES_TO_CMG};
+use fxscope_base::{Cycle, READS_FROM_L2, READS_FROM_MEMORY, Signal, Signals, WRITES_TO_CMG};
 use fxscope_machine::Spec;
 
 use crate::cmg::{Cmg, Holders, fill_cycles};
@@ -322,6 +322,7 @@ impl Chip {
         let home = self.home(line);
         let (ready, abroad) = if home == seat.cmg && self.abroad == 0 {
             signals.add(Signal::BusReadTotalMem, 1);
+            count_of(READS_FROM_MEMORY, home, signals);
             (self.cmgs[home].read_memory(seat.core, buffer.at), false)
         } else {
             self.read_around(seat, request, home, buffer.at, signals)
@@ -369,6 +370,7 @@ impl Chip {
             }
         }
         if let Some((other, taken)) = source {
+            count_of(READS_FROM_L2, other, signals);
             let ready = self.ring.transfer(other, seat.cmg, taken.ready).max(answered);
             // Memory gets it after whoever asked for it.
             if let Some((other, t)) = behind {
@@ -379,6 +381,7 @@ impl Chip {
             return (ready, !write);
         }
         signals.add(Signal::BusReadTotalMem, u64::from(home == seat.cmg));
+        count_of(READS_FROM_MEMORY, home, signals);
         let ready = self.cmgs[home].read_memory(seat.core, at_home);
         (self.ring.transfer(home, seat.cmg, ready), false)
     }
@@ -485,9 +488,7 @@ impl Chip {
         signals.add(Signal::L2dCacheWb, 1);
         let home = self.home(line);
         signals.add(Signal::BusWriteTotalMem, u64::from(home == cmg));
-        if let Some(&to_home) = WRITES_TO_CMG.get(home) {
-            signals.add(to_home, 1);
-        }
+        count_of(WRITES_TO_CMG, home, signals);
         let at = if home == cmg { t } else { self.ring.transfer(cmg, home, t) };
         self.cmgs[home].write_memory(at);
     }
@@ -512,6 +513,14 @@ impl Chip {
     #[must_use]
     pub fn holds(&self, cmg: usize, line: u64) -> bool {
         self.cmgs[cmg].find(line).is_some()
+    }
+}
+
+/// Counts a line by the CMG it comes from or goes to; machines may have more CMGs than there are counts.
+#[inline(always)]
+fn count_of(counts: [Signal; 4], cmg: usize, signals: &mut Signals) {
+    if let Some(&count) = counts.get(cmg) {
+        signals.add(count, 1);
     }
 }
 

@@ -78,11 +78,10 @@ impl Events {
         for (i, row) in csv::Reader::from_reader(text.as_bytes()).deserialize::<Row>().enumerate() {
             let line = i + 2;
             let row = row.map_err(|e| error(line, e.to_string()))?;
-            let number = row.number.strip_prefix("0x").and_then(|hex| u16::from_str_radix(hex, 16).ok());
-            let number =
-                number.ok_or_else(|| error(line, format!("'{}' is no event number such as 0x0011", row.number)))?;
-            if list.last().is_some_and(|last| last.number >= Some(number)) {
-                return Err(error(line, format!("{number:#06x} does not follow the number before it")));
+            let number = (!row.number.is_empty()).then(|| number(&row.number)).transpose();
+            let number = number.map_err(|what| error(line, what))?;
+            if list.last().is_some_and(|last| !follows(number, last.number)) {
+                return Err(error(line, format!("'{}' does not follow the number before it", row.number)));
             }
             if list.iter().any(|e| e.name == row.name) {
                 return Err(error(line, format!("a second event is called '{}'", row.name)));
@@ -92,7 +91,7 @@ impl Events {
                 signal.copied().ok_or_else(|| error(line, format!("no signal is called '{s}'")))
             });
             let signals = signals.collect::<Result<_, _>>()?;
-            list.push(Event { number: Some(number), name: row.name, scope: row.scope, signals });
+            list.push(Event { number, name: row.name, scope: row.scope, signals });
         }
         Ok(Events(list))
     }
@@ -114,6 +113,20 @@ impl Events {
     pub fn counts(&self, signals: &Signals, counted: impl Fn(Signal) -> bool) -> BTreeMap<String, u64> {
         let modelled = self.0.iter().filter(|e| !e.signals.is_empty() && e.signals.iter().all(|&s| counted(s)));
         modelled.map(|e| (e.name.clone(), e.signals.iter().map(|&s| signals.get(s)).sum())).collect()
+    }
+}
+
+/// An event's number, written as 0x0011.
+fn number(text: &str) -> Result<u16, String> {
+    let number = text.strip_prefix("0x").and_then(|hex| u16::from_str_radix(hex, 16).ok());
+    number.ok_or_else(|| format!("'{text}' is no event number such as 0x0011"))
+}
+
+/// Whether an event may stand behind another one: numbers ascend, what has none comes last.
+fn follows(number: Option<u16>, before: Option<u16>) -> bool {
+    match (number, before) {
+        (Some(number), Some(before)) => number > before,
+        (number, _) => number.is_none(),
     }
 }
 
@@ -169,8 +182,9 @@ mod tests {
             ("number,name,scope,signals\n17,A,PE,\n", "t: line 2: '17' is no event number such as 0x0011"),
             (
                 "number,name,scope,signals\n0x1,A,PE,\n0x1,B,PE,\n",
-                "t: line 3: 0x0001 does not follow the number before it",
+                "t: line 3: '0x1' does not follow the number before it",
             ),
+            ("number,name,scope,signals\n,A,PE,\n0x1,B,PE,\n", "t: line 3: '0x1' does not follow the number before it"),
             ("number,name,scope,signals\n0x1,A,PE,\n0x2,A,PE,\n", "t: line 3: a second event is called 'A'"),
             ("number,name,scope,signals\n0x1,A,PE,LD_SPECK\n", "t: line 2: no signal is called 'LD_SPECK'"),
         ];

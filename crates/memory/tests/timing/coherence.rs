@@ -336,6 +336,22 @@ fn a_changed_line_that_another_cmg_writes_moves_there_without_going_to_memory() 
 }
 
 #[test]
+fn lines_are_counted_by_the_memory_or_the_cache_that_they_come_from() {
+    use Signal::{ReadL2Cmg0, ReadL2Cmg1, ReadMemCmg0, ReadMemCmg1};
+    let counts = |cores: &mut Cores| [ReadMemCmg0, ReadMemCmg1, ReadL2Cmg0, ReadL2Cmg1].map(|signal| cores.get(signal));
+    let mut cores = Cores::on_two_cmgs();
+    cores.load(0, 0, 1_000);
+    assert_eq!(counts(&mut cores), [1, 0, 0, 0], "its own memory");
+    cores.load(1, LINE, 2_000);
+    assert_eq!(counts(&mut cores), [2, 0, 0, 0], "another CMG's memory");
+    cores.load(1, 0, 3_000);
+    assert_eq!(counts(&mut cores), [2, 0, 1, 0], "another CMG's cache");
+    cores.store(1, LINE, 4_000);
+    cores.load(0, LINE, 5_000);
+    assert_eq!(counts(&mut cores), [2, 0, 1, 1], "a changed line of its own memory");
+}
+
+#[test]
 fn reads_of_the_memory_of_another_cmg_are_no_reads_of_local_memory_for_either() {
     let mut cores = Cores::on_two_cmgs();
     let first = node(&cores.spec);
