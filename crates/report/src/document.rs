@@ -1,5 +1,11 @@
 //! A report before it has a format.
 
+mod chart;
+mod grid;
+
+pub use chart::{Bar, Family, Gauge, Matrix, Point, Roof, Roofline, Slope, Stack, StackPart};
+pub use grid::{Grid, Heading, Mark, Place, Record};
+
 /// A report: sections under a title, with one column for each thing compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
@@ -43,6 +49,16 @@ pub enum Body {
     },
     /// Sentences.
     Notes(Vec<String>),
+    /// The same quantities for threads, CMGs and processes.
+    Grid(Grid),
+    /// What each thread's time is made of.
+    Stack(Stack),
+    /// How busy units are.
+    Gauges(Vec<Gauge>),
+    /// Rates against what the machine can do.
+    Roofline(Roofline),
+    /// What goes from where to where.
+    Matrix(Matrix),
 }
 
 /// A line of a listing.
@@ -99,5 +115,41 @@ impl Value {
     #[must_use]
     pub fn number(number: f64, unit: &str) -> Value {
         Value::Number(number, unit.to_owned())
+    }
+}
+
+/// All that is reported about one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// What was run, where, and how it ended.
+    pub title: String,
+    /// The run as a whole.
+    pub sections: Vec<Section>,
+    /// Its regions, in the record's order.
+    pub regions: Vec<RegionReport>,
+}
+
+/// All that is reported about one region.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegionReport {
+    /// Its name.
+    pub name: String,
+    /// Times it was entered.
+    pub calls: u64,
+    /// Its parts.
+    pub sections: Vec<Section>,
+}
+
+impl Report {
+    /// The report as documents: that of the run, then each region's.
+    #[must_use]
+    pub fn documents(self) -> Vec<Document> {
+        let run = Document { title: self.title, columns: Vec::new(), sections: self.sections };
+        let regions = self.regions.into_iter().map(|region| {
+            let calls = if region.calls == 1 { "1 call".to_owned() } else { format!("{} calls", region.calls) };
+            let title = format!("Region {} ({calls})", region.name);
+            Document { title, columns: Vec::new(), sections: region.sections }
+        });
+        std::iter::once(run).chain(regions).collect()
     }
 }

@@ -5,13 +5,18 @@
 
 pub mod annotate;
 pub mod document;
+mod evaluate;
+mod options;
 pub mod render;
 mod sections;
+
+pub use options::{By, Options};
 
 use fxscope_pmu::{Metrics, Values};
 use fxscope_record::{ALL, Region, Run};
 
-use document::Document;
+use document::{Document, RegionReport, Report};
+use evaluate::Evaluated;
 
 /// Marked regions up to which each is shown in full.
 const FULL_REGIONS: usize = 3;
@@ -55,6 +60,41 @@ pub fn summary(run: &Run) -> Vec<Document> {
     documents
 }
 
+/// All that is known about one run: its regions with their tables and charts.
+///
+/// # Errors
+/// When the run has no region of the name asked for.
+pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
+    let regions = match &options.region {
+        Some(name) => vec![find(run, name)?],
+        None => run.regions.iter().collect(),
+    };
+    let whole = run.region(ALL).or(run.regions.first());
+    let sections = whole.map(|region| sections::of_run(&[Column::new(run, region)]));
+    Ok(Report {
+        title: sections::title(run),
+        sections: sections.unwrap_or_default(),
+        regions: regions.into_iter().map(|region| of_region(run, region, options)).collect(),
+    })
+}
+
+fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
+    let evaluated = Evaluated::of(run, region);
+    let column = Column { run, region, values: evaluated.total.clone() };
+    let mut sections = sections::of_region(&[column]);
+    sections.extend(sections::stack::section(&evaluated, options));
+    sections.extend(sections::tables::sections(&evaluated, options));
+    RegionReport { name: sections::plain(&region.name), calls: region.calls, sections }
+}
+
+/// The region of a run.
+fn find<'a>(run: &'a Run, name: &str) -> Result<&'a Region, String> {
+    run.region(name).ok_or_else(|| {
+        let names: Vec<_> = run.regions.iter().map(|r| r.name.as_str()).collect();
+        format!("{} has no region '{name}'; it has {}", sections::program(run), names.join(", "))
+    })
+}
+
 /// The pages that a run had; `None`: the record does not know them.
 #[must_use]
 pub fn pages(run: &Run) -> Option<Document> {
@@ -68,13 +108,7 @@ pub fn pages(run: &Run) -> Option<Document> {
 /// # Errors
 /// When a run has no such region.
 pub fn side_by_side(runs: &[Run], region: &str) -> Result<Document, String> {
-    let columns = runs.iter().map(|run| {
-        let found = run.region(region).ok_or_else(|| {
-            let names: Vec<_> = run.regions.iter().map(|r| r.name.as_str()).collect();
-            format!("{} has no region '{region}'; it has {}", sections::program(run), names.join(", "))
-        });
-        found.map(|region| Column::new(run, region))
-    });
+    let columns = runs.iter().map(|run| find(run, region).map(|region| Column::new(run, region)));
     let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
     let mut sections = sections::of_region(&columns);
     sections.extend(sections::of_run(&columns));

@@ -11,7 +11,7 @@ use fxscope::report::annotate::{document, json};
 use fxscope::report::render::terminal;
 
 use super::launch::{self, Launch};
-use super::output::JsonTarget;
+use super::output::Target;
 use super::{Failure, Outcome, print, say, style};
 
 /// Arguments that only mean something for a program that is run now.
@@ -69,7 +69,7 @@ pub struct Args {
 
 /// Annotates a run.
 pub(super) fn annotate(args: &Args) -> Outcome {
-    let json_target = args.json.as_deref().map(JsonTarget::check).transpose()?;
+    let json_target = args.json.as_deref().map(Target::check).transpose()?;
     let (run, spec) = match &args.file {
         Some(path) => recorded(args, path)?,
         None => {

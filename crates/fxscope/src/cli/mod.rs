@@ -90,9 +90,9 @@ fn style(stream: &impl IsTerminal) -> Style {
 }
 
 /// Writes what was asked for to standard output. A reader that has seen enough is not an error.
-fn print(text: &str) -> Result<(), Failure> {
+fn print(bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes.as_ref()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(format!("cannot write to standard output: {e}").into())
         }

@@ -1,4 +1,4 @@
-//! Where outputs go: files that are replaced as a whole, and streams for JSON.
+//! Where outputs go: files that are replaced as a whole, and streams.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::Failure;
 
-/// A place for JSON that could be written when it was checked.
-pub(super) enum JsonTarget {
+/// A place for output that could be written when it was checked.
+pub(super) enum Target {
     StandardOutput,
     /// A file that is replaced as a whole.
     File(PathBuf),
@@ -15,27 +15,31 @@ pub(super) enum JsonTarget {
     Stream(PathBuf),
 }
 
-impl JsonTarget {
-    /// Checks a `--json` argument before there is anything to write. Nothing is changed.
-    pub(super) fn check(path: &Path) -> Result<JsonTarget, Failure> {
+impl Target {
+    /// Checks the argument of an option before there is anything to write. Nothing is changed.
+    pub(super) fn check(path: &Path) -> Result<Target, Failure> {
         if path == Path::new("-") {
-            return Ok(JsonTarget::StandardOutput);
+            return Ok(Target::StandardOutput);
         }
-        Ok(replaceable(path)?.map_or_else(|| JsonTarget::Stream(path.to_owned()), JsonTarget::File))
+        Ok(replaceable(path)?.map_or_else(|| Target::Stream(path.to_owned()), Target::File))
     }
 
     /// Writes `value`. A file holds either what it held before or the whole of it.
     pub(super) fn write(self, value: &serde_json::Value) -> Result<(), Failure> {
-        let text = format!("{value:#}\n");
+        self.write_bytes(format!("{value:#}\n").as_bytes())
+    }
+
+    /// Writes `bytes`. A file holds either what it held before or the whole of it.
+    pub(super) fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         match self {
-            JsonTarget::StandardOutput => super::print(&text),
-            JsonTarget::Stream(path) => {
+            Target::StandardOutput => super::print(bytes),
+            Target::Stream(path) => {
                 let open = OpenOptions::new().write(true).open(&path);
-                open.and_then(|mut f| f.write_all(text.as_bytes())).map_err(|e| failure(&path, &e))
+                open.and_then(|mut f| f.write_all(bytes)).map_err(|e| failure(&path, &e))
             }
-            JsonTarget::File(path) => {
+            Target::File(path) => {
                 let mut draft = draft(&path)?;
-                draft.write_all(text.as_bytes()).map_err(|e| failure(&path, &e))?;
+                draft.write_all(bytes).map_err(|e| failure(&path, &e))?;
                 draft.persist(&path).map_err(|e| failure(&path, &e.error))?;
                 Ok(())
             }

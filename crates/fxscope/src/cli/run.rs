@@ -10,7 +10,7 @@ use fxscope::report::render::{json, terminal};
 
 use super::konata::{TraceArgs, TraceTarget};
 use super::launch::{self, Launch, STOPPED};
-use super::output::JsonTarget;
+use super::output::Target;
 use super::{FAILED, Failure, Outcome, say, style};
 
 /// Run a program on a modelled machine, and show what its PMU would have counted.
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     if let Some(path) = &args.output {
         record::check_target(path)?;
     }
-    let json_target = args.json.as_deref().map(JsonTarget::check).transpose()?;
+    let json_target = args.json.as_deref().map(Target::check).transpose()?;
     let mode = match args.mode {
         Mode::Timing => fxscope::Mode::Timing,
         Mode::Functional => fxscope::Mode::Functional,
@@ -102,7 +102,7 @@ fn show(args: &Args, run: &Run) {
 }
 
 /// Writes the outputs that were asked for, each whether or not the others can be. Whether all could be.
-fn save(args: &Args, json_target: Option<JsonTarget>, trace: Option<TraceTarget>, run: &Run) -> bool {
+fn save(args: &Args, json_target: Option<Target>, trace: Option<TraceTarget>, run: &Run) -> bool {
     let json = json_target.map_or(Ok(()), |target| target.write(&json::run(run)));
     let record = args.output.as_ref().map_or(Ok(()), |path| Ok(record::append(path, run)?));
     let trace = trace.map_or(Ok(()), TraceTarget::write);

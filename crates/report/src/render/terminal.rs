@@ -1,5 +1,6 @@
 //! A document as text for a terminal.
 
+mod grid;
 mod listing;
 
 use std::fmt::Write as _;
@@ -65,6 +66,10 @@ impl Terminal {
                 Body::Table { headings, rows } => self.table(headings, rows),
                 Body::Listing { headings, lines } => self.listing(&section.title, headings, lines),
                 Body::Notes(notes) => self.notes(&section.title, notes),
+                Body::Grid(grid) => self.grid(&section.title, grid),
+                Body::Stack(stack) => self.stack(&section.title, stack),
+                // What they draw stands in the tables.
+                Body::Gauges(_) | Body::Roofline(_) | Body::Matrix(_) => {}
             }
         }
     }
@@ -197,7 +202,7 @@ impl Terminal {
                         (part.label.as_str(), shares.map(|f| self.bar_and_share(*f, part.tone, column)).collect())
                     })
                     .collect(),
-                Body::Listing { .. } | Body::Notes(_) => continue,
+                _ => continue,
             };
             self.line(&format!("  {}", section.title));
             for (label, cells) in rows {
@@ -258,7 +263,7 @@ fn row_labels(section: &Section) -> Vec<&str> {
     match &section.body {
         Body::Facts(rows) | Body::Table { rows, .. } => rows.iter().map(|r| r.label.as_str()).collect(),
         Body::Parts(parts) => parts.iter().map(|p| p.label.as_str()).collect(),
-        Body::Listing { .. } | Body::Notes(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

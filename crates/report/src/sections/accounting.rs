@@ -6,7 +6,7 @@ use crate::Column;
 use crate::document::{Body, Part, Section, Tone};
 
 /// The group of metrics whose members are the parts.
-const GROUP: &str = "cycle_accounting";
+pub(super) const GROUP: &str = "cycle_accounting";
 
 /// The parts that are not zero in every column, in the order of the group.
 pub(super) fn section(columns: &[Column]) -> Section {

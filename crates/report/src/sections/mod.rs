@@ -6,6 +6,8 @@ mod notes;
 pub(crate) mod pages;
 pub(crate) mod regions;
 mod simulator;
+pub(crate) mod stack;
+pub(crate) mod tables;
 
 use std::path::Path;
 
@@ -37,6 +39,7 @@ fn has_content(section: &Section) -> bool {
         Body::Parts(parts) => !parts.is_empty(),
         Body::Listing { lines, .. } => !lines.is_empty(),
         Body::Notes(notes) => !notes.is_empty(),
+        _ => true,
     }
 }
 

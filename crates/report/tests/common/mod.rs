@@ -98,3 +98,16 @@ pub fn run(program: &str, regions: Vec<Region>) -> Run {
 pub fn plain() -> Run {
     run("kernels/triad-mem.elf", vec![region(ALL, 1, 10)])
 }
+
+/// A run with the region `all`, of four threads on the first two CMGs of 12 CPUs each; the second thread did half as much.
+pub fn threads() -> Run {
+    let mut whole = region(ALL, 1, 10);
+    let half = region(ALL, 1, 5).threads[0].events.clone();
+    let thread = |(thread, cpu)| Thread { thread, cpu, ..whole.threads[0].clone() };
+    let mut threads: Vec<Thread> = (0..).zip([12, 13, 24, 25]).map(thread).collect();
+    threads[1].events = half;
+    whole.threads = threads;
+    let mut run = run("a.out", vec![whole]);
+    run.constants.extend([("first_core".to_owned(), 12.0), ("cmg_cores".to_owned(), 12.0)]);
+    run
+}

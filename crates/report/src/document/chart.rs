@@ -1,0 +1,139 @@
+//! What a report draws.
+
+use super::{Place, Tone};
+
+/// What the time of threads is made of, one bar for each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stack {
+    /// The unit of all values.
+    pub unit: String,
+    /// The parts; the first stands on top.
+    pub parts: Vec<StackPart>,
+    /// The bars, each with a value for each part.
+    pub bars: Vec<Bar>,
+}
+
+/// A part of what bars are made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StackPart {
+    /// Its identifier in the tables.
+    pub id: String,
+    /// What it is.
+    pub label: String,
+    /// What it is akin to, which its colour tells.
+    pub family: Family,
+}
+
+/// Parts that are akin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Family {
+    /// No place for a prefetch.
+    Prefetch,
+    /// Data from memory.
+    Memory,
+    /// Data from the L2 cache.
+    L2,
+    /// Data from the L1 cache.
+    L1,
+    /// Results of operations.
+    Operation,
+    /// Other reasons to wait: branches, stores, instructions.
+    Other,
+    /// Sleep, at a barrier or in the kernel.
+    Barrier,
+    /// Instructions commit.
+    Commit,
+}
+
+impl Family {
+    /// Whether work is done.
+    #[must_use]
+    pub fn tone(self) -> Tone {
+        if self == Family::Commit { Tone::Work } else { Tone::Wait }
+    }
+}
+
+/// One bar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bar {
+    /// What it is about.
+    pub place: Place,
+    /// A value for each part.
+    pub values: Vec<f64>,
+}
+
+/// How busy a unit is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gauge {
+    /// The unit's name.
+    pub label: String,
+    /// The fraction of time, from 0 to 1, in which it works.
+    pub fraction: f64,
+    /// The fraction from which on it stands out.
+    pub limit: Option<f64>,
+    /// What it means to be above that.
+    pub reading: String,
+}
+
+impl Gauge {
+    /// Whether it stands out.
+    #[must_use]
+    pub fn is_high(&self) -> bool {
+        self.limit.is_some_and(|limit| self.fraction > limit)
+    }
+}
+
+/// Rates of operations against what the machine can do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Roofline {
+    /// Most operations each second, 1e9.
+    pub roofs: Vec<Roof>,
+    /// What moving data allows.
+    pub slopes: Vec<Slope>,
+    /// What was reached.
+    pub points: Vec<Point>,
+}
+
+/// Most operations of a kind each second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Roof {
+    /// Which operations.
+    pub label: String,
+    /// How many each second, 1e9.
+    pub gflops: f64,
+}
+
+/// Most bytes that a level of memory can move each second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slope {
+    /// The level.
+    pub label: String,
+    /// 1e9 bytes each second.
+    pub gigabytes: f64,
+}
+
+/// What a region reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The level of memory whose bytes were counted: a slope's label.
+    pub level: String,
+    /// What it is about.
+    pub label: String,
+    /// Operations for each byte.
+    pub intensity: f64,
+    /// Operations each second, 1e9.
+    pub gflops: f64,
+}
+
+/// What goes from where to where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    /// The unit of all values.
+    pub unit: String,
+    /// The sources, one for each row.
+    pub rows: Vec<String>,
+    /// The destinations, one for each column.
+    pub columns: Vec<String>,
+    /// The values, row by row; none where it is not known.
+    pub values: Vec<Vec<Option<f64>>>,
+}

@@ -1,0 +1,120 @@
+//! Tables for threads, CMGs and processes: one line for each quantity, one column for each part.
+
+use std::ops::Range;
+
+use super::{GREEN, NARROW_COLUMN, Terminal, WIDTH, YELLOW, cut, width};
+use crate::document::{Family, Grid, Heading, Stack, Value};
+
+/// Most characters of a label.
+const LABEL: usize = 50;
+/// Width of a column of values, with the sign of a cell that stands out.
+const CELL: usize = NARROW_COLUMN + 3;
+/// What stands behind a cell that stands out.
+const SIGN: char = '!';
+
+impl Terminal {
+    /// The table, in as many blocks as its parts need.
+    pub(super) fn grid(&mut self, title: &str, grid: &Grid) {
+        let labels: Vec<String> = grid.headings.iter().map(label).collect();
+        let longest = labels.iter().map(|l| width(l)).max().unwrap_or(0).min(LABEL);
+        let at_once = (WIDTH - 4 - longest) / (CELL + 1);
+        let count = grid.records.len();
+        for first in (0..count).step_by(at_once) {
+            let shown = first..count.min(first + at_once);
+            let places =
+                grid.records[shown.clone()].iter().map(|r| format!(" {:>CELL$}", cut(&r.place.label(), CELL - 1)));
+            // One column needs no heading: it is the whole.
+            let places: String = if count > 1 { places.collect() } else { String::new() };
+            let head = format!("{:<w$}{places}", cut(title, longest + 2), w = longest + 2);
+            self.line(&format!("  {}", head.trim_end()));
+            for (column, label) in labels.iter().enumerate() {
+                let cells: String = shown.clone().map(|record| self.grid_cell(grid, record, column)).collect();
+                self.line(&format!("    {:<longest$}{cells}", cut(label, longest)));
+            }
+            self.readings(grid, shown);
+        }
+    }
+
+    fn grid_cell(&self, grid: &Grid, record: usize, column: usize) -> String {
+        let unit = &grid.headings[column].unit;
+        let value = grid.records[record].values[column].map(|number| Value::number(number, unit));
+        let text = self.value(value.as_ref());
+        match grid.mark(record, column) {
+            Some(mark) => {
+                let text = format!("{:>w$}{SIGN}", text, w = CELL);
+                self.paint(if mark.good { GREEN } else { YELLOW }, &text)
+            }
+            None => format!(" {text:>w$} ", w = CELL - 1),
+        }
+    }
+
+    /// How cells that stand out are read, once for each quantity.
+    fn readings(&mut self, grid: &Grid, shown: Range<usize>) {
+        let mut told = Vec::new();
+        for mark in grid.marks.iter().filter(|m| shown.contains(&m.record)) {
+            let heading = &grid.headings[mark.column];
+            if !told.contains(&mark.column) {
+                told.push(mark.column);
+                let name = if heading.id.is_empty() { &heading.title } else { &heading.id };
+                let words = format!("{SIGN} {name}: {}", mark.reading);
+                self.flow("", words.split(' ').map(str::to_owned), " ");
+            }
+        }
+    }
+
+    /// One line for each bar, on which each character is a hundredth or so of the longest bar.
+    pub(super) fn stack(&mut self, title: &str, stack: &Stack) {
+        // One bar is shown part by part.
+        let [_, _, ..] = stack.bars.as_slice() else { return };
+        self.line(&format!("  {title}"));
+        let labels = stack.bars.iter().map(|bar| width(&bar.place.label())).max().unwrap_or(0);
+        let room = WIDTH - 4 - labels - 2;
+        let longest = stack.bars.iter().map(|bar| bar.values.iter().sum::<f64>()).fold(0.0, f64::max);
+        for bar in &stack.bars {
+            let mut reached = 0.0;
+            let mut drawn = 0;
+            let mut text = String::new();
+            // Work first, as bars of the chart stand on it.
+            for (part, value) in stack.parts.iter().zip(&bar.values).rev() {
+                reached += value;
+                let end = if longest > 0.0 { (reached / longest * room as f64).round() as usize } else { 0 };
+                let sign = sign(part.family).to_string().repeat(end - drawn);
+                let colour = if part.family == Family::Commit { GREEN } else { YELLOW };
+                text.push_str(&if sign.is_empty() { sign } else { self.paint(colour, &sign) });
+                drawn = end;
+            }
+            self.line(&format!("    {:<labels$}  {text}", bar.place.label()));
+        }
+        let legend = FAMILIES.iter().map(|&(family, name)| format!("{} {name}", sign(family)));
+        self.flow("", legend, "   ");
+    }
+}
+
+/// A quantity's identifier and name.
+fn label(heading: &Heading) -> String {
+    if heading.id.is_empty() { heading.title.clone() } else { format!("{} {}", heading.id, heading.title) }
+}
+
+const FAMILIES: &[(Family, &str)] = &[
+    (Family::Commit, "commit"),
+    (Family::Barrier, "barrier"),
+    (Family::Other, "other wait"),
+    (Family::Operation, "operation"),
+    (Family::L1, "L1D"),
+    (Family::L2, "L2"),
+    (Family::Memory, "memory"),
+    (Family::Prefetch, "prefetch port"),
+];
+
+fn sign(family: Family) -> char {
+    match family {
+        Family::Commit => '=',
+        Family::Barrier => '.',
+        Family::Other => '-',
+        Family::Operation => '+',
+        Family::L1 => '1',
+        Family::L2 => '2',
+        Family::Memory => 'M',
+        Family::Prefetch => 'P',
+    }
+}
