@@ -49,7 +49,7 @@ fn start(spec: &Arc<Spec>, mode: Mode, program: &str, arguments: &[&str], instru
 fn run(session: Session) -> u64 {
     let run = session.run(&mut |_| Control::Continue);
     assert_eq!(run.finish, Finish::Limit, "the program must not end before its instructions are executed");
-    run.regions[0].threads[0].events["INST_RETIRED"]
+    run.regions[0].count(0, "INST_RETIRED").expect("counted in both modes")
 }
 
 criterion_group! {

@@ -13,7 +13,7 @@ use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, S
 use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants, scope};
-use fxscope_record::{CodeFile, Finish, Host, HotSpot, Pages, Region, Run, Thread};
+use fxscope_record::{CodeFile, Finish, Host, HotSpot, ONE_PASS, Origin, Pages, Region, Run, Thread};
 use fxscope_sim::{
     Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, Window, page_sizes, platform,
 };
@@ -191,6 +191,8 @@ impl Session {
                 guest_bytes: process.memory().backed_bytes(),
             },
             notes: self.sector_notes().chain(notes(request, outcome, process)).collect(),
+            origin: Origin::Simulated,
+            passes: vec![ONE_PASS.to_owned()],
             regions: regions(request, outcome),
             pages: outcome.pages.iter().map(pages).collect(),
             files: files(outcome, process),
@@ -292,13 +294,15 @@ fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
         Mode::Timing => true,
         Mode::Functional => [Signal::InstRetired, Signal::CpuCycles].contains(&signal),
     };
-    let thread_record =
-        |thread: u32, c: &Counted| Thread { thread, cpu: c.cpu, events: events.counts(&c.signals, counted) };
+    let row = |thread: u32, c: &Counted| {
+        (Thread { thread, cpu: c.cpu, ..Thread::default() }, events.counts(&c.signals, counted))
+    };
     let constants = constants(&request.spec);
     let region = |r: &fxscope_sim::Region| {
-        let mut threads: Vec<_> = r.threads.iter().map(|(&thread, c)| thread_record(thread, c)).collect();
-        scope::widen(&events, &mut threads, &constants);
-        Region { name: r.name.clone(), calls: r.calls, threads }
+        let rows = r.threads.iter().map(|(&thread, c)| row(thread, c)).collect();
+        let mut region = Region::of_one_pass(&r.name, r.calls, rows);
+        scope::widen(&events, &mut region, &constants);
+        region
     };
     outcome.regions.iter().map(region).collect()
 }

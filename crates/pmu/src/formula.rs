@@ -1,25 +1,41 @@
-//! Formulas: `+ - * /`, parentheses, numbers, names, `max(a, b)` and `min(a, b)`.
+//! Formulas: `+ - * /`, parentheses, numbers, names and functions.
 //!
 //! ```text
 //! sum     := product (("+" | "-") product)*
 //! product := factor (("*" | "/") factor)*
-//! factor  := "-" factor | "(" sum ")" | ("max" | "min") "(" sum "," sum ")" | number | name
+//! factor  := "-" factor | "(" sum ")" | function "(" sum ("," sum)* ")" | number | name
 //! ```
 //!
-//! A word that starts with a digit and is no number is a name: events are called `0INST_COMMIT`. Numbers have
-//! no sign in their exponent.
+//! A word that starts with a digit and is no number is a name: events are called `0INST_COMMIT`. `EVENT@3` is the count of
+//! an event in the pass of the third group of events. Numbers have no sign in their exponent.
+//!
+//! | Function | What it is |
+//! |---|---|
+//! | `max(a, b)`, `min(a, b)` | the larger, the smaller |
+//! | `same(a, b)` | 1 when both are equal, else 0 |
+//! | `known(a, b, …)` | the first that has a value |
+//! | `first(x)` | x of the first thread |
+//! | `most(x)` | the largest x of a thread |
+//! | `cmg(x)` | of each CMG the mean x of its threads, summed: for events whose count every thread of a CMG reads |
+//!
+//! The last three look at threads one by one. For a single thread `first` and `most` are those of its process on its CMG, and
+//! `cmg(x)` is its own x.
 
-/// A parsed formula.
+/// A parsed formula; `N` is what its names have become.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Formula {
+pub enum Formula<N = String> {
     /// A number; finite.
     Number(f64),
     /// Something called by its name.
-    Name(String),
+    Name(N),
     /// The negative.
-    Minus(Box<Formula>),
+    Minus(Box<Formula<N>>),
     /// Two operands joined.
-    Join(Operator, Box<Formula>, Box<Formula>),
+    Join(Operator, Box<Formula<N>>, Box<Formula<N>>),
+    /// The first operand that has a value.
+    Known(Vec<Formula<N>>),
+    /// An operand looked at thread by thread.
+    Threads(Over, Box<Formula<N>>),
 }
 
 /// What joins two operands.
@@ -32,6 +48,26 @@ pub enum Operator {
     Divide,
     Max,
     Min,
+    Same,
+}
+
+/// How the values of threads become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// That of the first thread.
+    First,
+    /// The largest.
+    Most,
+    /// Means over the threads of each CMG, summed.
+    Cmg,
+}
+
+/// What gives names their values, and looks at threads.
+pub trait Scope<N> {
+    /// The value of a name; `None` when it has none.
+    fn name(&self, name: &N) -> Option<f64>;
+    /// The value of a formula over threads.
+    fn threads(&self, over: Over, formula: &Formula<N>) -> Option<f64>;
 }
 
 /// Levels of parentheses and signs that a formula may have; more is a mistake, and would use up the stack.
@@ -50,16 +86,18 @@ impl Formula {
             Some(word) => Err(format!("'{word}' does not belong where it stands")),
         }
     }
+}
 
-    /// Its value, where `value_of` gives the value of a name. `None` when a name has none. A quotient of
-    /// anything and zero is zero: a rate of something that never happened.
-    pub fn value(&self, value_of: &impl Fn(&str) -> Option<f64>) -> Option<f64> {
+impl<N> Formula<N> {
+    /// Its value. `None` when a name has none. A quotient of anything and zero is zero: a rate of something that never
+    /// happened.
+    pub fn value(&self, scope: &impl Scope<N>) -> Option<f64> {
         match self {
             Formula::Number(n) => Some(*n),
-            Formula::Name(name) => value_of(name),
-            Formula::Minus(a) => Some(-a.value(value_of)?),
+            Formula::Name(name) => scope.name(name),
+            Formula::Minus(a) => Some(-a.value(scope)?),
             Formula::Join(operator, a, b) => {
-                let (a, b) = (a.value(value_of)?, b.value(value_of)?);
+                let (a, b) = (a.value(scope)?, b.value(scope)?);
                 Some(match operator {
                     Operator::Add => a + b,
                     Operator::Subtract => a - b,
@@ -68,20 +106,48 @@ impl Formula {
                     Operator::Divide => a / b,
                     Operator::Max => a.max(b),
                     Operator::Min => a.min(b),
+                    Operator::Same => f64::from(u8::from(a == b)),
                 })
             }
+            Formula::Known(all) => all.iter().find_map(|a| a.value(scope)),
+            Formula::Threads(over, a) => scope.threads(*over, a),
         }
     }
 
     /// All names in it, from left to right, repeated where they repeat.
     #[must_use]
-    pub fn names(&self) -> Vec<&str> {
+    pub fn names(&self) -> Vec<&N> {
         match self {
-            Formula::Number(_) => Vec::new(),
             Formula::Name(name) => vec![name],
-            Formula::Minus(a) => a.names(),
-            Formula::Join(_, a, b) => [a.names(), b.names()].concat(),
+            _ => self.operands().into_iter().flat_map(Formula::names).collect(),
         }
+    }
+
+    /// The formulas that it joins.
+    #[must_use]
+    pub fn operands(&self) -> Vec<&Formula<N>> {
+        match self {
+            Formula::Number(_) | Formula::Name(_) => Vec::new(),
+            Formula::Minus(a) | Formula::Threads(_, a) => vec![a],
+            Formula::Join(_, a, b) => vec![a, b],
+            Formula::Known(all) => all.iter().collect(),
+        }
+    }
+
+    /// The same formula with other names.
+    ///
+    /// # Errors
+    /// The first error of `become`.
+    pub fn rename<M, E>(&self, r#become: &mut impl FnMut(&N) -> Result<M, E>) -> Result<Formula<M>, E> {
+        let mut boxed = |a: &Formula<N>| a.rename(r#become).map(Box::new);
+        Ok(match self {
+            Formula::Number(n) => Formula::Number(*n),
+            Formula::Name(name) => Formula::Name(r#become(name)?),
+            Formula::Minus(a) => Formula::Minus(boxed(a)?),
+            Formula::Join(operator, a, b) => Formula::Join(*operator, boxed(a)?, boxed(b)?),
+            Formula::Known(all) => Formula::Known(all.iter().map(|a| a.rename(r#become)).collect::<Result<_, _>>()?),
+            Formula::Threads(over, a) => Formula::Threads(*over, boxed(a)?),
+        })
     }
 }
 
@@ -90,7 +156,7 @@ fn words(text: &str) -> Result<Vec<&str>, String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
-        let in_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        let in_word = |c: char| c.is_ascii_alphanumeric() || "_.@".contains(c);
         let length = match first {
             '+' | '-' | '*' | '/' | '(' | ')' | ',' => 1,
             c if in_word(c) => rest.find(|c| !in_word(c)).unwrap_or(rest.len()),
@@ -167,20 +233,43 @@ impl<'a> Parser<'a> {
                 self.expect(")")?;
                 Ok(inside)
             }
-            "max" => self.call(Operator::Max, depth),
-            "min" => self.call(Operator::Min, depth),
+            "max" => self.join(Operator::Max, depth),
+            "min" => self.join(Operator::Min, depth),
+            "same" => self.join(Operator::Same, depth),
+            "known" => Ok(Formula::Known(self.operands(depth)?)),
+            "first" => self.over(Over::First, depth),
+            "most" => self.over(Over::Most, depth),
+            "cmg" => self.over(Over::Cmg, depth),
             "+" | "*" | "/" | ")" | "," => Err(format!("something is missing before '{word}'")),
             _ => number_or_name(word),
         }
     }
 
-    fn call(&mut self, operator: Operator, depth: u32) -> Result<Formula, String> {
+    /// The operands of a function.
+    fn operands(&mut self, depth: u32) -> Result<Vec<Formula>, String> {
+        self.expect("(")?;
+        let mut operands = vec![self.sum(depth + 1)?];
+        while self.take(",") {
+            operands.push(self.sum(depth + 1)?);
+        }
+        self.expect(")")?;
+        Ok(operands)
+    }
+
+    fn join(&mut self, operator: Operator, depth: u32) -> Result<Formula, String> {
         self.expect("(")?;
         let a = self.sum(depth + 1)?;
         self.expect(",")?;
         let b = self.sum(depth + 1)?;
         self.expect(")")?;
         Ok(Formula::Join(operator, Box::new(a), Box::new(b)))
+    }
+
+    fn over(&mut self, over: Over, depth: u32) -> Result<Formula, String> {
+        self.expect("(")?;
+        let inside = self.sum(depth + 1)?;
+        self.expect(")")?;
+        Ok(Formula::Threads(over, Box::new(inside)))
     }
 }
 
@@ -200,14 +289,26 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Three names with values; functions over threads give what is inside them.
+    struct Names;
+
+    impl Scope<String> for Names {
+        fn name(&self, name: &String) -> Option<f64> {
+            match name.as_str() {
+                "A" => Some(3.0),
+                "0B" => Some(4.0),
+                "e@17" => Some(0.5),
+                _ => None,
+            }
+        }
+
+        fn threads(&self, _: Over, formula: &Formula) -> Option<f64> {
+            formula.value(self)
+        }
+    }
+
     fn value(text: &str) -> f64 {
-        let names = |name: &str| match name {
-            "A" => Some(3.0),
-            "0B" => Some(4.0),
-            "e" => Some(0.5),
-            _ => None,
-        };
-        Formula::parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).value(&names).expect("names have values")
+        Formula::parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).value(&Names).expect("names have values")
     }
 
     #[test]
@@ -219,15 +320,23 @@ mod tests {
         assert_eq!(value("2 * -A"), -6.0);
         assert_eq!(value("--A"), 3.0);
         assert_eq!(value("A*0B/1e1"), 1.2);
-        assert_eq!(value("1.5e3 * e"), 750.0);
+        assert_eq!(value("1.5e3 * e@17"), 750.0);
         assert_eq!(value("max(0, A - 0B) + min(A, 0B)"), 3.0);
+        assert_eq!(value("same(A, 3) + 10 * same(A, 0B)"), 1.0);
+        assert_eq!(value("cmg(2 * A) + first(A) + most(1)"), 10.0);
     }
 
     #[test]
     fn a_quotient_by_zero_is_zero_and_a_missing_name_has_no_value() {
         assert_eq!(value("5 / (A - 3)"), 0.0);
-        assert_eq!(Formula::parse("1 + X").expect("a formula").value(&|_| None), None);
-        assert_eq!(Formula::parse("0 * X").expect("a formula").value(&|_| None), None);
+        assert_eq!(Formula::parse("1 + X").expect("a formula").value(&Names), None);
+        assert_eq!(Formula::parse("0 * X").expect("a formula").value(&Names), None);
+    }
+
+    #[test]
+    fn of_several_formulas_the_first_that_has_a_value_counts() {
+        assert_eq!(value("known(1 + X, A, 0B)"), 3.0);
+        assert_eq!(Formula::parse("known(X, X)").expect("a formula").value(&Names), None);
     }
 
     #[test]
@@ -264,7 +373,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_parser_panic(text in "[-+*/(),. a-zA-Z0-9_µ]{0,80}") {
+        fn no_text_makes_the_parser_panic(text in "[-+*/(),. a-zA-Z0-9_@µ]{0,80}") {
             let _ = Formula::parse(&text);
         }
 

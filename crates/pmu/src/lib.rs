@@ -2,18 +2,24 @@
 //!
 //! * [`events`]: a machine's events, from its `pmu.csv`, and the model's signals each one counts.
 //! * [`metrics`]: named quantities, from `metrics/*.toml`, each with one formula over event names.
+//! * [`evaluate`]: their values for a region, its threads and its CMGs.
+//! * [`groups`]: which events a measurement counts together.
 //! * [`scope`]: events that a whole CMG counts, in the rows of threads and in their sums.
 //! * [`formula`]: the language of those formulas.
 //!
 //! Reports and importers know neither an event number nor a formula: they ask here.
 
+pub mod evaluate;
 pub mod events;
 pub mod formula;
+pub mod groups;
 pub mod metrics;
 pub mod scope;
 
+pub use evaluate::{Evaluation, Team, Values};
 pub use events::{Event, Events, Scope};
-pub use metrics::{Group, Metric, Metrics, Values, constants};
+pub use groups::Groups;
+pub use metrics::{Group, Metric, Metrics, constants};
 
 /// Why a table of events or metrics cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use fxscope_machine::Spec;
-use fxscope_record::Region;
 
 use crate::TableError;
 use crate::events::Events;
@@ -41,6 +40,8 @@ const CONSTANTS: &[Constant] = &[
     // Number of the first core, as threads have it, and cores of a CMG.
     ("first_core", |spec| f64::from(spec.topology.first_core)),
     ("cmg_cores", |spec| f64::from(spec.topology.cores_per_cmg)),
+    // Ticks of the timer each second.
+    ("timer_hz", |spec| spec.identity.counter_hz as f64),
     // Most bytes that local memory can move each second.
     ("memory_peak", |spec| spec.memory.peak_bytes_per_second as f64),
 ];
@@ -49,6 +50,59 @@ const CONSTANTS: &[Constant] = &[
 #[must_use]
 pub fn constants(spec: &Spec) -> BTreeMap<String, f64> {
     CONSTANTS.iter().map(|(name, value)| ((*name).to_owned(), value(spec))).collect()
+}
+
+/// What a formula can know besides events and constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Variable {
+    /// Times the region was entered.
+    Calls,
+    /// How many CMGs the threads run on.
+    Cmgs,
+    /// The number of a thread's CMG.
+    CmgNumber,
+}
+
+/// Their names in formulas.
+const VARIABLES: &[(&str, Variable)] =
+    &[("calls", Variable::Calls), ("cmgs", Variable::Cmgs), ("cmg_number", Variable::CmgNumber)];
+
+/// Counts that are no events of any machine: ticks of the timer of a pass, and calls of a thread.
+const COUNTED_BESIDES: &[&str] = &["CNTVCT", "CALLS"];
+
+/// The counts that every pass has, whatever its events.
+pub(crate) const CLOCKS: &[&str] = &["CPU_CYCLES", "CNTVCT", "CALLS"];
+
+/// What a name in a formula is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Name {
+    /// One of [`Constant`], by name.
+    Constant(&'static str),
+    /// Something about the region.
+    Variable(Variable),
+    /// A metric, by its place among all.
+    Metric(usize),
+    /// A count, by its place among the counts that formulas use.
+    Count(usize),
+}
+
+/// A count that formulas use: its name, and the group whose pass it is to be from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub name: String,
+    pub group: Option<u8>,
+}
+
+/// A formula of which every name is known.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Definition {
+    pub formula: Formula<Name>,
+    /// The rule for the threads of a process on one CMG.
+    pub total: Total,
+    /// The rule for all threads.
+    pub whole: Total,
+    /// It has a value only where none of these has.
+    pub instead_of: Vec<usize>,
 }
 
 /// How the values of a region's threads become the region's.
@@ -60,6 +114,8 @@ pub enum Total {
     Sum,
     /// The mean of the threads' values.
     Mean,
+    /// The sum of the threads' values.
+    Add,
     /// The largest of the threads' values.
     Max,
 }
@@ -75,8 +131,12 @@ pub struct Metric {
     pub unit: String,
     /// Its formula.
     pub formula: Formula,
-    /// How threads add up.
+    /// How the threads of a process on one CMG add up.
     pub total: Total,
+    /// How all threads of a region add up.
+    pub whole: Total,
+    /// Names of the metrics of which it is a coarser form: it has a value only where none of them has.
+    pub instead_of: Vec<String>,
 }
 
 /// Metrics that belong together: one file.
@@ -94,11 +154,10 @@ pub struct Group {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metrics {
     groups: Vec<Group>,
+    places: BTreeMap<String, usize>,
+    counts: Vec<Count>,
+    definitions: Vec<Definition>,
 }
-
-/// The values of metrics by name. One that could not be calculated, because an event was not counted, is
-/// absent.
-pub type Values = BTreeMap<String, f64>;
 
 impl Metrics {
     /// The metrics that come with the program.
@@ -117,37 +176,51 @@ impl Metrics {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(files: &[(&str, &str)]) -> Result<Metrics, TableError> {
-        let groups = files.iter().map(|(file, text)| parse_group(file, text)).collect::<Result<_, _>>()?;
-        let metrics = Metrics { groups };
+        let groups: Vec<Group> = files.iter().map(|(file, text)| parse_group(file, text)).collect::<Result<_, _>>()?;
+        let places = groups.iter().flat_map(|g| &g.metrics).enumerate().map(|(i, m)| (m.name.clone(), i)).collect();
+        let mut metrics = Metrics { groups, places, counts: Vec::new(), definitions: Vec::new() };
         let events: Vec<Events> = Events::machines().filter_map(Events::of).collect();
         for (group, (file, _)) in metrics.groups.iter().zip(files) {
             for metric in &group.metrics {
                 let error =
                     |what: String| TableError { file: (*file).to_owned(), what: format!("{}: {what}", metric.name) };
-                if metrics.all().filter(|m| m.name == metric.name).count() > 1 {
+                if metrics.places[&metric.name] != metrics.definitions.len() {
                     return Err(error("a second metric has this name".to_owned()));
                 }
-                for name in metric.formula.names() {
-                    let known = CONSTANTS.iter().any(|c| c.0 == name)
-                        || metrics.named(name).is_some()
-                        || events.iter().any(|e| e.named(name).is_some());
-                    if !known {
-                        return Err(error(format!("no event, constant or metric is called '{name}'")));
-                    }
-                }
-                if metrics.reaches(metric, &metric.name, metrics.all().count()) {
-                    return Err(error("its formula leads back to itself".to_owned()));
-                }
+                let mut resolver = Resolver { places: &metrics.places, events: &events, counts: &mut metrics.counts };
+                let definition = resolver.define(metric).map_err(error)?;
+                metrics.definitions.push(definition);
+            }
+        }
+        for (file, metric) in metrics.groups.iter().zip(files).flat_map(|(g, f)| g.metrics.iter().map(|m| (f.0, m))) {
+            if metrics.leads_back(metrics.places[&metric.name]) {
+                let what = format!("{}: its formula leads back to itself", metric.name);
+                return Err(TableError { file: file.to_owned(), what });
             }
         }
         Ok(metrics)
     }
 
-    /// Whether the formula of `from` uses the metric `name`, directly or through others.
-    fn reaches(&self, from: &Metric, name: &str, depth: usize) -> bool {
-        from.formula.names().into_iter().any(|n| {
-            n == name || depth > 0 && self.named(n).is_some_and(|metric| self.reaches(metric, name, depth - 1))
-        })
+    /// Whether a definition needs itself.
+    fn leads_back(&self, start: usize) -> bool {
+        let mut seen = vec![false; self.definitions.len()];
+        let mut next = vec![start];
+        while let Some(at) = next.pop() {
+            let Definition { formula, instead_of, .. } = &self.definitions[at];
+            let named = formula.names().into_iter().filter_map(|name| match name {
+                Name::Metric(place) => Some(*place),
+                _ => None,
+            });
+            for place in named.chain(instead_of.iter().copied()) {
+                if place == start {
+                    return true;
+                }
+                if !std::mem::replace(&mut seen[place], true) {
+                    next.push(place);
+                }
+            }
+        }
+        false
     }
 
     /// The groups in order.
@@ -170,35 +243,69 @@ impl Metrics {
     /// The metric called `name`.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Metric> {
-        self.all().find(|m| m.name == name)
+        self.all().nth(self.place(name)?)
     }
 
-    /// The values of all metrics for a region, on a machine with these constants.
-    #[must_use]
-    pub fn of_region(&self, region: &Region, constants: &BTreeMap<String, f64>) -> Values {
-        let threads: Vec<_> = region.threads.iter().map(|t| &t.events).collect();
-        let of = |m: &Metric| Some((m.name.clone(), self.value(m, &threads, constants)?));
-        self.all().filter_map(of).collect()
+    /// The place of the metric called `name` among all.
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
     }
 
-    fn value(&self, metric: &Metric, threads: &[&BTreeMap<String, u64>], constants: &Values) -> Option<f64> {
-        if metric.total != Total::Sum && threads.len() > 1 {
-            let values = threads.iter().map(|t| self.value(metric, &[t], constants));
-            return match metric.total {
-                Total::Max => values.collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max),
-                _ => Some(values.sum::<Option<f64>>()? / threads.len() as f64),
-            };
+    /// The counts that formulas use.
+    pub(crate) fn counts(&self) -> &[Count] {
+        &self.counts
+    }
+
+    /// The formulas of all metrics, by place.
+    pub(crate) fn definitions(&self) -> &[Definition] {
+        &self.definitions
+    }
+}
+
+/// Finds out what the names in formulas are.
+struct Resolver<'a> {
+    places: &'a BTreeMap<String, usize>,
+    events: &'a [Events],
+    counts: &'a mut Vec<Count>,
+}
+
+impl Resolver<'_> {
+    fn define(&mut self, metric: &Metric) -> Result<Definition, String> {
+        let formula = metric.formula.rename(&mut |name: &String| self.resolve(name))?;
+        let instead_of = metric
+            .instead_of
+            .iter()
+            .map(|name| self.places.get(name).copied().ok_or_else(|| format!("no metric is called '{name}'")));
+        let instead_of = instead_of.collect::<Result<_, _>>()?;
+        Ok(Definition { formula, total: metric.total, whole: metric.whole, instead_of })
+    }
+
+    fn resolve(&mut self, text: &str) -> Result<Name, String> {
+        if let Some(constant) = CONSTANTS.iter().find(|c| c.0 == text) {
+            return Ok(Name::Constant(constant.0));
         }
-        metric.formula.value(&|name| {
-            if let Some(metric) = self.named(name) {
-                return self.value(metric, threads, constants);
+        if let Some(variable) = VARIABLES.iter().find(|v| v.0 == text) {
+            return Ok(Name::Variable(variable.1));
+        }
+        if let Some(place) = self.places.get(text) {
+            return Ok(Name::Metric(*place));
+        }
+        let (name, group) = match text.split_once('@') {
+            Some((name, group)) => {
+                let number = group.parse().map_err(|_| format!("'{group}' is no number of a group of events"))?;
+                (name, Some(number))
             }
-            if CONSTANTS.iter().any(|c| c.0 == name) {
-                return constants.get(name).copied();
-            }
-            let counts = threads.iter().map(|t| t.get(name).map(|&n| n as f64));
-            counts.sum::<Option<f64>>().filter(|_| !threads.is_empty())
-        })
+            None => (text, None),
+        };
+        if !COUNTED_BESIDES.contains(&name) && !self.events.iter().any(|e| e.named(name).is_some()) {
+            return Err(format!("no event, constant or metric is called '{name}'"));
+        }
+        let count = Count { name: name.to_owned(), group };
+        let known = self.counts.iter().position(|c| *c == count);
+        Ok(Name::Count(known.unwrap_or_else(|| {
+            self.counts.push(count);
+            self.counts.len() - 1
+        })))
     }
 }
 
@@ -219,12 +326,16 @@ fn parse_group(file: &str, text: &str) -> Result<Group, TableError> {
         formula: String,
         #[serde(default)]
         total: Total,
+        whole: Option<Total>,
+        #[serde(default)]
+        instead_of: Vec<String>,
     }
     let error = |what: String| TableError { file: file.to_owned(), what };
     let parsed: File = toml::from_str(text).map_err(|e| error(e.to_string()))?;
     let metrics = parsed.metric.into_iter().map(|e| {
         let formula = Formula::parse(&e.formula).map_err(|what| error(format!("{}: {what}", e.name)))?;
-        Ok(Metric { name: e.name, title: e.title, unit: e.unit, formula, total: e.total })
+        let Entry { name, title, unit, total, instead_of, .. } = e;
+        Ok(Metric { name, title, unit, formula, total, whole: e.whole.unwrap_or(total), instead_of })
     });
     Ok(Group { name: parsed.group, title: parsed.title, metrics: metrics.collect::<Result<_, _>>()? })
 }
@@ -232,12 +343,17 @@ fn parse_group(file: &str, text: &str) -> Result<Group, TableError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fxscope_record::Thread;
+    use crate::evaluate::{Evaluation, Values};
+    use crate::groups::Groups;
+    use fxscope_record::{Region, Thread};
 
-    fn region(threads: &[&[(&str, u64)]]) -> Region {
+    fn values(threads: &[&[(&str, u64)]]) -> Values {
         let events = |list: &[(&str, u64)]| list.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
-        let thread = |(i, list): (usize, &&[_])| Thread { thread: i as u32, cpu: 12 + i as u32, events: events(list) };
-        Region { name: "all".to_owned(), calls: 1, threads: threads.iter().enumerate().map(thread).collect() }
+        let rows = (0..)
+            .zip(threads)
+            .map(|(thread, list)| (Thread { thread, cpu: 12 + thread, ..Thread::default() }, events(list)));
+        let region = Region::of_one_pass("all", 1, rows.collect());
+        Evaluation::with(&region, &a64fx(), &Groups::of("a64fx")).total()
     }
 
     fn a64fx() -> BTreeMap<String, f64> {
@@ -259,7 +375,7 @@ mod tests {
 
     #[test]
     fn basic_metrics_follow_from_counts() {
-        let run = region(&[&[
+        let values = values(&[&[
             ("CPU_CYCLES", 2_000_000),
             ("INST_RETIRED", 5_000_000),
             ("EFFECTIVE_INST_SPEC", 4_000_000),
@@ -270,7 +386,6 @@ mod tests {
             ("L2D_CACHE_MIBMCH_PRF", 5),
             ("L2D_CACHE_WB", 100),
         ]]);
-        let values = Metrics::built_in().of_region(&run, &a64fx());
         assert_eq!(values["seconds"], 1e-3);
         assert_eq!(values["ipc"], 2.0);
         assert_eq!(values["instructions"], 5e6);
@@ -279,12 +394,12 @@ mod tests {
         near("gflops_percent_of_peak", 4.0005 / 64.0 * 100.0);
         near("memory_gbs", 400.0 * 256.0 / 1e9 / 1e-3);
         near("memory_percent_of_peak", 400.0 * 256.0 / 1e-3 / 256e9 * 100.0);
-        assert!(!values.contains_key("l1d_miss_rate"), "loads and stores were not counted");
+        assert!(values.get("l1d_miss_rate").is_none(), "loads and stores were not counted");
     }
 
     #[test]
     fn the_parts_of_cycle_accounting_add_up_to_the_cycles() {
-        let run = region(&[&[
+        let values = values(&[&[
             ("CPU_CYCLES", 1000),
             ("0INST_COMMIT", 600),
             ("1INST_COMMIT", 100),
@@ -308,10 +423,9 @@ mod tests {
             ("WFE_WFI_CYCLE", 5),
         ]]);
         let metrics = Metrics::built_in();
-        let values = metrics.of_region(&run, &a64fx());
         let group = metrics.group("cycle_accounting").expect("there");
         assert_eq!(group.metrics.len(), 20);
-        let parts: Vec<f64> = group.metrics.iter().map(|m| values[&m.name]).collect();
+        let parts: Vec<f64> = group.metrics.iter().map(|m| values[m.name.as_str()]).collect();
         // Hand-made from the table of Fujitsu's CPU performance analysis report, in its order.
         let expected = [35, 15, 30, 50, 20, 50, 50, 50, 30, 90, 40, 40, 25, 70, 5, 100, 110, 90, 95, 5];
         assert_eq!(parts, expected.map(f64::from));
@@ -328,15 +442,15 @@ mod tests {
             signals.add_stalls(&std::array::from_fn(|i| if i == stall as usize { 100 } else { 0 }));
             signals.set(Signal::CpuCycles, 100);
             let counts: Vec<(&str, u64)> = signals.iter().map(|(signal, n)| (signal.name(), n)).collect();
-            let values = metrics.of_region(&region(&[&counts]), &a64fx());
-            let parts: Vec<_> = group.metrics.iter().filter(|m| values[&m.name] > 0.0).collect();
+            let values = self::values(&[&counts]);
+            let parts: Vec<_> = group.metrics.iter().filter(|m| values[m.name.as_str()] > 0.0).collect();
             // The report has one part for all cycles in which no whole instruction commits.
             let title = match stall {
                 Stall::UopOnly | Stall::Movprfx => "Other wait",
                 _ => stall.title(),
             };
             assert_eq!(parts.iter().map(|m| m.title.as_str()).collect::<Vec<_>>(), [title]);
-            assert_eq!(values[&parts[0].name], 100.0, "{title}");
+            assert_eq!(values[parts[0].name.as_str()], 100.0, "{title}");
         }
     }
 
@@ -344,7 +458,7 @@ mod tests {
     fn threads_add_up_as_each_metric_says() {
         let counts = [("CPU_CYCLES", 2_000_000), ("EFFECTIVE_INST_SPEC", 2_000_000)];
         let other = [("CPU_CYCLES", 4_000_000), ("EFFECTIVE_INST_SPEC", 8_000_000)];
-        let values = Metrics::built_in().of_region(&region(&[&counts, &other]), &a64fx());
+        let values = values(&[&counts, &other]);
         assert_eq!(values["ipc"], 1.5, "mean of 1 and 2");
         assert_eq!(values["seconds"], 2e-3, "largest");
         assert_eq!(values["effective_instructions"], 1e7, "sum");

@@ -5,29 +5,33 @@ use std::collections::BTreeMap;
 use fxscope_record::{Region, Thread};
 
 use crate::events::{Event, Events, Scope};
-use crate::metrics::Values;
 
-/// The CMG of a CPU of a machine with these constants, counted from 0; `None` when they do not tell.
-fn cmg_of(cpu: u32, constants: &Values) -> Option<u32> {
+/// A CMG: its computer, and its number there.
+pub(crate) type Cmg = (u32, u32);
+
+/// The CMG of a thread on a machine with these constants; `None` when they do not tell.
+pub(crate) fn cmg_of(thread: &Thread, constants: &BTreeMap<String, f64>) -> Option<Cmg> {
     let each = constants.get("cmg_cores").filter(|&&each| each >= 1.0)?;
     let first = constants.get("first_core")?;
-    Some(((f64::from(cpu) - first) / each) as u32)
+    Some((thread.node, ((f64::from(thread.cpu) - first) / each) as u32))
 }
 
 /// Replaces what each thread has caused of CMG-wide events by what its CMG's counter shows: the sum over the threads
 /// of that CMG. Formulas of metrics expect that, as the machine's counters give it.
-pub fn widen(events: &Events, threads: &mut [Thread], constants: &Values) {
-    for event in events.iter().filter(|e| e.scope == Scope::Cmg) {
-        let mut counts = BTreeMap::new();
-        for t in threads.iter() {
-            if let (Some(cmg), Some(count)) = (cmg_of(t.cpu, constants), t.events.get(&event.name)) {
-                *counts.entry(cmg).or_insert(0) += count;
+pub fn widen(events: &Events, region: &mut Region, constants: &BTreeMap<String, f64>) {
+    let cmgs: Vec<Option<Cmg>> = region.threads.iter().map(|t| cmg_of(t, constants)).collect();
+    for counts in &mut region.passes {
+        for event in events.iter().filter(|e| e.scope == Scope::Cmg) {
+            let Some(column) = counts.names().index(&event.name) else { continue };
+            let mut sums = BTreeMap::new();
+            let of_threads = || cmgs.iter().enumerate().filter_map(|(thread, cmg)| Some((thread, (*cmg)?)));
+            for (thread, cmg) in of_threads() {
+                *sums.entry(cmg).or_insert(0) += counts.at(thread, column).unwrap_or(0);
             }
-        }
-        for t in threads.iter_mut() {
-            let wide = cmg_of(t.cpu, constants).and_then(|cmg| counts.get(&cmg));
-            if let (Some(&wide), Some(count)) = (wide, t.events.get_mut(&event.name)) {
-                *count = wide;
+            for (thread, cmg) in of_threads() {
+                if counts.at(thread, column).is_some() {
+                    counts.set(thread, column, sums[&cmg]);
+                }
             }
         }
     }
@@ -36,15 +40,15 @@ pub fn widen(events: &Events, threads: &mut [Thread], constants: &Values) {
 /// What a region has of each event: the sum over its threads, of a CMG-wide event the sum over their CMGs. Where the
 /// constants do not tell CMGs, as in records of old, every thread has what it caused itself.
 #[must_use]
-pub fn totals(events: &Events, region: &Region, constants: &Values) -> BTreeMap<String, u64> {
-    let mut totals: BTreeMap<String, u64> = BTreeMap::new();
-    let mut told: Vec<u32> = Vec::new();
-    for t in &region.threads {
-        let cmg = cmg_of(t.cpu, constants);
+pub fn totals<'a>(events: &Events, region: &'a Region, constants: &BTreeMap<String, f64>) -> BTreeMap<&'a str, u64> {
+    let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut told: Vec<Cmg> = Vec::new();
+    for (thread, t) in region.threads.iter().enumerate() {
+        let cmg = cmg_of(t, constants);
         let again = cmg.is_some_and(|cmg| told.contains(&cmg));
-        for (name, &count) in &t.events {
+        for (name, count) in region.counts(thread) {
             if !(again && events.named(name).is_some_and(|e: &Event| e.scope == Scope::Cmg)) {
-                let total = totals.entry(name.clone()).or_default();
+                let total = totals.entry(name).or_default();
                 *total = total.saturating_add(count);
             }
         }
@@ -56,7 +60,9 @@ pub fn totals(events: &Events, region: &Region, constants: &Values) -> BTreeMap<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::{Metrics, constants};
+    use crate::evaluate::Evaluation;
+    use crate::groups::Groups;
+    use crate::metrics::constants;
 
     /// Cycles of every thread in these tests.
     const CYCLES: u64 = 1_000;
@@ -66,17 +72,22 @@ mod tests {
     /// A region with a thread on each of these CPUs, each of which has caused the same; as it is in a record.
     fn region(cpus: impl IntoIterator<Item = u32>) -> Region {
         let caused = [("CPU_CYCLES", CYCLES), ("L2_PIPE_VAL", PIPE)].map(|(name, n)| (name.to_owned(), n));
-        let thread = |(thread, cpu)| Thread { thread, cpu, events: BTreeMap::from(caused.clone()) };
-        let mut threads: Vec<Thread> = (0..).zip(cpus).map(thread).collect();
-        widen(&a64fx(), &mut threads, &numbers());
-        Region { name: "all".to_owned(), calls: 1, threads }
+        let mut region = alone(&caused, cpus);
+        widen(&a64fx(), &mut region, &numbers());
+        region
+    }
+
+    /// A region with a thread on each of these CPUs, with what each has caused.
+    fn alone(caused: &[(String, u64)], cpus: impl IntoIterator<Item = u32>) -> Region {
+        let thread = |(thread, cpu)| (Thread { thread, cpu, ..Thread::default() }, caused.iter().cloned().collect());
+        Region::of_one_pass("all", 1, (0..).zip(cpus).map(thread).collect())
     }
 
     fn a64fx() -> Events {
         Events::of("a64fx").expect("built in")
     }
 
-    fn numbers() -> Values {
+    fn numbers() -> BTreeMap<String, f64> {
         constants(&fxscope_machine::load("a64fx", &[]).expect("built in"))
     }
 
@@ -84,16 +95,17 @@ mod tests {
     fn every_thread_has_the_count_of_its_cmg_and_its_own_cycles() {
         // Three threads on the first CMG, whose last CPU is 23, one on the second.
         let region = region([12, 13, 23, 24]);
-        let counts: Vec<_> = region.threads.iter().map(|t| t.events["L2_PIPE_VAL"]).collect();
+        let counts: Vec<_> = (0..4).filter_map(|t| region.count(t, "L2_PIPE_VAL")).collect();
         assert_eq!(counts, [3 * PIPE, 3 * PIPE, 3 * PIPE, PIPE]);
-        assert!(region.threads.iter().all(|t| t.events["CPU_CYCLES"] == CYCLES));
+        assert!((0..4).all(|t| region.count(t, "CPU_CYCLES") == Some(CYCLES)));
     }
 
     #[test]
     fn a_region_has_what_its_threads_caused_however_they_are_spread_over_cmgs() {
         for cpus in [12..13, 12..24, 12..60, 20..28] {
             let threads = cpus.len() as u64;
-            let totals = totals(&a64fx(), &region(cpus), &numbers());
+            let (region, numbers) = (region(cpus), numbers());
+            let totals = totals(&a64fx(), &region, &numbers);
             assert_eq!((totals["L2_PIPE_VAL"], totals["CPU_CYCLES"]), (threads * PIPE, threads * CYCLES), "{threads}");
         }
     }
@@ -102,7 +114,8 @@ mod tests {
     fn l2_is_as_busy_as_the_mean_cmg_that_threads_run_on() {
         // Two banks; as much as the threads of a CMG cause in the cycles of one of them.
         for (cpus, on_a_cmg) in [(12..13, 1.0), (12..15, 3.0), (12..24, 12.0), (12..60, 12.0)] {
-            let busy = Metrics::built_in().of_region(&region(cpus.clone()), &numbers())["l2_busy"];
+            let region = region(cpus.clone());
+            let busy = Evaluation::with(&region, &numbers(), &Groups::of("a64fx")).total()["l2_busy"];
             let expected = on_a_cmg * PIPE as f64 / 2.0 / CYCLES as f64;
             assert!((busy / expected - 1.0).abs() < 1e-12, "{cpus:?}: {busy}");
         }
@@ -110,18 +123,17 @@ mod tests {
 
     #[test]
     fn without_the_size_of_cmgs_every_thread_counts_for_itself() {
-        let mut region = region([12]);
-        region.threads.push(Thread { thread: 1, cpu: 13, ..region.threads[0].clone() });
+        let mut region = alone(&[("L2_PIPE_VAL".to_owned(), PIPE)], [12, 13]);
         let before = region.clone();
-        widen(&a64fx(), &mut region.threads, &Values::new());
+        widen(&a64fx(), &mut region, &BTreeMap::new());
         assert_eq!(region, before);
-        assert_eq!(totals(&a64fx(), &region, &Values::new())["L2_PIPE_VAL"], 2 * PIPE);
+        assert_eq!(totals(&a64fx(), &region, &BTreeMap::new())["L2_PIPE_VAL"], 2 * PIPE);
     }
 
     #[test]
     fn an_event_that_was_not_counted_stays_absent() {
-        let mut threads = [Thread { thread: 0, cpu: 12, events: BTreeMap::new() }];
-        widen(&a64fx(), &mut threads, &numbers());
-        assert!(threads[0].events.is_empty());
+        let mut region = alone(&[], [12]);
+        widen(&a64fx(), &mut region, &numbers());
+        assert!(region.counts(0).is_empty());
     }
 }

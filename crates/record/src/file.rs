@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::Run;
 use crate::schema::{self, APPLICATION, OLDEST, VERSION};
+use crate::{read, write};
 
 /// Why a record file cannot be read or written. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +56,7 @@ pub fn load(path: &Path) -> Result<Vec<Run>, RecordError> {
             if is != was {
                 return Err(damaged(path, &format!("run {id} is not what was written")));
             }
-            schema::read(&db, id).map_err(sql)
+            read::read(&db, id).map_err(sql)
         })
         .collect()
 }
@@ -152,7 +153,7 @@ fn create(path: &Path, run: &Run) -> Result<(), RecordError> {
 fn insert(db: &mut Connection, path: &Path, run: &Run) -> Result<(), RecordError> {
     let write = |db: &mut Connection| {
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        schema::insert(&transaction, run)?;
+        write::insert(&transaction, run)?;
         transaction.commit()
     };
     write(db).map_err(|e| match e {

@@ -7,15 +7,23 @@
 //! [`append`] and [`load`] keep runs in a file: an SQLite database with the suffix `.fxr` that any SQLite
 //! client can read. A run is one transaction, and a digest over its rows tells damage from data.
 
+mod counts;
 mod file;
+mod pack;
+mod read;
 mod run;
 mod schema;
+mod write;
 
+pub use counts::{Counts, Names, Region, Thread};
 pub use file::{RecordError, append, check_target, load};
-pub use run::{CodeFile, Finish, Host, HotSpot, Mode, Pages, Region, Run, Thread};
+pub use run::{CodeFile, Finish, Host, HotSpot, Mode, Origin, Pages, Run};
 
 /// The region that every run has: all of it.
 pub const ALL: &str = "all";
+
+/// The name of the pass of runs that count everything in one.
+pub const ONE_PASS: &str = "run";
 
 /// What tells a file's contents from others: SHA-256 as hexadecimal digits.
 #[must_use]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::counts::Region;
+
 /// How much of the machine took part in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -59,26 +61,19 @@ pub struct Host {
     pub guest_bytes: u64,
 }
 
-/// What one thread did in one region.
+/// Where the counts of a run come from.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Thread {
-    /// The thread's number; unique in its region.
-    pub thread: u32,
-    /// The CPU it ran on, as the machine numbers it.
-    pub cpu: u32,
-    /// Counts by event name. An event that was not counted is absent.
-    pub events: BTreeMap<String, u64>,
-}
-
-/// A named part of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Region {
-    /// Its name; [`crate::ALL`] is the whole run.
-    pub name: String,
-    /// Times it was entered.
-    pub calls: u64,
-    /// Its threads.
-    pub threads: Vec<Thread>,
+pub enum Origin {
+    /// The model.
+    #[default]
+    Simulated,
+    /// A measurement, as another tool wrote it down.
+    Imported {
+        /// The tool's format.
+        format: String,
+        /// The files it was in, as given.
+        files: Vec<String>,
+    },
 }
 
 /// A file that code was mapped from.
@@ -163,6 +158,11 @@ pub struct Run {
     pub host: Host,
     /// What a reader of the counts should know.
     pub notes: Vec<String>,
+    /// Where the counts come from.
+    pub origin: Origin,
+    /// The passes that counts come from, by name. A simulated run counts everything in one; a processor has few counters,
+    /// so that a measured run repeats the program, with other events each time.
+    pub passes: Vec<String>,
     /// Parts of the run, the whole of it first.
     pub regions: Vec<Region>,
     /// Pages it had, by ascending segment, size and node.

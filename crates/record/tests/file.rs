@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use fxscope_record::{
-    CodeFile, Finish, Host, HotSpot, Mode, Pages, RecordError, Region, Run, Thread, append, check_target, load,
+    CodeFile, Counts, Finish, Host, HotSpot, Mode, Names, Origin, Pages, RecordError, Region, Run, Thread, append,
+    check_target, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -41,13 +43,38 @@ fn host() -> impl Strategy<Value = Host> {
     })
 }
 
-fn region() -> impl Strategy<Value = Region> {
-    let threads = btree_map(any::<u32>(), (any::<u32>(), btree_map(any::<String>(), count(), 0..40)), 0..4);
-    (any::<String>(), count(), threads).prop_map(|(name, calls, threads)| Region {
-        name,
-        calls,
-        threads: threads.into_iter().map(|(thread, (cpu, events))| Thread { thread, cpu, events }).collect(),
+/// A table of counts for so many threads, some of them not counted.
+fn counts(threads: usize) -> impl Strategy<Value = Counts> {
+    let number = proptest::option::of(prop_oneof![0..=1000u64, 0..u64::MAX]);
+    btree_map(any::<String>(), vec(number, threads), 0..40).prop_map(move |columns| {
+        let names: Names = columns.keys().cloned().collect();
+        let mut counts = Counts::new(Arc::new(names), threads);
+        for (column, numbers) in columns.into_values().enumerate() {
+            for (thread, number) in numbers.into_iter().enumerate() {
+                number.into_iter().for_each(|n| counts.set(thread, column, n));
+            }
+        }
+        counts
     })
+}
+
+fn region() -> impl Strategy<Value = Region> {
+    let threads = btree_map((any::<u32>(), any::<u32>()), (any::<u32>(), any::<u32>()), 0..4);
+    (any::<String>(), count(), threads).prop_flat_map(|(name, calls, threads)| {
+        let thread = |((process, thread), (node, cpu))| Thread { process, thread, node, cpu };
+        let threads: Vec<_> = threads.into_iter().map(thread).collect();
+        vec(counts(threads.len()), 0..3).prop_map(move |passes| Region {
+            name: name.clone(),
+            calls,
+            threads: threads.clone(),
+            passes,
+        })
+    })
+}
+
+fn origin() -> impl Strategy<Value = Origin> {
+    let imported = (any::<String>(), vec(any::<String>(), 0..3));
+    prop_oneof![Just(Origin::Simulated), imported.prop_map(|(format, files)| Origin::Imported { format, files })]
 }
 
 /// Causes, pipes and hot spots with as many counts of each.
@@ -90,6 +117,7 @@ prop_compose! {
         finish in finish(),
         host in host(),
         notes in vec(any::<String>(), 0..3),
+        (origin, passes) in (origin(), vec(any::<String>(), 0..4)),
         (regions, pages) in (vec(region(), 0..4), vec(pages(), 0..4)),
         files in vec((any::<String>(), any::<String>()), 0..3),
         (stalls, pipes, hot_spots) in hot_spots(),
@@ -106,6 +134,8 @@ prop_compose! {
             finish,
             host,
             notes,
+            origin,
+            passes,
             regions,
             pages,
             files: files.into_iter().map(|(path, digest)| CodeFile { path, digest }).collect(),
@@ -186,7 +216,9 @@ fn small_run() -> Run {
         finish: Finish::Exited(0),
         host: Host::default(),
         notes: Vec::new(),
-        regions: vec![Region { name: fxscope_record::ALL.to_owned(), calls: 1, threads: vec![Thread::default()] }],
+        origin: Origin::Simulated,
+        passes: vec!["run".to_owned()],
+        regions: vec![Region::of_one_pass(fxscope_record::ALL, 1, vec![(Thread::default(), Default::default())])],
         pages: Vec::new(),
         files: Vec::new(),
         stalls: Vec::new(),
@@ -356,4 +388,23 @@ fn two_programs_may_add_to_one_file_at_a_time() {
         }
     });
     assert_eq!(load(&path).expect("loaded").len(), 4);
+}
+
+/// Made by an fxscope whose records had version 3, a row for each count.
+const VERSION_3: &[u8] = include_bytes!("version3.fxr");
+
+#[test]
+fn counts_of_records_of_version_3_are_those_of_one_pass() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_3).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!((runs.len(), runs[0].passes.as_slice()), (1, &[fxscope_record::ONE_PASS.to_owned()][..]));
+    assert_eq!(runs[0].origin, Origin::Simulated);
+    let all = runs[0].region(fxscope_record::ALL).expect("every run has it");
+    assert_eq!((all.threads.len(), all.threads[0].cpu), (1, 12));
+    assert_eq!(all.counts(0), [("CPU_CYCLES", 4004), ("INST_RETIRED", 2002), ("INST_SPEC", 2002)].into());
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_3, "reading changes nothing");
+    runs.push(small_run());
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
 }

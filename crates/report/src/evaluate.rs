@@ -1,7 +1,7 @@
 //! The values of a region's metrics, for the whole and for its parts.
 
-use fxscope_pmu::{Metrics, Values};
-use fxscope_record::{Region, Run};
+use fxscope_pmu::{Evaluation, Team, Values};
+use fxscope_record::{Region, Run, Thread};
 
 use crate::document::Place;
 
@@ -25,16 +25,18 @@ pub(crate) struct Evaluated {
 
 impl Evaluated {
     pub fn of(run: &Run, region: &Region) -> Evaluated {
-        let metrics = Metrics::built_in();
-        let threads = region.threads.iter().map(|t| Part {
-            place: Place::Thread { process: 0, thread: t.thread, cpu: t.cpu },
-            values: metrics.of_region(&Region { threads: vec![t.clone()], ..Region::default() }, &run.constants),
-        });
+        let evaluation = Evaluation::new(run, region);
+        let thread = |(t, values): (&Thread, Values)| Part {
+            place: Place::Thread { process: t.process, thread: t.thread, cpu: t.cpu },
+            values,
+        };
+        let cmg = |(team, values): (&Team, Values)| Part { place: Place::Cmg(team.cmg), values };
+        let process = |process| Some(Part { place: Place::Process(process), values: evaluation.process(process)? });
         Evaluated {
-            threads: threads.collect(),
-            cmgs: Vec::new(),
-            processes: Vec::new(),
-            total: metrics.of_region(region, &run.constants),
+            threads: region.threads.iter().zip(evaluation.threads()).map(thread).collect(),
+            cmgs: evaluation.cmgs().into_iter().map(cmg).collect(),
+            processes: evaluation.processes().filter_map(process).collect(),
+            total: evaluation.total(),
         }
     }
 }

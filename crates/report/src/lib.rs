@@ -12,7 +12,7 @@ mod sections;
 
 pub use options::{By, Options};
 
-use fxscope_pmu::{Metrics, Values};
+use fxscope_pmu::{Evaluation, Values};
 use fxscope_record::{ALL, Region, Run};
 
 use document::{Document, RegionReport, Report};
@@ -30,7 +30,7 @@ pub(crate) struct Column<'a> {
 
 impl<'a> Column<'a> {
     fn new(run: &'a Run, region: &'a Region) -> Column<'a> {
-        Column { run, region, values: Metrics::built_in().of_region(region, &run.constants) }
+        Column { run, region, values: Evaluation::new(run, region).total() }
     }
 }
 

@@ -32,10 +32,8 @@ fn the_keys_that_scripts_depend_on_are_there() {
 
 #[test]
 fn events_of_a_region_are_the_sums_of_its_threads() {
-    let mut run = common::plain();
-    let mut second = run.regions[0].threads[0].clone();
-    second.thread = 1;
-    run.regions[0].threads.push(second);
+    let thread = |thread| (Thread { thread, cpu: 12 + thread, ..Thread::default() }, common::counts(10));
+    let run = common::of_threads(vec![thread(0), thread(1)]);
     let json = json::run(&run);
     assert_eq!(json["regions"][0]["events"]["INST_RETIRED"], 2_500_000);
     assert_eq!(json["regions"][0]["threads"][1]["events"]["INST_RETIRED"], 1_250_000);
@@ -43,18 +41,14 @@ fn events_of_a_region_are_the_sums_of_its_threads() {
 
 #[test]
 fn a_cmg_wide_event_counts_once_for_each_cmg() {
-    let mut run = common::plain();
-    run.constants.extend([("first_core".to_owned(), 12.0), ("cmg_cores".to_owned(), 12.0)]);
-    let first = run.regions[0].threads[0].clone();
     // Two threads of the first CMG, and one of the second.
-    run.regions[0].threads = (0..)
-        .zip([(12, 70), (23, 70), (24, 5)])
-        .map(|(thread, (cpu, lines))| {
-            let mut t = Thread { thread, cpu, ..first.clone() };
-            t.events.insert("BUS_READ_TOTAL_MEM".to_owned(), lines);
-            t
-        })
-        .collect();
+    let threads = (0..).zip([(12, 70), (23, 70), (24, 5)]).map(|(thread, (cpu, lines))| {
+        let mut counts = common::counts(10);
+        counts.insert("BUS_READ_TOTAL_MEM".to_owned(), lines);
+        (Thread { thread, cpu, ..Thread::default() }, counts)
+    });
+    let mut run = common::of_threads(threads.collect());
+    run.constants.extend([("first_core".to_owned(), 12.0), ("cmg_cores".to_owned(), 12.0)]);
     let json = json::run(&run);
     assert_eq!(json["regions"][0]["events"]["BUS_READ_TOTAL_MEM"], 75);
     assert_eq!(json["regions"][0]["events"]["INST_RETIRED"], 3 * 1_250_000);
@@ -63,9 +57,9 @@ fn a_cmg_wide_event_counts_once_for_each_cmg() {
 
 #[test]
 fn what_is_not_known_is_null_or_absent() {
-    let mut run = common::plain();
+    let counts = [("INST_RETIRED".to_owned(), 1_250_000)].into();
+    let mut run = common::of_threads(vec![(Thread { cpu: 12, ..Thread::default() }, counts)]);
     run.finish = Finish::Stopped;
-    run.regions[0].threads[0].events.retain(|name, _| name == "INST_RETIRED");
     let json = json::run(&run);
     assert!(json["exit_code"].is_null());
     assert!(json["simulated"]["cycles"].is_null());

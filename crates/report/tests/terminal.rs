@@ -3,7 +3,7 @@
 mod common;
 
 use common::{plain, region, run};
-use fxscope_record::{ALL, Finish, Mode};
+use fxscope_record::{ALL, Finish, Mode, Thread};
 use fxscope_report::render::terminal::{Style, render};
 use fxscope_report::{side_by_side, summary};
 
@@ -71,12 +71,13 @@ fn colour_adds_nothing_but_escape_sequences() {
 
 #[test]
 fn a_functional_run_shows_what_was_counted_and_says_how_it_ended() {
-    let mut run = plain();
+    let mut counts = common::counts(10);
+    counts.retain(|name, _| name == "CPU_CYCLES" || name == "INST_RETIRED");
+    let mut run = common::of_threads(vec![(Thread { cpu: 12, ..Thread::default() }, counts)]);
     run.mode = Mode::Functional;
     run.finish = Finish::Killed { signal: 11, message: "ended by SIGSEGV at 0x400000 in main+0x10".to_owned() };
     run.settings = vec![("clock.core_hz".to_owned(), "2200000000".to_owned())];
     run.notes = vec!["Functional mode: results and instruction counts only; time and cycles are nominal, one nanosecond for each instruction.".to_owned()];
-    run.regions[0].threads[0].events.retain(|name, _| name == "CPU_CYCLES" || name == "INST_RETIRED");
     let text = render(&summary(&run), UNICODE);
     fits(&text);
     insta::assert_snapshot!(text);

@@ -114,8 +114,8 @@ impl<'a> Files<'a> {
 
 /// Cycles of the whole run.
 fn cycles(run: &Run) -> u64 {
-    let threads = run.region(ALL).into_iter().flat_map(|region| &region.threads);
-    threads.filter_map(|thread| thread.events.get("CPU_CYCLES")).sum()
+    let Some(region) = run.region(ALL) else { return 0 };
+    (0..region.threads.len()).filter_map(|thread| region.count(thread, "CPU_CYCLES")).sum()
 }
 
 /// A function and where its cycles are.

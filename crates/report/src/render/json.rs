@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_pmu::{Events, Metrics, scope};
+use fxscope_pmu::{Evaluation, Events, Values, scope};
 use fxscope_record::{ALL, Finish, Mode, Pages, Region, Run};
 use serde_json::{Value, json};
 
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 /// `null` when they are not known.
 #[must_use]
 pub fn run(run: &Run) -> Value {
-    let metrics = Metrics::built_in();
-    let whole = run.region(ALL).map(|r| metrics.of_region(r, &run.constants)).unwrap_or_default();
+    let whole = run.region(ALL).map(|r| Evaluation::new(run, r).total());
     let events = Events::of(&run.machine).unwrap_or_else(Events::of_the_model);
     // Counts are whole numbers here too.
-    let count = |name: &str| whole.get(name).map(|&n| n.round() as u64);
+    let metric = |name: &str| whole.as_ref().and_then(|values| values.get(name));
+    let count = |name: &str| metric(name).map(|n| n.round() as u64);
     let pairs = |list: &[(String, String)]| list.iter().cloned().collect::<BTreeMap<_, _>>();
     json!({
         "tool": run.tool,
@@ -29,9 +29,9 @@ pub fn run(run: &Run) -> Value {
         "exit_code": run.finish.exit_code(),
         "simulated": {
             "cycles": count("cycles"),
-            "seconds": whole.get("seconds"),
+            "seconds": metric("seconds"),
             "instructions": count("instructions"),
-            "ipc": whole.get("ipc"),
+            "ipc": metric("ipc"),
         },
         "host": {
             "wall_seconds": run.host.wall_seconds,
@@ -67,12 +67,32 @@ fn finish(finish: &Finish) -> String {
 }
 
 fn region(region: &Region, run: &Run, events: &Events) -> Value {
-    let threads = region.threads.iter().map(|t| json!({"thread": t.thread, "cpu": t.cpu, "events": t.events}));
+    let evaluation = Evaluation::new(run, region);
+    let of_threads = region.threads.iter().zip(evaluation.threads()).enumerate();
+    let threads = of_threads.map(|(i, (t, values))| {
+        json!({
+            "process": t.process,
+            "thread": t.thread,
+            "node": t.node,
+            "cpu": t.cpu,
+            "events": region.counts(i),
+            "metrics": metrics(&values),
+        })
+    });
+    let cmgs = evaluation
+        .cmgs()
+        .into_iter()
+        .map(|(team, values)| json!({ "process": team.process, "cmg": team.cmg, "metrics": metrics(&values) }));
     json!({
         "name": region.name,
         "calls": region.calls,
         "events": scope::totals(events, region, &run.constants),
-        "metrics": Metrics::built_in().of_region(region, &run.constants),
+        "metrics": metrics(&evaluation.total()),
+        "cmgs": cmgs.collect::<Vec<_>>(),
         "threads": threads.collect::<Vec<_>>(),
     })
+}
+
+fn metrics(values: &Values) -> BTreeMap<&'static str, f64> {
+    values.iter().map(|(metric, value)| (metric.name.as_str(), value)).collect()
 }

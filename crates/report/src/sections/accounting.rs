@@ -21,7 +21,7 @@ pub(super) fn section(columns: &[Column]) -> Section {
 }
 
 fn fraction(column: &Column, name: &str) -> Option<f64> {
-    let cycles = column.values.get("cycles").filter(|&&c| c > 0.0)?;
+    let cycles = column.values.get("cycles").filter(|&c| c > 0.0)?;
     column.values.get(name).map(|part| part / cycles)
 }
 

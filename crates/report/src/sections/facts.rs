@@ -42,7 +42,7 @@ pub(super) const BUSY: &[(&str, &str)] = &[
 pub(super) fn section(title: &str, list: &[(&str, &str)], columns: &[Column]) -> Section {
     let rows = list.iter().filter_map(|(label, name)| {
         let unit = &Metrics::built_in().named(name)?.unit;
-        let values = columns.iter().map(|c| c.values.get(*name).map(|&v| Value::number(v, unit)));
+        let values = columns.iter().map(|c| c.values.get(name).map(|v| Value::number(v, unit)));
         let values: Vec<_> = values.collect();
         values.iter().any(Option::is_some).then(|| Row { label: (*label).to_owned(), values })
     });

@@ -15,7 +15,7 @@ pub(crate) fn section(columns: &[Column]) -> Section {
     let rows = columns.iter().map(|column| {
         let metric = |name: &str| {
             let unit = &Metrics::built_in().named(name)?.unit;
-            column.values.get(name).map(|&v| Value::number(v, unit))
+            column.values.get(name).map(|v| Value::number(v, unit))
         };
         let mut values = vec![Some(Value::number(column.region.calls as f64, "count"))];
         values.extend(METRICS.iter().map(|(_, name)| metric(name)));

@@ -27,10 +27,10 @@ pub(super) fn family(name: &str) -> Family {
 pub(crate) fn section(evaluated: &Evaluated, options: &Options) -> Option<Section> {
     let group = Metrics::built_in().group(accounting::GROUP)?;
     let places = tables::parts(evaluated, options.by);
-    let known = |m: &&Metric| places.iter().any(|(_, v)| v.contains_key(&m.name));
+    let known = |m: &&Metric| places.iter().any(|(_, v)| v.get(&m.name).is_some());
     let metrics: Vec<_> = group.metrics.iter().filter(known).collect();
     let unit = metrics.first()?.unit.clone();
-    let value = |values: &Values, m: &Metric| values.get(&m.name).copied().unwrap_or(0.0).max(0.0);
+    let value = |values: &Values, m: &Metric| values.get(&m.name).unwrap_or(0.0).max(0.0);
     let bars =
         places.iter().map(|&(place, values)| Bar { place, values: metrics.iter().map(|m| value(values, m)).collect() });
     let parts =

@@ -31,12 +31,11 @@ pub(super) fn parts(evaluated: &Evaluated, by: By) -> Vec<(Place, &Values)> {
 }
 
 fn table(group: &Group, parts: &[(Place, &Values)]) -> Option<Section> {
-    let known = |m: &&Metric| parts.iter().any(|(_, values)| values.contains_key(&m.name));
+    let known = |m: &&Metric| parts.iter().any(|(_, values)| values.get(&m.name).is_some());
     let metrics: Vec<_> = group.metrics.iter().filter(known).collect();
-    let records = parts.iter().map(|&(place, values)| Record {
-        place,
-        values: metrics.iter().map(|m| values.get(&m.name).copied()).collect(),
-    });
+    let records = parts
+        .iter()
+        .map(|&(place, values)| Record { place, values: metrics.iter().map(|m| values.get(&m.name)).collect() });
     let headings = metrics.iter().map(|m| Heading {
         id: String::new(),
         name: m.name.clone(),

@@ -3,7 +3,9 @@
 // Each test file uses its own part of this.
 #![allow(dead_code)]
 
-use fxscope_record::{ALL, Finish, Host, Mode, Region, Run, Thread};
+use std::collections::BTreeMap;
+
+use fxscope_record::{ALL, Finish, Host, Mode, ONE_PASS, Origin, Region, Run, Thread};
 
 /// Counts of one thread: 1 ms, with every group of metrics present.
 const COUNTS: &[(&str, u64)] = &[
@@ -59,8 +61,12 @@ const COUNTS: &[(&str, u64)] = &[
 
 /// A region whose counts are `tenths` tenths of [`COUNTS`].
 pub fn region(name: &str, calls: u64, tenths: u64) -> Region {
-    let events = COUNTS.iter().map(|(name, n)| ((*name).to_owned(), n * tenths / 10)).collect();
-    Region { name: name.to_owned(), calls, threads: vec![Thread { thread: 0, cpu: 12, events }] }
+    Region::of_one_pass(name, calls, vec![(Thread { cpu: 12, ..Thread::default() }, counts(tenths))])
+}
+
+/// So many tenths of [`COUNTS`] by name.
+pub fn counts(tenths: u64) -> BTreeMap<String, u64> {
+    COUNTS.iter().map(|(name, n)| ((*name).to_owned(), n * tenths / 10)).collect()
 }
 
 /// A run of `program` on a machine with A64FX's constants.
@@ -85,6 +91,8 @@ pub fn run(program: &str, regions: Vec<Region>) -> Run {
         finish: Finish::Exited(0),
         host: Host { cpus: 2, wall_seconds: 0.0825, mips: 15.15, peak_rss_bytes: 120 << 20, guest_bytes: 24 << 20 },
         notes: Vec::new(),
+        origin: Origin::Simulated,
+        passes: vec![ONE_PASS.to_owned()],
         regions,
         pages: Vec::new(),
         files: Vec::new(),
@@ -101,13 +109,14 @@ pub fn plain() -> Run {
 
 /// A run with the region `all`, of four threads on the first two CMGs of 12 CPUs each; the second thread did half as much.
 pub fn threads() -> Run {
-    let mut whole = region(ALL, 1, 10);
-    let half = region(ALL, 1, 5).threads[0].events.clone();
-    let thread = |(thread, cpu)| Thread { thread, cpu, ..whole.threads[0].clone() };
-    let mut threads: Vec<Thread> = (0..).zip([12, 13, 24, 25]).map(thread).collect();
-    threads[1].events = half;
-    whole.threads = threads;
-    let mut run = run("a.out", vec![whole]);
+    let row = |(thread, cpu)| (Thread { thread, cpu, ..Thread::default() }, counts(if thread == 1 { 5 } else { 10 }));
+    let rows = (0..).zip([12, 13, 24, 25]).map(row).collect();
+    let mut run = run("a.out", vec![Region::of_one_pass(ALL, 1, rows)]);
     run.constants.extend([("first_core".to_owned(), 12.0), ("cmg_cores".to_owned(), 12.0)]);
     run
+}
+
+/// A run whose region `all` has these threads, with their counts.
+pub fn of_threads(rows: Vec<(Thread, BTreeMap<String, u64>)>) -> Run {
+    run("kernels/triad-mem.elf", vec![Region::of_one_pass(ALL, 1, rows)])
 }

@@ -1,0 +1,366 @@
+//! The values of metrics for a region: for each thread, for the threads of a process on one CMG, and for all.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Index;
+
+use fxscope_record::{Region, Run};
+
+use crate::formula::{Formula, Over};
+use crate::groups::Groups;
+use crate::metrics::{CLOCKS, Count, Definition, Metric, Metrics, Name, Total, Variable};
+use crate::scope::{Cmg, cmg_of};
+
+/// The values of all metrics. One that could not be calculated, because an event was not counted, is absent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Values {
+    metrics: &'static Metrics,
+    values: Vec<Option<f64>>,
+}
+
+impl Values {
+    /// The value of the metric called `name`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.values[self.metrics.place(name)?]
+    }
+
+    /// All metrics that have a value, in the order of their groups.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Metric, f64)> {
+        self.metrics.all().zip(&self.values).filter_map(|(metric, value)| Some((metric, (*value)?)))
+    }
+}
+
+impl Index<&str> for Values {
+    type Output = f64;
+
+    /// The value of a metric that is known to have one.
+    fn index(&self, name: &str) -> &f64 {
+        let place = self.metrics.place(name).unwrap_or_else(|| panic!("no metric is called '{name}'"));
+        self.values[place].as_ref().unwrap_or_else(|| panic!("'{name}' has no value"))
+    }
+}
+
+/// The threads of a process that run on one CMG: what the report's row "CMG n total" is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Team {
+    /// The process.
+    pub process: u32,
+    /// The number of the CMG on its computer.
+    pub cmg: u32,
+    /// Its threads, by their places in the region.
+    pub threads: Vec<usize>,
+}
+
+/// What metrics are calculated for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// A thread, by its place.
+    Thread(usize),
+    /// A team, by its place.
+    Team(usize),
+    /// A process, by its place among the processes.
+    Process(usize),
+    /// All threads.
+    All,
+}
+
+/// A value that may have been calculated already.
+#[derive(Clone, Copy)]
+enum Known {
+    No,
+    Yes(Option<f64>),
+}
+
+/// The metrics of one region, calculated when they are asked for.
+pub struct Evaluation<'a> {
+    metrics: &'static Metrics,
+    region: &'a Region,
+    constants: &'a BTreeMap<String, f64>,
+    /// For each group of events the pass that counted it.
+    passes: Vec<Option<usize>>,
+    /// The CMG of each thread.
+    cmgs: Vec<Option<Cmg>>,
+    teams: Vec<Team>,
+    team_of: Vec<Option<usize>>,
+    processes: Vec<(u32, Vec<usize>)>,
+    all: Vec<usize>,
+    known: RefCell<Vec<Vec<Known>>>,
+}
+
+impl<'a> Evaluation<'a> {
+    /// The metrics of a region of a run.
+    #[must_use]
+    pub fn new(run: &'a Run, region: &'a Region) -> Evaluation<'a> {
+        Evaluation::with(region, &run.constants, &Groups::of(&run.machine))
+    }
+
+    /// The metrics of a region on a machine with these constants and groups of events.
+    #[must_use]
+    pub fn with(region: &'a Region, constants: &'a BTreeMap<String, f64>, groups: &Groups) -> Evaluation<'a> {
+        let metrics = Metrics::built_in();
+        let cmgs: Vec<Option<Cmg>> = region.threads.iter().map(|t| cmg_of(t, constants)).collect();
+        let mut teams: BTreeMap<(u32, Cmg), Vec<usize>> = BTreeMap::new();
+        let mut processes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (i, (thread, cmg)) in region.threads.iter().zip(&cmgs).enumerate() {
+            processes.entry(thread.process).or_default().push(i);
+            if let Some(cmg) = cmg {
+                teams.entry((thread.process, *cmg)).or_default().push(i);
+            }
+        }
+        let team = |((process, (_, cmg)), threads)| Team { process, cmg, threads };
+        let teams: Vec<Team> = teams.into_iter().map(team).collect();
+        let team_of = (0..cmgs.len()).map(|i| teams.iter().position(|team| team.threads.contains(&i)));
+        let scopes = cmgs.len() + teams.len() + processes.len() + 1;
+        Evaluation {
+            metrics,
+            region,
+            constants,
+            passes: groups.passes(region),
+            team_of: team_of.collect(),
+            teams,
+            processes: processes.into_iter().collect(),
+            all: (0..cmgs.len()).collect(),
+            cmgs,
+            known: RefCell::new(vec![Vec::new(); scopes]),
+        }
+    }
+
+    /// The values for each thread, in the region's order.
+    #[must_use]
+    pub fn threads(&self) -> Vec<Values> {
+        self.all.iter().map(|&i| self.values(Scope::Thread(i))).collect()
+    }
+
+    /// The values for the threads of each process on each CMG, by the rules of the CPU performance analysis report for its
+    /// row "CMG n total". None where the CMGs of threads are not known.
+    #[must_use]
+    pub fn cmgs(&self) -> Vec<(&Team, Values)> {
+        self.teams.iter().enumerate().map(|(i, team)| (team, self.values(Scope::Team(i)))).collect()
+    }
+
+    /// The threads of each process on each CMG.
+    #[must_use]
+    pub fn teams(&self) -> &[Team] {
+        &self.teams
+    }
+
+    /// The values for all threads of a process; `None` when the region has no such process.
+    #[must_use]
+    pub fn process(&self, process: u32) -> Option<Values> {
+        let place = self.processes.iter().position(|p| p.0 == process)?;
+        Some(self.values(Scope::Process(place)))
+    }
+
+    /// The processes of the region, ascending.
+    pub fn processes(&self) -> impl Iterator<Item = u32> {
+        self.processes.iter().map(|p| p.0)
+    }
+
+    /// The values for all threads.
+    #[must_use]
+    pub fn total(&self) -> Values {
+        self.values(Scope::All)
+    }
+
+    /// The events that would have to be measured too for a metric to have a value in all threads, by name; none when it
+    /// has one, and where no event is missing.
+    #[must_use]
+    pub fn missing(&self, metric: &str) -> Vec<String> {
+        let mut events = BTreeSet::new();
+        if let Some(place) = self.metrics.place(metric)
+            && self.value(place, Scope::All).is_none()
+        {
+            self.add_missing(&self.metrics.definitions()[place].formula, &mut events);
+        }
+        events.into_iter().collect()
+    }
+
+    fn add_missing(&self, formula: &Formula<Name>, events: &mut BTreeSet<String>) {
+        if let Formula::Known(all) = formula {
+            // The last way needs nothing but what every measurement of the machine can count.
+            return all.last().into_iter().for_each(|a| self.add_missing(a, events));
+        }
+        for operand in formula.operands() {
+            self.add_missing(operand, events);
+        }
+        match formula {
+            Formula::Name(Name::Metric(place)) => {
+                self.add_missing(&self.metrics.definitions()[*place].formula, events);
+            }
+            Formula::Name(Name::Count(place)) => {
+                let name = &self.metrics.counts()[*place].name;
+                if self.all.iter().any(|&thread| self.region.count(thread, name).is_none()) {
+                    events.insert(name.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn values(&self, scope: Scope) -> Values {
+        let values = (0..self.metrics.definitions().len()).map(|place| self.value(place, scope)).collect();
+        Values { metrics: self.metrics, values }
+    }
+
+    /// The threads of a scope, by their places.
+    fn members(&self, scope: &Scope) -> &[usize] {
+        match *scope {
+            Scope::Thread(i) => &self.all[i..=i],
+            Scope::Team(i) => &self.teams[i].threads,
+            Scope::Process(i) => &self.processes[i].1,
+            Scope::All => &self.all,
+        }
+    }
+
+    fn number(&self, scope: Scope) -> usize {
+        let (threads, teams) = (self.all.len(), self.teams.len());
+        match scope {
+            Scope::Thread(i) => i,
+            Scope::Team(i) => threads + i,
+            Scope::Process(i) => threads + teams + i,
+            Scope::All => threads + teams + self.processes.len(),
+        }
+    }
+
+    /// The value of a definition.
+    fn value(&self, place: usize, scope: Scope) -> Option<f64> {
+        let number = self.number(scope);
+        if let Some(Known::Yes(value)) = self.known.borrow()[number].get(place) {
+            return *value;
+        }
+        let value = self.calculate(place, scope);
+        let mut known = self.known.borrow_mut();
+        known[number].resize(self.metrics.definitions().len(), Known::No);
+        known[number][place] = Known::Yes(value);
+        value
+    }
+
+    fn calculate(&self, place: usize, scope: Scope) -> Option<f64> {
+        let definition = &self.metrics.definitions()[place];
+        if definition.instead_of.iter().any(|&other| self.value(other, scope).is_some()) {
+            return None;
+        }
+        let rule = match scope {
+            Scope::Thread(_) => Total::Sum,
+            Scope::Team(_) => definition.total,
+            Scope::Process(_) | Scope::All => definition.whole,
+        };
+        let threads = self.members(&scope);
+        let each = || threads.iter().map(|&thread| self.value(place, Scope::Thread(thread)));
+        match rule {
+            Total::Sum if threads.is_empty() => None,
+            Total::Sum => definition.formula.value(&Names { evaluation: self, definition, scope }),
+            Total::Mean => Some(each().sum::<Option<f64>>()? / threads.len() as f64).filter(|_| !threads.is_empty()),
+            Total::Add => each().sum::<Option<f64>>().filter(|_| !threads.is_empty()),
+            Total::Max => each().collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max),
+        }
+    }
+
+    /// What a thread has of a count that `definition` uses.
+    fn count(&self, thread: usize, count: &Count, definition: &Definition) -> Option<u64> {
+        let Some(group) = count.group else { return self.region.count(thread, &count.name) };
+        let passes = &self.region.passes;
+        if let Some(pass) = self.passes.get(usize::from(group) - 1).copied().flatten() {
+            return passes[pass].get(thread, &count.name);
+        }
+        if CLOCKS.contains(&count.name.as_str()) {
+            return passes[self.pass_of(definition, group)?].get(thread, &count.name);
+        }
+        self.pass_of(definition, group)
+            .and_then(|pass| passes[pass].get(thread, &count.name))
+            .or_else(|| self.region.count(thread, &count.name))
+    }
+
+    /// Where no pass has counted a group as a whole: the one that has most of what a definition wants from it.
+    fn pass_of(&self, definition: &Definition, group: u8) -> Option<usize> {
+        let counts = self.metrics.counts();
+        let wanted: Vec<&str> = (definition.formula.names().into_iter())
+            .filter_map(|name| match name {
+                Name::Count(place) => Some(&counts[*place]),
+                _ => None,
+            })
+            .filter(|count| count.group == Some(group) && !CLOCKS.contains(&count.name.as_str()))
+            .map(|count| count.name.as_str())
+            .collect();
+        let has = |pass: &usize| {
+            let names = self.region.passes[*pass].names();
+            wanted.iter().filter(|name| names.index(name).is_some()).count()
+        };
+        // The first of several that have as much.
+        (0..self.region.passes.len()).rev().max_by_key(has).filter(|pass| has(pass) > 0)
+    }
+
+    /// The threads that `first` and `most` look at.
+    fn siblings(&self, scope: Scope) -> &[usize] {
+        match scope {
+            Scope::Thread(i) => match self.team_of[i] {
+                Some(team) => &self.teams[team].threads,
+                None => &self.all,
+            },
+            _ => self.members(&scope),
+        }
+    }
+}
+
+/// The names of a definition's formula, in a scope.
+struct Names<'a, 'b> {
+    evaluation: &'a Evaluation<'b>,
+    definition: &'a Definition,
+    scope: Scope,
+}
+
+impl Names<'_, '_> {
+    fn members(&self) -> &[usize] {
+        self.evaluation.members(&self.scope)
+    }
+
+    /// The value of a formula for a thread.
+    fn of_thread(&self, thread: usize, formula: &Formula<Name>) -> Option<f64> {
+        let Names { evaluation, definition, .. } = *self;
+        formula.value(&Names { evaluation, definition, scope: Scope::Thread(thread) })
+    }
+}
+
+impl crate::formula::Scope<Name> for Names<'_, '_> {
+    fn name(&self, name: &Name) -> Option<f64> {
+        let e = self.evaluation;
+        match name {
+            Name::Constant(name) => e.constants.get(*name).copied(),
+            Name::Variable(Variable::Calls) => Some(e.region.calls as f64),
+            Name::Variable(Variable::Cmgs) => {
+                Some(self.members().iter().map(|&t| e.cmgs[t]).collect::<BTreeSet<_>>().len() as f64)
+            }
+            Name::Variable(Variable::CmgNumber) => match self.members() {
+                [first, ..] => e.cmgs[*first].map(|cmg| f64::from(cmg.1)),
+                [] => None,
+            },
+            Name::Metric(place) => e.value(*place, self.scope),
+            Name::Count(place) => {
+                let count = &e.metrics.counts()[*place];
+                let counts = self.members().iter().map(|&t| e.count(t, count, self.definition).map(|n| n as f64));
+                counts.sum()
+            }
+        }
+    }
+
+    fn threads(&self, over: Over, formula: &Formula<Name>) -> Option<f64> {
+        let siblings = self.evaluation.siblings(self.scope);
+        match over {
+            Over::First => self.of_thread(*siblings.first()?, formula),
+            Over::Most => {
+                let all: Option<Vec<f64>> = siblings.iter().map(|&t| self.of_thread(t, formula)).collect();
+                all?.into_iter().reduce(f64::max)
+            }
+            Over::Cmg => {
+                let mut cmgs: BTreeMap<Option<Cmg>, (f64, f64)> = BTreeMap::new();
+                for &thread in self.members() {
+                    let (sum, threads) = cmgs.entry(self.evaluation.cmgs[thread]).or_default();
+                    *sum += self.of_thread(thread, formula)?;
+                    *threads += 1.0;
+                }
+                Some(cmgs.values().map(|(sum, threads)| sum / threads).sum())
+            }
+        }
+    }
+}

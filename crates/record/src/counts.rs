@@ -1,0 +1,162 @@
+//! What was counted: regions, their threads, and for each pass a table of numbers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What one thread is, in one region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, PartialOrd, Ord, Hash)]
+pub struct Thread {
+    /// Its process: the rank of a parallel program, 0 where there is one.
+    pub process: u32,
+    /// Its number; unique in its process.
+    pub thread: u32,
+    /// The computer it ran on, 0 where there is one.
+    pub node: u32,
+    /// The CPU it ran on, as the machine numbers it.
+    pub cpu: u32,
+}
+
+/// Names of counts, ascending, each once. Many [`Counts`] share them.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Names(Vec<String>);
+
+impl Names {
+    /// The place of `name`.
+    #[must_use]
+    pub fn index(&self, name: &str) -> Option<usize> {
+        self.0.binary_search_by(|n| n.as_str().cmp(name)).ok()
+    }
+
+    /// All names, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<String> for Names {
+    fn from_iter<I: IntoIterator<Item = String>>(names: I) -> Names {
+        let mut names: Vec<String> = names.into_iter().collect();
+        names.sort_unstable();
+        names.dedup();
+        Names(names)
+    }
+}
+
+/// Stands for a count that is not there. No counter has 64 bits that are all set.
+pub(crate) const ABSENT: u64 = u64::MAX;
+
+/// The counts of a region's threads in one pass: a row for each thread, a column for each name.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Counts {
+    names: Arc<Names>,
+    values: Vec<u64>,
+}
+
+impl Counts {
+    /// A table for so many threads in which nothing has been counted.
+    #[must_use]
+    pub fn new(names: Arc<Names>, threads: usize) -> Counts {
+        let values = vec![ABSENT; names.len() * threads];
+        Counts { names, values }
+    }
+
+    /// A table of all its numbers, thread by thread; `None` when they do not fill it.
+    pub(crate) fn from_values(names: Arc<Names>, threads: usize, values: Vec<u64>) -> Option<Counts> {
+        (values.len() == names.len() * threads).then_some(Counts { names, values })
+    }
+
+    /// All numbers, thread by thread.
+    pub(crate) fn values(&self) -> &[u64] {
+        &self.values
+    }
+
+    /// The names of its columns.
+    #[must_use]
+    pub fn names(&self) -> &Arc<Names> {
+        &self.names
+    }
+
+    /// What a thread, by its place in the region, has of `name`; `None` when that was not counted.
+    #[must_use]
+    pub fn get(&self, thread: usize, name: &str) -> Option<u64> {
+        self.at(thread, self.names.index(name)?)
+    }
+
+    /// What a thread has in a column.
+    #[must_use]
+    pub fn at(&self, thread: usize, column: usize) -> Option<u64> {
+        let value = self.values.get(thread * self.names.len()..)?.get(column)?;
+        (column < self.names.len() && *value != ABSENT).then_some(*value)
+    }
+
+    /// Puts a count into a column of a thread.
+    ///
+    /// # Panics
+    /// When the table has no such thread or column.
+    pub fn set(&mut self, thread: usize, column: usize, count: u64) {
+        assert!(column < self.names.len(), "column {column} of {}", self.names.len());
+        self.values[thread * self.names.len() + column] = count;
+    }
+
+    /// What a thread has of everything that was counted for it.
+    pub fn row(&self, thread: usize) -> impl Iterator<Item = (&str, u64)> {
+        self.names.iter().enumerate().filter_map(move |(column, name)| Some((name, self.at(thread, column)?)))
+    }
+}
+
+/// A named part of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Region {
+    /// Its name; [`crate::ALL`] is the whole run.
+    pub name: String,
+    /// Times it was entered.
+    pub calls: u64,
+    /// Its threads.
+    pub threads: Vec<Thread>,
+    /// What they counted in each pass of the run.
+    pub passes: Vec<Counts>,
+}
+
+impl Region {
+    /// A region of a run that counts everything in one pass: its threads, each with its counts by name.
+    #[must_use]
+    pub fn of_one_pass(name: &str, calls: u64, rows: Vec<(Thread, BTreeMap<String, u64>)>) -> Region {
+        let names: Arc<Names> = Arc::new(rows.iter().flat_map(|(_, counts)| counts.keys().cloned()).collect());
+        let mut counts = Counts::new(Arc::clone(&names), rows.len());
+        for (thread, (_, row)) in rows.iter().enumerate() {
+            for (name, &count) in row {
+                counts.set(thread, names.index(name).expect("collected above"), count);
+            }
+        }
+        let threads = rows.into_iter().map(|(thread, _)| thread).collect();
+        Region { name: name.to_owned(), calls, threads, passes: vec![counts] }
+    }
+
+    /// What a thread, by its place, has of `name`, in the first pass that counted it.
+    #[must_use]
+    pub fn count(&self, thread: usize, name: &str) -> Option<u64> {
+        self.passes.iter().find_map(|counts| counts.get(thread, name))
+    }
+
+    /// What a thread, by its place, has of everything, each from the first pass that counted it.
+    #[must_use]
+    pub fn counts(&self, thread: usize) -> BTreeMap<&str, u64> {
+        let mut all = BTreeMap::new();
+        for (name, count) in self.passes.iter().flat_map(|counts| counts.row(thread)) {
+            all.entry(name).or_insert(count);
+        }
+        all
+    }
+}

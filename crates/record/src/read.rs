@@ -1,0 +1,237 @@
+//! Rows become a run again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, Row, params};
+
+use crate::ONE_PASS;
+use crate::counts::{Counts, Names, Region, Thread};
+use crate::pack::unpack;
+use crate::run::{CodeFile, Finish, Host, HotSpot, Mode, Origin, Pages, Run};
+use crate::schema::{NUMBERED_SPOTS, PACKED, PAGES, version};
+
+/// Reads run `id`.
+pub(crate) fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
+    let mut run = db.query_row("SELECT * FROM run WHERE run = ?1", [id], read_origin)?;
+    run.command = list(db, id, "SELECT value FROM argument WHERE run = ?1 ORDER BY position", |r| r.get(0))?;
+    run.environment = list(db, id, "SELECT name, value FROM environment WHERE run = ?1 ORDER BY position", |r| {
+        Ok((r.get(0)?, r.get(1)?))
+    })?;
+    run.settings = list(db, id, "SELECT key, value FROM setting WHERE run = ?1 ORDER BY position", |r| {
+        Ok((r.get(0)?, r.get(1)?))
+    })?;
+    run.constants = list(db, id, "SELECT name, value FROM constant WHERE run = ?1", |r| Ok((r.get(0)?, r.get(1)?)))?;
+    run.notes = list(db, id, "SELECT value FROM note WHERE run = ?1 ORDER BY position", |r| r.get(0))?;
+    let version = version(db)?;
+    if version >= PACKED {
+        run.origin = read_sources(db, id)?;
+        run.passes = list(db, id, "SELECT name FROM pass WHERE run = ?1 ORDER BY pass", |r| r.get(0))?;
+        run.regions = read_regions(db, id)?;
+    } else {
+        run.passes = vec![ONE_PASS.to_owned()];
+        run.regions = read_old_regions(db, id)?;
+    }
+    if version >= PAGES {
+        run.pages = read_pages(db, id)?;
+    }
+    if version < NUMBERED_SPOTS {
+        read_old_hot_spots(db, id, &mut run)?
+    } else {
+        read_hot_spots(db, id, &mut run)?
+    }
+    Ok(run)
+}
+
+fn read_sources(db: &Connection, id: u32) -> rusqlite::Result<Origin> {
+    let format: Option<String> = db.query_row("SELECT format FROM run WHERE run = ?1", [id], |r| r.get(0))?;
+    let files = list(db, id, "SELECT path FROM source WHERE run = ?1 ORDER BY position", |r| r.get(0))?;
+    Ok(format.map_or(Origin::Simulated, |format| Origin::Imported { format, files }))
+}
+
+fn read_pages(db: &Connection, id: u32) -> rusqlite::Result<Vec<Pages>> {
+    let query = "SELECT segment, page_bytes, node, pages, bytes FROM page WHERE run = ?1 ORDER BY position";
+    list(db, id, query, |r| {
+        let (segment, page_bytes, node) = (r.get(0)?, r.get(1)?, r.get(2)?);
+        Ok(Pages { segment, page_bytes, node, pages: r.get(3)?, bytes: r.get(4)? })
+    })
+}
+
+fn read_hot_spots(db: &Connection, id: u32, run: &mut Run) -> rusqlite::Result<()> {
+    run.files = list(db, id, "SELECT path, digest FROM code_file WHERE run = ?1 ORDER BY file", |r| {
+        Ok(CodeFile { path: r.get(0)?, digest: r.get(1)? })
+    })?;
+    let named = |kind: &str| {
+        let query = format!("SELECT name FROM part WHERE run = ?1 AND kind = '{kind}' ORDER BY part");
+        list(db, id, &query, |r| r.get(0))
+    };
+    (run.stalls, run.pipes) = (named("stall")?, named("pipe")?);
+    let (stalls, pipes) = (vec![0; run.stalls.len()], vec![0; run.pipes.len()]);
+    let query = "SELECT file, place, address, function, offset, executions, cycles, in_flight FROM hot_spot
+                 WHERE run = ?1 ORDER BY spot";
+    run.hot_spots = list(db, id, query, |r| {
+        Ok(HotSpot {
+            file: r.get(0)?,
+            place: r.get(1)?,
+            address: r.get(2)?,
+            function: r.get(3)?,
+            offset: r.get(4)?,
+            executions: r.get(5)?,
+            cycles: r.get(6)?,
+            in_flight: r.get(7)?,
+            stalls: stalls.clone(),
+            pipes: pipes.clone(),
+        })
+    })?;
+    let mut parts = db.prepare("SELECT spot, part, cycles FROM hot_part WHERE run = ?1")?;
+    let mut rows = parts.query([id])?;
+    while let Some(row) = rows.next()? {
+        let (spot, part): (usize, usize) = (row.get(0)?, row.get(1)?);
+        let spot = run.hot_spots.get_mut(spot);
+        let cycles = spot.and_then(|s| s.stalls.iter_mut().chain(&mut s.pipes).nth(part));
+        *cycles.ok_or_else(|| rusqlite::Error::InvalidColumnName("part".to_owned()))? = row.get(2)?;
+    }
+    Ok(())
+}
+
+/// Version 1 has addresses only.
+fn read_old_hot_spots(db: &Connection, id: u32, run: &mut Run) -> rusqlite::Result<()> {
+    let query = "SELECT address, function, offset, executions, cycles FROM hot_spot WHERE run = ?1 ORDER BY address";
+    run.hot_spots = list(db, id, query, |r| {
+        Ok(HotSpot {
+            place: r.get(0)?,
+            address: r.get(0)?,
+            function: r.get(1)?,
+            offset: r.get(2)?,
+            executions: r.get(3)?,
+            cycles: r.get(4)?,
+            ..HotSpot::default()
+        })
+    })?;
+    Ok(())
+}
+
+/// What the table `run` knows of a run.
+fn read_origin(row: &Row) -> rusqlite::Result<Run> {
+    let wrong = |column: &str| rusqlite::Error::InvalidColumnName(column.to_owned());
+    let mode = match row.get_ref("mode")?.as_str()? {
+        "timing" => Mode::Timing,
+        "functional" => Mode::Functional,
+        _ => return Err(wrong("mode")),
+    };
+    let finish = match row.get_ref("finish")?.as_str()? {
+        "exited" => Finish::Exited(row.get("status")?),
+        "killed" => Finish::Killed { signal: row.get("status")?, message: row.get("message")? },
+        "limit" => Finish::Limit,
+        "stopped" => Finish::Stopped,
+        "failed" => Finish::Failed(row.get("message")?),
+        _ => return Err(wrong("finish")),
+    };
+    Ok(Run {
+        tool: row.get("tool")?,
+        command: Vec::new(),
+        environment: Vec::new(),
+        machine: row.get("machine")?,
+        settings: Vec::new(),
+        machine_hash: row.get("machine_hash")?,
+        constants: Default::default(),
+        mode,
+        finish,
+        host: Host {
+            cpus: row.get("host_cpus")?,
+            wall_seconds: row.get("wall_seconds")?,
+            mips: row.get("mips")?,
+            peak_rss_bytes: row.get("peak_rss_bytes")?,
+            guest_bytes: row.get("guest_bytes")?,
+        },
+        notes: Vec::new(),
+        origin: Origin::Simulated,
+        passes: Vec::new(),
+        regions: Vec::new(),
+        pages: Vec::new(),
+        files: Vec::new(),
+        stalls: Vec::new(),
+        pipes: Vec::new(),
+        hot_spots: Vec::new(),
+    })
+}
+
+/// Teams of threads, or sets of names, by number.
+type Numbered<T> = BTreeMap<i64, T>;
+
+fn read_regions(db: &Connection, id: u32) -> rusqlite::Result<Vec<Region>> {
+    let mut teams: Numbered<Vec<Thread>> = Numbered::new();
+    let query = "SELECT team, process, thread, node, cpu FROM thread WHERE run = ?1 ORDER BY team, position";
+    for_each(db, id, query, |r| {
+        let thread = Thread { process: r.get(1)?, thread: r.get(2)?, node: r.get(3)?, cpu: r.get(4)? };
+        teams.entry(r.get(0)?).or_default().push(thread);
+        Ok(())
+    })?;
+    let mut regions: Vec<Region> =
+        list(db, id, "SELECT name, calls, team FROM region WHERE run = ?1 ORDER BY region", |r| {
+            let threads = teams.get(&r.get(2)?).cloned().unwrap_or_default();
+            Ok(Region { name: r.get(0)?, calls: r.get(1)?, threads, passes: Vec::new() })
+        })?;
+    let sets = read_names(db, id)?;
+    let query = "SELECT region, pass, name_set, counts FROM count WHERE run = ?1 ORDER BY region, pass";
+    for_each(db, id, query, |r| {
+        let wrong = || rusqlite::Error::InvalidColumnName("counts".to_owned());
+        let region = regions.get_mut(r.get::<_, usize>(0)?).ok_or_else(wrong)?;
+        let names = sets.get(&r.get(2)?).cloned().unwrap_or_default();
+        let values = unpack(r.get_ref(3)?.as_blob()?).ok_or_else(wrong)?;
+        let counts = Counts::from_values(names, region.threads.len(), values).ok_or_else(wrong)?;
+        region.passes.push(counts);
+        Ok(())
+    })?;
+    Ok(regions)
+}
+
+fn read_names(db: &Connection, id: u32) -> rusqlite::Result<Numbered<Arc<Names>>> {
+    let mut sets: Numbered<Vec<String>> = Numbered::new();
+    for_each(db, id, "SELECT name_set, name FROM name WHERE run = ?1 ORDER BY name_set, position", |r| {
+        sets.entry(r.get(0)?).or_default().push(r.get(1)?);
+        Ok(())
+    })?;
+    Ok(sets.into_iter().map(|(set, names)| (set, Arc::new(names.into_iter().collect()))).collect())
+}
+
+/// Versions before passes: a row for each thread of a region, and one for each count.
+fn read_old_regions(db: &Connection, id: u32) -> rusqlite::Result<Vec<Region>> {
+    let regions: Vec<(String, u64)> =
+        list(db, id, "SELECT name, calls FROM region WHERE run = ?1 ORDER BY region", |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let mut threads = db.prepare("SELECT thread, cpu FROM thread WHERE run = ?1 AND region = ?2 ORDER BY position")?;
+    let mut events = db.prepare("SELECT name, count FROM event WHERE run = ?1 AND region = ?2 AND thread = ?3")?;
+    let mut read = |r: i64, name: &str, calls| {
+        let mut rows = Vec::new();
+        let threads = threads.query_map(params![id, r], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        for (thread, cpu) in threads.collect::<rusqlite::Result<Vec<(u32, u32)>>>()? {
+            let counts = events.query_map(params![id, r, thread], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.push((Thread { thread, cpu, ..Thread::default() }, counts.collect::<rusqlite::Result<_>>()?));
+        }
+        Ok(Region::of_one_pass(name, calls, rows))
+    };
+    (0..).zip(&regions).map(|(r, (name, calls))| read(r, name, *calls)).collect()
+}
+
+fn for_each(
+    db: &Connection,
+    id: u32,
+    query: &str,
+    mut each: impl FnMut(&Row) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let mut statement = db.prepare(query)?;
+    let mut rows = statement.query([id])?;
+    while let Some(row) = rows.next()? {
+        each(row)?;
+    }
+    Ok(())
+}
+
+fn list<T, C: FromIterator<T>>(
+    db: &Connection,
+    id: u32,
+    query: &str,
+    read: impl FnMut(&Row) -> rusqlite::Result<T>,
+) -> rusqlite::Result<C> {
+    db.prepare(query)?.query_map([id], read)?.collect()
+}

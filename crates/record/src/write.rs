@@ -1,0 +1,166 @@
+//! A run becomes rows.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rusqlite::{Connection, params};
+
+use crate::counts::{Names, Region, Thread};
+use crate::pack::pack;
+use crate::run::{Finish, Mode, Origin, Pages, Run};
+use crate::schema::{digest, runs};
+
+/// Writes `run` as the next one.
+pub(crate) fn insert(db: &Connection, run: &Run) -> rusqlite::Result<()> {
+    let id = runs(db)? + 1;
+    insert_origin(db, id, run)?;
+    insert_counts(db, id, &run.regions)?;
+    insert_pages(db, id, &run.pages)?;
+    insert_hot_spots(db, id, run)?;
+    db.execute("INSERT INTO digest VALUES (?1, ?2)", params![id, digest(db, id)?])?;
+    db.execute("UPDATE contents SET runs = ?1", [id])?;
+    Ok(())
+}
+
+fn insert_origin(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
+    let mode = match run.mode {
+        Mode::Timing => "timing",
+        Mode::Functional => "functional",
+    };
+    let (finish, status, message) = match &run.finish {
+        Finish::Exited(code) => ("exited", Some(*code), None),
+        Finish::Killed { signal, message } => ("killed", Some(*signal), Some(message)),
+        Finish::Limit => ("limit", None, None),
+        Finish::Stopped => ("stopped", None, None),
+        Finish::Failed(message) => ("failed", None, Some(message)),
+    };
+    let (format, files): (_, &[String]) = match &run.origin {
+        Origin::Simulated => (None, &[]),
+        Origin::Imported { format, files } => (Some(format), files),
+    };
+    let h = &run.host;
+    db.execute(
+        "INSERT INTO run VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        params![
+            id,
+            run.tool,
+            run.machine,
+            run.machine_hash,
+            mode,
+            finish,
+            status,
+            message,
+            h.cpus,
+            h.wall_seconds,
+            h.mips,
+            h.peak_rss_bytes,
+            h.guest_bytes,
+            format
+        ],
+    )?;
+    for (i, path) in files.iter().enumerate() {
+        db.execute("INSERT INTO source VALUES (?1, ?2, ?3)", params![id, i as i64, path])?;
+    }
+    for (i, name) in run.passes.iter().enumerate() {
+        db.execute("INSERT INTO pass VALUES (?1, ?2, ?3)", params![id, i as i64, name])?;
+    }
+    for (i, value) in run.command.iter().enumerate() {
+        db.execute("INSERT INTO argument VALUES (?1, ?2, ?3)", params![id, i as i64, value])?;
+    }
+    for (i, (name, value)) in run.environment.iter().enumerate() {
+        db.execute("INSERT INTO environment VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, name, value])?;
+    }
+    for (i, (key, value)) in run.settings.iter().enumerate() {
+        db.execute("INSERT INTO setting VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, key, value])?;
+    }
+    for (name, value) in &run.constants {
+        db.execute("INSERT INTO constant VALUES (?1, ?2, ?3)", params![id, name, value])?;
+    }
+    for (i, value) in run.notes.iter().enumerate() {
+        db.execute("INSERT INTO note VALUES (?1, ?2, ?3)", params![id, i as i64, value])?;
+    }
+    Ok(())
+}
+
+/// Numbers for things that many rows share, in the order in which they first turn up.
+struct Numbered<T>(HashMap<T, i64>);
+
+impl<T: Hash + Eq> Numbered<T> {
+    /// The number of `thing`, and whether it is new.
+    fn number(&mut self, thing: T) -> (i64, bool) {
+        let next = self.0.len() as i64;
+        let number = *self.0.entry(thing).or_insert(next);
+        (number, number == next)
+    }
+}
+
+fn insert_counts(db: &Connection, id: u32, regions: &[Region]) -> rusqlite::Result<()> {
+    let mut teams: Numbered<&[Thread]> = Numbered(HashMap::new());
+    // By the place of a shared list, which is quicker to tell than what is in it.
+    let mut sets: Numbered<*const Names> = Numbered(HashMap::new());
+    let mut counted = db.prepare("INSERT INTO count VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for (r, region) in regions.iter().enumerate() {
+        let r = r as i64;
+        let (team, new) = teams.number(&region.threads);
+        if new {
+            insert_team(db, id, team, &region.threads)?;
+        }
+        let row = params![id, r, region.name, region.calls, team];
+        db.prepare_cached("INSERT INTO region VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(row)?;
+        for (pass, counts) in region.passes.iter().enumerate() {
+            let (set, new) = sets.number(Arc::as_ptr(counts.names()));
+            if new {
+                insert_names(db, id, set, counts.names())?;
+            }
+            counted.execute(params![id, r, pass as i64, set, pack(counts.values())])?;
+        }
+    }
+    Ok(())
+}
+
+fn insert_team(db: &Connection, id: u32, team: i64, threads: &[Thread]) -> rusqlite::Result<()> {
+    let mut insert = db.prepare_cached("INSERT INTO thread VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+    for (i, t) in threads.iter().enumerate() {
+        insert.execute(params![id, team, i as i64, t.process, t.thread, t.node, t.cpu])?;
+    }
+    Ok(())
+}
+
+fn insert_names(db: &Connection, id: u32, set: i64, names: &Names) -> rusqlite::Result<()> {
+    let mut insert = db.prepare_cached("INSERT INTO name VALUES (?1, ?2, ?3, ?4)")?;
+    for (i, name) in names.iter().enumerate() {
+        insert.execute(params![id, set, i as i64, name])?;
+    }
+    Ok(())
+}
+
+fn insert_pages(db: &Connection, id: u32, pages: &[Pages]) -> rusqlite::Result<()> {
+    let mut insert = db.prepare("INSERT INTO page VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+    for (i, p) in pages.iter().enumerate() {
+        insert.execute(params![id, i as i64, p.segment, p.page_bytes, p.node, p.pages, p.bytes])?;
+    }
+    Ok(())
+}
+
+fn insert_hot_spots(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
+    for (i, file) in run.files.iter().enumerate() {
+        db.execute("INSERT INTO code_file VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, file.path, file.digest])?;
+    }
+    let kinds = run.stalls.iter().map(|name| ("stall", name)).chain(run.pipes.iter().map(|name| ("pipe", name)));
+    for (i, (kind, name)) in kinds.enumerate() {
+        db.execute("INSERT INTO part VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, kind, name])?;
+    }
+    let mut hot = db.prepare("INSERT INTO hot_spot VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
+    let mut parts = db.prepare("INSERT INTO hot_part VALUES (?1, ?2, ?3, ?4)")?;
+    for (i, h) in run.hot_spots.iter().enumerate() {
+        let i = i as i64;
+        let (offset, executions, cycles) = (h.offset, h.executions, h.cycles);
+        let function = &h.function;
+        hot.execute(params![id, i, h.file, h.place, h.address, function, offset, executions, cycles, h.in_flight])?;
+        for (part, &cycles) in h.stalls.iter().chain(&h.pipes).enumerate().filter(|&(_, &cycles)| cycles > 0) {
+            parts.execute(params![id, i, part as i64, cycles])?;
+        }
+    }
+    Ok(())
+}
