@@ -46,6 +46,6 @@ pub use kernel::{End, Killed, Refused, Waiting};
 pub use platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
 pub use process::{Process, Setup, StartError, Stdio, Step};
 pub use scheduler::QUANTUM;
-pub use symbols::{Place, Symbols};
+pub use symbols::{Place, Probe, Symbols};
 pub use vfs::access::{Access, Denied, Refusal};
 pub use vfs::default_sysroot;

@@ -4,7 +4,12 @@ use std::ops::Range;
 
 use object::Endianness;
 use object::elf;
-use object::read::elf::{FileHeader as _, Sym as _};
+use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable, Sym as _};
+
+/// The type of a probe's note.
+const PROBE_NOTE: elf::NoteType = elf::NoteType(3);
+
+type Sections<'a> = SectionTable<'a, elf::FileHeader64<Endianness>>;
 
 #[derive(Clone)]
 struct Symbol {
@@ -33,10 +38,26 @@ impl std::fmt::Display for Place<'_> {
     }
 }
 
+/// A place in the text that the program's makers have marked for tools: a static probe of SystemTap's note format
+/// (`.note.stapsdt`, version 3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Its address.
+    pub address: u64,
+    /// Whose probe it is.
+    pub provider: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+}
+
 /// The functions of a program and its libraries, sorted by address.
 #[derive(Clone, Default)]
 pub struct Symbols {
     list: Vec<Symbol>,
+    /// In the order of the files and their notes.
+    probes: Vec<Probe>,
+    /// Counts the libraries that were added.
+    version: u64,
     /// The program's own variables of known size, in the order of its table.
     variables: Vec<Symbol>,
     /// Where each file's text is. A label of unknown size does not reach beyond its file.
@@ -50,11 +71,17 @@ impl std::fmt::Debug for Symbols {
 }
 
 impl Symbols {
-    /// Reads the functions, labels and variables of `.symtab`, or else of `.dynsym`, adding `bias` to each address. A
-    /// stripped file or a damaged table has none: names are a convenience, and the program runs without.
+    /// Reads the functions, labels and variables of `.symtab`, or else of `.dynsym`, and the probes, adding `bias` to each
+    /// address. A stripped file or a damaged table has none: names are a convenience, and the program runs without.
     pub(crate) fn parse(header: &elf::FileHeader64<Endianness>, file: &[u8], bias: u64) -> Symbols {
         let e = Endianness::Little;
         let Ok(sections) = header.sections(e, file) else { return Symbols::default() };
+        let probes = probes(&sections, file, bias);
+        Symbols { probes, ..Symbols::named(&sections, file, bias) }
+    }
+
+    fn named(sections: &Sections<'_>, file: &[u8], bias: u64) -> Symbols {
+        let e = Endianness::Little;
         let table = [elf::SHT_SYMTAB, elf::SHT_DYNSYM]
             .into_iter()
             .filter_map(|kind| sections.symbols(e, file, kind).ok())
@@ -88,7 +115,7 @@ impl Symbols {
             (a.start, ra, la, a.name.len(), &a.name).cmp(&(b.start, rb, lb, b.name.len(), &b.name))
         });
         ranked.dedup_by_key(|(_, _, s)| s.start);
-        Symbols { list: ranked.into_iter().map(|(_, _, s)| s).collect(), variables, files: Vec::new() }
+        Symbols { list: ranked.into_iter().map(|(_, _, s)| s).collect(), variables, ..Symbols::default() }
     }
 
     /// Says where the text is that these names belong to.
@@ -101,17 +128,31 @@ impl Symbols {
     pub(crate) fn add(&mut self, library: Symbols) {
         let taken = |address: u64| library.files.iter().any(|range| range.contains(&address));
         self.list.retain(|symbol| !taken(symbol.start));
+        self.probes.retain(|probe| !taken(probe.address));
         self.files.retain(|range| !taken(range.start));
         self.list.extend(library.list);
+        self.probes.extend(library.probes);
+        self.version += 1;
         self.files.extend(library.files);
         // Stable, so that among names for one address the order stays that of the file.
         self.list.sort_by_key(|symbol| symbol.start);
     }
 
-    /// The address of the function called `name`.
+    /// The functions and labels, names and addresses, by ascending address.
+    pub fn functions(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.list.iter().map(|s| (&*s.name, s.start))
+    }
+
+    /// The static probes of the program and its libraries.
     #[must_use]
-    pub fn address_of(&self, name: &str) -> Option<u64> {
-        self.list.iter().find(|s| &*s.name == name).map(|s| s.start)
+    pub fn probes(&self) -> &[Probe] {
+        &self.probes
+    }
+
+    /// A number that changes when names do.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// Where the program's own variables called `name` are: several when its parts have variables of that name each.
@@ -153,6 +194,28 @@ impl Symbols {
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
+}
+
+/// The static probes that a file's notes tell of. A damaged note ends the reading of its section.
+fn probes(sections: &Sections<'_>, file: &[u8], bias: u64) -> Vec<Probe> {
+    let e = Endianness::Little;
+    let notes = sections.iter().filter_map(|section| section.notes(e, file).ok().flatten());
+    let probe = |desc: &[u8]| {
+        // Three addresses: of the probe, of the section that prelinking would move, of its semaphore.
+        let (addresses, texts) = desc.split_at_checked(24)?;
+        let mut texts = texts.split(|&byte| byte == 0).map(String::from_utf8_lossy);
+        let address = u64::from_le_bytes(addresses[..8].try_into().ok()?).wrapping_add(bias);
+        Some(Probe { address, provider: texts.next()?.into(), name: texts.next()?.into() })
+    };
+    let mut found = Vec::new();
+    for mut notes in notes {
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == b"stapsdt" && note.n_type(e) == PROBE_NOTE {
+                found.extend(probe(note.desc()));
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -321,6 +321,8 @@ pub struct ResolvedBlock {
     pub profile: Box<[Profile]>,
     /// Where the code is from, as whoever runs the block numbers it.
     pub origin: u32,
+    /// A place that the program has marked may be at its end or behind it, as far as whoever runs the block knows.
+    pub marked: bool,
     /// Times the whole block was executed.
     pub executions: u64,
     /// The block ends with a system call or another trap on purpose.

@@ -11,9 +11,9 @@ use fxscope_machine::Spec;
 use fxscope_memory::PrefetchRegisters;
 use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
 
+use crate::marks::Marks;
 use crate::origin::Origins;
 use crate::pages::{KnownPages, cycles};
-use crate::region::marks;
 use crate::run::{Follow, Options};
 use crate::sectors::{SectorData, SectorWays};
 
@@ -42,7 +42,7 @@ pub(crate) struct Core {
     sector_ways: SectorWays,
     ns_per_cycle_32: u64,
     /// Where regions begin and end in the process that runs.
-    pub(crate) marks: [u64; 2],
+    pub(crate) marks: Marks,
     /// The thread that runs, or sleeps, here, whose counts these are.
     pub(crate) thread: Option<u32>,
     /// The counters when it came.
@@ -66,7 +66,7 @@ impl Core {
             pages_of: u64::MAX,
             denormals: process.cpu().fp.denormals,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
-            marks: marks(process),
+            marks: Marks::of(process),
             thread: None,
             since: Signals::default(),
         };
@@ -109,7 +109,7 @@ impl Core {
             self.pid = pid;
             self.untimed = follow == Follow::First && pid != PID;
             self.pages_of = u64::MAX;
-            self.marks = marks(process);
+            self.marks = Marks::of(process);
         }
         self.denormals = process.cpu().fp.denormals;
     }
@@ -157,7 +157,7 @@ impl Core {
     pub(crate) fn forget_blocks(&mut self, process: &Process) {
         let pid = process.pid();
         let blocks = if pid == self.pid {
-            self.marks = marks(process);
+            self.marks = Marks::of(process);
             std::mem::take(&mut self.blocks)
         } else {
             self.others.remove(&pid).unwrap_or_default()
@@ -200,6 +200,8 @@ impl Core {
         }
         let block = process.block(id);
         let mut resolved = resolve_block(block.start, &block.infos, spec);
+        let last = block.start + 4 * (block.infos.len() as u64 - 1);
+        resolved.marked = self.marks.may_meet(resolved.branch, last);
         resolved.origin = known.origins.note(process, block.start, block.infos.len());
         for &i in &resolved.unknown {
             let name = block.infos[i].class.name();

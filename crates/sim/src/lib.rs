@@ -2,6 +2,7 @@
 
 mod core;
 pub mod hot;
+mod marks;
 mod origin;
 pub mod pages;
 pub mod region;

@@ -7,29 +7,9 @@
 use std::collections::BTreeMap;
 
 use fxscope_base::Signals;
-use fxscope_linux::Process;
 
 /// The region every run has.
 pub const ALL: &str = "all";
-
-/// Names of the functions by which programs mark regions.
-const BEGIN: &str = "fxscope_roi_begin";
-const END: &str = "fxscope_roi_end";
-/// Longest region name read from the program.
-const NAME_BYTES: u64 = 256;
-
-/// The addresses of the functions that begin and end regions in the program that runs; `u64::MAX` for one it does not
-/// have.
-pub(crate) fn marks(process: &Process) -> [u64; 2] {
-    [BEGIN, END].map(|name| process.running_symbols().address_of(name).unwrap_or(u64::MAX))
-}
-
-/// The text the first argument points to.
-pub(crate) fn region_name(process: &mut Process) -> String {
-    let pointer = process.cpu().x(0);
-    let bytes: Vec<u8> = (0..NAME_BYTES).map_while(|i| process.read_byte(pointer + i).filter(|&b| b != 0)).collect();
-    if bytes.is_empty() { "region".to_string() } else { String::from_utf8_lossy(&bytes).into_owned() }
-}
 
 /// What was counted while a thread had a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +40,8 @@ struct Open {
     first: bool,
     name: String,
     start: Totals,
+    /// Times it was entered once more inside: a library's function may call another one that marks the same.
+    again: u32,
 }
 
 /// Spans of one name that are over.
@@ -97,13 +79,23 @@ pub fn add(totals: &mut Totals, thread: u32, counted: &Counted) {
 
 impl Regions {
     /// `thread`, which is the `first` of its process or another one, enters `name`; `now` is the state of the counters.
+    /// Inside of a region of that name it counts on.
     pub fn begin(&mut self, thread: u32, first: bool, name: String, now: Totals) {
-        self.open.push(Open { thread, first, name, start: now });
+        match self.open.iter_mut().find(|open| open.thread == thread && open.name == name) {
+            Some(open) => open.again += 1,
+            None => self.open.push(Open { thread, first, name, start: now, again: 0 }),
+        }
     }
 
-    /// A thread leaves the region it entered last. One that was never entered is ignored.
-    pub fn end(&mut self, thread: u32, now: &Totals) {
-        let Some(last) = self.open.iter().rposition(|open| open.thread == thread) else { return };
+    /// A thread leaves the region called `name` that it entered last, or the last one of all. One that was never entered
+    /// is ignored.
+    pub fn end(&mut self, thread: u32, name: Option<&str>, now: &Totals) {
+        let left = |open: &Open| open.thread == thread && name.is_none_or(|name| open.name == name);
+        let Some(last) = self.open.iter().rposition(left) else { return };
+        if self.open[last].again > 0 {
+            self.open[last].again -= 1;
+            return;
+        }
         let Open { first, name, start, .. } = self.open.remove(last);
         let done = match self.done.iter().position(|done| done.name == name) {
             Some(known) => &mut self.done[known],
@@ -130,9 +122,10 @@ impl Regions {
 
     /// All regions, the whole run first; regions still open end here.
     pub fn finish(mut self, now: &Totals) -> Vec<Region> {
-        while let Some(open) = self.open.last() {
+        while let Some(open) = self.open.last_mut() {
             let thread = open.thread;
-            self.end(thread, now);
+            open.again = 0;
+            self.end(thread, None, now);
         }
         let region = |done: Done| {
             let own_calls = done.own_calls.values().copied().max().unwrap_or(0);
@@ -169,12 +162,35 @@ mod tests {
         let mut r = Regions::default();
         r.begin(0, true, "outer".into(), cycles([10]));
         r.begin(0, true, "inner".into(), cycles([20]));
-        r.end(0, &cycles([25]));
+        r.end(0, None, &cycles([25]));
         r.begin(0, true, "inner".into(), cycles([30]));
-        r.end(0, &cycles([33]));
-        r.end(0, &cycles([40]));
-        r.end(0, &cycles([41]));
+        r.end(0, None, &cycles([33]));
+        r.end(0, None, &cycles([40]));
+        r.end(0, None, &cycles([41]));
         let want = [("all".into(), 1, vec![50]), ("inner".into(), 2, vec![8]), ("outer".into(), 1, vec![30])];
+        assert_eq!(seen(r, &cycles([50])), want);
+    }
+
+    #[test]
+    fn regions_that_end_by_name_may_overlap() {
+        let mut r = Regions::default();
+        r.begin(0, true, "a".into(), cycles([10]));
+        r.begin(0, true, "b".into(), cycles([20]));
+        r.end(0, Some("a"), &cycles([35]));
+        r.end(0, Some("c"), &cycles([36]));
+        r.end(0, Some("b"), &cycles([40]));
+        let want = [("all".into(), 1, vec![50]), ("a".into(), 1, vec![25]), ("b".into(), 1, vec![20])];
+        assert_eq!(seen(r, &cycles([50])), want);
+    }
+
+    #[test]
+    fn a_region_entered_inside_of_itself_is_counted_once() {
+        let mut r = Regions::default();
+        r.begin(0, true, "a".into(), cycles([10]));
+        r.begin(0, true, "a".into(), cycles([11]));
+        r.end(0, Some("a"), &cycles([20]));
+        r.end(0, Some("a"), &cycles([30]));
+        let want = [("all".into(), 1, vec![50]), ("a".into(), 1, vec![20])];
         assert_eq!(seen(r, &cycles([50])), want);
     }
 
@@ -182,7 +198,7 @@ mod tests {
     fn a_region_of_the_first_thread_counts_for_all_threads_started_inside_too() {
         let mut r = Regions::default();
         r.begin(0, true, "parallel".into(), cycles([10, 3]));
-        r.end(0, &cycles([30, 9, 5]));
+        r.end(0, None, &cycles([30, 9, 5]));
         let want = [("all".into(), 1, vec![40, 9, 6]), ("parallel".into(), 1, vec![20, 6, 5])];
         assert_eq!(seen(r, &cycles([40, 9, 6])), want);
     }
@@ -192,8 +208,8 @@ mod tests {
         let mut r = Regions::default();
         r.begin(0, true, "each".into(), cycles([10, 10]));
         r.begin(1, false, "each".into(), cycles([12, 12]));
-        r.end(1, &cycles([20, 20]));
-        r.end(0, &cycles([30, 30]));
+        r.end(1, None, &cycles([20, 20]));
+        r.end(0, None, &cycles([30, 30]));
         assert_eq!(seen(r, &cycles([40, 40]))[1], ("each".into(), 1, vec![20, 8]));
     }
 }

@@ -13,9 +13,10 @@ use fxscope_pipeline::Pipeline;
 
 use crate::core::{Core, Known};
 use crate::hot::{HotSpot, hot_spots};
+use crate::marks::Edge;
 use crate::origin::Origins;
 use crate::pages::KnownPages;
-use crate::region::{self, Counted, Regions, Totals, region_name};
+use crate::region::{self, Counted, Regions, Totals};
 use crate::run::{Control, Finish, Options, Progress};
 use crate::sectors::SectorData;
 use crate::trace::Trace;
@@ -311,13 +312,12 @@ impl Driver<'_> {
             core.denormals = denormals;
         }
         block.count(executed);
+        let (start, marked, enters_kernel) = (block.start, block.marked, block.enters_kernel);
         if block.controls {
-            let enters_kernel = block.enters_kernel;
             self.controlled(enters_kernel);
         }
-        let start = self.process.block(id).start;
-        if self.timing.core.marks.contains(&start) {
-            self.mark(start);
+        if marked {
+            self.marked(start + 4 * (executed.max(1) as u64 - 1));
         }
     }
 
@@ -346,6 +346,7 @@ impl Driver<'_> {
         core.called_kernel = true;
         core.pipeline.pause(self.options.spec.assumptions.system_call);
         core.read_controls(self.process);
+        core.marks.learn(self.process);
         self.set_clock();
     }
 
@@ -412,16 +413,15 @@ impl Driver<'_> {
         self.process.cpus().nth(index).map_or(0, |state| state.place.cpu)
     }
 
-    /// The program called one of the marking functions.
-    #[cold]
-    fn mark(&mut self, at: u64) {
+    /// The program may have marked a region, at the instruction at `last` or by the call that it has just made.
+    #[inline(never)]
+    fn marked(&mut self, last: u64) {
+        let Some((edge, name)) = self.timing.core.marks.met(last, self.process) else { return };
         let (thread, first) = (self.thread_number(), self.process.thread().tid == self.process.pid());
         let now = self.totals();
-        if at == self.timing.core.marks[1] {
-            self.regions.end(thread, &now);
-        } else {
-            let name = region_name(self.process);
-            self.regions.begin(thread, first, name, now);
+        match edge {
+            Edge::Begin => self.regions.begin(thread, first, name.unwrap_or_default(), now),
+            Edge::End => self.regions.end(thread, name.as_deref(), &now),
         }
     }
 

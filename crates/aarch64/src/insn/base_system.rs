@@ -99,6 +99,10 @@ fn brk(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
 
 // ---- hints and barriers -----------------------------------------------------------------------
 
+/// The hint that `include/fxscope.h` marks places with: NOP on the processor, which has no meaning for it. It ends its
+/// block, so that what comes behind it is counted apart.
+const MARK: u32 = 127;
+
 /// Hints do nothing to the registers; some synchronise the pipeline, and events are between threads.
 fn hint(w: u32, c: &Ctx) -> Option<Decoded> {
     let class = match bits(w, 5, 7) {
@@ -119,7 +123,7 @@ fn hint(w: u32, c: &Ctx) -> Option<Decoded> {
     let mut d = system(c, class, exec);
     d.info.serialising = class != "base:HINT {NOP}";
     d.info.synchronises = matches!(bits(w, 5, 7), 2 | 4);
-    d.ends_block = d.info.synchronises;
+    d.ends_block = d.info.synchronises || bits(w, 5, 7) == MARK;
     Some(d)
 }
 

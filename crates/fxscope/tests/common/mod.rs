@@ -95,7 +95,8 @@ pub fn compile(folder: &Path, name: &str, flags: &[&str], source: &str) -> Strin
     let file = place(folder, &format!("{name}.c"), source.as_bytes());
     let program = folder.join(name);
     let compiler = "aarch64-linux-gnu-gcc";
-    let status = Command::new(compiler).args(flags).arg("-o").args([&program, &file]).status();
+    // Libraries among the flags come behind what needs them.
+    let status = Command::new(compiler).arg("-o").args([&program, &file]).args(flags).status();
     let status =
         status.unwrap_or_else(|e| panic!("cannot start {compiler} ({e}): apt-get install gcc-aarch64-linux-gnu"));
     assert!(status.success());

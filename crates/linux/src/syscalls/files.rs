@@ -132,8 +132,10 @@ fn open_simulated(k: &Kernel, t: &Thread, node: Node, flags: OFlags) -> std::res
     match node.kind {
         Kind::Link | Kind::Descriptor(_) if !only_path => return Err(Errno::LOOP),
         Kind::Directory if writes(flags) => return Err(Errno::ISDIR),
-        Kind::File | Kind::Command if writes(flags) => return Err(Errno::ACCESS),
-        Kind::File | Kind::Random | Kind::HardwareBarrier | Kind::Command if flags.contains(OFlags::DIRECTORY) => {
+        Kind::File | Kind::Command | Kind::Library if writes(flags) => return Err(Errno::ACCESS),
+        Kind::File | Kind::Random | Kind::HardwareBarrier | Kind::Command | Kind::Library
+            if flags.contains(OFlags::DIRECTORY) =>
+        {
             return Err(Errno::NOTDIR);
         }
         _ => {}
@@ -141,7 +143,7 @@ fn open_simulated(k: &Kernel, t: &Thread, node: Node, flags: OFlags) -> std::res
     let tree = &k.files.view.tree;
     let content = match node.kind {
         _ if only_path => Vec::new(),
-        Kind::File => tree.content(k, t, &node),
+        Kind::File | Kind::Library => tree.content(k, t, &node),
         Kind::Directory => directory_entries(k, t, &node),
         Kind::Link | Kind::Random | Kind::HardwareBarrier | Kind::Descriptor(_) | Kind::Command => Vec::new(),
     };

@@ -64,7 +64,7 @@ fn simulated_stat(k: &Kernel, node: &Node) -> GuestStat {
     /// Device numbers that `/proc` and `/sys` commonly have.
     const DEVICE: u64 = 0x15;
     let rights = match node.kind {
-        Kind::Directory | Kind::Command => 0o555,
+        Kind::Directory | Kind::Command | Kind::Library => 0o555,
         Kind::File => 0o444,
         Kind::Link | Kind::Descriptor(_) => 0o777,
         Kind::Random | Kind::HardwareBarrier => 0o666,

@@ -6,6 +6,7 @@
 //! file: the host follows no link on the way.
 
 pub(crate) mod access;
+mod libraries;
 mod procfs;
 pub(crate) mod resolve;
 pub(crate) mod sysfs;

@@ -68,7 +68,7 @@ pub(crate) fn resolve(k: &Kernel, t: &Thread, dir: i32, path: &[u8], last: Last)
     if !missing(&found) {
         return found;
     }
-    Tree::command(path).map_or(found, |command| Ok(Target::Simulated(command)))
+    Tree::stand_in(path).map_or(found, |node| Ok(Target::Simulated(node)))
 }
 
 /// Whether a tree of files has nothing to show at a path. `EACCES`: a sandbox that shows one of two trees shows it.
@@ -213,7 +213,7 @@ impl Walk<'_> {
                 Kind::Directory => Found::Directory,
                 Kind::Descriptor(fd) if self.last == Last::Follow => Found::Descriptor(fd),
                 Kind::Link | Kind::Descriptor(_) => Found::Link(self.view().tree.link(self.k, self.t, &node)),
-                Kind::File | Kind::Random | Kind::HardwareBarrier | Kind::Command => {
+                Kind::File | Kind::Random | Kind::HardwareBarrier | Kind::Command | Kind::Library => {
                     Found::Other(FileType::RegularFile)
                 }
             });

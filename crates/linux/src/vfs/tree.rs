@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use rustix::fs::FileType;
 
-use super::{procfs, sysfs};
+use super::{libraries, procfs, sysfs};
 use crate::barrier;
 use crate::hwpfctl;
 use crate::kernel::Kernel;
@@ -39,7 +39,7 @@ impl Node {
     pub(crate) fn file_type(&self) -> FileType {
         match self.kind {
             Kind::Directory => FileType::Directory,
-            Kind::File | Kind::Command => FileType::RegularFile,
+            Kind::File | Kind::Command | Kind::Library => FileType::RegularFile,
             Kind::Link | Kind::Descriptor(_) => FileType::Symlink,
             Kind::Random | Kind::HardwareBarrier => FileType::CharacterDevice,
         }
@@ -61,6 +61,8 @@ pub(crate) enum Kind {
     Descriptor(i32),
     /// A command that the simulator carries out itself.
     Command,
+    /// A library that is stood in for.
+    Library,
 }
 
 /// Makes a file's contents from the state of the process.
@@ -130,9 +132,16 @@ impl Tree {
         Some(Node { path: path.to_vec(), kind })
     }
 
-    /// The command that a path leads to when neither the host nor the sysroot has a file there.
-    pub(crate) fn command(path: &[u8]) -> Option<Node> {
-        (path == hwpfctl::PATH.as_bytes()).then(|| Node { path: path.to_vec(), kind: Kind::Command })
+    /// The command or library that a path leads to when neither the host nor the sysroot has a file there.
+    pub(crate) fn stand_in(path: &[u8]) -> Option<Node> {
+        let node = |kind| Some(Node { path: path.to_vec(), kind });
+        if path == hwpfctl::PATH.as_bytes() {
+            node(Kind::Command)
+        } else if libraries::stands_in_for(path) {
+            node(Kind::Library)
+        } else {
+            None
+        }
     }
 
     /// What a link says.
@@ -147,6 +156,9 @@ impl Tree {
 
     /// The contents of a file at this moment.
     pub(crate) fn content(&self, k: &Kernel, t: &Thread, node: &Node) -> Vec<u8> {
+        if node.kind == Kind::Library {
+            return libraries::CONTENT.to_vec();
+        }
         let (key, t) = locate(k, t, &node.path);
         match self.0.get(&key) {
             Some(Entry::Text(text)) => text.clone(),

@@ -80,6 +80,7 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         unknown: unknown.into(),
         profile: vec![Profile::default(); infos.len()].into(),
         origin: 0,
+        marked: false,
         executions: 0,
         controls: infos.iter().any(|i| i.kind == InstKind::System && (i.serialising || !i.srcs.is_empty())),
         enters_kernel: infos.last().is_some_and(|i| i.enters_kernel),
