@@ -81,8 +81,9 @@ pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
 fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
     let evaluated = Evaluated::of(run, region);
     let column = Column { run, region, values: evaluated.total.clone() };
-    let mut sections = sections::of_region(&[column]);
+    let mut sections = sections::head(&[column]);
     sections.extend(sections::stack::section(&evaluated, options));
+    sections.extend(sections::gauges::section(&evaluated));
     sections.extend(sections::tables::sections(&evaluated, options));
     RegionReport { name: sections::plain(&region.name), calls: region.calls, sections }
 }

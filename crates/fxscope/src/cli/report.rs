@@ -1,11 +1,12 @@
 //! `fxscope report`: what records hold.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fxscope::record::{self, ALL, Run};
 use fxscope::report::document::{Document, Report};
-use fxscope::report::render::{csv, json, terminal};
+use fxscope::report::render::{csv, html, json, terminal, xlsx};
 use fxscope::report::{self, Options, pages, side_by_side, summary};
 
 use super::output::Target;
@@ -30,8 +31,7 @@ pub struct Args {
     /// What to show: the report, or the pages of each run (segment, page size, node, how many, what rounding loses).
     #[arg(long, value_enum, default_value_t = Section::Summary, conflicts_with_all = ["region", "by"])]
     section: Section,
-    /// Output format. JSON is a list of runs with all that is known about them. CSV has a line for
-    /// each value.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
     /// Write to this file, which is replaced as a whole, or to standard output (-).
@@ -42,7 +42,13 @@ pub struct Args {
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
     Terminal,
+    /// A page with charts that needs nothing but a browser.
+    Html,
+    /// A workbook with charts.
+    Xlsx,
+    /// A line for each value.
     Csv,
+    /// A list of runs with all that is known about them.
     Json,
 }
 
@@ -62,6 +68,9 @@ enum By {
 /// Shows the runs.
 pub(super) fn report(args: &Args) -> Outcome {
     let target = Target::check(&args.output)?;
+    if args.format == Format::Xlsx && args.output.as_os_str() == "-" && std::io::stdout().is_terminal() {
+        return Err("a workbook is nothing for a terminal; give it a file with -o FILE.xlsx".into());
+    }
     let mut runs = Vec::new();
     for path in &args.files {
         runs.extend(record::load(path)?);
@@ -77,6 +86,8 @@ pub(super) fn report(args: &Args) -> Outcome {
 fn rendered(args: &Args, runs: &[Run]) -> Result<Vec<u8>, Failure> {
     Ok(match args.format {
         Format::Json => format!("{:#}\n", runs.iter().map(json::run).collect::<serde_json::Value>()).into_bytes(),
+        Format::Html => html::render(&reports(args, runs)?).into_bytes(),
+        Format::Xlsx => xlsx::render(&reports(args, runs)?)?,
         Format::Csv => csv::render(&reports(args, runs)?),
         Format::Terminal => {
             let mut style = style(&std::io::stdout());

@@ -1,6 +1,6 @@
 //! What a report draws.
 
-use super::{Place, Tone};
+use super::Tone;
 
 /// What the time of threads is made of, one bar for each.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +57,9 @@ impl Family {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     /// What it is about.
-    pub place: Place,
+    pub label: String,
+    /// The number of the thread that it is about, if it is one's.
+    pub thread: Option<u32>,
     /// A value for each part.
     pub values: Vec<f64>,
 }

@@ -1,6 +1,10 @@
 //! Output formats.
 
 pub mod csv;
+pub mod html;
 pub mod json;
+mod palette;
 pub mod quantity;
+mod scale;
 pub mod terminal;
+pub mod xlsx;

@@ -68,8 +68,10 @@ impl Terminal {
                 Body::Notes(notes) => self.notes(&section.title, notes),
                 Body::Grid(grid) => self.grid(&section.title, grid),
                 Body::Stack(stack) => self.stack(&section.title, stack),
-                // What they draw stands in the tables.
-                Body::Gauges(_) | Body::Roofline(_) | Body::Matrix(_) => {}
+                Body::Gauges(gauges) => self.gauges(&section.title, gauges),
+                Body::Matrix(matrix) => self.matrix(&section.title, matrix),
+                // What it draws stands in the tables.
+                Body::Roofline(_) => {}
             }
         }
     }

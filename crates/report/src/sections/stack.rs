@@ -4,7 +4,7 @@ use fxscope_pmu::{Metric, Metrics, Values};
 
 use super::{accounting, tables};
 use crate::Options;
-use crate::document::{Bar, Body, Family, Section, Stack, StackPart};
+use crate::document::{Bar, Body, Family, Place, Section, Stack, StackPart};
 use crate::evaluate::Evaluated;
 
 /// What each part is akin to, by what its name starts with, ends with or contains.
@@ -31,8 +31,15 @@ pub(crate) fn section(evaluated: &Evaluated, options: &Options) -> Option<Sectio
     let metrics: Vec<_> = group.metrics.iter().filter(known).collect();
     let unit = metrics.first()?.unit.clone();
     let value = |values: &Values, m: &Metric| values.get(&m.name).unwrap_or(0.0).max(0.0);
-    let bars =
-        places.iter().map(|&(place, values)| Bar { place, values: metrics.iter().map(|m| value(values, m)).collect() });
+    let thread = |place| match place {
+        Place::Thread { thread, .. } => Some(thread),
+        _ => None,
+    };
+    let bars = places.iter().map(|&(place, values)| Bar {
+        label: place.label(),
+        thread: thread(place),
+        values: metrics.iter().map(|m| value(values, m)).collect(),
+    });
     let parts =
         metrics.iter().map(|m| StackPart { id: String::new(), label: m.title.clone(), family: family(&m.name) });
     let stack = Stack { unit, parts: parts.collect(), bars: bars.collect() };

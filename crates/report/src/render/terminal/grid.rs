@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::{GREEN, NARROW_COLUMN, Terminal, WIDTH, YELLOW, cut, width};
-use crate::document::{Family, Grid, Heading, Stack, Value};
+use crate::document::{Family, Gauge, Grid, Heading, Matrix, Stack, Value};
+use crate::render::quantity::quantity;
+use crate::render::scale::Scale;
 
 /// Most characters of a label.
 const LABEL: usize = 50;
@@ -62,12 +64,36 @@ impl Terminal {
         }
     }
 
+    /// Units one after the other, and what those that stand out mean.
+    pub(super) fn gauges(&mut self, title: &str, gauges: &[Gauge]) {
+        let sign = |g: &Gauge| if g.is_high() { SIGN.to_string() } else { String::new() };
+        let busy = |g: &Gauge| format!("{} {}{}", g.label, quantity(g.fraction, "ratio"), sign(g));
+        self.flow(title, gauges.iter().map(busy), "   ");
+        for gauge in gauges.iter().filter(|g| g.is_high()) {
+            self.flow("", format!("{SIGN} {}: {}", gauge.label, gauge.reading).split(' ').map(str::to_owned), " ");
+        }
+    }
+
+    /// Rows for sources, columns for destinations.
+    pub(super) fn matrix(&mut self, title: &str, matrix: &Matrix) {
+        let scale = Scale::of(&matrix.unit, matrix.values.iter().flatten().flatten().copied());
+        self.line(&format!("  {title}, {}", scale.unit));
+        let labels = matrix.rows.iter().map(|row| width(row)).max().unwrap_or(0);
+        let heads: String = matrix.columns.iter().map(|column| format!(" {:>CELL$}", cut(column, CELL))).collect();
+        self.line(&format!("    {:labels$}{heads}", ""));
+        for (row, values) in matrix.rows.iter().zip(&matrix.values) {
+            let cells = values.iter().map(|value| value.map_or("-".to_owned(), |v| scale.cell(Some(v))));
+            let cells: String = cells.map(|cell| format!(" {cell:>CELL$}")).collect();
+            self.line(&format!("    {row:<labels$}{cells}"));
+        }
+    }
+
     /// One line for each bar, on which each character is a hundredth or so of the longest bar.
     pub(super) fn stack(&mut self, title: &str, stack: &Stack) {
         // One bar is shown part by part.
         let [_, _, ..] = stack.bars.as_slice() else { return };
         self.line(&format!("  {title}"));
-        let labels = stack.bars.iter().map(|bar| width(&bar.place.label())).max().unwrap_or(0);
+        let labels = stack.bars.iter().map(|bar| width(&bar.label)).max().unwrap_or(0);
         let room = WIDTH - 4 - labels - 2;
         let longest = stack.bars.iter().map(|bar| bar.values.iter().sum::<f64>()).fold(0.0, f64::max);
         for bar in &stack.bars {
@@ -83,7 +109,7 @@ impl Terminal {
                 text.push_str(&if sign.is_empty() { sign } else { self.paint(colour, &sign) });
                 drawn = end;
             }
-            self.line(&format!("    {:<labels$}  {text}", bar.place.label()));
+            self.line(&format!("    {:<labels$}  {text}", bar.label));
         }
         let legend = FAMILIES.iter().map(|&(family, name)| format!("{} {name}", sign(family)));
         self.flow("", legend, "   ");

@@ -1,0 +1,131 @@
+//! Reports as one page that needs nothing but a browser: no network, no other file.
+
+mod chart;
+mod plain;
+mod table;
+
+use std::io::Write as _;
+
+use base64::Engine as _;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::palette;
+use crate::document::{Body, RegionReport, Report, Section};
+use table::{Form, Heads};
+
+const STYLE: &str = include_str!("html/page.css");
+const SCRIPT: &str = include_str!("html/page.js");
+/// Packed bytes up to which regions have rows for threads: the page stays below 2 MB.
+const ROOM: usize = 1_100_000;
+/// What stands between packed regions.
+const SEPARATOR: &[u8] = b"\x1e";
+
+/// A page with a choice of all regions of all reports.
+///
+/// # Panics
+/// Never: what is packed goes to memory.
+#[must_use]
+pub fn render(reports: &[Report]) -> String {
+    let regions: Vec<_> =
+        (1..).zip(reports).flat_map(|(n, r)| r.regions.iter().map(move |region| (n, r, region))).collect();
+    let mut heads = Heads::default();
+    let first = regions.first().map(|(_, report, region)| fragment(report, region, Form::Whole, &mut heads));
+    let (packed, short) = pack(regions.get(1..).unwrap_or_default(), &mut heads);
+    let title = reports.first().map_or("fxscope report", |r| r.title.as_str());
+    let names = regions.iter().map(|(number, report, region)| {
+        if reports.len() > 1 { format!("{number} {}: {}", report.title, region.name) } else { region.name.clone() }
+    });
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                // A page that asks for an icon asks the network.
+                link rel="icon" href="data:,";
+                title { (title) }
+                style { (PreEscaped(STYLE)) (PreEscaped(palette::rules())) }
+            }
+            body {
+                header {
+                    h1 { (title) }
+                    @if regions.len() > 1 { (chooser(names)) }
+                }
+                main id="main" { @if let Some(first) = first { (first) } }
+                footer {
+                    @if short > 0 {
+                        p { "The last " (short) " regions have no rows for threads here, for the size of this page; "
+                            code { "fxscope report --region NAME" } " gives them." }
+                    }
+                    p { "Made by fxscope." }
+                }
+                @if regions.len() > 1 {
+                    (heads.templates())
+                    script type="application/gzip" id="packed" { (PreEscaped(packed)) }
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn chooser(names: impl Iterator<Item = String>) -> Markup {
+    html! {
+        nav aria-label="Regions" {
+            label for="region" { "Region" }
+            select id="region" autocomplete="off" { @for (i, name) in names.enumerate() { option value=(i) { (name) } } }
+            noscript { p { "Other regions than the first need JavaScript." } }
+        }
+    }
+}
+
+/// The regions, packed, and how many of them are without rows for threads.
+fn pack(regions: &[(usize, &Report, &RegionReport)], heads: &mut Heads) -> (String, usize) {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::new(4));
+    let mut short = 0;
+    for (i, (_, report, region)) in regions.iter().enumerate() {
+        let form = if packer.get_ref().len() > ROOM { Form::Short } else { Form::Shared };
+        short += usize::from(form == Form::Short);
+        let text = fragment(report, region, form, heads).into_string();
+        let separator = if i > 0 { SEPARATOR } else { &[] };
+        packer.write_all(separator).and_then(|()| packer.write_all(text.as_bytes())).expect("written to memory");
+    }
+    (base64::engine::general_purpose::STANDARD.encode(packer.finish().expect("written to memory")), short)
+}
+
+/// One region.
+fn fragment(report: &Report, region: &RegionReport, form: Form, heads: &mut Heads) -> Markup {
+    let calls = if region.calls == 1 { "1 call".to_owned() } else { format!("{} calls", region.calls) };
+    let (tables, others): (Vec<_>, Vec<_>) = region.sections.iter().partition(|s| matches!(s.body, Body::Grid(_)));
+    let (charts, words): (Vec<_>, Vec<_>) = others.into_iter().partition(|s| is_chart(s));
+    html! {
+        h2 { "Region " (region.name) " " span.soft { "(" (calls) ")" } }
+        @for section in words { (plain::draw(section)) }
+        div.charts { @for section in charts { (draw_chart(section)) } }
+        @for section in tables {
+            @if let Body::Grid(grid) = &section.body { (table::draw(&section.title, grid, form, heads)) }
+        }
+        h2 { "The run" }
+        p { (report.title) }
+        @for section in &report.sections { (plain::draw(section)) }
+    }
+}
+
+fn is_chart(section: &Section) -> bool {
+    matches!(section.body, Body::Stack(_) | Body::Gauges(_) | Body::Roofline(_) | Body::Matrix(_))
+}
+
+fn draw_chart(section: &Section) -> Markup {
+    let title = &section.title;
+    match &section.body {
+        Body::Stack(stack) => chart::stack(title, stack),
+        Body::Gauges(gauges) => chart::gauges(title, gauges),
+        Body::Roofline(roofline) => chart::roofline(title, roofline),
+        Body::Matrix(matrix) => chart::heat(title, matrix),
+        _ => plain::draw(section),
+    }
+}

@@ -1,0 +1,35 @@
+//! What goes from where to where: a table whose cells are the darker the more they hold.
+
+use maud::{Markup, html};
+
+use crate::document::Matrix;
+use crate::render::scale::Scale;
+
+/// The table; its text says what its colours say.
+pub fn draw(title: &str, matrix: &Matrix) -> Markup {
+    let all = || matrix.values.iter().flatten().flatten().copied();
+    let most = all().fold(0.0, f64::max);
+    let scale = Scale::of(&matrix.unit, all());
+    html! {
+        figure {
+            figcaption { (title) }
+            div.scroll {
+                table.heat {
+                    caption { (scale.unit) ", from row to column" }
+                    thead { tr { td {} @for column in &matrix.columns { th scope="col" { (column) } } } }
+                    tbody {
+                        @for (row, values) in matrix.rows.iter().zip(&matrix.values) {
+                            tr {
+                                th scope="row" { (row) }
+                                @for value in values {
+                                    @let shade = value.filter(|_| most > 0.0).map_or(0.0, |v| v / most);
+                                    td style=(format!("--v:{shade:.2}")) { (scale.cell(*value)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Charts, drawn with SVG in the page itself.
+
+mod gauges;
+mod heat;
+mod roofline;
+mod stack;
+
+pub use gauges::draw as gauges;
+pub use heat::draw as heat;
+pub use roofline::draw as roofline;
+pub use stack::draw as stack;
+
+/// A linear axis from 0 on.
+struct Axis {
+    /// What lies at its end.
+    most: f64,
+    /// How long it is drawn.
+    length: f64,
+    /// From tick to tick.
+    step: f64,
+}
+
+impl Axis {
+    /// An axis that `most` fits on, with four to nine round steps.
+    fn new(most: f64, length: f64) -> Axis {
+        let most = if most > 0.0 && most.is_finite() { most } else { 1.0 };
+        let decade = 10f64.powf((most / 4.0).log10().floor());
+        let step = [5.0, 2.0, 1.0].iter().map(|s| s * decade).find(|s| most / s >= 3.0).unwrap_or(decade);
+        Axis { most: (most / step).ceil() * step, length, step }
+    }
+
+    fn ticks(&self) -> impl Iterator<Item = f64> + use<> {
+        let step = self.step;
+        (0..=(self.most / step).round() as u32).map(move |i| f64::from(i) * step)
+    }
+
+    /// Distance of a value from the start.
+    fn at(&self, value: f64) -> f64 {
+        value / self.most * self.length
+    }
+
+    /// A tick's value, with as many digits as steps need.
+    fn label(&self, tick: f64) -> String {
+        let digits = (-self.step.log10().floor()).max(0.0) as usize;
+        format!("{tick:.digits$}")
+    }
+}
+
+/// A coordinate with one digit behind the point, the shortest way.
+fn coordinate(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_ends_at_a_round_step_that_its_values_fit_on() {
+        for (most, end, label) in [(17.71, 20.0, "5"), (0.93, 1.0, "0.2"), (1.0, 1.0, "0.2"), (100.0, 100.0, "20")] {
+            let axis = Axis::new(most, 100.0);
+            assert!((axis.most - end).abs() < 1e-9, "{most}: {}", axis.most);
+            assert_eq!(axis.label(axis.step), label, "{most}");
+        }
+    }
+
+    #[test]
+    fn an_axis_without_values_has_a_length_nevertheless() {
+        for most in [0.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(Axis::new(most, 10.0).at(1.0), 10.0);
+        }
+    }
+
+    #[test]
+    fn coordinates_are_short() {
+        assert_eq!([coordinate(3.0), coordinate(3.14), coordinate(-0.55)], ["3", "3.1", "-0.6"].map(str::to_owned));
+    }
+}

@@ -1,0 +1,72 @@
+//! Colours of the parts of cycle accounting: those of Okabe and Ito, which colour-blind readers can tell apart, in shades.
+//! Waits for memory are vermilion, for L2 orange, for L1 yellow, for operations blue; commits are bluish green.
+
+use std::fmt::Write as _;
+
+use crate::document::{Family, Stack};
+
+/// The name of each family in style sheets, and the colours of its parts, the one on top of the bars first.
+const COLOURS: &[(Family, &str, &[u32])] = &[
+    (Family::Prefetch, "prefetch", &[0x7a_3e8f, 0xb8_89cc]),
+    (Family::Memory, "memory", &[0x8c_2d04, 0xd9_4801]),
+    (Family::L2, "l2", &[0xe6_7e1a, 0xfd_b863]),
+    (Family::L1, "l1", &[0xb3_9b00, 0xf2_dc4c]),
+    (Family::Operation, "operation", &[0x08_519c, 0x42_92c6]),
+    (Family::Other, "other", &[0x6b_7280, 0x9c_a3af, 0xcc_79a7, 0xe3_b3cf]),
+    (Family::Barrier, "barrier", &[0xcf_d4da]),
+    (Family::Commit, "commit", &[0xbf_e5da, 0x7f_ccb5, 0x36_a98b, 0x00_735c, 0x00_483a]),
+];
+
+/// The family of a part by its place in [`COLOURS`], and which of the family it is.
+fn place(stack: &Stack, part: usize) -> (usize, usize) {
+    let family = stack.parts[part].family;
+    let index = stack.parts[..part].iter().filter(|p| p.family == family).count();
+    let row = COLOURS.iter().position(|c| c.0 == family).unwrap_or(0);
+    (row, index % COLOURS[row].2.len())
+}
+
+/// The colour of a part: red, green and blue in a byte each.
+#[must_use]
+pub fn colour(stack: &Stack, part: usize) -> u32 {
+    let (row, index) = place(stack, part);
+    COLOURS[row].2[index]
+}
+
+/// The class by which style sheets colour a part.
+#[must_use]
+pub fn class(stack: &Stack, part: usize) -> String {
+    let (row, index) = place(stack, part);
+    format!("f-{}-{index}", COLOURS[row].1)
+}
+
+/// The rules of a style sheet for all classes.
+#[must_use]
+pub fn rules() -> String {
+    let mut css = String::new();
+    for (_, name, colours) in COLOURS {
+        for (i, colour) in colours.iter().enumerate() {
+            let _ = write!(css, ".f-{name}-{i}{{fill:#{colour:06x}}}");
+        }
+    }
+    css
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::StackPart;
+
+    #[test]
+    fn parts_of_a_family_have_different_colours_that_the_style_sheet_knows() {
+        let families = [Family::Memory, Family::Commit, Family::Memory, Family::Commit];
+        let part = |family| StackPart { id: String::new(), label: String::new(), family };
+        let stack = Stack { unit: "s".to_owned(), parts: families.map(part).to_vec(), bars: Vec::new() };
+        let mut colours: Vec<_> = (0..4).map(|i| colour(&stack, i)).collect();
+        for i in 0..4 {
+            assert!(rules().contains(&format!(".{}{{fill:#{:06x}}}", class(&stack, i), colours[i])));
+        }
+        colours.sort_unstable();
+        colours.dedup();
+        assert_eq!(colours.len(), 4);
+    }
+}

@@ -1,0 +1,89 @@
+//! Reports as a workbook: a sheet for each table, with all regions one below the other, and charts that spreadsheets draw.
+
+mod charts;
+mod sheet;
+
+use rust_xlsxwriter::{Format, Workbook, XlsxError};
+
+use crate::document::{Body, Grid, RegionReport, Report};
+use sheet::TableSheet;
+
+/// A region with the number of its run, from 1 on.
+struct Place<'a> {
+    run: usize,
+    region: &'a RegionReport,
+}
+
+/// The workbook's bytes.
+///
+/// # Errors
+/// When there is more than a workbook can hold, such as a million rows.
+pub fn render(reports: &[Report]) -> Result<Vec<u8>, String> {
+    workbook(reports)
+        .map_err(|e| format!("the workbook cannot be made: {e}; choose a region with --region, or --by cmg"))
+}
+
+fn workbook(reports: &[Report]) -> Result<Vec<u8>, XlsxError> {
+    let places: Vec<_> = (1..)
+        .zip(reports)
+        .flat_map(|(run, report)| report.regions.iter().map(move |region| Place { run, region }))
+        .collect();
+    let mut book = Workbook::new();
+    overview(&mut book, reports)?;
+    charts::sheets(&mut book, &places)?;
+    for (id, title) in tables(&places) {
+        let mut sheet = TableSheet::new(book.add_worksheet(), &name(&id, &title))?;
+        for place in &places {
+            for grid in grids(place.region).filter(|(_, grid)| grid.id == id).map(|g| g.1) {
+                sheet.add(place.run, &place.region.name, grid)?;
+            }
+        }
+        sheet.finish()?;
+    }
+    book.save_to_buffer()
+}
+
+fn grids(region: &RegionReport) -> impl Iterator<Item = (&str, &Grid)> {
+    region.sections.iter().filter_map(|section| match &section.body {
+        Body::Grid(grid) => Some((section.title.as_str(), grid)),
+        _ => None,
+    })
+}
+
+/// Identifier and title of every table, in order.
+fn tables(places: &[Place]) -> Vec<(String, String)> {
+    let mut tables: Vec<(String, String)> = Vec::new();
+    for (title, grid) in places.iter().flat_map(|place| grids(place.region)) {
+        if tables.iter().all(|(id, _)| *id != grid.id) {
+            tables.push((grid.id.clone(), title.to_owned()));
+        }
+    }
+    tables
+}
+
+/// The name of a table's sheet: at most 31 characters, without those that spreadsheets refuse.
+fn name(id: &str, title: &str) -> String {
+    let words = if id.len() == 1 { format!("{id} {title}") } else { title.to_owned() };
+    words.chars().map(|c| if r"[]:*?/\".contains(c) { ' ' } else { c }).take(31).collect()
+}
+
+/// What was run.
+fn overview(book: &mut Workbook, reports: &[Report]) -> Result<(), XlsxError> {
+    let bold = Format::new().set_bold();
+    let sheet = book.add_worksheet();
+    sheet.set_name("Runs")?.set_column_width(0, 6)?.set_column_width(1, 100)?;
+    let mut row = 0;
+    for (number, report) in (1_u32..).zip(reports) {
+        sheet.write_with_format(row, 0, number, &bold)?.write_with_format(row, 1, &report.title, &bold)?;
+        row += 1;
+        let notes = report.sections.iter().filter_map(|section| match &section.body {
+            Body::Notes(notes) => Some(notes),
+            _ => None,
+        });
+        for note in notes.flatten() {
+            sheet.write(row, 1, note)?;
+            row += 1;
+        }
+    }
+    Ok(())
+}
