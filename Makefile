@@ -3,6 +3,8 @@
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
 # make programs  Debian's arm64 programs and numpy under fxscope and under QEMU, one line each; takes minutes
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
+# make browser-test  opens the page of fxscope report in Chromium
+# make office-test   opens the workbook of fxscope report in LibreOffice
 # make fmt       formats the sources
 # make lint      formatting and clippy only
 
@@ -15,7 +17,7 @@ CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gn
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user
 
-.PHONY: demo test programs fuzz-isa kernels fmt lint cargo
+.PHONY: demo test programs fuzz-isa browser-test office-test kernels fmt lint cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -43,6 +45,14 @@ fuzz-isa: cargo
 	.ci/need $(HOST_TOOLS) $(CROSS_TOOLS) qemu-aarch64:qemu-user
 	FXSCOPE_DIFF_SEED=$(SEED) FXSCOPE_DIFF_COUNT=4500 FXSCOPE_DIFF_BLOCKS=450000 FXSCOPE_DIFF_WORDS=500000 \
 		cargo test -p fxscope-aarch64 --test differential -- --nocapture
+
+browser-test: cargo
+	.ci/need $(HOST_TOOLS) chromium-headless-shell:chromium-headless-shell
+	FXSCOPE_BROWSER=chromium-headless-shell cargo test -p fxscope-report --test browser -- --nocapture
+
+office-test: cargo
+	.ci/need $(HOST_TOOLS) soffice:libreoffice-calc
+	FXSCOPE_OFFICE=soffice cargo test -p fxscope-report --test spreadsheet -- --nocapture
 
 kernels:
 	.ci/need $(CROSS_TOOLS)

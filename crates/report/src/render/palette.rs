@@ -62,8 +62,8 @@ mod tests {
         let part = |family| StackPart { id: String::new(), label: String::new(), family };
         let stack = Stack { unit: "s".to_owned(), parts: families.map(part).to_vec(), bars: Vec::new() };
         let mut colours: Vec<_> = (0..4).map(|i| colour(&stack, i)).collect();
-        for i in 0..4 {
-            assert!(rules().contains(&format!(".{}{{fill:#{:06x}}}", class(&stack, i), colours[i])));
+        for (i, colour) in colours.iter().enumerate() {
+            assert!(rules().contains(&format!(".{}{{fill:#{colour:06x}}}", class(&stack, i))));
         }
         colours.sort_unstable();
         colours.dedup();

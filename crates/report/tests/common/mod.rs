@@ -120,3 +120,26 @@ pub fn threads() -> Run {
 pub fn of_threads(rows: Vec<(Thread, BTreeMap<String, u64>)>) -> Run {
     run("kernels/triad-mem.elf", vec![Region::of_one_pass(ALL, 1, rows)])
 }
+
+/// A run with `threads` threads, twelve on each CMG, and `regions` regions. No two counts are alike, so that nothing packs
+/// better than counts of a real run.
+pub fn large(threads: u32, regions: u32) -> Run {
+    let mut state = 1_u64;
+    let mut vary = |n: u64| {
+        // A linear congruential generator: numbers without a pattern, the same every time.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        n + n * (state >> 40) / (1 << 25)
+    };
+    let region = |i: u32| {
+        let rows = (0..threads).map(|t| {
+            let events = COUNTS.iter().map(|(name, n)| ((*name).to_owned(), vary(*n)));
+            (Thread { thread: t, cpu: 12 + t, ..Thread::default() }, events.collect())
+        });
+        let name = if i == 0 { ALL.to_owned() } else { format!("region {i}") };
+        Region::of_one_pass(&name, 1, rows.collect())
+    };
+    let regions = (0..regions).map(region).collect();
+    let mut run = run("a.out", regions);
+    run.constants.extend([("first_core".to_owned(), 12.0), ("cmg_cores".to_owned(), 12.0)]);
+    run
+}

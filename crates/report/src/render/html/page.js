@@ -8,7 +8,7 @@
   function complete() {
     for (const table of main.querySelectorAll("table[data-head]")) {
       const head = document.getElementById(table.dataset.head);
-      if (head && !table.tHead) table.prepend(head.content.cloneNode(true));
+      if (head && table.tHead.rows.length < 2) table.tHead.prepend(head.content.cloneNode(true));
     }
   }
 

@@ -74,6 +74,6 @@ mod tests {
 
     #[test]
     fn coordinates_are_short() {
-        assert_eq!([coordinate(3.0), coordinate(3.14), coordinate(-0.55)], ["3", "3.1", "-0.6"].map(str::to_owned));
+        assert_eq!([coordinate(3.0), coordinate(7.34), coordinate(-0.55)], ["3", "7.3", "-0.6"].map(str::to_owned));
     }
 }

@@ -1,0 +1,56 @@
+//! The workbook, read back.
+
+mod common;
+
+use std::io::Cursor;
+
+use calamine::{Data, DataType as _, Range, Reader as _, Xlsx};
+use fxscope_report::render::xlsx::render;
+use fxscope_report::{By, Options, report};
+
+fn bytes() -> Vec<u8> {
+    let report = report(&common::threads(), &Options { by: By::Thread, ..Options::default() }).expect("all regions");
+    render(&[report]).expect("a workbook")
+}
+
+fn sheet(name: &str) -> Range<Data> {
+    let mut book: Xlsx<_> = calamine::open_workbook_from_rs(Cursor::new(bytes())).expect("a workbook");
+    book.worksheet_range(name).expect("a sheet")
+}
+
+/// The values of a column by its heading, below the two rows of headings.
+fn column(sheet: &Range<Data>, heading: &str) -> Vec<Data> {
+    let found = (0..sheet.width()).find(|&c| sheet.get((0, c)).is_some_and(|d| d.get_string() == Some(heading)));
+    let c = found.unwrap_or_else(|| panic!("no column {heading}"));
+    (2..sheet.height()).map(|row| sheet.get((row, c)).expect("in the table").clone()).collect()
+}
+
+#[test]
+fn a_row_for_each_thread_cmg_and_the_whole_with_exact_values() {
+    let sheet = sheet("Time");
+    let numbers = |heading: &str| column(&sheet, heading).into_iter().map(|d| d.as_f64()).collect::<Vec<_>>();
+    assert_eq!(numbers("Thread")[..4], [0.0, 1.0, 2.0, 3.0].map(Some));
+    assert_eq!(numbers("CPU")[..4], [12.0, 13.0, 24.0, 25.0].map(Some));
+    assert_eq!(numbers("Cycles")[..4], [2e6, 1e6, 2e6, 2e6].map(Some));
+    assert_eq!(numbers("IPC").last(), Some(&Some(0.6)));
+    let parts: Vec<_> = column(&sheet, "Part").iter().map(ToString::to_string).collect();
+    assert_eq!(parts, ["thread 0", "thread 1", "thread 2", "thread 3", "CMG 0", "CMG 1", "total"]);
+}
+
+#[test]
+fn what_charts_draw_is_on_sheets_of_its_own() {
+    let sheet = sheet("Chart data, accounting");
+    // A row of headings, one for each bar.
+    assert_eq!(sheet.height(), 8);
+    let sum: f64 = (1..sheet.width()).filter_map(|c| sheet.get((1, c))?.as_f64()).sum();
+    assert!((sum - 2e6).abs() < 1.0, "the parts of thread 0 add up to its cycles: {sum}");
+}
+
+#[test]
+fn the_workbook_has_a_chart_for_cycle_accounting_and_one_for_busy_rates() {
+    let bytes = bytes();
+    let names = String::from_utf8_lossy(&bytes);
+    for part in ["xl/charts/chart1.xml", "xl/charts/chart2.xml"] {
+        assert!(names.contains(part), "{part}");
+    }
+}
