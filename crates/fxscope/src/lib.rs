@@ -13,6 +13,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub use fxscope_analyze as analyze;
 pub use fxscope_linux as linux;
 pub use fxscope_machine as machine;
 pub use fxscope_pmu as pmu;

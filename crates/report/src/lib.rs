@@ -4,6 +4,7 @@
 //! into text and know no metric. The JSON form is the run itself with its metrics, key by key.
 
 pub mod annotate;
+pub mod compare;
 pub mod document;
 mod evaluate;
 mod options;

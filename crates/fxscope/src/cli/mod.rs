@@ -1,6 +1,7 @@
 //! The command line: one file for each command.
 
 mod annotate;
+mod compare;
 mod events;
 mod hwpf;
 mod konata;
@@ -35,6 +36,7 @@ struct Cli {
 enum Command {
     Run(run::Args),
     Report(report::Args),
+    Compare(compare::Args),
     Annotate(annotate::Args),
     #[command(subcommand)]
     Machine(machine::Command),
@@ -61,6 +63,7 @@ pub fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
+        Command::Compare(args) => compare::compare_files(&args),
         Command::Annotate(args) => annotate::annotate(&args),
         Command::Machine(command) => machine::machine(&command),
         Command::Events(args) => events::events(&args),

@@ -100,14 +100,18 @@ fn pack(regions: &[(usize, &Report, &RegionReport)], heads: &mut Heads) -> (Stri
 /// One region.
 fn fragment(report: &Report, region: &RegionReport, form: Form, heads: &mut Heads) -> Markup {
     let calls = if region.calls == 1 { "1 call".to_owned() } else { format!("{} calls", region.calls) };
-    let (tables, others): (Vec<_>, Vec<_>) = region.sections.iter().partition(|s| matches!(s.body, Body::Grid(_)));
+    let is_table = |s: &&Section| matches!(s.body, Body::Grid(_) | Body::Table { .. } | Body::Listing { .. });
+    let (tables, others): (Vec<_>, Vec<_>) = region.sections.iter().partition(is_table);
     let (charts, words): (Vec<_>, Vec<_>) = others.into_iter().partition(|s| is_chart(s));
     html! {
         h2 { "Region " (region.name) " " span.soft { "(" (calls) ")" } }
         @for section in words { (plain::draw(section)) }
         div.charts { @for section in charts { (draw_chart(section)) } }
         @for section in tables {
-            @if let Body::Grid(grid) = &section.body { (table::draw(&section.title, grid, form, heads)) }
+            @match &section.body {
+                Body::Grid(grid) => (table::draw(&section.title, grid, form, heads)),
+                _ => (plain::draw(section)),
+            }
         }
         h2 { "The run" }
         p { (report.title) }

@@ -1,5 +1,6 @@
 //! Output formats.
 
+pub mod comparison;
 pub mod csv;
 pub mod html;
 pub mod json;

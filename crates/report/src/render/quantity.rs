@@ -12,6 +12,7 @@ pub fn quantity(number: f64, unit: &str) -> String {
             scaled(number, &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")])
         }
         "instructions/cycle" | "cycles/execution" => digits(number),
+        "×" => format!("{}×", digits(number)),
         unit => format!("{} {unit}", digits(number)),
     }
 }

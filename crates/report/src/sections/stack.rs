@@ -19,7 +19,7 @@ const FAMILIES: &[(&str, Family)] = &[
 ];
 
 /// The family of a part of cycle accounting.
-pub(super) fn family(name: &str) -> Family {
+pub(crate) fn family(name: &str) -> Family {
     FAMILIES.iter().find(|(word, _)| name.contains(word)).map_or(Family::Other, |f| f.1)
 }
 

@@ -1,0 +1,298 @@
+//! Runs beside each other: each event and each metric, how much it differs, and whether that is more than noise.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fxscope_pmu::{Evaluation, Events, Metrics, scope};
+use fxscope_record::{Region, Run};
+
+/// The group of metrics that are the parts of cycle accounting.
+const ACCOUNTING: &str = "cycle_accounting";
+/// Standard errors of a difference up to which it is noise: 95 of 100 differences that chance makes are smaller.
+const STANDARD_ERRORS: f64 = 2.0;
+/// Events that are rarer than one in so many cycles come last, however much they differ.
+const RARE: f64 = 10_000.0;
+
+/// Runs of one program under the same conditions: once, or several times.
+#[derive(Clone, Debug)]
+pub struct Subject<'a> {
+    /// What it is called: a file's name, or another that the user knows.
+    pub label: String,
+    /// The runs; at least one.
+    pub runs: Vec<&'a Run>,
+}
+
+impl<'a> Subject<'a> {
+    /// The runs of a file as subjects: those that were made alike are one.
+    #[must_use]
+    pub fn of_file(label: &str, runs: &'a [Run]) -> Vec<Subject<'a>> {
+        let mut subjects: Vec<Subject<'a>> = Vec::new();
+        for run in runs {
+            match subjects.iter_mut().find(|s| alike(s.runs[0], run)) {
+                Some(subject) => subject.runs.push(run),
+                None => subjects.push(Subject { label: label.to_owned(), runs: vec![run] }),
+            }
+        }
+        if subjects.len() > 1 {
+            for (i, subject) in subjects.iter_mut().enumerate() {
+                subject.label = format!("{label}#{}", i + 1);
+            }
+        }
+        subjects
+    }
+}
+
+/// Whether two runs are repetitions of one.
+fn alike(a: &Run, b: &Run) -> bool {
+    a.command == b.command && a.environment == b.environment && a.machine_hash == b.machine_hash && a.mode == b.mode
+}
+
+/// What runs differ in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The region compared.
+    pub region: String,
+    /// The names of the subjects; all others are compared with the first.
+    pub labels: Vec<String>,
+    /// How many runs each has.
+    pub runs: Vec<usize>,
+    /// Conditions that differ.
+    pub notes: Vec<String>,
+    /// The parts of cycle accounting, in their order.
+    pub accounting: Vec<Quantity>,
+    /// All metrics, the one that differs most first.
+    pub metrics: Vec<Quantity>,
+    /// All events, the one that differs most first.
+    pub events: Vec<Quantity>,
+}
+
+/// Whether a quantity was counted, or follows from counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It was counted.
+    Event,
+    /// It follows from counts.
+    Metric,
+}
+
+/// A quantity of every subject.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantity {
+    /// What it is.
+    pub kind: Kind,
+    /// Its name for programs.
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
+    /// Its unit, as metrics name them.
+    pub unit: String,
+    /// The values of each subject; none where they are not known.
+    pub values: Vec<Option<Spread>>,
+}
+
+/// The values that several runs have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// How many.
+    pub runs: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation, as estimated from them; none of one value.
+    pub deviation: Option<f64>,
+    /// The least of them.
+    pub least: f64,
+    /// The most of them.
+    pub most: f64,
+}
+
+impl Spread {
+    /// The spread of `values`; `None` of none.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Spread> {
+        let n = values.len();
+        let mean = values.iter().sum::<f64>() / n as f64;
+        let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+        Some(Spread {
+            runs: n,
+            mean,
+            deviation: (n > 1).then(|| (squares / (n as f64 - 1.0)).sqrt()),
+            least: values.iter().copied().reduce(f64::min)?,
+            most: values.iter().copied().reduce(f64::max)?,
+        })
+    }
+
+    /// The square of the mean's standard error. A single value is taken to spread as `other` does, of its size.
+    fn error_squared(&self, other: &Spread) -> Option<f64> {
+        let relative = |s: &Spread| s.deviation.map(|d| if s.mean == 0.0 { 0.0 } else { d / s.mean });
+        let deviation = self.deviation.or_else(|| Some(relative(other)? * self.mean))?;
+        Some(deviation.powi(2) / self.runs as f64)
+    }
+}
+
+impl Quantity {
+    /// How many times the first subject's value another one has. `None` when one is not known, or the first is zero and the
+    /// other is not.
+    #[must_use]
+    pub fn ratio(&self, subject: usize) -> Option<f64> {
+        let (first, other) = (self.values[0]?.mean, self.values[subject]?.mean);
+        if first == other { Some(1.0) } else { (first != 0.0).then(|| other / first) }
+    }
+
+    /// Whether the difference from the first subject is no more than runs of one subject differ by; `None` when no subject
+    /// was run several times.
+    #[must_use]
+    pub fn is_noise(&self, subject: usize) -> Option<bool> {
+        let (first, other) = (self.values[0]?, self.values[subject]?);
+        let error = (first.error_squared(&other)? + other.error_squared(&first)?).sqrt();
+        Some((other.mean - first.mean).abs() <= STANDARD_ERRORS * error)
+    }
+
+    /// How much the subjects differ: the largest factor between the first and another, as a logarithm. Differences that are
+    /// noise are none.
+    #[must_use]
+    pub fn effect(&self) -> f64 {
+        let effect = |subject: usize| match (self.values[0], self.values[subject]) {
+            _ if self.is_noise(subject) == Some(true) => 0.0,
+            (Some(_), Some(_)) => self.ratio(subject).map_or(f64::INFINITY, factor),
+            _ => 0.0,
+        };
+        (1..self.values.len()).map(effect).fold(0.0, f64::max)
+    }
+
+    /// The largest mean of a subject.
+    fn most(&self) -> f64 {
+        self.values.iter().flatten().map(|s| s.mean.abs()).fold(0.0, f64::max)
+    }
+}
+
+/// The size of a ratio as a logarithm; infinite when it has no sign or size in common with 1.
+fn factor(ratio: f64) -> f64 {
+    if ratio > 0.0 { ratio.ln().abs() } else { f64::INFINITY }
+}
+
+/// Compares one region of all subjects.
+///
+/// # Errors
+/// When there are fewer than two subjects, or one has no such region.
+pub fn compare(subjects: &[Subject], region: &str) -> Result<Comparison, String> {
+    if subjects.len() < 2 {
+        return Err(
+            "there is one kind of run to compare; give two files or more, or a file with different runs".to_owned()
+        );
+    }
+    let regions = subjects.iter().map(|s| regions(s, region)).collect::<Result<Vec<_>, _>>()?;
+    let metrics = metrics(&regions);
+    let accounting = Metrics::built_in().group(ACCOUNTING).into_iter().flat_map(|g| &g.metrics);
+    let accounting = accounting.filter_map(|m| metrics.iter().find(|q| q.name == m.name).cloned()).collect();
+    let events = events(&regions);
+    let cycles = metrics.iter().find(|q| q.name == "cycles").map_or(0.0, Quantity::most);
+    Ok(Comparison {
+        region: region.to_owned(),
+        labels: subjects.iter().map(|s| s.label.clone()).collect(),
+        runs: subjects.iter().map(|s| s.runs.len()).collect(),
+        notes: notes(subjects, &regions),
+        accounting,
+        metrics: by_effect(metrics, |_| false),
+        events: by_effect(events, |q| q.most() * RARE < cycles),
+    })
+}
+
+/// A run and the region of it that is compared.
+type Place<'a> = (&'a Run, &'a Region);
+
+/// The region in each run of a subject.
+fn regions<'a>(subject: &Subject<'a>, name: &str) -> Result<Vec<Place<'a>>, String> {
+    let find = |run: &&'a Run| {
+        let found = run.region(name).map(|region| (*run, region));
+        found.ok_or_else(|| {
+            let names: Vec<_> = run.regions.iter().map(|r| r.name.as_str()).collect();
+            let program = run.program();
+            format!(
+                "{} ({program}) has no region '{name}'; it has {}; choose one with --region",
+                subject.label,
+                names.join(", ")
+            )
+        })
+    };
+    subject.runs.iter().map(find).collect()
+}
+
+/// All metrics that a subject has.
+fn metrics(subjects: &[Vec<Place>]) -> Vec<Quantity> {
+    let totals =
+        |places: &Vec<Place>| places.iter().map(|(run, region)| Evaluation::new(run, region).total()).collect();
+    let totals: Vec<Vec<_>> = subjects.iter().map(totals).collect();
+    let quantity = |metric: &fxscope_pmu::Metric| {
+        let of = |runs: &Vec<fxscope_pmu::Values>| {
+            let values: Option<Vec<f64>> = runs.iter().map(|values| values.get(&metric.name)).collect();
+            values.and_then(|values| Spread::of(&values))
+        };
+        Quantity {
+            kind: Kind::Metric,
+            name: metric.name.clone(),
+            title: metric.title.clone(),
+            unit: metric.unit.clone(),
+            values: totals.iter().map(of).collect(),
+        }
+    };
+    Metrics::built_in().all().map(quantity).filter(|q| q.values.iter().any(Option::is_some)).collect()
+}
+
+/// All events that a subject has counted.
+fn events(subjects: &[Vec<Place>]) -> Vec<Quantity> {
+    let totals = |(run, region): &Place| {
+        let events = Events::of(&run.machine).unwrap_or_else(Events::of_the_model);
+        let totals = scope::totals(&events, region, &run.constants);
+        totals.into_iter().map(|(name, count)| (name.to_owned(), count as f64)).collect::<BTreeMap<_, _>>()
+    };
+    let totals: Vec<Vec<_>> = subjects.iter().map(|places| places.iter().map(totals).collect()).collect();
+    let names: BTreeSet<&String> = totals.iter().flatten().flat_map(BTreeMap::keys).collect();
+    let quantity = |name: &String| {
+        let of = |runs: &Vec<BTreeMap<String, f64>>| {
+            let values: Option<Vec<f64>> = runs.iter().map(|counts| counts.get(name).copied()).collect();
+            values.and_then(|values| Spread::of(&values))
+        };
+        Quantity {
+            kind: Kind::Event,
+            name: name.clone(),
+            title: name.clone(),
+            unit: "count".to_owned(),
+            values: totals.iter().map(of).collect(),
+        }
+    };
+    names.into_iter().map(quantity).collect()
+}
+
+/// What differs most first; what is put `last` comes after all others.
+fn by_effect(mut quantities: Vec<Quantity>, last: impl Fn(&Quantity) -> bool) -> Vec<Quantity> {
+    quantities.sort_by(|a, b| {
+        let order = |q: &Quantity| (last(q), -q.effect());
+        let ((last_a, a_effect), (last_b, b_effect)) = (order(a), order(b));
+        last_a.cmp(&last_b).then(a_effect.total_cmp(&b_effect)).then_with(|| a.name.cmp(&b.name))
+    });
+    quantities
+}
+
+/// The conditions that differ from those of the first subject, a sentence for each.
+fn notes(subjects: &[Subject], regions: &[Vec<Place>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let first = subjects[0].runs[0];
+    let list = |pairs: &[(String, String)]| match pairs {
+        [] => "none".to_owned(),
+        pairs => pairs.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" "),
+    };
+    let threads = |places: &[Place]| places[0].1.threads.len().to_string();
+    for (subject, places) in subjects.iter().zip(regions).skip(1) {
+        let run = subject.runs[0];
+        let differences = [
+            ("program and arguments", first.command.join(" "), run.command.join(" ")),
+            ("machine", first.machine.clone(), run.machine.clone()),
+            ("settings of the machine", list(&first.settings), list(&run.settings)),
+            ("environment", list(&first.environment), list(&run.environment)),
+            ("threads", threads(&regions[0]), threads(places)),
+        ];
+        for (what, a, b) in differences.into_iter().filter(|(_, a, b)| a != b) {
+            notes.push(format!("{what} differ: {a} ({}), {b} ({})", subjects[0].label, subject.label));
+        }
+    }
+    notes
+}

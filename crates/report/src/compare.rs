@@ -1,0 +1,98 @@
+//! Runs beside each other, as a report.
+
+use fxscope_analyze::{Comparison, Quantity, Spread};
+
+use crate::document::{Bar, Body, Line, RegionReport, Report, Row, Section, Stack, StackPart, Value};
+use crate::sections::{plain, stack};
+
+/// Quantities of a kind that are listed, at most; CSV and JSON have all.
+const LISTED: usize = 25;
+/// Factors closer to 1 than this are not listed.
+const LEAST_EFFECT: f64 = 0.001;
+
+/// The report of a comparison: cycle accounting side by side, then metrics and events, what differs most first.
+#[must_use]
+pub fn report(comparison: &Comparison) -> Report {
+    let mut sections = vec![chart(comparison), accounting(comparison)];
+    for subject in 1..comparison.labels.len() {
+        sections.push(list("Metrics", comparison, &comparison.metrics, subject));
+        sections.push(list("Events", comparison, &comparison.events, subject));
+    }
+    let labels: Vec<_> = comparison.labels.iter().map(|l| plain(l)).collect();
+    let region = RegionReport { name: plain(&comparison.region), calls: 1, sections };
+    let notes = Section { title: "Notes".to_owned(), body: Body::Notes(notes(comparison)) };
+    Report { title: format!("Comparison of {}", labels.join(", ")), sections: vec![notes], regions: vec![region] }
+}
+
+fn notes(comparison: &Comparison) -> Vec<String> {
+    let runs: Vec<_> = comparison.labels.iter().zip(&comparison.runs).map(|(l, n)| format!("{l}: {n}")).collect();
+    let noise = if comparison.runs.iter().any(|&n| n > 1) {
+        "Values are means; a difference of up to two standard errors is marked as noise."
+    } else {
+        "One run each: what is noise is not known. Files with several runs of a program tell."
+    };
+    let all = [format!("Runs: {}.", runs.join(", ")), noise.to_owned()];
+    comparison.notes.iter().map(|note| plain(note)).chain(all).collect()
+}
+
+/// A bar of cycle accounting for each subject.
+fn chart(comparison: &Comparison) -> Section {
+    let parts = comparison.accounting.iter().map(|q| StackPart {
+        id: String::new(),
+        label: q.title.clone(),
+        family: stack::family(&q.name),
+    });
+    let value = |q: &Quantity, subject: usize| q.values[subject].map_or(0.0, |s| s.mean.max(0.0));
+    let bars = comparison.labels.iter().enumerate().map(|(subject, label)| Bar {
+        label: plain(label),
+        thread: None,
+        values: comparison.accounting.iter().map(|q| value(q, subject)).collect(),
+    });
+    let unit = comparison.accounting.first().map_or_else(String::new, |q| q.unit.clone());
+    let stack = Stack { unit, parts: parts.collect(), bars: bars.collect() };
+    Section { title: "Where the time went".to_owned(), body: Body::Stack(stack) }
+}
+
+/// The parts of cycle accounting, in their order, as numbers.
+fn accounting(comparison: &Comparison) -> Section {
+    let labels = comparison.labels.iter().map(|l| plain(l));
+    let headings = std::iter::once("part".to_owned()).chain(labels).collect();
+    let there = |q: &&Quantity| q.values.iter().flatten().any(|s| s.mean > 0.0);
+    let line = |q: &Quantity| {
+        let values = q.values.iter().map(|s| s.map(|s| Value::number(s.mean, &q.unit)));
+        Line::Row(Row { label: q.title.clone(), values: values.collect() })
+    };
+    let lines = comparison.accounting.iter().filter(there).map(line).collect();
+    Section { title: "Cycle accounting, mean of the threads".to_owned(), body: Body::Listing { headings, lines } }
+}
+
+/// What differs most between the first subject and another.
+fn list(title: &str, comparison: &Comparison, quantities: &[Quantity], subject: usize) -> Section {
+    let [first, other] = [0, subject].map(|i| plain(&comparison.labels[i]));
+    let differs = |q: &&Quantity| known(q, subject) && effect(q, subject) >= LEAST_EFFECT;
+    let all: Vec<_> = quantities.iter().filter(differs).collect();
+    let mut lines: Vec<_> = all.iter().take(LISTED).map(|q| Line::Row(row(q, subject))).collect();
+    if all.len() > LISTED {
+        lines.push(Line::Caption(format!("… and {} more: --format csv", all.len() - LISTED)));
+    }
+    let headings = ["what", &first, &other, "ratio", "noise"].map(str::to_owned).to_vec();
+    Section { title: format!("{title}: {other} against {first}"), body: Body::Listing { headings, lines } }
+}
+
+fn known(quantity: &Quantity, subject: usize) -> bool {
+    quantity.values[0].is_some() && quantity.values[subject].is_some()
+}
+
+/// How much a subject differs from the first.
+fn effect(quantity: &Quantity, subject: usize) -> f64 {
+    quantity.ratio(subject).map_or(f64::INFINITY, |ratio| (ratio - 1.0).abs())
+}
+
+fn row(quantity: &Quantity, subject: usize) -> Row {
+    let value = |spread: Option<Spread>| spread.map(|s| Value::number(s.mean, &quantity.unit));
+    let ratio = quantity.ratio(subject).map(|ratio| Value::number(ratio, "×"));
+    let noise = if quantity.is_noise(subject) == Some(true) { "within noise" } else { "" };
+    let values =
+        vec![value(quantity.values[0]), value(quantity.values[subject]), ratio, Some(Value::Text(noise.to_owned()))];
+    Row { label: quantity.title.clone(), values }
+}

@@ -1,0 +1,103 @@
+//! A comparison for programs: all that it holds.
+
+use fxscope_analyze::{Comparison, Kind, Quantity, Spread};
+use serde_json::{Value, json};
+
+/// The columns of the CSV form, in order.
+pub const COLUMNS: [&str; 13] = [
+    "region",
+    "kind",
+    "name",
+    "title",
+    "unit",
+    "subject",
+    "runs",
+    "mean",
+    "deviation",
+    "least",
+    "most",
+    "ratio",
+    "noise",
+];
+
+/// A line for each quantity and subject, what differs most first, below a line of [`COLUMNS`]. `ratio` is to the first
+/// subject; fields are empty where nothing is known.
+///
+/// # Panics
+/// Never: what is written to memory is text.
+#[must_use]
+pub fn csv(comparison: &Comparison) -> Vec<u8> {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    out.write_record(COLUMNS).expect("written to memory");
+    for quantity in comparison.metrics.iter().chain(&comparison.events) {
+        for (subject, label) in comparison.labels.iter().enumerate() {
+            if let Some(spread) = &quantity.values[subject] {
+                let line = line(&comparison.region, quantity, subject, label, spread);
+                out.write_record(line).expect("written to memory");
+            }
+        }
+    }
+    out.into_inner().expect("written to memory")
+}
+
+fn line(region: &str, quantity: &Quantity, subject: usize, label: &str, spread: &Spread) -> [String; 13] {
+    let or_empty = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
+    [
+        region.to_owned(),
+        kind(quantity.kind).to_owned(),
+        quantity.name.clone(),
+        quantity.title.clone(),
+        quantity.unit.clone(),
+        label.to_owned(),
+        spread.runs.to_string(),
+        spread.mean.to_string(),
+        or_empty(spread.deviation),
+        spread.least.to_string(),
+        spread.most.to_string(),
+        or_empty(quantity.ratio(subject)),
+        quantity.is_noise(subject).map_or_else(String::new, |n| n.to_string()),
+    ]
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Event => "event",
+        Kind::Metric => "metric",
+    }
+}
+
+/// The comparison, key by key; what is not known is `null`.
+#[must_use]
+pub fn json(comparison: &Comparison) -> Value {
+    let list = |quantities: &[Quantity]| quantities.iter().map(quantity).collect::<Vec<_>>();
+    json!({
+        "region": comparison.region,
+        "subjects": comparison.labels,
+        "runs": comparison.runs,
+        "notes": comparison.notes,
+        "accounting": list(&comparison.accounting),
+        "metrics": list(&comparison.metrics),
+        "events": list(&comparison.events),
+    })
+}
+
+fn quantity(quantity: &Quantity) -> Value {
+    let values = quantity.values.iter().enumerate().map(|(subject, spread)| {
+        spread.map(|s| {
+            json!({
+                "mean": s.mean,
+                "deviation": s.deviation,
+                "least": s.least,
+                "most": s.most,
+                "ratio": quantity.ratio(subject),
+                "noise": quantity.is_noise(subject),
+            })
+        })
+    });
+    json!({
+        "name": quantity.name,
+        "title": quantity.title,
+        "unit": quantity.unit,
+        "values": values.collect::<Vec<_>>(),
+    })
+}
