@@ -113,6 +113,14 @@ impl Calendar {
         }
     }
 
+    /// Cycle `t` is free again.
+    pub fn give_back(&mut self, t: Cycle) {
+        if t.wrapping_sub(self.floor) < SPAN {
+            self.words[index(t)] &= !(1 << (t % 64));
+            self.full = 0..0;
+        }
+    }
+
     /// Whether cycle `t` is free.
     #[inline(always)]
     #[must_use]
@@ -298,6 +306,15 @@ mod tests {
         assert_eq!(c.book(7), 7);
         assert_eq!(c.book(99), 99);
         assert_eq!(c.book(99), 102);
+    }
+
+    #[test]
+    fn a_cycle_that_was_given_back_can_be_booked_even_where_all_were_known_to_be_taken() {
+        let mut c = Calendar::default();
+        (0..200).for_each(|_| _ = c.book(0));
+        c.give_back(130);
+        assert!(c.is_free(130) && !c.is_free(129));
+        assert_eq!([c.book(0), c.book(0)], [130, 200]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use fxscope_base::{Calendar, Cycle};
 
 use crate::bypass::ByPipe;
 use crate::core::Pipeline;
-use crate::dispatch::{Dispatch, Mark, Station};
+use crate::dispatch::{Dispatch, Station};
 use crate::execute::{Begun, port};
 use crate::resolve::RUop;
 
@@ -31,8 +31,8 @@ struct Blocker {
     /// Its station, and how long before its start it leaves that.
     station: Station,
     released: Cycle,
-    /// Its place in what is given back in program order.
-    mark: Mark,
+    /// Its place among the groups of the commit stack.
+    group: u16,
 }
 
 impl Blocker {
@@ -51,7 +51,7 @@ impl Blocker {
         }
         let release = |start: Cycle| start.saturating_sub(self.released);
         dispatch.move_release(self.station, release(before), release(self.start));
-        if end > was { end + dispatch.commits_later(&self.mark, end + self.to_commit) } else { 0 }
+        if end > was { end + dispatch.commits_later(self.group, end + self.to_commit) } else { 0 }
     }
 }
 
@@ -74,7 +74,7 @@ impl Default for Blockers {
             to_commit: 0,
             station: Station::Rsbr,
             released: 0,
-            mark: Mark::default(),
+            group: 0,
         };
         Blockers { waiting: [nobody; WAITING], count: 0, free: 0 }
     }
@@ -171,7 +171,7 @@ impl Pipeline {
             to_commit: u64::from(uop.to_commit - (uop.judgement & self.judgement_skipped)),
             station,
             released: self.released[pipe],
-            mark: self.dispatch.mark(),
+            group: self.dispatch.open_group(),
         };
         let Pipeline { blockers, pipes, dispatch, ready, .. } = self;
         let mut pushed = 0;

@@ -57,16 +57,24 @@ impl Ring {
         self.next = if place + 1 == self.times.len() { 0 } else { place + 1 };
         place
     }
-    /// The entries from place `from` up to `to`, without that one, are given back from `t` on at the earliest, some a cycle;
-    /// none when the two are the same. Returns the cycles in which they are.
-    fn delay(&mut self, from: usize, to: usize, t: Cycle, a_cycle: u64) -> Cycle {
-        let (mut place, mut count) = (from, 0);
-        while place != to {
-            self.times[place] = self.times[place].max(t + count / a_cycle);
-            count += 1;
-            place = if place + 1 == self.times.len() { 0 } else { place + 1 };
+    /// How many places there are from `from` to `to`.
+    fn distance(&self, from: usize, to: usize) -> usize {
+        (to + self.times.len() - from) % self.times.len()
+    }
+    /// When the entry so many places before `place` is given back.
+    fn before(&self, place: usize, many: usize) -> Cycle {
+        self.times[self.distance(many, place)]
+    }
+    /// How many entries are given back after `t`: the last ones.
+    fn after(&self, t: Cycle) -> usize {
+        (1..=self.times.len()).take_while(|&many| self.before(self.next, many) > t).count()
+    }
+    /// The `many` entries before `place` are given back from `t` on at the earliest, some a cycle.
+    fn delay(&mut self, place: usize, many: usize, t: Cycle, a_cycle: u32) {
+        for (cycles, back) in (0..many).map(|i| (i as u64 / u64::from(a_cycle), many - i)) {
+            let entry = self.distance(back, place);
+            self.times[entry] = self.times[entry].max(t + cycles);
         }
-        count / a_cycle
     }
     /// Takes the next entry; it is given back at `until`.
     #[inline(always)]
@@ -74,13 +82,6 @@ impl Ring {
         let place = self.open();
         self.times[place] = until;
     }
-}
-
-/// Where in the order of what is given back in program order a micro-operation is.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Mark {
-    group: usize,
-    renames: [usize; 3],
 }
 
 /// The temporary operand registers (TOR): they carry a program counter to the pipe that needs it (manual 5.2, 5.4).
@@ -398,20 +399,25 @@ impl Dispatch {
         }
     }
 
-    /// The place of the micro-operation that was dispatched last.
+    /// The place of the open group on the commit stack: that of the micro-operation that was dispatched last.
     #[inline(always)]
-    pub(crate) fn mark(&self) -> Mark {
-        Mark { group: self.open_group, renames: [0, 1, 2].map(|class| self.renames[class].next) }
+    pub(crate) fn open_group(&self) -> u16 {
+        self.open_group as u16
     }
 
-    /// The micro-operation at `mark` commits no earlier than `t`, and those behind it follow, a group a cycle. Returns how
-    /// many cycles after it the one that was dispatched last commits at the earliest.
-    pub(crate) fn commits_later(&mut self, mark: &Mark, t: Cycle) -> Cycle {
-        let after = self.groups.delay(mark.group, self.open_group, t + 1, 1);
-        for (ring, &from) in self.renames.iter_mut().zip(&mark.renames) {
-            ring.delay(from, ring.next, t + self.rename_release, u64::from(self.width));
+    /// A micro-operation of the group at place `group` commits no earlier than `t`, and those behind it follow, a group a
+    /// cycle. Returns how many cycles after it the one that was dispatched last commits at the earliest.
+    pub(crate) fn commits_later(&mut self, group: u16, t: Cycle) -> Cycle {
+        let group = usize::from(group);
+        // The last commit of the group before: registers given back later are those of this group and of what is behind it.
+        let before = self.groups.before(group, 1).saturating_sub(1);
+        for ring in &mut self.renames {
+            let many = ring.after(before + self.rename_release);
+            ring.delay(ring.next, many, t + self.rename_release, self.width);
         }
-        after
+        let behind = self.groups.distance(group, self.open_group);
+        self.groups.delay(self.open_group, behind, t + 1, 1);
+        behind as u64
     }
 
     /// The micro-operation commits at `t`: its rename registers are free some cycles later.

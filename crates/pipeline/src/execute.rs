@@ -82,11 +82,12 @@ impl Pipeline {
             self.used(pipe, u64::from(flow.busy));
             self.dispatch.release(station, start.saturating_sub(self.released[pipe]));
             let mut done = start + u64::from(flow.latency);
+            let mut complete = done;
             if uop.vector {
-                done = self.results.leave(pipe - FLA, uop, start, done, &mut self.ready);
+                (done, complete) = self.leave(uop, pipe, station, start, done);
             }
             self.result(uop, done, pipe);
-            return (start, done);
+            return (start, complete);
         }
         self.compute_slow(uop, d, station)
     }
@@ -122,11 +123,12 @@ impl Pipeline {
             start = if uop.together { self.joined(flow, pipe, t) } else { self.book(flow, pipe, t) };
             t = start + u64::from(flow.latency);
         }
+        let mut complete = t;
         if pipe == FLA || pipe == FLB {
-            t = self.results.leave(pipe - FLA, uop, start, t, &mut self.ready);
+            (t, complete) = self.leave(uop, pipe, station, start, t);
         }
         self.result(uop, t, pipe);
-        (started, t.max(pushed))
+        (started, complete.max(pushed))
     }
 
     /// When the flow that needs the late operand may start, less the cycles until it does.

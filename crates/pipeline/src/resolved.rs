@@ -131,6 +131,28 @@ impl Late {
 /// Longest run of sequential flows in one micro-operation.
 pub const FLOWS: usize = MAX_FLOWS;
 
+/// What is remembered of an operation of the vector pipes when it has been visited, as its result may have to give way
+/// to that of a younger one; together, since they are read and written as one.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(8))]
+pub struct Brief {
+    /// Operands of an operation of one flow for one cycle, which may start at another time; otherwise [`READY`].
+    pub operands: [u8; 4],
+    /// Its first result.
+    pub register: u8,
+    /// Latency of its last flow; at most what a byte holds.
+    pub latency: u8,
+    /// See [`RUop::to_commit`] and [`RUop::judgement`].
+    pub to_commit: u8,
+    /// See `to_commit`.
+    pub judgement: u8,
+}
+
+impl Brief {
+    /// Of no operation.
+    pub const NOTHING: Brief = Brief { operands: [READY; 4], register: READY, latency: 0, to_commit: 0, judgement: 0 };
+}
+
 /// A micro-operation as the hot path sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct RUop {
@@ -160,8 +182,8 @@ pub struct RUop {
     pub judgement: u8,
     /// Rename registers taken, one for each non-zero entry: 1 general purpose, 2 vector, 3 predicate.
     pub renames: [u8; 4],
-    /// Stands for this micro-operation where its results meet others: the same in each run.
-    pub result_id: u16,
+    /// What is remembered of it in the vector pipes.
+    pub brief: Brief,
     /// Keeps other blocking operations of its pipe away.
     pub exclusive: bool,
     /// One flow, for one cycle, through one pipe.

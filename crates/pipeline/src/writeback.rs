@@ -1,98 +1,65 @@
 //! Results that leave the vector pipes: where two would leave one pipe together, one comes later (manual 2.9).
 //!
-//! The operation that began last gives way. That can be an elder one, which was visited before the younger one that
-//! is in its way: too late to change it. Programs repeat themselves, so it is expected to give way the next time. The
-//! first time, its result comes late for those who are visited from then on, and another operation takes longer in its
-//! stead, so that code that runs once has as many results lengthened as it should.
+//! The operation that began last gives way. That can be an elder one, which was visited, and its result given out, before
+//! the younger one that is in its way. It is put right then, with the operations of the vector pipes that were to start
+//! with its result, and with what commits behind it.
 
 use fxscope_base::{Calendar, Cycle};
 
-use crate::bypass::{ByPipe, FLA};
-use crate::resolve::RUop;
+use crate::bypass::FLA;
+use crate::core::Pipeline;
+use crate::dispatch::Station;
+use crate::resolve::{Brief, READY, RUop};
 
-/// Cycles whose results a pipe remembers; each carries its cycle with it.
+/// Operations that are kept in view, the last ones: more than the stations of both pipes hold, and the bits of a word.
+const KEPT: usize = 64;
+/// Cycles whose results a pipe remembers. Who left in a cycle says itself whether it was that one.
 const RING: usize = 1 << 12;
-/// Registers by number.
-const REGISTERS: usize = 256;
-/// Set in what is known of a micro-operation when it should have given way once before.
-const MET: u8 = 0x80;
-/// Bits of the number that stands for a micro-operation of the program.
-pub(crate) const ID_BITS: u32 = 12;
 
-/// A result that leaves a pipe.
+/// An operation of FLA or FLB that has been given its times.
 #[derive(Clone, Copy)]
-struct Leaving {
-    at: Cycle,
-    latency: Cycle,
-    /// The micro-operation that makes it.
-    id: u16,
-    /// The register that gets it.
-    register: u8,
-    /// It gave way to another one that was expected here.
-    gone: bool,
+struct Kept {
+    brief: Brief,
+    /// The start of its last flow, which makes the result.
+    start: Cycle,
+    /// When its result leaves the pipe.
+    done: Cycle,
+    pipe: u8,
+    station: Station,
+    /// Its place among the groups of the commit stack.
+    group: u16,
 }
 
-impl Leaving {
-    fn start(&self) -> Cycle {
-        self.at - self.latency
-    }
+impl Kept {
+    const NOBODY: Kept =
+        Kept { brief: Brief::NOTHING, start: 0, done: 0, pipe: FLA as u8, station: Station::Rsbr, group: 0 };
 }
 
 /// The results of one pipe by the cycle in which they leave it.
-struct Ring {
-    /// Cycles in which one leaves, or was to leave: few bits, to be looked at first.
+struct Leaving {
+    /// Cycles in which one leaves.
     taken: Calendar,
-    /// Cycle, micro-operation, latency and whether it has gone.
-    words: Box<[u64; RING]>,
-    registers: Box<[u8; RING]>,
-}
-
-impl Ring {
-    #[inline(always)]
-    fn is_free(&self, at: Cycle) -> bool {
-        self.taken.is_free(at) || self.words[at as usize % RING] >> 24 != at
-    }
-
-    #[inline(always)]
-    fn put(&mut self, r: Leaving) {
-        let latency = r.latency.min(0xff);
-        let place = r.at as usize % RING;
-        self.taken.reserve(r.at);
-        self.words[place] = r.at << 24 | u64::from(r.id) << 9 | latency << 1 | u64::from(r.gone);
-        self.registers[place] = r.register;
-    }
-
-    /// The result is expected to meet another one here: it leaves later.
-    fn leave_mark(&mut self, r: Leaving) {
-        if self.is_free(r.at) {
-            self.put(r);
-        }
-    }
-
-    fn get(&self, at: Cycle) -> Option<Leaving> {
-        let (word, register) = (self.words[at as usize % RING], self.registers[at as usize % RING]);
-        let id = (word >> 9 & ((1 << ID_BITS) - 1)) as u16;
-        (!self.is_free(at)).then_some(Leaving { at, latency: word >> 1 & 0xff, id, register, gone: word & 1 == 1 })
-    }
+    /// Whose it is, of those that are kept.
+    whose: Box<[u8; RING]>,
 }
 
 /// The results that leave FLA and FLB.
 pub(crate) struct Results {
-    pipes: [Ring; 2],
+    pipes: [Leaving; 2],
     /// Latencies that change, in ascending order: each to one behind it (manual table 2-7).
     latencies: [Cycle; 3],
-    /// Which of `latencies` each micro-operation should have had at least when it was visited last, because of younger
-    /// ones that began before it; 0 when none was in its way. [`MET`] stays.
-    least: Box<[u8; 1 << ID_BITS]>,
-    /// Operations that have to take longer in the stead of others that gave way for the first time.
-    owed: u32,
+    kept: Box<[Kept; KEPT]>,
+    /// Where the next operation is kept, and so the place of the oldest.
+    next: usize,
+    /// As bits: those of `kept` that must give way.
+    displaced: u64,
 }
 
 impl Results {
     /// Nothing in flight.
     pub(crate) fn new(latencies: [Cycle; 3]) -> Results {
-        let pipe = || Ring { taken: Calendar::default(), words: Box::new([0; RING]), registers: Box::new([0; RING]) };
-        Results { pipes: [pipe(), pipe()], latencies, least: Box::new([0; 1 << ID_BITS]), owed: 0 }
+        let pipe = || Leaving { taken: Calendar::default(), whose: Box::new([0; RING]) };
+        Results { pipes: [pipe(), pipe()], latencies, kept: Box::new([Kept::NOBODY; KEPT]), next: 0, displaced: 0 }
     }
 
     /// No result leaves before `now` any more.
@@ -102,81 +69,154 @@ impl Results {
         }
     }
 
-    /// The result of `uop`, which began at `start`, would leave the vector pipe at `done`. Returns when it does. `ready`
-    /// says when registers have their values.
+    /// Whose result leaves `pipe` at `at`, of those that are kept. One that is not began long ago.
+    fn at(&self, pipe: usize, at: Cycle) -> Option<usize> {
+        let n = usize::from(self.pipes[pipe - FLA].whose[at as usize % RING]);
+        let it = &self.kept[n];
+        (it.done == at && usize::from(it.pipe) == pipe).then_some(n)
+    }
+
+    /// Operation `n` would meet one that began before it if its result left at `at`.
+    fn gives_way(&self, n: usize, at: Cycle) -> bool {
+        let this = &self.kept[n];
+        let pipe = usize::from(this.pipe);
+        let taken = !self.pipes[pipe - FLA].taken.is_free(at);
+        taken && self.at(pipe, at).is_none_or(|other| self.kept[other].start < this.start)
+    }
+
+    /// The result of operation `n` leaves as soon as none of an operation that began before it does so. Whoever began
+    /// later and leaves then is displaced.
+    fn place(&mut self, n: usize) {
+        let Kept { brief, start, done, pipe, .. } = self.kept[n];
+        let (basic, pipe) = (Cycle::from(brief.latency), usize::from(pipe));
+        // Its old place is not in its way.
+        self.take_back(n);
+        let latency = match self.latencies.iter().position(|&l| l == basic) {
+            Some(first) => {
+                let free = self.latencies[first..].iter().find(|&&l| !self.gives_way(n, start + l));
+                *free.unwrap_or(&self.latencies[self.latencies.len() - 1])
+            }
+            None => done - start,
+        };
+        let done = start + latency;
+        if let Some(other) = self.at(pipe, done)
+            && self.kept[other].start > start
+        {
+            self.displaced |= 1 << other;
+        }
+        self.kept[n].done = done;
+        self.pipes[pipe - FLA].taken.reserve(done);
+        self.pipes[pipe - FLA].whose[done as usize % RING] = n as u8;
+    }
+
+    /// The result of operation `n` does not leave when it was to.
+    fn take_back(&mut self, n: usize) {
+        let Kept { done, pipe, .. } = self.kept[n];
+        if self.at(usize::from(pipe), done) == Some(n) {
+            self.pipes[usize::from(pipe) - FLA].taken.give_back(done);
+        }
+        self.kept[n].done = 0;
+    }
+
+    /// The oldest of those that are displaced.
+    fn oldest_displaced(&mut self) -> Option<usize> {
+        let behind_oldest = self.displaced.rotate_right(self.next as u32).trailing_zeros() as usize;
+        let n = (self.next + behind_oldest) % KEPT;
+        let any = self.displaced != 0;
+        self.displaced &= !(u64::from(any) << n);
+        any.then_some(n)
+    }
+}
+
+impl Pipeline {
+    /// The last flow of `uop`, which began at `start`, would give its result at `done`. Returns when it does, and what
+    /// counts as that for its commit.
     #[inline(always)]
     pub(crate) fn leave(
         &mut self,
-        pipe: usize,
         uop: &RUop,
+        pipe: usize,
+        station: Station,
         start: Cycle,
         done: Cycle,
-        ready: &mut [ByPipe; REGISTERS],
-    ) -> Cycle {
-        let (id, register) = (uop.result_id, uop.dsts[0]);
-        let this = Leaving { at: done, latency: done - start, id, register, gone: false };
-        let waits = u32::from(self.least[usize::from(id)] & !MET) | self.owed;
-        if self.pipes[pipe].is_free(done) && waits == 0 {
-            self.pipes[pipe].put(this);
-            return done;
+    ) -> (Cycle, Cycle) {
+        let group = self.dispatch.open_group();
+        let r = &mut self.results;
+        let n = r.next;
+        r.next = (n + 1) % KEPT;
+        r.kept[n] = Kept { brief: uop.brief, start, done, pipe: pipe as u8, station, group };
+        let leaving = &mut r.pipes[pipe - FLA];
+        if !leaving.taken.is_free(done) {
+            return self.meet(n);
         }
-        self.meet(pipe, this, ready)
+        leaving.taken.reserve(done);
+        leaving.whose[done as usize % RING] = n as u8;
+        (done, done)
     }
 
-    /// Another result leaves the pipe in the same cycle, or is expected to.
+    /// Another result leaves the pipe when that of `n`, the youngest operation, would.
     #[inline(never)]
-    fn meet(&mut self, pipe: usize, this: Leaving, ready: &mut [ByPipe; REGISTERS]) -> Cycle {
-        let known = &mut self.least[usize::from(this.id)];
-        let least = usize::from(*known & !MET);
-        *known &= MET;
-        let last = self.latencies.len() - 1;
-        let Some(mut basic) = self.latencies.iter().position(|&l| l == this.latency) else {
-            return self.insist(pipe, this, ready);
-        };
-        if self.owed > 0 && least == 0 && basic < last {
-            self.owed -= 1;
-            basic += 1;
-        }
-        let with = |latency: Cycle| Leaving { at: this.start() + latency, latency, ..this };
-        for place in basic..last {
-            let this = with(self.latencies[place]);
-            let meets = self.pipes[pipe].get(this.at).is_some_and(|other| !other.gone && other.start() < this.start());
-            if place < least {
-                self.pipes[pipe].leave_mark(Leaving { gone: true, ..this });
-            } else if !meets {
-                return self.insist(pipe, this, ready);
+    fn meet(&mut self, n: usize) -> (Cycle, Cycle) {
+        self.results.place(n);
+        let mut committed = 0;
+        while let Some(other) = self.results.oldest_displaced() {
+            let was = self.results.kept[other].done;
+            self.results.place(other);
+            if other != n {
+                committed = committed.max(self.comes_later(other, was));
             }
         }
-        self.insist(pipe, with(self.latencies[last]), ready)
+        let Kept { brief, done, .. } = self.results.kept[n];
+        (done, done.max(committed.saturating_sub(self.to_commit(&brief))))
     }
 
-    /// The result leaves as it is. One that is there from an operation that began later should not be.
-    fn insist(&mut self, pipe: usize, this: Leaving, ready: &mut [ByPipe; REGISTERS]) -> Cycle {
-        let other = self.pipes[pipe].get(this.at).filter(|other| other.start() > this.start());
-        self.pipes[pipe].put(this);
-        if let Some(other) = other {
-            self.gives_way(pipe, other, ready);
+    /// The result of operation `n`, which was to leave at `was`, leaves at another time: what followed from that is put
+    /// right. Returns when the youngest operation commits at the earliest, as it does so behind this one.
+    fn comes_later(&mut self, n: usize, was: Cycle) -> Cycle {
+        let Kept { brief, done, group, .. } = self.results.kept[n];
+        let complete = done + self.to_commit(&brief);
+        let mut committed = complete + self.dispatch.commits_later(group, complete);
+        if brief.register == READY {
+            return committed;
         }
-        this.at
-    }
-
-    /// A result that has been given out should have left later: it does so the next time.
-    fn gives_way(&mut self, pipe: usize, other: Leaving, ready: &mut [ByPipe; REGISTERS]) {
-        let place = self.latencies.iter().position(|&l| l == other.latency);
-        let Some(next) = place.map(|place| place + 1).filter(|&next| next < self.latencies.len()) else { return };
-        let known = &mut self.least[usize::from(other.id)];
-        let first_time = *known & MET == 0;
-        *known = (*known & !MET).max(next as u8) | MET;
-        if other.gone {
-            return;
-        }
-        self.owed += u32::from(first_time);
-        let later = self.latencies[next] - other.latency;
-        self.pipes[pipe].leave_mark(Leaving { at: other.at + later, latency: self.latencies[next], ..other });
-        let ready = &mut ready[usize::from(other.register)];
+        let ready = &mut self.ready[usize::from(brief.register)];
         // Unless the register has another value meanwhile.
-        if ready[FLA] == other.at {
-            ready.iter_mut().for_each(|t| *t += later);
+        if ready[FLA] == was {
+            ready.iter_mut().for_each(|t| *t = *t + done - was);
         }
+        let youngest = (self.results.next + KEPT - 1) % KEPT;
+        let mut reader = (n + 1) % KEPT;
+        while reader != youngest {
+            let r = &self.results.kept[reader];
+            let (reads, overwrites) = (r.brief.operands.contains(&brief.register), r.brief.register == brief.register);
+            if reads && (was..done).contains(&r.start) {
+                committed = committed.max(self.starts_later(reader, done));
+            }
+            if overwrites {
+                break;
+            }
+            reader = (reader + 1) % KEPT;
+        }
+        committed
+    }
+
+    /// Operation `n` starts from `t` on, where its operand is there. Returns as `comes_later` does.
+    fn starts_later(&mut self, n: usize, t: Cycle) -> Cycle {
+        let Kept { brief, start, done, pipe, station, .. } = self.results.kept[n];
+        let pipe = usize::from(pipe);
+        self.pipes[pipe].give_back(start);
+        let again = self.pipes[pipe].book(t);
+        let released = self.released[pipe];
+        self.dispatch.move_release(station, start.saturating_sub(released), again.saturating_sub(released));
+        self.results.take_back(n);
+        self.results.kept[n].start = again;
+        self.results.kept[n].done = again + Cycle::from(brief.latency);
+        self.results.place(n);
+        self.comes_later(n, done)
+    }
+
+    /// Cycles from the result of an operation to its commit.
+    fn to_commit(&self, brief: &Brief) -> Cycle {
+        Cycle::from(brief.to_commit - (brief.judgement & self.judgement_skipped))
     }
 }

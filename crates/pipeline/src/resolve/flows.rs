@@ -3,7 +3,7 @@
 use fxscope_machine::{Blocking, Flow, Pipes, Spec, Uop};
 use fxscope_uop::{Branch, Reg, Shape, StaticInst};
 
-use crate::resolved::{Action, Attribute, Late, Producer, RFlow, RUop, chain_bit};
+use crate::resolved::{Action, Attribute, Brief, Late, Producer, READY, RFlow, RUop, chain_bit};
 
 /// Pipes of SIMD&FP operations.
 pub(super) const FL: Pipes = Pipes::FLA.or(Pipes::FLB);
@@ -92,6 +92,18 @@ impl RUop {
         self.data_flow =
             self.action == Action::Store && addresses && self.nflows == 2 && !self.flows[1].pipes.is_empty();
         self.simple = self.nflows == 1 && flow.busy <= 1 && !flow.all && !self.exclusive;
+        self.brief = self.in_brief();
+    }
+
+    fn in_brief(&self) -> Brief {
+        let [a, b, c, d, ..] = self.srcs;
+        Brief {
+            operands: if self.simple { [a, b, c, d] } else { [READY; 4] },
+            register: self.dsts[0],
+            latency: self.flows[usize::from(self.nflows.max(1)) - 1].latency.min(u8::MAX.into()) as u8,
+            to_commit: self.to_commit,
+            judgement: self.judgement,
+        }
     }
 
     /// Cycles from its result to its commit.

@@ -17,10 +17,9 @@ use crate::lsu::rules::resolve_mem;
 use crate::mix::count_mix;
 use crate::predecode::share;
 pub use crate::resolved::{
-    Action, Attribute, BY_PIPE, FLOWS, Late, PIPE_NAMES, PIPES, PRODUCERS, Producer, Profile, READY, REGS, RFlow, RMem,
-    RUop, ResolvedBlock, TEMP, TEMPS, chain_bit,
+    Action, Attribute, BY_PIPE, Brief, FLOWS, Late, PIPE_NAMES, PIPES, PRODUCERS, Producer, Profile, READY, REGS,
+    RFlow, RMem, RUop, ResolvedBlock, TEMP, TEMPS, chain_bit,
 };
-use crate::writeback::ID_BITS;
 
 /// Resolves a block of decoded instructions for `spec`.
 #[must_use]
@@ -65,9 +64,6 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         last.branches = branch != Branch::None;
     }
     place_words(&mut uops, &mem);
-    for (n, uop) in (start..).zip(&mut uops) {
-        uop.result_id = result_id(n);
-    }
     place_in_blocks(&mut uops, start, u64::from(spec.frontend.fetch_bytes));
     let mut mix = Signals::default();
     inst_mix.iter().for_each(|m| mix.merge(m));
@@ -88,11 +84,6 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         mix,
         cut: Vec::new(),
     }
-}
-
-/// A number for the micro-operation `n` places behind the start of its block.
-fn result_id(n: u64) -> u16 {
-    (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - ID_BITS)) as u16
 }
 
 /// Tells each micro-operation of its instruction's memory access and where its words are.
@@ -204,7 +195,7 @@ fn blank(inst: u8) -> RUop {
         simple: false,
         together: false,
         data_flow: false,
-        result_id: 0,
+        brief: Brief::NOTHING,
         opens_group: false,
         closes_group: false,
         pre_sync: false,

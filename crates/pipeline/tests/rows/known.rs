@@ -34,10 +34,12 @@ pub const KNOWN: &[Known] = &[
         "results that would leave a pipe together come later (manual 2.9): the steps of one copy, which wait for each \
          other, take longer beside those of other copies",
         &[
-            ("FL* / (FLA / FL*) x 5: 4 / ([1]6 / [1,2]4) x 5", 1),
-            ("FL* / (FLA / FL*) x 3 / FL* / FL* / FL*: 4 / ([1]6 / [1,2]4) x 3 / [1]4 / [1]4 / [1]4", 1),
-            ("FL* / (FLA / FL*) x 4: 4 / ([1]6 / [1,2]4) x 4", 1),
-            ("FL* / FLA / FL*: 4 / [1]6 / [1,2]4", 1),
+            ("FL* / (FLA / FL*) x 5: 4 / ([1]6 / [1,2]4) x 5", 4),
+            ("FL* / (FLA / FL*) x 3 / FL* / FL* / FL*: 4 / ([1]6 / [1,2]4) x 3 / [1]4 / [1]4 / [1]4", 7),
+            ("FL* / (FLA / FL*) x 3 / FL* / FL*: 4 / ([1]6 / [1,2]4) x 3 / [1]4 / [1]4", 7),
+            ("FL* / FL* / (FL* / FLA) x 3 / FL* / FL* / FL*: 4 / [1]4 / ([1,2]4 / [1]6) x 3 / [1,2]4 / [1]4 / [1]4", 2),
+            ("FL* / FLA / (FL* / FLA) x 14 / FL*: 9 / 6 / ([1,2]9 / [2]6) x 14 / [1,2]9", 2),
+            ("FL* / FLA / (FL* / FLA) x 30 / FL*: 9 / 6 / ([1,2]9 / [2]6) x 30 / [1,2]9", 1),
         ],
     ),
     (

@@ -31,7 +31,7 @@ impl Mix {
             vector: 5 + r.below(45),
             integer: 15 + r.below(40),
             predicate: 1 + r.below(6),
-            blocking: 100 + r.below(151),
+            blocking: if r.below(2) == 0 { 100 + r.below(151) } else { 500 + r.below(501) },
             vectors: 8 + r.below(22),
             integers: 6 + r.below(12),
             block: 4 + r.below(14),

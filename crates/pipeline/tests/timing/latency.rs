@@ -358,6 +358,23 @@ fn a_vector_result_with_two_others_in_its_way_takes_the_longest_latency() {
 }
 
 #[test]
+fn a_vector_result_that_gives_way_to_a_younger_operation_begun_before_it_takes_along_what_waits_for_it() {
+    let (mut rig, s) = rig();
+    // All in FLA: the second waits for the first and would be done after 9 + 4 cycles; so would the last one, which starts
+    // four cycles after the first.
+    let mut waiting_for_it = |waiting: &[Inst]| {
+        let mut program = vec![fadd(1, 2), nop(), vector_and(3, 1)];
+        program.extend_from_slice(waiting);
+        program.resize(4 * 4, nop());
+        program.push(fadd(8, 9));
+        // Behind them, groups commit one a cycle.
+        rig.time(&program) - s.vector - s.vector_commit - (4 - waiting.len() as u64 / 2)
+    };
+    assert_eq!(waiting_for_it(&[fadd(5, 3)]), 9 + 6 + 9);
+    assert_eq!(waiting_for_it(&[fadd(5, 3), fadd(6, 5)]), 9 + 6 + 9 + 9, "and what waits for that");
+}
+
+#[test]
 fn a_short_load_that_would_end_with_a_long_one_in_its_pipe_takes_three_cycles_more() {
     let (mut rig, s) = rig();
     rig.warm([DATA]);
