@@ -17,13 +17,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-pipeline", &["base", "uop", "machine", "memory"]),
     ("fxscope-pmu", &["base", "machine", "record"]),
     ("fxscope-sim", &["base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record"]),
+    ("fxscope-import", &["pmu", "record"]),
     ("fxscope-analyze", &["pmu", "record"]),
     ("fxscope-report", &["base", "machine", "pmu", "record", "analyze"]),
     (
         "fxscope",
         &[
-            "base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record", "sim", "analyze",
-            "report",
+            "base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record", "sim", "import",
+            "analyze", "report",
         ],
     ),
     ("xtask", &["aarch64", "machine"]),

@@ -1,9 +1,11 @@
 //! The command line: one file for each command.
 
 mod annotate;
+mod collect;
 mod compare;
 mod events;
 mod hwpf;
+mod import;
 mod konata;
 mod launch;
 mod machine;
@@ -38,6 +40,8 @@ enum Command {
     Report(report::Args),
     Compare(compare::Args),
     Annotate(annotate::Args),
+    Import(import::Args),
+    Collect(collect::Args),
     #[command(subcommand)]
     Machine(machine::Command),
     Events(events::Args),
@@ -64,6 +68,8 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare_files(&args),
+        Command::Import(args) => import::import(&args),
+        Command::Collect(args) => collect::collect(&args),
         Command::Annotate(args) => annotate::annotate(&args),
         Command::Machine(command) => machine::machine(&command),
         Command::Events(args) => events::events(&args),

@@ -1,0 +1,204 @@
+//! `fxscope collect`: the report's counts from the machine itself, through perf.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use fxscope::import::{Machine, Source, perf};
+use fxscope::pmu::groups::{Group, Groups};
+use fxscope::record::{self, Run};
+
+use super::import::{keep, machine};
+use super::{Failure, Outcome, say};
+
+/// Count what the report needs on a real machine, through perf, in as many runs of the program as that takes.
+///
+/// The program is run once for each group of events: 1 time for a single report, 5 for a brief, 11 for a standard, 17 for a
+/// detailed one. Its input, output and errors pass through each time, so it must be able to run again. perf's output is
+/// read as fxscope import perf reads it. Runs that took another time than the first, by more than a twentieth, are named:
+/// their counts do not fit together.
+#[derive(clap::Args)]
+pub struct Args {
+    /// How much the report is to have.
+    #[arg(long, value_enum, default_value_t = Level::Standard)]
+    level: Level,
+    /// Measure everything so many times: reports and compare then know how much runs differ.
+    #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    repeat: u32,
+    /// Count these CPUs, each for itself, whatever runs there (perf's -a -A -C); needs the right to. Without it, all threads
+    /// of the program are counted together.
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<String>,
+    /// Count user code only.
+    #[arg(long)]
+    user: bool,
+    /// Add the measured runs to a record file, which is made when it does not exist.
+    #[arg(short, value_name = "FILE.fxr")]
+    output: PathBuf,
+    /// Keep perf's own output in this folder, a file for each run of the program.
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
+    /// The machine whose events are counted.
+    #[arg(short, long, default_value = "a64fx")]
+    machine: String,
+    /// The perf to use.
+    #[arg(long, value_name = "PATH", default_value = "perf")]
+    perf: PathBuf,
+    /// Count although this computer's processor is another one, whose events of the same numbers mean something else.
+    #[arg(long)]
+    any_processor: bool,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM [ARGS]")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+enum Level {
+    /// Time, rates and memory throughput: one run.
+    Single = 1,
+    /// Cycle accounting in large parts, busy rates, cache misses: five runs.
+    Brief,
+    /// All parts of cycle accounting, instruction mix: eleven runs.
+    Standard,
+    /// Micro-operations, gathers, prefetch, transfers: seventeen runs.
+    Detailed,
+}
+
+/// Ratio of two runs' times from which on they do not fit together.
+const AGREE: f64 = 0.05;
+
+/// Measures, and shows what was found.
+pub(super) fn collect(args: &Args) -> Outcome {
+    record::check_target(&args.output)?;
+    let machine = machine(&args.machine)?;
+    if !args.any_processor {
+        check_processor(&args.machine)?;
+    }
+    let groups = Groups::of(&args.machine);
+    let wanted: Vec<&Group> = groups.iter().filter(|group| u32::from(group.level) <= args.level as u32).collect();
+    if wanted.is_empty() {
+        return Err(format!("no groups of events are known for the machine '{}'", args.machine).into());
+    }
+    let scratch = tempfile::tempdir().map_err(|e| format!("cannot make a temporary folder: {e}"))?;
+    let folder = args.keep.as_deref().unwrap_or(scratch.path());
+    std::fs::create_dir_all(folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    let mut runs = Vec::new();
+    for repeat in 1..=args.repeat {
+        let mut outputs = Vec::new();
+        for (i, group) in wanted.iter().enumerate() {
+            let file = folder.join(format!("perf-{repeat}-{:02}.csv", group.number));
+            let begin = Instant::now();
+            run_once(args, &machine, group, &file)?;
+            let number = (repeat as usize - 1) * wanted.len() + i + 1;
+            let (all, seconds) = (wanted.len() * args.repeat as usize, begin.elapsed().as_secs_f64());
+            say(&format!("run {number} of {all}: {seconds:.1} s"));
+            let bytes = std::fs::read(&file).map_err(|e| format!("perf left no {}: {e}", file.display()))?;
+            outputs.push((format!("perf-{repeat}-{:02}.csv", group.number), bytes));
+        }
+        runs.extend(imported(args, &machine, &outputs)?);
+    }
+    keep(&runs, &args.output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What perf has written in the runs of one measurement.
+fn imported(args: &Args, machine: &Machine, outputs: &[(String, Vec<u8>)]) -> Result<Vec<Run>, Failure> {
+    let sources: Vec<Source<'_>> = outputs.iter().map(|(name, bytes)| Source { name, bytes }).collect();
+    let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut runs = perf::read(&sources, machine, &perf::Options { command, scaled: false })?;
+    for run in &mut runs {
+        let apart = disagreeing(run);
+        for note in &apart {
+            say(note);
+        }
+        run.notes.extend(apart);
+    }
+    Ok(runs)
+}
+
+/// A sentence for each pass whose time is not that of the first.
+fn disagreeing(run: &Run) -> Vec<String> {
+    let Some(region) = run.regions.first() else { return Vec::new() };
+    let time = |pass: usize| {
+        let counts = region.passes.get(pass)?;
+        let ticks = (0..region.threads.len()).filter_map(|thread| counts.get(thread, "CNTVCT"));
+        ticks.max().map(|ticks| ticks as f64)
+    };
+    let Some(first) = time(0).filter(|&t| t > 0.0) else { return Vec::new() };
+    let apart = |(pass, name): (usize, &String)| {
+        let ratio = time(pass)? / first;
+        ((ratio - 1.0).abs() > AGREE).then(|| {
+            format!("{name} took {ratio:.2} times as long as {}: their counts do not fit together", run.passes[0])
+        })
+    };
+    run.passes.iter().enumerate().skip(1).filter_map(apart).collect()
+}
+
+/// Runs the program once under perf, which counts one group's events.
+fn run_once(args: &Args, machine: &Machine, group: &Group, file: &Path) -> Result<(), Failure> {
+    let modifier = if args.user { ":u" } else { "" };
+    let number = |name: &str| machine.events.named(name).and_then(|event| event.number);
+    let raw = |name: &str| number(name).map(|number| format!("r{number:04x}{modifier}"));
+    let events: Option<Vec<String>> = group.events.iter().map(String::as_str).chain(["CPU_CYCLES"]).map(raw).collect();
+    let events = events.ok_or_else(|| format!("group {} has an event without a number", group.number))?;
+    let mut perf = Command::new(&args.perf);
+    perf.args(["stat", "-x", ",", "-o"]).arg(file).args(["-e", &events.join(","), "-e", "duration_time"]);
+    if let Some(cpus) = &args.cpus {
+        perf.args(["-a", "-A", "-C", cpus]);
+    }
+    let status = perf.arg("--").args(&args.command).status().map_err(|e| {
+        format!(
+            "cannot start {}: {e}; install it (Debian: apt-get install linux-perf) or name it with --perf",
+            args.perf.display()
+        )
+    })?;
+    if status.success() {
+        return Ok(());
+    }
+    let why = match status.code() {
+        Some(code) => format!("ended with status {code}"),
+        None => "was ended by a signal".to_owned(),
+    };
+    Err(format!(
+        "perf, or the program under it, {why} when group {} was counted; nothing is recorded{}",
+        group.number,
+        permission_hint()
+    )
+    .into())
+}
+
+/// What the system allows, if that may be what is missing.
+fn permission_hint() -> String {
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
+    match paranoid.as_deref().map(str::trim).and_then(|text| text.parse::<i32>().ok()) {
+        Some(level) if level > 0 => format!(
+            " (/proc/sys/kernel/perf_event_paranoid is {level}: programs of your own can be counted up to 2, with --user, \
+             CPUs with --cpus up to 0; its administrator can set it)"
+        ),
+        _ => String::new(),
+    }
+}
+
+/// The numbers by which a processor names itself: maker and part, as Linux shows them.
+const PROCESSORS: &[(&str, &str, &str)] = &[("a64fx", "0x46", "0x001")];
+
+/// Refuses to count another processor's events.
+fn check_processor(machine: &str) -> Result<(), Failure> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let value = |key: &str| {
+        let line = text.lines().find(|line| line.starts_with(key));
+        line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned())
+    };
+    let here = value("CPU implementer").zip(value("CPU part"));
+    let is =
+        |known: &&(&str, &str, &str)| here.as_ref().is_some_and(|(maker, part)| maker == known.1 && part == known.2);
+    if PROCESSORS.iter().any(|known| known.0 == machine && is(&known)) {
+        return Ok(());
+    }
+    Err(format!(
+        "this computer's processor is no {machine}, whose events would be counted: run fxscope collect there (one binary is \
+         all it needs), or simulate with fxscope run; --any-processor counts all the same"
+    )
+    .into())
+}

@@ -1,0 +1,93 @@
+//! `fxscope import`: what other tools have measured, as a record.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use fxscope::import::{Machine, Source, perf};
+use fxscope::pmu::Events;
+use fxscope::record::{self, Run};
+use fxscope::report::render::terminal;
+
+use super::{Failure, Outcome, print, style};
+
+/// Make a record of what another tool has measured.
+///
+/// The record reports, compares and exports as that of a simulated run does. Nothing is guessed: counts that are missing
+/// stay missing, and what a report needs them for says so.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What wrote the files.
+    #[arg(value_enum)]
+    format: Format,
+    /// The files, or folders of them. Files with different events are passes of one measurement; files with the same
+    /// events are repeated measurements, and become runs of their own.
+    #[arg(required = true, value_name = "FILE|FOLDER")]
+    files: Vec<PathBuf>,
+    /// Add the runs to a record file, which is made when it does not exist.
+    #[arg(short, value_name = "FILE.fxr")]
+    output: PathBuf,
+    /// The machine that was measured.
+    #[arg(short, long, default_value = "a64fx")]
+    machine: String,
+    /// The program that was measured, where the files do not tell.
+    #[arg(long, value_name = "TEXT")]
+    program: Option<String>,
+    /// Take counts of events that took turns on the counters, which are estimates.
+    #[arg(long)]
+    scaled: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// perf stat: its text, -x separated values, -j JSON.
+    Perf,
+}
+
+/// Imports, and shows what was found.
+pub(super) fn import(args: &Args) -> Outcome {
+    record::check_target(&args.output)?;
+    let machine = machine(&args.machine)?;
+    let mut files = Vec::new();
+    for path in &args.files {
+        read(path, &mut files)?;
+    }
+    let sources: Vec<Source<'_>> = files.iter().map(|(name, bytes)| Source { name, bytes }).collect();
+    let command = args.program.as_deref().map_or_else(Vec::new, |text| text.split(' ').map(str::to_owned).collect());
+    let runs = match args.format {
+        Format::Perf => perf::read(&sources, &machine, &perf::Options { command, scaled: args.scaled })?,
+    };
+    keep(&runs, &args.output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What importers know of a machine.
+pub(super) fn machine(name: &str) -> Result<Machine, Failure> {
+    let spec = fxscope::machine::load(name, &[])?;
+    let events = Events::of(name).ok_or_else(|| format!("no events are known for the machine '{name}'"))?;
+    Ok(Machine { name: name.to_owned(), events, constants: fxscope::pmu::constants(&spec) })
+}
+
+/// Adds runs to a record file, and shows them.
+pub(super) fn keep(runs: &[Run], output: &Path) -> Result<(), Failure> {
+    for run in runs {
+        record::append(output, run)?;
+    }
+    for run in runs {
+        print(terminal::render(&fxscope::report::summary(run), style(&std::io::stdout())))?;
+    }
+    Ok(())
+}
+
+/// Reads a file, or those of a folder in the order of their names.
+fn read(path: &Path, files: &mut Vec<(String, Vec<u8>)>) -> Result<(), Failure> {
+    let failure = |e: std::io::Error| format!("cannot read {}: {e}", path.display());
+    if path.is_dir() {
+        let entries: Result<Vec<_>, _> = std::fs::read_dir(path).map_err(failure)?.collect();
+        let mut paths: Vec<_> = entries.map_err(failure)?.into_iter().map(|entry| entry.path()).collect();
+        paths.retain(|path| path.is_file());
+        paths.sort();
+        return paths.iter().try_for_each(|path| read(path, files));
+    }
+    files.push((path.display().to_string(), std::fs::read(path).map_err(failure)?));
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Measurements that other tools have written down, as runs.
+//!
+//! Each format is a module whose `read` turns the bytes of files into [`Run`]s; none reads a file itself, and none knows
+//! what follows from counts. Nothing is guessed: what a file does not say, or says twice, is a [`Problem`] with its place.
+
+mod events;
+pub mod perf;
+
+use std::collections::BTreeMap;
+
+use fxscope_pmu::Events;
+use fxscope_record::{Finish, Host, Mode, Origin, Run};
+
+pub use events::event_name;
+
+/// A file of a measurement.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Its name in messages and in the record.
+    pub name: &'a str,
+    /// Its contents.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Source<'a> {
+    /// Its contents as text.
+    fn text(&self) -> Result<&'a str, Problem> {
+        std::str::from_utf8(self.bytes)
+            .map_err(|e| self.problem(None, format!("is no text (byte {})", e.valid_up_to())))
+    }
+
+    fn problem(&self, line: Option<usize>, what: String) -> Problem {
+        Problem { file: self.name.to_owned(), line, what }
+    }
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {}{what}", line.map_or(String::new(), |line| format!("line {line}: ")))]
+pub struct Problem {
+    /// The file.
+    pub file: String,
+    /// The line, counted from 1, where there is one.
+    pub line: Option<usize>,
+    /// What is wrong, and what to do.
+    pub what: String,
+}
+
+/// The machine that a measurement is from.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// Its events.
+    pub events: Events,
+    /// Its constants for metrics ([`fxscope_pmu::constants`]).
+    pub constants: BTreeMap<String, f64>,
+}
+
+impl Machine {
+    /// A measured run of `command` without regions, of passes with these names.
+    fn run(&self, format: &str, command: Vec<String>, sources: &[Source<'_>], passes: Vec<String>) -> Run {
+        Run {
+            tool: format!("fxscope {}", env!("CARGO_PKG_VERSION")),
+            command,
+            environment: Vec::new(),
+            machine: self.name.clone(),
+            settings: Vec::new(),
+            machine_hash: String::new(),
+            constants: self.constants.clone(),
+            mode: Mode::Timing,
+            finish: Finish::Exited(0),
+            host: Host::default(),
+            notes: Vec::new(),
+            origin: Origin::Imported {
+                format: format.to_owned(),
+                files: sources.iter().map(|source| source.name.to_owned()).collect(),
+            },
+            passes,
+            regions: Vec::new(),
+            pages: Vec::new(),
+            files: Vec::new(),
+            stalls: Vec::new(),
+            pipes: Vec::new(),
+            hot_spots: Vec::new(),
+        }
+    }
+}

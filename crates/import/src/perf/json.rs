@@ -1,0 +1,45 @@
+//! JSON (`-j`): an object on each line.
+
+use serde::Deserialize;
+
+use super::{Contents, Line, Who, who};
+use crate::{Problem, Source};
+
+#[derive(Deserialize)]
+struct Object<'a> {
+    #[serde(rename = "counter-value", borrow)]
+    value: Option<&'a str>,
+    #[serde(default)]
+    unit: &'a str,
+    event: Option<&'a str>,
+    #[serde(rename = "pcnt-running")]
+    counted: Option<f64>,
+    cpu: Option<&'a str>,
+    thread: Option<&'a str>,
+}
+
+/// Whether the text is JSON.
+pub(super) fn is(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    first.is_some_and(|line| line.trim_start().starts_with('{'))
+}
+
+pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, Problem> {
+    let mut contents = Contents::default();
+    for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#')) {
+        let number = i + 1;
+        let problem = |what: String| source.problem(Some(number), what);
+        let object: Object<'a> =
+            serde_json::from_str(line).map_err(|e| problem(format!("is no object of perf: {e}")))?;
+        // Metrics that perf itself calculates stand alone.
+        let (Some(value), Some(event)) = (object.value, object.event) else { continue };
+        let whose = match (object.cpu, object.thread) {
+            (Some(cpu), _) => Some(Who::Cpu(cpu.parse().map_err(|_| problem(format!("'{cpu}' is no CPU")))?)),
+            (None, Some(thread)) => Some(who(thread).ok_or_else(|| problem(format!("'{thread}' is no thread")))?),
+            (None, None) => None,
+        };
+        let who = whose.unwrap_or(Who::Program);
+        contents.lines.push(Line { number, who, value, unit: object.unit, event, counted: object.counted });
+    }
+    Ok(contents)
+}

@@ -1,0 +1,182 @@
+//! What `perf stat` writes, in all its forms.
+
+use std::path::Path;
+
+use fxscope_import::perf::{Options, read};
+use fxscope_import::{Machine, Source};
+use fxscope_pmu::Events;
+use fxscope_record::{Origin, Run};
+use proptest::prelude::*;
+
+fn machine() -> Machine {
+    let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+    let events = Events::of("a64fx").expect("built in");
+    Machine { name: "a64fx".to_owned(), events, constants: fxscope_pmu::constants(&spec) }
+}
+
+fn golden(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/import/perf").join(name);
+    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn read_all(files: &[(&str, &[u8])], options: &Options) -> Result<Vec<Run>, String> {
+    let sources: Vec<Source<'_>> = files.iter().map(|&(name, bytes)| Source { name, bytes }).collect();
+    read(&sources, &machine(), options).map_err(|e| e.to_string())
+}
+
+fn read_one(text: &str) -> Result<Vec<Run>, String> {
+    read_all(&[("file", text.as_bytes())], &Options::default())
+}
+
+fn error(text: &str) -> String {
+    read_one(text).expect_err(text)
+}
+
+#[test]
+fn text_separated_values_and_json_give_the_same_counts() {
+    for name in ["a64fx.csv", "a64fx.json", "a64fx.txt"] {
+        let runs = read_all(&[(name, &golden(name))], &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+        let [run] = &runs[..] else { panic!("{name}: one run") };
+        let counts: Vec<_> = run.regions[0].counts(0).into_iter().collect();
+        // A millisecond is 100,000 ticks of the timer of 100 MHz.
+        let expected = [
+            ("CNTVCT", 100_000),
+            ("CPU_CYCLES", 2_000_000),
+            ("FP_FIXED_OPS_SPEC", 16),
+            ("FP_SCALE_OPS_SPEC", 8_000_000),
+        ];
+        assert_eq!(counts, expected, "{name}");
+        assert_eq!(run.passes, [name]);
+        assert_eq!(run.origin, Origin::Imported { format: "perf".to_owned(), files: vec![name.to_owned()] });
+    }
+}
+
+#[test]
+fn the_text_tells_the_program() {
+    let runs = read_all(&[("a64fx.txt", &golden("a64fx.txt"))], &Options::default()).expect("perf's text");
+    assert_eq!(runs[0].command, ["./triad", "2048"]);
+}
+
+#[test]
+fn what_perf_itself_writes_can_be_read() {
+    // Its numbers of page faults.
+    let cases: [(&str, &[u64]); 7] = [
+        ("software-cpus.csv", &[48, 6]),
+        ("software-cpus.txt", &[49, 198]),
+        ("software-cpus.json", &[0, 53]),
+        ("software-repeated.csv", &[49]),
+        ("software.csv", &[50]),
+        ("software.json", &[47]),
+        ("software.txt", &[47]),
+    ];
+    for (name, expected) in cases {
+        let text = String::from_utf8(golden(name)).expect("text");
+        // The computer had no counters.
+        let text: String = text.lines().filter(|line| !line.contains("r11")).map(|line| format!("{line}\n")).collect();
+        let runs = read_one(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let region = &runs[0].regions[0];
+        let faults: Vec<_> = (0..region.threads.len()).map(|i| region.count(i, "page-faults")).collect();
+        assert_eq!(faults, expected.iter().map(|&n| Some(n)).collect::<Vec<_>>(), "{name}");
+    }
+}
+
+#[test]
+fn intervals_add_up() {
+    let text = "0.1001,5,,r11,1000,100.00,,\n0.2002,7,,r11,1000,100.00,,\n";
+    assert_eq!(read_one(text).expect("intervals")[0].regions[0].count(0, "CPU_CYCLES"), Some(12));
+}
+
+#[test]
+fn cpus_and_threads_have_rows_of_their_own() {
+    let runs = read_all(&[("f", &golden("a64fx-cpus.csv"))], &Options::default()).expect("CPUs");
+    let region = &runs[0].regions[0];
+    assert_eq!(region.threads.iter().map(|t| t.cpu).collect::<Vec<_>>(), [12, 13]);
+    assert_eq!([0, 1].map(|i| region.count(i, "0INST_COMMIT")), [Some(500), Some(700)]);
+    let runs = read_one("app-4711,5,,r11,1000,100.00,,\napp-4712,6,,r11,1000,100.00,,\n").expect("threads");
+    assert_eq!([0, 1].map(|i| runs[0].regions[0].count(i, "CPU_CYCLES")), [Some(5), Some(6)]);
+}
+
+#[test]
+fn files_with_other_events_are_passes_and_files_with_the_same_are_repeats() {
+    let (a, b) = ("5,,r11,1,100.00,,\n1,,r0190,1,100.00,,\n", "6,,r11,1,100.00,,\n2,,r0191,1,100.00,,\n");
+    let files: Vec<(&str, &[u8])> =
+        vec![("a1", a.as_bytes()), ("b1", b.as_bytes()), ("a2", a.as_bytes()), ("b2", b.as_bytes())];
+    let runs = read_all(&files, &Options::default()).expect("two runs of two passes");
+    assert_eq!(runs.iter().map(|run| run.passes.clone()).collect::<Vec<_>>(), [["a1", "b1"], ["a2", "b2"]]);
+    assert_eq!(
+        runs[0].regions[0].passes.iter().map(|pass| pass.get(0, "CPU_CYCLES")).collect::<Vec<_>>(),
+        [Some(5), Some(6)]
+    );
+}
+
+#[test]
+fn mistakes_are_told_with_file_and_line() {
+    let cases = [
+        ("", "file: is not what perf stat writes: its text, -x separated values or -j JSON are expected"),
+        (
+            "hello\n",
+            "file: line 1: is not what perf stat writes: its text, -x separated values or -j JSON are expected",
+        ),
+        (
+            "5,,r11,1,100.00,,\n<not supported>,,r190,0,100.00,,\n",
+            "file: line 2: r190 is not supported by this system's counters: leave it out",
+        ),
+        (
+            "<not counted>,,r11,0,0.00,,\n",
+            "file: line 1: r11 was not counted: no time was left for it, or the program did not run there",
+        ),
+        (
+            "5,,r11,1,100.00,,\nS0,12,5,,r190,1,100.00,,\n",
+            "file: line 2: a line of perf stat -x has value, unit, event, time and percent; by socket, die or node it cannot be read, use -A",
+        ),
+        ("-5,,r11,1,100.00,,\n", "file: line 1: '-5' is no count of r11"),
+        ("99999999999999999999,,r11,1,100.00,,\n", "file: line 1: '99999999999999999999' is no count of r11"),
+        (
+            "5,,r11,1,75.00,,\n",
+            "file: line 1: r11 had a counter for 75 % of the time only, so that its count is an estimate: count fewer events at a time, or take the estimate with --scaled",
+        ),
+        (
+            "{\"counter-value\" : 5}\n",
+            "file: line 1: is no object of perf: invalid type: integer `5`, expected a borrowed string at line 1 column 20",
+        ),
+    ];
+    for (text, message) in cases {
+        assert_eq!(error(text), message, "{text}");
+    }
+}
+
+#[test]
+fn estimates_are_taken_when_they_are_wanted_and_the_record_says_so() {
+    let options = Options { scaled: true, ..Options::default() };
+    let runs = read_all(&[("f", b"5,,r11,1,75.00,,\n")], &options).expect("scaled");
+    assert_eq!(runs[0].regions[0].count(0, "CPU_CYCLES"), Some(5));
+    assert!(runs[0].notes.iter().any(|note| note.contains("estimates")));
+}
+
+#[test]
+fn runs_of_two_programs_are_not_mixed() {
+    let other =
+        String::from_utf8(golden("a64fx.txt")).expect("text").replace("./triad", "./copy").replace("r80c0", "r190");
+    let message = read_all(&[("a", &golden("a64fx.txt")), ("b", other.as_bytes())], &Options::default())
+        .expect_err("two programs");
+    assert_eq!(message, "b: is of './copy 2048', but a is of './triad 2048': import runs of one program together");
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "([-0-9.,;<>a-z:%{}\" \n]|CPU|not counted|r11|Performance counter stats for ){0,60}") {
+        let _ = read_one(&text);
+    }
+
+    #[test]
+    fn a_damaged_file_gives_a_run_or_a_message(
+        name in proptest::sample::select(vec!["a64fx.csv", "a64fx.json", "a64fx.txt", "a64fx-cpus.csv"]),
+        at in 0usize..400,
+        byte in any::<u8>(),
+    ) {
+        let mut bytes = golden(name);
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        let _ = read_all(&[(name, &bytes)], &Options::default());
+    }
+}
