@@ -4,6 +4,7 @@
 //! what follows from counts. Nothing is guessed: what a file does not say, or says twice, is a [`Problem`] with its place.
 
 mod events;
+pub mod fapp;
 pub mod perf;
 
 use std::collections::BTreeMap;
@@ -69,7 +70,7 @@ impl Machine {
             machine_hash: String::new(),
             constants: self.constants.clone(),
             mode: Mode::Timing,
-            finish: Finish::Exited(0),
+            finish: Finish::Unknown,
             host: Host::default(),
             notes: Vec::new(),
             origin: Origin::Imported {

@@ -10,6 +10,7 @@ use crate::formula::{Formula, Over};
 use crate::groups::Groups;
 use crate::metrics::{CLOCKS, Count, Definition, Metric, Metrics, Name, Total, Variable};
 use crate::scope::{Cmg, cmg_of};
+use crate::tables::{Column, Form, Mark};
 
 /// The values of all metrics. One that could not be calculated, because an event was not counted, is absent.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +51,28 @@ pub struct Team {
     pub cmg: u32,
     /// Its threads, by their places in the region.
     pub threads: Vec<usize>,
+}
+
+/// A cell of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// The value.
+    pub value: f64,
+    /// Which of the column's marks it stands out by.
+    pub mark: Option<usize>,
+}
+
+/// What is in a column of the report; none where there is no value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cells {
+    /// What it shows, for people: less may have been measured than the column wants.
+    pub title: String,
+    /// For each thread, in the region's order.
+    pub threads: Vec<Option<Cell>>,
+    /// For each of [`Evaluation::teams`].
+    pub cmgs: Vec<Option<Cell>>,
+    /// For all threads.
+    pub total: Option<Cell>,
 }
 
 /// What metrics are calculated for.
@@ -163,6 +186,30 @@ impl<'a> Evaluation<'a> {
         self.values(Scope::All)
     }
 
+    /// What is in a column of the report.
+    #[must_use]
+    pub fn column(&self, column: &Column) -> Cells {
+        let filled = |form: &&Form| {
+            let threads = || self.all.iter().any(|&i| self.value(form.place, Scope::Thread(i)).is_some());
+            self.value(form.place, Scope::All).is_some() || threads()
+        };
+        let form = column.forms.iter().find(filled).unwrap_or(&column.forms[0]);
+        let cell = |wanted: bool, scope: Scope| {
+            let value = self.value(form.place, scope).filter(|_| wanted)?;
+            let other = |mark: &&Mark| {
+                let with = mark.with.as_ref()?;
+                self.value(self.metrics.place(&with.metric)?, scope)
+            };
+            Some(Cell { value, mark: column.marks.iter().position(|mark| mark.holds(value, other(&mark))) })
+        };
+        Cells {
+            title: form.title.clone(),
+            threads: self.all.iter().map(|&i| cell(column.threads, Scope::Thread(i))).collect(),
+            cmgs: (0..self.teams.len()).map(|i| cell(column.totals, Scope::Team(i))).collect(),
+            total: cell(column.totals, Scope::All),
+        }
+    }
+
     /// The events that would have to be measured too for a metric to have a value in all threads, by name; none when it
     /// has one, and where no event is missing.
     #[must_use]
@@ -199,7 +246,7 @@ impl<'a> Evaluation<'a> {
     }
 
     fn values(&self, scope: Scope) -> Values {
-        let values = (0..self.metrics.definitions().len()).map(|place| self.value(place, scope)).collect();
+        let values = (0..self.metrics.all().count()).map(|place| self.value(place, scope)).collect();
         Values { metrics: self.metrics, values }
     }
 

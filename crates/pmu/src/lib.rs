@@ -5,6 +5,7 @@
 //! * [`evaluate`]: their values for a region, its threads and its CMGs.
 //! * [`groups`]: which events a measurement counts together.
 //! * [`scope`]: events that a whole CMG counts, in the rows of threads and in their sums.
+//! * [`tables`]: the tables of the CPU performance analysis report.
 //! * [`formula`]: the language of those formulas.
 //!
 //! Reports and importers know neither an event number nor a formula: they ask here.
@@ -15,11 +16,13 @@ pub mod formula;
 pub mod groups;
 pub mod metrics;
 pub mod scope;
+pub mod tables;
 
-pub use evaluate::{Evaluation, Team, Values};
+pub use evaluate::{Cell, Cells, Evaluation, Team, Values};
 pub use events::{Event, Events, Scope};
 pub use groups::Groups;
 pub use metrics::{Group, Metric, Metrics, constants};
+pub use tables::{Column, Mark, Table, Tone};
 
 /// Why a table of events or metrics cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -8,6 +8,7 @@ use fxscope_machine::Spec;
 use crate::TableError;
 use crate::events::Events;
 use crate::formula::Formula;
+use crate::tables::{self, Table};
 
 /// The groups of metrics, in the order in which reports show them.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -15,9 +16,18 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("vector.toml", include_str!("../../../metrics/vector.toml")),
     ("memory.toml", include_str!("../../../metrics/memory.toml")),
     ("cycle-accounting.toml", include_str!("../../../metrics/cycle-accounting.toml")),
+    ("cycle-accounting-brief.toml", include_str!("../../../metrics/cycle-accounting-brief.toml")),
     ("misses.toml", include_str!("../../../metrics/misses.toml")),
     ("busy.toml", include_str!("../../../metrics/busy.toml")),
+    ("instruction-mix.toml", include_str!("../../../metrics/instruction-mix.toml")),
+    ("extra.toml", include_str!("../../../metrics/extra.toml")),
+    ("hardware-prefetch.toml", include_str!("../../../metrics/hardware-prefetch.toml")),
+    ("power.toml", include_str!("../../../metrics/power.toml")),
+    ("manual-rates.toml", include_str!("../../../metrics/manual-rates.toml")),
 ];
+
+/// The tables of the report.
+const TABLES: (&str, &str) = ("report.toml", include_str!("../../../metrics/report.toml"));
 
 /// A constant of a machine: its name in formulas, and its value.
 type Constant = (&'static str, fn(&Spec) -> f64);
@@ -157,6 +167,7 @@ pub struct Metrics {
     places: BTreeMap<String, usize>,
     counts: Vec<Count>,
     definitions: Vec<Definition>,
+    tables: Vec<Table>,
 }
 
 impl Metrics {
@@ -166,8 +177,10 @@ impl Metrics {
     /// When they are wrong, which a test rules out.
     #[must_use]
     pub fn built_in() -> &'static Metrics {
-        static METRICS: LazyLock<Metrics> =
-            LazyLock::new(|| Metrics::parse(BUILT_IN).expect("built-in tables are tested"));
+        static METRICS: LazyLock<Metrics> = LazyLock::new(|| {
+            let metrics = Metrics::parse(BUILT_IN).and_then(|metrics| metrics.with_tables(TABLES));
+            metrics.expect("built-in tables are tested")
+        });
         &METRICS
     }
 
@@ -178,7 +191,7 @@ impl Metrics {
     pub fn parse(files: &[(&str, &str)]) -> Result<Metrics, TableError> {
         let groups: Vec<Group> = files.iter().map(|(file, text)| parse_group(file, text)).collect::<Result<_, _>>()?;
         let places = groups.iter().flat_map(|g| &g.metrics).enumerate().map(|(i, m)| (m.name.clone(), i)).collect();
-        let mut metrics = Metrics { groups, places, counts: Vec::new(), definitions: Vec::new() };
+        let mut metrics = Metrics { groups, places, counts: Vec::new(), definitions: Vec::new(), tables: Vec::new() };
         let events: Vec<Events> = Events::machines().filter_map(Events::of).collect();
         for (group, (file, _)) in metrics.groups.iter().zip(files) {
             for metric in &group.metrics {
@@ -199,6 +212,24 @@ impl Metrics {
             }
         }
         Ok(metrics)
+    }
+
+    /// The same with tables over them: a file name and its text.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn with_tables(mut self, (file, text): (&str, &str)) -> Result<Metrics, TableError> {
+        self.tables = tables::parse(file, text, &mut self)?;
+        Ok(self)
+    }
+
+    /// Adds a formula that is no metric; its place among all definitions.
+    pub(crate) fn define(&mut self, formula: &Formula, total: Total, whole: Total) -> Result<usize, String> {
+        let events: Vec<Events> = Events::machines().filter_map(Events::of).collect();
+        let mut resolver = Resolver { places: &self.places, events: &events, counts: &mut self.counts };
+        let formula = formula.rename(&mut |name: &String| resolver.resolve(name))?;
+        self.definitions.push(Definition { formula, total, whole, instead_of: Vec::new() });
+        Ok(self.definitions.len() - 1)
     }
 
     /// Whether a definition needs itself.
@@ -235,6 +266,12 @@ impl Metrics {
         self.groups.iter().find(|g| g.name == name)
     }
 
+    /// The tables of the CPU performance analysis report.
+    #[must_use]
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
     /// All metrics, group by group.
     pub fn all(&self) -> impl Iterator<Item = &Metric> {
         self.groups.iter().flat_map(|g| &g.metrics)
@@ -256,7 +293,7 @@ impl Metrics {
         &self.counts
     }
 
-    /// The formulas of all metrics, by place.
+    /// The formulas of all metrics, then those of columns, by place.
     pub(crate) fn definitions(&self) -> &[Definition] {
         &self.definitions
     }
@@ -362,7 +399,7 @@ mod tests {
 
     #[test]
     fn built_in_metrics_are_sound() {
-        Metrics::parse(BUILT_IN).unwrap_or_else(|e| panic!("{e}"));
+        Metrics::parse(BUILT_IN).and_then(|m| m.with_tables(TABLES)).unwrap_or_else(|e| panic!("{e}"));
     }
 
     #[test]

@@ -54,9 +54,6 @@ impl FromIterator<String> for Names {
     }
 }
 
-/// Stands for a count that is not there. No counter has 64 bits that are all set.
-pub(crate) const ABSENT: u64 = u64::MAX;
-
 /// The counts of a region's threads in one pass: a row for each thread, a column for each name.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
@@ -65,15 +62,20 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Stands for a count that is not there. No counter has 64 bits that are all set.
+    pub const ABSENT: u64 = u64::MAX;
+
     /// A table for so many threads in which nothing has been counted.
     #[must_use]
     pub fn new(names: Arc<Names>, threads: usize) -> Counts {
-        let values = vec![ABSENT; names.len() * threads];
+        let values = vec![Counts::ABSENT; names.len() * threads];
         Counts { names, values }
     }
 
-    /// A table of all its numbers, thread by thread; `None` when they do not fill it.
-    pub(crate) fn from_values(names: Arc<Names>, threads: usize, values: Vec<u64>) -> Option<Counts> {
+    /// A table of all its numbers, thread by thread, [`Counts::ABSENT`] for what was not counted; `None` when they do not
+    /// fill it.
+    #[must_use]
+    pub fn from_values(names: Arc<Names>, threads: usize, values: Vec<u64>) -> Option<Counts> {
         (values.len() == names.len() * threads).then_some(Counts { names, values })
     }
 
@@ -98,7 +100,7 @@ impl Counts {
     #[must_use]
     pub fn at(&self, thread: usize, column: usize) -> Option<u64> {
         let value = self.values.get(thread * self.names.len()..)?.get(column)?;
-        (column < self.names.len() && *value != ABSENT).then_some(*value)
+        (column < self.names.len() && *value != Counts::ABSENT).then_some(*value)
     }
 
     /// Puts a count into a column of a thread.

@@ -122,6 +122,7 @@ fn read_origin(row: &Row) -> rusqlite::Result<Run> {
     let finish = match row.get_ref("finish")?.as_str()? {
         "exited" => Finish::Exited(row.get("status")?),
         "killed" => Finish::Killed { signal: row.get("status")?, message: row.get("message")? },
+        "unknown" => Finish::Unknown,
         "limit" => Finish::Limit,
         "stopped" => Finish::Stopped,
         "failed" => Finish::Failed(row.get("message")?),

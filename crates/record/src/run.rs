@@ -32,6 +32,8 @@ pub enum Finish {
     Stopped,
     /// It could not go on, for the reason given.
     Failed(String),
+    /// A measurement that does not tell.
+    Unknown,
 }
 
 impl Finish {
@@ -41,7 +43,7 @@ impl Finish {
         match self {
             Finish::Exited(code) => Some(*code),
             Finish::Killed { signal, .. } => Some(128 + signal),
-            Finish::Limit | Finish::Stopped | Finish::Failed(_) => None,
+            Finish::Limit | Finish::Stopped | Finish::Failed(_) | Finish::Unknown => None,
         }
     }
 }

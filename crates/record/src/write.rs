@@ -31,6 +31,7 @@ fn insert_origin(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
     let (finish, status, message) = match &run.finish {
         Finish::Exited(code) => ("exited", Some(*code), None),
         Finish::Killed { signal, message } => ("killed", Some(*signal), Some(message)),
+        Finish::Unknown => ("unknown", None, None),
         Finish::Limit => ("limit", None, None),
         Finish::Stopped => ("stopped", None, None),
         Finish::Failed(message) => ("failed", None, Some(message)),

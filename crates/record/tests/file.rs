@@ -28,6 +28,7 @@ fn finish() -> impl Strategy<Value = Finish> {
         (0..256).prop_map(Finish::Exited),
         (1..65, any::<String>()).prop_map(|(signal, message)| Finish::Killed { signal, message }),
         Just(Finish::Limit),
+        Just(Finish::Unknown),
         Just(Finish::Stopped),
         any::<String>().prop_map(Finish::Failed),
     ]

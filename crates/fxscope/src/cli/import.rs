@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fxscope::import::{Machine, Source, perf};
+use fxscope::import::{Machine, Source, fapp, perf};
 use fxscope::pmu::Events;
 use fxscope::record::{self, Run};
 use fxscope::report::render::terminal;
@@ -39,6 +39,8 @@ pub struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
+    /// CSV files pa1…pa17 of Fujitsu's profiler, as fapppx -A -Icpupa -tcsv writes them; any of them.
+    Fapp,
     /// perf stat: its text, -x separated values, -j JSON.
     Perf,
 }
@@ -52,12 +54,23 @@ pub(super) fn import(args: &Args) -> Outcome {
         read(path, &mut files)?;
     }
     let sources: Vec<Source<'_>> = files.iter().map(|(name, bytes)| Source { name, bytes }).collect();
-    let command = args.program.as_deref().map_or_else(Vec::new, |text| text.split(' ').map(str::to_owned).collect());
+    let command = match &args.program {
+        Some(text) => text.split(' ').map(str::to_owned).collect(),
+        None if args.format == Format::Fapp => vec![name(&args.files[0])],
+        None => Vec::new(),
+    };
     let runs = match args.format {
+        Format::Fapp => vec![fapp::read(&sources, &machine, command)?],
         Format::Perf => perf::read(&sources, &machine, &perf::Options { command, scaled: args.scaled })?,
     };
     keep(&runs, &args.output)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a program is called after the file, or the folder, that its measurement is in.
+fn name(path: &Path) -> String {
+    let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
+    name.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 /// What importers know of a machine.

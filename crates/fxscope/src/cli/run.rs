@@ -82,7 +82,7 @@ fn status(finish: &Finish) -> ExitCode {
             // Statuses have eight bits.
             ExitCode::from(finish.exit_code().map_or(FAILED, |code| code as u8))
         }
-        Finish::Limit => ExitCode::SUCCESS,
+        Finish::Limit | Finish::Unknown => ExitCode::SUCCESS,
         Finish::Stopped => ExitCode::from(STOPPED),
         Finish::Failed(_) => ExitCode::from(FAILED),
     }
@@ -93,7 +93,7 @@ fn show(args: &Args, run: &Run) {
     match &run.finish {
         Finish::Killed { message, .. } => say(&format!("the program was {message}")),
         Finish::Failed(message) => say(&format!("the program cannot go on: {message}")),
-        Finish::Exited(_) | Finish::Limit | Finish::Stopped => {}
+        Finish::Exited(_) | Finish::Limit | Finish::Stopped | Finish::Unknown => {}
     }
     if !args.quiet {
         let text = terminal::render(&fxscope::report::summary(run), style(&std::io::stderr()));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_pmu::{Evaluation, Events, Values, scope};
-use fxscope_record::{ALL, Finish, Mode, Pages, Region, Run};
+use fxscope_pmu::{Cell, Column, Evaluation, Events, Metrics, Values, scope};
+use fxscope_record::{ALL, Finish, Mode, Origin, Pages, Region, Run};
 use serde_json::{Value, json};
 
 /// One run. Events and metrics that are not known are absent; `exit_code` and the members of `simulated` are
@@ -25,6 +25,8 @@ pub fn run(run: &Run) -> Value {
         "arguments": run.command.get(1..).unwrap_or_default(),
         "environment": pairs(&run.environment),
         "mode": match run.mode { Mode::Timing => "timing", Mode::Functional => "functional" },
+        "origin": origin(&run.origin),
+        "passes": run.passes,
         "finish": finish(&run.finish),
         "exit_code": run.finish.exit_code(),
         "simulated": {
@@ -57,10 +59,18 @@ fn pages(p: &Pages) -> Value {
     })
 }
 
+fn origin(origin: &Origin) -> Value {
+    match origin {
+        Origin::Simulated => json!({ "kind": "simulated" }),
+        Origin::Imported { format, files } => json!({ "kind": "imported", "format": format, "files": files }),
+    }
+}
+
 fn finish(finish: &Finish) -> String {
     match finish {
         Finish::Exited(_) => "exited".to_owned(),
         Finish::Killed { message, .. } | Finish::Failed(message) => message.clone(),
+        Finish::Unknown => "unknown".to_owned(),
         Finish::Limit => "limit".to_owned(),
         Finish::Stopped => "stopped".to_owned(),
     }
@@ -90,7 +100,32 @@ fn region(region: &Region, run: &Run, events: &Events) -> Value {
         "metrics": metrics(&evaluation.total()),
         "cmgs": cmgs.collect::<Vec<_>>(),
         "threads": threads.collect::<Vec<_>>(),
+        "tables": tables(&evaluation),
     })
+}
+
+/// The columns of the CPU performance analysis report by identifier; those without any value are left out.
+fn tables(evaluation: &Evaluation) -> BTreeMap<&'static str, Value> {
+    let columns = Metrics::built_in().tables().iter().flat_map(|table| &table.columns);
+    let column = |column: &'static Column| {
+        let cells = evaluation.column(column);
+        let value = |cell: &Option<Cell>| cell.map(|cell| cell.value);
+        let values = |cells: &[Option<Cell>]| cells.iter().map(value).collect::<Vec<_>>();
+        let (threads, cmgs, total) = (values(&cells.threads), values(&cells.cmgs), value(&cells.total));
+        let known = threads.iter().chain(&cmgs).chain([&total]).any(Option::is_some);
+        known.then(|| {
+            let mut json = json!({ "title": cells.title, "unit": column.unit });
+            if column.threads {
+                json["threads"] = json!(threads);
+            }
+            if column.totals {
+                json["cmgs"] = json!(cmgs);
+                json["total"] = json!(total);
+            }
+            (column.id.as_str(), json)
+        })
+    };
+    columns.filter_map(column).collect()
 }
 
 fn metrics(values: &Values) -> BTreeMap<&'static str, f64> {

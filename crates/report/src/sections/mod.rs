@@ -68,13 +68,16 @@ pub(crate) fn title(run: &Run) -> String {
         Mode::Functional => ", functional mode",
     };
     let finish = match &run.finish {
-        Finish::Exited(code) => format!("exit status {code}"),
+        Finish::Exited(code) => format!(": exit status {code}"),
+        Finish::Unknown => String::new(),
         // A longer message has its headline first; the rest of it was told when the program ended.
-        Finish::Killed { message, .. } | Finish::Failed(message) => message.lines().next().unwrap_or("").to_owned(),
-        Finish::Limit => "stopped at the instruction limit".to_owned(),
-        Finish::Stopped => "stopped by the user".to_owned(),
+        Finish::Killed { message, .. } | Finish::Failed(message) => {
+            format!(": {}", message.lines().next().unwrap_or(""))
+        }
+        Finish::Limit => ": stopped at the instruction limit".to_owned(),
+        Finish::Stopped => ": stopped by the user".to_owned(),
     };
-    plain(&format!("{} on {}{}{mode}: {finish}", program(run), run.machine, settings.concat()))
+    plain(&format!("{} on {}{}{mode}{finish}", program(run), run.machine, settings.concat()))
 }
 
 /// How often a region was entered.

@@ -1,0 +1,334 @@
+//! One file: the counts of one pass.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use csv::{ByteRecord, ReaderBuilder};
+use fxscope_record::{ALL, Counts, Names, Thread};
+
+use super::join::{Pass, PassRegion};
+use crate::{Machine, Problem, Source};
+
+/// Most that a counter can show: more than a processor counts in a year.
+const MOST: u64 = 1 << 56;
+/// The version of the files that this understands.
+const CSV_VERSION: u64 = 2;
+/// Headings of columns that are no events, in their order.
+const HEADINGS: [&str; 9] =
+    ["Level", "Spawn", "Process", "Thread", "Region_name", "Region_number", "Call", "CNTVCT", "PMCCNTR"];
+/// What the last three of them are called in records.
+pub(super) const BESIDES: [&str; 3] = ["CALLS", "CNTVCT", "CPU_CYCLES"];
+/// Cycles for each tick of the timer that no clock has.
+const ABSURD_CYCLES_PER_TICK: u64 = 1_000;
+/// Ticks from which on a ratio to cycles is one.
+const ENOUGH_TICKS: u64 = 1_000;
+
+/// Reads one file.
+///
+/// # Errors
+/// What is wrong, and in which line.
+pub(super) fn parse<'a>(source: &'a Source<'a>, machine: &'a Machine) -> Result<Pass<'a>, Problem> {
+    let bytes = source.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source.bytes);
+    let mut reader = Reader::new(source, machine);
+    let mut lines = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
+    let mut record = ByteRecord::new();
+    loop {
+        match lines.read_byte_record(&mut record) {
+            Ok(false) => return reader.finish(),
+            Ok(true) => {}
+            Err(e) => {
+                let line = e.position().map(|position| position.line() as usize);
+                return Err(source.problem(line, format!("is no line of CSV ({e})")));
+            }
+        }
+        reader.line = record.position().map_or(0, |position| position.line() as usize);
+        reader.take(&record)?;
+    }
+}
+
+/// What a column of counts is.
+#[derive(Clone, Copy)]
+enum Column {
+    Unused,
+    /// The place of its name among the names of the pass.
+    Name(usize),
+}
+
+struct Reader<'a> {
+    source: &'a Source<'a>,
+    machine: &'a Machine,
+    line: usize,
+    constants: Vec<(&'static str, f64)>,
+    threads: Vec<Thread>,
+    cmgs: Vec<Option<u32>>,
+    places: HashMap<(u32, u32), usize>,
+    names: Arc<Names>,
+    /// Of calls, CNTVCT, PMCCNTR and then the events.
+    columns: Vec<Column>,
+    /// The places of calls, CNTVCT and PMCCNTR among the names.
+    besides: [usize; 3],
+    /// Room for the numbers of a line.
+    row: Vec<u64>,
+    regions: Vec<PassRegion>,
+    by_name: HashMap<(Vec<u8>, Vec<u8>), usize>,
+    /// The region of the line before: mostly the next one's too.
+    last: Option<(Vec<u8>, Vec<u8>, usize)>,
+    notes: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(source: &'a Source<'a>, machine: &'a Machine) -> Reader<'a> {
+        Reader {
+            source,
+            machine,
+            line: 0,
+            constants: Vec::new(),
+            threads: Vec::new(),
+            cmgs: Vec::new(),
+            places: HashMap::new(),
+            names: Arc::default(),
+            columns: Vec::new(),
+            besides: [0; 3],
+            row: Vec::new(),
+            regions: Vec::new(),
+            by_name: HashMap::new(),
+            last: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn error(&self, what: impl Into<String>) -> Problem {
+        self.source.problem(Some(self.line), what.into())
+    }
+
+    fn take(&mut self, record: &ByteRecord) -> Result<(), Problem> {
+        match record.get(0).unwrap_or_default() {
+            b"FAPP-cpupa" => self.counts(record),
+            b"FAPP-core" => self.core(record),
+            b"FAPP-info" => self.info(record),
+            b"LABEL-FAPP-cpupa" => self.headings(record),
+            tag if tag.starts_with(b"FAPP-") || tag.starts_with(b"LABEL-FAPP-") => Ok(()),
+            tag => {
+                let tag = String::from_utf8_lossy(&tag[..tag.len().min(40)]);
+                Err(self.error(format!("'{tag}' starts no line of fapp's CSV; are these files of another tool?")))
+            }
+        }
+    }
+
+    fn info(&mut self, record: &ByteRecord) -> Result<(), Problem> {
+        match record.get(1).unwrap_or_default() {
+            b"CSV version" => match self.number(record, 2, "CSV version")? {
+                CSV_VERSION => {}
+                other => {
+                    return Err(self.error(format!("CSV version {other}; this reads version {CSV_VERSION}")));
+                }
+            },
+            b"Timer clock frequency" => self.constant(record, "timer_hz", 1_000_000..=10_000_000_000)?,
+            b"Vector length" => self.constant(record, "vector_bits", 128..=2048)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn constant(
+        &mut self,
+        record: &ByteRecord,
+        name: &'static str,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Result<(), Problem> {
+        let value = self.number(record, 2, name)?;
+        if !range.contains(&value) {
+            let what = format!("{name} is {value}; it lies between {} and {}", range.start(), range.end());
+            return Err(self.error(what));
+        }
+        self.constants.push((name, value as f64));
+        Ok(())
+    }
+
+    fn core(&mut self, record: &ByteRecord) -> Result<(), Problem> {
+        if record.get(6) == Some(b"-") {
+            let what = "a thread that is bound to no core: its CMG is not known; bind threads and measure again";
+            return Err(self.error(what));
+        }
+        let number = |column: usize, name: &str| -> Result<u32, Problem> {
+            let number = self.number(record, column, name)?;
+            number.try_into().map_err(|_| self.error(format!("{name} is {number}, which is too large")))
+        };
+        let thread = Thread {
+            process: number(2, "process")?,
+            thread: number(3, "thread")?,
+            node: number(4, "node")?,
+            cpu: number(6, "core")?,
+        };
+        let cmg = number(5, "CMG")?;
+        if self.places.insert((thread.process, thread.thread), self.threads.len()).is_some() {
+            let what = format!("a second core for thread {} of process {}", thread.thread, thread.process);
+            return Err(self.error(what));
+        }
+        self.threads.push(thread);
+        self.cmgs.push(Some(cmg));
+        Ok(())
+    }
+
+    fn headings(&mut self, record: &ByteRecord) -> Result<(), Problem> {
+        if !self.columns.is_empty() {
+            return Err(self.error("a second line of headings; give each pass as a file of its own"));
+        }
+        for (i, heading) in HEADINGS.iter().enumerate() {
+            if record.get(i + 1) != Some(heading.as_bytes()) {
+                let found = String::from_utf8_lossy(record.get(i + 1).unwrap_or_default());
+                return Err(self.error(format!("column {} is '{found}' where {heading} belongs", i + 2)));
+            }
+        }
+        let mut names: Vec<Option<String>> = BESIDES.iter().map(|name| Some((*name).to_owned())).collect();
+        for code in record.iter().skip(1 + HEADINGS.len()) {
+            names.push(self.event(code)?);
+        }
+        if let Some(twice) = (0..names.len()).find(|&i| names[i].is_some() && names[..i].contains(&names[i])) {
+            let name = names[twice].clone().unwrap_or_default();
+            return Err(self.error(format!("{name} has two columns")));
+        }
+        self.names = Arc::new(names.iter().flatten().cloned().collect());
+        let place = |name: &Option<String>| name.as_ref().and_then(|name| self.names.index(name));
+        self.besides = BESIDES.map(|name| self.names.index(name).unwrap_or(0));
+        self.columns = names.iter().map(|name| place(name).map_or(Column::Unused, Column::Name)).collect();
+        Ok(())
+    }
+
+    /// The name of the event with a code; none for a column that is not used.
+    fn event(&mut self, code: &[u8]) -> Result<Option<String>, Problem> {
+        if code == b"-" {
+            return Ok(None);
+        }
+        let text = String::from_utf8_lossy(code);
+        let number = text.strip_prefix("0x").and_then(|hex| u16::from_str_radix(hex, 16).ok());
+        let number = number.ok_or_else(|| self.error(format!("'{text}' is no code of an event such as 0x0011")))?;
+        if let Some(event) = self.machine.events.iter().find(|e| e.number == Some(number)) {
+            return Ok(Some(event.name.clone()));
+        }
+        self.notes.push(format!("The event {number:#06x} is none that {} is known to have.", self.machine.name));
+        Ok(Some(format!("r{number:04x}")))
+    }
+
+    fn counts(&mut self, record: &ByteRecord) -> Result<(), Problem> {
+        if record.get(1) != Some(b"Thread") {
+            return Ok(());
+        }
+        if self.columns.is_empty() {
+            return Err(self.error("counts before the line of headings (LABEL-FAPP-cpupa)"));
+        }
+        let wanted = 1 + HEADINGS.len() - BESIDES.len() + self.columns.len();
+        if record.len() != wanted {
+            return Err(self.error(format!("{} columns where the headings have {wanted}", record.len())));
+        }
+        if self.number(record, 2, "spawn")? != 0 {
+            return Err(self.error("a process that others have spawned; measure programs that spawn none"));
+        }
+        let (process, thread) = (self.number(record, 3, "process")?, self.number(record, 4, "thread")?);
+        let place = u32::try_from(process).ok().zip(u32::try_from(thread).ok());
+        let Some(&place) = place.and_then(|key| self.places.get(&key)) else {
+            return Err(self.error(format!("thread {thread} of process {process} has no line FAPP-core")));
+        };
+        let region = self.region(record);
+        let mut row = std::mem::take(&mut self.row);
+        self.read_row(record, &mut row)?;
+        let region = &mut self.regions[region];
+        region.threads.push(place);
+        region.calls = region.calls.max(row[self.besides[0]]);
+        region.values.extend_from_slice(&row);
+        self.row = row;
+        Ok(())
+    }
+
+    /// The numbers of a line, in the order of the names.
+    fn read_row(&self, record: &ByteRecord, row: &mut Vec<u64>) -> Result<(), Problem> {
+        row.clear();
+        row.resize(self.names.len(), Counts::ABSENT);
+        let first = 1 + HEADINGS.len() - BESIDES.len();
+        for (i, column) in self.columns.iter().enumerate() {
+            let Column::Name(place) = *column else { continue };
+            row[place] = self.number(record, first + i, "count")?;
+        }
+        let [_, ticks, cycles] = self.besides.map(|place| row[place]);
+        if ticks >= ENOUGH_TICKS && cycles / ticks >= ABSURD_CYCLES_PER_TICK {
+            return Err(self.error(format!("{cycles} cycles in {ticks} ticks of the timer cannot be")));
+        }
+        Ok(())
+    }
+
+    /// The place of a line's region.
+    fn region(&mut self, record: &ByteRecord) -> usize {
+        let (name, number) = (record.get(5).unwrap_or_default(), record.get(6).unwrap_or_default());
+        if let Some((last_name, last_number, place)) = &self.last
+            && last_name == name
+            && last_number == number
+        {
+            return *place;
+        }
+        let key = (name.to_vec(), number.to_vec());
+        let place = *self.by_name.entry(key.clone()).or_insert(self.regions.len());
+        if place == self.regions.len() {
+            let (name, number) = (String::from_utf8_lossy(name), String::from_utf8_lossy(number));
+            // What fapp calls the whole of a program.
+            let name = if name == ALL && number == "0" { ALL.to_owned() } else { format!("{name}, {number}") };
+            self.regions.push(PassRegion { name, calls: 0, threads: Vec::new(), values: Vec::new() });
+        }
+        self.last = Some((key.0, key.1, place));
+        place
+    }
+
+    /// A whole number in a column; what it is called in messages.
+    fn number(&self, record: &ByteRecord, column: usize, name: &str) -> Result<u64, Problem> {
+        let text = record.get(column).ok_or_else(|| self.error(format!("{name} is missing")))?;
+        let digits = !text.is_empty() && text.len() <= 20 && text.iter().all(u8::is_ascii_digit);
+        let value =
+            digits.then(|| text.iter().try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0'))));
+        match value.flatten() {
+            Some(value) if value <= MOST => Ok(value),
+            Some(value) => Err(self.error(format!("{name} is {value}, more than a counter reaches in a year"))),
+            None => {
+                let text = String::from_utf8_lossy(&text[..text.len().min(40)]);
+                let negative = text.starts_with('-') && text.len() > 1;
+                let why = if negative { "is negative" } else { "is no whole number" };
+                Err(self.error(format!("{name} '{text}' {why}")))
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<Pass<'a>, Problem> {
+        let missing = |what: &str| Err(self.source.problem(None, what.to_owned()));
+        if self.columns.is_empty() {
+            return missing("has no line LABEL-FAPP-cpupa; give the files that fapppx -A -Icpupa -tcsv writes");
+        }
+        for (name, title) in [("timer_hz", "Timer clock frequency"), ("vector_bits", "Vector length")] {
+            if !self.constants.iter().any(|c| c.0 == name) {
+                return missing(&format!("has no line FAPP-info,{title}"));
+            }
+        }
+        if self.regions.is_empty() {
+            return missing("has no counts of threads (lines FAPP-cpupa,Thread)");
+        }
+        for region in &mut self.regions {
+            sort(region, &self.threads, self.names.len());
+            if let Some(twice) = region.threads.windows(2).find(|pair| pair[0] == pair[1]) {
+                let Thread { process, thread, .. } = self.threads[twice[0]];
+                let what = format!("thread {thread} of process {process} has two lines for region '{}'", region.name);
+                return Err(self.source.problem(None, what));
+            }
+        }
+        let Reader { source, constants, names, threads, cmgs, regions, notes, .. } = self;
+        Ok(Pass { source, constants, names, threads, cmgs, regions, notes })
+    }
+}
+
+/// Puts the rows of a region in the order of processes and threads.
+fn sort(region: &mut PassRegion, threads: &[Thread], columns: usize) {
+    let key = |place: &usize| (threads[*place].process, threads[*place].thread);
+    if region.threads.is_sorted_by_key(key) {
+        return;
+    }
+    let mut rows: Vec<usize> = (0..region.threads.len()).collect();
+    rows.sort_by_key(|&row| key(&region.threads[row]));
+    region.values = rows.iter().flat_map(|row| &region.values[row * columns..][..columns]).copied().collect();
+    region.threads = rows.iter().map(|&row| region.threads[row]).collect();
+}

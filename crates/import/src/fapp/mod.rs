@@ -1,0 +1,31 @@
+//! The CSV files that `fapppx -A -Icpupa -tcsv` writes from what `fapp -C -Hevent=paN` has measured.
+//!
+//! | Tag | Fields |
+//! |---|---|
+//! | `FAPP-info` | a name and its value: CSV version, timer clock frequency, vector length |
+//! | `FAPP-core` | spawn, process, thread, node, CMG, core |
+//! | `LABEL-FAPP-cpupa` | the headings of the lines below; events by their codes, `-` for none |
+//! | `FAPP-cpupa` | level, spawn, process, thread, region's name and number, calls, CNTVCT, PMCCNTR, counts |
+//!
+//! Which pass a file is of is known by its events, never by its name. Lines of other tags and levels say nothing about
+//! counters of threads.
+
+mod file;
+mod join;
+
+use fxscope_record::Run;
+use rayon::prelude::*;
+
+use crate::{Machine, Problem, Source};
+
+/// Reads the files of one measurement: any of its passes.
+///
+/// # Errors
+/// What is wrong, and in which file and line: no files of fapp, numbers that cannot be, files of different programs.
+pub fn read(sources: &[Source<'_>], machine: &Machine, command: Vec<String>) -> Result<Run, Problem> {
+    if sources.is_empty() {
+        return Err(Problem { file: "fapp".to_owned(), line: None, what: "no file to import".to_owned() });
+    }
+    let passes: Vec<_> = sources.par_iter().map(|source| file::parse(source, machine)).collect::<Result<_, _>>()?;
+    join::join(passes, machine, command)
+}
