@@ -5,7 +5,10 @@
 
 mod events;
 pub mod fapp;
+pub mod likwid;
+pub mod papi;
 pub mod perf;
+mod rows;
 
 use std::collections::BTreeMap;
 

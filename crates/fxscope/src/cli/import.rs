@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fxscope::import::{Machine, Source, fapp, perf};
+use fxscope::import::{Machine, Source, fapp, likwid, papi, perf};
 use fxscope::pmu::Events;
 use fxscope::record::{self, Run};
 use fxscope::report::render::terminal;
@@ -43,6 +43,10 @@ enum Format {
     Fapp,
     /// perf stat: its text, -x separated values, -j JSON.
     Perf,
+    /// PAPI's high-level interface: papi_hl_output/rank_*.json.
+    Papi,
+    /// likwid-perfctr: CSV, with marked regions or without; JSON without.
+    Likwid,
 }
 
 /// Imports, and shows what was found.
@@ -62,6 +66,8 @@ pub(super) fn import(args: &Args) -> Outcome {
     let runs = match args.format {
         Format::Fapp => vec![fapp::read(&sources, &machine, command)?],
         Format::Perf => perf::read(&sources, &machine, &perf::Options { command, scaled: args.scaled })?,
+        Format::Papi => papi::read(&sources, &machine, &command)?,
+        Format::Likwid => likwid::read(&sources, &machine, &command)?,
     };
     keep(&runs, &args.output)?;
     Ok(ExitCode::SUCCESS)

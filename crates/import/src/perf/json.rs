@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{Contents, Line, Who, who};
+use super::{Contents, Line, who};
+use crate::rows::Who;
 use crate::{Problem, Source};
 
 #[derive(Deserialize)]

@@ -1,6 +1,7 @@
 //! Lines of separated values (`-x`): `[time,][whose,]value,unit,event[,deviation%],time counted,percent[,metric,unit]`.
 
-use super::{Contents, Line, Who, who};
+use super::{Contents, Line, who};
+use crate::rows::Who;
 use crate::{Problem, Source};
 
 /// What may separate values, the usual one first.

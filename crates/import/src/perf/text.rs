@@ -1,6 +1,7 @@
 //! The text for people.
 
-use super::{Contents, Line, Who, number, who};
+use super::{Contents, Line, number, who};
+use crate::rows::Who;
 
 const TITLE: &str = "Performance counter stats for ";
 
