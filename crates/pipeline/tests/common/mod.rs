@@ -317,6 +317,11 @@ pub struct Block {
 }
 
 impl Block {
+    /// Adds the instruction mix of its executions.
+    pub fn add_mix(&self, counts: &mut Signals) {
+        self.resolved.add_mix(counts);
+    }
+
     pub fn new(start: u64, insts: &[Inst], spec: &Spec) -> Block {
         let infos: Vec<StaticInst> =
             (start..).step_by(4).zip(insts).map(|(addr, i)| StaticInst { addr, ..i.info }).collect();
@@ -454,6 +459,7 @@ impl Rig {
             let next = order.get(i + 1).map_or(blocks[this].end(), |&n| blocks[n].resolved.start);
             let Block { resolved, stream, .. } = &mut blocks[this];
             self.core.run(resolved, resolved.uop_end.len(), stream, next);
+            resolved.count(resolved.uop_end.len());
         }
     }
 

@@ -106,6 +106,46 @@ fn over_random_programs_every_cycle_and_every_instruction_is_accounted_for_exact
 }
 
 #[test]
+fn over_random_programs_the_counters_of_parts_add_up_to_those_of_the_whole() {
+    use Signal::*;
+    let mut all = Signals::default();
+    for seed in 1..=100 {
+        let Ran { rig, blocks, .. } = random_run(seed);
+        let mut c = rig.core.counters();
+        blocks.iter().for_each(|block| block.add_mix(&mut c));
+        let whole_and_parts: [(Signal, &[Signal]); 5] = [
+            (L1dCacheRefill, &[L1dCacheRefillDm, L1dCacheRefillPrf]),
+            (L2dCacheRefill, &[L2dCacheRefillDm, L2dCacheRefillPrf]),
+            (BusReadTotalMem, &[ReadMemCmg0]),
+            (L2dCacheWb, &[BusWriteTotalCmg0, BusWriteTotalCmg1, BusWriteTotalCmg2, BusWriteTotalCmg3]),
+            (BusWriteTotalMem, &[BusWriteTotalCmg0]),
+        ];
+        for (whole, parts) in whole_and_parts {
+            assert_eq!(c.get(whole), sum(&c, parts), "seed {seed}: {}", whole.name());
+        }
+        let within = [
+            (L1dCacheRefillHwprf, L1dCacheRefillPrf),
+            (L2dCacheRefillHwprf, L2dCacheRefillPrf),
+            (L2dCacheRefill, L2dCache),
+            (L1dCacheRefillDm, L1dCache),
+            (L1iCacheRefill, L1iCache),
+            (L2dTlbRefill, L2dTlb),
+            (L1dTlbRefill, L1dCache),
+            (BrMisPred, BrPred),
+            (BusReadTotalMem, L2dCacheRefill),
+        ];
+        for (part, whole) in within {
+            assert!(c.get(part) <= c.get(whole), "seed {seed}: {} of {}", part.name(), whole.name());
+        }
+        all.merge(&c);
+    }
+    // What was compared was there.
+    for signal in [L1dCacheRefillDm, L2dCacheRefillDm, BusReadTotalMem, L2dTlbRefill, BrMisPred] {
+        assert!(all.get(signal) > 0, "{}", signal.name());
+    }
+}
+
+#[test]
 fn over_random_programs_the_instructions_cycles_and_causes_add_up_to_those_of_the_core() {
     for seed in 1..=100u64 {
         let before = {
