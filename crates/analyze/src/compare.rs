@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use fxscope_pmu::{Evaluation, Events, Metrics, scope};
 use fxscope_record::{Region, Run};
 
-/// The group of metrics that are the parts of cycle accounting.
-const ACCOUNTING: &str = "cycle_accounting";
+/// The table of the report whose columns are the parts of cycle accounting, and the column that is their sum.
+const ACCOUNTING: (&str, &str) = ("B", "B21");
 /// Standard errors of a difference up to which it is noise: 95 of 100 differences that chance makes are smaller.
 const STANDARD_ERRORS: f64 = 2.0;
 /// Events that are rarer than one in so many cycles come last, however much they differ.
@@ -181,8 +181,6 @@ pub fn compare(subjects: &[Subject], region: &str) -> Result<Comparison, String>
     }
     let regions = subjects.iter().map(|s| regions(s, region)).collect::<Result<Vec<_>, _>>()?;
     let metrics = metrics(&regions);
-    let accounting = Metrics::built_in().group(ACCOUNTING).into_iter().flat_map(|g| &g.metrics);
-    let accounting = accounting.filter_map(|m| metrics.iter().find(|q| q.name == m.name).cloned()).collect();
     let events = events(&regions);
     let cycles = metrics.iter().find(|q| q.name == "cycles").map_or(0.0, Quantity::most);
     Ok(Comparison {
@@ -190,7 +188,7 @@ pub fn compare(subjects: &[Subject], region: &str) -> Result<Comparison, String>
         labels: subjects.iter().map(|s| s.label.clone()).collect(),
         runs: subjects.iter().map(|s| s.runs.len()).collect(),
         notes: notes(subjects, &regions),
-        accounting,
+        accounting: accounting(&regions),
         metrics: by_effect(metrics, |_| false),
         events: by_effect(events, |q| q.most() * RARE < cycles),
     })
@@ -214,6 +212,31 @@ fn regions<'a>(subject: &Subject<'a>, name: &str) -> Result<Vec<Place<'a>>, Stri
         })
     };
     subject.runs.iter().map(find).collect()
+}
+
+fn evaluations<'a>(places: &[Place<'a>]) -> Vec<Evaluation<'a>> {
+    places.iter().map(|&(run, region)| Evaluation::new(run, region)).collect()
+}
+
+/// The parts of cycle accounting that a subject has.
+fn accounting(subjects: &[Vec<Place>]) -> Vec<Quantity> {
+    let evaluations: Vec<Vec<_>> = subjects.iter().map(|places| evaluations(places)).collect();
+    let tables = Metrics::built_in().tables().iter().filter(|table| table.id == ACCOUNTING.0);
+    let columns = tables.flat_map(|table| &table.columns).filter(|column| column.id != ACCOUNTING.1);
+    let quantity = |column: &fxscope_pmu::Column| {
+        let of = |runs: &Vec<Evaluation>| {
+            let values: Option<Vec<f64>> = runs.iter().map(|e| Some(e.column(column).total?.value)).collect();
+            values.and_then(|values| Spread::of(&values))
+        };
+        Quantity {
+            kind: Kind::Metric,
+            name: column.id.clone(),
+            title: column.title().to_owned(),
+            unit: column.unit.clone(),
+            values: evaluations.iter().map(of).collect(),
+        }
+    };
+    columns.map(quantity).filter(|q| q.values.iter().any(Option::is_some)).collect()
 }
 
 /// All metrics that a subject has.

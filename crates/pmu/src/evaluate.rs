@@ -71,6 +71,8 @@ pub struct Cells {
     pub threads: Vec<Option<Cell>>,
     /// For each of [`Evaluation::teams`].
     pub cmgs: Vec<Option<Cell>>,
+    /// For each of [`Evaluation::processes`].
+    pub processes: Vec<Option<Cell>>,
     /// For all threads.
     pub total: Option<Cell>,
 }
@@ -206,6 +208,7 @@ impl<'a> Evaluation<'a> {
             title: form.title.clone(),
             threads: self.all.iter().map(|&i| cell(column.threads, Scope::Thread(i))).collect(),
             cmgs: (0..self.teams.len()).map(|i| cell(column.totals, Scope::Team(i))).collect(),
+            processes: (0..self.processes.len()).map(|i| cell(column.totals, Scope::Process(i))).collect(),
             total: cell(column.totals, Scope::All),
         }
     }

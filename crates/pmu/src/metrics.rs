@@ -22,6 +22,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("instruction-mix.toml", include_str!("../../../metrics/instruction-mix.toml")),
     ("extra.toml", include_str!("../../../metrics/extra.toml")),
     ("hardware-prefetch.toml", include_str!("../../../metrics/hardware-prefetch.toml")),
+    ("traffic.toml", include_str!("../../../metrics/traffic.toml")),
     ("power.toml", include_str!("../../../metrics/power.toml")),
     ("manual-rates.toml", include_str!("../../../metrics/manual-rates.toml")),
 ];
@@ -52,6 +53,11 @@ const CONSTANTS: &[Constant] = &[
     ("cmg_cores", |spec| f64::from(spec.topology.cores_per_cmg)),
     // Ticks of the timer each second.
     ("timer_hz", |spec| spec.identity.counter_hz as f64),
+    // Most bytes that a core can load from L1 each second: a vector in each of the two load/store pipes.
+    ("l1_core_peak", |spec| 2.0 * f64::from(spec.clock.vector_bits) / 8.0 * spec.clock.core_hz as f64),
+    // Most bytes that a core can get from L2 each second, and most that L2 can give: a line from each bank.
+    ("l2_core_peak", |spec| f64::from(spec.l2_timing.fill_bytes_per_cycle) * spec.clock.core_hz as f64),
+    ("l2_cmg_peak", |spec| f64::from(spec.l2_timing.banks) * f64::from(spec.l2.line_bytes) * spec.clock.core_hz as f64),
     // Most bytes that local memory can move each second.
     ("memory_peak", |spec| spec.memory.peak_bytes_per_second as f64),
 ];
@@ -408,6 +414,11 @@ mod tests {
         let constants = a64fx();
         assert_eq!(constants["peak_flops_dp"], 64e9);
         assert_eq!(constants["memory_peak"], 256e9);
+        // In a cycle two vectors from L1, 64 bytes into it, and a line from each of two banks of L2.
+        assert_eq!(
+            [constants["l1_core_peak"], constants["l2_core_peak"], constants["l2_cmg_peak"]],
+            [256e9, 128e9, 1024e9]
+        );
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use fxscope_analyze::{Comparison, Quantity, Spread};
 
-use crate::document::{Bar, Body, Line, RegionReport, Report, Row, Section, Stack, StackPart, Value};
-use crate::sections::{plain, stack};
+use crate::document::{Bar, Body, Family, Line, RegionReport, Report, Row, Section, Stack, StackPart, Value};
+use crate::sections::{plain, stack::family};
 
 /// Quantities of a kind that are listed, at most; CSV and JSON have all.
 const LISTED: usize = 25;
@@ -38,9 +38,9 @@ fn notes(comparison: &Comparison) -> Vec<String> {
 /// A bar of cycle accounting for each subject.
 fn chart(comparison: &Comparison) -> Section {
     let parts = comparison.accounting.iter().map(|q| StackPart {
-        id: String::new(),
+        id: q.name.clone(),
         label: q.title.clone(),
-        family: stack::family(&q.name),
+        family: family(&q.name).unwrap_or(Family::Other),
     });
     let value = |q: &Quantity, subject: usize| q.values[subject].map_or(0.0, |s| s.mean.max(0.0));
     let bars = comparison.labels.iter().enumerate().map(|(subject, label)| Bar {

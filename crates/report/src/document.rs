@@ -140,6 +140,15 @@ pub struct RegionReport {
     pub sections: Vec<Section>,
 }
 
+impl Document {
+    /// What the document says about where things go; `None` when it says nothing about it.
+    #[must_use]
+    pub fn matrices(mut self) -> Option<Document> {
+        self.sections.retain(|section| matches!(section.body, Body::Matrix(_)));
+        (!self.sections.is_empty()).then_some(self)
+    }
+}
+
 impl Report {
     /// The report as documents: that of the run, then each region's.
     #[must_use]

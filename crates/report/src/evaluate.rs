@@ -1,42 +1,102 @@
 //! The values of a region's metrics, for the whole and for its parts.
 
-use fxscope_pmu::{Evaluation, Team, Values};
-use fxscope_record::{Region, Run, Thread};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fxscope_pmu::{Cell, Cells, Column, Evaluation, Groups, Metrics, Table};
+use fxscope_record::{Counts, Names, Region, Run};
 
 use crate::document::Place;
+use crate::{By, Level, Options};
 
-/// The values of metrics for a part of a region's work.
-pub(crate) struct Part {
-    pub place: Place,
-    pub values: Values,
+/// Counts that every level has, since every pass of a measurement counts them.
+const CLOCKS: [&str; 3] = ["CPU_CYCLES", "CNTVCT", "CALLS"];
+
+/// The metrics of a region, and the parts of it that have rows.
+pub(crate) struct Evaluated<'a> {
+    pub evaluation: Evaluation<'a>,
+    /// Its parts in the order of rows: parts before what they are parts of.
+    pub places: Vec<Place>,
+    by: By,
 }
 
-/// What a region's threads, CMGs and processes have.
-pub(crate) struct Evaluated {
-    /// One for each thread, in the order of the region.
-    pub threads: Vec<Part>,
-    /// One for each CMG that a thread runs on.
-    pub cmgs: Vec<Part>,
-    /// One for each process.
-    pub processes: Vec<Part>,
-    /// All threads together.
-    pub total: Values,
-}
-
-impl Evaluated {
-    pub fn of(run: &Run, region: &Region) -> Evaluated {
+impl<'a> Evaluated<'a> {
+    pub fn of(run: &'a Run, region: &'a Region, options: &Options) -> Evaluated<'a> {
         let evaluation = Evaluation::new(run, region);
-        let thread = |(t, values): (&Thread, Values)| Part {
-            place: Place::Thread { process: t.process, thread: t.thread, cpu: t.cpu },
-            values,
-        };
-        let cmg = |(team, values): (&Team, Values)| Part { place: Place::Cmg(team.cmg), values };
-        let process = |process| Some(Part { place: Place::Process(process), values: evaluation.process(process)? });
-        Evaluated {
-            threads: region.threads.iter().zip(evaluation.threads()).map(thread).collect(),
-            cmgs: evaluation.cmgs().into_iter().map(cmg).collect(),
-            processes: evaluation.processes().filter_map(process).collect(),
-            total: evaluation.total(),
+        let by = options.by;
+        let mut places = Vec::new();
+        if by == By::Thread {
+            let thread =
+                |t: &fxscope_record::Thread| Place::Thread { process: t.process, thread: t.thread, cpu: t.cpu };
+            places.extend(region.threads.iter().map(thread));
+        }
+        if shows_cmgs(by, &evaluation) {
+            places.extend(evaluation.teams().iter().map(|team| Place::Cmg { process: team.process, cmg: team.cmg }));
+        }
+        if evaluation.processes().count() > 1 {
+            places.extend(evaluation.processes().map(Place::Process));
+        }
+        places.push(Place::Total);
+        Evaluated { evaluation, places, by }
+    }
+
+    /// The cells of a column of the report, one for each place, and its name for people.
+    pub fn column(&self, column: &Column) -> (String, Vec<Option<Cell>>) {
+        let Cells { title, threads, cmgs, processes, total } = self.evaluation.column(column);
+        let threads = if self.by == By::Thread { threads } else { Vec::new() };
+        let cmgs = if shows_cmgs(self.by, &self.evaluation) { cmgs } else { Vec::new() };
+        let processes = if processes.len() > 1 { processes } else { Vec::new() };
+        (title, threads.into_iter().chain(cmgs).chain(processes).chain([total]).collect())
+    }
+
+    /// The cell of a column for all threads.
+    pub fn total(&self, column: &Column) -> Option<Cell> {
+        self.evaluation.column(column).total
+    }
+}
+
+/// Whether CMGs have rows: when there are several, or when they are the smallest parts asked for.
+fn shows_cmgs(by: By, evaluation: &Evaluation) -> bool {
+    by == By::Cmg || by == By::Thread && evaluation.teams().len() > 1
+}
+
+/// A table of the report by its letter.
+pub(crate) fn table(id: &str) -> Option<&'static Table> {
+    Metrics::built_in().tables().iter().find(|table| table.id == id)
+}
+
+/// A column of the report by its identifier.
+pub(crate) fn column(id: &str) -> Option<&'static Column> {
+    table(id.get(..1)?)?.columns.iter().find(|column| column.id == id)
+}
+
+/// What of a run's counts a measurement of this level has.
+pub(crate) fn at_level(run: &Run, level: Level) -> Run {
+    let groups = Groups::of(&run.machine);
+    let wanted: BTreeSet<&str> = groups
+        .iter()
+        .filter(|g| g.level <= level.number())
+        .flat_map(|g| &g.events)
+        .map(String::as_str)
+        .chain(CLOCKS)
+        .collect();
+    let regions = run.regions.iter().map(|region| Region {
+        passes: region.passes.iter().map(|pass| only(pass, region.threads.len(), &wanted)).collect(),
+        ..region.clone()
+    });
+    Run { regions: regions.collect(), ..run.clone() }
+}
+
+/// The counts of a pass that are wanted.
+fn only(pass: &Counts, threads: usize, wanted: &BTreeSet<&str>) -> Counts {
+    let names: Names = pass.names().iter().filter(|name| wanted.contains(name)).map(str::to_owned).collect();
+    let mut counts = Counts::new(Arc::new(names), threads);
+    for thread in 0..threads {
+        for (column, name) in counts.names().clone().iter().enumerate() {
+            if let Some(count) = pass.get(thread, name) {
+                counts.set(thread, column, count);
+            }
         }
     }
+    counts
 }

@@ -11,7 +11,7 @@ mod options;
 pub mod render;
 mod sections;
 
-pub use options::{By, Options};
+pub use options::{By, Level, Options};
 
 use fxscope_pmu::{Evaluation, Values};
 use fxscope_record::{ALL, Region, Run};
@@ -66,6 +66,13 @@ pub fn summary(run: &Run) -> Vec<Document> {
 /// # Errors
 /// When the run has no region of the name asked for.
 pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
+    let reduced;
+    let run = if options.level == Level::Detailed {
+        run
+    } else {
+        reduced = evaluate::at_level(run, options.level);
+        &reduced
+    };
     let regions = match &options.region {
         Some(name) => vec![find(run, name)?],
         None => run.regions.iter().collect(),
@@ -80,12 +87,14 @@ pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
 }
 
 fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
-    let evaluated = Evaluated::of(run, region);
-    let column = Column { run, region, values: evaluated.total.clone() };
+    let evaluated = Evaluated::of(run, region, options);
+    let column = Column { run, region, values: evaluated.evaluation.total() };
     let mut sections = sections::head(&[column]);
-    sections.extend(sections::stack::section(&evaluated, options));
+    sections.extend(sections::stack::section(&evaluated));
     sections.extend(sections::gauges::section(&evaluated));
-    sections.extend(sections::tables::sections(&evaluated, options));
+    sections.extend(sections::roofline::section(run, region, &evaluated));
+    sections.extend(sections::traffic::sections(&evaluated));
+    sections.extend(sections::tables::sections(&evaluated));
     RegionReport { name: sections::plain(&region.name), calls: region.calls, sections }
 }
 

@@ -39,22 +39,23 @@ fn every_thread_has_a_row_before_that_of_the_whole() {
 #[test]
 fn csv_has_a_line_for_each_value_with_what_it_is_of() {
     let lines = lines(By::Thread);
-    let cycles: Vec<_> = lines.iter().filter(|l| l["name"] == "cycles").collect();
-    let column = |name: &str| cycles.iter().map(|l| l[name].as_str()).collect::<Vec<_>>();
-    // The most of any thread is the whole's.
-    assert_eq!(column("value")[..4], ["2000000", "1000000", "2000000", "2000000"]);
-    assert_eq!(column("value").last(), Some(&"2000000"));
+    let times: Vec<_> = lines.iter().filter(|l| l["id"] == "A01").collect();
+    let column = |name: &str| times.iter().map(|l| l[name].as_str()).collect::<Vec<_>>();
+    // The report takes the mean of a CMG's threads; the longest is the whole's.
+    assert_eq!(column("value"), ["0.001", "0.0005", "0.001", "0.001", "0.00075", "0.001", "0.001"]);
+    assert_eq!(column("scope"), ["thread", "thread", "thread", "thread", "cmg", "cmg", "total"]);
+    assert_eq!(column("cmg")[4..], ["0", "1", ""]);
     assert_eq!(column("thread")[..4], ["0", "1", "2", "3"]);
     assert_eq!(column("cpu")[..4], ["12", "13", "24", "25"]);
-    assert_eq!(column("scope").last(), Some(&"total"));
-    for line in &cycles {
-        assert_eq!((line["run"].as_str(), line["region"].as_str(), line["unit"].as_str()), ("1", "all", "cycles"));
+    for line in &times {
+        assert_eq!((line["run"].as_str(), line["region"].as_str(), line["unit"].as_str()), ("1", "all", "s"));
+        assert_eq!((line["table"].as_str(), line["name"].as_str()), ("A", "Execution time"));
     }
 }
 
 #[test]
 fn values_of_csv_are_exact() {
-    let whole = lines(By::Process).into_iter().find(|l| l["name"] == "ipc").expect("counted");
+    let whole = lines(By::Process).into_iter().find(|l| l["id"] == "A11").expect("counted");
     // Each thread has 0.6 instructions a cycle.
     assert_eq!(whole["value"].parse::<f64>(), Ok(0.6));
 }

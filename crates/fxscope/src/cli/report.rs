@@ -14,8 +14,9 @@ use super::{Failure, Outcome, style};
 
 /// Show the runs in record files.
 ///
-/// Without --by the terminal shows a summary of one run, or several runs side by side. With it, and in all other formats,
-/// the tables of the report are shown for every run and region, as far as the record has the events that they need.
+/// Without --level and --by the terminal shows a summary of one run, or several runs side by side. With one of
+/// them, and in all other formats, the tables of Fujitsu's CPU performance analysis report are shown for every run and region, as
+/// far as the record has the events that they need.
 #[derive(clap::Args)]
 pub struct Args {
     /// Record files.
@@ -24,12 +25,16 @@ pub struct Args {
     /// Look at this region only; without it, a report shows all regions, and several runs are compared as a whole.
     #[arg(long)]
     region: Option<String>,
-    /// The smallest parts that have rows of their own; what they are parts of has rows, too. In files each
-    /// thread if not given.
+    /// How much to show: what 1, 5, 11 or 17 runs under Fujitsu's profiler give. detailed if not given.
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    level: Option<Level>,
+    /// The smallest parts that have rows of their own; what they are parts of has rows, too. On the terminal process,
+    /// elsewhere thread if not given.
     #[arg(long, value_enum, value_name = "PART")]
     by: Option<By>,
-    /// What to show: the report, or the pages of each run (segment, page size, node, how many, what rounding loses).
-    #[arg(long, value_enum, default_value_t = Section::Summary, conflicts_with_all = ["region", "by"])]
+    /// What the terminal shows: the report; the pages of each run (segment, page size, node, how many, what rounding loses);
+    /// or the traffic between CMGs, by region.
+    #[arg(long, value_enum, default_value_t = Section::Summary, conflicts_with_all = ["level", "by"])]
     section: Section,
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
@@ -56,6 +61,19 @@ enum Format {
 enum Section {
     Summary,
     Pages,
+    Traffic,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Level {
+    /// Statistics: 1 run.
+    Single,
+    /// And cycle accounting in its main parts, busy rates, misses: 5 runs.
+    Brief,
+    /// And nearly everything else: 11 runs.
+    Standard,
+    /// Everything: 17 runs, and what the model alone counts.
+    Detailed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -99,29 +117,40 @@ fn rendered(args: &Args, runs: &[Run]) -> Result<Vec<u8>, Failure> {
 
 /// The documents that show the runs on a terminal.
 fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
-    if args.by.is_some() {
-        return Ok(reports(args, runs)?.into_iter().flat_map(Report::documents).collect());
-    }
+    let tables = args.level.is_some() || args.by.is_some();
     Ok(match (args.section, runs, &args.region) {
-        (Section::Pages, runs, _) => {
-            let documents: Vec<_> = runs.iter().filter_map(pages).collect();
-            if documents.is_empty() {
-                return Err("the files know no pages; add a run with fxscope run -o FILE.fxr".into());
-            }
-            documents
+        (Section::Pages, runs, _) => some(runs.iter().filter_map(pages).collect(), "pages")?,
+        (Section::Traffic, ..) => {
+            let documents = reports(args, runs)?.into_iter().flat_map(Report::documents);
+            some(documents.filter_map(Document::matrices).collect(), "traffic between CMGs")?
         }
+        (Section::Summary, runs, _) if tables => reports(args, runs)?.into_iter().flat_map(Report::documents).collect(),
         (Section::Summary, [run], None) => summary(run),
         (Section::Summary, runs, region) => vec![side_by_side(runs, region.as_deref().unwrap_or(ALL))?],
     })
 }
 
+/// The documents, if there are any; what they are about is told if there are none.
+fn some(documents: Vec<Document>, about: &str) -> Result<Vec<Document>, Failure> {
+    if documents.is_empty() {
+        return Err(format!("the files know no {about}; add a run with fxscope run -o FILE.fxr").into());
+    }
+    Ok(documents)
+}
+
 /// All that is asked for about the runs.
 fn reports(args: &Args, runs: &[Run]) -> Result<Vec<Report>, Failure> {
     let options = Options {
-        by: match args.by {
-            Some(By::Process) => report::By::Process,
-            Some(By::Cmg) => report::By::Cmg,
-            Some(By::Thread) | None => report::By::Thread,
+        level: match args.level {
+            Some(Level::Single) => report::Level::Single,
+            Some(Level::Brief) => report::Level::Brief,
+            Some(Level::Standard) => report::Level::Standard,
+            Some(Level::Detailed) | None => report::Level::Detailed,
+        },
+        by: match (args.by, args.format) {
+            (Some(By::Process), _) | (None, Format::Terminal) => report::By::Process,
+            (Some(By::Cmg), _) => report::By::Cmg,
+            (Some(By::Thread) | None, _) => report::By::Thread,
         },
         region: args.region.clone(),
     };

@@ -13,6 +13,15 @@ pub struct Stack {
     pub bars: Vec<Bar>,
 }
 
+impl Stack {
+    /// The bars of wholes alone.
+    #[must_use]
+    pub fn without_threads(&self) -> Stack {
+        let bars = self.bars.iter().filter(|bar| bar.thread.is_none()).cloned().collect();
+        Stack { bars, ..self.clone() }
+    }
+}
+
 /// A part of what bars are made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StackPart {

@@ -16,10 +16,8 @@ pub struct Grid {
 /// What a column of a table is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heading {
-    /// Its identifier in the table, as "A01"; empty when it has none.
+    /// Its identifier, as "A01".
     pub id: String,
-    /// Its name for programs.
-    pub name: String,
     /// Its name for people.
     pub title: String,
     /// Its unit, as metrics name them.
@@ -47,8 +45,13 @@ pub enum Place {
         /// The CPU it ran on.
         cpu: u32,
     },
-    /// All threads on the CPUs of a core memory group, counted from 0.
-    Cmg(u32),
+    /// All threads of a process on the CPUs of a core memory group.
+    Cmg {
+        /// The process.
+        process: u32,
+        /// The group, counted from 0.
+        cmg: u32,
+    },
     /// All threads of a process.
     Process(u32),
     /// All threads.
@@ -62,7 +65,8 @@ impl Place {
         match self {
             Place::Thread { process: 0, thread, .. } => format!("thread {thread}"),
             Place::Thread { process, thread, .. } => format!("process {process} thread {thread}"),
-            Place::Cmg(cmg) => format!("CMG {cmg}"),
+            Place::Cmg { process: 0, cmg } => format!("CMG {cmg}"),
+            Place::Cmg { process, cmg } => format!("process {process} CMG {cmg}"),
             Place::Process(process) => format!("process {process}"),
             Place::Total => "total".to_owned(),
         }

@@ -42,7 +42,7 @@ fn table(out: &mut csv::Writer<Vec<u8>>, [run, region]: [&str; 2], grid: &Grid) 
                 &cpu,
                 &grid.id,
                 &heading.id,
-                &heading.name,
+                &heading.title,
                 &heading.unit,
                 &value,
             ];
@@ -58,7 +58,7 @@ fn place(place: Place) -> [String; 5] {
         Place::Thread { process, thread, cpu } => {
             ["thread".to_owned(), process.to_string(), none(), thread.to_string(), cpu.to_string()]
         }
-        Place::Cmg(cmg) => ["cmg".to_owned(), none(), cmg.to_string(), none(), none()],
+        Place::Cmg { process, cmg } => ["cmg".to_owned(), process.to_string(), cmg.to_string(), none(), none()],
         Place::Process(process) => ["process".to_owned(), process.to_string(), none(), none(), none()],
         Place::Total => ["total".to_owned(), none(), none(), none(), none()],
     }

@@ -17,8 +17,10 @@ use table::{Form, Heads};
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
-/// Packed bytes up to which regions have rows for threads: the page stays below 2 MB.
-const ROOM: usize = 1_100_000;
+/// Packed bytes that the page, below 2 MB, has room for.
+const ROOM: usize = 1_300_000;
+/// Packed bytes that a region without threads takes, at most.
+const SHORT: usize = 6_000;
 /// What stands between packed regions.
 const SEPARATOR: &[u8] = b"\x1e";
 
@@ -88,7 +90,8 @@ fn pack(regions: &[(usize, &Report, &RegionReport)], heads: &mut Heads) -> (Stri
     let mut packer = GzEncoder::new(Vec::new(), Compression::new(4));
     let mut short = 0;
     for (i, (_, report, region)) in regions.iter().enumerate() {
-        let form = if packer.get_ref().len() > ROOM { Form::Short } else { Form::Shared };
+        let rest = SHORT * (regions.len() - i);
+        let form = if packer.get_ref().len() + rest > ROOM { Form::Short } else { Form::Shared };
         short += usize::from(form == Form::Short);
         let text = fragment(report, region, form, heads).into_string();
         let separator = if i > 0 { SEPARATOR } else { &[] };
@@ -106,7 +109,7 @@ fn fragment(report: &Report, region: &RegionReport, form: Form, heads: &mut Head
     html! {
         h2 { "Region " (region.name) " " span.soft { "(" (calls) ")" } }
         @for section in words { (plain::draw(section)) }
-        div.charts { @for section in charts { (draw_chart(section)) } }
+        div.charts { @for section in charts { (draw_chart(section, form)) } }
         @for section in tables {
             @match &section.body {
                 Body::Grid(grid) => (table::draw(&section.title, grid, form, heads)),
@@ -123,9 +126,10 @@ fn is_chart(section: &Section) -> bool {
     matches!(section.body, Body::Stack(_) | Body::Gauges(_) | Body::Roofline(_) | Body::Matrix(_))
 }
 
-fn draw_chart(section: &Section) -> Markup {
+fn draw_chart(section: &Section, form: Form) -> Markup {
     let title = &section.title;
     match &section.body {
+        Body::Stack(stack) if form == Form::Short => chart::stack(title, &stack.without_threads()),
         Body::Stack(stack) => chart::stack(title, stack),
         Body::Gauges(gauges) => chart::gauges(title, gauges),
         Body::Roofline(roofline) => chart::roofline(title, roofline),

@@ -63,8 +63,7 @@ fn tables(places: &[Place]) -> Vec<(String, String)> {
 
 /// The name of a table's sheet: at most 31 characters, without those that spreadsheets refuse.
 fn name(id: &str, title: &str) -> String {
-    let words = if id.len() == 1 { format!("{id} {title}") } else { title.to_owned() };
-    words.chars().map(|c| if r"[]:*?/\".contains(c) { ' ' } else { c }).take(31).collect()
+    format!("{id} {title}").chars().map(|c| if r"[]:*?/\".contains(c) { ' ' } else { c }).take(31).collect()
 }
 
 /// What was run.

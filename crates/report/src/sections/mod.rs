@@ -6,9 +6,11 @@ pub(crate) mod gauges;
 mod notes;
 pub(crate) mod pages;
 pub(crate) mod regions;
+pub(crate) mod roofline;
 mod simulator;
 pub(crate) mod stack;
 pub(crate) mod tables;
+pub(crate) mod traffic;
 
 use std::path::Path;
 

@@ -1,49 +1,63 @@
-//! What the time of threads is made of.
+//! What the time of threads is made of: table B of the report.
 
-use fxscope_pmu::{Metric, Metrics, Values};
-
-use super::{accounting, tables};
-use crate::Options;
 use crate::document::{Bar, Body, Family, Place, Section, Stack, StackPart};
-use crate::evaluate::Evaluated;
+use crate::evaluate::{Evaluated, table};
 
-/// What each part is akin to, by what its name starts with, ends with or contains.
-const FAMILIES: &[(&str, Family)] = &[
-    ("prefetch", Family::Prefetch),
-    ("memory", Family::Memory),
-    ("l2", Family::L2),
-    ("l1d", Family::L1),
-    ("operation", Family::Operation),
-    ("barrier", Family::Barrier),
-    ("commit", Family::Commit),
+/// The parts in the order of the table, the one on top first, and what each is akin to. The last column is their sum.
+const PARTS: &[(&str, Family)] = &[
+    ("B01", Family::Prefetch),
+    ("B02", Family::Prefetch),
+    ("B03", Family::Memory),
+    ("B04", Family::Memory),
+    ("B05", Family::L2),
+    ("B06", Family::L1),
+    ("B07", Family::L2),
+    ("B08", Family::L1),
+    ("B09", Family::Operation),
+    ("B10", Family::Operation),
+    ("B11", Family::Other),
+    ("B12", Family::Other),
+    ("B13", Family::Other),
+    ("B14", Family::Other),
+    ("B15", Family::Barrier),
+    ("B16", Family::Commit),
+    ("B17", Family::Commit),
+    ("B18", Family::Commit),
+    ("B19", Family::Commit),
+    ("B20", Family::Commit),
 ];
 
-/// The family of a part of cycle accounting.
-pub(crate) fn family(name: &str) -> Family {
-    FAMILIES.iter().find(|(word, _)| name.contains(word)).map_or(Family::Other, |f| f.1)
+/// What a part is akin to, by its identifier; `None` for what is no part.
+pub(crate) fn family(id: &str) -> Option<Family> {
+    PARTS.iter().find(|part| part.0 == id).map(|part| part.1)
 }
 
-/// A bar for each part of a region's work, with all parts of cycle accounting; `None` when they were not counted.
-pub(crate) fn section(evaluated: &Evaluated, options: &Options) -> Option<Section> {
-    let group = Metrics::built_in().group(accounting::GROUP)?;
-    let places = tables::parts(evaluated, options.by);
-    let known = |m: &&Metric| places.iter().any(|(_, v)| v.get(&m.name).is_some());
-    let metrics: Vec<_> = group.metrics.iter().filter(known).collect();
-    let unit = metrics.first()?.unit.clone();
-    let value = |values: &Values, m: &Metric| values.get(&m.name).unwrap_or(0.0).max(0.0);
+/// A bar for each thread, CMG and process; `None` when no part was counted.
+pub(crate) fn section(evaluated: &Evaluated) -> Option<Section> {
+    let table = table("B")?;
+    let mut parts = Vec::new();
+    let mut values = Vec::new();
+    for column in &table.columns {
+        let Some(family) = family(&column.id) else { continue };
+        let (label, cells) = evaluated.column(column);
+        if cells.iter().any(Option::is_some) {
+            parts.push(StackPart { id: column.id.clone(), label, family });
+            values.push(cells);
+        }
+    }
+    let unit = table.columns.first()?.unit.clone();
     let thread = |place| match place {
         Place::Thread { thread, .. } => Some(thread),
         _ => None,
     };
-    let bars = places.iter().map(|&(place, values)| Bar {
+    let bars = evaluated.places.iter().enumerate().map(|(i, &place)| Bar {
         label: place.label(),
         thread: thread(place),
-        values: metrics.iter().map(|m| value(values, m)).collect(),
+        // Measured parts may be less than nothing: they are from different passes.
+        values: values.iter().map(|cells| cells[i].map_or(0.0, |cell| cell.value.max(0.0))).collect(),
     });
-    let parts =
-        metrics.iter().map(|m| StackPart { id: String::new(), label: m.title.clone(), family: family(&m.name) });
-    let stack = Stack { unit, parts: parts.collect(), bars: bars.collect() };
-    Some(Section { title: group.title.clone(), body: Body::Stack(stack) })
+    let bars = bars.collect();
+    (!parts.is_empty()).then(|| Section { title: table.title.clone(), body: Body::Stack(Stack { unit, parts, bars }) })
 }
 
 #[cfg(test)]
@@ -51,21 +65,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_has_the_family_that_its_name_says() {
-        let group = Metrics::built_in().group(accounting::GROUP).expect("there");
-        let count = |f| group.metrics.iter().filter(|m| family(&m.name) == f).count();
-        let all = [
-            (Family::Prefetch, 2),
-            (Family::Memory, 2),
-            (Family::L2, 2),
-            (Family::L1, 2),
-            (Family::Operation, 2),
-            (Family::Other, 4),
-            (Family::Barrier, 1),
-            (Family::Commit, 5),
-        ];
-        for (family, n) in all {
-            assert_eq!(count(family), n, "{family:?}");
-        }
+    fn every_column_of_the_table_but_the_last_is_a_part() {
+        let columns = &table("B").expect("there").columns;
+        let ids: Vec<_> = columns.iter().map(|c| c.id.as_str()).collect();
+        let parts: Vec<_> = PARTS.iter().map(|p| p.0).collect();
+        assert_eq!(ids[..20], parts);
+        assert_eq!(ids[20..], ["B21"]);
     }
 }

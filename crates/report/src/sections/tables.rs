@@ -1,48 +1,38 @@
-//! The tables of the report: every metric of a group, for threads, CMGs and processes.
+//! The tables of the report, for threads, CMGs and processes.
 
-use fxscope_pmu::{Group, Metric, Metrics, Values};
+use fxscope_pmu::{Cell, Metrics, Table, Tone};
 
-use crate::document::{Body, Grid, Heading, Place, Record, Section};
+use crate::document::{Body, Grid, Heading, Mark, Record, Section};
 use crate::evaluate::Evaluated;
-use crate::{By, Options};
 
 /// The tables that have a value.
-pub(crate) fn sections(evaluated: &Evaluated, options: &Options) -> Vec<Section> {
-    let parts = parts(evaluated, options.by);
-    Metrics::built_in().groups().iter().filter_map(|group| table(group, &parts)).collect()
+pub(crate) fn sections(evaluated: &Evaluated) -> Vec<Section> {
+    Metrics::built_in().tables().iter().filter_map(|table| section(table, evaluated)).collect()
 }
 
-/// The rows of a table: parts before what they are parts of.
-pub(super) fn parts(evaluated: &Evaluated, by: By) -> Vec<(Place, &Values)> {
-    let (threads, cmgs, processes) = match by {
-        By::Thread => (true, true, true),
-        By::Cmg => (false, true, true),
-        By::Process => (false, false, true),
-    };
-    // What there is one of is the total.
-    let several = |wanted: bool, list| if wanted { list } else { &[][..] };
-    let lists = [
-        several(threads, &evaluated.threads),
-        several(cmgs && (by == By::Cmg || evaluated.cmgs.len() > 1), &evaluated.cmgs),
-        several(processes && evaluated.processes.len() > 1, &evaluated.processes),
-    ];
-    let all = lists.into_iter().flatten().map(|part| (part.place, &part.values));
-    all.chain([(Place::Total, &evaluated.total)]).collect()
+fn section(table: &Table, evaluated: &Evaluated) -> Option<Section> {
+    let mut grid = Grid { id: table.id.clone(), headings: Vec::new(), records: Vec::new(), marks: Vec::new() };
+    grid.records = evaluated.places.iter().map(|&place| Record { place, values: Vec::new() }).collect();
+    for column in &table.columns {
+        let (title, cells) = evaluated.column(column);
+        if cells.iter().any(Option::is_some) {
+            mark(&mut grid, column, &cells);
+            for (record, cell) in grid.records.iter_mut().zip(&cells) {
+                record.values.push(cell.map(|c| c.value));
+            }
+            let (id, unit) = (column.id.clone(), column.unit.clone());
+            grid.headings.push(Heading { id, title, unit });
+        }
+    }
+    (!grid.headings.is_empty()).then(|| Section { title: table.title.clone(), body: Body::Grid(grid) })
 }
 
-fn table(group: &Group, parts: &[(Place, &Values)]) -> Option<Section> {
-    let known = |m: &&Metric| parts.iter().any(|(_, values)| values.get(&m.name).is_some());
-    let metrics: Vec<_> = group.metrics.iter().filter(known).collect();
-    let records = parts
-        .iter()
-        .map(|&(place, values)| Record { place, values: metrics.iter().map(|m| values.get(&m.name)).collect() });
-    let headings = metrics.iter().map(|m| Heading {
-        id: String::new(),
-        name: m.name.clone(),
-        title: m.title.clone(),
-        unit: m.unit.clone(),
-    });
-    let grid =
-        Grid { id: group.name.clone(), headings: headings.collect(), records: records.collect(), marks: Vec::new() };
-    (!metrics.is_empty()).then(|| Section { title: group.title.clone(), body: Body::Grid(grid) })
+/// Marks the cells of the next column that stand out.
+fn mark(grid: &mut Grid, column: &fxscope_pmu::Column, cells: &[Option<Cell>]) {
+    let place = grid.headings.len();
+    for (record, cell) in cells.iter().enumerate() {
+        let Some(mark) = cell.and_then(|c| c.mark) else { continue };
+        let mark = &column.marks[mark];
+        grid.marks.push(Mark { record, column: place, good: mark.tone == Tone::Good, reading: mark.rule.clone() });
+    }
 }

@@ -10,8 +10,10 @@ pub fn draw(section: &Section) -> Markup {
     let title = &section.title;
     match &section.body {
         Body::Facts(rows) => html! {
-            @if !title.is_empty() { h3 { (title) } }
-            dl.facts { @for row in rows { div { dt { (row.label) } dd { (value(row.values.first())) } } } }
+            div.row {
+                h3 { (title) }
+                dl.facts { @for row in rows { div { dt { (row.label) } dd { (value(row.values.first())) } } } }
+            }
         },
         Body::Notes(notes) => html! { h3 { (title) } ul { @for note in notes { li { (note) } } } },
         Body::Table { headings, rows } => rows_under(title, headings, rows.iter()),

@@ -72,8 +72,7 @@ pub fn draw(title: &str, grid: &Grid, form: Form, heads: &mut Heads) -> Markup {
 }
 
 fn summary(title: &str, grid: &Grid) -> String {
-    // Tables that have a letter are known by it.
-    if grid.id.len() == 1 { format!("{} {title}", grid.id) } else { title.to_owned() }
+    format!("{} {title}", grid.id)
 }
 
 fn heading_row(grid: &Grid) -> Markup {
@@ -82,7 +81,7 @@ fn heading_row(grid: &Grid) -> Markup {
             th scope="col" aria-sort="none" { button type="button" { "part" } }
             @for heading in &grid.headings {
                 th scope="col" aria-sort="none" {
-                    button type="button" { @if !heading.id.is_empty() { small { (heading.id) } } (heading.title) }
+                    button type="button" { small { (heading.id) } (heading.title) }
                 }
             }
         }

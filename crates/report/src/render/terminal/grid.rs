@@ -57,8 +57,7 @@ impl Terminal {
             let heading = &grid.headings[mark.column];
             if !told.contains(&mark.column) {
                 told.push(mark.column);
-                let name = if heading.id.is_empty() { &heading.title } else { &heading.id };
-                let words = format!("{SIGN} {name}: {}", mark.reading);
+                let words = format!("{SIGN} {}: {}", heading.id, mark.reading);
                 self.flow("", words.split(' ').map(str::to_owned), " ");
             }
         }
@@ -118,7 +117,7 @@ impl Terminal {
 
 /// A quantity's identifier and name.
 fn label(heading: &Heading) -> String {
-    if heading.id.is_empty() { heading.title.clone() } else { format!("{} {}", heading.id, heading.title) }
+    format!("{} {}", heading.id, heading.title)
 }
 
 const FAMILIES: &[(Family, &str)] = &[

@@ -14,7 +14,7 @@ const HEADINGS: u32 = 2;
 /// A sheet that regions are added to.
 pub struct TableSheet<'a> {
     sheet: &'a mut Worksheet,
-    /// Columns of the table by the names of their quantities.
+    /// Columns of the table by identifier.
     columns: HashMap<String, (u16, Format)>,
     row: u32,
     heading: Format,
@@ -56,7 +56,7 @@ impl<'a> TableSheet<'a> {
 
     /// The place of a quantity's column and how its numbers look.
     fn column(&mut self, heading: &Heading) -> Result<(u16, Format), XlsxError> {
-        if let Some(known) = self.columns.get(&heading.name) {
+        if let Some(known) = self.columns.get(&heading.id) {
             return Ok(known.clone());
         }
         let column = (PLACE.len() + self.columns.len()) as u16;
@@ -65,7 +65,7 @@ impl<'a> TableSheet<'a> {
         self.sheet.write_with_format(0, column, name.trim(), &self.heading)?;
         self.sheet.write_with_format(1, column, unit, &self.heading)?.set_column_width(column, 14)?;
         let entry = (column, Format::new().set_num_format(number_format(&heading.unit)));
-        self.columns.insert(heading.name.clone(), entry.clone());
+        self.columns.insert(heading.id.clone(), entry.clone());
         Ok(entry)
     }
 

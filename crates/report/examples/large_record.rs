@@ -1,0 +1,17 @@
+//! Writes a record as large as they get: `large_record FILE.fxr [THREADS [REGIONS]]`, 48 and 100 if not given. What reports of it
+//! take is measured with it (`docs/report.md`).
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::error::Error;
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let file = arguments.first().ok_or("usage: large_record FILE.fxr [THREADS [REGIONS]]")?;
+    let number = |i: usize, default: u32| arguments.get(i).map_or(Ok(default), |text| text.parse());
+    let run = common::large(number(1, 48)?, number(2, 100)?);
+    fxscope_record::append(Path::new(file), &run)?;
+    Ok(())
+}

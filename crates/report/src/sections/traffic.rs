@@ -1,0 +1,41 @@
+//! What CMGs read from and write to the memory and the caches of each other.
+
+use crate::document::{Body, Matrix, Section};
+use crate::evaluate::Evaluated;
+
+/// What is shown, and the metrics of each CMG as the other side.
+const KINDS: &[(&str, &str)] = &[
+    ("Reads from memory", "read_memory_cmg"),
+    ("Reads from L2 caches", "read_l2_cmg"),
+    ("Writes to memory", "write_memory_cmg"),
+];
+
+/// For each kind of traffic that was counted a matrix: a row for each CMG that threads run on, a column for each CMG's memory
+/// or cache.
+pub(crate) fn sections(evaluated: &Evaluated) -> Vec<Section> {
+    KINDS.iter().filter_map(|(title, metric)| matrix(evaluated, title, metric)).collect()
+}
+
+fn matrix(evaluated: &Evaluated, title: &str, metric: &str) -> Option<Section> {
+    let mut columns = Vec::new();
+    let teams = evaluated.evaluation.cmgs();
+    let mut rows: Vec<Vec<Option<f64>>> = vec![Vec::new(); teams.len()];
+    for other in 0.. {
+        let name = format!("{metric}{other}_gbs");
+        if fxscope_pmu::Metrics::built_in().named(&name).is_none() {
+            break;
+        }
+        columns.push(format!("CMG {other}"));
+        for (row, (_, values)) in rows.iter_mut().zip(&teams) {
+            row.push(values.get(&name));
+        }
+    }
+    let label = |process: u32, cmg: u32| match process {
+        0 => format!("cores of CMG {cmg}"),
+        _ => format!("process {process}, CMG {cmg}"),
+    };
+    let labels = teams.iter().map(|(team, _)| label(team.process, team.cmg)).collect();
+    let known = rows.iter().flatten().any(Option::is_some);
+    let matrix = Matrix { unit: "GB/s".to_owned(), rows: labels, columns, values: rows };
+    known.then(|| Section { title: format!("Traffic between CMGs: {title}"), body: Body::Matrix(matrix) })
+}
