@@ -18,9 +18,9 @@ use table::{Form, Heads};
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// Packed bytes that the page, below 2 MB, has room for.
-const ROOM: usize = 1_300_000;
+const ROOM: usize = 1_150_000;
 /// Packed bytes that a region without threads takes, at most.
-const SHORT: usize = 6_000;
+const SHORT: usize = 7_000;
 /// What stands between packed regions.
 const SEPARATOR: &[u8] = b"\x1e";
 
