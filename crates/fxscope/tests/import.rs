@@ -79,3 +79,23 @@ fn every_cell_of_the_vendors_report_is_had_from_the_raw_counts() {
         assert_eq!(compare(name), 1916, "{name}");
     }
 }
+
+#[test]
+fn a_damaged_record_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let record = folder.path().join("run.fxr");
+    let workbook = data("fapp/twst.0");
+    let import = ["import", "fapp"].map(Path::new);
+    let arguments = [&import[..], &[&workbook, Path::new("-o"), &record]].concat();
+    assert!(fxscope(&arguments).status.success());
+    let mut bytes = std::fs::read(&record).expect("readable");
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 64].fill(0x5a);
+    std::fs::write(&record, &bytes).expect("writable");
+    let output = fxscope(
+        &["report", "--format", "json"].map(Path::new).iter().copied().chain([record.as_path()]).collect::<Vec<_>>(),
+    );
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && message.contains("damaged"), "{message}");
+    assert_eq!(std::fs::read(&record).expect("readable"), bytes);
+}

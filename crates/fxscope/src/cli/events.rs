@@ -3,11 +3,13 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use fxscope::pmu::Events;
+use fxscope::pmu::{Events, Scope};
 
 use super::{Outcome, print};
 
-/// List the events of a machine's PMU: number, name, and whether the model counts it.
+/// List the events of a machine's PMU: number, whose activity each counts, name, and what of the model it counts.
+///
+/// Events of a CMG show the same to all its cores.
 #[derive(clap::Args)]
 pub struct Args {
     /// The machine.
@@ -21,11 +23,21 @@ pub(super) fn events(args: &Args) -> Outcome {
         let known: Vec<_> = Events::machines().collect();
         format!("no events are known for a machine '{}'; there are those of {}", args.machine, known.join(", "))
     })?;
-    let mut text = String::from("number  counted  name\n");
+    let width = events.iter().map(|event| event.name.len()).max().unwrap_or(0);
+    let mut text = format!("number  of    {:<width$}  counts\n", "name");
     for event in events.iter() {
-        let counted = if event.signals.is_empty() { "-" } else { "yes" };
         let number = event.number.map_or_else(|| "-".to_owned(), |n| format!("{n:#06x}"));
-        let _ = writeln!(text, "{number:<6}  {counted:<7}  {}", event.name);
+        let scope = match event.scope {
+            Scope::Pe => "core",
+            Scope::Cmg => "CMG",
+        };
+        let signals: Vec<&str> = event.signals.iter().map(|signal| signal.name()).collect();
+        let counts = match signals.as_slice() {
+            [] => format!("not modelled: {}", event.reason),
+            [same] if *same == event.name => "modelled".to_owned(),
+            signals => format!("modelled: {}", signals.join(" + ")),
+        };
+        let _ = writeln!(text, "{number:<6}  {scope:<4}  {:<width$}  {counts}", event.name);
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
