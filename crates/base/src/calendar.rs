@@ -55,6 +55,12 @@ impl Calendar {
         self.floor += steps * 64;
     }
 
+    /// What is reserved is reserved so many cycles later instead.
+    pub fn leap(&mut self, cycles: Cycle) {
+        self.floor = leap_words(&mut self.words[..], self.floor, cycles, leap_word);
+        self.full = self.full.start + cycles..self.full.end + cycles;
+    }
+
     /// First cycle beyond what the ring can hold: reservations there are not recorded.
     #[inline(always)]
     fn horizon(&self) -> Cycle {
@@ -140,6 +146,32 @@ impl Calendar {
         }
         start
     }
+}
+
+/// Moves a ring of words of 64 cycles each, forgotten before `floor`, by `cycles`; `shift` is [`leap_word`] for such words.
+/// Returns the new floor.
+pub fn leap_words<W: Default>(
+    ring: &mut [W],
+    floor: Cycle,
+    cycles: Cycle,
+    shift: impl Fn(&mut W, u32, &mut W),
+) -> Cycle {
+    let (words, bits) = (cycles / 64, (cycles % 64) as u32);
+    let len = ring.len();
+    ring.rotate_right(words as usize % len);
+    let floor = floor + words * 64;
+    let mut carry = W::default();
+    for step in 0..if bits > 0 { len } else { 0 } {
+        shift(&mut ring[((floor / 64) as usize + step) % len], bits, &mut carry);
+    }
+    floor
+}
+
+/// Moves the bits of a word by `bits`, 1 to 63: takes in what `carry` has and leaves what goes beyond there.
+pub fn leap_word(word: &mut u64, bits: u32, carry: &mut u64) {
+    let beyond = *word >> (64 - bits);
+    *word = *word << bits | *carry;
+    *carry = beyond;
 }
 
 /// The ring's word for cycle `t`.
@@ -297,6 +329,19 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn after_a_leap_what_was_reserved_is_reserved_later_by_its_length() {
+        for cycles in [0, 1, 64, 70, 127, 128, SPAN + 3, 10 * SPAN + 64] {
+            let mut c = Calendar::default();
+            c.advance(640);
+            let reserved = [641, 703, 704, 900];
+            reserved.into_iter().for_each(|t| c.reserve(t));
+            c.leap(cycles);
+            let found: Vec<Cycle> = (640..1000).filter(|t| !c.is_free(t + cycles)).collect();
+            assert_eq!(found, reserved, "{cycles}");
+        }
+    }
 
     #[test]
     fn a_booking_takes_the_first_free_cycle_and_gaps_are_filled() {

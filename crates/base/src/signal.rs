@@ -324,8 +324,12 @@ impl Signals {
     }
     /// Adds all counts of `other`.
     pub fn merge(&mut self, other: &Signals) {
+        self.add_times(other, 1);
+    }
+    /// Adds all counts of `other`, so `many` times.
+    pub fn add_times(&mut self, other: &Signals, many: u64) {
         for (a, b) in self.0.iter_mut().zip(&other.0) {
-            *a += b;
+            *a += b * many;
         }
     }
 }

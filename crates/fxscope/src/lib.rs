@@ -31,6 +31,6 @@ mod session;
 
 pub use annotate::{Wanted, annotate};
 pub use environment::guest_environment;
-pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, Window};
+pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, SpinLoops, Window};
 pub use sector::SectorData;
 pub use session::{Request, Session, machine_memory};

@@ -15,7 +15,8 @@ use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants, scope};
 use fxscope_record::{CodeFile, Finish, Host, HotSpot, ONE_PASS, Origin, Pages, Region, Run, Thread};
 use fxscope_sim::{
-    Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, Window, page_sizes, platform,
+    Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, Window, page_sizes,
+    platform,
 };
 
 use crate::environment::bears_on_speed;
@@ -52,6 +53,9 @@ pub struct Request {
     pub cpus: Option<Vec<u32>>,
     /// Cycles that a core runs on beyond the one that is furthest behind.
     pub quantum: Cycle,
+    /// How threads that wait in loops are simulated: round by round, whatever this says, with the host's clock and where
+    /// instructions are limited.
+    pub spin: SpinLoops,
     /// How much of the machine takes part.
     pub mode: Mode,
     /// Stop after about this many instructions.
@@ -79,6 +83,7 @@ impl Request {
             clock: ClockSource::Simulated,
             cpus: None,
             quantum: QUANTUM,
+            spin: SpinLoops::Fast,
             mode: Mode::Timing,
             max_instructions: None,
             stream_detect: 0,
@@ -127,11 +132,13 @@ impl Session {
         setup.clock = request.clock;
         setup.platform.hpc.set_stream_detect(request.stream_detect);
         let process = Process::open(&request.program, setup)?;
+        let limited = request.max_instructions.is_some();
         let options = Options {
             spec: Arc::clone(&request.spec),
             mode: request.mode,
             max_instructions: request.max_instructions,
             quantum: request.quantum,
+            spin: if request.clock == ClockSource::Host || limited { SpinLoops::Exact } else { request.spin },
             follow: request.follow,
         };
         Ok(Session { simulation: Simulation::new(process, options), request, sectors: Vec::new() })

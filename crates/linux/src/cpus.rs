@@ -87,7 +87,7 @@ impl Cpus {
 
 impl System {
     /// All threads but the one that runs.
-    fn parked(&self) -> impl Iterator<Item = &Thread> {
+    pub(crate) fn parked(&self) -> impl Iterator<Item = &Thread> {
         self.threads.iter().map(Box::as_ref)
     }
 }

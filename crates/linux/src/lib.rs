@@ -29,6 +29,7 @@ pub mod pages;
 pub mod platform;
 pub mod process;
 mod processes;
+pub mod rounds;
 mod scheduler;
 pub mod signal;
 mod stack;

@@ -296,7 +296,7 @@ impl Process {
     }
 
     /// The earliest time limit, or [`FOR_EVER`].
-    fn next_event(&self) -> u64 {
+    pub(crate) fn next_event(&self) -> u64 {
         let threads = self.kernel.system.threads.iter().map(Box::as_ref).chain([&*self.thread]);
         let waits = threads.filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns);
         waits.chain([self.next_timer(false)]).min().unwrap_or(FOR_EVER)

@@ -4,6 +4,7 @@
 //! pipe 1) beside which only a store's tag access (ST0) of an eligible kind may run on pipe 0; moving a
 //! line in or out takes both pipes.
 
+use fxscope_base::calendar::{leap_word, leap_words};
 use fxscope_base::{Cycle, SPAN};
 
 /// What is taken in 64 cycles, a bit for each cycle.
@@ -66,6 +67,16 @@ impl Taken {
             }
         }
     }
+
+    /// [`leap_word`] for all.
+    fn shift(&mut self, bits: u32, carry: &mut Taken) {
+        leap_word(&mut self.pipe0, bits, &mut carry.pipe0);
+        leap_word(&mut self.pipe1, bits, &mut carry.pipe1);
+        leap_word(&mut self.long[0], bits, &mut carry.long[0]);
+        leap_word(&mut self.long[1], bits, &mut carry.long[1]);
+        leap_word(&mut self.no_write, bits, &mut carry.no_write);
+        leap_word(&mut self.write, bits, &mut carry.write);
+    }
 }
 
 /// Words of the ring.
@@ -104,6 +115,11 @@ impl LoadStorePipes {
             self.taken[(self.floor / 64 + step) as usize % WORDS] = Taken::default();
         }
         self.floor += steps * 64;
+    }
+
+    /// What is reserved is reserved so many cycles later instead.
+    pub fn leap(&mut self, cycles: Cycle) {
+        self.floor = leap_words(&mut self.taken[..], self.floor, cycles, Taken::shift);
     }
 
     /// Books the first cycle from `t` on that suits `kind`.

@@ -149,6 +149,12 @@ impl Commit {
         self.charge(memory, to - l2_missed, profile);
     }
 
+    /// Everything is as it is now, so many cycles later, which have been accounted for.
+    pub fn leap(&mut self, cycles: Cycle) {
+        self.now += cycles;
+        self.store_port_full_until += cycles;
+    }
+
     /// Nothing executes before `t`, because of `why`.
     pub fn idle_until(&mut self, t: Cycle, why: Stall, signals: &mut Signals) {
         if t > self.now + 1 {

@@ -194,6 +194,17 @@ impl Dispatch {
         self.reads_from().max(self.not_before)
     }
 
+    /// Everything is as it is now, so many cycles later.
+    pub fn leap(&mut self, cycles: Cycle) {
+        self.releases.leap(cycles);
+        self.now += cycles;
+        self.before += cycles;
+        self.not_before += cycles;
+        self.relays.taken += cycles;
+        let rings = self.renames.iter_mut().chain([&mut self.groups]).map(|ring| &mut ring.times);
+        rings.chain([&mut self.relays.free]).flatten().for_each(|t| *t += cycles);
+    }
+
     /// Nothing dispatches before `t` from here on.
     pub fn hold_until(&mut self, t: Cycle) {
         self.not_before = self.not_before.max(t);

@@ -102,6 +102,14 @@ impl Frontend {
         self.predecode.end_read();
     }
 
+    /// Everything is as it is now, so many cycles later.
+    pub fn leap(&mut self, cycles: Cycle) {
+        self.fetched += cycles;
+        self.decodable += cycles;
+        self.predecode.leap(cycles);
+        self.left.iter_mut().for_each(|t| *t += cycles);
+    }
+
     /// Fetch starts over: the right path is fetched from `t` on.
     pub fn redirect(&mut self, t: Cycle) {
         self.restart = true;

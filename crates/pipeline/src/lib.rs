@@ -20,6 +20,7 @@ pub mod core;
 pub mod dispatch;
 mod execute;
 pub mod frontend;
+mod leap;
 pub mod lsu;
 mod mix;
 mod predecode;
@@ -30,4 +31,5 @@ pub mod watch;
 mod writeback;
 
 pub use crate::core::Pipeline;
+pub use leap::{BlockTally, Tally};
 pub use resolve::{ResolvedBlock, resolve_block};

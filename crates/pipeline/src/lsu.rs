@@ -85,6 +85,12 @@ impl Lsu {
         free + self.port_stages
     }
 
+    /// Ports are as they are now, so many cycles later; no store is in flight.
+    pub fn leap(&mut self, cycles: Cycle) {
+        self.fetch_ports.leap(cycles);
+        self.store_ports.leap(cycles);
+    }
+
     /// `n` fetch ports are taken until `t`.
     #[inline(always)]
     pub fn fetch_ports_taken(&mut self, n: u8, t: Cycle) {

@@ -51,6 +51,11 @@ impl Predecode {
         self.at
     }
 
+    /// Everything is as it is now, so many cycles later.
+    pub fn leap(&mut self, cycles: Cycle) {
+        self.at += cycles;
+    }
+
     /// Nothing joins the last read: its last instruction is a branch that leads elsewhere.
     #[inline(always)]
     pub fn end_read(&mut self) {

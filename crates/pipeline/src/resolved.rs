@@ -318,10 +318,24 @@ pub struct Profile {
 impl Profile {
     /// Adds what is known from other executions.
     pub fn add(&mut self, other: &Profile) {
-        self.cycles += other.cycles;
-        self.in_flight += other.in_flight;
-        self.stalls.iter_mut().zip(&other.stalls).for_each(|(sum, n)| *sum += n);
-        self.pipes.iter_mut().zip(&other.pipes).for_each(|(sum, n)| *sum += n);
+        self.add_times(other, 1);
+    }
+
+    /// Adds what is known from executions of which there were so `many` alike.
+    pub fn add_times(&mut self, other: &Profile, many: u64) {
+        self.combine(other, |sum, n| *sum += n * many);
+    }
+
+    /// Takes away what was known before.
+    pub fn subtract(&mut self, before: &Profile) {
+        self.combine(before, |sum, n| *sum -= n);
+    }
+
+    fn combine(&mut self, other: &Profile, change: impl Fn(&mut u64, u64)) {
+        change(&mut self.cycles, other.cycles);
+        change(&mut self.in_flight, other.in_flight);
+        self.stalls.iter_mut().zip(&other.stalls).for_each(|(sum, &n)| change(sum, n));
+        self.pipes.iter_mut().zip(&other.pipes).for_each(|(sum, &n)| change(sum, n));
     }
 }
 

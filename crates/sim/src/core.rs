@@ -16,6 +16,7 @@ use crate::origin::Origins;
 use crate::pages::{KnownPages, cycles};
 use crate::run::{Follow, Options};
 use crate::sectors::{SectorData, SectorWays};
+use crate::spin::Spin;
 
 /// A core that threads run on.
 pub(crate) struct Core {
@@ -43,6 +44,8 @@ pub(crate) struct Core {
     ns_per_cycle_32: u64,
     /// Where regions begin and end in the process that runs.
     pub(crate) marks: Marks,
+    /// Whether it waits in a loop.
+    pub(crate) spin: Spin,
     /// The thread that runs, or sleeps, here, whose counts these are.
     pub(crate) thread: Option<u32>,
     /// The counters when it came.
@@ -67,6 +70,7 @@ impl Core {
             denormals: process.cpu().fp.denormals,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
             marks: Marks::of(process),
+            spin: Spin::default(),
             thread: None,
             since: Signals::default(),
         };
@@ -112,6 +116,11 @@ impl Core {
             self.marks = Marks::of(process);
         }
         self.denormals = process.cpu().fp.denormals;
+        if let Spin::Watched(_) = self.spin
+            && self.thread != Some(process.thread().tid - PID)
+        {
+            self.spin = Spin::default();
+        }
     }
 
     /// The core learns what the program that runs has set: whether it wants floating-point exceptions judged, how to
@@ -178,9 +187,14 @@ impl Core {
         signals
     }
 
-    /// What has been counted since the thread here came.
-    pub(crate) fn counted(&self) -> Signals {
-        self.counters().since(&self.since)
+    /// What has been counted since the thread here came; if it waits in a loop, up to `now`.
+    pub(crate) fn counted_by(&self, now: Cycle) -> Signals {
+        let mut counters = self.counters();
+        if let Spin::Waits(wait) = &self.spin {
+            let periods = now.saturating_sub(self.pipeline.now()) / wait.cycles();
+            wait.add_counters(periods.min(wait.left), &mut counters);
+        }
+        counters.since(&self.since)
     }
 
     /// Counting begins for another thread, or for none. Returns the one before and its counts.

@@ -8,11 +8,13 @@ pub mod pages;
 pub mod region;
 pub mod run;
 mod sectors;
+mod spin;
 mod timing;
 pub mod trace;
+mod waiting;
 
 pub use hot::HotSpot;
 pub use pages::page_sizes;
 pub use region::{Counted, Region, Totals};
-pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, platform};
+pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, platform};
 pub use trace::{Traced, Tracer, Window};

@@ -128,6 +128,11 @@ impl Marks {
         calls || matches!(self.find(last), Some(Mark::Probe(..)))
     }
 
+    /// Whether something is marked at a block's last instruction, `last`, or behind it at `next`.
+    pub(crate) fn is_met(&self, last: u64, next: u64) -> bool {
+        self.find(last).is_some() || self.find(next).is_some()
+    }
+
     /// What is marked at the block's last instruction, `last`, or where the program is now: which edge, and the name of
     /// the region if the program gives one.
     pub(crate) fn met(&self, last: u64, process: &mut Process) -> Option<(Edge, Option<String>)> {

@@ -38,6 +38,15 @@ pub enum Follow {
     First,
 }
 
+/// How threads that wait in loops are simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpinLoops {
+    /// Rounds that repeat themselves exactly are counted together.
+    Fast,
+    /// Round by round.
+    Exact,
+}
+
 /// How to run.
 pub struct Options {
     /// The machine.
@@ -50,6 +59,8 @@ pub struct Options {
     pub quantum: Cycle,
     /// Which processes take part in timing mode.
     pub follow: Follow,
+    /// How threads that wait in loops are simulated in timing mode.
+    pub spin: SpinLoops,
 }
 
 /// How far a run is.

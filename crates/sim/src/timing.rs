@@ -17,9 +17,11 @@ use crate::marks::Edge;
 use crate::origin::Origins;
 use crate::pages::KnownPages;
 use crate::region::{self, Counted, Regions, Totals};
-use crate::run::{Control, Finish, Options, Progress};
+use crate::run::{Control, Finish, Options, Progress, SpinLoops};
 use crate::sectors::SectorData;
+use crate::spin::Spin;
 use crate::trace::Trace;
+use crate::waiting::Waiting;
 
 /// Blocks between two looks at the limit and at whoever watches.
 const WATCH_BLOCKS: u64 = 1 << 16;
@@ -35,13 +37,15 @@ const EXCLUSIVE_BLOCKS: u32 = 16;
 /// The cores of a run.
 pub(crate) struct Timing {
     /// The core that has the chip.
-    core: Box<Core>,
+    pub(crate) core: Box<Core>,
     /// Its number among the CPUs.
-    here: usize,
+    pub(crate) here: usize,
     /// The others, by their numbers; none for those that no thread has run on yet.
-    parked: Vec<Option<Box<Core>>>,
+    pub(crate) parked: Vec<Option<Box<Core>>>,
     /// When each CPU goes on; [`NEVER`]: it has no thread that is ready.
-    clocks: Vec<Cycle>,
+    pub(crate) clocks: Vec<Cycle>,
+    /// Cores whose threads wait in loops; their clocks say until when.
+    pub(crate) waiting: Vec<Waiting>,
     /// The state of the process's CPUs that `clocks` follow.
     changes: u64,
     /// What threads have counted on cores that others have now, or nobody.
@@ -64,6 +68,7 @@ impl Timing {
             here,
             parked: cpus.iter().map(|_| None).collect(),
             clocks: vec![NEVER; cpus.len()],
+            waiting: Vec::new(),
             changes: u64::MAX,
             totals: Totals::new(),
             pages: KnownPages::default(),
@@ -131,6 +136,11 @@ impl Driver<'_> {
         loop {
             self.follow_cpus();
             let finish = match self.next_turn() {
+                Some(turn) if self.waits(turn.index) => {
+                    self.waited(turn.index);
+                    blocks -= 1;
+                    None
+                }
                 Some(turn) => {
                     self.enter(turn.index);
                     self.take_turn(turn, &mut blocks, trace)
@@ -174,6 +184,7 @@ impl Driver<'_> {
         if self.process.cpu_changes() == self.timing.changes {
             return;
         }
+        self.look_at_waiting();
         self.timing.changes = self.process.cpu_changes();
         let wake = self.options.spec.assumptions.thread_wake;
         for (index, state) in self.process.cpus().enumerate() {
@@ -213,7 +224,7 @@ impl Driver<'_> {
     fn enter(&mut self, index: usize) {
         let t = &mut *self.timing;
         if index != t.here {
-            let goes_on = t.clocks[t.here] != NEVER;
+            let goes_on = t.clocks[t.here] != NEVER && !matches!(t.core.spin, Spin::Waits(_));
             let next = t.parked[index].take();
             let spec = &self.options.spec;
             let mut next = next.unwrap_or_else(|| {
@@ -253,13 +264,21 @@ impl Driver<'_> {
     // ---- a turn -------------------------------------------------------------------------------
 
     /// The core in place runs until its turn is over, or no block is left. `Some`: so is the run.
-    fn take_turn(&mut self, turn: Turn, blocks: &mut u64, trace: &mut impl Trace) -> Option<Finish> {
+    fn take_turn<T: Trace>(&mut self, turn: Turn, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         let mut patience = EXCLUSIVE_BLOCKS;
         let claims = self.timing.claims();
+        let watched = matches!(self.timing.core.spin, Spin::Watched(_));
+        let others_wait = !self.timing.waiting.is_empty();
         while *blocks > 0 {
             *blocks -= 1;
+            let before = self.timing.now();
             match self.process.step() {
-                Step::Ran { block, executed } => self.ran(block.0 as usize, block, executed, trace),
+                Step::Ran { block, executed } => {
+                    self.ran(block.0 as usize, block, executed, trace);
+                    if watched && self.watch_block(block, executed) {
+                        break;
+                    }
+                }
                 Step::Switched => self.switched(),
                 Step::CodeChanged => self.forget_blocks(),
                 Step::Ended => return Some(self.ended()),
@@ -267,6 +286,10 @@ impl Driver<'_> {
             }
             if blocks.is_multiple_of(CLOCK_BLOCKS) {
                 self.set_clock();
+            }
+            if others_wait && self.process.memory().has_written() {
+                self.watched_written(before);
+                break;
             }
             if self.process.cpu_changes() != self.timing.changes {
                 break;
@@ -284,8 +307,14 @@ impl Driver<'_> {
             }
         }
         self.set_clock();
+        let core = &mut *self.timing.core;
         let clock = &mut self.timing.clocks[self.timing.here];
-        *clock = if *clock == NEVER { NEVER } else { self.timing.core.pipeline.now() };
+        if *clock != NEVER && !matches!(core.spin, Spin::Waits(_)) {
+            *clock = core.pipeline.now();
+            if T::FAST && self.options.spin == SpinLoops::Fast && !core.untimed {
+                core.spin.turn_ended(self.process.cpu(), *clock);
+            }
+        }
         None
     }
 
@@ -355,6 +384,7 @@ impl Driver<'_> {
     fn back_from_kernel(&mut self) {
         self.timing.core.called_kernel = false;
         self.set_clock();
+        self.look_at_waiting();
     }
 
     /// The program's clock follows the core's; the model learns of changes to the address space.
@@ -374,6 +404,7 @@ impl Driver<'_> {
     /// Code has changed; so may the program have.
     #[cold]
     fn forget_blocks(&mut self) {
+        self.stop_all_waiting();
         for core in self.timing.parked.iter_mut().flatten().chain([&mut self.timing.core]) {
             core.forget_blocks(self.process);
         }
@@ -438,7 +469,7 @@ impl Driver<'_> {
                 core.sleep_until(now);
             }
             if let Some(thread) = core.thread {
-                let signals = core.counted();
+                let signals = core.counted_by(now);
                 let cpu = self.cpu_of(index);
                 region::add(&mut totals, thread, &Counted { cpu, signals });
             }
@@ -448,6 +479,7 @@ impl Driver<'_> {
 
     /// The run is over: everything in flight ends, and all cores with it. Returns all counters.
     pub(crate) fn finish(&mut self) -> Totals {
+        self.stop_all_waiting();
         let now = self.timing.now();
         let t = &mut *self.timing;
         t.core.pipeline.settle();

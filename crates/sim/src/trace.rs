@@ -81,12 +81,17 @@ impl<'t> Window<'t> {
 
 /// How the pipeline is run.
 pub(crate) trait Trace {
+    /// Rounds of loops may be counted together: nobody wants to be told of each instruction.
+    const FAST: bool;
+
     /// Runs the first `executed` instructions of `block`, which `process` has executed.
     fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process);
 }
 
 /// Without a trace.
 impl Trace for () {
+    const FAST: bool = true;
+
     #[inline(always)]
     fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process) {
         let cpu = process.cpu();
@@ -95,6 +100,8 @@ impl Trace for () {
 }
 
 impl Trace for Window<'_> {
+    const FAST: bool = false;
+
     fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process) {
         let after = self.executed + executed as u64;
         if self.executed < self.end && after > self.from {

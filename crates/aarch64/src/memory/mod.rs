@@ -13,6 +13,7 @@
 mod arena;
 mod fork;
 mod segment;
+mod watch;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ use bytemuck::Pod;
 
 use arena::Arena;
 pub use segment::Segment;
+use watch::Watch;
 
 /// Unit of mapping and protection: the base page of A64FX's usual kernels, 64 KiB.
 pub const PAGE: u64 = 1 << PAGE_SHIFT;
@@ -130,6 +132,7 @@ pub struct Memory {
     fresh: Vec<u64>,
     /// Counts changes of `regions`.
     generation: u64,
+    watch: Watch,
 }
 
 impl Memory {
@@ -152,6 +155,7 @@ impl Memory {
             regions: BTreeMap::new(),
             fresh: Vec::new(),
             generation: 0,
+            watch: Watch::default(),
         }
     }
 
@@ -210,6 +214,7 @@ impl Memory {
     /// Drops the contents of pages in the range: they read as zero afterwards (`MADV_DONTNEED`).
     pub fn discard(&mut self, start: u64, end: u64) {
         self.tlb.fill(TLB_EMPTY);
+        self.watch.note(start..end);
         let mut page = start >> PAGE_SHIFT;
         let last = end.div_ceil(PAGE);
         while page < last {
@@ -424,6 +429,9 @@ impl Memory {
             let base = self.translate(here, touch)?;
             let offset = here & (PAGE - 1);
             let n = (len - done).min((PAGE - offset) as usize);
+            if touch == Touch::Write {
+                self.watch.note(here..here + n as u64);
+            }
             f(&mut self.arena.bytes, (base + offset) as usize, done..done + n);
             done += n;
         }
@@ -470,7 +478,8 @@ impl Memory {
             Touch::Read | Touch::Fetch => self.backing(page),
         };
         let base = base.ok_or(no_room)?;
-        let writable = prot.write && (shared || !self.arena.is_shared((base / PAGE) as u32));
+        let writable =
+            prot.write && !self.watch.has_page(page) && (shared || !self.arena.is_shared((base / PAGE) as u32));
         self.tlb[page as usize & (TLB_ENTRIES - 1)] = TlbEntry {
             read: if prot.read { page } else { u64::MAX },
             write: if writable { page } else { u64::MAX },

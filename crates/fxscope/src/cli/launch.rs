@@ -72,6 +72,10 @@ pub(super) struct Launch {
     /// the order of time with any number; fewer cycles cost speed.
     #[arg(long, value_name = "CYCLES", default_value_t = QUANTUM, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     quantum: u64,
+    /// Threads that wait in loops: rounds that repeat themselves exactly counted together, or each of them simulated, as
+    /// always with --max-instructions or the host's clock.
+    #[arg(long, value_enum, default_value_t = Spin::Fast)]
+    spin: Spin,
     /// Stop after this many instructions; a basic block is not cut short.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
@@ -117,6 +121,12 @@ fn access(args: &Launch) -> Result<Access, Failure> {
 enum Follow {
     All,
     First,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Spin {
+    Fast,
+    Exact,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -206,6 +216,10 @@ impl Launch {
             access: access(self)?,
             cpus: self.placement.cpus(&spec)?,
             quantum: self.quantum,
+            spin: match self.spin {
+                Spin::Fast => fxscope::SpinLoops::Fast,
+                Spin::Exact => fxscope::SpinLoops::Exact,
+            },
             memory_policy: self.placement.policy(&spec)?,
             memory_bytes: memory_bytes(self, &spec)?,
             follow: match self.follow {

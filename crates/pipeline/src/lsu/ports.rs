@@ -45,6 +45,12 @@ impl Ports {
         self.times[(self.next + ahead).wrapping_sub(window) & (self.times.len() - 1)]
     }
 
+    /// Everything is as it is now, so many cycles later.
+    pub fn leap(&mut self, cycles: Cycle) {
+        self.last += cycles;
+        self.times.iter_mut().for_each(|t| *t += cycles);
+    }
+
     /// Takes `n` ports, to be given back at `until` or when the one before is.
     #[inline(always)]
     pub fn take(&mut self, n: u8, until: Cycle) {

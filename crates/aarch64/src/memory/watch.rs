@@ -1,0 +1,114 @@
+//! Places that somebody waits for to change.
+
+use std::ops::Range;
+
+use super::{ADDRESS, Memory, PAGE_SHIFT, TLB_ENTRIES};
+
+/// Ranges of addresses, and those of them that have been written.
+#[derive(Default)]
+pub(super) struct Watch {
+    watched: Vec<Range<u64>>,
+    written: Vec<Range<u64>>,
+}
+
+impl Watch {
+    /// Whether stores to a page must be looked at.
+    pub(super) fn has_page(&self, page: u64) -> bool {
+        self.watched.iter().any(|range| (range.start >> PAGE_SHIFT..=(range.end - 1) >> PAGE_SHIFT).contains(&page))
+    }
+
+    /// These addresses are written, or mean something else from now on.
+    pub(super) fn note(&mut self, range: Range<u64>) {
+        let meets = |other: &&Range<u64>| range.start < other.end && other.start < range.end;
+        for watched in self.watched.iter().filter(meets) {
+            if !self.written.contains(watched) {
+                self.written.push(watched.clone());
+            }
+        }
+    }
+}
+
+impl Memory {
+    /// From now on stores to these ranges of addresses, and no others, are noted. None of them is empty.
+    pub fn watch(&mut self, ranges: Vec<Range<u64>>) {
+        for range in &ranges {
+            for page in (range.start & ADDRESS) >> PAGE_SHIFT..=((range.end - 1) & ADDRESS) >> PAGE_SHIFT {
+                let entry = &mut self.tlb[page as usize & (TLB_ENTRIES - 1)];
+                entry.write = if entry.write == page { u64::MAX } else { entry.write };
+            }
+        }
+        self.watch.watched = ranges;
+    }
+
+    /// Whether a place that is watched has been written.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_written(&self) -> bool {
+        !self.watch.written.is_empty()
+    }
+
+    /// Takes the ranges that have been written.
+    pub fn take_written(&mut self) -> Vec<Range<u64>> {
+        std::mem::take(&mut self.watch.written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use crate::memory::{Memory, PAGE, Prot, Segment};
+
+    const AT: u64 = 0x1_0000;
+
+    fn watching() -> Memory {
+        let mut m = Memory::new(16 * PAGE).expect("reserve");
+        m.map(AT, 2 * PAGE, Prot::RW, Segment::Mmap).unwrap();
+        m.store(AT, 1u64).unwrap();
+        m.watch(vec![AT + 8..AT + 16, AT + 64..AT + 68]);
+        m
+    }
+
+    fn only(mut ranges: Vec<Range<u64>>) -> Range<u64> {
+        let range = ranges.pop().expect("a range");
+        assert!(ranges.is_empty(), "one range only");
+        range
+    }
+
+    #[test]
+    fn a_store_to_a_watched_place_is_noted_and_one_beside_it_is_not() {
+        let mut m = watching();
+        m.store(AT, 2u64).unwrap();
+        m.store(AT + 16, 2u64).unwrap();
+        assert!(!m.has_written());
+        m.store(AT + 12, 2u8).unwrap();
+        assert!(m.has_written());
+        assert_eq!(only(m.take_written()), AT + 8..AT + 16);
+        assert!(!m.has_written());
+        assert_eq!(m.load::<u8>(AT + 12), Ok(2));
+    }
+
+    #[test]
+    fn what_the_kernel_writes_is_noted_too() {
+        let mut m = watching();
+        m.write(AT + 60, &[1; 8]).unwrap();
+        assert_eq!(only(m.take_written()), AT + 64..AT + 68);
+        m.zero(AT, 2 * PAGE).unwrap();
+        assert_eq!(m.take_written().len(), 2);
+    }
+
+    #[test]
+    fn a_watched_place_that_is_unmapped_is_noted() {
+        let mut m = watching();
+        m.unmap(AT, PAGE).unwrap();
+        assert_eq!(m.take_written().len(), 2);
+    }
+
+    #[test]
+    fn nothing_is_noted_any_more_when_nothing_is_watched() {
+        let mut m = watching();
+        m.watch(Vec::new());
+        m.store(AT + 8, 2u64).unwrap();
+        assert!(!m.has_written());
+    }
+}
