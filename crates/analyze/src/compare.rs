@@ -9,7 +9,7 @@ use fxscope_record::{Region, Run};
 const ACCOUNTING: (&str, &str) = ("B", "B21");
 /// Standard errors of a difference up to which it is noise: 95 of 100 differences that chance makes are smaller.
 const STANDARD_ERRORS: f64 = 2.0;
-/// Events that are rarer than one in so many cycles come last, however much they differ.
+/// Events that are rarer than one in so many cycles, and waits that take less of the time, come last, however much they differ.
 const RARE: f64 = 10_000.0;
 
 /// Runs of one program under the same conditions: once, or several times.
@@ -189,7 +189,7 @@ pub fn compare(subjects: &[Subject], region: &str) -> Result<Comparison, String>
         runs: subjects.iter().map(|s| s.runs.len()).collect(),
         notes: notes(subjects, &regions),
         accounting: accounting(&regions),
-        metrics: by_effect(metrics, |_| false),
+        metrics: by_effect(metrics, |q| q.unit == "cycles" && q.most() * RARE < cycles),
         events: by_effect(events, |q| q.most() * RARE < cycles),
     })
 }

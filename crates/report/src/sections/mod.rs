@@ -21,16 +21,21 @@ use crate::document::{Body, Section};
 
 /// The sections about regions. Those that would be empty are left out.
 pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
-    let busy = facts::section("Busy", facts::BUSY, columns);
-    head(columns).into_iter().chain([busy]).filter(has_content).collect()
-}
-
-/// What a region's report begins with.
-pub(crate) fn head(columns: &[Column]) -> Vec<Section> {
     let all = [
         facts::section("Run", facts::RUN, columns),
         facts::section("Rates", facts::RATES, columns),
         accounting::section(columns),
+        facts::section("Misses", facts::MISSES, columns),
+        facts::section("Busy", facts::BUSY, columns),
+    ];
+    all.into_iter().filter(has_content).collect()
+}
+
+/// What the report of a region begins with: what its tables and charts do not show at a glance.
+pub(crate) fn head(columns: &[Column]) -> Vec<Section> {
+    let all = [
+        facts::section("Run", facts::RUN, columns),
+        facts::section("Rates", facts::RATES, columns),
         facts::section("Misses", facts::MISSES, columns),
     ];
     all.into_iter().filter(has_content).collect()

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{GREEN, NARROW_COLUMN, Terminal, WIDTH, YELLOW, cut, width};
-use crate::document::{Family, Gauge, Grid, Heading, Matrix, Stack, Value};
+use crate::document::{Bar, Family, Gauge, Grid, Heading, Matrix, Part, Stack, Value};
 use crate::render::quantity::quantity;
 use crate::render::scale::Scale;
 
@@ -87,10 +87,22 @@ impl Terminal {
         }
     }
 
+    /// The parts of the only bar, one below the other, as shares of the whole.
+    fn only_bar(&mut self, title: &str, stack: &Stack, bar: &Bar) {
+        let whole: f64 = bar.values.iter().sum();
+        let parts = stack.parts.iter().zip(&bar.values).filter(|(_, value)| **value > 0.0).map(|(part, value)| Part {
+            label: format!("{} {}", part.id, part.label),
+            tone: part.family.tone(),
+            fractions: vec![Some(value / whole)],
+        });
+        self.bars(title, &parts.collect::<Vec<_>>());
+    }
+
     /// One line for each bar, on which each character is a hundredth or so of the longest bar.
     pub(super) fn stack(&mut self, title: &str, stack: &Stack) {
-        // One bar is shown part by part.
-        let [_, _, ..] = stack.bars.as_slice() else { return };
+        if let [bar] = stack.bars.as_slice() {
+            return self.only_bar(title, stack, bar);
+        }
         self.line(&format!("  {title}"));
         let labels = stack.bars.iter().map(|bar| width(&bar.label)).max().unwrap_or(0);
         let room = WIDTH - 4 - labels - 2;

@@ -104,7 +104,8 @@ fn legend(stack: &Stack) -> Markup {
     let whole = stack.bars.last();
     let sum: f64 = whole.map_or(0.0, |bar| bar.values.iter().sum());
     html! {
-        ul.legend aria-label="Parts, from the top of the bars, with their share of the total" {
+        ul.legend aria-label="Parts, from the top of the bars" {
+            li.soft { span {} span { "share of" } span { (whole.map_or("", |bar| bar.label.as_str())) } }
             @for (i, part) in stack.parts.iter().enumerate() {
                 @if stack.bars.iter().any(|bar| bar.values[i] > 0.0) {
                     @let fraction = whole.map_or(0.0, |bar| bar.values[i] / sum);
