@@ -84,3 +84,12 @@ fn pages_have_what_rounding_loses() {
     assert_eq!((pages["segment"].as_str(), pages["node"].as_u64()), (Some("bss"), Some(5)));
     assert_eq!((pages["pages"].as_u64(), pages["lost_bytes"].as_u64()), (Some(3), Some(1 << 20)));
 }
+
+#[test]
+fn runs_that_are_written_region_by_region_are_the_same() {
+    let runs =
+        [common::run("a.elf", vec![common::region(ALL, 1, 10), common::region("triad", 7, 5)]), common::threads()];
+    let written = serde_json::to_string_pretty(&json::Runs(&runs)).expect("written to memory");
+    let whole: serde_json::Value = runs.iter().map(json::run).collect();
+    assert_eq!(written, format!("{whole:#}"));
+}

@@ -98,10 +98,15 @@ fn style(stream: &impl IsTerminal) -> Style {
     }
 }
 
-/// Writes what was asked for to standard output. A reader that has seen enough is not an error.
-fn print(bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+/// Writes what was asked for to standard output.
+fn print(text: impl AsRef<str>) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(bytes.as_ref()).and_then(|()| out.flush()) {
+    told(out.write_all(text.as_ref().as_bytes()).and_then(|()| out.flush()))
+}
+
+/// What became of writing to standard output. A reader that has seen enough is not an error.
+fn told(written: std::io::Result<()>) -> Result<(), Failure> {
+    match written {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(format!("cannot write to standard output: {e}").into())
         }

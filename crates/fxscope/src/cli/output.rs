@@ -1,7 +1,7 @@
 //! Where outputs go: files that are replaced as a whole, and streams.
 
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::Failure;
@@ -31,15 +31,25 @@ impl Target {
 
     /// Writes `bytes`. A file holds either what it held before or the whole of it.
     pub(super) fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
+        self.write_with(|out| out.write_all(bytes))
+    }
+
+    /// Writes what `write` does. A file holds either what it held before or the whole of it.
+    pub(super) fn write_with(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        let finish = |file: &mut dyn Write| {
+            let mut out = BufWriter::new(file);
+            write(&mut out)?;
+            out.flush()
+        };
         match self {
-            Target::StandardOutput => super::print(bytes),
+            Target::StandardOutput => super::told(finish(&mut io::stdout().lock())),
             Target::Stream(path) => {
                 let open = OpenOptions::new().write(true).open(&path);
-                open.and_then(|mut f| f.write_all(bytes)).map_err(|e| failure(&path, &e))
+                open.and_then(|mut file| finish(&mut file)).map_err(|e| failure(&path, &e))
             }
             Target::File(path) => {
                 let mut draft = draft(&path)?;
-                draft.write_all(bytes).map_err(|e| failure(&path, &e))?;
+                finish(&mut draft).map_err(|e| failure(&path, &e))?;
                 draft.persist(&path).map_err(|e| failure(&path, &e.error))?;
                 Ok(())
             }

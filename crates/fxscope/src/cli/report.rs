@@ -96,23 +96,26 @@ pub(super) fn report(args: &Args) -> Outcome {
     if runs.is_empty() {
         return Err("the files hold no run; add one with fxscope run -o FILE.fxr".into());
     }
-    target.write_bytes(&rendered(args, &runs)?)?;
+    write(args, &runs, target)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs in the format asked for.
-fn rendered(args: &Args, runs: &[Run]) -> Result<Vec<u8>, Failure> {
-    Ok(match args.format {
-        Format::Json => format!("{:#}\n", runs.iter().map(json::run).collect::<serde_json::Value>()).into_bytes(),
-        Format::Html => html::render(&reports(args, runs)?).into_bytes(),
-        Format::Xlsx => xlsx::render(&reports(args, runs)?)?,
-        Format::Csv => csv::render(&reports(args, runs)?),
+/// Writes the runs in the format asked for.
+fn write(args: &Args, runs: &[Run], target: Target) -> Result<(), Failure> {
+    match args.format {
+        Format::Json => target.write_with(|out| {
+            serde_json::to_writer_pretty(&mut *out, &json::Runs(runs))?;
+            writeln!(out)
+        }),
+        Format::Html => target.write_bytes(html::render(&reports(args, runs)?).as_bytes()),
+        Format::Xlsx => target.write_bytes(&xlsx::render(&reports(args, runs)?)?),
+        Format::Csv => target.write_bytes(&csv::render(&reports(args, runs)?)),
         Format::Terminal => {
             let mut style = style(&std::io::stdout());
             style.colour &= args.output.as_os_str() == "-";
-            terminal::render(&documents(args, runs)?, style).into_bytes()
+            target.write_bytes(terminal::render(&documents(args, runs)?, style).as_bytes())
         }
-    })
+    }
 }
 
 /// The documents that show the runs on a terminal.

@@ -4,19 +4,66 @@ use std::collections::BTreeMap;
 
 use fxscope_pmu::{Cell, Column, Evaluation, Events, Metrics, Values, scope};
 use fxscope_record::{ALL, Finish, Mode, Origin, Pages, Region, Run};
-use serde_json::{Value, json};
+use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
+use serde_json::{Map, Value, json};
 
 /// One run. Events and metrics that are not known are absent; `exit_code` and the members of `simulated` are
 /// `null` when they are not known.
 #[must_use]
 pub fn run(run: &Run) -> Value {
+    let events = events(run);
+    let mut json = head(run);
+    json.insert("regions".to_owned(), run.regions.iter().map(|r| region(r, run, &events)).collect());
+    Value::Object(json)
+}
+
+/// Runs as a list of what [`run`] gives, made region by region while it is written: together they may be large.
+pub struct Runs<'a>(pub &'a [Run]);
+
+impl Serialize for Runs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(OneRun))
+    }
+}
+
+struct OneRun<'a>(&'a Run);
+
+impl Serialize for OneRun<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in &head(self.0) {
+            map.serialize_entry(key, value)?;
+        }
+        map.serialize_entry("regions", &Regions(self.0))?;
+        map.end()
+    }
+}
+
+struct Regions<'a>(&'a Run);
+
+impl Serialize for Regions<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let events = events(self.0);
+        let mut list = serializer.serialize_seq(Some(self.0.regions.len()))?;
+        for r in &self.0.regions {
+            list.serialize_element(&region(r, self.0, &events))?;
+        }
+        list.end()
+    }
+}
+
+fn events(run: &Run) -> Events {
+    Events::of(&run.machine).unwrap_or_else(Events::of_the_model)
+}
+
+/// What is known about a run as a whole.
+fn head(run: &Run) -> Map<String, Value> {
     let whole = run.region(ALL).map(|r| Evaluation::new(run, r).total());
-    let events = Events::of(&run.machine).unwrap_or_else(Events::of_the_model);
     // Counts are whole numbers here too.
     let metric = |name: &str| whole.as_ref().and_then(|values| values.get(name));
     let count = |name: &str| metric(name).map(|n| n.round() as u64);
     let pairs = |list: &[(String, String)]| list.iter().cloned().collect::<BTreeMap<_, _>>();
-    json!({
+    let json = json!({
         "tool": run.tool,
         "machine": run.machine,
         "machine_hash": run.machine_hash,
@@ -44,8 +91,11 @@ pub fn run(run: &Run) -> Value {
         },
         "notes": run.notes,
         "pages": run.pages.iter().map(pages).collect::<Vec<_>>(),
-        "regions": run.regions.iter().map(|r| region(r, run, &events)).collect::<Vec<_>>(),
-    })
+    });
+    match json {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
 }
 
 fn pages(p: &Pages) -> Value {
