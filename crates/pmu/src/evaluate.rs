@@ -8,7 +8,7 @@ use fxscope_record::{Region, Run};
 
 use crate::formula::{Formula, Over};
 use crate::groups::Groups;
-use crate::metrics::{CLOCKS, Count, Definition, Metric, Metrics, Name, Total, Variable};
+use crate::metrics::{CLOCKS, Count, Metric, Metrics, Name, Total, Variable};
 use crate::scope::{Cmg, cmg_of};
 use crate::tables::{Column, Form, Mark};
 
@@ -102,8 +102,8 @@ pub struct Evaluation<'a> {
     metrics: &'static Metrics,
     region: &'a Region,
     constants: &'a BTreeMap<String, f64>,
-    /// For each group of events the pass that counted it.
-    passes: Vec<Option<usize>>,
+    /// For each count that formulas use its pass and its column there.
+    sources: Vec<Option<(usize, usize)>>,
     /// The CMG of each thread.
     cmgs: Vec<Option<Cmg>>,
     teams: Vec<Team>,
@@ -141,7 +141,7 @@ impl<'a> Evaluation<'a> {
             metrics,
             region,
             constants,
-            passes: groups.passes(region),
+            sources: sources(metrics, region, &groups.passes(region)),
             team_of: team_of.collect(),
             teams,
             processes: processes.into_iter().collect(),
@@ -300,45 +300,20 @@ impl<'a> Evaluation<'a> {
         let each = || threads.iter().map(|&thread| self.value(place, Scope::Thread(thread)));
         match rule {
             Total::Sum if threads.is_empty() => None,
-            Total::Sum => definition.formula.value(&Names { evaluation: self, definition, scope }),
+            Total::Sum => definition.formula.value(&Names { evaluation: self, scope }),
             Total::Mean => Some(each().sum::<Option<f64>>()? / threads.len() as f64).filter(|_| !threads.is_empty()),
             Total::Add => each().sum::<Option<f64>>().filter(|_| !threads.is_empty()),
             Total::Max => each().collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max),
         }
     }
 
-    /// What a thread has of a count that `definition` uses.
-    fn count(&self, thread: usize, count: &Count, definition: &Definition) -> Option<u64> {
-        let Some(group) = count.group else { return self.region.count(thread, &count.name) };
-        let passes = &self.region.passes;
-        if let Some(pass) = self.passes.get(usize::from(group) - 1).copied().flatten() {
-            return passes[pass].get(thread, &count.name);
-        }
-        if CLOCKS.contains(&count.name.as_str()) {
-            return passes[self.pass_of(definition, group)?].get(thread, &count.name);
-        }
-        self.pass_of(definition, group)
-            .and_then(|pass| passes[pass].get(thread, &count.name))
-            .or_else(|| self.region.count(thread, &count.name))
-    }
-
-    /// Where no pass has counted a group as a whole: the one that has most of what a definition wants from it.
-    fn pass_of(&self, definition: &Definition, group: u8) -> Option<usize> {
-        let counts = self.metrics.counts();
-        let wanted: Vec<&str> = (definition.formula.names().into_iter())
-            .filter_map(|name| match name {
-                Name::Count(place) => Some(&counts[*place]),
-                _ => None,
-            })
-            .filter(|count| count.group == Some(group) && !CLOCKS.contains(&count.name.as_str()))
-            .map(|count| count.name.as_str())
-            .collect();
-        let has = |pass: &usize| {
-            let names = self.region.passes[*pass].names();
-            wanted.iter().filter(|name| names.index(name).is_some()).count()
-        };
-        // The first of several that have as much.
-        (0..self.region.passes.len()).rev().max_by_key(has).filter(|pass| has(pass) > 0)
+    /// What a thread has of a count.
+    fn count(&self, thread: usize, place: usize) -> Option<u64> {
+        let (pass, column) = self.sources[place]?;
+        // Where a thread has no count there, another pass may have one, but not of the same time.
+        let name = &self.metrics.counts()[place].name;
+        let elsewhere = || self.region.count(thread, name).filter(|_| !CLOCKS.contains(&name.as_str()));
+        self.region.passes[pass].at(thread, column).or_else(elsewhere)
     }
 
     /// The threads that `first` and `most` look at.
@@ -353,10 +328,34 @@ impl<'a> Evaluation<'a> {
     }
 }
 
+/// Where each count that formulas use is from. `of_groups` has the pass of each group that one has counted as a whole; for
+/// others it is the pass that has most of what the formula uses of the group.
+fn sources(metrics: &Metrics, region: &Region, of_groups: &[Option<usize>]) -> Vec<Option<(usize, usize)>> {
+    let column = |pass: usize, name: &str| Some((pass, region.passes[pass].names().index(name)?));
+    let anywhere = |name: &str| (0..region.passes.len()).find_map(|pass| column(pass, name));
+    let source = |count: &Count| {
+        let Some(group) = count.group else { return anywhere(&count.name) };
+        if let Some(pass) = of_groups.get(usize::from(group) - 1).copied().flatten() {
+            return column(pass, &count.name);
+        }
+        let has = |pass: &usize| {
+            let names = region.passes[*pass].names();
+            count.together.iter().filter(|name| names.index(name).is_some()).count()
+        };
+        // The first of several that have as much.
+        let pass = (0..region.passes.len()).rev().max_by_key(has).filter(|pass| has(pass) > 0);
+        match pass.and_then(|pass| column(pass, &count.name)) {
+            // Clocks are those of the pass that has the events.
+            None if !CLOCKS.contains(&count.name.as_str()) => anywhere(&count.name),
+            source => source,
+        }
+    };
+    metrics.counts().iter().map(source).collect()
+}
+
 /// The names of a definition's formula, in a scope.
 struct Names<'a, 'b> {
     evaluation: &'a Evaluation<'b>,
-    definition: &'a Definition,
     scope: Scope,
 }
 
@@ -367,8 +366,7 @@ impl Names<'_, '_> {
 
     /// The value of a formula for a thread.
     fn of_thread(&self, thread: usize, formula: &Formula<Name>) -> Option<f64> {
-        let Names { evaluation, definition, .. } = *self;
-        formula.value(&Names { evaluation, definition, scope: Scope::Thread(thread) })
+        formula.value(&Names { evaluation: self.evaluation, scope: Scope::Thread(thread) })
     }
 }
 
@@ -386,11 +384,7 @@ impl crate::formula::Scope<Name> for Names<'_, '_> {
                 [] => None,
             },
             Name::Metric(place) => e.value(*place, self.scope),
-            Name::Count(place) => {
-                let count = &e.metrics.counts()[*place];
-                let counts = self.members().iter().map(|&t| e.count(t, count, self.definition).map(|n| n as f64));
-                counts.sum()
-            }
+            Name::Count(place) => self.members().iter().map(|&t| e.count(t, *place).map(|n| n as f64)).sum(),
         }
     }
 

@@ -102,11 +102,14 @@ pub(crate) enum Name {
     Count(usize),
 }
 
-/// A count that formulas use: its name, and the group whose pass it is to be from.
+/// A count that a formula uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Count {
     pub name: String,
+    /// The group whose pass it is to be from.
     pub group: Option<u8>,
+    /// All events that the formula uses of that group.
+    pub together: Vec<String>,
 }
 
 /// A formula of which every name is known.
@@ -233,7 +236,7 @@ impl Metrics {
     pub(crate) fn define(&mut self, formula: &Formula, total: Total, whole: Total) -> Result<usize, String> {
         let events: Vec<Events> = Events::machines().filter_map(Events::of).collect();
         let mut resolver = Resolver { places: &self.places, events: &events, counts: &mut self.counts };
-        let formula = formula.rename(&mut |name: &String| resolver.resolve(name))?;
+        let formula = resolver.resolve_all(formula)?;
         self.definitions.push(Definition { formula, total, whole, instead_of: Vec::new() });
         Ok(self.definitions.len() - 1)
     }
@@ -314,7 +317,7 @@ struct Resolver<'a> {
 
 impl Resolver<'_> {
     fn define(&mut self, metric: &Metric) -> Result<Definition, String> {
-        let formula = metric.formula.rename(&mut |name: &String| self.resolve(name))?;
+        let formula = self.resolve_all(&metric.formula)?;
         let instead_of = metric
             .instead_of
             .iter()
@@ -323,7 +326,24 @@ impl Resolver<'_> {
         Ok(Definition { formula, total: metric.total, whole: metric.whole, instead_of })
     }
 
-    fn resolve(&mut self, text: &str) -> Result<Name, String> {
+    /// A formula with all its names known.
+    fn resolve_all(&mut self, formula: &Formula) -> Result<Formula<Name>, String> {
+        let first = self.counts.len();
+        let resolved = formula.rename(&mut |name: &String| self.resolve(name, first))?;
+        let (_, own) = self.counts.split_at_mut(first);
+        let events = |group: Option<u8>, own: &[Count]| -> Vec<String> {
+            let of_group = own.iter().filter(|c| c.group == group && !CLOCKS.contains(&c.name.as_str()));
+            of_group.map(|c| c.name.clone()).collect()
+        };
+        let together: Vec<_> = own.iter().map(|count| events(count.group, own)).collect();
+        for (count, together) in own.iter_mut().zip(together) {
+            count.together = together;
+        }
+        Ok(resolved)
+    }
+
+    /// What a name is; `first` is the place of the first count of its formula.
+    fn resolve(&mut self, text: &str, first: usize) -> Result<Name, String> {
         if let Some(constant) = CONSTANTS.iter().find(|c| c.0 == text) {
             return Ok(Name::Constant(constant.0));
         }
@@ -343,12 +363,12 @@ impl Resolver<'_> {
         if !COUNTED_BESIDES.contains(&name) && !self.events.iter().any(|e| e.named(name).is_some()) {
             return Err(format!("no event, constant or metric is called '{name}'"));
         }
-        let count = Count { name: name.to_owned(), group };
-        let known = self.counts.iter().position(|c| *c == count);
-        Ok(Name::Count(known.unwrap_or_else(|| {
-            self.counts.push(count);
-            self.counts.len() - 1
-        })))
+        let known = self.counts[first..].iter().position(|c| c.name == name && c.group == group);
+        if let Some(known) = known {
+            return Ok(Name::Count(first + known));
+        }
+        self.counts.push(Count { name: name.to_owned(), group, together: Vec::new() });
+        Ok(Name::Count(self.counts.len() - 1))
     }
 }
 
