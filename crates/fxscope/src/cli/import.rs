@@ -49,6 +49,9 @@ enum Format {
     Likwid,
 }
 
+/// Regions up to which a run is shown at once.
+const SHOWN_REGIONS: usize = 100;
+
 /// Imports, and shows what was found.
 pub(super) fn import(args: &Args) -> Outcome {
     record::check_target(&args.output)?;
@@ -92,7 +95,12 @@ pub(super) fn keep(runs: &[Run], output: &Path) -> Result<(), Failure> {
         record::append(output, run)?;
     }
     for run in runs {
-        print(terminal::render(&fxscope::report::summary(run), style(&std::io::stdout())))?;
+        if run.regions.len() > SHOWN_REGIONS {
+            let regions = run.regions.len();
+            print(&format!("{}: {regions} regions; fxscope report shows them\n", output.display()))?;
+        } else {
+            print(terminal::render(&fxscope::report::summary(run), style(&std::io::stdout())))?;
+        }
     }
     Ok(())
 }
