@@ -1,13 +1,13 @@
-/* All threads meet again and again, and do nothing else: at a barrier that spins, at one that sleeps in the kernel, or at
- * the hardware barrier of a CMG. */
+/* All threads meet again and again, and do nothing else: at a barrier that spins, at one that sleeps in the kernel, at the
+ * hardware barrier of a CMG, or at those of several CMGs, with one thread of each meeting the others in memory between. */
 #include "threads.h"
 
 enum { KIND, THREADS, ROUNDS, WAITING };
-enum { SPIN, FUTEX_BARRIER, HARDWARE };
+enum { SPIN, FUTEX_BARRIER, HARDWARE, TWO_LEVELS };
 enum { POLL, WFE };
 
 static struct option options[] = {
-    [KIND] = {"kind", SPIN, 0, 0, "spin|futex|hardware"},
+    [KIND] = {"kind", SPIN, 0, 0, "spin|futex|hardware|two-levels"},
     [THREADS] = {"threads", 12, 1, MAX_THREADS, NULL},
     [ROUNDS] = {"rounds", 100, 1, 1000000000, NULL},
     [WAITING] = {"waiting", WFE, 0, 0, "poll|wfe"},
@@ -55,41 +55,59 @@ enum {
     FREE_BLADE = 0x40104603,
 };
 
-static long driver;
-static struct blade blade;
+/* CPUs of a CMG, and the first one's number. */
+enum { CMGS = 4, CMG_CPUS = 12, FIRST_CPU = 12 };
 
-static void allocate_blade(void)
+static long driver;
+
+/* The blade of each CMG that has threads, its CPUs, and how many threads there are. */
+static struct blade blades[CMGS];
+static struct cpu_mask masks[CMGS];
+static unsigned threads_of[CMGS];
+
+static unsigned cmg_of(unsigned thread)
+{
+    return ((unsigned)cpu_of(thread) - FIRST_CPU) / CMG_CPUS % CMGS;
+}
+
+static void allocate_blades(void)
 {
     driver = linux_call(HERE, (long)"/dev/fujitsu_hwb", 0, 0, 0, 0, OPENAT);
     if (driver < 0)
         cannot_run("no /dev/fujitsu_hwb: the system has no driver for the hardware barrier");
-    static struct cpu_mask mask;
-    for (unsigned t = 0; t < options[THREADS].value; t++)
-        mask.words[cpu_of(t) / 64] |= (uint64_t)1 << cpu_of(t) % 64;
-    blade.mask_bytes = sizeof mask;
-    blade.mask = mask.words;
-    if (linux_call(driver, ALLOCATE_BLADE, (long)&blade, 0, 0, 0, IOCTL) < 0)
-        cannot_run("no barrier blade: threads need CPUs of their own on one CMG, and a blade that is free");
+    for (unsigned t = 0; t < options[THREADS].value; t++) {
+        masks[cmg_of(t)].words[cpu_of(t) / 64] |= (uint64_t)1 << cpu_of(t) % 64;
+        threads_of[cmg_of(t)]++;
+    }
+    for (unsigned cmg = 0; cmg < CMGS; cmg++) {
+        blades[cmg].mask_bytes = sizeof masks[cmg];
+        blades[cmg].mask = masks[cmg].words;
+        if (threads_of[cmg] && linux_call(driver, ALLOCATE_BLADE, (long)&blades[cmg], 0, 0, 0, IOCTL) < 0)
+            cannot_run("no barrier blade: threads need CPUs of their own, two or more on a CMG, and a blade that is free");
+    }
+    if (options[KIND].value == HARDWARE && threads_of[cmg_of(0)] != options[THREADS].value)
+        cannot_run("kind=hardware is for threads of one CMG; kind=two-levels for more");
 }
 
-static void free_blade(void)
+static void free_blades(void)
 {
-    if (linux_call(driver, FREE_BLADE, (long)&blade, 0, 0, 0, IOCTL) < 0)
-        cannot_run("the barrier blade cannot be freed");
+    for (unsigned cmg = 0; cmg < CMGS; cmg++)
+        if (threads_of[cmg] && linux_call(driver, FREE_BLADE, (long)&blades[cmg], 0, 0, 0, IOCTL) < 0)
+            cannot_run("a barrier blade cannot be freed");
     linux_call(driver, 0, 0, 0, 0, 0, CLOSE);
 }
 
 /* Every thread uses window 0. */
-static void assign_window(void)
+static void assign_window(unsigned thread)
 {
-    struct window window = {blade.number, 0};
+    struct window window = {blades[cmg_of(thread)].number, 0};
     if (linux_call(driver, ASSIGN_WINDOW, (long)&window, 0, 0, 0, IOCTL) < 0)
         cannot_run("no barrier window for a thread");
 }
 
-static void unassign_window(void)
+static void unassign_window(unsigned thread)
 {
-    struct window window = {blade.number, 0};
+    struct window window = {blades[cmg_of(thread)].number, 0};
     if (linux_call(driver, UNASSIGN_WINDOW, (long)&window, 0, 0, 0, IOCTL) < 0)
         cannot_run("a barrier window cannot be given back");
 }
@@ -97,6 +115,43 @@ static void unassign_window(void)
 /* barrier.S */
 void hardware_barrier_poll(void);
 void hardware_barrier_wfe(void);
+
+static void hardware_barrier(void)
+{
+    if (options[WAITING].value == WFE)
+        hardware_barrier_wfe();
+    else
+        hardware_barrier_poll();
+}
+
+/* Whether it is the first thread of its CMG. */
+static bool leads(unsigned thread)
+{
+    for (unsigned t = 0; t < thread; t++)
+        if (cmg_of(t) == cmg_of(thread))
+            return false;
+    return true;
+}
+
+static _Alignas(LINE) uint32_t leaders_arrived;
+static _Alignas(LINE) uint32_t leaders_generation;
+
+/* One thread of each CMG meets those of the others. */
+static void leaders_meet(uint32_t leaders)
+{
+    uint32_t mine = __atomic_load_n(&leaders_generation, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&leaders_arrived, 1, __ATOMIC_ACQ_REL) == leaders) {
+        __atomic_store_n(&leaders_arrived, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&leaders_generation, mine + 1, __ATOMIC_RELEASE);
+        return;
+    }
+    while (__atomic_load_n(&leaders_generation, __ATOMIC_ACQUIRE) == mine)
+        ;
+}
+
+/* How many CMGs have threads, and which threads are the first of theirs. */
+static uint32_t leaders;
+static bool leading[MAX_THREADS];
 
 static void one_round(unsigned thread)
 {
@@ -107,11 +162,14 @@ static void one_round(unsigned thread)
     case FUTEX_BARRIER:
         futex_barrier();
         break;
+    case TWO_LEVELS:
+        hardware_barrier();
+        if (leading[thread])
+            leaders_meet(leaders);
+        hardware_barrier();
+        break;
     default:
-        if (options[WAITING].value == WFE)
-            hardware_barrier_wfe();
-        else
-            hardware_barrier_poll();
+        hardware_barrier();
     }
 }
 
@@ -132,9 +190,9 @@ static bool all_there(unsigned thread, uint64_t round)
 
 static void rounds(unsigned thread)
 {
-    bool ok = true, hardware = options[KIND].value == HARDWARE;
+    bool ok = true, hardware = options[KIND].value >= HARDWARE;
     if (hardware)
-        assign_window();
+        assign_window(thread);
     meet(thread);
     for (uint64_t i = 1; i <= CHECKED_ROUNDS; i++)
         ok &= all_there(thread, i);
@@ -146,7 +204,7 @@ static void rounds(unsigned thread)
     ok &= all_there(thread, CHECKED_ROUNDS + 1);
     meet(thread);
     if (hardware)
-        unassign_window();
+        unassign_window(thread);
     wrong[thread] = !ok;
 }
 
@@ -154,12 +212,14 @@ int program(int argc, char **argv)
 {
     argc = choose_cpus(argc, argv);
     parse_options(argc, argv, options, COUNT_OF(options));
-    bool hardware = options[KIND].value == HARDWARE;
+    bool hardware = options[KIND].value >= HARDWARE;
     if (hardware)
-        allocate_blade();
+        allocate_blades();
+    for (unsigned t = 0; t < options[THREADS].value; t++)
+        leaders += leading[t] = leads(t);
     run_threads((unsigned)options[THREADS].value, rounds);
     if (hardware)
-        free_blade();
+        free_blades();
 
     bool ok = true;
     for (unsigned t = 0; t < options[THREADS].value; t++)

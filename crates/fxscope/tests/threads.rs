@@ -17,7 +17,7 @@ fn run(options: &[&str], program: &str, arguments: &str) -> String {
 }
 
 /// Small cases of every threaded kernel.
-const CASES: [(&str, &str); 18] = [
+const CASES: [(&str, &str); 19] = [
     ("triad-threads", "n=8320 passes=2 form=wide"),
     ("triad-threads", "n=8320 passes=2 form=plain"),
     ("triad-threads", "n=8320 passes=2 form=swpf-l1"),
@@ -28,6 +28,7 @@ const CASES: [(&str, &str); 18] = [
     ("barrier", "kind=futex rounds=5"),
     ("barrier", "kind=hardware rounds=5 cpus=24-35"),
     ("barrier", "kind=hardware rounds=5 waiting=poll threads=2 cpus=36,47"),
+    ("barrier", "kind=two-levels rounds=5 threads=6 cpus=12-14,24-26"),
     ("sharing", "layout=one-line rounds=50"),
     ("sharing", "layout=own-lines rounds=50"),
     ("pingpong", "rounds=5 cpus=12,24"),
