@@ -2,6 +2,7 @@
 # make test      everything that must hold before a change lands; installs what it needs through apt when it can
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
 # make programs  Debian's arm64 programs and numpy under fxscope and under QEMU, one line each; takes minutes
+# make npb       the NAS benchmarks with OpenMP, class S, on 12 threads in timing mode; takes minutes each
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
 # make browser-test  opens the page of fxscope report in Chromium
 # make office-test   opens the workbook of fxscope report in LibreOffice
@@ -17,7 +18,7 @@ CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gn
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user
 
-.PHONY: demo test programs fuzz-isa browser-test office-test kernels fmt lint cargo
+.PHONY: demo test programs npb fuzz-isa browser-test office-test kernels fmt lint cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -38,6 +39,11 @@ programs: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
 	cargo build --release
 	programs/debian.sh
+
+npb: cargo
+	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
+	cargo build --release
+	programs/npb.sh
 
 # 4,500 cases of each encoding, 450,000 blocks of nine instructions on average, and words that need not be instructions.
 SEED ?= 2
