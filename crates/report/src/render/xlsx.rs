@@ -5,7 +5,7 @@ mod sheet;
 
 use rust_xlsxwriter::{Format, Workbook, XlsxError};
 
-use crate::document::{Body, Grid, RegionReport, Report};
+use crate::document::{Body, Grid, Heading, RegionReport, Report};
 use sheet::TableSheet;
 
 /// A region with the number of its run, from 1 on.
@@ -31,8 +31,9 @@ fn workbook(reports: &[Report]) -> Result<Vec<u8>, XlsxError> {
     let mut book = Workbook::new();
     overview(&mut book, reports)?;
     charts::sheets(&mut book, &places)?;
-    for (id, title) in tables(&places) {
-        let mut sheet = TableSheet::new(book.add_worksheet(), &name(&id, &title))?;
+    for (id, title, headings) in tables(&places) {
+        // Rows come in their order, so that none need to be kept.
+        let mut sheet = TableSheet::new(book.add_worksheet_with_low_memory()?, &name(id, title), &headings)?;
         for place in &places {
             for grid in grids(place.region).filter(|(_, grid)| grid.id == id).map(|g| g.1) {
                 sheet.add(place.run, &place.region.name, grid)?;
@@ -50,12 +51,20 @@ fn grids(region: &RegionReport) -> impl Iterator<Item = (&str, &Grid)> {
     })
 }
 
-/// Identifier and title of every table, in order.
-fn tables(places: &[Place]) -> Vec<(String, String)> {
-    let mut tables: Vec<(String, String)> = Vec::new();
+/// Identifier, title and columns of every table, in order.
+fn tables<'a>(places: &[Place<'a>]) -> Vec<(&'a str, &'a str, Vec<&'a Heading>)> {
+    let mut tables: Vec<(&str, &str, Vec<&Heading>)> = Vec::new();
     for (title, grid) in places.iter().flat_map(|place| grids(place.region)) {
-        if tables.iter().all(|(id, _)| *id != grid.id) {
-            tables.push((grid.id.clone(), title.to_owned()));
+        let known = tables.iter().position(|(id, ..)| *id == grid.id);
+        let place = known.unwrap_or_else(|| {
+            tables.push((&grid.id, title, Vec::new()));
+            tables.len() - 1
+        });
+        let headings = &mut tables[place].2;
+        for heading in &grid.headings {
+            if headings.iter().all(|known| known.id != heading.id) {
+                headings.push(heading);
+            }
         }
     }
     tables

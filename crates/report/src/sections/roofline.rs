@@ -17,7 +17,10 @@ pub(crate) fn section(run: &Run, region: &Region, evaluated: &Evaluated) -> Opti
     let cores = region.threads.iter().map(|t| (t.node, t.cpu)).collect::<BTreeSet<_>>().len() as f64;
     let cmgs = evaluated.evaluation.teams().iter().map(|team| team.cmg).collect::<BTreeSet<_>>().len().max(1) as f64;
     let peak = |name: &str, count: f64| peak(&run.constants, name, count);
-    let roof = Roof { label: format!("double precision, {cores} cores"), gflops: peak("peak_flops_dp", cores)? };
+    let roof = Roof {
+        label: format!("double precision, {cores} core{}", if cores == 1.0 { "" } else { "s" }),
+        gflops: peak("peak_flops_dp", cores)?,
+    };
     let l2 = peak("l2_core_peak", cores)?.min(peak("l2_cmg_peak", cmgs)?);
     let slopes = [("L1", peak("l1_core_peak", cores)?), ("L2", l2), ("memory", peak("memory_peak", cmgs)?)];
     let slopes = slopes.map(|(label, gigabytes)| Slope { label: label.to_owned(), gigabytes });

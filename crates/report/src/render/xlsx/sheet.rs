@@ -17,26 +17,34 @@ pub struct TableSheet<'a> {
     /// Columns of the table by identifier.
     columns: HashMap<String, (u16, Format)>,
     row: u32,
-    heading: Format,
     bad: Color,
     good: Color,
 }
 
 impl<'a> TableSheet<'a> {
-    pub fn new(sheet: &'a mut Worksheet, name: &str) -> Result<TableSheet<'a>, XlsxError> {
+    /// A sheet with these columns, whose rows are added afterwards.
+    pub fn new(sheet: &'a mut Worksheet, name: &str, headings: &[&Heading]) -> Result<TableSheet<'a>, XlsxError> {
         sheet.set_name(name)?;
-        let heading = Format::new().set_bold().set_text_wrap().set_background_color(Color::RGB(0xf0_f3f6));
-        for (column, text) in (0..).zip(PLACE) {
-            sheet.write_with_format(0, column, text, &heading)?.write_with_format(1, column, "", &heading)?;
-        }
         sheet.set_column_width(1, 20)?.set_column_width(2, 12)?.set_row_height(0, 48)?;
+        let bold = Format::new().set_bold().set_text_wrap().set_background_color(Color::RGB(0xf0_f3f6));
+        let titles = headings.iter().map(|heading| format!("{} {}", heading.id, heading.title));
+        for (column, text) in (0..).zip(PLACE.map(str::to_owned).into_iter().chain(titles)) {
+            sheet.write_with_format(0, column, text.trim(), &bold)?;
+        }
+        let mut columns = HashMap::new();
+        for (column, heading) in (PLACE.len() as u16..).zip(headings) {
+            let unit = if heading.unit == "ratio" { "%" } else { &heading.unit };
+            sheet.write_with_format(1, column, unit, &bold)?.set_column_width(column, 14)?;
+            let format = Format::new().set_num_format(number_format(&heading.unit));
+            columns.insert(heading.id.clone(), (column, format));
+        }
         let (bad, good) = (Color::RGB(0xfd_d9c4), Color::RGB(0xcb_eedd));
-        Ok(TableSheet { sheet, columns: HashMap::new(), row: HEADINGS, heading, bad, good })
+        Ok(TableSheet { sheet, columns, row: HEADINGS, bad, good })
     }
 
     /// Adds the rows of a region.
     pub fn add(&mut self, run: usize, region: &str, grid: &Grid) -> Result<(), XlsxError> {
-        let columns = grid.headings.iter().map(|heading| self.column(heading)).collect::<Result<Vec<_>, _>>()?;
+        let columns: Vec<_> = grid.headings.iter().map(|heading| self.columns[&heading.id].clone()).collect();
         for (index, record) in grid.records.iter().enumerate() {
             self.sheet.write(self.row, 0, run as u32)?.write(self.row, 1, region)?;
             self.place(record.place)?;
@@ -52,21 +60,6 @@ impl<'a> TableSheet<'a> {
             self.row += 1;
         }
         Ok(())
-    }
-
-    /// The place of a quantity's column and how its numbers look.
-    fn column(&mut self, heading: &Heading) -> Result<(u16, Format), XlsxError> {
-        if let Some(known) = self.columns.get(&heading.id) {
-            return Ok(known.clone());
-        }
-        let column = (PLACE.len() + self.columns.len()) as u16;
-        let name = format!("{} {}", heading.id, heading.title);
-        let unit = if heading.unit == "ratio" { "%" } else { &heading.unit };
-        self.sheet.write_with_format(0, column, name.trim(), &self.heading)?;
-        self.sheet.write_with_format(1, column, unit, &self.heading)?.set_column_width(column, 14)?;
-        let entry = (column, Format::new().set_num_format(number_format(&heading.unit)));
-        self.columns.insert(heading.id.clone(), entry.clone());
-        Ok(entry)
     }
 
     fn place(&mut self, place: Place) -> Result<(), XlsxError> {
