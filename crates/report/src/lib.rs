@@ -40,6 +40,12 @@ impl<'a> Column<'a> {
 pub fn summary(run: &Run) -> Vec<Document> {
     let (whole, marked): (Vec<_>, Vec<_>) = run.regions.iter().partition(|r| r.name == ALL);
     let mut documents = Vec::new();
+    // Measurements may know regions only.
+    if whole.is_empty() {
+        let sections = run.regions.first().map(|region| sections::of_run(&[Column::new(run, region)]));
+        let sections = sections.unwrap_or_default();
+        documents.push(Document { title: sections::title(run), columns: Vec::new(), sections });
+    }
     for (i, region) in whole.into_iter().enumerate() {
         let columns = [Column::new(run, region)];
         let mut sections = sections::of_region(&columns);

@@ -99,3 +99,12 @@ fn of_a_message_of_several_lines_the_title_has_the_first() {
     assert!(title.ends_with("deadlock: all threads wait"), "{title}");
     assert!(!text.contains('\u{fffd}'));
 }
+
+#[test]
+fn a_measurement_of_marked_regions_alone_has_its_title_and_nothing_about_a_simulator() {
+    let mut run = run("a.out", vec![region("solve", 1, 10)]);
+    run.origin = fxscope_record::Origin::Imported { format: "fapp".to_owned(), files: vec!["pa1.csv".to_owned()] };
+    let text = render(&summary(&run), UNICODE);
+    assert!(text.starts_with("a.out on a64fx"), "{text}");
+    assert!(text.contains("Region solve") && !text.contains("MIPS"), "{text}");
+}

@@ -1,4 +1,6 @@
-//! What the run cost the host.
+//! What the run cost the host; nothing of measured ones.
+
+use fxscope_record::Origin;
 
 use crate::Column;
 use crate::document::{Body, Row, Section, Value};
@@ -8,6 +10,9 @@ pub(super) fn section(columns: &[Column]) -> Section {
         label: label.to_owned(),
         values: columns.iter().map(|c| Some(Value::number(value(c), unit))).collect(),
     };
+    if columns.iter().all(|c| c.run.origin != Origin::Simulated) {
+        return Section { title: String::new(), body: Body::Facts(Vec::new()) };
+    }
     let rows = vec![
         row("speed", "MIPS", |c| c.run.host.mips),
         row("wall time", "s", |c| c.run.host.wall_seconds),
