@@ -36,6 +36,8 @@ impl<'a> TableSheet<'a> {
             let unit = if heading.unit == "ratio" { "%" } else { &heading.unit };
             sheet.write_with_format(1, column, unit, &bold)?.set_column_width(column, 14)?;
             let format = Format::new().set_num_format(number_format(&heading.unit));
+            // Cells without a format of their own have their column's; looking one up for each would take most of the time.
+            sheet.set_column_format(column, &format)?;
             columns.insert(heading.id.clone(), (column, format));
         }
         let (bad, good) = (Color::RGB(0xfd_d9c4), Color::RGB(0xcb_eedd));
@@ -53,7 +55,7 @@ impl<'a> TableSheet<'a> {
                 match grid.mark(index, i) {
                     Some(mark) => self.marked(*column, *value, format, mark)?,
                     None => {
-                        self.sheet.write_with_format(self.row, *column, *value, format)?;
+                        self.sheet.write_number(self.row, *column, *value)?;
                     }
                 }
             }
