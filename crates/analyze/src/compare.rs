@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fxscope_pmu::{Evaluation, Events, Metrics, scope};
-use fxscope_record::{Region, Run};
+use fxscope_record::{ALL, Region, Run};
 
 /// The table of the report whose columns are the parts of cycle accounting, and the column that is their sum.
 const ACCOUNTING: (&str, &str) = ("B", "B21");
@@ -49,7 +49,7 @@ fn alike(a: &Run, b: &Run) -> bool {
 /// What runs differ in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The region compared.
+    /// The region compared; of several names all.
     pub region: String,
     /// The names of the subjects; all others are compared with the first.
     pub labels: Vec<String>,
@@ -169,22 +169,30 @@ fn factor(ratio: f64) -> f64 {
     if ratio > 0.0 { ratio.ln().abs() } else { f64::INFINITY }
 }
 
-/// Compares one region of all subjects.
+/// Compares one region of all subjects: the one of this name, or one of each, by as many names. Without names it is the whole
+/// of runs, and of one that knows no whole the only region that it has.
 ///
 /// # Errors
 /// When there are fewer than two subjects, or one has no such region.
-pub fn compare(subjects: &[Subject], region: &str) -> Result<Comparison, String> {
+///
+/// # Panics
+/// When there are several names, but not one for each subject.
+pub fn compare(subjects: &[Subject], names: &[&str]) -> Result<Comparison, String> {
     if subjects.len() < 2 {
         return Err(
             "there is one kind of run to compare; give two files or more, or a file with different runs".to_owned()
         );
     }
-    let regions = subjects.iter().map(|s| regions(s, region)).collect::<Result<Vec<_>, _>>()?;
+    assert!(names.len() < 2 || names.len() == subjects.len(), "a name for each subject");
+    let name = |i: usize| names.get(i).or(names.first()).copied();
+    let regions = subjects.iter().enumerate().map(|(i, s)| regions(s, name(i))).collect::<Result<Vec<_>, _>>()?;
+    let mut compared: Vec<&str> = regions.iter().map(|places| places[0].1.name.as_str()).collect();
+    compared.dedup();
     let metrics = metrics(&regions);
     let events = events(&regions);
     let cycles = metrics.iter().find(|q| q.name == "cycles").map_or(0.0, Quantity::most);
     Ok(Comparison {
-        region: region.to_owned(),
+        region: compared.join(" and "),
         labels: subjects.iter().map(|s| s.label.clone()).collect(),
         runs: subjects.iter().map(|s| s.runs.len()).collect(),
         notes: notes(subjects, &regions),
@@ -198,9 +206,11 @@ pub fn compare(subjects: &[Subject], region: &str) -> Result<Comparison, String>
 type Place<'a> = (&'a Run, &'a Region);
 
 /// The region in each run of a subject.
-fn regions<'a>(subject: &Subject<'a>, name: &str) -> Result<Vec<Place<'a>>, String> {
+fn regions<'a>(subject: &Subject<'a>, name: Option<&str>) -> Result<Vec<Place<'a>>, String> {
     let find = |run: &&'a Run| {
-        let found = run.region(name).map(|region| (*run, region));
+        let only = || if let (None, [only]) = (name, &run.regions[..]) { Some(only) } else { None };
+        let name = name.unwrap_or(ALL);
+        let found = run.region(name).or_else(only).map(|region| (*run, region));
         found.ok_or_else(|| {
             let names: Vec<_> = run.regions.iter().map(|r| r.name.as_str()).collect();
             let program = run.program();

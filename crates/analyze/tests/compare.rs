@@ -41,7 +41,7 @@ fn cycles(first: &[u64], second: &[u64]) -> Quantity {
 
 fn compared(files: &[(&str, &[Run])]) -> Comparison {
     let subjects: Vec<_> = files.iter().flat_map(|(label, runs)| Subject::of_file(label, runs)).collect();
-    compare(&subjects, ALL).expect("two subjects with the region")
+    compare(&subjects, &[ALL]).expect("two subjects with the region")
 }
 
 fn event<'a>(comparison: &'a Comparison, name: &str) -> &'a Quantity {
@@ -128,13 +128,26 @@ fn a_region_that_a_file_lacks_is_named_with_those_it_has() {
     let (a, mut b) = ([run("a.out", &[])], [run("b.out", &[])]);
     b[0].regions[0].name = "solve".to_owned();
     let subjects: Vec<_> = [("a", &a), ("b", &b)].iter().flat_map(|(l, r)| Subject::of_file(l, *r)).collect();
-    let error = compare(&subjects, ALL).expect_err("b has none");
+    let error = compare(&subjects, &[ALL]).expect_err("b has none");
     assert_eq!(error, "b (b.out) has no region 'all'; it has solve; choose one with --region");
+}
+
+#[test]
+fn measurements_of_one_region_each_are_compared_by_it_whatever_its_name() {
+    let (mut a, mut b) = ([run("a.out", &[("LD_SPEC", 3)])], [run("b.out", &[("LD_SPEC", 6)])]);
+    a[0].regions[0].name = "solve, 0".to_owned();
+    b[0].regions[0].name = "solve, 1".to_owned();
+    let subjects: Vec<_> = [("a", &a), ("b", &b)].iter().flat_map(|(l, r)| Subject::of_file(l, *r)).collect();
+    for names in [&[][..], &["solve, 0", "solve, 1"]] {
+        let comparison = compare(&subjects, names).expect("a region each");
+        assert_eq!(comparison.region, "solve, 0 and solve, 1");
+        assert_eq!(event(&comparison, "LD_SPEC").ratio(1), Some(2.0));
+    }
 }
 
 #[test]
 fn one_subject_is_nothing_to_compare() {
     let runs = [run("a.out", &[]), run("a.out", &[])];
-    let error = compare(&Subject::of_file("a", &runs), ALL).expect_err("one subject");
+    let error = compare(&Subject::of_file("a", &runs), &[ALL]).expect_err("one subject");
     assert!(error.contains("one kind of run"), "{error}");
 }

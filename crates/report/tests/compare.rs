@@ -14,7 +14,7 @@ fn half() -> Comparison {
     let whole = [common::run("a.out", vec![common::region(ALL, 1, 10)])];
     let half = [0, 1].map(|_| common::run("a.out", vec![common::region(ALL, 1, 5)]));
     let subjects: Vec<_> = Subject::of_file("old", &whole).into_iter().chain(Subject::of_file("new", &half)).collect();
-    compare(&subjects, ALL).expect("both have the region")
+    compare(&subjects, &[ALL]).expect("both have the region")
 }
 
 #[test]

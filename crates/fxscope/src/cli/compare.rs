@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fxscope::analyze::{Comparison, Subject, compare};
-use fxscope::record::{self, ALL, Run};
+use fxscope::record::{self, Run};
 use fxscope::report::compare::report;
 use fxscope::report::render::{comparison, html, terminal};
 
@@ -20,9 +20,10 @@ pub struct Args {
     /// Record files; the first is what the others are compared with.
     #[arg(required = true, value_name = "FILE.fxr")]
     files: Vec<PathBuf>,
-    /// The region to compare.
-    #[arg(long, default_value = ALL)]
-    region: String,
+    /// The region to compare; given once for each file, the region of each. Without it whole runs are compared, and
+    /// measurements of a single region by that.
+    #[arg(long)]
+    region: Vec<String>,
     /// Output format. CSV and JSON have all metrics and events, the others those that differ most.
     #[arg(long, value_enum, default_value_t = Format::Terminal)]
     format: Format,
@@ -47,8 +48,20 @@ pub(super) fn compare_files(args: &Args) -> Outcome {
     if let Some(path) = args.files.iter().zip(&files).find(|(_, (_, runs))| runs.is_empty()).map(|(path, _)| path) {
         return Err(format!("{}: holds no run; add one with fxscope run -o FILE.fxr", path.display()).into());
     }
-    let subjects: Vec<_> = files.iter().flat_map(|(label, runs)| Subject::of_file(label, runs)).collect();
-    target.write_bytes(&rendered(args, &compare(&subjects, &args.region)?))?;
+    if args.region.len() > 1 && args.region.len() != files.len() {
+        let (regions, files) = (args.region.len(), files.len());
+        return Err(
+            format!("--region is given {regions} times for {files} files: once for all, or once for each").into()
+        );
+    }
+    let (mut subjects, mut regions) = (Vec::new(), Vec::new());
+    for (i, (label, runs)) in files.iter().enumerate() {
+        let of_file = Subject::of_file(label, runs);
+        let region = args.region.get(i).or(args.region.first());
+        regions.extend(region.iter().flat_map(|region| of_file.iter().map(|_| region.as_str())));
+        subjects.extend(of_file);
+    }
+    target.write_bytes(&rendered(args, &compare(&subjects, &regions)?))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,6 +11,7 @@ pub fn quantity(number: f64, unit: &str) -> String {
         "cycles" | "instructions" | "lines" | "count" => {
             scaled(number, &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")])
         }
+        "FLOP" => scaled(number, &[(1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP"), (1.0, "FLOP")]),
         "instructions/cycle" | "cycles/execution" => digits(number),
         "×" => format!("{}×", digits(number)),
         unit => format!("{} {unit}", digits(number)),
@@ -75,6 +76,7 @@ mod tests {
             (100.0, "%", "100.0 %"),
             (125_829_120.0, "B", "120.0 MiB"),
             (3.21, "GFLOPS", "3.210 GFLOPS"),
+            (393_216_000_000.0, "FLOP", "393.2 GFLOP"),
             (0.5, "instructions/cycle", "0.500"),
         ];
         for (number, unit, text) in cases {
