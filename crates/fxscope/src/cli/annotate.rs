@@ -92,7 +92,7 @@ pub(super) fn annotate(args: &Args) -> Outcome {
     }
     match json_target {
         Some(target) => target.write(&json(&run, &annotation))?,
-        None => print(&terminal::render(&[document(&run, &annotation)], style(&std::io::stdout())))?,
+        None => print(terminal::render(&[document(&run, &annotation)], style(&std::io::stdout())))?,
     }
     Ok(ExitCode::SUCCESS)
 }

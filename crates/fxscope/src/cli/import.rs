@@ -97,7 +97,7 @@ pub(super) fn keep(runs: &[Run], output: &Path) -> Result<(), Failure> {
     for run in runs {
         if run.regions.len() > SHOWN_REGIONS {
             let regions = run.regions.len();
-            print(&format!("{}: {regions} regions; fxscope report shows them\n", output.display()))?;
+            print(format!("{}: {regions} regions; fxscope report shows them\n", output.display()))?;
         } else {
             print(terminal::render(&fxscope::report::summary(run), style(&std::io::stdout())))?;
         }
