@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{compile, output};
+use common::{compile, json, kernel, output};
 
 /// Prints the prefetch register; with arguments it executes them first.
 const SHOW: &str = r#"
@@ -139,5 +139,29 @@ fn hwpfctl_inside_a_program_fails_as_a_command_does() {
     ] {
         let (out, told, ended) = run(folder.path(), &[&["--", &program], &args[..]].concat());
         assert!(out.is_empty() && told.starts_with(message) && ended == status, "{args:?}: {ended} {told}");
+    }
+}
+
+#[test]
+fn prefetches_that_are_switched_off_are_off_from_the_first_instruction_of_each_thread_on() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    for (program, args) in [
+        ("triad-mem.elf", &["n=65536", "passes=1"][..]),
+        ("triad-threads.elf", &["threads=3", "n=65472", "passes=1", "form=plain"]),
+    ] {
+        let kernel = kernel(program);
+        for off in ["--disableL1", "--disableL2", "--disableL1 --disableL2"] {
+            let options = ["run", "--quiet", "--json", "run.json", "--hwpf", off, "--", &kernel];
+            let ran = output(folder.path(), &[&options[..], args].concat());
+            assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+            let run = json(&std::fs::read(folder.path().join("run.json")).expect("written"));
+            for thread in run["regions"][0]["threads"].as_array().expect("threads") {
+                for (level, event) in [("L1", "L1HWPF_STREAM_PF"), ("L2", "L2HWPF_STREAM_PF")] {
+                    let asked = thread["events"][event].as_u64().expect(event);
+                    let is_off = off.contains(&format!("disable{level}"));
+                    assert_eq!(asked == 0, is_off, "{program} {off}: {event} {asked} in thread {}", thread["thread"]);
+                }
+            }
+        }
     }
 }

@@ -432,6 +432,8 @@ impl Driver<'_> {
         }
         let before = self.timing.core.count_for(thread);
         self.credit(self.timing.here, before);
+        // Registers that control the processor are the thread's.
+        self.timing.core.read_controls(self.process);
     }
 
     fn credit(&mut self, index: usize, counted: Option<(u32, fxscope_base::Signals)>) {
