@@ -25,9 +25,6 @@ impl Arena {
     pub(super) fn new(limit: u64) -> std::io::Result<Arena> {
         let pages = u32::try_from(limit.div_ceil(PAGE)).unwrap_or(u32::MAX).max(1);
         let bytes = MmapOptions::new().len((u64::from(pages) * PAGE) as usize).no_reserve_swap().map_anon()?;
-        // Fewer faults and TLB misses of the host's; where it has no large pages, nothing changes.
-        #[cfg(target_os = "linux")]
-        let _ = bytes.advise(memmap2::Advice::HugePage);
         Ok(Arena { bytes, used: 0, free: Vec::new(), limit: pages, sharers: HashMap::new() })
     }
 
