@@ -39,16 +39,8 @@ pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Re
         let rank = rank(source.name);
         let mut pass = pass(source, machine, rank.unwrap_or(0))?;
         let joins = passes.iter_mut().find(|(first, other, ranks)| {
-            i > 0 && folder(first.name) == folder(source.name) && rank.is_some_and(|r| !ranks.contains(&r)) && {
-                let events = |pass: &Pass| -> Vec<String> {
-                    let names = pass.regions.iter().flat_map(|r| r.counts.values()).flat_map(BTreeMap::keys);
-                    let mut names: Vec<String> = names.cloned().collect();
-                    names.sort();
-                    names.dedup();
-                    names
-                };
-                events(other) == events(&pass)
-            }
+            let new = i > 0 && rank.is_some_and(|r| !ranks.contains(&r));
+            new && folder(first.name) == folder(source.name) && other.events() == pass.events()
         });
         match joins {
             Some((_, other, ranks)) => {

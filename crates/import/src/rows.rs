@@ -72,7 +72,7 @@ impl Pass {
     }
 
     /// What tells one pass from another: the events that it has counted.
-    fn events(&self) -> Vec<&String> {
+    pub(crate) fn events(&self) -> Vec<&String> {
         let rows = self.regions.iter().flat_map(|region| region.counts.values());
         let mut names: Vec<_> =
             rows.flat_map(BTreeMap::keys).filter(|name| ![TIME, CALLS].contains(&&***name)).collect();

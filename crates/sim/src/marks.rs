@@ -40,7 +40,7 @@ enum Naming {
 }
 
 /// The functions that programs call at the edges of regions: fxscope's own, those of Fujitsu's profilers (fapp; fipp and
-/// the K computer's Scalasca interface), PAPI's high-level regions, LIKWID's marker API. Fortran's names are those that
+/// that of the K computer), PAPI's high-level regions, LIKWID's marker API. Fortran's names are those that
 /// GNU's compiler makes of them.
 const CALLS: &[(&str, Edge, Naming)] = &[
     ("fxscope_roi_begin", Edge::Begin, Naming::C),

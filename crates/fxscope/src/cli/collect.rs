@@ -180,20 +180,15 @@ fn permission_hint() -> String {
     }
 }
 
-/// The numbers by which a processor names itself: maker and part, as Linux shows them.
-const PROCESSORS: &[(&str, &str, &str)] = &[("a64fx", "0x46", "0x001")];
-
-/// Refuses to count another processor's events.
+/// Refuses to count another processor's events. Linux shows the maker and the part of the register that names it (MIDR_EL1).
 fn check_processor(machine: &str) -> Result<(), Failure> {
+    let midr = fxscope::machine::load(machine, &[])?.identity.midr;
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let value = |key: &str| {
-        let line = text.lines().find(|line| line.starts_with(key));
-        line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned())
+        let line = text.lines().find(|line| line.starts_with(key))?;
+        u64::from_str_radix(line.split_once(':')?.1.trim().strip_prefix("0x")?, 16).ok()
     };
-    let here = value("CPU implementer").zip(value("CPU part"));
-    let is =
-        |known: &&(&str, &str, &str)| here.as_ref().is_some_and(|(maker, part)| maker == known.1 && part == known.2);
-    if PROCESSORS.iter().any(|known| known.0 == machine && is(&known)) {
+    if value("CPU implementer") == Some(midr >> 24 & 0xff) && value("CPU part") == Some(midr >> 4 & 0xfff) {
         return Ok(());
     }
     Err(format!(
