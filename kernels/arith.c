@@ -46,6 +46,8 @@ int program(int argc, char **argv)
     uint64_t op = options[OP].value, n = options[N].value;
     if (n % (8 * svcntd()))
         cannot_run("n must be a multiple of the elements of eight vectors");
+    if (op == DIV_SERIES && n < 16 * svcntd())
+        cannot_run("div-series needs n of sixteen vectors at least");
     double *arrays[3];
     place_arrays(pool, sizeof pool, n * sizeof(double), 3, arrays);
     double *y = arrays[0], *x1 = arrays[1], *x2 = arrays[2];

@@ -77,7 +77,7 @@ for bytes in 64 32 16; do
     for op in add mul fma div div-series; do
         run $bytes 0 arith op=$op passes=2
     done
-    for n in 64 128 192; do
+    for n in 128 192 256; do
         run $bytes 0 arith op=div-series n=$n passes=2
     done
     for pointers in plain tagged; do
