@@ -20,6 +20,7 @@ pub mod fp;
 pub mod hpc;
 pub mod insn;
 pub mod memory;
+mod statistics;
 pub mod table;
 
 pub use block::{Block, BlockId, Blocks, Outcome};

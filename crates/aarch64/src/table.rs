@@ -11,6 +11,7 @@ use fxscope_uop::{Reg, RegList, StaticInst};
 use crate::cpu::{Cpu, Stop, Trap};
 use crate::insn;
 use crate::memory::Memory;
+use crate::statistics;
 
 /// Executes one instruction. `Ok` goes on to the next one in the block; a branch writes `cpu.pc`.
 pub type Exec = fn(&mut Cpu, &mut Memory, &Inst) -> Result<(), Stop>;
@@ -333,7 +334,10 @@ pub fn lookup(word: u32) -> Option<&'static Encoding> {
 /// Decodes `word`, or `None` when the table has no such instruction.
 #[must_use]
 pub fn decode(word: u32, c: &Ctx) -> Option<Decoded> {
-    lookup(word).and_then(|row| (row.decode)(word, c))
+    let row = lookup(word)?;
+    let mut d = (row.decode)(word, c)?;
+    statistics::describe(row.name, word, &mut d);
+    Some(d)
 }
 
 /// Stands in for a word that does not decode: the processor has no such instruction.

@@ -248,6 +248,72 @@ signals! {
     SveLdGatherSpec = "SVE_LD_GATHER_SPEC",
     /// SVE scatter stores.
     SveStScatterSpec = "SVE_ST_SCATTER_SPEC",
+    /// Load-exclusive instructions.
+    LdrexSpec = "LDREX_SPEC",
+    /// Store-exclusive instructions.
+    StrexSpec = "STREX_SPEC",
+    /// Cryptographic instructions.
+    CryptoSpec = "CRYPTO_SPEC",
+    /// Instruction synchronisation barriers.
+    IsbSpec = "ISB_SPEC",
+    /// Data synchronisation barriers.
+    DsbSpec = "DSB_SPEC",
+    /// Data memory barriers.
+    DmbSpec = "DMB_SPEC",
+    /// Moves between and within vector registers, from and to general ones.
+    FpMvSpec = "FP_MV_SPEC",
+    /// Moves from one element to another, or to all.
+    IelSpec = "IEL_SPEC",
+    /// Moves between general and vector registers, and choices between registers.
+    IregSpec = "IREG_SPEC",
+    /// Loads of SIMD&FP registers that are no SIMD instructions.
+    FpLdSpec = "FP_LD_SPEC",
+    /// Stores of SIMD&FP registers that are no SIMD instructions.
+    FpStSpec = "FP_ST_SPEC",
+    /// Loads of one element, or of a group of them, into all.
+    BcLdSpec = "BC_LD_SPEC",
+    /// Accesses that update their base register first.
+    PreIndexSpec = "PRE_INDEX_SPEC",
+    /// Accesses that update their base register afterwards.
+    PostIndexSpec = "POST_INDEX_SPEC",
+    /// SIMD instructions.
+    SimdInstRetired = "SIMD_INST_RETIRED",
+    /// SVE instructions that assist mathematical functions.
+    SveMathSpec = "SVE_MATH_SPEC",
+    /// Floating-point operations.
+    FpSpec = "FP_SPEC",
+    /// … fused multiply-adds.
+    FpFmaSpec = "FP_FMA_SPEC",
+    /// … estimates of reciprocals and reciprocal square roots.
+    FpRecpeSpec = "FP_RECPE_SPEC",
+    /// Floating-point conversions.
+    FpCvtSpec = "FP_CVT_SPEC",
+    /// Integer operations on vector registers.
+    AseSveIntSpec = "ASE_SVE_INT_SPEC",
+    /// SVE instructions with a governing predicate.
+    SvePredSpec = "SVE_PRED_SPEC",
+    /// Loads of vector, SIMD&FP and predicate registers.
+    AseSveLdSpec = "ASE_SVE_LD_SPEC",
+    /// Stores of vector, SIMD&FP and predicate registers.
+    AseSveStSpec = "ASE_SVE_ST_SPEC",
+    /// Loads of general registers.
+    BaseLdRegSpec = "BASE_LD_REG_SPEC",
+    /// Stores of general registers.
+    BaseStRegSpec = "BASE_ST_REG_SPEC",
+    /// SVE LDR of whole registers.
+    SveLdrRegSpec = "SVE_LDR_REG_SPEC",
+    /// SVE STR of whole registers.
+    SveStrRegSpec = "SVE_STR_REG_SPEC",
+    /// … of predicate registers (LDR).
+    SveLdrPregSpec = "SVE_LDR_PREG_SPEC",
+    /// … of predicate registers (STR).
+    SveStrPregSpec = "SVE_STR_PREG_SPEC",
+    /// Loads of interleaved structures.
+    AseSveLdMultiSpec = "ASE_SVE_LD_MULTI_SPEC",
+    /// Stores of interleaved structures.
+    AseSveStMultiSpec = "ASE_SVE_ST_MULTI_SPEC",
+    /// First-fault and non-fault loads.
+    SveLdffSpec = "SVE_LDFF_SPEC",
     /// Branches with the target in the instruction.
     BrImmedSpec = "BR_IMMED_SPEC",
     /// Returns.

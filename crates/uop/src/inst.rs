@@ -1,6 +1,6 @@
 //! The static description of one instruction.
 
-use crate::{ClassId, MemOp, Reg, RegList};
+use crate::{ClassId, Classes, MemOp, Reg, RegList};
 
 /// How an instruction changes the flow of control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -63,6 +63,15 @@ pub enum InstKind {
     Crypto,
 }
 
+/// A governing predicate: which elements of a vector an instruction works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Governing {
+    /// Number of the predicate register.
+    pub predicate: u8,
+    /// Bytes of an element: the predicate's bit for the lowest of them counts.
+    pub esize: u8,
+}
+
 /// One static instruction, decoded once.
 #[derive(Clone, Copy, Debug)]
 pub struct StaticInst {
@@ -72,6 +81,10 @@ pub struct StaticInst {
     pub class: ClassId,
     /// Statistical kind.
     pub kind: InstKind,
+    /// What it counts as beyond that.
+    pub classes: Classes,
+    /// The predicate that says which elements are active, if one does.
+    pub governing: Option<Governing>,
     /// Registers an operation needs before it can execute, addresses of memory operands excluded.
     /// For a store: the data. Accumulators and merged destinations are sources too.
     pub srcs: RegList,
@@ -107,6 +120,8 @@ impl StaticInst {
             addr: 0,
             class: ClassId::of(class),
             kind: InstKind::Integer,
+            classes: Classes::default(),
+            governing: None,
             srcs: RegList::EMPTY,
             accumulator: None,
             addr_srcs: RegList::EMPTY,

@@ -6,11 +6,13 @@
 //! changes between executions: addresses and active elements (see [`mem`]) and the branch outcome.
 
 pub mod class;
+pub mod classes;
 pub mod inst;
 pub mod mem;
 pub mod reg;
 
 pub use class::ClassId;
-pub use inst::{Branch, FpOp, InstKind, StaticInst};
+pub use classes::{Class, Classes};
+pub use inst::{Branch, FpOp, Governing, InstKind, StaticInst};
 pub use mem::{Access, MemOp, Shape};
 pub use reg::{Reg, RegClass, RegList};

@@ -1,5 +1,7 @@
 //! SVE conversions of floating-point numbers: between formats, to and from integers, to integral values.
 
+use fxscope_uop::Governing;
+
 use super::sve_common::{Classes, Done, Element, sve, write_merging};
 use super::sve_float::{Unary, floats, merging, merging1, reg, split, unary};
 use crate::cpu::{Cpu, Vreg};
@@ -82,9 +84,13 @@ const fn to_integers<H: Integer, W: Integer, X: Integer>() -> Conversions {
 
 /// `Zd, Pg/M, Zn`, with `opc2` in two bits from bit `OPC2`.
 fn converting<const OPC2: u32>(w: u32, c: &Ctx, classes: &Classes, execs: &Conversions) -> Option<Decoded> {
-    let exec = execs[bits(w, 22, 2) as usize][bits(w, OPC2, 2) as usize]?;
+    let (opc, opc2) = (bits(w, 22, 2), bits(w, OPC2, 2));
+    let exec = execs[opc as usize][opc2 as usize]?;
     let mut d = sve(c, classes[0], exec);
     d.inst.pg = d.src_p(bits(w, 10, 3));
+    // Elements have the larger size of source and result.
+    let esize = 1 << if opc == 1 { opc2 } else { opc };
+    d.info.governing = Some(Governing { predicate: d.inst.pg, esize });
     d.inst.rd = d.both_z(bits(w, 0, 5));
     d.inst.rn = d.src_z(bits(w, 5, 5));
     Some(d)

@@ -1,5 +1,7 @@
 //! SVE shifts by immediates, vectors and wide elements.
 
+use fxscope_uop::Governing;
+
 use super::sve_common::{
     BySize, Classes, Done, at_most, from_fn, map1, map2, predicated, sve, unpredicated, write_merging,
 };
@@ -117,6 +119,7 @@ fn immediate_predicated<const RIGHT: bool>(w: u32, c: &Ctx, classes: &Classes, e
     let (log2, shift) = amount(RIGHT, bits(w, 22, 2) << 2 | bits(w, 8, 2), bits(w, 5, 3))?;
     let mut d = sve(c, classes[log2], execs[log2]?);
     d.inst.pg = d.src_p(bits(w, 10, 3));
+    d.info.governing = Some(Governing { predicate: d.inst.pg, esize: 1 << log2 });
     d.inst.rd = d.both_z(bits(w, 0, 5));
     d.inst.aux = shift;
     Some(d)
