@@ -170,3 +170,13 @@ fn absolute_links_of_a_sysroot_stay_in_it_and_other_paths_are_the_hosts() {
     let lines: Vec<&str> = outcome.output.lines().filter(|line| !line.starts_with("==")).collect();
     assert_eq!(lines, ["from the sysroot", "from the sysroot", "from the host"], "{}", outcome.error);
 }
+
+#[test]
+fn processes_of_a_run_share_memory_objects_and_runs_do_not() {
+    let program = build("shared_memory.c", HOSTED);
+    for _ in 0..2 {
+        let outcome = run_here(&program, &Run::default());
+        assert_eq!((outcome.output.as_str(), outcome.error.as_str()), ("42 /dev/shm/fxscope-test-object -1\n", ""));
+    }
+    assert!(!Path::new("/dev/shm/fxscope-test-object").exists());
+}

@@ -24,8 +24,9 @@ use super::{FAILED, Failure, Outcome, say, style};
 /// The program's environment is HOME, PATH, LANG, USER, TERM and PWD, every variable whose name starts with
 /// OMP_, GOMP_, KMP_, XOS_ or MALLOC_, and those given with -e.
 ///
-/// The program may read files anywhere, write and delete below the current directory, /tmp and /dev/shm, and open no
-/// network sockets. What it was refused is told at the end, with the switch that would have allowed it.
+/// The program may read files anywhere, write and delete below the current directory and /tmp, and open no network
+/// sockets. /dev/shm is its own, empty at first. What it was refused is told at the end, with the switch that would have
+/// allowed it.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

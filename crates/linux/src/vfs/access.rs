@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use super::shared_memory::SharedMemory;
+
 /// Devices that hold nothing of the host's and that every program may use.
 const DEVICES: [&[u8]; 3] = [b"/dev/null", b"/dev/zero", b"/dev/full"];
 
@@ -17,7 +19,8 @@ const TERMINAL: &[u8] = b"/dev/tty";
 /// Most folders that refusals are counted for; further ones are counted together.
 const MAX_REFUSALS: usize = 20;
 
-/// What of the host a program may touch. The simulated `/proc`, `/sys` and `/dev` are always there.
+/// What of the host a program may touch. The simulated `/proc`, `/sys` and `/dev` are always there, and so is a `/dev/shm` of
+/// the run's own, to read and to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Folders below which it may read files; `None`: anywhere.
@@ -29,11 +32,11 @@ pub struct Access {
 }
 
 impl Access {
-    /// Reading anywhere; writing below the current directory, `/tmp` and `/dev/shm`; no network.
+    /// Reading anywhere; writing below the current directory and `/tmp`; no network.
     #[must_use]
     pub fn standard() -> Access {
         let current = std::env::current_dir().ok();
-        let write = current.into_iter().chain(["/tmp".into(), "/dev/shm".into()]).collect();
+        let write = current.into_iter().chain(["/tmp".into()]).collect();
         Access { read: None, write, network: false }
     }
 
@@ -71,6 +74,7 @@ pub(crate) struct Policy {
     read: Option<Vec<Vec<u8>>>,
     write: Vec<Vec<u8>>,
     network: bool,
+    pub(super) shared_memory: SharedMemory,
     refused: RefCell<BTreeMap<(Denied, Vec<u8>), u64>>,
 }
 
@@ -81,6 +85,7 @@ impl Policy {
             read: access.read.as_ref().map(|folders| folders.iter().map(real).collect()),
             write: access.write.iter().map(real).collect(),
             network: access.network,
+            shared_memory: SharedMemory::default(),
             refused: RefCell::default(),
         }
     }
@@ -89,13 +94,15 @@ impl Policy {
     /// be moved or deleted.
     pub(crate) fn may_write(&self, path: &[u8]) -> bool {
         self.write.iter().any(|area| path != area && is_within(path, area))
+            || self.shared_memory.has_below(path)
             || DEVICES.contains(&path)
             || (self.read.is_none() && path == TERMINAL)
     }
 
     pub(crate) fn may_read(&self, path: &[u8]) -> bool {
         let Some(areas) = &self.read else { return true };
-        areas.iter().chain(&self.write).any(|area| is_within(path, area)) || DEVICES.contains(&path)
+        let allowed = areas.iter().chain(&self.write).any(|area| is_within(path, area));
+        allowed || self.shared_memory.has(path) || DEVICES.contains(&path)
     }
 
     /// Whether the program may learn what is at a path: it lies in a folder that may be read, or on the way to one.

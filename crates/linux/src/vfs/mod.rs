@@ -1,7 +1,7 @@
 //! The files that a program sees, and which of them it may touch.
 //!
-//! A path leads to one of three places: the simulated `/proc`, `/sys` and `/dev` ([`tree`]), the sysroot, or the
-//! host. [`resolve`] follows it one component at a time, symbolic links included, and gives a path of the host that
+//! A path leads to one of four places: the simulated `/proc`, `/sys` and `/dev` ([`tree`]), the run's own `/dev/shm`
+//! ([`shared_memory`]), the sysroot, or the host. [`resolve`] follows it one component at a time, symbolic links included, and gives a path of the host that
 //! has none left; [`access`] says whether the program may read or write there. System calls then act on exactly that
 //! file: the host follows no link on the way.
 
@@ -9,6 +9,7 @@ pub(crate) mod access;
 mod libraries;
 mod procfs;
 pub(crate) mod resolve;
+mod shared_memory;
 pub(crate) mod sysfs;
 pub(crate) mod tree;
 
@@ -81,7 +82,7 @@ impl View {
                 None => host,
             },
             (Origin::Simulated(node), _) => node.path.clone(),
-            _ => host,
+            _ => self.policy.shared_memory.guest_path(host),
         }
     }
 }

@@ -201,9 +201,16 @@ impl Walk<'_> {
     }
 
     fn place(&self, root: &Root<'_>, at: Vec<u8>, kind: Option<FileType>) -> Target {
-        let path =
-            if at == b"/" && !root.prefix.is_empty() { root.prefix.to_vec() } else { [root.prefix, &at].concat() };
+        let path = if at == b"/" && !root.prefix.is_empty() { root.prefix.to_vec() } else { self.host_path(root, &at) };
         Target::Host(Place { path, kind, origin: root.origin.clone() })
+    }
+
+    /// The host's path of what is at `here` in a tree.
+    fn host_path(&self, root: &Root<'_>, here: &[u8]) -> Vec<u8> {
+        match root.origin {
+            Origin::Host => self.view().policy.shared_memory.host_path(here.to_vec()),
+            _ => [root.prefix, here].concat(),
+        }
     }
 
     /// What is at `here`, a path of the program of which all but the last component are known to be folders.
@@ -224,7 +231,7 @@ impl Walk<'_> {
         if tree::is_device(here) && root.origin == Origin::Sysroot {
             return Ok(Found::Missing);
         }
-        let host = [root.prefix, here].concat();
+        let host = self.host_path(root, here);
         let policy = &self.view().policy;
         policy.check(policy.may_see(&host), Denied::Read, &host)?;
         match rustix::fs::lstat(&host) {

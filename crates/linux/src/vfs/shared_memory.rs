@@ -1,0 +1,65 @@
+//! `/dev/shm`: memory of the simulated machine.
+//!
+//! Each run has a folder of the host's for it, which is empty at first and gone afterwards. Programs name their objects there by
+//! process numbers, which are the same in every run: in a folder in common runs would find what others have left.
+
+use std::cell::OnceCell;
+use std::os::unix::ffi::OsStrExt as _;
+
+use tempfile::TempDir;
+
+use super::access::is_within;
+
+/// Where the program sees it.
+pub(crate) const PLACE: &[u8] = b"/dev/shm";
+
+/// The folder of a run, made when the program first looks there.
+#[derive(Default)]
+pub(crate) struct SharedMemory {
+    folder: OnceCell<Option<TempDir>>,
+}
+
+impl SharedMemory {
+    /// The host's path for a path of the program: that itself, but for what is in `/dev/shm`, and there too where the host
+    /// has no room for a folder.
+    pub(super) fn host_path(&self, path: Vec<u8>) -> Vec<u8> {
+        if !is_within(&path, PLACE) {
+            return path;
+        }
+        match self.folder.get_or_init(make) {
+            Some(folder) => [folder.path().as_os_str().as_bytes(), &path[PLACE.len()..]].concat(),
+            None => path,
+        }
+    }
+
+    /// The program's path for a path of the host.
+    pub(super) fn guest_path(&self, path: Vec<u8>) -> Vec<u8> {
+        match self.folder().and_then(|folder| path.strip_prefix(folder)) {
+            Some(rest) => [PLACE, rest].concat(),
+            None => path,
+        }
+    }
+
+    /// Whether a path of the host is the folder or lies below it.
+    pub(super) fn has(&self, path: &[u8]) -> bool {
+        self.folder().is_some_and(|folder| is_within(path, folder))
+    }
+
+    /// Whether a path of the host lies below the folder.
+    pub(super) fn has_below(&self, path: &[u8]) -> bool {
+        self.has(path) && self.folder() != Some(path)
+    }
+
+    fn folder(&self) -> Option<&[u8]> {
+        Some(self.folder.get()?.as_ref()?.path().as_os_str().as_bytes())
+    }
+}
+
+/// In the host's memory, or where its temporary files are.
+fn make() -> Option<TempDir> {
+    let folder = || tempfile::Builder::new().prefix("fxscope-shm-").to_owned();
+    let made = folder().tempdir_in("/dev/shm").or_else(|_| folder().tempdir()).ok()?;
+    // Links on the way have been followed once for all.
+    let real = made.path().canonicalize().ok()?;
+    (real == made.path()).then_some(made)
+}
