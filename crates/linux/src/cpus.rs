@@ -7,8 +7,8 @@
 //!
 //! Where Linux is free to choose, the rules are these. A new thread goes to the CPU with the fewest threads; of several,
 //! to one of its parent's memory node, and then to the one with the lowest number. A thread that wakes up goes back to
-//! its CPU, unless a thread is there that is ready too and another CPU has none. Nothing else moves threads but
-//! `sched_setaffinity`.
+//! its CPU, unless a thread is there that is ready too and another CPU has none. A CPU that has no thread that is ready
+//! takes one that waits in the longest line. Nothing else moves threads but `sched_setaffinity`.
 
 use crate::descriptors::poke_ready;
 use crate::kernel::Kernel;
@@ -320,6 +320,9 @@ impl Process {
         }
         if changed || !woken.is_empty() || self.kernel.system.cpus_stale {
             self.kernel.system.cpus_stale = false;
+            while let Some((thread, cpu)) = self.overdue_move() {
+                self.pull(thread, cpu);
+            }
             self.tell_driver();
         }
     }
@@ -337,14 +340,62 @@ impl Process {
         // Where none is free it stays.
         let cpu = if allows(&affinity, last) && ready_on(cpu) > 0 { last } else { cpu };
         let turn = self.kernel.system.cpus.next_turn();
-        let thread = match index {
-            Some(index) => &mut self.kernel.system.threads[index],
-            None => &mut self.thread,
-        };
+        let thread = self.thread_at_mut(index);
         let in_event = matches!(&thread.blocked, Some(Blocked { wait: Wait::Event(_), .. }));
         let on_core = (std::mem::take(&mut thread.event_ended_wait) || in_event) && cpu == last;
         thread.cpu_number = cpu;
         thread.queued = Some(Queued { turn, since_ns, on_core });
+    }
+
+    /// A thread that waits in line while a CPU where it may run has none that is ready, and that CPU: of the threads in the
+    /// longest line that of the one that has waited longest.
+    fn overdue_move(&self) -> Option<(Option<usize>, u32)> {
+        let system = &self.kernel.system;
+        let lanes = &system.cpus.lanes;
+        let queued = || self.all_threads().filter_map(|(index, t)| Some((index, t, t.queued?)));
+        let mut lines = vec![0_usize; lanes.len()];
+        for (_, thread, _) in queued() {
+            if let Some(lane) = lanes.iter().position(|lane| lane.place.cpu == thread.cpu_number) {
+                lines[lane] += 1;
+            }
+        }
+        if !lines.contains(&0) {
+            return None;
+        }
+        let mut longest: Vec<usize> = (0..lanes.len()).filter(|&lane| lines[lane] > 1).collect();
+        longest.sort_by_key(|&lane| usize::MAX - lines[lane]);
+        longest.into_iter().find_map(|lane| {
+            let Lane { place, tid, .. } = lanes[lane];
+            let mut line: Vec<_> = queued().filter(|(_, t, _)| t.cpu_number == place.cpu).collect();
+            line.sort_by_key(|(_, thread, queued)| (thread.tid != tid, queued.turn));
+            // The first one runs, or is about to.
+            line[1..].iter().find_map(|&(index, thread, _)| {
+                let free = (0..lanes.len()).filter(|&l| lines[l] == 0 && allows(&thread.affinity, lanes[l].place.cpu));
+                let nearest = free.min_by_key(|&l| (lanes[l].place.node != place.node, lanes[l].place.cpu))?;
+                Some((index, lanes[nearest].place.cpu))
+            })
+        })
+    }
+
+    /// A thread that waits in line, parked or in place, goes to the line of `cpu`.
+    fn pull(&mut self, index: Option<usize>, cpu: u32) {
+        let (now_ns, turn) = (self.kernel.now_ns, self.kernel.system.cpus.next_turn());
+        let thread = self.thread_at_mut(index);
+        thread.cpu_number = cpu;
+        thread.queued = Some(Queued { turn, since_ns: now_ns, on_core: false });
+    }
+
+    /// All threads: the parked ones with their numbers, and the one in place.
+    fn all_threads(&self) -> impl Iterator<Item = (Option<usize>, &Thread)> {
+        let parked = self.kernel.system.parked().enumerate().map(|(index, thread)| (Some(index), thread));
+        parked.chain([(None, &*self.thread)])
+    }
+
+    fn thread_at_mut(&mut self, index: Option<usize>) -> &mut Thread {
+        match index {
+            Some(index) => &mut self.kernel.system.threads[index],
+            None => &mut self.thread,
+        }
     }
 
     fn thread_at(&self, index: Option<usize>) -> &Thread {
