@@ -31,6 +31,7 @@ demo: cargo
 test: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
 	$(MAKE) lint
+	programs/debian.sh --fetch
 	cargo test --workspace
 	$(MAKE) -C kernels check verify
 	FXSCOPE=target/debug/fxscope programs/debian.sh --fast

@@ -1,5 +1,5 @@
 #!/bin/bash
-# usage: programs/debian.sh [--fast] [FOLDER]
+# usage: programs/debian.sh [--fast | --fetch] [FOLDER]
 #
 # Runs Debian's own arm64 programs, numpy, and a few programs of ours against Debian's libraries, each under fxscope
 # (functional mode) and under qemu-aarch64 -cpu a64fx, and compares output and exit status. One line for each: name,
@@ -9,15 +9,20 @@
 # machine's apt knows, without root and without touching its own lists; a Debian machine has them.
 #
 # --fast     only programs that take seconds; when packages cannot be had, says so and succeeds
+# --fetch    only fetches the packages, for tests that use them; when they cannot be had, says so and succeeds
 # FXSCOPE    the fxscope to use (target/release/fxscope)
 # ONLY       a pattern of names: only those run
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 fast=
-if [ "${1:-}" = --fast ]; then fast=1; shift; fi
+fetch=
+case ${1:-} in
+    --fast) fast=1; shift ;;
+    --fetch) fast=1; fetch=1; shift ;;
+esac
 folder=${1:-$here/../target/programs}
-fxscope=$(realpath "${FXSCOPE:-$here/../target/release/fxscope}")
+fxscope=$(realpath -m "${FXSCOPE:-$here/../target/release/fxscope}")
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 root=$folder/root
@@ -203,6 +208,7 @@ for tool in qemu-aarch64:qemu-user aarch64-linux-gnu-g++:g++-aarch64-linux-gnu d
     aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu; do
     command -v "${tool%%:*}" >/dev/null || give_up "${tool%%:*} is missing: apt-get install ${tool#*:}"
 done
+if [ -n "$fetch" ]; then unpack_packages; exit 0; fi
 [ -x "$fxscope" ] || give_up "$fxscope is missing: cargo build --release, or set FXSCOPE"
 unpack_packages
 if [ -z "$fast" ]; then unpack_numpy; fi

@@ -2,49 +2,9 @@
 
 mod common;
 
-use common::{compile, failure, json, kernel, output};
-use serde_json::Value;
+use common::timed::{OPENMP, Run, THREADS, run};
+use common::{compile, failure, json, kernel};
 use std::path::Path;
-
-const THREADS: [&str; 4] = ["-O2", "-mcpu=a64fx", "-static", "-pthread"];
-const OPENMP: [&str; 4] = ["-O2", "-mcpu=a64fx", "-static", "-fopenmp"];
-
-/// A run: what the program printed, and the JSON.
-struct Run {
-    text: String,
-    json: Value,
-}
-
-impl Run {
-    /// The rows of a region, by thread: CPU and one event.
-    fn rows(&self, region: &str, event: &str) -> Vec<(u64, u64)> {
-        let all = self.json["regions"].as_array().expect("regions");
-        let region = all.iter().find(|r| r["name"] == region).unwrap_or_else(|| panic!("no region {region}"));
-        let rows = region["threads"].as_array().expect("rows of threads");
-        rows.iter().map(|row| (row["cpu"].as_u64().unwrap(), row["events"][event].as_u64().unwrap())).collect()
-    }
-
-    /// CPUs of the threads at the end.
-    fn cpus(&self) -> Vec<u64> {
-        self.rows("all", "CPU_CYCLES").into_iter().map(|row| row.0).collect()
-    }
-
-    fn cycles(&self) -> f64 {
-        self.json["simulated"]["cycles"].as_f64().expect("cycles")
-    }
-}
-
-/// Runs a program with options and arguments that are separated by blanks.
-fn run(folder: &Path, options: &str, program: &str, arguments: &str) -> Run {
-    let result = folder.join("result.json");
-    let result = result.to_str().expect("UTF-8 path");
-    let mut args = vec!["run", "--quiet", "--json", result];
-    args.extend(options.split_whitespace().chain(["--", program]).chain(arguments.split_whitespace()));
-    let output = output(folder, &args);
-    let text = String::from_utf8(output.stdout).expect("text");
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    Run { text, json: json(&std::fs::read(result).expect("written")) }
-}
 
 /// Compiles and runs.
 fn run_c(flags: &[&str], options: &str, source: &str) -> Run {
@@ -219,11 +179,7 @@ fn the_same_run_twice_gives_the_same_json_but_for_the_host_s_part() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let flags = [&OPENMP[..], &["-DBARRIERS=10", "-DPASSES=5"]].concat();
     let program = compile(folder.path(), "program", &flags, LOOPS);
-    let once = || {
-        let mut json = run(folder.path(), "--cpus 12-15 -e OMP_NUM_THREADS=4", &program, "").json;
-        json.as_object_mut().expect("an object").remove("host");
-        json
-    };
+    let once = || run(folder.path(), "--cpus 12-15 -e OMP_NUM_THREADS=4", &program, "").without_host();
     assert_eq!(once(), once());
 }
 

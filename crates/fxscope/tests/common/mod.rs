@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod kanata;
+pub mod timed;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -92,13 +93,24 @@ pub fn json(text: &[u8]) -> serde_json::Value {
 
 /// A program for a folder, from C; its path.
 pub fn compile(folder: &Path, name: &str, flags: &[&str], source: &str) -> String {
-    let file = place(folder, &format!("{name}.c"), source.as_bytes());
+    compile_by(folder, name, ("gcc", "c"), flags, source)
+}
+
+/// A program for a folder, from C++; its path.
+pub fn compile_cpp(folder: &Path, name: &str, flags: &[&str], source: &str) -> String {
+    compile_by(folder, name, ("g++", "cpp"), flags, source)
+}
+
+/// A program for a folder, by a compiler whose sources have this extension; its path.
+fn compile_by(folder: &Path, name: &str, by: (&str, &str), flags: &[&str], source: &str) -> String {
+    let (compiler, extension) = by;
+    let file = place(folder, &format!("{name}.{extension}"), source.as_bytes());
     let program = folder.join(name);
-    let compiler = "aarch64-linux-gnu-gcc";
+    let command = format!("aarch64-linux-gnu-{compiler}");
     // Libraries among the flags come behind what needs them.
-    let status = Command::new(compiler).arg("-o").args([&program, &file]).args(flags).status();
+    let status = Command::new(&command).arg("-o").args([&program, &file]).args(flags).status();
     let status =
-        status.unwrap_or_else(|e| panic!("cannot start {compiler} ({e}): apt-get install gcc-aarch64-linux-gnu"));
+        status.unwrap_or_else(|e| panic!("cannot start {command} ({e}): apt-get install {compiler}-aarch64-linux-gnu"));
     assert!(status.success());
     program.to_str().expect("UTF-8 path").to_owned()
 }
