@@ -109,6 +109,9 @@ for bytes in 64 32 16; do
     run $bytes 0 lock waiting=wfe rounds=20
     run $bytes 0 sector-threads n=4096 m=100 pointers=tagged passes=2 threads=7
     run $bytes 0 sector-threads n=16 m=100 threads=3
+    for op in load copy update triad daxpy; do
+        run $bytes 0 plain-threads op=$op n=1000 passes=3 threads=7
+    done
     for size in 65536 100000 4194304; do
         run $bytes 0 maps count=5 bytes=$size rounds=3
     done
@@ -126,6 +129,7 @@ done
 # Wrong arguments are refused.
 run 64 2 pingpong cpus=0
 run 64 2 sector-threads n=24
+run 64 2 plain-threads n=320 threads=11
 run 64 2 triad-l1 n=65
 run 64 2 triad-l1 n=999999999
 run 64 2 triad-l1 fish=1
