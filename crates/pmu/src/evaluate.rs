@@ -117,7 +117,7 @@ impl<'a> Evaluation<'a> {
     /// The metrics of a region of a run.
     #[must_use]
     pub fn new(run: &'a Run, region: &'a Region) -> Evaluation<'a> {
-        Evaluation::with(region, &run.constants, &Groups::of(&run.machine))
+        Evaluation::with(region, &run.constants, Groups::of(&run.machine))
     }
 
     /// The metrics of a region on a machine with these constants and groups of events.
@@ -175,6 +175,12 @@ impl<'a> Evaluation<'a> {
     pub fn process(&self, process: u32) -> Option<Values> {
         let place = self.processes.iter().position(|p| p.0 == process)?;
         Some(self.values(Scope::Process(place)))
+    }
+
+    /// The values for all threads of each process, in the order of [`Evaluation::processes`].
+    #[must_use]
+    pub fn of_processes(&self) -> Vec<Values> {
+        (0..self.processes.len()).map(|place| self.values(Scope::Process(place))).collect()
     }
 
     /// The processes of the region, ascending.

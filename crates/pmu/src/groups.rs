@@ -1,5 +1,7 @@
 //! The groups in which a measurement counts a machine's events, one pass of the program for each.
 
+use std::sync::LazyLock;
+
 use fxscope_record::Region;
 
 use crate::TableError;
@@ -29,11 +31,15 @@ impl Groups {
     /// # Panics
     /// When its table is wrong, which a test rules out.
     #[must_use]
-    pub fn of(machine: &str) -> Groups {
-        let found = BUILT_IN.iter().find(|m| m.0 == machine);
-        let Some((name, text)) = found else { return Groups::default() };
+    pub fn of(machine: &str) -> &'static Groups {
+        static READ: LazyLock<Vec<Groups>> = LazyLock::new(|| BUILT_IN.iter().map(Groups::built_in).collect());
+        static NONE: Groups = Groups(Vec::new());
+        BUILT_IN.iter().position(|m| m.0 == machine).map_or(&NONE, |place| &READ[place])
+    }
+
+    fn built_in((machine, text): &(&str, &str)) -> Groups {
         let events = Events::of(machine).unwrap_or_default();
-        Groups::parse(&format!("{name}/groups.csv"), text, &events).expect("built-in tables are tested")
+        Groups::parse(&format!("{machine}/groups.csv"), text, &events).expect("built-in tables are tested")
     }
 
     /// Reads the text of a `groups.csv`; `file` is its name in messages, `events` are the machine's.

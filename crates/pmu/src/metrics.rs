@@ -416,7 +416,7 @@ mod tests {
             .zip(threads)
             .map(|(thread, list)| (Thread { thread, cpu: 12 + thread, ..Thread::default() }, events(list)));
         let region = Region::of_one_pass("all", 1, rows.collect());
-        Evaluation::with(&region, &a64fx(), &Groups::of("a64fx")).total()
+        Evaluation::with(&region, &a64fx(), Groups::of("a64fx")).total()
     }
 
     fn a64fx() -> BTreeMap<String, f64> {

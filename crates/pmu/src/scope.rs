@@ -1,10 +1,10 @@
 //! Events of a whole core memory group (CMG): every core of it reads the same count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fxscope_record::{Region, Thread};
 
-use crate::events::{Event, Events, Scope};
+use crate::events::{Events, Scope};
 
 /// A CMG: its computer, and its number there.
 pub(crate) type Cmg = (u32, u32);
@@ -41,18 +41,17 @@ pub fn widen(events: &Events, region: &mut Region, constants: &BTreeMap<String, 
 /// constants do not tell CMGs, as in records of old, every thread has what it caused itself.
 #[must_use]
 pub fn totals<'a>(events: &Events, region: &'a Region, constants: &BTreeMap<String, f64>) -> BTreeMap<&'a str, u64> {
-    let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut told: Vec<Cmg> = Vec::new();
-    for (thread, t) in region.threads.iter().enumerate() {
-        let cmg = cmg_of(t, constants);
-        let again = cmg.is_some_and(|cmg| told.contains(&cmg));
-        for (name, count) in region.counts(thread) {
-            if !(again && events.named(name).is_some_and(|e: &Event| e.scope == Scope::Cmg)) {
-                let total = totals.entry(name).or_default();
-                *total = total.saturating_add(count);
-            }
+    // Of a CMG-wide event, the first thread of each CMG tells.
+    let mut told: BTreeSet<Cmg> = BTreeSet::new();
+    let tells: Vec<bool> =
+        region.threads.iter().map(|t| cmg_of(t, constants).is_none_or(|cmg| told.insert(cmg))).collect();
+    let mut totals = BTreeMap::new();
+    for (name, counts) in region.tallies().columns(region.threads.len()) {
+        let wide = events.named(name).is_some_and(|event| event.scope == Scope::Cmg);
+        let wanted = counts.filter(|&(thread, _)| !wide || tells[thread]).map(|(_, count)| count);
+        if let Some(total) = wanted.reduce(u64::saturating_add) {
+            totals.insert(name, total);
         }
-        told.extend(cmg.filter(|_| !again));
     }
     totals
 }
@@ -115,7 +114,7 @@ mod tests {
         // Two banks; as much as the threads of a CMG cause in the cycles of one of them.
         for (cpus, on_a_cmg) in [(12..13, 1.0), (12..15, 3.0), (12..24, 12.0), (12..60, 12.0)] {
             let region = region(cpus.clone());
-            let busy = Evaluation::with(&region, &numbers(), &Groups::of("a64fx")).total()["l2_busy"];
+            let busy = Evaluation::with(&region, &numbers(), Groups::of("a64fx")).total()["l2_busy"];
             let expected = on_a_cmg * PIPE as f64 / 2.0 / CYCLES as f64;
             assert!((busy / expected - 1.0).abs() < 1e-12, "{cpus:?}: {busy}");
         }

@@ -152,13 +152,49 @@ impl Region {
         self.passes.iter().find_map(|counts| counts.get(thread, name))
     }
 
+    /// What its threads have of everything, each from the first pass that counted it.
+    #[must_use]
+    pub fn tallies(&self) -> Tallies<'_> {
+        let mut columns: BTreeMap<&str, Vec<(usize, usize)>> = BTreeMap::new();
+        for (pass, counts) in self.passes.iter().enumerate() {
+            for (column, name) in counts.names().iter().enumerate() {
+                columns.entry(name).or_default().push((pass, column));
+            }
+        }
+        Tallies { passes: &self.passes, columns: columns.into_iter().collect() }
+    }
+
     /// What a thread, by its place, has of everything, each from the first pass that counted it.
     #[must_use]
     pub fn counts(&self, thread: usize) -> BTreeMap<&str, u64> {
-        let mut all = BTreeMap::new();
-        for (name, count) in self.passes.iter().flat_map(|counts| counts.row(thread)) {
-            all.entry(name).or_insert(count);
-        }
-        all
+        self.tallies().row(thread).collect()
+    }
+}
+
+/// The counts of a region by name, whatever passes they are from.
+#[derive(Clone, Debug)]
+pub struct Tallies<'a> {
+    passes: &'a [Counts],
+    /// Each name, ascending, with the passes and columns that have it.
+    columns: Vec<(&'a str, Vec<(usize, usize)>)>,
+}
+
+impl<'a> Tallies<'a> {
+    /// What a thread, by its place, has of everything that was counted for it, by ascending names.
+    pub fn row(&self, thread: usize) -> impl Iterator<Item = (&'a str, u64)> {
+        self.columns.iter().filter_map(move |(name, places)| Some((*name, self.first(thread, places)?)))
+    }
+
+    /// All names, ascending, each with the counts of the threads that have one, by their places up to `threads`.
+    pub fn columns(&self, threads: usize) -> impl Iterator<Item = (&'a str, impl Iterator<Item = (usize, u64)>)> {
+        self.columns.iter().map(move |(name, places)| {
+            let counts = (0..threads).filter_map(|thread| Some((thread, self.first(thread, places)?)));
+            (*name, counts)
+        })
+    }
+
+    /// What the first pass that counted it for a thread has.
+    fn first(&self, thread: usize, places: &[(usize, usize)]) -> Option<u64> {
+        places.iter().find_map(|&(pass, column)| self.passes[pass].at(thread, column))
     }
 }

@@ -38,37 +38,53 @@ pub enum RecordError {
 /// How long to wait for another program that writes the same file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Counts from which on a file has large pages.
+const MANY_COUNTS: usize = 1 << 20;
+/// Bytes of a new file that are read as memory.
+const MOST_MAPPED: i64 = 1 << 32;
+
 /// Reads all runs of a file, oldest first.
 ///
 /// # Errors
 /// When the file is not a record, or not intact.
 pub fn load(path: &Path) -> Result<Vec<Run>, RecordError> {
     let db = open(path)?;
+    let count = check_runs(&db, path)?;
+    (1..=count).map(|id| read::read(&db, id).map_err(|e| sql_error(path, &e))).collect()
+}
+
+/// The number of runs, each of which is what was written.
+fn check_runs(db: &Connection, path: &Path) -> Result<u32, RecordError> {
     let sql = |e| sql_error(path, &e);
-    let count = schema::runs(&db).map_err(sql)?;
+    let count = schema::runs(db).map_err(sql)?;
     let rows: u32 = db.query_row("SELECT count(*) FROM run", [], |r| r.get(0)).map_err(sql)?;
     if rows != count {
         return Err(damaged(path, &format!("{rows} runs of {count}")));
     }
-    (1..=count)
-        .map(|id| {
-            let (is, was) = (schema::digest(&db, id).map_err(sql)?, schema::stored_digest(&db, id).map_err(sql)?);
-            if is != was {
-                return Err(damaged(path, &format!("run {id} is not what was written")));
-            }
-            read::read(&db, id).map_err(sql)
-        })
-        .collect()
+    for id in 1..=count {
+        if schema::digest(db, id).map_err(sql)? != schema::stored_digest(db, id).map_err(sql)? {
+            return Err(damaged(path, &format!("run {id} is not what was written")));
+        }
+    }
+    Ok(count)
 }
 
-/// Adds `run` to the file, which is made when it does not exist. Whatever happens, the file afterwards holds
-/// what it held before, with the whole of `run` or without; a file that could not be finished is not made.
+/// Adds `run` to the file, as [`append_all`] does.
+///
+/// # Errors
+/// As [`append_all`] has them.
+pub fn append(path: &Path, run: &Run) -> Result<(), RecordError> {
+    append_all(path, std::slice::from_ref(run))
+}
+
+/// Adds `runs` to the file, which is made when it does not exist. Whatever happens, the file afterwards holds
+/// what it held before, with all of `runs` or without; a file that could not be finished is not made.
 ///
 /// # Errors
 /// When the file is not an intact record, or cannot be written.
-pub fn append(path: &Path, run: &Run) -> Result<(), RecordError> {
+pub fn append_all(path: &Path, runs: &[Run]) -> Result<(), RecordError> {
     if !exists(path)? {
-        match create(path, run) {
+        match create(path, runs) {
             // Another program has made the file in the meantime.
             Err(RecordError::Io { source, .. }) if source.kind() == std::io::ErrorKind::AlreadyExists => {}
             done => return done,
@@ -80,19 +96,16 @@ pub fn append(path: &Path, run: &Run) -> Result<(), RecordError> {
         upgrade(path)?;
         db = open(path)?;
     }
-    insert(&mut db, path, run)
+    let sql = |e| sql_error(path, &e);
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
+    check_runs(&transaction, path)?;
+    insert(&transaction, path, runs)?;
+    transaction.commit().map_err(sql)
 }
 
 /// Writes the runs of an older file again, with today's tables.
 fn upgrade(path: &Path) -> Result<(), RecordError> {
-    let runs = load(path)?;
-    let draft = draft(path)?;
-    let mut db = connect(draft.path(), path)?;
-    schema::create(&db).map_err(|e| sql_error(path, &e))?;
-    for run in &runs {
-        insert(&mut db, path, run)?;
-    }
-    db.close().map_err(|(_, e)| sql_error(path, &e))?;
+    let draft = fill_draft(path, &load(path)?)?;
     draft.persist(path).map_err(|e| RecordError::Io { path: path.to_owned(), source: e.error })?;
     Ok(())
 }
@@ -109,6 +122,7 @@ pub fn check_target(path: &Path) -> Result<(), RecordError> {
     if db.is_readonly("main").map_err(|e| sql_error(path, &e))? {
         return Err(RecordError::NotWritable { path: path.to_owned(), what: "read-only".to_owned() });
     }
+    check_runs(&db, path)?;
     // The rollback journal is written beside the file.
     draft(path).map(|_| ())
 }
@@ -140,23 +154,36 @@ fn draft(path: &Path) -> Result<tempfile::NamedTempFile, RecordError> {
     builder.tempfile_in(folder).map_err(|source| RecordError::Io { path: path.to_owned(), source })
 }
 
-fn create(path: &Path, run: &Run) -> Result<(), RecordError> {
-    let draft = draft(path)?;
-    let mut db = connect(draft.path(), path)?;
-    schema::create(&db).map_err(|e| sql_error(path, &e))?;
-    insert(&mut db, path, run)?;
-    db.close().map_err(|(_, e)| sql_error(path, &e))?;
+fn create(path: &Path, runs: &[Run]) -> Result<(), RecordError> {
+    let draft = fill_draft(path, runs)?;
     draft.persist_noclobber(path).map_err(|e| RecordError::Io { path: path.to_owned(), source: e.error })?;
     Ok(())
 }
 
-fn insert(db: &mut Connection, path: &Path, run: &Run) -> Result<(), RecordError> {
-    let write = |db: &mut Connection| {
-        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        write::insert(&transaction, run)?;
-        transaction.commit()
-    };
-    write(db).map_err(|e| match e {
+/// A file with these runs that has no name yet.
+fn fill_draft(path: &Path, runs: &[Run]) -> Result<tempfile::NamedTempFile, RecordError> {
+    let sql = |e| sql_error(path, &e);
+    let draft = draft(path)?;
+    let mut db = connect(draft.path(), path)?;
+    schema::create(&db, page_bytes(runs)).map_err(sql)?;
+    // Nobody else has this file, so it may be read as memory: that is quicker.
+    db.pragma_update(None, "mmap_size", MOST_MAPPED).map_err(sql)?;
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
+    insert(&transaction, path, runs)?;
+    transaction.commit().map_err(sql)?;
+    db.close().map_err(|(_, e)| sql_error(path, &e))?;
+    Ok(draft)
+}
+
+/// The size of the pages of a file that is made for these runs: large tables of counts waste little in large ones.
+fn page_bytes(runs: &[Run]) -> u32 {
+    let regions = runs.iter().flat_map(|run| &run.regions);
+    let counts: usize = regions.flat_map(|region| &region.passes).map(|counts| counts.values().len()).sum();
+    if counts < MANY_COUNTS { 4 << 10 } else { 64 << 10 }
+}
+
+fn insert(db: &Connection, path: &Path, runs: &[Run]) -> Result<(), RecordError> {
+    runs.iter().try_for_each(|run| write::insert(db, run)).map_err(|e| match e {
         rusqlite::Error::ToSqlConversionFailure(what) => {
             RecordError::Run { path: path.to_owned(), what: what.to_string() }
         }

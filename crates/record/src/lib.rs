@@ -15,8 +15,8 @@ mod run;
 mod schema;
 mod write;
 
-pub use counts::{Counts, Names, Region, Thread};
-pub use file::{RecordError, append, check_target, load};
+pub use counts::{Counts, Names, Region, Tallies, Thread};
+pub use file::{RecordError, append, append_all, check_target, load};
 pub use run::{CodeFile, Finish, Host, HotSpot, Mode, Origin, Pages, Run};
 
 /// The region that every run has: all of it.

@@ -110,8 +110,9 @@ pub(crate) const PAGES: i32 = 3;
 /// The version that brought passes and packed counts.
 pub(crate) const PACKED: i32 = 4;
 
-/// Writes the tables into an empty database.
-pub(crate) fn create(db: &Connection) -> rusqlite::Result<()> {
+/// Writes the tables into an empty database, whose pages are to have this size.
+pub(crate) fn create(db: &Connection, page_bytes: u32) -> rusqlite::Result<()> {
+    db.pragma_update(None, "page_size", page_bytes)?;
     db.pragma_update(None, "application_id", APPLICATION)?;
     db.pragma_update(None, "user_version", VERSION)?;
     db.execute_batch(SCHEMA)?;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use rusqlite::{Connection, params};
 
@@ -96,7 +97,23 @@ impl<T: Hash + Eq> Numbered<T> {
     }
 }
 
+/// Tables that are packed ahead of those that are written.
+const PACKED_AHEAD: usize = 64;
+
 fn insert_counts(db: &Connection, id: u32, regions: &[Region]) -> rusqlite::Result<()> {
+    let (packed, ready) = sync_channel(PACKED_AHEAD);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut tables = regions.iter().flat_map(|region| &region.passes);
+            // Nobody takes them any more when writing has failed.
+            tables.try_for_each(|counts| packed.send(pack(counts.values())))
+        });
+        insert_regions(db, id, regions, ready)
+    })
+}
+
+/// Writes regions, whose counts come packed, region by region and pass by pass.
+fn insert_regions(db: &Connection, id: u32, regions: &[Region], packed: Receiver<Vec<u8>>) -> rusqlite::Result<()> {
     let mut teams: Numbered<&[Thread]> = Numbered(HashMap::new());
     // By the place of a shared list, which is quicker to tell than what is in it.
     let mut sets: Numbered<*const Names> = Numbered(HashMap::new());
@@ -109,12 +126,12 @@ fn insert_counts(db: &Connection, id: u32, regions: &[Region]) -> rusqlite::Resu
         }
         let row = params![id, r, region.name, region.calls, team];
         db.prepare_cached("INSERT INTO region VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(row)?;
-        for (pass, counts) in region.passes.iter().enumerate() {
+        for (pass, (counts, packed)) in region.passes.iter().zip(&packed).enumerate() {
             let (set, new) = sets.number(Arc::as_ptr(counts.names()));
             if new {
                 insert_names(db, id, set, counts.names())?;
             }
-            counted.execute(params![id, r, pass as i64, set, pack(counts.values())])?;
+            counted.execute(params![id, r, pass as i64, set, packed])?;
         }
     }
     Ok(())

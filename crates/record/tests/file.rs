@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fxscope_record::{
     CodeFile, Counts, Finish, Host, HotSpot, Mode, Names, Origin, Pages, RecordError, Region, Run, Thread, append,
-    check_target, load,
+    append_all, check_target, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -255,6 +255,30 @@ fn a_later_save_that_fails_leaves_what_was_there() {
 }
 
 #[test]
+fn of_several_runs_all_are_added_or_none() {
+    let (_folder, path) = place();
+    append_all(&path, &[small_run(), small_run()]).expect("saved");
+    let mut wrong = small_run();
+    wrong.regions[0].calls = u64::MAX; // more than SQLite's integers hold
+    assert!(matches!(append_all(&path, &[small_run(), wrong]), Err(RecordError::Run { .. })));
+    assert_eq!(load(&path).expect("loaded"), [small_run(), small_run()]);
+}
+
+#[test]
+fn nothing_is_added_to_a_record_with_a_changed_count() {
+    let (folder, path) = place();
+    append(&path, &small_run()).expect("saved");
+    let db = rusqlite::Connection::open(&path).expect("opened");
+    db.execute("UPDATE region SET calls = 2", []).expect("changed");
+    drop(db);
+    let before = fs::read(&path).expect("readable");
+    assert!(matches!(append(&path, &small_run()), Err(RecordError::Damaged { .. })));
+    assert!(matches!(check_target(&path), Err(RecordError::Damaged { .. })));
+    assert_eq!(fs::read(&path).expect("readable"), before);
+    assert_eq!(names(&folder).len(), 1);
+}
+
+#[test]
 fn a_full_device_leaves_what_was_there() {
     // /dev/full cannot hold a database; SQLite's own limit takes the same path through it.
     let (_folder, path) = place();
@@ -408,4 +432,22 @@ fn counts_of_records_of_version_3_are_those_of_one_pass() {
     runs.push(small_run());
     append(&path, &runs[1]).expect("saved");
     assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+#[test]
+fn a_large_run_comes_back_from_its_large_pages() {
+    let (_folder, path) = place();
+    let (threads, columns) = (1 << 10, 1 << 10);
+    let names: Arc<Names> = Arc::new((0..columns).map(|i| format!("event {i}")).collect());
+    let values = (0..threads * columns).map(|i| i as u64 * 0x1_0001).collect();
+    let counts = Counts::from_values(names, threads, values).expect("it is full");
+    let mut run = small_run();
+    run.regions[0].threads = (0..threads as u32).map(|i| Thread { process: i, thread: i, node: 0, cpu: i }).collect();
+    run.regions[0].passes = vec![counts];
+    append(&path, &run).expect("saved");
+    let header = fs::read(&path).expect("readable");
+    // In the header 1 stands for 65,536 bytes.
+    assert_eq!(header[16..18], [0, 1]);
+    append(&path, &small_run()).expect("saved");
+    assert!(load(&path).expect("loaded") == [run, small_run()]);
 }

@@ -13,8 +13,11 @@ mod sections;
 
 pub use options::{By, Level, Options};
 
+use std::borrow::Cow;
+
 use fxscope_pmu::{Evaluation, Values};
 use fxscope_record::{ALL, Region, Run};
+use rayon::prelude::*;
 
 use document::{Document, RegionReport, Report};
 use evaluate::Evaluated;
@@ -72,23 +75,35 @@ pub fn summary(run: &Run) -> Vec<Document> {
 /// # Errors
 /// When the run has no region of the name asked for.
 pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
-    let reduced;
-    let run = if options.level == Level::Detailed {
-        run
-    } else {
-        reduced = evaluate::at_level(run, options.level);
-        &reduced
-    };
-    let regions = match &options.region {
-        Some(name) => vec![find(run, name)?],
-        None => run.regions.iter().collect(),
-    };
+    let run = &*at_level(run, options.level);
+    let regions = regions(run, options)?;
     let whole = run.region(ALL).or(run.regions.first());
     let sections = whole.map(|region| sections::of_run(&[Column::new(run, region)]));
     Ok(Report {
         title: sections::title(run),
         sections: sections.unwrap_or_default(),
-        regions: regions.into_iter().map(|region| of_region(run, region, options)).collect(),
+        regions: regions.into_par_iter().map(|region| of_region(run, region, options)).collect(),
+    })
+}
+
+/// Tells whether all runs have the region that is asked for.
+///
+/// # Errors
+/// Which run has none, and what regions it has.
+pub fn check(runs: &[Run], options: &Options) -> Result<(), String> {
+    runs.iter().try_for_each(|run| regions(run, options).map(|_| ()))
+}
+
+/// What of a run a measurement of this level has.
+pub(crate) fn at_level(run: &Run, level: Level) -> Cow<'_, Run> {
+    if level == Level::Detailed { Cow::Borrowed(run) } else { Cow::Owned(evaluate::at_level(run, level)) }
+}
+
+/// The regions of a run that are asked for.
+pub(crate) fn regions<'a>(run: &'a Run, options: &Options) -> Result<Vec<&'a Region>, String> {
+    Ok(match &options.region {
+        Some(name) => vec![find(run, name)?],
+        None => run.regions.iter().collect(),
     })
 }
 

@@ -2,8 +2,10 @@
 
 mod common;
 
-use fxscope_record::{ALL, Finish, Thread};
+use fxscope_record::{ALL, Finish, Run, Thread};
 use fxscope_report::render::json;
+use fxscope_report::{By, Level, Options};
+use serde_json::Value;
 
 #[test]
 fn the_keys_that_scripts_depend_on_are_there() {
@@ -89,7 +91,60 @@ fn pages_have_what_rounding_loses() {
 fn runs_that_are_written_region_by_region_are_the_same() {
     let runs =
         [common::run("a.elf", vec![common::region(ALL, 1, 10), common::region("triad", 7, 5)]), common::threads()];
-    let written = serde_json::to_string_pretty(&json::Runs(&runs)).expect("written to memory");
-    let whole: serde_json::Value = runs.iter().map(json::run).collect();
-    assert_eq!(written, format!("{whole:#}"));
+    let whole: Value = runs.iter().map(json::run).collect();
+    // Both through text, which costs the last digits of numbers.
+    let whole: Value = serde_json::from_str(&whole.to_string()).expect("JSON");
+    assert!(written(&runs, &Options::default()) == whole);
+}
+
+#[test]
+fn a_thread_and_a_column_of_a_table_have_one_line_each() {
+    let text = text(&[common::threads()], &Options::default());
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    assert_eq!(lines.iter().filter(|line| line.starts_with("{\"process\":0,\"thread\":")).count(), 4);
+    assert!(lines.iter().any(|line| line.starts_with("\"A01\": {\"title\":")));
+    assert!(lines.contains(&"\"name\": \"all\","));
+}
+
+#[test]
+fn parts_smaller_than_those_asked_for_are_left_out() {
+    let of = |by| written(&[common::threads()], &Options { by, ..Options::default() })[0]["regions"][0].clone();
+    let (thread, cmg, process) = (of(By::Thread), of(By::Cmg), of(By::Process));
+    let column = |region: &Value| region["tables"]["C05"].clone();
+    let has = |region: &Value, part: &str| (region.get(part).is_some(), column(region).get(part).is_some());
+    assert_eq!((has(&thread, "threads"), has(&thread, "cmgs")), ((true, true), (true, true)));
+    assert_eq!((has(&cmg, "threads"), has(&cmg, "cmgs")), ((false, false), (true, true)));
+    assert_eq!((has(&process, "threads"), has(&process, "cmgs")), ((false, false), (false, false)));
+    assert_eq!(has(&process, "processes"), (true, true));
+    assert_eq!(thread["metrics"], process["metrics"]);
+}
+
+#[test]
+fn a_level_leaves_out_what_its_runs_do_not_count() {
+    let of = |level| written(&[common::plain()], &Options { level, ..Options::default() })[0]["regions"][0].clone();
+    let (single, detailed) = (of(Level::Single), of(Level::Detailed));
+    assert!(detailed["tables"].get("C01").is_some() && single["tables"].get("C01").is_none());
+    assert!(detailed["events"].get("FLA_VAL").is_some() && single["events"].get("FLA_VAL").is_none());
+    assert_eq!(single["metrics"]["seconds"], detailed["metrics"]["seconds"]);
+}
+
+#[test]
+fn one_region_of_several_can_be_asked_for() {
+    let run = common::run("a.elf", vec![common::region(ALL, 1, 10), common::region("triad", 7, 5)]);
+    let options = |name: &str| Options { region: Some(name.to_owned()), ..Options::default() };
+    let regions = written(std::slice::from_ref(&run), &options("triad"))[0]["regions"].clone();
+    assert_eq!(regions.as_array().map(|list| list.iter().map(|r| &r["name"]).collect()), Some(vec![&"triad".into()]));
+    let refusal = fxscope_report::check(&[run], &options("copy")).expect_err("no such region");
+    assert_eq!(refusal, "a.elf has no region 'copy'; it has all, triad");
+}
+
+/// What is written about runs.
+fn text(runs: &[Run], options: &Options) -> String {
+    let mut out = Vec::new();
+    json::write(&mut out, runs, options).expect("written to memory");
+    String::from_utf8(out).expect("text")
+}
+
+fn written(runs: &[Run], options: &Options) -> Value {
+    serde_json::from_str(&text(runs, options)).expect("JSON")
 }

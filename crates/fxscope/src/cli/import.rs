@@ -7,6 +7,7 @@ use fxscope::import::{Machine, Source, fapp, likwid, papi, perf};
 use fxscope::pmu::Events;
 use fxscope::record::{self, Run};
 use fxscope::report::render::terminal;
+use rayon::prelude::*;
 
 use super::{Failure, Outcome, print, style};
 
@@ -56,10 +57,13 @@ const SHOWN_REGIONS: usize = 100;
 pub(super) fn import(args: &Args) -> Outcome {
     record::check_target(&args.output)?;
     let machine = machine(&args.machine)?;
-    let mut files = Vec::new();
+    let mut paths = Vec::new();
     for path in &args.files {
-        read(path, &mut files)?;
+        list(path, &mut paths)?;
     }
+    let files: Vec<_> = paths.par_iter().map(|path| read(path)).collect();
+    // Of several that cannot be read, the first is told.
+    let files = files.into_iter().collect::<Result<Vec<_>, _>>()?;
     let sources: Vec<Source<'_>> = files.iter().map(|(name, bytes)| Source { name, bytes }).collect();
     let command = match &args.program {
         Some(text) => text.split(' ').map(str::to_owned).collect(),
@@ -91,9 +95,7 @@ pub(super) fn machine(name: &str) -> Result<Machine, Failure> {
 
 /// Adds runs to a record file, and shows them.
 pub(super) fn keep(runs: &[Run], output: &Path) -> Result<(), Failure> {
-    for run in runs {
-        record::append(output, run)?;
-    }
+    record::append_all(output, runs)?;
     for run in runs {
         if run.regions.len() > SHOWN_REGIONS {
             let regions = run.regions.len();
@@ -105,16 +107,26 @@ pub(super) fn keep(runs: &[Run], output: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads a file, or those of a folder in the order of their names.
-fn read(path: &Path, files: &mut Vec<(String, Vec<u8>)>) -> Result<(), Failure> {
-    let failure = |e: std::io::Error| format!("cannot read {}: {e}", path.display());
-    if path.is_dir() {
-        let entries: Result<Vec<_>, _> = std::fs::read_dir(path).map_err(failure)?.collect();
-        let mut paths: Vec<_> = entries.map_err(failure)?.into_iter().map(|entry| entry.path()).collect();
-        paths.retain(|path| path.is_file());
-        paths.sort();
-        return paths.iter().try_for_each(|path| read(path, files));
+/// The file, or those of a folder in the order of their names.
+fn list(path: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    if !path.is_dir() {
+        paths.push(path.to_owned());
+        return Ok(());
     }
-    files.push((path.display().to_string(), std::fs::read(path).map_err(failure)?));
+    let entries: Result<Vec<_>, _> = std::fs::read_dir(path).map_err(|e| unreadable(path, &e))?.collect();
+    let mut files: Vec<_> = entries.map_err(|e| unreadable(path, &e))?.into_iter().map(|entry| entry.path()).collect();
+    files.retain(|path| path.is_file());
+    files.sort();
+    paths.extend(files);
     Ok(())
+}
+
+/// A file's name and contents.
+fn read(path: &Path) -> Result<(String, Vec<u8>), String> {
+    let bytes = std::fs::read(path).map_err(|e| unreadable(path, &e))?;
+    Ok((path.display().to_string(), bytes))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> String {
+    format!("cannot read {}: {error}", path.display())
 }

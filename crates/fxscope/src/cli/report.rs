@@ -85,6 +85,9 @@ enum By {
 
 /// Shows the runs.
 pub(super) fn report(args: &Args) -> Outcome {
+    if args.section != Section::Summary && args.format != Format::Terminal {
+        return Err("--section is for the terminal alone; the other formats show all that the record has".into());
+    }
     let target = Target::check(&args.output)?;
     if args.format == Format::Xlsx && args.output.as_os_str() == "-" && std::io::stdout().is_terminal() {
         return Err("a workbook is nothing for a terminal; give it a file with -o FILE.xlsx".into());
@@ -103,10 +106,11 @@ pub(super) fn report(args: &Args) -> Outcome {
 /// Writes the runs in the format asked for.
 fn write(args: &Args, runs: &[Run], target: Target) -> Result<(), Failure> {
     match args.format {
-        Format::Json => target.write_with(|out| {
-            serde_json::to_writer_pretty(&mut *out, &json::Runs(runs))?;
-            writeln!(out)
-        }),
+        Format::Json => {
+            let options = options(args);
+            report::check(runs, &options)?;
+            target.write_with(|out| json::write(out, runs, &options))
+        }
         Format::Html => target.write_bytes(html::render(&reports(args, runs)?).as_bytes()),
         Format::Xlsx => target.write_bytes(&xlsx::render(&reports(args, runs)?)?),
         Format::Csv => target.write_bytes(&csv::render(&reports(args, runs)?)),
@@ -143,7 +147,13 @@ fn some(documents: Vec<Document>, about: &str) -> Result<Vec<Document>, Failure>
 
 /// All that is asked for about the runs.
 fn reports(args: &Args, runs: &[Run]) -> Result<Vec<Report>, Failure> {
-    let options = Options {
+    let options = options(args);
+    Ok(runs.iter().map(|run| report::report(run, &options)).collect::<Result<_, _>>()?)
+}
+
+/// What the options ask for.
+fn options(args: &Args) -> Options {
+    Options {
         level: match args.level {
             Some(Level::Single) => report::Level::Single,
             Some(Level::Brief) => report::Level::Brief,
@@ -156,6 +166,5 @@ fn reports(args: &Args, runs: &[Run]) -> Result<Vec<Report>, Failure> {
             (Some(By::Thread) | None, _) => report::By::Thread,
         },
         region: args.region.clone(),
-    };
-    Ok(runs.iter().map(|run| report::report(run, &options)).collect::<Result<_, _>>()?)
+    }
 }

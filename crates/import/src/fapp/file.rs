@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use csv::{ByteRecord, ReaderBuilder};
 use fxscope_record::{ALL, Counts, Names, Thread};
+use memchr::{memchr, memchr_iter};
 
 use super::join::{Pass, PassRegion};
 use crate::{Machine, Problem, Source};
@@ -30,19 +31,55 @@ const ENOUGH_TICKS: u64 = 1_000;
 pub(super) fn parse<'a>(source: &'a Source<'a>, machine: &'a Machine) -> Result<Pass<'a>, Problem> {
     let bytes = source.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source.bytes);
     let mut reader = Reader::new(source, machine);
+    // Fields in quotes may hold commas and ends of lines; no file that fapp writes has any.
+    if memchr(b'"', bytes).is_some() {
+        quoted(&mut reader, bytes)?
+    } else {
+        plain(&mut reader, bytes)?
+    }
+    reader.finish()
+}
+
+/// Takes the lines of a file that has no quotes.
+fn plain(reader: &mut Reader, bytes: &[u8]) -> Result<(), Problem> {
+    let mut fields: Vec<&[u8]> = Vec::new();
+    let mut begin = 0;
+    while begin < bytes.len() {
+        let rest = &bytes[begin..];
+        let line = &rest[..memchr(b'\n', rest).unwrap_or(rest.len())];
+        begin += line.len() + 1;
+        reader.line += 1;
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            continue;
+        }
+        fields.clear();
+        let mut first = 0;
+        for comma in memchr_iter(b',', line) {
+            fields.push(&line[first..comma]);
+            first = comma + 1;
+        }
+        fields.push(&line[first..]);
+        reader.take(&fields)?;
+    }
+    Ok(())
+}
+
+/// Takes the lines of a file in which fields may stand in quotes.
+fn quoted(reader: &mut Reader, bytes: &[u8]) -> Result<(), Problem> {
     let mut lines = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
     let mut record = ByteRecord::new();
     loop {
         match lines.read_byte_record(&mut record) {
-            Ok(false) => return reader.finish(),
+            Ok(false) => return Ok(()),
             Ok(true) => {}
             Err(e) => {
                 let line = e.position().map(|position| position.line() as usize);
-                return Err(source.problem(line, format!("is no line of CSV ({e})")));
+                return Err(reader.source.problem(line, format!("is no line of CSV ({e})")));
             }
         }
         reader.line = record.position().map_or(0, |position| position.line() as usize);
-        reader.take(&record)?;
+        reader.take(&record.iter().collect::<Vec<_>>())?;
     }
 }
 
@@ -67,8 +104,8 @@ struct Reader<'a> {
     columns: Vec<Column>,
     /// The places of calls, CNTVCT and PMCCNTR among the names.
     besides: [usize; 3],
-    /// Room for the numbers of a line.
-    row: Vec<u64>,
+    /// The place of the thread that the next line is expected to be of.
+    next: usize,
     regions: Vec<PassRegion>,
     by_name: HashMap<(Vec<u8>, Vec<u8>), usize>,
     /// The region of the line before: mostly the next one's too.
@@ -89,7 +126,7 @@ impl<'a> Reader<'a> {
             names: Arc::default(),
             columns: Vec::new(),
             besides: [0; 3],
-            row: Vec::new(),
+            next: 0,
             regions: Vec::new(),
             by_name: HashMap::new(),
             last: None,
@@ -101,12 +138,12 @@ impl<'a> Reader<'a> {
         self.source.problem(Some(self.line), what.into())
     }
 
-    fn take(&mut self, record: &ByteRecord) -> Result<(), Problem> {
-        match record.get(0).unwrap_or_default() {
-            b"FAPP-cpupa" => self.counts(record),
-            b"FAPP-core" => self.core(record),
-            b"FAPP-info" => self.info(record),
-            b"LABEL-FAPP-cpupa" => self.headings(record),
+    fn take(&mut self, fields: &[&[u8]]) -> Result<(), Problem> {
+        match field(fields, 0) {
+            b"FAPP-cpupa" => self.counts(fields),
+            b"FAPP-core" => self.core(fields),
+            b"FAPP-info" => self.info(fields),
+            b"LABEL-FAPP-cpupa" => self.headings(fields),
             tag if tag.starts_with(b"FAPP-") || tag.starts_with(b"LABEL-FAPP-") => Ok(()),
             tag => {
                 let tag = String::from_utf8_lossy(&tag[..tag.len().min(40)]);
@@ -115,16 +152,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn info(&mut self, record: &ByteRecord) -> Result<(), Problem> {
-        match record.get(1).unwrap_or_default() {
-            b"CSV version" => match self.number(record, 2, "CSV version")? {
+    fn info(&mut self, fields: &[&[u8]]) -> Result<(), Problem> {
+        match field(fields, 1) {
+            b"CSV version" => match self.number(fields, 2, "CSV version")? {
                 CSV_VERSION => {}
                 other => {
                     return Err(self.error(format!("CSV version {other}; this reads version {CSV_VERSION}")));
                 }
             },
-            b"Timer clock frequency" => self.constant(record, "timer_hz", 1_000_000..=10_000_000_000)?,
-            b"Vector length" => self.constant(record, "vector_bits", 128..=2048)?,
+            b"Timer clock frequency" => self.constant(fields, "timer_hz", 1_000_000..=10_000_000_000)?,
+            b"Vector length" => self.constant(fields, "vector_bits", 128..=2048)?,
             _ => {}
         }
         Ok(())
@@ -132,11 +169,11 @@ impl<'a> Reader<'a> {
 
     fn constant(
         &mut self,
-        record: &ByteRecord,
+        fields: &[&[u8]],
         name: &'static str,
         range: std::ops::RangeInclusive<u64>,
     ) -> Result<(), Problem> {
-        let value = self.number(record, 2, name)?;
+        let value = self.number(fields, 2, name)?;
         if !range.contains(&value) {
             let what = format!("{name} is {value}; it lies between {} and {}", range.start(), range.end());
             return Err(self.error(what));
@@ -145,13 +182,13 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn core(&mut self, record: &ByteRecord) -> Result<(), Problem> {
-        if record.get(6) == Some(b"-") {
+    fn core(&mut self, fields: &[&[u8]]) -> Result<(), Problem> {
+        if field(fields, 6) == b"-" {
             let what = "a thread that is bound to no core: its CMG is not known; bind threads and measure again";
             return Err(self.error(what));
         }
         let number = |column: usize, name: &str| -> Result<u32, Problem> {
-            let number = self.number(record, column, name)?;
+            let number = self.number(fields, column, name)?;
             number.try_into().map_err(|_| self.error(format!("{name} is {number}, which is too large")))
         };
         let thread = Thread {
@@ -170,18 +207,19 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn headings(&mut self, record: &ByteRecord) -> Result<(), Problem> {
+    fn headings(&mut self, fields: &[&[u8]]) -> Result<(), Problem> {
         if !self.columns.is_empty() {
             return Err(self.error("a second line of headings; give each pass as a file of its own"));
         }
         for (i, heading) in HEADINGS.iter().enumerate() {
-            if record.get(i + 1) != Some(heading.as_bytes()) {
-                let found = String::from_utf8_lossy(record.get(i + 1).unwrap_or_default());
+            let found = field(fields, i + 1);
+            if found != heading.as_bytes() {
+                let found = String::from_utf8_lossy(found);
                 return Err(self.error(format!("column {} is '{found}' where {heading} belongs", i + 2)));
             }
         }
         let mut names: Vec<Option<String>> = BESIDES.iter().map(|name| Some((*name).to_owned())).collect();
-        for code in record.iter().skip(1 + HEADINGS.len()) {
+        for code in fields.iter().copied().skip(1 + HEADINGS.len()) {
             names.push(self.event(code)?);
         }
         if let Some(twice) = (0..names.len()).find(|&i| names[i].is_some() && names[..i].contains(&names[i])) {
@@ -210,55 +248,68 @@ impl<'a> Reader<'a> {
         Ok(Some(format!("r{number:04x}")))
     }
 
-    fn counts(&mut self, record: &ByteRecord) -> Result<(), Problem> {
-        if record.get(1) != Some(b"Thread") {
+    fn counts(&mut self, fields: &[&[u8]]) -> Result<(), Problem> {
+        if field(fields, 1) != b"Thread" {
             return Ok(());
         }
         if self.columns.is_empty() {
             return Err(self.error("counts before the line of headings (LABEL-FAPP-cpupa)"));
         }
         let wanted = 1 + HEADINGS.len() - BESIDES.len() + self.columns.len();
-        if record.len() != wanted {
-            return Err(self.error(format!("{} columns where the headings have {wanted}", record.len())));
+        if fields.len() != wanted {
+            return Err(self.error(format!("{} columns where the headings have {wanted}", fields.len())));
         }
-        if self.number(record, 2, "spawn")? != 0 {
+        if self.number(fields, 2, "spawn")? != 0 {
             return Err(self.error("a process that others have spawned; measure programs that spawn none"));
         }
-        let (process, thread) = (self.number(record, 3, "process")?, self.number(record, 4, "thread")?);
-        let place = u32::try_from(process).ok().zip(u32::try_from(thread).ok());
-        let Some(&place) = place.and_then(|key| self.places.get(&key)) else {
+        let (process, thread) = (self.number(fields, 3, "process")?, self.number(fields, 4, "thread")?);
+        let Some(place) = self.place(process, thread) else {
             return Err(self.error(format!("thread {thread} of process {process} has no line FAPP-core")));
         };
-        let region = self.region(record);
-        let mut row = std::mem::take(&mut self.row);
-        self.read_row(record, &mut row)?;
+        let region = self.region(fields);
+        let mut values = std::mem::take(&mut self.regions[region].values);
+        let calls = self.read_row(fields, &mut values)?;
         let region = &mut self.regions[region];
+        region.values = values;
         region.threads.push(place);
-        region.calls = region.calls.max(row[self.besides[0]]);
-        region.values.extend_from_slice(&row);
-        self.row = row;
+        region.calls = region.calls.max(calls);
         Ok(())
     }
 
-    /// The numbers of a line, in the order of the names.
-    fn read_row(&self, record: &ByteRecord, row: &mut Vec<u64>) -> Result<(), Problem> {
-        row.clear();
-        row.resize(self.names.len(), Counts::ABSENT);
+    /// The place of a thread: mostly the one behind that of the line before.
+    fn place(&mut self, process: u64, thread: u64) -> Option<usize> {
+        let is = |at: usize| {
+            self.threads.get(at).is_some_and(|t| (u64::from(t.process), u64::from(t.thread)) == (process, thread))
+        };
+        let place = match self.next {
+            next if is(next) => next,
+            _ if is(0) => 0,
+            _ => *self.places.get(&(u32::try_from(process).ok()?, u32::try_from(thread).ok()?))?,
+        };
+        self.next = place + 1;
+        Some(place)
+    }
+
+    /// Adds the numbers of a line, in the order of the names; gives the times that the region was entered.
+    fn read_row(&self, fields: &[&[u8]], values: &mut Vec<u64>) -> Result<u64, Problem> {
+        let before = values.len();
+        values.resize(before + self.names.len(), Counts::ABSENT);
+        let row = &mut values[before..];
         let first = 1 + HEADINGS.len() - BESIDES.len();
         for (i, column) in self.columns.iter().enumerate() {
             let Column::Name(place) = *column else { continue };
-            row[place] = self.number(record, first + i, "count")?;
+            row[place] = self.number(fields, first + i, "count")?;
         }
-        let [_, ticks, cycles] = self.besides.map(|place| row[place]);
+        let [calls, ticks, cycles] = self.besides.map(|place| row[place]);
         if ticks >= ENOUGH_TICKS && cycles / ticks >= ABSURD_CYCLES_PER_TICK {
             return Err(self.error(format!("{cycles} cycles in {ticks} ticks of the timer cannot be")));
         }
-        Ok(())
+        Ok(calls)
     }
 
     /// The place of a line's region.
-    fn region(&mut self, record: &ByteRecord) -> usize {
-        let (name, number) = (record.get(5).unwrap_or_default(), record.get(6).unwrap_or_default());
+    fn region(&mut self, fields: &[&[u8]]) -> usize {
+        let (name, number) = (field(fields, 5), field(fields, 6));
         if let Some((last_name, last_number, place)) = &self.last
             && last_name == name
             && last_number == number
@@ -271,19 +322,19 @@ impl<'a> Reader<'a> {
             let (name, number) = (String::from_utf8_lossy(name), String::from_utf8_lossy(number));
             // What fapp calls the whole of a program.
             let name = if name == ALL && number == "0" { ALL.to_owned() } else { format!("{name}, {number}") };
-            self.regions.push(PassRegion { name, calls: 0, threads: Vec::new(), values: Vec::new() });
+            // Most regions have as many threads as the one before.
+            let like = self.regions.last().map_or((0, 0), |last| (last.threads.len(), last.values.len()));
+            let (threads, values) = (Vec::with_capacity(like.0), Vec::with_capacity(like.1));
+            self.regions.push(PassRegion { name, calls: 0, threads, values });
         }
         self.last = Some((key.0, key.1, place));
         place
     }
 
     /// A whole number in a column; what it is called in messages.
-    fn number(&self, record: &ByteRecord, column: usize, name: &str) -> Result<u64, Problem> {
-        let text = record.get(column).ok_or_else(|| self.error(format!("{name} is missing")))?;
-        let digits = !text.is_empty() && text.len() <= 20 && text.iter().all(u8::is_ascii_digit);
-        let value =
-            digits.then(|| text.iter().try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0'))));
-        match value.flatten() {
+    fn number(&self, fields: &[&[u8]], column: usize, name: &str) -> Result<u64, Problem> {
+        let text = fields.get(column).ok_or_else(|| self.error(format!("{name} is missing")))?;
+        match whole(text) {
             Some(value) if value <= MOST => Ok(value),
             Some(value) => Err(self.error(format!("{name} is {value}, more than a counter reaches in a year"))),
             None => {
@@ -319,6 +370,23 @@ impl<'a> Reader<'a> {
         let Reader { source, constants, names, threads, cmgs, regions, notes, .. } = self;
         Ok(Pass { source, constants, names, threads, cmgs, regions, notes })
     }
+}
+
+/// A field of a line; empty where it has none.
+fn field<'f>(fields: &[&'f [u8]], place: usize) -> &'f [u8] {
+    fields.get(place).copied().unwrap_or_default()
+}
+
+/// The number that decimal digits, and nothing else, make.
+fn whole(text: &[u8]) -> Option<u64> {
+    /// So many digits always fit.
+    const SAFE: usize = 19;
+    if text.is_empty() || text.len() > SAFE + 1 || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let (head, tail) = text.split_at(text.len().min(SAFE));
+    let value = head.iter().fold(0, |n, b| n * 10 + u64::from(b - b'0'));
+    tail.iter().try_fold(value, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))
 }
 
 /// Puts the rows of a region in the order of processes and threads.

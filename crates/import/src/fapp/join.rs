@@ -45,7 +45,7 @@ pub(super) struct Pass<'a> {
 /// When the passes are not of the same program and input.
 pub(super) fn join(mut passes: Vec<Pass>, machine: &Machine, command: Vec<String>) -> Result<Run, Problem> {
     let groups = Groups::of(&machine.name);
-    passes.sort_by_key(|pass| group_of(pass, &groups).unwrap_or(u8::MAX));
+    passes.sort_by_key(|pass| group_of(pass, groups).unwrap_or(u8::MAX));
     for (i, pass) in passes.iter().enumerate() {
         check_same(&passes[0], pass)?;
         if let Some(other) = passes[..i].iter().find(|other| other.names == pass.names) {
@@ -53,7 +53,7 @@ pub(super) fn join(mut passes: Vec<Pass>, machine: &Machine, command: Vec<String
             return Err(pass.source.problem(None, what));
         }
     }
-    let names = passes.iter().map(|pass| match group_of(pass, &groups) {
+    let names = passes.iter().map(|pass| match group_of(pass, groups) {
         Some(group) => format!("pa{group}"),
         None => stem(pass.source.name),
     });

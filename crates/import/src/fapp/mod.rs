@@ -26,6 +26,7 @@ pub fn read(sources: &[Source<'_>], machine: &Machine, command: Vec<String>) -> 
     if sources.is_empty() {
         return Err(Problem { file: "fapp".to_owned(), line: None, what: "no file to import".to_owned() });
     }
-    let passes: Vec<_> = sources.par_iter().map(|source| file::parse(source, machine)).collect::<Result<_, _>>()?;
-    join::join(passes, machine, command)
+    let passes: Vec<_> = sources.par_iter().map(|source| file::parse(source, machine)).collect();
+    // Of several files that are wrong, the first is told.
+    join::join(passes.into_iter().collect::<Result<_, _>>()?, machine, command)
 }

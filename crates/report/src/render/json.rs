@@ -1,55 +1,85 @@
-//! A run as JSON. The keys are stable: scripts depend on them.
+//! Runs as JSON. The keys are stable: scripts depend on them.
+
+mod lines;
+mod region;
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
-use fxscope_pmu::{Cell, Column, Evaluation, Events, Metrics, Values, scope};
+use fxscope_pmu::{Evaluation, Events};
 use fxscope_record::{ALL, Finish, Mode, Origin, Pages, Region, Run};
-use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
+use rayon::prelude::*;
+use serde::ser::Serialize;
 use serde_json::{Map, Value, json};
 
-/// One run. Events and metrics that are not known are absent; `exit_code` and the members of `simulated` are
-/// `null` when they are not known.
+use crate::Options;
+use lines::Lines;
+use region::RegionJson;
+
+/// Levels of a list of runs that have lines of their own: a thread, or a column of a table, has one line.
+const DEPTH: usize = 5;
+/// Regions that are made at once while runs are written: all together may be large.
+const AT_ONCE: usize = 16;
+
+/// One run with all that is known about it. Events and metrics that are not known are absent; `exit_code` and the members of
+/// `simulated` are `null` when they are not known.
+///
+/// # Panics
+/// Never: keys are text, and numbers that JSON does not have become `null`.
 #[must_use]
 pub fn run(run: &Run) -> Value {
-    let events = events(run);
+    let (events, options) = (events(run), Options::default());
+    let region = |region| serde_json::to_value(RegionJson { run, region, events: &events, options: &options });
+    let regions = run.regions.iter().map(region).collect::<Result<Vec<_>, _>>();
     let mut json = head(run);
-    json.insert("regions".to_owned(), run.regions.iter().map(|r| region(r, run, &events)).collect());
+    json.insert("regions".to_owned(), regions.expect("keys are text").into());
     Value::Object(json)
 }
 
-/// Runs as a list of what [`run`] gives, made region by region while it is written: together they may be large.
-pub struct Runs<'a>(pub &'a [Run]);
-
-impl Serialize for Runs<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(OneRun))
+/// Writes runs as a list of what [`run`] gives, as far as it is asked for.
+///
+/// # Errors
+/// When `out` takes no more; [`crate::check`] tells before that whether there is a region of the name asked for.
+pub fn write(out: &mut dyn Write, runs: &[Run], options: &Options) -> io::Result<()> {
+    let mut before = "[";
+    for run in runs {
+        write!(out, "{before}\n  {{")?;
+        write_run(out, &crate::at_level(run, options.level), options)?;
+        write!(out, "\n  }}")?;
+        before = ",";
     }
+    writeln!(out, "\n]")
 }
 
-struct OneRun<'a>(&'a Run);
-
-impl Serialize for OneRun<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for (key, value) in &head(self.0) {
-            map.serialize_entry(key, value)?;
-        }
-        map.serialize_entry("regions", &Regions(self.0))?;
-        map.end()
+/// Writes the members of a run.
+fn write_run(out: &mut dyn Write, run: &Run, options: &Options) -> io::Result<()> {
+    let regions = crate::regions(run, options).map_err(io::Error::other)?;
+    for (key, value) in &head(run) {
+        write!(out, "\n    \"{key}\": ")?;
+        out.write_all(&bytes(value, 2))?;
+        write!(out, ",")?;
     }
+    write!(out, "\n    \"regions\": [")?;
+    let events = events(run);
+    let mut before = "\n      ";
+    for some in regions.chunks(AT_ONCE) {
+        let region = |region: &&Region| bytes(&RegionJson { run, region, events: &events, options }, 3);
+        let made: Vec<Vec<u8>> = some.par_iter().map(region).collect();
+        for region in made {
+            write!(out, "{before}")?;
+            out.write_all(&region)?;
+            before = ",\n      ";
+        }
+    }
+    write!(out, "{}]", if regions.is_empty() { "" } else { "\n    " })
 }
 
-struct Regions<'a>(&'a Run);
-
-impl Serialize for Regions<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let events = events(self.0);
-        let mut list = serializer.serialize_seq(Some(self.0.regions.len()))?;
-        for r in &self.0.regions {
-            list.serialize_element(&region(r, self.0, &events))?;
-        }
-        list.end()
-    }
+/// A value that stands so many levels deep.
+fn bytes(value: &impl Serialize, level: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Lines::new(level, DEPTH));
+    value.serialize(&mut serializer).expect("written to memory, and keys are text");
+    bytes
 }
 
 fn events(run: &Run) -> Events {
@@ -124,60 +154,4 @@ fn finish(finish: &Finish) -> String {
         Finish::Limit => "limit".to_owned(),
         Finish::Stopped => "stopped".to_owned(),
     }
-}
-
-fn region(region: &Region, run: &Run, events: &Events) -> Value {
-    let evaluation = Evaluation::new(run, region);
-    let of_threads = region.threads.iter().zip(evaluation.threads()).enumerate();
-    let threads = of_threads.map(|(i, (t, values))| {
-        json!({
-            "process": t.process,
-            "thread": t.thread,
-            "node": t.node,
-            "cpu": t.cpu,
-            "events": region.counts(i),
-            "metrics": metrics(&values),
-        })
-    });
-    let cmgs = evaluation
-        .cmgs()
-        .into_iter()
-        .map(|(team, values)| json!({ "process": team.process, "cmg": team.cmg, "metrics": metrics(&values) }));
-    json!({
-        "name": region.name,
-        "calls": region.calls,
-        "events": scope::totals(events, region, &run.constants),
-        "metrics": metrics(&evaluation.total()),
-        "cmgs": cmgs.collect::<Vec<_>>(),
-        "threads": threads.collect::<Vec<_>>(),
-        "tables": tables(&evaluation),
-    })
-}
-
-/// The columns of the CPU performance analysis report by identifier; those without any value are left out.
-fn tables(evaluation: &Evaluation) -> BTreeMap<&'static str, Value> {
-    let columns = Metrics::built_in().tables().iter().flat_map(|table| &table.columns);
-    let column = |column: &'static Column| {
-        let cells = evaluation.column(column);
-        let value = |cell: &Option<Cell>| cell.map(|cell| cell.value);
-        let values = |cells: &[Option<Cell>]| cells.iter().map(value).collect::<Vec<_>>();
-        let (threads, cmgs, total) = (values(&cells.threads), values(&cells.cmgs), value(&cells.total));
-        let known = threads.iter().chain(&cmgs).chain([&total]).any(Option::is_some);
-        known.then(|| {
-            let mut json = json!({ "title": cells.title, "unit": column.unit });
-            if column.threads {
-                json["threads"] = json!(threads);
-            }
-            if column.totals {
-                json["cmgs"] = json!(cmgs);
-                json["total"] = json!(total);
-            }
-            (column.id.as_str(), json)
-        })
-    };
-    columns.filter_map(column).collect()
-}
-
-fn metrics(values: &Values) -> BTreeMap<&'static str, f64> {
-    values.iter().map(|(metric, value)| (metric.name.as_str(), value)).collect()
 }

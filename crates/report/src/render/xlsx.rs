@@ -8,6 +8,9 @@ use rust_xlsxwriter::{Format, Workbook, XlsxError};
 use crate::document::{Body, Grid, Heading, RegionReport, Report};
 use sheet::TableSheet;
 
+/// How hard a workbook is compressed, of 1 to 9: from 3 on it takes longer and hardly becomes smaller.
+const COMPRESSION: u8 = 3;
+
 /// A region with the number of its run, from 1 on.
 struct Place<'a> {
     run: usize,
@@ -29,6 +32,7 @@ fn workbook(reports: &[Report]) -> Result<Vec<u8>, XlsxError> {
         .flat_map(|(run, report)| report.regions.iter().map(move |region| Place { run, region }))
         .collect();
     let mut book = Workbook::new();
+    book.set_zip_compression_level(COMPRESSION);
     overview(&mut book, reports)?;
     charts::sheets(&mut book, &places)?;
     for (id, title, headings) in tables(&places) {

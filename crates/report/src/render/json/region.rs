@@ -1,0 +1,149 @@
+//! One region as JSON, written as it is calculated.
+
+use fxscope_pmu::{Cell, Cells, Column, Evaluation, Events, Metrics, Values, scope};
+use fxscope_record::{Region, Run, Tallies};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+
+use crate::{By, Options};
+
+/// A region, with the parts that are asked for.
+pub(super) struct RegionJson<'a> {
+    pub run: &'a Run,
+    pub region: &'a Region,
+    pub events: &'a Events,
+    pub options: &'a Options,
+}
+
+impl Serialize for RegionJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let region = self.region;
+        let evaluation = Evaluation::new(self.run, region);
+        let by = self.options.by;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &region.name)?;
+        map.serialize_entry("calls", &region.calls)?;
+        map.serialize_entry("events", &scope::totals(self.events, region, &self.run.constants))?;
+        map.serialize_entry("metrics", &OfMetrics(evaluation.total()))?;
+        let processes = evaluation.processes().zip(evaluation.of_processes());
+        let processes = processes.map(|(process, values)| OfProcess { process, metrics: OfMetrics(values) });
+        map.serialize_entry("processes", &processes.collect::<Vec<_>>())?;
+        if by != By::Process {
+            let cmgs = evaluation.cmgs().into_iter();
+            let cmgs = cmgs.map(|(t, values)| OfCmg { process: t.process, cmg: t.cmg, metrics: OfMetrics(values) });
+            map.serialize_entry("cmgs", &cmgs.collect::<Vec<_>>())?;
+        }
+        if by == By::Thread {
+            map.serialize_entry("threads", &threads(region, &region.tallies(), &evaluation))?;
+        }
+        map.serialize_entry("tables", &Tables { evaluation: &evaluation, by })?;
+        map.end()
+    }
+}
+
+#[derive(serde::Serialize)]
+struct OfProcess {
+    process: u32,
+    metrics: OfMetrics,
+}
+
+#[derive(serde::Serialize)]
+struct OfCmg {
+    process: u32,
+    cmg: u32,
+    metrics: OfMetrics,
+}
+
+#[derive(serde::Serialize)]
+struct OfThread<'a> {
+    process: u32,
+    thread: u32,
+    node: u32,
+    cpu: u32,
+    events: OfEvents<'a>,
+    metrics: OfMetrics,
+}
+
+fn threads<'a>(region: &Region, tallies: &'a Tallies<'a>, evaluation: &Evaluation) -> Vec<OfThread<'a>> {
+    let threads = region.threads.iter().zip(evaluation.threads()).enumerate();
+    let thread = |(i, (t, values)): (usize, (&fxscope_record::Thread, Values))| OfThread {
+        process: t.process,
+        thread: t.thread,
+        node: t.node,
+        cpu: t.cpu,
+        events: OfEvents(tallies, i),
+        metrics: OfMetrics(values),
+    };
+    threads.map(thread).collect()
+}
+
+/// What a thread has counted, by the event's name.
+struct OfEvents<'a>(&'a Tallies<'a>, usize);
+
+impl Serialize for OfEvents<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.row(self.1))
+    }
+}
+
+/// The metrics that have a value, by name.
+struct OfMetrics(Values);
+
+impl Serialize for OfMetrics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(metric, value)| (&metric.name, value)))
+    }
+}
+
+/// The columns of the CPU performance analysis report by identifier; those without any value are left out.
+struct Tables<'a> {
+    evaluation: &'a Evaluation<'a>,
+    by: By,
+}
+
+impl Serialize for Tables<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for column in Metrics::built_in().tables().iter().flat_map(|table| &table.columns) {
+            let cells = self.evaluation.column(column);
+            if cells.threads.iter().chain(&cells.cmgs).chain([&cells.total]).any(Option::is_some) {
+                map.serialize_entry(&column.id, &OfColumn { column, cells: &cells, by: self.by })?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// A column of a table.
+struct OfColumn<'a> {
+    column: &'a Column,
+    cells: &'a Cells,
+    by: By,
+}
+
+impl Serialize for OfColumn<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("title", &self.cells.title)?;
+        map.serialize_entry("unit", &self.column.unit)?;
+        if self.column.threads && self.by == By::Thread {
+            map.serialize_entry("threads", &OfCells(&self.cells.threads))?;
+        }
+        if self.column.totals {
+            if self.by != By::Process {
+                map.serialize_entry("cmgs", &OfCells(&self.cells.cmgs))?;
+            }
+            map.serialize_entry("processes", &OfCells(&self.cells.processes))?;
+            map.serialize_entry("total", &self.cells.total.map(|cell| cell.value))?;
+        }
+        map.end()
+    }
+}
+
+/// Cells as numbers, `null` where there is none.
+struct OfCells<'a>(&'a [Option<Cell>]);
+
+impl Serialize for OfCells<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|cell| cell.map(|cell| cell.value)))
+    }
+}
