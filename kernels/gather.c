@@ -25,7 +25,7 @@ static kernel_single *const SINGLE_KERNELS[2][2] = {
 
 enum { DOUBLE, SINGLE };
 enum { CONTIGUOUS, INDEXED };
-enum { TYPE, LOAD, STORE, STRIDE, N, PASSES };
+enum { TYPE, LOAD, STORE, STRIDE, N, PASSES, OFFSET };
 
 static struct option options[] = {
     [TYPE] = {"type", DOUBLE, 0, 0, "double|single"},
@@ -34,6 +34,7 @@ static struct option options[] = {
     [STRIDE] = {"stride", 1, 0, 64, NULL},
     [N] = {"n", 1344, 64, 1 << 20, NULL},
     [PASSES] = {"passes", 4000, 1, 1000000000, NULL},
+    [OFFSET] = {"offset", 0, 0, 63, NULL},
 };
 
 static const float C0 = 3.0f;
@@ -74,10 +75,13 @@ int program(int argc, char **argv)
         cannot_run("n must be a multiple of the elements of four vectors (32 double, 64 single with 512 bits)");
     if (!stride && (options[LOAD].value == CONTIGUOUS || options[STORE].value == INDEXED))
         cannot_run("stride=0 (one element for all) is for load=gather store=contiguous");
-    uint64_t span = stride ? n * stride : n;
+    uint64_t span = stride ? n * stride : n, offset = options[OFFSET].value;
+    if (offset % size)
+        cannot_run("offset must be a multiple of the size of an element");
     double *arrays[3];
-    place_arrays(pool, sizeof pool, span * size, 3, arrays);
-    void *y = arrays[0], *x1 = arrays[1], *x2 = arrays[2];
+    place_arrays(pool, sizeof pool, span * size + offset, 3, arrays);
+    /* Loaded arrays begin as many bytes behind a line's beginning. */
+    void *y = arrays[0], *x1 = (char *)arrays[1] + offset, *x2 = (char *)arrays[2] + offset;
     for (uint64_t i = 0; i < span; i++) {
         put(y, i, -1);
         put(x1, i, (double)(i & 0xffff));

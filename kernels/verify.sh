@@ -61,6 +61,7 @@ for bytes in 64 32 16; do
             done
         done
         run $bytes 0 gather type=$type load=gather store=contiguous stride=0 passes=3
+        run $bytes 0 gather type=$type load=gather store=contiguous offset=24 passes=3
     done
     for size in 1 8 256 1000 8192 100003; do
         run $bytes 0 copy bytes=$size passes=2
@@ -74,8 +75,21 @@ for bytes in 64 32 16; do
             run $bytes 0 dgemm-tile tile=$tile k=$k passes=3
         done
     done
-    for op in add mul fma div div-series; do
+    for op in add mul fma div div-series max; do
         run $bytes 0 arith op=$op passes=2
+    done
+    for op in add mul fma max; do
+        run $bytes 0 arith op=$op form=scalar n=64 passes=2
+        run $bytes 0 arith op=$op form=scalar passes=2
+    done
+    for op in add mul fma load load4 store zero; do
+        run $bytes 0 steps op=$op rounds=3
+    done
+    for op in abs aint dble real int; do
+        for form in vector scalar; do
+            run $bytes 0 unary op=$op form=$form n=64 passes=2
+            run $bytes 0 unary op=$op form=$form passes=2
+        done
     done
     for n in 128 192 256; do
         run $bytes 0 arith op=div-series n=$n passes=2
@@ -135,6 +149,7 @@ run 64 2 triad-l1 n=999999999
 run 64 2 triad-l1 fish=1
 run 64 2 triad-l1 2048 1 1
 run 64 2 gather type=half
+run 64 2 gather offset=4
 run 64 2 sector n=24
 run 64 2 sector l2-ways=15
 run 64 2 stencil n1=4096 n2=4096
@@ -144,6 +159,7 @@ run 64 2 barrier cpus=
 run 64 2 barrier cpus=1-
 run 64 2 barrier cpus=1-0
 run 64 2 horner m=1 form=interleaved
+run 64 2 arith op=div form=scalar
 run 64 2 horner m=1 form=pipelined
 
 if [ $failures -ne 0 ]; then
