@@ -126,6 +126,9 @@ for bytes in 64 32 16; do
     for op in load copy update triad daxpy; do
         run $bytes 0 plain-threads op=$op n=1000 passes=3 threads=7
     done
+    for pointers in contiguous strided; do
+        run $bytes 0 triadt pointers=$pointers n=4096 passes=3 threads=5
+    done
     for size in 65536 100000 4194304; do
         run $bytes 0 maps count=5 bytes=$size rounds=3
     done
