@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use fxscope_uop::StaticInst;
 
 use crate::cpu::{Cpu, Trap};
+use crate::governed::{Governed, governed};
 use crate::memory::Memory;
 use crate::table::{self, Ctx, Inst};
 
@@ -27,6 +28,8 @@ pub struct Block {
     pub infos: Box<[StaticInst]>,
     /// One of them synchronises ([`StaticInst::synchronises`]).
     pub synchronises: bool,
+    /// Where governing predicates have their values.
+    governed: Box<[Governed]>,
 }
 
 /// How the execution of a block ended.
@@ -136,23 +139,52 @@ fn decode_block(start: u64, vl: usize, mem: &mut Memory) -> Result<Block, Trap> 
             break;
         }
     }
-    let synchronises = infos.iter().any(|info: &StaticInst| info.synchronises);
-    Ok(Block { start, end: pc, insts: insts.into(), infos: infos.into(), synchronises })
+    Ok(Block::new(start, insts, infos, vl))
 }
 
 impl Block {
+    /// The block of `insts`, described by `infos`, at `start`, for vectors of `vl` bytes.
+    #[must_use]
+    pub fn new(start: u64, insts: Vec<Inst>, infos: Vec<StaticInst>, vl: usize) -> Block {
+        Block {
+            start,
+            end: start.wrapping_add(4 * insts.len() as u64),
+            synchronises: infos.iter().any(|info| info.synchronises),
+            governed: governed(&infos, vl),
+            insts: insts.into(),
+            infos: infos.into(),
+        }
+    }
+
     /// Executes the block. Afterwards `cpu.pc` is the next instruction to execute; after a fault, the
     /// instruction that faulted. The dynamic stream holds the words of the executed instructions.
     #[inline(always)]
     pub fn run(&self, cpu: &mut Cpu, mem: &mut Memory) -> Outcome {
         cpu.pc = self.end;
         cpu.clear_stream();
-        for (i, inst) in self.insts.iter().enumerate() {
+        let mut next = 0;
+        for governed in &self.governed {
+            if let Err(at) = self.execute(next, governed.at, cpu, mem) {
+                return self.stopped(at, cpu);
+            }
+            governed.look(cpu);
+            next = governed.at;
+        }
+        match self.execute(next, self.insts.len(), cpu, mem) {
+            Ok(()) => Outcome { executed: self.insts.len(), trap: None },
+            Err(at) => self.stopped(at, cpu),
+        }
+    }
+
+    /// Executes the instructions from `from` to before `to`; `Err` says which one stopped.
+    #[inline(always)]
+    fn execute(&self, from: usize, to: usize, cpu: &mut Cpu, mem: &mut Memory) -> Result<(), usize> {
+        for (i, inst) in self.insts[from..to].iter().enumerate() {
             if (inst.exec)(cpu, mem, inst).is_err() {
-                return self.stopped(i, cpu);
+                return Err(from + i);
             }
         }
-        Outcome { executed: self.insts.len(), trap: None }
+        Ok(())
     }
 
     #[cold]

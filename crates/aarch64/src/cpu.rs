@@ -1,7 +1,7 @@
 //! Architectural state of one thread.
 
 use bytemuck::{Pod, Zeroable};
-use fxscope_uop::mem;
+use fxscope_uop::{Partial, mem};
 
 use crate::hpc::HpcExtension;
 use crate::memory::MemFault;
@@ -119,6 +119,8 @@ pub struct Cpu {
     pub hpc: HpcExtension,
     stream: Box<[u64; STREAM_WORDS]>,
     stream_len: usize,
+    /// Instructions of the block whose governing predicates left out elements, in any order.
+    pub(crate) partials: Vec<Partial>,
 }
 
 /// An armed exclusive monitor.
@@ -205,6 +207,7 @@ impl Cpu {
             hpc: HpcExtension::default(),
             stream: vec![0; STREAM_WORDS].into_boxed_slice().try_into().expect("fixed length"),
             stream_len: 0,
+            partials: Vec::new(),
         }
     }
 
@@ -212,7 +215,7 @@ impl Cpu {
     #[must_use]
     pub fn duplicate(&self) -> Cpu {
         let fresh = Cpu::new(self.vl);
-        Cpu { stream: fresh.stream, stream_len: 0, ..*self }
+        Cpu { stream: fresh.stream, stream_len: 0, partials: Vec::new(), ..*self }
     }
 
     /// General register by decoder index.
@@ -292,10 +295,18 @@ impl Cpu {
     pub fn stream(&self) -> &[u64] {
         &self.stream[..self.stream_len.min(STREAM_WORDS)]
     }
+    /// Instructions noted since [`Cpu::clear_stream`] whose governing predicates left out elements; some of them may not
+    /// have been executed.
+    #[inline(always)]
+    #[must_use]
+    pub fn partials(&self) -> &[Partial] {
+        &self.partials
+    }
     /// Forgets the dynamic stream.
     #[inline(always)]
     pub fn clear_stream(&mut self) {
         self.stream_len = 0;
+        self.partials.clear();
     }
 
     /// Stops with `trap`.

@@ -17,6 +17,7 @@ pub mod block;
 pub mod coverage;
 pub mod cpu;
 pub mod fp;
+mod governed;
 pub mod hpc;
 pub mod insn;
 pub mod memory;

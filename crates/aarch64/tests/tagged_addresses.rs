@@ -41,8 +41,7 @@ fn run(word: u32, info: &StaticInst, tag: u64) -> Option<Left> {
         cpu.x[usize::from(r.0)] = if i == 0 { base } else { 16 };
     }
     let d = table::decode(word, &Ctx { pc: CODE, vl: VL }).expect("it decoded before");
-    let block =
-        Block { start: CODE, end: CODE + 4, insts: [d.inst].into(), infos: [d.info].into(), synchronises: false };
+    let block = Block::new(CODE, vec![d.inst], vec![d.info], VL);
     if block.run(&mut cpu, &mut mem).trap.is_some() {
         return None;
     }

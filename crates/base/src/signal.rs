@@ -104,6 +104,19 @@ signals! {
     L1Pipe0Val = "L1_PIPE0_VAL",
     /// Cycles in which load/store pipe 1 works.
     L1Pipe1Val = "L1_PIPE1_VAL",
+    /// Requests of load, store and prefetch operations that pipe 0 completed.
+    L1Pipe0Comp = "L1_PIPE0_COMP",
+    /// … pipe 1.
+    L1Pipe1Comp = "L1_PIPE1_COMP",
+    /// What inactive elements take away from those requests: 16 for one without any active element.
+    L1Pipe0Inactive = "L1_PIPE0_INACTIVE",
+    /// … of pipe 1.
+    L1Pipe1Inactive = "L1_PIPE1_INACTIVE",
+    /// What inactive elements take away from the operations of FLA: 16 for one without any active element. The data of
+    /// plain stores count as such.
+    FlaInactive = "FLA_INACTIVE",
+    /// … of FLB.
+    FlbInactive = "FLB_INACTIVE",
     /// Load/store flows aborted by the store fetch interlock.
     L1PipeAbortStldIntlk = "L1_PIPE_ABORT_STLD_INTLK",
     /// Gather pairs that took two flows.

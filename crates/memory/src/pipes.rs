@@ -175,6 +175,13 @@ impl LoadStorePipes {
         self.book(t, Kind::Write)
     }
 
+    /// The pipe that the last reservation got; of both, pipe 1.
+    #[inline(always)]
+    #[must_use]
+    pub fn last(&self) -> usize {
+        self.last
+    }
+
     /// Both pipes for `n` cycles, not necessarily in a row; returns the last of them.
     pub fn both(&mut self, t: Cycle, n: u64) -> Cycle {
         let mut last = t;

@@ -9,6 +9,7 @@ use crate::core::{Executed, Pipeline};
 use crate::dispatch::Station;
 use crate::execute::pick;
 use crate::resolve::RUop;
+use crate::watch::REQUESTS;
 
 impl Pipeline {
     /// A load, from address generation to its data.
@@ -20,6 +21,7 @@ impl Pipeline {
         while let Some(flush) = self.lsu.take_violation() {
             answer = self.load_again(uop, stream, flush);
         }
+        self.count_request();
         let longer = self.lengthened_access(uop, answer.at);
         let data = answer.at + u64::from(uop.load_latency) + longer;
         let complete = answer.at + u64::from(uop.to_commit) + longer;
@@ -54,6 +56,12 @@ impl Pipeline {
         self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals)
     }
 
+    /// An access has passed its load/store pipe: it counts where its last flow did.
+    #[inline(always)]
+    fn count_request(&mut self) {
+        self.signals.add(REQUESTS[self.memory.pipes.last() & 1], 1);
+    }
+
     /// Cycles by which an access whose last flow passes its pipe at `t` is lengthened so that it does not end together
     /// with another one in the same pipe (manual 2.9).
     #[inline(always)]
@@ -73,6 +81,7 @@ impl Pipeline {
         let started = self.address(uop, d, station, port);
         let at = self.lsu.store(uop, uop.words(stream), started, data, &mut self.memory, &mut self.signals);
         self.result(uop, at + 1, EAGA);
+        self.count_request();
         let to_commit = u64::from(uop.to_commit) + self.lengthened_access(uop, at);
         self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
         // Data and address meet in the stages X and A of figure 2-6; FLA has two stages more before X than it draws.
@@ -147,6 +156,7 @@ impl Pipeline {
         let port = self.lsu.real_ports_free(uop);
         let started = self.address(uop, d, station, port);
         let answer = self.lsu.prefetch(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
+        self.count_request();
         let complete = answer.at + u64::from(uop.to_commit);
         self.lsu.fetch_ports_taken(uop.fetch_ports, complete);
         Executed { started, complete, misses: answer.misses }

@@ -183,7 +183,7 @@ impl Pipeline {
     fn uop<W: Watch>(&mut self, uop: &RUop, stream: &[u64], outcome: Outcome, watch: &mut W) -> (Cycle, Cycle) {
         let not_before = self.dispatch.reads_from();
         let mut decodable = self.front.supply(uop, outcome.pc, not_before, &mut self.memory, &mut self.signals);
-        let before = W::WATCHES.then(|| (self.front.fetched(), decodable, self.started));
+        let before = W::WATCHES.then(|| (self.front.fetched(), decodable, self.started, self.requests()));
         if uop.fetch_ports > 0 {
             decodable = decodable.max(self.lsu.virtual_ports_free(uop));
         }
@@ -216,7 +216,7 @@ impl Pipeline {
             let found = if call { dispatched + self.branch_stage } else { done.complete };
             self.branch(outcome, found, committed);
         }
-        if let Some((fetched, decodable, starts)) = before {
+        if let Some((fetched, decodable, starts, requests)) = before {
             let Executed { started, complete, misses } = done;
             let (pipes, result) = (self.pipes_used_since(&starts), self.result_of(uop));
             watch.passed(
@@ -228,6 +228,7 @@ impl Pipeline {
                     dispatched,
                     station,
                     pipes,
+                    load_store_pipe: usize::from(self.requests()[1] != requests[1]),
                     started,
                     result,
                     complete,

@@ -23,6 +23,7 @@ pub mod frontend;
 mod leap;
 pub mod lsu;
 mod mix;
+mod partial;
 mod predecode;
 pub mod predict;
 pub mod resolve;

@@ -1,6 +1,6 @@
 //! Watching micro-operations on their way, for traces. Watching nothing costs nothing.
 
-use fxscope_base::Cycle;
+use fxscope_base::{Cycle, Signal};
 use fxscope_machine::Pipes;
 use fxscope_memory::Level;
 
@@ -8,6 +8,9 @@ use crate::bypass::PIPES;
 use crate::core::Pipeline;
 use crate::dispatch::Station;
 use crate::resolve::{READY, RUop};
+
+/// What counts requests of each load/store pipe.
+pub(crate) const REQUESTS: [Signal; 2] = [Signal::L1Pipe0Comp, Signal::L1Pipe1Comp];
 
 /// When a micro-operation passed the stages of the pipeline, cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub struct Passage {
     pub station: Station,
     /// The pipes that its flows took.
     pub pipes: Pipes,
+    /// For a memory access, the load/store pipe that counted its request.
+    pub load_store_pipe: usize,
     /// When its first flow began to execute (stage X or A); its dispatch for one without flows.
     pub started: Cycle,
     /// When the last of its results could first be used; none for one without results.
@@ -53,6 +58,11 @@ impl Pipeline {
     pub(crate) fn result_of(&self, uop: &RUop) -> Option<Cycle> {
         let earliest = |&dst: &u8| self.ready[usize::from(dst)].iter().min().copied();
         uop.dsts.iter().take_while(|&&dst| dst != READY).filter_map(earliest).max()
+    }
+
+    /// Requests completed so far in each load/store pipe.
+    pub(crate) fn requests(&self) -> [u64; 2] {
+        REQUESTS.map(|signal| self.signals.get(signal))
     }
 
     /// The pipes that have started operations since `before`.

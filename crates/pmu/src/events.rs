@@ -1,6 +1,7 @@
 //! The events of a machine.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use fxscope_base::{Signal, Signals};
 
@@ -28,10 +29,50 @@ pub struct Event {
     pub name: String,
     /// Whose activity it counts.
     pub scope: Scope,
-    /// The model's signals whose sum it counts; none: the model does not count it.
-    pub signals: Vec<Signal>,
+    /// The sum of signals of the model that it counts; none: the model does not count it.
+    pub terms: Vec<Term>,
     /// Why the model does not count it; empty when it does.
     pub reason: String,
+}
+
+/// A multiple of a signal of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// How many times it counts; negative ones are taken away.
+    pub times: i64,
+    /// The signal.
+    pub signal: Signal,
+}
+
+impl Term {
+    /// Reads a term such as `16*FLA_VAL`, `FLA_VAL` or `-FLA_INACTIVE`.
+    fn parse(text: &str) -> Result<Term, String> {
+        let (sign, text) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
+        let (times, name) = match text.split_once('*') {
+            Some((times, name)) => (times.parse().map_err(|_| format!("'{times}' is no whole number"))?, name),
+            None => (1, text),
+        };
+        let signal = Signal::ALL.iter().find(|signal| signal.name() == name);
+        let signal = signal.copied().ok_or_else(|| format!("no signal is called '{name}'"))?;
+        Ok(Term { times: sign * times, signal })
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.times {
+            1 => f.write_str(self.signal.name()),
+            times => write!(f, "{times} * {}", self.signal.name()),
+        }
+    }
+}
+
+impl Event {
+    /// Its count, given those of the model.
+    fn count(&self, signals: &Signals) -> u64 {
+        let value = |term: &Term| i128::from(term.times) * i128::from(signals.get(term.signal));
+        self.terms.iter().map(value).sum::<i128>().clamp(0, u64::MAX.into()) as u64
+    }
 }
 
 /// The events of one machine, by ascending number.
@@ -56,7 +97,7 @@ impl Events {
             number: None,
             name: s.name().to_owned(),
             scope: Scope::Pe,
-            signals: vec![s],
+            terms: vec![Term { times: 1, signal: s }],
             reason: String::new(),
         };
         Events(Signal::ALL.iter().map(event).collect())
@@ -95,15 +136,13 @@ impl Events {
             if list.iter().any(|e| e.name == row.name) {
                 return Err(error(line, format!("a second event is called '{}'", row.name)));
             }
-            let signals = row.signals.split('+').filter(|s| !s.is_empty()).map(|s| {
-                let signal = Signal::ALL.iter().find(|signal| signal.name() == s);
-                signal.copied().ok_or_else(|| error(line, format!("no signal is called '{s}'")))
-            });
-            let signals = signals.collect::<Result<Vec<_>, _>>()?;
-            if signals.is_empty() == row.reason.is_empty() {
+            let sum = row.signals.replace('-', "+-");
+            let terms = sum.split('+').filter(|term| !term.is_empty()).map(Term::parse).collect::<Result<Vec<_>, _>>();
+            let terms = terms.map_err(|what| error(line, what))?;
+            if terms.is_empty() == row.reason.is_empty() {
                 return Err(error(line, format!("'{}' needs either signals or the reason why it has none", row.name)));
             }
-            list.push(Event { number, name: row.name, scope: row.scope, signals, reason: row.reason });
+            list.push(Event { number, name: row.name, scope: row.scope, terms, reason: row.reason });
         }
         Ok(Events(list))
     }
@@ -123,8 +162,8 @@ impl Events {
     /// something must not report a zero for it.
     #[must_use]
     pub fn counts(&self, signals: &Signals, counted: impl Fn(Signal) -> bool) -> BTreeMap<String, u64> {
-        let modelled = self.0.iter().filter(|e| !e.signals.is_empty() && e.signals.iter().all(|&s| counted(s)));
-        modelled.map(|e| (e.name.clone(), e.signals.iter().map(|&s| signals.get(s)).sum())).collect()
+        let modelled = self.0.iter().filter(|e| !e.terms.is_empty() && e.terms.iter().all(|t| counted(t.signal)));
+        modelled.map(|e| (e.name.clone(), e.count(signals))).collect()
     }
 }
 
@@ -157,7 +196,7 @@ mod tests {
     fn every_signal_of_the_model_is_counted_by_an_event_of_a64fx() {
         let events = Events::of("a64fx").expect("built in");
         for signal in Signal::ALL {
-            assert!(events.iter().any(|e| e.signals.contains(signal)), "{}", signal.name());
+            assert!(events.iter().any(|e| e.terms.iter().any(|t| t.signal == *signal)), "{}", signal.name());
         }
     }
 
@@ -189,6 +228,18 @@ mod tests {
     }
 
     #[test]
+    fn an_event_may_count_multiples_of_signals_less_others() {
+        let events = Events::parse("t", "number,name,scope,signals,reason\n0x1,P,PE,16*FLA_VAL-FLA_INACTIVE,\n");
+        let events = events.expect("a table");
+        let mut signals = Signals::default();
+        signals.set(Signal::FlaVal, 5);
+        signals.set(Signal::FlaInactive, 24);
+        assert_eq!(events.counts(&signals, |_| true)["P"], 16 * 5 - 24);
+        let terms: Vec<_> = events.named("P").expect("there").terms.iter().map(Term::to_string).collect();
+        assert_eq!(terms, ["16 * FLA_VAL", "-1 * FLA_INACTIVE"]);
+    }
+
+    #[test]
     fn all_events_that_the_documents_list_are_there() {
         // A64FX PMU events 1.3 lists 183; the CPU performance analysis report uses two more.
         let events = Events::of("a64fx").expect("built in");
@@ -213,6 +264,7 @@ mod tests {
             ),
             ("number,name,scope,signals,reason\n0x1,A,PE,,w\n0x2,A,PE,,w\n", "t: line 3: a second event is called 'A'"),
             ("number,name,scope,signals,reason\n0x1,A,PE,LD_SPECK,\n", "t: line 2: no signal is called 'LD_SPECK'"),
+            ("number,name,scope,signals,reason\n0x1,A,PE,x*LD_SPEC,\n", "t: line 2: 'x' is no whole number"),
         ];
         for (text, message) in cases {
             assert_eq!(Events::parse("t", text).expect_err(text).to_string(), message);

@@ -75,7 +75,7 @@ impl<'t> Window<'t> {
             symbols: process.running_symbols(),
             window: self,
         };
-        pipeline.run_watched(block, executed, cpu.stream(), cpu.pc, &mut watcher);
+        pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut watcher);
     }
 }
 
@@ -95,7 +95,11 @@ impl Trace for () {
     #[inline(always)]
     fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process) {
         let cpu = process.cpu();
-        pipeline.run(block, executed, cpu.stream(), cpu.pc);
+        if cpu.partials().is_empty() {
+            pipeline.run(block, executed, cpu.stream(), cpu.pc);
+        } else {
+            pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut ());
+        }
     }
 }
 

@@ -9,10 +9,12 @@ pub mod class;
 pub mod classes;
 pub mod inst;
 pub mod mem;
+pub mod partial;
 pub mod reg;
 
 pub use class::ClassId;
 pub use classes::{Class, Classes};
 pub use inst::{Branch, FpOp, Governing, InstKind, StaticInst};
 pub use mem::{Access, MemOp, Shape};
+pub use partial::Partial;
 pub use reg::{Reg, RegClass, RegList};

@@ -124,14 +124,8 @@ impl Machine {
             let c = Ctx { pc: case.state.pc + 4 * i as u64, vl: case.vl };
             table::decode(word, &c).unwrap_or_else(|| table::undecodable(&c))
         });
-        let (insts, infos): (Vec<_>, Vec<_>) = decoded.map(|d| (d.inst, d.info)).unzip();
-        let block = Block {
-            start: case.state.pc,
-            end: case.end(),
-            insts: insts.into(),
-            infos: infos.into(),
-            synchronises: false,
-        };
+        let (insts, infos) = decoded.map(|d| (d.inst, d.info)).unzip();
+        let block = Block::new(case.state.pc, insts, infos, case.vl);
         let outcome = block.run(cpu, &mut self.mem);
 
         let brk = BRK.to_le_bytes().repeat(case.words.len());

@@ -31,11 +31,11 @@ pub(super) fn events(args: &Args) -> Outcome {
             Scope::Pe => "core",
             Scope::Cmg => "CMG",
         };
-        let signals: Vec<&str> = event.signals.iter().map(|signal| signal.name()).collect();
-        let counts = match signals.as_slice() {
+        let terms: Vec<String> = event.terms.iter().map(ToString::to_string).collect();
+        let counts = match terms.as_slice() {
             [] => format!("not modelled: {}", event.reason),
             [same] if *same == event.name => "modelled".to_owned(),
-            signals => format!("modelled: {}", signals.join(" + ")),
+            terms => format!("modelled: {}", terms.join(" + ").replace("+ -1 * ", "- ")),
         };
         let _ = writeln!(text, "{number:<6}  {scope:<4}  {:<width$}  {counts}", event.name);
     }

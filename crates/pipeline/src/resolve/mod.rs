@@ -15,6 +15,7 @@ use self::prefix::{behind_prefix, merges, with_merge};
 use self::roles::Roles;
 use crate::lsu::rules::resolve_mem;
 use crate::mix::count_mix;
+use crate::partial::count_store_data;
 use crate::predecode::share;
 pub use crate::resolved::{
     Action, Attribute, BY_PIPE, Brief, FLOWS, Late, PIPE_NAMES, PIPES, PRODUCERS, Producer, Profile, READY, REGS,
@@ -56,6 +57,7 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         uop_end.push(uops.len() as u32);
         let mut mix = Signals::default();
         count_mix(info, (uops.len() - before) as u64, &mut mix);
+        count_store_data(&uops[before..], &mut mix);
         inst_mix.push(mix);
     }
     let mem: Box<[Option<RMem>]> = infos.iter().map(|info| info.mem.map(|op| resolve_mem(&op, info, spec))).collect();

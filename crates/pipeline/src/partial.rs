@@ -1,0 +1,90 @@
+//! Counts of active elements: how far operations and memory accesses fall short of working on all elements.
+//!
+//! A pipe counts 16 for an operation on all elements, and the share of it for another one (A64FX PMU events 1.3,
+//! `FLA_VAL_PRD_CNT` and the like). What is missing is counted: nearly always nothing. Only blocks whose predicates left out
+//! elements are run by [`Pipeline::run_partly`], which looks at which pipes their instructions take.
+
+use fxscope_base::{Signal, Signals};
+use fxscope_uop::Partial;
+
+use crate::bypass::{FLA, FLB, PIPES};
+use crate::core::Pipeline;
+use crate::resolve::{Action, RUop, ResolvedBlock};
+use crate::watch::{Passage, Watch};
+
+/// What counts for an operation on all elements.
+const WHOLE: u64 = 16;
+
+/// What counts the elements that are missing in each load/store pipe.
+const MISSING_IN_LOAD_STORE_PIPE: [Signal; 2] = [Signal::L1Pipe0Inactive, Signal::L1Pipe1Inactive];
+
+impl Pipeline {
+    /// As [`Pipeline::run_watched`], for a block some of whose instructions worked on a part of their elements.
+    #[inline(never)]
+    pub fn run_partly<W: Watch>(
+        &mut self,
+        block: &mut ResolvedBlock,
+        executed: usize,
+        (stream, partials): (&[u64], &[Partial]),
+        next_pc: u64,
+        watch: &mut W,
+    ) {
+        let operates = |block: &ResolvedBlock, partial: &Partial| block.profile[usize::from(partial.inst)].pipes;
+        let before: Vec<[u64; PIPES]> = partials.iter().map(|partial| operates(block, partial)).collect();
+        let mut requests = Requests { partials, missing: [0; 2], watch };
+        self.run_watched(block, executed, stream, next_pc, &mut requests);
+        for (signal, missing) in MISSING_IN_LOAD_STORE_PIPE.into_iter().zip(requests.missing) {
+            self.signals.add(signal, missing);
+        }
+        for (partial, before) in partials.iter().zip(before) {
+            let now = operates(block, partial);
+            let missing = |pipe: usize| (now[pipe] - before[pipe]) * partial.missing(WHOLE);
+            // Data of plain stores count nothing at all, whatever is active.
+            if !block.moves_store_data(partial.inst) {
+                self.signals.add(Signal::FlaInactive, missing(FLA));
+                self.signals.add(Signal::FlbInactive, missing(FLB));
+            }
+        }
+    }
+}
+
+/// Follows accesses of a block to the load/store pipes.
+struct Requests<'a, W> {
+    partials: &'a [Partial],
+    missing: [u64; 2],
+    watch: &'a mut W,
+}
+
+impl<W: Watch> Watch for Requests<'_, W> {
+    const WATCHES: bool = true;
+
+    fn passed(&mut self, uop: &RUop, pc: u64, passage: &Passage) {
+        if matches!(uop.action, Action::Load | Action::Store | Action::Prefetch)
+            && let Some(partial) = self.partials.iter().find(|partial| partial.inst == uop.inst)
+        {
+            self.missing[passage.load_store_pipe] += partial.missing(WHOLE);
+        }
+        if W::WATCHES {
+            self.watch.passed(uop, pc, passage);
+        }
+    }
+}
+
+impl ResolvedBlock {
+    /// Whether instruction `inst` sends data of a plain store through FLA.
+    fn moves_store_data(&self, inst: u8) -> bool {
+        self.uops.iter().any(|uop| uop.inst == inst && store_data_in_fla(uop))
+    }
+}
+
+fn store_data_in_fla(uop: &RUop) -> bool {
+    uop.data_flow && uop.vector && uop.flows[1].pipes.within(fxscope_machine::Pipes::FLA)
+}
+
+/// Adds what the micro-operations of an instruction always lack of all elements: the flow of a store's data through FLA
+/// has no predicate. So measured counts have it: a triad whose vectors are full counts 16 for each FMA and nothing for the
+/// data of each store.
+pub(crate) fn count_store_data(uops: &[RUop], mix: &mut Signals) {
+    let flows = uops.iter().filter(|uop| store_data_in_fla(uop)).map(|uop| u64::from(uop.flows[1].busy));
+    mix.add(Signal::FlaInactive, flows.sum::<u64>() * WHOLE);
+}
