@@ -126,6 +126,10 @@ for bytes in 64 32 16; do
     for op in load copy update triad daxpy; do
         run $bytes 0 plain-threads op=$op n=1000 passes=3 threads=7
     done
+    for layout in soa aos; do
+        run $bytes 0 nbody layout=$layout n=256
+        run $bytes 0 nbody layout=$layout n=64 passes=2
+    done
     for pointers in contiguous strided; do
         run $bytes 0 triadt pointers=$pointers n=4096 passes=3 threads=5
     done
