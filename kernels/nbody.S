@@ -7,8 +7,8 @@
 // vectors.
 //
 // Per vector 9 FMA and 8 other operations beside the estimate, as counted on the machine: with y = estimate of 1/sqrt(r) and
-// e = 1 - r*y*y the root is y*(1 + e/2 + 3/8*e**2). One vector after the other, unrolled four times; with contiguous arrays 97
-// instructions for four vectors, with gathers 109.
+// e = 1 - r*y*y the root is y*(1 + e/2 + 3/8*e**2). One vector after the other, unrolled four times; with contiguous arrays 102
+// instructions for four vectors, with gathers 114.
 
 .macro BODY k
         BODY_LOAD z0.s, x4, \k
