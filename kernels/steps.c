@@ -19,7 +19,7 @@ enum { OP, ROUNDS };
 
 static struct option options[] = {
     [OP] = {"op", FMA, 0, 0, "add|mul|fma|load|load4|store|zero"},
-    [ROUNDS] = {"rounds", 1000, 1, 1000000000, NULL},
+    [ROUNDS] = {"rounds", 20000, 1, 1000000000, NULL},
 };
 
 /* 3 to the power `exponent`, modulo 2**64. */
