@@ -21,6 +21,7 @@ pub use fxscope_pmu as pmu;
 pub use fxscope_record as record;
 pub use fxscope_report as report;
 pub use fxscope_sim as sim;
+pub use fxscope_validate as validate;
 
 mod annotate;
 mod environment;

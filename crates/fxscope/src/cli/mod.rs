@@ -15,6 +15,7 @@ mod progress;
 mod report;
 mod run;
 mod sector;
+mod validate;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -42,6 +43,7 @@ enum Command {
     Annotate(annotate::Args),
     Import(import::Args),
     Collect(collect::Args),
+    Validate(validate::Args),
     #[command(subcommand)]
     Machine(machine::Command),
     Events(events::Args),
@@ -71,6 +73,7 @@ pub fn main() -> ExitCode {
         Command::Import(args) => import::import(&args),
         Command::Collect(args) => collect::collect(&args),
         Command::Annotate(args) => annotate::annotate(&args),
+        Command::Validate(args) => validate::validate(&args),
         Command::Machine(command) => machine::machine(&command),
         Command::Events(args) => events::events(&args),
     };

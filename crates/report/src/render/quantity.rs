@@ -43,7 +43,7 @@ fn scaled(number: f64, units: &[(f64, &str)]) -> String {
 }
 
 /// Four significant digits, at most three of them behind the point.
-fn digits(number: f64) -> String {
+pub(crate) fn digits(number: f64) -> String {
     match number.abs() {
         0.0 => "0".to_owned(),
         n if n < 9.9995 => format!("{number:.3}"),

@@ -1,0 +1,178 @@
+//! `fxscope validate`: measured rows against the model.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{failure, kernel, output};
+
+const ROWS: &str = "row,what,run,before,simulated,measured,unit,tolerance,error,deviation,source\n";
+const RUNS: &str = "run,program,arguments,options,suite\n\
+    small,triad-l1,n=64 passes=1,,quick\n\
+    large,triad-l1,n=64 passes=4,,full\n";
+
+/// A folder of a program and rows; `instructions` is what one pass of its loop was measured to take.
+fn folder(instructions: f64, tolerance: f64, error: f64, deviation: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path();
+    fs::create_dir_all(path.join("kernels/prebuilt")).expect("a folder");
+    fs::copy(kernel("triad-l1.elf"), path.join("kernels/prebuilt/triad-l1.elf")).expect("a copy");
+    fs::create_dir(path.join("validation")).expect("a folder");
+    fs::write(path.join("validation/runs.csv"), RUNS).expect("a file");
+    let rows = format!(
+        "{ROWS}a-1,instructions,small,,INST_RETIRED,{instructions},instructions,{tolerance},{error},{deviation},here\n\
+         a-2,more of them,large,small,INST_RETIRED/before_INST_RETIRED,3,ratio,40,20,,here\n"
+    );
+    fs::write(path.join("validation/loops.csv"), rows).expect("a file");
+    folder
+}
+
+/// Status, standard output.
+fn validate(folder: &Path, more: &[&str]) -> (i32, String) {
+    let args = [&["validate", "--folder", "validation", "--cache", "cache"], more].concat();
+    let output = output(folder, &args);
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert!(!error.contains("panicked"), "{error}");
+    (output.status.code().expect("ended by itself"), String::from_utf8(output.stdout).expect("text") + &error)
+}
+
+fn json(folder: &Path, more: &[&str]) -> (i32, serde_json::Value) {
+    let (status, text) = validate(folder, &[more, &["--json", "-"]].concat());
+    (status, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
+}
+
+/// What one pass of the loop takes, counted by another command.
+fn counted() -> f64 {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-l1.elf");
+    let run = ["run", "--quiet", "--json", "run.json", "--", &program, "n=64", "passes=1"];
+    assert!(output(folder.path(), &run).status.success());
+    let text = fs::read_to_string(folder.path().join("run.json")).expect("a file");
+    let run: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let region = run["regions"].as_array().and_then(|regions| regions.last()).expect("a region");
+    region["events"]["INST_RETIRED"].as_f64().expect("a count")
+}
+
+#[test]
+fn a_row_is_the_relative_difference_of_simulated_and_measured() {
+    let counted = counted();
+    let folder = folder(counted / 1.04, 5.0, 4.0, "");
+    let (status, result) = json(folder.path(), &[]);
+    assert_eq!(status, 0);
+    let rows = result["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 1, "the second row's run is of the full suite");
+    assert_eq!(rows[0]["simulated"], counted);
+    assert!((rows[0]["error"].as_f64().expect("a number") - 4.0).abs() < 1e-6);
+    assert_eq!(rows[0]["verdict"], "within");
+    assert_eq!(result["all"]["within_5"], 1);
+}
+
+#[test]
+fn the_full_suite_has_ratios_of_two_runs_and_their_direction() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let (status, result) = json(folder.path(), &["full"]);
+    assert_eq!(status, 0, "{result}");
+    assert_eq!(result["all"]["rows"], 2);
+    assert_eq!(result["all"]["directions"], 1);
+    assert_eq!(result["all"]["directions_right"], 1);
+    let more = result["rows"][1]["simulated"].as_f64().expect("a number");
+    assert!(more > 1.0 && more <= 4.0, "four passes take at most four times as many: {more}");
+}
+
+#[test]
+fn a_row_that_got_worse_fails_until_its_error_is_accepted() {
+    let folder = folder(counted() / 1.04, 5.0, 2.9, "");
+    let (status, text) = validate(folder.path(), &[]);
+    assert_eq!(status, 1);
+    assert!(text.contains("a-1: worse by more than 1 than accepted (+2.9, now +4.0)"), "{text}");
+    assert_eq!(validate(folder.path(), &["--accept"]).0, 0);
+    assert_eq!(validate(folder.path(), &[]).0, 0);
+    let rows = fs::read_to_string(folder.path().join("validation/loops.csv")).expect("a file");
+    assert!(rows.contains(",5.0,4.0,,here") || rows.contains(",5,4.0,,here"), "{rows}");
+    assert!(rows.contains("a-2,"), "rows of other suites stay: {rows}");
+}
+
+#[test]
+fn a_row_beyond_its_tolerance_needs_a_deviation_and_one_within_has_none() {
+    let counted = counted();
+    let (status, text) = validate(folder(counted / 1.2, 5.0, 20.0, "").path(), &[]);
+    assert_eq!(status, 1);
+    assert!(text.contains("no deviation says why"), "{text}");
+    assert_eq!(validate(folder(counted / 1.2, 5.0, 20.0, "D6").path(), &[]).0, 0);
+    let (status, text) = validate(folder(counted, 5.0, 20.0, "D6").path(), &[]);
+    assert_eq!(status, 1);
+    assert!(text.contains("take D6 out of its line"), "{text}");
+}
+
+#[test]
+fn counts_are_kept_until_something_changes() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let kept = |more: &[&str]| {
+        assert_eq!(validate(folder.path(), more).0, 0);
+        fs::read_dir(folder.path().join("cache")).expect("a folder").count()
+    };
+    assert_eq!(kept(&[]), 1);
+    // With the program out of the way, only what was kept can answer; and it no longer is what was asked for.
+    assert_eq!(kept(&["full"]), 2);
+    let runs = RUNS.replace("n=64 passes=1,,", "n=64 passes=1,--set memory.added_ns=1,");
+    fs::write(folder.path().join("validation/runs.csv"), runs).expect("a file");
+    assert_eq!(kept(&[]), 3);
+    let file = fs::read_dir(folder.path().join("cache")).expect("a folder").next().expect("a file").expect("an entry");
+    fs::write(file.path(), "{").expect("a damaged file");
+    assert_eq!(kept(&["full"]), 3, "what is damaged is made anew");
+}
+
+#[test]
+fn a_run_that_fails_fails_its_rows_only() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let runs = RUNS.replace("n=64 passes=4", "n=65");
+    fs::write(folder.path().join("validation/runs.csv"), runs).expect("a file");
+    let (status, result) = json(folder.path(), &["full"]);
+    assert_eq!(status, 1);
+    assert_eq!(result["rows"][0]["verdict"], "within");
+    assert_eq!(result["rows"][1]["verdict"], "failed");
+    let reason = result["rows"][1]["reason"].as_str().expect("a text");
+    assert!(reason.contains("run 'large'") && reason.contains("n must be"), "{reason}");
+}
+
+#[test]
+fn tables_fit_a_hundred_columns() {
+    let (_, text) = validate(folder(counted(), 5.0, 0.0, "").path(), &["full"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn wrong_files_are_named_with_line_and_reason() {
+    let counted = counted();
+    let wrong = |file: &str, text: &str, parts: &[&str]| {
+        let folder = folder(counted, 5.0, 0.0, "");
+        fs::write(folder.path().join("validation").join(file), text).expect("a file");
+        let (status, error) = failure(folder.path(), &["validate", "--no-cache"]);
+        assert_eq!(status, 125, "{error}");
+        for part in parts {
+            assert!(error.contains(part), "'{part}' in {error}");
+        }
+    };
+    let row = |rest: &str| format!("{ROWS}b-1,what,{rest}\n");
+    wrong("b.csv", &row("none,,1,1,x,5,0,,here"), &["b.csv:2", "no run 'none'"]);
+    wrong("b.csv", &row("small,,1+,1,x,5,0,,here"), &["b.csv:2", "formula '1+'"]);
+    wrong("b.csv", &row("small,,1,-1,x,5,0,,here"), &["b.csv:2", "measured is -1"]);
+    wrong("b.csv", &row("small,,1,1,x,0,0,,here"), &["b.csv:2", "tolerance is 0"]);
+    wrong("b.csv", &row("small,,before_cycles,1,x,5,0,,here"), &["b.csv:2", "'before'"]);
+    wrong("b.csv", &row("small,,1,many,x,5,0,,here"), &["b.csv:2"]);
+    wrong("b.csv", &format!("{ROWS}a-1,what,small,,1,1,x,5,0,,here\n"), &["loops.csv", "row 'a-1' is in b.csv too"]);
+    wrong("runs.csv", &RUNS.replace("large", "small"), &["runs.csv:3", "'small' is above already"]);
+    wrong("runs.csv", "run,program\n", &["loops.csv:2", "no run 'small'"]);
+}
+
+#[test]
+fn a_suite_that_is_not_there_is_answered_with_those_that_are() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let (status, error) = failure(folder.path(), &["validate", "everything"]);
+    assert_eq!(status, 125);
+    assert!(error.contains("'everything' is no suite; there are quick, full, the families loops"), "{error}");
+    let (status, error) = failure(folder.path(), &["validate", "--folder", "nowhere"]);
+    assert_eq!(status, 125);
+    assert!(error.contains("nowhere/runs.csv") && error.contains("--folder"), "{error}");
+}

@@ -1,0 +1,239 @@
+//! The measured rows and the runs that rebuild them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use fxscope_pmu::formula::Formula;
+use serde::{Deserialize, Serialize};
+
+/// The file of the runs; every other CSV file of the folder is a family of rows.
+const RUNS: &str = "runs.csv";
+
+/// In front of a name of the run that a row has as its `before`.
+pub(crate) const BEFORE: &str = "before_";
+
+/// Which suite a run belongs to.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub enum Size {
+    /// Both suites.
+    Quick,
+    /// The full suite only.
+    Full,
+}
+
+/// One line of `runs.csv`: a program as `fxscope run` is told to run it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// Its name.
+    pub run: String,
+    /// A prebuilt kernel.
+    pub program: String,
+    /// Arguments of the program, separated by blanks.
+    pub arguments: String,
+    /// Options of `fxscope run`, separated by blanks.
+    pub options: String,
+    /// The suites that have it.
+    pub suite: Size,
+}
+
+/// One measured result.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// Its name in the reference data.
+    pub row: String,
+    /// What was measured.
+    pub what: String,
+    /// The run that rebuilds it.
+    pub run: String,
+    /// A second run that the formula compares with, or nothing.
+    pub before: String,
+    /// The formula of what the machine measured: names are events and metrics of the run's last region, `cycles` and
+    /// `seconds` of its slowest thread, and all of these of the second run with `before_` in front.
+    pub simulated: String,
+    /// The measured value.
+    pub measured: f64,
+    /// Its unit. In `points`, the error is a difference; otherwise a ratio.
+    pub unit: String,
+    /// The error that is accepted without a word: percent, or points.
+    pub tolerance: f64,
+    /// The error when it was last accepted: percent, or points.
+    pub error: f64,
+    /// The number in `DEVIATIONS.md` of what keeps it beyond its tolerance, or nothing.
+    pub deviation: String,
+    /// Where the measured value was published.
+    pub source: String,
+}
+
+/// The rows of one file.
+#[derive(Clone, Debug)]
+pub struct Family {
+    /// The file's name without its suffix.
+    pub name: String,
+    /// The file.
+    pub file: PathBuf,
+    /// Its rows, each with its formula.
+    pub rows: Vec<(Row, Formula)>,
+}
+
+/// All rows and runs of a folder, or a part of them.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    /// Families by name.
+    pub families: Vec<Family>,
+    /// Runs by name.
+    pub runs: BTreeMap<String, Run>,
+}
+
+impl Suite {
+    /// Reads all files of a folder.
+    ///
+    /// # Errors
+    /// When a file cannot be read, a line is not as it should be, or two lines contradict each other: the file, the line
+    /// and what to do.
+    pub fn read(folder: &Path) -> Result<Suite, String> {
+        let mut runs = BTreeMap::new();
+        let file = folder.join(RUNS);
+        for (line, run) in lines::<Run>(&file)? {
+            if let Some(twice) = runs.insert(run.run.clone(), run) {
+                return Err(format!(
+                    "{}:{line}: a run '{}' is above already; give it another name",
+                    file.display(),
+                    twice.run
+                ));
+            }
+        }
+        let mut suite = Suite { families: Vec::new(), runs };
+        let mut seen = BTreeMap::new();
+        for file in files(folder)? {
+            let family = suite.family(file)?;
+            for (row, _) in &family.rows {
+                if let Some(other) = seen.insert(row.row.clone(), family.name.clone()) {
+                    let file = family.file.display();
+                    return Err(format!("{file}: row '{}' is in {other}.csv too; each row has one place", row.row));
+                }
+            }
+            suite.families.push(family);
+        }
+        if suite.families.is_empty() {
+            return Err(format!("{}: has no rows; a family is a CSV file beside {RUNS}", folder.display()));
+        }
+        Ok(suite)
+    }
+
+    fn family(&self, file: PathBuf) -> Result<Family, String> {
+        let mut rows = Vec::new();
+        for (line, row) in lines::<Row>(&file)? {
+            let formula = self.check(&row).map_err(|e| format!("{}:{line}: {e}", file.display()))?;
+            rows.push((row, formula));
+        }
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Family { name, file, rows })
+    }
+
+    /// The formula of a row whose values make sense.
+    fn check(&self, row: &Row) -> Result<Formula, String> {
+        for name in [&row.run, &row.before] {
+            if !name.is_empty() && !self.runs.contains_key(name) {
+                return Err(format!("there is no run '{name}' in {RUNS}"));
+            }
+        }
+        if row.run.is_empty() {
+            return Err(format!("row '{}' names no run", row.row));
+        }
+        let points = row.is_points();
+        if !row.measured.is_finite() || (!points && row.measured <= 0.0) {
+            return Err(format!("measured is {}; a number above zero is needed, or the unit 'points'", row.measured));
+        }
+        if !(row.tolerance.is_finite() && row.tolerance > 0.0) {
+            return Err(format!("tolerance is {}; a number of percent or points above zero is needed", row.tolerance));
+        }
+        let formula = Formula::parse(&row.simulated).map_err(|e| format!("formula '{}': {e}", row.simulated))?;
+        let compares = formula.names().iter().any(|name| name.starts_with(BEFORE));
+        if compares == row.before.is_empty() {
+            return Err(format!("names with '{BEFORE}' in the formula and a run in the column 'before' go together"));
+        }
+        Ok(formula)
+    }
+
+    /// The rows of a suite: `quick`, `full`, the name of a family or of a row.
+    ///
+    /// # Errors
+    /// When there is no such thing: what there is.
+    pub fn choose(mut self, name: &str) -> Result<Suite, String> {
+        let quick = |runs: &BTreeMap<String, Run>, row: &Row| {
+            row.runs().all(|run| runs.get(run).is_some_and(|run| run.suite == Size::Quick))
+        };
+        let family = self.families.iter().any(|f| f.name == name);
+        for f in &mut self.families {
+            f.rows.retain(|(row, _)| match name {
+                "full" => true,
+                "quick" => quick(&self.runs, row),
+                _ if family => f.name == name,
+                _ => row.row == name,
+            });
+        }
+        let families: Vec<_> = self.families.iter().map(|f| f.name.clone()).collect();
+        self.families.retain(|f| !f.rows.is_empty());
+        if self.families.is_empty() {
+            let families = families.join(", ");
+            return Err(format!(
+                "'{name}' is no suite; there are quick, full, the families {families}, and their rows"
+            ));
+        }
+        Ok(self)
+    }
+
+    /// The runs that its rows need, each once.
+    #[must_use]
+    pub fn needed(&self) -> Vec<&Run> {
+        let wanted: std::collections::BTreeSet<_> =
+            self.families.iter().flat_map(|f| &f.rows).flat_map(|(row, _)| row.runs()).collect();
+        wanted.into_iter().filter_map(|name| self.runs.get(name)).collect()
+    }
+}
+
+impl Row {
+    /// Names of its runs.
+    pub fn runs(&self) -> impl Iterator<Item = &str> {
+        [self.run.as_str(), self.before.as_str()].into_iter().filter(|name| !name.is_empty())
+    }
+
+    /// Whether its error is a difference.
+    #[must_use]
+    pub fn is_points(&self) -> bool {
+        self.unit == "points"
+    }
+}
+
+/// The families' files, by name.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let is_family = path.extension().is_some_and(|e| e == "csv") && path.file_name().is_some_and(|n| n != RUNS);
+        files.extend(is_family.then_some(path));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The lines of a CSV file with headings, and their numbers.
+fn lines<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Vec<(u64, T)>, String> {
+    let failed = |e: csv::Error| match e.position() {
+        Some(at) => format!("{}:{}: {e}", file.display(), at.line()),
+        None => format!("{}: {e}", file.display()),
+    };
+    let mut reader = csv::Reader::from_path(file).map_err(failed)?;
+    let headings = reader.headers().map_err(failed)?.clone();
+    let mut lines = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(failed)?;
+        let line = record.position().map_or(0, csv::Position::line);
+        lines.push((line, record.deserialize(Some(&headings)).map_err(failed)?));
+    }
+    Ok(lines)
+}
