@@ -19,12 +19,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-sim", &["base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record"]),
     ("fxscope-import", &["pmu", "record"]),
     ("fxscope-analyze", &["pmu", "record"]),
-    ("fxscope-report", &["base", "machine", "pmu", "record", "analyze"]),
+    ("fxscope-validate", &["pmu"]),
+    ("fxscope-report", &["base", "machine", "pmu", "record", "analyze", "validate"]),
     (
         "fxscope",
         &[
             "base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record", "sim", "import",
-            "analyze", "report",
+            "analyze", "validate", "report",
         ],
     ),
     ("xtask", &["aarch64", "machine"]),
