@@ -3,14 +3,22 @@
 use fxscope_base::{Cycle, LineBus};
 use fxscope_machine::Spec;
 
-/// Links between neighbours, and the way around.
+/// Links between neighbours, one each way, the CMGs' ports to them, and the way around.
 #[derive(Default)]
 pub struct Ring {
-    /// `links[i]` connects station `i` of the ring with the next one.
-    links: Box<[LineBus]>,
+    /// `links[i]` leads from station `i` of the ring to the next one, and back from there.
+    links: Box<[TwoWay]>,
+    /// For each CMG, what it sends to the ring and receives from it together.
+    ports: Box<[LineBus]>,
     /// Station of each CMG.
     stations: Box<[usize]>,
     hop: Cycle,
+}
+
+/// A link between two neighbours.
+struct TwoWay {
+    up: LineBus,
+    down: LineBus,
 }
 
 impl Ring {
@@ -20,8 +28,10 @@ impl Ring {
         let cmgs = spec.topology.cmgs as usize;
         let columns = (spec.ring.columns as usize).min(cmgs);
         let period = u64::from(spec.l2.line_bytes) * 256 / u64::from(spec.ring.bytes_per_cycle);
+        let port = (period as f64 / (spec.ring.port_efficiency / 100.0)) as u64;
         Ring {
-            links: (0..cmgs).map(|_| LineBus::new(period)).collect(),
+            links: (0..cmgs).map(|_| TwoWay { up: LineBus::new(period), down: LineBus::new(period) }).collect(),
+            ports: (0..cmgs).map(|_| LineBus::new(port)).collect(),
             stations: (0..cmgs).map(|cmg| station(cmg, columns)).collect(),
             hop: spec.ring.hop,
         }
@@ -30,7 +40,11 @@ impl Ring {
     /// Nothing before `now` will be asked for any more.
     pub fn advance(&mut self, now: Cycle) {
         for link in &mut self.links {
-            link.advance(now);
+            link.up.advance(now);
+            link.down.advance(now);
+        }
+        for port in &mut self.ports {
+            port.advance(now);
         }
     }
 
@@ -48,16 +62,19 @@ impl Ring {
         self.way(from, to).1 as Cycle * self.hop
     }
 
-    /// A line goes from one CMG to another, ready at `t`; returns when it is there.
+    /// A line goes from one CMG to another, ready at `t`; returns when it is there. One that stays does not see the ring.
     pub fn transfer(&mut self, from: usize, to: usize, t: Cycle) -> Cycle {
+        if from == to {
+            return t;
+        }
         let (first, count, up) = self.way(from, to);
         let n = self.links.len();
-        let mut at = t;
+        let mut at = self.ports[from].book(t);
         for i in 0..count {
-            let link = if up { first + i } else { first + count - 1 - i } % n;
-            at = self.links[link].book(at) + self.hop;
+            let link = &mut self.links[if up { first + i } else { first + count - 1 - i } % n];
+            at = if up { &mut link.up } else { &mut link.down }.book(at) + self.hop;
         }
-        at
+        self.ports[to].book(at)
     }
 }
 
@@ -81,13 +98,32 @@ mod tests {
     }
 
     #[test]
-    fn a_link_carries_its_width_whichever_way() {
+    fn a_port_takes_lines_in_and_out_at_its_share_of_the_width() {
+        let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+        let mut ring = Ring::new(&spec);
+        let each = f64::from(spec.l2.line_bytes / spec.ring.bytes_per_cycle) / (spec.ring.port_efficiency / 100.0);
+        let (t, n) = (1_000, 300);
+        let idle = ring.transfer(0, 1, t);
+        assert_eq!(idle, t + spec.ring.hop);
+        // In turns from CMG 0 to its neighbours and back.
+        let last = (1..n).map(|i| if i % 2 == 0 { ring.transfer(0, 1, t) } else { ring.transfer(2, 0, t) }).max();
+        let expected = (n - 1) as f64 * each;
+        let took = (last.expect("some") - idle) as f64;
+        // What comes passes the port a hop later than what goes.
+        assert!((took - expected).abs() < 2.0 * spec.ring.hop as f64, "{took} cycles for {expected}");
+        assert_eq!(ring.transfer(3, 1, 5_000), 5_000 + spec.ring.hop, "free again");
+        assert_eq!(ring.transfer(0, 0, t), t, "within the CMG");
+    }
+
+    #[test]
+    fn a_link_carries_its_width_each_way() {
         let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
         let mut ring = Ring::new(&spec);
         let each = u64::from(spec.l2.line_bytes / spec.ring.bytes_per_cycle);
-        let first = ring.transfer(0, 1, 1_000);
-        assert_eq!(first, 1_000 + spec.ring.hop);
-        assert_eq!(ring.transfer(1, 0, 1_000), first + each);
-        assert_eq!(ring.transfer(2, 3, 1_000), first, "another link");
+        let (hop, t) = (spec.ring.hop, 1_024);
+        // To opposite CMGs: from 0 by way of 1, and from 2 by way of 0. Both take the link from 0 to 1, at the same time.
+        assert_eq!(ring.transfer(0, 3, t), t + 2 * hop);
+        assert_eq!(ring.transfer(2, 1, t - hop), t + each + hop);
+        assert_eq!(ring.transfer(1, 0, t), t + hop, "the other way");
     }
 }

@@ -70,8 +70,10 @@ table! {
         columns: u32 => Range(1, 16),
         /// Cycles from one CMG to the next.
         hop: u64 => Range(0, 10_000),
-        /// Bytes a cycle of each link, both directions together.
+        /// Bytes a cycle of each link, in each direction, and of each CMG's port to the ring, in and out together.
         bytes_per_cycle: u32 => Range(1, 4 * KIB),
+        /// Share of that width that lines get at a CMG's port, percent.
+        port_efficiency: f64 => Real(1.0, 100.0),
     }
 }
 

@@ -230,7 +230,8 @@ pub struct Numbers {
     pub word: Cycle,
     pub miss_detect: Cycle,
     pub hop: Cycle,
-    pub link: Cycle,
+    /// Cycles of a line at a CMG's port to the ring, in or out.
+    pub port: f64,
     pub l1_ways: usize,
     pub l1_sets: u64,
     pub move_ins: usize,
@@ -258,7 +259,7 @@ impl Numbers {
             word: t.release,
             miss_detect: t.miss_detect,
             hop: spec.ring.hop,
-            link: line / u64::from(spec.ring.bytes_per_cycle),
+            port: line as f64 / f64::from(spec.ring.bytes_per_cycle) / (spec.ring.port_efficiency / 100.0),
             l1_ways: l1.ways as usize,
             l1_sets: l1.bytes / line / u64::from(l1.ways),
             move_ins: l1.miss_buffers as usize,

@@ -28,7 +28,7 @@ pub struct Twin {
     window: usize,
     pub cores: Vec<Core>,
     l2: Vec<L2>,
-    link_free: Cycle,
+    ports_free: f64,
     events: BTreeMap<Cycle, Vec<Event>>,
     pub counts: Counts,
 }
@@ -67,7 +67,7 @@ impl Twin {
         let l2 = || L2 { banks: vec![Default::default(); spec.l2_timing.banks as usize], ..L2::default() };
         let l2 = (0..spec.topology.cmgs).map(|_| l2()).collect();
         let (events, counts) = (BTreeMap::new(), Counts::default());
-        Twin { n, now: 0, uses: 0, window, cores, l2, link_free: 0, events, counts }
+        Twin { n, now: 0, uses: 0, window, cores, l2, ports_free: 0.0, events, counts }
     }
 
     /// Runs to the end; the time of each core's last access.

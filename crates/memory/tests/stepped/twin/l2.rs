@@ -147,11 +147,11 @@ impl Twin {
         self.at(t, Event::WriteMemory { line });
     }
 
-    /// A line goes over the link between the two CMGs from `t` on; when it is there.
+    /// A line goes from one of the two CMGs to the other from `t` on; when it is there. Both ports take it, and all others.
     pub(super) fn cross(&mut self, t: Cycle) -> Cycle {
-        let start = t.max(self.link_free);
-        self.link_free = start + self.n.link;
-        start + self.n.hop
+        let start = self.ports_free.max(t as f64);
+        self.ports_free = start + self.n.port;
+        start.ceil() as Cycle + self.n.hop
     }
 
     /// A core has answered a claim.
