@@ -1,6 +1,7 @@
 # make demo      Triad from L1, L2 and memory on the modelled A64FX, side by side
 # make test      everything that must hold before a change lands; installs what it needs through apt when it can
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
+# make fuzz-import   damaged files of every format, given to every importer, for five minutes; SECONDS=N for longer, SEED=N
 # make programs  Debian's arm64 programs and numpy under fxscope and under QEMU, one line each; takes minutes
 # make npb       the NAS benchmarks with OpenMP, class S, on 12 threads in timing mode; takes minutes each
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
@@ -18,7 +19,7 @@ CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gn
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user
 
-.PHONY: demo test programs npb fuzz-isa browser-test office-test kernels fmt lint cargo
+.PHONY: demo test programs npb fuzz-isa fuzz-import browser-test office-test kernels fmt lint cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -52,6 +53,11 @@ fuzz-isa: cargo
 	.ci/need $(HOST_TOOLS) $(CROSS_TOOLS) qemu-aarch64:qemu-user
 	FXSCOPE_DIFF_SEED=$(SEED) FXSCOPE_DIFF_COUNT=4500 FXSCOPE_DIFF_BLOCKS=450000 FXSCOPE_DIFF_WORDS=500000 \
 		cargo test -p fxscope-aarch64 --test differential -- --nocapture
+
+SECONDS ?= 300
+fuzz-import: cargo
+	.ci/need $(HOST_TOOLS)
+	FXSCOPE_FUZZ_SECONDS=$(SECONDS) FXSCOPE_FUZZ_SEED=$(SEED) cargo test -p fxscope-import --test mutations -- --nocapture
 
 browser-test: cargo
 	.ci/need $(HOST_TOOLS) chromium-headless-shell:chromium-headless-shell

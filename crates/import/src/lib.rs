@@ -29,6 +29,9 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// Its contents as text.
     fn text(&self) -> Result<&'a str, Problem> {
+        if self.bytes.is_empty() {
+            return Err(self.problem(None, "is empty: nothing was written there, or to somewhere else".to_owned()));
+        }
         std::str::from_utf8(self.bytes)
             .map_err(|e| self.problem(None, format!("is no text (byte {})", e.valid_up_to())))
     }

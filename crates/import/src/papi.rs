@@ -71,8 +71,9 @@ fn folder(name: &str) -> &str {
 fn pass(source: &Source<'_>, machine: &Machine, process: u32) -> Result<Pass, Problem> {
     let problem = |what: String| source.problem(None, what);
     let text = source.text()?;
-    let file: Value =
-        serde_json::from_str(text).map_err(|e| source.problem(Some(e.line()), format!("is no JSON: {e}")))?;
+    let file: Value = serde_json::from_str(text).map_err(|e| {
+        source.problem(Some(e.line()), format!("is no JSON, which PAPI writes to papi_hl_output/rank_*.json: {e}"))
+    })?;
     let threads = file.get("threads").and_then(Value::as_object);
     let threads = threads
         .ok_or_else(|| problem("is no output of PAPI's high-level interface: it has no 'threads'".to_owned()))?;

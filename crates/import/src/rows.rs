@@ -3,14 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fxscope_pmu::{CALLS, TICKS};
 use fxscope_record::{Counts, Names, Region, Run, Thread};
 
 use crate::{Machine, Problem, Source};
-
-/// Time that passes, in ticks of the machine's timer: what the processor's own counter has in other measurements.
-pub(crate) const TIME: &str = "CNTVCT";
-/// Times that a region was entered.
-const CALLS: &str = "CALLS";
 
 /// Whose counts these are.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +42,7 @@ impl Rows {
         let ticks = (seconds * timer_hz).round() as u64;
         for (whose, row) in &mut self.counts {
             if who.is_none_or(|who| who == whose) {
-                row.insert(TIME.to_owned(), ticks);
+                row.insert(TICKS.to_owned(), ticks);
             }
         }
     }
@@ -75,7 +71,7 @@ impl Pass {
     pub(crate) fn events(&self) -> Vec<&String> {
         let rows = self.regions.iter().flat_map(|region| region.counts.values());
         let mut names: Vec<_> =
-            rows.flat_map(BTreeMap::keys).filter(|name| ![TIME, CALLS].contains(&&***name)).collect();
+            rows.flat_map(BTreeMap::keys).filter(|name| ![TICKS, CALLS].contains(&&***name)).collect();
         names.sort();
         names.dedup();
         names

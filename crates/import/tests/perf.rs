@@ -33,6 +33,14 @@ fn error(text: &str) -> String {
 }
 
 #[test]
+fn decimal_commas_of_a_language_are_read() {
+    let runs = read_one("2000000;;r11:u;1000;100,00;;\n1000;;r80c0:u;1000;100,00;;\n").expect("perf stat -x ';'");
+    assert_eq!(runs[0].regions[0].count(0, "FP_SCALE_OPS_SPEC"), Some(1_000));
+    let estimate = error("2000000;;r11:u;1000;50,00;;\n");
+    assert!(estimate.starts_with("file: line 1: r11:u had a counter for 50 % of the time only"), "{estimate}");
+}
+
+#[test]
 fn text_separated_values_and_json_give_the_same_counts() {
     for name in ["a64fx.csv", "a64fx.json", "a64fx.txt"] {
         let runs = read_all(&[(name, &golden(name))], &Options::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -112,7 +120,7 @@ fn files_with_other_events_are_passes_and_files_with_the_same_are_repeats() {
 #[test]
 fn mistakes_are_told_with_file_and_line() {
     let cases = [
-        ("", "file: is not what perf stat writes: its text, -x separated values or -j JSON are expected"),
+        ("", "file: is empty: nothing was written there, or to somewhere else"),
         (
             "hello\n",
             "file: line 1: is not what perf stat writes: its text, -x separated values or -j JSON are expected",

@@ -90,7 +90,10 @@ fn likwid_s_groups_are_passes_and_its_json_says_the_same() {
 #[test]
 fn mistakes_are_told_with_their_place() {
     let papi_cases = [
-        ("{", "f: line 1: is no JSON: EOF while parsing an object at line 1 column 1"),
+        (
+            "{",
+            "f: line 1: is no JSON, which PAPI writes to papi_hl_output/rank_*.json: EOF while parsing an object at line 1 column 1",
+        ),
         ("{}", "f: is no output of PAPI's high-level interface: it has no 'threads'"),
         (r#"{"threads":{}}"#, "f: has no regions: the program did not mark any, or PAPI could not count"),
         (

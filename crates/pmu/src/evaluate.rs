@@ -223,10 +223,18 @@ impl<'a> Evaluation<'a> {
     /// has one, and where no event is missing.
     #[must_use]
     pub fn missing(&self, metric: &str) -> Vec<String> {
+        self.metrics.place(metric).map_or_else(Vec::new, |place| self.missing_at(place))
+    }
+
+    /// The events that would have to be measured too for a column of the report to show what it wants to.
+    #[must_use]
+    pub fn missing_in(&self, column: &Column) -> Vec<String> {
+        self.missing_at(column.forms[0].place)
+    }
+
+    fn missing_at(&self, place: usize) -> Vec<String> {
         let mut events = BTreeSet::new();
-        if let Some(place) = self.metrics.place(metric)
-            && self.value(place, Scope::All).is_none()
-        {
+        if self.value(place, Scope::All).is_none() {
             self.add_missing(&self.metrics.definitions()[place].formula, &mut events);
         }
         events.into_iter().collect()

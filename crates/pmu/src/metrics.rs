@@ -83,11 +83,18 @@ pub(crate) enum Variable {
 const VARIABLES: &[(&str, Variable)] =
     &[("calls", Variable::Calls), ("cmgs", Variable::Cmgs), ("cmg_number", Variable::CmgNumber)];
 
-/// Counts that are no events of any machine: ticks of the timer of a pass, and calls of a thread.
-const COUNTED_BESIDES: &[&str] = &["CNTVCT", "CALLS"];
+/// Times that a thread has entered a region, in counts of a pass; no event of any machine.
+pub const CALLS: &str = "CALLS";
+/// Ticks of the timer that a pass has taken; no event of any machine.
+pub const TICKS: &str = "CNTVCT";
+/// The processor's cycles.
+pub const CYCLES: &str = "CPU_CYCLES";
+
+/// Counts that are no events of any machine.
+const COUNTED_BESIDES: &[&str] = &[TICKS, CALLS];
 
 /// The counts that every pass has, whatever its events.
-pub(crate) const CLOCKS: &[&str] = &["CPU_CYCLES", "CNTVCT", "CALLS"];
+pub const CLOCKS: [&str; 3] = [CALLS, TICKS, CYCLES];
 
 /// What a name in a formula is.
 #[derive(Clone, Debug, PartialEq)]

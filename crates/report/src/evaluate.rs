@@ -3,14 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fxscope_pmu::{Cell, Cells, Column, Evaluation, Groups, Metrics, Table};
+use fxscope_pmu::{CLOCKS, Cell, Cells, Column, Evaluation, Groups, Metrics, Table};
 use fxscope_record::{Counts, Names, Region, Run};
 
 use crate::document::Place;
 use crate::{By, Level, Options};
-
-/// Counts that every level has, since every pass of a measurement counts them.
-const CLOCKS: [&str; 3] = ["CPU_CYCLES", "CNTVCT", "CALLS"];
 
 /// The metrics of a region, and the parts of it that have rows.
 pub(crate) struct Evaluated<'a> {

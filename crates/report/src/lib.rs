@@ -76,10 +76,10 @@ pub fn summary(run: &Run) -> Vec<Document> {
 /// # Errors
 /// When the run has no region of the name asked for.
 pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
-    let run = &*at_level(run, options.level);
-    let regions = regions(run, options)?;
     let whole = run.region(ALL).or(run.regions.first());
     let sections = whole.map(|region| sections::of_run(&[Column::new(run, region)]));
+    let run = &*at_level(run, options.level);
+    let regions = regions(run, options)?;
     Ok(Report {
         title: sections::title(run),
         sections: sections.unwrap_or_default(),

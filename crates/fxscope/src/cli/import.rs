@@ -116,6 +116,9 @@ fn list(path: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let entries: Result<Vec<_>, _> = std::fs::read_dir(path).map_err(|e| unreadable(path, &e))?.collect();
     let mut files: Vec<_> = entries.map_err(|e| unreadable(path, &e))?.into_iter().map(|entry| entry.path()).collect();
     files.retain(|path| path.is_file());
+    if files.is_empty() {
+        return Err(format!("{}: holds no file; give the folder that the tool has written to", path.display()).into());
+    }
     files.sort();
     paths.extend(files);
     Ok(())

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use csv::{ByteRecord, ReaderBuilder};
+use fxscope_pmu::CLOCKS;
 use fxscope_record::{ALL, Counts, Names, Thread};
 use memchr::{memchr, memchr_iter};
 
@@ -14,11 +15,9 @@ use crate::{Machine, Problem, Source};
 const MOST: u64 = 1 << 56;
 /// The version of the files that this understands.
 const CSV_VERSION: u64 = 2;
-/// Headings of columns that are no events, in their order.
+/// Headings of columns that are no events, in their order; the last of them are what records call [`CLOCKS`].
 const HEADINGS: [&str; 9] =
     ["Level", "Spawn", "Process", "Thread", "Region_name", "Region_number", "Call", "CNTVCT", "PMCCNTR"];
-/// What the last three of them are called in records.
-pub(super) const BESIDES: [&str; 3] = ["CALLS", "CNTVCT", "CPU_CYCLES"];
 /// Cycles for each tick of the timer that no clock has.
 const ABSURD_CYCLES_PER_TICK: u64 = 1_000;
 /// Ticks from which on a ratio to cycles is one.
@@ -218,7 +217,7 @@ impl<'a> Reader<'a> {
                 return Err(self.error(format!("column {} is '{found}' where {heading} belongs", i + 2)));
             }
         }
-        let mut names: Vec<Option<String>> = BESIDES.iter().map(|name| Some((*name).to_owned())).collect();
+        let mut names: Vec<Option<String>> = CLOCKS.iter().map(|name| Some((*name).to_owned())).collect();
         for code in fields.iter().copied().skip(1 + HEADINGS.len()) {
             names.push(self.event(code)?);
         }
@@ -228,7 +227,7 @@ impl<'a> Reader<'a> {
         }
         self.names = Arc::new(names.iter().flatten().cloned().collect());
         let place = |name: &Option<String>| name.as_ref().and_then(|name| self.names.index(name));
-        self.besides = BESIDES.map(|name| self.names.index(name).unwrap_or(0));
+        self.besides = CLOCKS.map(|name| self.names.index(name).unwrap_or(0));
         self.columns = names.iter().map(|name| place(name).map_or(Column::Unused, Column::Name)).collect();
         Ok(())
     }
@@ -255,7 +254,7 @@ impl<'a> Reader<'a> {
         if self.columns.is_empty() {
             return Err(self.error("counts before the line of headings (LABEL-FAPP-cpupa)"));
         }
-        let wanted = 1 + HEADINGS.len() - BESIDES.len() + self.columns.len();
+        let wanted = 1 + HEADINGS.len() - CLOCKS.len() + self.columns.len();
         if fields.len() != wanted {
             return Err(self.error(format!("{} columns where the headings have {wanted}", fields.len())));
         }
@@ -295,7 +294,7 @@ impl<'a> Reader<'a> {
         let before = values.len();
         values.resize(before + self.names.len(), Counts::ABSENT);
         let row = &mut values[before..];
-        let first = 1 + HEADINGS.len() - BESIDES.len();
+        let first = 1 + HEADINGS.len() - CLOCKS.len();
         for (i, column) in self.columns.iter().enumerate() {
             let Column::Name(place) = *column else { continue };
             row[place] = self.number(fields, first + i, "count")?;

@@ -3,10 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use fxscope_pmu::Groups;
+use fxscope_pmu::{CLOCKS, Groups};
 use fxscope_record::{Counts, Names, Region, Run, Thread};
 
-use super::file::BESIDES;
 use crate::{Machine, Problem, Source};
 
 /// What one pass has counted in a region.
@@ -70,7 +69,7 @@ pub(super) fn join(mut passes: Vec<Pass>, machine: &Machine, command: Vec<String
 
 /// The group of events that a pass has counted, and nothing else.
 fn group_of(pass: &Pass, groups: &Groups) -> Option<u8> {
-    let events: BTreeSet<&str> = pass.names.iter().filter(|name| !BESIDES.contains(name)).collect();
+    let events: BTreeSet<&str> = pass.names.iter().filter(|name| !CLOCKS.contains(name)).collect();
     groups
         .iter()
         .find(|group| group.events.iter().map(String::as_str).collect::<BTreeSet<_>>() == events)

@@ -33,18 +33,23 @@ fn parse(number: usize, line: &str, separator: char) -> Option<Line<'_>> {
     let at = (0..=2).find(|&at| is_value(&fields, at))?;
     let who = match at.checked_sub(1).map(|before| fields[before]) {
         None => Who::Program,
-        Some(word) if word.contains('.') && word.parse::<f64>().is_ok() => Who::Program,
+        Some(word) if word.contains(['.', ',']) && fraction(word).is_some() => Who::Program,
         Some(word) => who(word)?,
     };
     let deviation = usize::from(fields.get(at + 3).is_some_and(|f| f.ends_with('%')));
     fields.get(at + 3 + deviation)?.parse::<u64>().ok()?;
-    let counted = fields.get(at + 4 + deviation)?.parse().ok()?;
+    let counted = fraction(fields.get(at + 4 + deviation)?)?;
     Some(Line { number, who, value: fields[at], unit: fields[at + 1], event: fields[at + 2], counted: Some(counted) })
+}
+
+/// A number with a point, or with the comma that some languages have.
+fn fraction(text: &str) -> Option<f64> {
+    text.replace(',', ".").parse().ok()
 }
 
 /// Whether a value, its unit and its event are in three fields from `at` on.
 fn is_value(fields: &[&str], at: usize) -> bool {
     let [value, unit, event, ..] = fields.get(at..).unwrap_or_default() else { return false };
-    let number = |text: &str| text.parse::<f64>().is_ok();
+    let number = |text: &str| fraction(text).is_some();
     (number(value) || value.starts_with("<not ")) && !number(unit) && !event.is_empty() && !number(event)
 }

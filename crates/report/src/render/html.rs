@@ -1,9 +1,11 @@
 //! Reports as one page that needs nothing but a browser: no network, no other file.
 
 mod chart;
+mod overview;
 mod plain;
 mod table;
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use base64::Engine as _;
@@ -19,10 +21,17 @@ const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 /// Packed bytes that the page, below 2 MB, has room for.
 const ROOM: usize = 1_150_000;
+/// Packed bytes from which on no region is added: the packer holds some back that are not counted yet.
+const FULL: usize = 1_280_000;
 /// Packed bytes that a region without threads takes, at most.
 const SHORT: usize = 7_000;
 /// What stands between packed regions.
 const SEPARATOR: &[u8] = b"\x1e";
+/// The column of the time that a region took.
+const TIME: &str = "A01";
+
+/// A region, its report, and that one's number.
+type Shown<'a> = (usize, &'a Report, &'a RegionReport);
 
 /// A page with a choice of all regions of all reports.
 ///
@@ -30,14 +39,19 @@ const SEPARATOR: &[u8] = b"\x1e";
 /// Never: what is packed goes to memory.
 #[must_use]
 pub fn render(reports: &[Report]) -> String {
-    let regions: Vec<_> =
+    let regions: Vec<Shown> =
         (1..).zip(reports).flat_map(|(n, r)| r.regions.iter().map(move |region| (n, r, region))).collect();
     let mut heads = Heads::default();
     let first = regions.first().map(|(_, report, region)| fragment(report, region, Form::Whole, &mut heads));
-    let (packed, short) = pack(regions.get(1..).unwrap_or_default(), &mut heads);
+    let Packed { text, places, short } = pack(regions.get(1..).unwrap_or_default(), &mut heads);
     let title = reports.first().map_or("fxscope report", |r| r.title.as_str());
-    let names = regions.iter().map(|(number, report, region)| {
+    let name = |&(number, report, region): &Shown| {
         if reports.len() > 1 { format!("{number} {}: {}", report.title, region.name) } else { region.name.clone() }
+    };
+    let left_out = regions.len().saturating_sub(1 + places.len());
+    let choices = regions.iter().enumerate().filter_map(|(i, region)| {
+        let place = if i == 0 { Some(0) } else { places.get(&(i - 1)).map(|place| place + 1) };
+        Some((place?, name(region)))
     });
     let page = html! {
         (DOCTYPE)
@@ -54,19 +68,24 @@ pub fn render(reports: &[Report]) -> String {
             body {
                 header {
                     h1 { (title) }
-                    @if regions.len() > 1 { (chooser(names)) }
+                    @if regions.len() > 1 { (chooser(choices)) }
                 }
                 main id="main" { @if let Some(first) = first { (first) } }
                 footer {
                     @if short > 0 {
-                        p { "The last " (short) " regions have no rows for threads here, for the size of this page; "
+                        p { (short) " of the regions, those that took least time, have no rows for threads here, for the size of this page; "
                             code { "fxscope report --region NAME" } " gives them." }
+                    }
+                    @if left_out > 0 {
+                        p { "Of " (left_out) " further regions, that took less time than all in the list, there is only the table below; "
+                            code { "fxscope report --region NAME" } " gives the rest, " code { "--format csv" } " everything." }
+                        (overview::draw(regions.iter().skip(1).enumerate().filter(|(i, _)| !places.contains_key(i)).map(|(_, r)| (name(r), r.2))))
                     }
                     p { "Made by fxscope." }
                 }
                 @if regions.len() > 1 {
                     (heads.templates())
-                    script type="application/gzip" id="packed" { (PreEscaped(packed)) }
+                    script type="application/gzip" id="packed" { (PreEscaped(text)) }
                 }
                 script { (PreEscaped(SCRIPT)) }
             }
@@ -75,29 +94,55 @@ pub fn render(reports: &[Report]) -> String {
     page.into_string()
 }
 
-fn chooser(names: impl Iterator<Item = String>) -> Markup {
+/// A choice of regions: the place of each, and its name.
+fn chooser(choices: impl Iterator<Item = (usize, String)>) -> Markup {
     html! {
         nav aria-label="Regions" {
             label for="region" { "Region" }
-            select id="region" autocomplete="off" { @for (i, name) in names.enumerate() { option value=(i) { (name) } } }
+            select id="region" autocomplete="off" { @for (place, name) in choices { option value=(place) { (name) } } }
             noscript { p { "Other regions than the first need JavaScript." } }
         }
     }
 }
 
-/// The regions, packed, and how many of them are without rows for threads.
-fn pack(regions: &[(usize, &Report, &RegionReport)], heads: &mut Heads) -> (String, usize) {
+/// Regions that a page has room for.
+struct Packed {
+    /// Their text.
+    text: String,
+    /// Where each is in the text, by its place among all regions.
+    places: BTreeMap<usize, usize>,
+    /// How many of them are without rows for threads.
+    short: usize,
+}
+
+/// Packs regions: those that took most time first, then without rows for threads, as long as there is room.
+fn pack(regions: &[Shown], heads: &mut Heads) -> Packed {
     let mut packer = GzEncoder::new(Vec::new(), Compression::new(4));
-    let mut short = 0;
-    for (i, (_, report, region)) in regions.iter().enumerate() {
-        let rest = SHORT * (regions.len() - i);
-        let form = if packer.get_ref().len() + rest > ROOM { Form::Short } else { Form::Shared };
+    let (mut places, mut short) = (BTreeMap::new(), 0);
+    let mut order: Vec<usize> = (0..regions.len()).collect();
+    order.sort_by(|&a, &b| seconds(regions[b].2).total_cmp(&seconds(regions[a].2)));
+    for (done, &i) in order.iter().enumerate() {
+        let (_, report, region) = regions[i];
+        let used = packer.get_ref().len();
+        if used + SHORT > FULL {
+            break;
+        }
+        // A quarter of the room is for regions in full, whatever their number.
+        let rest = (SHORT * (regions.len() - done)).min(ROOM / 4 * 3);
+        let form = if used + rest > ROOM { Form::Short } else { Form::Shared };
         short += usize::from(form == Form::Short);
         let text = fragment(report, region, form, heads).into_string();
-        let separator = if i > 0 { SEPARATOR } else { &[] };
+        let separator = if done > 0 { SEPARATOR } else { &[] };
         packer.write_all(separator).and_then(|()| packer.write_all(text.as_bytes())).expect("written to memory");
+        places.insert(i, done);
     }
-    (base64::engine::general_purpose::STANDARD.encode(packer.finish().expect("written to memory")), short)
+    let text = base64::engine::general_purpose::STANDARD.encode(packer.finish().expect("written to memory"));
+    Packed { text, places, short }
+}
+
+/// The time that a region took; nothing where it is not known.
+fn seconds(region: &RegionReport) -> f64 {
+    overview::value(region, TIME).unwrap_or(0.0)
 }
 
 /// One region.

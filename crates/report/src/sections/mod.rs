@@ -3,6 +3,7 @@
 mod accounting;
 mod facts;
 pub(crate) mod gauges;
+mod missing;
 mod notes;
 pub(crate) mod pages;
 pub(crate) mod regions;
@@ -14,7 +15,7 @@ pub(crate) mod traffic;
 
 use std::path::Path;
 
-use fxscope_record::{Finish, Mode, Region, Run};
+use fxscope_record::{Finish, Mode, Origin, Region, Run};
 
 use crate::Column;
 use crate::document::{Body, Section};
@@ -43,7 +44,10 @@ pub(crate) fn head(columns: &[Column]) -> Vec<Section> {
 
 /// The sections about runs as a whole.
 pub(crate) fn of_run(columns: &[Column]) -> Vec<Section> {
-    [simulator::section(columns), notes::section(columns)].into_iter().filter(has_content).collect()
+    [simulator::section(columns), notes::section(columns), missing::section(columns)]
+        .into_iter()
+        .filter(has_content)
+        .collect()
 }
 
 fn has_content(section: &Section) -> bool {
@@ -56,8 +60,13 @@ fn has_content(section: &Section) -> bool {
     }
 }
 
-/// The program's name without its folder.
+/// The program's name without its folder; where a measurement does not tell it, that of its first file.
 pub(crate) fn program(run: &Run) -> String {
+    if let ([], Origin::Imported { files, .. }) = (&run.command[..], &run.origin)
+        && let Some(file) = files.first()
+    {
+        return plain(&Path::new(file).file_name().map_or(file.as_str().into(), |name| name.to_string_lossy()));
+    }
     let name = Path::new(run.program()).file_name().map(|n| n.to_string_lossy().into_owned());
     plain(name.as_deref().unwrap_or(run.program()))
 }

@@ -10,7 +10,8 @@ use crate::evaluate::Evaluated;
 /// Levels of memory: name, and the metric of operations for each byte that moves there.
 const POINTS: &[(&str, &str)] = &[("L2", "l2_intensity"), ("memory", "intensity")];
 
-/// The region's rate by level of memory; `None` without operations, or when the machine's peaks are not known.
+/// The region's rate by level of memory; `None` without operations or what moves for them, or when the
+/// machine's peaks are not known.
 pub(crate) fn section(run: &Run, region: &Region, evaluated: &Evaluated) -> Option<Section> {
     let values = evaluated.evaluation.total();
     let gflops = values.get("gflops").filter(|rate| *rate > 0.0)?;
@@ -28,7 +29,11 @@ pub(crate) fn section(run: &Run, region: &Region, evaluated: &Evaluated) -> Opti
         let intensity = values.get(metric).filter(|n| *n > 0.0)?;
         Some(Point { level: (*level).to_owned(), label: region.name.clone(), intensity, gflops })
     });
-    let roofline = Roofline { roofs: vec![roof], slopes: slopes.to_vec(), points: points.collect() };
+    let points: Vec<Point> = points.collect();
+    if points.is_empty() {
+        return None;
+    }
+    let roofline = Roofline { roofs: vec![roof], slopes: slopes.to_vec(), points };
     Some(Section { title: "Roofline".to_owned(), body: Body::Roofline(roofline) })
 }
 

@@ -4,7 +4,7 @@ use fxscope_pmu::{Cell, Cells, Column, Evaluation, Events, Metrics, Values, scop
 use fxscope_record::{Region, Run, Tallies};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use crate::{By, Options};
+use crate::{By, Level, Options};
 
 /// A region, with the parts that are asked for.
 pub(super) struct RegionJson<'a> {
@@ -36,7 +36,21 @@ impl Serialize for RegionJson<'_> {
             map.serialize_entry("threads", &threads(region, &region.tallies(), &evaluation))?;
         }
         map.serialize_entry("tables", &Tables { evaluation: &evaluation, by })?;
+        if self.options.level == Level::Detailed {
+            map.serialize_entry("missing", &Missing(&evaluation))?;
+        }
         map.end()
+    }
+}
+
+/// For each column without a value the events that it wants, by the column's identifier.
+struct Missing<'a>(&'a Evaluation<'a>);
+
+impl Serialize for Missing<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let columns = Metrics::built_in().tables().iter().flat_map(|table| &table.columns);
+        let lacking = columns.map(|column| (&column.id, self.0.missing_in(column)));
+        serializer.collect_map(lacking.filter(|(_, events)| !events.is_empty()))
     }
 }
 

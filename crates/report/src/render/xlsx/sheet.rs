@@ -1,8 +1,8 @@
 //! One table's sheet.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use rust_xlsxwriter::{Color, Format, Worksheet, XlsxError};
+use rust_xlsxwriter::{Color, Format, Note, Worksheet, XlsxError};
 
 use crate::document::{Grid, Heading, Mark, Place};
 
@@ -16,6 +16,8 @@ pub struct TableSheet<'a> {
     sheet: &'a mut Worksheet,
     /// Columns of the table by identifier.
     columns: HashMap<String, (u16, Format)>,
+    /// How cells of a column that stand out are read.
+    readings: BTreeMap<u16, Vec<String>>,
     row: u32,
     bad: Color,
     good: Color,
@@ -41,7 +43,7 @@ impl<'a> TableSheet<'a> {
             columns.insert(heading.id.clone(), (column, format));
         }
         let (bad, good) = (Color::RGB(0xfd_d9c4), Color::RGB(0xcb_eedd));
-        Ok(TableSheet { sheet, columns, row: HEADINGS, bad, good })
+        Ok(TableSheet { sheet, columns, readings: BTreeMap::new(), row: HEADINGS, bad, good })
     }
 
     /// Adds the rows of a region.
@@ -72,16 +74,23 @@ impl<'a> TableSheet<'a> {
         Ok(())
     }
 
-    /// A cell that stands out; the note beside it says why.
+    /// A cell that stands out; a note at the column's heading says why.
     fn marked(&mut self, column: u16, value: f64, format: &Format, mark: &Mark) -> Result<(), XlsxError> {
         let format = format.clone().set_background_color(if mark.good { self.good } else { self.bad });
         self.sheet.write_with_format(self.row, column, value, &format)?;
-        self.sheet.insert_note(self.row, column, &rust_xlsxwriter::Note::new(&mark.reading).set_author("fxscope"))?;
+        let readings = self.readings.entry(column).or_default();
+        if !readings.contains(&mark.reading) {
+            readings.push(mark.reading.clone());
+        }
         Ok(())
     }
 
     /// Headings that stay in sight, and filters.
     pub fn finish(self) -> Result<(), XlsxError> {
+        for (column, readings) in &self.readings {
+            let note = Note::new(readings.join("\n")).set_author("fxscope");
+            self.sheet.insert_note(0, *column, &note)?;
+        }
         let last = (PLACE.len() + self.columns.len()) as u16 - 1;
         self.sheet.set_freeze_panes(HEADINGS, 3)?;
         if self.row > HEADINGS {

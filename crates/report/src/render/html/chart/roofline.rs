@@ -8,11 +8,13 @@ use crate::document::{Roofline, Slope};
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 330.0;
 const LEFT: f64 = 58.0;
-const RIGHT: f64 = WIDTH - 10.0;
+const RIGHT: f64 = WIDTH - 20.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
 /// Intensities that are always shown, operations for each byte.
 const INTENSITIES: (f64, f64) = (0.01, 100.0);
+/// About as wide as a letter is.
+const LETTER: f64 = 6.2;
 
 /// A logarithmic axis.
 struct Log {
@@ -49,7 +51,7 @@ pub fn draw(title: &str, roofline: &Roofline) -> Markup {
     // Far below the roof there is nothing to see but points.
     let y = Log::new([peak, peak / 1e3].into_iter().chain(points.iter().map(|p| p.gflops)), BOTTOM, TOP);
     html! {
-        figure {
+        figure.half {
             figcaption { (title) }
             svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(description(title, roofline)) {
                 (axes(&x, &y))
@@ -94,15 +96,17 @@ fn line(slope: &Slope, index: usize, peak: f64, x: &Log, y: &Log) -> Markup {
     let most = (peak / slope.gigabytes).min(10f64.powf(x.high));
     let at = |intensity: f64| (x.at(intensity), y.at(intensity * slope.gigabytes));
     let ((x0, y0), (x1, y1)) = (at(least), at(most));
-    // Along the line, each name at another place so that they do not meet.
-    let along = 0.25 + 0.2 * index as f64;
+    let label = format!("{} {} GB/s", slope.label, number(slope.gigabytes));
+    // Along the line, each name at another place so that they do not meet, and below the roof and its name.
+    let room = 1.0 - (label.len() as f64 * LETTER + 24.0) / (x1 - x0).hypot(y1 - y0);
+    let along = (0.04 + 0.24 * index as f64).min(room).max(0.0);
     let (tx, ty) = (x0 + along * (x1 - x0), y0 + along * (y1 - y0) - 6.0);
     let angle = (y1 - y0).atan2(x1 - x0).to_degrees();
     html! {
         path class=(format!("slope l-{index}")) d=(format!("M{} {}L{} {}", coordinate(x0), coordinate(y0), coordinate(x1), coordinate(y1))) {}
         text class=(format!("l-{index}")) x=(coordinate(tx)) y=(coordinate(ty))
             transform=(format!("rotate({} {} {})", coordinate(angle), coordinate(tx), coordinate(ty))) {
-            (slope.label) " " (number(slope.gigabytes)) " GB/s"
+            (label)
         }
     }
 }

@@ -19,6 +19,8 @@ const BOTTOM: f64 = 46.0;
 const FILL: f64 = 0.84;
 /// Least room between the labels of bars.
 const LABEL: f64 = 17.0;
+/// About as wide as a letter is.
+const LETTER: f64 = 6.2;
 /// Widest a bar may be.
 const WIDEST: f64 = 56.0;
 
@@ -89,6 +91,9 @@ fn labels(bars: &[Bar]) -> Markup {
             @let middle = coordinate(x + width / 2.0);
             @match bar.thread {
                 Some(thread) => @if i % each == 0 { text.soft x=(middle) y=(y) text-anchor="middle" { (thread) } },
+                None if bar.label.len() as f64 * LETTER <= room => {
+                    text.soft x=(middle) y=(y) text-anchor="middle" { (bar.label) }
+                }
                 None => text.soft x=(middle) y=(y) text-anchor="end"
                     transform=(format!("rotate(-40 {middle} {y})")) { (bar.label) },
             }
@@ -105,7 +110,7 @@ fn legend(stack: &Stack) -> Markup {
     let sum: f64 = whole.map_or(0.0, |bar| bar.values.iter().sum());
     html! {
         ul.legend aria-label="Parts, from the top of the bars" {
-            li.soft { span {} span { "share of" } span { (whole.map_or("", |bar| bar.label.as_str())) } }
+            li.soft { span {} span {} span { "of " (whole.map_or("", |bar| bar.label.as_str())) } }
             @for (i, part) in stack.parts.iter().enumerate() {
                 @if stack.bars.iter().any(|bar| bar.values[i] > 0.0) {
                     @let fraction = whole.map_or(0.0, |bar| bar.values[i] / sum);

@@ -1,0 +1,44 @@
+//! What a measurement has not counted, and what the report would want it for.
+
+use std::collections::BTreeSet;
+
+use fxscope_pmu::{Evaluation, Groups, Metrics, Table};
+use fxscope_record::{Origin, Run};
+
+use crate::Column;
+use crate::document::{Body, Section};
+
+/// Events that are named for a table; of more, their number is told.
+const NAMED: usize = 4;
+
+/// For each table of the report with empty columns the events to measure; nothing for runs that were simulated, which count
+/// all that the model knows.
+pub(super) fn section(columns: &[Column]) -> Section {
+    let notes = match columns {
+        [Column { run, region, .. }] if run.origin != Origin::Simulated => {
+            let evaluation = Evaluation::new(run, region);
+            let tables = Metrics::built_in().tables().iter();
+            tables.filter_map(|table| sentence(run, table, &evaluation)).collect()
+        }
+        _ => Vec::new(),
+    };
+    Section { title: "Missing".to_owned(), body: Body::Notes(notes) }
+}
+
+/// What a table lacks, and what to measure for it.
+fn sentence(run: &Run, table: &Table, evaluation: &Evaluation) -> Option<String> {
+    let lacking = table.columns.iter().map(|column| evaluation.missing_in(column)).filter(|events| !events.is_empty());
+    let lacking: Vec<Vec<String>> = lacking.collect();
+    let events: BTreeSet<&String> = lacking.iter().flatten().collect();
+    if events.is_empty() {
+        return None;
+    }
+    let groups = Groups::of(&run.machine).iter().filter(|group| group.events.iter().any(|e| events.contains(e)));
+    let groups: Vec<String> = groups.map(|group| format!("pa{}", group.number)).collect();
+    let mut names = events.iter().take(NAMED).map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+    if events.len() > NAMED {
+        names += &format!(" and {} more", events.len() - NAMED);
+    }
+    let (lacks, all) = (lacking.len(), table.columns.len());
+    Some(format!("{} {}: {lacks} of {all} columns want {names} ({})", table.id, table.title, groups.join(", ")))
+}
