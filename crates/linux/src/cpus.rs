@@ -383,6 +383,8 @@ impl Process {
         let thread = self.thread_at_mut(index);
         thread.cpu_number = cpu;
         thread.queued = Some(Queued { turn, since_ns: now_ns, on_core: false });
+        // It has lost its CPU: what is between a load-exclusive and its store-exclusive is disturbed.
+        thread.cpu.monitor = None;
     }
 
     /// All threads: the parked ones with their numbers, and the one in place.
