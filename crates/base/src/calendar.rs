@@ -245,6 +245,10 @@ impl LineBus {
 /// far-future holding does not block earlier ones.
 pub struct Pool {
     entries: Box<[Holding]>,
+    /// What is known of each [`BLOCK`] of entries, up to date unless it is `stale`.
+    blocks: Box<[Block]>,
+    /// Blocks whose entries have changed since, a bit each; the last bit stands for all from there on.
+    stale: u64,
     /// The entry that was granted longest ago.
     next: usize,
     /// How many of the last holdings, each of the next entry, ended no earlier than those before them; and the last one's
@@ -253,6 +257,26 @@ pub struct Pool {
     last_until: Cycle,
     /// Requests from then on come behind all holdings.
     no_gap: Cycle,
+}
+
+/// Entries of a pool that are searched together.
+const BLOCK: usize = 16;
+/// The last bit of [`Pool::stale`].
+const LAST_BIT: usize = u64::BITS as usize - 1;
+
+/// Some entries of a pool: a request finds one of them free if it comes before the last of their holdings or behind the end
+/// of the first.
+#[derive(Clone, Copy, Default)]
+struct Block {
+    before: Cycle,
+    until: Cycle,
+}
+
+impl Block {
+    fn of(entries: &[Holding]) -> Block {
+        let all = Block { before: 0, until: Cycle::MAX };
+        entries.iter().fold(all, |b, h| Block { before: b.before.max(h.before), until: b.until.min(h.until) })
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -279,13 +303,21 @@ impl Pool {
     #[must_use]
     pub fn new(capacity: usize) -> Pool {
         assert!(capacity > 0, "a pool needs an entry");
-        Pool { entries: vec![Holding::default(); capacity].into(), next: 0, in_order: 0, last_until: 0, no_gap: 0 }
+        Pool {
+            entries: vec![Holding::default(); capacity].into(),
+            blocks: vec![Block::default(); capacity.div_ceil(BLOCK)].into(),
+            stale: 0,
+            next: 0,
+            in_order: 0,
+            last_until: 0,
+            no_gap: 0,
+        }
     }
 
     /// The first time at or after `t` at which an entry is free, and that entry.
     #[inline(always)]
     #[must_use]
-    pub fn first_free(&self, t: Cycle) -> Grant {
+    pub fn first_free(&mut self, t: Cycle) -> Grant {
         let until = self.entries[self.next].until;
         // Of holdings that end in the order of the entries, the next one's ends first.
         if until <= t || (self.in_order >= self.entries.len() && t >= self.no_gap) {
@@ -295,8 +327,14 @@ impl Pool {
         }
     }
 
+    /// The first entry that is free at `t`, or else the first of those that are free first.
     #[inline(never)]
-    fn search(&self, t: Cycle) -> Grant {
+    fn search(&mut self, t: Cycle) -> Grant {
+        if self.blocks.len() == 1 { self.search_few(t) } else { self.search_blocks(t) }
+    }
+
+    #[inline(always)]
+    fn search_few(&self, t: Cycle) -> Grant {
         // All entries, without a way out: a choice for each costs the host less than a branch.
         let mut best = Grant { at: Cycle::MAX, entry: 0 };
         for (entry, h) in (0..).zip(&self.entries) {
@@ -304,6 +342,44 @@ impl Pool {
             best = if at < best.at { Grant { at, entry } } else { best };
         }
         best
+    }
+
+    /// Only those blocks are looked into that have changed, and the one that has the entry.
+    #[inline(always)]
+    fn search_blocks(&mut self, t: Cycle) -> Grant {
+        self.refresh();
+        let mut soonest = Grant { at: Cycle::MAX, entry: 0 };
+        for (number, block) in self.blocks.iter().enumerate() {
+            if block.until <= t || block.before > t {
+                return Grant { at: t, entry: self.entry_in(number, |h| h.until <= t || h.before > t) };
+            }
+            if block.until < soonest.at {
+                soonest = Grant { at: block.until, entry: number as u32 };
+            }
+        }
+        Grant { entry: self.entry_in(soonest.entry as usize, |h| h.until == soonest.at), ..soonest }
+    }
+
+    /// The first entry of a block that `suits`, as one does.
+    #[inline(always)]
+    fn entry_in(&self, block: usize, suits: impl Fn(&Holding) -> bool) -> u32 {
+        let first = BLOCK * block;
+        let place = self.entries[first..].iter().position(suits);
+        (first + place.unwrap_or_default()) as u32
+    }
+
+    /// All blocks are up to date.
+    #[inline(always)]
+    fn refresh(&mut self) {
+        while self.stale != 0 {
+            let number = self.stale.trailing_zeros() as usize;
+            self.stale &= self.stale - 1;
+            let and_behind = if number == LAST_BIT { self.blocks.len() } else { number + 1 };
+            let entries = self.entries[BLOCK * number..].chunks(BLOCK);
+            for (block, entries) in self.blocks[number..and_behind].iter_mut().zip(entries) {
+                *block = Block::of(entries);
+            }
+        }
     }
 
     /// The granted entry is held in `[from, until)`.
@@ -314,6 +390,7 @@ impl Pool {
         // In the gap before a later holding nothing need be remembered.
         if until >= h.until {
             *h = Holding { before: from.saturating_sub(until - from), until };
+            self.stale |= 1 << (grant.entry as usize / BLOCK).min(LAST_BIT);
             self.no_gap = self.no_gap.max(h.before);
             self.in_order = if is_next && until >= self.last_until { self.in_order + 1 } else { 0 };
             self.last_until = until;
@@ -439,8 +516,8 @@ mod tests {
         let mut p = Pool::new(4);
         for step in 0..5_000_u64 {
             let (at, cycles) = (3 * step + step * step % 11, 20 + if step / 50 % 2 == 0 { 0 } else { step * 7 % 13 });
-            let grant = p.first_free(at);
-            assert_eq!(grant.at, p.search(at).at, "step {step}");
+            let (grant, ends) = (p.first_free(at), |h: &Holding| if at < h.before { at } else { h.until.max(at) });
+            assert_eq!(Some(grant.at), p.entries.iter().map(ends).min(), "step {step}");
             p.hold(grant, grant.at, grant.at + cycles);
         }
     }

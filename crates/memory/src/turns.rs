@@ -24,8 +24,6 @@ pub struct Turns {
     notices: Box<[Vec<Notice>]>,
     /// For each core, before when it will ask for nothing; [`Cycle::MAX`] if it runs or has nothing to do.
     from: Box<[Cycle]>,
-    /// The least of them.
-    earliest: Cycle,
     /// More than one core has had a turn.
     several: bool,
     /// Claims on lines of other cores so far.
@@ -41,7 +39,6 @@ impl Turns {
             cores_per_cmg,
             notices: vec![Vec::new(); cores].into(),
             from: vec![Cycle::MAX; cores].into(),
-            earliest: Cycle::MAX,
             several: false,
             claims: 0,
         }
@@ -55,15 +52,13 @@ impl Turns {
     pub fn set(&mut self, seat: Seat, from: Cycle) {
         let place = self.place(seat);
         self.from[place] = from;
-        self.earliest = self.from.iter().copied().min().unwrap_or(Cycle::MAX);
         self.several |= from != Cycle::MAX;
     }
 
     /// No core that waits will ask for anything before this.
-    #[inline(always)]
     #[must_use]
     pub fn earliest(&self) -> Cycle {
-        self.earliest
+        self.from.iter().copied().min().unwrap_or(Cycle::MAX)
     }
 
     /// Whether more than one core has had a turn.
