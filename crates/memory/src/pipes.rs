@@ -42,9 +42,9 @@ impl Taken {
         }
     }
 
-    /// Takes the cycle of `bit`; returns which pipes (0 or 1 each).
+    /// Takes the cycle of `bit`; returns the pipe it gets; of both, pipe 1.
     #[inline(always)]
-    fn take(&mut self, kind: Kind, bit: u64) -> [u64; 2] {
+    fn take(&mut self, kind: Kind, bit: u64) -> usize {
         let second = self.pipe0 & bit;
         match kind {
             Kind::Load | Kind::EligibleStore => {
@@ -52,20 +52,25 @@ impl Taken {
                 self.pipe1 |= second;
                 self.pipe0 |= bit;
                 self.no_write |= if matches!(kind, Kind::Load) { bit } else { second };
-                [u64::from(second == 0), u64::from(second != 0)]
+                usize::from(second != 0)
             }
             Kind::Write => {
                 self.pipe1 |= bit;
                 self.write |= bit;
-                [0, 1]
+                1
             }
             Kind::Both => {
                 self.pipe0 |= bit;
                 self.pipe1 |= bit;
                 self.no_write |= bit;
-                [1, 1]
+                1
             }
         }
+    }
+
+    /// Adds the cycles that each pipe is reserved.
+    fn add_busy(&self, busy: [u64; 2]) -> [u64; 2] {
+        [busy[0] + u64::from(self.pipe0.count_ones()), busy[1] + u64::from(self.pipe1.count_ones())]
     }
 
     /// [`leap_word`] for all.
@@ -89,13 +94,13 @@ pub struct LoadStorePipes {
     floor: Cycle,
     /// The pipe that the last reservation got; of both, pipe 1.
     last: usize,
-    /// Reserved pipe cycles, for the busy counters.
-    pub busy: [u64; 2],
+    /// Reserved pipe cycles that are forgotten already.
+    past: [u64; 2],
 }
 
 impl Default for LoadStorePipes {
     fn default() -> LoadStorePipes {
-        LoadStorePipes { taken: Box::new([Taken::default(); WORDS]), floor: 0, last: 0, busy: [0; 2] }
+        LoadStorePipes { taken: Box::new([Taken::default(); WORDS]), floor: 0, last: 0, past: [0; 2] }
     }
 }
 
@@ -112,9 +117,22 @@ impl LoadStorePipes {
     fn forget(&mut self, now: Cycle) {
         let steps = (now - self.floor) / 64;
         for step in 0..steps.min(WORDS as u64) {
-            self.taken[(self.floor / 64 + step) as usize % WORDS] = Taken::default();
+            let past = std::mem::take(&mut self.taken[(self.floor / 64 + step) as usize % WORDS]);
+            self.past = past.add_busy(self.past);
         }
         self.floor += steps * 64;
+    }
+
+    /// Reserved cycles of each pipe so far, for the busy counters.
+    #[must_use]
+    pub fn busy(&self) -> [u64; 2] {
+        let some = self.taken.iter().filter(|taken| taken.pipe0 | taken.pipe1 != 0);
+        some.fold(self.past, |busy, taken| taken.add_busy(busy))
+    }
+
+    /// So many more cycles were reserved.
+    pub fn add_busy(&mut self, more: [u64; 2]) {
+        self.past = std::array::from_fn(|pipe| self.past[pipe] + more[pipe]);
     }
 
     /// What is reserved is reserved so many cycles later instead.
@@ -125,17 +143,14 @@ impl LoadStorePipes {
     /// Books the first cycle from `t` on that suits `kind`.
     #[inline(always)]
     fn book(&mut self, t: Cycle, kind: Kind) -> Cycle {
-        let horizon = self.floor + SPAN;
-        let mut t = t.max(self.floor);
-        while t < horizon {
+        let floor = self.floor;
+        let mut t = t.max(floor);
+        while t - floor < SPAN {
             let taken = &mut self.taken[(t / 64) as usize % WORDS];
             let fit = !taken.unfit(kind) >> (t % 64);
             if fit != 0 {
                 t += u64::from(fit.trailing_zeros());
-                let pipes = taken.take(kind, 1 << (t % 64));
-                self.busy[0] += pipes[0];
-                self.busy[1] += pipes[1];
-                self.last = pipes[1] as usize;
+                self.last = taken.take(kind, 1 << (t % 64));
                 return t;
             }
             t = (t | 63) + 1;

@@ -8,15 +8,22 @@ use crate::bypass::{EAGA, EAGB, EXA};
 use crate::core::{Executed, Pipeline};
 use crate::dispatch::Station;
 use crate::execute::pick;
-use crate::resolve::RUop;
+use crate::resolve::{Profile, RUop};
 use crate::watch::REQUESTS;
 
 impl Pipeline {
     /// A load, from address generation to its data.
     #[inline(always)]
-    pub(crate) fn load(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> Executed {
+    pub(crate) fn load(
+        &mut self,
+        uop: &RUop,
+        stream: &[u64],
+        d: Cycle,
+        station: Station,
+        own: &mut Profile,
+    ) -> Executed {
         let port = self.lsu.real_ports_free(uop);
-        let started = self.address(uop, d, station, port);
+        let started = self.address(uop, d, station, port, own);
         let mut answer = self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
         while let Some(flush) = self.lsu.take_violation() {
             answer = self.load_again(uop, stream, flush);
@@ -28,7 +35,7 @@ impl Pipeline {
         let complete = self.with_prefetches(complete, &mut answer.misses);
         self.lsu.fetch_ports_taken(uop.fetch_ports, complete);
         if uop.continues {
-            let complete = self.behind_access(uop, data).max(complete);
+            let complete = self.behind_access(uop, data, own).max(complete);
             return Executed { started, complete, misses: answer.misses };
         }
         self.result(uop, data, EAGA);
@@ -37,11 +44,11 @@ impl Pipeline {
 
     /// The flow behind the access of an atomic load, which makes the result; returns when that is there.
     #[inline(never)]
-    fn behind_access(&mut self, uop: &RUop, data: Cycle) -> Cycle {
+    fn behind_access(&mut self, uop: &RUop, data: Cycle, own: &mut Profile) -> Cycle {
         let flow = &uop.flows[usize::from(uop.nflows)];
         let pipe = pick(flow.pipes, Station::Rse0);
         let late = self.operands(&[uop.late.src], pipe);
-        let done = self.book(flow, pipe, data.max(late)) + u64::from(flow.latency);
+        let done = self.book(flow, pipe, data.max(late), own) + u64::from(flow.latency);
         self.result(uop, done, pipe);
         done
     }
@@ -72,13 +79,20 @@ impl Pipeline {
 
     /// A store up to its access to the tags and its data; it writes when it has committed.
     #[inline(always)]
-    pub(crate) fn store(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> Executed {
+    pub(crate) fn store(
+        &mut self,
+        uop: &RUop,
+        stream: &[u64],
+        d: Cycle,
+        station: Station,
+        own: &mut Profile,
+    ) -> Executed {
         let port = self.lsu.real_ports_free(uop);
         if port > d {
             self.commit.store_port_full_until = port;
         }
-        let data = self.store_data(uop, d);
-        let started = self.address(uop, d, station, port);
+        let data = self.store_data(uop, d, own);
+        let started = self.address(uop, d, station, port, own);
         let at = self.lsu.store(uop, uop.words(stream), started, data, &mut self.memory, &mut self.signals);
         self.result(uop, at + 1, EAGA);
         self.count_request();
@@ -92,23 +106,30 @@ impl Pipeline {
 
     /// Address generation of a memory access; returns when it goes to the load/store pipes.
     #[inline(always)]
-    pub(crate) fn address(&mut self, uop: &RUop, d: Cycle, station: Station, port_free: Cycle) -> Cycle {
+    pub(crate) fn address(
+        &mut self,
+        uop: &RUop,
+        d: Cycle,
+        station: Station,
+        port_free: Cycle,
+        own: &mut Profile,
+    ) -> Cycle {
         let last = usize::from(uop.nflows.max(1)) - 1;
         let first = &uop.flows[0];
         if last == 0 || first.pipes.meets(Pipes::EAGA.or(Pipes::EAGB)) {
             let earliest = (d + self.stage_of_pipe[EAGA]).max(port_free);
-            let at = self.address_flow(uop, earliest);
+            let at = self.address_flow(uop, earliest, own);
             self.dispatch.release(station, at.saturating_sub(self.address_released));
             return at;
         }
         // Addresses made by other pipes first (gathers and scatters, transfers).
         let pipe = pick(first.pipes, station);
         let ready = self.operands(&uop.addr_srcs, pipe).max(self.operands(&uop.srcs, pipe));
-        let mut t = self.book(first, pipe, ready.max(d + self.stage_of_pipe[pipe]).max(port_free));
+        let mut t = self.book(first, pipe, ready.max(d + self.stage_of_pipe[pipe]).max(port_free), own);
         self.dispatch.release(station, t.saturating_sub(self.released[pipe]));
         t += u64::from(first.latency);
         for flow in &uop.flows[1..=last] {
-            let start = self.book(flow, pick(flow.pipes, station), t);
+            let start = self.book(flow, pick(flow.pipes, station), t, own);
             t = if std::ptr::eq(flow, &uop.flows[last]) { start } else { start + u64::from(flow.latency) };
         }
         t
@@ -116,45 +137,52 @@ impl Pipeline {
 
     /// The single flow of an address micro-operation, through the address pipe that is free first.
     #[inline(always)]
-    pub(crate) fn address_flow(&mut self, uop: &RUop, earliest: Cycle) -> Cycle {
+    pub(crate) fn address_flow(&mut self, uop: &RUop, earliest: Cycle, own: &mut Profile) -> Cycle {
         let flow = &uop.flows[0];
         let either = flow.pipes.meets(Pipes::EAGA) && flow.pipes.meets(Pipes::EAGB);
         if either && flow.busy <= 1 && !flow.all {
             let (pipe, at) = self.either_address_pipe(&uop.addr_srcs, earliest);
-            self.used(pipe, 1);
+            self.used(pipe, 1, own);
             return at;
         }
-        self.other_address_flow(uop, earliest)
+        self.other_address_flow(uop, earliest, own)
     }
 
     /// An address flow through one given pipe, through both, or for several cycles.
     #[inline(never)]
-    pub(crate) fn other_address_flow(&mut self, uop: &RUop, earliest: Cycle) -> Cycle {
+    pub(crate) fn other_address_flow(&mut self, uop: &RUop, earliest: Cycle, own: &mut Profile) -> Cycle {
         let flow = &uop.flows[0];
         let a = self.pipes[EAGA].first_free(self.operands(&uop.addr_srcs, EAGA).max(earliest));
         let b = self.pipes[EAGB].first_free(self.operands(&uop.addr_srcs, EAGB).max(earliest));
         let use_a = flow.pipes.meets(Pipes::EAGA) && (a <= b || !flow.pipes.meets(Pipes::EAGB));
-        if use_a { self.book(flow, EAGA, a) } else { self.book(flow, EAGB, b) }
+        if use_a { self.book(flow, EAGA, a, own) } else { self.book(flow, EAGB, b, own) }
     }
 
     /// The data flow of a store, through RSE0; returns when the data are there.
     #[inline(always)]
-    pub(crate) fn store_data(&mut self, uop: &RUop, d: Cycle) -> Cycle {
+    pub(crate) fn store_data(&mut self, uop: &RUop, d: Cycle, own: &mut Profile) -> Cycle {
         let flow = &uop.flows[1];
         if !uop.data_flow {
             return self.operands(&uop.srcs, EXA);
         }
         let pipe = pick(flow.pipes, Station::Rse0);
         let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
-        let at = self.book(flow, pipe, earliest);
+        let at = self.book(flow, pipe, earliest, own);
         self.dispatch.release(Station::Rse0, at.saturating_sub(self.released[pipe]));
         at
     }
 
     /// A prefetch instruction: its flows, and what it has to wait for.
-    pub(crate) fn prefetch(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> Executed {
+    pub(crate) fn prefetch(
+        &mut self,
+        uop: &RUop,
+        stream: &[u64],
+        d: Cycle,
+        station: Station,
+        own: &mut Profile,
+    ) -> Executed {
         let port = self.lsu.real_ports_free(uop);
-        let started = self.address(uop, d, station, port);
+        let started = self.address(uop, d, station, port, own);
         let answer = self.lsu.prefetch(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
         self.count_request();
         let complete = answer.at + u64::from(uop.to_commit);

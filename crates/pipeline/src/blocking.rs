@@ -6,7 +6,7 @@
 
 use fxscope_base::{Calendar, Cycle};
 
-use crate::bypass::ByPipe;
+use crate::bypass::Value;
 use crate::core::Pipeline;
 use crate::dispatch::{Dispatch, Station};
 use crate::execute::{Begun, port};
@@ -43,11 +43,11 @@ impl Blocker {
 
     /// It was to start at `before`, but an operation that was dispatched just now is in its way, or no longer: puts right
     /// what followed from that. Returns when the other one is done at the earliest, as it commits behind this one.
-    fn moved(&self, before: Cycle, value: &mut ByPipe, own: usize, dispatch: &mut Dispatch) -> Cycle {
+    fn moved(&self, before: Cycle, value: &mut Value, own: usize, dispatch: &mut Dispatch) -> Cycle {
         let (end, was) = (self.end(), before + self.cycles);
         // Unless the register has another value meanwhile.
-        if value[own] == was {
-            value.iter_mut().for_each(|t| *t = *t + end - was);
+        if value.at(own) == was {
+            value.there = value.there + end - was;
         }
         let release = |start: Cycle| start.saturating_sub(self.released);
         dispatch.move_release(self.station, release(before), release(self.start));
@@ -162,7 +162,6 @@ impl Pipeline {
         d: Cycle,
         station: Station,
     ) -> Begun {
-        self.used(pipe, u64::from(uop.flows[0].busy));
         let new = Blocker {
             ready,
             start: Cycle::MAX,
@@ -173,10 +172,10 @@ impl Pipeline {
             released: self.released[pipe],
             group: self.dispatch.open_group(),
         };
-        let Pipeline { blockers, pipes, dispatch, ready, .. } = self;
+        let Pipeline { blockers, pipes, dispatch, values, .. } = self;
         let mut pushed = 0;
         let start = blockers[pipe].enter(d, new, &mut pipes[port(pipe)], |older, before| {
-            pushed = pushed.max(older.moved(before, &mut ready[usize::from(older.register)], pipe, dispatch));
+            pushed = pushed.max(older.moved(before, &mut values[usize::from(older.register)], pipe, dispatch));
         });
         Begun { pipe, start, pushed }
     }

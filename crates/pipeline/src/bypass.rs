@@ -17,11 +17,32 @@ pub(crate) const FLA: usize = 4;
 pub(crate) const FLB: usize = 5;
 pub(crate) const PRX: usize = 6;
 
-/// Cycles by consuming pipe.
-pub(crate) type ByPipe = [Cycle; PIPES];
+/// Extra cycles by consuming pipe.
+type ByPipe = [u16; PIPES];
 
-/// Extra cycles by producer and consuming pipe.
-pub(crate) type BypassTable = [ByPipe; PRODUCERS];
+/// A register's value: when it is there, and how many cycles later it has reached each pipe.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(32))]
+pub(crate) struct Value {
+    pub there: Cycle,
+    pub later: ByPipe,
+}
+
+impl Value {
+    /// When it has reached `pipe`.
+    #[inline(always)]
+    pub(crate) fn at(&self, pipe: usize) -> Cycle {
+        self.there + Cycle::from(self.later[pipe])
+    }
+
+    /// When it has reached one of the pipes.
+    pub(crate) fn earliest(&self) -> Cycle {
+        self.there + Cycle::from(self.later.iter().min().copied().unwrap_or(0))
+    }
+}
+
+/// Extra cycles of results, by their kind ([`BY_PIPE`] included), the pipe that makes them, and the one that needs them.
+pub(crate) struct Bypasses([[ByPipe; PIPES]; PRODUCERS + 1]);
 
 impl Producer {
     /// The producer that stands for an integer result from `pipe`.
@@ -37,7 +58,23 @@ impl Producer {
     }
 }
 
-pub(crate) fn bypass_table(spec: &Spec) -> BypassTable {
+impl Bypasses {
+    /// Those of a machine.
+    pub(crate) fn new(spec: &Spec) -> Bypasses {
+        let table = by_producer(spec);
+        let row = |producer, pipe| table[row_of(producer, pipe)];
+        Bypasses(std::array::from_fn(|producer| std::array::from_fn(|pipe| row(producer as u8, pipe))))
+    }
+
+    /// The value of a result of kind `producer` that `pipe` makes at `there`.
+    #[inline(always)]
+    pub(crate) fn value(&self, there: Cycle, producer: u8, pipe: usize) -> Value {
+        Value { there, later: self.0[usize::from(producer)][pipe] }
+    }
+}
+
+/// Extra cycles by producer and consuming pipe.
+fn by_producer(spec: &Spec) -> [ByPipe; PRODUCERS] {
     let b = &spec.bypass;
     let mut table = [[0; PIPES]; PRODUCERS];
     // Rows of the description name kinds of consumers; this says which pipe is of which kind.
@@ -54,23 +91,31 @@ pub(crate) fn bypass_table(spec: &Spec) -> BypassTable {
     ];
     for (producer, row) in rows {
         for (pipe, kind) in kinds.into_iter().enumerate() {
-            table[producer as usize][pipe] = row[kind];
+            table[producer as usize][pipe] = cycles(row[kind]);
         }
     }
-    table[Producer::Flags as usize][EXB] += b.integer_other_pipe;
-    table[Producer::FlagsExb as usize][EXA] += b.integer_other_pipe;
+    table[Producer::Flags as usize][EXB] += cycles(b.integer_other_pipe);
+    table[Producer::FlagsExb as usize][EXA] += cycles(b.integer_other_pipe);
     for from in 0..4 {
         for to in (0..4).filter(|&to| to != from) {
-            table[Producer::integer(from) as usize][to] = b.integer_other_pipe;
+            table[Producer::integer(from) as usize][to] = cycles(b.integer_other_pipe);
         }
     }
     table
 }
 
-/// Which row of the bypass table a result has, by its kind and the pipe that makes it.
-pub(crate) fn bypass_rows() -> [[u8; PIPES]; PRODUCERS + 1] {
-    let mut rows: [[u8; PIPES]; PRODUCERS + 1] = std::array::from_fn(|producer| [producer as u8; PIPES]);
-    rows[usize::from(BY_PIPE)] = std::array::from_fn(|pipe| Producer::integer(pipe) as u8);
-    rows[Producer::Flags as usize][EXB] = Producer::FlagsExb as u8;
-    rows
+/// A machine's description has no cycles that do not fit.
+fn cycles(n: Cycle) -> u16 {
+    u16::try_from(n).unwrap_or(u16::MAX)
+}
+
+/// Which row of [`by_producer`] a result has, by its kind and the pipe that makes it.
+fn row_of(producer: u8, pipe: usize) -> usize {
+    if producer == BY_PIPE {
+        Producer::integer(pipe) as usize
+    } else if producer == Producer::Flags as u8 && pipe == EXB {
+        Producer::FlagsExb as usize
+    } else {
+        usize::from(producer)
+    }
 }

@@ -9,10 +9,8 @@ use crate::resolve::{Action, Profile, RUop};
 pub struct Commit {
     /// Cycle of the last commit.
     now: Cycle,
-    /// Micro-operations, instructions and MOVPRFX instructions committed in that cycle.
-    uops: u32,
-    insts: u32,
-    movprfx: u32,
+    /// What committed in that cycle, as [`counts`] has it.
+    counted: u32,
     /// The instruction whose micro-operation committed first in that cycle, by its place in its block.
     first: u8,
     /// A taken branch committed in that cycle: nothing may join it.
@@ -35,8 +33,16 @@ pub struct Completion<'a> {
     pub misses: &'a Misses,
     /// It opens a new group.
     pub opens_group: bool,
-    /// It is a taken branch.
-    pub taken: bool,
+}
+
+/// What a micro-operation counts as when it commits: itself, an instruction that does work, a MOVPRFX, a byte each.
+#[must_use]
+pub const fn counts(last: bool, movprfx: bool) -> u32 {
+    match (last, movprfx) {
+        (false, _) => 0x00_00_01,
+        (true, false) => 0x00_01_01,
+        (true, true) => 0x01_00_01,
+    }
 }
 
 impl Commit {
@@ -45,9 +51,7 @@ impl Commit {
     pub fn new(width: u32) -> Commit {
         Commit {
             now: 0,
-            uops: 0,
-            insts: 0,
-            movprfx: 0,
+            counted: 0,
             first: 0,
             closed: false,
             width,
@@ -63,63 +67,66 @@ impl Commit {
         self.now
     }
 
-    /// Commits a micro-operation of the instruction described by `profile[uop.inst]`; returns the cycle.
+    /// Commits a micro-operation of the instruction described by `profiles[uop.inst]`; returns the cycle.
     #[inline(always)]
-    pub fn commit(&mut self, uop: &RUop, c: Completion, profile: &mut [Profile], signals: &mut Signals) -> Cycle {
+    pub fn commit(&mut self, uop: &RUop, c: Completion, profiles: &mut [Profile], signals: &mut Signals) -> Cycle {
         let mut t = c.complete.max(self.now);
-        if t == self.now && (self.uops >= self.width || c.opens_group || self.closed) {
+        if t == self.now && (self.counted & 0xff >= self.width || c.opens_group || self.closed) {
             t += 1;
         }
         let passed = t - self.now;
         if passed > 0 {
             if !self.close_cycle(signals) {
-                self.charge_incomplete(uop, profile);
+                self.charge_incomplete(uop, profiles);
             }
-            let profile = &mut profile[usize::from(uop.inst)];
-            profile.cycles += passed;
+            let own = &mut profiles[usize::from(uop.inst)];
+            own.cycles += passed;
             if passed > 1 {
-                self.account(uop, &c, self.now + 1, t, profile);
+                self.account(uop, &c, self.now + 1, t, own);
             }
             self.now = t;
             self.first = uop.inst;
             self.closed = false;
         }
-        self.uops += 1;
-        self.insts += u32::from(uop.last);
-        self.movprfx += u32::from(uop.last && uop.movprfx);
-        self.closed |= c.taken;
+        self.counted += uop.counts;
         t
+    }
+
+    /// The micro-operation that committed last is a taken branch.
+    #[inline(always)]
+    pub fn close(&mut self) {
+        self.closed = true;
     }
 
     /// Counts the cycle that is over by what committed in it. Returns false when that was no whole instruction.
     #[inline(always)]
     fn close_cycle(&mut self, signals: &mut Signals) -> bool {
         const BY_COUNT: [Signal; 4] = [Signal::Commit1, Signal::Commit2, Signal::Commit3, Signal::Commit4];
-        let effective = self.insts - self.movprfx;
+        let effective = self.counted >> 8 & 0xff;
         if effective == 0 {
             return false;
         }
         signals.add(BY_COUNT[effective.min(4) as usize - 1], 1);
-        (self.uops, self.insts, self.movprfx) = (0, 0, 0);
+        self.counted = 0;
         true
     }
 
     /// What the cycle that is over, in which no instruction was completed, counts as.
     fn incomplete(&mut self) -> Option<Stall> {
-        let what = if self.insts > 0 { Stall::Movprfx } else { Stall::UopOnly };
+        let what = if self.counted >> 16 > 0 { Stall::Movprfx } else { Stall::UopOnly };
         // Before the first commit there is no cycle to count.
-        let counts = self.uops > 0;
-        (self.uops, self.insts, self.movprfx) = (0, 0, 0);
+        let counts = self.counted > 0;
+        self.counted = 0;
         counts.then_some(what)
     }
 
     /// The cycle that is over when `uop` commits completed no instruction: it belongs to the one whose micro-operation
     /// committed first in it, which is that of `uop`, or a MOVPRFX before it.
     #[inline(never)]
-    fn charge_incomplete(&mut self, uop: &RUop, profile: &mut [Profile]) {
+    fn charge_incomplete(&mut self, uop: &RUop, profiles: &mut [Profile]) {
         let Some(what) = self.incomplete() else { return };
         // A MOVPRFX may be in the block before, whose profile is not at hand.
-        self.charge(what, 1, &mut profile[usize::from(self.first.min(uop.inst))]);
+        self.charge(what, 1, &mut profiles[usize::from(self.first.min(uop.inst))]);
     }
 
     #[inline(always)]

@@ -6,13 +6,13 @@ use fxscope_memory::{Chip, Hierarchy, Misses, NEVER, Seat};
 use fxscope_uop::Branch;
 
 use crate::blocking::Blockers;
-use crate::bypass::{ByPipe, BypassTable, PIPES, bypass_rows, bypass_table};
+use crate::bypass::{Bypasses, PIPES, Value};
 use crate::commit::{Commit, Completion};
 use crate::dispatch::Dispatch;
 use crate::frontend::Frontend;
 use crate::lsu::Lsu;
 use crate::predict::{Branched, Predictor};
-use crate::resolve::{Action, PRODUCERS, Profile, RUop, ResolvedBlock};
+use crate::resolve::{Action, Profile, RUop, ResolvedBlock};
 use crate::watch::{Passage, Watch};
 use crate::writeback::Results;
 
@@ -26,8 +26,8 @@ pub struct Pipeline {
     /// Caches and translation of this core, and what it shares.
     pub memory: Hierarchy,
     pub(crate) signals: Signals,
-    /// When each register's value has reached each pipe.
-    pub(crate) ready: Box<[ByPipe; 256]>,
+    /// When each register's value is there.
+    pub(crate) values: Box<[Value; 256]>,
     /// Cycles in which each pipe starts an operation. PRX shares EXA's issue port and so its calendar.
     pub(crate) pipes: [Calendar; PIPES],
     /// Results that leave FLA and FLB.
@@ -37,15 +37,9 @@ pub struct Pipeline {
     pub(crate) long_more: Cycle,
     /// Blocking operations by pipe.
     pub(crate) blockers: [Blockers; PIPES],
-    pub(crate) bypass: BypassTable,
-    /// Rows of `bypass` by kind of result ([`BY_PIPE`] included) and the pipe that makes it.
-    pub(crate) bypass_row: [[u8; PIPES]; PRODUCERS + 1],
+    pub(crate) bypasses: Box<Bypasses>,
     /// Operations started, by pipe.
     pub(crate) started: [u64; PIPES],
-    /// What is known of the instructions of the block that runs; kept with the block otherwise.
-    pub(crate) profile: Box<[Profile]>,
-    /// The instruction whose micro-operation runs.
-    pub(crate) inst: usize,
     pub(crate) stage_of_pipe: [Cycle; PIPES],
     /// Cycles before the start of a flow in which it gives back its station entry: by pipe, and for memory accesses.
     pub(crate) released: [Cycle; PIPES],
@@ -102,17 +96,14 @@ impl Pipeline {
             lsu: Lsu::new(spec),
             memory,
             signals: Signals::default(),
-            ready: Box::new([[0; PIPES]; 256]),
+            values: Box::new([Value::default(); 256]),
             pipes: Default::default(),
             results: Results::new(s.lengthened_vector),
             commit_long: s.commit_long,
             long_more: s.commit_long.saturating_sub(s.commit_short),
             blockers: Default::default(),
-            bypass: bypass_table(spec),
-            bypass_row: bypass_rows(),
+            bypasses: Box::new(Bypasses::new(spec)),
             started: [0; PIPES],
-            profile: Box::default(),
-            inst: 0,
             stage_of_pipe: [x, x, a, a, v, v, p, x],
             released: [i, i, i, i, f, f, i, i],
             address_released: spec.stations.release_address,
@@ -162,25 +153,31 @@ impl Pipeline {
     ) {
         let Some(last) = executed.checked_sub(1) else { return };
         let end = block.uop_end[last] as usize;
-        std::mem::swap(&mut self.profile, &mut block.profile);
+        let profiles = &mut block.profile[..];
         // When the first flow of the instruction's micro-operations was issued.
         let mut issued = Cycle::MAX;
         for uop in &block.uops[..end] {
-            self.inst = usize::from(uop.inst);
-            let outcome = Outcome { kind: block.branch, pc: block.start + 4 * self.inst as u64, next: next_pc };
-            let (started, committed) = self.uop(uop, stream, outcome, watch);
+            let inst = usize::from(uop.inst);
+            let outcome = Outcome { kind: block.branch, pc: block.start + 4 * inst as u64, next: next_pc };
+            let (started, committed) = self.uop(uop, stream, &outcome, profiles, watch);
             issued = issued.min(started);
-            if uop.last {
-                self.profile[self.inst].in_flight += committed - issued;
+            if uop.is_last() {
+                profiles[inst].in_flight += committed - issued;
                 issued = Cycle::MAX;
             }
         }
-        std::mem::swap(&mut self.profile, &mut block.profile);
     }
 
     /// One micro-operation through all stages; returns when its first flow was issued and when it committed.
     #[inline(always)]
-    fn uop<W: Watch>(&mut self, uop: &RUop, stream: &[u64], outcome: Outcome, watch: &mut W) -> (Cycle, Cycle) {
+    fn uop<W: Watch>(
+        &mut self,
+        uop: &RUop,
+        stream: &[u64],
+        outcome: &Outcome,
+        profiles: &mut [Profile],
+        watch: &mut W,
+    ) -> (Cycle, Cycle) {
         let not_before = self.dispatch.reads_from();
         let mut decodable = self.front.supply(uop, outcome.pc, not_before, &mut self.memory, &mut self.signals);
         let before = W::WATCHES.then(|| (self.front.fetched(), decodable, self.started, self.requests()));
@@ -192,15 +189,13 @@ impl Pipeline {
         }
         let (dispatched, station, opens_group) = self.dispatch.dispatch(uop, decodable);
         self.advance(dispatched);
-        let done = self.execute(uop, stream, dispatched, station);
+        let done = self.execute(uop, stream, dispatched, station, &mut profiles[usize::from(uop.inst)]);
         if uop.relay {
             self.dispatch.free_relay(done.started);
         }
-        let taken = uop.branches && outcome.taken();
-        let completion = Completion { dispatched, complete: done.complete, misses: &done.misses, opens_group, taken };
-        let committed = self.commit.commit(uop, completion, &mut self.profile, &mut self.signals);
+        let completion = Completion { dispatched, complete: done.complete, misses: &done.misses, opens_group };
+        let committed = self.commit.commit(uop, completion, profiles, &mut self.signals);
         self.dispatch.committed(uop, committed);
-        self.dispatch.group_member_done(committed);
         match uop.action {
             Action::Store => self.lsu.commit_store(uop, committed, &mut self.memory),
             Action::Load if uop.store_ports > 0 => self.lsu.commit_load(uop, committed),
@@ -242,9 +237,10 @@ impl Pipeline {
 
     /// A branch has executed, so that the right path can be fetched from `found` on: learn, and steer the front end.
     #[inline(always)]
-    fn branch(&mut self, o: Outcome, found: Cycle, committed: Cycle) {
+    fn branch(&mut self, o: &Outcome, found: Cycle, committed: Cycle) {
         let taken = o.taken();
         if taken {
+            self.commit.close();
             self.dispatch.close_group();
         }
         let prediction = self.predictor.branch(Branched { kind: o.kind, pc: o.pc, taken, next: o.next });
@@ -325,8 +321,9 @@ impl Pipeline {
                 signals.set(*signal, started);
             }
         }
-        signals.set(Signal::L1Pipe0Val, self.memory.pipes.busy[0]);
-        signals.set(Signal::L1Pipe1Val, self.memory.pipes.busy[1]);
+        let [pipe0, pipe1] = self.memory.pipes.busy();
+        signals.set(Signal::L1Pipe0Val, pipe0);
+        signals.set(Signal::L1Pipe1Val, pipe1);
         signals
     }
 

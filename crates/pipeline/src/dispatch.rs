@@ -59,7 +59,7 @@ impl Ring {
     }
     /// How many places there are from `from` to `to`.
     fn distance(&self, from: usize, to: usize) -> usize {
-        (to + self.times.len() - from) % self.times.len()
+        if to < from { to + self.times.len() - from } else { to - from }
     }
     /// When the entry so many places before `place` is given back.
     fn before(&self, place: usize, many: usize) -> Cycle {
@@ -123,9 +123,11 @@ pub struct Dispatch {
     width: u32,
     /// Commit stack groups, as the time their last micro-operation has committed.
     groups: Ring,
-    /// Place of the open group.
+    /// Place of the open group, and when the last one of its members that have committed did so.
     open_group: usize,
-    renames: [Ring; 3],
+    committed: Cycle,
+    /// Rename registers by class, as [`RUop::renames`] numbers them; class 0 has none.
+    renames: [Ring; 4],
     rename_release: Cycle,
     /// Free entries of each station at `now`, a byte each.
     free: u64,
@@ -158,7 +160,8 @@ impl Dispatch {
             width: w.dispatch_width,
             groups: Ring::new(w.commit_stack / w.group_entries),
             open_group: 0,
-            renames: [Ring::new(w.rename_gpr), Ring::new(w.rename_vector), Ring::new(w.rename_predicate)],
+            committed: 0,
+            renames: [Ring::new(1), Ring::new(w.rename_gpr), Ring::new(w.rename_vector), Ring::new(w.rename_predicate)],
             rename_release: w.rename_release,
             free_before: 0,
             free: packed([s.rse_entries, s.rse_entries, s.rsa_entries, s.rsa_entries, s.rsbr_entries]),
@@ -201,6 +204,7 @@ impl Dispatch {
         self.before += cycles;
         self.not_before += cycles;
         self.relays.taken += cycles;
+        self.committed += cycles;
         let rings = self.renames.iter_mut().chain([&mut self.groups]).map(|ring| &mut ring.times);
         rings.chain([&mut self.relays.free]).flatten().for_each(|t| *t += cycles);
     }
@@ -222,9 +226,11 @@ impl Dispatch {
             if class == 0 {
                 break;
             }
-            t = t.max(self.renames[usize::from(class - 1)].free_at());
+            t = t.max(self.renames[usize::from(class % 4)].free_at());
         }
         if opens {
+            // A group is free again when its last member has committed.
+            self.groups.times[self.open_group] = self.committed + 1;
             self.before = self.now;
             t = t.max(self.now + 1).max(self.groups.free_at());
             self.open_group = self.groups.open();
@@ -422,7 +428,7 @@ impl Dispatch {
         let group = usize::from(group);
         // The last commit of the group before: registers given back later are those of this group and of what is behind it.
         let before = self.groups.before(group, 1).saturating_sub(1);
-        for ring in &mut self.renames {
+        for ring in &mut self.renames[1..] {
             let many = ring.after(before + self.rename_release);
             ring.delay(ring.next, many, t + self.rename_release, self.width);
         }
@@ -434,17 +440,12 @@ impl Dispatch {
     /// The micro-operation commits at `t`: its rename registers are free some cycles later.
     #[inline(always)]
     pub fn committed(&mut self, uop: &RUop, t: Cycle) {
+        self.committed = t;
         for class in uop.renames {
             if class == 0 {
                 break;
             }
-            self.renames[usize::from(class - 1)].take(t + self.rename_release);
+            self.renames[usize::from(class % 4)].take(t + self.rename_release);
         }
-    }
-
-    /// A member of the open group commits at `t`; the group is free when its last member has.
-    #[inline(always)]
-    pub fn group_member_done(&mut self, t: Cycle) {
-        self.groups.times[self.open_group] = t + 1;
     }
 }

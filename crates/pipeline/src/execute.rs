@@ -7,9 +7,7 @@ use fxscope_memory::Misses;
 use crate::bypass::{EAGA, EAGB, EXA, FLA, FLB, PIPES, PRX};
 use crate::core::{Executed, Pipeline};
 use crate::dispatch::Station;
-use crate::resolve::{Action, Producer, READY, RFlow, RUop};
-
-const PLAIN: u8 = Producer::Plain as u8;
+use crate::resolve::{Action, Profile, READY, RFlow, RUop};
 
 /// A first flow that has its pipe.
 pub(crate) struct Begun {
@@ -22,20 +20,27 @@ pub(crate) struct Begun {
 impl Pipeline {
     /// Executes: computes, accesses memory or resolves a branch.
     #[inline(always)]
-    pub(crate) fn execute(&mut self, uop: &RUop, stream: &[u64], d: Cycle, station: Station) -> Executed {
+    pub(crate) fn execute(
+        &mut self,
+        uop: &RUop,
+        stream: &[u64],
+        d: Cycle,
+        station: Station,
+        own: &mut Profile,
+    ) -> Executed {
         let to_commit = u64::from(uop.to_commit);
         let by = |started, done| Executed { started, complete: done + to_commit, misses: Misses::NONE };
         match uop.action {
             Action::Compute => {
                 let judgement = u64::from(uop.judgement & self.judgement_skipped);
-                let (started, done) = self.compute(uop, d, station);
+                let (started, done) = self.compute(uop, d, station, own);
                 by(started, done - judgement)
             }
-            Action::Load => self.load(uop, stream, d, station),
-            Action::Store => self.store(uop, stream, d, station),
-            Action::Prefetch => self.prefetch(uop, stream, d, station),
+            Action::Load => self.load(uop, stream, d, station, own),
+            Action::Store => self.store(uop, stream, d, station, own),
+            Action::Prefetch => self.prefetch(uop, stream, d, station, own),
             Action::Zero => {
-                let issue = self.address(uop, d, station, 0);
+                let issue = self.address(uop, d, station, 0, own);
                 by(issue, self.memory.pipes.store_access(issue, false))
             }
             Action::BranchOnFlags => {
@@ -45,14 +50,14 @@ impl Pipeline {
                 by(resolved - 1, resolved)
             }
             Action::BranchExecuted => {
-                let (started, done) = self.compute(uop, d, station);
+                let (started, done) = self.compute(uop, d, station, own);
                 by(started, done - 1 + self.branch_after_execute)
             }
             Action::BranchDirect => {
                 // The branch itself is resolved a stage earlier than one on flags; a call also makes its return address.
                 let resolved = d + self.branch_stage - 1;
                 if uop.flows[0].pipes.meets(Pipes::EAGB) {
-                    let (started, done) = self.compute(uop, d, station);
+                    let (started, done) = self.compute(uop, d, station, own);
                     let branch = by(started, resolved);
                     Executed { complete: branch.complete.max(done), ..branch }
                 } else {
@@ -69,7 +74,7 @@ impl Pipeline {
 
     /// Passes the flows of a computing micro-operation; returns when the first starts and when the result is there.
     #[inline(always)]
-    pub(crate) fn compute(&mut self, uop: &RUop, d: Cycle, station: Station) -> (Cycle, Cycle) {
+    pub(crate) fn compute(&mut self, uop: &RUop, d: Cycle, station: Station, own: &mut Profile) -> (Cycle, Cycle) {
         if uop.simple {
             let flow = &uop.flows[0];
             let pipe = pick(flow.pipes, station);
@@ -79,7 +84,7 @@ impl Pipeline {
                 let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
                 (pipe, self.pipes[port(pipe)].book(earliest))
             };
-            self.used(pipe, u64::from(flow.busy));
+            self.used(pipe, u64::from(flow.busy), own);
             self.dispatch.release(station, start.saturating_sub(self.released[pipe]));
             let mut done = start + u64::from(flow.latency);
             let mut complete = done;
@@ -89,7 +94,7 @@ impl Pipeline {
             self.result(uop, done, pipe);
             return (start, complete);
         }
-        self.compute_slow(uop, d, station)
+        self.compute_slow(uop, d, station, own)
     }
 
     /// Books the address pipe that is free first from `t` on, once `srcs` are there.
@@ -110,17 +115,17 @@ impl Pipeline {
 
     /// Any other sequence of flows.
     #[inline(never)]
-    pub(crate) fn compute_slow(&mut self, uop: &RUop, d: Cycle, station: Station) -> (Cycle, Cycle) {
+    pub(crate) fn compute_slow(&mut self, uop: &RUop, d: Cycle, station: Station, own: &mut Profile) -> (Cycle, Cycle) {
         if uop.nflows == 0 {
             self.result(uop, d + 1, EXA);
             return (d, d + 1);
         }
-        let Begun { mut pipe, start: started, pushed } = self.first_flow(uop, &uop.flows[0], d, station);
+        let Begun { mut pipe, start: started, pushed } = self.first_flow(uop, &uop.flows[0], d, station, own);
         self.dispatch.release(station, started.saturating_sub(self.released[pipe]));
         let (mut start, mut t) = (started, started + u64::from(uop.flows[0].latency));
         for flow in &uop.flows[1..usize::from(uop.nflows)] {
             pipe = pick(flow.pipes, station);
-            start = if uop.together { self.joined(flow, pipe, t) } else { self.book(flow, pipe, t) };
+            start = if uop.together { self.joined(flow, pipe, t, own) } else { self.book(flow, pipe, t, own) };
             t = start + u64::from(flow.latency);
         }
         let mut complete = t;
@@ -141,7 +146,14 @@ impl Pipeline {
     /// The first flow waits for operands. Flows follow each other: the
     /// operand of a later one is there when that starts.
     #[inline(always)]
-    pub(crate) fn first_flow(&mut self, uop: &RUop, flow: &RFlow, d: Cycle, station: Station) -> Begun {
+    pub(crate) fn first_flow(
+        &mut self,
+        uop: &RUop,
+        flow: &RFlow,
+        d: Cycle,
+        station: Station,
+        own: &mut Profile,
+    ) -> Begun {
         let mut pipe = pick(flow.pipes, station);
         let late = self.late_operand(uop, station);
         let mut earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe)).max(late);
@@ -153,38 +165,39 @@ impl Pipeline {
             }
         }
         if uop.exclusive {
+            self.used(pipe, u64::from(flow.busy), own);
             return self.first_of_blocking(uop, pipe, earliest, d, station);
         }
-        Begun { pipe, start: self.book(flow, pipe, earliest), pushed: 0 }
+        Begun { pipe, start: self.book(flow, pipe, earliest, own), pushed: 0 }
     }
 
-    /// The operation takes `pipe` for some cycles.
+    /// The operation, of the instruction described by `own`, takes `pipe` for some cycles.
     #[inline(always)]
-    pub(crate) fn used(&mut self, pipe: usize, cycles: u64) {
+    pub(crate) fn used(&mut self, pipe: usize, cycles: u64, own: &mut Profile) {
         self.started[pipe] += cycles;
-        self.profile[self.inst].pipes[pipe] += cycles;
+        own.pipes[pipe] += cycles;
     }
 
     /// A flow that begins at `t` with the issue of the one before it; returns `t`.
-    fn joined(&mut self, flow: &RFlow, pipe: usize, t: Cycle) -> Cycle {
-        self.used(pipe, u64::from(flow.busy));
+    fn joined(&mut self, flow: &RFlow, pipe: usize, t: Cycle, own: &mut Profile) -> Cycle {
+        self.used(pipe, u64::from(flow.busy), own);
         t
     }
 
     /// Reserves a pipe (or all pipes of the flow) from `t` on.
     #[inline(always)]
-    pub(crate) fn book(&mut self, flow: &RFlow, pipe: usize, t: Cycle) -> Cycle {
+    pub(crate) fn book(&mut self, flow: &RFlow, pipe: usize, t: Cycle, own: &mut Profile) -> Cycle {
         let busy = u64::from(flow.busy);
         if flow.all {
-            return self.book_all(flow, t);
+            return self.book_all(flow, t, own);
         }
-        self.used(pipe, busy);
+        self.used(pipe, busy, own);
         let calendar = &mut self.pipes[port(pipe)];
         if busy <= 1 { calendar.book(t) } else { calendar.book_cycles(t, busy) }
     }
 
     #[inline(never)]
-    pub(crate) fn book_all(&mut self, flow: &RFlow, t: Cycle) -> Cycle {
+    pub(crate) fn book_all(&mut self, flow: &RFlow, t: Cycle, own: &mut Profile) -> Cycle {
         let members = (0..PIPES).filter(|&p| flow.pipes.0 >> p & 1 == 1);
         let mut at = t;
         for _ in 0..u64::from(flow.busy).max(1) {
@@ -197,7 +210,7 @@ impl Pipeline {
             };
             for p in members.clone() {
                 self.pipes[port(p)].reserve(at);
-                self.used(p, 1);
+                self.used(p, 1, own);
             }
         }
         at + 1 - u64::from(flow.busy).max(1)
@@ -211,7 +224,7 @@ impl Pipeline {
             if src == READY {
                 break;
             }
-            t = t.max(self.ready[usize::from(src)][pipe]);
+            t = t.max(self.values[usize::from(src)].at(pipe));
         }
         t
     }
@@ -223,12 +236,7 @@ impl Pipeline {
             if dst == READY {
                 break;
             }
-            let ready = &mut self.ready[usize::from(dst)];
-            *ready = [t; PIPES];
-            if producer != PLAIN {
-                let extra = &self.bypass[usize::from(self.bypass_row[usize::from(producer)][pipe])];
-                ready.iter_mut().zip(extra).for_each(|(ready, extra)| *ready += extra);
-            }
+            self.values[usize::from(dst)] = self.bypasses.value(t, producer, pipe);
         }
     }
 }

@@ -94,7 +94,7 @@ impl Pipeline {
             signals: self.signals.clone(),
             stalls: self.commit.stalls,
             started: self.started,
-            busy: self.memory.pipes.busy,
+            busy: self.memory.pipes.busy(),
         }
     }
 
@@ -104,7 +104,7 @@ impl Pipeline {
         let add = |sums: &mut [u64], each: &[u64]| sums.iter_mut().zip(each).for_each(|(sum, n)| *sum += n * times);
         add(&mut self.commit.stalls, &each.stalls);
         add(&mut self.started, &each.started);
-        add(&mut self.memory.pipes.busy, &each.busy);
+        self.memory.pipes.add_busy(each.busy.map(|busy| busy * times));
         let later = cycles * times;
         self.front.leap(later);
         self.dispatch.leap(later);
@@ -112,8 +112,6 @@ impl Pipeline {
         self.lsu.leap(later);
         self.memory.pipes.leap(later);
         self.pipes.iter_mut().for_each(|pipe| pipe.leap(later));
-        for ready in self.ready.iter_mut().flatten() {
-            *ready += later;
-        }
+        self.values.iter_mut().for_each(|value| value.there += later);
     }
 }

@@ -168,10 +168,10 @@ impl Lsu {
         let mut at = memory.pipes.load(place.ready);
         let mut answer = memory.access(&place, at, write, signals);
         if bytes.crosses(self.line_shift) {
-            answer = answer.and(second_line(flow, at, write, memory, signals));
+            answer = answer.and(second_line(pointer, bytes, at, write, memory, signals));
         }
         if self.older.may_meet(checked, at) {
-            at = self.past_stores(uop, flow, at, answer.at, memory, signals);
+            at = self.past_stores(uop, *flow, at, answer.at, memory, signals);
         }
         // If the line was not there the flow is sent again when it is.
         answer.at = if answer.at > at { memory.pipes.load(answer.at) } else { at };
@@ -183,14 +183,14 @@ impl Lsu {
     fn past_stores(
         &mut self,
         uop: &RUop,
-        flow: &Flow,
+        flow: Flow,
         mut at: Cycle,
         line: Cycle,
         memory: &mut Hierarchy,
         signals: &mut Signals,
     ) -> Cycle {
         let again = self.flow_after_flow(uop);
-        let Flow { bytes, checked, forward, .. } = *flow;
+        let Flow { bytes, checked, forward, .. } = flow;
         let read = Read { bytes, checked, forward, latency: uop.load_latency };
         loop {
             match self.older.meet(&read, at) {
@@ -262,7 +262,7 @@ impl Lsu {
         let tags = memory.pipes.store_access(known, eligible);
         let mut line = memory.access(&place, tags, true, signals).at;
         if bytes.crosses(self.line_shift) {
-            line = line.max(second_line(flow, tags, true, memory, signals).at);
+            line = line.max(second_line(pointer, bytes, tags, true, memory, signals).at);
         }
         let store = Store {
             bytes,
@@ -297,10 +297,17 @@ impl Lsu {
     }
 }
 
-/// The part of a flow at `t` that lies in the line behind its first one, which may be in another page.
+/// The part of a flow of `bytes` at `t` that lies in the line behind its first one, which may be in another page.
 #[inline(never)]
-fn second_line(flow: &Flow, t: Cycle, write: bool, memory: &mut Hierarchy, signals: &mut Signals) -> Response {
-    let place = memory.translate(flow.pointer.at(flow.bytes.end - 1), t, signals);
+fn second_line(
+    pointer: Pointer,
+    bytes: Span,
+    t: Cycle,
+    write: bool,
+    memory: &mut Hierarchy,
+    signals: &mut Signals,
+) -> Response {
+    let place = memory.translate(pointer.at(bytes.end - 1), t, signals);
     memory.access(&place, place.ready, write, signals)
 }
 

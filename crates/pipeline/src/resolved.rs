@@ -218,12 +218,10 @@ pub struct RUop {
     pub opens_block: bool,
     /// Its MOVPRFX is in the fetch block before.
     pub crosses_block: bool,
-    /// The last of its instruction.
-    pub last: bool,
     /// It branches: the last of its block.
     pub branches: bool,
-    /// The instruction is a MOVPRFX.
-    pub movprfx: bool,
+    /// What it counts as when it commits (see [`crate::commit::counts`]).
+    pub counts: u32,
     /// It passes a floating-point pipe; for memory accesses, it moves vectors or predicates (loads: vectors).
     pub vector: bool,
     /// What is waited for while it is the oldest one and not complete.
@@ -243,6 +241,14 @@ pub struct RUop {
 }
 
 impl RUop {
+    /// Whether it is the last of its instruction.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        // It counts as more than a micro-operation.
+        self.counts > 1
+    }
+
     /// The words of its instruction in the block's dynamic stream.
     #[inline(always)]
     #[must_use]

@@ -56,8 +56,8 @@ impl Watch for () {
 impl Pipeline {
     /// When all results of `uop`, which was executed last, can be used by some pipe.
     pub(crate) fn result_of(&self, uop: &RUop) -> Option<Cycle> {
-        let earliest = |&dst: &u8| self.ready[usize::from(dst)].iter().min().copied();
-        uop.dsts.iter().take_while(|&&dst| dst != READY).filter_map(earliest).max()
+        let earliest = |&dst: &u8| self.values[usize::from(dst)].earliest();
+        uop.dsts.iter().take_while(|&&dst| dst != READY).map(earliest).max()
     }
 
     /// Requests completed so far in each load/store pipe.

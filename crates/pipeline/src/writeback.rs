@@ -179,10 +179,10 @@ impl Pipeline {
         if brief.register == READY {
             return committed;
         }
-        let ready = &mut self.ready[usize::from(brief.register)];
+        let value = &mut self.values[usize::from(brief.register)];
         // Unless the register has another value meanwhile.
-        if ready[FLA] == was {
-            ready.iter_mut().for_each(|t| *t = *t + done - was);
+        if value.at(FLA) == was {
+            value.there = value.there + done - was;
         }
         let youngest = (self.results.next + KEPT - 1) % KEPT;
         let mut reader = (n + 1) % KEPT;

@@ -24,7 +24,7 @@ impl Hierarchy {
         let line = place.physical >> self.line_shift;
         signals.add(Signal::L1dCache, 1);
         let set = line as usize & self.l1d_set_mask;
-        let Some(slot) = self.l1d.find_again(set, line) else { return self.miss(place, line, t, write, signals) };
+        let Some(slot) = self.l1d.find_again(set, line) else { return self.miss(*place, line, t, write, signals) };
         self.l1d.touch(slot);
         if self.moves {
             let sector = self.sector_of(place.pointer);
@@ -45,7 +45,7 @@ impl Hierarchy {
 
     /// A demand access to a line that L1D does not have.
     #[inline(never)]
-    fn miss(&mut self, place: &Located, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
+    fn miss(&mut self, place: Located, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
         let sector = self.sector_of(place.pointer);
         let state = self.refill(line, sector, t, write, Cause::Demand, signals);
         self.follow_stream(place.pointer, true, t, signals);

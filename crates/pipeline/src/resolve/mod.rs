@@ -13,6 +13,7 @@ use fxscope_uop::{Branch, InstKind, Shape, StaticInst};
 
 use self::prefix::{behind_prefix, merges, with_merge};
 use self::roles::Roles;
+use crate::commit::counts;
 use crate::lsu::rules::resolve_mem;
 use crate::mix::count_mix;
 use crate::partial::count_store_data;
@@ -123,7 +124,6 @@ fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out:
         let mut r = blank(index);
         r.flows_from(uop, info, spec);
         r.exclusive = uop.blocking == Blocking::Operation;
-        r.movprfx = info.kind == InstKind::MovPrfx;
         if let (Some(part), Some(op)) = (roles.part(k), info.mem) {
             r.memory(part, roles.parts(), &op, info, spec);
             let share = |ports: u32| ports.div_ceil(roles.parts() as u32).clamp(1, 64) as u8;
@@ -169,12 +169,13 @@ fn decode_together(uops: &mut [RUop], info: &StaticInst, recipe: &Recipe) {
     // A gather or scatter is decoded alone (manual 7.8.2).
     let alone = info.mem.is_some_and(|op| op.shape == Shape::Indexed);
     for (k, r) in uops.iter_mut().enumerate() {
-        r.last = k + 1 == count;
+        let last = k + 1 == count;
+        r.counts = counts(last, info.kind == InstKind::MovPrfx);
         r.opens_group = recipe.sequential || (k == 0 && (count >= 3 || alone));
-        r.closes_group = recipe.sequential || (alone && r.last);
+        r.closes_group = recipe.sequential || (alone && last);
         r.relay = recipe.temporary_operand && k == 0;
         r.pre_sync = (recipe.pre_sync || info.serialising) && k == 0;
-        r.post_sync = (recipe.post_sync || info.serialising) && r.last;
+        r.post_sync = (recipe.post_sync || info.serialising) && last;
     }
 }
 
@@ -211,9 +212,8 @@ fn blank(inst: u8) -> RUop {
         relay: false,
         opens_block: false,
         crosses_block: false,
-        last: false,
         branches: false,
-        movprfx: false,
+        counts: 0,
         vector: false,
         wait: Stall::BaseOperation,
         inst,
