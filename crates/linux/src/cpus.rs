@@ -10,6 +10,8 @@
 //! its CPU, unless a thread is there that is ready too and another CPU has none. A CPU that has no thread that is ready
 //! takes one that waits in the longest line. Nothing else moves threads but `sched_setaffinity`.
 
+use std::ops::Range;
+
 use crate::descriptors::poke_ready;
 use crate::kernel::Kernel;
 use crate::platform::CpuPlace;
@@ -48,6 +50,8 @@ struct Lane {
     ready_ns: u64,
     /// That one waited with `WFE`.
     on_core: bool,
+    /// Whether a thread in place here is the only one in line, and the state of [`Cpus::changes`] when that was found.
+    alone: Option<(u64, bool)>,
 }
 
 /// The CPUs of a run whose driver has each of them run a thread of its own.
@@ -60,9 +64,17 @@ pub(crate) struct Cpus {
     turns: u64,
     /// Counts changes of what the driver is told.
     changes: u64,
+    /// Times at which, of all threads but the one in place, the same are ready as when they were looked at last, unless
+    /// something has been done to them meanwhile ([`Cpus::stir`]).
+    calm: Range<u64>,
 }
 
 impl Cpus {
+    /// Something may have been done to threads that are not in place: they have to be looked at.
+    pub(crate) fn stir(&mut self) {
+        self.calm = 0..0;
+    }
+
     /// Whether each CPU runs a thread of its own.
     #[inline(always)]
     pub(crate) fn on(&self) -> bool {
@@ -151,6 +163,7 @@ impl Process {
             slice_end_ns: FOR_EVER,
             ready_ns: FOR_EVER,
             on_core: false,
+            alone: None,
         };
         let cpus = &mut self.kernel.system.cpus;
         cpus.lanes = self.kernel.platform.cpus.iter().map(lane).collect();
@@ -253,6 +266,7 @@ impl Process {
     /// looked at.
     pub(crate) fn choose_here(&mut self) -> Option<Turn> {
         if self.kernel.files_are_waited_for(&self.thread) && poke_ready(&mut self.kernel, &mut self.thread, 0) {
+            self.kernel.system.cpus.stir();
             // The thread in place may be one of those that were waiting.
             self.settle_ready();
         }
@@ -287,7 +301,7 @@ impl Process {
 
     /// The thread in place has its CPU until the end of a slice, a new one if `new` or if it was alone up to now.
     fn renew_slice(&mut self, new: bool) {
-        let alone = self.first_here().is_none();
+        let alone = self.is_alone_here();
         let now_ns = self.kernel.now_ns;
         let cpus = &mut self.kernel.system.cpus;
         let here = cpus.here;
@@ -299,14 +313,35 @@ impl Process {
         };
     }
 
+    /// Whether no other thread is in line at the CPU in place, where the thread in place is.
+    fn is_alone_here(&mut self) -> bool {
+        let cpus = &self.kernel.system.cpus;
+        let (changes, known) = (cpus.changes, cpus.lanes[cpus.here].alone);
+        if let Some((since, alone)) = known
+            && since == changes
+        {
+            return alone;
+        }
+        let alone = self.first_here().is_none();
+        let cpus = &mut self.kernel.system.cpus;
+        cpus.lanes[cpus.here].alone = Some((changes, alone));
+        alone
+    }
+
     /// Threads that have become ready get in line at a CPU; those that are not any more leave it.
     pub(crate) fn queue_ready(&mut self) {
         let now_ns = self.kernel.now_ns;
+        let goes_on = !self.thread.ended && self.thread.blocked.is_none() && self.thread.queued.is_some();
+        if goes_on && self.kernel.system.cpus.calm.contains(&now_ns) && !self.kernel.system.cpus_stale {
+            return;
+        }
+        let mut calm = 0..FOR_EVER;
         let mut changed = false;
         let mut woken: Vec<(u32, Option<usize>)> = Vec::new();
         let parked = self.kernel.system.threads.iter_mut().enumerate().map(|(i, t)| (Some(i), t.as_mut()));
         for (index, thread) in parked.chain([(None, &mut *self.thread)]) {
             thread.look_at_monitor(&mut self.kernel.mem, self.kernel.pid);
+            calm = thread.stays_so(now_ns, calm);
             let ready = !thread.ended && thread.has_work(now_ns);
             if !ready {
                 changed |= thread.queued.take().is_some();
@@ -314,6 +349,7 @@ impl Process {
                 woken.push((thread.tid, index));
             }
         }
+        self.kernel.system.cpus.calm = calm;
         woken.sort_unstable();
         for &(_, index) in &woken {
             self.queue(index);
@@ -431,6 +467,7 @@ impl Process {
         self.set_now_ns(now_ns.max(self.kernel.now_ns));
         self.kernel.system.start_accounting(self.kernel.now_ns);
         self.expire_timers();
+        self.kernel.system.cpus.stir();
         self.queue_ready();
     }
 }

@@ -3,6 +3,7 @@
 //! threads of a CPU. Nothing about it depends on the host, so that a run can be repeated exactly.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 use rustix::io::Errno;
 
@@ -16,7 +17,7 @@ use crate::processes::{Parked, Zombie};
 use crate::signal;
 use crate::syscalls;
 use crate::thread::Thread;
-use crate::wait::{FOR_EVER, Resumed, Wait};
+use crate::wait::{Blocked, FOR_EVER, Resumed, Wait};
 
 /// Instructions a thread runs before others that can run have their turn. Long enough that switching costs
 /// nothing that could be measured, short enough that a thread that spins does not hold up the others for long.
@@ -93,6 +94,17 @@ impl Thread {
     pub(crate) fn has_work(&self, now_ns: u64) -> bool {
         self.blocked.as_ref().is_none_or(|b| self.poked || b.until_ns <= now_ns)
     }
+
+    /// The times of `times`, around `now_ns`, at which it has work if it has some now, as long as nothing is done to it.
+    pub(crate) fn stays_so(&self, now_ns: u64, times: Range<u64>) -> Range<u64> {
+        match &self.blocked {
+            // What its monitor watches may change at any time.
+            Some(Blocked { wait: Wait::Event(Some(_)), .. }) if !self.ended => 0..0,
+            Some(b) if b.until_ns <= now_ns => times.start.max(b.until_ns)..times.end,
+            Some(b) => times.start..times.end.min(b.until_ns),
+            None => times,
+        }
+    }
 }
 
 impl Process {
@@ -110,6 +122,7 @@ impl Process {
         self.account();
         self.kernel.note_touched(&self.thread);
         if let Some(trap) = self.thread.trap.take() {
+            self.kernel.system.cpus.stir();
             self.handle(trap);
         }
         self.expire_timers();
@@ -147,6 +160,7 @@ impl Process {
     fn choose(&mut self) -> Option<Step> {
         loop {
             if let Some(end) = self.kernel.end.take() {
+                self.kernel.system.cpus.stir();
                 match self.end_process(end) {
                     Some(step) => return Some(step),
                     None => continue,
@@ -230,6 +244,7 @@ impl Process {
     /// Makes the system call that the thread is blocked in again.
     fn call_again(&mut self) {
         let Some(blocked) = self.thread.blocked.take() else { return };
+        self.kernel.system.cpus.stir();
         self.thread.resumed = Some(Resumed { until_ns: blocked.until_ns, progress: blocked.progress });
         syscalls::call(&mut self.kernel, &mut self.thread);
         self.thread.resumed = None;

@@ -157,6 +157,7 @@ impl Process {
         if self.kernel.system.next_event_ns > now_ns {
             return;
         }
+        self.kernel.system.cpus.stir();
         let own = self.kernel.expired(now_ns, true);
         let mut due: Vec<_> = own.into_iter().map(|(info, thread)| (self.kernel.pid, info, thread)).collect();
         for (&pid, other) in &mut self.kernel.system.processes {
