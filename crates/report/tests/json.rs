@@ -129,6 +129,15 @@ fn a_level_leaves_out_what_its_runs_do_not_count() {
 }
 
 #[test]
+fn a_column_without_a_value_has_the_events_that_it_wants() {
+    let region = json::run(&common::plain())["regions"][0].clone();
+    assert_eq!(region["missing"]["K01"], serde_json::json!(["EA_CORE"]));
+    assert!(region["tables"].get("K01").is_none());
+    // What has a value lacks nothing.
+    assert!(region["tables"].get("A01").is_some() && region["missing"].get("A01").is_none());
+}
+
+#[test]
 fn one_region_of_several_can_be_asked_for() {
     let run = common::run("a.elf", vec![common::region(ALL, 1, 10), common::region("triad", 7, 5)]);
     let options = |name: &str| Options { region: Some(name.to_owned()), ..Options::default() };

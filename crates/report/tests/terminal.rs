@@ -3,9 +3,9 @@
 mod common;
 
 use common::{plain, region, run};
-use fxscope_record::{ALL, Finish, Mode, Thread};
+use fxscope_record::{ALL, Finish, Mode, Origin, Run, Thread};
 use fxscope_report::render::terminal::{Style, render};
-use fxscope_report::{side_by_side, summary};
+use fxscope_report::{Options, report, side_by_side, summary};
 
 const UNICODE: Style = Style { unicode: true, colour: false };
 const ASCII: Style = Style { unicode: false, colour: false };
@@ -38,6 +38,35 @@ fn a_run_with_many_regions_has_a_table_of_them() {
     let text = render(&summary(&run), UNICODE);
     fits(&text);
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn long_and_wide_names_stay_within_the_screen() {
+    // Each of these characters takes two columns.
+    for name in ["x".repeat(250), "領域".repeat(60)] {
+        let marked = (1..=5).map(|i| region(&format!("{name}{i}"), i, i));
+        let run = run(&name, std::iter::once(region(ALL, 1, 10)).chain(marked).collect());
+        let report = report(&run, &Options::default()).expect("all regions").documents();
+        for text in [render(&summary(&run), UNICODE), render(&report, UNICODE)] {
+            for line in text.lines() {
+                let wide = line.chars().filter(|c| "領域".contains(*c)).count();
+                assert!(line.chars().count() + wide <= 100, "{line}");
+            }
+            assert!(text.replace('\n', "").contains(&name), "titles have the whole name");
+        }
+    }
+}
+
+#[test]
+fn a_measurement_says_which_events_it_lacks_and_a_simulation_does_not() {
+    let simulated = plain();
+    assert!(!render(&summary(&simulated), ASCII).contains("Missing"));
+    let files = vec!["folder/pass1.csv".to_owned()];
+    let origin = Origin::Imported { format: "perf".to_owned(), files };
+    let text = render(&summary(&Run { origin, command: Vec::new(), ..simulated }), ASCII);
+    assert!(text.starts_with("pass1.csv on a64fx"), "{text}");
+    // Power has three columns, of three events of the eighth group.
+    assert!(text.contains("K Power: 3 of 3 columns want EA_CORE, EA_L2, EA_MEMORY (pa8)"), "{text}");
 }
 
 #[test]

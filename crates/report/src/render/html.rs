@@ -151,10 +151,15 @@ fn fragment(report: &Report, region: &RegionReport, form: Form, heads: &mut Head
     let is_table = |s: &&Section| matches!(s.body, Body::Grid(_) | Body::Table { .. } | Body::Listing { .. });
     let (tables, others): (Vec<_>, Vec<_>) = region.sections.iter().partition(is_table);
     let (charts, words): (Vec<_>, Vec<_>) = others.into_iter().partition(|s| is_chart(s));
+    let matrices = charts.iter().filter_map(|section| match &section.body {
+        Body::Matrix(matrix) => Some(chart::most(matrix)),
+        _ => None,
+    });
+    let most = matrices.fold(0.0, f64::max);
     html! {
         h2 { "Region " (region.name) " " span.soft { "(" (calls) ")" } }
         @for section in words { (plain::draw(section)) }
-        div.charts { @for section in charts { (draw_chart(section, form)) } }
+        div.charts { @for section in charts { (draw_chart(section, form, most)) } }
         @for section in tables {
             @match &section.body {
                 Body::Grid(grid) => (table::draw(&section.title, grid, form, heads)),
@@ -171,14 +176,15 @@ fn is_chart(section: &Section) -> bool {
     matches!(section.body, Body::Stack(_) | Body::Gauges(_) | Body::Roofline(_) | Body::Matrix(_))
 }
 
-fn draw_chart(section: &Section, form: Form) -> Markup {
+/// A chart; `most` is the largest value of all matrices of its region.
+fn draw_chart(section: &Section, form: Form, most: f64) -> Markup {
     let title = &section.title;
     match &section.body {
         Body::Stack(stack) if form == Form::Short => chart::stack(title, &stack.without_threads()),
         Body::Stack(stack) => chart::stack(title, stack),
         Body::Gauges(gauges) => chart::gauges(title, gauges),
         Body::Roofline(roofline) => chart::roofline(title, roofline),
-        Body::Matrix(matrix) => chart::heat(title, matrix),
+        Body::Matrix(matrix) => chart::heat(title, matrix, most),
         _ => plain::draw(section),
     }
 }

@@ -6,6 +6,8 @@ mod listing;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
+
 use super::quantity::{quantity, share};
 use crate::document::{Body, Document, Part, Row, Section, Tone, Value};
 
@@ -158,7 +160,8 @@ impl Terminal {
             let mut out = String::from(" ");
             for (i, (cell, &w)) in line.iter().zip(&widths).enumerate() {
                 // Labels and the last column are words, the others numbers.
-                let _ = if i == 0 || i == last { write!(out, " {cell:<w$}") } else { write!(out, " {cell:>w$}") };
+                let gap = " ".repeat(w.saturating_sub(width(cell)));
+                let _ = if i == 0 || i == last { write!(out, " {cell}{gap}") } else { write!(out, " {gap}{cell}") };
                 out.push(' ');
             }
             self.line(&cut(out.trim_end(), WIDTH));
@@ -249,7 +252,7 @@ impl Terminal {
 /// Lines of pieces separated by `gap`, each short enough to stand behind `indent` characters.
 fn wrap(pieces: impl Iterator<Item = String>, gap: &str, indent: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for piece in pieces {
+    for piece in pieces.flat_map(|piece| broken(piece, WIDTH - indent)) {
         match lines.last_mut() {
             Some(line) if indent + width(line) + gap.len() + width(&piece) <= WIDTH => {
                 line.push_str(gap);
@@ -269,12 +272,33 @@ fn row_labels(section: &Section) -> Vec<&str> {
     }
 }
 
-/// Characters; the texts have no wide or combining ones but those in names of programs and regions.
+/// Columns that a text takes on the screen: in names of programs and regions there may be wide and combining characters.
 fn width(text: &str) -> usize {
-    text.chars().count()
+    UnicodeWidthStr::width(text)
 }
 
-/// At most `room` characters of `text`.
+/// The beginning of `text` that fits into `room` columns.
+fn head(text: &str, room: usize) -> &str {
+    let mut used = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        used += c.width().unwrap_or(0);
+        used > room
+    });
+    &text[..end.map_or(text.len(), |(at, _)| at)]
+}
+
+/// As much of `text` as `room` columns have, with a sign where it goes on.
 fn cut(text: &str, room: usize) -> String {
-    if width(text) <= room { text.to_owned() } else { text.chars().take(room - 1).chain(['~']).collect() }
+    if width(text) <= room { text.to_owned() } else { format!("{}~", head(text, room - 1)) }
+}
+
+/// A piece of text, broken where it would take more than `room` columns.
+fn broken(mut piece: String, room: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    while width(&piece) > room {
+        let rest = piece.split_off(head(&piece, room).len());
+        parts.push(std::mem::replace(&mut piece, rest));
+    }
+    parts.push(piece);
+    parts
 }

@@ -3,7 +3,7 @@
 mod charts;
 mod sheet;
 
-use rust_xlsxwriter::{Format, Workbook, XlsxError};
+use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
 
 use crate::document::{Body, Grid, Heading, RegionReport, Report};
 use sheet::TableSheet;
@@ -74,6 +74,11 @@ fn tables<'a>(places: &[Place<'a>]) -> Vec<(&'a str, &'a str, Vec<&'a Heading>)>
     tables
 }
 
+/// Has a sheet printed as wide as a page.
+fn fit(sheet: &mut Worksheet) {
+    sheet.set_landscape().set_print_fit_to_pages(1, 0);
+}
+
 /// The name of a table's sheet: at most 31 characters, without those that spreadsheets refuse.
 fn name(id: &str, title: &str) -> String {
     format!("{id} {title}").chars().map(|c| if r"[]:*?/\".contains(c) { ' ' } else { c }).take(31).collect()
@@ -83,7 +88,7 @@ fn name(id: &str, title: &str) -> String {
 fn overview(book: &mut Workbook, reports: &[Report]) -> Result<(), XlsxError> {
     let bold = Format::new().set_bold();
     let sheet = book.add_worksheet();
-    sheet.set_name("Runs")?.set_column_width(0, 6)?.set_column_width(1, 100)?;
+    fit(sheet.set_name("Runs")?.set_column_width(0, 6)?.set_column_width(1, 100)?);
     let mut row = 0;
     for (number, report) in (1_u32..).zip(reports) {
         sheet.write_with_format(row, 0, number, &bold)?.write_with_format(row, 1, &report.title, &bold)?;

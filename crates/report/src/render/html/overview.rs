@@ -10,9 +10,10 @@ const COLUMNS: [&str; 6] = ["A01", "A02", "A04", "A11", "C05", "C07"];
 /// Regions that have a row.
 const MOST: usize = 1_000;
 
-/// A table of regions with their names; of more than a page can hold, how many have no row.
+/// A table of regions with their names, the longest first; of more than a page can hold, how many have no row.
 pub fn draw<'a>(regions: impl Iterator<Item = (String, &'a RegionReport)>) -> Markup {
     let mut regions: Vec<_> = regions.collect();
+    regions.sort_by(|a, b| super::seconds(b.1).total_cmp(&super::seconds(a.1)));
     let more = regions.len().saturating_sub(MOST);
     regions.truncate(MOST);
     let heading = |id: &str| regions.iter().find_map(|(_, region)| find(region, id)).map(|(heading, _)| heading);

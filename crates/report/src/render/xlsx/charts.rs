@@ -34,7 +34,7 @@ pub fn sheets(book: &mut Workbook, places: &[Place]) -> Result<(), XlsxError> {
         charts.push(drawn);
     }
     let sheet = book.add_worksheet();
-    sheet.set_name(CHARTS)?;
+    super::fit(sheet.set_name(CHARTS)?);
     for (row, drawn) in (0..).map(|i| 1 + i * ROWS).zip(&charts) {
         for (column, chart) in (0..).map(|i| i * 15).zip(drawn) {
             sheet.insert_chart(row, column, chart)?;

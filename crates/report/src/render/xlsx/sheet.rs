@@ -26,7 +26,7 @@ pub struct TableSheet<'a> {
 impl<'a> TableSheet<'a> {
     /// A sheet with these columns, whose rows are added afterwards.
     pub fn new(sheet: &'a mut Worksheet, name: &str, headings: &[&Heading]) -> Result<TableSheet<'a>, XlsxError> {
-        sheet.set_name(name)?;
+        super::fit(sheet.set_name(name)?);
         sheet.set_column_width(1, 20)?.set_column_width(2, 12)?.set_row_height(0, 48)?;
         let bold = Format::new().set_bold().set_text_wrap().set_background_color(Color::RGB(0xf0_f3f6));
         let titles = headings.iter().map(|heading| format!("{} {}", heading.id, heading.title));

@@ -5,11 +5,14 @@ use maud::{Markup, html};
 use crate::document::Matrix;
 use crate::render::scale::Scale;
 
-/// The table; its text says what its colours say.
-pub fn draw(title: &str, matrix: &Matrix) -> Markup {
-    let all = || matrix.values.iter().flatten().flatten().copied();
-    let most = all().fold(0.0, f64::max);
-    let scale = Scale::of(&matrix.unit, all());
+/// The largest of a matrix.
+pub fn most(matrix: &Matrix) -> f64 {
+    matrix.values.iter().flatten().flatten().copied().fold(0.0, f64::max)
+}
+
+/// The table; its text says what its colours say. A cell with `most` is the darkest: matrices beside each other compare.
+pub fn draw(title: &str, matrix: &Matrix, most: f64) -> Markup {
+    let scale = Scale::of(&matrix.unit, matrix.values.iter().flatten().flatten().copied());
     html! {
         figure {
             figcaption { (title) }

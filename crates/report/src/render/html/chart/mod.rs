@@ -6,7 +6,7 @@ mod roofline;
 mod stack;
 
 pub use gauges::draw as gauges;
-pub use heat::draw as heat;
+pub use heat::{draw as heat, most};
 pub use roofline::draw as roofline;
 pub use stack::draw as stack;
 

@@ -6,10 +6,10 @@ use super::coordinate;
 use crate::document::{Roofline, Slope};
 
 const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 330.0;
+const HEIGHT: f64 = 338.0;
 const LEFT: f64 = 58.0;
 const RIGHT: f64 = WIDTH - 20.0;
-const TOP: f64 = 26.0;
+const TOP: f64 = 34.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
 /// Intensities that are always shown, operations for each byte.
 const INTENSITIES: (f64, f64) = (0.01, 100.0);
