@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fxscope_pmu::formula::Formula;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// The file of the runs; every other CSV file of the folder is a family of rows.
 const RUNS: &str = "runs.csv";
@@ -39,7 +39,7 @@ pub struct Run {
 }
 
 /// One measured result.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
     /// Its name in the reference data.

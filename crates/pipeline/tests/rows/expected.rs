@@ -114,21 +114,17 @@ impl Row<'_> {
         (flows - 1) * (spec.stages.commit_long + spec.load_store.resubmit)
     }
 
-    /// The pipes near the station of micro-operation `k`, when copies always stand in the same slots of their groups:
-    /// even slots go to RSE0, odd ones to RSE1 (manual 5.2, table 5-5). Each of a sequential row stands in slot 0, a row
-    /// of three or more begins there (4.4), and rows of two follow each other.
+    /// The integer pipe near the station of micro-operation `k`, when copies always stand in the same slots of their groups: even
+    /// slots go to RSE0, odd ones to RSE1 (manual 5.2, table 5-5). Each of a sequential row stands in slot 0, a row of
+    /// three or more begins there (4.4), and rows of two follow each other. Vector operations wait longer, so that a full
+    /// station sends them to the other one.
     fn near(&self, k: usize, pipes: Pipes) -> Pipes {
         let even = match self.recipe.uops.len() {
             _ if self.recipe.sequential => true,
             1 => return pipes,
             _ => k.is_multiple_of(2),
         };
-        let either = |a: Pipes, b: Pipes| pipes == a.or(b);
-        match () {
-            () if either(Pipes::FLA, Pipes::FLB) => [Pipes::FLB, Pipes::FLA][usize::from(even)],
-            () if either(Pipes::EXA, Pipes::EXB) => [Pipes::EXB, Pipes::EXA][usize::from(even)],
-            () => pipes,
-        }
+        if pipes == Pipes::EXA.or(Pipes::EXB) { [Pipes::EXB, Pipes::EXA][usize::from(even)] } else { pipes }
     }
 
     /// Cycles a copy takes at least, in 840ths of a cycle.

@@ -95,4 +95,15 @@ pub const KNOWN: &[Known] = &[
             ("FLB / FLB / FLA / FLA: 6 / 6 / [1,2]8 / [1]4", 4),
         ],
     ),
+    (
+        Loop::Independent,
+        "an operation for either pipe goes where its slot says until that station has no room for a cycle's writes (5.2), so that \
+         pipes fill unevenly now and then",
+        &[
+            ("FL* / FLA: 9 / [1]6", 2),
+            ("FLA / FLA / FL*: 6 / 6 / [1,2]9", 4),
+            ("FLB / FL*: 6 / [1]4", 3),
+            ("FLB / FL*: 6 / [1]9", 1),
+        ],
+    ),
 ];

@@ -195,7 +195,8 @@ impl<'a> Twin<'a> {
     /// The station for a micro-operation in the current slot (manual 5.2, 5.3).
     fn station(&self, uop: &RUop) -> usize {
         let slot = (self.slot - 1) as usize;
-        let pair = |a: usize, b: usize| match (self.free(a) > 0, self.free(b) > 0) {
+        let window = self.spec.stations.writes_per_cycle;
+        let pair = |a: usize, b: usize| match (self.free(a) >= window, self.free(b) >= window) {
             (true, false) => a,
             (false, true) => b,
             _ => [a, b][slot % 2],
