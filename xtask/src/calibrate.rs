@@ -3,11 +3,13 @@
 //! `walk`: what a table walk takes besides its reads, `tlb.walk_extra`. Triad from memory reads and writes each page once,
 //! so that pages of 64 KiB cost a walk each, and pages of 2 MiB next to none. The difference of the two measured
 //! times is what walks cost, whatever else the model has right or wrong.
+//!
+//! `power`: see [`crate::power`].
 
 use std::path::{Path, PathBuf};
 
 use crate::silicon::{self, Row};
-use crate::{kernel, root};
+use crate::{kernel, power, root};
 
 /// Options of `xtask calibrate`.
 #[derive(clap::Args)]
@@ -24,6 +26,8 @@ pub struct Args {
 enum Target {
     /// `tlb.walk_extra`, to one-thread Triad with 64 KiB and 2 MiB pages.
     Walk,
+    /// `[energy]`, to the counts of measured programs; runs nothing.
+    Power,
 }
 
 /// Rows of `bench/silicon.csv` with pages of 64 KiB and of 2 MiB.
@@ -40,6 +44,7 @@ pub fn run(args: &Args) -> Result<(), String> {
     let fxscope = root().join(&args.fxscope);
     match args.what {
         Target::Walk => walk(&fxscope),
+        Target::Power => power::run(),
     }
 }
 

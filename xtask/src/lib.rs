@@ -7,6 +7,7 @@ pub mod coverage;
 pub mod demo;
 pub mod kernel;
 pub mod latency;
+pub mod power;
 pub mod silicon;
 pub mod speed;
 pub mod tidy;

@@ -12,7 +12,7 @@ use fxscope_linux::pages::{MemoryPolicy, PageUse, list};
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError};
 use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::PIPE_NAMES;
-use fxscope_pmu::{Events, constants, scope};
+use fxscope_pmu::{Events, constants, energy, scope};
 use fxscope_record::{CodeFile, Finish, Host, HotSpot, ONE_PASS, Origin, Pages, Region, Run, Thread};
 use fxscope_sim::{
     Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, Window, page_sizes,
@@ -309,6 +309,7 @@ fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
         let rows = r.threads.iter().map(|(&thread, c)| row(thread, c)).collect();
         let mut region = Region::of_one_pass(&r.name, r.calls, rows);
         scope::widen(&events, &mut region, &constants);
+        energy::count(&mut region, &request.spec.energy, request.spec.clock.core_hz);
         region
     };
     outcome.regions.iter().map(region).collect()

@@ -210,7 +210,9 @@ fn events_are_listed_with_their_numbers() {
         text.lines().any(|l| l.starts_with(number) && l.contains(&format!(" {name} ")) && l.contains(counts))
     };
     assert!(has("0x0011  core", "CPU_CYCLES", " modelled"), "{text}");
-    assert!(has("0x01e0  core", "EA_CORE", "not modelled: "), "{text}");
+    assert!(has("0x01e0  core", "EA_CORE", "modelled: energy"), "{text}");
+    assert!(has("0x01b4  core", "FLA_VAL_PRD_CNT", "modelled: 16 * FLA_VAL - FLA_INACTIVE"), "{text}");
+    assert!(has("0x0314  CMG", "BUS_READ_TOTAL_TOFU", "not modelled: "), "{text}");
     assert!(text.lines().all(|l| l.chars().count() <= 100), "{text}");
 }
 

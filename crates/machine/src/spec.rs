@@ -10,7 +10,7 @@ use crate::schema::Rule::{self, OneOf, Power, Range, Register};
 use crate::schema::{table, tables};
 
 pub use hierarchy::{
-    Cache, HardwareBarrier, L2Timing, MemoryTiming, PageCosts, Pages, Prefetch, Ring, SectorCache, Tlb,
+    Cache, Energy, HardwareBarrier, L2Timing, MemoryTiming, PageCosts, Pages, Prefetch, Ring, SectorCache, Tlb,
 };
 
 const KIB: u64 = 1 << 10;
@@ -431,6 +431,8 @@ tables! {
         sector_cache: SectorCache,
         /// Hardware barrier.
         hardware_barrier: HardwareBarrier,
+        /// Energy.
+        energy: Energy,
         /// What the documents leave open.
         assumptions: Assumptions,
     }

@@ -56,8 +56,10 @@ fn count_kind(kind: InstKind, uops: u64, mix: &mut Signals) {
         }
         InstKind::MovPrfx => {
             mix.add(Signal::SveMovprfxSpec, 1);
-            // One that is packed has no micro-operation of its own.
+            // One that is packed has no micro-operation of its own, but counts as one all the same: measured programs have as
+            // many micro-operations as instructions of one each and MOVPRFX.
             mix.add(Signal::SveMovprfxUSpec, u64::from(uops > 0));
+            mix.add(Signal::Uop, u64::from(uops == 0));
         }
         InstKind::Sve | InstKind::SvePredicate | InstKind::Memory | InstKind::Branch | InstKind::System => {}
     }

@@ -10,6 +10,9 @@ use crate::TableError;
 /// The machines whose events are known: name, `pmu.csv`.
 const BUILT_IN: &[(&str, &str)] = &[("a64fx", include_str!("../../../machines/a64fx/pmu.csv"))];
 
+/// What `pmu.csv` has in place of signals for an event that counts energy.
+const ENERGY: &str = "energy";
+
 /// Whose activity an event counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -31,6 +34,8 @@ pub struct Event {
     pub scope: Scope,
     /// The sum of signals of the model that it counts; none: the model does not count it.
     pub terms: Vec<Term>,
+    /// It counts energy, which [`crate::energy`] computes from other events.
+    pub energy: bool,
     /// Why the model does not count it; empty when it does.
     pub reason: String,
 }
@@ -98,6 +103,7 @@ impl Events {
             name: s.name().to_owned(),
             scope: Scope::Pe,
             terms: vec![Term { times: 1, signal: s }],
+            energy: false,
             reason: String::new(),
         };
         Events(Signal::ALL.iter().map(event).collect())
@@ -136,13 +142,14 @@ impl Events {
             if list.iter().any(|e| e.name == row.name) {
                 return Err(error(line, format!("a second event is called '{}'", row.name)));
             }
-            let sum = row.signals.replace('-', "+-");
+            let energy = row.signals == ENERGY;
+            let sum = if energy { String::new() } else { row.signals.replace('-', "+-") };
             let terms = sum.split('+').filter(|term| !term.is_empty()).map(Term::parse).collect::<Result<Vec<_>, _>>();
             let terms = terms.map_err(|what| error(line, what))?;
-            if terms.is_empty() == row.reason.is_empty() {
+            if (terms.is_empty() && !energy) == row.reason.is_empty() {
                 return Err(error(line, format!("'{}' needs either signals or the reason why it has none", row.name)));
             }
-            list.push(Event { number, name: row.name, scope: row.scope, terms, reason: row.reason });
+            list.push(Event { number, name: row.name, scope: row.scope, terms, energy, reason: row.reason });
         }
         Ok(Events(list))
     }
@@ -159,11 +166,14 @@ impl Events {
     }
 
     /// Counts by event name of those events whose signals `counted` accepts: a run that does not model
-    /// something must not report a zero for it.
+    /// something must not report a zero for it. Events of energy have room only: [`crate::energy::count`] fills it.
     #[must_use]
     pub fn counts(&self, signals: &Signals, counted: impl Fn(Signal) -> bool) -> BTreeMap<String, u64> {
-        let modelled = self.0.iter().filter(|e| !e.terms.is_empty() && e.terms.iter().all(|t| counted(t.signal)));
-        modelled.map(|e| (e.name.clone(), e.count(signals))).collect()
+        let counted = |e: &&Event| match e.energy {
+            true => counted(Signal::FlaVal),
+            false => !e.terms.is_empty() && e.terms.iter().all(|t| counted(t.signal)),
+        };
+        self.0.iter().filter(counted).map(|e| (e.name.clone(), e.count(signals))).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a machine's performance monitoring unit counts, and what follows from its counts.
 //!
 //! * [`events`]: a machine's events, from its `pmu.csv`, and the model's signals each one counts.
+//! * [`energy`]: events that follow from others, by the machine's energy for each.
 //! * [`metrics`]: named quantities, from `metrics/*.toml`, each with one formula over event names.
 //! * [`evaluate`]: their values for a region, its threads and its CMGs.
 //! * [`groups`]: which events a measurement counts together.
@@ -10,6 +11,7 @@
 //!
 //! Reports and importers know neither an event number nor a formula: they ask here.
 
+pub mod energy;
 pub mod evaluate;
 pub mod events;
 pub mod formula;

@@ -33,6 +33,7 @@ pub(super) fn events(args: &Args) -> Outcome {
         };
         let terms: Vec<String> = event.terms.iter().map(ToString::to_string).collect();
         let counts = match terms.as_slice() {
+            [] if event.energy => "modelled: energy".to_owned(),
             [] => format!("not modelled: {}", event.reason),
             [same] if *same == event.name => "modelled".to_owned(),
             terms => format!("modelled: {}", terms.join(" + ").replace("+ -1 * ", "- ")),

@@ -168,6 +168,32 @@ table! {
 }
 
 table! {
+    /// Energy of a core, of a CMG's L2 cache and of its memory, and what a count of the PMU stands for.
+    Energy {
+        /// Energy of a count of EA_CORE, nJ.
+        core_count_nj: u64 => Range(1, 1_000_000),
+        /// … of EA_L2.
+        l2_count_nj: u64 => Range(1, 1_000_000),
+        /// … of EA_MEMORY.
+        memory_count_nj: u64 => Range(1, 1_000_000),
+        /// Energy of a core in each cycle, whatever it does, pJ.
+        core_cycle_pj: u64 => Range(0, 1_000_000),
+        /// Energy of an operation of FLA or FLB on all elements, pJ; on some of them the share.
+        vector_operation_pj: u64 => Range(0, 1_000_000),
+        /// Energy of a cycle in which a load/store pipe works, pJ.
+        load_store_cycle_pj: u64 => Range(0, 1_000_000),
+        /// Energy of an L2 cache in each cycle of the core clock, whatever it does, pJ.
+        l2_cycle_pj: u64 => Range(0, 1_000_000),
+        /// Energy of a cycle in which an L2 pipeline works, pJ.
+        l2_pipe_cycle_pj: u64 => Range(0, 1_000_000),
+        /// Power of a CMG's memory, whatever it does, mW.
+        memory_mw: u64 => Range(0, 1_000_000),
+        /// Energy of a line read from memory or written to it, pJ.
+        memory_line_pj: u64 => Range(0, 1_000_000),
+    }
+}
+
+table! {
     /// The hardware barrier of a CMG.
     HardwareBarrier {
         /// Barrier blades of a CMG.

@@ -1,0 +1,146 @@
+//! Energy: counts that follow from other counts of a thread and of its CMG.
+//!
+//! A core spends energy in every cycle, for each operation of its vector pipes by its active elements, and for each cycle in
+//! which a load/store pipe works; an L2 cache, in every cycle and for each one of its pipelines; memory, all the time and for
+//! each line that is read or written. The numbers are the machine's (`[energy]` of its `machine.toml`), fitted to measured
+//! programs by `cargo run -p xtask -- calibrate power`.
+
+use fxscope_machine::spec::Energy;
+use fxscope_record::{Counts, Region};
+
+/// What the PMU counts for a vector operation whose elements are all active.
+const ALL_ACTIVE: u128 = 16;
+const PJ_PER_NJ: u128 = 1_000;
+/// Picojoules in a second of one milliwatt.
+const PJ_PER_MW_SECOND: u128 = 1_000_000_000;
+
+/// Gives the events of energy their counts, in a region whose CMG-wide events every thread has from its CMG. Threads that
+/// lack one of the events they follow from keep what they have.
+pub fn count(region: &mut Region, energy: &Energy, core_hz: u64) {
+    let threads = region.threads.len();
+    for counts in &mut region.passes {
+        for thread in 0..threads {
+            let counted = Of { counts, thread };
+            let values = [
+                ("EA_CORE", counted.core(energy)),
+                ("EA_L2", counted.l2(energy)),
+                ("EA_MEMORY", counted.memory(energy, core_hz)),
+            ];
+            for (name, value) in values {
+                if let (Some(column), Some(value)) = (counts.names().index(name), value) {
+                    counts.set(thread, column, u64::try_from(value).unwrap_or(u64::MAX));
+                }
+            }
+        }
+    }
+}
+
+/// The counts of one thread.
+struct Of<'a> {
+    counts: &'a Counts,
+    thread: usize,
+}
+
+impl Of<'_> {
+    /// The sum of events.
+    fn sum(&self, events: &[&str]) -> Option<u128> {
+        events.iter().map(|name| self.counts.get(self.thread, name).map(u128::from)).sum()
+    }
+
+    fn cycles(&self) -> Option<u128> {
+        self.sum(&["CPU_CYCLES"])
+    }
+
+    fn core(&self, e: &Energy) -> Option<u128> {
+        let elements = self.sum(&["FLA_VAL_PRD_CNT", "FLB_VAL_PRD_CNT"])?;
+        let load_store = self.sum(&["L1_PIPE0_VAL", "L1_PIPE1_VAL"])?;
+        let pj = self.cycles()? * u128::from(e.core_cycle_pj)
+            + elements * u128::from(e.vector_operation_pj) / ALL_ACTIVE
+            + load_store * u128::from(e.load_store_cycle_pj);
+        Some(pj / (u128::from(e.core_count_nj) * PJ_PER_NJ))
+    }
+
+    fn l2(&self, e: &Energy) -> Option<u128> {
+        let busy = self.sum(&["L2_PIPE_VAL"])?;
+        let pj = self.cycles()? * u128::from(e.l2_cycle_pj) + busy * u128::from(e.l2_pipe_cycle_pj);
+        Some(pj / (u128::from(e.l2_count_nj) * PJ_PER_NJ))
+    }
+
+    fn memory(&self, e: &Energy, core_hz: u64) -> Option<u128> {
+        let lines = self.sum(&["BUS_READ_TOTAL_MEM", "BUS_WRITE_TOTAL_MEM"])?;
+        let always = self.cycles()? * u128::from(e.memory_mw) * PJ_PER_MW_SECOND / u128::from(core_hz.max(1));
+        Some((always + lines * u128::from(e.memory_line_pj)) / (u128::from(e.memory_count_nj) * PJ_PER_NJ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use fxscope_record::Thread;
+
+    use super::*;
+
+    fn energy() -> Energy {
+        fxscope_machine::load("a64fx", &[]).expect("built in").tables.energy
+    }
+
+    /// A region of a thread with these counts, and those of energy after them.
+    fn counted(caused: &[(&str, u64)]) -> [u64; 3] {
+        let names = ["EA_CORE", "EA_L2", "EA_MEMORY"];
+        let row: BTreeMap<String, u64> =
+            caused.iter().copied().chain(names.map(|name| (name, 0))).map(|(name, n)| (name.to_owned(), n)).collect();
+        let mut region = Region::of_one_pass("all", 1, vec![(Thread::default(), row)]);
+        count(&mut region, &energy(), 2_000_000_000);
+        names.map(|name| region.count(0, name).expect("counted"))
+    }
+
+    /// Events of a thread that does nothing for `cycles`.
+    fn idle(cycles: u64) -> Vec<(&'static str, u64)> {
+        let nothing = [
+            "FLA_VAL_PRD_CNT",
+            "FLB_VAL_PRD_CNT",
+            "L1_PIPE0_VAL",
+            "L1_PIPE1_VAL",
+            "L2_PIPE_VAL",
+            "BUS_READ_TOTAL_MEM",
+            "BUS_WRITE_TOTAL_MEM",
+        ];
+        [("CPU_CYCLES", cycles)].into_iter().chain(nothing.map(|name| (name, 0))).collect()
+    }
+
+    #[test]
+    fn an_idle_core_an_idle_cache_and_idle_memory_spend_what_they_always_do() {
+        let e = energy();
+        // A second at 2 GHz.
+        let [core, l2, memory] = counted(&idle(2_000_000_000));
+        assert_eq!(core, 2_000_000 * e.core_cycle_pj / e.core_count_nj);
+        assert_eq!(l2, 2_000_000 * e.l2_cycle_pj / e.l2_count_nj);
+        assert_eq!(memory, e.memory_mw * 1_000_000 / e.memory_count_nj);
+    }
+
+    #[test]
+    fn each_kind_of_work_adds_its_energy_where_it_is_done() {
+        let e = energy();
+        const N: u64 = 8_192_000;
+        let before = counted(&idle(2_000_000_000));
+        let more = |name: &str, n: u64| {
+            let mut caused = idle(2_000_000_000);
+            caused.iter_mut().find(|c| c.0 == name).expect("an event").1 = n;
+            let after = counted(&caused);
+            [0, 1, 2].map(|i| after[i] - before[i])
+        };
+        // Half of the elements of N operations.
+        assert_eq!(more("FLB_VAL_PRD_CNT", 8 * N), [N / 2 * e.vector_operation_pj / 1_000 / e.core_count_nj, 0, 0]);
+        assert_eq!(more("L1_PIPE1_VAL", N), [N * e.load_store_cycle_pj / 1_000 / e.core_count_nj, 0, 0]);
+        assert_eq!(more("L2_PIPE_VAL", N), [0, N * e.l2_pipe_cycle_pj / 1_000 / e.l2_count_nj, 0]);
+        for bus in ["BUS_READ_TOTAL_MEM", "BUS_WRITE_TOTAL_MEM"] {
+            assert_eq!(more(bus, N), [0, 0, N * e.memory_line_pj / 1_000 / e.memory_count_nj], "{bus}");
+        }
+    }
+
+    #[test]
+    fn without_the_events_it_follows_from_energy_is_left_alone() {
+        assert_eq!(counted(&[("CPU_CYCLES", 2_000_000_000)]), [0; 3]);
+    }
+}
