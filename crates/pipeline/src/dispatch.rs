@@ -140,7 +140,7 @@ pub struct Dispatch {
     /// Entries released after `now`, a byte for each station.
     releases: Releases,
     threshold: u32,
-    /// A station with fewer free entries is full: it takes so many operations a cycle.
+    /// RSE0 and RSE1 are full with fewer free entries: each takes so many operations a cycle.
     room: u32,
     /// Results of the last micro-operation that may start a dependency group, as bits, and its station.
     chain: (u64, Station),
@@ -364,18 +364,19 @@ impl Dispatch {
             Attribute::Rse0 => Station::Rse0,
             Attribute::Rse1 => Station::Rse1,
             Attribute::None | Attribute::Rsbr => Station::Rsbr,
-            Attribute::Rse => self.by_slot(Station::Rse0, Station::Rse1),
-            Attribute::Rsa => self.by_slot(Station::Rsa0, Station::Rsa1),
+            Attribute::Rse => self.by_slot(Station::Rse0, Station::Rse1, self.room),
+            // Either of these serves both address pipes: an entry is room.
+            Attribute::Rsa => self.by_slot(Station::Rsa0, Station::Rsa1, 1),
             Attribute::Rsx => self.choose_rsx(),
         }
     }
 
-    /// Even slots to the first, odd slots to the second, unless only one has room. The manual's condition 5 speaks of "some free
-    /// entries"; room for all operations that a cycle may bring is what counts of measured Triad tell, in which FLA is busy
-    /// 58.6 % of the time and FLB 34.4: 60.4 and 33.4 % so, 67.7 and 25.6 % if a single entry were room.
+    /// Even slots to the first, odd slots to the second, unless only one has `room` entries free. The manual's condition 5 speaks
+    /// of "some free entries"; for RSE0 and RSE1 room for all operations that a cycle may bring is what counts of measured Triad
+    /// tell, in which FLA is busy 58.6 % of the time and FLB 34.4: 59.5 and 34.6 % so, 67.7 and 25.6 % if an entry were room.
     #[inline(always)]
-    fn by_slot(&self, even: Station, odd: Station) -> Station {
-        match (self.free(even) >= self.room, self.free(odd) >= self.room) {
+    fn by_slot(&self, even: Station, odd: Station, room: u32) -> Station {
+        match (self.free(even) >= room, self.free(odd) >= room) {
             (true, false) => even,
             (false, true) => odd,
             _ if self.in_group.is_multiple_of(2) => even,

@@ -196,7 +196,7 @@ impl<'a> Twin<'a> {
     fn station(&self, uop: &RUop) -> usize {
         let slot = (self.slot - 1) as usize;
         let window = self.spec.stations.writes_per_cycle;
-        let pair = |a: usize, b: usize| match (self.free(a) >= window, self.free(b) >= window) {
+        let pair = |a: usize, b: usize, room: u32| match (self.free(a) >= room, self.free(b) >= room) {
             (true, false) => a,
             (false, true) => b,
             _ => [a, b][slot % 2],
@@ -215,8 +215,8 @@ impl<'a> Twin<'a> {
             Attribute::Rse0 => RSE0,
             Attribute::Rse1 => RSE1,
             Attribute::Rsbr => RSBR,
-            Attribute::Rse => pair(RSE0, RSE1),
-            Attribute::Rsa => pair(RSA0, RSA1),
+            Attribute::Rse => pair(RSE0, RSE1, window),
+            Attribute::Rsa => pair(RSA0, RSA1, 1),
             Attribute::Rsx => self.balanced(slot),
         }
     }
