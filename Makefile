@@ -7,6 +7,7 @@
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
 # make browser-test  opens the page of fxscope report in Chromium
 # make office-test   opens the workbook of fxscope report in LibreOffice
+# make validate  every measured figure against the model; takes minutes
 # make fmt       formats the sources
 # make lint      formatting and clippy only
 
@@ -19,7 +20,7 @@ CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gn
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user
 
-.PHONY: demo test programs npb fuzz-isa fuzz-import browser-test office-test kernels fmt lint cargo
+.PHONY: demo test validate programs npb fuzz-isa fuzz-import browser-test office-test kernels fmt lint cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -36,6 +37,12 @@ test: cargo
 	cargo test --workspace
 	$(MAKE) -C kernels check verify
 	FXSCOPE=target/debug/fxscope programs/debian.sh --fast
+	target/debug/fxscope validate quick --cache target/validate
+
+validate: cargo
+	.ci/need $(HOST_TOOLS)
+	cargo build --release
+	target/release/fxscope validate full
 
 programs: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)

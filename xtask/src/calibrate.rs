@@ -8,7 +8,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::silicon::{self, Row};
+use fxscope_pmu::formula::{Formula, Over, Scope};
+use fxscope_validate::{Row, Run, Suite};
+
 use crate::{kernel, power, root};
 
 /// Options of `xtask calibrate`.
@@ -30,7 +32,7 @@ enum Target {
     Power,
 }
 
-/// Rows of `bench/silicon.csv` with pages of 64 KiB and of 2 MiB.
+/// Rows of `validation` with pages of 64 KiB and of 2 MiB.
 const SMALL_PAGES: &str = "largepage-0031";
 const LARGE_PAGES: &str = "largepage-0032";
 /// Simulations at most; the cost of a page is nearly linear in the number sought.
@@ -49,26 +51,64 @@ pub fn run(args: &Args) -> Result<(), String> {
 }
 
 fn walk(fxscope: &Path) -> Result<(), String> {
-    let rows = silicon::rows()?;
-    let row =
-        |name: &str| rows.iter().find(|r| r.row == name).ok_or_else(|| format!("bench/silicon.csv has no {name}"));
-    let (small, large) = (row(SMALL_PAGES)?, row(LARGE_PAGES)?);
+    let suite = Suite::read(&root().join("validation"))?;
+    let (small, large) = (Rate::of(&suite, SMALL_PAGES)?, Rate::of(&suite, LARGE_PAGES)?);
     let wanted = small.measured_seconds()? - large.measured_seconds()?;
-    let without = kernel::count(fxscope, &large.program, &large.options, &large.settings)?.seconds;
+    let without = kernel::count(fxscope, &large.run.program, &large.run.arguments, &large.run.options)?.seconds;
     println!("{:<15} {:>9} {:>14} {:>9}", "tlb.walk_extra", "GB/s", "cycles a walk", "walks");
-    let measured = small.measured;
-    let mut fit = Fit { fxscope, row: small, without, wanted };
+    let measured = small.row.measured;
+    let simulated = large.value(without)?;
+    let mut fit = Fit { fxscope, small, without, wanted };
     let best = fit.search()?;
     println!("{:<15} {measured:>9.2}", "measured");
-    println!("pages of 2 MiB: {:.2} GB/s measured, {:.2} simulated", large.measured, large.rate(without)?);
+    println!("pages of 2 MiB: {:.2} GB/s measured, {simulated:.2} simulated", large.row.measured);
     println!("tlb.walk_extra = {best}");
     Ok(())
+}
+
+/// A measured row that is work by time.
+struct Rate<'a> {
+    row: &'a Row,
+    formula: &'a Formula,
+    run: &'a Run,
+}
+
+/// The only name in the formula of a rate.
+struct Seconds(f64);
+
+impl Scope<String> for Seconds {
+    fn name(&self, name: &String) -> Option<f64> {
+        (name == "seconds").then_some(self.0)
+    }
+
+    fn threads(&self, _: Over, _: &Formula) -> Option<f64> {
+        None
+    }
+}
+
+impl<'a> Rate<'a> {
+    fn of(suite: &'a Suite, name: &str) -> Result<Rate<'a>, String> {
+        let mut rows = suite.families.iter().flat_map(|f| &f.rows);
+        let (row, formula) = rows.find(|(row, _)| row.row == name).ok_or_else(|| format!("no row {name}"))?;
+        let run = suite.runs.get(&row.run).ok_or_else(|| format!("no run {}", row.run))?;
+        Ok(Rate { row, formula, run })
+    }
+
+    /// The rate of a run that took so long.
+    fn value(&self, seconds: f64) -> Result<f64, String> {
+        self.formula.value(&Seconds(seconds)).ok_or_else(|| format!("{}: no rate", self.row.row))
+    }
+
+    /// How long the run took on the machine.
+    fn measured_seconds(&self) -> Result<f64, String> {
+        Ok(self.value(1.0)? / self.row.measured)
+    }
 }
 
 /// A search for the number of cycles with which the small pages cost what they do on the machine.
 struct Fit<'a> {
     fxscope: &'a Path,
-    row: &'a Row,
+    small: Rate<'a>,
     /// Simulated seconds with large pages.
     without: f64,
     /// Measured seconds that small pages cost.
@@ -96,12 +136,13 @@ impl Fit<'_> {
 
     /// Simulated less measured seconds that small pages cost.
     fn excess(&mut self, extra: f64) -> Result<f64, String> {
-        let settings = format!("{} tlb.walk_extra={extra}", self.row.settings);
-        let counts = kernel::count(self.fxscope, &self.row.program, &self.row.options, &settings)?;
+        let run = self.small.run;
+        let options = format!("{} --set tlb.walk_extra={extra}", run.options);
+        let counts = kernel::count(self.fxscope, &run.program, &run.arguments, &options)?;
         let cost = counts.seconds - self.without;
         let walks = counts.event("L2D_TLB_REFILL")?;
         let cycles = cost / counts.seconds * counts.cycles / walks;
-        println!("{extra:<15} {:>9.2} {cycles:>14.1} {walks:>9}", self.row.rate(counts.seconds)?);
+        println!("{extra:<15} {:>9.2} {cycles:>14.1} {walks:>9}", self.small.value(counts.seconds)?);
         Ok(cost - self.wanted)
     }
 }

@@ -24,20 +24,17 @@ impl Counts {
     }
 }
 
-/// Runs `kernels/prebuilt/PROGRAM.elf` with its options and with values set in the machine's description, each list
-/// separated by blanks, and returns the counts of its last region.
+/// Runs `kernels/prebuilt/PROGRAM.elf` with its arguments and with options of `fxscope run`, each list separated by
+/// blanks, and returns the counts of its last region.
 ///
 /// # Errors
 /// When the kernel cannot be run, fails, or counts nothing.
-pub fn count(fxscope: &Path, program: &str, options: &str, settings: &str) -> Result<Counts, String> {
+pub fn count(fxscope: &Path, program: &str, arguments: &str, options: &str) -> Result<Counts, String> {
     let output = std::env::temp_dir().join(format!("fxscope-kernel-{}.json", std::process::id()));
     let mut command = Command::new(fxscope);
     command.args(["run", "--quiet", "--json"]).arg(&output);
-    for setting in settings.split_whitespace() {
-        command.args(["--set", setting]);
-    }
-    command.arg("--").arg(root().join(format!("kernels/prebuilt/{program}.elf")));
-    command.args(options.split_whitespace()).stdout(std::process::Stdio::null());
+    command.args(options.split_whitespace()).arg("--").arg(root().join(format!("kernels/prebuilt/{program}.elf")));
+    command.args(arguments.split_whitespace()).stdout(std::process::Stdio::null());
     let status = command.status().map_err(|e| format!("{}: {e}; build it first", fxscope.display()))?;
     if !status.success() {
         return Err(format!("{command:?} ended with {status}"));

@@ -58,11 +58,13 @@ pub fn run(args: &Args) -> Result<(), String> {
     for &size in SIZES {
         // Twice through all lines, or often enough that the loop's ends do not count.
         let loads = (2 * size / LINE).clamp(20_000, 200_000);
-        let options = format!("footprint={size} hops={loads} state=warm");
+        let arguments = format!("footprint={size} hops={loads} state=warm");
         let mut cells = Vec::new();
         for pages in PAGES {
-            let settings = format!("{} pages.bss={pages}", args.settings.join(" "));
-            let cycles = kernel::count(&fxscope, "chase", &options, &settings)?.cycles;
+            let page_size = format!("pages.bss={pages}");
+            let settings = args.settings.iter().chain([&page_size]);
+            let options: String = settings.map(|setting| format!("--set {setting} ")).collect();
+            let cycles = kernel::count(&fxscope, "chase", &arguments, &options)?.cycles;
             cells.push(format!("{:.1}", cycles / loads as f64));
         }
         println!("| {} | {} |", words(size), cells.join(" | "));

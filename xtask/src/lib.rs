@@ -8,7 +8,6 @@ pub mod demo;
 pub mod kernel;
 pub mod latency;
 pub mod power;
-pub mod silicon;
 pub mod speed;
 pub mod tidy;
 

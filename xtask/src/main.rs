@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{calibrate, coverage, demo, latency, silicon, speed, tidy};
+use xtask::{calibrate, coverage, demo, latency, speed, tidy};
 
 #[derive(Parser)]
 #[command(about = "Tasks of the project")]
@@ -24,8 +24,6 @@ enum Task {
     Demo,
     /// Print the latency of dependent loads by the size of what they go through, for three page sizes.
     Latency(latency::Args),
-    /// Run the kernels that rebuild measured ones, and show measured and simulated results side by side.
-    Silicon(silicon::Args),
     /// Measure the simulator's speed, with the ratio to a fixed loop timed in the same run.
     Speed(speed::Args),
 }
@@ -37,7 +35,6 @@ fn main() -> ExitCode {
         Task::Calibrate(args) => calibrate::run(&args),
         Task::Demo => demo::run(),
         Task::Latency(args) => latency::run(&args),
-        Task::Silicon(args) => silicon::run(&args),
         Task::Speed(args) => speed::run(&args),
     };
     match result {

@@ -28,7 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "analyze", "validate", "report",
         ],
     ),
-    ("xtask", &["aarch64", "machine"]),
+    ("xtask", &["aarch64", "machine", "pmu", "validate"]),
 ];
 
 /// Longest source file, lines.

@@ -8,6 +8,8 @@ use crate::render::quantity::digits;
 
 /// Rows in the list of the worst.
 const WORST: usize = 10;
+/// Characters of a row's description in a table; JSON has all of it.
+const WHAT: usize = 36;
 
 const TITLE: &str = "The model against measured results";
 
@@ -60,18 +62,24 @@ fn headings() -> Vec<String> {
 /// A row as measured and simulated.
 fn row(outcome: &Outcome) -> Row {
     let text = |text: String| Some(Value::Text(text));
-    let with_unit = |value: f64| match outcome.row.unit.as_str() {
-        "ratio" => format!("{}×", digits(value)),
-        unit => format!("{} {unit}", digits(value)),
-    };
+    let unit = if outcome.row.is_ratio() { "×" } else { &outcome.row.unit };
     let (simulated, error, verdict) = match &outcome.judgement {
-        Ok(j) => (text(with_unit(j.simulated)), text(error(outcome, j.error)), j.verdict.word()),
+        Ok(j) => (text(digits(j.simulated)), text(error(outcome, j.error)), j.verdict.word()),
         Err(_) => (None, None, "failed"),
     };
     let see = [outcome.row.deviation.as_str(), if verdict == "gap" { "" } else { verdict }].join(" ");
-    let measured = text(with_unit(outcome.row.measured));
-    let values = vec![text(outcome.row.what.clone()), measured, simulated, error, text(see.trim().to_owned())];
+    let measured = text(format!("{} {unit}", digits(outcome.row.measured)));
+    let what = text(shortened(&outcome.row.what));
+    let values = vec![what, measured, simulated, error, text(see.trim().to_owned())];
     Row { label: outcome.row.row.clone(), values }
+}
+
+/// A text cut to what a line has room for.
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= WHAT {
+        return text.to_owned();
+    }
+    text.chars().take(WHAT - 1).chain(['…']).collect()
 }
 
 fn error(outcome: &Outcome, error: f64) -> String {

@@ -119,7 +119,7 @@ impl Row {
     /// anything else.
     #[must_use]
     pub fn direction(&self, simulated: f64) -> Option<bool> {
-        let ratio = self.unit == "ratio" && !self.before.is_empty() && (self.measured - 1.0).abs() > NO_DIRECTION;
+        let ratio = self.is_ratio() && !self.before.is_empty() && (self.measured - 1.0).abs() > NO_DIRECTION;
         ratio.then_some((simulated > 1.0) == (self.measured > 1.0))
     }
 }

@@ -201,6 +201,12 @@ impl Row {
         [self.run.as_str(), self.before.as_str()].into_iter().filter(|name| !name.is_empty())
     }
 
+    /// Whether it says how many times as much something is.
+    #[must_use]
+    pub fn is_ratio(&self) -> bool {
+        matches!(self.unit.as_str(), "ratio" | "x")
+    }
+
     /// Whether its error is a difference.
     #[must_use]
     pub fn is_points(&self) -> bool {
