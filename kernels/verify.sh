@@ -21,9 +21,9 @@ run() {
 for bytes in 64 32 16; do
     for program in prebuilt/*.elf; do
         name=$(basename "$program" .elf)
-        # Rows of 6 doubles, the default, do not fit into shorter vectors.
-        if [ "$name" = rowadd ] && [ $bytes -lt 64 ]; then
-            run $bytes 2 rowadd
+        # Rows of 6 doubles, the default of rowadd, do not fit into shorter vectors, nor do eight points of axhelm.
+        if { [ "$name" = rowadd ] || [ "$name" = axhelm ]; } && [ $bytes -lt 64 ]; then
+            run $bytes 2 $name
         else
             run $bytes 0 "$name"
         fi
@@ -130,12 +130,19 @@ for bytes in 64 32 16; do
         run $bytes 0 nbody layout=$layout n=256
         run $bytes 0 nbody layout=$layout n=64 passes=2
     done
+    run $bytes 0 twst inner=columns passes=2
+    run $bytes 0 dtrn3 inner=levels passes=3
     for pointers in contiguous strided; do
         run $bytes 0 triadt pointers=$pointers n=4096 passes=3 threads=5
     done
     for size in 65536 100000 4194304; do
         run $bytes 0 maps count=5 bytes=$size rounds=3
     done
+done
+
+for elements in 1 7 30; do
+    run 64 0 axhelm form=terms elements=$elements passes=2 threads=5
+    run 64 0 axhelm form=points elements=$elements threads=7
 done
 
 # The emulator's threads run at the same time, in the order of the host's memory, which is stronger than Arm's.
