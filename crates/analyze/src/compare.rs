@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fxscope_pmu::{Evaluation, Events, Metrics, scope};
+use fxscope_pmu::{Column, Evaluation, Events, Metrics, scope};
 use fxscope_record::{ALL, Region, Run};
 
 /// The table of the report whose columns are the parts of cycle accounting, and the column that is their sum.
@@ -228,25 +228,33 @@ fn evaluations<'a>(places: &[Place<'a>]) -> Vec<Evaluation<'a>> {
     places.iter().map(|&(run, region)| Evaluation::new(run, region)).collect()
 }
 
-/// The parts of cycle accounting that a subject has.
+/// The parts of cycle accounting that a subject has. A subject of which less was measured has coarser parts of their own.
 fn accounting(subjects: &[Vec<Place>]) -> Vec<Quantity> {
     let evaluations: Vec<Vec<_>> = subjects.iter().map(|places| evaluations(places)).collect();
     let tables = Metrics::built_in().tables().iter().filter(|table| table.id == ACCOUNTING.0);
     let columns = tables.flat_map(|table| &table.columns).filter(|column| column.id != ACCOUNTING.1);
-    let quantity = |column: &fxscope_pmu::Column| {
-        let of = |runs: &Vec<Evaluation>| {
-            let values: Option<Vec<f64>> = runs.iter().map(|e| Some(e.column(column).total?.value)).collect();
-            values.and_then(|values| Spread::of(&values))
+    let quantity = |column: &Column, title: &str| {
+        let value = |e: &Evaluation| {
+            let (shown, cell) = e.total_of(column);
+            cell.filter(|_| shown == title).map(|cell| cell.value)
         };
+        let of = |runs: &Vec<Evaluation>| Spread::of(&runs.iter().map(value).collect::<Option<Vec<f64>>>()?);
         Quantity {
             kind: Kind::Metric,
             name: column.id.clone(),
-            title: column.title().to_owned(),
+            title: title.to_owned(),
             unit: column.unit.clone(),
             values: evaluations.iter().map(of).collect(),
         }
     };
-    columns.map(quantity).filter(|q| q.values.iter().any(Option::is_some)).collect()
+    let titles = |column: &'static Column| {
+        let mut titles: Vec<&str> = evaluations.iter().flatten().map(|e| e.total_of(column).0).collect();
+        titles.sort_unstable();
+        titles.dedup();
+        titles.into_iter().map(move |title| (column, title))
+    };
+    let parts = columns.flat_map(titles).map(|(column, title)| quantity(column, title));
+    parts.filter(|q| q.values.iter().any(Option::is_some)).collect()
 }
 
 /// All metrics that a subject has.

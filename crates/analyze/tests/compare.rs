@@ -151,3 +151,27 @@ fn one_subject_is_nothing_to_compare() {
     let error = compare(&Subject::of_file("a", &runs), &[ALL]).expect_err("one subject");
     assert!(error.contains("one kind of run"), "{error}");
 }
+
+#[test]
+fn parts_that_only_one_measurement_tells_apart_do_not_share_a_line_with_coarser_ones() {
+    let all = [
+        ("CPU_CYCLES", 100),
+        ("LD_COMP_WAIT", 60),
+        ("LD_COMP_WAIT_EX", 0),
+        ("LD_COMP_WAIT_PFP_BUSY", 0),
+        ("LD_COMP_WAIT_PFP_BUSY_EX", 0),
+        ("LD_COMP_WAIT_L1_MISS", 20),
+        ("LD_COMP_WAIT_L1_MISS_EX", 0),
+        ("LD_COMP_WAIT_L2_MISS", 0),
+        ("LD_COMP_WAIT_L2_MISS_EX", 0),
+    ];
+    let whole = [run("a.out", &all)];
+    let brief = [run("a.out", &[all[0], all[1], all[3]])];
+    let comparison = compared(&[("whole", &whole), ("brief", &brief)]);
+    let part = |title: &str| {
+        let found = comparison.accounting.iter().find(|q| q.title == title).unwrap_or_else(|| panic!("no {title}"));
+        found.values.iter().map(|v| v.is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(part("FP load L2 wait"), [true, false]);
+    assert_eq!(part("Memory and cache access"), [false, true]);
+}

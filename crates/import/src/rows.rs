@@ -9,7 +9,7 @@ use fxscope_record::{Counts, Names, Region, Run, Thread};
 use crate::{Machine, Problem, Source};
 
 /// Whose counts these are.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Who {
     /// All of the program.
     Program,

@@ -134,8 +134,12 @@ fn mistakes_are_told_with_file_and_line() {
             "file: line 1: r11 was not counted: no time was left for it, or the program did not run there",
         ),
         (
-            "5,,r11,1,100.00,,\nS0,12,5,,r190,1,100.00,,\n",
-            "file: line 2: a line of perf stat -x has value, unit, event, time and percent; by socket, die or node it cannot be read, use -A",
+            "5,,r11,1,100.00,,\n5,,r190\n",
+            "file: line 2: a line of perf stat -x has value, unit, event, time and percent; this one has not",
+        ),
+        (
+            "5,,r11,1,100.00,,\n6,,cycles,1,100.00,,\n",
+            "file: line 2: r11 and cycles are one event of the machine, whose counts would be added up: leave one of them out",
         ),
         ("-5,,r11,1,100.00,,\n", "file: line 1: '-5' is no count of r11"),
         ("99999999999999999999,,r11,1,100.00,,\n", "file: line 1: '99999999999999999999' is no count of r11"),
@@ -168,6 +172,67 @@ fn runs_of_two_programs_are_not_mixed() {
     let message = read_all(&[("a", &golden("a64fx.txt")), ("b", other.as_bytes())], &Options::default())
         .expect_err("two programs");
     assert_eq!(message, "b: is of './copy 2048', but a is of './triad 2048': import runs of one program together");
+}
+
+#[test]
+fn counts_by_core_die_socket_or_node_are_refused_in_every_form() {
+    let forms = [
+        "S0-D0-C1,1,5,,r11,1,100.00,,\n",
+        "0.1001,S0,12,5,,r11,1,100.00,,\n",
+        "N1,12,5,,r11,1,100.00,,\n",
+        " Performance counter stats for 'system wide':\n\nS0-D0-C0     1     162      r11\n",
+        "{\"core\" : \"S0-D0-C0\", \"counter-value\" : \"5\", \"unit\" : \"\", \"event\" : \"r11\"}\n",
+        "{\"node\" : \"N0\", \"counter-value\" : \"5\", \"unit\" : \"\", \"event\" : \"r11\"}\n",
+    ];
+    for text in forms {
+        let message = error(text);
+        assert!(message.ends_with("as the CPUs of these are not known: measure by CPU with -A"), "{text}: {message}");
+        assert!(message.starts_with("file: line "), "{message}");
+    }
+}
+
+#[test]
+fn intervals_in_which_the_program_did_not_run_count_nothing_in_every_form() {
+    let forms = [
+        "     0.1001,5,,r11,1000,100.00,,\n     0.2002,<not counted>,,r11,0,100.00,,\n     0.3003,7,,r11,9,100.00,,\n",
+        "#           time             counts unit events\n     0.1001      5      r11\n     0.2002      <not counted>      \
+         r11\n     0.3003      7      r11   # 1.0 K/sec\n",
+        "{\"interval\" : 0.1001, \"counter-value\" : \"5.000000\", \"unit\" : \"\", \"event\" : \"r11\", \"pcnt-running\" : 100.00}\n\
+         {\"interval\" : 0.2002, \"counter-value\" : \"<not counted>\", \"unit\" : \"\", \"event\" : \"r11\", \"pcnt-running\" : 100.00}\n\
+         {\"interval\" : 0.3003, \"counter-value\" : \"7.000000\", \"unit\" : \"\", \"event\" : \"r11\", \"pcnt-running\" : 100.00}\n",
+    ];
+    for text in forms {
+        let runs = read_one(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        assert_eq!(runs[0].regions[0].count(0, "CPU_CYCLES"), Some(12), "{text}");
+        // 0.3003 s of 100 million ticks each second.
+        assert_eq!(runs[0].regions[0].count(0, "CNTVCT"), Some(30_030_000), "{text}");
+    }
+    // No counter was free all the time of an interval.
+    let message = error("0.1001,5,,r11,1000,100.00,,\n0.2002,<not counted>,,r11,0,0.00,,\n");
+    assert!(message.starts_with("file: line 2: r11 was not counted: no time was left"), "{message}");
+}
+
+#[test]
+fn a_thread_that_slept_all_the_time_has_no_row() {
+    let text = "app-4711,<not counted>,,r11,0,100.00,,\napp-4712,6,,r11,1000,100.00,,\n";
+    let runs = read_one(text).expect("one thread");
+    assert_eq!(runs[0].regions[0].threads.len(), 1);
+    assert_eq!(runs[0].regions[0].count(0, "CPU_CYCLES"), Some(6));
+}
+
+#[test]
+fn an_event_that_stands_in_several_groups_counts_once() {
+    let text = "5,,r11,1,100.00,,\n1,,r190,1,100.00,,\n6,,r11,1,100.00,,\n2,,r191,1,100.00,,\n";
+    let runs = read_one(text).expect("two groups");
+    assert_eq!(runs[0].regions[0].count(0, "CPU_CYCLES"), Some(5));
+    let told = "CPU_CYCLES was counted several times at once; the first count is taken".to_owned();
+    assert!(runs[0].notes.contains(&told), "{:?}", runs[0].notes);
+}
+
+#[test]
+fn counts_of_a_process_that_ran_already_tell_no_program() {
+    let text = " Performance counter stats for process id '4711':\n\n     5      r11\n\n    0.1 seconds time elapsed\n";
+    assert_eq!(read_one(text).expect("perf stat -p")[0].command, Vec::<String>::new());
 }
 
 proptest! {

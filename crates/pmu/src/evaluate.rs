@@ -8,7 +8,7 @@ use fxscope_record::{Region, Run};
 
 use crate::formula::{Formula, Over};
 use crate::groups::Groups;
-use crate::metrics::{CLOCKS, Count, Metric, Metrics, Name, Total, Variable};
+use crate::metrics::{CLOCKS, Count, Metric, Metrics, Name, Total, Variable, constant_values};
 use crate::scope::{Cmg, cmg_of};
 use crate::tables::{Column, Form, Mark};
 
@@ -101,7 +101,8 @@ enum Known {
 pub struct Evaluation<'a> {
     metrics: &'static Metrics,
     region: &'a Region,
-    constants: &'a BTreeMap<String, f64>,
+    /// The machine's constants, by their places among all.
+    constants: Vec<Option<f64>>,
     /// For each count that formulas use its pass and its column there.
     sources: Vec<Option<(usize, usize)>>,
     /// The CMG of each thread.
@@ -122,7 +123,7 @@ impl<'a> Evaluation<'a> {
 
     /// The metrics of a region on a machine with these constants and groups of events.
     #[must_use]
-    pub fn with(region: &'a Region, constants: &'a BTreeMap<String, f64>, groups: &Groups) -> Evaluation<'a> {
+    pub fn with(region: &'a Region, constants: &BTreeMap<String, f64>, groups: &Groups) -> Evaluation<'a> {
         let metrics = Metrics::built_in();
         let cmgs: Vec<Option<Cmg>> = region.threads.iter().map(|t| cmg_of(t, constants)).collect();
         let mut teams: BTreeMap<(u32, Cmg), Vec<usize>> = BTreeMap::new();
@@ -140,7 +141,7 @@ impl<'a> Evaluation<'a> {
         Evaluation {
             metrics,
             region,
-            constants,
+            constants: constant_values(constants),
             sources: sources(metrics, region, &groups.passes(region)),
             team_of: team_of.collect(),
             teams,
@@ -197,19 +198,8 @@ impl<'a> Evaluation<'a> {
     /// What is in a column of the report.
     #[must_use]
     pub fn column(&self, column: &Column) -> Cells {
-        let filled = |form: &&Form| {
-            let threads = || self.all.iter().any(|&i| self.value(form.place, Scope::Thread(i)).is_some());
-            self.value(form.place, Scope::All).is_some() || threads()
-        };
-        let form = column.forms.iter().find(filled).unwrap_or(&column.forms[0]);
-        let cell = |wanted: bool, scope: Scope| {
-            let value = self.value(form.place, scope).filter(|_| wanted)?;
-            let other = |mark: &&Mark| {
-                let with = mark.with.as_ref()?;
-                self.value(self.metrics.place(&with.metric)?, scope)
-            };
-            Some(Cell { value, mark: column.marks.iter().position(|mark| mark.holds(value, other(&mark))) })
-        };
+        let form = self.form(column);
+        let cell = |wanted: bool, scope: Scope| if wanted { self.cell(column, form, scope) } else { None };
         Cells {
             title: form.title.clone(),
             threads: self.all.iter().map(|&i| cell(column.threads, Scope::Thread(i))).collect(),
@@ -217,6 +207,31 @@ impl<'a> Evaluation<'a> {
             processes: (0..self.processes.len()).map(|i| cell(column.totals, Scope::Process(i))).collect(),
             total: cell(column.totals, Scope::All),
         }
+    }
+
+    /// The cell of a column for all threads, and what it shows, for people.
+    #[must_use]
+    pub fn total_of<'c>(&self, column: &'c Column) -> (&'c str, Option<Cell>) {
+        let form = self.form(column);
+        (&form.title, self.cell(column, form, Scope::All).filter(|_| column.totals))
+    }
+
+    /// The first form of a column that has a value.
+    fn form<'c>(&self, column: &'c Column) -> &'c Form {
+        let filled = |form: &&Form| {
+            let threads = || self.all.iter().any(|&i| self.value(form.place, Scope::Thread(i)).is_some());
+            self.value(form.place, Scope::All).is_some() || threads()
+        };
+        column.forms.iter().find(filled).unwrap_or(&column.forms[0])
+    }
+
+    fn cell(&self, column: &Column, form: &Form, scope: Scope) -> Option<Cell> {
+        let value = self.value(form.place, scope)?;
+        let other = |mark: &&Mark| {
+            let with = mark.with.as_ref()?;
+            self.value(self.metrics.place(&with.metric)?, scope)
+        };
+        Some(Cell { value, mark: column.marks.iter().position(|mark| mark.holds(value, other(&mark))) })
     }
 
     /// The events that would have to be measured too for a metric to have a value in all threads, by name; none when it
@@ -388,7 +403,7 @@ impl crate::formula::Scope<Name> for Names<'_, '_> {
     fn name(&self, name: &Name) -> Option<f64> {
         let e = self.evaluation;
         match name {
-            Name::Constant(name) => e.constants.get(*name).copied(),
+            Name::Constant(place) => e.constants[*place],
             Name::Variable(Variable::Calls) => Some(e.region.calls as f64),
             Name::Variable(Variable::Cmgs) => {
                 Some(self.members().iter().map(|&t| e.cmgs[t]).collect::<BTreeSet<_>>().len() as f64)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 use fxscope_base::{Signal, Signals};
 
@@ -91,8 +92,17 @@ impl Events {
     /// When its table is wrong, which a test rules out.
     #[must_use]
     pub fn of(machine: &str) -> Option<Events> {
-        let (name, text) = BUILT_IN.iter().find(|m| m.0 == machine)?;
-        Some(Events::parse(&format!("{name}/pmu.csv"), text).expect("built-in tables are tested"))
+        let place = BUILT_IN.iter().position(|m| m.0 == machine)?;
+        Some(Events::built_in()[place].clone())
+    }
+
+    /// The events of all machines that come with the program.
+    pub(crate) fn built_in() -> &'static [Events] {
+        static READ: LazyLock<Vec<Events>> = LazyLock::new(|| {
+            let read = |(name, text): &(&str, &str)| Events::parse(&format!("{name}/pmu.csv"), text);
+            BUILT_IN.iter().map(|m| read(m).expect("built-in tables are tested")).collect()
+        });
+        &READ
     }
 
     /// One event of the core for each signal of the model, by its name: for machines whose events nobody has written down.

@@ -68,6 +68,11 @@ pub fn constants(spec: &Spec) -> BTreeMap<String, f64> {
     CONSTANTS.iter().map(|(name, value)| ((*name).to_owned(), value(spec))).collect()
 }
 
+/// The constants that formulas may use, in their order; none where `values` has none.
+pub(crate) fn constant_values(values: &BTreeMap<String, f64>) -> Vec<Option<f64>> {
+    CONSTANTS.iter().map(|(name, _)| values.get(*name).copied()).collect()
+}
+
 /// What a formula can know besides events and constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variable {
@@ -99,8 +104,8 @@ pub const CLOCKS: [&str; 3] = [CALLS, TICKS, CYCLES];
 /// What a name in a formula is.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Name {
-    /// One of [`Constant`], by name.
-    Constant(&'static str),
+    /// One of the constants of machines, by its place among them ([`constant_values`]).
+    Constant(usize),
     /// Something about the region.
     Variable(Variable),
     /// A metric, by its place among all.
@@ -208,7 +213,6 @@ impl Metrics {
         let groups: Vec<Group> = files.iter().map(|(file, text)| parse_group(file, text)).collect::<Result<_, _>>()?;
         let places = groups.iter().flat_map(|g| &g.metrics).enumerate().map(|(i, m)| (m.name.clone(), i)).collect();
         let mut metrics = Metrics { groups, places, counts: Vec::new(), definitions: Vec::new(), tables: Vec::new() };
-        let events: Vec<Events> = Events::machines().filter_map(Events::of).collect();
         for (group, (file, _)) in metrics.groups.iter().zip(files) {
             for metric in &group.metrics {
                 let error =
@@ -216,7 +220,7 @@ impl Metrics {
                 if metrics.places[&metric.name] != metrics.definitions.len() {
                     return Err(error("a second metric has this name".to_owned()));
                 }
-                let mut resolver = Resolver { places: &metrics.places, events: &events, counts: &mut metrics.counts };
+                let mut resolver = Resolver { places: &metrics.places, counts: &mut metrics.counts };
                 let definition = resolver.define(metric).map_err(error)?;
                 metrics.definitions.push(definition);
             }
@@ -241,8 +245,7 @@ impl Metrics {
 
     /// Adds a formula that is no metric; its place among all definitions.
     pub(crate) fn define(&mut self, formula: &Formula, total: Total, whole: Total) -> Result<usize, String> {
-        let events: Vec<Events> = Events::machines().filter_map(Events::of).collect();
-        let mut resolver = Resolver { places: &self.places, events: &events, counts: &mut self.counts };
+        let mut resolver = Resolver { places: &self.places, counts: &mut self.counts };
         let formula = resolver.resolve_all(formula)?;
         self.definitions.push(Definition { formula, total, whole, instead_of: Vec::new() });
         Ok(self.definitions.len() - 1)
@@ -318,7 +321,6 @@ impl Metrics {
 /// Finds out what the names in formulas are.
 struct Resolver<'a> {
     places: &'a BTreeMap<String, usize>,
-    events: &'a [Events],
     counts: &'a mut Vec<Count>,
 }
 
@@ -351,8 +353,8 @@ impl Resolver<'_> {
 
     /// What a name is; `first` is the place of the first count of its formula.
     fn resolve(&mut self, text: &str, first: usize) -> Result<Name, String> {
-        if let Some(constant) = CONSTANTS.iter().find(|c| c.0 == text) {
-            return Ok(Name::Constant(constant.0));
+        if let Some(constant) = CONSTANTS.iter().position(|c| c.0 == text) {
+            return Ok(Name::Constant(constant));
         }
         if let Some(variable) = VARIABLES.iter().find(|v| v.0 == text) {
             return Ok(Name::Variable(variable.1));
@@ -367,7 +369,7 @@ impl Resolver<'_> {
             }
             None => (text, None),
         };
-        if !COUNTED_BESIDES.contains(&name) && !self.events.iter().any(|e| e.named(name).is_some()) {
+        if !COUNTED_BESIDES.contains(&name) && !Events::built_in().iter().any(|e| e.named(name).is_some()) {
             return Err(format!("no event, constant or metric is called '{name}'"));
         }
         let known = self.counts[first..].iter().position(|c| c.name == name && c.group == group);

@@ -30,12 +30,15 @@ const FULL_REGIONS: usize = 3;
 pub(crate) struct Column<'a> {
     pub run: &'a Run,
     pub region: &'a Region,
+    pub evaluation: Evaluation<'a>,
     pub values: Values,
 }
 
 impl<'a> Column<'a> {
     fn new(run: &'a Run, region: &'a Region) -> Column<'a> {
-        Column { run, region, values: Evaluation::new(run, region).total() }
+        let evaluation = Evaluation::new(run, region);
+        let values = evaluation.total();
+        Column { run, region, evaluation, values }
     }
 }
 
@@ -76,13 +79,16 @@ pub fn summary(run: &Run) -> Vec<Document> {
 /// # Errors
 /// When the run has no region of the name asked for.
 pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
-    let whole = run.region(ALL).or(run.regions.first());
-    let sections = whole.map(|region| sections::of_run(&[Column::new(run, region)]));
+    let whole = run.region(ALL).or(run.regions.first()).map(|region| [Column::new(run, region)]);
+    let mut sections = whole.as_ref().map(|whole| sections::of_run(whole)).unwrap_or_default();
+    if let (Some([whole]), Level::Detailed) = (&whole, options.level) {
+        sections.extend(sections::not_modelled(whole));
+    }
     let run = &*at_level(run, options.level);
     let regions = regions(run, options)?;
     Ok(Report {
         title: sections::title(run),
-        sections: sections.unwrap_or_default(),
+        sections,
         regions: regions.into_par_iter().map(|region| of_region(run, region, options)).collect(),
     })
 }
@@ -110,8 +116,7 @@ pub(crate) fn regions<'a>(run: &'a Run, options: &Options) -> Result<Vec<&'a Reg
 
 fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
     let evaluated = Evaluated::of(run, region, options);
-    let column = Column { run, region, values: evaluated.evaluation.total() };
-    let mut sections = sections::head(&[column]);
+    let mut sections = sections::head(&evaluated.evaluation.total());
     sections.extend(sections::stack::section(&evaluated));
     sections.extend(sections::gauges::section(&evaluated));
     sections.extend(sections::roofline::section(run, region, &evaluated));

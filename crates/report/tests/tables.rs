@@ -71,6 +71,26 @@ fn tables_fit_the_terminal_and_have_a_column_for_each_part() {
 }
 
 #[test]
+fn every_quantity_of_a_table_fits_the_column_of_its_part() {
+    let report = report(&common::large(4, 1), &options(By::Thread)).expect("all regions");
+    let text = terminal::render(&report.documents(), STYLE);
+    let mut right = 0;
+    for line in text.lines() {
+        // The heading's last part ends where its column does, and so do the numbers below, but for the sign of a mark.
+        let last = line.rsplit("  ").next().unwrap_or_default();
+        if ["thread 0", "thread 1", "thread 2", "thread 3", "total"].contains(&last) {
+            right = line.chars().count();
+        }
+        let is_row =
+            line.trim_start().split_once(' ').is_some_and(|(id, _)| id.len() == 3 && id.as_bytes()[1].is_ascii_digit());
+        if is_row {
+            assert!(line.chars().count() <= right + 1, "{line}");
+        }
+    }
+    assert!(right > 0, "{text}");
+}
+
+#[test]
 fn bars_of_threads_are_as_long_as_their_time() {
     let report = report(&common::threads(), &options(By::Thread)).expect("all regions");
     let text = terminal::render(&report.documents(), STYLE);

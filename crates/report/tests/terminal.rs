@@ -4,8 +4,9 @@ mod common;
 
 use common::{plain, region, run};
 use fxscope_record::{ALL, Finish, Mode, Origin, Run, Thread};
+use fxscope_report::document::Body;
 use fxscope_report::render::terminal::{Style, render};
-use fxscope_report::{Options, report, side_by_side, summary};
+use fxscope_report::{Level, Options, report, side_by_side, summary};
 
 const UNICODE: Style = Style { unicode: true, colour: false };
 const ASCII: Style = Style { unicode: false, colour: false };
@@ -67,6 +68,71 @@ fn a_measurement_says_which_events_it_lacks_and_a_simulation_does_not() {
     assert!(text.starts_with("pass1.csv on a64fx"), "{text}");
     // Power has three columns, of three events of the eighth group.
     assert!(text.contains("K Power: 3 of 3 columns want EA_CORE, EA_L2, EA_MEMORY (pa8)"), "{text}");
+}
+
+/// The shares of time in the first document of a run's summary.
+fn shares(run: &Run) -> Vec<(String, f64)> {
+    let parts = summary(run).remove(0).sections.into_iter().find_map(|section| match section.body {
+        Body::Parts(parts) => Some(parts),
+        _ => None,
+    });
+    parts.expect("cycle accounting").into_iter().map(|p| (p.label, p.fractions[0].expect("known"))).collect()
+}
+
+#[test]
+fn shares_of_time_add_up_to_all_of_it_when_threads_took_different_times() {
+    let shares = shares(&common::threads());
+    let sum: f64 = shares.iter().map(|s| s.1).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{shares:?}");
+}
+
+#[test]
+fn a_measurement_of_the_first_five_groups_has_coarser_parts_that_add_up_as_well() {
+    let groups = fxscope_pmu::Groups::of("a64fx");
+    let few: Vec<&String> = groups.iter().filter(|g| g.number <= 5).flat_map(|g| &g.events).collect();
+    let mut counts = common::counts(10);
+    counts.retain(|name, _| few.contains(&name) || name == "CPU_CYCLES");
+    let shares = shares(&common::of_threads(vec![(Thread { cpu: 12, ..Thread::default() }, counts)]));
+    let load = shares.iter().find(|s| s.0 == "Memory and cache access").expect("in place of four waits").1;
+    // 1,300,000 of 2,000,000 cycles.
+    assert!((load - 0.65).abs() < 1e-9, "{shares:?}");
+    assert!((shares.iter().map(|s| s.1).sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
+}
+
+/// What the report says of columns that no run of the model fills.
+fn left_empty(run: &Run, level: Level) -> String {
+    let report = report(run, &Options { level, ..Options::default() }).expect("all regions");
+    let text = render(&report.documents(), UNICODE);
+    text.lines()
+        .skip_while(|l| !l.contains("Left empty"))
+        .take_while(|l| !l.is_empty())
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[test]
+fn a_simulated_run_says_why_columns_of_what_is_not_modelled_are_empty() {
+    let events = fxscope_pmu::Events::of("a64fx").expect("built in");
+    let simulated = common::large(1, 1);
+    let mut counts: std::collections::BTreeMap<_, _> =
+        simulated.regions[0].counts(0).into_iter().map(|(n, c)| (n.to_owned(), c)).collect();
+    counts.retain(|name, _| events.named(name).is_none_or(|event| event.reason.is_empty()));
+    let simulated = common::of_threads(vec![(simulated.regions[0].threads[0], counts)]);
+    let text = left_empty(&simulated, Level::Detailed);
+    for (column, event) in
+        [("I07", "L2HWPF_OTHER"), ("J03 read", "BUS_READ_TOTAL_TOFU"), ("J04 write", "BUS_WRITE_TOTAL_PCI")]
+    {
+        let reason = &events.named(event).expect("an event").reason;
+        assert!(text.contains(column) && text.contains(&format!("{reason} ({event})")), "{column}: {text}");
+    }
+    assert_eq!(left_empty(&simulated, Level::Standard), "", "these columns are of the detailed report");
+    let origin = Origin::Imported { format: "perf".to_owned(), files: vec!["x.csv".to_owned()] };
+    assert_eq!(
+        left_empty(&Run { origin, ..simulated }, Level::Detailed),
+        "",
+        "of a measurement, what is missing is told"
+    );
 }
 
 #[test]

@@ -54,3 +54,12 @@ fn the_workbook_has_a_chart_for_cycle_accounting_and_one_for_busy_rates() {
         assert!(names.contains(part), "{part}");
     }
 }
+
+#[test]
+fn tables_stand_in_their_order_though_they_are_written_at_the_same_time() {
+    let book: Xlsx<_> = calamine::open_workbook_from_rs(Cursor::new(bytes())).expect("a workbook");
+    let names = book.sheet_names();
+    let letters: Vec<&str> =
+        names.iter().filter_map(|n| n.split_once(' ')).map(|n| n.0).filter(|l| l.len() == 1).collect();
+    assert!(letters.is_sorted() && letters.len() > 8, "{names:?}");
+}

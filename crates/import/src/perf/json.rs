@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Contents, Line, who};
+use super::{Contents, Line, NOT_BY_CPU, who};
 use crate::rows::Who;
 use crate::{Problem, Source};
 
@@ -15,8 +15,12 @@ struct Object<'a> {
     event: Option<&'a str>,
     #[serde(rename = "pcnt-running")]
     counted: Option<f64>,
+    interval: Option<f64>,
     cpu: Option<&'a str>,
     thread: Option<&'a str>,
+    /// A part of the computer that has several CPUs, or may have.
+    #[serde(alias = "cluster", alias = "cache", alias = "die", alias = "socket", alias = "node")]
+    core: Option<&'a str>,
 }
 
 /// Whether the text is JSON.
@@ -34,13 +38,15 @@ pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a
             serde_json::from_str(line).map_err(|e| problem(format!("is no object of perf: {e}")))?;
         // Metrics that perf itself calculates stand alone.
         let (Some(value), Some(event)) = (object.value, object.event) else { continue };
-        let whose = match (object.cpu, object.thread) {
-            (Some(cpu), _) => Some(Who::Cpu(cpu.parse().map_err(|_| problem(format!("'{cpu}' is no CPU")))?)),
-            (None, Some(thread)) => Some(who(thread).ok_or_else(|| problem(format!("'{thread}' is no thread")))?),
-            (None, None) => None,
+        let whose = match (object.cpu, object.thread, object.core) {
+            (Some(cpu), ..) => Some(Who::Cpu(cpu.parse().map_err(|_| problem(format!("'{cpu}' is no CPU")))?)),
+            (_, Some(thread), _) => Some(who(thread).ok_or_else(|| problem(format!("'{thread}' is no thread")))?),
+            (.., Some(_)) => return Err(problem(NOT_BY_CPU.to_owned())),
+            (None, None, None) => None,
         };
         let who = whose.unwrap_or(Who::Program);
-        contents.lines.push(Line { number, who, value, unit: object.unit, event, counted: object.counted });
+        let Object { unit, counted, interval, .. } = object;
+        contents.lines.push(Line { number, interval, who, value, unit, event, counted });
     }
     Ok(contents)
 }

@@ -7,6 +7,8 @@ mod json;
 mod separated;
 mod text;
 
+use std::collections::HashMap;
+
 use fxscope_record::{ALL, Run};
 
 use crate::rows::{self, Pass, Who};
@@ -21,10 +23,16 @@ pub struct Options {
     pub scaled: bool,
 }
 
+/// What is said of counts by core, die, socket or node.
+const NOT_BY_CPU: &str =
+    "counts by core, die, socket or node cannot be read, as the CPUs of these are not known: measure by CPU with -A";
+
 /// One count.
 struct Line<'a> {
     /// Line in the file, from 1.
     number: usize,
+    /// When its interval ended, seconds, where counts are by interval.
+    interval: Option<f64>,
     who: Who,
     /// As it stands.
     value: &'a str,
@@ -33,6 +41,29 @@ struct Line<'a> {
     event: &'a str,
     /// How much of the time the event had a counter, percent.
     counted: Option<f64>,
+}
+
+impl Line<'_> {
+    /// Whether it had a counter all the time that there was.
+    fn is_exact(&self) -> bool {
+        self.counted.is_none_or(|percent| percent >= 99.995)
+    }
+
+    /// Whether there was nothing to count: a thread that did not run, or a program in one of several intervals.
+    fn is_idle(&self) -> bool {
+        let part = self.interval.is_some() || matches!(self.who, Who::Thread { .. });
+        part && self.value == "<not counted>" && self.is_exact()
+    }
+
+    /// Why there is no count.
+    fn absence(&self) -> Option<String> {
+        let why = match self.value {
+            "<not counted>" => "was not counted: no time was left for it, or the program did not run there",
+            "<not supported>" => "is not supported by this system's counters: leave it out",
+            _ => return None,
+        };
+        Some(format!("{} {why}", self.event))
+    }
 }
 
 /// What a file says.
@@ -64,45 +95,44 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
     let contents = if json::is(text) {
         json::read(source, text)?
     } else if text::is(text) {
-        text::read(text)
+        text::read(source, text)?
     } else {
         separated::read(source, text)?
     };
     let mut pass = Pass { command: contents.command, ..Pass::default() };
+    let mut seconds = contents.seconds.or_else(|| contents.lines.last()?.interval);
+    let mut seen: HashMap<(Who, String), (&str, Option<f64>)> = HashMap::new();
+    let mut twice = None;
     let rows = pass.region(ALL);
-    let mut seconds = contents.seconds;
-    for line in &contents.lines {
-        let problem = |what: String| Err(source.problem(Some(line.number), what));
-        let absent = match line.value {
-            "<not counted>" => Some("was not counted: no time was left for it, or the program did not run there"),
-            "<not supported>" => Some("is not supported by this system's counters: leave it out"),
-            _ => None,
-        };
-        if let Some(why) = absent {
-            return problem(format!("{} {why}", line.event));
+    for line in contents.lines.iter().filter(|line| !line.is_idle()) {
+        let problem = |what: String| source.problem(Some(line.number), what);
+        if let Some(why) = line.absence() {
+            return Err(problem(why));
         }
         // Times, and what other kernel subsystems count, are no events of the processor.
+        if line.event == "duration_time" && line.interval.is_none() {
+            seconds = number(line.value).map(|ns| ns as f64 * 1e-9);
+        }
         if line.event == "duration_time" {
-            seconds = Some(number(line.value).map_or(0.0, |ns| ns as f64 * 1e-9) + seconds.unwrap_or(0.0));
             continue;
         }
         if !line.unit.is_empty() {
             continue;
         }
-        let Some(count) = number(line.value) else {
-            return problem(format!("'{}' is no count of {}", line.value, line.event));
-        };
-        if line.counted.is_some_and(|percent| percent < 99.995) && !options.scaled {
-            return problem(format!(
-                "{} had a counter for {} % of the time only, so that its count is an estimate: count fewer events at a \
-                 time, or take the estimate with --scaled",
-                line.event,
-                line.counted.unwrap_or_default()
-            ));
+        let count = count(line, options).map_err(problem)?;
+        let name = event_name(&machine.events, line.event);
+        match seen.insert((line.who.clone(), name.clone()), (line.event, line.interval)) {
+            Some((other, _)) if other != line.event => {
+                let what = "are one event of the machine, whose counts would be added up: leave one of them out";
+                return Err(problem(format!("{other} and {} {what}", line.event)));
+            }
+            Some((_, before)) if before == line.interval => {
+                twice.get_or_insert(format!("{name} was counted several times at once; the first count is taken"));
+                continue;
+            }
+            _ => {}
         }
-        if let Err(what) = rows.add(&line.who, event_name(&machine.events, line.event), count) {
-            return problem(what);
-        }
+        rows.add(&line.who, name, count).map_err(problem)?;
     }
     if let Some(seconds) = seconds {
         rows.set_seconds(None, seconds, machine);
@@ -114,8 +144,24 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
         Some(Who::Cpu(_)) => None,
     };
     let estimates = options.scaled.then_some("counts may be estimates: events took turns on the counters (--scaled)");
-    pass.notes.extend(note.into_iter().chain(estimates).map(str::to_owned));
+    pass.notes.extend(note.into_iter().chain(estimates).map(str::to_owned).chain(twice));
     Ok(pass)
+}
+
+/// The count of a line. `Err`: why it is none.
+fn count(line: &Line, options: &Options) -> Result<u64, String> {
+    let Some(count) = number(line.value) else {
+        return Err(format!("'{}' is no count of {}", line.value, line.event));
+    };
+    if !line.is_exact() && !options.scaled {
+        return Err(format!(
+            "{} had a counter for {} % of the time only, so that its count is an estimate: count fewer events at a \
+             time, or take the estimate with --scaled",
+            line.event,
+            line.counted.unwrap_or_default()
+        ));
+    }
+    Ok(count)
 }
 
 /// A whole number as perf writes it: with separators of thousands, or as a fraction of nothing.
@@ -132,4 +178,11 @@ fn who(word: &str) -> Option<Who> {
     }
     let (_, thread) = word.rsplit_once('-')?;
     Some(Who::Thread { process: 0, thread: thread.parse().ok()? })
+}
+
+/// Whether a word is perf's for a part of the computer: `S0`, `S0-D0`, `S0-D0-C3`, `N1`.
+fn is_part(word: &str) -> bool {
+    let mut parts = word.split('-');
+    let numbered = |part: &str| part.strip_prefix(['S', 'D', 'C', 'N']).is_some_and(|n| n.parse::<u32>().is_ok());
+    parts.next().is_some_and(|part| part.starts_with(['S', 'N']) && numbered(part)) && parts.all(numbered)
 }

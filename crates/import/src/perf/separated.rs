@@ -1,6 +1,6 @@
 //! Lines of separated values (`-x`): `[time,][whose,]value,unit,event[,deviation%],time counted,percent[,metric,unit]`.
 
-use super::{Contents, Line, who};
+use super::{Contents, Line, NOT_BY_CPU, is_part, who};
 use crate::rows::Who;
 use crate::{Problem, Source};
 
@@ -9,6 +9,10 @@ const SEPARATORS: [char; 5] = [',', ';', '\t', '|', '^'];
 
 pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, Problem> {
     let data = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let by_part = |line: &str| line.split(SEPARATORS).take(2).any(|word| is_part(word.trim()));
+    if let Some((i, _)) = data().find(|(_, line)| by_part(line)) {
+        return Err(source.problem(Some(i + 1), NOT_BY_CPU.to_owned()));
+    }
     let first = data().next().map_or("", |(_, line)| line);
     let separator = SEPARATORS.into_iter().find(|&s| parse(0, first, s).is_some());
     let Some(separator) = separator else {
@@ -18,9 +22,8 @@ pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a
     let mut contents = Contents::default();
     for (i, line) in data() {
         let Some(line) = parse(i + 1, line, separator) else {
-            let what = "a line of perf stat -x has value, unit, event, time and percent; by socket, die or node it \
-                        cannot be read, use -A";
-            return Err(source.problem(Some(i + 1), what.to_owned()));
+            let what = "a line of perf stat -x has value, unit, event, time and percent; this one has not".to_owned();
+            return Err(source.problem(Some(i + 1), what));
         };
         contents.lines.push(line);
     }
@@ -30,26 +33,29 @@ pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a
 fn parse(number: usize, line: &str, separator: char) -> Option<Line<'_>> {
     let fields: Vec<&str> = line.split(separator).map(str::trim).collect();
     // A time and whose count it is may come before the value.
-    let at = (0..=2).find(|&at| is_value(&fields, at))?;
-    let who = match at.checked_sub(1).map(|before| fields[before]) {
-        None => Who::Program,
-        Some(word) if word.contains(['.', ',']) && fraction(word).is_some() => Who::Program,
-        Some(word) => who(word)?,
+    (0..=2).find_map(|at| parse_from(number, fields.split_at_checked(at)?))
+}
+
+/// A line by its fields: those before the value, and those from it on.
+fn parse_from<'a>(number: usize, (before, fields): (&[&'a str], &[&'a str])) -> Option<Line<'a>> {
+    let &[value, unit, event, ref rest @ ..] = fields else { return None };
+    let is_value = fraction(value).is_some() || value.starts_with("<not ");
+    if !is_value || fraction(unit).is_some() || event.is_empty() || fraction(event).is_some() {
+        return None;
+    }
+    let rest = if rest.first().is_some_and(|field| field.ends_with('%')) { &rest[1..] } else { rest };
+    rest.first()?.parse::<u64>().ok()?;
+    let counted = Some(fraction(rest.get(1)?)?);
+    let (interval, who) = match *before {
+        [] => (None, Who::Program),
+        [time] if time.contains(['.', ',']) && fraction(time).is_some() => (fraction(time), Who::Program),
+        [whose] => (None, who(whose)?),
+        [time, whose, ..] => (Some(fraction(time)?), who(whose)?),
     };
-    let deviation = usize::from(fields.get(at + 3).is_some_and(|f| f.ends_with('%')));
-    fields.get(at + 3 + deviation)?.parse::<u64>().ok()?;
-    let counted = fraction(fields.get(at + 4 + deviation)?)?;
-    Some(Line { number, who, value: fields[at], unit: fields[at + 1], event: fields[at + 2], counted: Some(counted) })
+    Some(Line { number, interval, who, value, unit, event, counted })
 }
 
 /// A number with a point, or with the comma that some languages have.
 fn fraction(text: &str) -> Option<f64> {
     text.replace(',', ".").parse().ok()
-}
-
-/// Whether a value, its unit and its event are in three fields from `at` on.
-fn is_value(fields: &[&str], at: usize) -> bool {
-    let [value, unit, event, ..] = fields.get(at..).unwrap_or_default() else { return false };
-    let number = |text: &str| fraction(text).is_some();
-    (number(value) || value.starts_with("<not ")) && !number(unit) && !event.is_empty() && !number(event)
 }

@@ -1,41 +1,54 @@
 //! The text for people.
 
-use super::{Contents, Line, number, who};
+use super::{Contents, Line, NOT_BY_CPU, is_part, number, who};
 use crate::rows::Who;
+use crate::{Problem, Source};
 
 const TITLE: &str = "Performance counter stats for ";
+/// What stands in place of a command where others than a command's processes were counted.
+const NO_COMMANDS: [&str; 4] = ["system wide", "CPU(s)", "process id", "thread id"];
 
 /// Whether the text is perf's.
 pub(super) fn is(text: &str) -> bool {
-    text.lines().any(|line| line.trim_start().starts_with(TITLE))
+    text.lines().any(|line| line.trim_start().starts_with(TITLE) || is_heading(line))
 }
 
-pub(super) fn read(text: &str) -> Contents<'_> {
+/// Whether it is the line above counts by interval.
+fn is_heading(line: &str) -> bool {
+    line.strip_prefix('#').is_some_and(|line| line.trim_start().starts_with("time ") && line.ends_with("unit events"))
+}
+
+pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, Problem> {
     let mut contents = Contents::default();
+    let mut by_interval = false;
     for (i, line) in text.lines().enumerate() {
+        by_interval |= is_heading(line);
         let line = line.trim();
         if let Some(of) = line.strip_prefix(TITLE) {
+            let known = !NO_COMMANDS.iter().any(|what| of.trim_start_matches('\'').starts_with(what));
             let of = of.trim_end_matches(':').split(" (").next().unwrap_or_default().trim_matches('\'');
-            // Of a whole system there is no command.
-            contents.command = (of != "system wide" && !of.starts_with("CPU(s)")).then(|| of.to_owned());
+            contents.command = known.then(|| of.to_owned());
         } else if let Some(time) = line.split_once(" seconds time elapsed") {
             let seconds = time.0.split_whitespace().next();
             contents.seconds = seconds.and_then(|s| s.replace(',', ".").parse().ok());
-        } else if let Some(line) = parse(i + 1, line) {
+        } else if line.split_whitespace().take(2).any(is_part) {
+            return Err(source.problem(Some(i + 1), NOT_BY_CPU.to_owned()));
+        } else if let Some(line) = parse(i + 1, line, by_interval) {
             contents.lines.push(line);
         }
     }
-    contents
+    Ok(contents)
 }
 
-/// `[whose] value [unit] event [# what perf makes of it] [(percent%)]`
-fn parse(line_number: usize, line: &str) -> Option<Line<'_>> {
+/// `[time] [whose] value [unit] event # [what perf makes of it] [(percent%)]`
+fn parse(line_number: usize, line: &str, by_interval: bool) -> Option<Line<'_>> {
     let (count, rest) = line.split_once('#').map_or((line, ""), |(count, rest)| (count, rest));
     let percent = [rest, count].into_iter().find_map(|text| {
         let (_, inside) = text.trim_end().strip_suffix("%)")?.rsplit_once('(')?;
         inside.trim().parse().ok()
     });
     let mut words = count.split_whitespace().filter(|word| !word.starts_with('('));
+    let interval = if by_interval { Some(words.next()?.replace(',', ".").parse().ok()?) } else { None };
     let mut value = words.next()?;
     let mut whose = Who::Program;
     if number(value).is_none() && !value.starts_with("<not") {
@@ -51,5 +64,5 @@ fn parse(line_number: usize, line: &str) -> Option<Line<'_>> {
         _ => ("", first),
     };
     let is_time = matches!(event, "seconds");
-    (!is_time).then_some(Line { number: line_number, who: whose, value, unit, event, counted: percent })
+    (!is_time).then_some(Line { number: line_number, interval, who: whose, value, unit, event, counted: percent })
 }

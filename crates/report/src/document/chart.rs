@@ -103,6 +103,8 @@ pub struct Roofline {
     pub slopes: Vec<Slope>,
     /// What was reached.
     pub points: Vec<Point>,
+    /// How to read where a point lies.
+    pub reading: String,
 }
 
 /// Most operations of a kind each second.
@@ -147,4 +149,6 @@ pub struct Matrix {
     pub columns: Vec<String>,
     /// The values, row by row; none where it is not known.
     pub values: Vec<Vec<Option<f64>>>,
+    /// How to read it.
+    pub reading: String,
 }

@@ -9,7 +9,7 @@ pub struct Grid {
     pub headings: Vec<Heading>,
     /// Its rows: parts before what they are parts of.
     pub records: Vec<Record>,
-    /// Cells that stand out.
+    /// Cells that stand out, column by column, by ascending rows.
     pub marks: Vec<Mark>,
 }
 
@@ -90,6 +90,7 @@ impl Grid {
     /// The mark of a cell.
     #[must_use]
     pub fn mark(&self, record: usize, column: usize) -> Option<&Mark> {
-        self.marks.iter().find(|m| m.record == record && m.column == column)
+        let place = self.marks.binary_search_by_key(&(column, record), |m| (m.column, m.record));
+        place.ok().map(|place| &self.marks[place])
     }
 }

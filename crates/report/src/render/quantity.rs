@@ -1,21 +1,44 @@
 //! Numbers for people: four digits and a prefix.
 
+use std::fmt::Write as _;
+
+/// Units of things that are counted, which labels name.
+const COUNTS: [&str; 7] = ["cycles", "instructions", "lines", "count", "calls", "requests", "micro-operations"];
+/// Bytes that a number with its unit mostly needs.
+const ROOM: usize = 24;
+
 /// `number` with its unit; a unit that the label beside it already says is left out.
 pub fn quantity(number: f64, unit: &str) -> String {
+    // Tables are made of these: each is built where it stays.
+    let mut text = String::with_capacity(ROOM);
     match unit {
-        "ratio" => percent(100.0 * number),
-        "%" => percent(number),
-        "s" => scaled(number, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]),
-        "B" => scaled(number, &[(f64::from(1 << 30), "GiB"), (f64::from(1 << 20), "MiB"), (1024.0, "KiB"), (1.0, "B")]),
-        "cycles" | "instructions" | "lines" | "count" if number < 100_000.0 => format!("{number:.0}"),
-        "cycles" | "instructions" | "lines" | "count" => {
-            scaled(number, &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")])
+        "ratio" => push_percent(&mut text, 100.0 * number),
+        "%" => push_percent(&mut text, number),
+        "s" => push_scaled(&mut text, number, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]),
+        "B" => {
+            let units = [(f64::from(1 << 30), "GiB"), (f64::from(1 << 20), "MiB"), (1024.0, "KiB"), (1.0, "B")];
+            push_scaled(&mut text, number, &units);
         }
-        "FLOP" => scaled(number, &[(1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP"), (1.0, "FLOP")]),
-        "instructions/cycle" | "cycles/execution" => digits(number),
-        "×" => format!("{}×", digits(number)),
-        unit => format!("{} {unit}", digits(number)),
+        _ if COUNTS.contains(&unit) && number < 100_000.0 => push(&mut text, number, 0),
+        _ if COUNTS.contains(&unit) => {
+            push_scaled(&mut text, number, &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")]);
+        }
+        "FLOP" => {
+            let units = [(1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP"), (1.0, "FLOP")];
+            push_scaled(&mut text, number, &units);
+        }
+        "instructions/cycle" | "events/cycle" | "cycles/execution" => push_digits(&mut text, number),
+        "×" => {
+            push_digits(&mut text, number);
+            text.push('×');
+        }
+        unit => {
+            push_digits(&mut text, number);
+            text.push(' ');
+            text.push_str(unit);
+        }
     }
+    text
 }
 
 /// A fraction of a whole in percent, with one digit behind the point so that shares line up.
@@ -24,33 +47,48 @@ pub(super) fn share(fraction: f64) -> String {
     if percent > 0.0 && percent < 0.05 { "<0.1 %".to_owned() } else { format!("{percent:.1} %") }
 }
 
+/// Four significant digits, at most three of them behind the point.
+pub(crate) fn digits(number: f64) -> String {
+    let mut text = String::new();
+    push_digits(&mut text, number);
+    text
+}
+
 /// `number` in percent.
-fn percent(number: f64) -> String {
+fn push_percent(text: &mut String, number: f64) {
     match number {
-        0.0 => "0 %".to_owned(),
-        n if n > 0.0 && n < 0.01 => "<0.01 %".to_owned(),
-        n if n.abs() < 9.995 => format!("{n:.2} %"),
-        n => format!("{n:.1} %"),
+        0.0 => text.push('0'),
+        n if n > 0.0 && n < 0.01 => text.push_str("<0.01"),
+        n if n.abs() < 9.995 => push(text, n, 2),
+        n => push(text, n, 1),
     }
+    text.push_str(" %");
 }
 
 /// `number` in the first unit of which there is at least one, or else in the last.
-fn scaled(number: f64, units: &[(f64, &str)]) -> String {
+fn push_scaled(text: &mut String, number: f64, units: &[(f64, &str)]) {
     // What rounds up to a whole unit is shown in it.
     let fits = |&&(size, _): &&(f64, &str)| number >= size * 0.99995;
     let &(size, unit) = units.iter().find(fits).or(units.last()).unwrap_or(&(1.0, ""));
-    format!("{} {unit}", digits(number / size))
+    push_digits(text, number / size);
+    text.push(' ');
+    text.push_str(unit);
 }
 
 /// Four significant digits, at most three of them behind the point.
-pub(crate) fn digits(number: f64) -> String {
+fn push_digits(text: &mut String, number: f64) {
     match number.abs() {
-        0.0 => "0".to_owned(),
-        n if n < 9.9995 => format!("{number:.3}"),
-        n if n < 99.995 => format!("{number:.2}"),
-        n if n < 999.95 => format!("{number:.1}"),
-        _ => format!("{number:.0}"),
+        0.0 => text.push('0'),
+        n if n < 9.9995 => push(text, number, 3),
+        n if n < 99.995 => push(text, number, 2),
+        n if n < 999.95 => push(text, number, 1),
+        _ => push(text, number, 0),
     }
+}
+
+/// `number` with so many digits behind the point.
+fn push(text: &mut String, number: f64, digits: usize) {
+    write!(text, "{number:.digits$}").expect("text takes all");
 }
 
 #[cfg(test)]
@@ -78,6 +116,9 @@ mod tests {
             (3.21, "GFLOPS", "3.210 GFLOPS"),
             (393_216_000_000.0, "FLOP", "393.2 GFLOP"),
             (0.5, "instructions/cycle", "0.500"),
+            (0.118, "events/cycle", "0.118"),
+            (1.0, "calls", "1"),
+            (398_031.0, "micro-operations", "398.0 k"),
         ];
         for (number, unit, text) in cases {
             assert_eq!(quantity(number, unit), text);

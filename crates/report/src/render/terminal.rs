@@ -6,6 +6,7 @@ mod listing;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use rayon::prelude::*;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
 use super::quantity::{quantity, share};
@@ -40,14 +41,13 @@ const RESET: &str = "\x1b[0m";
 /// The text of `documents`, one after the other.
 #[must_use]
 pub fn render(documents: &[Document], style: Style) -> String {
-    let mut out = Terminal { style, text: String::new() };
-    for (i, document) in documents.iter().enumerate() {
-        if i > 0 {
-            out.text.push('\n');
-        }
+    let one = |document| {
+        let mut out = Terminal { style, text: String::new() };
         out.document(document);
-    }
-    out.text
+        out.text
+    };
+    let texts: Vec<String> = documents.par_iter().map(one).collect();
+    texts.join("\n")
 }
 
 struct Terminal {
@@ -218,12 +218,16 @@ impl Terminal {
 
     fn value(&self, value: Option<&Value>) -> String {
         match value {
-            Some(Value::Number(number, unit)) if self.style.unicode => quantity(*number, unit),
-            Some(Value::Number(number, unit)) => quantity(*number, unit).replace('µ', "u"),
+            Some(Value::Number(number, unit)) => self.number(*number, unit),
             Some(Value::Text(text)) => text.clone(),
             Some(Value::Share(fraction)) => share(*fraction),
             None => "-".to_owned(),
         }
+    }
+
+    fn number(&self, number: f64, unit: &str) -> String {
+        let text = quantity(number, unit);
+        if self.style.unicode || !text.contains('µ') { text } else { text.replace('µ', "u") }
     }
 
     /// A part's bar, where there is room, and its share, right-aligned in a column.

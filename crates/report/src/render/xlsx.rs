@@ -3,13 +3,15 @@
 mod charts;
 mod sheet;
 
+use rayon::prelude::*;
 use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
 
 use crate::document::{Body, Grid, Heading, RegionReport, Report};
-use sheet::TableSheet;
+use sheet::{Formats, TableSheet};
 
-/// How hard a workbook is compressed, of 1 to 9: from 3 on it takes longer and hardly becomes smaller.
-const COMPRESSION: u8 = 3;
+/// How hard a workbook is compressed, of 1 to 9: with 1 it is half as large again, from 3 on it takes longer and hardly becomes
+/// smaller.
+const COMPRESSION: u8 = 2;
 
 /// A region with the number of its run, from 1 on.
 struct Place<'a> {
@@ -35,17 +37,31 @@ fn workbook(reports: &[Report]) -> Result<Vec<u8>, XlsxError> {
     book.set_zip_compression_level(COMPRESSION);
     overview(&mut book, reports)?;
     charts::sheets(&mut book, &places)?;
-    for (id, title, headings) in tables(&places) {
-        // Rows come in their order, so that none need to be kept.
-        let mut sheet = TableSheet::new(book.add_worksheet_with_low_memory()?, &name(id, title), &headings)?;
-        for place in &places {
-            for grid in grids(place.region).filter(|(_, grid)| grid.id == id).map(|g| g.1) {
-                sheet.add(place.run, &place.region.name, grid)?;
-            }
-        }
-        sheet.finish()?;
+    for sheet in table_sheets(&mut book, &places)? {
+        book.push_worksheet(sheet);
     }
     book.save_to_buffer()
+}
+
+/// The sheets of all tables, written at the same time.
+fn table_sheets(book: &mut Workbook, places: &[Place]) -> Result<Vec<Worksheet>, XlsxError> {
+    let formats = Formats::register(book);
+    // Rows come in their order, so that none need to be kept; their texts stand in them, so that no sheet waits for another.
+    let begin = |table| Ok((table, book.new_worksheet_with_constant_memory()?));
+    let begun = tables(places).into_iter().map(begin).collect::<Result<Vec<_>, XlsxError>>()?;
+    let sheets: Vec<_> = begun
+        .into_par_iter()
+        .map(|((id, title, headings), sheet)| {
+            let mut sheet = TableSheet::new(sheet, &name(id, title), &headings, &formats)?;
+            for place in places {
+                for grid in grids(place.region).filter(|(_, grid)| grid.id == id).map(|g| g.1) {
+                    sheet.add(place.run, &place.region.name, grid)?;
+                }
+            }
+            sheet.finish()
+        })
+        .collect();
+    sheets.into_iter().collect()
 }
 
 fn grids(region: &RegionReport) -> impl Iterator<Item = (&str, &Grid)> {

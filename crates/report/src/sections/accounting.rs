@@ -1,34 +1,51 @@
-//! Where the cycles went, part by part.
+//! Where the cycles went, part by part: table B of the report as shares of its total.
 
-use fxscope_pmu::Metrics;
+use fxscope_pmu::Evaluation;
 
+use super::stack::family;
 use crate::Column;
 use crate::document::{Body, Part, Section, Tone};
+use crate::evaluate::{column, table};
 
-/// The group of metrics whose members are the parts.
-pub(super) const GROUP: &str = "cycle_accounting";
+/// The column of the table that is the sum of the others.
+const TOTAL: &str = "B21";
 
-/// The parts that are not zero in every column, in the order of the group.
+/// The parts of each column that are not zero in all of them, in the order of the table. Where less was measured, one has a
+/// coarser part in place of several.
 pub(super) fn section(columns: &[Column]) -> Section {
-    let group = Metrics::built_in().group(GROUP);
-    let parts = group.into_iter().flat_map(|g| &g.metrics).map(|metric| Part {
-        label: metric.title.clone(),
-        tone: if metric.name.contains("commit") { Tone::Work } else { Tone::Wait },
-        fractions: columns.iter().map(|c| fraction(c, &metric.name)).collect(),
-    });
-    let parts = parts.filter(|p| p.fractions.iter().flatten().any(|&f| f > 0.0)).collect();
-    Section { title: group.map_or_else(String::new, |g| g.title.clone()), body: Body::Parts(parts) }
-}
-
-fn fraction(column: &Column, name: &str) -> Option<f64> {
-    let cycles = column.values.get("cycles").filter(|&c| c > 0.0)?;
-    column.values.get(name).map(|part| part / cycles)
+    let mut parts: Vec<Part> = Vec::new();
+    for (of_part, tone) in parts_of_table() {
+        let first = parts.len();
+        for (i, column) in columns.iter().enumerate() {
+            let Some((label, fraction)) = share(&column.evaluation, of_part) else { continue };
+            let place = (first..parts.len()).find(|&p| parts[p].label == label).unwrap_or_else(|| {
+                parts.push(Part { label: label.to_owned(), tone, fractions: vec![None; columns.len()] });
+                parts.len() - 1
+            });
+            parts[place].fractions[i] = Some(fraction);
+        }
+    }
+    parts.retain(|part| part.fractions.iter().flatten().any(|&fraction| fraction > 0.0));
+    Section { title: "Where the cycles went".to_owned(), body: Body::Parts(parts) }
 }
 
 /// The title and fraction of the largest waiting part of a column.
-pub(super) fn largest_wait(column: &Column) -> Option<(String, f64)> {
-    let group = Metrics::built_in().group(GROUP)?;
-    let waits = group.metrics.iter().filter(|m| !m.name.contains("commit"));
-    let waits = waits.filter_map(|m| Some((m.title.clone(), fraction(column, &m.name)?)));
-    waits.filter(|(_, f)| *f > 0.0).max_by(|a, b| a.1.total_cmp(&b.1))
+pub(super) fn largest_wait(column: &Column) -> Option<(&'static str, f64)> {
+    let waits = parts_of_table().filter(|(_, tone)| *tone == Tone::Wait);
+    let waits = waits.filter_map(|(part, _)| share(&column.evaluation, part));
+    waits.filter(|(_, fraction)| *fraction > 0.0).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// The parts, and whether they are work.
+fn parts_of_table() -> impl Iterator<Item = (&'static fxscope_pmu::Column, Tone)> {
+    let columns = table("B").map_or(&[][..], |table| &table.columns);
+    columns.iter().filter_map(|column| Some((column, family(&column.id)?.tone())))
+}
+
+/// What a part shows, and its share of the time of a region's threads, where that is known.
+fn share(evaluation: &Evaluation, part: &'static fxscope_pmu::Column) -> Option<(&'static str, f64)> {
+    let total = evaluation.total_of(column(TOTAL)?).1?.value;
+    let (label, cell) = evaluation.total_of(part);
+    let share = cell?.value / total;
+    (total > 0.0).then_some((label, share))
 }

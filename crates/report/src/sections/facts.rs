@@ -1,8 +1,7 @@
 //! Sections that are lists of metrics: label and name.
 
-use fxscope_pmu::Metrics;
+use fxscope_pmu::{Metrics, Values};
 
-use crate::Column;
 use crate::document::{Body, Row, Section, Value};
 
 pub(super) const RUN: &[(&str, &str)] =
@@ -38,11 +37,11 @@ pub(super) const BUSY: &[(&str, &str)] = &[
     ("memory", "memory_busy"),
 ];
 
-/// The metrics of `list` that at least one column has.
-pub(super) fn section(title: &str, list: &[(&str, &str)], columns: &[Column]) -> Section {
+/// The metrics of `list` that at least one of several regions has.
+pub(super) fn section(title: &str, list: &[(&str, &str)], columns: &[&Values]) -> Section {
     let rows = list.iter().filter_map(|(label, name)| {
         let unit = &Metrics::built_in().named(name)?.unit;
-        let values = columns.iter().map(|c| c.values.get(name).map(|v| Value::number(v, unit)));
+        let values = columns.iter().map(|values| values.get(name).map(|v| Value::number(v, unit)));
         let values: Vec<_> = values.collect();
         values.iter().any(Option::is_some).then(|| Row { label: (*label).to_owned(), values })
     });

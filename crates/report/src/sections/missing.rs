@@ -1,8 +1,8 @@
-//! What a measurement has not counted, and what the report would want it for.
+//! What has not been counted, and what the report would want it for.
 
 use std::collections::BTreeSet;
 
-use fxscope_pmu::{Evaluation, Groups, Metrics, Table};
+use fxscope_pmu::{Evaluation, Events, Groups, Metrics, Table};
 use fxscope_record::{Origin, Run};
 
 use crate::Column;
@@ -15,14 +15,27 @@ const NAMED: usize = 4;
 /// all that the model knows.
 pub(super) fn section(columns: &[Column]) -> Section {
     let notes = match columns {
-        [Column { run, region, .. }] if run.origin != Origin::Simulated => {
-            let evaluation = Evaluation::new(run, region);
+        [Column { run, evaluation, .. }] if run.origin != Origin::Simulated => {
             let tables = Metrics::built_in().tables().iter();
-            tables.filter_map(|table| sentence(run, table, &evaluation)).collect()
+            tables.filter_map(|table| sentence(run, table, evaluation)).collect()
         }
         _ => Vec::new(),
     };
     Section { title: "Missing".to_owned(), body: Body::Notes(notes) }
+}
+
+/// The columns of the report that no run of the model fills, and why; nothing for runs that were measured.
+pub(super) fn not_modelled(column: &Column) -> Section {
+    let Column { run, evaluation, .. } = column;
+    let events = Events::of(&run.machine).filter(|_| run.origin == Origin::Simulated).unwrap_or_default();
+    let columns = Metrics::built_in().tables().iter().flat_map(|table| &table.columns);
+    let notes = columns.filter_map(|lacking| {
+        let wanted = evaluation.missing_in(lacking);
+        let known = wanted.iter().filter_map(|name| events.named(name)).filter(|event| !event.reason.is_empty());
+        let reasons: Vec<String> = known.map(|event| format!("{} ({})", event.reason, event.name)).collect();
+        (!reasons.is_empty()).then(|| format!("{} {}: {}", lacking.id, lacking.title(), reasons.join("; ")))
+    });
+    Section { title: "Left empty".to_owned(), body: Body::Notes(notes.collect()) }
 }
 
 /// What a table lacks, and what to measure for it.

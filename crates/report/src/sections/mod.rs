@@ -15,6 +15,7 @@ pub(crate) mod traffic;
 
 use std::path::Path;
 
+use fxscope_pmu::Values;
 use fxscope_record::{Finish, Mode, Origin, Region, Run};
 
 use crate::Column;
@@ -22,24 +23,30 @@ use crate::document::{Body, Section};
 
 /// The sections about regions. Those that would be empty are left out.
 pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
+    let values: Vec<&Values> = columns.iter().map(|column| &column.values).collect();
     let all = [
-        facts::section("Run", facts::RUN, columns),
-        facts::section("Rates", facts::RATES, columns),
+        facts::section("Run", facts::RUN, &values),
+        facts::section("Rates", facts::RATES, &values),
         accounting::section(columns),
-        facts::section("Misses", facts::MISSES, columns),
-        facts::section("Busy", facts::BUSY, columns),
+        facts::section("Misses", facts::MISSES, &values),
+        facts::section("Busy", facts::BUSY, &values),
     ];
     all.into_iter().filter(has_content).collect()
 }
 
 /// What the report of a region begins with: what its tables and charts do not show at a glance.
-pub(crate) fn head(columns: &[Column]) -> Vec<Section> {
+pub(crate) fn head(values: &Values) -> Vec<Section> {
     let all = [
-        facts::section("Run", facts::RUN, columns),
-        facts::section("Rates", facts::RATES, columns),
-        facts::section("Misses", facts::MISSES, columns),
+        facts::section("Run", facts::RUN, &[values]),
+        facts::section("Rates", facts::RATES, &[values]),
+        facts::section("Misses", facts::MISSES, &[values]),
     ];
     all.into_iter().filter(has_content).collect()
+}
+
+/// What no run of the model counts, of which the report has columns.
+pub(crate) fn not_modelled(column: &Column) -> Option<Section> {
+    Some(missing::not_modelled(column)).filter(has_content)
 }
 
 /// The sections about runs as a whole.

@@ -9,6 +9,9 @@ use crate::evaluate::Evaluated;
 
 /// Levels of memory: name, and the metric of operations for each byte that moves there.
 const POINTS: &[(&str, &str)] = &[("L2", "l2_intensity"), ("memory", "intensity")];
+/// How to read where a point lies.
+const READING: &str = "A point near the slope of its level is limited by it, one near the roof by the pipes; far below both, threads \
+                       wait for latency: cycle accounting says for which.";
 
 /// The region's rate by level of memory; `None` without operations or what moves for them, or when the
 /// machine's peaks are not known.
@@ -33,7 +36,7 @@ pub(crate) fn section(run: &Run, region: &Region, evaluated: &Evaluated) -> Opti
     if points.is_empty() {
         return None;
     }
-    let roofline = Roofline { roofs: vec![roof], slopes: slopes.to_vec(), points };
+    let roofline = Roofline { roofs: vec![roof], slopes: slopes.to_vec(), points, reading: READING.to_owned() };
     Some(Section { title: "Roofline".to_owned(), body: Body::Roofline(roofline) })
 }
 

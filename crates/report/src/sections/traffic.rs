@@ -3,20 +3,32 @@
 use crate::document::{Body, Matrix, Section};
 use crate::evaluate::Evaluated;
 
-/// What is shown, and the metrics of each CMG as the other side.
-const KINDS: &[(&str, &str)] = &[
-    ("Reads from memory", "read_memory_cmg"),
-    ("Reads from L2 caches", "read_l2_cmg"),
-    ("Writes to memory", "write_memory_cmg"),
+/// What is shown, the metrics of each CMG as the other side, and how to read what is off the diagonal.
+const KINDS: &[(&str, &str, &str)] = &[
+    (
+        "Reads from memory",
+        "read_memory_cmg",
+        "Off the diagonal: data is on another CMG than the threads that read it; have them touch it first.",
+    ),
+    (
+        "Reads from L2 caches",
+        "read_l2_cmg",
+        "Lines that another CMG's cache had: threads of several CMGs write and read the same data.",
+    ),
+    (
+        "Writes to memory",
+        "write_memory_cmg",
+        "Off the diagonal: data is on another CMG than the threads that write it; have them touch it first.",
+    ),
 ];
 
 /// For each kind of traffic that was counted a matrix: a row for each CMG that threads run on, a column for each CMG's memory
 /// or cache.
 pub(crate) fn sections(evaluated: &Evaluated) -> Vec<Section> {
-    KINDS.iter().filter_map(|(title, metric)| matrix(evaluated, title, metric)).collect()
+    KINDS.iter().filter_map(|(title, metric, reading)| matrix(evaluated, title, metric, reading)).collect()
 }
 
-fn matrix(evaluated: &Evaluated, title: &str, metric: &str) -> Option<Section> {
+fn matrix(evaluated: &Evaluated, title: &str, metric: &str, reading: &str) -> Option<Section> {
     let mut columns = Vec::new();
     let teams = evaluated.evaluation.cmgs();
     let mut rows: Vec<Vec<Option<f64>>> = vec![Vec::new(); teams.len()];
@@ -36,6 +48,6 @@ fn matrix(evaluated: &Evaluated, title: &str, metric: &str) -> Option<Section> {
     };
     let labels = teams.iter().map(|(team, _)| label(team.process, team.cmg)).collect();
     let known = rows.iter().flatten().any(Option::is_some);
-    let matrix = Matrix { unit: "GB/s".to_owned(), rows: labels, columns, values: rows };
+    let matrix = Matrix { unit: "GB/s".to_owned(), rows: labels, columns, values: rows, reading: reading.to_owned() };
     known.then(|| Section { title: format!("Traffic between CMGs: {title}"), body: Body::Matrix(matrix) })
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{GREEN, NARROW_COLUMN, Terminal, WIDTH, YELLOW, cut, width};
-use crate::document::{Bar, Family, Gauge, Grid, Heading, Matrix, Part, Stack, Value};
+use crate::document::{Bar, Family, Gauge, Grid, Heading, Matrix, Part, Stack};
 use crate::render::quantity::quantity;
 use crate::render::scale::Scale;
 
@@ -30,23 +30,28 @@ impl Terminal {
             let head = format!("{:<w$}{places}", cut(title, longest + 2), w = longest + 2);
             self.line(&format!("  {}", head.trim_end()));
             for (column, label) in labels.iter().enumerate() {
-                let cells: String = shown.clone().map(|record| self.grid_cell(grid, record, column)).collect();
-                self.line(&format!("    {:<longest$}{cells}", cut(label, longest)));
+                let mut line = format!("    {:<longest$}", cut(label, longest));
+                shown.clone().for_each(|record| self.push_cell(&mut line, grid, record, column));
+                self.line(&line);
             }
             self.readings(grid, shown);
         }
     }
 
-    fn grid_cell(&self, grid: &Grid, record: usize, column: usize) -> String {
-        let unit = &grid.headings[column].unit;
-        let value = grid.records[record].values[column].map(|number| Value::number(number, unit));
-        let text = self.value(value.as_ref());
+    fn push_cell(&self, line: &mut String, grid: &Grid, record: usize, column: usize) {
+        let number = |number| self.number(number, &grid.headings[column].unit);
+        let text = grid.records[record].values[column].map_or_else(|| "-".to_owned(), number);
+        let room = CELL.saturating_sub(width(&text));
         match grid.mark(record, column) {
             Some(mark) => {
-                let text = format!("{:>w$}{SIGN}", text, w = CELL);
-                self.paint(if mark.good { GREEN } else { YELLOW }, &text)
+                let text = format!("{:room$}{text}{SIGN}", "");
+                line.push_str(&self.paint(if mark.good { GREEN } else { YELLOW }, &text));
             }
-            None => format!(" {text:>w$} ", w = CELL - 1),
+            None => {
+                line.extend(std::iter::repeat_n(' ', room));
+                line.push_str(&text);
+                line.push(' ');
+            }
         }
     }
 
@@ -85,6 +90,7 @@ impl Terminal {
             let cells: String = cells.map(|cell| format!(" {cell:>CELL$}")).collect();
             self.line(&format!("    {row:<labels$}{cells}"));
         }
+        self.flow("", matrix.reading.split(' ').map(str::to_owned), " ");
     }
 
     /// The parts of the only bar, one below the other, as shares of the whole.

@@ -33,6 +33,7 @@ pub fn draw(title: &str, matrix: &Matrix, most: f64) -> Markup {
                     }
                 }
             }
+            p.reading { (matrix.reading) }
         }
     }
 }

@@ -69,6 +69,7 @@ pub fn draw(title: &str, roofline: &Roofline) -> Markup {
                 }
             }
             ul.readings { @for point in points { li { (words(point)) } } }
+            p.reading { (roofline.reading) }
         }
     }
 }
