@@ -67,12 +67,21 @@ pub(crate) struct Cpus {
     /// Times at which, of all threads but the one in place, the same are ready as when they were looked at last, unless
     /// something has been done to them meanwhile ([`Cpus::stir`]).
     calm: Range<u64>,
+    /// Whether any thread waited for descriptors then.
+    files: bool,
 }
 
 impl Cpus {
     /// Something may have been done to threads that are not in place: they have to be looked at.
     pub(crate) fn stir(&mut self) {
         self.calm = 0..0;
+    }
+
+    /// Whether it is known that no thread waits for descriptors: none did when threads were looked at, and nothing has been
+    /// done to them since.
+    #[inline(always)]
+    pub(crate) fn no_files(&self) -> bool {
+        !self.calm.is_empty() && !self.files
     }
 
     /// Whether each CPU runs a thread of its own.
@@ -336,12 +345,14 @@ impl Process {
             return;
         }
         let mut calm = 0..FOR_EVER;
+        let mut files = false;
         let mut changed = false;
         let mut woken: Vec<(u32, Option<usize>)> = Vec::new();
         let parked = self.kernel.system.threads.iter_mut().enumerate().map(|(i, t)| (Some(i), t.as_mut()));
         for (index, thread) in parked.chain([(None, &mut *self.thread)]) {
             thread.look_at_monitor(&mut self.kernel.mem, self.kernel.pid);
             calm = thread.stays_so(now_ns, calm);
+            files |= thread.waits_for_files();
             let ready = !thread.ended && thread.has_work(now_ns);
             if !ready {
                 changed |= thread.queued.take().is_some();
@@ -349,7 +360,7 @@ impl Process {
                 woken.push((thread.tid, index));
             }
         }
-        self.kernel.system.cpus.calm = calm;
+        (self.kernel.system.cpus.calm, self.kernel.system.cpus.files) = (calm, files);
         woken.sort_unstable();
         for &(_, index) in &woken {
             self.queue(index);

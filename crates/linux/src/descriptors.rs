@@ -40,8 +40,8 @@ fn poll(list: &mut [PollFd<'_>], ns: u64) -> Result<usize, Errno> {
 impl Kernel {
     /// Whether anyone waits for descriptors.
     pub(crate) fn files_are_waited_for(&self, running: &Thread) -> bool {
-        let waits = |t: &Thread| matches!(t.blocked.as_ref().map(|b| &b.wait), Some(Wait::Files(_)));
-        self.system.threads.iter().any(|t| waits(t)) || waits(running)
+        let others = || self.system.threads.iter().any(|t| t.waits_for_files());
+        !self.system.cpus.no_files() && (others() || running.waits_for_files())
     }
 }
 

@@ -103,7 +103,10 @@ impl Platform {
     /// The memory node of a processor, if there is one of that number.
     #[must_use]
     pub fn node_of(&self, cpu: u32) -> Option<u32> {
-        self.cpus.iter().find(|place| place.cpu == cpu).map(|place| place.node)
+        // Their numbers nearly always follow each other.
+        let first = self.cpus.first()?.cpu;
+        let at_hand = self.cpus.get(cpu.wrapping_sub(first) as usize).filter(|place| place.cpu == cpu);
+        at_hand.or_else(|| self.cpus.iter().find(|place| place.cpu == cpu)).map(|place| place.node)
     }
 
     /// The processors of a memory node, in ascending order.

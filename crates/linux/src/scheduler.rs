@@ -95,6 +95,11 @@ impl Thread {
         self.blocked.as_ref().is_none_or(|b| self.poked || b.until_ns <= now_ns)
     }
 
+    /// Whether it waits for descriptors.
+    pub(crate) fn waits_for_files(&self) -> bool {
+        matches!(self.blocked, Some(Blocked { wait: Wait::Files(_), .. }))
+    }
+
     /// The times of `times`, around `now_ns`, at which it has work if it has some now, as long as nothing is done to it.
     pub(crate) fn stays_so(&self, now_ns: u64, times: Range<u64>) -> Range<u64> {
         match &self.blocked {

@@ -2,11 +2,12 @@
 //! system's work on them costs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fxscope_aarch64::Segment;
 use fxscope_base::Cycle;
 use fxscope_linux::Process;
-use fxscope_linux::pages::{self, MemoryWork, PageSizes};
+use fxscope_linux::pages::{self, MemoryWork, PageSizes, PageView};
 use fxscope_machine::{Spec, spec};
 use fxscope_memory::{Hierarchy, PageRange, Placement};
 
@@ -55,9 +56,26 @@ pub(crate) struct KnownPages(BTreeMap<u32, Known>);
 /// The pages of one process.
 #[derive(Default)]
 struct Known {
-    /// Their version; none: nobody has asked yet.
-    version: Option<u64>,
-    ranges: Vec<PageRange>,
+    /// As they are now, for those who have asked: threads elsewhere or with other policies may come to other pages.
+    views: Vec<(PageView, Arc<[PageRange]>)>,
+    /// As they were told last.
+    told: Arc<[PageRange]>,
+}
+
+impl Known {
+    /// The pages as the thread that runs comes to them. Lists that are equal are one and the same.
+    fn ranges(&mut self, process: &Process, first_node: u32) -> Arc<[PageRange]> {
+        let view = process.page_view();
+        if let Some((_, ranges)) = self.views.iter().find(|(known, _)| *known == view) {
+            return Arc::clone(ranges);
+        }
+        self.views.retain(|(known, _)| known.is_of_the_same_time(&view));
+        let ranges = page_ranges(process, first_node);
+        let known = self.views.iter().map(|(_, known)| known).chain([&self.told]).find(|known| ***known == ranges[..]);
+        let ranges = known.map_or_else(|| ranges.into(), Arc::clone);
+        self.views.push((view, Arc::clone(&ranges)));
+        ranges
+    }
 }
 
 impl KnownPages {
@@ -65,14 +83,14 @@ impl KnownPages {
     /// become free.
     #[cold]
     pub(crate) fn tell(&mut self, process: &Process, spec: &Spec, memory: &mut Hierarchy) {
-        let (pid, version) = (process.pid(), Some(process.pages_version()));
+        let pid = process.pid();
         let known = self.0.entry(pid).or_default();
-        if known.version != version {
-            let ranges = page_ranges(process, spec.topology.first_node);
-            memory.release_pages(pid as u16, &known.ranges, &ranges);
-            *known = Known { version, ranges };
+        let ranges = known.ranges(process, spec.topology.first_node);
+        if !Arc::ptr_eq(&known.told, &ranges) {
+            memory.release_pages(pid as u16, &known.told, &ranges);
+            known.told = Arc::clone(&ranges);
         }
-        memory.follow_pages(pid as u16, known.ranges.clone());
+        memory.follow_pages(pid as u16, ranges);
     }
 }
 

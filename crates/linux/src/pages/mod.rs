@@ -166,6 +166,22 @@ pub(crate) struct Toucher {
     pub node: u32,
 }
 
+/// What the page spans of a process follow from: they are the same while it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PageView {
+    generation: u64,
+    version: u64,
+    who: Toucher,
+}
+
+impl PageView {
+    /// Whether the views differ at most in who looks: in the policy and the node of the thread.
+    #[must_use]
+    pub fn is_of_the_same_time(&self, other: &PageView) -> bool {
+        (self.generation, self.version) == (other.generation, other.version)
+    }
+}
+
 /// The pages of a process.
 #[derive(Clone)]
 pub(crate) struct Pages {
@@ -182,6 +198,8 @@ pub(crate) struct Pages {
     /// How often the program has asked for pages to be moved.
     moves: u32,
     version: u64,
+    /// How often another thread came to run, with another policy or elsewhere.
+    toucher_changes: u64,
 }
 
 impl Pages {
@@ -197,6 +215,7 @@ impl Pages {
             memory_bytes,
             moves: 0,
             version: 0,
+            toucher_changes: 0,
         }
     }
 
@@ -216,7 +235,8 @@ impl Pages {
         self.note_use();
         let fresh = Pages::new(sizes, environment, self.memory_bytes);
         let (usage, version) = (std::mem::take(&mut self.usage), self.version + 1);
-        *self = Pages { usage, version, work: self.work, moves: self.moves, ..fresh };
+        let toucher_changes = self.toucher_changes;
+        *self = Pages { usage, version, toucher_changes, work: self.work, moves: self.moves, ..fresh };
     }
 
     /// What a child starts with: the same pages (`shares`), or none yet.
@@ -228,12 +248,17 @@ impl Pages {
 
     /// A number that changes when [`Pages::spans`] may.
     pub(crate) fn version(&self) -> u64 {
-        self.version
+        self.version + self.toucher_changes
+    }
+
+    /// What [`Pages::spans`] of `mem` follow from for `who`.
+    pub(crate) fn view(&self, mem: &Memory, who: Toucher) -> PageView {
+        PageView { generation: mem.generation(), version: self.version, who }
     }
 
     /// Another thread runs, with another policy or elsewhere.
     pub(crate) fn toucher_changed(&mut self) {
-        self.version += 1;
+        self.toucher_changes += 1;
     }
 
     /// Bytes of the pages of a segment.

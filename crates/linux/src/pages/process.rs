@@ -1,6 +1,6 @@
 //! What a driver of a program learns about its pages.
 
-use super::{MemoryWork, PageSpan, PageUse, add_up};
+use super::{MemoryWork, PageSpan, PageUse, PageView, add_up};
 use crate::process::Process;
 
 impl Process {
@@ -8,6 +8,12 @@ impl Process {
     #[must_use]
     pub fn page_spans(&self) -> Vec<PageSpan> {
         self.kernel.pages.spans(&self.kernel.mem, self.kernel.toucher(&self.thread))
+    }
+
+    /// What [`Process::page_spans`] follow from.
+    #[must_use]
+    pub fn page_view(&self) -> PageView {
+        self.kernel.pages.view(&self.kernel.mem, self.kernel.toucher(&self.thread))
     }
 
     /// A number that changes when [`Process::page_spans`] may have, while one process runs.

@@ -9,6 +9,8 @@ mod prefetching;
 mod translation;
 mod walk;
 
+use std::sync::Arc;
+
 use fxscope_base::{Cycle, LineBus, Pool, Signal};
 use fxscope_machine::Spec;
 
@@ -147,7 +149,7 @@ pub struct Hierarchy {
     walk_extra: Cycle,
     /// Number of the address space, above the bits of virtual addresses.
     space: u64,
-    pages: Vec<PageRange>,
+    pages: Arc<[PageRange]>,
     /// The range of `pages` that was needed last.
     page: PageRange,
     misses: Pool,
@@ -197,7 +199,7 @@ impl Hierarchy {
             walkers: Pool::new(spec.tlb.walkers as usize),
             walk_extra: spec.tlb.walk_extra,
             space: 0,
-            pages: Vec::new(),
+            pages: Arc::default(),
             page: translation::NO_PAGES,
             misses: Pool::new(spec.l1d.miss_buffers as usize),
             code_misses: Pool::new(spec.l1i.miss_buffers as usize),

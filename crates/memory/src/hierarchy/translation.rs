@@ -1,5 +1,7 @@
 //! Virtual to physical addresses: page ranges, TLBs, page frames.
 
+use std::sync::Arc;
+
 use fxscope_base::{Cycle, Signal, Signals};
 
 use super::Hierarchy;
@@ -29,11 +31,10 @@ impl Hierarchy {
     /// no more is free.
     pub fn set_pages(&mut self, space: u16, pages: Vec<PageRange>) {
         if u64::from(space) << VIRTUAL_BITS == self.space {
-            let before = std::mem::take(&mut self.pages);
+            let before = Arc::clone(&self.pages);
             self.release_pages(space, &before, &pages);
-            self.pages = before;
         }
-        self.follow_pages(space, pages);
+        self.follow_pages(space, pages.into());
     }
 
     /// The address space numbered `space` had the pages `before` and has `pages` now: the frames of what it has no more are
@@ -48,9 +49,9 @@ impl Hierarchy {
 
     /// The address space numbered `space` is the one in use, and has these pages now: the core forgets translations that
     /// do not hold any more.
-    pub fn follow_pages(&mut self, space: u16, pages: Vec<PageRange>) {
+    pub fn follow_pages(&mut self, space: u16, pages: Arc<[PageRange]>) {
         let space = u64::from(space) << VIRTUAL_BITS;
-        if space == self.space {
+        if space == self.space && !Arc::ptr_eq(&pages, &self.pages) {
             for gone in unmapped(&self.pages, &pages) {
                 self.forget_translations(space + gone.start, space + gone.end);
             }
