@@ -136,6 +136,43 @@ fn a_run_that_fails_fails_its_rows_only() {
     assert!(reason.contains("run 'large'") && reason.contains("n must be"), "{reason}");
 }
 
+/// The page of the full suite of a folder.
+fn page(folder: &Path) -> String {
+    validate(folder, &["full", "--html", "page.html"]);
+    fs::read_to_string(folder.join("page.html")).expect("a page")
+}
+
+#[test]
+fn the_page_has_a_title_of_its_own_charts_and_every_row() {
+    let page = page(folder(counted(), 5.0, 0.0, "").path());
+    assert!(page.contains("<h1>The model against measured results</h1>"), "{page}");
+    assert!(page.contains("<strong>full</strong>: 2 measured figures"), "{page}");
+    assert!(!page.contains("Region"), "no region of a run is shown");
+    assert_eq!(page.matches("<svg viewBox=\"0 0 560").count(), 2, "measured and simulated, and errors by family");
+    assert_eq!(page.matches("<circle class=\"l-0\" cx=").count() - 1, 2, "both rows, and the legend");
+    for row in ["<tr id=\"a-1\">", "<tr id=\"a-2\">"] {
+        assert_eq!(page.matches(row).count(), 1, "{row}");
+    }
+}
+
+#[test]
+fn the_page_asks_for_nothing_from_elsewhere() {
+    let page = page(folder(counted(), 5.0, 0.0, "").path());
+    for address in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!page.contains(address), "{address}");
+    }
+}
+
+#[test]
+fn the_page_says_which_rows_are_not_as_accepted_and_which_are_furthest_off() {
+    let page = page(folder(counted() / 1.2, 5.0, 10.0, "").path());
+    assert!(page.contains("Not as accepted"), "{page}");
+    assert!(page.contains("a-1: worse by more than 1 than accepted (+10.0, now +20.0)"), "{page}");
+    assert!(page.contains("Furthest beyond their tolerance") && page.contains("href=\"#a-1\""), "{page}");
+    let page = self::page(folder(counted(), 5.0, 0.0, "").path());
+    assert!(!page.contains("Not as accepted") && !page.contains("Furthest beyond"), "{page}");
+}
+
 #[test]
 fn tables_fit_a_hundred_columns() {
     let (_, text) = validate(folder(counted(), 5.0, 0.0, "").path(), &["full"]);

@@ -3,7 +3,7 @@
 use fxscope_validate::{NEAR, Outcome, SLACK, Summary};
 use serde_json::{Value as Json, json};
 
-use crate::document::{Body, Document, Line, RegionReport, Report, Row, Section, Value};
+use crate::document::{Body, Document, Line, Row, Section, Value};
 use crate::render::quantity::digits;
 
 /// Rows in the list of the worst.
@@ -11,7 +11,7 @@ const WORST: usize = 10;
 /// Characters of a row's description in a table; JSON has all of it.
 const WHAT: usize = 36;
 
-const TITLE: &str = "The model against measured results";
+pub(crate) const TITLE: &str = "The model against measured results";
 
 /// What came of the rows, with what has to be said about single ones.
 #[must_use]
@@ -19,13 +19,6 @@ pub fn document(outcomes: &[Outcome]) -> Document {
     let mut all = vec![said(outcomes)];
     all.extend(sections(outcomes));
     Document { title: TITLE.to_owned(), columns: Vec::new(), sections: all }
-}
-
-/// The same as a page's only region, named `suite`.
-#[must_use]
-pub fn report(suite: &str, outcomes: &[Outcome]) -> Report {
-    let region = RegionReport { name: suite.to_owned(), calls: 1, sections: sections(outcomes) };
-    Report { title: TITLE.to_owned(), sections: vec![said(outcomes)], regions: vec![region] }
 }
 
 /// Figures, the rows that are furthest off, and each family's rows.
@@ -45,13 +38,13 @@ fn said(outcomes: &[Outcome]) -> Section {
 }
 
 /// Names of the families, in their order.
-fn families<'a>(outcomes: &'a [Outcome]) -> Vec<&'a str> {
+pub(crate) fn families<'a>(outcomes: &'a [Outcome]) -> Vec<&'a str> {
     let mut names: Vec<_> = outcomes.iter().map(|o| o.family).collect();
     names.dedup();
     names
 }
 
-fn of_family<'a>(outcomes: &'a [Outcome], family: &'a str) -> impl Iterator<Item = &'a Outcome<'a>> {
+pub(crate) fn of_family<'a>(outcomes: &'a [Outcome], family: &'a str) -> impl Iterator<Item = &'a Outcome<'a>> {
     outcomes.iter().filter(move |o| o.family == family)
 }
 
@@ -118,10 +111,18 @@ fn figures(label: &str, summary: Summary) -> Row {
     Row { label: label.to_owned(), values }
 }
 
+fn off(outcome: &Outcome) -> f64 {
+    outcome.judgement.as_ref().map_or(0.0, |j| j.error.abs())
+}
+
+/// Whether a row is beyond its tolerance.
+pub(crate) fn far_off(outcome: &Outcome) -> bool {
+    off(outcome) > outcome.row.tolerance
+}
+
 /// The rows that are furthest beyond their tolerance; `None` when all are within.
 fn worst(outcomes: &[Outcome]) -> Option<Section> {
-    let off = |o: &Outcome| o.judgement.as_ref().map_or(0.0, |j| j.error.abs());
-    let mut all: Vec<_> = outcomes.iter().filter(|o| off(o) > o.row.tolerance).collect();
+    let mut all: Vec<_> = outcomes.iter().filter(|o| far_off(o)).collect();
     all.sort_by(|a, b| off(b).total_cmp(&off(a)));
     let lines: Vec<_> = all.into_iter().take(WORST).map(|outcome| Line::Row(row(outcome))).collect();
     let title = format!("Beyond their tolerance, the {WORST} furthest");
@@ -133,6 +134,13 @@ fn notes(outcomes: &[Outcome]) -> Vec<String> {
         "Errors are percent of the measured value, or points (pt) where that is a share. Dn: see DEVIATIONS.md."
             .to_owned(),
     ];
+    notes.extend(unexpected(outcomes));
+    notes
+}
+
+/// A sentence for each row that could not be simulated or is not as its file says.
+pub(crate) fn unexpected(outcomes: &[Outcome]) -> Vec<String> {
+    let mut notes = Vec::new();
     for outcome in outcomes {
         let row = &outcome.row;
         match &outcome.judgement {

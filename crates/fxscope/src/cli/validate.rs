@@ -62,7 +62,7 @@ pub(super) fn validate(args: &Args) -> Outcome {
         target.write(&validation::json(&args.suite, &outcomes))?;
     }
     if let Some(target) = html_page {
-        target.write_bytes(html::render(&[validation::report(&args.suite, &outcomes)]).as_bytes())?;
+        target.write_bytes(html::validation(&args.suite, &outcomes).as_bytes())?;
     }
     if let Some(target) = markdown {
         target.write_bytes(validation::markdown(&outcomes).as_bytes())?;

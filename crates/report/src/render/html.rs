@@ -4,6 +4,7 @@ mod chart;
 mod overview;
 mod plain;
 mod table;
+mod validation;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -12,6 +13,8 @@ use base64::Engine as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+pub use validation::draw as validation;
 
 use super::palette;
 use crate::document::{Body, RegionReport, Report, Section};
@@ -56,15 +59,7 @@ pub fn render(reports: &[Report]) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                // A page that asks for an icon asks the network.
-                link rel="icon" href="data:,";
-                title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(palette::rules())) }
-            }
+            (head(title, &palette::rules()))
             body {
                 header {
                     h1 { (title) }
@@ -92,6 +87,21 @@ pub fn render(reports: &[Report]) -> String {
         }
     };
     page.into_string()
+}
+
+/// What stands before a page's body; `rules` go with those that all pages have.
+fn head(title: &str, rules: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            // A page that asks for an icon asks the network.
+            link rel="icon" href="data:,";
+            title { (title) }
+            style { (PreEscaped(STYLE)) (PreEscaped(rules)) }
+        }
+    }
 }
 
 /// A choice of regions: the place of each, and its name.

@@ -1,10 +1,12 @@
 //! Charts, drawn with SVG in the page itself.
 
+mod errors;
 mod gauges;
 mod heat;
 mod roofline;
 mod stack;
 
+pub use errors::{Class, Histogram, Pair, histograms, scatter};
 pub use gauges::draw as gauges;
 pub use heat::{draw as heat, most};
 pub use roofline::draw as roofline;
@@ -43,6 +45,33 @@ impl Axis {
     fn label(&self, tick: f64) -> String {
         let digits = (-self.step.log10().floor()).max(0.0) as usize;
         format!("{tick:.digits$}")
+    }
+}
+
+/// A logarithmic axis.
+struct Log {
+    low: f64,
+    high: f64,
+    start: f64,
+    end: f64,
+}
+
+impl Log {
+    /// An axis of whole decades that all values fit on.
+    fn new(values: impl Iterator<Item = f64>, start: f64, end: f64) -> Log {
+        let (low, high) =
+            values.filter(|v| *v > 0.0 && v.is_finite()).fold((f64::MAX, 0.0), |(l, h), v| (l.min(v), f64::max(h, v)));
+        let (low, high) = if high > 0.0 { (low, high) } else { (1.0, 10.0) };
+        Log { low: low.log10().floor(), high: high.log10().ceil().max(low.log10().floor() + 1.0), start, end }
+    }
+
+    fn at(&self, value: f64) -> f64 {
+        self.start
+            + (value.log10().clamp(self.low, self.high) - self.low) / (self.high - self.low) * (self.end - self.start)
+    }
+
+    fn decades(&self) -> impl Iterator<Item = f64> + use<> {
+        (self.low as i32..=self.high as i32).map(|power| 10f64.powi(power))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::coordinate;
+use super::{Log, coordinate};
 use crate::document::{Roofline, Slope};
 
 const WIDTH: f64 = 560.0;
@@ -15,33 +15,6 @@ const BOTTOM: f64 = HEIGHT - 40.0;
 const INTENSITIES: (f64, f64) = (0.01, 100.0);
 /// About as wide as a letter is.
 const LETTER: f64 = 6.2;
-
-/// A logarithmic axis.
-struct Log {
-    low: f64,
-    high: f64,
-    start: f64,
-    end: f64,
-}
-
-impl Log {
-    /// An axis of whole decades that all values fit on.
-    fn new(values: impl Iterator<Item = f64>, start: f64, end: f64) -> Log {
-        let (low, high) =
-            values.filter(|v| *v > 0.0 && v.is_finite()).fold((f64::MAX, 0.0), |(l, h), v| (l.min(v), f64::max(h, v)));
-        let (low, high) = if high > 0.0 { (low, high) } else { (1.0, 10.0) };
-        Log { low: low.log10().floor(), high: high.log10().ceil().max(low.log10().floor() + 1.0), start, end }
-    }
-
-    fn at(&self, value: f64) -> f64 {
-        self.start
-            + (value.log10().clamp(self.low, self.high) - self.low) / (self.high - self.low) * (self.end - self.start)
-    }
-
-    fn decades(&self) -> impl Iterator<Item = f64> + use<> {
-        (self.low as i32..=self.high as i32).map(|power| 10f64.powi(power))
-    }
-}
 
 /// The chart, and its points in words.
 pub fn draw(title: &str, roofline: &Roofline) -> Markup {

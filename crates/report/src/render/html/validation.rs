@@ -1,0 +1,257 @@
+//! The model beside measured results, as a page of its own.
+
+use fxscope_validate::{NEAR, Outcome, SLACK, Summary, Verdict};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::chart::{self, Class, Histogram, Pair};
+use super::{SCRIPT, head};
+use crate::render::quantity::digits;
+use crate::validation::{TITLE, families, far_off, of_family, unexpected};
+
+const RULES: &str = include_str!("validation.css");
+/// Rows in the picture of the worst.
+const WORST: usize = 25;
+
+/// A page of the outcomes of a suite: charts, figures of families, and all rows in tables that sort.
+#[must_use]
+pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
+    let families: Vec<_> = families(outcomes);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(TITLE, RULES))
+            body {
+                header {
+                    h1 { (TITLE) }
+                    p.soft {
+                        "Suite " strong { (suite) } ": " (outcomes.len()) " measured figures of A64FX in " (families.len())
+                        " families, each beside what the model makes of the same program."
+                    }
+                }
+                main id="main" {
+                    (figures(outcomes))
+                    (warnings(outcomes))
+                    div.charts {
+                        (chart::scatter("Measured and simulated, of all rows that are not shares", &pairs(outcomes)))
+                        (chart::histograms("How often errors come, by family", &histograms(outcomes, &families)))
+                    }
+                    (worst(outcomes))
+                    (summary(outcomes, &families))
+                    h2 { "Rows" }
+                    @for family in &families { (rows(family, outcomes)) }
+                }
+                footer {
+                    p {
+                        "Errors are percent of the measured value, or points (pt) where that is a share. Numbers with D are entries of "
+                        code { "DEVIATIONS.md" } "; accepted is the error as it stands in the rows' files."
+                    }
+                    p { "Made by fxscope." }
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn percent(part: usize, whole: usize) -> String {
+    format!("{part} ({:.0} %)", 100.0 * part as f64 / whole.max(1) as f64)
+}
+
+/// The figures of all rows.
+fn figures(outcomes: &[Outcome]) -> Markup {
+    let all = Summary::of(outcomes.iter());
+    let (pairs, right) = all.directions;
+    let beyond = outcomes.iter().filter(|o| far_off(o)).count();
+    let fact = |label: &str, value: String| html! { div { dt { (label) } dd { (value) } } };
+    html! {
+        dl.facts {
+            (fact("rows", all.rows.to_string()))
+            (fact("mean error without sign", format!("{:.1} %", all.mean)))
+            @for (near, limit) in all.near.iter().zip(NEAR) { (fact(&format!("within {limit} %"), percent(*near, all.rows))) }
+            (fact("directions of ratios", format!("{right} of {pairs} right")))
+            (fact("beyond their tolerance", percent(beyond, all.rows)))
+            @if all.failed > 0 { (fact("could not be simulated", all.failed.to_string())) }
+        }
+    }
+}
+
+/// Rows that are not as their files say.
+fn warnings(outcomes: &[Outcome]) -> Markup {
+    let notes = unexpected(outcomes);
+    html! {
+        @if !notes.is_empty() {
+            h2 { "Not as accepted" }
+            p.soft { "Worse by more than " (SLACK) ", without a reason, or better than their reason says." }
+            ul.readings { @for note in notes { li { (note) } } }
+        }
+    }
+}
+
+fn class(outcome: &Outcome) -> Class {
+    match outcome.judgement.as_ref().map(|j| j.verdict) {
+        Ok(Verdict::Within | Verdict::Closed) => Class::Near,
+        Ok(Verdict::Gap) => Class::Known,
+        Ok(Verdict::Unexplained | Verdict::Worse) | Err(_) => Class::Unknown,
+    }
+}
+
+/// The rows that logarithmic axes can show.
+fn pairs(outcomes: &[Outcome]) -> Vec<Pair> {
+    let pair = |outcome: &Outcome| {
+        let row = outcome.row;
+        let simulated = outcome.judgement.as_ref().ok()?.simulated;
+        let label = format!(
+            "{} {}: measured {}, simulated {}, {}",
+            row.row,
+            row.what,
+            measured(outcome),
+            digits(simulated),
+            error(outcome)
+        );
+        (!row.is_points() && simulated > 0.0).then_some(Pair {
+            label,
+            measured: row.measured,
+            simulated,
+            class: class(outcome),
+        })
+    };
+    outcomes.iter().filter_map(pair).collect()
+}
+
+fn histograms(outcomes: &[Outcome], families: &[&str]) -> Vec<Histogram> {
+    let errors =
+        |family: &str| of_family(outcomes, family).filter_map(|o| Some(o.judgement.as_ref().ok()?.error)).collect();
+    families.iter().map(|family| Histogram { label: (*family).to_owned(), errors: errors(family) }).collect()
+}
+
+fn measured(outcome: &Outcome) -> String {
+    format!("{} {}", digits(outcome.row.measured), unit(outcome))
+}
+
+fn unit<'a>(outcome: &'a Outcome) -> &'a str {
+    match outcome.row.unit.as_str() {
+        _ if outcome.row.is_ratio() => "×",
+        "points" => "%",
+        unit => unit,
+    }
+}
+
+/// The error with its sign; a dash for a row that could not be simulated.
+fn error(outcome: &Outcome) -> String {
+    let sign = if outcome.row.is_points() { "pt" } else { "%" };
+    outcome.judgement.as_ref().map_or("–".to_owned(), |j| format!("{:+.1} {sign}", j.error))
+}
+
+fn size(outcome: &Outcome) -> f64 {
+    outcome.judgement.as_ref().map_or(0.0, |j| j.error.abs())
+}
+
+/// The rows that are furthest beyond their tolerance.
+fn worst(outcomes: &[Outcome]) -> Markup {
+    let mut all: Vec<_> = outcomes.iter().filter(|o| far_off(o)).collect();
+    all.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    all.truncate(WORST);
+    let most = all.first().map_or(1.0, |o| size(o));
+    html! {
+        @if !all.is_empty() {
+            h2 { "Furthest beyond their tolerance" }
+            div.bars {
+                @for outcome in all {
+                    @let high = class(outcome) == Class::Unknown;
+                    a href=(format!("#{}", outcome.row.row)) { (outcome.row.row) }
+                    span title=(outcome.row.what) { i.high[high] style=(format!("--v:{:.3}", size(outcome) / most)) {} }
+                    span { (error(outcome)) " " (outcome.row.deviation) }
+                }
+            }
+        }
+    }
+}
+
+/// A table under headings that sort it; those without a number stand still.
+fn table(classes: &str, headings: &[(&str, bool)], body: &Markup) -> Markup {
+    html! {
+        table class=(classes) {
+            thead { tr {
+                @for (i, &(heading, sorts)) in headings.iter().enumerate() {
+                    @if sorts || i == 0 { th scope="col" aria-sort="none" { button type="button" { (heading) } } }
+                    @else { th scope="col" { (heading) } }
+                }
+            } }
+            tbody { (body) }
+        }
+    }
+}
+
+/// The figures of each family.
+fn summary(outcomes: &[Outcome], families: &[&str]) -> Markup {
+    let [near, far] = NEAR.map(|limit| format!("within {limit} %"));
+    let headings = [
+        ("family", true),
+        ("rows", true),
+        ("mean error, %", true),
+        (near.as_str(), true),
+        (far.as_str(), true),
+        ("directions right", false),
+    ];
+    let body = html! {
+        @for family in families {
+            @let figures = Summary::of(of_family(outcomes, family));
+            @let (pairs, right) = figures.directions;
+            tr {
+                th scope="row" { a href=(format!("#family-{family}")) { (family) } }
+                td { (figures.rows) }
+                td { (format!("{:.1}", figures.mean)) }
+                @for near in figures.near { td { (format!("{:.0} %", 100.0 * near as f64 / figures.rows.max(1) as f64)) } }
+                td { @if pairs > 0 { (right) " of " (pairs) } @else { "–" } }
+            }
+        }
+    };
+    html! { h2 { "Families" } div.scroll { (table("plain", &headings, &body)) } }
+}
+
+const HEADINGS: [(&str, bool); 9] = [
+    ("row", true),
+    ("what", false),
+    ("measured", true),
+    ("simulated", true),
+    ("error", true),
+    ("accepted", true),
+    ("tolerance", true),
+    ("verdict", false),
+    ("source", false),
+];
+
+/// The rows of a family, which can be folded away.
+fn rows(family: &str, outcomes: &[Outcome]) -> Markup {
+    let body = html! { @for outcome in of_family(outcomes, family) { (row(outcome)) } };
+    html! {
+        details open id=(format!("family-{family}")) {
+            summary { (family) }
+            div.scroll tabindex="0" role="region" aria-label=(family) { (table("rows", &HEADINGS, &body)) }
+        }
+    }
+}
+
+fn row(outcome: &Outcome) -> Markup {
+    let row = outcome.row;
+    let simulated = outcome.judgement.as_ref().map_or("–".to_owned(), |j| digits(j.simulated));
+    let (verdict, bad) = match outcome.judgement.as_ref().map(|j| j.verdict) {
+        Ok(Verdict::Within) => ("", false),
+        Ok(verdict) => (verdict.word(), !verdict.is_expected()),
+        Err(_) => ("failed", true),
+    };
+    html! {
+        tr id=(row.row) {
+            th scope="row" { (row.row) }
+            td { (row.what) }
+            td { (measured(outcome)) }
+            td { (simulated) }
+            td.high[far_off(outcome)] { (error(outcome)) }
+            td { (format!("{:+.1}", row.error)) }
+            td { (row.tolerance) }
+            td.high[bad] { (row.deviation) " " (verdict) }
+            td { (row.source) }
+        }
+    }
+}
