@@ -4,7 +4,9 @@
 //! so that pages of 64 KiB cost a walk each, and pages of 2 MiB next to none. The difference of the two measured
 //! times is what walks cost, whatever else the model has right or wrong.
 //!
-//! `power`: see [`crate::power`].
+//! `power`: see [`crate::power`]. All others: see [`rows`].
+
+mod rows;
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +32,18 @@ enum Target {
     Walk,
     /// `[energy]`, to the counts of measured programs; runs nothing.
     Power,
+    /// `l2_timing.request_period`, to one-thread Triad from memory.
+    RequestPeriod,
+    /// `memory.read_efficiency`, to loads of twelve cores.
+    ReadEfficiency,
+    /// `memory.write_cost`, to Triad of twelve cores.
+    WriteCost,
+    /// `ring.hop`, to the latency of a neighbour's memory.
+    Hop,
+    /// `ring.port_efficiency`, to Triad in a neighbour's memory.
+    PortEfficiency,
+    /// `hardware_barrier.latency`, to barriers of two to six threads.
+    Barrier,
 }
 
 /// Rows of `validation` with pages of 64 KiB and of 2 MiB.
@@ -44,10 +58,17 @@ const TRIES: u32 = 8;
 /// When rows are missing or a kernel cannot be run.
 pub fn run(args: &Args) -> Result<(), String> {
     let fxscope = root().join(&args.fxscope);
-    match args.what {
-        Target::Walk => walk(&fxscope),
-        Target::Power => power::run(),
-    }
+    let fit = match args.what {
+        Target::Walk => return walk(&fxscope),
+        Target::Power => return power::run(),
+        Target::RequestPeriod => rows::REQUEST_PERIOD,
+        Target::ReadEfficiency => rows::READ_EFFICIENCY,
+        Target::WriteCost => rows::WRITE_COST,
+        Target::Hop => rows::HOP,
+        Target::PortEfficiency => rows::PORT_EFFICIENCY,
+        Target::Barrier => rows::BARRIER,
+    };
+    fit.run(&fxscope, &root())
 }
 
 fn walk(fxscope: &Path) -> Result<(), String> {

@@ -1,0 +1,206 @@
+//! Fits of one number of the machine to rows of `validation`: the value with which their errors are zero on average.
+//!
+//! Each number has rows that hang on it and on little else, so that it can be found alone. Where one fit builds on
+//! another (the cost of writes on what reads alone reach), the other number is that of the machine's file: fit that
+//! one first. A fit says nothing about rows that are not named here.
+
+use std::path::{Path, PathBuf};
+
+use fxscope_machine::spec::Tables;
+use fxscope_validate::{Cache, Execution, Suite, execute, judge};
+
+/// Simulations at most, besides those at both ends.
+const TRIES: u32 = 10;
+
+/// A number of the machine, and the rows it is fitted to.
+pub struct Fit {
+    /// Its name in the machine's file.
+    pub key: &'static str,
+    /// What the file has.
+    pub today: fn(&Tables) -> f64,
+    /// Rows of `validation`.
+    pub rows: &'static [&'static str],
+    /// Values between which it is sought.
+    pub range: (f64, f64),
+    /// Digits behind the point.
+    pub digits: usize,
+}
+
+/// The core's requests to L2: one core streams from memory, and only how often it asks holds it up.
+pub const REQUEST_PERIOD: Fit = Fit {
+    key: "l2_timing.request_period",
+    today: |tables| tables.l2_timing.request_period,
+    rows: &["largepage-0032"],
+    range: (3.0, 7.0),
+    digits: 1,
+};
+
+/// Memory that is only read: twelve cores load.
+pub const READ_EFFICIENCY: Fit = Fit {
+    key: "memory.read_efficiency",
+    today: |tables| tables.memory.read_efficiency,
+    rows: &["public-load-MEM-12"],
+    range: (70.0, 100.0),
+    digits: 1,
+};
+
+/// What a written line costs more than a read one: twelve cores at Triad, whose third stream is zeroed, not read.
+pub const WRITE_COST: Fit = Fit {
+    key: "memory.write_cost",
+    today: |tables| tables.memory.write_cost,
+    rows: &["cmg-0018"],
+    range: (1.0, 1.6),
+    digits: 2,
+};
+
+/// From a CMG to its neighbour: the twelve cores of CMG1 chase through memory of CMG0.
+pub const HOP: Fit = Fit {
+    key: "ring.hop",
+    today: |tables| tables.ring.hop as f64,
+    rows: &[
+        "latency-0103",
+        "latency-0105",
+        "latency-0106",
+        "latency-0107",
+        "latency-0108",
+        "latency-0109",
+        "latency-0110",
+        "latency-0111",
+        "latency-0112",
+        "latency-0113",
+        "latency-0114",
+        "latency-0115",
+    ],
+    range: (0.0, 200.0),
+    digits: 0,
+};
+
+/// What a CMG's port of the ring carries: twelve cores at the same Triad, all in a neighbour's memory.
+pub const PORT_EFFICIENCY: Fit = Fit {
+    key: "ring.port_efficiency",
+    today: |tables| tables.ring.port_efficiency,
+    rows: &["cmg-0020"],
+    range: (60.0, 100.0),
+    digits: 1,
+};
+
+/// From the last write of a round at the hardware barrier until others see it: barriers of two to six threads.
+pub const BARRIER: Fit = Fit {
+    key: "hardware_barrier.latency",
+    today: |tables| tables.hardware_barrier.latency as f64,
+    rows: &["openmp-0059", "openmp-0060", "openmp-0061", "openmp-0062"],
+    range: (20.0, 300.0),
+    digits: 0,
+};
+
+impl Fit {
+    /// Seeks the value, prints all that is tried, and the one found beside the machine's.
+    ///
+    /// # Errors
+    /// When a row or program is missing or cannot be run, or no value of the range makes the errors zero.
+    pub fn run(&self, fxscope: &Path, root: &Path) -> Result<(), String> {
+        let tables = fxscope_machine::load("a64fx", &[]).map_err(|e| e.to_string())?.tables;
+        let suite = self.suite(Suite::read(&root.join("validation"))?)?;
+        let search = Search { fit: self, fxscope: fxscope.to_owned(), programs: root.join("kernels/prebuilt"), suite };
+        println!("{:<26} {:>12}  errors of {} rows, %", self.key, "mean, %", self.rows.len());
+        let found = search.run()?;
+        println!("{} = {found:.*} (the machine's file has {})", self.key, self.digits, (self.today)(&tables));
+        Ok(())
+    }
+
+    /// The rows of this fit alone.
+    fn suite(&self, mut suite: Suite) -> Result<Suite, String> {
+        for family in &mut suite.families {
+            family.rows.retain(|(row, _)| self.rows.contains(&row.row.as_str()));
+        }
+        let found = suite.families.iter().map(|family| family.rows.len()).sum::<usize>();
+        if found != self.rows.len() {
+            return Err(format!("validation has {found} of the rows {}", self.rows.join(", ")));
+        }
+        Ok(suite)
+    }
+}
+
+struct Search<'a> {
+    fit: &'a Fit,
+    fxscope: PathBuf,
+    programs: PathBuf,
+    suite: Suite,
+}
+
+impl Search<'_> {
+    /// By false position between the ends of the range, to the digits asked for.
+    fn run(&self) -> Result<f64, String> {
+        let (mut low, mut high) = self.fit.range;
+        let (mut below, mut above) = (self.error(low)?, self.error(high)?);
+        if below.signum() == above.signum() {
+            return Err(format!("no value of {} from {low} to {high} makes the errors zero", self.fit.key));
+        }
+        for _ in 0..TRIES {
+            let next = rounded(low - below * (high - low) / (above - below), self.fit.digits);
+            if next <= low || next >= high {
+                break;
+            }
+            let error = self.error(next)?;
+            if error.signum() == below.signum() { (low, below) = (next, error) } else { (high, above) = (next, error) }
+        }
+        Ok(if below.abs() <= above.abs() { low } else { high })
+    }
+
+    /// The mean of the rows' errors, with their signs, at a value.
+    fn error(&self, value: f64) -> Result<f64, String> {
+        let mut suite = self.suite.clone();
+        for run in suite.runs.values_mut() {
+            run.options += &format!(" --set {}={value}", self.fit.key);
+        }
+        let execution = Execution {
+            simulator: self.fxscope.clone(),
+            programs: self.programs.clone(),
+            cache: Cache::new(None, &self.fxscope)?,
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let results = execute(&suite, &execution, &|_| {})?;
+        let errors = judge(&suite, &results)
+            .into_iter()
+            .map(|outcome| outcome.judgement.map(|j| j.error))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+        let each: Vec<_> = errors.iter().map(|error| format!("{error:+.1}")).collect();
+        println!("{value:<26} {mean:>+12.2}  {}", each.join(" "));
+        Ok(mean)
+    }
+}
+
+/// A number with so many digits behind the point.
+fn rounded(number: f64, digits: usize) -> f64 {
+    let unit = 10f64.powi(digits as i32);
+    (number * unit).round() / unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Fit; 6] = [REQUEST_PERIOD, READ_EFFICIENCY, WRITE_COST, HOP, PORT_EFFICIENCY, BARRIER];
+
+    #[test]
+    fn every_fit_names_rows_that_there_are_and_a_key_of_the_machine() {
+        for fit in ALL {
+            let suite = Suite::read(&crate::root().join("validation")).expect("rows");
+            assert!(fit.suite(suite).is_ok(), "{}", fit.key);
+            let setting = (fit.key.to_owned(), fit.range.0.to_string());
+            let machine = fxscope_machine::load("a64fx", &[setting]).expect("a key with a value in its range");
+            assert_eq!((fit.today)(&machine.tables), fit.range.0, "{}", fit.key);
+        }
+    }
+
+    #[test]
+    fn the_value_of_the_machines_file_lies_in_the_range_that_is_searched() {
+        let tables = fxscope_machine::load("a64fx", &[]).expect("built in").tables;
+        for fit in ALL {
+            let today = (fit.today)(&tables);
+            assert!(fit.range.0 < today && today < fit.range.1, "{} = {today}", fit.key);
+            assert_eq!(rounded(today, fit.digits), today, "{}", fit.key);
+        }
+    }
+}
