@@ -1,7 +1,7 @@
 /* Contiguous copy of a number of bytes, repeated. */
 #include "runtime.h"
 
-enum { POOL = 256 << 20 };
+#define POOL (2ul << 30)
 
 static _Alignas(LINE) unsigned char pool[POOL];
 

@@ -140,6 +140,9 @@ for bytes in 64 32 16; do
     done
 done
 
+for pattern in 1 3; do
+    run 64 0 streamlike pattern=$pattern levels=3 threads=5 passes=2
+done
 for elements in 1 7 30; do
     run 64 0 axhelm form=terms elements=$elements passes=2 threads=5
     run 64 0 axhelm form=points elements=$elements threads=7
