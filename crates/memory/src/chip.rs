@@ -79,6 +79,15 @@ pub enum Holder {
     None,
 }
 
+/// A line that an L1 cache has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The line.
+    pub line: u64,
+    /// Where it is likely to be in L2 (a matter of the host's speed only).
+    pub beneath: Slot,
+}
+
 /// A line that had to leave an L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
@@ -232,6 +241,7 @@ impl Chip {
 
     /// Other holders of a line learn that this core wants it. Returns when the answer is with the core: L2 waits until they
     /// have given up what they must.
+    #[cold]
     #[inline(never)]
     fn settle(&mut self, seat: Seat, slot: Slot, others: Holders, request: Request, start: Cycle) -> Cycle {
         let Request { line, write, .. } = request;
@@ -344,6 +354,7 @@ impl Chip {
 
     /// Reads a line over the ring: from the CMG that holds it, or from the memory of another one. Returns when it is
     /// ready to be sent to the core, and whether others keep a copy.
+    #[cold]
     #[inline(never)]
     fn read_around(
         &mut self,
@@ -410,6 +421,19 @@ impl Chip {
         self.cmgs[cmg].expect(line, next);
     }
 
+    /// Where L2 of `cmg` is likely to have `line`, which it has been asked for lately (a matter of the host's speed only).
+    #[inline(always)]
+    #[must_use]
+    pub fn remembered(&self, cmg: usize, line: u64) -> Slot {
+        self.cmgs[cmg].remembered(line)
+    }
+
+    /// A line at `slot` of L2 of `cmg` will be given up or written soon (a matter of the host's speed only).
+    #[inline(always)]
+    pub fn expect_at(&self, cmg: usize, slot: Slot) {
+        self.cmgs[cmg].expect_at(slot);
+    }
+
     /// L2 of `cmg` got `line` lately and will be asked for it soon (a matter of the host's speed only).
     #[inline(always)]
     pub fn expect_again(&self, cmg: usize, line: u64) {
@@ -418,24 +442,24 @@ impl Chip {
 
     /// A core that has a line for itself has written it for the first time. L2 needs to know before others ask for it.
     #[inline(always)]
-    pub fn written(&mut self, seat: Seat, line: u64) {
+    pub fn written(&mut self, seat: Seat, held: Held) {
         if self.turns.several() {
-            self.mark(seat, line, |state, _| state.set(Line::DIRTY, true));
+            self.mark(seat, held, |state, _| state.set(Line::DIRTY, true));
         }
     }
 
     /// A clean line leaves an L1 cache of a core. L2 is told of it (manual 7.2: its move-out takes two flows).
     #[inline(always)]
-    pub fn left(&mut self, seat: Seat, line: u64, holder: Holder) {
+    pub fn left(&mut self, seat: Seat, held: Held, holder: Holder) {
         if self.turns.several() {
-            self.mark(seat, line, |state, holders| release(state, holders, Holders::one(seat.core, holder)));
+            self.mark(seat, held, |state, holders| release(state, holders, Holders::one(seat.core, holder)));
         }
     }
 
     /// A dirty line comes back from a core's L1D.
-    pub fn write_back(&mut self, seat: Seat, line: u64, joins: Joins, t: Cycle, signals: &mut Signals) {
-        self.cmgs[seat.cmg].bank_slot(line, t, signals);
-        self.mark(seat, line, |state, holders| {
+    pub fn write_back(&mut self, seat: Seat, held: Held, joins: Joins, t: Cycle, signals: &mut Signals) {
+        self.cmgs[seat.cmg].bank_slot(held.line, t, signals);
+        self.mark(seat, held, |state, holders| {
             state.join(joins);
             state.set(Line::DIRTY, true);
             release(state, holders, Holders::one(seat.core, Holder::Data));
@@ -445,9 +469,9 @@ impl Chip {
     /// Changes what is known of a line. L2 does not have it if it has just given it to another CMG and the core has not
     /// heard of that yet.
     #[inline(always)]
-    fn mark(&mut self, seat: Seat, line: u64, change: impl FnOnce(&mut Line, &mut Holders)) {
+    fn mark(&mut self, seat: Seat, held: Held, change: impl FnOnce(&mut Line, &mut Holders)) {
         let cmg = &mut self.cmgs[seat.cmg];
-        if let Some(slot) = cmg.find(line) {
+        if let Some(slot) = cmg.find_at(held.beneath, held.line) {
             let (state, holders) = cmg.parts_mut(slot);
             change(state, holders);
         }

@@ -52,7 +52,7 @@ impl Holders {
 
 /// L2 cache, its banks and buffers, and the memory channel of one CMG.
 pub struct Cmg {
-    tags: Tags,
+    tags: Tags<RECENT>,
     /// Limits of L2's sectors.
     limits: Limits,
     /// For each place of the tags, the L1 caches that hold the line.
@@ -77,6 +77,9 @@ pub struct Cmg {
     /// What cores of other CMGs have caused here since a core of this one had its turn.
     pub(crate) from_outside: Signals,
 }
+
+/// Places remembered: more than there are lines that cores have asked for ahead, a few hundred each.
+const RECENT: usize = 4096;
 
 /// Bits of the index that are hashed.
 const HASH_BITS: u32 = 3;
@@ -196,6 +199,20 @@ impl Cmg {
         self.tags.find(self.set_of(line), line)
     }
 
+    /// As [`Cmg::find`], when the line is likely to be at `slot`.
+    #[inline(always)]
+    #[must_use]
+    pub fn find_at(&self, slot: Slot, line: u64) -> Option<Slot> {
+        self.tags.find_at(slot, self.set_of(line), line)
+    }
+
+    /// Where `line` is likely to be, which has been found or put there lately.
+    #[inline(always)]
+    #[must_use]
+    pub fn remembered(&self, line: u64) -> Slot {
+        self.tags.remembered(line)
+    }
+
     /// As [`Cmg::find`], for lines that have been found or put there lately.
     #[inline(always)]
     pub fn find_again(&mut self, line: u64) -> Option<Slot> {
@@ -258,6 +275,13 @@ impl Cmg {
     pub fn expect(&self, line: u64, next: u64) {
         let place = self.tags.expect(self.set_of(line), self.set_of(next));
         fetch_early(&self.holders, place.number());
+    }
+
+    /// What is known of `slot` will be changed soon (a matter of the host's speed only).
+    #[inline(always)]
+    pub fn expect_at(&self, slot: Slot) {
+        self.tags.expect_at(slot);
+        fetch_early(&self.holders, slot.number());
     }
 
     /// `line`, put here lately, will be asked for soon (a matter of the host's speed only).

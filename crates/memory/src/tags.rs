@@ -179,8 +179,9 @@ impl Set {
     }
 }
 
-/// Tags and line states of one cache. Lines are named by their line number (address / line size).
-pub struct Tags {
+/// Tags and line states of one cache. Lines are named by their line number (address / line size). `RECENT` places of lines
+/// found lately are remembered, a power of two.
+pub struct Tags<const RECENT: usize = 256> {
     ways: usize,
     /// Places of set `s` start at `s << way_bits`.
     way_bits: u32,
@@ -192,14 +193,11 @@ pub struct Tags {
     recent: [u32; RECENT],
 }
 
-/// Number of remembered places: one for each byte that [`hash`] gives.
-const RECENT: usize = 256;
-
 /// No line has this number.
 const EMPTY: u64 = u64::MAX;
 
 /// Where a line stands in the array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slot(usize);
 
 impl Slot {
@@ -231,10 +229,16 @@ impl Victim {
     }
 }
 
+/// Some bits that differ between most lines of a set.
+#[inline(always)]
+fn hashed(line: u64, bits: u32) -> u64 {
+    line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)
+}
+
 /// A byte that differs between most lines of a set.
 #[inline(always)]
 fn hash(line: u64) -> u64 {
-    line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56
+    hashed(line, u8::BITS)
 }
 
 /// Asks the host's caches for `slice[index]`.
@@ -253,19 +257,13 @@ pub(crate) fn fetch_early<T>(slice: &[T], index: usize) {
     let _ = (slice, index);
 }
 
-/// Where the place of a line is remembered.
-#[inline(always)]
-fn hint(line: u64) -> usize {
-    hash(line) as usize % RECENT
-}
-
-impl Tags {
+impl<const RECENT: usize> Tags<RECENT> {
     /// An empty array of `sets` sets of `ways` lines.
     ///
     /// # Panics
     /// With more than [`spec::MAX_WAYS`] ways: machine descriptions are checked for it.
     #[must_use]
-    pub fn new(sets: usize, ways: usize) -> Tags {
+    pub fn new(sets: usize, ways: usize) -> Tags<RECENT> {
         assert!((1..=MAX_WAYS).contains(&ways), "1 to {MAX_WAYS} ways");
         let way_bits = ways.next_power_of_two().trailing_zeros();
         Tags {
@@ -289,28 +287,62 @@ impl Tags {
         self.places.len()
     }
 
+    /// Where the place of a line is remembered.
+    #[inline(always)]
+    fn hint(line: u64) -> usize {
+        hashed(line, RECENT.ilog2()) as usize % RECENT
+    }
+
     /// As [`Tags::find`], for a cache that is asked for the same lines again and again.
     #[inline(always)]
     pub fn find_again(&mut self, set: usize, line: u64) -> Option<Slot> {
-        let place = self.recent[hint(line)] as usize;
-        if self.places[place].tag == line { Some(Slot(place)) } else { self.search(set, line) }
+        let slot = self.remembered(line);
+        if self.places[slot.0].tag == line { Some(slot) } else { self.search(set, line) }
     }
 
     /// [`Tags::find_again`] will be asked for `line` soon: the host fetches what is remembered of it. Returns its place.
     #[inline(always)]
     pub fn expect_again(&self, line: u64) -> Slot {
-        let place = self.recent[hint(line)] as usize;
-        fetch_early(&self.places, place);
-        fetch_early(&self.sets, place >> self.way_bits);
-        Slot(place)
+        let slot = self.remembered(line);
+        self.expect_at(slot);
+        fetch_early(&self.sets, slot.0 >> self.way_bits);
+        slot
+    }
+
+    /// Where [`Tags::find_again`] looks for `line` first: right after it was found or remembered, its place.
+    #[inline(always)]
+    #[must_use]
+    pub fn remembered(&self, line: u64) -> Slot {
+        Slot(self.recent[Self::hint(line)] as usize)
+    }
+
+    /// As [`Tags::find`], when `line` is likely to be at `slot` if it is there.
+    #[inline(always)]
+    #[must_use]
+    pub fn find_at(&self, slot: Slot, set: usize, line: u64) -> Option<Slot> {
+        if self.places[slot.0].tag == line { Some(slot) } else { self.find(set, line) }
+    }
+
+    /// The host fetches what is known of `slot`.
+    #[inline(always)]
+    pub fn expect_at(&self, slot: Slot) {
+        fetch_early(&self.places, slot.0);
+    }
+
+    /// The slot of which a line of `set` is likely to leave next.
+    #[inline(always)]
+    #[must_use]
+    pub fn last(&self, set: usize) -> Slot {
+        Slot((set << self.way_bits) + self.sets[set].way_at(self.ways - 1))
     }
 
     /// `line` will be looked for at `slot` first.
     #[inline(always)]
     pub fn remember(&mut self, line: u64, slot: Slot) {
-        self.recent[hint(line)] = slot.0 as u32;
+        self.recent[Self::hint(line)] = slot.0 as u32;
     }
 
+    #[cold]
     #[inline(never)]
     fn search(&mut self, set: usize, line: u64) -> Option<Slot> {
         let found = self.find(set, line)?;
@@ -381,9 +413,9 @@ impl Tags {
     #[inline(always)]
     pub fn expect(&self, set: usize, next: usize) -> Slot {
         fetch_early(&self.sets, next);
-        let place = (set << self.way_bits) + self.sets[set].way_at(self.ways - 1);
-        fetch_early(&self.places, place);
-        Slot(place)
+        let last = self.last(set);
+        self.expect_at(last);
+        last
     }
 
     /// The way to be replaced. Lines still on their way are replaced only when all are: their fill is under way.
@@ -403,6 +435,7 @@ impl Tags {
 
     /// The way to be replaced by a line of `sector`. The least recently used line of the sectors that have to give one
     /// up is replaced, and of these lines one that is still on its way only when all are.
+    #[cold]
     #[inline(never)]
     fn victim_within(&self, limits: Limits, set: usize, sector: Sector, now: Cycle) -> usize {
         let places = &self.places[set << self.way_bits..][..self.ways];
@@ -457,7 +490,7 @@ mod tests {
 
     #[test]
     fn an_emptied_place_is_filled_before_anything_leaves() {
-        let mut t = Tags::new(2, 14);
+        let mut t = Tags::<16>::new(2, 14);
         (0..14).for_each(|line| assert_eq!(t.insert(1, line, Line::default(), 0).1, None));
         assert!(t.remove(1, 5).is_some() && t.remove(1, 5).is_none());
         assert_eq!(t.insert(1, 20, Line::arriving(9), 0).1, None);
@@ -467,7 +500,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_line_leaves() {
-        let mut t = Tags::new(1, 2);
+        let mut t = Tags::<16>::new(1, 2);
         let (a, _) = t.insert(0, 10, Line::default(), 0);
         t.insert(0, 11, Line::default().with(Line::DIRTY, true), 0);
         t.touch(a);
@@ -478,7 +511,7 @@ mod tests {
 
     #[test]
     fn lines_on_their_way_stay_while_others_can_leave() {
-        let mut t = Tags::new(1, 2);
+        let mut t = Tags::<16>::new(1, 2);
         t.insert(0, 10, Line::arriving(100), 0);
         t.insert(0, 11, Line::default(), 0);
         let (_, victim) = t.insert(0, 12, Line::default(), 50);

@@ -3,7 +3,7 @@
 use fxscope_base::{Cycle, Signal, Signals};
 
 use super::{Cause, Hierarchy, Located, Misses, NEVER, Response};
-use crate::chip::{Evicted, Holder, Request};
+use crate::chip::{Evicted, Held, Holder, Request};
 use crate::pointer::Pointer;
 use crate::sectors::{Joins, Sector};
 use crate::tags::{Line, Slot, Victim};
@@ -44,6 +44,7 @@ impl Hierarchy {
     }
 
     /// A demand access to a line that L1D does not have.
+    #[cold]
     #[inline(never)]
     fn miss(&mut self, place: Located, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
         let sector = self.sector_of(place.pointer);
@@ -53,6 +54,7 @@ impl Hierarchy {
     }
 
     /// A store to a line that is clean: an exclusive one becomes modified, others give up a shared one first.
+    #[cold]
     #[inline(never)]
     fn first_write(&mut self, slot: Slot, line: u64, t: Cycle, signals: &mut Signals) {
         let state = self.l1d.line_mut(slot);
@@ -65,7 +67,8 @@ impl Hierarchy {
             state.take(Line::ASKED);
             if anew { state.set_ready(ready) } else { state.ask(ready) }
         } else {
-            self.chip.written(self.seat, line);
+            let beneath = self.beneath[slot.number()];
+            self.chip.written(self.seat, Held { line, beneath });
         }
     }
 
@@ -144,6 +147,7 @@ impl Hierarchy {
         if answer.own {
             self.forget_code(line);
         }
+        let beneath = self.chip.remembered(self.seat.cmg, line);
         let ready = self.bus.fill(answer.ready);
         let arriving = match answer.missed {
             Some(missed) => Line::arriving_from_memory(ready, missed),
@@ -156,8 +160,9 @@ impl Hierarchy {
             .with(Line::PREFETCHED, cause == Cause::HardwarePrefetch);
         let (slot, victim) = self.l1d.insert(line as usize & self.l1d_set_mask, line, state, t);
         self.l1d.remember(line, slot);
+        let before = std::mem::replace(&mut self.beneath[slot.number()], beneath);
         if let Some(victim) = victim {
-            let room = self.evict(victim, buffer.at, signals);
+            let room = self.evict(victim, before, buffer.at, signals);
             if room > ready {
                 state.set_ready(room);
                 self.l1d.line_mut(slot).set_ready(room);
@@ -169,17 +174,18 @@ impl Hierarchy {
         state
     }
 
-    /// A line leaves L1D at `t`; returns when its place is free.
-    fn evict(&mut self, victim: Victim, t: Cycle, signals: &mut Signals) -> Cycle {
+    /// A line leaves L1D at `t`, of which L2 has a copy, most likely at `beneath`; returns when its place is free.
+    fn evict(&mut self, victim: Victim, beneath: Slot, t: Cycle, signals: &mut Signals) -> Cycle {
+        let held = Held { line: victim.line, beneath };
         if victim.dirty() {
             let (out, there) = self.send_out(t, signals);
             let joins = self.sectors.in_l2(victim.state.sector());
-            self.chip.write_back(self.seat, victim.line, joins, there, signals);
+            self.chip.write_back(self.seat, held, joins, there, signals);
             return out;
         }
         let out = self.pipes.both(t, self.move_out_clean);
         self.bus.release(out);
-        self.chip.left(self.seat, victim.line, Holder::Data);
+        self.chip.left(self.seat, held, Holder::Data);
         out
     }
 
@@ -263,7 +269,8 @@ impl Hierarchy {
             if state.has(Line::DIRTY) {
                 signals.add(Signal::L1dCacheWb, 1);
                 start = self.bus.write_back(out).1 + self.request;
-                self.chip.write_back(self.seat, line, joins, start, signals);
+                let beneath = self.chip.remembered(self.seat.cmg, line);
+                self.chip.write_back(self.seat, Held { line, beneath }, joins, start, signals);
             }
         }
         self.lose_to_claims(line);

@@ -3,7 +3,7 @@
 use fxscope_base::{Cycle, Signal, Signals};
 
 use super::{Cause, Hierarchy};
-use crate::chip::{Holder, Request};
+use crate::chip::{Held, Holder, Request};
 use crate::tags::Line;
 
 impl Hierarchy {
@@ -19,6 +19,7 @@ impl Hierarchy {
         self.fetch_line(addr, t, signals)
     }
 
+    #[cold]
     #[inline(never)]
     fn fetch_line(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
         let (t, physical) = self.translate_code(addr, t, signals);
@@ -42,7 +43,8 @@ impl Hierarchy {
         self.code_misses.hold(buffer, buffer.at, ready);
         let (_, victim) = self.l1i.insert(set, line, Line::arriving(ready), t);
         if let Some(victim) = victim {
-            self.chip.left(self.seat, victim.line, Holder::Code);
+            let beneath = self.chip.remembered(self.seat.cmg, victim.line);
+            self.chip.left(self.seat, Held { line: victim.line, beneath }, Holder::Code);
         }
         ready
     }

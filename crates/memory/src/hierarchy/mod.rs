@@ -22,7 +22,7 @@ use crate::pipes::LoadStorePipes;
 use crate::prefetch::Prefetcher;
 use crate::sectors::{Assignment, Limits, SECTORS};
 use crate::tables::Tables;
-use crate::tags::Tags;
+use crate::tags::{Slot, Tags};
 use crate::tlb::Tlb;
 
 pub use translation::Located;
@@ -137,6 +137,8 @@ pub struct Hierarchy {
     chip: Box<Chip>,
     seat: Seat,
     l1d: Tags,
+    /// For each place of L1D, where L2 is likely to have the same line.
+    beneath: Box<[Slot]>,
     l1i: Tags,
     l1d_set_mask: usize,
     l1i_set_mask: usize,
@@ -184,11 +186,13 @@ impl Hierarchy {
     pub fn new(spec: &Spec, seat: Seat, chip: Box<Chip>) -> Hierarchy {
         let sets = |c: &fxscope_machine::spec::Cache| (c.bytes / u64::from(c.ways) / u64::from(c.line_bytes)) as usize;
         let usable = |c: &fxscope_machine::spec::Cache| (c.ways - c.reserved_ways) as usize;
+        let l1d = Tags::new(sets(&spec.l1d), usable(&spec.l1d));
         Hierarchy {
             pipes: LoadStorePipes::default(),
             chip,
             seat,
-            l1d: Tags::new(sets(&spec.l1d), usable(&spec.l1d)),
+            beneath: vec![Slot::default(); l1d.places()].into(),
+            l1d,
             l1i: Tags::new(sets(&spec.l1i), usable(&spec.l1i)),
             l1d_set_mask: sets(&spec.l1d) - 1,
             l1i_set_mask: sets(&spec.l1i) - 1,

@@ -68,7 +68,10 @@ impl Hierarchy {
             signals.add(l1_counter, 1);
             let p = Prefetch { cause, reliableness: r.l1.reliableness, sector };
             let taken = self.prefetch_l1(line, t, p, signals);
-            self.chip.expect_again(self.seat.cmg, line.wrapping_add_signed(r.step));
+            let next = line.wrapping_add_signed(r.step);
+            self.chip.expect_again(self.seat.cmg, next);
+            let leaves = self.l1d.last(next as usize & self.l1d_set_mask);
+            self.chip.expect_at(self.seat.cmg, self.beneath[leaves.number()]);
             if let (Some(entry), Some(Taken { hit: false, .. })) = (r.entry, taken) {
                 self.prefetcher.l1_missed_l2(entry);
             }

@@ -88,7 +88,7 @@ fn an_empty_place_is_filled_whatever_the_limits_are() {
 
 #[test]
 fn of_the_sectors_that_give_way_a_line_on_its_way_stays_while_another_has_arrived() {
-    let mut tags = Tags::new(1, 3);
+    let mut tags: Tags = Tags::new(1, 3);
     tags.limit(Limits::new([1, 2, 0, 0]));
     tags.insert(0, 10, Line::arriving(100).in_sector(1), 0);
     tags.insert(0, 11, Line::arriving(20).in_sector(1), 0);
@@ -156,7 +156,7 @@ impl Numbers {
 fn replacement_is_that_of_a_plain_list_for_random_accesses_limits_and_changes_of_sector() {
     let mut numbers = Numbers(1);
     for ways in [1, 2, 4, 7, 14, 16] {
-        let mut tags = Tags::new(1, ways);
+        let mut tags: Tags = Tags::new(1, ways);
         let mut oracle = Oracle { ways, limits: [NO_LIMIT; SECTORS], lines: Vec::new() };
         for step in 0..20_000 {
             if numbers.below(200) == 0 {
