@@ -42,6 +42,7 @@ impl Calendar {
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn forget(&mut self, now: Cycle) {
         let steps = (now - self.floor) / 64;
@@ -67,11 +68,16 @@ impl Calendar {
         self.floor + SPAN
     }
 
+    /// Whether the ring has cycle `t`: it is neither forgotten nor beyond.
+    #[inline(always)]
+    fn has(&self, t: Cycle) -> bool {
+        t.wrapping_sub(self.floor) < SPAN
+    }
+
     /// Reserves the first free cycle at or after `t` and returns it.
     #[inline(always)]
     pub fn book(&mut self, t: Cycle) -> Cycle {
-        let t = t.max(self.floor);
-        if t < self.horizon() {
+        if self.has(t) {
             let word = &mut self.words[index(t)];
             let free = !*word >> (t % 64);
             if free != 0 {
@@ -83,11 +89,13 @@ impl Calendar {
         self.book_later(t)
     }
 
-    /// The same, when the word of `t` has no free cycle behind `t`.
+    /// The same, when the word of `t` has no free cycle behind `t`, or there is none.
+    #[cold]
     #[inline(never)]
     fn book_later(&mut self, t: Cycle) -> Cycle {
+        let t = t.max(self.floor);
         let known = self.full.contains(&t);
-        let free = self.first_free(if known { self.full.end } else { t });
+        let free = self.first_free_later(if known { self.full.end } else { t });
         self.reserve(free);
         // Beyond the ring nothing is reserved.
         let end = (free + 1).min(self.horizon()).max(t);
@@ -99,6 +107,19 @@ impl Calendar {
     #[inline(always)]
     #[must_use]
     pub fn first_free(&self, t: Cycle) -> Cycle {
+        if self.has(t) {
+            let free = !self.words[index(t)] >> (t % 64);
+            if free != 0 {
+                return t + u64::from(free.trailing_zeros());
+            }
+        }
+        self.first_free_later(t)
+    }
+
+    /// The same, when the word of `t` has no free cycle behind `t`, or there is none.
+    #[cold]
+    #[inline(never)]
+    fn first_free_later(&self, t: Cycle) -> Cycle {
         let mut t = t.max(self.floor);
         let horizon = self.horizon();
         while t < horizon {
@@ -114,14 +135,14 @@ impl Calendar {
     /// Reserves cycle `t`.
     #[inline(always)]
     pub fn reserve(&mut self, t: Cycle) {
-        if t.wrapping_sub(self.floor) < SPAN {
+        if self.has(t) {
             self.words[index(t)] |= 1 << (t % 64);
         }
     }
 
     /// Cycle `t` is free again.
     pub fn give_back(&mut self, t: Cycle) {
-        if t.wrapping_sub(self.floor) < SPAN {
+        if self.has(t) {
             self.words[index(t)] &= !(1 << (t % 64));
             self.full = 0..0;
         }
@@ -131,7 +152,7 @@ impl Calendar {
     #[inline(always)]
     #[must_use]
     pub fn is_free(&self, t: Cycle) -> bool {
-        t.wrapping_sub(self.floor) >= SPAN || self.words[index(t)] >> (t % 64) & 1 == 0
+        !self.has(t) || self.words[index(t)] >> (t % 64) & 1 == 0
     }
 
     /// Reserves `n` cycles for a work that starts at or after `t`, and returns its start: the first free cycle. Where a
@@ -328,6 +349,7 @@ impl Pool {
     }
 
     /// The first entry that is free at `t`, or else the first of those that are free first.
+    #[cold]
     #[inline(never)]
     fn search(&mut self, t: Cycle) -> Grant {
         if self.blocks.len() == 1 { self.search_few(t) } else { self.search_blocks(t) }

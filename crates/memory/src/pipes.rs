@@ -113,6 +113,7 @@ impl LoadStorePipes {
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn forget(&mut self, now: Cycle) {
         let steps = (now - self.floor) / 64;
@@ -143,6 +144,22 @@ impl LoadStorePipes {
     /// Books the first cycle from `t` on that suits `kind`.
     #[inline(always)]
     fn book(&mut self, t: Cycle, kind: Kind) -> Cycle {
+        if t.wrapping_sub(self.floor) < SPAN {
+            let taken = &mut self.taken[(t / 64) as usize % WORDS];
+            let fit = !taken.unfit(kind) >> (t % 64);
+            if fit != 0 {
+                let t = t + u64::from(fit.trailing_zeros());
+                self.last = taken.take(kind, 1 << (t % 64));
+                return t;
+            }
+        }
+        self.book_later(t, kind)
+    }
+
+    /// The same, when no cycle suits behind `t` in its word, or there is none.
+    #[cold]
+    #[inline(never)]
+    fn book_later(&mut self, t: Cycle, kind: Kind) -> Cycle {
         let floor = self.floor;
         let mut t = t.max(floor);
         while t - floor < SPAN {

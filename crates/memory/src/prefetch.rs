@@ -162,6 +162,7 @@ impl Prefetcher {
 
     /// A demand access to `addr`, which `missed` L1 or did not: what to prefetch now. A miss that no entry expects
     /// may start a stream.
+    #[cold]
     #[inline(never)]
     pub fn access(&mut self, addr: u64, missed: bool, steering: Steering) -> Option<Requests> {
         let line = addr >> self.line_shift;

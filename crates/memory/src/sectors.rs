@@ -127,6 +127,7 @@ impl Assignment {
         if self.data.is_empty() { tag & self.tag_mask | self.default } else { self.by_address(addr) }
     }
 
+    #[cold]
     #[inline(never)]
     fn by_address(&self, addr: u64) -> Sector {
         let i = self.data.partition_point(|(range, _)| range.end <= addr);

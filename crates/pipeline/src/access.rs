@@ -43,6 +43,7 @@ impl Pipeline {
     }
 
     /// The flow behind the access of an atomic load, which makes the result; returns when that is there.
+    #[cold]
     #[inline(never)]
     fn behind_access(&mut self, uop: &RUop, data: Cycle, own: &mut Profile) -> Cycle {
         let flow = &uop.flows[usize::from(uop.nflows)];
@@ -55,6 +56,7 @@ impl Pipeline {
 
     /// A load went ahead of an older store to the same place. When that store commits, at `flush`, everything younger is
     /// dropped and fetched again (manual 4.6, 7.5).
+    #[cold]
     #[inline(never)]
     fn load_again(&mut self, uop: &RUop, stream: &[u64], flush: Cycle) -> Response {
         self.front.redirect(flush + 1);
@@ -149,6 +151,7 @@ impl Pipeline {
     }
 
     /// An address flow through one given pipe, through both, or for several cycles.
+    #[cold]
     #[inline(never)]
     pub(crate) fn other_address_flow(&mut self, uop: &RUop, earliest: Cycle, own: &mut Profile) -> Cycle {
         let flow = &uop.flows[0];

@@ -153,6 +153,7 @@ impl Blockers {
 
 impl Pipeline {
     /// The first flow of a blocking operation, dispatched at `d`, whose operands are in `pipe` at `ready`.
+    #[cold]
     #[inline(never)]
     pub(crate) fn first_of_blocking(
         &mut self,

@@ -122,6 +122,7 @@ impl Commit {
 
     /// The cycle that is over when `uop` commits completed no instruction: it belongs to the one whose micro-operation
     /// committed first in it, which is that of `uop`, or a MOVPRFX before it.
+    #[cold]
     #[inline(never)]
     fn charge_incomplete(&mut self, uop: &RUop, profiles: &mut [Profile]) {
         let Some(what) = self.incomplete() else { return };
@@ -136,6 +137,7 @@ impl Commit {
     }
 
     /// Charges the cycles `[from, to)` without commit to what the oldest micro-operation, `uop`, waits for.
+    #[cold]
     #[inline(never)]
     fn account(&mut self, uop: &RUop, c: &Completion, from: Cycle, to: Cycle, profile: &mut Profile) {
         let dispatched = c.dispatched.clamp(from, to);

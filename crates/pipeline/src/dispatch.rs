@@ -99,6 +99,7 @@ impl Relays {
     }
 
     /// When one can be taken from `t` on, one a cycle.
+    #[cold]
     #[inline(never)]
     fn take(&mut self, t: Cycle) -> Cycle {
         let earliest = self.free.iter().enumerate().min_by_key(|&(_, free)| *free);
@@ -253,6 +254,7 @@ impl Dispatch {
     }
 
     /// The operation dispatched last has taken its temporary operand register's content at `t`.
+    #[cold]
     #[inline(never)]
     pub fn free_relay(&mut self, t: Cycle) {
         self.relays.free(self.now, t);
@@ -280,6 +282,7 @@ impl Dispatch {
         if self.takes(uop, wanted) { wanted } else { self.place_later(uop) }
     }
 
+    #[cold]
     #[inline(never)]
     fn place_later(&mut self, uop: &RUop) -> Station {
         loop {

@@ -114,6 +114,7 @@ impl Pipeline {
     }
 
     /// Any other sequence of flows.
+    #[cold]
     #[inline(never)]
     pub(crate) fn compute_slow(&mut self, uop: &RUop, d: Cycle, station: Station, own: &mut Profile) -> (Cycle, Cycle) {
         if uop.nflows == 0 {
@@ -196,6 +197,7 @@ impl Pipeline {
         if busy <= 1 { calendar.book(t) } else { calendar.book_cycles(t, busy) }
     }
 
+    #[cold]
     #[inline(never)]
     pub(crate) fn book_all(&mut self, flow: &RFlow, t: Cycle, own: &mut Profile) -> Cycle {
         let members = (0..PIPES).filter(|&p| flow.pipes.0 >> p & 1 == 1);

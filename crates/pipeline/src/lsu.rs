@@ -125,6 +125,7 @@ impl Lsu {
 
     /// A prefetch instruction whose address flow was issued at `t`. The answer's time is that of its last flow, or later
     /// when that had to wait for what it needs.
+    #[cold]
     #[inline(never)]
     pub fn prefetch(
         &mut self,
@@ -179,6 +180,7 @@ impl Lsu {
     }
 
     /// A load's flow ran at `at`, and its line is there at `line`: when a flow of it has passed the older stores.
+    #[cold]
     #[inline(never)]
     fn past_stores(
         &mut self,
@@ -298,6 +300,7 @@ impl Lsu {
 }
 
 /// The part of a flow of `bytes` at `t` that lies in the line behind its first one, which may be in another page.
+#[cold]
 #[inline(never)]
 fn second_line(
     pointer: Pointer,

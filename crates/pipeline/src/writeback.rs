@@ -155,6 +155,7 @@ impl Pipeline {
     }
 
     /// Another result leaves the pipe when that of `n`, the youngest operation, would.
+    #[cold]
     #[inline(never)]
     fn meet(&mut self, n: usize) -> (Cycle, Cycle) {
         self.results.place(n);

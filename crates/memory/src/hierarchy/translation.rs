@@ -76,6 +76,7 @@ impl Hierarchy {
         if self.page.start <= addr && addr < self.page.end { self.page } else { self.search_pages(addr) }
     }
 
+    #[cold]
     #[inline(never)]
     fn search_pages(&mut self, addr: u64) -> PageRange {
         let i = self.pages.partition_point(|p| p.end <= addr);
@@ -104,6 +105,7 @@ impl Hierarchy {
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn translate_slow(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
         let range = self.page_of(pointer.addr);

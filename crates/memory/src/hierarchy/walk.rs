@@ -9,6 +9,7 @@ use crate::frames::PageRange;
 impl Hierarchy {
     /// The page of `addr` is in no TLB, as is known at `t`. Returns the physical address of its frame and when it is
     /// known. The walk begins at the lowest table whose descriptor is cached; a register has the address of the top one.
+    #[cold]
     #[inline(never)]
     pub(super) fn walk(&mut self, addr: u64, range: PageRange, t: Cycle, signals: &mut Signals) -> (u64, Cycle) {
         let way = self.tables.way(self.in_space(addr), range.shift);

@@ -33,6 +33,7 @@ impl Releases {
     }
 
     // There are no more of them than stations have entries.
+    #[cold]
     #[inline(never)]
     fn add_far(&mut self, t: Cycle, entries: u64) {
         self.far.push((t, entries));
@@ -40,6 +41,7 @@ impl Releases {
     }
 
     /// One of the entries that are released at `t`, where `one` counts them, is not. Returns whether there was one.
+    #[cold]
     #[inline(never)]
     pub fn take_back(&mut self, now: Cycle, t: Cycle, one: u64) -> bool {
         if t <= now {
@@ -72,6 +74,7 @@ impl Releases {
         if t >= self.far_from { released + self.pass_far(t) } else { released }
     }
 
+    #[cold]
     #[inline(never)]
     fn pass_far(&mut self, t: Cycle) -> u64 {
         let released = self.far.iter().filter(|(at, _)| *at <= t).map(|(_, entries)| entries).sum();

@@ -10,6 +10,7 @@ use crate::resolve::RUop;
 impl Lsu {
     /// Gather: pairs of elements, one flow for a pair within a block, two otherwise (manual 7.8.2). Address generation
     /// takes several cycles, which write a share of the pairs each.
+    #[cold]
     #[inline(never)]
     pub(super) fn gather(
         &mut self,
@@ -55,6 +56,7 @@ impl Lsu {
     }
 
     /// Gather prefetch: flows as those of a gather; each address is prefetched as PRFM does (manual 11.4).
+    #[cold]
     #[inline(never)]
     pub(super) fn gather_prefetch(
         &mut self,
@@ -81,6 +83,7 @@ impl Lsu {
     }
 
     /// Scatter: one store flow for each element of this part (manual 7.8.2).
+    #[cold]
     #[inline(never)]
     pub(super) fn scatter(
         &mut self,
@@ -112,6 +115,7 @@ impl Lsu {
     }
 
     /// One register of a load of structures (manual 7.8.1).
+    #[cold]
     #[inline(never)]
     pub(super) fn load_structures(
         &mut self,
@@ -133,6 +137,7 @@ impl Lsu {
     }
 
     /// One register of a store of structures.
+    #[cold]
     #[inline(never)]
     pub(super) fn store_structures(
         &mut self,

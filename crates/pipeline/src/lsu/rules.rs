@@ -128,6 +128,7 @@ pub fn whole_groups(mem: &RMem, words: &[u64]) -> bool {
     words[1] == all || whole_groups_of(mem, words[1])
 }
 
+#[cold]
 #[inline(never)]
 fn whole_groups_of(mem: &RMem, mask: u64) -> bool {
     let step = usize::from(mem.op.reg_esize);

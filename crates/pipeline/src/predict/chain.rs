@@ -81,6 +81,7 @@ impl SmallTakenChain {
     }
 
     /// A taken branch that was not the next of the chain.
+    #[cold]
     #[inline(never)]
     fn elsewhere(&mut self, step: Step) {
         self.next = self.steps[..self.length].iter().position(|s| *s == step).map(|at| self.behind(at));

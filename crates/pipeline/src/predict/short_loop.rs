@@ -93,6 +93,7 @@ impl ShortLoop {
     }
 
     /// The loop is left; a branch back may close another one.
+    #[cold]
     #[inline(never)]
     fn leave(&mut self, pc: u64, taken: bool, target: u64) {
         self.rounds = 0;

@@ -94,6 +94,7 @@ impl Targets {
         if first.tag == tag { Some(first.value) } else { self.look_further(set, tag) }
     }
 
+    #[cold]
     #[inline(never)]
     fn look_further(&mut self, set: usize, tag: u64) -> Option<u64> {
         let ways = &mut self.entries[set..set + self.ways];

@@ -55,6 +55,7 @@ impl Weights {
 
     /// The prediction was wrong: a branch of `row` went the way noted for it, or did not. `history` has the
     /// directions of the branches before, the newest in bit 0.
+    #[cold]
     #[inline(never)]
     pub fn correct(&mut self, row: usize, agreed: bool, history: u64) {
         self.change(row, 0, agreed);
