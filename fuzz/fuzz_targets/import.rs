@@ -29,7 +29,7 @@ fuzz_target!(|input: Input| {
     sources.extend(input.second.map(|bytes| Source { name: "second", bytes }));
     let command = vec!["program".to_owned()];
     let runs = match input.format % 4 {
-        0 => fapp::read(&sources, &MACHINE, command).map(|run| vec![run]),
+        0 => fapp::read(&sources, &MACHINE, &command),
         1 => perf::read(&sources, &MACHINE, &perf::Options { command, scaled: input.scaled }),
         2 => papi::read(&sources, &MACHINE, &command),
         _ => likwid::read(&sources, &MACHINE, &command),

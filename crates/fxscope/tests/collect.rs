@@ -81,7 +81,7 @@ fn runs_that_took_another_time_are_named() {
     perf(folder.path(), &slower);
     let ran = output(folder.path(), &collect(&["--level", "brief"], &["true"]));
     let errors = String::from_utf8_lossy(&ran.stderr);
-    assert!(errors.contains("perf-1-02.csv took 2.00 times as long as perf-1-01.csv"), "{errors}");
+    assert!(errors.contains("pa2 took 2.00 times as long as pa1"), "{errors}");
     assert!(json(folder.path())[0]["notes"].to_string().contains("took 2.00 times as long"));
 }
 
@@ -103,8 +103,12 @@ fn what_is_missing_is_told_and_nothing_is_recorded() {
             "printf '%s,,%s,0,0.00,,\\n' '<not supported>'",
         ),
     );
+    let runs = || std::fs::read_to_string(folder.path().join("calls")).expect("written").lines().count();
+    let before = runs();
     let (_, error) = failure(folder.path(), &collect(&[], &["true"]));
     assert!(error.contains("is not supported by this system's counters"), "{error}");
+    assert!(error.contains("perf stat -e r11 true tells"), "{error}");
+    assert_eq!(runs(), before + 1, "the other ten groups are not tried");
     assert!(!folder.path().join("run.fxr").exists());
 }
 

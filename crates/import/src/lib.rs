@@ -5,6 +5,7 @@
 
 mod events;
 pub mod fapp;
+mod join;
 pub mod likwid;
 pub mod papi;
 pub mod perf;

@@ -1,11 +1,12 @@
-//! Counts by name for each thread, as most tools write them, and how files of them become runs.
+//! Counts by name for each thread, as most tools write them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fxscope_pmu::{CALLS, TICKS};
-use fxscope_record::{Counts, Names, Region, Run, Thread};
+use fxscope_record::{Counts, Names, Run, Thread};
 
+use crate::join::{self, Identity, PassRegion};
 use crate::{Machine, Problem, Source};
 
 /// Whose counts these are.
@@ -17,6 +18,17 @@ pub(crate) enum Who {
     Cpu(u32),
     /// A thread that is known by a number only.
     Thread { process: u32, thread: u64 },
+}
+
+impl Who {
+    fn identity(&self) -> Identity {
+        let whole = Identity { process: 0, thread: 0, place: None };
+        match *self {
+            Who::Program => whole,
+            Who::Cpu(cpu) => Identity { place: Some(cpu), ..whole },
+            Who::Thread { process, thread } => Identity { process, thread, ..whole },
+        }
+    }
 }
 
 /// The counts of one region by thread and event.
@@ -81,94 +93,46 @@ impl Pass {
 /// A file and what it has counted.
 pub(crate) type Read<'a> = (Source<'a>, Pass);
 
-/// The runs that files of a format make: those with different events are passes of one run, those with the same events
-/// runs of their own.
+/// The runs that files of a format make.
 pub(crate) fn runs(
     format: &str,
     passes: Vec<Read<'_>>,
     machine: &Machine,
     command: &[String],
 ) -> Result<Vec<Run>, Problem> {
-    same_program(&passes)?;
-    let mut repeats: Vec<Vec<Read<'_>>> = Vec::new();
-    for (source, pass) in passes {
-        let has = |run: &[Read<'_>]| run.iter().any(|(_, other)| other.events() == pass.events());
-        match repeats.iter_mut().find(|run| !has(run)) {
-            Some(run) => run.push((source, pass)),
-            None => repeats.push(vec![(source, pass)]),
+    let packed = passes.into_iter().map(|(source, pass)| pass.packed(source));
+    join::runs(format, packed.collect(), machine, command)
+}
+
+impl Pass {
+    /// The same as tables of numbers.
+    fn packed(self, source: Source<'_>) -> join::Pass<'_> {
+        let all = || self.regions.iter().flat_map(|region| &region.counts);
+        let whose: BTreeSet<&Who> = all().map(|(who, _)| who).collect();
+        let whose: Vec<&Who> = whose.into_iter().collect();
+        let names: Arc<Names> = Arc::new(all().flat_map(|(_, row)| row.keys().cloned()).collect());
+        let region = |rows: &Rows| {
+            let mut values = vec![Counts::ABSENT; names.len() * rows.counts.len()];
+            for (i, row) in rows.counts.values().enumerate() {
+                for (name, &count) in row {
+                    values[i * names.len() + names.index(name).expect("collected above")] = count;
+                }
+            }
+            let threads = rows.counts.keys().map(|who| whose.binary_search(&who).expect("collected above"));
+            PassRegion { name: rows.name.clone(), calls: rows.calls, threads: threads.collect(), values }
+        };
+        join::Pass {
+            source,
+            constants: Vec::new(),
+            threads: whose.iter().enumerate().map(|(place, who)| thread(place, who)).collect(),
+            identities: whose.iter().map(|who| who.identity()).collect(),
+            cmgs: vec![None; whose.len()],
+            regions: self.regions.iter().map(region).collect(),
+            names,
+            command: self.command,
+            notes: self.notes,
         }
     }
-    repeats.iter().map(|passes| run(format, passes, machine, command)).collect()
-}
-
-/// All files that tell a command tell the same.
-fn same_program(passes: &[Read<'_>]) -> Result<(), Problem> {
-    let mut told = passes.iter().filter_map(|(source, pass)| Some((source, pass.command.as_ref()?)));
-    let Some((first, command)) = told.next() else { return Ok(()) };
-    match told.find(|(_, other)| *other != command) {
-        None => Ok(()),
-        Some((source, other)) => Err(source.problem(
-            None,
-            format!("is of '{other}', but {} is of '{command}': import runs of one program together", first.name),
-        )),
-    }
-}
-
-/// One measured run of files with different events.
-fn run(format: &str, passes: &[Read<'_>], machine: &Machine, command: &[String]) -> Result<Run, Problem> {
-    let sources: Vec<Source<'_>> = passes.iter().map(|(source, _)| *source).collect();
-    let (first, whole) = &passes[0];
-    for (source, pass) in &passes[1..] {
-        alike(source, pass, first, whole)?;
-    }
-    let mut command = command.to_vec();
-    if let (true, Some(told)) = (command.is_empty(), &whole.command) {
-        command = told.split(' ').map(str::to_owned).collect();
-    }
-    let names = sources.iter().map(|source| source.name.to_owned()).collect();
-    let mut run = machine.run(format, command, &sources, names);
-    for rows in &whole.regions {
-        let of_all = passes.iter().filter_map(|(_, pass)| pass.regions.iter().find(|r| r.name == rows.name));
-        run.regions.push(region(rows, of_all));
-    }
-    for note in passes.iter().flat_map(|(_, pass)| &pass.notes) {
-        if !run.notes.contains(note) {
-            run.notes.push(note.clone());
-        }
-    }
-    Ok(run)
-}
-
-/// A pass has the regions and threads of the first one.
-fn alike(source: &Source<'_>, pass: &Pass, first: &Source<'_>, whole: &Pass) -> Result<(), Problem> {
-    let problem = |what: String| Err(source.problem(None, what));
-    let lacks = |a: &Pass, b: &Pass| a.regions.iter().find(|r| b.regions.iter().all(|o| o.name != r.name)).cloned();
-    if let Some(region) = lacks(whole, pass) {
-        return problem(format!(
-            "has no region '{}', which {} has: import runs of one program",
-            region.name, first.name
-        ));
-    }
-    if let Some(region) = lacks(pass, whole) {
-        return problem(format!(
-            "has the region '{}', which {} has not: import runs of one program",
-            region.name, first.name
-        ));
-    }
-    for region in &whole.regions {
-        let other = pass.regions.iter().find(|r| r.name == region.name);
-        if other.is_some_and(|other| !other.counts.keys().eq(region.counts.keys())) {
-            let what = "counts other CPUs or threads than";
-            return problem(format!("{what} {} in '{}': measure all passes alike", first.name, region.name));
-        }
-    }
-    Ok(())
-}
-
-/// A region of all its passes.
-fn region<'a>(first: &Rows, passes: impl Iterator<Item = &'a Rows>) -> Region {
-    let threads = first.counts.keys().enumerate().map(|(place, who)| thread(place, who)).collect();
-    Region { name: first.name.clone(), calls: first.calls, threads, passes: passes.map(table).collect() }
 }
 
 fn thread(place: usize, who: &Who) -> Thread {
@@ -178,15 +142,4 @@ fn thread(place: usize, who: &Who) -> Thread {
         Who::Cpu(cpu) => Thread { thread, cpu, ..Thread::default() },
         Who::Thread { process, .. } => Thread { process, thread, ..Thread::default() },
     }
-}
-
-fn table(rows: &Rows) -> Counts {
-    let names: Arc<Names> = Arc::new(rows.counts.values().flat_map(|row| row.keys().cloned()).collect());
-    let mut counts = Counts::new(Arc::clone(&names), rows.counts.len());
-    for (thread, row) in rows.counts.values().enumerate() {
-        for (name, &count) in row {
-            counts.set(thread, names.index(name).expect("collected above"), count);
-        }
-    }
-    counts
 }

@@ -38,9 +38,16 @@ fn instructions() -> String {
     )
 }
 
-fn read(files: &[(&str, &str)]) -> Result<Run, Problem> {
+fn read_all(files: &[(&str, &str)]) -> Result<Vec<Run>, Problem> {
     let sources: Vec<Source<'_>> = files.iter().map(|&(name, text)| Source { name, bytes: text.as_bytes() }).collect();
-    fapp::read(&sources, &MACHINE, vec!["work".to_owned()])
+    fapp::read(&sources, &MACHINE, &["work".to_owned()])
+}
+
+/// The only run of files.
+fn read(files: &[(&str, &str)]) -> Result<Run, Problem> {
+    let mut runs = read_all(files)?;
+    assert_eq!(runs.len(), 1);
+    Ok(runs.remove(0))
 }
 
 #[test]
@@ -117,14 +124,29 @@ fn files_of_different_programs_are_not_joined() {
         (other("frequency,100000000", "frequency,25000000"), "b: timer_hz is 25000000, in a 100000000"),
         (
             other("FAPP-core,0,0,1,0,0,13\n", "FAPP-core,0,0,1,0,1,24\n"),
-            "b: has other threads, or threads on other CMGs",
+            "b: has counted other threads, or threads on other CPUs or CMGs, than a: measure all passes alike",
         ),
-        (loads(), "b: has the same events as a; give one of the two"),
     ];
     for (text, message) in cases {
         let problem = read(&[("a", &loads()), ("b", &text)]).expect_err(message).to_string();
         assert!(problem.starts_with(message), "{problem}\nexpected {message}");
     }
+}
+
+#[test]
+fn a_program_that_was_measured_again_is_a_run_of_its_own() {
+    let files = [("a/1", &*loads()), ("a/2", &*instructions()), ("b/1", &*loads()), ("b/2", &*instructions())];
+    let runs = read_all(&files).expect("measured twice");
+    let named = |name: &str| vec![format!("{name}/1"), format!("{name}/2")];
+    let files_of = |run: &Run| match &run.origin {
+        Origin::Imported { files, .. } => files.clone(),
+        Origin::Simulated => Vec::new(),
+    };
+    assert_eq!(runs.iter().map(files_of).collect::<Vec<_>>(), [named("a"), named("b")]);
+    let problem = read_all(&files[..3]).expect_err("the second pass is there once").to_string();
+    let expected = "b/1: has the same events as a/1, but not all passes were measured as often: give one of the two, or as many \
+                    files of each pass";
+    assert_eq!(problem, expected);
 }
 
 proptest! {

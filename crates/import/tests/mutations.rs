@@ -114,7 +114,7 @@ fn import(format: u64, files: &[Vec<u8>], machine: &Machine) {
     let sources: Vec<Source> = names.iter().zip(files).map(|(name, bytes)| Source { name, bytes }).collect();
     let command = vec!["program".to_owned()];
     let runs: Result<Vec<Run>, Problem> = match format {
-        0 => fapp::read(&sources, machine, command).map(|run| vec![run]),
+        0 => fapp::read(&sources, machine, &command),
         1 => perf::read(&sources, machine, &perf::Options { command, scaled: true }),
         2 => perf::read(&sources, machine, &perf::Options { command, scaled: false }),
         3 => papi::read(&sources, machine, &command),

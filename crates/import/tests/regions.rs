@@ -132,7 +132,7 @@ fn passes_with_other_regions_are_not_mixed() {
     let text = String::from_utf8(golden("likwid/markers.csv")).expect("text");
     let other = text.replace("Region solver", "Region copy").replace("INST_RETIRED", "L2D_CACHE_REFILL");
     let message = read(likwid::read, &[("a", text.as_bytes()), ("b", other.as_bytes())]).expect_err("two programs");
-    assert_eq!(message, "b: has no region 'solver', which a has: import runs of one program");
+    assert_eq!(message, "b: the region 'copy' is in b only, not in a: they are of different programs");
 }
 
 proptest! {

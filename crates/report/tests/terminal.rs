@@ -104,7 +104,7 @@ fn left_empty(run: &Run, level: Level) -> String {
     let report = report(run, &Options { level, ..Options::default() }).expect("all regions");
     let text = render(&report.documents(), UNICODE);
     text.lines()
-        .skip_while(|l| !l.contains("Left empty"))
+        .skip_while(|l| !l.contains("  Empty "))
         .take_while(|l| !l.is_empty())
         .map(str::trim)
         .collect::<Vec<_>>()

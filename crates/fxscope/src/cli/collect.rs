@@ -87,19 +87,32 @@ pub(super) fn collect(args: &Args) -> Outcome {
     for repeat in 1..=args.repeat {
         let mut outputs = Vec::new();
         for (i, group) in wanted.iter().enumerate() {
-            let file = folder.join(format!("perf-{repeat}-{:02}.csv", group.number));
+            let name = format!("perf-{repeat}-{:02}.csv", group.number);
+            let file = folder.join(&name);
             let begin = Instant::now();
             run_once(args, &machine, group, &file)?;
             let number = (repeat as usize - 1) * wanted.len() + i + 1;
             let (all, seconds) = (wanted.len() * args.repeat as usize, begin.elapsed().as_secs_f64());
             say(&format!("run {number} of {all}: {seconds:.1} s"));
             let bytes = std::fs::read(&file).map_err(|e| format!("perf left no {}: {e}", file.display()))?;
-            outputs.push((format!("perf-{repeat}-{:02}.csv", group.number), bytes));
+            check_output(&machine, Source { name: &name, bytes: &bytes })?;
+            outputs.push((name, bytes));
         }
         runs.extend(imported(args, &machine, &outputs)?);
     }
     keep(&runs, &args.output)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses what perf could not count, before the program runs again for the next group.
+fn check_output(machine: &Machine, source: Source<'_>) -> Result<(), Failure> {
+    perf::read(&[source], machine, &perf::Options::default()).map(drop).map_err(|e| {
+        format!(
+            "{e}; nothing is recorded. A virtual machine, or a kernel without a driver for the processor's counters, offers none \
+             (perf stat -e r11 true tells); --keep FOLDER keeps what perf wrote"
+        )
+        .into()
+    })
 }
 
 /// What perf has written in the runs of one measurement.

@@ -71,7 +71,7 @@ pub(super) fn import(args: &Args) -> Outcome {
         None => Vec::new(),
     };
     let runs = match args.format {
-        Format::Fapp => vec![fapp::read(&sources, &machine, command)?],
+        Format::Fapp => fapp::read(&sources, &machine, &command)?,
         Format::Perf => perf::read(&sources, &machine, &perf::Options { command, scaled: args.scaled })?,
         Format::Papi => papi::read(&sources, &machine, &command)?,
         Format::Likwid => likwid::read(&sources, &machine, &command)?,

@@ -8,7 +8,7 @@ use fxscope_pmu::CLOCKS;
 use fxscope_record::{ALL, Counts, Names, Thread};
 use memchr::{memchr, memchr_iter};
 
-use super::join::{Pass, PassRegion};
+use crate::join::{Identity, Pass, PassRegion};
 use crate::{Machine, Problem, Source};
 
 /// Most that a counter can show: more than a processor counts in a year.
@@ -367,7 +367,10 @@ impl<'a> Reader<'a> {
             }
         }
         let Reader { source, constants, names, threads, cmgs, regions, notes, .. } = self;
-        Ok(Pass { source, constants, names, threads, cmgs, regions, notes })
+        let identity =
+            |(t, &place): (&Thread, &Option<u32>)| Identity { process: t.process, thread: t.thread.into(), place };
+        let identities = threads.iter().zip(&cmgs).map(identity).collect();
+        Ok(Pass { source: *source, command: None, constants, names, threads, identities, cmgs, regions, notes })
     }
 }
 

@@ -11,22 +11,18 @@
 //! counters of threads.
 
 mod file;
-mod join;
 
 use fxscope_record::Run;
 use rayon::prelude::*;
 
-use crate::{Machine, Problem, Source};
+use crate::{Machine, Problem, Source, join};
 
-/// Reads the files of one measurement: any of its passes.
+/// Reads the files of a measurement: any of its passes, once or several times.
 ///
 /// # Errors
 /// What is wrong, and in which file and line: no files of fapp, numbers that cannot be, files of different programs.
-pub fn read(sources: &[Source<'_>], machine: &Machine, command: Vec<String>) -> Result<Run, Problem> {
-    if sources.is_empty() {
-        return Err(Problem { file: "fapp".to_owned(), line: None, what: "no file to import".to_owned() });
-    }
+pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Result<Vec<Run>, Problem> {
     let passes: Vec<_> = sources.par_iter().map(|source| file::parse(source, machine)).collect();
     // Of several files that are wrong, the first is told.
-    join::join(passes.into_iter().collect::<Result<_, _>>()?, machine, command)
+    join::runs("fapp", passes.into_iter().collect::<Result<_, _>>()?, machine, command)
 }

@@ -149,6 +149,6 @@ pub struct Matrix {
     pub columns: Vec<String>,
     /// The values, row by row; none where it is not known.
     pub values: Vec<Vec<Option<f64>>>,
-    /// How to read it.
+    /// How to read it; empty where there is nothing to read.
     pub reading: String,
 }

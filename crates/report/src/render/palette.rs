@@ -5,6 +5,11 @@ use std::fmt::Write as _;
 
 use crate::document::{Family, Stack};
 
+/// The colour of a unit that is busy.
+pub const BUSY: u32 = 0x42_92c6;
+/// The colour of one that is busy beyond its limit.
+pub const HIGH: u32 = 0xd9_4801;
+
 /// The name of each family in style sheets, and the colours of its parts, the one on top of the bars first.
 const COLOURS: &[(Family, &str, &[u32])] = &[
     (Family::Prefetch, "prefetch", &[0x7a_3e8f, 0xb8_89cc]),
@@ -42,7 +47,7 @@ pub fn class(stack: &Stack, part: usize) -> String {
 /// The rules of a style sheet for all classes.
 #[must_use]
 pub fn rules() -> String {
-    let mut css = String::new();
+    let mut css = format!("svg .busy{{fill:#{BUSY:06x}}}svg .busy.high{{fill:#{HIGH:06x}}}");
     for (_, name, colours) in COLOURS {
         for (i, colour) in colours.iter().enumerate() {
             let _ = write!(css, ".f-{name}-{i}{{fill:#{colour:06x}}}");

@@ -35,7 +35,7 @@ pub(super) fn not_modelled(column: &Column) -> Section {
         let reasons: Vec<String> = known.map(|event| format!("{} ({})", event.reason, event.name)).collect();
         (!reasons.is_empty()).then(|| format!("{} {}: {}", lacking.id, lacking.title(), reasons.join("; ")))
     });
-    Section { title: "Left empty".to_owned(), body: Body::Notes(notes.collect()) }
+    Section { title: "Empty".to_owned(), body: Body::Notes(notes.collect()) }
 }
 
 /// What a table lacks, and what to measure for it.

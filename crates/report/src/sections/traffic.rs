@@ -1,5 +1,7 @@
 //! What CMGs read from and write to the memory and the caches of each other.
 
+use fxscope_pmu::{Team, Values};
+
 use crate::document::{Body, Matrix, Section};
 use crate::evaluate::Evaluated;
 
@@ -48,6 +50,11 @@ fn matrix(evaluated: &Evaluated, title: &str, metric: &str, reading: &str) -> Op
     };
     let labels = teams.iter().map(|(team, _)| label(team.process, team.cmg)).collect();
     let known = rows.iter().flatten().any(Option::is_some);
+    // What every CMG has from itself needs no reading.
+    let other = |(row, (team, _)): (&Vec<Option<f64>>, &(&Team, Values))| {
+        row.iter().enumerate().any(|(to, value)| to as u32 != team.cmg && value.is_some_and(|v| v > 0.0))
+    };
+    let reading = if rows.iter().zip(&teams).any(other) { reading } else { "" };
     let matrix = Matrix { unit: "GB/s".to_owned(), rows: labels, columns, values: rows, reading: reading.to_owned() };
     known.then(|| Section { title: format!("Traffic between CMGs: {title}"), body: Body::Matrix(matrix) })
 }

@@ -90,7 +90,9 @@ impl Terminal {
             let cells: String = cells.map(|cell| format!(" {cell:>CELL$}")).collect();
             self.line(&format!("    {row:<labels$}{cells}"));
         }
-        self.flow("", matrix.reading.split(' ').map(str::to_owned), " ");
+        if !matrix.reading.is_empty() {
+            self.flow("", matrix.reading.split(' ').map(str::to_owned), " ");
+        }
     }
 
     /// The parts of the only bar, one below the other, as shares of the whole.

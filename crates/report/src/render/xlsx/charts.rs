@@ -1,12 +1,14 @@
 //! Charts that the spreadsheet draws, of data on sheets of their own.
 
 use rust_xlsxwriter::{
-    Chart, ChartFormat, ChartLegendPosition, ChartSolidFill, ChartType, Color, Format, Workbook, Worksheet, XlsxError,
+    Chart, ChartFormat, ChartLegendPosition, ChartPoint, ChartSolidFill, ChartType, Color, Format, Workbook, Worksheet,
+    XlsxError,
 };
 
 use super::Place;
 use crate::document::{Body, Gauge, Stack};
 use crate::render::palette;
+use crate::render::scale::Scale;
 
 /// Regions that have charts, at most: the first ones. Their tables have all.
 const MOST: usize = 25;
@@ -79,15 +81,16 @@ impl DataSheet {
 
 /// Bars with parts upon each other.
 fn stack_chart(title: &str, stack: &Stack, data: &mut DataSheet) -> Chart {
+    let scale = Scale::of(&stack.unit, stack.bars.iter().map(|bar| bar.values.iter().sum()));
     let heads = data
         .add(title, stack.parts.iter().map(|part| Cell::Text(format!("{} {}", part.id, part.label).trim().to_owned())));
     for bar in &stack.bars {
-        data.add(&bar.label, bar.values.iter().map(|v| Cell::Number(*v)));
+        data.add(&bar.label, bar.values.iter().map(|v| Cell::Number(*v * scale.factor)));
     }
     let (first, last) = (heads + 1, heads + stack.bars.len() as u32);
     let mut chart = Chart::new(ChartType::ColumnStacked);
     chart.title().set_name(&format!("{title}: where the time went"));
-    chart.y_axis().set_name(stack.unit.as_str());
+    chart.y_axis().set_name(scale.unit.as_str());
     chart.legend().set_position(ChartLegendPosition::Right);
     chart.set_width(940).set_height(520);
     // What is first in the list stands on top.
@@ -102,7 +105,7 @@ fn stack_chart(title: &str, stack: &Stack, data: &mut DataSheet) -> Chart {
     chart
 }
 
-/// One bar for each unit.
+/// One bar for each unit; those that stand out have another colour.
 fn gauge_chart(title: &str, gauges: &[Gauge], data: &mut DataSheet) -> Chart {
     let heads = data.add(title, gauges.iter().map(|g| Cell::Text(g.label.clone())));
     let row = data.add("busy", gauges.iter().map(|g| Cell::Number(g.fraction)));
@@ -112,6 +115,13 @@ fn gauge_chart(title: &str, gauges: &[Gauge], data: &mut DataSheet) -> Chart {
     chart.y_axis().set_min(0.0).set_max(1.0).set_num_format("0%");
     chart.legend().set_hidden();
     chart.set_width(520).set_height(520);
-    chart.add_series().set_categories((GAUGES, heads, 1, heads, last)).set_values((GAUGES, row, 1, row, last));
+    let points = gauges.iter().map(|gauge| {
+        let colour = if gauge.is_high() { palette::HIGH } else { palette::BUSY };
+        let mut fill = ChartSolidFill::new();
+        fill.set_color(Color::RGB(colour));
+        ChartPoint::new().set_format(ChartFormat::new().set_solid_fill(&fill))
+    });
+    let series = chart.add_series().set_categories((GAUGES, heads, 1, heads, last));
+    series.set_values((GAUGES, row, 1, row, last)).set_points(&points.collect::<Vec<_>>());
     chart
 }

@@ -33,7 +33,7 @@ pub fn draw(title: &str, matrix: &Matrix, most: f64) -> Markup {
                     }
                 }
             }
-            p.reading { (matrix.reading) }
+            @if !matrix.reading.is_empty() { p.reading { (matrix.reading) } }
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Passes of a measured program, and how they become one run.
+//! Passes of a measured program, and how they become runs, whatever tool has measured them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use fxscope_pmu::{CLOCKS, Groups};
+use fxscope_pmu::{CALLS, CLOCKS, Groups, TICKS};
 use fxscope_record::{Counts, Names, Region, Run, Thread};
 
 use crate::{Machine, Problem, Source};
 
 /// What one pass has counted in a region.
-pub(super) struct PassRegion {
+pub(crate) struct PassRegion {
     /// The region's name.
     pub name: String,
     /// Times it was entered, where that is known.
@@ -20,16 +20,30 @@ pub(super) struct PassRegion {
     pub values: Vec<u64>,
 }
 
+/// What is the same of a thread in all passes, and tells it from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub process: u32,
+    /// Its number, as the tool has it.
+    pub thread: u64,
+    /// Its CMG or CPU, where the tool tells one that stays.
+    pub place: Option<u32>,
+}
+
 /// What one run of a program has counted.
-pub(super) struct Pass<'a> {
+pub(crate) struct Pass<'a> {
     /// The file it was in.
-    pub source: &'a Source<'a>,
+    pub source: Source<'a>,
+    /// The command line, where it is told.
+    pub command: Option<String>,
     /// Constants that the file tells, by name.
     pub constants: Vec<(&'static str, f64)>,
     /// What it has counted.
     pub names: Arc<Names>,
     /// Its threads.
     pub threads: Vec<Thread>,
+    /// What each of them is known by in other passes.
+    pub identities: Vec<Identity>,
     /// Numbers of the CMGs of threads, where the file tells them.
     pub cmgs: Vec<Option<u32>>,
     /// The parts of the program.
@@ -38,26 +52,76 @@ pub(super) struct Pass<'a> {
     pub notes: Vec<String>,
 }
 
-/// Makes a run of passes. Those that have counted a group of events as a whole come first, by its number.
+impl Pass<'_> {
+    /// The events that it has counted.
+    fn events(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().filter(|name| ![TICKS, CALLS].contains(name))
+    }
+
+    fn has_events_of(&self, other: &Pass) -> bool {
+        self.events().eq(other.events())
+    }
+}
+
+/// The runs that files of a format make: those with different events are passes of one run, those with the same events are
+/// of runs of their own.
 ///
 /// # Errors
-/// When the passes are not of the same program and input.
-pub(super) fn join(mut passes: Vec<Pass>, machine: &Machine, command: Vec<String>) -> Result<Run, Problem> {
-    let groups = Groups::of(&machine.name);
-    passes.sort_by_key(|pass| group_of(pass, groups).unwrap_or(u8::MAX));
-    for (i, pass) in passes.iter().enumerate() {
-        check_same(&passes[0], pass)?;
-        if let Some(other) = passes[..i].iter().find(|other| other.names == pass.names) {
-            let what = format!("has the same events as {}; give one of the two", other.source.name);
-            return Err(pass.source.problem(None, what));
+/// When files are not of the same program, input and machine, or not all passes were measured as often.
+pub(crate) fn runs(
+    format: &str,
+    passes: Vec<Pass>,
+    machine: &Machine,
+    command: &[String],
+) -> Result<Vec<Run>, Problem> {
+    same_program(&passes)?;
+    let mut repeats: Vec<Vec<Pass>> = Vec::new();
+    for pass in passes {
+        match repeats.iter_mut().find(|run| run.iter().all(|other| !other.has_events_of(&pass))) {
+            Some(run) => run.push(pass),
+            None => repeats.push(vec![pass]),
         }
     }
+    complete(&repeats)?;
+    repeats.into_iter().map(|passes| run(format, passes, machine, command)).collect()
+}
+
+/// All files that tell a command tell the same.
+fn same_program(passes: &[Pass]) -> Result<(), Problem> {
+    let mut told = passes.iter().filter_map(|pass| Some((&pass.source, pass.command.as_ref()?)));
+    let Some((first, command)) = told.next() else { return Ok(()) };
+    match told.find(|(_, other)| *other != command) {
+        None => Ok(()),
+        Some((source, other)) => Err(source.problem(
+            None,
+            format!("is of '{other}', but {} is of '{command}': import runs of one program together", first.name),
+        )),
+    }
+}
+
+/// A program that was measured again was measured as a whole: the first run has the most passes.
+fn complete(repeats: &[Vec<Pass>]) -> Result<(), Problem> {
+    let Some(run) = repeats.iter().find(|run| run.len() < repeats[0].len()) else { return Ok(()) };
+    let same = repeats[0].iter().find(|pass| pass.has_events_of(&run[0])).unwrap_or(&repeats[0][0]);
+    let what = "but not all passes were measured as often: give one of the two, or as many files of each pass";
+    Err(run[0].source.problem(None, format!("has the same events as {}, {what}", same.source.name)))
+}
+
+/// Makes a run of passes. Those that have counted a group of events as a whole come first, by its number.
+fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String]) -> Result<Run, Problem> {
+    let groups = Groups::of(&machine.name);
+    passes.sort_by_key(|pass| group_of(pass, groups).unwrap_or(u8::MAX));
+    passes.iter().try_for_each(|pass| check_same(&passes[0], pass))?;
     let names = passes.iter().map(|pass| match group_of(pass, groups) {
         Some(group) => format!("pa{group}"),
         None => stem(pass.source.name),
     });
-    let sources: Vec<Source<'_>> = passes.iter().map(|pass| *pass.source).collect();
-    let mut run = machine.run("fapp", command, &sources, names.collect());
+    let sources: Vec<Source<'_>> = passes.iter().map(|pass| pass.source).collect();
+    let mut command = command.to_vec();
+    if let (true, Some(told)) = (command.is_empty(), &passes[0].command) {
+        command = told.split(' ').map(str::to_owned).collect();
+    }
+    let mut run = machine.run(format, command, &sources, names.collect());
     run.constants.extend(passes[0].constants.iter().map(|(name, value)| ((*name).to_owned(), *value)));
     if let Some(first_core) = first_core(&passes[0], machine)? {
         run.constants.insert("first_core".to_owned(), first_core);
@@ -93,12 +157,9 @@ fn check_same(first: &Pass, pass: &Pass) -> Result<(), Problem> {
             ));
         }
     }
-    let who = |pass: &Pass| -> Vec<(u32, u32, Option<u32>)> {
-        pass.threads.iter().zip(&pass.cmgs).map(|(t, cmg)| (t.process, t.thread, *cmg)).collect()
-    };
-    if who(first) != who(pass) {
-        let what = "has other threads, or threads on other CMGs, than";
-        return error(format!("{what} {}: they are of different runs; measure again", first.source.name));
+    if first.identities != pass.identities {
+        let what = "has counted other threads, or threads on other CPUs or CMGs, than";
+        return error(format!("{what} {}: measure all passes alike", first.source.name));
     }
     let names = |pass: &Pass| -> BTreeSet<String> { pass.regions.iter().map(|r| r.name.clone()).collect() };
     let (here, there) = (names(pass), names(first));
@@ -118,6 +179,9 @@ fn first_core(pass: &Pass, machine: &Machine) -> Result<Option<f64>, Problem> {
     else {
         return Ok(None);
     };
+    if pass.cmgs.iter().all(Option::is_none) {
+        return Ok(None);
+    }
     let fits = |first: f64| {
         pass.threads.iter().zip(&pass.cmgs).all(|(thread, cmg)| {
             cmg.is_none_or(|cmg| ((f64::from(thread.cpu) - first) / each).floor() == f64::from(cmg))
@@ -134,9 +198,14 @@ fn first_core(pass: &Pass, machine: &Machine) -> Result<Option<f64>, Problem> {
     }
 }
 
-/// What a reader should know of all passes together.
+/// What a reader should know of all passes together, each thing once.
 fn notes(passes: &[Pass]) -> Vec<String> {
-    let mut notes: Vec<String> = passes.iter().flat_map(|pass| pass.notes.iter().cloned()).collect();
+    let mut notes: Vec<String> = Vec::new();
+    for note in passes.iter().flat_map(|pass| &pass.notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
     let calls: Vec<HashMap<&str, u64>> =
         passes.iter().map(|pass| pass.regions.iter().map(|r| (r.name.as_str(), r.calls)).collect()).collect();
     for region in &passes[0].regions {
@@ -151,19 +220,16 @@ fn regions(passes: Vec<Pass>) -> Result<Vec<Region>, Problem> {
     let names: Vec<String> = passes[0].regions.iter().map(|r| r.name.clone()).collect();
     let places: HashMap<String, usize> = names.iter().cloned().enumerate().map(|(i, name)| (name, i)).collect();
     let mut regions: Vec<Region> = names.into_iter().map(|name| Region { name, ..Region::default() }).collect();
-    let same = |(a, b): (&Thread, &Thread)| (a.process, a.thread) == (b.process, b.thread);
     for pass in passes {
         for part in pass.regions {
             let region = &mut regions[places[&part.name]];
             let threads: Vec<Thread> = part.threads.iter().map(|&i| pass.threads[i]).collect();
+            let who = |t: &Thread| (t.process, t.thread);
             if region.passes.is_empty() {
-                region.calls = part.calls;
-                region.threads = threads;
-            } else {
-                if threads.len() != region.threads.len() || !threads.iter().zip(&region.threads).all(same) {
-                    let what = format!("region '{}' has other threads than in the files before it", region.name);
-                    return Err(pass.source.problem(None, what));
-                }
+                (region.calls, region.threads) = (part.calls, threads);
+            } else if !threads.iter().map(who).eq(region.threads.iter().map(who)) {
+                let what = format!("region '{}' has other threads than in the files before it", region.name);
+                return Err(pass.source.problem(None, what));
             }
             let counts = Counts::from_values(Arc::clone(&pass.names), region.threads.len(), part.values);
             region.passes.push(counts.expect("a row for each thread"));
