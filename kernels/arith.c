@@ -7,15 +7,16 @@ static _Alignas(LINE) unsigned char pool[3 * MAX_N * sizeof(double)];
 
 typedef void kernel(double *y, const double *x1, const double *x2, uint64_t iterations, double c0);
 kernel add_kernel, mul_kernel, fma_kernel, div_kernel, div_series_kernel, max_kernel;
-kernel add_scalar_kernel, mul_scalar_kernel, fma_scalar_kernel, max_scalar_kernel;
+kernel add_scalar_kernel, mul_scalar_kernel, fma_scalar_kernel, div_series_scalar_kernel, max_scalar_kernel;
 
 enum { ADD, MUL, FMA, DIV, DIV_SERIES, MAX };
 enum { VECTOR, SCALAR };
 
-/* Divisions have no scalar loop. */
+/* The division instruction has no scalar loop. */
 static kernel *const KERNELS[2][6] = {
     [VECTOR] = {add_kernel, mul_kernel, fma_kernel, div_kernel, div_series_kernel, max_kernel},
-    [SCALAR] = {add_scalar_kernel, mul_scalar_kernel, fma_scalar_kernel, NULL, NULL, max_scalar_kernel},
+    [SCALAR] = {add_scalar_kernel, mul_scalar_kernel, fma_scalar_kernel, NULL, div_series_scalar_kernel,
+                max_scalar_kernel},
 };
 
 enum { OP, N, PASSES, FORM };
@@ -59,7 +60,7 @@ int program(int argc, char **argv)
         cannot_run("div-series needs n of sixteen vectors at least");
     kernel *run = KERNELS[options[FORM].value][op];
     if (!run)
-        cannot_run("form=scalar is for add, mul, fma and max");
+        cannot_run("form=scalar is for all but div");
     double *arrays[3];
     place_arrays(pool, sizeof pool, n * sizeof(double), 3, arrays);
     double *y = arrays[0], *x1 = arrays[1], *x2 = arrays[2];

@@ -78,6 +78,7 @@ for bytes in 64 32 16; do
     for op in add mul fma div div-series max; do
         run $bytes 0 arith op=$op passes=2
     done
+    run $bytes 0 arith op=div-series form=scalar n=128 passes=2
     for op in add mul fma max; do
         run $bytes 0 arith op=$op form=scalar n=64 passes=2
         run $bytes 0 arith op=$op form=scalar passes=2
