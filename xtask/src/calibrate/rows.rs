@@ -129,22 +129,34 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// By false position between the ends of the range, to the digits asked for.
+    /// By false position between the ends of the range, to the digits asked for. An end that stays counts for half as
+    /// much each time, so that both ends move (the Illinois rule).
     fn run(&self) -> Result<f64, String> {
         let (mut low, mut high) = self.fit.range;
         let (mut below, mut above) = (self.error(low)?, self.error(high)?);
         if below.signum() == above.signum() {
             return Err(format!("no value of {} from {low} to {high} makes the errors zero", self.fit.key));
         }
+        let mut best = if below.abs() <= above.abs() { (below.abs(), low) } else { (above.abs(), high) };
+        let mut last = 0.0;
         for _ in 0..TRIES {
             let next = rounded(low - below * (high - low) / (above - below), self.fit.digits);
             if next <= low || next >= high {
                 break;
             }
             let error = self.error(next)?;
-            if error.signum() == below.signum() { (low, below) = (next, error) } else { (high, above) = (next, error) }
+            if error.abs() < best.0 {
+                best = (error.abs(), next);
+            }
+            let halved = if error.signum() == last { 0.5 } else { 1.0 };
+            if error.signum() == below.signum() {
+                (low, below, above) = (next, error, above * halved);
+            } else {
+                (high, above, below) = (next, error, below * halved);
+            }
+            last = error.signum();
         }
-        Ok(if below.abs() <= above.abs() { low } else { high })
+        Ok(best.1)
     }
 
     /// The mean of the rows' errors, with their signs, at a value.
