@@ -58,7 +58,7 @@ const LEFT: f64 = 58.0;
 const RIGHT: f64 = WIDTH - 16.0;
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
-/// Decades from one labelled tick to the next, at most so many of which an axis has.
+/// Steps between labelled ticks that an axis has at most.
 const TICKS: i32 = 9;
 
 /// Measured values against simulated ones, of whatever units.
