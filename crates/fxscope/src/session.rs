@@ -15,8 +15,8 @@ use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants, energy, scope};
 use fxscope_record::{CodeFile, Finish, Host, HotSpot, ONE_PASS, Origin, Pages, Region, Run, Thread};
 use fxscope_sim::{
-    Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, Window, page_sizes,
-    platform,
+    Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, Unpaired, Window,
+    page_sizes, platform,
 };
 
 use crate::environment::bears_on_speed;
@@ -251,11 +251,25 @@ fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String>
     for (number, name, calls) in process.unknown_calls() {
         notes.push(format!("System call {number} ({name}) does not exist here; calls answered with ENOSYS: {calls}."));
     }
+    notes.extend(unpaired(outcome));
     notes.extend(memory_policy(request.memory_policy));
     notes.extend(process.page_notes().iter().cloned());
     notes.extend(process.refusals().iter().map(refusal));
     notes.extend(missing_library(outcome, process));
     notes
+}
+
+/// Marks of regions that lack the other end. A run that was stopped says nothing of those that were open then.
+fn unpaired(outcome: &Outcome) -> impl Iterator<Item = String> + '_ {
+    let ended = matches!(outcome.finish, fxscope_sim::Finish::Ended(_));
+    outcome.unpaired.iter().filter_map(move |unpaired| match unpaired {
+        Unpaired::NeverLeft(name) => {
+            ended.then(|| format!("Region '{name}' was never left: it counts up to the end of the run."))
+        }
+        Unpaired::NeverEntered(name, times) => Some(format!(
+            "Region '{name}' was left without having been entered by the same thread, {times}×; that counts nothing."
+        )),
+    })
 }
 
 /// What was asked for of the nodes of memory.

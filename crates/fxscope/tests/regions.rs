@@ -76,6 +76,24 @@ fn a_mark_of_the_header_is_one_instruction_and_survives_strip() {
 }
 
 #[test]
+fn marks_that_lack_the_other_end_are_noted_by_name() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let include = format!("-I{}/../../include", env!("CARGO_MANIFEST_DIR"));
+    let source = "#include <fxscope.h>
+        void _start(void)
+        {
+            FXSCOPE_BEGIN(\"solver\"); FXSCOPE_END(\"slover\");
+            __asm__ volatile(\"mov x0, #0\\n mov x8, #94\\n svc #0\");
+        }";
+    let program = compile(folder.path(), "misspelled", &["-O1", "-static", "-nostdlib", &include], source);
+    let found = regions(folder.path(), &program, &[]);
+    assert_eq!(found.iter().map(|r| r.0.as_str()).collect::<Vec<_>>(), ["solver"]);
+    let text = std::fs::read_to_string(folder.path().join("run.json")).expect("written");
+    assert!(text.contains("Region 'solver' was never left: it counts up to the end of the run."), "{text}");
+    assert!(text.contains("Region 'slover' was left without having been entered by the same thread, 1×"), "{text}");
+}
+
+#[test]
 fn calls_of_measuring_tools_mark_regions_and_missing_libraries_of_theirs_are_stood_in_for() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let source = format!(

@@ -15,6 +15,6 @@ mod waiting;
 
 pub use hot::HotSpot;
 pub use pages::page_sizes;
-pub use region::{Counted, Region, Totals};
+pub use region::{Counted, Region, Totals, Unpaired};
 pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, platform};
 pub use trace::{Traced, Tracer, Window};

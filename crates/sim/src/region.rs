@@ -4,7 +4,7 @@
 //! its end. A region that other threads enter, too, is each thread's own, as programs do that mark regions inside of
 //! parallel code: then each thread counts between its own marks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fxscope_base::Signals;
 
@@ -32,6 +32,15 @@ pub struct Region {
     pub calls: u64,
     /// What was counted inside, all calls together.
     pub threads: Totals,
+}
+
+/// A region whose marks do not come in pairs: mostly a name that is spelled in two ways, or marks of two threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unpaired {
+    /// One of this name was never left: it counts up to the end of the run.
+    NeverLeft(String),
+    /// A thread left one of this name so many times without having entered it; that counts nothing.
+    NeverEntered(String, u64),
 }
 
 /// A region that a thread is in.
@@ -62,6 +71,8 @@ struct Done {
 pub struct Regions {
     done: Vec<Done>,
     open: Vec<Open>,
+    /// Names that threads left without having entered, and how often.
+    never_entered: BTreeMap<String, u64>,
 }
 
 /// Adds to a thread's counts.
@@ -88,10 +99,13 @@ impl Regions {
     }
 
     /// A thread leaves the region called `name` that it entered last, or the last one of all. One that was never entered
-    /// is ignored.
+    /// counts nothing.
     pub fn end(&mut self, thread: u32, name: Option<&str>, now: &Totals) {
         let left = |open: &Open| open.thread == thread && name.is_none_or(|name| open.name == name);
-        let Some(last) = self.open.iter().rposition(left) else { return };
+        let Some(last) = self.open.iter().rposition(left) else {
+            *self.never_entered.entry(name.unwrap_or_default().to_owned()).or_default() += 1;
+            return;
+        };
         if self.open[last].again > 0 {
             self.open[last].again -= 1;
             return;
@@ -118,6 +132,14 @@ impl Regions {
                 add(&mut done.all, number, &counted);
             }
         }
+    }
+
+    /// The regions that are still open, and what was left without having been entered; each name once.
+    pub fn unpaired(&self) -> Vec<Unpaired> {
+        let open: BTreeSet<&String> = self.open.iter().map(|open| &open.name).collect();
+        let never_left = open.into_iter().cloned().map(Unpaired::NeverLeft);
+        let never_entered = self.never_entered.iter().map(|(name, times)| Unpaired::NeverEntered(name.clone(), *times));
+        never_left.chain(never_entered).collect()
     }
 
     /// All regions, the whole run first; regions still open end here.
@@ -181,6 +203,21 @@ mod tests {
         r.end(0, Some("b"), &cycles([40]));
         let want = [("all".into(), 1, vec![50]), ("a".into(), 1, vec![25]), ("b".into(), 1, vec![20])];
         assert_eq!(seen(r, &cycles([50])), want);
+    }
+
+    #[test]
+    fn marks_that_lack_the_other_end_are_known_by_name() {
+        let mut r = Regions::default();
+        r.begin(0, true, "a".into(), cycles([10]));
+        r.begin(0, true, "b".into(), cycles([20]));
+        r.end(0, Some("b"), &cycles([30]));
+        r.end(1, Some("a"), &cycles([35]));
+        r.end(0, Some("A"), &cycles([36]));
+        r.end(0, Some("A"), &cycles([37]));
+        let never_entered = |name: &str, times| Unpaired::NeverEntered(name.to_owned(), times);
+        assert_eq!(r.unpaired(), [Unpaired::NeverLeft("a".to_owned()), never_entered("A", 2), never_entered("a", 1)]);
+        r.end(0, Some("a"), &cycles([40]));
+        assert_eq!(r.unpaired(), [never_entered("A", 2), never_entered("a", 1)]);
     }
 
     #[test]

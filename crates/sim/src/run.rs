@@ -11,7 +11,7 @@ use fxscope_machine::Spec;
 
 use crate::hot::HotSpot;
 use crate::pages::page_sizes;
-use crate::region::{Counted, Region, Regions, Totals};
+use crate::region::{Counted, Region, Regions, Totals, Unpaired};
 use crate::sectors;
 use crate::timing::{Driver, Timing};
 use crate::trace::{Trace, Window};
@@ -102,6 +102,8 @@ pub struct Outcome {
     pub now_ns: u64,
     /// Regions, the whole run first.
     pub regions: Vec<Region>,
+    /// Marks of regions that lack the other end.
+    pub unpaired: Vec<Unpaired>,
     /// Instructions by file and place with their cycles (timing mode).
     pub hot: Vec<HotSpot>,
     /// Paths, as programs see them, of the files that code was mapped from, the program's own first (timing mode).
@@ -221,6 +223,7 @@ impl Simulation {
         Outcome {
             finish,
             now_ns: self.process.now_ns(),
+            unpaired: self.regions.unpaired(),
             regions: std::mem::take(&mut self.regions).finish(&totals),
             hot: timing.map_or_else(Vec::new, Timing::hot_spots),
             files: timing.map_or_else(Vec::new, Timing::files),
