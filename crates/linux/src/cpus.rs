@@ -101,6 +101,16 @@ impl Cpus {
         self.turns
     }
 
+    /// The CPU with this number.
+    fn lane_of(&mut self, cpu: u32) -> Option<&mut Lane> {
+        // Their numbers nearly always follow each other.
+        let at_hand = cpu.wrapping_sub(self.lanes.first()?.place.cpu) as usize;
+        let is_it = |lane: &Lane| lane.place.cpu == cpu;
+        let found =
+            if self.lanes.get(at_hand).is_some_and(is_it) { Some(at_hand) } else { self.lanes.iter().position(is_it) };
+        self.lanes.get_mut(found?)
+    }
+
     fn is_here(&self, thread: &Thread) -> bool {
         self.lanes[self.here].place.cpu == thread.cpu_number
     }
@@ -259,8 +269,7 @@ impl Process {
             self.kernel.system.threads.remove(index);
         } else {
             let (tid, cpu) = (old.tid, old.cpu_number);
-            let mut lanes = self.kernel.system.cpus.lanes.iter_mut();
-            if let Some(lane) = lanes.find(|lane| lane.place.cpu == cpu && lane.tid == tid) {
+            if let Some(lane) = self.kernel.system.cpus.lane_of(cpu).filter(|lane| lane.tid == tid) {
                 lane.index = index;
             }
         }

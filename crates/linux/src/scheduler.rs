@@ -285,8 +285,9 @@ impl Process {
         std::mem::swap(&mut self.thread, &mut self.kernel.system.threads[index]);
         self.thread.cpu.counter = counter;
         self.kernel.enter_core(&mut self.thread);
-        if self.kernel.toucher(&self.thread) != before {
-            self.kernel.pages.toucher_changed();
+        let who = self.kernel.toucher(&self.thread);
+        if who != before {
+            self.kernel.pages.toucher_changed(before, who);
         }
     }
 

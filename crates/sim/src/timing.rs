@@ -11,6 +11,7 @@ use fxscope_linux::{Process, Step};
 use fxscope_memory::NEVER;
 use fxscope_pipeline::Pipeline;
 
+use crate::clocks::Clocks;
 use crate::core::{Core, Known};
 use crate::hot::{HotSpot, hot_spots};
 use crate::marks::Edge;
@@ -43,7 +44,7 @@ pub(crate) struct Timing {
     /// The others, by their numbers; none for those that no thread has run on yet.
     pub(crate) parked: Vec<Option<Box<Core>>>,
     /// When each CPU goes on; [`NEVER`]: it has no thread that is ready.
-    pub(crate) clocks: Vec<Cycle>,
+    pub(crate) clocks: Clocks,
     /// Cores whose threads wait in loops; their clocks say until when.
     pub(crate) waiting: Vec<Waiting>,
     /// The state of the process's CPUs that `clocks` follow.
@@ -67,7 +68,7 @@ impl Timing {
             core: Box::new(Core::new(pipeline, process, options, &sectors)),
             here,
             parked: cpus.iter().map(|_| None).collect(),
-            clocks: vec![NEVER; cpus.len()],
+            clocks: Clocks::new(cpus.len()),
             waiting: Vec::new(),
             changes: u64::MAX,
             totals: Totals::new(),
@@ -189,7 +190,7 @@ impl Driver<'_> {
         let wake = self.options.spec.assumptions.thread_wake;
         for (index, state) in self.process.cpus().enumerate() {
             let clock = self.timing.clocks[index];
-            self.timing.clocks[index] = match state.ready_ns {
+            let clock = match state.ready_ns {
                 None => NEVER,
                 Some(_) if clock != NEVER => clock,
                 Some(ready_ns) => {
@@ -204,20 +205,14 @@ impl Driver<'_> {
                     core.map_or(begins, |core| core.pipeline.now().max(begins))
                 }
             };
+            self.timing.clocks.set(index, clock);
         }
     }
 
     /// The turn of the core that is furthest behind.
     fn next_turn(&self) -> Option<Turn> {
-        let (mut first, mut index, mut second) = (NEVER, 0, NEVER);
-        for (i, &clock) in self.timing.clocks.iter().enumerate() {
-            if clock < first {
-                (second, first, index) = (first, clock, i);
-            } else {
-                second = second.min(clock);
-            }
-        }
-        (first != NEVER).then(|| Turn { index, in_order: second, end: second.saturating_add(self.options.quantum) })
+        let (index, second) = self.timing.clocks.first_two()?;
+        Some(Turn { index, in_order: second, end: second.saturating_add(self.options.quantum) })
     }
 
     /// The CPU with this number goes on.
@@ -307,12 +302,13 @@ impl Driver<'_> {
             }
         }
         self.set_clock();
-        let core = &mut *self.timing.core;
-        let clock = &mut self.timing.clocks[self.timing.here];
-        if *clock != NEVER && !matches!(core.spin, Spin::Waits(_)) {
-            *clock = core.pipeline.now();
+        let t = &mut *self.timing;
+        let core = &mut *t.core;
+        if t.clocks[t.here] != NEVER && !matches!(core.spin, Spin::Waits(_)) {
+            let now = core.pipeline.now();
+            t.clocks.set(t.here, now);
             if T::FAST && self.options.spin == SpinLoops::Fast && !core.untimed {
-                core.spin.turn_ended(self.process.cpu(), *clock);
+                core.spin.turn_ended(self.process.cpu(), now);
             }
         }
         None
@@ -485,7 +481,7 @@ impl Driver<'_> {
         let now = self.timing.now();
         let t = &mut *self.timing;
         t.core.pipeline.settle();
-        for (core, &clock) in t.parked.iter_mut().zip(&t.clocks) {
+        for (core, clock) in t.parked.iter_mut().zip(t.clocks.iter()) {
             let Some(core) = core else { continue };
             core.pipeline.take_over(&mut t.core.pipeline, false);
             core.pipeline.settle();

@@ -98,7 +98,7 @@ impl Driver<'_> {
         let rounds = if undisturbed { self.process.rounds_ahead(thread, &wait.round) } else { 0 };
         wait.left = (rounds / wait.rounds).min(REACH / wait.cycles());
         match self.waits_until(index) {
-            Some(until) => self.timing.clocks[index] = until,
+            Some(until) => self.timing.clocks.set(index, until),
             None => self.stop_waiting(entry),
         }
     }
@@ -142,7 +142,7 @@ impl Driver<'_> {
         let Some(core) = self.timing.core_at(index) else { return };
         core.spin = Spin::default();
         let now = core.pipeline.now();
-        self.timing.clocks[index] = now;
+        self.timing.clocks.set(index, now);
         self.watch_memory();
     }
 
@@ -168,7 +168,7 @@ impl Driver<'_> {
             let Waiting { index, thread, .. } = self.timing.waiting[entry];
             let until = if self.process.is_undisturbed(thread) { self.waits_until(index) } else { None };
             match until {
-                Some(until) => self.timing.clocks[index] = until,
+                Some(until) => self.timing.clocks.set(index, until),
                 None => {
                     self.leap(entry, now);
                     self.stop_waiting(entry);

@@ -198,7 +198,7 @@ pub(crate) struct Pages {
     /// How often the program has asked for pages to be moved.
     moves: u32,
     version: u64,
-    /// How often another thread came to run, with another policy or elsewhere.
+    /// How often another thread came to run, with another policy or where its policy has other effects.
     toucher_changes: u64,
 }
 
@@ -256,9 +256,11 @@ impl Pages {
         PageView { generation: mem.generation(), version: self.version, who }
     }
 
-    /// Another thread runs, with another policy or elsewhere.
-    pub(crate) fn toucher_changed(&mut self) {
-        self.toucher_changes += 1;
+    /// `who` runs now, with another policy or elsewhere than `before`.
+    pub(crate) fn toucher_changed(&mut self, before: Toucher, who: Toucher) {
+        let mut policies = self.policies.iter().map(|(_, policy)| policy).chain([who.policy]);
+        let matters = before.policy != who.policy || policies.any(Policy::depends_on_node);
+        self.toucher_changes += u64::from(matters);
     }
 
     /// Bytes of the pages of a segment.

@@ -144,6 +144,11 @@ impl Policy {
         }
     }
 
+    /// Whether pages go elsewhere when a processor of another node touches them, though the policy names nodes.
+    pub(crate) fn depends_on_node(self) -> bool {
+        matches!(self.mode, Mode::Bind | Mode::PreferredMany)
+    }
+
     /// Whether a page on `node` is where the policy wants pages to be.
     pub(crate) fn permits(self, node: u32) -> bool {
         matches!(self.mode, Mode::Default | Mode::Local) || self.nodes >> node & 1 != 0

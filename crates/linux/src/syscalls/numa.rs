@@ -55,8 +55,10 @@ fn write_mask(k: &mut Kernel, mask: u64, bits: u64, nodes: NodeMask) -> std::res
 
 pub(super) fn set_mempolicy(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let nodes = read_mask(k, a[1], a[2])?;
+    let before = k.toucher(t);
     t.policy = Policy::new(a[0], nodes, k.platform.node_mask())?;
-    k.pages.toucher_changed();
+    let who = k.toucher(t);
+    k.pages.toucher_changed(before, who);
     Ok(0)
 }
 

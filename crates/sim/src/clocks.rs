@@ -1,0 +1,88 @@
+//! The clocks of all CPUs, and which of them is furthest behind.
+
+use std::ops::Index;
+
+use fxscope_base::Cycle;
+use fxscope_memory::NEVER;
+
+/// When each CPU goes on; [`NEVER`]: it has nothing to do.
+///
+/// Who is behind is found as in a knock-out: of two neighbours the one that is behind goes on. When a clock changes, only
+/// the matches on its way are held anew.
+pub(crate) struct Clocks {
+    /// A power of two of them, at least two; those that no CPU has stand still.
+    clocks: Box<[Cycle]>,
+    /// Who has won: of match 1, the final, whoever is furthest behind; of match `n`, one of those of `2 n` and `2 n + 1`. Behind
+    /// the matches come the CPUs themselves.
+    winners: Box<[usize]>,
+    cpus: usize,
+}
+
+impl Clocks {
+    /// Nobody has anything to do.
+    pub(crate) fn new(cpus: usize) -> Clocks {
+        let places = cpus.next_power_of_two().max(2);
+        let first_of = |place: usize| (0..).map(|n| place << n).find(|&p| p >= places).map_or(0, |p| p - places);
+        let winners = (0..2 * places).map(|place| if place == 0 { 0 } else { first_of(place) }).collect();
+        Clocks { clocks: vec![NEVER; places].into(), winners, cpus }
+    }
+
+    /// The CPU with this number goes on at `clock`.
+    pub(crate) fn set(&mut self, cpu: usize, clock: Cycle) {
+        self.clocks[cpu] = clock;
+        let mut at = (self.clocks.len() + cpu) / 2;
+        while at > 0 {
+            let (a, b) = (self.winners[2 * at], self.winners[2 * at + 1]);
+            self.winners[at] = if self.clocks[b] < self.clocks[a] { b } else { a };
+            at /= 2;
+        }
+    }
+
+    /// The CPU that is furthest behind, of several the one with the lowest number, and the clock of the next one.
+    pub(crate) fn first_two(&self) -> Option<(usize, Cycle)> {
+        let first = self.winners[1];
+        let (mut second, mut at) = (NEVER, self.clocks.len() + first);
+        // The next one has lost against the first, in one of its matches.
+        while at > 1 {
+            second = second.min(self.clocks[self.winners[at ^ 1]]);
+            at /= 2;
+        }
+        (self.clocks[first] != NEVER).then_some((first, second))
+    }
+
+    /// All clocks, by CPU.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Cycle> {
+        self.clocks[..self.cpus].iter().copied()
+    }
+}
+
+impl Index<usize> for Clocks {
+    type Output = Cycle;
+
+    fn index(&self, cpu: usize) -> &Cycle {
+        &self.clocks[cpu]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_two_are_those_of_a_search_through_all() {
+        for cpus in [1, 2, 3, 12, 48] {
+            let mut clocks = Clocks::new(cpus);
+            assert_eq!(clocks.first_two(), None);
+            for step in 0..1_000_usize {
+                let clock = if step % 7 == 0 { NEVER } else { (step * step % 91) as Cycle };
+                clocks.set(step * 5 % cpus, clock);
+                let mut all: Vec<_> = clocks.iter().zip(0..).collect();
+                assert_eq!(all.len(), cpus);
+                all.sort_unstable();
+                let second = all.get(1).map_or(NEVER, |&(clock, _)| clock);
+                let expected = (all[0].0 != NEVER).then_some((all[0].1, second));
+                assert_eq!(clocks.first_two(), expected, "{cpus} CPUs, step {step}");
+            }
+        }
+    }
+}
