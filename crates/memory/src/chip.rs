@@ -414,11 +414,11 @@ impl Chip {
         (mine || dirty).then_some(Evicted { line: victim.line, dirty, code, at })
     }
 
-    /// L2 of `cmg` does not have `line` and will be asked for it soon, and then for `next` (a matter of the host's speed
-    /// only).
+    /// L2 of `cmg` does not have `line` and will be asked for it soon, and then for the line `step` behind it (a matter of
+    /// the host's speed only).
     #[inline(always)]
-    pub fn expect(&self, cmg: usize, line: u64, next: u64) {
-        self.cmgs[cmg].expect(line, next);
+    pub fn expect(&self, cmg: usize, line: u64, step: i64) {
+        self.cmgs[cmg].expect(line, step);
     }
 
     /// Where L2 of `cmg` is likely to have `line`, which it has been asked for lately (a matter of the host's speed only).

@@ -270,10 +270,13 @@ impl Cmg {
         self.find(line).map(|slot| self.tags.line(slot).sector())
     }
 
-    /// `line` will be put here soon, and `next` after it (a matter of the host's speed only).
+    /// `line` will be put here soon, and the line `step` behind it after it (a matter of the host's speed only).
     #[inline(always)]
-    pub fn expect(&self, line: u64, next: u64) {
-        let place = self.tags.expect(self.set_of(line), self.set_of(next));
+    pub fn expect(&self, line: u64, step: i64) {
+        let set = self.set_of(line);
+        // Nearly always.
+        let next = set.wrapping_add_signed(step as isize) & self.sets_mask;
+        let place = self.tags.expect(set, next);
         fetch_early(&self.holders, place.number());
     }
 

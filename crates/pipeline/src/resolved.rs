@@ -308,17 +308,18 @@ impl RMem {
     };
 }
 
-/// What is known of an instruction from its executions. Everything is summed up.
+/// What is known of an instruction from its executions. Everything is summed up. What each execution changes is together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Profile {
     /// Cycles between its commits and the commit before each.
     pub cycles: u64,
     /// Cycles from the issue of its first flow to its commit.
     pub in_flight: u64,
-    /// Cycles without commit that were charged to it, by cause.
-    pub stalls: Stalls,
     /// Cycles in which it took each pipe, in the order of [`PIPE_NAMES`].
     pub pipes: [u64; PIPES],
+    /// Cycles without commit that were charged to it, by cause.
+    pub stalls: Stalls,
 }
 
 impl Profile {

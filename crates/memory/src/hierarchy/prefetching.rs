@@ -54,8 +54,7 @@ impl Hierarchy {
             signals.add(l2_counter, 1);
             let p = Prefetch { cause, reliableness: r.l2.reliableness, sector };
             let taken = self.prefetch_l2(line, t, p, signals);
-            let next = line.wrapping_add_signed(r.step);
-            self.chip.expect(self.seat.cmg, next, next.wrapping_add_signed(r.step));
+            self.chip.expect(self.seat.cmg, line.wrapping_add_signed(r.step), r.step);
             let Some(Taken { at, hit }) = taken else { continue };
             self.port_granted = if at > t { at } else { self.port_granted };
             if let Some(entry) = r.entry {

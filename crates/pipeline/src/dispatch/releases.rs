@@ -68,7 +68,7 @@ impl Releases {
     #[inline(always)]
     pub fn pass(&mut self, now: Cycle, t: Cycle) -> u64 {
         let mut released = 0;
-        for cycle in now + 1..=t.min(now + NEAR as u64) {
+        for cycle in now + 1..t.min(now + NEAR as u64) + 1 {
             released += std::mem::take(&mut self.near[cycle as usize % NEAR]);
         }
         if t >= self.far_from { released + self.pass_far(t) } else { released }
@@ -83,10 +83,12 @@ impl Releases {
         released
     }
 
-    /// Whether nothing is released at `t`, which is near.
+    /// The first cycle after `now` in which something is released.
     #[inline(always)]
-    pub fn none_at(&self, t: Cycle) -> bool {
-        self.near[t as usize % NEAR] == 0 && t < self.far_from
+    pub fn next_after(&self, now: Cycle) -> Cycle {
+        let (behind, ahead) = self.near.split_at((now + 1) as usize % NEAR);
+        let near = ahead.iter().chain(behind).position(|&entries| entries != 0);
+        self.far_from.min(now + 1 + near.unwrap_or(NEAR) as u64)
     }
 }
 
@@ -101,7 +103,8 @@ mod tests {
         releases.add(0, far, 1);
         releases.add(0, 2 * far, 1);
         releases.add(0, 700, 1);
-        assert!(releases.none_at(699) && !releases.none_at(700) && releases.none_at(far - 1) && !releases.none_at(far));
+        assert_eq!((releases.next_after(0), releases.next_after(698), releases.next_after(699)), (700, 700, 700));
+        assert_eq!(releases.next_after(700), far);
         assert_eq!((releases.pass(0, 699), releases.pass(699, far - 1), releases.pass(far - 1, far)), (0, 1, 1));
         assert_eq!((releases.pass(far, 2 * far - 1), releases.pass(2 * far - 1, 3 * far)), (0, 1));
     }
@@ -121,6 +124,6 @@ mod tests {
         let mut releases = Releases::default();
         (1..=2 * NEAR as u64).for_each(|t| releases.add(0, t, 1));
         assert_eq!(releases.pass(0, 2 * NEAR as u64 - 1), 2 * NEAR as u64 - 1);
-        assert!(!releases.none_at(2 * NEAR as u64));
+        assert_eq!(releases.next_after(2 * NEAR as u64 - 1), 2 * NEAR as u64);
     }
 }
