@@ -24,8 +24,8 @@ pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
                 header {
                     h1 { (TITLE) }
                     p.soft {
-                        "Suite " strong { (suite) } ": " (outcomes.len()) " measured figures of A64FX in " (families.len())
-                        " families, each beside what the model makes of the same program."
+                        "Suite " strong { (suite) } ": " (outcomes.len()) " measured figures of A64FX, " (families.len())
+                        @if families.len() == 1 { " family" } @else { " families" } ", each beside what the model makes of the same program."
                     }
                 }
                 main id="main" {

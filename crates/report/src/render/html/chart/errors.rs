@@ -133,8 +133,8 @@ fn bin(error: f64) -> usize {
 
 /// How often errors of each size come, a row for each family; the bin of most errors is as tall as the row.
 pub fn histograms(title: &str, families: &[Histogram]) -> Markup {
-    let height = HEAD + ROW * families.len() as f64 + 30.0;
-    let (foot, width) = (height - 26.0, (RIGHT - NAMES) / BINS as f64);
+    let height = HEAD + ROW * families.len() as f64 + 34.0;
+    let (foot, width) = (height - 30.0, (RIGHT - NAMES) / BINS as f64);
     html! {
         figure.half {
             figcaption { (title) }
@@ -145,7 +145,7 @@ pub fn histograms(title: &str, families: &[Histogram]) -> Markup {
                     text.soft x=(at) y=(foot + 13.0) text-anchor="middle" { (format!("{edge:+.0}")) }
                 }
                 @for (i, family) in families.iter().enumerate() { (row(family, HEAD + ROW * i as f64, width)) }
-                text.soft x=((NAMES + RIGHT) / 2.0) y=(height - 1.0) text-anchor="middle" { "error, percent or points" }
+                text.soft x=((NAMES + RIGHT) / 2.0) y=(height - 4.0) text-anchor="middle" { "error, percent or points" }
             }
         }
     }
