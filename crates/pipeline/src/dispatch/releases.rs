@@ -83,12 +83,10 @@ impl Releases {
         released
     }
 
-    /// The first cycle after `now` in which something is released.
+    /// Whether nothing is released at `t`, which is near.
     #[inline(always)]
-    pub fn next_after(&self, now: Cycle) -> Cycle {
-        let (behind, ahead) = self.near.split_at((now + 1) as usize % NEAR);
-        let near = ahead.iter().chain(behind).position(|&entries| entries != 0);
-        self.far_from.min(now + 1 + near.unwrap_or(NEAR) as u64)
+    pub fn none_at(&self, t: Cycle) -> bool {
+        self.near[t as usize % NEAR] == 0 && t < self.far_from
     }
 }
 
@@ -103,8 +101,7 @@ mod tests {
         releases.add(0, far, 1);
         releases.add(0, 2 * far, 1);
         releases.add(0, 700, 1);
-        assert_eq!((releases.next_after(0), releases.next_after(698), releases.next_after(699)), (700, 700, 700));
-        assert_eq!(releases.next_after(700), far);
+        assert!(releases.none_at(699) && !releases.none_at(700) && releases.none_at(far - 1) && !releases.none_at(far));
         assert_eq!((releases.pass(0, 699), releases.pass(699, far - 1), releases.pass(far - 1, far)), (0, 1, 1));
         assert_eq!((releases.pass(far, 2 * far - 1), releases.pass(2 * far - 1, 3 * far)), (0, 1));
     }
@@ -124,6 +121,6 @@ mod tests {
         let mut releases = Releases::default();
         (1..=2 * NEAR as u64).for_each(|t| releases.add(0, t, 1));
         assert_eq!(releases.pass(0, 2 * NEAR as u64 - 1), 2 * NEAR as u64 - 1);
-        assert_eq!(releases.next_after(2 * NEAR as u64 - 1), 2 * NEAR as u64);
+        assert!(!releases.none_at(2 * NEAR as u64));
     }
 }
