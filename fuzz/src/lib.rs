@@ -5,6 +5,7 @@
 //! cargo +nightly fuzz run decode
 //! cargo +nightly fuzz run exec
 //! cargo +nightly fuzz run elf
+//! cargo +nightly fuzz run import
 //! cargo +nightly fuzz run machine
 //! ```
 //!
