@@ -127,7 +127,11 @@ impl Pipeline {
         // Addresses made by other pipes first (gathers and scatters, transfers).
         let pipe = pick(first.pipes, station);
         let ready = self.operands(&uop.addr_srcs, pipe).max(self.operands(&uop.srcs, pipe));
-        let mut t = self.book(first, pipe, ready.max(d + self.stage_of_pipe[pipe]).max(port_free), own);
+        let earliest = ready.max(d + self.stage_of_pipe[pipe]).max(port_free);
+        // The flow that hands on a base address keeps EXA from others but is none of its operations: programs with
+        // gathers count fewer of those than they have gathers.
+        let counted = pipe != EXA;
+        let mut t = if counted { self.book(first, pipe, earliest, own) } else { self.pipes[pipe].book(earliest) };
         self.dispatch.release(station, t.saturating_sub(self.released[pipe]));
         t += u64::from(first.latency);
         for flow in &uop.flows[1..=last] {
