@@ -27,7 +27,7 @@ pub mod turns;
 
 pub use chip::{Chip, Seat};
 pub use frames::{PageRange, Placement};
-pub use hierarchy::{Hierarchy, Level, Located, Misses, NEVER, Response};
+pub use hierarchy::{Hierarchy, Level, Located, Misses, NEVER, Response, Wants};
 pub use pipes::LoadStorePipes;
 pub use pointer::Pointer;
 pub use prefetch::control::Registers as PrefetchRegisters;

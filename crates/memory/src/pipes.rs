@@ -18,6 +18,8 @@ struct Taken {
     no_write: u64,
     /// A store write is there, which only eligible store accesses may join.
     write: u64,
+    /// How many flows are sent in vain.
+    vain: u64,
 }
 
 /// What asks for a cycle.
@@ -68,9 +70,12 @@ impl Taken {
         }
     }
 
-    /// Adds the cycles that each pipe is reserved.
+    /// Adds the cycles that each pipe is reserved, and those of what is free that flows in vain take.
     fn add_busy(&self, busy: [u64; 2]) -> [u64; 2] {
-        [busy[0] + u64::from(self.pipe0.count_ones()), busy[1] + u64::from(self.pipe1.count_ones())]
+        let [some, more] = [self.pipe0, self.pipe1].map(|pipe| u64::from(pipe.count_ones()));
+        let second = (self.vain / 2).min(64 - more);
+        let first = (self.vain - second).min(64 - some);
+        [busy[0] + some + first, busy[1] + more + second]
     }
 
     /// [`leap_word`] for all.
@@ -81,6 +86,7 @@ impl Taken {
         leap_word(&mut self.long[1], bits, &mut carry.long[1]);
         leap_word(&mut self.no_write, bits, &mut carry.no_write);
         leap_word(&mut self.write, bits, &mut carry.write);
+        // Which cycles of a word they are in is not known.
     }
 }
 
@@ -127,8 +133,7 @@ impl LoadStorePipes {
     /// Reserved cycles of each pipe so far, for the busy counters.
     #[must_use]
     pub fn busy(&self) -> [u64; 2] {
-        let some = self.taken.iter().filter(|taken| taken.pipe0 | taken.pipe1 != 0);
-        some.fold(self.past, |busy, taken| taken.add_busy(busy))
+        self.taken.iter().fold(self.past, |busy, taken| taken.add_busy(busy))
     }
 
     /// So many more cycles were reserved.
@@ -179,6 +184,19 @@ impl LoadStorePipes {
     #[inline(always)]
     pub fn load(&mut self, t: Cycle) -> Cycle {
         self.book(t, Kind::Load)
+    }
+
+    /// An access sends its flow again every `period` cycles after `t`, and before `end` in vain. Such flows take cycles
+    /// that nothing else is reserved in: they are counted, and keep nothing away.
+    pub fn in_vain(&mut self, t: Cycle, end: Cycle, period: Cycle) {
+        let end = end.min(self.floor + SPAN);
+        let mut next = t + period;
+        while next < end {
+            let block = (next | 63) + 1;
+            let flows = (block.min(end) - next).div_ceil(period);
+            self.taken[(next / 64) as usize % WORDS].vain += flows;
+            next += flows * period;
+        }
     }
 
     /// The access whose flow was reserved last, in cycle `t`, ends. Returns whether it ends in the stages of a long
@@ -257,6 +275,20 @@ mod tests {
         assert!(!access(13, false), "pipe 1");
         assert!(access(16, false), "pipe 0, behind the one that was lengthened");
         assert!(!access(16, false), "pipe 1");
+    }
+
+    #[test]
+    fn flows_in_vain_are_counted_in_cycles_that_are_free_and_keep_nothing_away() {
+        let mut p = LoadStorePipes::default();
+        p.in_vain(5, 60, 15);
+        assert_eq!(p.busy(), [2, 1], "20, 35 and 50");
+        assert_eq!([p.load(20), p.load(20)], [20, 20]);
+        assert_eq!(p.busy(), [3, 2]);
+        p.in_vain(60, 130, 1);
+        assert_eq!(p.busy().iter().sum::<u64>(), 5 + 69, "61 to 129");
+        (0..64).for_each(|_| p.in_vain(64, 128, 1));
+        p.advance(128);
+        assert_eq!(p.busy(), [4 + 64 + 1; 2], "the second 64 cycles are full; eight before and two behind");
     }
 
     #[test]

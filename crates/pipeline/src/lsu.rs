@@ -8,7 +8,7 @@ mod write_buffer;
 
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_machine::Spec;
-use fxscope_memory::{Hierarchy, Pointer, Response};
+use fxscope_memory::{Hierarchy, Pointer, Response, Wants};
 use fxscope_uop::{Access, Shape};
 
 use crate::resolve::RUop;
@@ -163,13 +163,13 @@ impl Lsu {
         memory: &mut Hierarchy,
         signals: &mut Signals,
     ) -> Response {
-        let write = uop.mem.op.access == Access::Atomic;
+        let wants = Wants { write: uop.mem.op.access == Access::Atomic, again: self.flow_after_flow(uop) };
         let Flow { pointer, bytes, checked, .. } = *flow;
         let place = memory.translate(pointer, t, signals);
         let mut at = memory.pipes.load(place.ready);
-        let mut answer = memory.access(&place, at, write, signals);
+        let mut answer = memory.access(&place, at, wants, signals);
         if bytes.crosses(self.line_shift) {
-            answer = answer.and(second_line(pointer, bytes, at, write, memory, signals));
+            answer = answer.and(second_line(pointer, bytes, at, wants, memory, signals));
         }
         if self.older.may_meet(checked, at) {
             at = self.past_stores(uop, *flow, at, answer.at, memory, signals);
@@ -262,9 +262,11 @@ impl Lsu {
         let place = memory.translate(pointer, t, signals);
         let known = place.ready;
         let tags = memory.pipes.store_access(known, eligible);
-        let mut line = memory.access(&place, tags, true, signals).at;
+        // It has read the tags, which is all it does.
+        let wants = Wants { write: true, again: 0 };
+        let mut line = memory.access(&place, tags, wants, signals).at;
         if bytes.crosses(self.line_shift) {
-            line = line.max(second_line(pointer, bytes, tags, true, memory, signals).at);
+            line = line.max(second_line(pointer, bytes, tags, wants, memory, signals).at);
         }
         let store = Store {
             bytes,
@@ -306,12 +308,12 @@ fn second_line(
     pointer: Pointer,
     bytes: Span,
     t: Cycle,
-    write: bool,
+    wants: Wants,
     memory: &mut Hierarchy,
     signals: &mut Signals,
 ) -> Response {
     let place = memory.translate(pointer.at(bytes.end - 1), t, signals);
-    memory.access(&place, place.ready, write, signals)
+    memory.access(&place, place.ready, wants, signals)
 }
 
 /// The bytes that dependency detection takes an access to `bytes` to touch (manual 7.5.2).

@@ -9,6 +9,15 @@ use crate::sectors::{Joins, Sector};
 use crate::tags::{Line, Slot, Victim};
 use crate::turns::Notice;
 
+/// What the flow of an access wants of its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wants {
+    /// An exclusive copy.
+    pub write: bool,
+    /// While the line is on its way the flow is sent again after so many cycles; 0: it need not have its line.
+    pub again: Cycle,
+}
+
 impl Hierarchy {
     /// Line number of an address.
     #[inline(always)]
@@ -17,10 +26,11 @@ impl Hierarchy {
         addr >> self.line_shift
     }
 
-    /// A demand access whose flow ran at `t`. `write` asks for an exclusive copy.
+    /// A demand access whose flow ran at `t`.
     /// Returns when the line's data can be used, and how far the access had to go.
     #[inline(always)]
-    pub fn access(&mut self, place: &Located, t: Cycle, write: bool, signals: &mut Signals) -> Response {
+    pub fn access(&mut self, place: &Located, t: Cycle, wants: Wants, signals: &mut Signals) -> Response {
+        let write = wants.write;
         let line = place.physical >> self.line_shift;
         signals.add(Signal::L1dCache, 1);
         let set = line as usize & self.l1d_set_mask;
@@ -36,11 +46,12 @@ impl Hierarchy {
         let state = self.l1d.line_mut(slot);
         let first_use = state.take(Line::PREFETCHED);
         let state = *state;
-        // The prefetcher sees misses and the first use of lines it brought, not every hit.
+        let response = if state.ready() <= t { Response::hit(t) } else { self.found_on_its_way(state, t, wants) };
+        // The prefetcher sees misses and the first use of lines it brought, when that finds them, not every hit.
         if first_use || self.prefetcher.watches(place.pointer.steering) {
-            self.follow_stream(place.pointer, false, t, signals);
+            self.follow_stream(place.pointer, false, response.at, signals);
         }
-        if state.ready() <= t { Response::hit(t) } else { self.on_its_way(state, t, write) }
+        response
     }
 
     /// A demand access to a line that L1D does not have.
@@ -101,6 +112,19 @@ impl Hierarchy {
             self.forget_code(line);
         }
         claimed
+    }
+
+    /// An access at `t` to a line that something else has asked for: its flow is sent again until that has come, as one
+    /// that waits for a store is. (What asked for a line is sent when it comes; manual 7.2.)
+    #[inline(never)]
+    fn found_on_its_way(&mut self, line: Line, t: Cycle, wants: Wants) -> Response {
+        let mut response = self.on_its_way(line, t, wants.write);
+        if wants.again > 0 && response.at > t {
+            let found = t + (response.at - t).div_ceil(wants.again) * wants.again;
+            self.pipes.in_vain(t, found, wants.again);
+            response.at = found;
+        }
+        response
     }
 
     /// An access at `t` to a line that is not there yet.

@@ -25,6 +25,7 @@ use crate::tables::Tables;
 use crate::tags::{Slot, Tags};
 use crate::tlb::Tlb;
 
+pub use data::Wants;
 pub use translation::Located;
 
 /// How far an access had to go.

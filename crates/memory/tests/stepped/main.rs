@@ -6,7 +6,7 @@ mod twin;
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_machine::Spec;
 use fxscope_memory::hierarchy::Located;
-use fxscope_memory::{Hierarchy, Seat};
+use fxscope_memory::{Hierarchy, Seat, Wants};
 
 use parts::Access;
 use twin::{Counts, Twin};
@@ -91,7 +91,7 @@ fn model(spec: &Spec, mix: Mix, streams: &[Vec<Access>], window: usize) -> (Vec<
         let Access { line, write, .. } = streams[i][n];
         let addr = line * u64::from(spec.l1d.line_bytes);
         let place = Located { ready: 0, pointer: addr.into(), physical: addr };
-        done[i].push(this.access(&place, t, write, &mut signals[i]).at);
+        done[i].push(this.access(&place, t, Wants { write, again: 0 }, &mut signals[i]).at);
         clocks[i] = streams[i].get(n + 1).map_or(Cycle::MAX, |next| {
             let room = if n + 1 >= window { done[i][n + 1 - window] } else { 0 };
             (t + next.gap).max(room)

@@ -56,6 +56,30 @@ fn a_core_between_the_nearest_and_the_farthest_has_a_latency_between_theirs() {
 }
 
 #[test]
+fn a_load_of_a_line_that_another_access_asked_for_is_sent_again_until_it_is_there() {
+    let reads = Wants { write: false, again: 15 };
+    for behind in 1..=30 {
+        let mut core = Core::new(&machine());
+        let there = core.wanting(0, 1_000, reads).at;
+        let t = 1_000 + behind;
+        let flows = (there - t).div_ceil(15);
+        assert_eq!(core.wanting(8, t, reads).at, t + 15 * flows, "{behind} cycles behind");
+        let counted: u64 = core.memory.pipes.busy().iter().sum();
+        let moved_in = 2 * machine().load_store.move_in;
+        assert_eq!(counted, moved_in + flows - 1, "all but the first and the last, which the caller sends");
+        assert_eq!(core.wanting(16, there, reads).at, there);
+    }
+}
+
+#[test]
+fn the_load_that_asks_for_a_line_has_it_when_it_comes() {
+    for again in [0, 11, 15] {
+        let arrival = Core::new(&machine()).wanting(0, 1_000, Wants { write: false, again }).at;
+        assert_eq!(arrival, Core::new(&machine()).access(0, 1_000, false).at, "every {again} cycles");
+    }
+}
+
+#[test]
 fn accesses_to_a_line_on_its_way_wait_for_it_and_ask_for_it_once() {
     let mut core = Core::new(&machine());
     let first = core.access(0, 1_000, false);

@@ -12,7 +12,7 @@ mod walks;
 
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_machine::Spec;
-use fxscope_memory::{Chip, Hierarchy, Level, Response, Seat};
+use fxscope_memory::{Chip, Hierarchy, Level, Response, Seat, Wants};
 
 /// Bytes of a line, and of all lines of one L1D set together.
 const LINE: u64 = 256;
@@ -46,8 +46,11 @@ impl Core {
 
     /// An access whose flow runs at `t`, its address translated long before.
     fn access(&mut self, addr: u64, t: Cycle, write: bool) -> Response {
+        self.wanting(addr, t, Wants { write, again: 0 })
+    }
+    fn wanting(&mut self, addr: u64, t: Cycle, wants: Wants) -> Response {
         let place = self.memory.translate(addr.into(), 0, &mut Signals::default());
-        self.memory.access(&place, t, write, &mut self.signals)
+        self.memory.access(&place, t, wants, &mut self.signals)
     }
     /// An integer load's flow at `t`: cycles until its result can be used, and how far it went.
     fn load(&mut self, addr: u64, t: Cycle) -> (Cycle, Level) {

@@ -29,6 +29,31 @@ fn a_stream_finds_its_lines_in_l1_once_it_runs() {
     assert!(core.get(Signal::L1dCacheRefillHwprf) >= 100);
 }
 
+/// A stream that asks for one line ahead, all lines in L2, accesses a line and a cycle later the next one, which is on
+/// its way then. Returns when that access found its line, and when the one behind it came.
+fn followed(wants: Wants) -> (Cycle, Cycle) {
+    let mut spec = streaming();
+    spec.tables.prefetch.l1_lines = 1;
+    spec.tables.prefetch.l2 = false;
+    let mut core = Core::new(&spec);
+    let t = stream(&mut core, 0, 200, 1_000);
+    let t = stream(&mut core, 10_000, 256, t);
+    let t = stream(&mut core, 0, 60, t);
+    core.access(60 * LINE, t, false);
+    let found = core.wanting(61 * LINE, t + 1, wants).at;
+    assert!(found > t + 1, "it is on its way");
+    (found - t, core.access(62 * LINE, t + 2, false).at - t)
+}
+
+#[test]
+fn an_access_to_a_prefetched_line_is_followed_when_it_finds_the_line() {
+    let (found, next) = followed(Wants { write: false, again: 0 });
+    assert!(next - found >= found - 1, "{next} {found}: each of the two took its way after the other");
+    let (later, next_later) = followed(Wants { write: false, again: 15 });
+    assert_eq!((later - 1) % 15, 0);
+    assert_eq!(next_later - next, later - found);
+}
+
 #[test]
 fn the_prefetcher_stays_as_far_ahead_as_the_description_says() {
     let mut spec = streaming();
