@@ -10,28 +10,37 @@ typedef void kernel_single(void *y, const void *x1, const void *x2, uint64_t ite
                            uint64_t store_stride, float c0);
 
 kernel contiguous_contiguous_double_kernel, contiguous_scatter_double_kernel, gather_contiguous_double_kernel,
-    gather_scatter_double_kernel;
+    gather_scatter_double_kernel, contiguous_scatter_unknown_double_kernel, gather_contiguous_unknown_double_kernel,
+    gather_scatter_unknown_double_kernel;
 kernel_single contiguous_contiguous_single_kernel, contiguous_scatter_single_kernel, gather_contiguous_single_kernel,
-    gather_scatter_single_kernel;
+    gather_scatter_single_kernel, contiguous_scatter_unknown_single_kernel, gather_contiguous_unknown_single_kernel,
+    gather_scatter_unknown_single_kernel;
 
-static kernel *const DOUBLE_KERNELS[2][2] = {
-    {contiguous_contiguous_double_kernel, contiguous_scatter_double_kernel},
-    {gather_contiguous_double_kernel, gather_scatter_double_kernel},
+/* By what is known when the program is compiled, load, store. */
+static kernel *const DOUBLE_KERNELS[2][2][2] = {
+    {{contiguous_contiguous_double_kernel, contiguous_scatter_double_kernel},
+     {gather_contiguous_double_kernel, gather_scatter_double_kernel}},
+    {{contiguous_contiguous_double_kernel, contiguous_scatter_unknown_double_kernel},
+     {gather_contiguous_unknown_double_kernel, gather_scatter_unknown_double_kernel}},
 };
-static kernel_single *const SINGLE_KERNELS[2][2] = {
-    {contiguous_contiguous_single_kernel, contiguous_scatter_single_kernel},
-    {gather_contiguous_single_kernel, gather_scatter_single_kernel},
+static kernel_single *const SINGLE_KERNELS[2][2][2] = {
+    {{contiguous_contiguous_single_kernel, contiguous_scatter_single_kernel},
+     {gather_contiguous_single_kernel, gather_scatter_single_kernel}},
+    {{contiguous_contiguous_single_kernel, contiguous_scatter_unknown_single_kernel},
+     {gather_contiguous_unknown_single_kernel, gather_scatter_unknown_single_kernel}},
 };
 
 enum { DOUBLE, SINGLE };
 enum { CONTIGUOUS, INDEXED };
-enum { TYPE, LOAD, STORE, STRIDE, N, PASSES, OFFSET };
+enum { KNOWN, UNKNOWN };
+enum { TYPE, LOAD, STORE, STRIDE, COMPILED, N, PASSES, OFFSET };
 
 static struct option options[] = {
     [TYPE] = {"type", DOUBLE, 0, 0, "double|single"},
     [LOAD] = {"load", INDEXED, 0, 0, "contiguous|gather"},
     [STORE] = {"store", CONTIGUOUS, 0, 0, "contiguous|scatter"},
     [STRIDE] = {"stride", 1, 0, 64, NULL},
+    [COMPILED] = {"compiled", KNOWN, 0, 0, "known|unknown"},
     [N] = {"n", 1344, 64, 1 << 20, NULL},
     [PASSES] = {"passes", 4000, 1, 1000000000, NULL},
     [OFFSET] = {"offset", 0, 0, 63, NULL},
@@ -56,11 +65,11 @@ static double get(const void *array, uint64_t i)
 static void pass(void *y, const void *x1, const void *x2, uint64_t iterations, uint64_t load_stride,
                  uint64_t store_stride)
 {
-    uint64_t load = options[LOAD].value, store = options[STORE].value;
+    uint64_t load = options[LOAD].value, store = options[STORE].value, compiled = options[COMPILED].value;
     if (options[TYPE].value == SINGLE)
-        SINGLE_KERNELS[load][store](y, x1, x2, iterations, load_stride, store_stride, C0);
+        SINGLE_KERNELS[compiled][load][store](y, x1, x2, iterations, load_stride, store_stride, C0);
     else
-        DOUBLE_KERNELS[load][store](y, x1, x2, iterations, load_stride, store_stride, C0);
+        DOUBLE_KERNELS[compiled][load][store](y, x1, x2, iterations, load_stride, store_stride, C0);
 }
 
 int program(int argc, char **argv)

@@ -9,10 +9,10 @@ static _Alignas(LINE) unsigned char pool[3ul * 8 * MAX_N];
 /* gather.S */
 typedef void kernel(void *y, const void *x1, const void *x2, uint64_t iterations, uint64_t load_stride,
                     uint64_t store_stride, double c0);
-kernel contiguous_contiguous_double_kernel, gather_scatter_double_kernel;
+kernel contiguous_contiguous_double_kernel, gather_scatter_unknown_double_kernel;
 
 enum { CONTIGUOUS, STRIDED };
-static kernel *const kernels[] = {contiguous_contiguous_double_kernel, gather_scatter_double_kernel};
+static kernel *const kernels[] = {contiguous_contiguous_double_kernel, gather_scatter_unknown_double_kernel};
 
 enum { POINTERS, N, PASSES, THREADS };
 
