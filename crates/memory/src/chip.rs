@@ -329,6 +329,9 @@ impl Chip {
         let cmg = &mut self.cmgs[seat.cmg];
         let missed = start + cmg.miss_detect;
         let buffer = cmg.misses.first_free(missed);
+        if buffer.at > missed {
+            signals.add(Signal::L2PipeVal, cmg.refuse(seat.core, missed, buffer.at));
+        }
         let home = self.home(line);
         let (ready, abroad) = if home == seat.cmg && self.abroad == 0 {
             signals.add(Signal::BusReadTotalMem, 1);

@@ -74,6 +74,10 @@ pub struct Cmg {
     memory: Box<[Cycle]>,
     /// L2 pipeline start to the memory request.
     pub(crate) miss_detect: Cycle,
+    /// From a core to this cache.
+    request: Cycle,
+    /// For each core, until when a request of it is known to be refused.
+    refused: Box<[Cycle]>,
     /// What cores of other CMGs have caused here since a core of this one had its turn.
     pub(crate) from_outside: Signals,
 }
@@ -120,6 +124,8 @@ impl Cmg {
                 path + t.miss_detect,
             ),
             miss_detect: t.miss_detect,
+            request: t.request,
+            refused: vec![0; spec.topology.cores_per_cmg as usize].into(),
             from_outside: Signals::default(),
         }
     }
@@ -175,6 +181,19 @@ impl Cmg {
     #[must_use]
     pub fn hit(&self, core: usize) -> Cycle {
         self.hit[core]
+    }
+
+    /// A request of core number `core` finds no miss buffer from `t` to `end`. The first one of a core that waits so is sent
+    /// again each time word of the refusal has come to it. Returns how often more the pipeline has had one of its requests.
+    #[inline(never)]
+    pub fn refuse(&mut self, core: usize, t: Cycle, end: Cycle) -> u64 {
+        let from = t.max(self.refused[core]);
+        if end <= from {
+            return 0;
+        }
+        let times = (end - from).div_ceil(self.request.max(1));
+        self.refused[core] = from + times * self.request.max(1);
+        times
     }
 
     /// Reads a line from memory, asked for at `t`; returns when it is ready to be sent to core number `core`.

@@ -18,6 +18,8 @@ struct Taken {
     no_write: u64,
     /// A store write is there, which only eligible store accesses may join.
     write: u64,
+    /// A store write is there that counts in both pipes.
+    wide: u64,
     /// How many flows are sent in vain.
     vain: u64,
 }
@@ -72,7 +74,7 @@ impl Taken {
 
     /// Adds the cycles that each pipe is reserved, and those of what is free that flows in vain take.
     fn add_busy(&self, busy: [u64; 2]) -> [u64; 2] {
-        let [some, more] = [self.pipe0, self.pipe1].map(|pipe| u64::from(pipe.count_ones()));
+        let [some, more] = [self.pipe0 | self.wide, self.pipe1].map(|pipe| u64::from(pipe.count_ones()));
         let second = (self.vain / 2).min(64 - more);
         let first = (self.vain - second).min(64 - some);
         [busy[0] + some + first, busy[1] + more + second]
@@ -86,6 +88,7 @@ impl Taken {
         leap_word(&mut self.long[1], bits, &mut carry.long[1]);
         leap_word(&mut self.no_write, bits, &mut carry.no_write);
         leap_word(&mut self.write, bits, &mut carry.write);
+        leap_word(&mut self.wide, bits, &mut carry.wide);
         // Which cycles of a word they are in is not known.
     }
 }
@@ -219,10 +222,14 @@ impl LoadStorePipes {
         if eligible { self.book(t, Kind::EligibleStore) } else { self.book(t, Kind::Load) }
     }
 
-    /// A write of store data.
+    /// A write of store data. A `wide` one, of a vector register's bytes, counts in both pipes.
     #[inline(always)]
-    pub fn store_write(&mut self, t: Cycle) -> Cycle {
-        self.book(t, Kind::Write)
+    pub fn store_write(&mut self, t: Cycle, wide: bool) -> Cycle {
+        let t = self.book(t, Kind::Write);
+        if t.wrapping_sub(self.floor) < SPAN {
+            self.taken[(t / 64) as usize % WORDS].wide |= u64::from(wide) << (t % 64);
+        }
+        t
     }
 
     /// The pipe that the last reservation got; of both, pipe 1.
@@ -255,11 +262,11 @@ mod tests {
     #[test]
     fn a_store_write_excludes_loads_and_admits_one_eligible_store_access() {
         let mut p = LoadStorePipes::default();
-        assert_eq!(p.store_write(5), 5);
+        assert_eq!(p.store_write(5, false), 5);
         assert_eq!(p.load(5), 6);
         assert_eq!(p.store_access(5, false), 6);
         assert_eq!(p.store_access(5, true), 5);
-        assert_eq!(p.store_write(5), 7, "5 is taken, 6 has a load");
+        assert_eq!(p.store_write(5, false), 7, "5 is taken, 6 has a load");
     }
 
     #[test]
@@ -289,6 +296,18 @@ mod tests {
         (0..64).for_each(|_| p.in_vain(64, 128, 1));
         p.advance(128);
         assert_eq!(p.busy(), [4 + 64 + 1; 2], "the second 64 cycles are full; eight before and two behind");
+    }
+
+    #[test]
+    fn a_wide_store_write_counts_in_both_pipes_once() {
+        let mut p = LoadStorePipes::default();
+        p.store_write(5, false);
+        assert_eq!(p.busy(), [0, 1]);
+        p.store_write(6, true);
+        assert_eq!(p.busy(), [1, 2]);
+        p.store_access(6, true);
+        assert_eq!(p.busy(), [1, 2], "the access is in pipe 0 of the write's cycle");
+        assert_eq!(p.load(6), 7);
     }
 
     #[test]

@@ -72,6 +72,22 @@ fn a_load_of_a_line_that_another_access_asked_for_is_sent_again_until_it_is_ther
 }
 
 #[test]
+fn a_request_that_l2_has_no_miss_buffer_for_passes_its_pipeline_again_until_it_has_one() {
+    let mut spec = machine();
+    let requests = |spec: &Spec| {
+        let mut core = Core::new(spec);
+        core.access(0, 1_000, false);
+        let there = core.access(LINE, 1_000, false).at;
+        (there, core.get(Signal::L2PipeVal))
+    };
+    let (at_once, passes) = requests(&spec);
+    spec.tables.l2.miss_buffers = 1;
+    let (later, more) = requests(&spec);
+    assert!(later > at_once);
+    assert_eq!(more - passes, (later - at_once).div_ceil(spec.l2_timing.request));
+}
+
+#[test]
 fn the_load_that_asks_for_a_line_has_it_when_it_comes() {
     for again in [0, 11, 15] {
         let arrival = Core::new(&machine()).wanting(0, 1_000, Wants { write: false, again }).at;
