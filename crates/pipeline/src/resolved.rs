@@ -300,7 +300,7 @@ impl RMem {
         op: MemOp::single(Access::Load, 0),
         eligible: false,
         forward: 0,
-        writing: Writing { shift: 0, merges: false },
+        writing: Writing { shift: 0, merges: false, wide: false },
         interleaved: false,
         check_bytes: 0,
         check_shift: 0,

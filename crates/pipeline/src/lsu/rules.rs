@@ -12,6 +12,8 @@ pub struct Writing {
     pub shift: u8,
     /// Its data may join those of the store before.
     pub merges: bool,
+    /// Its writes count in both load/store pipes: those of vector registers, as counts of measured loops have it.
+    pub wide: bool,
 }
 
 /// Mark of predicates in forwarding classes.
@@ -106,13 +108,16 @@ impl Kind {
         let [narrow, wide] = [s.narrow_write_bytes, s.write_buffer_bytes].map(log2);
         let each = op.bytes / u16::from(op.regs.max(1));
         let whole_vector = self.vector && op.regs == 1 && each > 16;
+        let of = |shift, merges| Writing { shift, merges, wide: false };
         match op.shape {
-            Shape::Masked if op.structure && op.mem_esize >= 4 => Writing { shift: log2(s.flow_block), merges: false },
-            Shape::Masked | Shape::Indexed => Writing { shift: wide, merges: true },
-            Shape::Single if self.predicate || whole_vector => Writing { shift: wide, merges: false },
-            Shape::Single if self.interleaved => Writing { shift: wide, merges: true },
-            Shape::Single if self.elements && each == 16 && op.mem_esize < 8 => Writing { shift: wide, merges: true },
-            Shape::Single => Writing { shift: narrow, merges: true },
+            Shape::Masked if op.structure && op.mem_esize >= 4 => of(log2(s.flow_block), false),
+            Shape::Masked => Writing { wide: !op.structure, ..of(wide, true) },
+            Shape::Indexed => of(wide, true),
+            Shape::Single if whole_vector => Writing { wide: true, ..of(wide, false) },
+            Shape::Single if self.predicate => of(wide, false),
+            Shape::Single if self.interleaved => of(wide, true),
+            Shape::Single if self.elements && each == 16 && op.mem_esize < 8 => of(wide, true),
+            Shape::Single => of(narrow, true),
         }
     }
 }

@@ -13,8 +13,6 @@ pub struct WriteBuffer {
     /// The youngest entry: its aligned block, the block's size, and when it is written.
     youngest: (u64, u8, Cycle),
     store_write: Cycle,
-    /// Log2 of the bytes of an entry.
-    entry_shift: u8,
 }
 
 /// How a store passed the write buffer.
@@ -36,7 +34,6 @@ impl WriteBuffer {
             entries: Pool::new(spec.write_buffer as usize),
             youngest: (u64::MAX, 0, 0),
             store_write: spec.store_write,
-            entry_shift: spec.write_buffer_bytes.trailing_zeros() as u8,
         }
     }
 
@@ -61,7 +58,7 @@ impl WriteBuffer {
             } else {
                 let entry = self.entries.first_free(written.entered);
                 written.entered = entry.at;
-                let at = pipes.store_write(ready.max(entry.at), writing.shift >= self.entry_shift);
+                let at = pipes.store_write(ready.max(entry.at), writing.wide);
                 self.entries.hold(entry, entry.at, at + 1);
                 self.youngest = (block, writing.shift, at);
                 at

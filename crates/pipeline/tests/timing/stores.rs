@@ -95,13 +95,16 @@ fn flows(counts: &Counts) -> u64 {
     counts.get(Signal::L1Pipe0Val) + counts.get(Signal::L1Pipe1Val)
 }
 
-/// Writes of `stores` (one access each) into a line that is not there yet: what can join has joined.
-fn writes_into_missing_line(stores: &[Inst]) -> u64 {
+/// Writes of `stores` (one access each), which count in so many `pipes`, into a line that is not there yet: what can join
+/// has joined, and no access is beside a write.
+fn writes_into_missing_line(stores: &[Inst], pipes: u64) -> u64 {
     let mut rig = Rig::cached(machine());
     let (_, counts) = rig.count(stores);
     let accesses = stores.len() as u64;
     // Moving the line in takes both pipes.
-    flows(&counts) - accesses - 2 * rig.spec.load_store.move_in
+    let cycles = flows(&counts) - accesses - 2 * rig.spec.load_store.move_in;
+    assert_eq!(cycles % pipes, 0);
+    cycles / pipes
 }
 
 const MISSING: u64 = DATA + 80 * LINE;
@@ -109,17 +112,21 @@ const MISSING: u64 = DATA + 80 * LINE;
 #[test]
 fn general_stores_join_within_sixteen_bytes_and_vectors_within_sixty_four() {
     let words: Vec<Inst> = (0..16).map(|i| str_bytes(1, 2, 4, MISSING + 4 * i)).collect();
-    assert_eq!(writes_into_missing_line(&words), 4, "64 bytes, 16 a write");
+    assert_eq!(writes_into_missing_line(&words, 1), 4, "64 bytes, 16 a write");
     let mut halves = vec![st1w(1, 2, 0, MISSING, ALL_S), st1w(1, 2, 0, MISSING + 32, ALL_S)];
-    assert_eq!(writes_into_missing_line(&halves), 2, "the second one joins the first, and goes on in the next block");
+    assert_eq!(
+        writes_into_missing_line(&halves, 2),
+        2,
+        "the second one joins the first, and goes on in the next block"
+    );
     halves[1] = str_z(1, 2, MISSING);
-    assert_eq!(writes_into_missing_line(&halves), 2, "STR of a vector joins nothing");
+    assert_eq!(writes_into_missing_line(&halves, 2), 2, "STR of a vector joins nothing");
 }
 
 #[test]
 fn a_store_across_blocks_of_the_write_buffer_is_split() {
-    assert_eq!(writes_into_missing_line(&[st1d(1, 2, 0, MISSING + 64)]), 1);
-    assert_eq!(writes_into_missing_line(&[st1d(1, 2, 0, MISSING + 72)]), 2);
-    assert_eq!(writes_into_missing_line(&[str(1, 2, MISSING + 8)]), 1);
-    assert_eq!(writes_into_missing_line(&[str(1, 2, MISSING + 12)]), 2, "16 bytes for general registers");
+    assert_eq!(writes_into_missing_line(&[st1d(1, 2, 0, MISSING + 64)], 2), 1);
+    assert_eq!(writes_into_missing_line(&[st1d(1, 2, 0, MISSING + 72)], 2), 2);
+    assert_eq!(writes_into_missing_line(&[str(1, 2, MISSING + 8)], 1), 1);
+    assert_eq!(writes_into_missing_line(&[str(1, 2, MISSING + 12)], 1), 2, "16 bytes for general registers");
 }
