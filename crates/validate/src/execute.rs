@@ -60,7 +60,14 @@ impl Execution {
         let json = tempfile::NamedTempFile::new().map_err(|e| format!("no temporary file: {e}"))?;
         let mut command = Command::new(&self.simulator);
         command.args(["run", "--quiet", "--json"]).arg(json.path()).args(run.options.split_whitespace());
-        command.arg("--").arg(program).args(run.arguments.split_whitespace()).stdin(Stdio::null());
+        // What a program finds on its stack decides where that ends: neither the caller's environment nor the folder's
+        // name may.
+        command.env_clear().current_dir(&self.programs);
+        command
+            .arg("--")
+            .arg(format!("./{}.elf", run.program))
+            .args(run.arguments.split_whitespace())
+            .stdin(Stdio::null());
         let output = command.output().map_err(|e| format!("{}: {e}", self.simulator.display()))?;
         if !output.status.success() {
             let said = [output.stderr, output.stdout].concat();
