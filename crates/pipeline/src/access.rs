@@ -129,11 +129,9 @@ impl Pipeline {
         let ready = self.operands(&uop.addr_srcs, pipe).max(self.operands(&uop.srcs, pipe));
         let earliest = ready.max(d + self.stage_of_pipe[pipe]).max(port_free);
         // The flow that hands on a base address keeps EXA from others but is none of its operations: programs with
-        // gathers count fewer of those than they have gathers. The instruction's own pipes have it.
+        // gathers count fewer of those than they have gathers.
         let mut t = self.book(first, pipe, earliest, own);
-        if pipe == EXA {
-            self.started[pipe] -= u64::from(first.busy);
-        }
+        self.handed_on += if pipe == EXA { u64::from(first.busy) } else { 0 };
         self.dispatch.release(station, t.saturating_sub(self.released[pipe]));
         t += u64::from(first.latency);
         for flow in &uop.flows[1..=last] {

@@ -6,7 +6,7 @@ use fxscope_memory::{Chip, Hierarchy, Misses, NEVER, Seat};
 use fxscope_uop::Branch;
 
 use crate::blocking::Blockers;
-use crate::bypass::{Bypasses, PIPES, Value};
+use crate::bypass::{Bypasses, EXA, PIPES, Value};
 use crate::commit::{Commit, Completion};
 use crate::dispatch::Dispatch;
 use crate::frontend::Frontend;
@@ -40,6 +40,8 @@ pub struct Pipeline {
     pub(crate) bypasses: Box<Bypasses>,
     /// Operations started, by pipe.
     pub(crate) started: [u64; PIPES],
+    /// Of those in EXA, flows that hand on base addresses, which are not counted.
+    pub(crate) handed_on: u64,
     pub(crate) stage_of_pipe: [Cycle; PIPES],
     /// Cycles before the start of a flow in which it gives back its station entry: by pipe, and for memory accesses.
     pub(crate) released: [Cycle; PIPES],
@@ -104,6 +106,7 @@ impl Pipeline {
             blockers: Default::default(),
             bypasses: Box::new(Bypasses::new(spec)),
             started: [0; PIPES],
+            handed_on: 0,
             stage_of_pipe: [x, x, a, a, v, v, p, x],
             released: [i, i, i, i, f, f, i, i],
             address_released: spec.stations.release_address,
@@ -322,6 +325,7 @@ impl Pipeline {
                 signals.set(*signal, started);
             }
         }
+        signals.set(Signal::ExaVal, self.started[EXA] - self.handed_on);
         let [pipe0, pipe1] = self.memory.pipes.busy();
         signals.set(Signal::L1Pipe0Val, pipe0);
         signals.set(Signal::L1Pipe1Val, pipe1);
