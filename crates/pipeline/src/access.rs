@@ -131,7 +131,10 @@ impl Pipeline {
         // The flow that hands on a base address keeps EXA from others but is none of its operations: programs with
         // gathers count fewer of those than they have gathers.
         let mut t = self.book(first, pipe, earliest, own);
-        self.handed_on += if pipe == EXA { u64::from(first.busy) } else { 0 };
+        if pipe == EXA {
+            self.handed_on += u64::from(first.busy);
+            own.pipes[EXA] -= u64::from(first.busy);
+        }
         self.dispatch.release(station, t.saturating_sub(self.released[pipe]));
         t += u64::from(first.latency);
         for flow in &uop.flows[1..=last] {

@@ -316,7 +316,7 @@ pub struct Profile {
     pub cycles: u64,
     /// Cycles from the issue of its first flow to its commit.
     pub in_flight: u64,
-    /// Cycles in which it took each pipe, in the order of [`PIPE_NAMES`].
+    /// Cycles in which it took each pipe, in the order of [`PIPE_NAMES`], as events count them.
     pub pipes: [u64; PIPES],
     /// Cycles without commit that were charged to it, by cause.
     pub stalls: Stalls,
