@@ -506,6 +506,8 @@ impl Chip {
         self.hold(seat, slot, request, start, &mut answer);
         let (state, holders) = self.cmgs[seat.cmg].parts_mut(slot);
         state.join(joins);
+        answer.ready = answer.ready.max(state.ready());
+        state.set_ready(answer.ready);
         release(state, holders, *holders);
         (answer, None)
     }

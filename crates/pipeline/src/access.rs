@@ -212,10 +212,12 @@ impl Pipeline {
         complete
     }
 
-    pub(crate) fn zero(&mut self, words: &[u64], committed: Cycle) {
-        if let Some(&addr) = words.first() {
-            let ready = self.memory.zero_line(addr.into(), committed, &mut self.signals);
-            self.lsu.fetch_ports_taken(1, ready.min(committed + 1));
-        }
+    /// `DC ZVA` up to its commit: a store without data.
+    pub(crate) fn zero(&mut self, uop: &RUop, d: Cycle, station: Station, own: &mut Profile) -> Executed {
+        let port = self.lsu.real_ports_free(uop);
+        let started = self.address(uop, d, station, port, own);
+        let complete = self.memory.pipes.store_access(started, false) + u64::from(uop.to_commit);
+        self.lsu.fetch_ports_taken(uop.fetch_ports, complete);
+        Executed { started, complete, misses: Misses::NONE }
     }
 }

@@ -203,7 +203,10 @@ impl Pipeline {
         match uop.action {
             Action::Store => self.lsu.commit_store(uop, committed, &mut self.memory),
             Action::Load if uop.store_ports > 0 => self.lsu.commit_load(uop, committed),
-            Action::Zero => self.zero(uop.words(stream), committed),
+            Action::Zero => {
+                let words = uop.words(stream);
+                self.lsu.commit_zero(uop, words, committed, &mut self.memory, &mut self.signals);
+            }
             _ => {}
         }
         if uop.post_sync {

@@ -39,10 +39,7 @@ impl Pipeline {
             Action::Load => self.load(uop, stream, d, station, own),
             Action::Store => self.store(uop, stream, d, station, own),
             Action::Prefetch => self.prefetch(uop, stream, d, station, own),
-            Action::Zero => {
-                let issue = self.address(uop, d, station, 0, own);
-                by(issue, self.memory.pipes.store_access(issue, false))
-            }
+            Action::Zero => self.zero(uop, d, station, own),
             Action::BranchOnFlags => {
                 let ready = self.operands(&uop.srcs, PIPES - 1) + 1;
                 let resolved = (d + self.branch_stage).max(ready);

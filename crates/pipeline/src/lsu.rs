@@ -299,6 +299,15 @@ impl Lsu {
         // Store ports are given back in W5.
         self.store_ports.take(uop.store_ports, entered.max(t + self.store_write));
     }
+
+    /// A `DC ZVA` commits at `t`: it moves to the write buffer as a store does, and stays there until L2 has zeroed the line.
+    #[cold]
+    #[inline(never)]
+    pub fn commit_zero(&mut self, uop: &RUop, words: &[u64], t: Cycle, memory: &mut Hierarchy, signals: &mut Signals) {
+        let Some(&addr) = words.first() else { return };
+        let entered = self.write_buffer.zero(t, |t| memory.zero_line(addr.into(), t, signals));
+        self.store_ports.take(uop.store_ports, entered.max(t + self.store_write));
+    }
 }
 
 /// The part of a flow of `bytes` at `t` that lies in the line behind its first one, which may be in another page.

@@ -162,6 +162,7 @@ impl Hierarchy {
             signals.add(Signal::L1dCacheRefillPrf, 1);
         }
         self.lose_to_claims(line);
+        let t = if t < self.zeroing.until { self.zeroing.heard_of(line, t) } else { t };
         let buffer = self.misses.first_free(t);
         let asked = self.requests.book(buffer.at);
         let joins = self.sectors.in_l2(sector);
@@ -279,30 +280,58 @@ impl Hierarchy {
     }
 
     /// `DC ZVA` on the line of `addr`, executed at `t`: a line of zeros appears in L2, without a read of
-    /// memory; a copy in L1D goes back first.
+    /// memory; a copy in L1D goes back first. Returns when the core hears of it.
     pub fn zero_line(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
         let place = self.translate(pointer, t, signals);
         let line = place.physical >> self.line_shift;
         let joins = self.sectors.in_l2(self.sector_of(pointer));
-        let t = place.ready;
-        let mut start = t + self.request;
+        let mut sent = place.ready;
         if let Some(state) = self.l1d.remove(line as usize & self.l1d_set_mask, line) {
             let cycles = if state.has(Line::DIRTY) { self.move_out_dirty } else { self.move_out_clean };
-            let out = self.pipes.both(t.max(state.ready()), cycles);
-            start = out + self.request;
+            sent = self.pipes.both(sent.max(state.ready()), cycles);
             if state.has(Line::DIRTY) {
                 signals.add(Signal::L1dCacheWb, 1);
-                start = self.bus.write_back(out).1 + self.request;
+                sent = self.bus.write_back(sent).1;
                 let beneath = self.chip.remembered(self.seat.cmg, line);
-                self.chip.write_back(self.seat, Held { line, beneath }, joins, start, signals);
+                self.chip.write_back(self.seat, Held { line, beneath }, joins, sent + self.request, signals);
             }
         }
         self.lose_to_claims(line);
+        let start = self.requests.book(sent) + self.request;
         let (answer, left) = self.chip.zero(self.seat, line, joins, start, signals);
         self.give_up(left, signals);
         if answer.own {
             self.forget_code(line);
         }
-        answer.ready
+        let heard = answer.ready + self.request;
+        self.zeroing.add(line, heard);
+        heard
+    }
+}
+
+/// Lines that L2 was told to zero last. What misses them in L1D asks L2 for them when it is known that L2 has done so.
+#[derive(Default)]
+pub(super) struct Zeroing {
+    lines: [(u64, Cycle); Zeroing::LINES],
+    next: usize,
+    /// When the last of them is done.
+    pub(super) until: Cycle,
+}
+
+impl Zeroing {
+    /// More than a write buffer has entries for.
+    const LINES: usize = 16;
+
+    fn add(&mut self, line: u64, heard: Cycle) {
+        self.lines[self.next] = (line, heard);
+        self.next = (self.next + 1) % Zeroing::LINES;
+        self.until = self.until.max(heard);
+    }
+
+    /// When a request for `line` of `t` can be sent.
+    #[cold]
+    #[inline(never)]
+    fn heard_of(&self, line: u64, t: Cycle) -> Cycle {
+        self.lines.iter().filter(|zeroed| zeroed.0 == line).fold(t, |t, zeroed| t.max(zeroed.1))
     }
 }

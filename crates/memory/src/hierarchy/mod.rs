@@ -14,6 +14,7 @@ use std::sync::Arc;
 use fxscope_base::{Cycle, LineBus, Pool, Signal};
 use fxscope_machine::Spec;
 
+use self::data::Zeroing;
 use crate::bus::CacheBus;
 use crate::chip::{Chip, Seat};
 use crate::cmg::fill_cycles;
@@ -157,6 +158,8 @@ pub struct Hierarchy {
     page: PageRange,
     misses: Pool,
     code_misses: Pool,
+    /// Lines that L2 has been told to zero, and when this core hears that it has.
+    zeroing: Zeroing,
     /// Dirty lines on their way out of L1D.
     move_outs: Pool,
     /// Between L1D and L2: lines in both directions share it.
@@ -208,6 +211,7 @@ impl Hierarchy {
             page: translation::NO_PAGES,
             misses: Pool::new(spec.l1d.miss_buffers as usize),
             code_misses: Pool::new(spec.l1i.miss_buffers as usize),
+            zeroing: Zeroing::default(),
             move_outs: Pool::new(spec.load_store.move_out_buffers as usize),
             bus: CacheBus::new(spec),
             requests: LineBus::new((spec.l2_timing.request_period * 256.0) as u64),

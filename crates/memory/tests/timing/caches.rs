@@ -279,6 +279,22 @@ fn zeroing_a_dirty_line_of_l1_sends_it_back_first() {
 }
 
 #[test]
+fn a_line_that_l2_is_zeroing_is_asked_for_when_the_core_has_heard_that_it_is_done() {
+    let mut core = Core::new(&machine());
+    core.store(0, 100);
+    core.store(LINE, 1_000);
+    let l2_hit = {
+        let mut other = Core::new(&machine());
+        other.store(0, 100);
+        other.memory.zero_line(0.into(), 1_000, &mut other.signals);
+        other.load(0, 3_000).0
+    };
+    let heard = core.memory.zero_line(0.into(), 3_000, &mut core.signals);
+    assert_eq!(3_001 + core.load(0, 3_001).0, heard + l2_hit);
+    assert!(3_002 + core.load(LINE, 3_002).0 < heard, "of another line nothing is waited for");
+}
+
+#[test]
 fn code_is_fetched_through_l2_and_stays_in_the_instruction_cache() {
     let mut core = Core::new(&machine());
     let cold = core.memory.fetch(0, 1_000, &mut core.signals);

@@ -12,6 +12,8 @@ pub struct WriteBuffer {
     entries: Pool,
     /// The youngest entry: its aligned block, the block's size, and when it is written.
     youngest: (u64, u8, Cycle),
+    /// When the last of all data that has come here is written.
+    last: Cycle,
     store_write: Cycle,
 }
 
@@ -33,6 +35,7 @@ impl WriteBuffer {
         WriteBuffer {
             entries: Pool::new(spec.write_buffer as usize),
             youngest: (u64::MAX, 0, 0),
+            last: 0,
             store_write: spec.store_write,
         }
     }
@@ -66,6 +69,16 @@ impl WriteBuffer {
             written.first = written.first.min(at);
             written.last = written.last.max(at);
         }
+        self.last = self.last.max(written.last);
         written
+    }
+
+    /// A `DC ZVA` that committed at `t` goes through the buffer and follows all older stores; `sent` sends it to L2 and tells
+    /// when that has zeroed the line. Returns when it left the store port.
+    pub fn zero(&mut self, t: Cycle, sent: impl FnOnce(Cycle) -> Cycle) -> Cycle {
+        let entry = self.entries.first_free(t);
+        let zeroed = sent(entry.at.max(t + self.store_write).max(self.last + 1));
+        self.entries.hold(entry, entry.at, zeroed);
+        entry.at
     }
 }

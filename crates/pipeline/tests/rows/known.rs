@@ -44,6 +44,11 @@ pub const KNOWN: &[Known] = &[
     ),
     (
         Loop::Independent,
+        "DC ZVA keeps its entry of the write buffer until L2 has zeroed the line",
+        &[("EAGA, EXA: NA, NA", 3)],
+    ),
+    (
+        Loop::Independent,
         "D20: pairing of store accesses",
         &[
             ("(EXA + NULL + FLA + Pipe((EAGA & EAGB), 2) / EXA + NULL + FLA) x 2: (1+3+4+Pipe(NA, 2) / 1+3+NA) x 2", 4),

@@ -1,6 +1,7 @@
 //! Stores: the write buffer, store flows beside others.
 
 use fxscope_base::Signal;
+use fxscope_uop::Access;
 
 use crate::common::*;
 
@@ -129,4 +130,33 @@ fn a_store_across_blocks_of_the_write_buffer_is_split() {
     assert_eq!(writes_into_missing_line(&[st1d(1, 2, 0, MISSING + 72)], 2), 2);
     assert_eq!(writes_into_missing_line(&[str(1, 2, MISSING + 8)], 1), 1);
     assert_eq!(writes_into_missing_line(&[str(1, 2, MISSING + 12)], 1), 2, "16 bytes for general registers");
+}
+
+/// `DC ZVA` of the line of `addr`.
+fn zero(base: u8, addr: u64) -> Inst {
+    op("base:SYS").based(&[x(base)]).access(Access::ZeroLine, LINE as u16, addr)
+}
+
+/// Cycles of `rounds` times four lines of L1D, each zeroed and written in four stores, in an order given by two numbers for
+/// each instruction: which line, and which store of it; the zeroing comes as store 0.
+fn zeroed_lines(rounds: u64, order: &[(u64, u64)]) -> u64 {
+    let instruction = |&(line, store): &(u64, u64)| match store {
+        0 => zero(1, DATA + line * LINE),
+        _ => st1d(1, 2, 0, DATA + line * LINE + (store - 1) * 64),
+    };
+    let program: Vec<Inst> = (0..rounds).flat_map(|_| order.iter().map(instruction)).collect();
+    Rig::cached(machine()).time(&program)
+}
+
+#[test]
+fn zeroing_waits_until_the_stores_before_it_are_written() {
+    let each: Vec<(u64, u64)> = (0..4).flat_map(|line| (0..5).map(move |store| (line, store))).collect();
+    let all_first: Vec<(u64, u64)> =
+        (0..4).map(|line| (line, 0)).chain((0..4).flat_map(|line| (1..5).map(move |store| (line, store)))).collect();
+    // Stores to a line wait for its zeroing: line by line nothing overlaps, with all zeroed first four of them do.
+    let round = |order: &[(u64, u64)]| (zeroed_lines(100, order) - zeroed_lines(50, order)) / 50;
+    let (alone, together) = (round(&each), round(&all_first));
+    let l2 = machine().l2_timing.hit_nearest;
+    assert!(alone > 4 * 2 * l2, "{alone} cycles, twice to L2 and back for each line");
+    assert!(together < alone / 2, "{together} cycles, {alone} line by line");
 }
