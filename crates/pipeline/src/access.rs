@@ -120,7 +120,7 @@ impl Pipeline {
         let first = &uop.flows[0];
         if last == 0 || first.pipes.meets(Pipes::EAGA.or(Pipes::EAGB)) {
             let earliest = (d + self.stage_of_pipe[EAGA]).max(port_free);
-            let at = self.address_flow(uop, earliest, own);
+            let at = self.address_flow(uop, station, earliest, own);
             self.dispatch.release(station, at.saturating_sub(self.address_released));
             return at;
         }
@@ -146,11 +146,11 @@ impl Pipeline {
 
     /// The single flow of an address micro-operation, through the address pipe that is free first.
     #[inline(always)]
-    pub(crate) fn address_flow(&mut self, uop: &RUop, earliest: Cycle, own: &mut Profile) -> Cycle {
+    pub(crate) fn address_flow(&mut self, uop: &RUop, station: Station, earliest: Cycle, own: &mut Profile) -> Cycle {
         let flow = &uop.flows[0];
         let either = flow.pipes.meets(Pipes::EAGA) && flow.pipes.meets(Pipes::EAGB);
         if either && flow.busy <= 1 && !flow.all {
-            let (pipe, at) = self.either_address_pipe(&uop.addr_srcs, earliest);
+            let (pipe, at) = self.either_address_pipe(station, &uop.addr_srcs, earliest);
             self.used(pipe, 1, own);
             return at;
         }

@@ -76,7 +76,7 @@ impl Pipeline {
             let flow = &uop.flows[0];
             let pipe = pick(flow.pipes, station);
             let (pipe, start) = if pipe == EAGA && flow.pipes.meets(Pipes::EAGB) {
-                self.either_address_pipe(&uop.srcs, d + self.stage_of_pipe[EAGA])
+                self.either_address_pipe(station, &uop.srcs, d + self.stage_of_pipe[EAGA])
             } else {
                 let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
                 (pipe, self.pipes[port(pipe)].book(earliest))
@@ -94,20 +94,18 @@ impl Pipeline {
         self.compute_slow(uop, d, station, own)
     }
 
-    /// Books the address pipe that is free first from `t` on, once `srcs` are there.
+    /// Books the address pipe that is free first from `t` on, once `srcs` are there: of two the one beside `station`, though
+    /// either station feeds both.
     #[inline(always)]
-    pub(crate) fn either_address_pipe(&mut self, srcs: &[u8], t: Cycle) -> (usize, Cycle) {
-        let ready_a = self.operands(srcs, EAGA).max(t);
-        let ready_b = self.operands(srcs, EAGB).max(t);
-        let a = self.pipes[EAGA].first_free(ready_a);
-        let b = if a <= ready_b { ready_b } else { self.pipes[EAGB].first_free(ready_b) };
-        if a <= b {
-            self.pipes[EAGA].reserve(a);
-            (EAGA, a)
-        } else {
-            self.pipes[EAGB].reserve(b);
-            (EAGB, b)
-        }
+    pub(crate) fn either_address_pipe(&mut self, station: Station, srcs: &[u8], t: Cycle) -> (usize, Cycle) {
+        let (own, other) = if station == Station::Rsa1 { (EAGB, EAGA) } else { (EAGA, EAGB) };
+        let ready = self.operands(srcs, own).max(t);
+        let ready_other = self.operands(srcs, other).max(t);
+        let first = self.pipes[own].first_free(ready);
+        let second = if first <= ready_other { ready_other } else { self.pipes[other].first_free(ready_other) };
+        let (pipe, at) = if first <= second { (own, first) } else { (other, second) };
+        self.pipes[pipe].reserve(at);
+        (pipe, at)
     }
 
     /// Any other sequence of flows.
