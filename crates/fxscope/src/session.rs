@@ -155,6 +155,12 @@ impl Session {
         Ok(())
     }
 
+    /// Lets `watch` know of what the program does at the terminal that this process writes to as well: before it writes
+    /// there or waits for input, and when it has read, with whether the cursor is at the beginning of a line afterwards.
+    pub fn watch_terminal(&mut self, watch: impl FnMut(bool) + 'static) {
+        self.simulation.watch_terminal(Box::new(watch));
+    }
+
     /// Runs it to its end, or until `watch` says to stop.
     pub fn run(mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Run {
         let start = Instant::now();

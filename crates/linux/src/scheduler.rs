@@ -16,6 +16,7 @@ use crate::process::{Process, Step};
 use crate::processes::{Parked, Zombie};
 use crate::signal;
 use crate::syscalls;
+use crate::terminal::Terminal;
 use crate::thread::Thread;
 use crate::wait::{Blocked, FOR_EVER, Resumed, Wait};
 
@@ -51,6 +52,8 @@ pub(crate) struct System {
     pub page_use: Vec<PageUse>,
     /// Host device and inode of the pipes and sockets that only guest processes have.
     pub own_channels: BTreeSet<(u64, u64)>,
+    /// Who is told of what programs do at the host's terminal.
+    pub terminal: Terminal,
 }
 
 impl System {
@@ -69,6 +72,7 @@ impl System {
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
             own_channels: BTreeSet::new(),
+            terminal: Terminal::default(),
         }
     }
 

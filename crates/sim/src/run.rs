@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_linux::pages::PageUse;
 use fxscope_linux::process::FUNCTIONAL_NS;
-use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Platform, Process};
+use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Platform, Process, TerminalWatch};
 use fxscope_machine::Spec;
 
 use crate::hot::HotSpot;
@@ -198,6 +198,11 @@ impl Simulation {
     #[must_use]
     pub fn process(&self) -> &Process {
         &self.process
+    }
+
+    /// Lets `watch` know of what programs do at the host's terminal.
+    pub fn watch_terminal(&mut self, watch: TerminalWatch) {
+        self.process.watch_terminal(watch);
     }
 
     /// Runs to the end, asking `watch` now and then whether to go on.

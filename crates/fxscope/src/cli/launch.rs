@@ -242,13 +242,19 @@ impl Launch {
 
 /// Runs the program until it ends or the user presses Ctrl-C. From then on Ctrl-C is ignored: results are being
 /// written, which takes a moment and is not to be cut short. `traced` is what a trace is taken of.
-pub(super) fn simulate(session: Session, quiet: bool, traced: Option<&mut Window<'_>>) -> Result<Run, Failure> {
-    ctrlc::set_handler(|| {
+pub(super) fn simulate(mut session: Session, quiet: bool, traced: Option<&mut Window<'_>>) -> Result<Run, Failure> {
+    let progress = ProgressLine::new(!quiet);
+    let interrupted = progress.clone();
+    ctrlc::set_handler(move || {
         if STOP.swap(true, Ordering::Relaxed) && !SAVING.load(Ordering::Relaxed) {
+            interrupted.end();
             std::process::exit(i32::from(STOPPED));
         }
     })?;
-    let mut progress = ProgressLine::new(!quiet);
+    if progress.has_terminal() {
+        let line = progress.clone();
+        session.watch_terminal(move |at_line_start| line.make_way(at_line_start));
+    }
     let mut watch = |p| {
         progress.show(&p);
         if STOP.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
@@ -258,7 +264,7 @@ pub(super) fn simulate(session: Session, quiet: bool, traced: Option<&mut Window
         None => session.run(&mut watch),
     };
     SAVING.store(true, Ordering::Relaxed);
-    progress.clear();
+    progress.end();
     Ok(run)
 }
 

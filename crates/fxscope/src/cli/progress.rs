@@ -1,50 +1,101 @@
 //! The line that shows how far a long run is.
 
 use std::io::IsTerminal as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fxscope::Progress;
 use fxscope::report::render::quantity::quantity;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Runs shorter than this show nothing.
+/// How long a run goes on, and the program leaves the terminal alone, before the line is there.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A line on standard error, redrawn while a run goes on; silent when that is no terminal.
+/// A line on standard error, redrawn while a run goes on; silent when that is no terminal. It makes way for the program
+/// when that uses the terminal, too: it is never there while the program writes or reads, nor behind an unfinished
+/// line of the program's. Clones are the same line.
+#[derive(Clone)]
 pub(super) struct ProgressLine {
     start: Instant,
-    wanted: bool,
-    bar: Option<ProgressBar>,
+    /// None where there is no terminal to show it on.
+    terminal: Option<Arc<Mutex<Terminal>>>,
+}
+
+/// What is known of the terminal.
+struct Terminal {
+    bar: ProgressBar,
+    /// The line is there.
+    shown: bool,
+    /// The program has left the cursor at the beginning of a line.
+    at_line_start: bool,
+    /// When the program last used it; at first, when the run began.
+    last_use: Instant,
 }
 
 impl ProgressLine {
     pub(super) fn new(wanted: bool) -> ProgressLine {
-        ProgressLine { start: Instant::now(), wanted: wanted && std::io::stderr().is_terminal(), bar: None }
+        let start = Instant::now();
+        let terminal = (wanted && std::io::stderr().is_terminal()).then(|| {
+            let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+            let bar = ProgressBar::new_spinner().with_style(style);
+            Arc::new(Mutex::new(Terminal { bar, shown: false, at_line_start: true, last_use: start }))
+        });
+        ProgressLine { start, terminal }
+    }
+
+    /// Whether there is a terminal that the program could use, too.
+    pub(super) fn has_terminal(&self) -> bool {
+        self.terminal.is_some()
     }
 
     /// Shows how far the run is.
-    pub(super) fn show(&mut self, progress: &Progress) {
-        let elapsed = self.start.elapsed();
-        if !self.wanted || elapsed < PATIENCE {
+    pub(super) fn show(&self, progress: &Progress) {
+        let Some(mut terminal) = self.lock().filter(|t| t.at_line_start && t.last_use.elapsed() >= PATIENCE) else {
             return;
-        }
-        let bar = self.bar.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
-            ProgressBar::new_spinner().with_style(style)
-        });
-        let mips = progress.instructions as f64 / 1e6 / elapsed.as_secs_f64();
-        bar.set_message(format!(
+        };
+        let mips = progress.instructions as f64 / 1e6 / self.start.elapsed().as_secs_f64();
+        terminal.show(format!(
             "fxscope: simulated {}   instructions {}   {mips:.1} MIPS",
             quantity(progress.now_ns as f64 / 1e9, "s"),
             quantity(progress.instructions as f64, "instructions"),
         ));
-        bar.tick();
     }
 
-    /// Removes the line.
-    pub(super) fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+    /// Makes way for the program: `at_line_start` says where it leaves the cursor.
+    pub(super) fn make_way(&self, at_line_start: bool) {
+        if let Some(mut terminal) = self.lock() {
+            terminal.clear();
+            (terminal.at_line_start, terminal.last_use) = (at_line_start, Instant::now());
+        }
+    }
+
+    /// Removes the line, and ends one that the program has left unfinished: fxscope's own text begins a new one.
+    pub(super) fn end(&self) {
+        if let Some(mut terminal) = self.lock() {
+            terminal.clear();
+            if !std::mem::replace(&mut terminal.at_line_start, true) {
+                eprintln!();
+            }
+        }
+    }
+
+    fn lock(&self) -> Option<MutexGuard<'_, Terminal>> {
+        self.terminal.as_ref().map(|terminal| terminal.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Terminal {
+    fn show(&mut self, text: String) {
+        if !std::mem::replace(&mut self.shown, true) {
+            self.bar.reset();
+        }
+        self.bar.set_message(text);
+        self.bar.tick();
+    }
+
+    fn clear(&mut self) {
+        if std::mem::replace(&mut self.shown, false) {
+            self.bar.finish_and_clear();
         }
     }
 }

@@ -173,7 +173,7 @@ fn hwpfctl(k: &mut Kernel, t: &mut Thread, mut args: &[Vec<u8>], env: Words) -> 
 }
 
 /// Sets the register of the thread's core, and tells what is to be told.
-fn set_prefetch(k: &Kernel, t: &mut Thread, settings: &hwpfctl::Settings) {
+fn set_prefetch(k: &mut Kernel, t: &mut Thread, settings: &hwpfctl::Settings) {
     for note in &settings.notes {
         tell(k, STDERR, &format!("hwpfctl: {note}\n"));
     }
@@ -204,8 +204,9 @@ fn candidates(program: &[u8], env: &[Vec<u8>]) -> Words {
 }
 
 /// Writes a text to an open file of the process. That it cannot be written is no reason not to go on.
-fn tell(k: &Kernel, fd: i32, text: &str) {
+fn tell(k: &mut Kernel, fd: i32, text: &str) {
     if let Ok(file) = k.files.host(fd) {
+        k.system.terminal.used(file, text.ends_with('\n'));
         let _ = rustix::io::write(file, text.as_bytes());
     }
 }

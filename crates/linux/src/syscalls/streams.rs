@@ -51,11 +51,13 @@ pub(super) fn read(k: &mut Kernel, t: &mut Thread, fd: i32, pieces: &[Piece]) ->
         let touch = fxscope_aarch64::memory::Touch::Write;
         k.mem.check(piece.addr, piece.len.min(MOST), touch).map_err(|_| Errno::FAULT)?;
     }
+    k.system.terminal.used(k.files.host(fd)?, false);
     if total > 0 && !ready_or_block(k, t, fd, PollFlags::IN, 0)? {
         return Ok(0);
     }
     let mut buffer = vec![0; total.min(MOST) as usize];
     let got = rustix::io::read(k.files.host(fd)?, &mut buffer[..])?;
+    k.system.terminal.used(k.files.host(fd)?, buffer[..got].ends_with(b"\n"));
     let mut rest = &buffer[..got];
     for piece in pieces {
         let (here, later) = rest.split_at(rest.len().min(piece.len as usize));
@@ -81,6 +83,7 @@ pub(super) fn write(k: &mut Kernel, t: &mut Thread, fd: i32, pieces: &[Piece]) -
             Err(error) => return Err(error),
         }
         let end = buffer.len().min(done + PORTION);
+        k.system.terminal.used(k.files.host(fd)?, buffer[..end].ends_with(b"\n"));
         match rustix::io::write(k.files.host(fd)?, &buffer[done..end]) {
             Ok(n) => done += n,
             Err(_) if done > 0 => break,

@@ -239,6 +239,7 @@ fn offset_at(k: &mut Kernel, addr: u64) -> std::result::Result<Option<u64>, Errn
 pub(super) fn sendfile(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let mut at = offset_at(k, a[2])?;
     let (to, from) = (k.files.host(a[0] as i32)?, k.files.host(a[1] as i32)?);
+    k.system.terminal.used(to, false);
     let done = rustix::fs::sendfile(to, from, at.as_mut(), a[3].min(MAX_TRANSFER) as usize)?;
     if let Some(at) = at {
         guest::write(&mut k.mem, a[2], at)?;
