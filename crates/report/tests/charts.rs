@@ -60,12 +60,39 @@ fn a_cmg_gives_no_more_from_l2_than_its_banks_can() {
 
 #[test]
 fn a_point_is_at_the_rate_and_the_operations_for_each_byte() {
-    let point = &roofline(&common::plain()).points[0];
+    let roofline = roofline(&common::plain());
+    let point = &roofline.points[0];
     // 800,000 counts of SVE operations, for each 128 of 512 bits, in 1 ms; 150,000 lines refilled and 50,000 written back.
-    assert!((point.gflops - 3.2).abs() < 1e-9);
+    assert!((roofline.reached.gflops - 3.2).abs() < 1e-9);
     assert_eq!(point.level, "memory");
     let intensity = 3_200_000.0 / ((150_000.0 + 50_000.0) * 256.0);
     assert!((point.intensity / intensity - 1.0).abs() < 1e-12, "{point:?}");
+}
+
+#[test]
+fn a_region_whose_data_stay_in_l1_has_its_rate_and_the_ceilings_and_no_point() {
+    let mut counts = common::counts(10);
+    for event in
+        ["L1D_CACHE_REFILL", "L1D_CACHE_WB", "L2D_CACHE_REFILL", "L2D_SWAP_DM", "L2D_CACHE_MIBMCH_PRF", "L2D_CACHE_WB"]
+    {
+        counts.insert(event.to_owned(), 0);
+    }
+    let roofline = roofline(&common::of_threads(vec![(Thread { cpu: 12, ..Thread::default() }, counts)]));
+    assert_eq!(roofline.points, []);
+    assert_eq!(roofline.idle, ["L2", "memory"]);
+    assert!((roofline.reached.gflops - 3.2).abs() < 1e-9, "{:?}", roofline.reached);
+    assert_eq!(roofline.slopes.len(), 3);
+    assert!(roofline.reading.starts_with("No slope limits it"), "{}", roofline.reading);
+}
+
+#[test]
+fn without_counts_of_what_moves_there_is_no_roofline() {
+    let mut counts = common::counts(10);
+    for event in ["L1D_CACHE_REFILL", "L2D_CACHE_REFILL"] {
+        counts.remove(event);
+    }
+    let run = common::of_threads(vec![(Thread { cpu: 12, ..Thread::default() }, counts)]);
+    assert!(!detailed(&run).iter().any(|section| matches!(section.body, Body::Roofline(_))));
 }
 
 #[test]

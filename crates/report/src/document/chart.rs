@@ -101,16 +101,20 @@ pub struct Roofline {
     pub roofs: Vec<Roof>,
     /// What moving data allows.
     pub slopes: Vec<Slope>,
-    /// What was reached.
+    /// What the region reached, which is where its points are.
+    pub reached: Roof,
+    /// What moved for it, where that is known and not nothing.
     pub points: Vec<Point>,
+    /// Levels of memory from and to which nothing moved: slopes' labels.
+    pub idle: Vec<String>,
     /// How to read where a point lies.
     pub reading: String,
 }
 
-/// Most operations of a kind each second.
+/// Operations each second: the most of a kind, or those of a region.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Roof {
-    /// Which operations.
+    /// Which operations, or whose.
     pub label: String,
     /// How many each second, 1e9.
     pub gflops: f64,
@@ -125,17 +129,13 @@ pub struct Slope {
     pub gigabytes: f64,
 }
 
-/// What a region reached.
+/// What moved for the operations of a region.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// The level of memory whose bytes were counted: a slope's label.
     pub level: String,
-    /// What it is about.
-    pub label: String,
     /// Operations for each byte.
     pub intensity: f64,
-    /// Operations each second, 1e9.
-    pub gflops: f64,
 }
 
 /// What goes from where to where.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Log, coordinate};
+use super::{Frame, coordinate};
 
 /// What a value is to be drawn as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,25 +52,19 @@ pub struct Histogram {
     pub errors: Vec<f64>,
 }
 
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 460.0;
-const LEFT: f64 = 58.0;
-const RIGHT: f64 = WIDTH - 16.0;
-const TOP: f64 = 20.0;
-const BOTTOM: f64 = HEIGHT - 40.0;
-/// Steps between labelled ticks that an axis has at most.
-const TICKS: i32 = 9;
+const FRAME: Frame = Frame::new(460.0, 16.0, 20.0);
 
 /// Measured values against simulated ones, of whatever units.
 pub fn scatter(title: &str, pairs: &[Pair]) -> Markup {
     let values = || pairs.iter().flat_map(|pair| [pair.measured, pair.simulated]);
-    let (x, y) = (Log::new(values(), LEFT, RIGHT), Log::new(values(), BOTTOM, TOP));
+    let (x, y) = (FRAME.x(values()), FRAME.y(values()));
+    let Frame { left, right, top, bottom, .. } = FRAME;
     html! {
         figure.half {
             figcaption { (title) }
-            svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(format!("{title}: {} values", pairs.len())) {
-                (axes(&x, &y))
-                path.roof d=(format!("M{LEFT} {BOTTOM}L{RIGHT} {TOP}")) {}
+            svg viewBox=(FRAME.view_box()) role="img" aria-label=(format!("{title}: {} values", pairs.len())) {
+                (FRAME.axes(&x, &y, "measured, each in its unit", "simulated"))
+                path.roof d=(format!("M{left} {bottom}L{right} {top}")) {}
                 // Those that stand out lie on top.
                 @for class in Class::ALL {
                     @for pair in pairs.iter().filter(|pair| pair.class == class) {
@@ -82,30 +76,6 @@ pub fn scatter(title: &str, pairs: &[Pair]) -> Markup {
             }
             (legend())
         }
-    }
-}
-
-fn axes(x: &Log, y: &Log) -> Markup {
-    let decades = (x.high - x.low) as i32;
-    let step = (decades + TICKS - 1) / TICKS;
-    html! {
-        @for power in (0..=decades).step_by(step.max(1) as usize).map(|i| x.low as i32 + i) {
-            @let value = 10f64.powi(power);
-            @let (across, down) = (coordinate(x.at(value)), coordinate(y.at(value)));
-            path.grid d=(format!("M{across} {TOP}V{BOTTOM}M{LEFT} {down}H{RIGHT}")) {}
-            text.soft x=(across) y=(BOTTOM + 14.0) text-anchor="middle" { (decade(power)) }
-            text.soft x=(LEFT - 6.0) y=(down) text-anchor="end" dominant-baseline="middle" { (decade(power)) }
-        }
-        text.soft x=((LEFT + RIGHT) / 2.0) y=(HEIGHT - 6.0) text-anchor="middle" { "measured, each in its unit" }
-        text.soft x="4" y="10" { "simulated" }
-    }
-}
-
-/// A power of ten.
-fn decade(power: i32) -> String {
-    match power {
-        -2..=3 => 10f64.powi(power).to_string(),
-        power => format!("1e{power}"),
     }
 }
 
@@ -134,18 +104,18 @@ fn bin(error: f64) -> usize {
 /// How often errors of each size come, a row for each family; the bin of most errors is as tall as the row.
 pub fn histograms(title: &str, families: &[Histogram]) -> Markup {
     let height = HEAD + ROW * families.len() as f64 + 34.0;
-    let (foot, width) = (height - 30.0, (RIGHT - NAMES) / BINS as f64);
+    let (foot, width) = (height - 30.0, (FRAME.right - NAMES) / BINS as f64);
     html! {
         figure.half {
             figcaption { (title) }
-            svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-label=(title) {
+            svg viewBox=(format!("0 0 {} {height}", FRAME.width)) role="img" aria-label=(title) {
                 @for (i, edge) in EDGES.iter().enumerate() {
                     @let at = coordinate(NAMES + width * (i + 1) as f64);
                     path.grid d=(format!("M{at} {HEAD}V{foot}")) {}
                     text.soft x=(at) y=(foot + 13.0) text-anchor="middle" { (format!("{edge:+.0}")) }
                 }
                 @for (i, family) in families.iter().enumerate() { (row(family, HEAD + ROW * i as f64, width)) }
-                text.soft x=((NAMES + RIGHT) / 2.0) y=(height - 4.0) text-anchor="middle" { "error, percent or points" }
+                text.soft x=((NAMES + FRAME.right) / 2.0) y=(height - 4.0) text-anchor="middle" { "error, percent or points" }
             }
         }
     }
@@ -160,7 +130,7 @@ fn row(family: &Histogram, top: f64, width: f64) -> Markup {
     let (base, most) = (top + ROW, bins.iter().copied().max().unwrap_or(0) as f64);
     html! {
         text x=(NAMES - 8.0) y=(base - 8.0) text-anchor="end" { (family.label) " " (family.errors.len()) }
-        path.grid d=(format!("M{NAMES} {base}H{RIGHT}")) {}
+        path.grid d=(format!("M{NAMES} {base}H{}", FRAME.right)) {}
         @for (i, &count) in bins.iter().enumerate().filter(|(_, count)| **count > 0) {
             @let tall = (ROW - 6.0) * count as f64 / most;
             rect.busy.high[far(i)] x=(coordinate(NAMES + width * i as f64 + 1.5)) y=(coordinate(base - tall.max(1.5)))

@@ -6,6 +6,8 @@ mod heat;
 mod roofline;
 mod stack;
 
+use maud::{Markup, html};
+
 pub use errors::{Class, Histogram, Pair, histograms, scatter};
 pub use gauges::draw as gauges;
 pub use heat::{draw as heat, most};
@@ -70,8 +72,69 @@ impl Log {
             + (value.log10().clamp(self.low, self.high) - self.low) / (self.high - self.low) * (self.end - self.start)
     }
 
-    fn decades(&self) -> impl Iterator<Item = f64> + use<> {
-        (self.low as i32..=self.high as i32).map(|power| 10f64.powi(power))
+    /// Powers of ten to label, not too many.
+    fn ticks(&self) -> impl Iterator<Item = i32> + use<> {
+        /// Steps between labelled ticks that an axis has at most.
+        const MOST: i32 = 9;
+        let (low, high) = (self.low as i32, self.high as i32);
+        (low..=high).step_by(((high - low + MOST - 1) / MOST).max(1) as usize)
+    }
+}
+
+/// Where a chart of two logarithmic axes has them.
+struct Frame {
+    width: f64,
+    height: f64,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+impl Frame {
+    /// One of this height, with this much room to the right of the axes and above them.
+    const fn new(height: f64, right: f64, top: f64) -> Frame {
+        const WIDTH: f64 = 560.0;
+        Frame { width: WIDTH, height, left: 58.0, right: WIDTH - right, top, bottom: height - 40.0 }
+    }
+
+    fn view_box(&self) -> String {
+        format!("0 0 {} {}", self.width, self.height)
+    }
+
+    fn x(&self, values: impl Iterator<Item = f64>) -> Log {
+        Log::new(values, self.left, self.right)
+    }
+
+    fn y(&self, values: impl Iterator<Item = f64>) -> Log {
+        Log::new(values, self.bottom, self.top)
+    }
+
+    /// The grid, and what is along the axes.
+    fn axes(&self, x: &Log, y: &Log, across: &str, up: &str) -> Markup {
+        let &Frame { height, left, right, top, bottom, .. } = self;
+        html! {
+            @for power in x.ticks() {
+                @let at = coordinate(x.at(10f64.powi(power)));
+                path.grid d=(format!("M{at} {top}V{bottom}")) {}
+                text.soft x=(at) y=(bottom + 14.0) text-anchor="middle" { (decade(power)) }
+            }
+            @for power in y.ticks() {
+                @let at = coordinate(y.at(10f64.powi(power)));
+                path.grid d=(format!("M{left} {at}H{right}")) {}
+                text.soft x=(left - 6.0) y=(at) text-anchor="end" dominant-baseline="middle" { (decade(power)) }
+            }
+            text.soft x=((left + right) / 2.0) y=(height - 6.0) text-anchor="middle" { (across) }
+            text.soft x="4" y="10" { (up) }
+        }
+    }
+}
+
+/// A power of ten.
+fn decade(power: i32) -> String {
+    match power {
+        -2..=3 => 10f64.powi(power).to_string(),
+        power => format!("1e{power}"),
     }
 }
 

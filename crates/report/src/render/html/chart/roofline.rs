@@ -2,65 +2,50 @@
 
 use maud::{Markup, html};
 
-use super::{Log, coordinate};
-use crate::document::{Roofline, Slope};
+use super::{Frame, Log, coordinate};
+use crate::document::{Point, Roof, Roofline, Slope};
 
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 338.0;
-const LEFT: f64 = 58.0;
-const RIGHT: f64 = WIDTH - 20.0;
-const TOP: f64 = 34.0;
-const BOTTOM: f64 = HEIGHT - 40.0;
+const FRAME: Frame = Frame::new(338.0, 20.0, 34.0);
 /// Intensities that are always shown, operations for each byte.
 const INTENSITIES: (f64, f64) = (0.01, 100.0);
 /// About as wide as a letter is.
 const LETTER: f64 = 6.2;
 
-/// The chart, and its points in words.
+/// The chart, and what it shows in words.
 pub fn draw(title: &str, roofline: &Roofline) -> Markup {
     let points = &roofline.points;
-    let x = Log::new([INTENSITIES.0, INTENSITIES.1].into_iter().chain(points.iter().map(|p| p.intensity)), LEFT, RIGHT);
+    let x = FRAME.x([INTENSITIES.0, INTENSITIES.1].into_iter().chain(points.iter().map(|p| p.intensity)));
     let peak = roofline.roofs.iter().map(|r| r.gflops).fold(1.0, f64::max);
-    // Far below the roof there is nothing to see but points.
-    let y = Log::new([peak, peak / 1e3].into_iter().chain(points.iter().map(|p| p.gflops)), BOTTOM, TOP);
+    // Far below the roof there is nothing to see but what was reached.
+    let y = FRAME.y([peak, peak / 1e3, roofline.reached.gflops].into_iter());
+    let words = words(roofline);
     html! {
         figure.half {
             figcaption { (title) }
-            svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(description(title, roofline)) {
-                (axes(&x, &y))
-                @for roof in &roofline.roofs {
-                    @let at = coordinate(y.at(roof.gflops));
-                    path.roof d=(format!("M{LEFT} {at}H{RIGHT}")) {}
-                    text x=(RIGHT - 4.0) y=(y.at(roof.gflops) - 5.0) text-anchor="end" { (roof.label) " " (number(roof.gflops)) " GFLOPS" }
-                }
+            svg viewBox=(FRAME.view_box()) role="img" aria-label=(format!("{title}: {}", words.join("; "))) {
+                (FRAME.axes(&x, &y, "operations for each byte, FLOP/B", "GFLOPS"))
+                @for roof in &roofline.roofs { (level(roof, "roof", &y)) }
                 @for (i, slope) in roofline.slopes.iter().enumerate() { (line(slope, i, peak, &x, &y)) }
-                @for point in points {
+                @if points.is_empty() { (level(&roofline.reached, "reached", &y)) }
+                @for (point, words) in points.iter().zip(&words) {
                     @let i = roofline.slopes.iter().position(|s| s.label == point.level).unwrap_or(0);
-                    circle class=(format!("l-{i}")) cx=(coordinate(x.at(point.intensity))) cy=(coordinate(y.at(point.gflops))) r="5" {
-                        title { (words(point)) }
-                    }
+                    @let (across, up) = (x.at(point.intensity), y.at(roofline.reached.gflops));
+                    circle class=(format!("l-{i}")) cx=(coordinate(across)) cy=(coordinate(up)) r="5" { title { (words) } }
                 }
             }
-            ul.readings { @for point in points { li { (words(point)) } } }
+            ul.readings { @for words in &words { li { (words) } } }
             p.reading { (roofline.reading) }
         }
     }
 }
 
-fn axes(x: &Log, y: &Log) -> Markup {
+/// A rate, whatever moves for it.
+fn level(rate: &Roof, class: &str, y: &Log) -> Markup {
+    let Frame { left, right, .. } = FRAME;
+    let at = y.at(rate.gflops);
     html! {
-        @for tick in x.decades() {
-            @let at = coordinate(x.at(tick));
-            path.grid d=(format!("M{at} {TOP}V{BOTTOM}")) {}
-            text.soft x=(at) y=(BOTTOM + 14.0) text-anchor="middle" { (tick) }
-        }
-        @for tick in y.decades() {
-            @let at = coordinate(y.at(tick));
-            path.grid d=(format!("M{LEFT} {at}H{RIGHT}")) {}
-            text.soft x=(LEFT - 6.0) y=(at) text-anchor="end" dominant-baseline="middle" { (tick) }
-        }
-        text.soft x=((LEFT + RIGHT) / 2.0) y=(HEIGHT - 6.0) text-anchor="middle" { "operations for each byte, FLOP/B" }
-        text.soft x="4" y="10" { "GFLOPS" }
+        path class=(class) d=(format!("M{left} {}H{right}", coordinate(at))) {}
+        text x=(right - 4.0) y=(coordinate(at - 5.0)) text-anchor="end" { (rate.label) " " (number(rate.gflops)) " GFLOPS" }
     }
 }
 
@@ -85,19 +70,13 @@ fn line(slope: &Slope, index: usize, peak: f64, x: &Log, y: &Log) -> Markup {
     }
 }
 
-fn words(point: &crate::document::Point) -> String {
-    format!(
-        "{} by {} traffic: {} FLOP/B, {} GFLOPS",
-        point.label,
-        point.level,
-        number(point.intensity),
-        number(point.gflops)
-    )
-}
-
-fn description(title: &str, roofline: &Roofline) -> String {
-    let points: Vec<_> = roofline.points.iter().map(words).collect();
-    format!("{title}: {}", points.join("; "))
+/// What each point is, and then what has none.
+fn words(roofline: &Roofline) -> Vec<String> {
+    let Roof { label, gflops } = &roofline.reached;
+    let rate = number(*gflops);
+    let point = |p: &Point| format!("{label} by {} traffic: {} FLOP/B, {rate} GFLOPS", p.level, number(p.intensity));
+    let idle = |level: &String| format!("{label} by {level} traffic: nothing moved, {rate} GFLOPS");
+    roofline.points.iter().map(point).chain(roofline.idle.iter().map(idle)).collect()
 }
 
 /// A number of three digits.
