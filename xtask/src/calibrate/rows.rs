@@ -44,11 +44,12 @@ pub const READ_EFFICIENCY: Fit = Fit {
     digits: 1,
 };
 
-/// What a written line costs more than a read one: twelve cores at Triad, whose third stream is zeroed, not read.
+/// What a written line costs more than a read one: twelve cores at all that was measured of copies and Triads, in which
+/// one line of three to five is written.
 pub const WRITE_COST: Fit = Fit {
     key: "memory.write_cost",
     today: |tables| tables.memory.write_cost,
-    rows: &["cmg-0018"],
+    rows: &["cmg-0018", "throughput-0057", "throughput-0099", "public-copy-MEM-12", "public-triad-MEM-12"],
     range: (1.0, 1.6),
     digits: 2,
 };
