@@ -36,7 +36,7 @@ enum Target {
     RequestPeriod,
     /// `memory.read_efficiency`, to loads of twelve cores.
     ReadEfficiency,
-    /// `memory.write_cost`, to Triad of twelve cores.
+    /// `memory.write_cost`, to copies and Triads of twelve cores.
     WriteCost,
     /// `ring.hop`, to the latency of a neighbour's memory.
     Hop,
