@@ -87,6 +87,8 @@ pub struct Quantity {
     pub unit: String,
     /// The values of each subject; none where they are not known.
     pub values: Vec<Option<Spread>>,
+    /// It counts what is so rare everywhere that differences say little.
+    pub rare: bool,
 }
 
 /// The values that several runs have.
@@ -146,16 +148,21 @@ impl Quantity {
         Some((other.mean - first.mean).abs() <= STANDARD_ERRORS * error)
     }
 
-    /// How much the subjects differ: the largest factor between the first and another, as a logarithm. Differences that are
-    /// noise are none.
+    /// How much a subject differs from the first: the factor between them, as a logarithm. Differences that are noise are
+    /// none.
     #[must_use]
-    pub fn effect(&self) -> f64 {
-        let effect = |subject: usize| match (self.values[0], self.values[subject]) {
+    pub fn effect_on(&self, subject: usize) -> f64 {
+        match (self.values[0], self.values[subject]) {
             _ if self.is_noise(subject) == Some(true) => 0.0,
             (Some(_), Some(_)) => self.ratio(subject).map_or(f64::INFINITY, factor),
             _ => 0.0,
-        };
-        (1..self.values.len()).map(effect).fold(0.0, f64::max)
+        }
+    }
+
+    /// How much the subjects differ: the largest of all effects.
+    #[must_use]
+    pub fn effect(&self) -> f64 {
+        (1..self.values.len()).map(|subject| self.effect_on(subject)).fold(0.0, f64::max)
     }
 
     /// The largest mean of a subject.
@@ -245,6 +252,7 @@ fn accounting(subjects: &[Vec<Place>]) -> Vec<Quantity> {
             title: title.to_owned(),
             unit: column.unit.clone(),
             values: evaluations.iter().map(of).collect(),
+            rare: false,
         }
     };
     let titles = |column: &'static Column| {
@@ -273,6 +281,7 @@ fn metrics(subjects: &[Vec<Place>]) -> Vec<Quantity> {
             title: metric.title.clone(),
             unit: metric.unit.clone(),
             values: totals.iter().map(of).collect(),
+            rare: false,
         }
     };
     Metrics::built_in().all().map(quantity).filter(|q| q.values.iter().any(Option::is_some)).collect()
@@ -298,18 +307,19 @@ fn events(subjects: &[Vec<Place>]) -> Vec<Quantity> {
             title: name.clone(),
             unit: "count".to_owned(),
             values: totals.iter().map(of).collect(),
+            rare: false,
         }
     };
     names.into_iter().map(quantity).collect()
 }
 
-/// What differs most first; what is put `last` comes after all others.
-fn by_effect(mut quantities: Vec<Quantity>, last: impl Fn(&Quantity) -> bool) -> Vec<Quantity> {
-    quantities.sort_by(|a, b| {
-        let order = |q: &Quantity| (last(q), -q.effect());
-        let ((last_a, a_effect), (last_b, b_effect)) = (order(a), order(b));
-        last_a.cmp(&last_b).then(a_effect.total_cmp(&b_effect)).then_with(|| a.name.cmp(&b.name))
-    });
+/// What differs most first; what is `rare` comes after all others.
+fn by_effect(mut quantities: Vec<Quantity>, rare: impl Fn(&Quantity) -> bool) -> Vec<Quantity> {
+    for quantity in &mut quantities {
+        quantity.rare = rare(quantity);
+    }
+    quantities
+        .sort_by(|a, b| a.rare.cmp(&b.rare).then(b.effect().total_cmp(&a.effect())).then_with(|| a.name.cmp(&b.name)));
     quantities
 }
 

@@ -13,6 +13,7 @@ __attribute__((noinline)) static void work(long n)
     __asm__ volatile(\"1: subs %0, %0, #1\\n nop\\n b.ne 1b\" : \"+r\"(n) : : \"cc\");
 }
 ";
+const INCLUDE: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../../include");
 /// Most instructions of a call of it besides its rounds, and of the marks beside it.
 const AROUND: u64 = 60;
 
@@ -41,10 +42,22 @@ fn check(found: &[(String, u64, u64)], expected: &[(&str, u64, u64)]) {
     }
 }
 
+/// A program of nothing but marks of the header.
+fn bare(folder: &Path, name: &str, marks: &str) -> String {
+    let source = format!(
+        "#include <fxscope.h>
+        void _start(void)
+        {{
+            {marks}
+            __asm__ volatile(\"mov x0, #0\\n mov x8, #94\\n svc #0\");
+        }}"
+    );
+    compile(folder, name, &["-O1", "-static", "-nostdlib", INCLUDE], &source)
+}
+
 #[test]
 fn a_mark_of_the_header_is_one_instruction_and_survives_strip() {
     let folder = tempfile::tempdir().expect("temporary directory");
-    let include = format!("-I{}/../../include", env!("CARGO_MANIFEST_DIR"));
     let source = format!(
         "#include <fxscope.h>\n{WORK}
         int main(void)
@@ -62,30 +75,17 @@ fn a_mark_of_the_header_is_one_instruction_and_survives_strip() {
         }}"
     );
     let source = format!("{source}\nvoid _start(void) {{ main(); }}");
-    let program = compile(folder.path(), "marks", &["-O1", "-s", "-static", "-nostdlib", &include], &source);
+    let program = compile(folder.path(), "marks", &["-O1", "-s", "-static", "-nostdlib", INCLUDE], &source);
     check(&regions(folder.path(), &program, &[]), &[("outer part", 3, 4500), ("inner", 3, 2100)]);
     // The shortest region that there can be has the mark that begins it behind it, and the one that ends it.
-    let source = "#include <fxscope.h>
-        void _start(void)
-        {
-            FXSCOPE_BEGIN(\"empty\"); FXSCOPE_END(\"empty\");
-            __asm__ volatile(\"mov x0, #0\\n mov x8, #94\\n svc #0\");
-        }";
-    let program = compile(folder.path(), "empty", &["-O1", "-static", "-nostdlib", &include], source);
+    let program = bare(folder.path(), "empty", r#"FXSCOPE_BEGIN("empty"); FXSCOPE_END("empty");"#);
     assert_eq!(regions(folder.path(), &program, &[]), [("empty".to_owned(), 1, 1)]);
 }
 
 #[test]
 fn marks_that_lack_the_other_end_are_noted_by_name() {
     let folder = tempfile::tempdir().expect("temporary directory");
-    let include = format!("-I{}/../../include", env!("CARGO_MANIFEST_DIR"));
-    let source = "#include <fxscope.h>
-        void _start(void)
-        {
-            FXSCOPE_BEGIN(\"solver\"); FXSCOPE_END(\"slover\");
-            __asm__ volatile(\"mov x0, #0\\n mov x8, #94\\n svc #0\");
-        }";
-    let program = compile(folder.path(), "misspelled", &["-O1", "-static", "-nostdlib", &include], source);
+    let program = bare(folder.path(), "misspelled", r#"FXSCOPE_BEGIN("solver"); FXSCOPE_END("slover");"#);
     let found = regions(folder.path(), &program, &[]);
     assert_eq!(found.iter().map(|r| r.0.as_str()).collect::<Vec<_>>(), ["solver"]);
     let text = std::fs::read_to_string(folder.path().join("run.json")).expect("written");

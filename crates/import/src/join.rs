@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fxscope_pmu::{CALLS, CLOCKS, Groups, TICKS};
 use fxscope_record::{Counts, Names, Region, Run, Thread};
 
-use crate::{Machine, Problem, Source};
+use crate::{Machine, Problem};
 
 /// What one pass has counted in a region.
 pub(crate) struct PassRegion {
@@ -33,7 +33,7 @@ pub(crate) struct Identity {
 /// What one run of a program has counted.
 pub(crate) struct Pass<'a> {
     /// The file it was in.
-    pub source: Source<'a>,
+    pub file: &'a str,
     /// The command line, where it is told.
     pub command: Option<String>,
     /// Constants that the file tells, by name.
@@ -56,6 +56,10 @@ impl Pass<'_> {
     /// The events that it has counted.
     fn events(&self) -> impl Iterator<Item = &str> {
         self.names.iter().filter(|name| ![TICKS, CALLS].contains(name))
+    }
+
+    fn problem(&self, what: String) -> Problem {
+        Problem::of(self.file, None, what)
     }
 
     fn has_events_of(&self, other: &Pass) -> bool {
@@ -88,14 +92,14 @@ pub(crate) fn runs(
 
 /// All files that tell a command tell the same.
 fn same_program(passes: &[Pass]) -> Result<(), Problem> {
-    let mut told = passes.iter().filter_map(|pass| Some((&pass.source, pass.command.as_ref()?)));
+    let mut told = passes.iter().filter_map(|pass| Some((pass, pass.command.as_ref()?)));
     let Some((first, command)) = told.next() else { return Ok(()) };
     match told.find(|(_, other)| *other != command) {
         None => Ok(()),
-        Some((source, other)) => Err(source.problem(
-            None,
-            format!("is of '{other}', but {} is of '{command}': import runs of one program together", first.name),
-        )),
+        Some((pass, other)) => Err(pass.problem(format!(
+            "is of '{other}', but {} is of '{command}': import runs of one program together",
+            first.file
+        ))),
     }
 }
 
@@ -104,7 +108,7 @@ fn complete(repeats: &[Vec<Pass>]) -> Result<(), Problem> {
     let Some(run) = repeats.iter().find(|run| run.len() < repeats[0].len()) else { return Ok(()) };
     let same = repeats[0].iter().find(|pass| pass.has_events_of(&run[0])).unwrap_or(&repeats[0][0]);
     let what = "but not all passes were measured as often: give one of the two, or as many files of each pass";
-    Err(run[0].source.problem(None, format!("has the same events as {}, {what}", same.source.name)))
+    Err(run[0].problem(format!("has the same events as {}, {what}", same.file)))
 }
 
 /// Makes a run of passes. Those that have counted a group of events as a whole come first, by its number.
@@ -114,14 +118,14 @@ fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String
     passes.iter().try_for_each(|pass| check_same(&passes[0], pass))?;
     let names = passes.iter().map(|pass| match group_of(pass, groups) {
         Some(group) => format!("pa{group}"),
-        None => stem(pass.source.name),
+        None => stem(pass.file),
     });
-    let sources: Vec<Source<'_>> = passes.iter().map(|pass| pass.source).collect();
+    let files = passes.iter().map(|pass| pass.file.to_owned()).collect();
     let mut command = command.to_vec();
     if let (true, Some(told)) = (command.is_empty(), &passes[0].command) {
         command = told.split(' ').map(str::to_owned).collect();
     }
-    let mut run = machine.run(format, command, &sources, names.collect());
+    let mut run = machine.run(format, command, files, names.collect());
     run.constants.extend(passes[0].constants.iter().map(|(name, value)| ((*name).to_owned(), *value)));
     if let Some(first_core) = first_core(&passes[0], machine)? {
         run.constants.insert("first_core".to_owned(), first_core);
@@ -148,18 +152,15 @@ fn stem(file: &str) -> String {
 
 /// Refuses two passes of different programs or inputs.
 fn check_same(first: &Pass, pass: &Pass) -> Result<(), Problem> {
-    let error = |what: String| Err(pass.source.problem(None, what));
+    let error = |what: String| Err(pass.problem(what));
     for (name, value) in &first.constants {
         if let Some((_, other)) = pass.constants.iter().find(|c| c.0 == *name).filter(|c| c.1 != *value) {
-            return error(format!(
-                "{name} is {other}, in {} {value}: they are of different machines",
-                first.source.name
-            ));
+            return error(format!("{name} is {other}, in {} {value}: they are of different machines", first.file));
         }
     }
     if first.identities != pass.identities {
         let what = "has counted other threads, or threads on other CPUs or CMGs, than";
-        return error(format!("{what} {}: measure all passes alike", first.source.name));
+        return error(format!("{what} {}: measure all passes alike", first.file));
     }
     let names = |pass: &Pass| -> BTreeSet<String> { pass.regions.iter().map(|r| r.name.clone()).collect() };
     let (here, there) = (names(pass), names(first));
@@ -167,7 +168,7 @@ fn check_same(first: &Pass, pass: &Pass) -> Result<(), Problem> {
         let (with, without) = if here.contains(name) { (pass, first) } else { (first, pass) };
         return error(format!(
             "the region '{name}' is in {} only, not in {}: they are of different programs",
-            with.source.name, without.source.name
+            with.file, without.file
         ));
     }
     Ok(())
@@ -193,7 +194,7 @@ fn first_core(pass: &Pass, machine: &Machine) -> Result<Option<f64>, Problem> {
         None => {
             let what =
                 format!("its cores are not in the CMGs that {} has them in; name the right machine", machine.name);
-            Err(pass.source.problem(None, what))
+            Err(pass.problem(what))
         }
     }
 }
@@ -229,7 +230,7 @@ fn regions(passes: Vec<Pass>) -> Result<Vec<Region>, Problem> {
                 (region.calls, region.threads) = (part.calls, threads);
             } else if !threads.iter().map(who).eq(region.threads.iter().map(who)) {
                 let what = format!("region '{}' has other threads than in the files before it", region.name);
-                return Err(pass.source.problem(None, what));
+                return Err(Problem::of(pass.file, None, what));
             }
             let counts = Counts::from_values(Arc::clone(&pass.names), region.threads.len(), part.values);
             region.passes.push(counts.expect("a row for each thread"));

@@ -38,7 +38,7 @@ impl<'a> Source<'a> {
     }
 
     fn problem(&self, line: Option<usize>, what: String) -> Problem {
-        Problem { file: self.name.to_owned(), line, what }
+        Problem::of(self.name, line, what)
     }
 }
 
@@ -54,6 +54,12 @@ pub struct Problem {
     pub what: String,
 }
 
+impl Problem {
+    fn of(file: &str, line: Option<usize>, what: String) -> Problem {
+        Problem { file: file.to_owned(), line, what }
+    }
+}
+
 /// The machine that a measurement is from.
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -67,7 +73,7 @@ pub struct Machine {
 
 impl Machine {
     /// A measured run of `command` without regions, of passes with these names.
-    fn run(&self, format: &str, command: Vec<String>, sources: &[Source<'_>], passes: Vec<String>) -> Run {
+    fn run(&self, format: &str, command: Vec<String>, files: Vec<String>, passes: Vec<String>) -> Run {
         Run {
             tool: format!("fxscope {}", env!("CARGO_PKG_VERSION")),
             command,
@@ -80,10 +86,7 @@ impl Machine {
             finish: Finish::Unknown,
             host: Host::default(),
             notes: Vec::new(),
-            origin: Origin::Imported {
-                format: format.to_owned(),
-                files: sources.iter().map(|source| source.name.to_owned()).collect(),
-            },
+            origin: Origin::Imported { format: format.to_owned(), files },
             passes,
             regions: Vec::new(),
             pages: Vec::new(),

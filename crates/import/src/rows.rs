@@ -122,7 +122,7 @@ impl Pass {
             PassRegion { name: rows.name.clone(), calls: rows.calls, threads: threads.collect(), values }
         };
         join::Pass {
-            source,
+            file: source.name,
             constants: Vec::new(),
             threads: whose.iter().enumerate().map(|(place, who)| thread(place, who)).collect(),
             identities: whose.iter().map(|who| who.identity()).collect(),

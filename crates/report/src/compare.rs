@@ -70,7 +70,12 @@ fn accounting(comparison: &Comparison) -> Section {
 fn list(title: &str, comparison: &Comparison, quantities: &[Quantity], subject: usize) -> Section {
     let [first, other] = [0, subject].map(|i| plain(&comparison.labels[i]));
     let differs = |q: &&Quantity| known(q, subject) && effect(q, subject) >= LEAST_EFFECT;
-    let all: Vec<_> = quantities.iter().filter(differs).collect();
+    let mut all: Vec<_> = quantities.iter().filter(differs).collect();
+    let order = |q: &Quantity| (q.rare, q.effect_on(subject));
+    all.sort_by(|a, b| {
+        let ((a_rare, a), (b_rare, b)) = (order(a), order(b));
+        a_rare.cmp(&b_rare).then(b.total_cmp(&a))
+    });
     let mut lines: Vec<_> = all.iter().take(LISTED).map(|q| Line::Row(row(q, subject))).collect();
     if all.len() > LISTED {
         lines.push(Line::Caption(format!("… and {} more: --format csv", all.len() - LISTED)));

@@ -155,10 +155,14 @@ impl Report {
     pub fn documents(self) -> Vec<Document> {
         let run = Document { title: self.title, columns: Vec::new(), sections: self.sections };
         let regions = self.regions.into_iter().map(|region| {
-            let calls = if region.calls == 1 { "1 call".to_owned() } else { format!("{} calls", region.calls) };
-            let title = format!("Region {} ({calls})", region.name);
+            let title = format!("Region {} ({})", region.name, calls(region.calls));
             Document { title, columns: Vec::new(), sections: region.sections }
         });
         std::iter::once(run).chain(regions).collect()
     }
+}
+
+/// How often a region was entered, in words.
+pub(crate) fn calls(calls: u64) -> String {
+    if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") }
 }

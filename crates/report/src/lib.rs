@@ -67,7 +67,7 @@ pub fn summary(run: &Run) -> Vec<Document> {
     } else {
         for region in marked {
             let sections = sections::of_region(&[Column::new(run, region)]);
-            let title = sections::plain(&format!("Region {} ({})", region.name, sections::calls(region)));
+            let title = sections::plain(&format!("Region {} ({})", region.name, document::calls(region.calls)));
             documents.push(Document { title, columns: vec![sections::plain(&region.name)], sections });
         }
     }
@@ -125,6 +125,15 @@ fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
     RegionReport { name: sections::plain(&region.name), calls: region.calls, sections }
 }
 
+/// The region of a run to show beside other runs.
+fn choose<'a>(run: &'a Run, name: Option<&str>) -> Result<&'a Region, String> {
+    match (name, &run.regions[..]) {
+        (Some(name), _) => find(run, name),
+        (None, [only]) => Ok(only),
+        (None, _) => find(run, ALL).map_err(|e| format!("{e}; choose one with --region")),
+    }
+}
+
 /// The region of a run.
 fn find<'a>(run: &'a Run, name: &str) -> Result<&'a Region, String> {
     run.region(name).ok_or_else(|| {
@@ -140,19 +149,21 @@ pub fn pages(run: &Run) -> Option<Document> {
     (!run.pages.is_empty()).then(|| Document { title: sections::title(run), columns: Vec::new(), sections })
 }
 
-/// Several runs side by side, one column each, looking at one region of each. Columns are numbered when
-/// programs have the same name.
+/// Several runs side by side, one column each, looking at one region of each: the one named, or else the whole of it, and
+/// of a measurement that knows no whole the only region that it has. Columns are numbered when programs have the same name.
 ///
 /// # Errors
 /// When a run has no such region.
-pub fn side_by_side(runs: &[Run], region: &str) -> Result<Document, String> {
-    let columns = runs.iter().map(|run| find(run, region).map(|region| Column::new(run, region)));
-    let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
+pub fn side_by_side(runs: &[Run], region: Option<&str>) -> Result<Document, String> {
+    let regions: Vec<&Region> = runs.iter().map(|run| choose(run, region)).collect::<Result<_, _>>()?;
+    let columns: Vec<_> = runs.iter().zip(&regions).map(|(run, region)| Column::new(run, region)).collect();
     let mut sections = sections::of_region(&columns);
     sections.extend(sections::of_run(&columns));
     let mut names: Vec<String> = runs.iter().map(sections::program).collect();
     if (1..names.len()).any(|i| names[..i].contains(&names[i])) {
         names = names.iter().enumerate().map(|(i, name)| format!("{} {name}", i + 1)).collect();
     }
-    Ok(Document { title: format!("Region {region}"), columns: names, sections })
+    let mut shown: Vec<String> = regions.iter().map(|region| sections::plain(&region.name)).collect();
+    shown.dedup();
+    Ok(Document { title: format!("Region {}", shown.join(" and ")), columns: names, sections })
 }

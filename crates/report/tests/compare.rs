@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use fxscope_analyze::{Comparison, Subject, compare};
 use fxscope_record::ALL;
 use fxscope_report::compare::report;
+use fxscope_report::document::{Body, Line, Value};
 use fxscope_report::render::{comparison, html, terminal};
 
 /// A run against one that did half as much, twice.
@@ -58,4 +59,33 @@ fn json_has_the_same_as_csv() {
 fn the_page_has_a_bar_for_each_subject() {
     let page = html::render(&[report(&half())]);
     assert!(page.contains(">old</text>") && page.contains(">new</text>"));
+}
+
+#[test]
+fn each_subject_has_what_differs_most_of_it_first() {
+    let subject = |tenths: u64, stalls: u64| {
+        let mut run = common::run("a.out", vec![common::region(ALL, 1, tenths)]);
+        let mut counts = common::counts(tenths);
+        counts.insert("FL_COMP_WAIT".to_owned(), stalls);
+        run.regions = common::of_threads(vec![(Default::default(), counts)]).regions;
+        [run]
+    };
+    let runs = [subject(10, 100_000), subject(9, 50_000), subject(4, 100_000)];
+    let subjects: Vec<_> =
+        ["a", "b", "c"].iter().zip(&runs).flat_map(|(name, runs)| Subject::of_file(name, runs)).collect();
+    let report = report(&compare(&subjects, &[ALL]).expect("all have the region"));
+    for subject in ["b", "c"] {
+        let title = format!("Events: {subject} against a");
+        let section = report.regions[0].sections.iter().find(|s| s.title == title).expect("a list");
+        let Body::Listing { lines, .. } = &section.body else { panic!("{section:?}") };
+        let ratio = |line: &Line| match line {
+            Line::Row(row) => match &row.values[2] {
+                Some(Value::Number(ratio, _)) => Some(ratio.ln().abs()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let effects: Vec<f64> = lines.iter().filter_map(ratio).take(10).collect();
+        assert!(effects.len() == 10 && effects.is_sorted_by(|a, b| a >= b), "{subject}: {effects:?}");
+    }
 }

@@ -139,16 +139,24 @@ fn a_simulated_run_says_why_columns_of_what_is_not_modelled_are_empty() {
 fn runs_side_by_side() {
     let names = ["kernels/triad-l1.elf", "kernels/triad-l2.elf", "kernels/triad-mem.elf"];
     let runs: Vec<_> = names.iter().zip([2, 5, 10]).map(|(name, n)| run(name, vec![region(ALL, 1, n)])).collect();
-    let text = render(&[side_by_side(&runs, ALL).expect("all have the region")], UNICODE);
+    let text = render(&[side_by_side(&runs, Some(ALL)).expect("all have the region")], UNICODE);
     fits(&text);
     insta::assert_snapshot!(text);
     let many: Vec<_> = (0..20).map(|_| plain()).collect();
-    fits(&render(&[side_by_side(&many, ALL).expect("all have the region")], ASCII));
+    fits(&render(&[side_by_side(&many, None).expect("all have the region")], ASCII));
+}
+
+#[test]
+fn measurements_that_know_no_whole_are_side_by_side_by_their_only_region() {
+    let runs = ["solve, 1", "solve, 2"].map(|name| run("a.out", vec![region(name, 1, 10)]));
+    let document = side_by_side(&runs, None).expect("one region each");
+    assert_eq!(document.title, "Region solve, 1 and solve, 2");
+    assert_eq!(document.columns.len(), 2);
 }
 
 #[test]
 fn a_region_that_a_run_lacks_is_an_error_that_names_those_it_has() {
-    let error = side_by_side(&[plain()], "kernel").expect_err("no such region");
+    let error = side_by_side(&[plain()], Some("kernel")).expect_err("no such region");
     assert_eq!(error, "triad-mem.elf has no region 'kernel'; it has all");
 }
 

@@ -193,11 +193,17 @@ mod tests {
         assert_eq!(seen(r, &cycles([50])), want);
     }
 
-    #[test]
-    fn regions_that_end_by_name_may_overlap() {
+    /// The first thread is in two regions: "a" from cycle 10 on and "b" from 20 on.
+    fn within_two() -> Regions {
         let mut r = Regions::default();
         r.begin(0, true, "a".into(), cycles([10]));
         r.begin(0, true, "b".into(), cycles([20]));
+        r
+    }
+
+    #[test]
+    fn regions_that_end_by_name_may_overlap() {
+        let mut r = within_two();
         r.end(0, Some("a"), &cycles([35]));
         r.end(0, Some("c"), &cycles([36]));
         r.end(0, Some("b"), &cycles([40]));
@@ -207,9 +213,7 @@ mod tests {
 
     #[test]
     fn marks_that_lack_the_other_end_are_known_by_name() {
-        let mut r = Regions::default();
-        r.begin(0, true, "a".into(), cycles([10]));
-        r.begin(0, true, "b".into(), cycles([20]));
+        let mut r = within_two();
         r.end(0, Some("b"), &cycles([30]));
         r.end(1, Some("a"), &cycles([35]));
         r.end(0, Some("A"), &cycles([36]));

@@ -7,7 +7,6 @@ use fxscope::import::{Machine, Source, fapp, likwid, papi, perf};
 use fxscope::pmu::Events;
 use fxscope::record::{self, Run};
 use fxscope::report::render::terminal;
-use rayon::prelude::*;
 
 use super::{Failure, Outcome, print, style};
 
@@ -61,23 +60,32 @@ pub(super) fn import(args: &Args) -> Outcome {
     for path in &args.files {
         list(path, &mut paths)?;
     }
-    let files: Vec<_> = paths.par_iter().map(|path| read(path)).collect();
-    // Of several that cannot be read, the first is told.
-    let files = files.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let sources: Vec<Source<'_>> = files.iter().map(|(name, bytes)| Source { name, bytes }).collect();
+    keep(&runs(args, &paths, &machine)?, &args.output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What files of the format hold.
+fn runs(args: &Args, paths: &[PathBuf], machine: &Machine) -> Result<Vec<Run>, Failure> {
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let command = match &args.program {
         Some(text) => text.split(' ').map(str::to_owned).collect(),
         None if args.format == Format::Fapp => vec![name(&args.files[0])],
         None => Vec::new(),
     };
-    let runs = match args.format {
-        Format::Fapp => fapp::read(&sources, &machine, &command)?,
-        Format::Perf => perf::read(&sources, &machine, &perf::Options { command, scaled: args.scaled })?,
-        Format::Papi => papi::read(&sources, &machine, &command)?,
-        Format::Likwid => likwid::read(&sources, &machine, &command)?,
+    let contents =
+        |place: usize| std::fs::read(&paths[place]).map_err(|e| format!("cannot be read ({e}); check the path"));
+    let all = || {
+        (0..paths.len()).map(|i| contents(i).map_err(|e| format!("{}: {e}", names[i]))).collect::<Result<Vec<_>, _>>()
     };
-    keep(&runs, &args.output)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(match args.format {
+        // Hundreds of megabytes, where the others are small.
+        Format::Fapp => fapp::read_in_turn(&names, contents, machine, &command)?,
+        Format::Perf => {
+            perf::read(&sources(&names, &all()?), machine, &perf::Options { command, scaled: args.scaled })?
+        }
+        Format::Papi => papi::read(&sources(&names, &all()?), machine, &command)?,
+        Format::Likwid => likwid::read(&sources(&names, &all()?), machine, &command)?,
+    })
 }
 
 /// What a program is called after the file, or the folder, that its measurement is in.
@@ -124,12 +132,10 @@ fn list(path: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file's name and contents.
-fn read(path: &Path) -> Result<(String, Vec<u8>), String> {
-    let bytes = std::fs::read(path).map_err(|e| unreadable(path, &e))?;
-    Ok((path.display().to_string(), bytes))
+fn sources<'a>(names: &'a [String], contents: &'a [Vec<u8>]) -> Vec<Source<'a>> {
+    names.iter().zip(contents).map(|(name, bytes)| Source { name, bytes }).collect()
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> String {
-    format!("cannot read {}: {error}", path.display())
+    format!("{}: cannot be read ({error}); check the path", path.display())
 }

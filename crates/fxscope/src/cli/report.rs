@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fxscope::record::{self, ALL, Run};
+use fxscope::record::{self, Run};
 use fxscope::report::document::{Document, Report};
 use fxscope::report::render::{csv, html, json, terminal, xlsx};
 use fxscope::report::{self, Options, pages, side_by_side, summary};
@@ -133,7 +133,7 @@ fn documents(args: &Args, runs: &[Run]) -> Result<Vec<Document>, Failure> {
         }
         (Section::Summary, runs, _) if tables => reports(args, runs)?.into_iter().flat_map(Report::documents).collect(),
         (Section::Summary, [run], None) => summary(run),
-        (Section::Summary, runs, region) => vec![side_by_side(runs, region.as_deref().unwrap_or(ALL))?],
+        (Section::Summary, runs, region) => vec![side_by_side(runs, region.as_deref())?],
     })
 }
 

@@ -9,7 +9,7 @@ use fxscope_record::{ALL, Counts, Names, Thread};
 use memchr::{memchr, memchr_iter};
 
 use crate::join::{Identity, Pass, PassRegion};
-use crate::{Machine, Problem, Source};
+use crate::{Machine, Problem};
 
 /// Most that a counter can show: more than a processor counts in a year.
 const MOST: u64 = 1 << 56;
@@ -23,13 +23,13 @@ const ABSURD_CYCLES_PER_TICK: u64 = 1_000;
 /// Ticks from which on a ratio to cycles is one.
 const ENOUGH_TICKS: u64 = 1_000;
 
-/// Reads one file.
+/// Reads one file, of whose contents nothing is kept.
 ///
 /// # Errors
 /// What is wrong, and in which line.
-pub(super) fn parse<'a>(source: &'a Source<'a>, machine: &'a Machine) -> Result<Pass<'a>, Problem> {
-    let bytes = source.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(source.bytes);
-    let mut reader = Reader::new(source, machine);
+pub(super) fn parse<'a>(file: &'a str, bytes: &[u8], machine: &'a Machine) -> Result<Pass<'a>, Problem> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut reader = Reader::new(file, machine);
     // Fields in quotes may hold commas and ends of lines; no file that fapp writes has any.
     if memchr(b'"', bytes).is_some() {
         quoted(&mut reader, bytes)?
@@ -74,7 +74,7 @@ fn quoted(reader: &mut Reader, bytes: &[u8]) -> Result<(), Problem> {
             Ok(true) => {}
             Err(e) => {
                 let line = e.position().map(|position| position.line() as usize);
-                return Err(reader.source.problem(line, format!("is no line of CSV ({e})")));
+                return Err(Problem::of(reader.file, line, format!("is no line of CSV ({e})")));
             }
         }
         reader.line = record.position().map_or(0, |position| position.line() as usize);
@@ -91,7 +91,7 @@ enum Column {
 }
 
 struct Reader<'a> {
-    source: &'a Source<'a>,
+    file: &'a str,
     machine: &'a Machine,
     line: usize,
     constants: Vec<(&'static str, f64)>,
@@ -113,9 +113,9 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(source: &'a Source<'a>, machine: &'a Machine) -> Reader<'a> {
+    fn new(file: &'a str, machine: &'a Machine) -> Reader<'a> {
         Reader {
-            source,
+            file,
             machine,
             line: 0,
             constants: Vec::new(),
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
     }
 
     fn error(&self, what: impl Into<String>) -> Problem {
-        self.source.problem(Some(self.line), what.into())
+        Problem::of(self.file, Some(self.line), what.into())
     }
 
     fn take(&mut self, fields: &[&[u8]]) -> Result<(), Problem> {
@@ -346,7 +346,7 @@ impl<'a> Reader<'a> {
     }
 
     fn finish(mut self) -> Result<Pass<'a>, Problem> {
-        let missing = |what: &str| Err(self.source.problem(None, what.to_owned()));
+        let missing = |what: &str| Err(Problem::of(self.file, None, what.to_owned()));
         if self.columns.is_empty() {
             return missing("has no line LABEL-FAPP-cpupa; give the files that fapppx -A -Icpupa -tcsv writes");
         }
@@ -363,14 +363,14 @@ impl<'a> Reader<'a> {
             if let Some(twice) = region.threads.windows(2).find(|pair| pair[0] == pair[1]) {
                 let Thread { process, thread, .. } = self.threads[twice[0]];
                 let what = format!("thread {thread} of process {process} has two lines for region '{}'", region.name);
-                return Err(self.source.problem(None, what));
+                return Err(Problem::of(self.file, None, what));
             }
         }
-        let Reader { source, constants, names, threads, cmgs, regions, notes, .. } = self;
+        let Reader { file, constants, names, threads, cmgs, regions, notes, .. } = self;
         let identity =
             |(t, &place): (&Thread, &Option<u32>)| Identity { process: t.process, thread: t.thread.into(), place };
         let identities = threads.iter().zip(&cmgs).map(identity).collect();
-        Ok(Pass { source: *source, command: None, constants, names, threads, identities, cmgs, regions, notes })
+        Ok(Pass { file, command: None, constants, names, threads, identities, cmgs, regions, notes })
     }
 }
 

@@ -17,7 +17,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 pub use validation::draw as validation;
 
 use super::palette;
-use crate::document::{Body, RegionReport, Report, Section};
+use crate::document::{Body, RegionReport, Report, Section, calls};
 use table::{Form, Heads};
 
 const STYLE: &str = include_str!("html/page.css");
@@ -157,7 +157,7 @@ fn seconds(region: &RegionReport) -> f64 {
 
 /// One region.
 fn fragment(report: &Report, region: &RegionReport, form: Form, heads: &mut Heads) -> Markup {
-    let calls = if region.calls == 1 { "1 call".to_owned() } else { format!("{} calls", region.calls) };
+    let calls = calls(region.calls);
     let is_table = |s: &&Section| matches!(s.body, Body::Grid(_) | Body::Table { .. } | Body::Listing { .. });
     let (tables, others): (Vec<_>, Vec<_>) = region.sections.iter().partition(is_table);
     let (charts, words): (Vec<_>, Vec<_>) = others.into_iter().partition(|s| is_chart(s));

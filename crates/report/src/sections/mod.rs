@@ -16,7 +16,7 @@ pub(crate) mod traffic;
 use std::path::Path;
 
 use fxscope_pmu::Values;
-use fxscope_record::{Finish, Mode, Origin, Region, Run};
+use fxscope_record::{Finish, Mode, Origin, Run};
 
 use crate::Column;
 use crate::document::{Body, Section};
@@ -101,9 +101,4 @@ pub(crate) fn title(run: &Run) -> String {
         Finish::Stopped => ": stopped by the user".to_owned(),
     };
     plain(&format!("{} on {}{}{mode}{finish}", program(run), run.machine, settings.concat()))
-}
-
-/// How often a region was entered.
-pub(crate) fn calls(region: &Region) -> String {
-    if region.calls == 1 { "1 call".to_owned() } else { format!("{} calls", region.calls) }
 }
