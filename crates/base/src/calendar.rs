@@ -89,7 +89,21 @@ impl Calendar {
         self.book_later(t)
     }
 
-    /// The same, when the word of `t` has no free cycle behind `t`, or there is none.
+    /// Reserves the `n` cycles from `t` on if they are in one word and all free. Returns whether they were.
+    #[inline(always)]
+    fn book_row(&mut self, t: Cycle, n: u64) -> bool {
+        let at = t % 64;
+        if n == 0 || at + n > 64 || !self.has(t) {
+            return false;
+        }
+        let row = u64::MAX >> (64 - n) << at;
+        let word = &mut self.words[index(t)];
+        let free = *word & row == 0;
+        *word |= if free { row } else { 0 };
+        free
+    }
+
+    /// As [`Calendar::book`], when the word of `t` has no free cycle behind `t`, or there is none.
     #[cold]
     #[inline(never)]
     fn book_later(&mut self, t: Cycle) -> Cycle {
@@ -238,6 +252,16 @@ impl LineBus {
     /// when that starts, and when the last one ends.
     #[inline(always)]
     pub fn book_slots(&mut self, t: Cycle, n: u64) -> (Cycle, Cycle) {
+        let slot = self.slot(t);
+        if self.slots.book_row(slot, n) {
+            let first = t.max(self.start(slot));
+            return (first, first + n * self.period());
+        }
+        self.book_slots_apart(t, n)
+    }
+    /// The same, when the slots from `t` on are not all free.
+    #[inline(never)]
+    fn book_slots_apart(&mut self, t: Cycle, n: u64) -> (Cycle, Cycle) {
         let mut slot = self.slots.book(self.slot(t));
         let first = t.max(self.start(slot));
         let mut end = first + self.period();
@@ -357,6 +381,14 @@ impl Pool {
 
     #[inline(always)]
     fn search_few(&self, t: Cycle) -> Grant {
+        if t >= self.no_gap {
+            let mut best = Grant { at: Cycle::MAX, entry: 0 };
+            for (entry, h) in (0..).zip(&self.entries) {
+                let at = h.until.max(t);
+                best = if at < best.at { Grant { at, entry } } else { best };
+            }
+            return best;
+        }
         // All entries, without a way out: a choice for each costs the host less than a branch.
         let mut best = Grant { at: Cycle::MAX, entry: 0 };
         for (entry, h) in (0..).zip(&self.entries) {

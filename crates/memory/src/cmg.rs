@@ -82,8 +82,8 @@ pub struct Cmg {
     pub(crate) from_outside: Signals,
 }
 
-/// Places remembered: more than there are lines that cores have asked for ahead, a few hundred each.
-const RECENT: usize = 4096;
+/// Places remembered: many more than there are lines that cores have asked for ahead, about a hundred each.
+const RECENT: usize = 8192;
 
 /// Bits of the index that are hashed.
 const HASH_BITS: u32 = 3;
@@ -235,7 +235,7 @@ impl Cmg {
     /// As [`Cmg::find`], for lines that have been found or put there lately.
     #[inline(always)]
     pub fn find_again(&mut self, line: u64) -> Option<Slot> {
-        self.tags.find_again(self.set_of(line), line)
+        self.tags.find_if_known(self.set_of(line), line)
     }
 
     /// Marks a line as just used.

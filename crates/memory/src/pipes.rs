@@ -102,6 +102,29 @@ impl Taken {
     }
 }
 
+/// For each period, 2^32 divided by it, rounded up: multiplying by it divides, exactly for [`DIVIDED`] cycles.
+const RECIPROCALS: [u64; 64] = {
+    let mut reciprocals = [0; 64];
+    let mut period = 1;
+    while period < 64 {
+        reciprocals[period] = (1_u64 << 32).div_ceil(period as u64);
+        period += 1;
+    }
+    reciprocals
+};
+/// Cycles below which [`RECIPROCALS`] divide.
+const DIVIDED: Cycle = (1 << 32) / RECIPROCALS.len() as Cycle;
+
+/// How many periods so many cycles need.
+#[inline(always)]
+fn periods(cycles: Cycle, period: Cycle) -> u64 {
+    let cycles = cycles + period - 1;
+    match RECIPROCALS.get(period as usize) {
+        Some(reciprocal) if cycles < DIVIDED => (cycles * reciprocal) >> 32,
+        _ => cycles / period,
+    }
+}
+
 /// Words of the ring.
 const WORDS: usize = SPAN as usize / 64;
 
@@ -205,16 +228,18 @@ impl LoadStorePipes {
     }
 
     /// An access sends its flow again every `period` cycles after `t`, and before `end` in vain. Such flows take cycles
-    /// that nothing else is reserved in: they are counted, and keep nothing away.
-    pub fn in_vain(&mut self, t: Cycle, end: Cycle, period: Cycle) {
-        let end = end.min(self.floor + SPAN);
+    /// that nothing else is reserved in: they are counted, and keep nothing away. Returns when the first one behind them is
+    /// sent.
+    pub fn in_vain(&mut self, t: Cycle, end: Cycle, period: Cycle) -> Cycle {
+        let counted = end.min(self.floor + SPAN);
         let mut next = t + period;
-        while next < end {
+        while next < counted {
             let block = (next | 63) + 1;
-            let flows = (block.min(end) - next).div_ceil(period);
+            let flows = periods(block.min(counted) - next, period);
             self.taken[(next / 64) as usize % WORDS].vain += flows;
             next += flows * period;
         }
+        if next < end { next + periods(end - next, period) * period } else { next }
     }
 
     /// The access whose flow was reserved last, in cycle `t`, ends. Returns whether it ends in the stages of a long
@@ -255,7 +280,23 @@ impl LoadStorePipes {
     }
 
     /// Both pipes for `n` cycles, not necessarily in a row; returns the last of them.
+    #[inline(always)]
     pub fn both(&mut self, t: Cycle, n: u64) -> Cycle {
+        let at = t % 64;
+        if n > 0 && at + n <= 64 && t.wrapping_sub(self.floor) < SPAN {
+            let taken = &mut self.taken[(t / 64) as usize % WORDS];
+            let all = u64::MAX >> (64 - n) << at;
+            if taken.unfit(Kind::Both) & all == 0 {
+                self.last = taken.take(Kind::Both, all);
+                return t + n - 1;
+            }
+        }
+        self.both_apart(t, n)
+    }
+
+    /// The same, when the cycles from `t` on are not all free.
+    #[inline(never)]
+    fn both_apart(&mut self, t: Cycle, n: u64) -> Cycle {
         let mut last = t;
         for _ in 0..n {
             last = self.book(last, Kind::Both);
@@ -302,22 +343,39 @@ mod tests {
     #[test]
     fn flows_in_vain_are_counted_in_cycles_that_are_free_and_keep_nothing_away() {
         let mut p = LoadStorePipes::default();
-        p.in_vain(5, 60, 15);
+        assert_eq!(p.in_vain(5, 60, 15), 65);
         assert_eq!(p.busy(), [2, 1], "20, 35 and 50");
         assert_eq!([p.load(20), p.load(20)], [20, 20]);
         assert_eq!(p.busy(), [3, 2]);
-        p.in_vain(60, 130, 1);
+        assert_eq!(p.in_vain(60, 130, 1), 130);
         assert_eq!(p.busy().iter().sum::<u64>(), 5 + 69, "61 to 129");
-        (0..64).for_each(|_| p.in_vain(64, 128, 1));
+        (0..64).for_each(|_| _ = p.in_vain(64, 128, 1));
         p.advance(128);
         assert_eq!(p.busy(), [4 + 64 + 1; 2], "the second 64 cycles are full; eight before and two behind");
+    }
+
+    #[test]
+    fn cycles_are_divided_into_periods_as_division_does() {
+        for period in (1..70).chain([1_000_003]) {
+            for cycles in (0..1_000).chain([DIVIDED - 100, DIVIDED - period, DIVIDED, 1 << 40]) {
+                assert_eq!(periods(cycles, period), cycles.div_ceil(period), "{cycles} / {period}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_flow_that_is_not_in_vain_is_the_first_one_at_or_behind_the_end() {
+        let mut p = LoadStorePipes::default();
+        assert_eq!([p.in_vain(5, 6, 15), p.in_vain(5, 35, 15), p.in_vain(5, 36, 15)], [20, 35, 50]);
+        let end = 3 * SPAN + 1;
+        assert_eq!(p.in_vain(0, end, 15), end.div_ceil(15) * 15, "beyond what is remembered");
     }
 
     #[test]
     fn flows_in_vain_count_the_same_when_what_is_reserved_leaps() {
         let mut p = LoadStorePipes::default();
         (64..128).for_each(|t| assert_eq!(p.load(t), t));
-        (0..3).for_each(|_| p.in_vain(127, 192, 1));
+        (0..3).for_each(|_| _ = p.in_vain(127, 192, 1));
         let before = p.busy();
         assert_eq!(before, [64 + 64, 64], "in vain: all of 128 to 191");
         p.leap(1_000_040);

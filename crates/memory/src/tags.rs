@@ -189,8 +189,10 @@ pub struct Tags<const RECENT: usize = 256> {
     places: Box<[Place]>,
     /// Limits of sectors, if any can be reached.
     limits: Option<Limits>,
-    /// Places of lines found lately, by a hash of the line number.
+    /// Places of lines found lately, by a hash of the line number: the place in the bits of `place_mask`, more of the hash
+    /// in those above.
     recent: [u32; RECENT],
+    place_mask: u32,
 }
 
 /// No line has this number.
@@ -266,13 +268,15 @@ impl<const RECENT: usize> Tags<RECENT> {
     pub fn new(sets: usize, ways: usize) -> Tags<RECENT> {
         assert!((1..=MAX_WAYS).contains(&ways), "1 to {MAX_WAYS} ways");
         let way_bits = ways.next_power_of_two().trailing_zeros();
+        let places = sets << way_bits;
         Tags {
             ways,
             way_bits,
             sets: vec![Set { hashes: [0; MAX_WAYS / 8], order: FIRST_ORDER }; sets].into(),
-            places: vec![Place { tag: EMPTY, line: Line::default() }; sets << way_bits].into(),
+            places: vec![Place { tag: EMPTY, line: Line::default() }; places].into(),
             limits: None,
             recent: [0; RECENT],
+            place_mask: (places.next_power_of_two() - 1) as u32,
         }
     }
 
@@ -287,10 +291,16 @@ impl<const RECENT: usize> Tags<RECENT> {
         self.places.len()
     }
 
-    /// Where the place of a line is remembered.
+    /// Neighbouring lines that a big table remembers side by side, so that streams find few of the host's lines in it.
+    const TOGETHER: usize = if RECENT > 1024 { 16 } else { 1 };
+
+    /// Where the place of a line is remembered, and what of its hash is remembered with it.
     #[inline(always)]
-    fn hint(line: u64) -> usize {
-        hashed(line, RECENT.ilog2()) as usize % RECENT
+    fn hint(line: u64) -> (usize, u32) {
+        let rows = RECENT / Self::TOGETHER;
+        let hash = hashed(line / Self::TOGETHER as u64, rows.ilog2() + u32::BITS);
+        let row = (hash >> u32::BITS) as usize % rows;
+        (row * Self::TOGETHER + line as usize % Self::TOGETHER, hash as u32)
     }
 
     /// As [`Tags::find`], for a cache that is asked for the same lines again and again.
@@ -298,6 +308,17 @@ impl<const RECENT: usize> Tags<RECENT> {
     pub fn find_again(&mut self, set: usize, line: u64) -> Option<Slot> {
         let slot = self.remembered(line);
         if self.places[slot.0].tag == line { Some(slot) } else { self.search(set, line) }
+    }
+
+    /// The same for a big cache, which is asked for lines that it does not have as well: where a place is remembered for
+    /// another line, the host does not fetch what is known of that.
+    #[inline(always)]
+    pub fn find_if_known(&mut self, set: usize, line: u64) -> Option<Slot> {
+        let (hint, hash) = Self::hint(line);
+        let known = self.recent[hint];
+        let slot = Slot((known & self.place_mask) as usize);
+        let may_be = (known ^ hash) & !self.place_mask == 0;
+        if may_be && self.places[slot.0].tag == line { Some(slot) } else { self.search(set, line) }
     }
 
     /// [`Tags::find_again`] will be asked for `line` soon: the host fetches what is remembered of it. Returns its place.
@@ -313,7 +334,7 @@ impl<const RECENT: usize> Tags<RECENT> {
     #[inline(always)]
     #[must_use]
     pub fn remembered(&self, line: u64) -> Slot {
-        Slot(self.recent[Self::hint(line)] as usize)
+        Slot((self.recent[Self::hint(line).0] & self.place_mask) as usize)
     }
 
     /// As [`Tags::find`], when `line` is likely to be at `slot` if it is there.
@@ -339,7 +360,8 @@ impl<const RECENT: usize> Tags<RECENT> {
     /// `line` will be looked for at `slot` first.
     #[inline(always)]
     pub fn remember(&mut self, line: u64, slot: Slot) {
-        self.recent[Self::hint(line)] = slot.0 as u32;
+        let (hint, hash) = Self::hint(line);
+        self.recent[hint] = hash & !self.place_mask | slot.0 as u32;
     }
 
     #[cold]

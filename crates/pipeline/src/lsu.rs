@@ -172,28 +172,27 @@ impl Lsu {
             answer = answer.and(second_line(pointer, bytes, at, wants, memory, signals));
         }
         if self.older.may_meet(checked, at) {
-            at = self.past_stores(uop, *flow, at, answer.at, memory, signals);
+            let read = Read { bytes, checked, forward: flow.forward, latency: uop.load_latency };
+            at = self.past_stores(read, wants.again, at, answer.at, memory, signals);
         }
         // If the line was not there the flow is sent again when it is.
         answer.at = if answer.at > at { memory.pipes.load(answer.at) } else { at };
         answer
     }
 
-    /// A load's flow ran at `at`, and its line is there at `line`: when a flow of it has passed the older stores.
+    /// A load's flow ran at `at`, and its line is there at `line`: when a flow of it, sent again every `again` cycles at
+    /// most, has passed the older stores.
     #[cold]
     #[inline(never)]
     fn past_stores(
         &mut self,
-        uop: &RUop,
-        flow: Flow,
+        read: Read,
+        again: Cycle,
         mut at: Cycle,
         line: Cycle,
         memory: &mut Hierarchy,
         signals: &mut Signals,
     ) -> Cycle {
-        let again = self.flow_after_flow(uop);
-        let Flow { bytes, checked, forward, .. } = flow;
-        let read = Read { bytes, checked, forward, latency: uop.load_latency };
         loop {
             match self.older.meet(&read, at) {
                 Meeting::Nothing => return at,

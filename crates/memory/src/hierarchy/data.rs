@@ -120,9 +120,7 @@ impl Hierarchy {
     fn found_on_its_way(&mut self, line: Line, t: Cycle, wants: Wants) -> Response {
         let mut response = self.on_its_way(line, t, wants.write);
         if wants.again > 0 && response.at > t {
-            let found = t + (response.at - t).div_ceil(wants.again) * wants.again;
-            self.pipes.in_vain(t, found, wants.again);
-            response.at = found;
+            response.at = self.pipes.in_vain(t, response.at, wants.again);
         }
         response
     }
