@@ -104,18 +104,18 @@ fn name(id: &str, title: &str) -> String {
 fn overview(book: &mut Workbook, reports: &[Report]) -> Result<(), XlsxError> {
     let bold = Format::new().set_bold();
     let sheet = book.add_worksheet();
-    fit(sheet.set_name("Runs")?.set_column_width(0, 6)?.set_column_width(1, 100)?);
+    fit(sheet.set_name("Runs")?.set_column_width(0, 6)?.set_column_width(1, 12)?.set_column_width(2, 100)?);
     let mut row = 0;
     for (number, report) in (1_u32..).zip(reports) {
         sheet.write_with_format(row, 0, number, &bold)?.write_with_format(row, 1, &report.title, &bold)?;
         row += 1;
-        let notes = report.sections.iter().filter_map(|section| match &section.body {
-            Body::Notes(notes) => Some(notes),
-            _ => None,
-        });
-        for note in notes.flatten() {
-            sheet.write(row, 1, note)?;
-            row += 1;
+        for section in &report.sections {
+            let Body::Notes(notes) = &section.body else { continue };
+            sheet.write(row, 1, &section.title)?;
+            for note in notes {
+                sheet.write(row, 2, note)?;
+                row += 1;
+            }
         }
     }
     Ok(())

@@ -25,7 +25,7 @@ pub fn draw(title: &str, roofline: &Roofline) -> Markup {
             svg viewBox=(FRAME.view_box()) role="img" aria-label=(format!("{title}: {}", words.join("; "))) {
                 (FRAME.axes(&x, &y, "operations for each byte, FLOP/B", "GFLOPS"))
                 @for roof in &roofline.roofs { (level(roof, "roof", &y)) }
-                @for (i, slope) in roofline.slopes.iter().enumerate() { (line(slope, i, peak, &x, &y)) }
+                @for i in 0..roofline.slopes.len() { (line(&roofline.slopes, i, peak, &x, &y)) }
                 @if points.is_empty() { (level(&roofline.reached, "reached", &y)) }
                 @for (point, words) in points.iter().zip(&words) {
                     @let i = roofline.slopes.iter().position(|s| s.label == point.level).unwrap_or(0);
@@ -50,12 +50,13 @@ fn level(rate: &Roof, class: &str, y: &Log) -> Markup {
 }
 
 /// What a level of memory allows, as far as the roof.
-fn line(slope: &Slope, index: usize, peak: f64, x: &Log, y: &Log) -> Markup {
+fn line(slopes: &[Slope], index: usize, peak: f64, x: &Log, y: &Log) -> Markup {
+    let slope = &slopes[index];
     let least = 10f64.powf(x.low).max(10f64.powf(y.low) / slope.gigabytes);
     let most = (peak / slope.gigabytes).min(10f64.powf(x.high));
     let at = |intensity: f64| (x.at(intensity), y.at(intensity * slope.gigabytes));
     let ((x0, y0), (x1, y1)) = (at(least), at(most));
-    let label = format!("{} {} GB/s", slope.label, number(slope.gigabytes));
+    let label = slope_label(slopes, index);
     // Along the line, each name at another place so that they do not meet, and below the roof and its name.
     let room = 1.0 - (label.len() as f64 * LETTER + 24.0) / (x1 - x0).hypot(y1 - y0);
     let along = (0.04 + 0.24 * index as f64).min(room).max(0.0);
@@ -68,6 +69,16 @@ fn line(slope: &Slope, index: usize, peak: f64, x: &Log, y: &Log) -> Markup {
             (label)
         }
     }
+}
+
+/// The name of a slope; of several that are one line, the first has all names.
+fn slope_label(slopes: &[Slope], index: usize) -> String {
+    let rate = slopes[index].gigabytes;
+    if slopes[..index].iter().any(|slope| slope.gigabytes == rate) {
+        return String::new();
+    }
+    let names: Vec<_> = slopes.iter().filter(|s| s.gigabytes == rate).map(|s| s.label.as_str()).collect();
+    format!("{} {} GB/s", names.join(", "), number(rate))
 }
 
 /// What each point is, and then what has none.
@@ -86,5 +97,18 @@ fn number(value: f64) -> String {
         v if v >= 9.95 => format!("{v:.1}"),
         v if v >= 0.0995 => format!("{v:.2}"),
         v => format!("{v:.4}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slopes_that_are_one_line_have_one_name() {
+        let slopes = [("L1", 256.0), ("L2", 128.0), ("memory", 256.0)]
+            .map(|(label, gigabytes)| Slope { label: label.to_owned(), gigabytes });
+        let labels = [0, 1, 2].map(|i| slope_label(&slopes, i));
+        assert_eq!(labels, ["L1, memory 256 GB/s", "L2 128 GB/s", ""]);
     }
 }
