@@ -3,10 +3,12 @@
 //! Depends on `std` only.
 
 pub mod calendar;
+pub mod host;
 pub mod signal;
 pub mod stall;
 
 pub use calendar::{Calendar, Grant, LineBus, Pool, SPAN};
+pub use host::{expect_stream, fetch_early};
 pub use signal::{READS_FROM_L2, READS_FROM_MEMORY, Signal, Signals, WRITES_TO_CMG};
 pub use stall::{Stall, Stalls};
 

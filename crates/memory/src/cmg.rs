@@ -1,11 +1,11 @@
 //! One core memory group: its L2 cache and its memory.
 
-use fxscope_base::{Calendar, Cycle, LineBus, Pool, Signal, Signals};
+use fxscope_base::{Calendar, Cycle, LineBus, Pool, Signal, Signals, fetch_early};
 use fxscope_machine::Spec;
 
 use crate::chip::Holder;
 use crate::sectors::{Limits, Sector};
-use crate::tags::{Line, Slot, Tags, Victim, fetch_early};
+use crate::tags::{Line, Slot, Tags, Victim};
 
 /// The L1 caches of a CMG that hold a line, a bit for each core. Small, since there are as many as L2 has lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

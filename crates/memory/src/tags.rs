@@ -1,6 +1,6 @@
 //! A set-associative tag array with LRU replacement.
 
-use fxscope_base::Cycle;
+use fxscope_base::{Cycle, fetch_early};
 use fxscope_machine::spec;
 
 use crate::sectors::{Joins, Limits, SECTORS, Sector};
@@ -241,22 +241,6 @@ fn hashed(line: u64, bits: u32) -> u64 {
 #[inline(always)]
 fn hash(line: u64) -> u64 {
     hashed(line, u8::BITS)
-}
-
-/// Asks the host's caches for `slice[index]`.
-#[inline(always)]
-pub(crate) fn fetch_early<T>(slice: &[T], index: usize) {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(item) = slice.get(index) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch changes nothing but caches, and the pointer comes from a reference.
-        #[allow(unsafe_code)]
-        unsafe {
-            _mm_prefetch(std::ptr::from_ref(item).cast::<i8>(), _MM_HINT_T0);
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, index);
 }
 
 impl<const RECENT: usize> Tags<RECENT> {

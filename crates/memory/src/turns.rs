@@ -22,6 +22,8 @@ pub struct Turns {
     cores_per_cmg: usize,
     /// For each core, CMG by CMG, in the order in which they were left.
     notices: Box<[Vec<Notice>]>,
+    /// How many notices there are in all.
+    unread: usize,
     /// For each core, before when it will ask for nothing; [`Cycle::MAX`] if it runs or has nothing to do.
     from: Box<[Cycle]>,
     /// More than one core has had a turn.
@@ -38,6 +40,7 @@ impl Turns {
         Turns {
             cores_per_cmg,
             notices: vec![Vec::new(); cores].into(),
+            unread: 0,
             from: vec![Cycle::MAX; cores].into(),
             several: false,
             claims: 0,
@@ -86,6 +89,7 @@ impl Turns {
         for core in (0..self.cores_per_cmg).filter(|&core| cores >> core & 1 == 1) {
             let place = self.place(Seat { cmg, core });
             self.notices[place].push(notice);
+            self.unread += 1;
         }
     }
 
@@ -93,13 +97,21 @@ impl Turns {
     /// was one.
     #[inline(always)]
     pub fn withdraw(&mut self, seat: Seat, line: u64) -> bool {
+        self.unread > 0 && self.withdraw_some(seat, line)
+    }
+
+    /// The same, when there are notices.
+    #[inline(never)]
+    fn withdraw_some(&mut self, seat: Seat, line: u64) -> bool {
         let place = self.place(seat);
         let Some(notices) = self.notices.get_mut(place) else { return false };
         let before = notices.len();
         if before > 0 {
             notices.retain(|notice| notice.line != line || notice.keeps);
         }
-        notices.len() < before
+        let withdrawn = before - notices.len();
+        self.unread -= withdrawn;
+        withdrawn > 0
     }
 
     /// The first notice of a core that it gets to know by `now`.
@@ -107,6 +119,7 @@ impl Turns {
         let place = self.place(seat);
         let notices = self.notices.get_mut(place)?;
         let known = notices.iter().position(|notice| notice.at <= now)?;
+        self.unread -= 1;
         Some(notices.remove(known))
     }
 }

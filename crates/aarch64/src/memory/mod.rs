@@ -18,6 +18,7 @@ mod watch;
 use std::collections::BTreeMap;
 
 use bytemuck::Pod;
+use fxscope_base::expect_stream;
 
 use arena::Arena;
 pub use segment::Segment;
@@ -310,6 +311,7 @@ impl Memory {
             return None;
         }
         let at = (entry.base + offset) as usize;
+        expect_stream::<T>(&self.arena.bytes, at);
         self.arena.bytes.get(at..at + size_of::<T>()).map(bytemuck::pod_read_unaligned)
     }
 
