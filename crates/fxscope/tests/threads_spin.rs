@@ -52,9 +52,11 @@ fn threads(folder: &Path, source: &str) -> String {
     const START: &str = r"
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 static volatile int go, here;
@@ -166,6 +168,43 @@ static void first(void)
 static void *other(void *p) { while (!go) work(100); return p; }
 "#;
     assert_eq!(prints(source), "0 30011\n");
+}
+
+#[test]
+fn a_loop_that_divides_its_number_of_rounds_leaves_it_where_its_last_round_did() {
+    let source = r#"
+static void first(void)
+{
+    unsigned polls = 0, rest = 0, yields = 0;
+    for (; !go; rest = polls % 1000) {
+        polls++;
+        if (polls % 1000 == 0) yields++, sched_yield();
+    }
+    printf("%d %d\n", rest == polls % 1000, yields == polls / 1000 && yields > 2);
+}
+static void *other(void *p) { work(100000); go = 1; return p; }
+"#;
+    assert_eq!(prints(source), "1 1\n");
+}
+
+#[test]
+fn a_thread_goes_on_waiting_in_a_loop_while_another_one_makes_code() {
+    let source = r#"
+static void first(void) { while (!go); puts("over"); }
+static void *other(void *p)
+{
+    work(5000);
+    unsigned *code = mmap(0, 65536, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    code[0] = 0x52800540; /* MOV W0, #42 */
+    code[1] = 0xd65f03c0; /* RET */
+    __builtin___clear_cache((char *)code, (char *)(code + 2));
+    printf("%d\n", ((int (*)(void))code)());
+    work(5000);
+    go = 1;
+    return p;
+}
+"#;
+    assert_eq!(prints(source), "42\nover\n");
 }
 
 #[test]

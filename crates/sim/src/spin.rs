@@ -12,7 +12,7 @@ use fxscope_aarch64::cpu::Cpu;
 use fxscope_base::{Cycle, Signals};
 use fxscope_linux::rounds::{REGISTERS, Round};
 use fxscope_pipeline::{BlockTally, Pipeline, ResolvedBlock, Tally};
-use fxscope_uop::{Access, InstKind, RegClass, Shape, StaticInst};
+use fxscope_uop::{Access, InstKind, Reg, RegClass, Shape, StaticInst};
 
 /// Places where turns ended that a core remembers.
 const PLACES: usize = 4;
@@ -30,6 +30,8 @@ const PERIOD: usize = 8;
 const PATIENCE: usize = 400;
 /// Ranges of addresses that a loop reads, at most.
 const RANGES: usize = 16;
+/// Periods of a loop that are looked into when its thread begins to wait.
+const FIRST_LOOK: u64 = 32;
 
 /// Whether a core's thread waits in a loop.
 pub(crate) enum Spin {
@@ -125,10 +127,9 @@ pub(crate) enum Seen {
 
 impl Rounds {
     fn new(cpu: &Cpu, now: Cycle) -> Rounds {
-        let round = Round { path: Vec::new(), words: Vec::new(), steps: [0; REGISTERS], flags: cpu.nzcv };
         Rounds {
             head: cpu.pc,
-            round,
+            round: Round::new(cpu.nzcv),
             blocks: 0,
             words: 0,
             registers: std::array::from_fn(|i| cpu.x[i]),
@@ -146,10 +147,10 @@ impl Rounds {
             if executed < block.insts.len() || self.round.path.len() == BLOCKS || !block.infos.iter().all(waits) {
                 return Seen::Differs;
             }
-            self.round.path.push(id);
-            self.round.words.extend(cpu.stream());
+            self.round.push(id, block, cpu.stream());
         } else {
-            let whole = self.round.path.get(self.blocks) == Some(&id) && executed == block.insts.len();
+            let whole =
+                self.round.path.get(self.blocks).is_some_and(|part| part.id == id) && executed == block.insts.len();
             if !whole || !self.round.words[self.words..].starts_with(cpu.stream()) {
                 return Seen::Differs;
             }
@@ -165,12 +166,16 @@ impl Rounds {
 
     fn round_ended(&mut self, cpu: &Cpu, now: Cycle) -> Seen {
         let before = std::mem::replace(&mut self.registers, std::array::from_fn(|i| cpu.x[i]));
-        let steps = std::array::from_fn(|i| self.registers[i].wrapping_sub(before[i]));
+        let steps = std::array::from_fn(|i| {
+            let set = self.round.sets(Reg(i as u8));
+            if set { 0 } else { self.registers[i].wrapping_sub(before[i]) }
+        });
         // The first round begins with what was there before the loop.
         if self.ends.len() <= 2 {
             (self.round.steps, self.round.flags) = (steps, cpu.nzcv);
         }
-        let alike = steps == self.round.steps && cpu.nzcv == self.round.flags && cpu.monitor.is_none();
+        let flags = self.round.sets(Reg::NZCV) || cpu.nzcv == self.round.flags;
+        let alike = flags && steps == self.round.steps && cpu.monitor.is_none();
         (self.blocks, self.words) = (0, 0);
         self.ends.push(now);
         if !alike || self.ends.len() > PATIENCE {
@@ -248,7 +253,7 @@ struct Each {
 
 impl Counts {
     fn of(round: &Round, pipeline: &Pipeline, blocks: &[Option<ResolvedBlock>]) -> Counts {
-        let mut ids = round.path.clone();
+        let mut ids: Vec<BlockId> = round.path.iter().map(|part| part.id).collect();
         ids.sort_unstable_by_key(|id| id.0);
         ids.dedup();
         let resolved = ids.iter().filter_map(|&id| Some((id, blocks.get(id.0 as usize)?.as_ref()?.tally())));
@@ -283,11 +288,13 @@ pub(crate) struct Wait {
     several: Each,
     /// Periods that it goes on so, if nobody writes what it reads.
     pub(crate) left: u64,
+    /// Periods that are looked into when that is asked the next time.
+    ahead: u64,
 }
 
 impl Wait {
     fn new(round: &Round, rounds: u64, one: Each, several: Each) -> Wait {
-        Wait { round: round.clone(), rounds, one, several, left: 0 }
+        Wait { round: round.clone(), rounds, one, several, left: 0, ahead: FIRST_LOOK }
     }
 
     /// `periods` periods as several at once, so many times, and single ones.
@@ -296,15 +303,23 @@ impl Wait {
         [(&self.several, periods / several), (&self.one, periods % several)]
     }
 
+    /// How many rounds are to be looked into now, `most` periods at most. A thread that has waited for long will go on
+    /// waiting for long.
+    pub(crate) fn rounds_to_look_into(&mut self, most: u64) -> u64 {
+        let periods = self.ahead.min(most);
+        self.ahead = 2 * periods;
+        periods * self.rounds
+    }
+
     /// Cycles of a period.
     pub(crate) fn cycles(&self) -> Cycle {
         self.one.cycles
     }
 
     /// What its rounds read; `None`: too many places.
-    pub(crate) fn reads(&self, block: impl Fn(BlockId) -> Vec<u64>) -> Option<Vec<Range<u64>>> {
+    pub(crate) fn reads(&self) -> Option<Vec<Range<u64>>> {
         const ADDRESS: u64 = (1 << 56) - 1;
-        let bytes = self.round.path.iter().flat_map(|&id| block(id));
+        let bytes = self.round.infos().filter_map(|info| Some(u64::from(info.mem?.bytes)));
         let mut ranges: Vec<Range<u64>> = self
             .round
             .words

@@ -70,9 +70,8 @@ impl Driver<'_> {
     fn begin_to_wait(&mut self) {
         let (index, thread, process) = (self.timing.here, self.process.thread().tid, self.process.pid());
         let Spin::Waits(wait) = &self.timing.core.spin else { return };
-        let bytes = |id| self.process.block(id).infos.iter().filter_map(|info| Some(info.mem?.bytes.into())).collect();
         let private = |range: &Range<u64>| self.process.memory().region_at(range.start).is_some_and(|r| !r.shared);
-        let reads = wait.reads(bytes).filter(|reads| reads.iter().all(private));
+        let reads = wait.reads().filter(|reads| reads.iter().all(private));
         let Some(reads) = reads else { return self.timing.core.spin = Spin::rests() };
         self.timing.waiting.push(Waiting { index, thread, process, reads });
         self.watch_memory();
@@ -95,8 +94,10 @@ impl Driver<'_> {
         let undisturbed = self.process.is_undisturbed(thread);
         let Some(core) = self.timing.core_at(index) else { return };
         let Spin::Waits(wait) = &mut core.spin else { return };
-        let rounds = if undisturbed { self.process.rounds_ahead(thread, &wait.round) } else { 0 };
-        wait.left = (rounds / wait.rounds).min(REACH / wait.cycles());
+        let most = REACH / wait.cycles();
+        let look = wait.rounds_to_look_into(most);
+        let rounds = if undisturbed { self.process.rounds_ahead(thread, &mut wait.round, look) } else { 0 };
+        wait.left = (rounds / wait.rounds).min(most);
         match self.waits_until(index) {
             Some(until) => self.timing.clocks.set(index, until),
             None => self.stop_waiting(entry),
@@ -132,8 +133,7 @@ impl Driver<'_> {
         wait.leap(periods, &mut core.pipeline, &mut core.blocks);
         let ns = core.now_ns() - began_ns;
         let Spin::Waits(wait) = &core.spin else { return };
-        let instructions: usize = wait.round.path.iter().map(|&id| self.process.block(id).insts.len()).sum();
-        self.process.skip_rounds(thread, &wait.round, periods * wait.rounds, instructions as u64, ns);
+        self.process.skip_rounds(thread, &wait.round, periods * wait.rounds, ns);
     }
 
     /// Entry `entry` of those that wait is simulated again.
