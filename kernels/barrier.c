@@ -1,16 +1,19 @@
 /* All threads meet again and again, and do nothing else: at a barrier that spins, at one that sleeps in the kernel, at the
- * hardware barrier of a CMG, or at those of several CMGs, with one thread of each meeting the others in memory between. */
+ * hardware barrier of a CMG, at those of several CMGs, with one thread of each meeting the others in memory between, or in
+ * memory alone. How threads meet in memory is an option. */
 #include "threads.h"
 
-enum { KIND, THREADS, ROUNDS, WAITING };
-enum { SPIN, FUTEX_BARRIER, HARDWARE, TWO_LEVELS };
+enum { KIND, THREADS, ROUNDS, WAITING, MEETING };
+enum { SPIN, FUTEX_BARRIER, HARDWARE, TWO_LEVELS, MEMORY };
 enum { POLL, WFE };
+enum { COUNT, FLAGS, PAIRS };
 
 static struct option options[] = {
-    [KIND] = {"kind", SPIN, 0, 0, "spin|futex|hardware|two-levels"},
+    [KIND] = {"kind", SPIN, 0, 0, "spin|futex|hardware|two-levels|memory"},
     [THREADS] = {"threads", 12, 1, MAX_THREADS, NULL},
     [ROUNDS] = {"rounds", 100, 1, 1000000000, NULL},
     [WAITING] = {"waiting", WFE, 0, 0, "poll|wfe"},
+    [MEETING] = {"meeting", COUNT, 0, 0, "count|flags|pairs"},
 };
 
 enum { CHECKED_ROUNDS = 4 };
@@ -97,6 +100,11 @@ static void free_blades(void)
     linux_call(driver, 0, 0, 0, 0, 0, CLOSE);
 }
 
+static bool uses_hardware(void)
+{
+    return options[KIND].value == HARDWARE || options[KIND].value == TWO_LEVELS;
+}
+
 /* Every thread uses window 0. */
 static void assign_window(unsigned thread)
 {
@@ -133,33 +141,87 @@ static bool leads(unsigned thread)
     return true;
 }
 
-static _Alignas(LINE) uint32_t leaders_arrived;
-static _Alignas(LINE) uint32_t leaders_generation;
+/* Threads that meet in memory have numbers from 0 on. Each word is on a line of its own. */
+struct word {
+    _Alignas(LINE) uint32_t value;
+};
+static struct word my_meeting[MAX_THREADS];
+static struct word over, come, come_of[MAX_THREADS];
 
-/* One thread of each CMG meets those of the others. */
-static void leaders_meet(uint32_t leaders)
+/* Each adds to one count; the last one lets the others go. */
+static void meet_at_count(uint32_t meeting, uint32_t count)
 {
-    uint32_t mine = __atomic_load_n(&leaders_generation, __ATOMIC_ACQUIRE);
-    if (__atomic_add_fetch(&leaders_arrived, 1, __ATOMIC_ACQ_REL) == leaders) {
-        __atomic_store_n(&leaders_arrived, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&leaders_generation, mine + 1, __ATOMIC_RELEASE);
+    if (__atomic_add_fetch(&come.value, 1, __ATOMIC_ACQ_REL) == count) {
+        __atomic_store_n(&come.value, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&over.value, meeting, __ATOMIC_RELEASE);
         return;
     }
-    while (__atomic_load_n(&leaders_generation, __ATOMIC_ACQUIRE) == mine)
+    while (__atomic_load_n(&over.value, __ATOMIC_ACQUIRE) != meeting)
         ;
 }
 
-/* How many CMGs have threads, and which threads are the first of theirs. */
+/* Each has a flag; thread 0 waits for all of them and lets the others go. */
+static void meet_at_flags(unsigned me, uint32_t meeting, uint32_t count)
+{
+    if (me) {
+        __atomic_store_n(&come_of[me].value, meeting, __ATOMIC_RELEASE);
+        while (__atomic_load_n(&over.value, __ATOMIC_ACQUIRE) != meeting)
+            ;
+        return;
+    }
+    for (unsigned t = 1; t < count; t++)
+        while (__atomic_load_n(&come_of[t].value, __ATOMIC_ACQUIRE) != meeting)
+            ;
+    __atomic_store_n(&over.value, meeting, __ATOMIC_RELEASE);
+}
+
+/* Each tells the 1st, 2nd, 4th, … thread after it what it knows, and waits for the one as far before it. */
+enum { STEPS = 6 };
+static struct word told[STEPS][MAX_THREADS];
+
+static void meet_in_pairs(unsigned me, uint32_t meeting, uint32_t count)
+{
+    for (unsigned step = 0, distance = 1; distance < count; step++, distance *= 2) {
+        __atomic_store_n(&told[step][(me + distance) % count].value, meeting, __ATOMIC_RELEASE);
+        /* Whoever tells may be at the next meeting already. */
+        while ((int32_t)(__atomic_load_n(&told[step][me].value, __ATOMIC_ACQUIRE) - meeting) < 0)
+            ;
+    }
+}
+
+/* Thread `me` of `count` meets the others in memory. */
+static void meet_in_memory(unsigned me, uint32_t count)
+{
+    uint32_t meeting = ++my_meeting[me].value;
+    switch (options[MEETING].value) {
+    case COUNT:
+        meet_at_count(meeting, count);
+        break;
+    case FLAGS:
+        meet_at_flags(me, meeting, count);
+        break;
+    default:
+        meet_in_pairs(me, meeting, count);
+    }
+}
+
+/* How many CMGs have threads, which threads are the first of theirs, and their numbers. */
 static uint32_t leaders;
 static bool leading[MAX_THREADS];
+static unsigned leader_number[MAX_THREADS];
 
 /* Apart, so that the other barriers need not save registers for it. */
 static __attribute__((noinline)) void two_levels(unsigned thread)
 {
     hardware_barrier();
     if (leading[thread])
-        leaders_meet(leaders);
+        meet_in_memory(leader_number[thread], leaders);
     hardware_barrier();
+}
+
+static __attribute__((noinline)) void memory_barrier(unsigned thread)
+{
+    meet_in_memory(thread, (uint32_t)options[THREADS].value);
 }
 
 static void one_round(unsigned thread)
@@ -173,6 +235,9 @@ static void one_round(unsigned thread)
         break;
     case TWO_LEVELS:
         two_levels(thread);
+        break;
+    case MEMORY:
+        memory_barrier(thread);
         break;
     default:
         hardware_barrier();
@@ -196,7 +261,7 @@ static bool all_there(unsigned thread, uint64_t round)
 
 static void rounds(unsigned thread)
 {
-    bool ok = true, hardware = options[KIND].value >= HARDWARE;
+    bool ok = true, hardware = uses_hardware();
     if (hardware)
         assign_window(thread);
     meet(thread);
@@ -218,11 +283,13 @@ int program(int argc, char **argv)
 {
     argc = choose_cpus(argc, argv);
     parse_options(argc, argv, options, COUNT_OF(options));
-    bool hardware = options[KIND].value >= HARDWARE;
+    bool hardware = uses_hardware();
     if (hardware)
         allocate_blades();
-    for (unsigned t = 0; t < options[THREADS].value; t++)
+    for (unsigned t = 0; t < options[THREADS].value; t++) {
+        leader_number[t] = leaders;
         leaders += leading[t] = leads(t);
+    }
     run_threads((unsigned)options[THREADS].value, rounds);
     if (hardware)
         free_blades();

@@ -114,6 +114,8 @@ for bytes in 64 32 16; do
     run $bytes 0 stencil n1=3 n2=3 n3=3 passes=1
     run $bytes 0 barrier kind=spin threads=3 cpus=0
     run $bytes 0 barrier kind=futex threads=64 rounds=3
+    run $bytes 0 barrier kind=memory meeting=flags threads=7 rounds=3
+    run $bytes 0 barrier kind=memory meeting=pairs threads=7 rounds=3
     # There is no hardware barrier.
     run $bytes 2 barrier kind=hardware
     run $bytes 0 sharing layout=own-lines
