@@ -17,7 +17,7 @@ fn run(options: &[&str], program: &str, arguments: &str) -> String {
 }
 
 /// Small cases of every threaded kernel.
-const CASES: [(&str, &str); 19] = [
+const CASES: [(&str, &str); 22] = [
     ("triad-threads", "n=8320 passes=2 form=wide"),
     ("triad-threads", "n=8320 passes=2 form=plain"),
     ("triad-threads", "n=8320 passes=2 form=swpf-l1"),
