@@ -25,6 +25,35 @@ pub(crate) fn insert(db: &Connection, run: &Run) -> rusqlite::Result<()> {
 }
 
 fn insert_origin(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
+    insert_run(db, id, run)?;
+    if let Origin::Imported { files, .. } = &run.origin {
+        for (i, path) in files.iter().enumerate() {
+            db.execute("INSERT INTO source VALUES (?1, ?2, ?3)", params![id, i as i64, path])?;
+        }
+    }
+    for (i, name) in run.passes.iter().enumerate() {
+        db.execute("INSERT INTO pass VALUES (?1, ?2, ?3)", params![id, i as i64, name])?;
+    }
+    for (i, value) in run.command.iter().enumerate() {
+        db.execute("INSERT INTO argument VALUES (?1, ?2, ?3)", params![id, i as i64, value])?;
+    }
+    for (i, (name, value)) in run.environment.iter().enumerate() {
+        db.execute("INSERT INTO environment VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, name, value])?;
+    }
+    for (i, (key, value)) in run.settings.iter().enumerate() {
+        db.execute("INSERT INTO setting VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, key, value])?;
+    }
+    for (name, value) in &run.constants {
+        db.execute("INSERT INTO constant VALUES (?1, ?2, ?3)", params![id, name, value])?;
+    }
+    for (i, value) in run.notes.iter().enumerate() {
+        db.execute("INSERT INTO note VALUES (?1, ?2, ?3)", params![id, i as i64, value])?;
+    }
+    Ok(())
+}
+
+/// What there is one of in a run.
+fn insert_run(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
     let mode = match run.mode {
         Mode::Timing => "timing",
         Mode::Functional => "functional",
@@ -37,9 +66,9 @@ fn insert_origin(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
         Finish::Stopped => ("stopped", None, None),
         Finish::Failed(message) => ("failed", None, Some(message)),
     };
-    let (format, files): (_, &[String]) = match &run.origin {
-        Origin::Simulated => (None, &[]),
-        Origin::Imported { format, files } => (Some(format), files),
+    let format = match &run.origin {
+        Origin::Simulated => None,
+        Origin::Imported { format, .. } => Some(format),
     };
     let h = &run.host;
     db.execute(
@@ -61,27 +90,6 @@ fn insert_origin(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
             format
         ],
     )?;
-    for (i, path) in files.iter().enumerate() {
-        db.execute("INSERT INTO source VALUES (?1, ?2, ?3)", params![id, i as i64, path])?;
-    }
-    for (i, name) in run.passes.iter().enumerate() {
-        db.execute("INSERT INTO pass VALUES (?1, ?2, ?3)", params![id, i as i64, name])?;
-    }
-    for (i, value) in run.command.iter().enumerate() {
-        db.execute("INSERT INTO argument VALUES (?1, ?2, ?3)", params![id, i as i64, value])?;
-    }
-    for (i, (name, value)) in run.environment.iter().enumerate() {
-        db.execute("INSERT INTO environment VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, name, value])?;
-    }
-    for (i, (key, value)) in run.settings.iter().enumerate() {
-        db.execute("INSERT INTO setting VALUES (?1, ?2, ?3, ?4)", params![id, i as i64, key, value])?;
-    }
-    for (name, value) in &run.constants {
-        db.execute("INSERT INTO constant VALUES (?1, ?2, ?3)", params![id, name, value])?;
-    }
-    for (i, value) in run.notes.iter().enumerate() {
-        db.execute("INSERT INTO note VALUES (?1, ?2, ?3)", params![id, i as i64, value])?;
-    }
     Ok(())
 }
 

@@ -91,18 +91,10 @@ pub fn read(sources: &[Source<'_>], machine: &Machine, options: &Options) -> Res
 
 /// Reads one file.
 fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pass, Problem> {
-    let text = source.text()?;
-    let contents = if json::is(text) {
-        json::read(source, text)?
-    } else if text::is(text) {
-        text::read(source, text)?
-    } else {
-        separated::read(source, text)?
-    };
+    let contents = contents(source)?;
     let mut pass = Pass { command: contents.command, ..Pass::default() };
     let mut seconds = contents.seconds.or_else(|| contents.lines.last()?.interval);
-    let mut seen: HashMap<(Who, String), (&str, Option<f64>)> = HashMap::new();
-    let mut twice = None;
+    let mut seen = Seen::default();
     let rows = pass.region(ALL);
     for line in contents.lines.iter().filter(|line| !line.is_idle()) {
         let problem = |what: String| source.problem(Some(line.number), what);
@@ -110,10 +102,10 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
             return Err(problem(why));
         }
         // Times, and what other kernel subsystems count, are no events of the processor.
-        if line.event == "duration_time" && line.interval.is_none() {
-            seconds = number(line.value).map(|ns| ns as f64 * 1e-9);
-        }
         if line.event == "duration_time" {
+            if line.interval.is_none() {
+                seconds = number(line.value).map(|ns| ns as f64 * 1e-9);
+            }
             continue;
         }
         if !line.unit.is_empty() {
@@ -121,18 +113,9 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
         }
         let count = count(line, options).map_err(problem)?;
         let name = event_name(&machine.events, line.event);
-        match seen.insert((line.who.clone(), name.clone()), (line.event, line.interval)) {
-            Some((other, _)) if other != line.event => {
-                let what = "are one event of the machine, whose counts would be added up: leave one of them out";
-                return Err(problem(format!("{other} and {} {what}", line.event)));
-            }
-            Some((_, before)) if before == line.interval => {
-                twice.get_or_insert(format!("{name} was counted several times at once; the first count is taken"));
-                continue;
-            }
-            _ => {}
+        if seen.is_new(line, &name).map_err(problem)? {
+            rows.add(&line.who, name, count).map_err(problem)?;
         }
-        rows.add(&line.who, name, count).map_err(problem)?;
     }
     if let Some(seconds) = seconds {
         rows.set_seconds(None, seconds, machine);
@@ -144,8 +127,47 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
         Some(Who::Cpu(_)) => None,
     };
     let estimates = options.scaled.then_some("counts may be estimates: events took turns on the counters (--scaled)");
-    pass.notes.extend(note.into_iter().chain(estimates).map(str::to_owned).chain(twice));
+    pass.notes.extend(note.into_iter().chain(estimates).map(str::to_owned).chain(seen.twice));
     Ok(pass)
+}
+
+/// What a file says, in whichever of perf's formats.
+fn contents<'a>(source: &Source<'a>) -> Result<Contents<'a>, Problem> {
+    let text = source.text()?;
+    if json::is(text) {
+        json::read(source, text)
+    } else if text::is(text) {
+        text::read(source, text)
+    } else {
+        separated::read(source, text)
+    }
+}
+
+/// The events that lines have had.
+#[derive(Default)]
+struct Seen<'a> {
+    /// Of each counter and event, how the last line called it, and its interval.
+    counted: HashMap<(Who, String), (&'a str, Option<f64>)>,
+    /// What is to be known of the first event that was counted several times at once.
+    twice: Option<String>,
+}
+
+impl<'a> Seen<'a> {
+    /// Whether the count of a line, of the event called `name`, is one more. `Err`: why that cannot be told.
+    fn is_new(&mut self, line: &Line<'a>, name: &str) -> Result<bool, String> {
+        match self.counted.insert((line.who.clone(), name.to_owned()), (line.event, line.interval)) {
+            Some((other, _)) if other != line.event => {
+                let what = "are one event of the machine, whose counts would be added up: leave one of them out";
+                Err(format!("{other} and {} {what}", line.event))
+            }
+            Some((_, before)) if before == line.interval => {
+                let what = "was counted several times at once; the first count is taken";
+                self.twice.get_or_insert_with(|| format!("{name} {what}"));
+                Ok(false)
+            }
+            _ => Ok(true),
+        }
+    }
 }
 
 /// The count of a line. `Err`: why it is none.
