@@ -25,6 +25,10 @@ impl Arena {
     pub(super) fn new(limit: u64) -> std::io::Result<Arena> {
         let pages = u32::try_from(limit.div_ceil(PAGE)).unwrap_or(u32::MAX).max(1);
         let bytes = MmapOptions::new().len((u64::from(pages) * PAGE) as usize).no_reserve_swap().map_anon()?;
+        // Pages are handed out in order and fill the host's large ones, of which its TLB needs few. A host that has none goes
+        // on without.
+        #[cfg(target_os = "linux")]
+        bytes.advise(memmap2::Advice::HugePage).ok();
         Ok(Arena { bytes, used: 0, free: Vec::new(), limit: pages, sharers: HashMap::new() })
     }
 
