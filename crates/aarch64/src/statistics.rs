@@ -66,7 +66,9 @@ const NOT_GOVERNED: [&str; 12] = [
 /// Adds to `d`, decoded from `word` by the row called `name`, what it counts as and what governs it.
 pub(crate) fn describe(name: &'static str, word: u32, d: &mut Decoded) {
     d.info.classes = classes(name, &d.info);
-    if d.info.classes.has(Class::Governed) && d.info.governing.is_none() {
+    // What works on predicates alone takes no pipe that counts elements.
+    let on_elements = d.info.kind != InstKind::SvePredicate;
+    if d.info.classes.has(Class::Governed) && on_elements && d.info.governing.is_none() {
         let esize = d.info.mem.map_or(1 << bits(word, 22, 2), |op| op.reg_esize);
         d.info.governing = Some(Governing { predicate: d.inst.pg, esize });
     }

@@ -30,6 +30,8 @@ const SCATTER: u32 = 0xe5a9_a448;
 const FCMGT: u32 = 0x65c1_4412;
 /// ldr d11, [x2]
 const LDR_D: u32 = 0xfd40_004b;
+/// orr p2.b, p1/z, p0.b, p0.b
+const ORR_P: u32 = 0x2580_4402;
 /// whilelt p0.d, x0, x1
 const WHILELT: u32 = 0x25e1_1400;
 
@@ -138,6 +140,13 @@ fn a_scatter_counts_four_times_in_fla_and_twice_as_a_request() {
 #[test]
 fn a_comparison_of_vectors_counts_where_its_vector_part_is() {
     assert_eq!(active(&[FCMGT], 0, first(6)), Active { vector: 12, requests: 0 });
+}
+
+#[test]
+fn operations_on_predicates_alone_count_no_elements() {
+    for n in [0, 3, 8] {
+        assert_eq!(active(&[ORR_P], u64::MAX, first(n)), Active { vector: 0, requests: 0 });
+    }
 }
 
 #[test]

@@ -11,6 +11,9 @@ use crate::cpu::Nzcv;
 /// `signal_all` for any NaN.
 #[inline]
 fn order<F: Float>(env: &mut FpEnv, a: F, b: F, signal_all: bool) -> Option<Ordering> {
+    if is_ordinary(a) && is_ordinary(b) {
+        return Some(value(a).cmp(&value(b)));
+    }
     let (ua, ub) = env.counted(|env| (unpack(env, a), unpack(env, b)));
     if ua.is_nan() || ub.is_nan() {
         if signal_all || ua.kind == Kind::SignallingNan || ub.kind == Kind::SignallingNan {
@@ -18,13 +21,23 @@ fn order<F: Float>(env: &mut FpEnv, a: F, b: F, signal_all: bool) -> Option<Orde
         }
         return None;
     }
-    // The magnitude bits of numbers are in the order of their values.
-    let value = |u: &Unpacked, x: F| match (u.kind, u.sign) {
-        (Kind::Zero, _) => 0,
-        (_, true) => -(x.magnitude() as i64),
-        (_, false) => x.magnitude() as i64,
-    };
-    Some(value(&ua, a).cmp(&value(&ub, b)))
+    // Numbers that are flushed are zeros here.
+    let flushed = |u: &Unpacked, x: F| if u.kind == Kind::Zero { 0 } else { value(x) };
+    Some(flushed(&ua, a).cmp(&flushed(&ub, b)))
+}
+
+/// Whether `x` is neither a NaN nor a denormal number, so that nothing but its value matters.
+#[inline(always)]
+fn is_ordinary<F: Float>(x: F) -> bool {
+    let magnitude = x.magnitude();
+    magnitude == 0 || (1 << F::FRACTION..=F::INFINITY).contains(&magnitude)
+}
+
+/// Something in the order of numbers' values: their magnitude bits are.
+#[inline(always)]
+fn value<F: Float>(x: F) -> i64 {
+    let magnitude = x.magnitude() as i64;
+    if x.sign() { -magnitude } else { magnitude }
 }
 
 /// The flags of a comparison: FCMP, or with `signal_all` FCMPE.

@@ -126,10 +126,17 @@ pub fn from_int<F: Float, I: Integer>(env: &mut FpEnv, value: I, fbits: u32, rou
 }
 
 /// ±`magnitude` × 2^−`fbits`; the magnitude is below 2^64 and not zero.
+#[inline]
 fn from_magnitude<F: Float>(env: &mut FpEnv, sign: bool, magnitude: u128, fbits: u32, rounding: Rounding) -> F {
     let sig = magnitude as u64;
     let shift = sig.leading_zeros();
-    round(env, sign, 63 - shift as i32 - fbits as i32, sig << shift, rounding)
+    let (normalised, exponent) = (sig << shift, 63 - shift as i32 - fbits as i32);
+    let fits = normalised << (F::FRACTION + 1) == 0;
+    if fits && (1 - F::BIAS..=F::BIAS).contains(&exponent) {
+        let fraction = (normalised << 1) >> (64 - F::FRACTION);
+        return F::with_sign(sign, ((exponent + F::BIAS) as u64) << F::FRACTION | fraction);
+    }
+    round(env, sign, exponent, normalised, rounding)
 }
 
 /// The value of a in another format, rounded as FPCR says.
