@@ -1,4 +1,5 @@
 # make demo      Triad from L1, L2 and memory on the modelled A64FX, side by side
+# make release   the fastest fxscope, target/pgo/release/fxscope: compiled with counts of what runs how often
 # make test      everything that must hold before a change lands; installs what it needs through apt when it can
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
 # make fuzz-import   damaged files of every format, given to every importer, for five minutes; SECONDS=N for longer, SEED=N
@@ -20,7 +21,7 @@ CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gn
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user
 
-.PHONY: demo test validate programs npb fuzz-isa fuzz-import browser-test office-test kernels fmt lint cargo
+.PHONY: demo release test validate programs npb fuzz-isa fuzz-import browser-test office-test kernels fmt lint cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -29,6 +30,11 @@ demo: cargo
 	.ci/need $(HOST_TOOLS)
 	cargo build --release
 	cargo run --release -p xtask -- demo
+
+release: cargo
+	.ci/need $(HOST_TOOLS)
+	rustup component add llvm-tools
+	cargo run --release -p xtask -- release
 
 test: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::release::succeed;
 use crate::root;
 
 /// The programs and their arguments: about the same number of instructions each.
@@ -38,9 +39,4 @@ fn show(fxscope: &std::path::Path, folder: &std::path::Path) -> Result<(), Strin
     let mut command = Command::new(fxscope);
     command.arg("report").args(&records).args(["--region", "triad"]);
     succeed(&mut command)
-}
-
-fn succeed(command: &mut Command) -> Result<(), String> {
-    let status = command.status().map_err(|e| format!("{}: {e}", command.get_program().to_string_lossy()))?;
-    if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }
 }

@@ -8,6 +8,7 @@ pub mod demo;
 pub mod kernel;
 pub mod latency;
 pub mod power;
+pub mod release;
 pub mod speed;
 pub mod tidy;
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{calibrate, coverage, demo, latency, speed, tidy};
+use xtask::{calibrate, coverage, demo, latency, release, speed, tidy};
 
 #[derive(Parser)]
 #[command(about = "Tasks of the project")]
@@ -24,6 +24,8 @@ enum Task {
     Demo,
     /// Print the latency of dependent loads by the size of what they go through, for three page sizes.
     Latency(latency::Args),
+    /// Build the fastest fxscope: compiled with counts of what runs how often. Takes twice as long as a release build.
+    Release,
     /// Measure the simulator's speed, with the ratio to a fixed loop timed in the same run.
     Speed(speed::Args),
 }
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Task::Calibrate(args) => calibrate::run(&args),
         Task::Demo => demo::run(),
         Task::Latency(args) => latency::run(&args),
+        Task::Release => release::run(),
         Task::Speed(args) => speed::run(&args),
     };
     match result {

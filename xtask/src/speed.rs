@@ -25,14 +25,27 @@ pub struct Args {
     fxscope: PathBuf,
 }
 
-/// What is run: a name, the mode, the program and its arguments.
-const CASES: &[(&str, &str, &str, &[&str])] = &[
-    ("functional Triad", "functional", "triad-l1", &["n=2048", "passes=80000"]),
-    ("functional integer", "functional", "sort", &["n=20000", "passes=30"]),
-    ("timing Triad L1", "timing", "triad-l1", &["n=2048", "passes=16000"]),
-    ("timing Triad memory", "timing", "triad-mem", &["n=1048512", "passes=20"]),
-    ("timing DGEMM tile", "timing", "dgemm-tile", &["5x4", "128", "6000"]),
-    ("timing integer", "timing", "sort", &["n=20000", "passes=4"]),
+/// What is run.
+struct Case {
+    name: &'static str,
+    /// Options of `fxscope run`.
+    options: &'static [&'static str],
+    program: &'static str,
+    arguments: &'static [&'static str],
+}
+
+const FUNCTIONAL: &[&str] = &["--mode", "functional"];
+
+#[rustfmt::skip]
+const CASES: &[Case] = &[
+    Case { name: "functional Triad", options: FUNCTIONAL, program: "triad-l1", arguments: &["n=2048", "passes=80000"] },
+    Case { name: "functional integer", options: FUNCTIONAL, program: "sort", arguments: &["n=20000", "passes=30"] },
+    Case { name: "timing Triad L1", options: &[], program: "triad-l1", arguments: &["n=2048", "passes=16000"] },
+    Case { name: "timing Triad memory", options: &[], program: "triad-mem", arguments: &["n=1048512", "passes=20"] },
+    Case { name: "timing DGEMM tile", options: &[], program: "dgemm-tile", arguments: &["5x4", "128", "6000"] },
+    Case { name: "timing integer", options: &[], program: "sort", arguments: &["n=20000", "passes=4"] },
+    Case { name: "Triad memory, 12 cores", options: &["--cpus", "12-23"], program: "triad-threads", arguments: &["n=1048512", "passes=6", "threads=12"] },
+    Case { name: "Triad memory, 48 cores", options: &["--cpus", "12-59"], program: "triad-threads", arguments: &["n=4194048", "passes=2", "threads=48"] },
 ];
 
 /// Iterations of the reference loop.
@@ -56,18 +69,19 @@ fn reference_seconds() -> f64 {
 /// When a program cannot be run.
 pub fn run(args: &Args) -> Result<(), String> {
     let fxscope = root().join(&args.fxscope);
-    let mut raw = String::from("case,mode,run,instructions,wall_seconds,mips,peak_rss_bytes,reference_mops\n");
+    let mut raw = String::from("case,run,instructions,wall_seconds,mips,peak_rss_bytes,reference_mops\n");
     println!("{:<22} {:>12} {:>9} {:>10} {:>9}", "case", "instructions", "MIPS", "reference", "ratio");
-    for (name, mode, program, options) in CASES {
+    for case in CASES {
+        let name = case.name;
         let mut best: Option<(f64, f64, u64)> = None;
         for repeat in 0..args.repeat {
             let reference = REFERENCE as f64 / reference_seconds() / 1e6;
-            let json = fxscope_json(&fxscope, mode, program, options)?;
+            let json = fxscope_json(&fxscope, case)?;
             let number = |path: &[&str]| path.iter().fold(&json, |v, k| &v[*k]).as_f64().unwrap_or(0.0);
             let instructions = number(&["simulated", "instructions"]) as u64;
             let mips = number(&["host", "mips"]);
             let (wall, rss) = (number(&["host", "wall_seconds"]), number(&["host", "peak_rss_bytes"]));
-            let _ = writeln!(raw, "{name},{mode},{repeat},{instructions},{wall},{mips},{rss},{reference}");
+            let _ = writeln!(raw, "\"{name}\",{repeat},{instructions},{wall},{mips},{rss},{reference}");
             if best.is_none_or(|(m, ..)| mips > m) {
                 best = Some((mips, reference, instructions));
             }
@@ -85,16 +99,12 @@ pub fn run(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-fn fxscope_json(
-    fxscope: &std::path::Path,
-    mode: &str,
-    program: &str,
-    options: &[&str],
-) -> Result<serde_json::Value, String> {
+fn fxscope_json(fxscope: &std::path::Path, case: &Case) -> Result<serde_json::Value, String> {
     let output = std::env::temp_dir().join(format!("fxscope-speed-{}.json", std::process::id()));
-    let program = root().join(format!("kernels/prebuilt/{program}.elf"));
+    let program = root().join(format!("kernels/prebuilt/{}.elf", case.program));
     let mut command = Command::new(fxscope);
-    command.args(["run", "--quiet", "--mode", mode, "--json"]).arg(&output).arg("--").arg(program).args(options);
+    command.args(["run", "--quiet"]).args(case.options).arg("--json").arg(&output);
+    command.arg("--").arg(program).args(case.arguments);
     command.stdout(std::process::Stdio::null());
     let status = command.status().map_err(|e| format!("{}: {e}; build it first", fxscope.display()))?;
     if !status.success() {
