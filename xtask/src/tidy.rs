@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-machine", &["base", "uop"]),
     ("fxscope-linux", &["base", "uop", "aarch64", "machine"]),
     ("fxscope-memory", &["base", "uop", "machine"]),
+    ("fxscope-pages", &["base", "machine"]),
     ("fxscope-pipeline", &["base", "uop", "machine", "memory"]),
     ("fxscope-pmu", &["base", "machine", "record"]),
     ("fxscope-sim", &["base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record"]),
@@ -25,7 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "fxscope",
         &[
             "base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record", "sim", "import",
-            "analyze", "validate", "report",
+            "analyze", "validate", "report", "pages",
         ],
     ),
     ("xtask", &["aarch64", "machine", "pmu", "validate"]),

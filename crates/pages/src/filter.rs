@@ -1,0 +1,188 @@
+//! Which lanes are known to hold which pages: accesses that change nothing are passed over.
+//!
+//! An access to a page that a lane holds is a hit, which changes nothing where the first come first go. Where the least
+//! recently used goes, several such hits in a row leave the TLBs as one hit of each page would in the order in which each was
+//! touched last: that is made good before the next access that is looked up.
+
+use crate::bits::Bits;
+use crate::choice::{Key, Sizes};
+
+/// Pages that are remembered.
+const SLOTS: usize = 64;
+/// Places in which pages are looked for that all lanes hold.
+const PLACES: usize = 256;
+/// No page's number.
+const NONE: u64 = u64::MAX;
+
+/// Pages of the smallest size, and the lanes that are known to hold them.
+pub struct Filter {
+    shift: u32,
+    /// Numbers of pages that all lanes hold, each in the place that [`Filter::place`] says, and their slots.
+    by_all: [(u64, u32); PLACES],
+    /// Numbers of pages that some lanes may hold.
+    pages: [u64; SLOTS],
+    /// For each slot, the lanes that hold its page.
+    held: Bits,
+    /// The slot that is taken next for another page.
+    next: usize,
+    /// When the page of each slot was touched since that was last made good, or 0.
+    touched: [u64; SLOTS],
+    now: u64,
+    /// The page that left last, as its number and shift, and the slots with pages in it.
+    gone: (u64, u32, u64),
+}
+
+impl Filter {
+    /// Nothing is known. Pages have `1 << shift` bytes.
+    #[must_use]
+    pub fn new(shift: u32) -> Filter {
+        Filter {
+            shift,
+            by_all: [(NONE, 0); PLACES],
+            pages: [NONE; SLOTS],
+            held: Bits::new(SLOTS),
+            next: 0,
+            touched: [0; SLOTS],
+            now: 0,
+            gone: (NONE, 0, 0),
+        }
+    }
+
+    /// Nothing is known any more, as lanes have other numbers.
+    pub fn forget(&mut self) {
+        self.by_all = [(NONE, 0); PLACES];
+        self.pages = [NONE; SLOTS];
+        self.held.clear();
+        self.touched = [0; SLOTS];
+    }
+
+    /// Where a page is looked for (Fibonacci hashing).
+    #[inline(always)]
+    fn place(page: u64) -> usize {
+        (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % PLACES
+    }
+
+    /// Whether all lanes hold the page of an access.
+    #[inline(always)]
+    pub fn passes(&mut self, key: Key) -> bool {
+        let page = key.page(self.shift);
+        let (known, slot) = self.by_all[Filter::place(page)];
+        if known == page {
+            self.now += 1;
+            self.touched[slot as usize % SLOTS] = self.now;
+        }
+        known == page
+    }
+
+    /// An access is looked up: gives its page a slot. The lanes that the bits of [`Filter::lanes`] are set for hold it:
+    /// those that were known to, and those that hold a page so near that it is in the same page of theirs, as
+    /// `at_least` says, which from row `first_row` on has for each size the lanes whose pages for the segment are that
+    /// large or larger.
+    pub fn open(&mut self, key: Key, sizes: &Sizes, at_least: &Bits, first_row: usize) -> usize {
+        let page = key.page(self.shift);
+        let (near, apart) = self.nearest(page);
+        if apart <= self.shift {
+            return near;
+        }
+        let slot = self.take_slot();
+        let row = sizes.holding(apart).trailing_zeros() as usize;
+        if row < sizes.len() {
+            for (word, &large) in at_least.row(first_row + row).iter().enumerate() {
+                self.held.row_mut(slot)[word] = self.held.row(near)[word] & large;
+            }
+        } else {
+            self.held.row_mut(slot).fill(0);
+        }
+        self.pages[slot] = page;
+        slot
+    }
+
+    /// A slot for another page.
+    fn take_slot(&mut self) -> usize {
+        let slot = self.next;
+        self.next = (slot + 1) % SLOTS;
+        self.not_by_all(slot);
+        self.touched[slot] = 0;
+        // What was found out about slots does not hold any more.
+        self.gone = (NONE, 0, 0);
+        slot
+    }
+
+    /// Some lane may not hold the page of a slot.
+    fn not_by_all(&mut self, slot: usize) {
+        let place = &mut self.by_all[Filter::place(self.pages[slot])];
+        if place.0 == self.pages[slot] {
+            *place = (NONE, 0);
+        }
+    }
+
+    /// The slot whose page is nearest, and in how many low bits of their addresses the two differ at most.
+    fn nearest(&self, page: u64) -> (usize, u32) {
+        let mut best = (0, u64::MAX);
+        for (slot, &other) in self.pages.iter().enumerate() {
+            if other ^ page < best.1 {
+                best = (slot, other ^ page);
+            }
+        }
+        (best.0, (u64::BITS - best.1.leading_zeros() + self.shift).min(u64::BITS))
+    }
+
+    /// The lanes that are known to hold the page of a slot, a bit each.
+    #[inline(always)]
+    pub fn lanes(&self, slot: usize) -> &[u64] {
+        self.held.row(slot)
+    }
+
+    /// All lanes hold the page of a slot now.
+    pub fn close(&mut self, slot: usize) {
+        self.held.row_mut(slot).fill(u64::MAX);
+        self.by_all[Filter::place(self.pages[slot])] = (self.pages[slot], slot as u32);
+    }
+
+    /// A lane holds the page of `1 << shift` bytes around `key` no more; without a number, no lane does.
+    #[inline(always)]
+    pub fn evicted(&mut self, lane: Option<usize>, key: Key, shift: u32) {
+        let page = key.page(shift);
+        // Lanes mostly lose the same page.
+        if (self.gone.0, self.gone.1) != (page, shift) {
+            self.gone = (page, shift, self.slots_in(page, shift));
+        }
+        let mut slots = self.gone.2;
+        while slots != 0 {
+            let slot = slots.trailing_zeros() as usize;
+            slots &= slots - 1;
+            self.not_by_all(slot);
+            match lane {
+                Some(lane) => self.held.put(slot, lane, false),
+                None => self.held.row_mut(slot).fill(0),
+            }
+        }
+    }
+
+    /// The slots with pages that are in a page of `1 << shift` bytes, a bit each.
+    fn slots_in(&self, page: u64, shift: u32) -> u64 {
+        let above = shift - self.shift;
+        self.pages.iter().rev().fold(0, |slots, &known| slots << 1 | u64::from(known >> above == page))
+    }
+
+    /// A new lane holds what another does.
+    pub fn copy_lane(&mut self, from: usize, to: usize) {
+        self.held.reserve(to + 1);
+        self.held.copy_column(from, to);
+    }
+
+    /// The pages that were touched since this was asked last, in the order in which each was touched last.
+    pub fn take_touched(&mut self) -> ([Key; SLOTS], usize) {
+        let mut order = [(0, Key::NONE); SLOTS];
+        let mut n = 0;
+        for (touched, &page) in self.touched.iter_mut().zip(&self.pages) {
+            if *touched != 0 {
+                order[n] = (*touched, Key::from_page(page, self.shift));
+                n += 1;
+            }
+            *touched = 0;
+        }
+        order[..n].sort_unstable_by_key(|&(touched, _)| touched);
+        (order.map(|(_, key)| key), n)
+    }
+}

@@ -1,0 +1,196 @@
+//! The fully associative TLB under many assignments at once.
+
+use crate::bits::Bits;
+use crate::choice::{Choice, Key, Sizes};
+use crate::filter::Filter;
+use crate::sets::SetAssociative;
+use crate::{Replacement, SEGMENTS, SIZES};
+
+/// Assignments that have had the same outcome at each access so far.
+#[derive(Clone)]
+pub struct Lane {
+    pub choice: Choice,
+    /// An address in each page that is held: in order of coming from `next` on, or the most recently used first.
+    entries: Box<[Key]>,
+    /// The entry to replace next, when the first come first go.
+    next: u32,
+    pub misses: [u64; SEGMENTS],
+    /// The TLB that misses ask.
+    pub behind: Option<SetAssociative>,
+}
+
+impl Lane {
+    /// Empty TLBs.
+    pub fn new(choice: Choice, entries: usize, behind: Option<SetAssociative>) -> Lane {
+        Lane { choice, entries: vec![Key::NONE; entries].into(), next: 0, misses: [0; SEGMENTS], behind }
+    }
+
+    /// What its assignment with the smallest pages has cost so far.
+    pub fn cost(&self, [miss, walk]: [u64; 2]) -> u64 {
+        let first: u64 = self.misses.iter().sum();
+        let second: u64 = self.behind.iter().flat_map(|sets| sets.misses(&self.choice.smallest())).sum();
+        first.saturating_mul(miss).saturating_add(second.saturating_mul(walk))
+    }
+
+    /// The lane keeps the sizes of the mask `kept` for a segment; a lane like it with those it had besides is returned.
+    #[cold]
+    fn split_off(&mut self, segment: usize, kept: u8) -> Lane {
+        let mut other = self.choice;
+        other.0[segment] &= !kept;
+        self.choice.0[segment] &= kept;
+        let behind = self.behind.as_ref().map(|sets| sets.restricted(&other));
+        let like_it = Lane { choice: other, behind, entries: self.entries.clone(), ..*self };
+        self.behind = self.behind.as_ref().map(|sets| sets.restricted(&self.choice));
+        like_it
+    }
+
+    /// The page that is `apart` from `key` becomes the most recently used.
+    fn use_again(&mut self, key: Key, apart: u32) {
+        if let Some(i) = self.entries.iter().position(|entry| entry.apart(key) == apart) {
+            self.entries[..=i].rotate_right(1);
+        }
+    }
+
+    /// A page comes; returns the address of the one that goes.
+    fn replace(&mut self, key: Key, replacement: Replacement) -> Key {
+        match replacement {
+            Replacement::Fifo => {
+                let gone = std::mem::replace(&mut self.entries[self.next as usize], key);
+                self.next = if self.next as usize + 1 == self.entries.len() { 0 } else { self.next + 1 };
+                gone
+            }
+            Replacement::Lru => {
+                self.entries.rotate_right(1);
+                std::mem::replace(&mut self.entries[0], key)
+            }
+        }
+    }
+}
+
+/// All lanes; no assignment is in two.
+pub struct Lanes {
+    lanes: Vec<Lane>,
+    replacement: Replacement,
+    /// Sizes whose pages are not for this TLB, as a mask.
+    served: u8,
+    /// In row [`row`], the lanes whose pages for a segment have at least a size.
+    at_least: Bits,
+}
+
+/// The row of a segment and a size in [`Lanes::at_least`].
+fn row(segment: usize, size: usize) -> usize {
+    segment * SIZES + size
+}
+
+impl Lanes {
+    pub fn new(first: Lane, replacement: Replacement, served: u8) -> Lanes {
+        let mut lanes = Lanes { lanes: Vec::new(), replacement, served, at_least: Bits::new(row(SEGMENTS, 0)) };
+        lanes.put(vec![first]);
+        lanes
+    }
+
+    pub fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Sizes whose pages are for the TLB beside this one, as a mask.
+    pub fn served(&self) -> u8 {
+        self.served
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Lane> {
+        self.lanes.iter()
+    }
+
+    pub fn take(&mut self) -> Vec<Lane> {
+        std::mem::take(&mut self.lanes)
+    }
+
+    pub fn put(&mut self, lanes: Vec<Lane>) {
+        self.lanes = lanes;
+        self.at_least.reserve(self.lanes.len());
+        (0..self.lanes.len()).for_each(|lane| (0..SEGMENTS).for_each(|segment| self.note_sizes(lane, segment)));
+    }
+
+    /// Notes how large a lane's pages for a segment are.
+    fn note_sizes(&mut self, lane: usize, segment: usize) {
+        let smallest = self.lanes[lane].choice.0[segment].trailing_zeros() as usize;
+        (0..SIZES).for_each(|size| self.at_least.put(row(segment, size), lane, smallest >= size));
+    }
+
+    /// The page of an access gets a slot of the filter, which is returned.
+    pub fn open(&self, key: Key, sizes: &Sizes, filter: &mut Filter) -> usize {
+        filter.open(key, sizes, &self.at_least, row(key.segment(), 0))
+    }
+
+    /// The lanes that may not hold the page of an access see it; the filter is told of pages that go.
+    pub fn look_up(&mut self, key: Key, sizes: &Sizes, filter: &mut Filter) {
+        let slot = self.open(key, sizes, filter);
+        let before = self.lanes.len();
+        for word in 0..before.div_ceil(64) {
+            let mut rest = !filter.lanes(slot)[word];
+            while rest != 0 {
+                let lane = word * 64 + rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                if lane < before {
+                    self.visit(lane, key, sizes, filter);
+                }
+            }
+        }
+        filter.close(slot);
+    }
+
+    /// All lanes see an access.
+    pub fn visit_all(&mut self, key: Key, sizes: &Sizes, filter: &mut Filter) {
+        (0..self.lanes.len()).for_each(|lane| self.visit(lane, key, sizes, filter));
+    }
+
+    /// A lane sees an access.
+    #[inline(always)]
+    fn visit(&mut self, i: usize, key: Key, sizes: &Sizes, filter: &mut Filter) {
+        let lane = &mut self.lanes[i];
+        let segment = key.segment();
+        let apart = key.nearest(&lane.entries);
+        let holding = sizes.holding(apart) & !self.served;
+        let mine = lane.choice.0[segment];
+        let missing = mine & !(holding | self.served);
+        if missing != 0 {
+            if missing != mine {
+                self.split(i, segment, missing, filter);
+            }
+            self.miss(i, key, missing, sizes, filter);
+        }
+        // After a split the lane that hits is the last one.
+        let hitting = if missing == 0 { i } else { self.lanes.len() - 1 };
+        if self.replacement == Replacement::Lru && mine != missing && mine & holding != 0 {
+            self.lanes[hitting].use_again(key, apart);
+        }
+    }
+
+    /// A lane keeps the sizes of the mask `kept` for a segment; those it had besides get a lane at the end.
+    #[cold]
+    fn split(&mut self, lane: usize, segment: usize, kept: u8, filter: &mut Filter) {
+        let new = self.lanes.len();
+        let like_it = self.lanes[lane].split_off(segment, kept);
+        self.lanes.push(like_it);
+        filter.copy_lane(lane, new);
+        self.at_least.reserve(new + 1);
+        self.at_least.copy_column(lane, new);
+        self.note_sizes(lane, segment);
+        self.note_sizes(new, segment);
+    }
+
+    /// A lane gets a page, with all sizes it has for the segment.
+    #[inline(always)]
+    fn miss(&mut self, i: usize, key: Key, missing: u8, sizes: &Sizes, filter: &mut Filter) {
+        let lane = &mut self.lanes[i];
+        let gone = lane.replace(key, self.replacement);
+        lane.misses[key.segment()] += 1;
+        if gone != Key::NONE {
+            filter.evicted(Some(i), gone, sizes.largest_of(lane.choice.0[gone.segment()]));
+        }
+        if let Some(behind) = &mut lane.behind {
+            behind.touch(key, missing, &lane.choice, sizes, |_, _| ());
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! One pass counts what each assignment's own simulation counts.
+
+mod plain;
+mod streams;
+
+use fxscope_memory::tlb::Tlb;
+use fxscope_pages::{Access, Analysis, Arrangement, Counts, Design, Question, Replacement};
+use proptest::prelude::*;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+/// Of A64FX.
+const SIZES: [u64; 5] = [4 * KIB, 64 * KIB, 2 * MIB, 32 * MIB, 1024 * MIB];
+/// Of the K computer.
+const K_SIZES: [u64; 4] = [8 * KIB, 4 * MIB, 32 * MIB, 256 * MIB];
+
+fn a64fx() -> Design {
+    Design::of(&fxscope_machine::load("a64fx", &[]).expect("built in").tables.tlb)
+}
+
+fn k_computer(served: &[u64]) -> Design {
+    Design {
+        entries: 16,
+        replacement: Replacement::Lru,
+        set_entries: 256,
+        ways: 2,
+        arrangement: Arrangement::Beside(served.to_vec()),
+    }
+}
+
+/// Designs small enough for short streams to overflow them in all ways.
+fn small() -> impl Strategy<Value = Design> {
+    let arrangement = prop_oneof![
+        Just(Arrangement::Behind),
+        Just(Arrangement::Beside(vec![64 * KIB])),
+        Just(Arrangement::Beside(vec![4 * KIB, 2 * MIB])),
+        Just(Arrangement::Beside(Vec::new())),
+    ];
+    let replacement = prop_oneof![Just(Replacement::Fifo), Just(Replacement::Lru)];
+    (1usize..9, replacement, 0u32..4, 1usize..5, arrangement).prop_map(
+        |(entries, replacement, log_sets, ways, arrangement)| Design {
+            entries,
+            replacement,
+            set_entries: ways << log_sets,
+            ways,
+            arrangement,
+        },
+    )
+}
+
+fn question(sizes: &[u64], segments: usize) -> Question {
+    Question { sizes: sizes.to_vec(), segments, lanes: 1_000_000, keep: Vec::new(), costs: [1, 10] }
+}
+
+fn analysed(design: &Design, question: &Question, stream: &[Access]) -> Analysis {
+    let mut analysis = Analysis::new(design, question).expect("fits");
+    analysis.accesses(stream);
+    analysis
+}
+
+fn simulated(design: &Design, sizes: &[u64], assignment: &[usize], stream: &[Access]) -> Counts {
+    let sizes: Vec<u64> = assignment.iter().map(|&size| sizes[size]).collect();
+    plain::simulate(design, &sizes, stream)
+}
+
+/// Compares every `step`th assignment.
+fn compare(design: &Design, question: &Question, stream: &[Access], step: usize) -> Result<(), TestCaseError> {
+    let analysis = analysed(design, question, stream);
+    for assignment in analysis.assignments().step_by(step) {
+        let expected = simulated(design, &question.sizes, &assignment, stream);
+        prop_assert_eq!(analysis.counts(&assignment), Ok(expected), "{:?}", assignment);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn small_tlbs_of_any_kind_under_every_assignment(design in small(), stream in streams::stream(3)) {
+        compare(&design, &question(&SIZES[..4], 3), &stream, 1)?;
+    }
+
+    #[test]
+    fn tlbs_of_a64fx_with_five_sizes_and_six_segments(stream in streams::stream(6), from in 0usize..97) {
+        let question = question(&SIZES, 6);
+        compare(&a64fx(), &question, &stream, 97 + from)?;
+    }
+
+    #[test]
+    fn tlbs_of_the_k_computer_whatever_size_the_sets_serve(stream in streams::stream(6), served in 0usize..4) {
+        compare(&k_computer(&K_SIZES[served..=served]), &question(&K_SIZES, 6), &stream, 41)?;
+    }
+
+    #[test]
+    fn assignments_that_are_given_up_have_lower_bounds_and_kept_ones_all(
+        stream in streams::stream(4), lanes in 4usize..40, kept in 0usize..256
+    ) {
+        let sizes = &SIZES[..4];
+        let kept: Vec<usize> = (0..4).map(|segment| kept >> (2 * segment) & 3).collect();
+        let question = Question { lanes, keep: vec![kept.clone(), vec![0; 4]], ..question(sizes, 4) };
+        let analysis = analysed(&a64fx(), &question, &stream);
+        prop_assert!(analysis.lanes() <= lanes);
+        for assignment in analysis.assignments().step_by(3) {
+            let found = analysis.counts(&assignment).expect("fits");
+            let all = simulated(&a64fx(), sizes, &assignment, &stream);
+            if found.exact {
+                prop_assert_eq!(found, all);
+            }
+            let none_above = |found: &[u64], all: &[u64]| found.iter().zip(all).all(|(found, all)| found <= all);
+            prop_assert!(none_above(&found.first, &all.first) && none_above(&found.walks, &all.walks));
+            prop_assert!(found.exact || !question.keep.contains(&assignment));
+        }
+    }
+
+    #[test]
+    fn the_timing_models_own_tlb_counts_the_same(stream in streams::stream(6), number in 0usize..15_625) {
+        let spec = fxscope_machine::load("a64fx", &[]).expect("built in").tables.tlb;
+        let analysis = analysed(&a64fx(), &question(&SIZES, 6), &stream);
+        let assignment = analysis.assignments().nth(number).expect("one of 5^6");
+        let mut tlb = Tlb::new(&spec);
+        let mut counts = Counts { exact: true, ..Counts::default() };
+        for &Access { addr, segment } in &stream {
+            let shift = SIZES[assignment[usize::from(segment)]].trailing_zeros();
+            if tlb.hit(addr).is_some() {
+                continue;
+            }
+            counts.first[usize::from(segment)] += 1;
+            if tlb.second_level(addr, shift, 0).is_err() {
+                counts.second[usize::from(segment)] += 1;
+                tlb.insert(addr, shift, 0, 0);
+            }
+        }
+        counts.walks = counts.second;
+        prop_assert_eq!(analysis.counts(&assignment), Ok(counts));
+    }
+}
+
+#[test]
+fn segments_in_one_page_of_each_size_are_one_lane() {
+    let stream: Vec<Access> =
+        (0..600u64).map(|i| Access { addr: streams::base((i % 6) as u8) + i, segment: (i % 6) as u8 }).collect();
+    let analysis = analysed(&a64fx(), &question(&SIZES, 6), &stream);
+    assert_eq!(analysis.lanes(), 1);
+    let counts = analysis.counts(&[0, 1, 2, 3, 4, 0]).expect("fits");
+    assert_eq!((&counts.first[..6], &counts.walks[..6]), (&[1; 6][..], &[1; 6][..]));
+}
+
+#[test]
+fn a_sweep_misses_once_in_each_page_of_its_size() {
+    let stream: Vec<Access> = (0..1 << 16).map(|i| Access { addr: 1 << 40 | i << 12, segment: 0 }).collect();
+    let analysis = analysed(&a64fx(), &question(&SIZES, 1), &stream);
+    let misses = |size: usize| analysis.counts(&[size]).expect("fits").walks[0];
+    assert_eq!([0, 1, 2, 3, 4].map(misses), [65_536, 4_096, 128, 8, 1]);
+}
+
+#[test]
+fn what_cannot_be_analysed_is_refused_with_what_would_do() {
+    let message = |design: &Design, question: &Question| {
+        Analysis::new(design, question).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    let good = question(&SIZES, 2);
+    let with = |change: fn(&mut Question)| {
+        let mut question = good.clone();
+        change(&mut question);
+        message(&a64fx(), &question)
+    };
+    assert!(with(|q| q.sizes = vec![65_536, 4_096]).contains("ascending powers of two"));
+    assert!(with(|q| q.sizes = vec![1; 9]).contains("1 to 8"));
+    assert!(with(|q| q.sizes.clear()).contains("1 to 8"));
+    assert!(with(|q| q.segments = 9).contains("1 to 8 segments, not 9"));
+    assert!(with(|q| q.keep = vec![vec![0, 5]]).contains("[0, 5]"));
+    assert!(with(|q| (q.keep, q.lanes) = (vec![vec![0, 0]], 1)).contains("above that of the assignments"));
+    assert!(message(&Design { entries: 0, ..a64fx() }, &good).contains("1 to 256 entries, not 0"));
+    assert!(message(&Design { ways: 3, ..a64fx() }, &good).contains("sets a power of two"));
+    assert!(message(&k_computer(&[7]), &good).contains("7 bytes"));
+    let analysis = analysed(&a64fx(), &good, &[]);
+    assert!(analysis.counts(&[0]).is_err() && analysis.counts(&[0, 5]).is_err() && analysis.counts(&[4, 4]).is_ok());
+}

@@ -1,0 +1,85 @@
+//! Streams of accesses: random ones, and loops like those of programs.
+
+use fxscope_pages::Access;
+use proptest::prelude::*;
+
+const KIB: u64 = 1 << 10;
+
+/// Where segments begin: far apart, so that they share no page of up to 64 GiB, and neither all nor none at round numbers.
+pub fn base(segment: u8) -> u64 {
+    (u64::from(segment) + 1) << 40 | [0, 0x41_3000, 0x1_2345_6000][usize::from(segment) % 3]
+}
+
+/// A part of a stream.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// Accesses anywhere in a span of a segment.
+    Random { segment: u8, span: u64, offsets: Vec<u64> },
+    /// An array of a segment from its start on, at a stride, several times over.
+    Sweep { segment: u8, stride: u64, steps: u64, times: u64 },
+    /// Rows of several segments in turn, as loops over several arrays make.
+    Together { segments: Vec<u8>, stride: u64, steps: u64 },
+    /// A few pages over and over, and a new one each round: what separates LRU from FIFO.
+    Favourites { segment: u8, pages: u64, size: u64, rounds: u64 },
+}
+
+impl Part {
+    fn accesses(&self, out: &mut Vec<Access>) {
+        let mut push = |segment: u8, offset: u64| out.push(Access { addr: base(segment) + offset, segment });
+        match self {
+            Part::Random { segment, span, offsets } => offsets.iter().for_each(|offset| push(*segment, offset % span)),
+            Part::Sweep { segment, stride, steps, times } => {
+                (0..times * steps).for_each(|step| push(*segment, step % steps * stride));
+            }
+            Part::Together { segments, stride, steps } => {
+                (0..*steps).for_each(|step| segments.iter().for_each(|&segment| push(segment, step * stride)));
+            }
+            Part::Favourites { segment, pages, size, rounds } => {
+                for round in 0..*rounds {
+                    (0..*pages).for_each(|page| push(*segment, page * size));
+                    push(*segment, (pages + round) * size);
+                }
+            }
+        }
+    }
+}
+
+/// Log-uniform lengths, bytes.
+fn bytes(from: u32, to: u32) -> impl Strategy<Value = u64> {
+    (from..to, 1_000u64..2_000).prop_map(|(log, share)| (1u64 << log) * share / 1_000)
+}
+
+fn part(segments: u8) -> impl Strategy<Value = Part> {
+    let one = 0..segments;
+    prop_oneof![
+        (one.clone(), bytes(8, 36), prop::collection::vec(any::<u64>(), 1..200))
+            .prop_map(|(segment, span, offsets)| Part::Random { segment, span, offsets }),
+        (one.clone(), bytes(6, 27), 1u64..80, 1u64..5).prop_map(|(segment, stride, steps, times)| Part::Sweep {
+            segment,
+            stride,
+            steps,
+            times
+        }),
+        (prop::collection::vec(one.clone(), 1..5), bytes(6, 24), 1u64..80)
+            .prop_map(|(segments, stride, steps)| Part::Together { segments, stride, steps }),
+        (one, 1u64..20, prop_oneof![Just(4 * KIB), Just(64 * KIB), Just(2 << 20), Just(1 << 30)], 1u64..10)
+            .prop_map(|(segment, pages, size, rounds)| Part::Favourites { segment, pages, size, rounds }),
+    ]
+}
+
+/// Parts one after the other, or their accesses in turn.
+pub fn stream(segments: u8) -> impl Strategy<Value = Vec<Access>> {
+    (prop::collection::vec(part(segments), 1..8), any::<bool>()).prop_map(|(parts, in_turn)| {
+        let lists = parts.iter().map(|part| {
+            let mut list = Vec::new();
+            part.accesses(&mut list);
+            list
+        });
+        let lists: Vec<Vec<Access>> = lists.collect();
+        if !in_turn {
+            return lists.concat();
+        }
+        let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+        (0..longest).flat_map(|i| lists.iter().filter_map(move |list| list.get(i).copied())).collect()
+    })
+}
