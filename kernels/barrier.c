@@ -1,7 +1,7 @@
 /* All threads meet again and again, and do nothing else: at a barrier that spins, at one that sleeps in the kernel, at the
  * hardware barrier of a CMG, at those of several CMGs, with one thread of each meeting the others in memory between, or in
  * memory alone. How threads meet in memory is an option. */
-#include "threads.h"
+#include "blades.h"
 
 enum { KIND, THREADS, ROUNDS, WAITING, MEETING };
 enum { SPIN, FUTEX_BARRIER, HARDWARE, TWO_LEVELS, MEMORY };
@@ -40,89 +40,10 @@ static void futex_barrier(void)
         futex_wait(&generation, mine);
 }
 
-/* The driver of the hardware barrier: device file, structures and numbers of its ioctls. */
-struct blade {
-    uint8_t cmg, number, unused[2];
-    uint32_t mask_bytes;
-    const uint64_t *mask;
-};
-struct window {
-    uint8_t blade;
-    int8_t number;
-};
-enum {
-    HERE = -100,
-    ALLOCATE_BLADE = (int)0xc0104600,
-    ASSIGN_WINDOW = (int)0xc0024601,
-    UNASSIGN_WINDOW = 0x40024602,
-    FREE_BLADE = 0x40104603,
-};
-
-/* CPUs of a CMG, and the first one's number. */
-enum { CMGS = 4, CMG_CPUS = 12, FIRST_CPU = 12 };
-
-static long driver;
-
-/* The blade of each CMG that has threads, its CPUs, and how many threads there are. */
-static struct blade blades[CMGS];
-static struct cpu_mask masks[CMGS];
-static unsigned threads_of[CMGS];
-
-static unsigned cmg_of(unsigned thread)
-{
-    return ((unsigned)cpu_of(thread) - FIRST_CPU) / CMG_CPUS % CMGS;
-}
-
-static void allocate_blades(void)
-{
-    driver = linux_call(HERE, (long)"/dev/fujitsu_hwb", 0, 0, 0, 0, OPENAT);
-    if (driver < 0)
-        cannot_run("no /dev/fujitsu_hwb: the system has no driver for the hardware barrier");
-    for (unsigned t = 0; t < options[THREADS].value; t++) {
-        masks[cmg_of(t)].words[cpu_of(t) / 64] |= (uint64_t)1 << cpu_of(t) % 64;
-        threads_of[cmg_of(t)]++;
-    }
-    for (unsigned cmg = 0; cmg < CMGS; cmg++) {
-        blades[cmg].mask_bytes = sizeof masks[cmg];
-        blades[cmg].mask = masks[cmg].words;
-        if (threads_of[cmg] && linux_call(driver, ALLOCATE_BLADE, (long)&blades[cmg], 0, 0, 0, IOCTL) < 0)
-            cannot_run("no barrier blade: threads need CPUs of their own, two or more on a CMG, and a blade that is free");
-    }
-    if (options[KIND].value == HARDWARE && threads_of[cmg_of(0)] != options[THREADS].value)
-        cannot_run("kind=hardware is for threads of one CMG; kind=two-levels for more");
-}
-
-static void free_blades(void)
-{
-    for (unsigned cmg = 0; cmg < CMGS; cmg++)
-        if (threads_of[cmg] && linux_call(driver, FREE_BLADE, (long)&blades[cmg], 0, 0, 0, IOCTL) < 0)
-            cannot_run("a barrier blade cannot be freed");
-    linux_call(driver, 0, 0, 0, 0, 0, CLOSE);
-}
-
 static bool uses_hardware(void)
 {
     return options[KIND].value == HARDWARE || options[KIND].value == TWO_LEVELS;
 }
-
-/* Every thread uses window 0. */
-static void assign_window(unsigned thread)
-{
-    struct window window = {blades[cmg_of(thread)].number, 0};
-    if (linux_call(driver, ASSIGN_WINDOW, (long)&window, 0, 0, 0, IOCTL) < 0)
-        cannot_run("no barrier window for a thread");
-}
-
-static void unassign_window(unsigned thread)
-{
-    struct window window = {blades[cmg_of(thread)].number, 0};
-    if (linux_call(driver, UNASSIGN_WINDOW, (long)&window, 0, 0, 0, IOCTL) < 0)
-        cannot_run("a barrier window cannot be given back");
-}
-
-/* barrier.S */
-void hardware_barrier_poll(void);
-void hardware_barrier_wfe(void);
 
 static void hardware_barrier(void)
 {
@@ -284,8 +205,8 @@ int program(int argc, char **argv)
     argc = choose_cpus(argc, argv);
     parse_options(argc, argv, options, COUNT_OF(options));
     bool hardware = uses_hardware();
-    if (hardware)
-        allocate_blades();
+    if (hardware && allocate_blades((unsigned)options[THREADS].value) != 1 && options[KIND].value == HARDWARE)
+        cannot_run("kind=hardware is for threads of one CMG; kind=two-levels for more");
     for (unsigned t = 0; t < options[THREADS].value; t++) {
         leader_number[t] = leaders;
         leaders += leading[t] = leads(t);
