@@ -1,5 +1,5 @@
-/* Optical depth of a gas over 54 levels and 5 channels: three tables interpolated in pressure, a parabola in temperature, ten to
- * the power of that. A vector is that of a level's channels, or that of a channel's levels. */
+/* Optical depth of a gas over 54 levels and 5 channels: three tables interpolated in pressure and in temperature, ten to the
+ * power of that. A vector is that of a level's channels, or that of a channel's levels. */
 #include "runtime.h"
 
 enum { LEVELS = 54, CHANNELS = 5, TABLES = 3, PRESSURES = 26 };
@@ -9,11 +9,42 @@ static _Alignas(LINE) double table[TABLES][PRESSURES][CHANNELS], turned[TABLES][
 /* The pressure below a level, how far above it is, and two factors of its temperature. */
 static _Alignas(LINE) int64_t pressure[LEVELS];
 static _Alignas(LINE) double share[LEVELS], warmth[2][LEVELS];
-/* Content of gas, density and thickness. */
-static _Alignas(LINE) double gas[LEVELS], density[LEVELS], thickness[LEVELS];
+/* Content of gas and thickness of a level. */
+static _Alignas(LINE) double gas[LEVELS], thickness[LEVELS];
 static _Alignas(LINE) double depth[CHANNELS][LEVELS];
 
-static const double PER_CUBIC_METRE = 0.01;
+/* What is given to the loops (dtrn3.S), which find its members by their places. */
+static const struct constants {
+    double ln_10, per_ln_2, shift, ln_2_high, ln_2_low, fifth, fourth, third, most, least, infinite;
+    uint64_t bias;
+    double factors[2]; /* of the product of gas and thickness */
+} CONSTANTS = {
+    .ln_10 = 0x1.26bb1bbb55516p1,
+    .per_ln_2 = 0x1.71547652b82fep0,
+    /* Added to a number, it leaves sixty-fourths of it in the lowest bits. */
+    .shift = 0x1.8p+46,
+    .ln_2_high = 0x1.62e42fefa3800p-1,
+    .ln_2_low = 0x1.ef35793c76730p-45,
+    .fifth = 1.0 / 120,
+    .fourth = 1.0 / 24,
+    .third = 1.0 / 6,
+    .most = 308,
+    .least = -307,
+    .infinite = __builtin_inf(),
+    /* Of exponents, before the sixty-fourths. */
+    .bias = 1023 << 6,
+    .factors = {0.01, 0.75},
+};
+
+struct given {
+    const int64_t *pressure;
+    const double *share, *warmth[2], *gas, *thickness, *table[TABLES];
+    double *depth;
+    const struct constants *constants;
+};
+
+void dtrn3_channels(const struct given *given, uint64_t channels);
+void dtrn3_levels(const struct given *given, uint64_t channels);
 
 enum { CHANNELS_INNER, LEVELS_INNER };
 enum { INNER, PASSES };
@@ -22,103 +53,6 @@ static struct option options[] = {
     [INNER] = {"inner", CHANNELS_INNER, 0, 0, "channels|levels"},
     [PASSES] = {"passes", 10, 1, 1000000000, NULL},
 };
-
-/* What the power takes: the compiler's loops load these again for each vector, as counted loads say. */
-static const struct {
-    double ln_10, per_ln_2, shift, ln_2_high, ln_2_low, sixth, twenty_fourth, half, one, two;
-} CONSTANTS = {
-    .ln_10 = 0x1.26bb1bbb55516p1,
-    .per_ln_2 = 0x1.71547652b82fep0,
-    /* Added to a number, it leaves sixty-fourths of it in the lowest bits, with the bias of exponents before them. */
-    .shift = 0x1.800000000ffc0p+46,
-    .ln_2_high = 0x1.62e42fefa3800p-1,
-    .ln_2_low = 0x1.ef35793c76730p-45,
-    .sixth = 1.0 / 6,
-    .twenty_fourth = 1.0 / 24,
-    .half = 0.5,
-    .one = 1,
-    .two = 2,
-};
-
-/* One of them in all elements. */
-static inline svfloat64_t all(const double *constant)
-{
-    __asm__ volatile("" : "+r"(constant));
-    return svdup_f64(*constant);
-}
-
-/* Ten to the power of x, by the table of FEXPA and a polynomial. */
-static inline svfloat64_t power_of_ten(svbool_t p, svfloat64_t x)
-{
-    svfloat64_t y = svmul_x(p, x, all(&CONSTANTS.ln_10)), shift = all(&CONSTANTS.shift);
-    svfloat64_t bits = svmla_x(p, shift, y, all(&CONSTANTS.per_ln_2));
-    svfloat64_t n = svsub_x(p, bits, shift);
-    svfloat64_t r = svmls_x(p, svmls_x(p, y, n, all(&CONSTANTS.ln_2_high)), n, all(&CONSTANTS.ln_2_low));
-    svfloat64_t s = svmla_x(p, all(&CONSTANTS.sixth), r, all(&CONSTANTS.twenty_fourth));
-    s = svmla_x(p, all(&CONSTANTS.one), r, svmla_x(p, all(&CONSTANTS.half), r, s));
-    svfloat64_t power = svexpa(svreinterpret_u64(bits));
-    return svmla_x(p, power, power, svmul_x(p, r, s));
-}
-
-/* The parabola through three values, at factors a and b. */
-static inline svfloat64_t parabola(svbool_t p, svfloat64_t first, svfloat64_t second, svfloat64_t third, svfloat64_t a,
-                                   svfloat64_t b)
-{
-    svfloat64_t bend = svmls_x(p, svadd_x(p, first, third), second, all(&CONSTANTS.two));
-    svfloat64_t slope = svmla_x(p, svsub_x(p, third, first), bend, a);
-    return svmla_x(p, second, slope, b);
-}
-
-/* Between a table's values at two pressures. */
-static inline svfloat64_t level_of(svbool_t p, const double *low, svfloat64_t f, svfloat64_t g)
-{
-    return svmla_x(p, svmul_x(p, svld1(p, low + CHANNELS), f), svld1(p, low), g);
-}
-
-static inline svfloat64_t levels_of(svbool_t p, const double *table, svint64_t below, svfloat64_t f, svfloat64_t g)
-{
-    svfloat64_t high = svld1_gather_index(p, table + 1, below);
-    return svmla_x(p, svmul_x(p, high, f), svld1_gather_index(p, table, below), g);
-}
-
-/* Level by level; the depths of a level's channels lie apart. */
-static __attribute__((noinline)) void channels_inner(void)
-{
-    for (uint64_t k = 0; k < LEVELS; k++) {
-        double f = share[k], g = 1 - f, length = gas[k] * density[k] * thickness[k] * PER_CUBIC_METRE;
-        for (uint64_t c = 0; c < CHANNELS; c += svcntd()) {
-            svbool_t p = svwhilelt_b64(c, (uint64_t)CHANNELS);
-            const double *at = table[0][pressure[k]] + c;
-            svint64_t apart = svindex_s64(0, LEVELS);
-            svfloat64_t first = level_of(p, at, svdup_f64(f), svdup_f64(g));
-            svfloat64_t second = level_of(p, at + PRESSURES * CHANNELS, svdup_f64(f), svdup_f64(g));
-            svfloat64_t third = level_of(p, at + 2 * PRESSURES * CHANNELS, svdup_f64(f), svdup_f64(g));
-            svfloat64_t a = svdup_f64(warmth[0][k]), b = svdup_f64(warmth[1][k]);
-            svfloat64_t power = power_of_ten(p, parabola(p, first, second, third, a, b));
-            svfloat64_t before = svld1_gather_index(p, depth[c] + k, apart);
-            svst1_scatter_index(p, depth[c] + k, apart, svmla_x(p, before, power, svdup_f64(length)));
-        }
-    }
-}
-
-/* Channel by channel; the table's values for the levels lie apart. */
-static __attribute__((noinline)) void levels_inner(void)
-{
-    for (uint64_t c = 0; c < CHANNELS; c++) {
-        for (uint64_t k = 0; k < LEVELS; k += svcntd()) {
-            svbool_t p = svwhilelt_b64(k, (uint64_t)LEVELS);
-            svint64_t below = svld1(p, pressure + k);
-            svfloat64_t f = svld1(p, share + k), g = svsubr_x(p, f, 1);
-            svfloat64_t first = levels_of(p, turned[0][c], below, f, g), second = levels_of(p, turned[1][c], below, f, g);
-            svfloat64_t third = levels_of(p, turned[2][c], below, f, g);
-            svfloat64_t length = svmul_x(p, svmul_x(p, svld1(p, gas + k), svld1(p, density + k)), svld1(p, thickness + k));
-            length = svmul_x(p, length, PER_CUBIC_METRE);
-            svfloat64_t a = svld1(p, warmth[0] + k), b = svld1(p, warmth[1] + k);
-            svfloat64_t power = power_of_ten(p, parabola(p, first, second, third, a, b));
-            svst1(p, depth[c] + k, svmla_x(p, svld1(p, depth[c] + k), power, length));
-        }
-    }
-}
 
 static double unit(uint64_t *random)
 {
@@ -139,7 +73,6 @@ static void initialise(void)
         warmth[0][k] = unit(&random) - 0.5;
         warmth[1][k] = unit(&random) - 0.5;
         gas[k] = 1 + unit(&random);
-        density[k] = 1 + unit(&random);
         thickness[k] = 1 + unit(&random);
     }
 }
@@ -165,9 +98,9 @@ static bool correct(unsigned c, unsigned k, uint64_t sweeps)
         const double (*at)[CHANNELS] = &table[t][pressure[k]];
         values[t] = at[0][c] * (1 - share[k]) + at[1][c] * share[k];
     }
-    double slope = values[2] - values[0] + (values[0] + values[2] - 2 * values[1]) * warmth[0][k];
-    double power = slow_power_of_ten(values[1] + slope * warmth[1][k]);
-    double expected = (double)sweeps * power * gas[k] * density[k] * thickness[k] * PER_CUBIC_METRE;
+    double x = values[1] + (values[2] - values[1]) * warmth[0][k] + (values[1] - values[0]) * warmth[1][k];
+    double content = gas[k] * thickness[k] * CONSTANTS.factors[0] * CONSTANTS.factors[1];
+    double expected = (double)sweeps * slow_power_of_ten(x) * content;
     double difference = depth[c][k] - expected;
     return (difference < 0 ? -difference : difference) <= 1e-11 * expected;
 }
@@ -175,13 +108,28 @@ static bool correct(unsigned c, unsigned k, uint64_t sweeps)
 int program(int argc, char **argv)
 {
     parse_options(argc, argv, options, COUNT_OF(options));
-    void (*call)(void) = options[INNER].value == CHANNELS_INNER ? channels_inner : levels_inner;
+    bool levels = options[INNER].value == LEVELS_INNER;
+    if (!levels && svcntd() < CHANNELS)
+        cannot_run("needs vectors of 512 bits with inner=channels");
+    void (*call)(const struct given *, uint64_t) = levels ? dtrn3_levels : dtrn3_channels;
+    const double *tables = levels ? turned[0][0] : table[0][0];
+    const unsigned size = PRESSURES * CHANNELS;
+    struct given given = {
+        .pressure = pressure,
+        .share = share,
+        .warmth = {warmth[0], warmth[1]},
+        .gas = gas,
+        .thickness = thickness,
+        .table = {tables, tables + size, tables + 2 * size},
+        .depth = depth[0],
+        .constants = &CONSTANTS,
+    };
     initialise();
-    call();
+    call(&given, CHANNELS);
 
     measure_begin("dtrn3");
     for (uint64_t i = 0; i < options[PASSES].value; i++)
-        call();
+        call(&given, CHANNELS);
     measure_end();
 
     bool ok = true;
