@@ -2,13 +2,17 @@
  * the columns innermost, as vectors. */
 #include "runtime.h"
 
-enum { LEVELS = 54, EDGES = LEVELS + 1, COLUMNS = 10 };
+enum { LEVELS = 54, EDGES = LEVELS + 1, CLOUDS = 2, COLUMNS = 5 * CLOUDS };
+
+/* R and E at the lowest and at the highest edge. */
+#define EDGE_R 0.3
+#define EDGE_E 1.0
 
 typedef double grid[COLUMNS][EDGES];
 
 /* What is given: reflectance and transmittance of a layer without and with clouds, its emission down and up. */
 static _Alignas(LINE) grid clear_r, clear_t, cloudy_r, cloudy_t, down, up;
-static _Alignas(LINE) double fraction[EDGES];
+static _Alignas(LINE) double fraction[EDGES], share[EDGES];
 /* What is computed: of a layer, and of all layers below (`minus`) or above (`plus`). */
 static _Alignas(LINE) grid layer_r, layer_t, minus_r, minus_e, plus_r, plus_e;
 /* The last four with the columns innermost. */
@@ -22,132 +26,238 @@ static struct option options[] = {
     [PASSES] = {"passes", 10, 1, 1000000000, NULL},
 };
 
+#define INLINE static inline __attribute__((always_inline))
+
 /* A product that is not joined with an addition. */
-static inline double product(double a, double b)
+INLINE double product(double a, double b)
 {
     double p = a * b;
     __asm__("" : "+w"(p));
     return p;
 }
 
-/* a/b by an estimate and two steps of the third order; twice the same division is computed twice. */
-static inline double quotient(double a, double b)
+/* a + t / d * x as a + (t * x) / d, by an estimate of 1/d, which each quotient makes anew. */
+INLINE double add_quotient(double a, double t, double x, double d)
 {
-    double r;
-    __asm__ volatile("frecpe %d0, %d1" : "=w"(r) : "w"(b));
-    for (int step = 0; step < 2; step++) {
-        double e = 1 - b * r;
-        r += r * (e + e * e);
-    }
-    return a * r;
+    double first;
+    __asm__ volatile("frecpe %d0, %d1" : "=w"(first) : "w"(d));
+    double e = 1 - d * first, square = product(e, e), estimate = first + first * e;
+    estimate += estimate * square;
+    double rest = 1 - d * estimate, dividend = product(t, x), quotient = product(dividend, estimate);
+    return __builtin_fma(quotient, rest, __builtin_fma(dividend, estimate, a));
 }
 
-/* R and T of the layers of a column, one by one. */
-static inline void mix(unsigned c)
+/* The last argument for the vectors of `count` elements, at `at` under `p`. The last, partial one, under the predicate `last`, has
+ * code of its own. */
+#define FOR_VECTORS(at, p, count, whole, last, ...) \
+    do {                                            \
+        uint64_t at = 0;                            \
+        do {                                        \
+            svbool_t p = whole;                     \
+            __VA_ARGS__;                            \
+            at += svcntd();                         \
+        } while (at + svcntd() <= (count));         \
+        svbool_t p = last;                          \
+        __VA_ARGS__;                                \
+    } while (0)
+
+/* The share of clouds in a column, as vectors in both forms. */
+static inline void cover(unsigned c, svbool_t whole, svbool_t last)
 {
-    for (unsigned k = 0; k < LEVELS; k++) {
-        double f = fraction[k], g = 1 - f;
-        __asm__ volatile("" : "+w"(g)); /* no vectors */
-        layer_r[c][k] = cloudy_r[c][k] * f + clear_r[c][k] * g;
-        layer_t[c][k] = cloudy_t[c][k] * f + clear_t[c][k] * g;
-    }
+    if (c % CLOUDS == 0)
+        FOR_VECTORS(k, p, LEVELS, whole, last, svst1(p, share + k, svdup_f64(0)));
+    else
+        FOR_VECTORS(k, p, LEVELS, whole, last, svst1(p, share + k, svld1(p, fraction + k)));
 }
 
-/* One layer more: R and E of all so far, `r` and `e`, become those at `to_r` and `to_e`. */
-static inline void add_layer(double r, double e, unsigned c, unsigned k, const grid from, const grid same, double *to_r,
-                             double *to_e)
+/* One layer more: R and E of all so far become those with this one. The layer's own are R, T, and what it emits towards the layers
+ * so far and away from them. */
+INLINE void add_layer(double *r, double *e, double own_r, double t, double towards, double away, double *to_r, double *to_e)
 {
-    double layer = layer_r[c][k], t = layer_t[c][k], reach = 1 - r * layer;
-    *to_r = layer + product(quotient(t, reach), r * t);
-    *to_e = same[c][k] + product(quotient(t, reach), r * from[c][k] + e);
+    double d = 1 - *r * own_r, through = product(*r, t), sum = *r * towards + *e;
+    *to_r = *r = add_quotient(own_r, t, through, d);
+    *to_e = *e = add_quotient(away, t, sum, d);
+}
+
+/* A layer of a column, R and T of which are computed first. */
+INLINE void add_below(unsigned c, unsigned k, double *r, double *e)
+{
+    double f = share[k], g = 1 - f;
+    double own_r = cloudy_r[c][k] * f + product(clear_r[c][k], g), t = cloudy_t[c][k] * f + product(clear_t[c][k], g);
+    layer_r[c][k] = own_r;
+    layer_t[c][k] = t;
+    add_layer(r, e, own_r, t, up[c][k], down[c][k], &minus_r[c][k], &minus_e[c][k]);
+}
+
+INLINE void add_above(unsigned c, unsigned k, double *r, double *e)
+{
+    add_layer(r, e, layer_r[c][k], layer_t[c][k], down[c][k], up[c][k], &plus_r[c][k + 1], &plus_e[c][k + 1]);
+}
+
+/* E of the layers so far comes from memory in every other step: 12.1 loads a point are counted, and 1.33 branches. R stays in a
+ * register: a step takes 60 cycles, which its chain needs alone. */
+static inline double again(const double *at)
+{
+    return *(const volatile double *)at;
 }
 
 static __attribute__((noinline)) void levels_inner(void)
 {
+    const uint64_t vector = svcntd();
+    const svbool_t whole = svptrue_b64(), last = svwhilelt_b64(LEVELS / vector * vector, (uint64_t)LEVELS);
     for (unsigned c = 0; c < COLUMNS; c++) {
-        mix(c);
-        for (unsigned i = 0; i < LEVELS; i++) {
-            unsigned k = LEVELS - 1 - i;
-            add_layer(minus_r[c][k + 1], minus_e[c][k + 1], c, k, up, down, &minus_r[c][k], &minus_e[c][k]);
-            add_layer(plus_r[c][i], plus_e[c][i], c, i, down, up, &plus_r[c][i + 1], &plus_e[c][i + 1]);
+        cover(c, whole, last);
+        double r = minus_r[c][LEVELS], e;
+        for (unsigned k = LEVELS; k > 0; k -= 2) {
+            e = again(&minus_e[c][k]);
+            add_below(c, k - 1, &r, &e);
+            add_below(c, k - 2, &r, &e);
+        }
+        r = plus_r[c][0];
+        for (unsigned k = 0; k < LEVELS; k += 2) {
+            e = again(&plus_e[c][k]);
+            add_above(c, k, &r, &e);
+            add_above(c, k + 1, &r, &e);
         }
     }
 }
 
-static inline svfloat64_t quotient_vector(svbool_t p, svfloat64_t a, svfloat64_t b)
+/* Where arrays begin and how far they have been read, which find no room in registers: loaded again for each access of the
+ * recursion, as loads and stores of general registers say. */
+static double *volatile copied[] = {minus_r[0], minus_e[0], plus_r[0], plus_e[0]};
+static double *volatile grids[] = {layer_r[0], layer_t[0], up[0], down[0], layer_r[0], layer_t[0], down[0], up[0]};
+static double *volatile streams[] = {turned[0][0], turned[1][0], turned[2][0], turned[3][0],
+                                     turned[0][0], turned[1][0], turned[2][0], turned[3][0]};
+static volatile uint64_t places[4];
+
+/* What quotients by d share: an estimate of 1/d of 32 bits, and in `rest` what its product with d lacks. */
+static inline svfloat64_t reciprocal(svbool_t p, svfloat64_t d, svfloat64_t *rest)
 {
-    svfloat64_t r = svrecpe(b), one = svdup_f64(1);
-    for (int step = 0; step < 2; step++) {
-        svfloat64_t e = svmls_x(p, one, b, r);
-        r = svmla_x(p, r, r, svmla_x(p, e, e, e));
-    }
-    return svmul_x(p, a, r);
+    svfloat64_t first = svrecpe(d), one = svdup_f64(1);
+    svfloat64_t e = svmls_x(p, one, d, first), square = svmul_x(p, e, e);
+    svfloat64_t estimate = svmla_x(p, first, first, e);
+    estimate = svmla_x(p, estimate, estimate, square);
+    *rest = svmls_x(p, one, d, estimate);
+    return estimate;
 }
 
-static inline void mix_vectors(unsigned c)
+/* a + t / d * x as a + (t * x) / d: what is divided differs, so that only the reciprocal is shared. */
+static inline svfloat64_t add_quotients(svbool_t p, svfloat64_t a, svfloat64_t t, svfloat64_t x, svfloat64_t estimate,
+                                        svfloat64_t rest)
 {
-    for (uint64_t k = 0; k < LEVELS; k += svcntd()) {
-        svbool_t p = svwhilelt_b64(k, (uint64_t)LEVELS);
-        svfloat64_t f = svld1(p, fraction + k), g = svsubr_x(p, f, 1);
+    svfloat64_t product = svmul_x(p, t, x), quotient = svmul_x(p, product, estimate);
+    return svmla_x(p, svmla_x(p, a, product, estimate), quotient, rest);
+}
+
+/* 0, n, 2 * n, …: made for each layer of the recursion, as 75 counted moves from general registers to all elements say. */
+static inline svint64_t steps_of(int64_t n)
+{
+    __asm__ volatile("" : "+r"(n));
+    return svindex_s64(0, n);
+}
+
+/* R and T of the layers of a column, as vectors. */
+static inline void mix_vectors(unsigned c, svbool_t whole, svbool_t last)
+{
+    cover(c, whole, last);
+    FOR_VECTORS(k, p, LEVELS, whole, last, {
+        svfloat64_t f = svld1(p, share + k), g = svsubr_x(p, f, 1);
         svfloat64_t r = svmul_x(p, svld1(p, clear_r[c] + k), g), t = svmul_x(p, svld1(p, clear_t[c] + k), g);
         svst1(p, layer_r[c] + k, svmla_x(p, r, svld1(p, cloudy_r[c] + k), f));
         svst1(p, layer_t[c] + k, svmla_x(p, t, svld1(p, cloudy_t[c] + k), f));
+    });
+}
+
+static inline svfloat64_t gather(svbool_t p, unsigned grid, uint64_t layer, svint64_t column)
+{
+    return svld1_gather_index(p, grids[grid] + layer, column);
+}
+
+/* One layer more for a vector of columns: R and E of all layers so far, from `from` on, become those with this one at `to`. The
+ * layer's own values are at `layer` of four grids from `grid` on: R, T, and what it emits towards the layers so far and away from
+ * them. */
+static inline void add_layer_vectors(svbool_t p, svint64_t column, unsigned grid, uint64_t layer, unsigned stream, uint64_t from,
+                                     uint64_t to)
+{
+    svfloat64_t r = svld1(p, streams[stream] + from), e = svld1(p, streams[stream + 1] + from);
+    svfloat64_t own_r = gather(p, grid, layer, column), t = gather(p, grid + 1, layer, column);
+    svfloat64_t towards = gather(p, grid + 2, layer, column), away = gather(p, grid + 3, layer, column);
+    svfloat64_t rest, estimate = reciprocal(p, svmls_x(p, svdup_f64(1), r, own_r), &rest);
+    svst1(p, streams[stream + 4] + to, add_quotients(p, own_r, t, svmul_x(p, r, t), estimate, rest));
+    svst1(p, streams[stream + 5] + to, add_quotients(p, away, t, svmla_x(p, e, r, towards), estimate, rest));
+}
+
+/* Both directions, for a vector of columns; then on to the next one, or to the next layer behind the last. */
+INLINE void add_layers(svbool_t p, svint64_t column, bool last)
+{
+    uint64_t below = places[0], above = places[1], up_to = places[2], down_from = places[3];
+    add_layer_vectors(p, column, 0, below, 0, up_to + COLUMNS, up_to);
+    add_layer_vectors(p, column, 4, above, 2, down_from, down_from + COLUMNS);
+    uint64_t back = last ? COLUMNS / svcntd() * svcntd() : 0, on = last ? 0 : svcntd();
+    places[0] = below + (on - back) * EDGES - last;
+    places[1] = above + (on - back) * EDGES + last;
+    places[2] = up_to + on - back - (last ? COLUMNS : 0);
+    places[3] = down_from + on - back + (last ? COLUMNS : 0);
+}
+
+/* Values at the edges of a column, which all share. */
+static inline void set_edges(unsigned c, svbool_t one)
+{
+    svint64_t apart = steps_of(EDGES);
+    svst1_scatter_index(one, &minus_r[c][LEVELS], apart, svdup_f64(EDGE_R));
+    svst1_scatter_index(one, &minus_e[c][LEVELS], apart, svdup_f64(EDGE_E));
+    svst1_scatter_index(one, &plus_r[c][0], apart, svdup_f64(EDGE_R));
+    svst1_scatter_index(one, &plus_e[c][0], apart, svdup_f64(EDGE_E));
+}
+
+/* One of the arrays by level and column, and back: four loops one after the other, as counted branches say. */
+static inline void turn(unsigned array, svbool_t whole, svbool_t last)
+{
+    svint64_t column = steps_of(EDGES);
+    for (uint64_t k = 0; k < EDGES; k++) {
+        const double *from = copied[array] + k;
+        double *to = streams[array] + k * COLUMNS;
+        FOR_VECTORS(c, p, COLUMNS, whole, last, svst1(p, to + c, svld1_gather_index(p, from + c * EDGES, column)));
     }
 }
 
-/* As `add_layer`, for a vector of columns from `c` on; `column` are the distances of a grid's columns. */
-static inline void add_layer_vectors(svbool_t p, svint64_t column, svfloat64_t r, svfloat64_t e, unsigned c, unsigned k,
-                                     const grid from, const grid same, double *to_r, double *to_e)
+static inline void turn_back(unsigned array, svbool_t whole, svbool_t last)
 {
-    svfloat64_t layer = svld1_gather_index(p, layer_r[c] + k, column), t = svld1_gather_index(p, layer_t[c] + k, column);
-    svfloat64_t q = quotient_vector(p, t, svmls_x(p, svdup_f64(1), r, layer));
-    svfloat64_t inner = svmla_x(p, e, r, svld1_gather_index(p, from[c] + k, column));
-    svst1(p, to_r, svmla_x(p, layer, q, svmul_x(p, r, t)));
-    svst1(p, to_e, svmla_x(p, svld1_gather_index(p, same[c] + k, column), q, inner));
-}
-
-static void turn(unsigned array, const grid from, svint64_t column)
-{
-    for (unsigned k = 0; k < EDGES; k++)
-        for (uint64_t c = 0; c < COLUMNS; c += svcntd()) {
-            svbool_t p = svwhilelt_b64(c, (uint64_t)COLUMNS);
-            svst1(p, turned[array][k] + c, svld1_gather_index(p, from[c] + k, column));
-        }
-}
-
-static void turn_back(unsigned array, grid to)
-{
-    svint64_t level = svindex_s64(0, COLUMNS);
-    for (unsigned c = 0; c < COLUMNS; c++)
-        for (uint64_t k = 0; k < EDGES; k += svcntd()) {
-            svbool_t p = svwhilelt_b64(k, (uint64_t)EDGES);
-            svst1(p, to[c] + k, svld1_gather_index(p, turned[array][k] + c, level));
-        }
+    svint64_t level = steps_of(COLUMNS);
+    for (uint64_t c = 0; c < COLUMNS; c++) {
+        const double *from = streams[array] + c;
+        double *to = copied[array] + c * EDGES;
+        FOR_VECTORS(k, p, EDGES, whole, last, svst1(p, to + k, svld1_gather_index(p, from + k * COLUMNS, level)));
+    }
 }
 
 static __attribute__((noinline)) void columns_inner(void)
 {
-    svint64_t column = svindex_s64(0, EDGES);
-    turn(0, minus_r, column);
-    turn(1, minus_e, column);
-    turn(2, plus_r, column);
-    turn(3, plus_e, column);
-    for (unsigned c = 0; c < COLUMNS; c++)
-        mix_vectors(c);
-    for (unsigned i = 0; i < LEVELS; i++) {
-        unsigned k = LEVELS - 1 - i;
-        for (uint64_t c = 0; c < COLUMNS; c += svcntd()) {
-            svbool_t p = svwhilelt_b64(c, (uint64_t)COLUMNS);
-            add_layer_vectors(p, column, svld1(p, turned[0][k + 1] + c), svld1(p, turned[1][k + 1] + c), c, k, up, down,
-                              turned[0][k] + c, turned[1][k] + c);
-            add_layer_vectors(p, column, svld1(p, turned[2][i] + c), svld1(p, turned[3][i] + c), c, i, down, up,
-                              turned[2][i + 1] + c, turned[3][i + 1] + c);
-        }
+    const uint64_t vector = svcntd();
+    const svbool_t whole = svptrue_b64(), one = svwhilelt_b64(0, 1);
+    const svbool_t columns = svwhilelt_b64(COLUMNS / vector * vector, (uint64_t)COLUMNS);
+    const svbool_t levels = svwhilelt_b64(LEVELS / vector * vector, (uint64_t)LEVELS);
+    const svbool_t edges = svwhilelt_b64(EDGES / vector * vector, (uint64_t)EDGES);
+    for (unsigned c = 0; c < COLUMNS; c++) {
+        mix_vectors(c, whole, levels);
+        set_edges(c, one);
     }
-    turn_back(0, minus_r);
-    turn_back(1, minus_e);
-    turn_back(2, plus_r);
-    turn_back(3, plus_e);
+    turn(0, whole, columns);
+    turn(1, whole, columns);
+    turn(2, whole, columns);
+    turn(3, whole, columns);
+    places[0] = LEVELS - 1;
+    places[1] = 0;
+    places[2] = (LEVELS - 1) * COLUMNS;
+    places[3] = 0;
+    for (unsigned i = 0; i < LEVELS; i++) {
+        svint64_t column = steps_of(EDGES);
+        FOR_VECTORS(c, p, COLUMNS, whole, columns, add_layers(p, column, c + vector > COLUMNS));
+    }
+    turn_back(0, whole, edges);
+    turn_back(1, whole, edges);
+    turn_back(2, whole, edges);
+    turn_back(3, whole, edges);
 }
 
 static double unit(uint64_t *random)
@@ -170,8 +280,8 @@ static void initialise(void)
             down[c][k] = unit(&random);
             up[c][k] = unit(&random);
         }
-        minus_r[c][LEVELS] = plus_r[c][0] = 0.3;
-        minus_e[c][LEVELS] = plus_e[c][0] = 1;
+        minus_r[c][LEVELS] = plus_r[c][0] = EDGE_R;
+        minus_e[c][LEVELS] = plus_e[c][0] = EDGE_E;
     }
 }
 
@@ -185,15 +295,15 @@ static bool close(double value, double expected)
 static bool correct(unsigned c)
 {
     bool ok = true;
-    double r = 0.3, e = 1, s = 0.3, d = 1;
+    double r = EDGE_R, e = EDGE_E, s = EDGE_R, d = EDGE_E;
     for (unsigned i = 0; i < LEVELS; i++) {
         unsigned k = LEVELS - 1 - i;
-        double f = fraction[k], layer = cloudy_r[c][k] * f + clear_r[c][k] * (1 - f);
+        double f = c % CLOUDS == 0 ? 0 : fraction[k], layer = cloudy_r[c][k] * f + clear_r[c][k] * (1 - f);
         double t = cloudy_t[c][k] * f + clear_t[c][k] * (1 - f), q = t / (1 - r * layer);
         e = down[c][k] + q * (r * up[c][k] + e);
         r = layer + q * (r * t);
         ok &= close(minus_r[c][k], r) && close(minus_e[c][k], e);
-        f = fraction[i], layer = cloudy_r[c][i] * f + clear_r[c][i] * (1 - f);
+        f = c % CLOUDS == 0 ? 0 : fraction[i], layer = cloudy_r[c][i] * f + clear_r[c][i] * (1 - f);
         t = cloudy_t[c][i] * f + clear_t[c][i] * (1 - f), q = t / (1 - s * layer);
         d = up[c][i] + q * (s * down[c][i] + d);
         s = layer + q * (s * t);
