@@ -3,9 +3,9 @@
 //   void axhelm_fluxes(double *u, const double *turned, const double *derivative, const double *geometry, double *fluxes)
 //   void axhelm_sums(double *fluxes, const double *derivative, double *result)
 //
-// fluxes: three cubes, one after the other. Per row of eight points and call 24 products: 8 of numbers of the row with columns, 8 of
-// numbers of the derivative with rows of the plane, and 8 of rows of all planes with numbers. Columns, rows and the last numbers
-// are loaded once a plane and stay in registers. Beside that 9 operations of the geometry, or two additions.
+// fluxes: three cubes, one after the other. Per row of eight points and call 24 products: 8 of numbers of the row with columns,
+// 8 of numbers of the derivative with rows of the plane, and 8 of rows of all planes with numbers. Columns, rows and the last
+// numbers are loaded once a plane and stay in registers. Beside that 9 operations of the geometry, or two additions.
 //
 // Counted are 18 branches an element, a loop over planes alone, and for each plane and call 92 copies of a loaded number to all
 // elements: 64 of rows, 8 that stay, and 20 of the 64 of the derivative. Those are the same in all planes: 27 of them are made

@@ -6,12 +6,15 @@
 // Counts of the measured run say how the compiler's loops look. Both: 14 FMA, FEXPA, two comparisons that count no operation, two
 // selections and one integer operation a vector. The formula has 6 FMA; the other 8, a difference and two products are ten to the
 // power of x by FEXPA with a series of the fifth degree, and the rest the check of its range. 12 broadcast loads are its constants;
-// 0.5 and 1 are made by FMOV, the two moves left. A constant that an operation overwrites is copied by a packed MOVPRFX or comes
-// from the stack.
+// the two moves left are FMOV of 0.5 and 1. A constant that an operation overwrites is copied by a packed MOVPRFX or comes from the
+// stack; frames lie on whole lines, so that loads get what was just stored: loads are waited for in 1 and 2 % of the cycles. The
+// series in pairs and in turn have the same operations; in pairs it waits for operations as long as measured. Gas times thickness
+// takes three products, as counted; the formula has two.
 //
 // Channels, for each of 54 levels: 6 vectors of the table, a gather, a scatter, 8 loads and 2 stores of numbers, 6 copies of a
-// number to all elements, 4 other moves, 2 vectors stored and loaded (what is overwritten: no MOVPRFX is counted), 10 loads of
-// general registers (one of them a pair, as micro-operations say), 4 branches, 27 integer operations.
+// number to all elements (five are used), 4 other moves, 2 vectors stored and loaded (what is overwritten: no MOVPRFX is counted),
+// 10 loads of general registers (one of them a pair, as micro-operations say), 4 branches, 31 integer operations, six of them with
+// a shift, as counts of EXA and EXB say.
 //
 // Levels, for each of 5 channels: 24 broadcasts, twice the 12, so that the last, partial vector has code of its own (predicates are
 // made twice a call, not in the loops); 7 loads, 6 gathers and a store a vector; 9 vectors stored a channel and one a call, and 61
