@@ -8,8 +8,8 @@ use crate::render::quantity::digits;
 
 /// Rows in the list of the worst.
 const WORST: usize = 10;
-/// Characters of a row's description in a table; JSON has all of it.
-const WHAT: usize = 36;
+/// Characters that the name of a row and what it is have together, so that a line fits a terminal.
+const ROOM: usize = 50;
 
 pub(crate) const TITLE: &str = "The model against measured results";
 
@@ -26,7 +26,7 @@ fn sections(outcomes: &[Outcome]) -> Vec<Section> {
     let mut sections = vec![summary(outcomes)];
     sections.extend(worst(outcomes));
     for family in families(outcomes) {
-        let lines = of_family(outcomes, family).map(|outcome| Line::Row(row(outcome))).collect();
+        let lines = rows(of_family(outcomes, family));
         sections
             .push(Section { title: format!("Family {family}"), body: Body::Listing { headings: headings(), lines } });
     }
@@ -52,8 +52,16 @@ fn headings() -> Vec<String> {
     ["row", "what", "measured", "simulated", "error", "see"].map(str::to_owned).to_vec()
 }
 
-/// A row as measured and simulated.
-fn row(outcome: &Outcome) -> Row {
+/// Rows as measured and simulated.
+fn rows<'a>(outcomes: impl Iterator<Item = &'a Outcome<'a>>) -> Vec<Line> {
+    let outcomes: Vec<_> = outcomes.collect();
+    let longest = outcomes.iter().map(|outcome| outcome.row.row.len()).max().unwrap_or_default();
+    let room = ROOM.saturating_sub(longest).max(1);
+    outcomes.into_iter().map(|outcome| Line::Row(row(outcome, room))).collect()
+}
+
+/// A row, with `room` characters for what it is.
+fn row(outcome: &Outcome, room: usize) -> Row {
     let text = |text: String| Some(Value::Text(text));
     let unit = if outcome.row.is_ratio() { "×" } else { &outcome.row.unit };
     let (simulated, error, verdict) = match &outcome.judgement {
@@ -62,17 +70,17 @@ fn row(outcome: &Outcome) -> Row {
     };
     let see = [outcome.row.deviation.as_str(), if verdict == "gap" { "" } else { verdict }].join(" ");
     let measured = text(format!("{} {unit}", digits(outcome.row.measured)));
-    let what = text(shortened(&outcome.row.what));
+    let what = text(shortened(&outcome.row.what, room));
     let values = vec![what, measured, simulated, error, text(see.trim().to_owned())];
     Row { label: outcome.row.row.clone(), values }
 }
 
-/// A text cut to what a line has room for.
-fn shortened(text: &str) -> String {
-    if text.chars().count() <= WHAT {
+/// A text cut to `room` characters.
+fn shortened(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
         return text.to_owned();
     }
-    text.chars().take(WHAT - 1).chain(['…']).collect()
+    text.chars().take(room - 1).chain(['…']).collect()
 }
 
 fn error(outcome: &Outcome, error: f64) -> String {
@@ -124,7 +132,7 @@ pub(crate) fn far_off(outcome: &Outcome) -> bool {
 fn worst(outcomes: &[Outcome]) -> Option<Section> {
     let mut all: Vec<_> = outcomes.iter().filter(|o| far_off(o)).collect();
     all.sort_by(|a, b| off(b).total_cmp(&off(a)));
-    let lines: Vec<_> = all.into_iter().take(WORST).map(|outcome| Line::Row(row(outcome))).collect();
+    let lines = rows(all.into_iter().take(WORST));
     let title = format!("Beyond their tolerance, the {WORST} furthest");
     (!lines.is_empty()).then(|| Section { title, body: Body::Listing { headings: headings(), lines } })
 }
@@ -216,6 +224,6 @@ pub fn markdown(outcomes: &[Outcome]) -> String {
     if let Body::Table { headings, rows } = summary(outcomes).body {
         table(&headings, &mut rows.into_iter());
     }
-    table(&headings(), &mut outcomes.iter().map(row));
+    table(&headings(), &mut outcomes.iter().map(|outcome| row(outcome, usize::MAX)));
     text
 }
