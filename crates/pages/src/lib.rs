@@ -1,4 +1,5 @@
-//! TLB misses of every assignment of page sizes to segments, from one pass over the accesses of a program.
+//! TLB misses of every assignment of page sizes to segments, from one pass over the accesses of a program ([`Analysis`]);
+//! page sizes of Linux hosts and their processes ([`host`]).
 //!
 //! # How
 //!
@@ -38,6 +39,7 @@
 mod bits;
 mod choice;
 mod filter;
+pub mod host;
 mod lanes;
 mod sets;
 

@@ -10,6 +10,7 @@ mod konata;
 mod launch;
 mod machine;
 mod output;
+mod pages;
 mod placement;
 mod progress;
 mod report;
@@ -47,6 +48,8 @@ enum Command {
     #[command(subcommand)]
     Machine(machine::Command),
     Events(events::Args),
+    #[command(subcommand)]
+    Pages(pages::Command),
 }
 
 /// What a command gives: the exit status, or one message.
@@ -76,6 +79,7 @@ pub fn main() -> ExitCode {
         Command::Validate(args) => validate::validate(&args),
         Command::Machine(command) => machine::machine(&command),
         Command::Events(args) => events::events(&args),
+        Command::Pages(command) => pages::pages(&command),
     };
     outcome.unwrap_or_else(|failure| {
         say(&failure.message);

@@ -1,0 +1,18 @@
+//! `fxscope pages`: page sizes, one file for each thing to do.
+
+mod host;
+
+use super::Outcome;
+
+/// Look into page sizes and what they do.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    Host(host::Args),
+}
+
+/// Does what is asked for.
+pub(super) fn pages(command: &Command) -> Outcome {
+    match command {
+        Command::Host(args) => host::host(args),
+    }
+}
