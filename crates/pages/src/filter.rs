@@ -1,8 +1,9 @@
 //! Which lanes are known to hold which pages: accesses that change nothing are passed over.
 //!
 //! An access to a page that a lane holds is a hit, which changes nothing where the first come first go. Where the least
-//! recently used goes, several such hits in a row leave the TLBs as one hit of each page would in the order in which each was
-//! touched last: that is made good before the next access that is looked up.
+//! recently used goes, several such hits in a row leave a TLB as one hit of each page would in the order in which each was
+//! touched last. So times of last touches are kept, and made good in a TLB before a page of it goes, or before a page is
+//! forgotten here.
 
 use crate::bits::Bits;
 use crate::choice::{Key, Sizes};
@@ -23,11 +24,16 @@ pub struct Filter {
     pages: [u64; SLOTS],
     /// For each slot, the lanes that hold its page.
     held: Bits,
-    /// The slot that is taken next for another page.
-    next: usize,
-    /// When the page of each slot was touched since that was last made good, or 0.
+    /// Whether the set-associative TLB beside the lanes is known to hold the page of each slot.
+    in_sets: [bool; SLOTS],
+    /// When the page of each slot was last touched, or 0.
     touched: [u64; SLOTS],
     now: u64,
+    /// Pages in the order of their last touches, as they were at a time.
+    order: [(u64, Key); SLOTS],
+    ordered: u64,
+    /// The page that was forgotten last, and when it had been touched last.
+    forgotten: (u64, Key),
     /// The page that left last, as its number and shift, and the slots with pages in it.
     gone: (u64, u32, u64),
 }
@@ -41,9 +47,12 @@ impl Filter {
             by_all: [(NONE, 0); PLACES],
             pages: [NONE; SLOTS],
             held: Bits::new(SLOTS),
-            next: 0,
+            in_sets: [false; SLOTS],
             touched: [0; SLOTS],
             now: 0,
+            order: [(0, Key::NONE); SLOTS],
+            ordered: u64::MAX,
+            forgotten: (0, Key::NONE),
             gone: (NONE, 0, 0),
         }
     }
@@ -54,6 +63,7 @@ impl Filter {
         self.pages = [NONE; SLOTS];
         self.held.clear();
         self.touched = [0; SLOTS];
+        self.ordered = u64::MAX;
     }
 
     /// Where a page is looked for (Fibonacci hashing).
@@ -97,15 +107,26 @@ impl Filter {
         slot
     }
 
-    /// A slot for another page.
+    /// The slot whose page was touched longest ago, for another page.
     fn take_slot(&mut self) -> usize {
-        let slot = self.next;
-        self.next = (slot + 1) % SLOTS;
+        let mut slot = 0;
+        for other in 1..SLOTS {
+            if self.touched[other] < self.touched[slot] {
+                slot = other;
+            }
+        }
         self.not_by_all(slot);
-        self.touched[slot] = 0;
+        self.forgotten = (self.touched[slot], Key::from_page(self.pages[slot], self.shift));
+        (self.touched[slot], self.in_sets[slot]) = (0, false);
         // What was found out about slots does not hold any more.
         self.gone = (NONE, 0, 0);
+        self.ordered = u64::MAX;
         slot
+    }
+
+    /// The page that was forgotten last, and when it had been touched last.
+    pub fn forgotten(&self) -> (u64, Key) {
+        self.forgotten
     }
 
     /// Some lane may not hold the page of a slot.
@@ -133,13 +154,20 @@ impl Filter {
         self.held.row(slot)
     }
 
-    /// All lanes hold the page of a slot now.
+    /// Whether the TLB beside the lanes is known to hold the page of a slot.
+    pub fn in_sets(&self, slot: usize) -> bool {
+        self.in_sets[slot]
+    }
+
+    /// All TLBs hold the page of a slot now, which is touched.
     pub fn close(&mut self, slot: usize) {
+        self.now += 1;
+        (self.touched[slot], self.in_sets[slot]) = (self.now, true);
         self.held.row_mut(slot).fill(u64::MAX);
         self.by_all[Filter::place(self.pages[slot])] = (self.pages[slot], slot as u32);
     }
 
-    /// A lane holds the page of `1 << shift` bytes around `key` no more; without a number, no lane does.
+    /// A lane holds the page of `1 << shift` bytes around `key` no more; without a number, the TLB beside the lanes.
     #[inline(always)]
     pub fn evicted(&mut self, lane: Option<usize>, key: Key, shift: u32) {
         let page = key.page(shift);
@@ -154,7 +182,7 @@ impl Filter {
             self.not_by_all(slot);
             match lane {
                 Some(lane) => self.held.put(slot, lane, false),
-                None => self.held.row_mut(slot).fill(0),
+                None => self.in_sets[slot] = false,
             }
         }
     }
@@ -171,18 +199,15 @@ impl Filter {
         self.held.copy_column(from, to);
     }
 
-    /// The pages that were touched since this was asked last, in the order in which each was touched last.
-    pub fn take_touched(&mut self) -> ([Key; SLOTS], usize) {
-        let mut order = [(0, Key::NONE); SLOTS];
-        let mut n = 0;
-        for (touched, &page) in self.touched.iter_mut().zip(&self.pages) {
-            if *touched != 0 {
-                order[n] = (*touched, Key::from_page(page, self.shift));
-                n += 1;
+    /// The pages that were touched after a time, each when it was touched last, in this order.
+    pub fn touched_after(&mut self, time: u64) -> &[(u64, Key)] {
+        if self.ordered != self.now {
+            for (slot, entry) in self.order.iter_mut().enumerate() {
+                *entry = (self.touched[slot], Key::from_page(self.pages[slot], self.shift));
             }
-            *touched = 0;
+            self.order.sort_unstable_by_key(|&(touched, _)| touched);
+            self.ordered = self.now;
         }
-        order[..n].sort_unstable_by_key(|&(touched, _)| touched);
-        (order.map(|(_, key)| key), n)
+        &self.order[self.order.partition_point(|&(touched, _)| touched <= time)..]
     }
 }

@@ -15,6 +15,8 @@ pub struct Lane {
     /// The entry to replace next, when the first come first go.
     next: u32,
     pub misses: [u64; SEGMENTS],
+    /// Up to when touches of pages are in the order of its entries.
+    touched: u64,
     /// The TLB that misses ask.
     pub behind: Option<SetAssociative>,
 }
@@ -22,7 +24,7 @@ pub struct Lane {
 impl Lane {
     /// Empty TLBs.
     pub fn new(choice: Choice, entries: usize, behind: Option<SetAssociative>) -> Lane {
-        Lane { choice, entries: vec![Key::NONE; entries].into(), next: 0, misses: [0; SEGMENTS], behind }
+        Lane { choice, entries: vec![Key::NONE; entries].into(), next: 0, misses: [0; SEGMENTS], touched: 0, behind }
     }
 
     /// What its assignment with the smallest pages has cost so far.
@@ -44,8 +46,13 @@ impl Lane {
         like_it
     }
 
-    /// The page that is `apart` from `key` becomes the most recently used.
-    fn use_again(&mut self, key: Key, apart: u32) {
+    /// A page was touched at a time. Unless another TLB is to hold it, it becomes the most recently used.
+    fn touch(&mut self, time: u64, key: Key, sizes: &Sizes, served: u8) {
+        self.touched = time;
+        let apart = key.nearest(&self.entries);
+        if self.choice.0[key.segment()] & sizes.holding(apart) & !served == 0 {
+            return;
+        }
         if let Some(i) = self.entries.iter().position(|entry| entry.apart(key) == apart) {
             self.entries[..=i].rotate_right(1);
         }
@@ -124,8 +131,7 @@ impl Lanes {
     }
 
     /// The lanes that may not hold the page of an access see it; the filter is told of pages that go.
-    pub fn look_up(&mut self, key: Key, sizes: &Sizes, filter: &mut Filter) {
-        let slot = self.open(key, sizes, filter);
+    pub fn look_up(&mut self, slot: usize, key: Key, sizes: &Sizes, filter: &mut Filter) {
         let before = self.lanes.len();
         for word in 0..before.div_ceil(64) {
             let mut rest = !filter.lanes(slot)[word];
@@ -137,34 +143,43 @@ impl Lanes {
                 }
             }
         }
-        filter.close(slot);
-    }
-
-    /// All lanes see an access.
-    pub fn visit_all(&mut self, key: Key, sizes: &Sizes, filter: &mut Filter) {
-        (0..self.lanes.len()).for_each(|lane| self.visit(lane, key, sizes, filter));
     }
 
     /// A lane sees an access.
     #[inline(always)]
     fn visit(&mut self, i: usize, key: Key, sizes: &Sizes, filter: &mut Filter) {
         let lane = &mut self.lanes[i];
-        let segment = key.segment();
-        let apart = key.nearest(&lane.entries);
-        let holding = sizes.holding(apart) & !self.served;
-        let mine = lane.choice.0[segment];
-        let missing = mine & !(holding | self.served);
-        if missing != 0 {
-            if missing != mine {
-                self.split(i, segment, missing, filter);
-            }
-            self.miss(i, key, missing, sizes, filter);
+        let mine = lane.choice.0[key.segment()];
+        let missing = mine & !(sizes.holding(key.nearest(&lane.entries)) | self.served);
+        if missing == 0 {
+            return;
         }
-        // After a split the lane that hits is the last one.
-        let hitting = if missing == 0 { i } else { self.lanes.len() - 1 };
-        if self.replacement == Replacement::Lru && mine != missing && mine & holding != 0 {
-            self.lanes[hitting].use_again(key, apart);
+        if self.replacement == Replacement::Lru {
+            self.catch_up(i, sizes, filter);
         }
+        if missing != mine {
+            self.split(i, key.segment(), missing, filter);
+        }
+        self.miss(i, key, missing, sizes, filter);
+    }
+
+    /// Brings a lane's order of use up to now.
+    fn catch_up(&mut self, i: usize, sizes: &Sizes, filter: &mut Filter) {
+        let lane = &mut self.lanes[i];
+        for &(time, key) in filter.touched_after(lane.touched) {
+            lane.touch(time, key, sizes, self.served);
+        }
+    }
+
+    /// Brings all lanes' order of use up to now.
+    pub fn catch_up_all(&mut self, sizes: &Sizes, filter: &mut Filter) {
+        (0..self.lanes.len()).for_each(|lane| self.catch_up(lane, sizes, filter));
+    }
+
+    /// The last touch of a page will not be known any more; no touch that is known was before it.
+    pub fn touch_all(&mut self, time: u64, key: Key, sizes: &Sizes) {
+        let behind = self.lanes.iter_mut().filter(|lane| lane.touched < time);
+        behind.for_each(|lane| lane.touch(time, key, sizes, self.served));
     }
 
     /// A lane keeps the sizes of the mask `kept` for a segment; those it had besides get a lane at the end.

@@ -26,11 +26,16 @@
 //! # How fast
 //!
 //! `cargo run --profile fast -p fxscope-pages --example speed` prints it for five streams, five sizes and six segments. An
-//! access to a page that all lanes hold takes a few nanoseconds, a miss about 100 for each lane that has it. On two cores of a
-//! cloud machine, for A64FX: 27 million accesses a second for sweeps of three arrays beside a frame, a table and code (424
-//! lanes), 174 for blocks of 256 KiB (16 lanes), 49 when one access in 100 goes anywhere in 256 MiB (25), 6 when nearly
-//! every access misses in one lane (3), 0.5 when nearly every access misses in most lanes (25). Where the least recently used goes,
-//! all lanes see pages in order of use: 0.5 to 50 million for the K computer's.
+//! access to a page that all lanes hold takes a few nanoseconds, a miss about 100 for each lane that has it. On two busy cores
+//! of a cloud machine, for A64FX and for the K computer, millions of accesses a second (and lanes):
+//!
+//! | Stream | A64FX | K |
+//! |---|---|---|
+//! | sweeps of three arrays beside a frame, a table and code | 25 (424) | 6.0 (380) |
+//! | blocks of 256 KiB in random order | 173 (16) | 114 (48) |
+//! | one access in 100 anywhere in 256 MiB | 33 (25) | 21 (32) |
+//! | each access misses in some lane | 5.1 (3) | 1.6 (3) |
+//! | each access misses in most lanes | 0.4 (25) | 0.5 (16) |
 //!
 //! # What is assumed
 //!
@@ -189,6 +194,8 @@ pub struct Analysis {
     lanes: Lanes,
     /// The set-associative TLB, when it stands beside the other.
     beside: Option<SetAssociative>,
+    /// Up to when it has seen touches of pages.
+    sets_touched: u64,
     given_up: Vec<Lane>,
 }
 
@@ -233,6 +240,7 @@ impl Analysis {
             filter: Filter::new(sizes.smallest()),
             lanes: Lanes::new(first, design.replacement, served),
             beside: (!behind).then(sets),
+            sets_touched: 0,
             given_up: Vec::new(),
         })
     }
@@ -256,23 +264,44 @@ impl Analysis {
 
     #[inline(never)]
     fn look_up(&mut self, key: Key) {
-        if self.design.replacement == Replacement::Lru || self.beside.is_some() {
-            let (touched, n) = self.filter.take_touched();
-            touched[..n].iter().for_each(|&key| self.visit_all(key));
-            let slot = self.lanes.open(key, &self.sizes, &mut self.filter);
-            self.visit_all(key);
-            self.filter.close(slot);
-        } else {
-            self.lanes.look_up(key, &self.sizes, &mut self.filter);
+        let slot = self.lanes.open(key, &self.sizes, &mut self.filter);
+        self.touch_forgotten();
+        self.lanes.look_up(slot, key, &self.sizes, &mut self.filter);
+        if self.beside.is_some() && !self.filter.in_sets(slot) {
+            self.touch_sets(key);
         }
+        self.filter.close(slot);
         if self.lanes.len() > self.most_lanes {
             self.give_up_worst();
         }
     }
 
-    /// All TLBs see an access, also those that hold its page, where the order of use counts.
-    fn visit_all(&mut self, key: Key) {
-        self.lanes.visit_all(key, &self.sizes, &mut self.filter);
+    /// TLBs that have not seen the last touch of the page that was forgotten see it.
+    fn touch_forgotten(&mut self) {
+        let (time, key) = self.filter.forgotten();
+        if self.design.replacement == Replacement::Lru {
+            self.lanes.touch_all(time, key, &self.sizes);
+        }
+        if self.beside.is_some() && self.sets_touched < time {
+            self.sets_see(time, key);
+        }
+    }
+
+    /// The TLB beside the lanes sees an access, after all that it has not seen yet.
+    fn touch_sets(&mut self, key: Key) {
+        self.catch_up_sets();
+        self.sets_see(self.sets_touched, key);
+    }
+
+    /// The TLB beside the lanes sees what it has not seen yet.
+    fn catch_up_sets(&mut self) {
+        while let Some(&(time, key)) = self.filter.touched_after(self.sets_touched).first() {
+            self.sets_see(time, key);
+        }
+    }
+
+    fn sets_see(&mut self, time: u64, key: Key) {
+        self.sets_touched = time;
         if let Some(sets) = &mut self.beside {
             let all = Choice::all(self.segments, self.sizes.len());
             let evicted = |key, shift| self.filter.evicted(None, key, shift);
@@ -284,6 +313,12 @@ impl Analysis {
     #[cold]
     fn give_up_worst(&mut self) {
         let costs = self.costs;
+        if self.design.replacement == Replacement::Lru {
+            self.lanes.catch_up_all(&self.sizes, &mut self.filter);
+        }
+        if self.beside.is_some() {
+            self.catch_up_sets();
+        }
         let mut lanes = self.lanes.take();
         lanes.sort_by_cached_key(|lane| {
             let kept = self.keep.iter().any(|one| lane.choice.contains(one));
