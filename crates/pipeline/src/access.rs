@@ -8,7 +8,7 @@ use crate::bypass::{EAGA, EAGB, EXA};
 use crate::core::{Executed, Pipeline};
 use crate::dispatch::Station;
 use crate::execute::pick;
-use crate::resolve::{Profile, RUop};
+use crate::resolve::{Action, Profile, RUop};
 use crate::watch::REQUESTS;
 
 impl Pipeline {
@@ -126,7 +126,9 @@ impl Pipeline {
         }
         // Addresses made by other pipes first (gathers and scatters, transfers).
         let pipe = pick(first.pipes, station);
-        let ready = self.operands(&uop.addr_srcs, pipe).max(self.operands(&uop.srcs, pipe));
+        // What a scatter writes goes to another flow (table 16-3): its addresses, and the ports they take, do not wait for it.
+        let data = if uop.action == Action::Store { 0 } else { self.operands(&uop.srcs, pipe) };
+        let ready = self.operands(&uop.addr_srcs, pipe).max(data);
         let earliest = ready.max(d + self.stage_of_pipe[pipe]).max(port_free);
         // The flow that hands on a base address keeps EXA from others but is none of its operations: programs with
         // gathers count fewer of those than they have gathers.

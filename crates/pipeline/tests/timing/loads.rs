@@ -69,6 +69,21 @@ fn a_scatter_makes_an_access_for_each_element_and_writes_the_active_ones() {
     assert_eq!(flows(&counts), 8 + 5);
 }
 
+#[test]
+fn loads_behind_a_scatter_do_not_wait_for_what_it_writes() {
+    let chain = |n: usize| vec![fadd(1, 1); n];
+    let scatter = op("sve:ST1D (scalar plus vector)").based(&[x(2), z(3), p(0)]).reads(&[z(1)]);
+    let scatter = scatter.indexed(Access::Store, std::array::from_fn(|i| Some(DATA + LINE * i as u64)));
+    let mut program = chain(10);
+    program.push(scatter);
+    let scattered = Rig::cached(machine()).time(&program);
+    // More loads than fetch ports, and something long that needs the last one.
+    program.extend(vec![ldr(9, 8, DATA + 16 * LINE); 40]);
+    program.extend(vec![mul(9, 9); 15]);
+    let all = Rig::cached(machine()).time(&program);
+    assert!(all < scattered + 5 * 15, "{all} after {scattered}");
+}
+
 /// Cycles from the ports of a gather of 8-byte elements to its commit: base and address computation (EXA, FLA), two cycles
 /// of both address pipes, and the flow.
 fn from_ports(spec: &fxscope_machine::Spec) -> u64 {
