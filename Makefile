@@ -1,5 +1,5 @@
 # make demo      Triad from L1, L2 and memory on the modelled A64FX, side by side
-# make release   the fastest fxscope, target/pgo/release/fxscope: compiled with counts of what runs how often
+# make release   the fastest fxscope, target/pgo/release/fxscope: for this host, compiled with counts of what runs how often
 # make test      everything that must hold before a change lands; installs what it needs through apt when it can
 # make fuzz-isa  compares more than ten million random instructions with QEMU; SEED=N for others
 # make fuzz-import   damaged files of every format, given to every importer, for five minutes; SECONDS=N for longer, SEED=N

@@ -4,11 +4,13 @@
 
 pub mod calendar;
 pub mod host;
+pub mod pool;
 pub mod signal;
 pub mod stall;
 
-pub use calendar::{Calendar, Grant, LineBus, Pool, SPAN};
+pub use calendar::{Calendar, LineBus, SPAN};
 pub use host::{expect_stream, fetch_early};
+pub use pool::{Grant, Pool};
 pub use signal::{READS_FROM_L2, READS_FROM_MEMORY, Signal, Signals, WRITES_TO_CMG};
 pub use stall::{Stall, Stalls};
 

@@ -173,7 +173,7 @@ impl Lsu {
         }
         if self.older.may_meet(checked, at) {
             let read = Read { bytes, checked, forward: flow.forward, latency: uop.load_latency };
-            at = self.past_stores(read, wants.again, at, answer.at, memory, signals);
+            at = self.past_stores(&read, wants.again, at, answer.at, memory, signals);
         }
         // If the line was not there the flow is sent again when it is.
         answer.at = if answer.at > at { memory.pipes.load(answer.at) } else { at };
@@ -186,7 +186,7 @@ impl Lsu {
     #[inline(never)]
     fn past_stores(
         &mut self,
-        read: Read,
+        read: &Read,
         again: Cycle,
         mut at: Cycle,
         line: Cycle,
@@ -194,7 +194,7 @@ impl Lsu {
         signals: &mut Signals,
     ) -> Cycle {
         loop {
-            match self.older.meet(&read, at) {
+            match self.older.meet(read, at) {
                 Meeting::Nothing => return at,
                 Meeting::Forwarded(t) => return t,
                 Meeting::TooEarly(committed) => {

@@ -86,9 +86,14 @@ impl Releases {
     #[cold]
     #[inline(never)]
     fn pass_far(&mut self, t: Cycle) -> u64 {
-        let released = self.far.iter().filter(|(at, _)| *at <= t).map(|(_, entries)| entries).sum();
-        self.far.retain(|(at, _)| *at > t);
-        self.far_from = self.far.iter().map(|(at, _)| *at).min().unwrap_or(Cycle::MAX);
+        let (mut released, mut from) = (0, Cycle::MAX);
+        self.far.retain(|&(at, entries)| {
+            let over = at <= t;
+            released += if over { entries } else { 0 };
+            from = if over { from } else { from.min(at) };
+            !over
+        });
+        self.far_from = from;
         released
     }
 
