@@ -205,8 +205,11 @@ int program(int argc, char **argv)
     argc = choose_cpus(argc, argv);
     parse_options(argc, argv, options, COUNT_OF(options));
     bool hardware = uses_hardware();
-    if (hardware && allocate_blades((unsigned)options[THREADS].value) != 1 && options[KIND].value == HARDWARE)
-        cannot_run("kind=hardware is for threads of one CMG; kind=two-levels for more");
+    if (hardware) {
+        allocate_blades((unsigned)options[THREADS].value);
+        if (options[KIND].value == HARDWARE && threads_of[cmg_of(0)] != options[THREADS].value)
+            cannot_run("kind=hardware is for threads of one CMG; kind=two-levels for more");
+    }
     for (unsigned t = 0; t < options[THREADS].value; t++) {
         leader_number[t] = leaders;
         leaders += leading[t] = leads(t);

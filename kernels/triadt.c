@@ -131,8 +131,11 @@ int program(int argc, char **argv)
         cannot_run("n must be a multiple of 64");
     place_arrays(pool, sizeof pool, n * sizeof(double), 3, arrays);
     bool hardware = options[MEETING].value == HARDWARE;
-    if (hardware && allocate_blades((unsigned)options[THREADS].value) != 1)
-        cannot_run("meeting=hardware is for threads of one CMG");
+    if (hardware) {
+        allocate_blades((unsigned)options[THREADS].value);
+        if (threads_of[cmg_of(0)] != options[THREADS].value)
+            cannot_run("meeting=hardware is for threads of one CMG");
+    }
     run_threads((unsigned)options[THREADS].value, run);
     if (hardware)
         free_blades();
