@@ -169,6 +169,7 @@ fn the_page_says_which_rows_are_not_as_accepted_and_which_are_furthest_off() {
     assert!(page.contains("Not as accepted"), "{page}");
     assert!(page.contains("a-1: worse by more than 1 than accepted (+10.0, now +20.0)"), "{page}");
     assert!(page.contains("Furthest beyond their tolerance") && page.contains("href=\"#a-1\""), "{page}");
+    assert!(page.contains("svg .busy{fill:") && page.contains("class=\"busy"), "bars have a colour: {page}");
     let page = self::page(folder(counted(), 5.0, 0.0, "").path());
     assert!(!page.contains("Not as accepted") && !page.contains("Furthest beyond"), "{page}");
 }

@@ -5,6 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::{self, Class, Histogram, Pair};
 use super::{SCRIPT, head};
+use crate::render::palette;
 use crate::render::quantity::digits;
 use crate::validation::{TITLE, families, far_off, of_family, unexpected};
 
@@ -19,7 +20,7 @@ pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(TITLE, RULES))
+            (head(TITLE, &(palette::rules() + RULES)))
             body {
                 header {
                     h1 { (TITLE) }
