@@ -7,7 +7,7 @@
 //! |-------------|-------|
 //! | `Single`    | address |
 //! | `Masked`    | address of element 0 (active or not), byte mask |
-//! | `Indexed`   | byte mask over the vector (bit *i×esize* set: element *i* active), then the address of every element of the vector, inactive ones included (as 0) |
+//! | `Indexed`   | byte mask over the vector (bit *i×esize* set: element *i* active), then the address of every element of the vector, inactive ones included |
 //!
 //! An address word is the address as the instruction computed it, all 64 bits: its top byte (bits 63:56) is no part
 //! of the place in memory (top-byte-ignore) and stays in the stream, where it may hold hints for the timing model.

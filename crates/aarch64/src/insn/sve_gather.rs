@@ -141,7 +141,7 @@ macro_rules! offsets {
 }
 offsets!(u32, u64);
 
-/// The addresses of the elements of an access; 0 where not active.
+/// The addresses of the elements of an access, active or not.
 pub type Addresses = [u64; MAX_VL / 4];
 
 /// Forms the element addresses, notes the words of the access, and returns the addresses and the active
@@ -154,9 +154,8 @@ pub fn element_addresses<R: Offset, const HOW: u8>(cpu: &mut Cpu, i: &Inst) -> (
     let p = active::<R>(cpu.p(i.pg));
     let base = cpu.x(i.rn).wrapping_add(i.imm as u64);
     let mut out = [0; MAX_VL / 4];
-    for (e, (to, offset)) in out.iter_mut().zip(cpu.z(i.rm).lanes::<R>()).enumerate() {
-        let addr = base.wrapping_add(offset.extended::<HOW>() << (i.aux & 3));
-        *to = if p >> (e << R::LOG2) & 1 == 1 { addr } else { 0 };
+    for (to, offset) in out.iter_mut().zip(cpu.z(i.rm).lanes::<R>()) {
+        *to = base.wrapping_add(offset.extended::<HOW>() << (i.aux & 3));
     }
     cpu.note(p);
     for addr in &out[..cpu.vl >> R::LOG2] {
