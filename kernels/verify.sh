@@ -142,6 +142,17 @@ for bytes in 64 32 16; do
     for size in 65536 100000 4194304; do
         run $bytes 0 maps count=5 bytes=$size rounds=3
     done
+    for access in store load scatter gather; do
+        for state in absent untouched used; do
+            run $bytes 0 masked access=$access state=$state rows=100
+        done
+        run $bytes 0 masked access=$access state=used active=1 rows=100
+        run $bytes 0 masked access=$access state=untouched active=2 rows=5 inner=1 step=65536
+        run $bytes 2 masked access=$access state=absent active=1
+    done
+    run $bytes 0 masked form=branch state=absent
+    run $bytes 0 masked form=branch state=used active=2 inner=3
+    run $bytes 2 masked form=branch access=load
 done
 
 for pattern in 1 3; do
