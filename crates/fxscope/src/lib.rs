@@ -28,6 +28,7 @@ mod annotate;
 mod environment;
 pub mod konata;
 mod pipes;
+pub mod risks;
 mod sector;
 mod session;
 

@@ -15,8 +15,8 @@ use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants, energy, scope};
 use fxscope_record::{CodeFile, Finish, Host, HotSpot, ONE_PASS, Origin, Pages, Region, Run, Thread};
 use fxscope_sim::{
-    Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, Unpaired, Window,
-    page_sizes, platform,
+    BlockObserver, Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops,
+    Unpaired, Window, page_sizes, platform,
 };
 
 use crate::environment::bears_on_speed;
@@ -172,6 +172,17 @@ impl Session {
     pub fn run_traced(mut self, watch: &mut dyn FnMut(Progress) -> Control, window: &mut Window<'_>) -> Run {
         let start = Instant::now();
         let outcome = self.simulation.run_traced(watch, window);
+        self.record(&outcome, start.elapsed().as_secs_f64())
+    }
+
+    /// The same, telling `observer` of all blocks that are timed.
+    pub fn run_observed<O: BlockObserver>(
+        mut self,
+        watch: &mut dyn FnMut(Progress) -> Control,
+        observer: &mut O,
+    ) -> Run {
+        let start = Instant::now();
+        let outcome = self.simulation.run_observed(watch, observer);
         self.record(&outcome, start.elapsed().as_secs_f64())
     }
 

@@ -13,6 +13,7 @@ use crate::hot::HotSpot;
 use crate::pages::page_sizes;
 use crate::region::{Counted, Region, Regions, Totals, Unpaired};
 use crate::sectors;
+use crate::tap::{BlockObserver, Tap};
 use crate::timing::{Driver, Timing};
 use crate::trace::{Trace, Window};
 
@@ -213,6 +214,15 @@ impl Simulation {
     /// The same, with a trace of `window`, which functional mode never reaches.
     pub fn run_traced(&mut self, watch: &mut dyn FnMut(Progress) -> Control, window: &mut Window<'_>) -> Outcome {
         self.run_with(watch, window)
+    }
+
+    /// The same, telling `observer` of all blocks that are timed.
+    pub fn run_observed<O: BlockObserver>(
+        &mut self,
+        watch: &mut dyn FnMut(Progress) -> Control,
+        observer: &mut O,
+    ) -> Outcome {
+        self.run_with(watch, &mut Tap(observer))
     }
 
     fn run_with(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Outcome {

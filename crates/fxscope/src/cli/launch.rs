@@ -10,7 +10,7 @@ use fxscope::linux::hwpfctl::Settings;
 use fxscope::linux::{Access, ClockSource, StartError};
 use fxscope::machine::Spec;
 use fxscope::record::Run;
-use fxscope::{Control, Mode, QUANTUM, Request, Session, Window, guest_environment};
+use fxscope::{Control, Mode, Progress, QUANTUM, Request, Session, Window, guest_environment};
 
 use super::placement::Placement;
 use super::progress::ProgressLine;
@@ -240,9 +240,21 @@ impl Launch {
     }
 }
 
-/// Runs the program until it ends or the user presses Ctrl-C. From then on Ctrl-C is ignored: results are being
-/// written, which takes a moment and is not to be cut short. `traced` is what a trace is taken of.
-pub(super) fn simulate(mut session: Session, quiet: bool, traced: Option<&mut Window<'_>>) -> Result<Run, Failure> {
+/// Runs the program; `traced` is what a trace is taken of.
+pub(super) fn simulate(session: Session, quiet: bool, traced: Option<&mut Window<'_>>) -> Result<Run, Failure> {
+    simulate_with(session, quiet, |session, watch| match traced {
+        Some(window) => session.run_traced(watch, window),
+        None => session.run(watch),
+    })
+}
+
+/// Runs the program with `run` until it ends or the user presses Ctrl-C. From then on Ctrl-C is ignored: results are being
+/// written, which takes a moment and is not to be cut short.
+pub(super) fn simulate_with(
+    mut session: Session,
+    quiet: bool,
+    run: impl FnOnce(Session, &mut dyn FnMut(Progress) -> Control) -> Run,
+) -> Result<Run, Failure> {
     let progress = ProgressLine::new(!quiet);
     let interrupted = progress.clone();
     ctrlc::set_handler(move || {
@@ -259,10 +271,7 @@ pub(super) fn simulate(mut session: Session, quiet: bool, traced: Option<&mut Wi
         progress.show(&p);
         if STOP.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
     };
-    let run = match traced {
-        Some(window) => session.run_traced(&mut watch, window),
-        None => session.run(&mut watch),
-    };
+    let run = run(session, &mut watch);
     SAVING.store(true, Ordering::Relaxed);
     progress.end();
     Ok(run)

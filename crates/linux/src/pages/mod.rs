@@ -19,6 +19,7 @@ use fxscope_aarch64::memory::{PAGE, Region};
 use fxscope_aarch64::{Memory, Segment};
 
 pub use policy::{NodeMask, Placement, list, mask, parse_nodes};
+pub use process::Backing;
 pub use usage::PageUse;
 
 pub(crate) use malloc::translated;

@@ -1,13 +1,44 @@
 //! What a driver of a program learns about its pages.
 
+use fxscope_aarch64::Prot;
+
 use super::{MemoryWork, PageSpan, PageUse, PageView, add_up};
 use crate::process::Process;
+
+/// What there is at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// A page.
+    Page,
+    /// Memory that is mapped, of which no page has been taken: the first touch would take it.
+    Untouched,
+    /// Nothing that the program may touch.
+    Nothing,
+}
 
 impl Process {
     /// The address space of the process that runs as pages, lowest address first, as they are for its thread.
     #[must_use]
     pub fn page_spans(&self) -> Vec<PageSpan> {
         self.kernel.pages.spans(&self.kernel.mem, self.kernel.toucher(&self.thread))
+    }
+
+    /// What there is at an address for the process that runs. The address' top byte does not count.
+    #[inline]
+    #[must_use]
+    pub fn backing(&self, address: u64) -> Backing {
+        /// Bits above them are hints, no part of the place.
+        const PLACE: u64 = (1 << 56) - 1;
+        let (mem, address) = (&self.kernel.mem, address & PLACE);
+        if mem.physical(address).is_some() {
+            return Backing::Page;
+        }
+        match mem.region_at(address) {
+            Some(region) if region.prot == Prot::NONE => Backing::Nothing,
+            Some(_) if self.kernel.pages.resident.at(address).is_some() => Backing::Page,
+            Some(_) => Backing::Untouched,
+            None => Backing::Nothing,
+        }
     }
 
     /// What [`Process::page_spans`] follow from.
