@@ -24,6 +24,7 @@ pub use fxscope_report as report;
 pub use fxscope_sim as sim;
 pub use fxscope_validate as validate;
 
+pub mod advise;
 mod annotate;
 mod environment;
 pub mod konata;

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use fxscope_aarch64::Segment;
 use fxscope_base::{Cycle, Signal, Stall};
 use fxscope_linux::hwpfctl;
 use fxscope_linux::pages::{MemoryPolicy, PageUse, list};
-use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError};
+use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError, Stdio};
 use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants, energy, scope};
@@ -62,6 +63,8 @@ pub struct Request {
     pub max_instructions: Option<u64>,
     /// `IMP_PF_STREAM_DETECT_CTRL_EL0` at the start: hardware prefetch as `hwpfctl` sets it.
     pub stream_detect: u64,
+    /// The program's standard streams; `None`: those of this process.
+    pub stdio: Option<Stdio>,
 }
 
 impl Request {
@@ -87,6 +90,7 @@ impl Request {
             mode: Mode::Timing,
             max_instructions: None,
             stream_detect: 0,
+            stdio: None,
         }
     }
 }
@@ -110,7 +114,7 @@ impl Session {
     ///
     /// # Errors
     /// When it cannot run.
-    pub fn start(request: Request) -> Result<Session, StartError> {
+    pub fn start(mut request: Request) -> Result<Session, StartError> {
         let memory_bytes = request.memory_bytes.unwrap_or(machine_memory(&request.spec));
         let mut setup = Setup::new(platform(&request.spec, memory_bytes), "")?;
         setup.platform.page_sizes = page_sizes(&request.spec.pages, &request.settings);
@@ -127,6 +131,9 @@ impl Session {
         setup.env = request.environment.iter().map(entry).collect();
         if let Some(sysroot) = &request.sysroot {
             setup.sysroot = Some(sysroot.clone());
+        }
+        if let Some(stdio) = request.stdio.take() {
+            setup.stdio = stdio;
         }
         setup.access = request.access.clone();
         setup.clock = request.clock;
@@ -184,6 +191,12 @@ impl Session {
         let start = Instant::now();
         let outcome = self.simulation.run_observed(watch, observer);
         self.record(&outcome, start.elapsed().as_secs_f64())
+    }
+
+    /// Bytes of the pages that a segment of the program has.
+    #[must_use]
+    pub fn page_bytes(&self, segment: Segment) -> u64 {
+        self.simulation.process().page_bytes(segment)
     }
 
     fn record(&self, outcome: &Outcome, wall_seconds: f64) -> Run {

@@ -1,6 +1,7 @@
 //! The load/store unit: flows of loads and stores, ports, the write buffer, dependences through memory.
 
 mod indexed;
+mod lookups;
 mod older;
 mod ports;
 pub mod rules;

@@ -74,11 +74,23 @@ impl<'a> FileCode<'a> {
     }
 
     fn source(&self, mapped: u64) -> Option<Source> {
-        let location = self.lines.as_ref()?.find_location(mapped.checked_sub(self.image.bias())?).ok()??;
-        // Line 0 stands for code that belongs to no line.
-        let line = location.line.filter(|&line| line > 0)?;
-        Some(Source { file: location.file?.to_owned(), line })
+        let (file, line) = line_at(self.lines.as_ref()?, mapped.checked_sub(self.image.bias())?)?;
+        Some(Source { file, line })
     }
+}
+
+/// File and line of the code at an address of the debug information.
+fn line_at(lines: &Loader, address: u64) -> Option<(String, u32)> {
+    let location = lines.find_location(address).ok()??;
+    // Line 0 stands for code that belongs to no line.
+    let line = location.line.filter(|&line| line > 0)?;
+    Some((location.file?.to_owned(), line))
+}
+
+/// Source file and line of the code at the offset `place` of a file, where its debug information has them.
+pub(crate) fn source_line(path: &Path, place: u64) -> Option<(String, u32)> {
+    let image = Image::parse_as(&std::fs::read(path).ok()?, Role::Text).ok()?;
+    line_at(&Loader::new(path).ok()?, image.code_at(place)?.checked_sub(image.bias())?)
 }
 
 /// The micro-operations of instruction `i` of a block.

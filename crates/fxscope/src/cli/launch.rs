@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fxscope::linux::hwpfctl::Settings;
-use fxscope::linux::{Access, ClockSource, StartError};
+use fxscope::linux::{Access, ClockSource, StartError, Stdio};
 use fxscope::machine::Spec;
 use fxscope::record::Run;
 use fxscope::{Control, Mode, Progress, QUANTUM, Request, Session, Window, guest_environment};
@@ -27,7 +27,7 @@ const NOT_FOUND: u8 = 127;
 const DEFAULT_MACHINE: &str = "a64fx";
 
 /// The machine, and what the program gets and may touch.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(super) struct Launch {
     /// Machine: a name that `fxscope machine list` shows, or the path of a machine's folder [default: a64fx].
     #[arg(short, long)]
@@ -79,6 +79,9 @@ pub(super) struct Launch {
     /// Stop after this many instructions; a basic block is not cut short.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
+    /// Settings that hold whatever the options say.
+    #[arg(skip)]
+    decided: Vec<(String, String)>,
 }
 
 /// Something that `--allow` gives.
@@ -186,6 +189,7 @@ impl Launch {
     fn settings(&self) -> Result<Vec<(String, String)>, Failure> {
         let bits = self.vector_bits.iter().map(|bits| ("clock.vector_bits".to_owned(), bits.clone()));
         let mut all: Vec<_> = self.set.iter().cloned().chain(bits).chain(self.placement.settings()).collect();
+        all.extend(self.decided.iter().cloned());
         if self.sectors.limits() {
             let machine = self.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
             all.extend(self.sectors.settings(&fxscope::machine::load(machine, &all)?)?);
@@ -193,8 +197,67 @@ impl Launch {
         Ok(all)
     }
 
+    /// The options to run again what `run` recorded, on its machine, with its settings and variables; those that are given
+    /// now count besides.
+    pub(super) fn repeating(&self, run: &Run) -> Launch {
+        let mut launch = self.clone();
+        launch.machine.get_or_insert_with(|| run.machine.clone());
+        launch.set.splice(0..0, run.settings.iter().cloned());
+        let variables = run.environment.iter().map(|(name, value)| (name.into(), value.into()));
+        launch.environment.splice(0..0, variables);
+        launch
+    }
+
+    /// The same run with pages of these sizes, by segment.
+    pub(super) fn with_pages(&self, sizes: impl IntoIterator<Item = (&'static str, u64)>) -> Launch {
+        let setting = |(segment, bytes)| (format!("pages.{segment}"), fxscope::machine::settings::size(bytes));
+        Launch { decided: sizes.into_iter().map(setting).collect(), ..self.clone() }
+    }
+
+    /// The same run with these variables in the program's environment.
+    pub(super) fn with_variables(&self, variables: &[(&str, &str)]) -> Launch {
+        let mut launch = self.clone();
+        launch.environment.extend(variables.iter().map(|&(name, value)| (name.into(), value.into())));
+        launch
+    }
+
+    /// The same run with pages on all nodes in turn.
+    pub(super) fn with_interleaving(&self) -> Launch {
+        let mut launch = self.clone();
+        launch.placement.interleave_all();
+        launch
+    }
+
+    /// Whether the options say where the program's memory is to be.
+    pub(super) fn places_memory(&self) -> bool {
+        self.placement.places_memory()
+    }
+
+    /// The machine as it is without any setting of page sizes.
+    pub(super) fn spec_of_default_pages(&self) -> Result<Spec, Failure> {
+        let machine = self.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
+        let others: Vec<_> = self.settings()?.into_iter().filter(|(key, _)| !key.starts_with("pages.")).collect();
+        Ok(fxscope::machine::load(machine, &others)?)
+    }
+
+    /// Bytes of memory that the program may use.
+    pub(super) fn memory(&self, spec: &Spec) -> Result<u64, Failure> {
+        Ok(memory_bytes(self, spec)?.unwrap_or_else(|| fxscope::machine_memory(spec)))
+    }
+
     /// Loads the program named first in `command`, which gets the rest as its arguments.
     pub(super) fn session(&self, spec: Arc<Spec>, command: &[OsString], mode: Mode) -> Result<Session, Failure> {
+        self.session_on(spec, command, mode, None)
+    }
+
+    /// The same, with other standard streams than those of fxscope.
+    pub(super) fn session_on(
+        &self,
+        spec: Arc<Spec>,
+        command: &[OsString],
+        mode: Mode,
+        stdio: Option<Stdio>,
+    ) -> Result<Session, Failure> {
         let (command, prefetch) = match hwpf::taken_off(command)? {
             Some((command, settings)) => (command, Some(settings)),
             None => (command.to_vec(), self.hwpf.clone()),
@@ -232,6 +295,7 @@ impl Launch {
             },
             max_instructions: self.max_instructions,
             stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
+            stdio,
             ..Request::new(spec, program)
         });
         let mut session = session.map_err(|e| Failure { status: start_status(&e), message: e.to_string() })?;
@@ -256,13 +320,8 @@ pub(super) fn simulate_with(
     run: impl FnOnce(Session, &mut dyn FnMut(Progress) -> Control) -> Run,
 ) -> Result<Run, Failure> {
     let progress = ProgressLine::new(!quiet);
-    let interrupted = progress.clone();
-    ctrlc::set_handler(move || {
-        if STOP.swap(true, Ordering::Relaxed) && !SAVING.load(Ordering::Relaxed) {
-            interrupted.end();
-            std::process::exit(i32::from(STOPPED));
-        }
-    })?;
+    SAVING.store(false, Ordering::Relaxed);
+    catch_interrupts(&progress)?;
     if progress.has_terminal() {
         let line = progress.clone();
         session.watch_terminal(move |at_line_start| line.make_way(at_line_start));
@@ -275,6 +334,23 @@ pub(super) fn simulate_with(
     SAVING.store(true, Ordering::Relaxed);
     progress.end();
     Ok(run)
+}
+
+/// Ctrl-C stops the run that `progress` shows, and fxscope when it is pressed again.
+fn catch_interrupts(progress: &ProgressLine) -> Result<(), Failure> {
+    static LINE: Mutex<Option<ProgressLine>> = Mutex::new(None);
+    let before = LINE.lock().unwrap_or_else(PoisonError::into_inner).replace(progress.clone());
+    if before.is_none() {
+        ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) && !SAVING.load(Ordering::Relaxed) {
+                if let Some(line) = &*LINE.lock().unwrap_or_else(PoisonError::into_inner) {
+                    line.end();
+                }
+                std::process::exit(i32::from(STOPPED));
+            }
+        })?;
+    }
+    Ok(())
 }
 
 /// The exit status for a program that cannot start.

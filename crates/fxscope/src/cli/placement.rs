@@ -10,7 +10,7 @@ use fxscope::machine::spec::{self, PAGE_SIZES};
 use super::Failure;
 
 /// CPUs of the program, and pages of its memory.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(super) struct Placement {
     /// Let the program run on these CPUs only, such as 12-23 or 12,24,36: a thread for each, and further ones take turns.
     /// Without it, all CPUs of the machine. The program sees them as its affinity and cannot leave them.
@@ -47,6 +47,16 @@ impl Placement {
 }
 
 impl Placement {
+    /// Whether the options say where the program's memory is to be.
+    pub(super) fn places_memory(&self) -> bool {
+        self.membind.is_some() || self.interleave.is_some()
+    }
+
+    /// Puts the program's pages on all nodes in turn.
+    pub(super) fn interleave_all(&mut self) {
+        self.interleave = Some("all".to_owned());
+    }
+
     /// The CPUs that the program may run on, if not all.
     pub(super) fn cpus(&self, spec: &Spec) -> Result<Option<Vec<u32>>, Failure> {
         let t = &spec.topology;

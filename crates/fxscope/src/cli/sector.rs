@@ -7,7 +7,7 @@ use fxscope::machine::spec::Cache;
 use super::Failure;
 
 /// Ways and data of sectors.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(super) struct Sectors {
     /// Sector cache: ways of sector 1, and data that belong to it, such as L2=10,assign=b. L1=N and L2=N give sector 0 the
     /// rest; L1=N0:N1:N2:N3 and L2=N0:N1 give each sector its own. assign=NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES

@@ -1,6 +1,6 @@
 //! What a driver of a program learns about its pages.
 
-use fxscope_aarch64::Prot;
+use fxscope_aarch64::{Prot, Segment};
 
 use super::{MemoryWork, PageSpan, PageUse, PageView, add_up};
 use crate::process::Process;
@@ -39,6 +39,12 @@ impl Process {
             Some(_) => Backing::Untouched,
             None => Backing::Nothing,
         }
+    }
+
+    /// Bytes of the pages that a segment of the process that runs has, besides transparent huge ones.
+    #[must_use]
+    pub fn page_bytes(&self, segment: Segment) -> u64 {
+        self.kernel.pages.page_bytes(segment)
     }
 
     /// What [`Process::page_spans`] follow from.

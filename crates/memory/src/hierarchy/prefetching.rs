@@ -141,8 +141,12 @@ impl Hierarchy {
     /// Translates the address of a prefetch instruction, if that is to be prefetched.
     fn locate(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Option<Located> {
         let known = self.has_translation(pointer.addr, t);
-        let strong = self.prefetcher.control().software(pointer.steering) == Reliableness::Strong;
-        (known || (strong && self.is_mapped(pointer.addr))).then(|| self.translate(pointer, t, signals))
+        (known || self.prefetch_walks(pointer)).then(|| self.translate(pointer, t, signals))
+    }
+
+    /// Whether a prefetch instruction through `pointer` starts a table walk when the TLBs do not have its page.
+    pub fn prefetch_walks(&mut self, pointer: Pointer) -> bool {
+        self.prefetcher.control().software(pointer.steering) == Reliableness::Strong && self.is_mapped(pointer.addr)
     }
 
     fn prefetch_line(&mut self, place: &Located, level: u8, t: Cycle, signals: &mut Signals) -> Response {

@@ -44,7 +44,7 @@ impl Lsu {
 
     /// The flows of a pair of elements at `addrs`; `mask` has a bit for each, `step` apart. `None`: neither is active.
     #[inline(always)]
-    fn pair(&self, mask: u64, step: usize, addrs: &[u64]) -> Option<Pair> {
+    pub(super) fn pair(&self, mask: u64, step: usize, addrs: &[u64]) -> Option<Pair> {
         let active = |i: usize| i < addrs.len() && mask >> (i * step) & 1 == 1;
         let together = active(0) && active(1) && (addrs[0] ^ addrs[1]) >> self.flow_shift == 0;
         let (first, second) = match (active(0), active(1)) {
@@ -166,16 +166,16 @@ impl Lsu {
 }
 
 /// The addresses of the flows of a pair of elements.
-struct Pair {
-    first: u64,
-    second: Option<u64>,
+pub(super) struct Pair {
+    pub(super) first: u64,
+    pub(super) second: Option<u64>,
     /// One flow for two elements.
     together: bool,
 }
 
 /// What the flows of one register of structures cover: elements of all registers alternate, so a register's flows go
 /// over the whole range. Its ports share the range, or the blocks that one flow reads divide it.
-fn pieces(uop: &RUop, pointer: Pointer, block_shift: u8) -> impl Iterator<Item = Span> {
+pub(super) fn pieces(uop: &RUop, pointer: Pointer, block_shift: u8) -> impl Iterator<Item = Span> {
     let whole = Span::of(pointer.addr, uop.mem.op.bytes.into());
     let ports = u64::from(uop.fetch_ports);
     let each = u64::from(uop.mem.op.bytes) / ports.max(1);

@@ -1,5 +1,6 @@
 //! `fxscope pages`: page sizes, one file for each thing to do.
 
+mod advise;
 mod host;
 mod risks;
 
@@ -8,6 +9,7 @@ use super::Outcome;
 /// Look into page sizes and what they do.
 #[derive(clap::Subcommand)]
 pub enum Command {
+    Advise(Box<advise::Args>),
     Host(host::Args),
     Risks(risks::Args),
 }
@@ -15,6 +17,7 @@ pub enum Command {
 /// Does what is asked for.
 pub(super) fn pages(command: &Command) -> Outcome {
     match command {
+        Command::Advise(args) => advise::advise(args),
         Command::Host(args) => host::host(args),
         Command::Risks(args) => risks::risks(args),
     }

@@ -1,0 +1,221 @@
+//! Which assignments are worth a simulation, and what they are expected to give.
+
+use fxscope_machine::Spec;
+
+use super::{Assignment, Costs, Group, Misses, Observation};
+
+/// Assignments whose misses differ by less than this share of those that the program has count as equally good.
+const EQUAL: f64 = 0.005;
+/// By how much a miss may cost more than what it takes by itself: prefetches stop at it, and a first touch comes with it.
+const MOST_EXPOSED: f64 = 20.0;
+
+/// What the variables of the large-page library can give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// Large pages for all, stacks included.
+    BaseStack,
+    /// Large pages for all but stacks.
+    Base,
+    /// Normal pages.
+    None,
+}
+
+impl Library {
+    const ALL: [Library; 3] = [Library::BaseStack, Library::Base, Library::None];
+
+    /// The variables.
+    #[must_use]
+    pub fn variables(self) -> &'static [(&'static str, &'static str)] {
+        const TYPE: &str = "XOS_MMM_L_HPAGE_TYPE";
+        const MODE: &str = "XOS_MMM_L_LPG_MODE";
+        match self {
+            Library::BaseStack => &[(TYPE, "hugetlbfs"), (MODE, "base+stack")],
+            Library::Base => &[(TYPE, "hugetlbfs"), (MODE, "base")],
+            Library::None => &[(TYPE, "none")],
+        }
+    }
+
+    /// The size that a group gets, bytes.
+    fn bytes(self, group: Group, spec: &Spec) -> u64 {
+        match self {
+            Library::None => spec.pages.normal,
+            Library::Base if group == Group::Stacks => spec.pages.normal,
+            Library::Base | Library::BaseStack => spec.pages.large,
+        }
+    }
+}
+
+/// What pages there can be.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Sizes that the machine gives the groups without any variable or option, bytes.
+    pub default: [u64; Group::ALL.len()],
+    /// Bytes of each group that the program has mapped.
+    pub groups: [u64; Group::ALL.len()],
+    /// Bytes of memory.
+    pub memory: u64,
+}
+
+impl Room {
+    /// Whether an assignment can be had: the pages that its groups fill at least.
+    fn holds(&self, observation: &Observation, assignment: &Assignment) -> bool {
+        let pages = Group::ALL.iter().zip(self.groups).map(|(&group, bytes)| {
+            let page = observation.bytes(assignment, group);
+            bytes.div_ceil(page).saturating_mul(page)
+        });
+        pages.fold(0, u64::saturating_add) <= self.memory
+    }
+}
+
+/// An assignment that may be worth having.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// It.
+    pub assignment: Assignment,
+    /// Its misses.
+    pub misses: Misses,
+    /// The variables that give it, as far as the program has the segments.
+    pub library: Option<Library>,
+    /// The machine gives it, as far as the program has the segments, without any variable or option.
+    pub default: bool,
+}
+
+impl Candidate {
+    /// Whether it can be had on the machine.
+    fn is_given(&self) -> bool {
+        self.default || self.library.is_some()
+    }
+
+    /// How many groups it gives another size than the program ran with.
+    fn changes(&self, observation: &Observation) -> usize {
+        self.assignment.0.iter().zip(observation.base().0).filter(|&(&size, base)| size != base).count()
+    }
+}
+
+/// An assignment by itself; `None` when its misses are not all known.
+#[must_use]
+pub fn candidate(observation: &Observation, assignment: Assignment, spec: &Spec, room: &Room) -> Option<Candidate> {
+    let misses = observation.misses(&assignment, &Costs::of(spec))?;
+    let library = Library::ALL.into_iter().find(|&library| gives(library, observation, &assignment, spec, room));
+    let same = |group: Group| observation.bytes(&assignment, group) == room.default[group as usize - 1];
+    let default = Group::ALL.into_iter().zip(room.groups).all(|(group, used)| used == 0 || same(group));
+    Some(Candidate { assignment, misses, library, default })
+}
+
+/// Whether the library gives what an assignment says about the groups that the program has.
+fn gives(library: Library, observation: &Observation, assignment: &Assignment, spec: &Spec, room: &Room) -> bool {
+    let group =
+        |(group, used): (Group, u64)| used == 0 || observation.bytes(assignment, group) == library.bytes(group, spec);
+    Group::ALL.into_iter().zip(room.groups).all(group)
+}
+
+/// The `most` best assignments that have fewer misses than the program has now, the best first. Of those that are equally
+/// good one stands for all: what the machine gives by itself, or what its large-page library gives, or else what changes
+/// least. If neither gives any of them, the best that they do give comes last.
+///
+/// # Errors
+/// When the misses of the program's own assignment are not all known.
+pub fn choose(observation: &Observation, spec: &Spec, room: &Room, most: usize) -> Result<Vec<Candidate>, String> {
+    let unknown = "the misses of the assignment that the program ran with are not all known, as too many others differ from \
+                   it; ask about fewer page sizes";
+    let base = candidate(observation, observation.base().clone(), spec, room).ok_or(unknown)?;
+    let equal = EQUAL * base.misses.cycles as f64;
+    let better = |one: &Candidate| (one.misses.cycles as f64) < base.misses.cycles as f64 - equal;
+    let mut all: Vec<Candidate> = assignments(observation, room)
+        .filter(|assignment| room.holds(observation, assignment))
+        .filter_map(|assignment| candidate(observation, assignment, spec, room))
+        .filter(better)
+        .collect();
+    all.sort_by_key(|one| one.misses.cycles);
+    let given = all.iter().filter(|one| one.is_given()).min_by_key(|one| one.misses.cycles).cloned();
+    let mut chosen: Vec<Candidate> = Vec::new();
+    let mut rest = &all[..];
+    while let Some(first) = rest.first().filter(|_| chosen.len() < most) {
+        let end = rest.partition_point(|one| one.misses.cycles as f64 <= first.misses.cycles as f64 + equal);
+        let simplest = |one: &&Candidate| {
+            let sizes = one.assignment.0.iter().sum::<usize>();
+            (!one.default, one.library.is_none(), one.changes(observation), sizes)
+        };
+        chosen.extend(rest[..end].iter().min_by_key(simplest).cloned());
+        rest = &rest[end..];
+    }
+    if !chosen.iter().any(Candidate::is_given) {
+        chosen.extend(given);
+    }
+    Ok(chosen)
+}
+
+/// All assignments; groups that the program does not have keep their size.
+fn assignments<'a>(observation: &'a Observation, room: &'a Room) -> impl Iterator<Item = Assignment> + 'a {
+    let sizes = observation.sizes().len();
+    let varied: Vec<usize> = (0..Group::ALL.len()).filter(|&i| room.groups[i] > 0).collect();
+    (0..sizes.pow(varied.len() as u32)).map(move |number| {
+        let mut assignment = observation.base().clone();
+        let mut rest = number;
+        for &group in &varied {
+            assignment.0[group] = rest % sizes;
+            rest /= sizes;
+        }
+        assignment
+    })
+}
+
+/// Time of the program under any assignment, from its misses and two simulated runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Prediction {
+    /// Seconds of the program as it is, and cycles of its misses.
+    seconds: f64,
+    cycles: u64,
+    /// Seconds for each cycle that misses would take by themselves.
+    each: f64,
+}
+
+impl Prediction {
+    /// From the run as it is and from one under another assignment: seconds, and misses.
+    #[must_use]
+    pub fn new(base: (f64, Misses), other: (f64, Misses)) -> Prediction {
+        let saved = base.1.cycles as f64 - other.1.cycles as f64;
+        let each = if saved == 0.0 { 0.0 } else { (base.0 - other.0) / saved };
+        Prediction { seconds: base.0, cycles: base.1.cycles, each: each.max(0.0) }
+    }
+
+    /// Seconds under an assignment with these misses.
+    #[must_use]
+    pub fn seconds(&self, misses: &Misses) -> f64 {
+        self.seconds + self.each * (misses.cycles as f64 - self.cycles as f64)
+    }
+
+    /// How much time a miss takes for each second that it would take by itself.
+    #[must_use]
+    pub fn exposed(&self, core_hz: u64) -> f64 {
+        self.each * core_hz as f64
+    }
+}
+
+/// The most seconds that fewer misses can save.
+#[must_use]
+pub fn at_most(base: &Misses, best: &Misses, core_hz: u64) -> f64 {
+    MOST_EXPOSED * base.cycles.saturating_sub(best.cycles) as f64 / core_hz as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_goes_through_both_runs_it_is_made_from() {
+        let misses = |cycles| Misses { first: 0, walks: 0, cycles };
+        let prediction = Prediction::new((3.0, misses(1000)), (2.0, misses(200)));
+        assert!((prediction.seconds(&misses(1000)) - 3.0).abs() < 1e-12);
+        assert!((prediction.seconds(&misses(200)) - 2.0).abs() < 1e-12);
+        assert!((prediction.seconds(&misses(600)) - 2.5).abs() < 1e-12);
+        assert!((prediction.exposed(800) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn fewer_misses_that_do_not_help_promise_nothing() {
+        let misses = |cycles| Misses { first: 0, walks: 0, cycles };
+        let prediction = Prediction::new((3.0, misses(1000)), (3.1, misses(200)));
+        assert!((prediction.seconds(&misses(0)) - 3.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,61 @@
+//! Running a program again and again.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{Seek as _, SeekFrom};
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+
+use fxscope::linux::Stdio;
+use fxscope::machine::Spec;
+use fxscope::record::Run;
+use fxscope::{Mode, Session};
+
+use super::super::super::launch::{self, Launch};
+use super::super::super::{Failure, say};
+
+/// A program, and what it needs to run again.
+pub(super) struct Runs {
+    pub(super) command: Vec<OsString>,
+    pub(super) quiet: bool,
+    /// Standard input, when it is a file, and where it began.
+    input: Option<(File, u64)>,
+    /// How often it has run.
+    count: u32,
+}
+
+impl Runs {
+    pub(super) fn new(command: Vec<OsString>, quiet: bool) -> Result<Runs, Failure> {
+        let mut input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+        let is_file = input.metadata().is_ok_and(|metadata| metadata.is_file());
+        let input = if is_file { Some(input.stream_position()?).map(|begin| (input, begin)) } else { None };
+        Ok(Runs { command, quiet, input, count: 0 })
+    }
+
+    /// The program, ready to run. Only its first run writes where fxscope does.
+    pub(super) fn session(&mut self, launch: &Launch, spec: Arc<Spec>) -> Result<Session, Failure> {
+        let nothing = || OpenOptions::new().read(true).write(true).open("/dev/null");
+        let mut stdio = Stdio::inherit()?;
+        stdio.input = match &mut self.input {
+            Some((file, begin)) => {
+                file.seek(SeekFrom::Start(*begin))?;
+                file.as_fd().try_clone_to_owned()?
+            }
+            None => nothing()?.into(),
+        };
+        if self.count > 0 {
+            (stdio.output, stdio.error) = (nothing()?.into(), nothing()?.into());
+        }
+        self.count += 1;
+        launch.session_on(spec, &self.command, Mode::Timing, Some(stdio))
+    }
+
+    /// Runs it once more, and says which run it is and what it is about.
+    pub(super) fn simulate(&mut self, launch: &Launch, about: &str) -> Result<Run, Failure> {
+        if !self.quiet {
+            say(&format!("run {}: {about}", self.count + 1));
+        }
+        let session = self.session(launch, launch.spec()?)?;
+        launch::simulate(session, self.quiet, None)
+    }
+}

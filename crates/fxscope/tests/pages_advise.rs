@@ -1,0 +1,202 @@
+//! `fxscope pages advise`: what it predicts against what runs count, and what it says.
+
+mod common;
+
+use std::path::Path;
+
+use common::{compile, elf, failure, json, kernel, output, place};
+use serde_json::Value;
+
+/// What it finds out with these arguments.
+fn advise(folder: &Path, args: &[&str]) -> Value {
+    let output = output(folder, &[&["pages", "advise", "--quiet", "--json", "advice.json"], args].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    // What comes before is the program's own.
+    for line in text.lines().skip_while(|line| !line.starts_with("Pages of ")) {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    let findings = json(&std::fs::read(folder.join("advice.json")).expect("written"));
+    assert_eq!(findings["exit_code"], 0, "{findings}");
+    findings
+}
+
+fn count(counts: &Value, key: &str) -> u64 {
+    counts[key].as_u64().unwrap_or_else(|| panic!("no {key} in {counts}"))
+}
+
+fn advice(findings: &Value) -> String {
+    findings["advice"].as_array().expect("a list").iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+}
+
+/// All segments have pages of one size, so that no two of them share a page, and no load goes ahead of a store that it
+/// depends on: the pass sees the look-ups that the run makes, in their order.
+#[test]
+fn the_pass_counts_for_the_pages_of_the_run_what_the_run_counts() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    for (program, arguments) in [
+        ("triad-mem.elf", &["n=87360", "passes=2"][..]),
+        ("triad-mem-swpf.elf", &["n=87360", "passes=1"]),
+        ("triad-mem-zfill.elf", &["n=174720", "passes=1"]),
+        ("gather.elf", &[]),
+        ("chase.elf", &[]),
+        ("sort.elf", &["n=20000", "passes=1"]),
+    ] {
+        let program = kernel(program);
+        let args = [&["--pages", "all=64KiB", "--simulate", "1", "--", &program], arguments].concat();
+        let now = &advise(folder.path(), &args)["now"];
+        for key in ["l1_dtlb_misses", "walks"] {
+            assert_eq!(count(&now["predicted"], key), count(&now["simulated"], key), "{program}: {key}");
+        }
+    }
+}
+
+#[test]
+fn large_pages_are_advised_where_streams_cross_many_small_ones() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-mem.elf");
+    let findings = advise(folder.path(), &["--pages", "bss=64KiB", "--", &program, "n=400000", "passes=1"]);
+    assert_eq!((&findings["best"], &findings["leave_it"]), (&1.into(), &false.into()));
+    let best = &findings["choices"][0];
+    assert_eq!((&best["pages"]["bss"], &best["default"]), (&"2MiB".into(), &true.into()));
+    // Three arrays of 3.2 MB have 49 pages of 64 KiB each, and 5 of 2 MiB all together.
+    assert!(count(&findings["now"]["predicted"], "walks") >= 3 * 49, "{findings}");
+    assert!(count(&best["simulated"], "walks") <= 5 + 3, "{best}");
+    // Segments that share a large page have a miss each in the prediction.
+    assert!(count(&best["predicted"], "walks").abs_diff(count(&best["simulated"], "walks")) <= 4, "{best}");
+    let text = advice(&findings);
+    assert!(text.contains("XOS_MMM_L_HPAGE_TYPE=hugetlbfs XOS_MMM_L_LPG_MODE=base+stack"), "{text}");
+    assert!(text.contains("The machine gives these pages without any variable or option."), "{text}");
+}
+
+#[test]
+fn sizes_that_the_library_does_not_give_are_told_with_the_option_that_gives_them() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-mem.elf");
+    let args = ["--pages", "all=64KiB", "--sizes", "32MiB", "--", &program, "n=400000", "passes=1"];
+    let text = advice(&advise(folder.path(), &args));
+    assert!(text.contains("fxscope run --pages bss=32MiB"), "{text}");
+    assert!(text.contains("has no variable for these sizes"), "{text}");
+}
+
+#[test]
+fn a_program_without_misses_is_best_left_as_it_is() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let findings = advise(folder.path(), &["--", &kernel("triad-l1.elf"), "n=2048", "passes=5"]);
+    assert_eq!((&findings["best"], &findings["choices"]), (&Value::Null, &Value::Array(Vec::new())));
+    assert!(advice(&findings).starts_with("Leave it"), "{findings}");
+}
+
+#[test]
+fn the_least_gain_decides_what_is_left() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-mem.elf");
+    let args = ["--pages", "bss=64KiB", "--least", "20", "--", &program, "n=400000", "passes=1"];
+    let findings = advise(folder.path(), &args);
+    assert_eq!((&findings["leave_it"], findings["choices"].as_array().map(Vec::len)), (&true.into(), Some(1)));
+    assert!(advice(&findings).contains("20 %"), "{findings}");
+}
+
+#[test]
+fn large_mappings_are_named_by_the_program_s_own_calls() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let source = "#include <stdlib.h>\n\
+                  __attribute__((noinline)) static double *field(size_t n) { return malloc(n * sizeof(double)); }\n\
+                  int main(void) {\n\
+                  double *a = field(1 << 20);\n\
+                  double *b = calloc(1 << 20, sizeof *b);\n\
+                  for (int i = 0; i < 1 << 20; i += 4096) a[i] = b[i] + i;\n\
+                  return a[4096] != 4096;\n\
+                  }\n";
+    for flags in [&["-g", "-O1"][..], &["-g", "-O1", "-static"]] {
+        let program = compile(folder.path(), "maps", flags, source);
+        let findings = advise(folder.path(), &["--pages", "all=64KiB", "--simulate", "1", "--", &program]);
+        let names: Vec<&str> =
+            findings["segments"].as_array().expect("a list").iter().filter_map(|s| s["segment"].as_str()).collect();
+        for name in ["mmap by field (maps.c:2)", "mmap by main (maps.c:5)"] {
+            assert!(names.contains(&name), "{names:?}");
+        }
+    }
+}
+
+#[test]
+fn a_record_is_advised_on_by_running_its_program_with_its_settings() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-mem.elf");
+    let run = ["run", "-q", "-o", "r.fxr", "--pages", "bss=64KiB", "--", &program, "n=87360", "passes=1"];
+    assert!(output(folder.path(), &run).status.success());
+    let findings = advise(folder.path(), &["--simulate", "1", "r.fxr"]);
+    assert_eq!(findings["now"]["pages"]["bss"], "64KiB");
+    assert_eq!(findings["command"], serde_json::json!([program, "n=87360", "passes=1"]));
+}
+
+#[test]
+fn a_record_whose_program_is_gone_says_so() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let copy = folder.path().join("gone.elf");
+    std::fs::copy(kernel("triad-l1.elf"), &copy).expect("copied");
+    let path = copy.to_str().expect("UTF-8");
+    assert!(output(folder.path(), &["run", "-q", "-o", "r.fxr", "--", path, "n=2048", "passes=1"]).status.success());
+    std::fs::remove_file(&copy).expect("removed");
+    let (status, message) = failure(folder.path(), &["pages", "advise", "r.fxr"]);
+    assert_eq!(status, 125);
+    assert!(message.contains("gone.elf, is not there") && message.contains("-- PROGRAM [ARGS]"), "{message}");
+    let (status, message) = failure(folder.path(), &["pages", "advise", "--run", "3", "r.fxr"]);
+    assert!(status == 125 && message.contains("there is no run 3, it holds 1"), "{message}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_can() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-l1.elf");
+    let refused = |options: &[&str]| {
+        let args = [&["pages", "advise"], options, &["--", &program, "n=2048", "passes=1"]].concat();
+        failure(folder.path(), &args)
+    };
+    let (status, message) = refused(&["--sizes", "8KiB"]);
+    assert!(status == 2 && message.contains("choose from 4KiB, 64KiB, 2MiB"), "{message}");
+    let (status, message) = refused(&["--sizes", "16GiB"]);
+    assert!(status == 125 && message.contains("memory node of a64fx, which has 8GiB"), "{message}");
+    let (status, message) = refused(&["--memory", "64GiB"]);
+    assert!(status == 125 && message.contains("ask for less"), "{message}");
+    let (status, message) = refused(&["--pages", "stack=64KiB"]);
+    assert!(status == 125 && message.contains("--pages stack=SIZE,thread_stack=SIZE"), "{message}");
+    let (status, message) = refused(&["--least", "200"]);
+    assert!(status == 2 && message.contains("from 0 to 100"), "{message}");
+    assert_eq!(failure(folder.path(), &["pages", "advise", "--", "nowhere"]).0, 127);
+    assert_eq!(failure(folder.path(), &["pages", "advise"]).0, 2);
+}
+
+#[test]
+fn a_program_that_a_signal_ends_gets_no_advice() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    place(folder.path(), "faults.elf", &elf(&[common::mov(0, 0), common::LOAD]));
+    let (status, message) = failure(folder.path(), &["pages", "advise", "--", "faults.elf"]);
+    assert_eq!(status, 128 + 11, "{message}");
+    assert!(message.contains("faults.elf was ended by SIGSEGV") && message.contains("there is no advice"), "{message}");
+}
+
+#[test]
+fn every_run_reads_the_file_on_standard_input_and_only_the_first_one_writes() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let source = "#include <stdio.h>\n#include <stdlib.h>\n\
+                  int main(void) {\n\
+                  char line[16] = \"\"; fgets(line, sizeof line, stdin); fputs(line, stdout);\n\
+                  static char b[64 << 20]; int n = atoi(line);\n\
+                  for (int i = 0; i < n; i++) b[(size_t)i << 16] += i;\n\
+                  return n != 1000;\n\
+                  }\n";
+    let program = compile(folder.path(), "reads", &["-O1", "-static"], source);
+    let input = place(folder.path(), "input", b"1000\n");
+    let args = ["pages", "advise", "--pages", "all=64KiB", "--json", "out.json", "--", &program];
+    let mut command = common::fxscope(folder.path(), &args);
+    command.stdin(std::fs::File::open(input).expect("there"));
+    let output = command.output().expect("starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.matches("1000\n").count() == 1, "{text}");
+    let findings = json(&std::fs::read(folder.path().join("out.json")).expect("written"));
+    let walks = count(&findings["choices"][0]["simulated"], "walks");
+    // A thousand pages of 64 KiB are 63 of 2 MiB: it has read the number again.
+    assert!((32..=80).contains(&walks), "{findings}");
+}
