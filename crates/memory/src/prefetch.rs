@@ -1,8 +1,8 @@
 //! The hardware prefetcher of a core: its queue in stream detect mode and in prefetch injection mode.
 //!
-//! Stream detect: a miss on line A registers A+1 and A−1 as expected. A demand access to an expected line fixes the
-//! direction and asks for the lines ahead: a few for each hit while the distance grows to its maximum,
-//! then one. L1 requests start with the second hit (microarchitecture manual 11.5.2).
+//! Stream detect: a miss on line A registers A+1 and A−1 as expected. A demand access to one of them fixes the direction
+//! and asks for nothing yet. From the next one on each asks for the lines ahead: a few for each hit while the distance
+//! grows to its maximum, then one (microarchitecture manual 11.5.2, figure 11-2). L1 requests start with the second hit.
 //!
 //! Injection: an access through a pointer that names injection registers prefetches at their distances: whenever it
 //! comes, or, in PFQ_ALLOCATE mode, when it comes where a miss before and the offset of the registers let it be
@@ -25,7 +25,7 @@ struct Stream {
     /// Next line to ask for, into L1 and into L2. Of an injected stream `ask_l1` is the predicted address.
     ask_l1: u64,
     ask_l2: u64,
-    /// Hits so far.
+    /// Hits that asked for lines so far.
     hits: u32,
     /// L2 prefetches in a row that found their line in L2.
     l2_hits: u32,
@@ -174,6 +174,10 @@ impl Prefetcher {
                     return None;
                 }
                 match self.expecting(line, Of::Detected) {
+                    Some(entry) if self.queue[entry].step == 0 => {
+                        self.direct(entry, line);
+                        None
+                    }
                     Some(entry) => Some(self.follow(entry, line, lines)),
                     None => {
                         if missed {
@@ -186,14 +190,19 @@ impl Prefetcher {
         }
     }
 
-    /// Stream detect mode: an access came to `line`, which `entry` expects.
+    /// Stream detect mode: an access came to `line`, one of the two that `entry` expects, and tells the direction.
+    fn direct(&mut self, entry: usize, line: u64) {
+        let s = &mut self.queue[entry];
+        s.step = if s.next == line { 1 } else { -1 };
+        s.next = line.wrapping_add_signed(s.step);
+        s.ask_l2 = s.next.wrapping_add_signed(s.step);
+        s.ask_l1 = s.ask_l2;
+        self.hints[s.next as usize % HINTS] = entry as u8;
+    }
+
+    /// Stream detect mode: an access came to `line`, which `entry`, whose direction is known, expects.
     fn follow(&mut self, entry: usize, line: u64, (l1_lines, l2_lines): (u32, u32)) -> Requests {
         let s = &mut self.queue[entry];
-        if s.step == 0 {
-            s.step = if s.next == line { 1 } else { -1 };
-            s.ask_l2 = line.wrapping_add_signed(s.step);
-            s.ask_l1 = s.ask_l2;
-        }
         s.hits += 1;
         s.next = line.wrapping_add_signed(s.step);
         let (step, ramp) = (s.step, self.spec.ramp_lines);

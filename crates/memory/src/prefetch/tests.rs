@@ -33,6 +33,12 @@ fn missed(p: &mut Prefetcher, line: u64, steering: Steering) {
     assert_eq!(p.access(line << SHIFT, true, steering), None);
 }
 
+/// A stream that has come to `line`, upwards: the line before missed, and this one told the direction.
+fn begun(p: &mut Prefetcher, line: u64, steering: Steering) {
+    missed(p, line - 1, steering);
+    assert_eq!(used(p, line, steering), None, "the direction is known, and nothing is asked for yet");
+}
+
 /// The first use of a line that has been prefetched.
 fn used(p: &mut Prefetcher, line: u64, steering: Steering) -> Option<Requests> {
     p.access(line << SHIFT, false, steering)
@@ -64,7 +70,7 @@ fn addresses_follow_the_documented_table_for_distances_of_ten_and_four_lines() {
     ];
     let a = 1000;
     let mut p = prefetcher(4, 10);
-    missed(&mut p, a, PLAIN);
+    begun(&mut p, a, PLAIN);
     for &(k, l2, l1) in table {
         let r = used(&mut p, a + k, PLAIN).expect("expected line");
         let behind = |run| lines(&r, run).iter().map(|line| line - a).collect::<Vec<_>>();
@@ -76,8 +82,9 @@ fn addresses_follow_the_documented_table_for_distances_of_ten_and_four_lines() {
 #[test]
 fn a_descending_stream_is_followed_downwards() {
     let mut p = prefetcher(4, 10);
-    missed(&mut p, 1000, PLAIN);
-    let r = used(&mut p, 999, PLAIN).expect("A-1 is expected");
+    missed(&mut p, 1001, PLAIN);
+    assert_eq!(used(&mut p, 1000, PLAIN), None, "downwards, then");
+    let r = used(&mut p, 999, PLAIN).expect("expected");
     assert_eq!(lines(&r, r.l2), [998, 997]);
     let r = used(&mut p, 998, PLAIN).expect("expected");
     assert_eq!((lines(&r, r.l2), lines(&r, r.l1)), (vec![996, 995], vec![998, 997]));
@@ -86,25 +93,27 @@ fn a_descending_stream_is_followed_downwards() {
 #[test]
 fn the_seventeenth_stream_takes_the_place_of_the_first() {
     let mut p = prefetcher(4, 10);
-    for i in 0..17 {
-        missed(&mut p, i * 1000, PLAIN);
+    for i in 1..18 {
+        begun(&mut p, i * 1000, PLAIN);
     }
-    assert!(used(&mut p, 1, PLAIN).is_none());
-    assert!(used(&mut p, 1001, PLAIN).is_some());
+    assert!(used(&mut p, 1001, PLAIN).is_none());
+    assert!(used(&mut p, 2001, PLAIN).is_some());
 }
 
 #[test]
 fn the_lower_bits_of_addresses_do_not_matter_to_a_stream() {
     let mut p = prefetcher(4, 10);
     assert_eq!(p.access((1000 << SHIFT) + 248, true, PLAIN), None);
-    assert!(p.access((1001 << SHIFT) + 7, true, PLAIN).is_some());
+    assert_eq!(p.access((1001 << SHIFT) + 7, true, PLAIN), None);
+    assert!(p.access((1002 << SHIFT) + 100, true, PLAIN).is_some());
 }
 
 #[test]
 fn a_use_of_a_line_that_did_not_miss_starts_no_stream() {
     let mut p = prefetcher(4, 10);
-    assert!(used(&mut p, 1000, PLAIN).is_none());
-    assert!(used(&mut p, 1001, PLAIN).is_none());
+    for line in 1000..1003 {
+        assert!(used(&mut p, line, PLAIN).is_none());
+    }
 }
 
 #[test]
@@ -112,8 +121,8 @@ fn a_stream_through_pointers_that_switch_prefetching_off_is_not_followed() {
     let off = steering(6);
     let mut p = prefetcher(4, 10);
     missed(&mut p, 1000, off);
-    assert!(used(&mut p, 1001, PLAIN).is_none(), "it was not registered");
-    missed(&mut p, 2000, PLAIN);
+    assert!((1001..1003).all(|line| used(&mut p, line, PLAIN).is_none()), "it was not registered");
+    begun(&mut p, 2000, PLAIN);
     assert!(used(&mut p, 2001, off).is_none());
     let no_l2 = steering(2);
     let r = used(&mut p, 2001, no_l2).expect("registered");
@@ -125,7 +134,7 @@ fn a_stream_through_pointers_that_switch_prefetching_off_is_not_followed() {
 #[test]
 fn a_distance_of_no_lines_switches_a_level_off() {
     let mut p = prefetcher(0, 10);
-    missed(&mut p, 1000, PLAIN);
+    begun(&mut p, 1000, PLAIN);
     let all: Vec<_> = (1001..1010).filter_map(|line| used(&mut p, line, PLAIN)).collect();
     assert!(all.iter().all(|r| r.l1.count == 0) && all.iter().any(|r| r.l2.count > 0));
 }
@@ -134,7 +143,7 @@ fn a_distance_of_no_lines_switches_a_level_off() {
 fn reach(registers: &Registers) -> (u64, u64) {
     let mut p = prefetcher(6, 40);
     p.set_registers(registers);
-    missed(&mut p, 1000, PLAIN);
+    begun(&mut p, 1000, PLAIN);
     let all: Vec<_> = (1001..1100).filter_map(|line| Some((line, used(&mut p, line, PLAIN)?))).collect();
     let (line, last) = all.last().expect("followed");
     assert_eq!((last.l1.count, last.l2.count), (1, 1), "one line each in the end");
@@ -152,7 +161,7 @@ fn the_stream_register_sets_how_far_ahead_a_stream_prefetches() {
 #[test]
 fn a_distance_that_is_shortened_holds_for_streams_that_run_already() {
     let mut p = prefetcher(6, 40);
-    missed(&mut p, 1000, PLAIN);
+    begun(&mut p, 1000, PLAIN);
     for line in 1001..1050 {
         used(&mut p, line, PLAIN);
     }
@@ -213,7 +222,7 @@ fn allocated_injection_with_an_offset_below_a_line_expects_the_same_line_again_b
 #[test]
 fn unallocated_injection_prefetches_with_every_access_and_leaves_the_queue_alone() {
     let mut p = strided(0, false);
-    missed(&mut p, 5000, PLAIN);
+    begun(&mut p, 5000, PLAIN);
     for i in 0..40 {
         let at = 0x10_0000 + i * 3_000;
         let r = p.access(at, false, steering(8)).expect("every access");
@@ -265,7 +274,7 @@ fn streams_of_different_injection_registers_and_detected_ones_do_not_continue_ea
 fn without_tagged_pointers_injection_is_an_ordinary_stream() {
     let mut p = Prefetcher::new(&PrefetchSpec { tagged_pointers: false, ..spec(4, 10) }, SHIFT);
     assert!(!p.watches(steering(8)));
-    missed(&mut p, 1000, steering(8));
+    begun(&mut p, 1000, steering(8));
     assert_eq!(used(&mut p, 1001, PLAIN).map(|r| r.mode), Some(Mode::Stream));
 }
 
@@ -273,7 +282,7 @@ fn without_tagged_pointers_injection_is_an_ordinary_stream() {
 fn each_level_has_its_own_reliableness() {
     let mut p = prefetcher(4, 10);
     p.set_registers(&Registers { stream_detect: 1 << 63 | 1 << 54, ..Registers::default() });
-    missed(&mut p, 1000, PLAIN);
+    begun(&mut p, 1000, PLAIN);
     let r = used(&mut p, 1001, PLAIN).expect("followed");
     assert_eq!((r.l1.reliableness, r.l2.reliableness), (Reliableness::Strong, Reliableness::Weak));
 }
