@@ -150,6 +150,10 @@ for bytes in 64 32 16; do
         run $bytes 0 masked access=$access state=untouched active=2 rows=5 inner=1 step=65536
         run $bytes 2 masked access=$access state=absent active=1
     done
+    for part in all guards state; do
+        run $bytes 0 blocks part=$part blocks=100
+    done
+    run $bytes 0 blocks blocks=96 evaluations=5
     run $bytes 0 masked form=branch state=absent
     run $bytes 0 masked form=branch state=used active=2 inner=3
     run $bytes 2 masked form=branch access=load
