@@ -135,3 +135,24 @@ fn a_program_that_is_missing_is_answered_with_what_to_do() {
     let (status, message) = failure(folder.path(), &["pages", "risks"]);
     assert!(status == 2 && message.contains("PROGRAM"), "{status} {message}");
 }
+
+#[test]
+fn a_machine_that_looks_for_them_misses_each_time_with_pages_of_any_size() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let (program, rows) = (kernel("masked.elf"), format!("rows={ROWS}"));
+    let walks = |options: &[&str], own: &str| {
+        let begin = ["run", "--quiet", "--json", "run.json"];
+        let args = [&begin[..], options, &["--", &program, &rows, "inner=2", own]].concat();
+        assert!(output(folder.path(), &args).status.success());
+        let run = json(&fs::read(folder.path().join("run.json")).expect("written"));
+        let region = run["regions"].as_array().expect("a list").iter().find(|region| region["name"] == "masked");
+        region.expect("marked")["events"]["L2D_TLB_REFILL"].as_u64().expect("counted")
+    };
+    for pages in ["mmap=64KiB", "mmap=2MiB"] {
+        let looks_up = ["--pages", pages, "--set", "tlb.inactive_lookup=true"];
+        assert_eq!(walks(&looks_up, "state=absent"), ROWS, "{pages}");
+        assert_eq!(walks(&looks_up, "state=used"), 0, "{pages}: one page, in the TLB since it was written");
+        assert_eq!(walks(&looks_up, "form=branch"), 0);
+    }
+    assert_eq!(walks(&[], "state=absent"), 0, "a64fx");
+}

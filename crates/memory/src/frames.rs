@@ -119,6 +119,12 @@ impl Frames {
         physical
     }
 
+    /// Whether the page of `1 << shift` bytes at `page` has a frame.
+    #[must_use]
+    pub fn has(&self, page: u64, shift: u32) -> bool {
+        self.pages.contains_key(&key(page, shift))
+    }
+
     /// A free frame on `node`, or, when that is full, on the next one that has room.
     fn take(&mut self, node: usize, shift: u32) -> u64 {
         let nodes = self.nodes.len();

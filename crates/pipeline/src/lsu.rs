@@ -118,7 +118,10 @@ impl Lsu {
         let mem = &uop.mem;
         match mem.op.shape {
             Shape::Indexed => self.gather(uop, words, t, memory, signals),
-            Shape::Masked if words[1] == 0 => Response::hit(memory.pipes.load(t)),
+            Shape::Masked if words[1] == 0 => {
+                let t = memory.inactive(words[0].into(), t, signals);
+                Response::hit(memory.pipes.load(t))
+            }
             _ if mem.interleaved => self.load_structures(uop, words[0].into(), t, memory, signals),
             _ => self.load_flow(uop, &one_flow(uop, words[0].into()), t, memory, signals),
         }
@@ -235,7 +238,10 @@ impl Lsu {
         match mem.op.shape {
             Shape::Indexed => self.scatter(uop, words, t, data, memory, signals),
             // Without active elements there is nothing to write, and nothing to wait for (manual 7.5.2).
-            Shape::Masked if words[1] == 0 => memory.pipes.store_access(t, mem.eligible),
+            Shape::Masked if words[1] == 0 => {
+                let t = memory.inactive(words[0].into(), t, signals);
+                memory.pipes.store_access(t, mem.eligible)
+            }
             _ if mem.interleaved => self.store_structures(uop, words[0].into(), t, data, memory, signals),
             _ => {
                 let flow = one_flow(uop, words[0].into());

@@ -98,6 +98,10 @@ table! {
         table_cache: u32 => Range(1, 256),
         /// Cycles of a table walk besides its reads of descriptors.
         walk_extra: u64 => Range(0, 10_000),
+        /// An access without active elements looks up its page, too, and waits for what comes of it.
+        inactive_lookup: bool,
+        /// Cycles that the system takes, besides the walk, for such an access whose page is not there. 0: it goes on.
+        absent_trap: u64 => Range(0, 1_000_000),
         /// Walks at a time, of data and instructions together.
         walkers: u32 => Range(1, 64),
     }

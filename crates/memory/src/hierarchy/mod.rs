@@ -4,6 +4,7 @@
 //! * [`translation`](self): virtual to physical addresses. Walks, data, prefetches and instructions have a file each.
 
 mod data;
+mod inactive;
 mod instructions;
 mod prefetching;
 mod translation;
@@ -151,6 +152,10 @@ pub struct Hierarchy {
     walkers: Pool,
     /// What a walk takes besides its reads.
     walk_extra: Cycle,
+    /// Accesses without active elements look up their pages.
+    inactive_lookup: bool,
+    /// What the system takes for one whose page is not there.
+    absent_trap: Cycle,
     /// Number of the address space, above the bits of virtual addresses.
     space: u64,
     pages: Arc<[PageRange]>,
@@ -206,6 +211,8 @@ impl Hierarchy {
             tables: Tables::new(&spec.tlb),
             walkers: Pool::new(spec.tlb.walkers as usize),
             walk_extra: spec.tlb.walk_extra,
+            inactive_lookup: spec.tlb.inactive_lookup,
+            absent_trap: spec.tlb.absent_trap,
             space: 0,
             pages: Arc::default(),
             page: translation::NO_PAGES,

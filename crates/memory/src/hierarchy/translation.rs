@@ -72,7 +72,7 @@ impl Hierarchy {
 
     /// The range that `addr` lies in.
     #[inline(always)]
-    fn page_of(&mut self, addr: u64) -> PageRange {
+    pub(super) fn page_of(&mut self, addr: u64) -> PageRange {
         if self.page.start <= addr && addr < self.page.end { self.page } else { self.search_pages(addr) }
     }
 

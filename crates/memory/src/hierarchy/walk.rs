@@ -12,6 +12,13 @@ impl Hierarchy {
     #[cold]
     #[inline(never)]
     pub(super) fn walk(&mut self, addr: u64, range: PageRange, t: Cycle, signals: &mut Signals) -> (u64, Cycle) {
+        let end = self.read_tables(addr, range, t, signals);
+        (self.frame_of(addr, range), end)
+    }
+
+    /// Reads the tables that lead to the page of `addr`, which need not be there: its descriptor says so then. Returns when
+    /// it is known.
+    pub(super) fn read_tables(&mut self, addr: u64, range: PageRange, t: Cycle, signals: &mut Signals) -> Cycle {
         let way = self.tables.way(self.in_space(addr), range.shift);
         let local = self.seat.cmg;
         let walker = self.walkers.first_free(t);
@@ -31,7 +38,7 @@ impl Hierarchy {
         }
         let end = now + self.walk_extra;
         self.walkers.hold(walker, walker.at, end);
-        (self.frame_of(addr, range), end)
+        end
     }
 
     /// The walker reads the descriptor at `physical` from L2, asking at `t`. Returns when it has it: in the time that

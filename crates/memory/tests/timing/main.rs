@@ -5,6 +5,7 @@
 mod caches;
 mod chip;
 mod coherence;
+mod inactive;
 mod prefetch;
 mod sectors;
 mod translation;

@@ -103,6 +103,7 @@ impl Lsu {
             signals.add(Signal::Scatter1Flow, 1);
             let ready = t + address_cycle(uop, place, each);
             let at = if words[0] >> (i * step) & 1 == 0 {
+                let ready = memory.inactive(words[1 + i].into(), ready, signals);
                 memory.pipes.store_access(ready, true)
             } else {
                 let flow = element(uop, words[1 + i].into(), None);
