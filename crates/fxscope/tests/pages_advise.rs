@@ -70,6 +70,25 @@ fn large_pages_are_advised_where_streams_cross_many_small_ones() {
     assert!(text.contains("The machine gives these pages without any variable or option."), "{text}");
 }
 
+/// Two cores of two CMGs, whose arrays are all on the first one's node.
+#[test]
+fn programs_on_several_nodes_are_simulated_with_their_pages_elsewhere() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-threads.elf");
+    let threads = ["--", &program, "n=174720", "passes=1", "threads=2", "cpus=12,24"];
+    let findings = advise(folder.path(), &threads);
+    assert_eq!(findings["nodes_of_cpus"], serde_json::json!([4, 5]));
+    let choices = findings["choices"].as_array().expect("a list");
+    let placed: Vec<(&Value, &Value)> = choices.iter().map(|c| (&c["placement"], &c["simulated"]["nodes"])).collect();
+    // What was mapped before the first instruction is where the first thread is; each thread touches its part first.
+    let expected = [(&"demand".into(), &"4-5".into()), (&"interleave".into(), &"4-7".into())];
+    assert_eq!(placed, expected, "{findings}");
+    assert_eq!(findings["now"]["simulated"]["nodes"], "4");
+    assert!(findings["notes"].to_string().contains("on demand they do"), "{findings}");
+    let bound = advise(folder.path(), &[&["--membind", "4"], &threads[..]].concat());
+    assert_eq!(bound["choices"], Value::Array(Vec::new()));
+}
+
 #[test]
 fn sizes_that_the_library_does_not_give_are_told_with_the_option_that_gives_them() {
     let folder = tempfile::tempdir().expect("temporary folder");

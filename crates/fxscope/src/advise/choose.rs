@@ -6,8 +6,9 @@ use super::{Assignment, Costs, Group, Misses, Observation};
 
 /// Assignments whose misses differ by less than this share of those that the program has count as equally good.
 const EQUAL: f64 = 0.005;
-/// By how much a miss may cost more than what it takes by itself: prefetches stop at it, and a first touch comes with it.
-const MOST_EXPOSED: f64 = 20.0;
+/// By how much a miss may cost more than what it takes by itself: prefetches stop at it, and where pages are taken on demand
+/// a fault and the clearing of the page come with it.
+const MOST_EXPOSED: f64 = 100.0;
 
 /// What the variables of the large-page library can give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

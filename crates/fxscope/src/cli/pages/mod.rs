@@ -9,7 +9,7 @@ use super::Outcome;
 /// Look into page sizes and what they do.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    Advise(Box<advise::Args>),
+    Advise(advise::Args),
     Host(host::Args),
     Risks(risks::Args),
 }

@@ -135,14 +135,15 @@ fn advice(findings: &Findings) -> Vec<String> {
 
 fn leave_it(findings: &Findings) -> String {
     let least = format!("{} %", 100.0 * findings.least);
-    match findings.too_little {
-        Some(0.0) => "Leave it: no other page sizes have fewer TLB misses.".to_owned(),
-        Some(share) => format!(
-            "Leave it: fewer TLB misses cannot gain more than {:.2} % of the time, which is below {least}.",
-            100.0 * share
-        ),
-        None => format!("Leave it: nothing that was simulated gains {least} of the time."),
-    }
+    let sizes = match findings.too_little {
+        Some(0.0) => "no other page sizes have fewer TLB misses".to_owned(),
+        Some(share) => {
+            format!("fewer TLB misses can hardly gain {:.2} % of the time, which is below {least}", 100.0 * share)
+        }
+        None => return format!("Leave it: nothing that was simulated gains {least} of the time."),
+    };
+    let places = if findings.choices.is_empty() { "" } else { ", and no other place of its pages gains as much" };
+    format!("Leave it: {sizes}{places}.")
 }
 
 /// What sets a choice.
@@ -215,6 +216,11 @@ fn remarks(findings: &Findings) -> Vec<String> {
             "Run 1 sets what misses cost, so it has no prediction: {exposed:.2} times what they take by themselves ({hit} cycles, \
              {walk} with a walk)."
         ));
+    }
+    if findings.mixed {
+        remarks.push(
+            "Pages of .bss taken at once take no time, as they are taken before the first instruction; on demand they do.".to_owned(),
+        );
     }
     if !findings.other_sites.is_empty() {
         remarks.push(format!("Other mmap: also what {} maps.", findings.other_sites.join(", ")));

@@ -128,6 +128,8 @@ pub(super) struct Findings {
     /// The most that fewer misses could gain, when that was too little to simulate anything; a share of the time.
     pub too_little: Option<f64>,
     pub least: f64,
+    /// Some pages may be taken on demand in one run and before the program's first instruction in another.
+    pub mixed: bool,
     /// Nodes whose processors the program has run on.
     pub cpu_nodes: Vec<u32>,
     /// Calls whose mappings have no row of their own.
@@ -170,6 +172,16 @@ fn finished(run: &Run) -> Result<(), Over> {
         Finish::Failed(message) => message,
     };
     Err(Over::Ended(FAILED, format!("{program} cannot go on: {message}: there is no advice")))
+}
+
+/// Whether the variables of a run make the large-page library take pages on demand that it would take at once otherwise.
+fn takes_on_demand(run: &Run) -> bool {
+    let demands = |(name, value): &(String, String)| match name.as_str() {
+        "XOS_MMM_L_HPAGE_TYPE" => value == "none" || value == "thp",
+        POLICY => value.contains("demand"),
+        _ => false,
+    };
+    run.environment.iter().any(demands)
 }
 
 /// Refuses programs of which a segment has pages of several sizes.
@@ -253,6 +265,7 @@ impl<'a> Weighing<'a> {
             exposed: None,
             too_little: None,
             least: question.least,
+            mixed: takes_on_demand(run),
             cpu_nodes: cpu_nodes(run, spec),
             other_sites: sites.collect(),
         };
@@ -297,6 +310,7 @@ impl<'a> Weighing<'a> {
             let default = candidate(self.observation, assignment.clone(), self.spec, self.room);
             choices.push(self.choice(default.as_ref(), &assignment));
         }
+        self.findings.mixed |= choices.iter().any(|choice| choice.library == Some(Library::None));
         for choice in &mut choices {
             let run = runs.simulate(&self.launch_for(choice), &self.describe(choice))?;
             finished(&run)?;
@@ -344,6 +358,7 @@ impl<'a> Weighing<'a> {
         let mut placings = vec![Placing::OnDemand, Placing::Interleaved];
         placings.retain(|&placing| placing != Placing::OnDemand || !self.has_policy);
         for placing in placings {
+            self.findings.mixed |= placing == Placing::OnDemand;
             let mut choice =
                 Choice { bytes, placing, library, default, misses: None, predicted: None, simulated: None };
             let run = runs.simulate(&self.launch_for(&choice), &self.describe(&choice))?;
