@@ -157,6 +157,9 @@ for bytes in 64 32 16; do
     run $bytes 0 masked form=branch state=absent
     run $bytes 0 masked form=branch state=used active=2 inner=3
     run $bytes 2 masked form=branch access=load
+    run $bytes 0 tlb-stride stride=1048576 count=100 rounds=3
+    run $bytes 0 tlb-arrays span=1073741824 work=20 steps=5 visits=3
+    run $bytes 0 tlb-segments threads=5
 done
 
 for pattern in 1 3; do
@@ -180,6 +183,7 @@ done
 run 64 2 pingpong cpus=0
 run 64 2 sector-threads n=24
 run 64 2 plain-threads n=320 threads=11
+run 64 2 tlb-stride stride=1099511627776 count=1048576
 run 64 2 triad-l1 n=65
 run 64 2 triad-l1 n=999999999
 run 64 2 triad-l1 fish=1

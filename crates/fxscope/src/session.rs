@@ -263,6 +263,7 @@ fn finish(finish: &fxscope_sim::Finish) -> Finish {
 
 fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String> {
     let mut notes = Vec::new();
+    notes.extend(Some(&request.spec.identity.note).filter(|note| !note.is_empty()).cloned());
     if request.stream_detect != 0 {
         notes.push(format!("Hardware prefetch: {}.", hwpfctl::describe(request.stream_detect.into())));
     }

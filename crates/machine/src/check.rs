@@ -3,8 +3,8 @@
 use std::fmt;
 
 use crate::error::Place;
-use crate::schema::{Value, first_sentence};
-use crate::spec::{Cache, PAGE_SIZES, SCHEMA, Spec, Tables};
+use crate::schema::{Value, first_sentence, grouped};
+use crate::spec::{Cache, Pages, SCHEMA, Spec, Tables};
 
 /// Most lines of one cache: the model keeps some 40 bytes for each.
 const MAX_LINES: u64 = 1 << 21;
@@ -125,15 +125,33 @@ fn relations(t: &Tables) -> Vec<Violation> {
     hardware_barrier(t, &mut r);
     sectors(t, &mut r);
     r.multiple("tlb.l2_entries", t.tlb.l2_entries, "tlb.l2_ways", t.tlb.l2_ways);
-    tables(t, &mut r);
+    page_sizes(t, &mut r);
+    if t.tlb.miss_trap == 0 {
+        tables(t, &mut r);
+    }
     r.0
+}
+
+/// Segments and the second level of the TLB have sizes that there are.
+fn page_sizes(t: &Tables, r: &mut Relations) {
+    let sizes = &t.pages.sizes;
+    let list: Vec<String> = sizes.iter().map(|&bytes| grouped(bytes)).collect();
+    let must = format!("one of {} (pages.sizes)", list.join(", "));
+    let kinds = [("normal", t.pages.normal), ("large", t.pages.large)];
+    for (name, bytes) in kinds.into_iter().chain(Pages::SEGMENTS.map(|(name, bytes)| (name, bytes(&t.pages)))) {
+        let key = format!("pages.{name}");
+        r.require(sizes.contains(&bytes), &key, bytes, &["pages.sizes"], must.clone());
+    }
+    let beside = Value::List(t.tlb.l2_beside.clone());
+    let there = t.tlb.l2_beside.iter().all(|bytes| sizes.contains(bytes));
+    r.require_value(there, "tlb.l2_beside", beside, &["pages.sizes"], format!("of sizes that there are, each {must}"));
 }
 
 /// Every page size has a place in translation tables.
 fn tables(t: &Tables, r: &mut Relations) {
-    for &bytes in PAGE_SIZES {
+    for &bytes in &t.pages.sizes {
         let must = format!("such that pages of {bytes} bytes are one descriptor or one contiguous group");
-        let others = ["tlb.granules", "tlb.descriptor_bytes"];
+        let others = ["tlb.granules", "tlb.descriptor_bytes", "pages.sizes"];
         let value = Value::List(t.tlb.contiguous.to_vec());
         r.require_value(t.tlb.leaf(bytes).is_some(), "tlb.contiguous", value, &others, must);
     }

@@ -17,15 +17,23 @@ use crate::{layer, settings};
 struct BuiltIn {
     name: &'static str,
     tables: &'static str,
-    instructions: &'static str,
+    /// None: it has those of the machine that it extends.
+    instructions: Option<&'static str>,
 }
 
 /// The machines that come with the program.
-const BUILT_IN: &[BuiltIn] = &[BuiltIn {
-    name: "a64fx",
-    tables: include_str!("../../../machines/a64fx/machine.toml"),
-    instructions: include_str!("../../../machines/a64fx/instructions.csv"),
-}];
+const BUILT_IN: &[BuiltIn] = &[
+    BuiltIn {
+        name: "a64fx",
+        tables: include_str!("../../../machines/a64fx/machine.toml"),
+        instructions: Some(include_str!("../../../machines/a64fx/instructions.csv")),
+    },
+    BuiltIn {
+        name: "k-computer",
+        tables: include_str!("../../../machines/k-computer/machine.toml"),
+        instructions: None,
+    },
+];
 
 /// The file with the tables, in a machine's folder.
 const TABLES_FILE: &str = "machine.toml";
@@ -181,7 +189,7 @@ fn find(name_or_path: &str, from: Option<&Files>) -> Result<Files<'static>, Load
             id: m.name.to_owned(),
             folder: None,
             tables: text(TABLES_FILE, m.tables),
-            instructions: Some(text(ROWS_FILE, m.instructions)),
+            instructions: m.instructions.map(|rows| text(ROWS_FILE, rows)),
         });
     }
     let path = match from {

@@ -47,7 +47,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A number with `_` between groups of three digits, from five digits on.
-fn grouped(n: u64) -> String {
+pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     if digits.len() < 5 {
         return digits;
@@ -56,6 +56,9 @@ fn grouped(n: u64) -> String {
     let groups = (0..=digits.len() / 3).map(|i| &digits[(first + 3 * i).saturating_sub(3)..first + 3 * i]);
     groups.filter(|g| !g.is_empty()).collect::<Vec<_>>().join("_")
 }
+
+/// Most numbers of a row whose length is not fixed.
+const MOST_IN_LIST: usize = 8;
 
 /// The kind of value a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +73,8 @@ pub enum Kind {
     Text,
     /// A row of so many whole numbers.
     List(usize),
+    /// A row of at most so many whole numbers.
+    UpTo(usize),
     /// How well a table is known.
     Evidence,
 }
@@ -85,6 +90,7 @@ impl Kind {
             Kind::Switch => "true or false".to_owned(),
             Kind::Text => "text in quotes".to_owned(),
             Kind::List(n) => format!("{n} whole numbers in square brackets"),
+            Kind::UpTo(n) => format!("at most {n} whole numbers in square brackets"),
             Kind::Evidence => format!("one of {}", Evidence::ALL.map(Evidence::name).join(", ")),
         }
     }
@@ -97,6 +103,7 @@ impl Kind {
             (Kind::Integer(max), Value::Integer(n)) if *n <= max => {}
             (Kind::Real, Value::Real(_)) | (Kind::Switch, Value::Switch(_)) | (Kind::Text, Value::Text(_)) => {}
             (Kind::List(n), Value::List(list)) if list.len() == n => {}
+            (Kind::UpTo(n), Value::List(list)) if list.len() <= n => {}
             (Kind::Evidence, Value::Text(word)) if Evidence::named(word).is_some() => {}
             _ => return None,
         }
@@ -139,6 +146,7 @@ key_type!([u64; 2], Kind::List(2), List, list => list.as_slice().try_into().ok()
 key_type!([u64; 3], Kind::List(3), List, list => list.as_slice().try_into().ok(), this => this.to_vec());
 key_type!([u64; 4], Kind::List(4), List, list => list.as_slice().try_into().ok(), this => this.to_vec());
 key_type!([u64; 5], Kind::List(5), List, list => list.as_slice().try_into().ok(), this => this.to_vec());
+key_type!(Vec<u64>, Kind::UpTo(MOST_IN_LIST), List, list => Some(list.clone()), this => this.clone());
 key_type!(Evidence, Kind::Evidence, Text, word => Evidence::named(word), this => this.name().to_owned());
 
 /// The values a key may have.
@@ -353,7 +361,7 @@ mod tests {
     fn every_number_has_limits_and_every_key_a_meaning() {
         for table in SCHEMA {
             for key in table.keys {
-                let number = matches!(key.kind, Kind::Integer(_) | Kind::Real | Kind::List(_));
+                let number = matches!(key.kind, Kind::Integer(_) | Kind::Real | Kind::List(_) | Kind::UpTo(_));
                 assert!(!number || key.rule != Rule::Any, "{}.{} has no limits", table.name, key.name);
                 assert!(key.doc.len() > 3, "{}.{} has no meaning", table.name, key.name);
             }

@@ -57,9 +57,10 @@ fn value(kind: Kind, text: &str) -> Option<Value> {
         Kind::Real => Value::Real(text.parse().ok()?),
         Kind::Switch => Value::Switch(text.parse().ok()?),
         Kind::Text | Kind::Evidence => Value::Text(text.trim_matches('"').to_owned()),
-        Kind::List(_) => {
+        Kind::List(_) | Kind::UpTo(_) => {
             let inner = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
-            Value::List(inner.split(',').map(|n| integer(n.trim())).collect::<Option<_>>()?)
+            let numbers = inner.split(',').map(str::trim).filter(|_| !inner.trim().is_empty());
+            Value::List(numbers.map(integer).collect::<Option<_>>()?)
         }
     })
 }

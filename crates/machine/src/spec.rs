@@ -17,8 +17,8 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// The sizes of pages that Linux for A64FX knows: base pages of 4 and 64 KiB and the huge pages that go with them.
-pub const PAGE_SIZES: &[u64] = &[4 * KIB, 64 * KIB, 2 * MIB, 32 * MIB, 512 * MIB, GIB, 16 * GIB];
+/// What a page's size can be; which of them a machine has, [`Pages::sizes`] says.
+const PAGE: Rule = Power(4 * KIB, 16 * GIB);
 /// Page-table granules, bytes.
 pub const GRANULES: &[u64] = &[4 * KIB, 16 * KIB, 64 * KIB];
 /// Vector lengths that the model knows, bits.
@@ -72,6 +72,8 @@ table! {
     Identity {
         /// Full name.
         title: String,
+        /// What is said of every run on this machine, one sentence; nothing when it is empty.
+        note: String,
         /// `MIDR_EL1`.
         midr: u64 => Register,
         /// `CTR_EL0`.

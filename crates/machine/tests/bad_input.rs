@@ -32,7 +32,7 @@ fn an_unknown_machine_is_answered_with_the_known_ones() {
     assert_eq!(message("a64fz"), "no machine is called 'a64fz'; did you mean 'a64fx'?");
     assert_eq!(
         message("zen"),
-        "no machine is called 'zen'; known are a64fx; others are named by the path of a folder with a machine.toml"
+        "no machine is called 'zen'; known are a64fx, k-computer; others are named by the path of a folder with a machine.toml"
     );
 }
 
@@ -147,6 +147,8 @@ fn values_that_are_not_allowed_are_named_with_place_key_and_limits() {
         ("memory.read_efficiency", "nan", "from 1 to 100"),
         ("memory.write_cost", "inf", "from 0 to 16"),
         ("memory.peak_bytes_per_second", "90_000_000_000_000", "16 lines a cycle"),
+        ("tlb.l2_beside", "8MiB", "of sizes that there are, each one of 4096, 65_536, 2_097_152"),
+        ("pages.sizes", "[]", "pages.text is 65_536; it must be one of"),
         ("pages.heap", "8KiB", "one of 4096, 65_536, 2_097_152"),
         ("prefetch.l2_lines", "61", "from 0 to 60"),
         ("prefetch.l1_lines", "16", "from 0 to 15"),

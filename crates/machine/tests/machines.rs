@@ -30,6 +30,25 @@ fn every_built_in_machine_loads_and_is_listed_with_its_title() {
 }
 
 #[test]
+fn a_built_in_machine_can_take_its_instructions_from_another() {
+    let [k, a64fx] = ["k-computer", "a64fx"].map(|name| load(name, &[]).unwrap());
+    assert_eq!((k.instructions.as_str(), a64fx.instructions.as_str()), ("a64fx", "a64fx"));
+    assert!(k.identity.note.contains("instruction behaviour is that of A64FX") && a64fx.identity.note.is_empty());
+    assert_eq!((k.tlb.l2_beside.as_slice(), a64fx.tlb.l2_beside.as_slice()), ([4 << 20].as_slice(), [].as_slice()));
+}
+
+#[test]
+fn a_row_without_a_fixed_length_takes_sizes_with_units() {
+    let served = |text| load("k-computer", &set(&[("tlb.l2_beside", text)])).unwrap().tables.tlb.l2_beside;
+    assert_eq!(served("[4MiB, 256MiB]"), [4 << 20, 256 << 20]);
+    assert_eq!(served("32MiB"), [32 << 20]);
+    assert!(served("[]").is_empty());
+    let nine = set(&[("tlb.l2_beside", "1,1,1,1,1,1,1,1,1")]);
+    let message = load("k-computer", &nine).unwrap_err().to_string();
+    assert!(message.ends_with("give at most 8 whole numbers in square brackets"), "{message}");
+}
+
+#[test]
 fn settings_take_the_place_of_values_and_make_their_table_assumed() {
     let spec = with(&[("l2.bytes", "16MiB"), ("memory.latency_nearest", "270"), ("memory.write_cost", "1")]);
     assert_eq!((spec.l2.bytes, spec.memory.latency_nearest, spec.memory.write_cost), (16 << 20, 270, 1.0));
@@ -135,6 +154,7 @@ fn settings() -> impl Strategy<Value = Vec<(String, String)>> {
             Kind::Real => x.to_string(),
             Kind::Switch => on.to_string(),
             Kind::Text => format!("{x}\""),
+            Kind::UpTo(_) => format!("{:?}", vec![n % 300; usize::from(small)]),
             Kind::List(len) => format!("{:?}", vec![n % 300; len]),
             Kind::Evidence => Evidence::ALL[n as usize % 4].name().to_owned(),
         };

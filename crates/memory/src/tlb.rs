@@ -1,7 +1,12 @@
-//! Translation look-aside buffers: a small fully associative first level, a set-associative second level.
+//! Translation look-aside buffers: a small fully associative first level, and a set-associative one behind it as second
+//! level, or beside it for the pages of some sizes.
+
+mod beside;
 
 use fxscope_base::Cycle;
 use fxscope_machine::spec::Tlb as TlbSpec;
+
+use beside::Beside;
 
 #[derive(Clone, Copy)]
 struct Entry {
@@ -11,6 +16,14 @@ struct Entry {
     mask: u64,
     /// When the translation is there, and to where.
     hit: Hit,
+}
+
+impl Entry {
+    /// Whether it is the page of `addr`.
+    #[inline(always)]
+    fn has(&self, addr: u64) -> bool {
+        addr & self.mask == self.base
+    }
 }
 
 /// A translation.
@@ -37,12 +50,18 @@ const RECENT: usize = 16;
 
 /// The TLBs of one side (data or instructions) of a core.
 pub struct Tlb {
+    /// First level; by recency of use, most recent first, if that decides what is replaced.
     l1: Box<[Entry]>,
+    /// The least recently used entry of the first level is replaced.
+    lru: bool,
     /// Next first-level entry to replace (FIFO).
     fifo: usize,
-    /// Where recent hits stand, by low bits of the numbers of 64 KiB and 2 MiB pages: arrays lie at round distances.
+    /// Where recent hits stand, by low bits of the numbers of 64 KiB and 2 MiB pages: arrays lie at round distances. With
+    /// LRU all of them stand first: a hit there changes no order.
     recent: [u8; RECENT],
-    /// Second level; `l2_ways` for each set, most recent first.
+    /// The set-associative TLB, where it stands beside.
+    beside: Option<Beside>,
+    /// Second level, where it stands behind; `l2_ways` for each set, most recent first.
     l2: Box<[Page]>,
     ways: usize,
     hit_cycles: Cycle,
@@ -54,33 +73,54 @@ impl Tlb {
     pub fn new(spec: &TlbSpec) -> Tlb {
         Tlb {
             l1: vec![NONE; spec.l1_entries as usize].into(),
+            lru: spec.l1_lru,
             fifo: 0,
             recent: [0; RECENT],
+            beside: Beside::new(spec),
             l2: vec![Page::default(); spec.l2_entries as usize].into(),
             ways: spec.l2_ways as usize,
             hit_cycles: spec.l2_hit,
         }
     }
 
-    /// The translation of `addr`, if the first level has it or waits for it.
+    /// The translation of `addr`, if the first level, or the TLB beside it, has it or waits for it.
     #[inline(always)]
     pub fn hit(&mut self, addr: u64) -> Option<Hit> {
         let hint = (addr >> 16 ^ addr >> 21) as usize % RECENT;
         let entry = self.l1[usize::from(self.recent[hint])];
-        if addr & entry.mask == entry.base { Some(entry.hit) } else { self.search_l1(addr, hint) }
+        if entry.has(addr) { Some(entry.hit) } else { self.search(addr, hint) }
     }
 
-    fn search_l1(&mut self, addr: u64, hint: usize) -> Option<Hit> {
-        let i = self.l1.iter().position(|e| addr & e.mask == e.base)?;
+    fn search(&mut self, addr: u64, hint: usize) -> Option<Hit> {
+        if let Some(hit) = self.beside.as_mut().and_then(|beside| beside.hit(addr)) {
+            return Some(hit);
+        }
+        let i = self.l1.iter().position(|e| e.has(addr))?;
+        if self.lru {
+            self.l1[..=i].rotate_right(1);
+            return Some(self.l1[0].hit);
+        }
         self.recent[hint] = i as u8;
         Some(self.l1[i].hit)
+    }
+
+    /// As [`Tlb::hit`], without counting as a use.
+    pub fn peek(&mut self, addr: u64) -> Option<Hit> {
+        if !self.lru && self.beside.is_none() {
+            return self.hit(addr);
+        }
+        let beside = self.beside.as_ref().and_then(|beside| beside.peek(addr));
+        beside.or_else(|| self.l1.iter().find(|e| e.has(addr)).map(|e| e.hit))
     }
 
     /// Whether either level has the page of `addr`, of size `1 << shift`, at `t`, when a walk may still be under way for
     /// it; nothing changes.
     pub fn holds(&mut self, addr: u64, shift: u32, t: Cycle) -> bool {
-        if let Some(hit) = self.hit(addr) {
+        if let Some(hit) = self.peek(addr) {
             return hit.ready <= t + self.hit_cycles;
+        }
+        if self.beside.is_some() {
+            return false;
         }
         let (set, tag) = self.l2_place(addr, shift);
         self.l2[set..set + self.ways].iter().any(|page| page.tag == tag)
@@ -91,6 +131,10 @@ impl Tlb {
     /// # Errors
     /// When it is known that the second level does not have it either.
     pub fn second_level(&mut self, addr: u64, shift: u32, t: Cycle) -> Result<Hit, Cycle> {
+        if self.beside.is_some() {
+            // Both were asked at once.
+            return Err(t);
+        }
         let known = t + self.hit_cycles;
         let (set, tag) = self.l2_place(addr, shift);
         let ways = &mut self.l2[set..set + self.ways];
@@ -104,25 +148,37 @@ impl Tlb {
     /// A walk has found the page of `addr`: its frame is at `frame`, as is known at `ready`.
     pub fn insert(&mut self, addr: u64, shift: u32, frame: u64, ready: Cycle) -> Hit {
         let offset = frame.wrapping_sub(addr >> shift << shift);
+        let hit = Hit { ready, offset };
+        if let Some(beside) = &mut self.beside {
+            match beside.serves(shift) {
+                true => beside.insert(addr, shift, entry(addr, shift, hit)),
+                false => self.fill(addr, shift, hit),
+            }
+            return hit;
+        }
         let (set, tag) = self.l2_place(addr, shift);
         let ways = &mut self.l2[set..set + self.ways];
         ways.rotate_right(1);
         ways[0] = Page { tag, offset };
-        let hit = Hit { ready, offset };
         self.fill(addr, shift, hit);
         hit
     }
 
     /// Fills the first level.
     fn fill(&mut self, addr: u64, shift: u32, hit: Hit) {
-        let mask = !((1 << shift) - 1);
-        self.l1[self.fifo] = Entry { base: addr & mask, mask, hit };
+        let entry = entry(addr, shift, hit);
+        if self.lru {
+            take_in(&mut self.l1, entry);
+            return;
+        }
+        self.l1[self.fifo] = entry;
         self.fifo = (self.fifo + 1) % self.l1.len();
     }
 
     /// Drops the translations of pages in `start..end`.
     pub fn forget(&mut self, start: u64, end: u64) {
-        for entry in self.l1.iter_mut().filter(|e| start <= e.base && e.base < end && e.mask != 0) {
+        let beside = self.beside.as_mut().map(Beside::entries).unwrap_or_default();
+        for entry in self.l1.iter_mut().chain(beside).filter(|e| start <= e.base && e.base < end && e.mask != 0) {
             *entry = NONE;
         }
         for page in self.l2.iter_mut().filter(|page| start <= page.tag && page.tag < end) {
@@ -136,4 +192,16 @@ impl Tlb {
         let sets = self.l2.len() / self.ways;
         (page as usize % sets * self.ways, page << shift | u64::from(shift))
     }
+}
+
+/// Puts an entry before those of a list by recency of use: in place of one that is free, or else of the last.
+fn take_in(list: &mut [Entry], entry: Entry) {
+    let free = list.iter().position(|e| e.mask == 0).unwrap_or(list.len() - 1);
+    list[..=free].rotate_right(1);
+    list[0] = entry;
+}
+
+fn entry(addr: u64, shift: u32, hit: Hit) -> Entry {
+    let mask = !((1 << shift) - 1);
+    Entry { base: addr & mask, mask, hit }
 }

@@ -100,15 +100,18 @@ pub struct Design {
 }
 
 impl Design {
-    /// The two levels of a machine's description (microarchitecture manual 8: the first replaces what came first).
+    /// That of a machine's description.
     #[must_use]
     pub fn of(tlb: &Tlb) -> Design {
         Design {
             entries: tlb.l1_entries as usize,
-            replacement: Replacement::Fifo,
+            replacement: if tlb.l1_lru { Replacement::Lru } else { Replacement::Fifo },
             set_entries: tlb.l2_entries as usize,
             ways: tlb.l2_ways as usize,
-            arrangement: Arrangement::Behind,
+            arrangement: match tlb.l2_beside.as_slice() {
+                [] => Arrangement::Behind,
+                served => Arrangement::Beside(served.to_vec()),
+            },
         }
     }
 }

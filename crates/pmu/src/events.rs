@@ -9,7 +9,8 @@ use fxscope_base::{Signal, Signals};
 use crate::TableError;
 
 /// The machines whose events are known: name, `pmu.csv`.
-const BUILT_IN: &[(&str, &str)] = &[("a64fx", include_str!("../../../machines/a64fx/pmu.csv"))];
+const BUILT_IN: &[(&str, &str)] = &[("a64fx", A64FX), ("k-computer", A64FX)];
+const A64FX: &str = include_str!("../../../machines/a64fx/pmu.csv");
 
 /// What `pmu.csv` has in place of signals for an event that counts energy.
 const ENERGY: &str = "energy";

@@ -2,9 +2,11 @@
 
 mod chart;
 mod grid;
+mod plot;
 
 pub use chart::{Bar, Family, Gauge, Matrix, Point, Roof, Roofline, Slope, Stack, StackPart};
 pub use grid::{Grid, Heading, Mark, Place, Record};
+pub use plot::{Curve, Plot};
 
 /// A report: sections under a title, with one column for each thing compared.
 #[derive(Clone, Debug, PartialEq)]

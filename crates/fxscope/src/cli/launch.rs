@@ -138,7 +138,7 @@ enum Clock {
     Host,
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("write it as KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
 }
@@ -149,7 +149,7 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
 }
 
 /// A number of bytes.
-fn size(text: &str) -> Result<u64, String> {
+pub(super) fn size(text: &str) -> Result<u64, String> {
     fxscope::machine::settings::integer(text)
         .ok_or_else(|| "write it as a number of bytes, or as 512MiB or 8GiB".to_owned())
 }
@@ -176,6 +176,7 @@ impl Launch {
     /// The machine with all its settings.
     pub(super) fn spec(&self) -> Result<Arc<Spec>, Failure> {
         let machine = self.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
+        self.placement.check_pages(|| fxscope::machine::load(machine, &self.set))?;
         Ok(Arc::new(fxscope::machine::load(machine, &self.settings()?)?))
     }
 

@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 
 use fxscope::linux::pages::{MemoryPolicy, parse_nodes};
-use fxscope::machine::Spec;
 use fxscope::machine::settings::{integer, size};
-use fxscope::machine::spec::{self, PAGE_SIZES};
+use fxscope::machine::spec;
+use fxscope::machine::{LoadError, Spec};
 
 use super::Failure;
 
@@ -43,6 +43,18 @@ impl Placement {
             pages.segments.iter().map(|name| (format!("pages.{name}"), bytes.clone())).collect::<Vec<_>>()
         };
         self.pages.iter().flat_map(setting)
+    }
+
+    /// Checks that the machine has the page sizes asked for; the first that it lacks is named.
+    pub(super) fn check_pages(&self, machine: impl FnOnce() -> Result<Spec, LoadError>) -> Result<(), Failure> {
+        if self.pages.is_empty() {
+            return Ok(());
+        }
+        let machine = machine()?;
+        self.pages
+            .iter()
+            .try_for_each(|pages| is_page(&machine, pages.bytes))
+            .map_err(|e| format!("--pages: {e}").into())
     }
 }
 
@@ -104,6 +116,16 @@ fn cpu_list(text: &str, all: &RangeInclusive<u32>) -> Result<Vec<u32>, String> {
     Ok(cpus)
 }
 
+/// Checks that a machine has pages of so many bytes.
+pub(super) fn is_page(machine: &Spec, bytes: u64) -> Result<(), String> {
+    let sizes = &machine.pages.sizes;
+    if sizes.contains(&bytes) {
+        return Ok(());
+    }
+    let known: Vec<_> = sizes.iter().map(|&bytes| size(bytes)).collect();
+    Err(format!("{} has no pages of size '{}'; choose from {}", machine.name, size(bytes), known.join(", ")))
+}
+
 fn pages(text: &str) -> Result<Pages, String> {
     let (name, bytes) = text.split_once('=').ok_or("write it as SEGMENT=SIZE, such as bss=2MiB")?;
     let all = spec::Pages::SEGMENTS.map(|(segment, _)| segment);
@@ -111,9 +133,6 @@ fn pages(text: &str) -> Result<Pages, String> {
     if segments.is_empty() {
         return Err(format!("there is no segment '{name}'; choose from {}, all", all.join(", ")));
     }
-    let bytes = integer(bytes).filter(|bytes| PAGE_SIZES.contains(bytes)).ok_or_else(|| {
-        let sizes: Vec<_> = PAGE_SIZES.iter().map(|&bytes| size(bytes)).collect();
-        format!("no pages of size '{bytes}'; choose from {}", sizes.join(", "))
-    })?;
+    let bytes = integer(bytes).ok_or_else(|| format!("'{bytes}' is no size; write it as in 64KiB or 2MiB"))?;
     Ok(Pages { segments, bytes })
 }

@@ -6,7 +6,15 @@ use std::time::{Duration, Instant};
 
 use fxscope::Progress;
 use fxscope::report::render::quantity::quantity;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar on standard error that shows how many of so many runs are done.
+pub(super) fn bar(runs: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr());
+    let template = "{bar:40} {pos} of {len} runs, {elapsed}  {msg}";
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
 
 /// How long a run goes on, and the program leaves the terminal alone, before the line is there.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use fxscope::report::render::{html, terminal};
 use fxscope::report::validation;
 use fxscope::validate::{self, Cache, Execution, Outcome as RowOutcome, Suite};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::Target;
+use super::progress::bar;
 use super::{Failure, Outcome, style};
 
 /// Hold the model against measured results: run the program of every row, compare with what the machine took.
@@ -99,9 +99,7 @@ fn run(args: &Args, suite: &Suite) -> Result<validate::Results, Failure> {
     let beside = args.folder.parent().unwrap_or(Path::new(""));
     let execution = Execution { simulator, programs: beside.join("kernels/prebuilt"), cache, jobs };
 
-    let bar = ProgressBar::with_draw_target(Some(suite.needed().len() as u64), ProgressDrawTarget::stderr());
-    let template = "{bar:40} {pos} of {len} runs, {elapsed}  {msg}";
-    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let bar = bar(suite.needed().len() as u64);
     let done = |name: &str| {
         bar.set_message(name.to_owned());
         bar.inc(1);

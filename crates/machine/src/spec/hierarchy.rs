@@ -1,6 +1,6 @@
 //! Tables of `machine.toml` about caches, memory, translation and prefetch.
 
-use super::{ENTRIES, GIB, GRANULES, KIB, MAX_WAYS, MIB, PAGE_SIZES};
+use super::{ENTRIES, GIB, GRANULES, KIB, MAX_WAYS, MIB, PAGE};
 use crate::schema::Rule::{OneOf, Power, Range, Real};
 use crate::schema::table;
 use crate::spec::Evidence;
@@ -80,14 +80,21 @@ table! {
 table! {
     /// Translation.
     Tlb {
-        /// L1 entries, data and instruction each, fully associative, FIFO.
+        /// L1 entries, data and instruction each, fully associative.
         l1_entries: u32 => Range(1, 256),
+        /// A new page takes the place of the one of L1 that was not used for longest, not of the one that came first.
+        l1_lru: bool,
         /// L2 entries, data and instruction each.
         l2_entries: u32 => Range(1, MIB),
         /// L2 associativity.
         l2_ways: u32 => Range(1, 4096),
         /// Cycles of an L1 miss that hits L2.
         l2_hit: u64 => Range(0, 1000),
+        /// Sizes of pages that L2 has alone, beside L1, which has all others. Without any, L2 stands behind L1 and both have
+        /// pages of all sizes.
+        l2_beside: Vec<u64> => PAGE,
+        /// Cycles of a miss of both that software handles in a trap. 0: hardware walks the tables.
+        miss_trap: u64 => Range(0, 1_000_000),
         /// Bytes of a page-table granule; the first that has a page's size is taken.
         granules: [u64; 2] => OneOf(GRANULES),
         /// Descriptors of each granule's contiguous groups.
@@ -102,7 +109,7 @@ table! {
         inactive_lookup: bool,
         /// Cycles that the system takes, besides the walk, for such an access whose page is not there. 0: it goes on.
         absent_trap: u64 => Range(0, 1_000_000),
-        /// Walks at a time, of data and instructions together.
+        /// Walks or traps at a time, of data and instructions together.
         walkers: u32 => Range(1, 64),
     }
 }
@@ -110,26 +117,28 @@ table! {
 table! {
     /// Page sizes by segment.
     Pages {
+        /// Sizes of pages that there are.
+        sizes: Vec<u64> => PAGE,
         /// Pages that the kernel gives without the large-page library.
-        normal: u64 => OneOf(PAGE_SIZES),
+        normal: u64 => PAGE,
         /// Pages that the large-page library takes.
-        large: u64 => OneOf(PAGE_SIZES),
+        large: u64 => PAGE,
         /// Text and read-only data.
-        text: u64 => OneOf(PAGE_SIZES),
+        text: u64 => PAGE,
         /// Initialised data.
-        data: u64 => OneOf(PAGE_SIZES),
+        data: u64 => PAGE,
         /// Zero-initialised data.
-        bss: u64 => OneOf(PAGE_SIZES),
+        bss: u64 => PAGE,
         /// Heap.
-        heap: u64 => OneOf(PAGE_SIZES),
+        heap: u64 => PAGE,
         /// Stack of the first thread.
-        stack: u64 => OneOf(PAGE_SIZES),
+        stack: u64 => PAGE,
         /// Stacks of other threads.
-        thread_stack: u64 => OneOf(PAGE_SIZES),
+        thread_stack: u64 => PAGE,
         /// Private anonymous mappings.
-        mmap: u64 => OneOf(PAGE_SIZES),
+        mmap: u64 => PAGE,
         /// Shared anonymous mappings.
-        shared: u64 => OneOf(PAGE_SIZES),
+        shared: u64 => PAGE,
     }
 }
 

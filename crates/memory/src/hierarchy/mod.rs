@@ -152,6 +152,8 @@ pub struct Hierarchy {
     walkers: Pool,
     /// What a walk takes besides its reads.
     walk_extra: Cycle,
+    /// What a trap takes that does a walk's work, or 0.
+    miss_trap: Cycle,
     /// Accesses without active elements look up their pages.
     inactive_lookup: bool,
     /// What the system takes for one whose page is not there.
@@ -211,6 +213,7 @@ impl Hierarchy {
             tables: Tables::new(&spec.tlb),
             walkers: Pool::new(spec.tlb.walkers as usize),
             walk_extra: spec.tlb.walk_extra,
+            miss_trap: spec.tlb.miss_trap,
             inactive_lookup: spec.tlb.inactive_lookup,
             absent_trap: spec.tlb.absent_trap,
             space: 0,

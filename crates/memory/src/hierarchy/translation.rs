@@ -174,7 +174,10 @@ impl Hierarchy {
             return None;
         }
         let addr = self.in_space(addr);
-        self.data_tlb.hit(addr).filter(|hit| hit.ready <= t).map(|hit| addr.wrapping_add(hit.offset) >> self.line_shift)
+        self.data_tlb
+            .peek(addr)
+            .filter(|hit| hit.ready <= t)
+            .map(|hit| addr.wrapping_add(hit.offset) >> self.line_shift)
     }
 }
 

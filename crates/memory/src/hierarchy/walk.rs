@@ -1,4 +1,4 @@
-//! Walks of the translation tables.
+//! Walks of the translation tables, and traps in their place.
 
 use fxscope_base::{Cycle, Signals};
 
@@ -16,9 +16,15 @@ impl Hierarchy {
         (self.frame_of(addr, range), end)
     }
 
-    /// Reads the tables that lead to the page of `addr`, which need not be there: its descriptor says so then. Returns when
-    /// it is known.
+    /// Reads the tables that lead to the page of `addr`, which need not be there: its descriptor says so then. Where software
+    /// does that, takes its trap. Returns when it is known.
     pub(super) fn read_tables(&mut self, addr: u64, range: PageRange, t: Cycle, signals: &mut Signals) -> Cycle {
+        if self.miss_trap > 0 {
+            let handler = self.walkers.first_free(t);
+            let end = handler.at + self.miss_trap;
+            self.walkers.hold(handler, handler.at, end);
+            return end;
+        }
         let way = self.tables.way(self.in_space(addr), range.shift);
         let local = self.seat.cmg;
         let walker = self.walkers.first_free(t);

@@ -85,7 +85,7 @@ fn a_set_of_the_second_level_keeps_its_four_most_recently_used_pages() {
 
 #[test]
 fn the_second_level_holds_1024_neighbouring_pages_of_any_size() {
-    for size in fxscope_machine::spec::PAGE_SIZES {
+    for size in machine().tables.pages.sizes {
         let (mut tlb, spec) = tlb();
         let pages = u64::from(spec.l2_entries);
         for n in 0..pages {

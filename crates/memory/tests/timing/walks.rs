@@ -37,8 +37,8 @@ fn translate(core: &mut Core, addr: u64, t: Cycle) -> Cycle {
 fn a_first_walk_reads_a_descriptor_of_each_level_from_memory() {
     // 64 KiB tables: three levels, blocks of 512 MiB in the second. 4 KiB tables: four, blocks of 2 MiB and 1 GiB.
     let levels = [(12, 4), (16, 3), (21, 3), (25, 3), (29, 2), (30, 2), (34, 2)];
-    assert!(levels.iter().map(|&(shift, _)| 1 << shift).eq(fxscope_machine::spec::PAGE_SIZES.iter().copied()));
     let spec = machine();
+    assert!(levels.iter().map(|&(shift, _)| 1 << shift).eq(spec.pages.sizes.iter().copied()));
     for (shift, reads) in levels {
         let mut core = core(&spec, shift);
         assert_eq!(translate(&mut core, 0, 1_000), walk(&spec, reads, 0), "pages of {} bytes", 1u64 << shift);

@@ -1,6 +1,7 @@
 //! Reports as one page that needs nothing but a browser: no network, no other file.
 
 mod chart;
+mod experiment;
 mod overview;
 mod plain;
 mod table;
@@ -14,6 +15,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+pub use experiment::draw as experiment;
 pub use validation::draw as validation;
 
 use super::palette;

@@ -1,6 +1,7 @@
 //! `fxscope pages`: page sizes, one file for each thing to do.
 
 mod advise;
+mod experiment;
 mod host;
 mod risks;
 
@@ -10,6 +11,7 @@ use super::Outcome;
 #[derive(clap::Subcommand)]
 pub enum Command {
     Advise(advise::Args),
+    Experiment(experiment::Args),
     Host(host::Args),
     Risks(risks::Args),
 }
@@ -18,6 +20,7 @@ pub enum Command {
 pub(super) fn pages(command: &Command) -> Outcome {
     match command {
         Command::Advise(args) => advise::advise(args),
+        Command::Experiment(args) => experiment::experiment(args),
         Command::Host(args) => host::host(args),
         Command::Risks(args) => risks::risks(args),
     }

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fxscope::machine::Spec;
-use fxscope::machine::settings::{integer, size};
-use fxscope::machine::spec::PAGE_SIZES;
+use fxscope::machine::settings::size;
 use fxscope::record::{self, Origin, Run};
 
-use super::super::launch::Launch;
+use super::super::launch::{self, Launch};
 use super::super::output::Target;
+use super::super::placement::is_page;
 use super::super::{Failure, Outcome, print, say, style};
 use runs::Runs;
 
@@ -40,7 +40,7 @@ pub struct Args {
     run: Option<u32>,
     /// Page sizes to ask about, besides those that the program starts with; without it, the normal and the large pages of
     /// the machine's system.
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = page_size)]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = launch::size)]
     sizes: Vec<u64>,
     /// How many of the best assignments are simulated.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
@@ -59,13 +59,6 @@ pub struct Args {
     /// The program (AArch64 Linux) and its arguments.
     #[arg(last = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
-}
-
-fn page_size(text: &str) -> Result<u64, String> {
-    integer(text).filter(|bytes| PAGE_SIZES.contains(bytes)).ok_or_else(|| {
-        let sizes: Vec<_> = PAGE_SIZES.iter().map(|&bytes| size(bytes)).collect();
-        format!("no pages of that size; choose from {}", sizes.join(", "))
-    })
 }
 
 fn percent(text: &str) -> Result<f64, String> {
@@ -104,6 +97,7 @@ pub(super) fn advise(args: &Args) -> Outcome {
 
 /// The page sizes to ask about.
 fn asked(args: &Args, spec: &Spec) -> Result<Vec<u64>, Failure> {
+    args.sizes.iter().try_for_each(|&bytes| is_page(spec, bytes)).map_err(|e| format!("--sizes: {e}"))?;
     let node = spec.topology.node_bytes;
     if let Some(&large) = args.sizes.iter().find(|&&bytes| bytes > node) {
         let (large, node, name) = (size(large), size(node), &spec.name);

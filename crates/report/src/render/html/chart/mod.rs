@@ -1,5 +1,6 @@
 //! Charts, drawn with SVG in the page itself.
 
+mod curves;
 mod errors;
 mod gauges;
 mod heat;
@@ -8,6 +9,7 @@ mod stack;
 
 use maud::{Markup, html};
 
+pub use curves::draw as curves;
 pub use errors::{Class, Histogram, Pair, histograms, scatter};
 pub use gauges::draw as gauges;
 pub use heat::{draw as heat, most};

@@ -1,0 +1,27 @@
+//! An experiment as a page: plots, tables and what they say.
+
+use maud::{DOCTYPE, html};
+
+use super::{chart, head, plain};
+use crate::document::{Document, Plot};
+use crate::render::palette;
+
+/// A page of a document's sections below their plots.
+#[must_use]
+pub fn draw(document: &Document, plots: &[Plot]) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(&document.title, &palette::rules()))
+            body {
+                header { h1 { (document.title) } }
+                main id="main" {
+                    div.charts { @for plot in plots { (chart::curves(plot)) } }
+                    @for section in &document.sections { (plain::draw(section)) }
+                }
+                footer { p { "Made by fxscope." } }
+            }
+        }
+    };
+    page.into_string()
+}
