@@ -72,8 +72,6 @@ table! {
     Identity {
         /// Full name.
         title: String,
-        /// What is said of every run on this machine, one sentence; nothing when it is empty.
-        note: String,
         /// `MIDR_EL1`.
         midr: u64 => Register,
         /// `CTR_EL0`.
@@ -94,6 +92,8 @@ table! {
         hwcap2: u64 => Register,
         /// `CNTFRQ_EL0`, Hz.
         counter_hz: u64 => Range(1_000_000, 10_000_000_000),
+        /// What is said of every run on this machine, one sentence; nothing when it is empty.
+        note: String,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What large pages cost: whole pages for each segment, however little of it is used.
+//! What large pages cost: whole pages for each segment, however little of it is mapped.
 
 use fxscope::machine::settings::size;
 use fxscope::record::Run;
@@ -35,19 +35,19 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
     let runs = lab.run(&lab.sizes.iter().map(trial).collect::<Vec<_>>())?;
     let maps: Vec<Vec<Part>> = runs.iter().map(parts).collect();
     let taken = |parts: &[Part]| parts.iter().map(|part| part.taken).sum::<f64>();
-    let used = |parts: &[Part]| parts.iter().map(|part| part.used).sum::<f64>();
+    let mapped = |parts: &[Part]| parts.iter().map(|part| part.mapped).sum::<f64>();
 
     let by_size = |(&page, parts): (&u64, &Vec<Part>)| {
         let worst = SEGMENTS as f64 * page as f64 / MIB;
-        let cells = [taken(parts), used(parts), taken(parts) - used(parts), worst].map(|mib| Cell(mib, 1));
+        let cells = [taken(parts), mapped(parts), taken(parts) - mapped(parts), worst].map(|mib| Cell(mib, 1));
         (size(page), cells.to_vec())
     };
     let here = lab.sizes.iter().position(|&bytes| bytes == 256 << 20).map(|i| taken(&maps[i]));
     let points = lab.sizes.iter().zip(&maps).map(|(&page, parts)| (page as f64 / MIB, taken(parts)));
     Ok(Findings {
         seen: vec![format!(
-            "{SEGMENTS} segments of which {:.1} MiB are used take {:.0} MiB in pages of {}.",
-            used(&maps[maps.len() - 1]),
+            "{SEGMENTS} segments of which {:.1} MiB are mapped take {:.0} MiB in pages of {}.",
+            mapped(&maps[maps.len() - 1]),
             taken(&maps[maps.len() - 1]),
             size(largest)
         )],
@@ -69,7 +69,7 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
             page_map(&maps[maps.len() - 1]),
             Table {
                 title: "All segments, MiB",
-                headings: ["pages", "taken", "used", "lost", "a page each"].map(str::to_owned).to_vec(),
+                headings: ["pages", "taken", "mapped", "lost", "a page each"].map(str::to_owned).to_vec(),
                 rows: lab.sizes.iter().zip(&maps).map(by_size).collect(),
             },
         ],
@@ -81,30 +81,31 @@ struct Part {
     kind: &'static str,
     pages: f64,
     taken: f64,
-    used: f64,
+    mapped: f64,
 }
 
 /// The page map of a run.
 fn parts(run: &Run) -> Vec<Part> {
     let part = |&(kind, names): &(&'static str, &[&str])| {
         let rows = || run.pages.iter().filter(|row| names.contains(&row.segment.as_str()));
-        let used: u64 = rows().map(|row| row.bytes).sum();
+        let mapped: u64 = rows().map(|row| row.bytes).sum();
         let page = rows().map(|row| row.page_bytes).max().unwrap_or(1);
         // Parts that follow each other share the page that one ends and the next begins in.
-        let pages = rows().map(|row| row.pages).max().unwrap_or(0).max(used.div_ceil(page));
-        Part { kind, pages: pages as f64, taken: (pages * page) as f64 / MIB, used: used as f64 / MIB }
+        let pages = rows().map(|row| row.pages).max().unwrap_or(0).max(mapped.div_ceil(page));
+        Part { kind, pages: pages as f64, taken: (pages * page) as f64 / MIB, mapped: mapped as f64 / MIB }
     };
     KINDS.iter().map(part).collect()
 }
 
 fn page_map(parts: &[Part]) -> Table {
     let row = |part: &Part| {
-        let cells = vec![Cell(part.pages, 0), Cell(part.taken, 1), Cell(part.used, 2), Cell(part.taken - part.used, 1)];
+        let cells =
+            vec![Cell(part.pages, 0), Cell(part.taken, 1), Cell(part.mapped, 2), Cell(part.taken - part.mapped, 1)];
         (part.kind.to_owned(), cells)
     };
     Table {
         title: "Page map with the largest pages, MiB",
-        headings: ["segment", "pages", "taken", "used", "lost"].map(str::to_owned).to_vec(),
+        headings: ["segment", "pages", "taken", "mapped", "lost"].map(str::to_owned).to_vec(),
         rows: parts.iter().map(row).collect(),
     }
 }
