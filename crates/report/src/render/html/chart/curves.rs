@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn points_lie_between_the_ends_of_both_axes() {
         let text = draw(&plot(true, vec![(1.0, 0.0), (1000.0, 8.0)])).into_string();
-        assert!(text.contains("d=\"M58 298L544 58.8\""), "{text}");
+        assert!(text.contains("d=\"M58 298L544 24\""), "{text}");
         let text = draw(&plot(false, vec![(0.0, 0.0), (10.0, 5.0)])).into_string();
         assert!(text.contains("d=\"M58 298L544 24\""), "{text}");
     }
