@@ -35,7 +35,10 @@ fn row<'a>(found: &'a Value, table: usize, heading: &str, label: &str) -> &'a Va
 fn without_a_name_all_are_listed_and_an_unknown_one_is_answered_with_them() {
     let list = String::from_utf8(experiment(&[]).stdout).expect("text");
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert!(["stride", "draws", "steps", "cost"].iter().all(|name| names.contains(name)), "{list}");
+    assert!(
+        ["stride", "draws", "steps", "cost", "masked", "blocks", "largepage"].iter().all(|name| names.contains(name)),
+        "{list}"
+    );
     assert!(list.lines().all(|line| line.len() <= 100));
     let message = message(&["strides"]);
     assert!(message.contains("no experiment 'strides'; choose from stride, draws"), "{message}");
@@ -94,4 +97,36 @@ fn a_page_has_a_plot_for_the_tables() {
     assert!(experiment(&["cost", "--html", page.to_str().expect("text")]).status.success());
     let text = std::fs::read_to_string(page).expect("written");
     assert!(text.contains("<svg") && text.contains("k_tlb-0019") && text.contains("Memory taken"));
+}
+
+#[test]
+fn a_masked_store_to_memory_that_was_never_allocated_misses_each_time_with_pages_of_any_size() {
+    let found = found(&["masked"]);
+    let cycles = |way: &str, size: &str| row(&found, 0, "loop", way)[size].as_f64().expect("a number");
+    let absent = cycles("mask, never allocated", "4MiB");
+    // All that page sizes change are a few first misses of the rest.
+    let alike = |size| (cycles("mask, never allocated", size) / absent - 1.0).abs() < 0.001;
+    assert!(["32MiB", "256MiB"].into_iter().all(alike), "{found:#}");
+    // Allocated memory, or the condition before the loop, costs as much as the loop does.
+    let (mask, branch) = (cycles("mask, allocated", "4MiB"), cycles("condition before the loop", "4MiB"));
+    assert!((mask / branch - 1.0).abs() < 0.02 && absent > 50.0 * mask, "{found:#}");
+    // One of 73 accesses, which is NICAM's rate.
+    let rate = row(&found, 1, "loop", "mask, never allocated")["4MiB"].as_f64().expect("a number");
+    assert!((rate - 100.0 / 73.0).abs() < 0.01, "{rate}");
+}
+
+#[test]
+fn where_the_machine_looks_up_no_page_it_makes_no_difference_and_the_text_says_so() {
+    let found = found(&["masked", "-m", "a64fx", "--sizes", "64KiB,2MiB"]);
+    let cycles = |way: &str| row(&found, 0, "loop", way)["64KiB"].as_f64().expect("a number");
+    assert!((cycles("mask, never allocated") / cycles("mask, allocated") - 1.0).abs() < 0.001, "{found:#}");
+    assert!(found["seen"][0].as_str().expect("text").contains("tlb.inactive_lookup"));
+}
+
+#[test]
+fn experiments_that_compare_two_sizes_ask_for_them() {
+    for name in ["blocks", "largepage"] {
+        let message = message(&[name, "--sizes", "2MiB"]);
+        assert!(message.contains("--sizes: give two at least"), "{message}");
+    }
 }

@@ -5,13 +5,14 @@ use fxscope::record::Run;
 use fxscope::report::document::{Curve, Plot};
 
 use super::super::super::Failure;
-use super::Experiment;
 use super::findings::{Cell, Findings, Published, Table};
 use super::lab::{Lab, Trial};
+use super::{Experiment, K_COMPUTER};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "cost",
     title: "Memory that whole pages take, for a program that has a little in each segment",
+    on: &K_COMPUTER,
     run,
 };
 
@@ -31,7 +32,13 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
     lab.has_memory(SEGMENTS * largest, &what, "--sizes")?;
     let segments = &["data", "bss", "heap", "stack", "thread_stack"];
     let arguments = vec![format!("threads={THREADS}")];
-    let trial = |&page: &u64| Trial { program: "tlb-segments", arguments: arguments.clone(), page, segments };
+    let trial = |&page: &u64| Trial {
+        program: "tlb-segments",
+        arguments: arguments.clone(),
+        page,
+        segments,
+        ..Trial::default()
+    };
     let runs = lab.run(&lab.sizes.iter().map(trial).collect::<Vec<_>>())?;
     let maps: Vec<Vec<Part>> = runs.iter().map(parts).collect();
     let taken = |parts: &[Part]| parts.iter().map(|part| part.taken).sum::<f64>();

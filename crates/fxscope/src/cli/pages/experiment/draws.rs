@@ -4,12 +4,16 @@ use fxscope::machine::settings::size;
 use fxscope::report::document::{Curve, Plot};
 
 use super::super::super::Failure;
-use super::Experiment;
 use super::findings::{Cell, Findings, Published, Table};
 use super::lab::{Counted, Lab, Trial};
+use super::{Experiment, K_COMPUTER};
 
-pub(super) const EXPERIMENT: Experiment =
-    Experiment { name: "draws", title: "Run time by where arrays happen to lie, with several sizes of pages", run };
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "draws",
+    title: "Run time by where arrays happen to lie, with several sizes of pages",
+    on: &K_COMPUTER,
+    run,
+};
 
 /// Processes that were measured.
 const DRAWS: u32 = 512;
@@ -25,6 +29,7 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
         arguments: vec![format!("span={}", lab.span), format!("seed={seed}")],
         page,
         segments: &["mmap"],
+        ..Trial::default()
     };
     let trials: Vec<Trial> =
         lab.sizes.iter().flat_map(|&page| (1..=draws).map(move |seed| trial(page, seed))).collect();

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use fxscope::linux::Stdio;
 use fxscope::machine::Spec;
 use fxscope::machine::settings::size;
-use fxscope::record::{Finish, Run};
+use fxscope::record::{Finish, Region, Run};
 use fxscope::{Control, Request, Session, machine_memory};
 use rayon::prelude::*;
 
 use super::super::super::Failure;
 use super::super::super::placement::is_page;
 use super::super::super::progress::bar;
-use super::Args;
+use super::{Args, Measured};
 
 /// What experiments are made with.
 pub(super) struct Lab {
@@ -33,6 +33,7 @@ pub(super) struct Lab {
 }
 
 /// A run to be made.
+#[derive(Default)]
 pub(super) struct Trial {
     /// The program, without its folder and `.elf`.
     pub program: &'static str,
@@ -41,6 +42,8 @@ pub(super) struct Trial {
     pub page: u64,
     /// The segments that have it.
     pub segments: &'static [&'static str],
+    /// Variables of its environment.
+    pub environment: Vec<(&'static str, &'static str)>,
 }
 
 /// What a part of a run counted.
@@ -52,10 +55,11 @@ pub(super) struct Counted {
 }
 
 impl Lab {
-    /// Checks what was asked for.
-    pub fn new(args: &Args) -> Result<Lab, Failure> {
-        let spec = fxscope::machine::load(&args.machine, &args.set)?;
-        let mut sizes = args.sizes.clone();
+    /// Checks what was asked for; the rest is as it was measured.
+    pub fn new(args: &Args, measured: &Measured) -> Result<Lab, Failure> {
+        let machine = args.machine.clone().unwrap_or_else(|| measured.machine.to_owned());
+        let spec = fxscope::machine::load(&machine, &args.set)?;
+        let mut sizes = if args.sizes.is_empty() { measured.sizes.to_vec() } else { args.sizes.clone() };
         sizes.sort_unstable();
         sizes.dedup();
         sizes.iter().try_for_each(|&bytes| is_page(&spec, bytes)).map_err(|e| format!("--sizes: {e}"))?;
@@ -72,7 +76,7 @@ impl Lab {
             sizes,
             span: args.span,
             draws: args.draws,
-            machine: args.machine.clone(),
+            machine,
             set: args.set.clone(),
             programs: args.programs.clone(),
             jobs: args.jobs.map_or(cores, usize::from),
@@ -128,6 +132,7 @@ impl Lab {
         let session = Session::start(Request {
             settings,
             arguments: trial.arguments.iter().map(Into::into).collect(),
+            environment: trial.environment.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
             stdio: Some(Stdio { input, output: stream()?, error: stream()? }),
             ..Request::new(Arc::new(spec), program)
         });
@@ -151,14 +156,32 @@ impl Lab {
 
     /// What one region of a run with one thread counted.
     pub fn counted(&self, run: &Run, region: &str) -> Result<Counted, Failure> {
-        let region = run.regions.iter().find(|r| r.name == region).ok_or("the program has not marked its loop")?;
+        let region = self::region(run, region)?;
         let event = |name: &str| region.count(0, name).map_or(f64::NAN, |count| count as f64);
         let rate = 100.0 * event("L2D_TLB_REFILL") / (event("LD_SPEC") + event("ST_SPEC"));
         Ok(Counted { cycles: event("CPU_CYCLES"), rate })
+    }
+
+    /// Seconds that a region took: those of the thread that took longest.
+    pub fn seconds(&self, run: &Run, name: &str) -> Result<f64, Failure> {
+        let region = region(run, name)?;
+        let cycles = (0..region.threads.len()).filter_map(|thread| region.count(thread, "CPU_CYCLES")).max();
+        Ok(cycles.unwrap_or(0) as f64 / self.spec.clock.core_hz as f64)
     }
 
     /// Milliseconds of so many cycles.
     pub fn milliseconds(&self, cycles: f64) -> f64 {
         1e3 * cycles / self.spec.clock.core_hz as f64
     }
+}
+
+fn region<'r>(run: &'r Run, name: &str) -> Result<&'r Region, Failure> {
+    let region = run.regions.iter().find(|region| region.name == name);
+    region.ok_or_else(|| format!("the program has not marked its region '{name}'").into())
+}
+
+/// What a region of a run with one thread counted of an event.
+pub(super) fn event(run: &Run, name: &str, event: &str) -> Result<f64, Failure> {
+    let count = region(run, name)?.count(0, event);
+    count.map(|count| count as f64).ok_or_else(|| format!("the machine does not count {event}").into())
 }

@@ -1,10 +1,13 @@
 //! `fxscope pages experiment`: what page sizes do, measured on a modelled machine. One file for each experiment, and an entry
 //! in [`ALL`].
 
+mod blocks;
 mod cost;
 mod draws;
 mod findings;
 mod lab;
+mod largepage;
+mod masked;
 mod steps;
 mod stride;
 
@@ -28,14 +31,16 @@ use lab::Lab;
 pub struct Args {
     /// Which one.
     name: Option<String>,
-    /// Machine: a name that `fxscope machine list` shows, or the path of a machine's folder.
-    #[arg(short, long, default_value = "k-computer")]
-    machine: String,
+    /// Machine: a name that `fxscope machine list` shows, or the path of a machine's folder. Without it, the one whose
+    /// figures are shown beside.
+    #[arg(short, long)]
+    machine: Option<String>,
     /// Set a value of the machine's description, such as tlb.l2_beside=32MiB.
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::super::launch::pair)]
     set: Vec<(String, String)>,
-    /// Page sizes to compare, ascending; the largest is what the others are held against.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::super::launch::size, default_value = "4MiB,32MiB,256MiB")]
+    /// Page sizes to compare, ascending; the largest is what the others are held against. Without it, those that were
+    /// measured: 4MiB,32MiB,256MiB or 64KiB,2MiB.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::super::launch::size)]
     sizes: Vec<u64>,
     /// Memory that the program's arrays lie in.
     #[arg(long, value_name = "SIZE", value_parser = super::super::launch::size, default_value = "12GiB")]
@@ -62,16 +67,36 @@ struct Experiment {
     name: &'static str,
     /// What it shows, in a line.
     title: &'static str,
+    /// Where it was measured.
+    on: &'static Measured,
     run: fn(&Lab) -> Result<Findings, Failure>,
 }
 
+/// A machine whose figures are known.
+struct Measured {
+    machine: &'static str,
+    /// Its page sizes.
+    sizes: &'static [u64],
+}
+
+const K_COMPUTER: Measured = Measured { machine: "k-computer", sizes: &[4 << 20, 32 << 20, 256 << 20] };
+const A64FX: Measured = Measured { machine: "a64fx", sizes: &[64 << 10, 2 << 20] };
+
 /// All experiments, in the order in which they are listed.
-const ALL: &[Experiment] = &[stride::EXPERIMENT, draws::EXPERIMENT, steps::EXPERIMENT, cost::EXPERIMENT];
+const ALL: &[Experiment] = &[
+    stride::EXPERIMENT,
+    draws::EXPERIMENT,
+    steps::EXPERIMENT,
+    cost::EXPERIMENT,
+    masked::EXPERIMENT,
+    blocks::EXPERIMENT,
+    largepage::EXPERIMENT,
+];
 
 /// Lists the experiments, or makes one.
 pub(super) fn experiment(args: &Args) -> Outcome {
     let Some(name) = &args.name else {
-        let line = |e: &Experiment| format!("{:8} {}\n", e.name, e.title);
+        let line = |e: &Experiment| format!("{:9} {}\n", e.name, e.title);
         print(ALL.iter().map(line).collect::<String>())?;
         return Ok(ExitCode::SUCCESS);
     };
@@ -82,7 +107,7 @@ pub(super) fn experiment(args: &Args) -> Outcome {
     let [json, page] = [&args.json, &args.html].map(|path| path.as_deref().map(Target::check).transpose());
     let (json, page) = (json?, page?);
     let instead = [&args.json, &args.html].into_iter().flatten().any(|path| path.as_os_str() == "-");
-    let lab = Lab::new(args)?;
+    let lab = Lab::new(args, experiment.on)?;
     let findings = (experiment.run)(&lab)?;
 
     let title = format!("{} on {}", experiment.title, lab.spec.name);

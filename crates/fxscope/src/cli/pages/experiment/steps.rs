@@ -4,13 +4,14 @@ use fxscope::machine::settings::size;
 use fxscope::report::document::{Curve, Plot};
 
 use super::super::super::Failure;
-use super::Experiment;
 use super::findings::{Cell, Findings, Published, Table};
 use super::lab::{Counted, Lab, Trial};
+use super::{Experiment, K_COMPUTER};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "steps",
     title: "Steps of a long run whose arrays shift, with the smallest and the largest pages",
+    on: &K_COMPUTER,
     run,
 };
 
@@ -64,8 +65,13 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
         let counts = counts.iter().map(|(name, count)| format!("{name}={count}"));
         counts.chain([format!("span={}", lab.span), format!("seed={seed}")]).collect()
     };
-    let trial =
-        |page: u64, seed: u32| Trial { program: "tlb-arrays", arguments: arguments(seed), page, segments: &["mmap"] };
+    let trial = |page: u64, seed: u32| Trial {
+        program: "tlb-arrays",
+        arguments: arguments(seed),
+        page,
+        segments: &["mmap"],
+        ..Trial::default()
+    };
     let trials: Vec<Trial> =
         [smallest, largest].iter().flat_map(|&page| (1..=runs).map(move |seed| trial(page, seed))).collect();
     let all = lab.run(&trials)?;

@@ -4,12 +4,16 @@ use fxscope::machine::settings::size;
 use fxscope::report::document::{Curve, Plot};
 
 use super::super::super::Failure;
-use super::Experiment;
 use super::findings::{Cell, Findings, Published, Table};
 use super::lab::{Counted, Lab, Trial};
+use super::{Experiment, K_COMPUTER};
 
-pub(super) const EXPERIMENT: Experiment =
-    Experiment { name: "stride", title: "TLB misses and speed of a loop, by its stride and the size of pages", run };
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "stride",
+    title: "TLB misses and speed of a loop, by its stride and the size of pages",
+    on: &K_COMPUTER,
+    run,
+};
 
 const MIB: u64 = 1 << 20;
 /// Strides in halves of a MiB.
@@ -68,7 +72,13 @@ fn trials(lab: &Lab, stride: u64, steps: u64, rounds: u64) -> Vec<Trial> {
     let passes = (96 / steps).max(1);
     let arguments = [("stride", stride), ("count", steps), ("rounds", rounds), ("passes", passes)];
     let arguments: Vec<String> = arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let trial = |&page: &u64| Trial { program: "tlb-stride", arguments: arguments.clone(), page, segments: &["mmap"] };
+    let trial = |&page: &u64| Trial {
+        program: "tlb-stride",
+        arguments: arguments.clone(),
+        page,
+        segments: &["mmap"],
+        ..Trial::default()
+    };
     lab.sizes.iter().map(trial).collect()
 }
 
