@@ -40,7 +40,7 @@ build() {
     for name in bt cg ep ft is lu mg sp; do
         if [ -x "$omp/bin/$name.S" ]; then continue; fi
         make -s -C "$omp" "$name" CLASS=S CC="$cc" CLINK="$cc" UCC="g++ -fopenmp" \
-            CFLAGS="-O3 -mcpu=a64fx -fopenmp" >"$folder/$name.build" 2>&1 ||
+            CFLAGS="-O3 -mcpu=a64fx -fopenmp" CLINKFLAGS="-O3 -fopenmp" >"$folder/$name.build" 2>&1 ||
             { echo "npb: $name cannot be built, see $folder/$name.build" >&2; exit 1; }
     done
 }
