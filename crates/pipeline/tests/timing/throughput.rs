@@ -192,13 +192,29 @@ fn loads_that_only_one_address_pipe_takes_pass_one_a_cycle() {
 }
 
 #[test]
-fn gather_flows_are_counted_by_pairs_that_share_a_block_are_split_or_are_inactive() {
+fn gather_flows_are_counted_by_pairs_that_share_a_block_or_are_split() {
     use fxscope_base::Signal::{Gather0Flow, Gather1Flow, Gather2Flow};
     let mut rig = rig();
     let at = |offset| Some(DATA + offset);
-    let elements = [at(0), at(120), at(64), at(128), None, at(8), None, None];
+    let elements = [at(0), at(120), at(64), at(128), None, at(8), at(16), None];
     let (_, counts) = rig.count(&[gather(1, 2, 3, 0, elements)]);
-    assert_eq!([Gather0Flow, Gather1Flow, Gather2Flow].map(|s| counts.get(s)), [1, 2, 1]);
+    assert_eq!([Gather0Flow, Gather1Flow, Gather2Flow].map(|s| counts.get(s)), [0, 3, 1]);
+}
+
+/// As counted on the machine: gathers of five elements of eight have four flows, those of four and fewer leave out two.
+#[test]
+fn a_pair_without_active_elements_has_a_flow_if_the_addresses_made_with_its_own_have_some() {
+    use fxscope_base::Signal::{Gather0Flow, Gather1Flow, L1Pipe0Val, L1Pipe1Val};
+    let flows = |active: usize| {
+        let mut rig = rig();
+        let elements = std::array::from_fn(|i| (i < active).then_some(DATA + 8 * i as u64));
+        let (_, counts) = rig.count(&[gather(1, 2, 3, 0, elements)]);
+        assert_eq!(counts.get(L1Pipe0Val) + counts.get(L1Pipe1Val), counts.get(Gather1Flow));
+        (counts.get(Gather0Flow), counts.get(Gather1Flow))
+    };
+    assert_eq!([8, 7, 5].map(flows), [(0, 4); 3]);
+    assert_eq!([4, 3, 2, 1].map(flows), [(2, 2); 4]);
+    assert_eq!(flows(0), (4, 0));
 }
 
 #[test]
