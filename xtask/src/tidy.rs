@@ -19,6 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-pmu", &["base", "machine", "record"]),
     ("fxscope-sim", &["base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record"]),
     ("fxscope-import", &["pmu", "record"]),
+    ("fxscope-latency", &["machine", "pmu", "record"]),
     ("fxscope-analyze", &["pmu", "record"]),
     ("fxscope-validate", &["pmu"]),
     ("fxscope-report", &["base", "machine", "pmu", "record", "analyze", "validate"]),
@@ -26,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "fxscope",
         &[
             "base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record", "sim", "import",
-            "analyze", "validate", "report", "pages",
+            "analyze", "validate", "report", "pages", "latency",
         ],
     ),
     ("xtask", &["aarch64", "machine", "pmu", "validate"]),

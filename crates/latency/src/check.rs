@@ -1,0 +1,177 @@
+//! Predictions against simulations of slower memory.
+
+use crate::methods::stalls::{self, Coefficients};
+use crate::methods::{METHODS, Method, Program};
+use crate::{Counts, System, predict};
+
+/// Points, percent of the simulated time, within which a prediction is good.
+pub const NEAR: f64 = 10.0;
+
+/// Where the classes of errors end, percent; the first has all below, the last all above.
+pub const CLASSES: [f64; 9] = [-50.0, -20.0, -10.0, 0.0, 10.0, 20.0, 50.0, 100.0, 1000.0];
+
+/// A program whose slower runs were simulated.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Its name.
+    pub name: String,
+    /// Whether coefficients may be fitted to it; others test them.
+    pub fit: bool,
+    /// What its normal run counted.
+    pub counts: Counts,
+    /// … interval by interval.
+    pub intervals: Vec<Counts>,
+    /// Why there are no intervals.
+    pub no_intervals: String,
+    /// The machine.
+    pub system: System,
+    /// Latencies, nanoseconds, and simulated slowdowns.
+    pub simulated: Vec<(f64, f64)>,
+}
+
+impl Sample {
+    /// What predictions are made from.
+    #[must_use]
+    pub fn program(&self) -> Program<'_> {
+        Program {
+            counts: &self.counts,
+            intervals: &self.intervals,
+            no_intervals: &self.no_intervals,
+            system: &self.system,
+        }
+    }
+
+    /// The errors of a method, latency by latency, percent of the simulated time; none when it cannot be used.
+    #[must_use]
+    pub fn errors(&self, method: &Method) -> Option<Vec<f64>> {
+        let latencies: Vec<f64> = self.simulated.iter().map(|point| point.0).collect();
+        let prediction = predict(&self.program(), &latencies);
+        let slowdowns = prediction.slowdowns(method.id)?;
+        let pairs = slowdowns.iter().zip(&self.simulated);
+        Some(pairs.filter_map(|(predicted, &(_, simulated))| Some(error((*predicted)?, simulated))).collect())
+    }
+}
+
+/// The error of a predicted slowdown, percent of the simulated time.
+#[must_use]
+pub fn error(predicted: f64, simulated: f64) -> f64 {
+    100.0 * (predicted / simulated - 1.0)
+}
+
+/// How far off a method is, over programs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statistics {
+    /// The method.
+    pub id: &'static str,
+    /// Programs that it predicts.
+    pub programs: usize,
+    /// Programs that it predicts within [`NEAR`] points at every latency.
+    pub near_programs: usize,
+    /// Programs and latencies that it predicts.
+    pub predictions: usize,
+    /// Those within [`NEAR`] points.
+    pub near: usize,
+    /// The mean of the errors without their signs, percent.
+    pub mean: f64,
+    /// The largest of these.
+    pub worst: f64,
+    /// How many errors each class has: one more than [`CLASSES`] has ends.
+    pub histogram: [usize; CLASSES.len() + 1],
+}
+
+impl Statistics {
+    /// Those of a method, over samples.
+    #[must_use]
+    pub fn of(method: &Method, samples: &[&Sample]) -> Statistics {
+        let mut of = Statistics {
+            id: method.id,
+            programs: 0,
+            near_programs: 0,
+            predictions: 0,
+            near: 0,
+            mean: 0.0,
+            worst: 0.0,
+            histogram: [0; CLASSES.len() + 1],
+        };
+        let mut sum = 0.0;
+        for errors in samples.iter().filter_map(|sample| sample.errors(method)) {
+            of.programs += 1;
+            of.near_programs += usize::from(errors.iter().all(|error| error.abs() <= NEAR));
+            for error in errors {
+                of.predictions += 1;
+                of.near += usize::from(error.abs() <= NEAR);
+                of.worst = of.worst.max(error.abs());
+                of.histogram[CLASSES.iter().take_while(|&&end| error > end).count()] += 1;
+                sum += error.abs();
+            }
+        }
+        of.mean = if of.predictions == 0 { 0.0 } else { sum / of.predictions as f64 };
+        of
+    }
+}
+
+/// The statistics of all methods that predict one of the samples.
+#[must_use]
+pub fn statistics(samples: &[&Sample]) -> Vec<Statistics> {
+    let all = METHODS.iter().filter(|method| method.is_prediction()).map(|method| Statistics::of(method, samples));
+    all.filter(|of| of.programs > 0).collect()
+}
+
+/// Where coefficients are sought, and in how many steps each.
+const RANGES: [(f64, f64); 3] = [(0.5, 3.0), (0.3, 1.5), (1.0, 8.0)];
+/// Rounds over all coefficients.
+const ROUNDS: usize = 12;
+/// Halvings of a range by golden section in each round.
+const SECTIONS: usize = 40;
+
+/// The coefficients of method 5 with the least squares of the logarithms of predicted by simulated slowdowns, over the samples
+/// that are there for it; `None` when there are none. One coefficient after the other is sought by golden section, again and
+/// again, beginning with those in use.
+#[must_use]
+pub fn fit(samples: &[&Sample]) -> Option<Coefficients> {
+    let usable = |sample: &&&Sample| {
+        sample.fit && Method::with_id("5").is_some_and(|method| method.usable(&sample.program()).is_ok())
+    };
+    let samples: Vec<&Sample> = samples.iter().filter(usable).copied().collect();
+    if samples.is_empty() {
+        return None;
+    }
+    let mut best = *stalls::FITTED;
+    for _ in 0..ROUNDS {
+        for (place, range) in RANGES.into_iter().enumerate() {
+            let at = |value: f64| squares(&samples, with(best, place, value));
+            let found = golden(range, at);
+            // A coefficient on which nothing hangs stays as it is.
+            if at(found) < squares(&samples, best) {
+                best = with(best, place, found);
+            }
+        }
+    }
+    Some(best)
+}
+
+fn with(mut coefficients: Coefficients, place: usize, value: f64) -> Coefficients {
+    *[&mut coefficients.exposed, &mut coefficients.distance, &mut coefficients.streams][place] = value;
+    coefficients
+}
+
+/// The sum of squares of the logarithms of predicted by simulated slowdowns.
+fn squares(samples: &[&Sample], coefficients: Coefficients) -> f64 {
+    let each = samples.iter().flat_map(|sample| {
+        sample.simulated.iter().map(move |&(latency, simulated)| {
+            let added = (latency - sample.system.base_ns) * 1e-9;
+            (stalls::slowdown(&sample.program(), added, coefficients) / simulated).ln().powi(2)
+        })
+    });
+    each.sum()
+}
+
+/// Where a function of one minimum in a range has it.
+fn golden((mut low, mut high): (f64, f64), function: impl Fn(f64) -> f64) -> f64 {
+    let ratio = (5.0_f64.sqrt() - 1.0) / 2.0;
+    for _ in 0..SECTIONS {
+        let (a, b) = (high - ratio * (high - low), low + ratio * (high - low));
+        if function(a) <= function(b) { high = b } else { low = a }
+    }
+    (low + high) / 2.0
+}

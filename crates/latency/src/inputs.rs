@@ -1,0 +1,336 @@
+//! Counts of records: which events mean what.
+//!
+//! One table, `inputs.toml`, has it for each processor; the command that counts on a real one asks perf for the same events.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use fxscope_pmu::formula::{Formula, Over, Scope};
+use fxscope_pmu::{CYCLES, Events, TICKS, scope};
+use fxscope_record::{Region, Run};
+use serde::Deserialize;
+
+use crate::{Counts, Quantity};
+
+/// A processor whose events are known.
+#[derive(Clone, Debug)]
+pub struct Pmu {
+    /// Its name.
+    pub id: String,
+    /// Its name for people.
+    pub title: String,
+    /// Machines whose records have its events.
+    pub machines: Vec<String>,
+    /// How `/proc/cpuinfo` names it: `vendor/family/model`, `vendor/family` or `arm/implementer/part`.
+    pub processors: Vec<String>,
+    /// Whether whole computers must be counted CPU by CPU.
+    pub by_cpu: bool,
+    /// Where the events are from.
+    pub source: String,
+    /// Its events.
+    pub events: Vec<Event>,
+    counts: Vec<(Quantity, Formula)>,
+}
+
+/// An event.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// Its name in formulas.
+    pub name: String,
+    /// What `perf stat` is asked for; none where it is not.
+    #[serde(default)]
+    pub perf: Option<String>,
+    /// Other names that records may have.
+    #[serde(default)]
+    pub also: Vec<String>,
+    /// The pass of the program that counts it, from 1.
+    #[serde(default)]
+    pub pass: u8,
+    /// Whether it counts the whole computer.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// What a part of a record says.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// The processor whose events they are.
+    pub pmu: &'static Pmu,
+    /// What was counted.
+    pub counts: Counts,
+    /// What was not, with the events that would tell.
+    pub missing: Vec<(Quantity, Vec<String>)>,
+    /// What a reader should know of how it was taken.
+    pub notes: Vec<String>,
+}
+
+/// Why a record cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// None of its events is known here.
+    #[error(
+        "no processor's events are known by which memory's latency could be judged in this record of '{0}'; `fxscope latency methods` lists those that are"
+    )]
+    NoEvents(String),
+    /// It does not say how long it took.
+    #[error("region '{0}' has no time: neither ticks of the timer nor cycles were counted")]
+    NoTime(String),
+}
+
+/// All processors.
+///
+/// # Panics
+/// When the table is wrong, which a test rules out.
+#[must_use]
+pub fn pmus() -> &'static [Pmu] {
+    static READ: LazyLock<Vec<Pmu>> =
+        LazyLock::new(|| parse(include_str!("../inputs.toml")).expect("the table is tested"));
+    &READ
+}
+
+/// Reads the table.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn parse(text: &str) -> Result<Vec<Pmu>, String> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct File {
+        pmu: Vec<Entry>,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Entry {
+        id: String,
+        title: String,
+        machines: Vec<String>,
+        processors: Vec<String>,
+        #[serde(default)]
+        by_cpu: bool,
+        source: String,
+        events: Vec<Event>,
+        counts: BTreeMap<String, String>,
+    }
+    let file: File = toml::from_str(text).map_err(|e| e.to_string())?;
+    let entry = |e: Entry| {
+        let counts = e.counts.iter().map(|(key, formula)| {
+            let wrong = |what: String| format!("{}: {key}: {what}", e.id);
+            let quantity = Quantity::ALL.iter().find(|q| q.key() == key);
+            let quantity = *quantity.ok_or_else(|| wrong("no quantity has this name".to_owned()))?;
+            let formula = Formula::parse(formula).map_err(wrong)?;
+            match formula.names().into_iter().find(|name| !e.events.iter().any(|event| event.name == **name)) {
+                Some(name) => Err(wrong(format!("no event is called '{name}'"))),
+                None => Ok((quantity, formula)),
+            }
+        });
+        Ok(Pmu {
+            counts: counts.collect::<Result<_, String>>()?,
+            id: e.id,
+            title: e.title,
+            machines: e.machines,
+            processors: e.processors,
+            by_cpu: e.by_cpu,
+            source: e.source,
+            events: e.events,
+        })
+    };
+    file.pmu.into_iter().map(entry).collect()
+}
+
+/// What a region of a run counted. `threads` is how many cores worked at a time, where the record does not tell.
+///
+/// # Errors
+/// See [`Unusable`].
+pub fn take(run: &Run, region: &Region, threads: Option<f64>) -> Result<Taken, Unusable> {
+    let events = Events::of(&run.machine).unwrap_or_default();
+    let totals = scope::totals(&events, region, &run.constants);
+    let pmu = Pmu::of(run, &totals).ok_or_else(|| Unusable::NoEvents(run.machine.clone()))?;
+    let seconds = seconds(run, region).ok_or_else(|| Unusable::NoTime(region.name.clone()))?;
+    let mut notes = Vec::new();
+    let threads = threads.unwrap_or_else(|| {
+        pmu.threads(run, region, &totals, seconds).unwrap_or_else(|| {
+            notes.push(
+                "The record does not tell how many cores worked: one is assumed (--threads N says otherwise)."
+                    .to_owned(),
+            );
+            1.0
+        })
+    });
+    let (counts, missing) = pmu.counts(&totals, seconds, threads);
+    Ok(Taken { pmu, counts, missing, notes })
+}
+
+impl Pmu {
+    /// The processor that a run's events are from: of those that its machine may have, the one that tells most.
+    fn of(run: &Run, totals: &BTreeMap<&str, u64>) -> Option<&'static Pmu> {
+        let named = |pmu: &&Pmu| pmu.machines.contains(&run.machine);
+        let any = pmus().iter().any(|pmu| named(&pmu));
+        let candidates = pmus().iter().filter(|pmu| !any || named(pmu));
+        let tells = |pmu: &&'static Pmu| pmu.counts.iter().filter(|c| pmu.value(&c.1, totals).is_some()).count();
+        // The first of several that tell as much.
+        candidates.rev().max_by_key(tells).filter(|pmu| tells(pmu) > 0)
+    }
+
+    /// Counts by the totals of events.
+    #[must_use]
+    pub fn counts(
+        &self,
+        totals: &BTreeMap<&str, u64>,
+        seconds: f64,
+        threads: f64,
+    ) -> (Counts, Vec<(Quantity, Vec<String>)>) {
+        let mut counts = Counts::new(seconds, threads);
+        let mut missing = Vec::new();
+        for (quantity, formula) in &self.counts {
+            // Differences of counts that were not taken at the same time can be negative.
+            let value = self.value(formula, totals).map(|value| value.max(0.0));
+            counts.set(*quantity, value);
+            if value.is_none() {
+                let lacks = |name: &&String| Names { pmu: self, totals }.name(name).is_none();
+                let names = formula.names().into_iter().filter(lacks).cloned().collect();
+                missing.push((*quantity, names));
+            }
+        }
+        (counts, missing)
+    }
+
+    fn value(&self, formula: &Formula, totals: &BTreeMap<&str, u64>) -> Option<f64> {
+        formula.value(&Names { pmu: self, totals })
+    }
+
+    /// Cores that worked at a time. A program that was counted as a whole tells by its cycles and the clock.
+    fn threads(&self, run: &Run, region: &Region, totals: &BTreeMap<&str, u64>, seconds: f64) -> Option<f64> {
+        let cycles = |thread: usize| region.count(thread, CYCLES).filter(|&cycles| cycles > 0);
+        let each: Vec<u64> = (0..region.threads.len()).filter_map(cycles).collect();
+        if let (true, Some(&most)) = (each.len() > 1, each.iter().max()) {
+            return Some(each.iter().sum::<u64>() as f64 / most as f64);
+        }
+        let of_model = run.origin == fxscope_record::Origin::Simulated;
+        if of_model {
+            return Some(1.0);
+        }
+        let clock = run.constants.get("core_hz").copied().filter(|&hz| hz > 0.0)?;
+        let all = self.counts.iter().find(|c| c.0 == Quantity::Cycles).and_then(|c| self.value(&c.1, totals))?;
+        Some((all / (clock * seconds)).max(1.0)).filter(|threads| threads.is_finite())
+    }
+}
+
+/// How long a region took: its longest thread, seconds.
+fn seconds(run: &Run, region: &Region) -> Option<f64> {
+    let most = |name: &str| (0..region.threads.len()).filter_map(|thread| region.count(thread, name)).max();
+    let by = |name: &str, hz: &str| {
+        let hz = run.constants.get(hz).copied().filter(|&hz| hz > 0.0)?;
+        Some(most(name)? as f64 / hz)
+    };
+    by(TICKS, "timer_hz").or_else(|| by(CYCLES, "core_hz"))
+}
+
+/// Events of a processor by name.
+struct Names<'a> {
+    pmu: &'a Pmu,
+    totals: &'a BTreeMap<&'a str, u64>,
+}
+
+impl Scope<String> for Names<'_> {
+    fn name(&self, name: &String) -> Option<f64> {
+        let event = self.pmu.events.iter().find(|event| event.name == *name)?;
+        if let Some(&count) = self.totals.get(event.name.as_str()) {
+            return Some(count as f64);
+        }
+        let names: Vec<String> = event.perf.iter().chain(&event.also).map(|name| plain(name)).collect();
+        let of_event = self.totals.iter().filter(|(name, _)| names.contains(&plain(name)));
+        of_event.map(|(_, &count)| count as f64).reduce(|a, b| a + b)
+    }
+
+    fn threads(&self, _: Over, _: &Formula) -> Option<f64> {
+        // Totals know no threads.
+        None
+    }
+}
+
+/// A name of perf without instance numbers of devices and modifiers, in lower case: `uncore_imc_3/event=0x03/` and
+/// `uncore_imc/event=0x03/` count the same on different channels.
+fn plain(name: &str) -> String {
+    let name = name.to_lowercase();
+    let Some((device, rest)) = name.split_once('/') else {
+        return name.split_once(':').map_or(name.as_str(), |(event, _)| event).to_owned();
+    };
+    let device = match device.rsplit_once('_') {
+        Some((kind, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => kind,
+        _ => device,
+    };
+    let event = rest.split_once('/').map_or(rest, |(event, _)| event);
+    let mut terms: Vec<&str> = event.split(',').collect();
+    terms.sort_unstable();
+    format!("{device}/{}/", terms.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_loads_and_every_quantity_that_methods_need_is_counted_somewhere() {
+        let needed = crate::methods::METHODS.iter().flat_map(|method| method.needs.iter().flat_map(|of| of.iter()));
+        for quantity in needed {
+            let counted = |pmu: &Pmu| pmu.counts.iter().any(|c| c.0 == *quantity);
+            assert!(pmus().iter().any(counted), "{}", quantity.key());
+        }
+    }
+
+    #[test]
+    fn events_of_the_simulated_machine_are_events_of_its_pmu() {
+        let (a64fx, events) = (&pmus()[0], Events::of("a64fx").expect("built in"));
+        for event in &a64fx.events {
+            let number = events.named(&event.name).unwrap_or_else(|| panic!("{}", event.name)).number;
+            assert_eq!(event.perf, number.map(|n| format!("r{n:04x}")), "{}", event.name);
+        }
+    }
+
+    #[test]
+    fn instances_modifiers_and_the_order_of_terms_make_no_other_event() {
+        let same = [
+            ("uncore_imc_5/event=0x03,umask=0x03/", "uncore_imc/umask=0x03,event=0x03/"),
+            ("uncore_edc_uclk_0/event=0x02,umask=0x1C/", "uncore_edc_uclk/event=0x02,umask=0x1c/"),
+            ("cycles:u", "cycles"),
+            (
+                "cpu/event=0xb7,umask=0x01,offcore_rsp=0x4181800001/u",
+                "cpu/event=0xb7,umask=0x01,offcore_rsp=0x4181800001/",
+            ),
+        ];
+        for (a, b) in same {
+            assert_eq!(plain(a), plain(b));
+        }
+        assert_ne!(plain("uncore_imc_5/event=0x03,umask=0x03/"), plain("uncore_imc_5/event=0x03,umask=0x01/"));
+    }
+
+    #[test]
+    fn the_channels_of_a_controller_are_added_up() {
+        let knl = pmus().iter().find(|pmu| pmu.id == "knl").expect("in the table");
+        let names: Vec<String> = (0..6).map(|i| format!("uncore_imc_{i}/event=0x03,umask=0x03/")).collect();
+        let mut totals: BTreeMap<&str, u64> = names.iter().map(|name| (name.as_str(), 10)).collect();
+        totals.insert("cycles", 7);
+        let (counts, missing) = knl.counts(&totals, 1.0, 1.0);
+        assert_eq!(counts.get(Quantity::Accesses), Some(60.0));
+        assert_eq!(counts.get(Quantity::Cycles), Some(7.0));
+        let missing: Vec<_> = missing.into_iter().map(|(quantity, _)| quantity).collect();
+        assert_eq!(missing, [Quantity::CacheMisses, Quantity::Misses, Quantity::Outstanding]);
+    }
+
+    #[test]
+    fn mistakes_in_the_table_are_named() {
+        let text = |counts: &str| {
+            format!(
+                "[[pmu]]\nid='x'\ntitle=''\nmachines=[]\nprocessors=[]\nsource=''\nevents=[{{name='a'}}]\n[pmu.counts]\n{counts}"
+            )
+        };
+        for (counts, message) in [
+            ("cycles = 'b'", "x: cycles: no event is called 'b'"),
+            ("hops = 'a'", "x: hops: no quantity has this name"),
+            ("cycles = 'a +'", "x: cycles: something is missing at the end"),
+        ] {
+            assert_eq!(parse(&text(counts)).expect_err(counts), message);
+        }
+    }
+}

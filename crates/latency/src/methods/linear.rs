@@ -1,0 +1,23 @@
+//! Method 0: linear in the misses of the last level of cache.
+//!
+//! slowdown = 1 + misses / threads · a / T. Every miss is waited for from its beginning to its end, one after the other; each
+//! thread waits for its own. Prefetches and misses at the same time make it an upper bound; what leaves the chip without
+//! being such a miss (write-backs) does not count. Needs the misses of the last level before memory.
+
+use super::{Gives, Method, Program, known, one_after_the_other};
+use crate::Quantity;
+
+pub(super) const METHOD: Method = Method {
+    id: "0",
+    title: "linear in last-level misses",
+    formula: "1 + misses / threads * a / T",
+    assumptions: "every miss is waited for, one after the other; none is prefetched in time",
+    needs: &[&[Quantity::Misses]],
+    by_interval: false,
+    machine: false,
+    gives: Gives::Slowdown(slowdown),
+};
+
+fn slowdown(program: &Program<'_>, added: f64) -> f64 {
+    one_after_the_other(program.counts, known(program.counts, Quantity::Misses), added)
+}

@@ -1,0 +1,22 @@
+//! Method 3: mean outstanding reads.
+//!
+//! outstanding = sum over cycles of a core's outstanding reads / cycles. Not a slowdown: it says by how much methods 0 to 2
+//! predict too much when reads overlap and nothing else is done. Needs a counter of outstanding reads.
+
+use super::{Gives, Method, Program};
+use crate::Quantity;
+
+pub(super) const METHOD: Method = Method {
+    id: "3",
+    title: "mean outstanding reads of a core",
+    formula: "outstanding / cycles",
+    assumptions: "what methods 0 to 2 predict too much when reads overlap all the time",
+    needs: &[&[Quantity::Outstanding], &[Quantity::Cycles]],
+    by_interval: false,
+    machine: false,
+    gives: Gives::Number(number),
+};
+
+fn number(program: &Program<'_>) -> f64 {
+    program.counts.each_cycle(Quantity::Outstanding).unwrap_or(f64::NAN)
+}

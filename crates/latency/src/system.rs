@@ -1,0 +1,75 @@
+//! What methods need to know of the machine.
+
+use fxscope_machine::Spec;
+
+/// A machine's memory, and what can wait for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct System {
+    /// From a load to the use of what it reads from memory, the mean over cores, nanoseconds.
+    pub base_ns: f64,
+    /// What only a description of the machine tells.
+    pub details: Option<Details>,
+}
+
+/// What a machine's description tells besides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Details {
+    /// Core clock, Hz.
+    pub clock_hz: f64,
+    /// Bytes a second that all of its memory can deliver to a stream of reads of one group of cores.
+    pub bandwidth: f64,
+    /// Bytes of a line.
+    pub line_bytes: f64,
+    /// Cores that share a last-level cache and its buffers.
+    pub group_cores: f64,
+    /// Misses that the last-level cache of a group can have outstanding.
+    pub buffers: f64,
+    /// L1 misses that a core can have outstanding.
+    pub l1_buffers: f64,
+    /// Cycles from a load until it is known that the last-level cache has not what it reads.
+    pub detection: f64,
+    /// Lines that the hardware prefetches of a stream are ahead in the last-level cache.
+    pub distance: f64,
+    /// … in L1.
+    pub l1_distance: f64,
+    /// Streams that the prefetcher follows.
+    pub streams: f64,
+}
+
+impl System {
+    /// A machine of which nothing but its memory's latency is known.
+    #[must_use]
+    pub fn of_latency(base_ns: f64) -> System {
+        System { base_ns, details: None }
+    }
+
+    /// What the description of a machine says.
+    #[must_use]
+    pub fn of(spec: &Spec) -> System {
+        let (memory, l2) = (&spec.memory, &spec.l2_timing);
+        let clock_hz = spec.clock.core_hz as f64;
+        let cycles = (memory.latency_nearest + memory.latency_farthest) as f64 / 2.0;
+        System {
+            base_ns: cycles * 1e9 / clock_hz + memory.added_ns,
+            details: Some(Details {
+                clock_hz,
+                bandwidth: memory.peak_bytes_per_second as f64 * memory.read_efficiency / 100.0,
+                line_bytes: f64::from(spec.l2.line_bytes),
+                group_cores: f64::from(spec.topology.cores_per_cmg),
+                buffers: f64::from(spec.l2.miss_buffers),
+                l1_buffers: f64::from(spec.l1d.miss_buffers),
+                detection: (l2.request + l2.miss_detect) as f64,
+                distance: f64::from(spec.prefetch.l2_lines),
+                l1_distance: f64::from(spec.prefetch.l1_lines),
+                streams: f64::from(spec.prefetch.queue),
+            }),
+        }
+    }
+
+    /// The same with another latency.
+    #[must_use]
+    pub fn with_latency(mut self, base_ns: f64) -> System {
+        self.base_ns = base_ns;
+        self
+    }
+}

@@ -1,0 +1,302 @@
+//! The methods on hand-made counts, with expectations by arithmetic.
+
+use fxscope_latency::check::{self, Sample};
+use fxscope_latency::methods::stalls::{self, Coefficients};
+use fxscope_latency::methods::{METHODS, Method, Program};
+use fxscope_latency::{Counts, Kind, LATENCIES, Prediction, Quantity, System, predict};
+use proptest::prelude::*;
+
+const NONE: &str = "the run has no intervals";
+
+/// A second on two cores of 2 GHz.
+fn counts() -> Counts {
+    Counts::new(1.0, 2.0).with(Quantity::Cycles, 4e9)
+}
+
+fn of<'a>(counts: &'a Counts, intervals: &'a [Counts], system: &'a System) -> Program<'a> {
+    Program { counts, intervals, no_intervals: NONE, system }
+}
+
+/// What methods say of counts with memory of 100 ns, when it has 300 ns.
+fn ask(counts: &Counts, intervals: &[Counts]) -> Prediction {
+    predict(&of(counts, intervals, &System::of_latency(100.0)), &[300.0])
+}
+
+fn slowdown(prediction: &Prediction, id: &str) -> f64 {
+    prediction.slowdowns(id).unwrap_or_else(|| panic!("method {id}"))[0].expect("a slower memory")
+}
+
+fn near(a: f64, b: f64) {
+    assert!((a / b - 1.0).abs() < 1e-9, "{a}, not {b}");
+}
+
+fn refusal(prediction: &Prediction, id: &str) -> String {
+    let row = prediction.rows.iter().find(|row| row.method.id == id).expect("a method");
+    row.says.clone().expect_err(id)
+}
+
+/// A machine: 2 GHz, 128 ns, known after 32 cycles to miss; 40 lines ahead, 256 buffers for 12 cores.
+fn machine() -> System {
+    let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+    System::of(&spec).with_latency(128.0)
+}
+
+#[test]
+fn the_first_methods_add_the_latency_of_each_access_of_a_thread() {
+    let counts = counts().with(Quantity::Misses, 1e6).with(Quantity::Accesses, 3e6).with(Quantity::CacheMisses, 0.5e6);
+    let said = ask(&counts, &[]);
+    // 200 ns more for each of a thread's 500,000, 1,500,000 and 250,000 accesses.
+    near(slowdown(&said, "0"), 1.1);
+    near(slowdown(&said, "1"), 1.3);
+    near(slowdown(&said, "2"), 1.05);
+    assert_eq!(said.spread(0), Some((slowdown(&said, "2"), slowdown(&said, "1"))));
+}
+
+#[test]
+fn mean_outstanding_reads_divide_what_accesses_add() {
+    let counts = counts().with(Quantity::Accesses, 3e6).with(Quantity::Outstanding, 16e9);
+    let said = ask(&counts, &[]);
+    near(slowdown(&said, "4"), 1.0 + 0.3 / 4.0);
+    // With a memory-side cache, its misses count.
+    let cached = ask(&counts.clone().with(Quantity::CacheMisses, 1e6), &[]);
+    near(slowdown(&cached, "4"), 1.0 + 0.1 / 4.0);
+    // Less than one at a time is no overlap.
+    let alone = ask(&counts.with(Quantity::Outstanding, 2e9), &[]);
+    near(slowdown(&alone, "4"), 1.3);
+}
+
+#[test]
+fn intervals_keep_phases_apart_that_the_mean_of_the_run_mixes() {
+    let phase = |accesses: f64, outstanding: f64| {
+        let counts = Counts::new(0.5, 2.0).with(Quantity::Cycles, 2e9);
+        counts.with(Quantity::Accesses, accesses).with(Quantity::Outstanding, outstanding * 2e9)
+    };
+    let whole = counts().with(Quantity::Accesses, 12e6).with(Quantity::Outstanding, 18e9);
+    let said = ask(&whole, &[phase(8e6, 8.0), phase(4e6, 1.0)]);
+    // Waited for are 1,000,000 of the first phase and 4,000,000 of the second one, half of them by each thread.
+    near(slowdown(&said, "4i"), 1.0 + 5e6 / 2.0 * 200e-9);
+    near(slowdown(&said, "4"), 1.0 + 12e6 / 4.5 / 2.0 * 200e-9);
+    assert_eq!(said.outstanding, [(0.5, 8.0), (1.0, 1.0)]);
+    let one = ask(&whole, std::slice::from_ref(&whole));
+    near(slowdown(&one, "4i"), slowdown(&one, "4"));
+}
+
+#[test]
+fn waits_grow_by_the_added_latency() {
+    // Each thread waits 2,240,000 cycles: 10,000 times the 224 that are left of 256 when it is known that L2 has not the line.
+    let counts = Counts::new(0.002, 2.0)
+        .with(Quantity::Cycles, 8e6)
+        .with(Quantity::MemoryWait, 4.48e6)
+        .with(Quantity::Misses, 2e4)
+        .with(Quantity::Prefetched, 0.0);
+    let system = machine();
+    let plain = Coefficients { exposed: 1.0, distance: 1.0, streams: 2.0 };
+    let program = of(&counts, &[], &system);
+    // 200 ns are 400 cycles: 4,000,000 more for 4,000,000.
+    near(stalls::slowdown(&program, 200e-9, plain), 2.0);
+    near(stalls::slowdown(&program, 200e-9, Coefficients { exposed: 1.5, ..plain }), 2.5);
+}
+
+#[test]
+fn prefetched_streams_come_as_fast_as_buffers_and_distance_allow() {
+    // A copy on one core: two lines are read for each that is written, so that there are two streams, 80 lines ahead.
+    let counts = Counts::new(0.0005, 1.0)
+        .with(Quantity::Cycles, 1e6)
+        .with(Quantity::MemoryWait, 0.0)
+        .with(Quantity::Misses, 1e5)
+        .with(Quantity::Writes, 5e4)
+        .with(Quantity::Prefetched, 1e5);
+    let system = machine();
+    let plain = Coefficients { exposed: 1.0, distance: 1.0, streams: 2.0 };
+    let at = |counts: &Counts, added: f64| stalls::slowdown(&of(counts, &[], &system), added, plain);
+    near(at(&counts, 200e-9), 1.0);
+    // 100,000 lines of 224 + 1,600 cycles, 80 at a time, take 2,280,000 cycles.
+    near(at(&counts, 800e-9), 2.28);
+    // What was outstanding once can be so again.
+    near(at(&counts.clone().with(Quantity::Outstanding, 160e6), 800e-9), 1.14);
+    // Twelve cores share 256 buffers: 21.3 for each.
+    let mut many = counts.clone();
+    many.threads = 12.0;
+    let all = [Quantity::Cycles, Quantity::Misses, Quantity::Writes, Quantity::Prefetched];
+    let many = all.into_iter().fold(many, |many, q| many.with(q, 12.0 * counts.get(q).expect("counted")));
+    near(at(&many, 800e-9), 1e5 * 1824.0 / (256.0 / 12.0) / 1e6);
+}
+
+#[test]
+fn what_is_missing_is_named_and_the_other_methods_run() {
+    let said = ask(&counts().with(Quantity::Misses, 1e6), &[]);
+    near(slowdown(&said, "0"), 1.1);
+    assert_eq!(refusal(&said, "1"), "not counted: memory accesses at the controllers");
+    assert_eq!(refusal(&said, "2"), "not counted: misses of the memory-side cache");
+    assert_eq!(refusal(&said, "3"), "not counted: outstanding reads, summed over cycles");
+    assert_eq!(
+        refusal(&said, "4"),
+        "not counted: misses of the memory-side cache or memory accesses at the controllers, outstanding reads, summed \
+         over cycles"
+    );
+    assert!(refusal(&said, "5").contains("cycles waiting for memory"));
+    let counted = counts().with(Quantity::Accesses, 1e6).with(Quantity::Outstanding, 1e9);
+    assert_eq!(refusal(&ask(&counted, &[]), "4i"), NONE);
+    assert_eq!(
+        refusal(&ask(&counted, &[counted.clone(), counts()]), "4i"),
+        "not counted in interval 2: misses of the memory-side cache or memory accesses at the controllers, outstanding \
+         reads, summed over cycles"
+    );
+}
+
+#[test]
+fn zero_cycles_and_no_time_are_refused() {
+    let counts = counts().with(Quantity::Accesses, 1e6).with(Quantity::Outstanding, 1e9);
+    let said = ask(&counts.with(Quantity::Cycles, 0.0), &[]);
+    assert_eq!(refusal(&said, "4"), "the count of core cycles is zero");
+    near(slowdown(&said, "1"), 1.1);
+    let said = ask(&Counts::new(0.0, 2.0).with(Quantity::Accesses, 1e6), &[]);
+    assert_eq!(refusal(&said, "1"), "the run took no time");
+    let said = ask(&Counts::new(1.0, 0.0).with(Quantity::Accesses, 1e6), &[]);
+    assert_eq!(refusal(&said, "1"), "no thread was counted");
+    assert!(said.trust.is_none());
+}
+
+#[test]
+fn a_faster_memory_is_refused_and_the_other_latencies_are_not() {
+    let counts = counts().with(Quantity::Misses, 1e6);
+    let said = predict(&of(&counts, &[], &System::of_latency(175.0)), &[100.0, 175.0, 300.0]);
+    let slowdowns = said.slowdowns("0").expect("counted");
+    assert_eq!((slowdowns[0], slowdowns[1]), (None, Some(1.0)));
+    assert_eq!(
+        said.points[0].refusal().expect("refused"),
+        "100 ns is faster than the memory of the machine, by 75 ns: counts of a normal run tell nothing about it"
+    );
+    assert!(said.points[2].refusal().is_none());
+}
+
+/// Counts of a second on a core of the machine, of shares of its cycles and misses.
+fn like(misses: f64, wait: f64, prefetched: f64, outstanding: f64) -> Counts {
+    Counts::new(1.0, 1.0)
+        .with(Quantity::Cycles, 2e9)
+        .with(Quantity::Misses, misses)
+        .with(Quantity::Accesses, misses)
+        .with(Quantity::MemoryWait, wait * 2e9)
+        .with(Quantity::Prefetched, prefetched * misses)
+        .with(Quantity::Outstanding, outstanding * 2e9)
+}
+
+#[test]
+fn counts_tell_what_kind_of_program_it_is_and_whom_to_trust() {
+    let system = machine();
+    let kind = |counts: &Counts| {
+        let said = predict(&of(counts, &[], &system), &LATENCIES);
+        (said.kind, said.trust.expect("a method").0.id)
+    };
+    assert_eq!(kind(&like(1e3, 0.0, 0.5, 0.0)), (Kind::Resident, "5"));
+    assert_eq!(kind(&like(7e6, 0.88, 0.0, 0.83)), (Kind::Dependent, "0"));
+    assert_eq!(kind(&like(60e6, 0.88, 0.0, 6.4)), (Kind::Overlapped, "5"));
+    assert_eq!(kind(&like(220e6, 0.0, 1.0, 24.0)), (Kind::Prefetched, "5"));
+    assert_eq!(kind(&like(850e6, 0.0, 1.0, 200.0)), (Kind::Bandwidth, "5"));
+    assert_eq!(kind(&Counts::new(1.0, 1.0).with(Quantity::Misses, 1e7)), (Kind::Unknown, "0"));
+}
+
+#[test]
+fn a_fit_finds_the_coefficients_that_made_the_samples() {
+    let made = Coefficients { exposed: 1.3, distance: 0.8, streams: 3.0 };
+    let system = machine();
+    let sample = |counts: Counts| {
+        let at = |latency: f64| {
+            let added = (latency - system.base_ns) * 1e-9;
+            (latency, stalls::slowdown(&of(&counts, &[], &system), added, made))
+        };
+        let simulated = LATENCIES.map(at).to_vec();
+        let (counts, system) = (counts.clone(), system.clone());
+        let (name, no_intervals) = (String::new(), NONE.to_owned());
+        Sample { name, fit: true, counts, intervals: Vec::new(), no_intervals, system, simulated }
+    };
+    let copy = like(200e6, 0.0, 1.0, 20.0).with(Quantity::Writes, 100e6);
+    let samples = [like(7e6, 0.88, 0.0, 0.83), copy, like(200e6, 0.0, 1.0, 20.0)].map(sample);
+    let found = check::fit(&samples.each_ref()).expect("samples");
+    for (found, made) in [(found.exposed, made.exposed), (found.distance, made.distance), (found.streams, made.streams)]
+    {
+        assert!((found / made - 1.0).abs() < 0.01, "{found}, not {made}");
+    }
+    let none: Vec<Sample> = samples.into_iter().map(|sample| Sample { fit: false, ..sample }).collect();
+    assert_eq!(check::fit(&none.iter().collect::<Vec<_>>()), None);
+}
+
+#[test]
+fn statistics_count_programs_and_predictions_and_sort_errors_into_classes() {
+    // Method 0 says 1.1 where 1.05, 1.1 and 2.0 were simulated.
+    let sample = |simulated: &[f64]| Sample {
+        name: String::new(),
+        fit: false,
+        counts: counts().with(Quantity::Misses, 1e6),
+        intervals: Vec::new(),
+        no_intervals: NONE.to_owned(),
+        system: System::of_latency(100.0),
+        simulated: simulated.iter().map(|&value| (300.0, value)).collect(),
+    };
+    let (good, bad) = (sample(&[1.05, 1.1]), sample(&[2.0]));
+    let all = check::statistics(&[&good, &bad]);
+    assert_eq!(all.len(), 1, "the other methods have no counts");
+    let of = &all[0];
+    assert_eq!((of.id, of.programs, of.near_programs, of.predictions, of.near), ("0", 2, 1, 3, 2));
+    near(of.worst, 45.0);
+    assert_eq!(of.histogram.iter().sum::<usize>(), 3);
+    assert_eq!(of.histogram[1], 1, "between -50 % and -20 %");
+}
+
+fn any_counts() -> impl Strategy<Value = Counts> {
+    (1e-3..10.0f64, 1.0..48.0f64, prop::collection::vec(0.0..1e9f64, Quantity::COUNT)).prop_map(
+        |(seconds, threads, values)| {
+            let counts = Counts::new(seconds, threads);
+            let counts = Quantity::ALL.iter().zip(values).fold(counts, |counts, (&q, value)| counts.with(q, value));
+            counts.with(Quantity::Cycles, seconds * threads * 2e9)
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn slower_memory_never_makes_a_program_faster(counts in any_counts(), a in 128.0..2000.0f64, b in 128.0..2000.0f64) {
+        let (system, latencies) = (machine(), [a.min(b), a.max(b)]);
+        let said = predict(&of(&counts, std::slice::from_ref(&counts), &system), &latencies);
+        for method in METHODS.iter().filter(|method| method.is_prediction()) {
+            let slowdowns = said.slowdowns(method.id).expect("everything is counted");
+            let [near, far] = [slowdowns[0], slowdowns[1]].map(|s| s.expect("slower"));
+            prop_assert!(near >= 1.0 && far >= near, "{}: {near}, {far}", method.id);
+        }
+    }
+
+    #[test]
+    fn the_linear_methods_are_linear_in_the_added_latency(counts in any_counts(), added in 1.0..1000.0f64) {
+        let system = System::of_latency(100.0);
+        let said = predict(&of(&counts, std::slice::from_ref(&counts), &system), &[100.0 + added, 100.0 + 2.0 * added]);
+        for id in ["0", "1", "2", "4", "4i"] {
+            let slowdowns = said.slowdowns(id).expect("counted");
+            let [one, two] = [slowdowns[0], slowdowns[1]].map(|s| s.expect("slower") - 1.0);
+            prop_assert!((two - 2.0 * one).abs() <= 1e-9 * two.max(1.0), "{id}: {one}, {two}");
+        }
+    }
+
+    #[test]
+    fn a_correction_never_predicts_more_than_what_it_corrects(counts in any_counts()) {
+        let said = ask(&counts, std::slice::from_ref(&counts));
+        prop_assert!(slowdown(&said, "4") <= slowdown(&said, "2") * (1.0 + 1e-12));
+    }
+
+    #[test]
+    fn no_counts_make_predictions_panic(values in prop::collection::vec(prop::option::of(prop::num::f64::ANY), Quantity::COUNT),
+        seconds in prop::num::f64::ANY, threads in prop::num::f64::ANY, latency in prop::num::f64::ANY) {
+        let mut counts = Counts::new(seconds, threads);
+        for (&quantity, value) in Quantity::ALL.iter().zip(values) {
+            counts.set(quantity, value);
+        }
+        let said = predict(&of(&counts, std::slice::from_ref(&counts), &machine()), &[latency]);
+        prop_assert_eq!(said.rows.len(), METHODS.len());
+    }
+}
+
+#[test]
+fn every_method_has_a_number_of_its_own() {
+    for method in &METHODS {
+        assert!(std::ptr::eq(Method::with_id(method.id).expect("there"), method));
+    }
+}
