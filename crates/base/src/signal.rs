@@ -401,6 +401,16 @@ impl Signals {
         }
         out
     }
+    /// These counts come up to `later` ones of the same counters. Returns what was missing; a count that is ahead of its
+    /// later one stays.
+    pub fn advance(&mut self, later: &Signals) -> Signals {
+        let mut missing = Signals::default();
+        for (m, (a, b)) in missing.0.iter_mut().zip(self.0.iter_mut().zip(&later.0)) {
+            *m = b.saturating_sub(*a);
+            *a += *m;
+        }
+        missing
+    }
     /// Adds all counts of `other`.
     pub fn merge(&mut self, other: &Signals) {
         self.add_times(other, 1);

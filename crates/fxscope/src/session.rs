@@ -7,17 +7,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use fxscope_aarch64::Segment;
-use fxscope_base::{Cycle, Signal, Stall};
+use fxscope_base::{Cycle, Signal, Signals, Stall};
 use fxscope_linux::hwpfctl;
 use fxscope_linux::pages::{MemoryPolicy, PageUse, list};
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError, Stdio};
 use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants, energy, scope};
-use fxscope_record::{CodeFile, Finish, Host, HotSpot, ONE_PASS, Origin, Pages, Region, Run, Thread};
+use fxscope_record::{
+    CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Region, Run, Thread,
+};
 use fxscope_sim::{
-    BlockObserver, Control, Counted, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops,
-    Unpaired, Window, page_sizes, platform,
+    BlockObserver, Control, Counted, Follow, MOST_INTERVALS, Mode, Options, Outcome, Progress, QUANTUM, Simulation,
+    SpinLoops, Unpaired, Window, page_sizes, platform,
 };
 
 use crate::environment::bears_on_speed;
@@ -59,6 +61,8 @@ pub struct Request {
     pub spin: SpinLoops,
     /// How much of the machine takes part.
     pub mode: Mode,
+    /// Count by intervals of so many ns of simulated time, too, in timing mode; 0 is as good as `None`.
+    pub interval_ns: Option<u64>,
     /// Stop after about this many instructions.
     pub max_instructions: Option<u64>,
     /// `IMP_PF_STREAM_DETECT_CTRL_EL0` at the start: hardware prefetch as `hwpfctl` sets it.
@@ -88,6 +92,7 @@ impl Request {
             quantum: QUANTUM,
             spin: SpinLoops::Fast,
             mode: Mode::Timing,
+            interval_ns: None,
             max_instructions: None,
             stream_detect: 0,
             stdio: None,
@@ -147,6 +152,7 @@ impl Session {
             quantum: request.quantum,
             spin: if request.clock == ClockSource::Host || limited { SpinLoops::Exact } else { request.spin },
             follow: request.follow,
+            interval_ns: request.interval_ns,
         };
         Ok(Session { simulation: Simulation::new(process, options), request, sectors: Vec::new() })
     }
@@ -231,6 +237,7 @@ impl Session {
             origin: Origin::Simulated,
             passes: vec![ONE_PASS.to_owned()],
             regions: regions(request, outcome),
+            intervals: intervals(request, outcome).into_iter().collect(),
             pages: outcome.pages.iter().map(pages).collect(),
             files: files(outcome, process),
             stalls: Stall::ALL.iter().map(|stall| stall.name().to_owned()).collect(),
@@ -282,12 +289,23 @@ fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String>
     for (number, name, calls) in process.unknown_calls() {
         notes.push(format!("System call {number} ({name}) does not exist here; calls answered with ENOSYS: {calls}."));
     }
+    notes.extend(last_interval(outcome));
     notes.extend(unpaired(outcome));
     notes.extend(memory_policy(request.memory_policy));
     notes.extend(process.page_notes().iter().cloned());
     notes.extend(process.refusals().iter().map(refusal));
     notes.extend(missing_library(outcome, process));
     notes
+}
+
+/// The last interval, when there were to be no more.
+fn last_interval(outcome: &Outcome) -> Option<String> {
+    let from = outcome.intervals.iter().nth_back(1).filter(|_| outcome.intervals.len() == MOST_INTERVALS)?;
+    let seconds = from.end_ns as f64 / 1e9;
+    Some(format!(
+        "The last of {MOST_INTERVALS} intervals lasts from {seconds} s to the end of the run, since there are no more: a longer \
+         --interval tells all of it apart."
+    ))
 }
 
 /// Marks of regions that lack the other end. A run that was stopped says nothing of those that were open then.
@@ -358,6 +376,30 @@ fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
         region
     };
     outcome.regions.iter().map(region).collect()
+}
+
+/// What was counted in intervals of time, if that was asked for. Events of energy, which are rounded, are not among it.
+fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
+    if outcome.intervals.is_empty() {
+        return None;
+    }
+    let events = Events::of(&request.spec.name).unwrap_or_else(Events::of_the_model);
+    let names: Names = events.iter().filter(|e| !e.terms.is_empty()).map(|e| e.name.clone()).collect();
+    let mut signals = Signals::default();
+    let mut told = vec![0; names.len()];
+    let row = |interval: &fxscope_sim::Interval| {
+        // From the beginning, so that what an event takes away is there before.
+        signals.merge(&interval.signals);
+        let so_far = events.counts(&signals, |_| true);
+        let count = |(name, told): (&str, &mut u64)| {
+            let missing = so_far[name].saturating_sub(*told);
+            *told += missing;
+            missing
+        };
+        Interval { end_ns: interval.end_ns, counts: names.iter().zip(&mut told).map(count).collect() }
+    };
+    let rows = outcome.intervals.iter().map(row).collect();
+    Some(Intervals { pass: 0, names, rows })
 }
 
 /// The files that code was mapped from, as they are now.

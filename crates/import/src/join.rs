@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use fxscope_pmu::{CALLS, CLOCKS, Groups, TICKS};
-use fxscope_record::{Counts, Names, Region, Run, Thread};
+use fxscope_record::{Counts, Intervals, Names, Region, Run, Thread};
 
 use crate::{Machine, Problem};
 
@@ -48,6 +48,8 @@ pub(crate) struct Pass<'a> {
     pub cmgs: Vec<Option<u32>>,
     /// The parts of the program.
     pub regions: Vec<PassRegion>,
+    /// What all threads together have counted in each interval of time, where the file tells.
+    pub intervals: Option<Intervals>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -131,6 +133,8 @@ fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String
         run.constants.insert("first_core".to_owned(), first_core);
     }
     run.notes = notes(&passes);
+    let series = passes.iter_mut().enumerate();
+    run.intervals = series.filter_map(|(pass, p)| Some(Intervals { pass, ..p.intervals.take()? })).collect();
     run.regions = regions(passes)?;
     Ok(run)
 }

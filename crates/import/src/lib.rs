@@ -89,6 +89,7 @@ impl Machine {
             origin: Origin::Imported { format: format.to_owned(), files },
             passes,
             regions: Vec::new(),
+            intervals: Vec::new(),
             pages: Vec::new(),
             files: Vec::new(),
             stalls: Vec::new(),

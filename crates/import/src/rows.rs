@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fxscope_pmu::{CALLS, TICKS};
-use fxscope_record::{Counts, Names, Run, Thread};
+use fxscope_record::{Counts, Intervals, Names, Run, Thread};
 
 use crate::join::{self, Identity, PassRegion};
 use crate::{Machine, Problem, Source};
@@ -64,6 +64,8 @@ impl Rows {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pass {
     pub(crate) regions: Vec<Rows>,
+    /// What was counted in each interval of time, where the file tells.
+    pub(crate) intervals: Option<Intervals>,
     /// The command line, where it is told.
     pub(crate) command: Option<String>,
     pub(crate) notes: Vec<String>,
@@ -129,13 +131,15 @@ impl Pass {
             cmgs: vec![None; whose.len()],
             regions: self.regions.iter().map(region).collect(),
             names,
+            intervals: self.intervals,
             command: self.command,
             notes: self.notes,
         }
     }
 }
 
-fn thread(place: usize, who: &Who) -> Thread {
+/// What stands for those counts in a record.
+pub(crate) fn thread(place: usize, who: &Who) -> Thread {
     let thread = u32::try_from(place).unwrap_or(u32::MAX);
     match *who {
         Who::Program => Thread { thread, ..Thread::default() },

@@ -243,7 +243,10 @@ proptest! {
 
     #[test]
     fn a_damaged_file_gives_a_run_or_a_message(
-        name in proptest::sample::select(vec!["a64fx.csv", "a64fx.json", "a64fx.txt", "a64fx-cpus.csv"]),
+        name in proptest::sample::select(vec![
+            "a64fx.csv", "a64fx.json", "a64fx.txt", "a64fx-cpus.csv", "software-intervals.csv", "software-intervals.json",
+            "software-intervals.txt",
+        ]),
         at in 0usize..400,
         byte in any::<u8>(),
     ) {
@@ -251,5 +254,74 @@ proptest! {
         let at = at % bytes.len();
         bytes[at] = byte;
         let _ = read_all(&[(name, &bytes)], &Options::default());
+    }
+}
+
+/// The only series of intervals of a file of perf's own: ends in ns, and rows of counts.
+fn series(name: &str) -> (Vec<String>, Vec<(u64, Vec<u64>)>) {
+    let runs = read_all(&[(name, &golden(name))], &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let [intervals] = &runs[0].intervals[..] else { panic!("{name}: one series") };
+    assert_eq!(intervals.pass, 0);
+    let rows = intervals.rows.iter().map(|row| (row.end_ns, row.counts.clone())).collect();
+    (intervals.names.iter().map(str::to_owned).collect(), rows)
+}
+
+#[test]
+fn intervals_of_perf_are_a_series_in_every_form() {
+    let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    let both = names(&["context-switches", "page-faults"]);
+    let text = vec![
+        (51_902_734, vec![634, 214]),
+        (102_070_714, vec![242, 97]),
+        (152_194_106, vec![0, 0]),
+        (196_861_666, vec![2, 102]),
+    ];
+    assert_eq!(series("software-intervals.txt"), (both.clone(), text));
+    let json = vec![(50_080_027, vec![6, 305]), (100_269_589, vec![0, 0]), (136_716_706, vec![2, 101])];
+    assert_eq!(series("software-intervals.json"), (both.clone(), json));
+    let separated = vec![(100_169_254, vec![75]), (200_486_659, vec![0]), (251_484_715, vec![0])];
+    assert_eq!(series("software-intervals.csv"), (names(&["page-faults"]), separated));
+    // Two CPUs together.
+    let cpus = vec![
+        (50_075_711, vec![56 + 17, 5_693 + 1_949]),
+        (100_368_337, vec![80 + 68, 6_489 + 10_676]),
+        (137_093_031, vec![56 + 12, 5_562 + 3_724]),
+    ];
+    assert_eq!(series("software-intervals-cpus.csv"), (both, cpus));
+}
+
+#[test]
+fn measurements_without_intervals_have_no_series_and_each_pass_with_them_has_its_own() {
+    assert!(read_one("5,,r11,1,100.00,,\n").expect("no intervals")[0].intervals.is_empty());
+    let (a, b) = ("0.1001,5,,r11,1,100.00,,\n0.2002,6,,r11,1,100.00,,\n", "0.1002,7,,r190,1,100.00,,\n");
+    let runs = read_all(&[("a", a.as_bytes()), ("b", b.as_bytes())], &Options::default()).expect("two passes");
+    let found: Vec<_> = runs[0].intervals.iter().map(|s| (s.pass, s.names.iter().next(), s.rows.len())).collect();
+    assert_eq!(found, [(0, Some("CPU_CYCLES"), 2), (1, Some("0INST_COMMIT"), 1)]);
+}
+
+#[test]
+fn an_event_of_a_whole_cmg_counts_once_for_each_in_intervals_too() {
+    let events = machine().events;
+    let event = events.iter().find(|e| e.scope == fxscope_pmu::Scope::Cmg && e.number.is_some()).expect("there");
+    let line = |cpu, count| format!("0.1001,CPU{cpu},{count},,{},1,100.00,,\n", event.name);
+    let text = [line(12, 5), line(13, 5), line(24, 7)].concat();
+    let runs = read_one(&text).expect("three CPUs of two CMGs");
+    assert_eq!(runs[0].intervals[0].rows[0].counts, [5 + 7], "{}", event.name);
+}
+
+#[test]
+fn intervals_out_of_order_or_with_events_missing_are_told_with_their_line() {
+    let cases = [
+        (
+            "0.2002,5,,r11,1,100.00,,\n0.1001,6,,r11,1,100.00,,\n",
+            "file: line 2: the interval to 0.1001 s comes behind a later one: one file for each measurement is needed, as perf has written it",
+        ),
+        (
+            "0.1001,5,,r11,1,100.00,,\n0.1001,1,,r190,1,100.00,,\n0.2002,6,,r11,1,100.00,,\n",
+            "file: line 3: the interval to 0.2002 s lacks 0INST_COMMIT, which others have: lines are missing there",
+        ),
+    ];
+    for (text, message) in cases {
+        assert_eq!(error(text), message, "{text}");
     }
 }

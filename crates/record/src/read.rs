@@ -8,8 +8,8 @@ use rusqlite::{Connection, Row, params};
 use crate::ONE_PASS;
 use crate::counts::{Counts, Names, Region, Thread};
 use crate::pack::unpack;
-use crate::run::{CodeFile, Finish, Host, HotSpot, Mode, Origin, Pages, Run};
-use crate::schema::{NUMBERED_SPOTS, PACKED, PAGES, version};
+use crate::run::{CodeFile, Finish, Host, HotSpot, Interval, Intervals, Mode, Origin, Pages, Run};
+use crate::schema::{INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, version};
 
 /// Reads run `id`.
 pub(crate) fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
@@ -31,6 +31,9 @@ pub(crate) fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     } else {
         run.passes = vec![ONE_PASS.to_owned()];
         run.regions = read_old_regions(db, id)?;
+    }
+    if version >= INTERVALS {
+        run.intervals = read_intervals(db, id)?;
     }
     if version >= PAGES {
         run.pages = read_pages(db, id)?;
@@ -149,6 +152,7 @@ fn read_origin(row: &Row) -> rusqlite::Result<Run> {
         origin: Origin::Simulated,
         passes: Vec::new(),
         regions: Vec::new(),
+        intervals: Vec::new(),
         pages: Vec::new(),
         files: Vec::new(),
         stalls: Vec::new(),
@@ -194,6 +198,24 @@ fn read_names(db: &Connection, id: u32) -> rusqlite::Result<Numbered<Arc<Names>>
         Ok(())
     })?;
     Ok(sets.into_iter().map(|(set, names)| (set, Arc::new(names.into_iter().collect()))).collect())
+}
+
+fn read_intervals(db: &Connection, id: u32) -> rusqlite::Result<Vec<Intervals>> {
+    let sets = read_names(db, id)?;
+    let mut series: Vec<Intervals> =
+        list(db, id, "SELECT pass, name_set FROM series WHERE run = ?1 ORDER BY series", |r| {
+            let names = sets.get(&r.get(1)?).map(|names| Names::clone(names)).unwrap_or_default();
+            Ok(Intervals { pass: r.get(0)?, names, rows: Vec::new() })
+        })?;
+    let query = "SELECT series, end_ns, counts FROM interval WHERE run = ?1 ORDER BY series, position";
+    for_each(db, id, query, |r| {
+        let wrong = || rusqlite::Error::InvalidColumnName("counts".to_owned());
+        let series = series.get_mut(r.get::<_, usize>(0)?).ok_or_else(wrong)?;
+        let counts = unpack(r.get_ref(2)?.as_blob()?).filter(|counts| counts.len() == series.names.len());
+        series.rows.push(Interval { end_ns: r.get(1)?, counts: counts.ok_or_else(wrong)? });
+        Ok(())
+    })?;
+    Ok(series)
 }
 
 /// Versions before passes: a row for each thread of a region, and one for each count.

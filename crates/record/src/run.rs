@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::counts::Region;
+use crate::counts::{Names, Region};
 
 /// How much of the machine took part in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -135,6 +135,26 @@ impl Pages {
     }
 }
 
+/// What was counted in one interval of time, all threads together.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Interval {
+    /// When it ended, ns since the run's beginning; it began where the one before it ended.
+    pub end_ns: u64,
+    /// A count for each of [`Intervals::names`].
+    pub counts: Vec<u64>,
+}
+
+/// What was counted in one interval of time after the other.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Intervals {
+    /// The pass that counted it, by its place in [`Run::passes`].
+    pub pass: usize,
+    /// What was counted. An event that a whole CMG counts has each CMG once.
+    pub names: Names,
+    /// In the order of time, from the run's beginning to its end. They need not be of one length.
+    pub rows: Vec<Interval>,
+}
+
 /// One run of one program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
@@ -167,6 +187,8 @@ pub struct Run {
     pub passes: Vec<String>,
     /// Parts of the run, the whole of it first.
     pub regions: Vec<Region>,
+    /// What was counted in intervals of time, for each pass that has such a series.
+    pub intervals: Vec<Intervals>,
     /// Pages it had, by ascending segment, size and node.
     pub pages: Vec<Pages>,
     /// Files that code was mapped from, the program's own first.

@@ -1,7 +1,7 @@
 //! The tables of a record file, and the digests over their rows.
 //!
 //! A change of any table is a new [`VERSION`]; files of version 1, which knew neither files nor causes, of version 2,
-//! which knew no pages, and of version 3, which had a row for each count, can be read.
+//! which knew no pages, of version 3, which had a row for each count, and of version 4, which knew no intervals, can be read.
 
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
@@ -11,7 +11,7 @@ pub(crate) const APPLICATION: i32 = 0x6678_7372;
 /// The oldest version that can be read.
 pub(crate) const OLDEST: i32 = 1;
 /// `PRAGMA user_version`.
-pub(crate) const VERSION: i32 = 4;
+pub(crate) const VERSION: i32 = 5;
 
 /// Everything of one run has its number in the column `run`. `digest` holds, for each run, the digest over
 /// its rows in all other tables and over the digest of the run before it; `contents` the number of runs. `part` names
@@ -21,6 +21,9 @@ pub(crate) const VERSION: i32 = 4;
 /// `count` has a row for each region and pass: all counts of it, in the form of [`crate::pack`], thread by thread in the
 /// order of the region's `team` of threads (`thread`, by position), for each thread name by name in the order of the
 /// row's `name_set` (`name`, by position). `fxscope report --format csv` gives them number by number.
+///
+/// `series` has a row for each series of intervals, `interval` one for each interval of it: its counts, in the same form, name
+/// by name in the order of the series' `name_set`.
 pub(crate) const SCHEMA: &str = "
 CREATE TABLE contents (runs INTEGER NOT NULL) STRICT;
 CREATE TABLE digest (run INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT;
@@ -51,6 +54,10 @@ CREATE TABLE name (run INTEGER NOT NULL, name_set INTEGER NOT NULL, position INT
     PRIMARY KEY (run, name_set, position)) STRICT, WITHOUT ROWID;
 CREATE TABLE count (run INTEGER NOT NULL, region INTEGER NOT NULL, pass INTEGER NOT NULL, name_set INTEGER NOT NULL,
     counts BLOB NOT NULL, PRIMARY KEY (run, region, pass)) STRICT;
+CREATE TABLE series (run INTEGER NOT NULL, series INTEGER NOT NULL, pass INTEGER NOT NULL, name_set INTEGER NOT NULL,
+    PRIMARY KEY (run, series)) STRICT, WITHOUT ROWID;
+CREATE TABLE interval (run INTEGER NOT NULL, series INTEGER NOT NULL, position INTEGER NOT NULL, end_ns INTEGER NOT NULL,
+    counts BLOB NOT NULL, PRIMARY KEY (run, series, position)) STRICT, WITHOUT ROWID;
 CREATE TABLE page (run INTEGER NOT NULL, position INTEGER NOT NULL, segment TEXT NOT NULL, page_bytes INTEGER NOT NULL,
     node INTEGER NOT NULL, pages INTEGER NOT NULL, bytes INTEGER NOT NULL,
     PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
@@ -95,6 +102,8 @@ const COVERED: &[Covered] = &[
     covered("event", "region, thread, name", 1, PACKED - 1),
     covered("name", "name_set, position", PACKED, VERSION),
     covered("count", "region, pass", PACKED, VERSION),
+    covered("series", "series", INTERVALS, VERSION),
+    covered("interval", "series, position", INTERVALS, VERSION),
     covered("page", "position", PAGES, VERSION),
     covered("code_file", "file", NUMBERED_SPOTS, VERSION),
     covered("hot_spot", "address", 1, NUMBERED_SPOTS - 1),
@@ -109,6 +118,8 @@ pub(crate) const NUMBERED_SPOTS: i32 = 2;
 pub(crate) const PAGES: i32 = 3;
 /// The version that brought passes and packed counts.
 pub(crate) const PACKED: i32 = 4;
+/// The version that brought intervals.
+pub(crate) const INTERVALS: i32 = 5;
 
 /// Writes the tables into an empty database, whose pages are to have this size.
 pub(crate) fn create(db: &Connection, page_bytes: u32) -> rusqlite::Result<()> {

@@ -9,14 +9,15 @@ use rusqlite::{Connection, params};
 
 use crate::counts::{Names, Region, Thread};
 use crate::pack::pack;
-use crate::run::{Finish, Mode, Origin, Pages, Run};
+use crate::run::{Finish, Intervals, Mode, Origin, Pages, Run};
 use crate::schema::{digest, runs};
 
 /// Writes `run` as the next one.
 pub(crate) fn insert(db: &Connection, run: &Run) -> rusqlite::Result<()> {
     let id = runs(db)? + 1;
     insert_origin(db, id, run)?;
-    insert_counts(db, id, &run.regions)?;
+    let sets = insert_counts(db, id, &run.regions)?;
+    insert_intervals(db, id, sets, &run.intervals)?;
     insert_pages(db, id, &run.pages)?;
     insert_hot_spots(db, id, run)?;
     db.execute("INSERT INTO digest VALUES (?1, ?2)", params![id, digest(db, id)?])?;
@@ -108,7 +109,8 @@ impl<T: Hash + Eq> Numbered<T> {
 /// Tables that are packed ahead of those that are written.
 const PACKED_AHEAD: usize = 64;
 
-fn insert_counts(db: &Connection, id: u32, regions: &[Region]) -> rusqlite::Result<()> {
+/// Writes regions and their counts. Returns how many sets of names these have.
+fn insert_counts(db: &Connection, id: u32, regions: &[Region]) -> rusqlite::Result<i64> {
     let (packed, ready) = sync_channel(PACKED_AHEAD);
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -121,7 +123,7 @@ fn insert_counts(db: &Connection, id: u32, regions: &[Region]) -> rusqlite::Resu
 }
 
 /// Writes regions, whose counts come packed, region by region and pass by pass.
-fn insert_regions(db: &Connection, id: u32, regions: &[Region], packed: Receiver<Vec<u8>>) -> rusqlite::Result<()> {
+fn insert_regions(db: &Connection, id: u32, regions: &[Region], packed: Receiver<Vec<u8>>) -> rusqlite::Result<i64> {
     let mut teams: Numbered<&[Thread]> = Numbered(HashMap::new());
     // By the place of a shared list, which is quicker to tell than what is in it.
     let mut sets: Numbered<*const Names> = Numbered(HashMap::new());
@@ -142,7 +144,7 @@ fn insert_regions(db: &Connection, id: u32, regions: &[Region], packed: Receiver
             counted.execute(params![id, r, pass as i64, set, packed])?;
         }
     }
-    Ok(())
+    Ok(sets.0.len() as i64)
 }
 
 fn insert_team(db: &Connection, id: u32, team: i64, threads: &[Thread]) -> rusqlite::Result<()> {
@@ -157,6 +159,20 @@ fn insert_names(db: &Connection, id: u32, set: i64, names: &Names) -> rusqlite::
     let mut insert = db.prepare_cached("INSERT INTO name VALUES (?1, ?2, ?3, ?4)")?;
     for (i, name) in names.iter().enumerate() {
         insert.execute(params![id, set, i as i64, name])?;
+    }
+    Ok(())
+}
+
+/// Writes series of intervals, whose sets of names have numbers from `first_set` on.
+fn insert_intervals(db: &Connection, id: u32, first_set: i64, intervals: &[Intervals]) -> rusqlite::Result<()> {
+    let mut insert = db.prepare("INSERT INTO interval VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for (s, series) in (0i64..).zip(intervals) {
+        let set = first_set + s;
+        insert_names(db, id, set, &series.names)?;
+        db.execute("INSERT INTO series VALUES (?1, ?2, ?3, ?4)", params![id, s, series.pass, set])?;
+        for (position, interval) in (0i64..).zip(&series.rows) {
+            insert.execute(params![id, s, position, interval.end_ns, pack(&interval.counts)])?;
+        }
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fxscope_record::{
-    CodeFile, Counts, Finish, Host, HotSpot, Mode, Names, Origin, Pages, RecordError, Region, Run, Thread, append,
-    append_all, check_target, load,
+    CodeFile, Counts, Finish, Host, HotSpot, Interval, Intervals, Mode, Names, Origin, Pages, RecordError, Region, Run,
+    Thread, append, append_all, check_target, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -107,6 +107,15 @@ fn pages() -> impl Strategy<Value = Pages> {
     })
 }
 
+fn intervals() -> impl Strategy<Value = Intervals> {
+    let rows = |names: Names| {
+        let row = (count(), vec(count(), names.len())).prop_map(|(end_ns, counts)| Interval { end_ns, counts });
+        (Just(names), vec(row, 0..20))
+    };
+    let names = vec(any::<String>(), 0..20).prop_map(|names| names.into_iter().collect::<Names>());
+    (0..4usize, names.prop_flat_map(rows)).prop_map(|(pass, (names, rows))| Intervals { pass, names, rows })
+}
+
 prop_compose! {
     fn run()(
         texts in vec(any::<String>(), 3),
@@ -119,7 +128,7 @@ prop_compose! {
         host in host(),
         notes in vec(any::<String>(), 0..3),
         (origin, passes) in (origin(), vec(any::<String>(), 0..4)),
-        (regions, pages) in (vec(region(), 0..4), vec(pages(), 0..4)),
+        (regions, intervals, pages) in (vec(region(), 0..4), vec(intervals(), 0..3), vec(pages(), 0..4)),
         files in vec((any::<String>(), any::<String>()), 0..3),
         (stalls, pipes, hot_spots) in hot_spots(),
     ) -> Run {
@@ -138,6 +147,7 @@ prop_compose! {
             origin,
             passes,
             regions,
+            intervals,
             pages,
             files: files.into_iter().map(|(path, digest)| CodeFile { path, digest }).collect(),
             stalls,
@@ -220,6 +230,7 @@ fn small_run() -> Run {
         origin: Origin::Simulated,
         passes: vec!["run".to_owned()],
         regions: vec![Region::of_one_pass(fxscope_record::ALL, 1, vec![(Thread::default(), Default::default())])],
+        intervals: Vec::new(),
         pages: Vec::new(),
         files: Vec::new(),
         stalls: Vec::new(),
@@ -450,4 +461,37 @@ fn a_large_run_comes_back_from_its_large_pages() {
     assert_eq!(header[16..18], [0, 1]);
     append(&path, &small_run()).expect("saved");
     assert!(load(&path).expect("loaded") == [run, small_run()]);
+}
+
+/// Made by an fxscope whose records had version 4.
+const VERSION_4: &[u8] = include_bytes!("version4.fxr");
+
+#[test]
+fn records_of_version_4_are_read_without_intervals_and_get_some_with_a_further_run() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_4).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!((runs.len(), runs[0].program(), runs[0].finish.clone()), (1, "steps.elf", Finish::Limit));
+    // Functional: an instruction takes a nanosecond, two cycles.
+    let counts = runs[0].regions[0].counts(0);
+    assert_eq!(counts["CPU_CYCLES"], 2 * counts["INST_RETIRED"]);
+    assert!(runs[0].intervals.is_empty());
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_4, "reading changes nothing");
+    let names: Names = ["CPU_CYCLES".to_owned()].into_iter().collect();
+    let rows = vec![Interval { end_ns: 1_000, counts: vec![2_000] }, Interval { end_ns: 1_500, counts: vec![1_000] }];
+    runs.push(Run { intervals: vec![Intervals { pass: 0, names, rows }], ..small_run() });
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+#[test]
+fn a_record_with_a_changed_interval_is_damaged() {
+    for change in ["UPDATE interval SET end_ns = 8", "UPDATE series SET pass = 1", "DELETE FROM interval"] {
+        let (_folder, path) = place();
+        let names: Names = ["CPU_CYCLES".to_owned()].into_iter().collect();
+        let rows = vec![Interval { end_ns: 7, counts: vec![14] }];
+        append(&path, &Run { intervals: vec![Intervals { pass: 0, names, rows }], ..small_run() }).expect("saved");
+        rusqlite::Connection::open(&path).and_then(|db| db.execute(change, [])).expect("changed");
+        assert!(matches!(load(&path), Err(RecordError::Damaged { .. })), "{change}");
+    }
 }

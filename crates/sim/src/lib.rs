@@ -3,6 +3,7 @@
 mod clocks;
 mod core;
 pub mod hot;
+pub mod intervals;
 mod marks;
 mod origin;
 pub mod pages;
@@ -16,6 +17,7 @@ pub mod trace;
 mod waiting;
 
 pub use hot::HotSpot;
+pub use intervals::{Interval, MOST_INTERVALS};
 pub use pages::page_sizes;
 pub use region::{Counted, Region, Totals, Unpaired};
 pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, platform};

@@ -88,6 +88,13 @@ pub fn add(totals: &mut Totals, thread: u32, counted: &Counted) {
     }
 }
 
+/// The counts of all threads together.
+pub(crate) fn sum(totals: &Totals) -> Signals {
+    let mut sum = Signals::default();
+    totals.values().for_each(|counted| sum.merge(&counted.signals));
+    sum
+}
+
 impl Regions {
     /// `thread`, which is the `first` of its process or another one, enters `name`; `now` is the state of the counters.
     /// Inside of a region of that name it counts on.

@@ -10,6 +10,7 @@ use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Platform, 
 use fxscope_machine::Spec;
 
 use crate::hot::HotSpot;
+use crate::intervals::Interval;
 use crate::pages::page_sizes;
 use crate::region::{Counted, Region, Regions, Totals, Unpaired};
 use crate::sectors;
@@ -62,6 +63,8 @@ pub struct Options {
     pub follow: Follow,
     /// How threads that wait in loops are simulated in timing mode.
     pub spin: SpinLoops,
+    /// Count by intervals of so many ns, too, in timing mode.
+    pub interval_ns: Option<u64>,
 }
 
 /// How far a run is.
@@ -103,6 +106,8 @@ pub struct Outcome {
     pub now_ns: u64,
     /// Regions, the whole run first.
     pub regions: Vec<Region>,
+    /// Intervals of time, in their order, if they were asked for.
+    pub intervals: Vec<Interval>,
     /// Marks of regions that lack the other end.
     pub unpaired: Vec<Unpaired>,
     /// Instructions by file and place with their cycles (timing mode).
@@ -234,12 +239,15 @@ impl Simulation {
                 (driver.run(watch, trace), driver.finish())
             }
         };
+        let now_ns = self.process.now_ns();
+        let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &totals));
         let timing = self.timing.as_ref();
         Outcome {
             finish,
-            now_ns: self.process.now_ns(),
+            now_ns,
             unpaired: self.regions.unpaired(),
             regions: std::mem::take(&mut self.regions).finish(&totals),
+            intervals,
             hot: timing.map_or_else(Vec::new, Timing::hot_spots),
             files: timing.map_or_else(Vec::new, Timing::files),
             pages: self.process.page_use(),

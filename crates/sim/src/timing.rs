@@ -6,7 +6,7 @@
 //! their requests to what cores share meet in its calendars, whoever makes them first.
 
 use fxscope_aarch64::block::MAX_BLOCK;
-use fxscope_base::Cycle;
+use fxscope_base::{Cycle, Signals};
 use fxscope_linux::{Process, Step};
 use fxscope_memory::NEVER;
 use fxscope_pipeline::Pipeline;
@@ -14,6 +14,7 @@ use fxscope_pipeline::Pipeline;
 use crate::clocks::Clocks;
 use crate::core::{Core, Known};
 use crate::hot::{HotSpot, hot_spots};
+use crate::intervals::{Interval, Intervals};
 use crate::marks::Edge;
 use crate::origin::Origins;
 use crate::pages::KnownPages;
@@ -54,6 +55,7 @@ pub(crate) struct Timing {
     known: Known,
     pages: KnownPages,
     sectors: SectorData,
+    intervals: Intervals,
 }
 
 impl Timing {
@@ -75,6 +77,7 @@ impl Timing {
             pages: KnownPages::default(),
             known: Known { origins: Origins::new(process), unknown: Vec::new() },
             sectors,
+            intervals: Intervals::new(options),
         }
     }
 
@@ -98,6 +101,11 @@ impl Timing {
     pub(crate) fn hot_spots(&self) -> Vec<HotSpot> {
         let cores = self.parked.iter().flatten().chain([&self.core]);
         hot_spots(cores.flat_map(|core| core.all_blocks()), &self.known.origins)
+    }
+
+    /// The intervals of a run that is over at `now_ns`, with what its threads have counted in all.
+    pub(crate) fn intervals(&mut self, now_ns: u64, totals: &Totals) -> Vec<Interval> {
+        self.intervals.finish(now_ns, &region::sum(totals))
     }
 
     /// Files that code was mapped from.
@@ -136,7 +144,11 @@ impl Driver<'_> {
         let mut blocks = self.blocks_left();
         loop {
             self.follow_cpus();
-            let finish = match self.next_turn() {
+            let turn = self.next_turn();
+            if let Some(turn) = turn {
+                self.reach(self.timing.clocks[turn.index]);
+            }
+            let finish = match turn {
                 Some(turn) if self.waits(turn.index) => {
                     self.waited(turn.index);
                     blocks -= 1;
@@ -281,6 +293,9 @@ impl Driver<'_> {
             }
             if blocks.is_multiple_of(CLOCK_BLOCKS) {
                 self.set_clock();
+                if self.process.cpu_changes() == self.timing.changes {
+                    self.reach(self.timing.now().min(turn.in_order));
+                }
             }
             if others_wait && self.process.memory().has_written() {
                 self.watched_written(before);
@@ -432,7 +447,7 @@ impl Driver<'_> {
         self.timing.core.read_controls(self.process);
     }
 
-    fn credit(&mut self, index: usize, counted: Option<(u32, fxscope_base::Signals)>) {
+    fn credit(&mut self, index: usize, counted: Option<(u32, Signals)>) {
         let Some((thread, signals)) = counted else { return };
         let cpu = self.cpu_of(index);
         region::add(&mut self.timing.totals, thread, &Counted { cpu, signals });
@@ -473,6 +488,45 @@ impl Driver<'_> {
             }
         }
         totals
+    }
+
+    /// No core stands before `now` any more: intervals that end by then are over.
+    #[inline(always)]
+    fn reach(&mut self, now: Cycle) {
+        if now >= self.timing.intervals.due() {
+            self.end_intervals(now);
+        }
+    }
+
+    #[cold]
+    fn end_intervals(&mut self, now: Cycle) {
+        let (first, last) = (self.timing.intervals.due(), self.timing.intervals.last_end(now));
+        self.end_interval(first);
+        if first < last {
+            // Whoever has slept has done so since the first of them, or before.
+            self.end_interval(last);
+        }
+    }
+
+    fn end_interval(&mut self, end: Cycle) {
+        let counted = self.counted_by(end);
+        self.timing.intervals.take(end, &counted);
+    }
+
+    /// What all threads have counted, those that sleep or wait in loops up to `now`.
+    fn counted_by(&mut self, now: Cycle) -> Signals {
+        let mut counted = region::sum(&self.timing.totals);
+        for index in 0..self.timing.parked.len() {
+            let clock = self.timing.clocks[index];
+            let Some(core) = self.timing.core_at(index) else { continue };
+            if !matches!(core.spin, Spin::Waits(_)) {
+                core.sleep_until(now.min(clock));
+            }
+            if core.thread.is_some() {
+                counted.merge(&core.counted_by(now));
+            }
+        }
+        counted
     }
 
     /// The run is over: everything in flight ends, and all cores with it. Returns all counters.

@@ -27,7 +27,7 @@ pub(crate) struct Waiting {
 
 impl Timing {
     /// The core of CPU number `index`.
-    fn core_at(&mut self, index: usize) -> Option<&mut Core> {
+    pub(crate) fn core_at(&mut self, index: usize) -> Option<&mut Core> {
         if index == self.here { Some(&mut self.core) } else { self.parked[index].as_deref_mut() }
     }
 }

@@ -79,6 +79,9 @@ pub(super) struct Launch {
     /// Stop after this many instructions; a basic block is not cut short.
     #[arg(long, value_name = "N")]
     max_instructions: Option<u64>,
+    /// Count by intervals, too.
+    #[arg(skip)]
+    interval_ns: Option<u64>,
     /// Settings that hold whatever the options say.
     #[arg(skip)]
     decided: Vec<(String, String)>,
@@ -154,6 +157,26 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "write it as a number of bytes, or as 512MiB or 8GiB".to_owned())
 }
 
+/// A length of simulated time, ns: as long as a microsecond or longer.
+pub(super) fn interval_ns(text: &str) -> Result<u64, String> {
+    let wrong = || "write it as a number and a unit: 100us, 0.5ms, 2s".to_owned();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(digits);
+    let ns_per_unit = match unit {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return Err(wrong()),
+    };
+    let ns = (number.parse::<f64>().map_err(|_| wrong())? * ns_per_unit).round();
+    if (1e3..=3.6e12).contains(&ns) {
+        Ok(ns as u64)
+    } else {
+        Err("an interval takes between 1us and 3600s of simulated time".to_owned())
+    }
+}
+
 /// The memory asked for, if the machine has it.
 fn memory_bytes(args: &Launch, spec: &Spec) -> Result<Option<u64>, Failure> {
     let all = fxscope::machine_memory(spec);
@@ -213,6 +236,11 @@ impl Launch {
     pub(super) fn with_pages(&self, sizes: impl IntoIterator<Item = (&'static str, u64)>) -> Launch {
         let setting = |(segment, bytes)| (format!("pages.{segment}"), fxscope::machine::settings::size(bytes));
         Launch { decided: sizes.into_iter().map(setting).collect(), ..self.clone() }
+    }
+
+    /// The same run, counted by intervals of so many ns, too.
+    pub(super) fn with_intervals(&self, interval_ns: Option<u64>) -> Launch {
+        Launch { interval_ns, ..self.clone() }
     }
 
     /// The same run with these variables in the program's environment.
@@ -295,6 +323,7 @@ impl Launch {
                 Clock::Host => ClockSource::Host,
             },
             max_instructions: self.max_instructions,
+            interval_ns: self.interval_ns,
             stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
             stdio,
             ..Request::new(spec, program)

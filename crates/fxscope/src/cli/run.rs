@@ -42,6 +42,10 @@ pub struct Args {
     /// How much of the machine takes part: everything, or results and instruction counts only.
     #[arg(long, value_enum, default_value_t = Mode::Timing)]
     mode: Mode,
+    /// Count by intervals of simulated time, too, such as 100us or 1ms: for the record, and for --json. At most 100,000
+    /// intervals; the last one then lasts to the end.
+    #[arg(long, value_name = "TIME", value_parser = launch::interval_ns)]
+    interval: Option<u64>,
     /// Do not print the summary and the progress line.
     #[arg(long, short)]
     quiet: bool,
@@ -68,8 +72,11 @@ pub(super) fn run(args: &Args) -> Outcome {
         Mode::Timing => fxscope::Mode::Timing,
         Mode::Functional => fxscope::Mode::Functional,
     };
+    if args.interval.is_some() && args.mode == Mode::Functional {
+        return Err("--interval: only --mode timing knows when something was counted".to_owned().into());
+    }
     let mut trace = TraceTarget::check(&args.trace, mode)?;
-    let session = args.launch.session(spec, &args.command, mode)?;
+    let session = args.launch.with_intervals(args.interval).session(spec, &args.command, mode)?;
     let run = launch::simulate(session, args.quiet, trace.as_mut().map(TraceTarget::window).as_mut())?;
     show(args, &run);
     let saved = save(args, json_target, trace, &run);

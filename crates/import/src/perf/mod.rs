@@ -1,8 +1,9 @@
 //! `perf stat`: its text, its lines of separated values (`-x`), its JSON (`-j`); each of a whole program, by CPU (`-A`) or by
-//! thread (`--per-thread`), repeated (`-r`, means) or by interval (`-I`, sums).
+//! thread (`--per-thread`), repeated (`-r`, means) or by interval (`-I`; sums, and a series).
 //!
 //! A file is a pass. Files that counted the same events are repeated measurements, and become runs of their own.
 
+mod intervals;
 mod json;
 mod separated;
 mod text;
@@ -13,6 +14,7 @@ use fxscope_record::{ALL, Run};
 
 use crate::rows::{self, Pass, Who};
 use crate::{Machine, Problem, Source, event_name};
+use intervals::Series;
 
 /// How to read.
 #[derive(Clone, Debug, Default)]
@@ -95,9 +97,14 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
     let mut pass = Pass { command: contents.command, ..Pass::default() };
     let mut seconds = contents.seconds.or_else(|| contents.lines.last()?.interval);
     let mut seen = Seen::default();
+    let mut series = Series::default();
     let rows = pass.region(ALL);
-    for line in contents.lines.iter().filter(|line| !line.is_idle()) {
+    for line in &contents.lines {
         let problem = |what: String| source.problem(Some(line.number), what);
+        if line.is_idle() {
+            series.add(line, &event_name(&machine.events, line.event), None).map_err(problem)?;
+            continue;
+        }
         if let Some(why) = line.absence() {
             return Err(problem(why));
         }
@@ -114,6 +121,7 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
         let count = count(line, options).map_err(problem)?;
         let name = event_name(&machine.events, line.event);
         if seen.is_new(line, &name).map_err(problem)? {
+            series.add(line, &name, Some(count)).map_err(problem)?;
             rows.add(&line.who, name, count).map_err(problem)?;
         }
     }
@@ -127,6 +135,7 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
         Some(Who::Cpu(_)) => None,
     };
     let estimates = options.scaled.then_some("counts may be estimates: events took turns on the counters (--scaled)");
+    pass.intervals = series.finish(source, machine)?;
     pass.notes.extend(note.into_iter().chain(estimates).map(str::to_owned).chain(seen.twice));
     Ok(pass)
 }

@@ -1,5 +1,6 @@
 //! Runs as JSON. The keys are stable: scripts depend on them.
 
+mod intervals;
 mod lines;
 mod region;
 
@@ -13,6 +14,7 @@ use serde::ser::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::Options;
+use intervals::AllIntervals;
 use lines::Lines;
 use region::RegionJson;
 
@@ -33,6 +35,9 @@ pub fn run(run: &Run) -> Value {
     let regions = run.regions.iter().map(region).collect::<Result<Vec<_>, _>>();
     let mut json = head(run);
     json.insert("regions".to_owned(), regions.expect("keys are text").into());
+    if !run.intervals.is_empty() {
+        json.insert("intervals".to_owned(), serde_json::to_value(AllIntervals(run)).expect("keys are text"));
+    }
     Value::Object(json)
 }
 
@@ -71,7 +76,12 @@ fn write_run(out: &mut dyn Write, run: &Run, options: &Options) -> io::Result<()
             before = ",\n      ";
         }
     }
-    write!(out, "{}]", if regions.is_empty() { "" } else { "\n    " })
+    write!(out, "{}]", if regions.is_empty() { "" } else { "\n    " })?;
+    if !run.intervals.is_empty() {
+        write!(out, ",\n    \"intervals\": ")?;
+        out.write_all(&bytes(&AllIntervals(run), 2))?;
+    }
+    Ok(())
 }
 
 /// A value that stands so many levels deep.

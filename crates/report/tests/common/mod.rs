@@ -97,6 +97,7 @@ pub fn run(program: &str, regions: Vec<Region>) -> Run {
         origin: Origin::Simulated,
         passes: vec![ONE_PASS.to_owned()],
         regions,
+        intervals: Vec::new(),
         pages: Vec::new(),
         files: Vec::new(),
         stalls: vec!["FL_COMP_WAIT".to_owned(), "BR_COMP_WAIT".to_owned()],
