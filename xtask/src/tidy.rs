@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-linux", &["base", "uop", "aarch64", "machine"]),
     ("fxscope-memory", &["base", "uop", "machine"]),
     ("fxscope-pages", &["base", "machine"]),
+    ("fxscope-noise", &[]),
     ("fxscope-pipeline", &["base", "uop", "machine", "memory"]),
     ("fxscope-pmu", &["base", "machine", "record"]),
     ("fxscope-sim", &["base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record"]),

@@ -1,0 +1,135 @@
+//! Clocks for measuring loops, their rate and their cost.
+
+mod counter;
+
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+pub use counter::Counter;
+
+/// A clock that counts up in ticks.
+pub trait Clock {
+    /// The time, ticks.
+    fn now(&mut self) -> u64;
+}
+
+/// The system's clock that adjustments of the time of day do not move, in ns; for processors whose counter cannot be used.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Monotonic;
+
+impl Clock for Monotonic {
+    #[inline]
+    fn now(&mut self) -> u64 {
+        monotonic()
+    }
+}
+
+/// `CLOCK_MONOTONIC`, ns.
+#[must_use]
+pub fn monotonic() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
+}
+
+/// A clock's rate, and one point at which its time and that of `CLOCK_MONOTONIC` are known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timebase {
+    /// Ticks each ns.
+    pub rate: f64,
+    /// Ticks at the point.
+    pub ticks: u64,
+    /// `CLOCK_MONOTONIC` at the point, ns.
+    pub monotonic: u64,
+}
+
+/// The difference between a clock and its prediction from which on it counts as having jumped, ns.
+const JUMP: f64 = 1e6;
+/// The part of the time by which clocks may drift apart without one having jumped.
+const DRIFT: f64 = 1e-3;
+
+impl Timebase {
+    /// A time of the clock as `CLOCK_MONOTONIC`, ns.
+    #[must_use]
+    pub fn at(&self, ticks: u64) -> u64 {
+        let apart = ticks.wrapping_sub(self.ticks) as i64 as f64 / self.rate;
+        self.monotonic.saturating_add_signed(apart.round() as i64)
+    }
+
+    /// A length in ns.
+    #[must_use]
+    pub fn length(&self, ticks: u64) -> u64 {
+        (ticks as f64 / self.rate).round() as u64
+    }
+
+    /// A length in ticks.
+    #[must_use]
+    pub fn ticks_of(&self, ns: u64) -> u64 {
+        (ns as f64 * self.rate).round() as u64
+    }
+
+    /// Moves the point to a later one, which both clocks have shown; `None` if they disagree about the time between, so
+    /// that one of them must have jumped: by how many ns.
+    ///
+    /// # Errors
+    /// How far `CLOCK_MONOTONIC` is ahead of what the other clock says, ns.
+    pub fn follow(&mut self, ticks: u64, monotonic: u64) -> Result<(), i64> {
+        let elapsed = monotonic.saturating_sub(self.monotonic) as f64;
+        let ahead = monotonic as f64 - self.at(ticks) as f64;
+        (self.ticks, self.monotonic) = (ticks, monotonic);
+        if ahead.abs() > JUMP + elapsed * DRIFT { Err(ahead as i64) } else { Ok(()) }
+    }
+}
+
+/// Reads a clock between two reads of `CLOCK_MONOTONIC`, of several tries the one in which those are closest together.
+pub fn pair(clock: &mut impl Clock) -> (u64, u64) {
+    let attempt = || {
+        let before = monotonic();
+        let ticks = clock.now();
+        let after = monotonic();
+        (after.saturating_sub(before), ticks, before + after.saturating_sub(before) / 2)
+    };
+    let best = std::iter::repeat_with(attempt).take(16).min_by_key(|&(apart, ..)| apart);
+    best.map_or((0, 0), |(_, ticks, monotonic)| (ticks, monotonic))
+}
+
+/// Why a clock cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It stands still, or goes back.
+    #[error(
+        "the processor's counter went from {0} to {1} in a tenth of a second: it cannot be used here; \
+         --clock system reads the system's clock in its place"
+    )]
+    Stuck(u64, u64),
+}
+
+/// Finds a clock's rate.
+///
+/// # Errors
+/// When it does not advance.
+pub fn calibrate(clock: &mut impl Clock) -> Result<Timebase, Error> {
+    let (ticks, begin) = pair(clock);
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_millis(100) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let (later, end) = pair(clock);
+    if later <= ticks || end <= begin {
+        return Err(Error::Stuck(ticks, later));
+    }
+    Ok(Timebase { rate: (later - ticks) as f64 / (end - begin) as f64, ticks: later, monotonic: end })
+}
+
+/// What a read of the clock costs: the shortest mean of a batch of reads, ticks.
+pub fn read_cost(clock: &mut impl Clock) -> f64 {
+    const BATCH: u32 = 1000;
+    let batch = || {
+        let begin = clock.now();
+        for _ in 1..BATCH {
+            std::hint::black_box(clock.now());
+        }
+        clock.now().saturating_sub(begin) as f64 / f64::from(BATCH)
+    };
+    std::iter::repeat_with(batch).take(100).fold(f64::INFINITY, f64::min)
+}
