@@ -179,7 +179,12 @@ fn a_block_that_claims_gigabytes_is_refused_before_memory_is_taken() {
 #[test]
 fn a_detour_of_a_busy_core_takes_few_bytes() {
     // A timer tick each ms of 2 to 6 µs, as on a quiet host with 1000 Hz.
-    let ticks: Vec<Pushed> = (0..20_000).map(|i| (0, 1_000_000 + i % 64, 2_000 + i * 7919 % 4_000, 1)).collect();
-    let (bytes, _) = written(&ticks, true);
-    assert!(bytes.len() < ticks.len() * 6, "{} bytes for {} detours", bytes.len(), ticks.len());
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes, &header()).expect("to memory");
+    for i in 0..20_000 {
+        let detour = Detour { start: i * 1_000_000 + i % 64, length: 2_000 + i * 7919 % 4_000, cause: 0 };
+        writer.push(0, detour).expect("to memory");
+    }
+    writer.finish(&Summary::default()).expect("to memory");
+    assert!(bytes.len() < 20_000 * 6, "{} bytes for 20000 detours", bytes.len());
 }
