@@ -23,12 +23,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-latency", &["machine", "pmu", "record"]),
     ("fxscope-analyze", &["pmu", "record"]),
     ("fxscope-validate", &["pmu"]),
+    ("fxscope-jitter", &[]),
     ("fxscope-report", &["base", "machine", "pmu", "record", "analyze", "validate"]),
     (
         "fxscope",
         &[
             "base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record", "sim", "import",
-            "analyze", "validate", "report", "pages", "latency",
+            "analyze", "validate", "report", "pages", "latency", "jitter",
         ],
     ),
     ("xtask", &["aarch64", "machine", "pmu", "validate"]),

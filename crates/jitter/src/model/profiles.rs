@@ -1,0 +1,22 @@
+//! Models that come with the program.
+
+const PROFILES: &[(&str, &str)] = &[
+    ("silent", include_str!("../../../../noise/silent.toml")),
+    ("k-computer", include_str!("../../../../noise/k-computer.toml")),
+    ("k-computer-unaligned", include_str!("../../../../noise/k-computer-unaligned.toml")),
+    ("fx1", include_str!("../../../../noise/fx1.toml")),
+    ("fx1-suppressed", include_str!("../../../../noise/fx1-suppressed.toml")),
+    ("mckernel", include_str!("../../../../noise/mckernel.toml")),
+    ("linux-250hz", include_str!("../../../../noise/linux-250hz.toml")),
+    ("linux-1000hz", include_str!("../../../../noise/linux-1000hz.toml")),
+];
+
+/// Names of the models that come with the program.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PROFILES.iter().map(|profile| profile.0)
+}
+
+/// The text of one.
+pub(super) fn text(name: &str) -> Option<&'static str> {
+    PROFILES.iter().find(|profile| profile.0 == name).map(|profile| profile.1)
+}

@@ -1,0 +1,130 @@
+//! Phases whose nodes wait for some others only: each node has a clock.
+//!
+//! Cost: nodes × phases × partners, in rows that the compiler turns into vector code.
+
+use rayon::prelude::*;
+
+use super::chunk::Chunk;
+use super::outcome::{Outcome, Recorder};
+use super::{Meet, NODES_FOR_THREADS, NODES_PER_CHUNK, Run, Setup};
+
+impl Run {
+    /// Runs all phases; the time is that of the node that ends last.
+    pub(super) fn clocks(mut self, setup: &Setup) -> Outcome {
+        let quiet = if setup.imbalance > 0.0 { quiet(setup, &self.works) } else { plain(setup) };
+        let mut recorder = Recorder::new(setup, self.sources, self.works.iter().sum(), 0);
+        let nodes = setup.nodes as usize;
+        let (mut starts, mut ends) = (vec![0; nodes], vec![0; nodes]);
+        let mut before = 0;
+        let mut works = self.works.clone();
+        let mut stolen = vec![vec![0; self.sources]; self.chunks.len()];
+        for phase in 0..setup.phases {
+            shrink(setup, phase, &self.works, &mut works);
+            self.compute(setup, &starts, &works, &mut ends, &mut stolen);
+            meet(setup, phase, &ends, &mut starts);
+            let now = starts.iter().copied().max().unwrap_or(0);
+            recorder.phase(now - before);
+            before = now;
+        }
+        let sum = |source: usize| stolen.iter().map(|chunk| chunk[source]).sum::<u64>();
+        let shares: Vec<u64> = (0..self.sources).map(sum).collect();
+        recorder.quiet(quiet);
+        recorder.blame(before.saturating_sub(quiet) as f64, |stolen| stolen.copy_from_slice(&shares));
+        recorder.done(before)
+    }
+
+    fn compute(&mut self, setup: &Setup, starts: &[u64], works: &[u64], ends: &mut [u64], stolen: &mut [Vec<u64>]) {
+        let streams = &self.streams;
+        type Item<'a> = ((((&'a mut Chunk, &'a [u64]), &'a [u64]), &'a mut [u64]), &'a mut Vec<u64>);
+        let of = |((((chunk, starts), works), ends), stolen): Item| chunk.each(streams, starts, works, ends, stolen);
+        const N: usize = NODES_PER_CHUNK;
+        if setup.nodes < NODES_FOR_THREADS {
+            let each = self.chunks.iter_mut().zip(starts.chunks(N)).zip(works.chunks(N));
+            return each.zip(ends.chunks_mut(N)).zip(stolen).for_each(of);
+        }
+        let each = self.chunks.par_iter_mut().zip(starts.par_chunks(N)).zip(works.par_chunks(N));
+        each.zip(ends.par_chunks_mut(N)).zip(stolen).with_min_len(64).for_each(of);
+    }
+}
+
+/// What is left to do in a phase.
+fn shrink(setup: &Setup, phase: u64, all: &[u64], works: &mut [u64]) {
+    if let Meet::Panel { .. } = setup.meet {
+        let factor = panel_share(phase, setup.phases);
+        works.iter_mut().zip(all).for_each(|(work, &all)| *work = ((all as f64 * factor).round() as u64).max(1));
+    }
+}
+
+/// The work of a phase over the mean of all: the square of what is left, times three.
+pub(super) fn panel_share(phase: u64, phases: u64) -> f64 {
+    let left = 1.0 - (phase as f64 + 0.5) / phases as f64;
+    3.0 * left * left
+}
+
+/// When each node begins its next phase.
+fn meet(setup: &Setup, phase: u64, ends: &[u64], starts: &mut [u64]) {
+    match setup.meet {
+        Meet::Neighbours { cost, grid } => neighbours(cost, grid, ends, starts),
+        Meet::Panel { cost, grid } => panel(cost, grid, phase, ends, starts),
+        Meet::All { cost } => {
+            let last = ends.iter().copied().max().unwrap_or(0) + cost;
+            starts.fill(last);
+        }
+    }
+}
+
+fn neighbours(cost: u64, grid: [u32; 3], ends: &[u64], starts: &mut [u64]) {
+    let [nx, ny, nz] = grid.map(|n| n as usize);
+    let row = |y: usize, z: usize| &ends[(z * ny + y) * nx..][..nx];
+    let one = |(number, out): (usize, &mut [u64])| {
+        let (y, z) = (number % ny, number / ny);
+        let own = row(y, z);
+        for x in 0..nx {
+            let left = own[if x == 0 { nx - 1 } else { x - 1 }];
+            let right = own[if x + 1 == nx { 0 } else { x + 1 }];
+            out[x] = own[x].max(left).max(right) + cost;
+        }
+        for other in [row((y + 1) % ny, z), row((y + ny - 1) % ny, z), row(y, (z + 1) % nz), row(y, (z + nz - 1) % nz)]
+        {
+            out.iter_mut().zip(other).for_each(|(out, &end)| *out = (*out).max(end + cost));
+        }
+    };
+    if ends.len() < NODES_FOR_THREADS as usize {
+        starts.chunks_mut(nx).enumerate().for_each(one);
+    } else {
+        starts.par_chunks_mut(nx).enumerate().with_min_len(4096 / nx + 1).for_each(one);
+    }
+}
+
+fn panel(cost: u64, [rows, columns]: [u32; 2], phase: u64, ends: &[u64], starts: &mut [u64]) {
+    let column = |ends: &[u64]| ends.iter().copied().max().unwrap_or(0);
+    let rows = rows as usize;
+    let owner = (phase % u64::from(columns)) as usize;
+    let ready = column(&ends[owner * rows..][..rows]) + cost;
+    for (ends, starts) in ends.chunks(rows).zip(starts.chunks_mut(rows)) {
+        starts.fill(column(ends).max(ready));
+    }
+}
+
+/// Nanoseconds without noise and imbalance.
+fn plain(setup: &Setup) -> u64 {
+    match setup.meet {
+        Meet::All { cost } | Meet::Neighbours { cost, .. } => setup.phases * (setup.grain + cost),
+        Meet::Panel { cost, .. } => {
+            let work = |phase| ((setup.grain as f64 * panel_share(phase, setup.phases)).round() as u64).max(1);
+            (0..setup.phases).map(|phase| work(phase) + cost).sum()
+        }
+    }
+}
+
+/// Nanoseconds without noise, where nodes differ.
+fn quiet(setup: &Setup, all: &[u64]) -> u64 {
+    let mut works = all.to_vec();
+    let (mut starts, mut ends) = (vec![0; all.len()], vec![0; all.len()]);
+    for phase in 0..setup.phases {
+        shrink(setup, phase, all, &mut works);
+        ends.iter_mut().zip(&starts).zip(&works).for_each(|((end, start), work)| *end = start + work);
+        meet(setup, phase, &ends, &mut starts);
+    }
+    starts.into_iter().max().unwrap_or(0)
+}

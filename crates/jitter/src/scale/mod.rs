@@ -1,0 +1,199 @@
+//! Bulk-synchronous phases under noise, detour by detour, from one node to millions of cores.
+//!
+//! In each phase every core computes for the grain, then cores synchronise. A detour holds the program up on its core while it
+//! lasts; one that meets a core that waits costs nothing. Cost: nodes × phases comparisons of a number each, and some tens of
+//! nanoseconds for each detour; cores that nothing strikes cost nothing.
+
+mod chunk;
+mod clocks;
+mod outcome;
+mod streams;
+
+use rayon::prelude::*;
+
+use chunk::{Chunk, Finish};
+pub use outcome::{Interval, Outcome};
+pub use streams::{Detour, Position, Streams};
+
+use crate::model::Model;
+use crate::random::Stream;
+
+/// Nodes that a thread looks at together.
+const NODES_PER_CHUNK: usize = 64;
+/// Nodes from which on several threads work.
+const NODES_FOR_THREADS: u32 = 2048;
+/// Detours that are drawn at a time, over all nodes.
+const DETOURS_AT_A_TIME: f64 = 2e6;
+/// Most nodes.
+pub const MOST_NODES: u32 = 1 << 24;
+/// Most phases.
+pub const MOST_PHASES: u64 = 1 << 32;
+
+/// How the cores of a phase meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meet {
+    /// All wait for the last one, then for `cost`.
+    All {
+        /// What the operation takes without noise, nanoseconds.
+        cost: u64,
+    },
+    /// Each node waits for its neighbours in a periodic grid, whose messages take `cost`.
+    Neighbours {
+        /// What an exchange takes without noise, nanoseconds.
+        cost: u64,
+        /// The grid; its product is the number of nodes.
+        grid: [u32; 3],
+    },
+    /// Columns of nodes in turn work out a panel that all others wait for, which takes `cost`; the nodes of a column wait for
+    /// each other. Work falls as the square of what is left, three times the grain at first, as in LINPACK.
+    Panel {
+        /// Panel and broadcast without noise, nanoseconds.
+        cost: u64,
+        /// Rows and columns of nodes.
+        grid: [u32; 2],
+    },
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// Nodes.
+    pub nodes: u32,
+    /// Cores of each that compute.
+    pub cores: u32,
+    /// Computation of each core in a phase, nanoseconds.
+    pub grain: u64,
+    /// By what share the slowest node may have more to do than the fastest; drawn evenly for each node, the same in all
+    /// phases.
+    pub imbalance: f64,
+    /// Phases.
+    pub phases: u64,
+    /// How they end.
+    pub meet: Meet,
+    /// Seed of all draws.
+    pub seed: u64,
+}
+
+impl Setup {
+    /// Tells whether it can be run.
+    ///
+    /// # Errors
+    /// What is out of bounds.
+    pub fn check(&self) -> Result<(), String> {
+        let bounds = |name: &str, value: u64, most: u64| match (1..=most).contains(&value) {
+            true => Ok(()),
+            false => Err(format!("{value} {name}; 1 to {most} are possible")),
+        };
+        bounds("nodes", u64::from(self.nodes), u64::from(MOST_NODES))?;
+        bounds("phases", self.phases, MOST_PHASES)?;
+        bounds("ns of grain", self.grain, 86_400_000_000_000)?;
+        if !(0.0..=10.0).contains(&self.imbalance) {
+            return Err(format!("imbalance {}; 0 to 10 are possible", self.imbalance));
+        }
+        let grid: u64 = match self.meet {
+            Meet::All { .. } => u64::from(self.nodes),
+            Meet::Neighbours { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
+            Meet::Panel { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
+        };
+        if grid != u64::from(self.nodes) {
+            return Err(format!("the grid has {grid} nodes, not {}", self.nodes));
+        }
+        Ok(())
+    }
+
+    /// Computation of each node in a phase, nanoseconds.
+    #[must_use]
+    pub fn works(&self) -> Vec<u64> {
+        let draws = Stream::new(self.seed).of(u64::MAX);
+        let more = |node: u32| match self.imbalance > 0.0 {
+            true => (self.grain as f64 * self.imbalance * draws.unit(u64::from(node))).round() as u64,
+            false => 0,
+        };
+        (0..self.nodes).map(|node| self.grain + more(node)).collect()
+    }
+
+    /// How many detours a run is expected to draw.
+    #[must_use]
+    pub fn detours(&self, model: &Model) -> f64 {
+        let rate: f64 = model.sources.iter().map(|s| s.node_rate(self.cores)).sum();
+        rate * f64::from(self.nodes) * self.seconds()
+    }
+
+    /// Seconds that it takes without noise, about.
+    fn seconds(&self) -> f64 {
+        let cost = match self.meet {
+            Meet::All { cost } | Meet::Neighbours { cost, .. } | Meet::Panel { cost, .. } => cost,
+        };
+        (self.grain + cost) as f64 * self.phases as f64 / 1e9
+    }
+
+    /// How much time is drawn at once, nanoseconds.
+    fn cell(&self, model: &Model) -> u64 {
+        let rate = self.detours(model) / self.seconds();
+        let some = DETOURS_AT_A_TIME / rate.max(1e-9);
+        (some.min(self.seconds() / 4.0 + self.grain as f64 / 1e9) * 1e9).max(1000.0) as u64
+    }
+}
+
+/// Runs `setup` under the noise of `model`. The same for any number of threads.
+///
+/// # Errors
+/// When the model leaves a core no time, or the setup is out of bounds.
+pub fn simulate(model: &Model, setup: &Setup) -> Result<Outcome, String> {
+    setup.check()?;
+    let streams = Streams::new(model, setup.cores, setup.seed)?;
+    let ends: Vec<u32> = (0..setup.nodes).step_by(NODES_PER_CHUNK).chain([setup.nodes]).collect();
+    let cell = setup.cell(model);
+    let chunk = |pair: &[u32]| Chunk::new(&streams, pair[0]..pair[1], setup.cores, cell);
+    let chunks: Vec<Chunk> = ends.par_windows(2).map(chunk).collect();
+    let run = Run { streams, chunks, works: setup.works(), sources: model.sources.len() };
+    Ok(match setup.meet {
+        Meet::All { cost } => run.all(setup, cost),
+        Meet::Neighbours { .. } | Meet::Panel { .. } => run.clocks(setup),
+    })
+}
+
+/// A run under way.
+struct Run {
+    streams: Streams,
+    chunks: Vec<Chunk>,
+    /// Computation of each node.
+    works: Vec<u64>,
+    sources: usize,
+}
+
+impl Run {
+    /// Phases that all cores end together.
+    fn all(mut self, setup: &Setup, cost: u64) -> Outcome {
+        let mosts: Vec<u64> =
+            self.works.chunks(NODES_PER_CHUNK).map(|w| w.iter().copied().max().unwrap_or(0)).collect();
+        let most = mosts.iter().copied().max().unwrap_or(0);
+        let mut outcome = outcome::Recorder::new(setup, self.sources, self.works.iter().sum(), most + cost);
+        let mut now = 0;
+        for _ in 0..setup.phases {
+            let last = self.last(setup, now, &mosts);
+            if last.time > now + most {
+                let node = last.node as usize;
+                let chunk = &self.chunks[node / NODES_PER_CHUNK];
+                let more = (last.time - now - most) as f64;
+                outcome.blame(more, |stolen| chunk.blame(last, now, self.works[node], stolen));
+            }
+            outcome.phase(last.time + cost - now);
+            now = last.time + cost;
+        }
+        outcome.done(now)
+    }
+
+    fn last(&mut self, setup: &Setup, now: u64, mosts: &[u64]) -> Finish {
+        let streams = &self.streams;
+        let of = |((chunk, works), &most): ((&mut Chunk, &[u64]), &u64)| chunk.last(streams, now, works, most);
+        let none = Finish { time: 0, node: u32::MAX, core: 0 };
+        if setup.nodes < NODES_FOR_THREADS {
+            let each = self.chunks.iter_mut().zip(self.works.chunks(NODES_PER_CHUNK)).zip(mosts);
+            return each.map(of).fold(none, Finish::later);
+        }
+        let works = self.works.par_chunks(NODES_PER_CHUNK);
+        let each = self.chunks.par_iter_mut().zip(works).zip(mosts).with_min_len(64);
+        each.map(of).reduce(|| none, Finish::later)
+    }
+}

@@ -1,0 +1,137 @@
+//! What a run gives.
+
+use super::{Meet, Setup};
+
+/// Parts of a run whose means tell how sure its mean is.
+const BATCHES: u64 = 30;
+/// Two-sided 95 % quantile of Student's t for 29 degrees of freedom.
+const T_95: f64 = 2.045;
+/// Most phases whose times are kept.
+const KEPT: u64 = 1 << 22;
+
+/// Bounds that hold the true value with a probability of 95 %, if phases far apart have nothing to do with each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The lower bound.
+    pub low: f64,
+    /// The upper bound.
+    pub high: f64,
+}
+
+/// What a run gives. Times are nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// From the first phase's beginning to the last one's end.
+    pub time: u64,
+    /// The same without noise.
+    pub quiet: u64,
+    /// Computation of a node, mean of all.
+    pub work: f64,
+    /// Bounds of `slowdown`; none from fewer than 30 phases, or from phases that shrink.
+    pub sure: Option<Interval>,
+    /// Times of phases, ascending; of very long runs the first ones.
+    pub phases: Vec<u64>,
+    /// What of `time` each of the model's sources lost.
+    pub lost: Vec<f64>,
+}
+
+impl Outcome {
+    /// The share of the time that is computation.
+    #[must_use]
+    pub fn efficiency(&self) -> f64 {
+        self.work / self.time as f64
+    }
+
+    /// How many times as long it takes as without noise.
+    #[must_use]
+    pub fn slowdown(&self) -> f64 {
+        self.time as f64 / self.quiet as f64
+    }
+
+    /// The share of the time that noise takes.
+    #[must_use]
+    pub fn noise(&self) -> f64 {
+        1.0 - self.quiet as f64 / self.time as f64
+    }
+
+    /// The time of a phase below which a share `q` of all lie.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> u64 {
+        let last = self.phases.len().saturating_sub(1);
+        self.phases.get((q * last as f64).round() as usize).copied().unwrap_or(0)
+    }
+}
+
+/// Takes down a run.
+pub(super) struct Recorder {
+    quiet: u64,
+    work: f64,
+    /// Whether all phases have the same work.
+    alike: bool,
+    phases: u64,
+    seen: u64,
+    times: Vec<u64>,
+    batches: Vec<f64>,
+    lost: Vec<f64>,
+    stolen: Vec<u64>,
+}
+
+impl Recorder {
+    /// `works` is the sum of all nodes' computation in a phase, `phase` what a phase takes without noise.
+    pub(super) fn new(setup: &Setup, sources: usize, works: u64, phase: u64) -> Recorder {
+        Recorder {
+            quiet: phase * setup.phases,
+            work: works as f64 / f64::from(setup.nodes) * setup.phases as f64,
+            alike: !matches!(setup.meet, Meet::Panel { .. }),
+            phases: setup.phases,
+            seen: 0,
+            times: Vec::with_capacity(setup.phases.min(KEPT) as usize),
+            batches: vec![0.0; BATCHES as usize],
+            lost: vec![0.0; sources],
+            stolen: vec![0; sources],
+        }
+    }
+
+    /// What the whole run takes without noise, where phases differ.
+    pub(super) fn quiet(&mut self, time: u64) {
+        self.quiet = time;
+    }
+
+    /// Shares `lost` out among sources as `steal` says that they stole.
+    pub(super) fn blame(&mut self, lost: f64, steal: impl FnOnce(&mut [u64])) {
+        self.stolen.fill(0);
+        steal(&mut self.stolen);
+        let all: u64 = self.stolen.iter().sum();
+        if all > 0 {
+            self.lost.iter_mut().zip(&self.stolen).for_each(|(sum, &s)| *sum += lost * s as f64 / all as f64);
+        }
+    }
+
+    pub(super) fn phase(&mut self, time: u64) {
+        if self.seen < KEPT {
+            self.times.push(time);
+        }
+        self.batches[(self.seen * BATCHES / self.phases) as usize] += time as f64;
+        self.seen += 1;
+    }
+
+    pub(super) fn done(mut self, time: u64) -> Outcome {
+        self.times.sort_unstable();
+        let sure = (self.alike && self.phases >= BATCHES).then(|| self.sure(time));
+        Outcome { time, quiet: self.quiet, work: self.work, sure, phases: self.times, lost: self.lost }
+    }
+
+    /// Bounds from the means of parts of the run.
+    fn sure(&self, time: u64) -> Interval {
+        let n = BATCHES as f64;
+        let length = |batch: u64| {
+            let first = |batch: u64| (batch * self.phases).div_ceil(BATCHES);
+            (first(batch + 1) - first(batch)) as f64
+        };
+        let mean = time as f64 / self.phases as f64;
+        let squares = self.batches.iter().enumerate().map(|(i, sum)| (sum / length(i as u64) - mean).powi(2));
+        let error = (squares.sum::<f64>() / (n - 1.0) / n).sqrt() * T_95;
+        let slowdown = |mean: f64| mean * self.phases as f64 / self.quiet as f64;
+        Interval { low: slowdown(mean - error), high: slowdown(mean + error) }
+    }
+}

@@ -1,0 +1,310 @@
+//! The detours of a node, in order, from counted draws: the same whatever else is simulated.
+
+use std::sync::Arc;
+
+use crate::model::{Arrival, Correlation, Length, Lengths, Model, On, Phase, Source, Trace};
+use crate::random::Stream;
+
+/// A detour before the ones before it have delayed it, or after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Detour {
+    /// When it begins, nanoseconds.
+    pub start: u64,
+    /// Its core in the node.
+    pub core: u16,
+    /// The model's source of noise.
+    pub source: u8,
+    /// How long it is, nanoseconds.
+    pub length: u32,
+}
+
+impl Detour {
+    /// When it is over.
+    #[must_use]
+    pub fn end(self) -> u64 {
+        self.start + u64::from(self.length)
+    }
+}
+
+/// Draws of a stream: the first ones place it, then some for each detour.
+const PLACE: u64 = 0;
+const PLACE_FURTHER: u64 = 1;
+const PER_DETOUR: u64 = 4;
+
+/// The draws of a stream's detour number `n`.
+fn gap_draw(n: u64) -> u64 {
+    PER_DETOUR * (n + 1)
+}
+
+fn core_draw(n: u64) -> u64 {
+    PER_DETOUR * (n + 1) + 1
+}
+
+fn length_draw(n: u64) -> u64 {
+    PER_DETOUR * (n + 1) + 2
+}
+
+/// The nearest whole number to one that is not negative; the library's rounding is a call.
+fn nearest(x: f64) -> u64 {
+    (x + 0.5) as u64
+}
+
+/// Whom a stream's detours strike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strikes {
+    /// The core whose stream it is.
+    Own,
+    /// One of the cores, drawn.
+    Drawn,
+    /// All of them.
+    All,
+}
+
+/// Times between arrivals, nanoseconds.
+#[derive(Clone, Debug)]
+enum Times {
+    Periodic { period: f64, phase: Phase },
+    Exponential { mean: f64 },
+    Least { least: f64, beyond: f64 },
+    Even { least: f64, most: f64 },
+    Trace(Arc<Trace>),
+}
+
+/// A source of noise, ready to draw from.
+#[derive(Clone, Debug)]
+struct Plan {
+    number: u8,
+    draws: Stream,
+    times: Times,
+    length: Length,
+    cores: Vec<u16>,
+    strikes: Strikes,
+    correlation: Correlation,
+    same_length: bool,
+}
+
+/// All sources of a model on nodes of a size.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    plans: Vec<Plan>,
+}
+
+/// Where the streams of a node stand that go from draw to draw: the next arrival and how many were before it.
+#[derive(Clone, Debug, Default)]
+pub struct Position {
+    next: Vec<u64>,
+    count: Vec<u32>,
+}
+
+impl Streams {
+    /// The streams of `model` on nodes of `cores` cores.
+    ///
+    /// # Errors
+    /// See [`Model::check`].
+    pub fn new(model: &Model, cores: u32, seed: u64) -> Result<Streams, String> {
+        model.check(cores)?;
+        let plan = |(i, source)| Plan::new(i, source, cores, Stream::new(seed).of(i as u64));
+        Ok(Streams { plans: model.sources.iter().enumerate().map(plan).collect() })
+    }
+
+    /// Where the streams of a node begin.
+    #[must_use]
+    pub fn position(&self, node: u32) -> Position {
+        let mut position = Position::default();
+        for plan in self.plans.iter().filter(|plan| plan.goes_on()) {
+            for lane in 0..plan.lanes() {
+                position.next.push(plan.first(plan.stream(node, lane)));
+                position.count.push(0);
+            }
+        }
+        position
+    }
+
+    /// Appends the detours of a node that begin from `from` to before `to`, in no order. `position` stands at `from`.
+    pub fn extend(&self, node: u32, position: &mut Position, from: u64, to: u64, out: &mut Vec<Detour>) {
+        let mut at = 0;
+        for plan in &self.plans {
+            match &plan.times {
+                Times::Periodic { period, phase } => plan.periodic(node, *period, *phase, from..to, out),
+                Times::Trace(trace) => plan.replay(node, trace, from..to, out),
+                _ => {
+                    for lane in 0..plan.lanes() {
+                        plan.go_on(node, lane, (&mut position.next[at], &mut position.count[at]), to, out);
+                        at += 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Plan {
+    fn new(number: usize, source: &Source, cores: u32, draws: Stream) -> Plan {
+        let struck: Vec<u16> = match &source.on {
+            On::Cores | On::Node => (0..cores as u16).collect(),
+            On::Chosen(chosen) => chosen.clone(),
+        };
+        let poisson = matches!(source.arrival, Arrival::Poisson { .. });
+        let strikes = match (&source.on, source.correlation) {
+            (On::Node, _) => Strikes::Drawn,
+            // Arrivals at random on all cores are one stream at the sum of the rates, each on a drawn core.
+            (_, Correlation::Independent) if poisson => Strikes::Drawn,
+            (_, Correlation::Independent) => Strikes::Own,
+            _ => Strikes::All,
+        };
+        let times = match &source.arrival {
+            Arrival::Periodic { period, phase } => Times::Periodic { period: period.0, phase: *phase },
+            Arrival::Poisson { rate } => {
+                let together = strikes == Strikes::Drawn && source.on != On::Node;
+                let places = if together { struck.len() as f64 } else { 1.0 };
+                Times::Exponential { mean: 1e9 / (rate * places) }
+            }
+            Arrival::Gaps { at_least, at_most: Some(most), .. } => Times::Even { least: at_least.0, most: most.0 },
+            Arrival::Gaps { at_least, mean, .. } => Times::Least { least: at_least.0, beyond: mean.0 - at_least.0 },
+            Arrival::Trace(trace) => Times::Trace(Arc::clone(trace)),
+        };
+        Plan {
+            number: number as u8,
+            draws,
+            times,
+            length: source.length.clone(),
+            cores: struck,
+            strikes,
+            correlation: source.correlation,
+            same_length: source.lengths == Lengths::Same,
+        }
+    }
+
+    /// Whether its next arrival follows from the one before.
+    fn goes_on(&self) -> bool {
+        !matches!(self.times, Times::Periodic { .. } | Times::Trace(_))
+    }
+
+    /// Streams that it has in a node.
+    fn lanes(&self) -> usize {
+        if self.strikes == Strikes::Own { self.cores.len() } else { 1 }
+    }
+
+    /// The draws of a stream: a core's, a node's or everybody's.
+    fn stream(&self, node: u32, lane: usize) -> Stream {
+        match (self.correlation, self.strikes) {
+            (Correlation::Aligned, _) => self.draws.of(0),
+            (_, Strikes::Own) => self.own(node, self.cores[lane]),
+            _ => self.draws.of(u64::from(node)),
+        }
+    }
+
+    /// Draws of a core's own.
+    fn own(&self, node: u32, core: u16) -> Stream {
+        self.draws.of(u64::from(node) << 16 | u64::from(core))
+    }
+
+    /// When the first arrival is: the streams run since long, so that nothing happens to begin with the program.
+    fn first(&self, stream: Stream) -> u64 {
+        let (place, further) = (stream.unit(PLACE), stream.unit(PLACE_FURTHER));
+        let time = match self.times {
+            Times::Exponential { mean } => -mean * further.ln(),
+            // The residual gap: even over the part that all gaps have, then as the rest of the gap falls.
+            Times::Least { least, beyond } if place * (least + beyond) < least => further * least,
+            Times::Least { least, beyond } => least - beyond * further.ln(),
+            Times::Even { least, most } if place * f64::midpoint(least, most) < least => further * least,
+            Times::Even { least, most } => least + (most - least) * (1.0 - further.sqrt()),
+            Times::Periodic { .. } | Times::Trace(_) => 0.0,
+        };
+        nearest(time)
+    }
+
+    /// Nanoseconds from arrival `n` to the next.
+    fn gap(&self, stream: Stream, n: u64) -> u64 {
+        let u = stream.unit(gap_draw(n));
+        let gap = match self.times {
+            Times::Exponential { mean } => -mean * u.ln(),
+            Times::Least { least, beyond } => least - beyond * u.ln(),
+            Times::Even { least, most } => least + (most - least) * u,
+            Times::Periodic { period, .. } => period,
+            Times::Trace(_) => 1.0,
+        };
+        nearest(gap)
+    }
+
+    /// Detours of a stream until `to`.
+    fn go_on(&self, node: u32, lane: usize, position: (&mut u64, &mut u32), to: u64, out: &mut Vec<Detour>) {
+        let (next, count) = position;
+        if *next >= to {
+            return;
+        }
+        let stream = self.stream(node, lane);
+        while *next < to {
+            let n = u64::from(*count);
+            self.strike(node, lane, stream, n, *next, out);
+            *next += self.gap(stream, n);
+            *count += 1;
+        }
+    }
+
+    /// Detours of periodic streams.
+    fn periodic(&self, node: u32, period: f64, phase: Phase, range: std::ops::Range<u64>, out: &mut Vec<Detour>) {
+        for lane in 0..self.lanes() {
+            let stream = self.stream(node, lane);
+            let first = if phase == Phase::Aligned { 0.0 } else { stream.unit(PLACE) * period };
+            let at = |n: u64| nearest(first + n as f64 * period);
+            let mut n = ((range.start as f64 - first) / period - 1.0).max(0.0) as u64;
+            while at(n) < range.start {
+                n += 1;
+            }
+            while at(n) < range.end {
+                self.strike(node, lane, stream, n, at(n), out);
+                n += 1;
+            }
+        }
+    }
+
+    /// Detours of a trace that each core, node or all begin at a moment of their own. Cores of a node that are struck
+    /// together have the trace's cores in turn; others any of them.
+    fn replay(&self, node: u32, trace: &Trace, range: std::ops::Range<u64>, out: &mut Vec<Detour>) {
+        let lanes = trace.cores.len() as u64;
+        for (i, &core) in self.cores.iter().enumerate() {
+            let (stream, lane) = match self.strikes {
+                Strikes::All => (self.stream(node, 0), i as u64 % lanes),
+                _ => (self.own(node, core), self.own(node, core).below(PLACE_FURTHER, lanes)),
+            };
+            let offset = stream.below(PLACE, trace.duration);
+            let detours = &trace.cores[lane as usize];
+            let mut round = (range.start + offset) / trace.duration;
+            let mut at = detours.partition_point(|d| d.0 < (range.start + offset) % trace.duration);
+            while !detours.is_empty() {
+                if at == detours.len() {
+                    (at, round) = (0, round + 1);
+                }
+                let start = round * trace.duration + detours[at].0 - offset;
+                if start >= range.end {
+                    break;
+                }
+                out.push(Detour { start, core, source: self.number, length: detours[at].1 });
+                at += 1;
+            }
+        }
+    }
+
+    /// What arrival `n` of a stream does.
+    fn strike(&self, node: u32, lane: usize, stream: Stream, n: u64, start: u64, out: &mut Vec<Detour>) {
+        let mut push = |core: u16, u: f64| {
+            let length = nearest(self.length.quantile(u)) as u32;
+            if length > 0 {
+                out.push(Detour { start, core, source: self.number, length });
+            }
+        };
+        let own = |core: u16| match self.same_length || self.correlation == Correlation::Independent {
+            true => stream.unit(length_draw(n)),
+            false => self.own(node, core).of(u64::MAX).unit(length_draw(n)),
+        };
+        match self.strikes {
+            Strikes::Own => push(self.cores[lane], own(self.cores[lane])),
+            Strikes::Drawn => {
+                let core = self.cores[stream.below(core_draw(n), self.cores.len() as u64) as usize];
+                push(core, own(core));
+            }
+            Strikes::All => self.cores.iter().for_each(|&core| push(core, own(core))),
+        }
+    }
+}

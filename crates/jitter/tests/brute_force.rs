@@ -1,0 +1,245 @@
+//! Runs of 1 to 64 nodes equal a simulation that looks at every core in every phase.
+
+use fxscope_jitter::model::{self, Model};
+use fxscope_jitter::network;
+use fxscope_jitter::scale::{Detour, Meet, Setup, Streams, simulate};
+
+/// A bit of everything: overlaps, queues, detours longer than phases, correlations, traces.
+const MIXED: &str = r#"
+version = 1
+title = "everything"
+[[noise]]
+cause = "tick"
+arrival = { kind = "periodic", period = "333us" }
+length = { kind = "uniform", at_least = "2us", at_most = "9us" }
+source = "test"
+evidence = "assumed"
+[[noise]]
+cause = "random"
+arrival = { kind = "poisson", rate = 900.0 }
+length = { kind = "pareto", shape = 1.2, at_least = "5us", at_most = "3ms" }
+source = "test"
+evidence = "assumed"
+[[noise]]
+cause = "node daemon"
+arrival = { kind = "gaps", at_least = "1ms", mean = "2ms" }
+length = { kind = "exponential", mean = "300us" }
+on = "node"
+source = "test"
+evidence = "assumed"
+[[noise]]
+cause = "node-wide"
+arrival = { kind = "gaps", at_least = "3ms", at_most = "9ms" }
+length = { kind = "two-point", short = "1us", long = "700us", long_share = 0.1 }
+correlation = "node"
+lengths = "same"
+source = "test"
+evidence = "assumed"
+[[noise]]
+cause = "everywhere"
+arrival = { kind = "poisson", rate = 50.0 }
+length = { kind = "histogram", edges = ["1us", "10us", "1ms"], counts = [5.0, 2.0] }
+correlation = "aligned"
+source = "test"
+evidence = "assumed"
+[[noise]]
+cause = "first core"
+arrival = { kind = "periodic", period = "1ms", phase = "aligned" }
+length = { kind = "fixed", value = "40us" }
+on = [0]
+source = "test"
+evidence = "assumed"
+"#;
+
+fn mixed() -> Model {
+    model::parse(MIXED, "mixed", None).unwrap()
+}
+
+/// When a core is taken, in order: each detour waits for the one before.
+fn taken(mut detours: Vec<Detour>) -> Vec<(u64, u64)> {
+    detours.sort();
+    let mut free = 0;
+    let mut out = Vec::new();
+    for detour in detours {
+        let start = detour.start.max(free);
+        free = start + u64::from(detour.length);
+        out.push((start, free));
+    }
+    out
+}
+
+/// When work that begins at `now` ends, walking through all that the core is taken for.
+fn end(taken: &[(u64, u64)], now: u64, work: u64) -> u64 {
+    let (mut at, mut left) = (now, work);
+    for &(start, end) in taken {
+        if end <= at {
+            continue;
+        }
+        if start > at {
+            let free = start - at;
+            if free >= left {
+                return at + left;
+            }
+            left -= free;
+        }
+        at = end;
+    }
+    at + left
+}
+
+/// The whole run, every core in every phase; the time at the end.
+fn brute_force(model: &Model, setup: &Setup, horizon: u64) -> u64 {
+    let streams = Streams::new(model, setup.cores, setup.seed).unwrap();
+    let nodes: Vec<Vec<Vec<(u64, u64)>>> = (0..setup.nodes)
+        .map(|node| {
+            let mut all = Vec::new();
+            streams.extend(node, &mut streams.position(node), 0, horizon, &mut all);
+            let of = |core: u16| all.iter().copied().filter(|d| d.core == core).collect();
+            (0..setup.cores as u16).map(|core| taken(of(core))).collect()
+        })
+        .collect();
+    let works = setup.works();
+    let mut starts = vec![0; nodes.len()];
+    for phase in 0..setup.phases {
+        let left = 1.0 - (phase as f64 + 0.5) / setup.phases as f64;
+        let work = |node: usize| match setup.meet {
+            Meet::Panel { .. } => ((works[node] as f64 * (3.0 * left * left)).round() as u64).max(1),
+            _ => works[node],
+        };
+        let last = |(n, cores): (usize, &Vec<Vec<(u64, u64)>>)| {
+            cores.iter().map(|core| end(core, starts[n], work(n))).max().unwrap()
+        };
+        let ends: Vec<u64> = nodes.iter().enumerate().map(last).collect();
+        assert!(ends.iter().all(|&end| end < horizon));
+        for (node, start) in starts.iter_mut().enumerate() {
+            let partners: Vec<usize> = match setup.meet {
+                Meet::All { .. } => (0..nodes.len()).collect(),
+                Meet::Neighbours { grid, .. } => around(node, grid.map(|n| n as usize)),
+                Meet::Panel { grid: [rows, _], .. } => {
+                    let rows = rows as usize;
+                    (node / rows * rows..(node / rows + 1) * rows).collect()
+                }
+            };
+            let met = partners.iter().map(|&p| ends[p]).max().unwrap();
+            *start = match setup.meet {
+                Meet::All { cost } | Meet::Neighbours { cost, .. } => met + cost,
+                Meet::Panel { cost, grid: [rows, columns] } => {
+                    let owner = (phase % u64::from(columns)) as usize * rows as usize;
+                    met.max(ends[owner..][..rows as usize].iter().max().unwrap() + cost)
+                }
+            };
+        }
+    }
+    starts.into_iter().max().unwrap()
+}
+
+/// A node of a periodic grid and its six neighbours.
+fn around(node: usize, [nx, ny, nz]: [usize; 3]) -> Vec<usize> {
+    let (x, y, z) = (node % nx, node / nx % ny, node / nx / ny);
+    let at = |x: usize, y: usize, z: usize| (z % nz * ny + y % ny) * nx + x % nx;
+    vec![
+        node,
+        at(x + 1, y, z),
+        at(x + nx - 1, y, z),
+        at(x, y + 1, z),
+        at(x, y + ny - 1, z),
+        at(x, y, z + 1),
+        at(x, y, z + nz - 1),
+    ]
+}
+
+fn compare(model: &Model, nodes: u32, cores: u32, grain: u64, imbalance: f64, phases: u64) {
+    let cost = 1700;
+    let meets = [
+        Meet::All { cost },
+        Meet::Neighbours { cost, grid: network::grid(nodes) },
+        Meet::Panel { cost, grid: network::square(nodes) },
+    ];
+    for meet in meets {
+        let setup = Setup { nodes, cores, grain, imbalance, phases, meet, seed: u64::from(nodes) + 3 };
+        let outcome = simulate(model, &setup).unwrap();
+        let expected = brute_force(model, &setup, outcome.time * 2 + 10_000_000);
+        assert_eq!(outcome.time, expected, "{setup:?}");
+        assert!(outcome.slowdown() > 1.0 && outcome.efficiency() < 1.0, "{setup:?}");
+        let lost: f64 = outcome.lost.iter().sum();
+        let noise = (outcome.time - outcome.quiet) as f64;
+        assert!((lost / noise - 1.0).abs() < 1e-9, "{setup:?}: {lost} {noise}");
+    }
+}
+
+#[test]
+fn short_grains_equal_a_walk_over_every_core_and_phase() {
+    for nodes in [1, 2, 5, 12, 64] {
+        compare(&mixed(), nodes, 4, 50_000, 0.0, 300);
+    }
+}
+
+#[test]
+fn long_grains_with_many_detours_each_equal_it_too() {
+    for nodes in [1, 7, 24] {
+        compare(&mixed(), nodes, 3, 5_000_000, 0.0, 12);
+    }
+}
+
+#[test]
+fn nodes_with_unequal_work_equal_it_too() {
+    for nodes in [1, 8, 63] {
+        compare(&mixed(), nodes, 2, 100_000, 0.2, 200);
+    }
+}
+
+#[test]
+fn all_profiles_equal_it_on_64_nodes() {
+    for name in model::names().filter(|name| *name != "silent") {
+        let model = model::load(name).unwrap();
+        let cost = 1000;
+        let meet = Meet::All { cost };
+        let setup = Setup { nodes: 64, cores: 4, grain: 400_000, imbalance: 0.0, phases: 600, meet, seed: 9 };
+        let outcome = simulate(&model, &setup).unwrap();
+        assert_eq!(outcome.time, brute_force(&model, &setup, outcome.time * 2), "{name}");
+    }
+}
+
+#[test]
+fn replayed_traces_equal_it() {
+    let folder = std::env::temp_dir().join(format!("fxscope-jitter-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let trace =
+        "duration_ns,5000000\ncore,start_ns,length_ns\n0,0,1000\n0,700000,90000\n3,1000000,250000\n3,4990000,10000\n";
+    std::fs::write(folder.join("trace.csv"), trace).unwrap();
+    for correlation in ["independent", "node", "aligned"] {
+        let text = format!(
+            "version = 1\ntitle = \"t\"\n[[noise]]\ncause = \"trace\"\narrival = {{ kind = \"trace\", file = \"trace.csv\" }}\n\
+             correlation = \"{correlation}\"\nsource = \"test\"\nevidence = \"measured\"\n"
+        );
+        let model = model::parse(&text, "replay", Some(&folder)).unwrap();
+        for nodes in [1, 9] {
+            compare(&model, nodes, 4, 300_000, 0.0, 200);
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn one_thread_gives_what_many_give() {
+    let meets = |nodes| [Meet::All { cost: 900 }, Meet::Neighbours { cost: 900, grid: network::grid(nodes) }];
+    for meet in meets(5000) {
+        let setup = Setup { nodes: 5000, cores: 2, grain: 100_000, imbalance: 0.0, phases: 40, meet, seed: 5 };
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| simulate(&mixed(), &setup).unwrap())
+        };
+        assert_eq!(run(1), run(3));
+    }
+}
+
+#[test]
+fn more_nodes_never_end_sooner_and_share_the_noise_of_fewer() {
+    let time = |nodes| {
+        let meet = Meet::All { cost: 1000 };
+        let setup = Setup { nodes, cores: 4, grain: 200_000, imbalance: 0.1, phases: 100, meet, seed: 2 };
+        simulate(&mixed(), &setup).unwrap().time
+    };
+    let times: Vec<u64> = [1, 2, 3, 10, 64, 200, 1000, 3000].map(time).to_vec();
+    assert!(times.is_sorted(), "{times:?}");
+}
