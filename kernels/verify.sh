@@ -160,6 +160,23 @@ for bytes in 64 32 16; do
     run $bytes 0 tlb-stride stride=1048576 count=100 rounds=3
     run $bytes 0 tlb-arrays span=1073741824 work=20 steps=5 visits=3
     run $bytes 0 tlb-segments threads=5
+    for table in linear chains; do
+        run $bytes 0 hashjoin table=$table build=1 probe=7 matches=50
+        run $bytes 0 hashjoin table=$table build=1000 probe=7000 matches=0
+        run $bytes 0 hashjoin table=$table build=30000 probe=7000 matches=100 seed=77
+    done
+    for n in 1 5 40 41 257; do
+        run $bytes 0 dgemm n=$n passes=2
+    done
+    for format in crs ccs msr dia ell jds bsr bsc vbr coo; do
+        for matrix in banded diagonals blocks stencil2d stencil3d stencil27 powerlaw random arrow denserow; do
+            run $bytes 0 spmv format=$format matrix=$matrix n=301 row=9 band=20 block=3
+        done
+        run $bytes 0 spmv format=$format matrix=random n=1003 row=40 block=8 reps=3
+        run $bytes 0 spmv format=$format matrix=blocks n=1003 row=40 block=8
+        run $bytes 0 spmv format=$format matrix=powerlaw n=20 row=100 block=4
+        run $bytes 0 spmv format=$format n=1 row=1
+    done
 done
 
 for pattern in 1 3; do
@@ -201,6 +218,15 @@ run 64 2 barrier cpus=1-0
 run 64 2 horner m=1 form=interleaved
 run 64 2 arith op=div form=scalar
 run 64 2 horner m=1 form=pipelined
+run 64 2 spmv matrix=diagonals row=1
+run 64 2 spmv matrix=file
+run 64 2 spmv file=/nonexistent
+
+# Formats that need more memory than the limit.
+run 64 3 spmv format=ell matrix=arrow n=200000
+run 64 3 spmv format=dia matrix=denserow n=200000
+run 64 3 spmv format=ell matrix=denserow n=80000000 row=1 limit=4000
+run 64 3 spmv n=2147483646
 
 if [ $failures -ne 0 ]; then
     echo "$failures runs failed" >&2
