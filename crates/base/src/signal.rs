@@ -185,12 +185,26 @@ signals! {
     L2dCacheMibmchPrf = "L2D_CACHE_MIBMCH_PRF",
     /// Sum over cycles of outstanding L2 cache misses.
     L2MissWait = "L2_MISS_WAIT",
+    /// … on demand, as far as main memory answers them.
+    L2MissWaitMainDm = "L2_MISS_WAIT_MAIN_DM",
     /// Cycles in which an L2 pipeline works, both banks together.
     L2PipeVal = "L2_PIPE_VAL",
     /// Lines read from local memory.
     BusReadTotalMem = "BUS_READ_TOTAL_MEM",
     /// Lines written to local memory.
     BusWriteTotalMem = "BUS_WRITE_TOTAL_MEM",
+    /// Lines read from main memory, behind a memory-side cache if there is one, of whichever CMG.
+    MainMemoryRead = "MAIN_MEMORY_READ",
+    /// Lines written to it.
+    MainMemoryWrite = "MAIN_MEMORY_WRITE",
+    /// Sum over cycles of reads outstanding at main memory.
+    MainMemoryReadWait = "MAIN_MEMORY_READ_WAIT",
+    /// Lines read that the memory-side cache had.
+    MemoryCacheHit = "MEMORY_CACHE_HIT",
+    /// Lines read that it had not.
+    MemoryCacheMiss = "MEMORY_CACHE_MISS",
+    /// Lines that it wrote to main memory.
+    MemoryCacheWb = "MEMORY_CACHE_WB",
     /// Lines written to the memory of the machine's first CMG, by whichever CMG.
     BusWriteTotalCmg0 = "BUS_WRITE_TOTAL_CMG0",
     /// … of its second one.

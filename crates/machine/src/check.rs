@@ -12,6 +12,8 @@ const MAX_LINES: u64 = 1 << 21;
 const MAX_BLOCKS: u32 = 63;
 /// Most lines that memory may deliver in a cycle.
 const LINES_PER_CYCLE: u64 = 16;
+/// Most lines of memory that may share a place of a memory-side cache.
+const MOST_SHARERS: u64 = 1 << 29;
 
 /// A value that is not allowed or does not fit the others.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,11 +207,39 @@ fn paths(t: &Tables, r: &mut Relations) {
     r.at_least("l2_timing.hit_farthest", l2.hit_farthest, "l2_timing.hit_nearest", l2.hit_nearest);
     r.at_least("memory.latency_farthest", memory.latency_farthest, "memory.latency_nearest", memory.latency_nearest);
 
+    memory_side_cache(t, path, r);
+
     // The model keeps the time of a line on the memory channel in 1/256 cycles: with this limit, to 6 %.
     let most = LINES_PER_CYCLE * u64::from(line) * t.clock.core_hz;
     let must = format!("at most {most}: {LINES_PER_CYCLE} lines a cycle");
     let peak = memory.peak_bytes_per_second;
     r.require(peak <= most, "memory.peak_bytes_per_second", peak, &["l1d.line_bytes", "clock.core_hz"], must);
+}
+
+/// What stands in front of memory; `path` is the way through L2, less the transfer in front of it.
+fn memory_side_cache(t: &Tables, path: u64, r: &mut Relations) {
+    let (cache, line) = (&t.memory_side_cache, u64::from(t.l1d.line_bytes));
+    if cache.bytes == 0 {
+        return;
+    }
+    let key = |key: &str| format!("memory_side_cache.{key}");
+    let whole = cache.bytes.is_power_of_two() && cache.bytes >= line;
+    let must = format!("0 (there is none) or a power of two from a line of {line} bytes on: it is direct-mapped");
+    r.require(whole, &key("bytes"), cache.bytes, &["l1d.line_bytes"], must);
+    let most = t.topology.node_bytes * u64::from(t.topology.cmgs) / MOST_SHARERS;
+    let must = format!("at least {most}: at most {MOST_SHARERS} lines of memory may share a place");
+    r.require(cache.bytes > most, &key("bytes"), cache.bytes, &["topology.node_bytes", "topology.cmgs"], must);
+    let must = format!("at least {path}: the way through L2 (with l2_timing.miss_detect) is part of it");
+    r.require(cache.hit_nearest >= path, &key("hit_nearest"), cache.hit_nearest, &["l2_timing.miss_detect"], must);
+    r.at_least(&key("hit_farthest"), cache.hit_farthest, "memory_side_cache.hit_nearest", cache.hit_nearest);
+    let path = path + cache.miss_detect;
+    let must = format!("at least {path}: the way through L2 and memory_side_cache.miss_detect are part of it");
+    let latency = t.memory.latency_nearest;
+    r.require(latency >= path, "memory.latency_nearest", latency, &["memory_side_cache.miss_detect"], must);
+    let most = LINES_PER_CYCLE * line * t.clock.core_hz;
+    let must = format!("at most {most}: {LINES_PER_CYCLE} lines a cycle");
+    let peak = cache.peak_bytes_per_second;
+    r.require(peak <= most, &key("peak_bytes_per_second"), peak, &["l1d.line_bytes", "clock.core_hz"], must);
 }
 
 /// A blade of the hardware barrier has a bit for each core of a CMG.

@@ -33,6 +33,8 @@ const BUILT_IN: &[BuiltIn] = &[
         tables: include_str!("../../../machines/k-computer/machine.toml"),
         instructions: None,
     },
+    BuiltIn { name: "knl", tables: include_str!("../../../machines/knl/machine.toml"), instructions: None },
+    BuiltIn { name: "knl-small", tables: include_str!("../../../machines/knl-small/machine.toml"), instructions: None },
 ];
 
 /// The file with the tables, in a machine's folder.

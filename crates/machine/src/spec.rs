@@ -10,7 +10,8 @@ use crate::schema::Rule::{self, OneOf, Power, Range, Register};
 use crate::schema::{table, tables};
 
 pub use hierarchy::{
-    Cache, Energy, HardwareBarrier, L2Timing, MemoryTiming, PageCosts, Pages, Prefetch, Ring, SectorCache, Tlb,
+    Cache, Energy, HardwareBarrier, L2Timing, MemorySideCache, MemoryTiming, PageCosts, Pages, Prefetch, Ring,
+    SectorCache, Tlb,
 };
 
 const KIB: u64 = 1 << 10;
@@ -419,6 +420,8 @@ tables! {
         l2_timing: L2Timing,
         /// Local memory.
         memory: MemoryTiming,
+        /// Memory-side cache.
+        memory_side_cache: MemorySideCache,
         /// The ring between the CMGs.
         ring: Ring,
         /// Translation.

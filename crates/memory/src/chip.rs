@@ -336,7 +336,7 @@ impl Chip {
         let (ready, abroad) = if home == seat.cmg && self.abroad == 0 {
             signals.add(Signal::BusReadTotalMem, 1);
             count_of(READS_FROM_MEMORY, home, signals);
-            (self.cmgs[home].read_memory(seat.core, buffer.at), false)
+            (self.cmgs[home].read_memory(seat.core, line, cause == Cause::Demand, buffer.at, signals), false)
         } else {
             self.read_around(seat, request, home, buffer.at, signals)
         };
@@ -396,7 +396,8 @@ impl Chip {
         }
         signals.add(Signal::BusReadTotalMem, u64::from(home == seat.cmg));
         count_of(READS_FROM_MEMORY, home, signals);
-        let ready = self.cmgs[home].read_memory(seat.core, at_home);
+        let demand = request.cause == Cause::Demand;
+        let ready = self.cmgs[home].read_memory(seat.core, line, demand, at_home, signals);
         (self.ring.transfer(home, seat.cmg, ready), false)
     }
 
@@ -519,7 +520,7 @@ impl Chip {
         signals.add(Signal::BusWriteTotalMem, u64::from(home == cmg));
         count_of(WRITES_TO_CMG, home, signals);
         let at = if home == cmg { t } else { self.ring.transfer(cmg, home, t) };
-        self.cmgs[home].write_memory(at);
+        self.cmgs[home].write_memory(line, at, signals);
     }
 
     /// A core of `cmg` has its turn: what others have caused in this CMG meanwhile is added to its counts.

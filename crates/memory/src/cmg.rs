@@ -1,10 +1,12 @@
 //! One core memory group: its L2 cache and its memory.
 
-use fxscope_base::{Calendar, Cycle, LineBus, Pool, Signal, Signals, fetch_early};
+use fxscope_base::{Calendar, Cycle, Pool, Signal, Signals, fetch_early};
 use fxscope_machine::Spec;
 
+use crate::channel::{Channel, Rate};
 use crate::chip::Holder;
 use crate::sectors::{Limits, Sector};
+use crate::side_cache::{Found, SideCache};
 use crate::tags::{Line, Slot, Tags, Victim};
 
 /// The L1 caches of a CMG that hold a line, a bit for each core. Small, since there are as many as L2 has lines.
@@ -60,17 +62,17 @@ pub struct Cmg {
     banks: Box<[Calendar]>,
     /// Move-in buffers.
     pub(crate) misses: Pool,
-    channel: LineBus,
-    /// Channel time that writes have used beyond whole slots, in 1/256 slot.
-    write_debt: u64,
-    write_slots_256: u64,
+    /// That of main memory.
+    channel: Channel,
+    /// What stands in front of main memory.
+    side_cache: Option<Box<SideCache>>,
     sets_mask: usize,
     /// Where in the index the hash begins.
     hash_at: u32,
     line_shift: u32,
     /// For each core, L2 pipeline start to line ready to send, hit.
     hit: Box<[Cycle]>,
-    /// For each core, memory request granted to line ready to send.
+    /// For each core, request to main memory granted to line ready to send.
     memory: Box<[Cycle]>,
     /// L2 pipeline start to the memory request.
     pub(crate) miss_detect: Cycle,
@@ -99,30 +101,32 @@ impl Cmg {
         // What of the documented load-to-use lies outside this cache: the request, the line's way to L1 and into
         // it, and the load's second flow.
         let path = t.request + fill_cycles(spec) + spec.load_store.move_in + spec.load_store.load_integer;
-        let bytes_per_cycle = spec.memory.peak_bytes_per_second as f64 / spec.clock.core_hz as f64;
-        let period = f64::from(l2.line_bytes) / bytes_per_cycle / (spec.memory.read_efficiency / 100.0);
         let tags = Tags::new(sets, usable);
         let memory = &spec.memory;
         let slower = (memory.added_ns * spec.clock.core_hz as f64 / 1e9).round() as Cycle;
+        let rate = Rate {
+            peak: memory.peak_bytes_per_second,
+            read_efficiency: memory.read_efficiency,
+            write_cost: memory.write_cost,
+        };
+        let side = &spec.memory_side_cache;
+        let missed = path + t.miss_detect;
+        let hit = by_position(spec, side.hit_nearest, side.hit_farthest, missed);
+        let side_cache = SideCache::new(spec, hit).map(Box::new);
+        let to_memory = missed + side_cache.as_ref().map_or(0, |_| side.miss_detect);
         Cmg {
             holders: vec![Holders::NONE; tags.places()].into(),
             tags,
             limits: Limits::default(),
             banks: (0..t.banks).map(|_| Calendar::default()).collect(),
             misses: Pool::new(l2.miss_buffers as usize),
-            channel: LineBus::new((period * 256.0) as u64),
-            write_debt: 0,
-            write_slots_256: (memory.write_cost * 256.0) as u64,
+            channel: Channel::new(&rate, l2.line_bytes, spec.clock.core_hz),
+            side_cache,
             sets_mask: sets - 1,
             hash_at: sets.trailing_zeros().saturating_sub(HASH_BITS),
             line_shift: l2.line_bytes.trailing_zeros(),
             hit: by_position(spec, t.hit_nearest, t.hit_farthest, path),
-            memory: by_position(
-                spec,
-                memory.latency_nearest + slower,
-                memory.latency_farthest + slower,
-                path + t.miss_detect,
-            ),
+            memory: by_position(spec, memory.latency_nearest + slower, memory.latency_farthest + slower, to_memory),
             miss_detect: t.miss_detect,
             request: t.request,
             refused: vec![0; spec.topology.cores_per_cmg as usize].into(),
@@ -137,6 +141,9 @@ impl Cmg {
             bank.advance(now);
         }
         self.channel.advance(now);
+        if let Some(cache) = &mut self.side_cache {
+            cache.advance(now);
+        }
     }
 
     /// The hashed set index of a line (microarchitecture manual, table 9-3, for 2,048 sets). The hash changes the highest
@@ -196,19 +203,58 @@ impl Cmg {
         times
     }
 
-    /// Reads a line from memory, asked for at `t`; returns when it is ready to be sent to core number `core`.
+    /// Reads a line from memory, or from what stands in front of it, asked for at `t`; returns when it is ready to be sent to
+    /// core number `core`.
     #[inline(always)]
-    pub fn read_memory(&mut self, core: usize, t: Cycle) -> Cycle {
-        self.channel.book(t) + self.memory[core]
+    pub fn read_memory(&mut self, core: usize, line: u64, demand: bool, t: Cycle, signals: &mut Signals) -> Cycle {
+        match self.side_cache {
+            None => self.read_main(core, demand, t, t, signals),
+            Some(_) => self.read_through(core, line, demand, t, signals),
+        }
     }
 
-    /// Writes a line to memory.
-    pub fn write_memory(&mut self, t: Cycle) {
-        self.write_debt += self.write_slots_256;
-        while self.write_debt >= 256 {
-            self.channel.book(t);
-            self.write_debt -= 256;
+    /// Main memory is asked at `t`; L2 has missed the line since `missed`.
+    #[inline(always)]
+    fn read_main(&mut self, core: usize, demand: bool, missed: Cycle, t: Cycle, signals: &mut Signals) -> Cycle {
+        let ready = self.channel.read(t) + self.memory[core];
+        signals.add(Signal::MainMemoryRead, 1);
+        signals.add(Signal::MainMemoryReadWait, ready - t);
+        signals.add(Signal::L2MissWaitMainDm, if demand { ready - missed } else { 0 });
+        ready
+    }
+
+    #[inline(never)]
+    fn read_through(&mut self, core: usize, line: u64, demand: bool, t: Cycle, signals: &mut Signals) -> Cycle {
+        let cache = self.side_cache.as_mut().expect("asked by read_memory");
+        match cache.read(core, line, t, signals) {
+            Found::Line(ready) => ready,
+            Found::Nothing { asked, writes_back } => {
+                let ready = self.read_main(core, demand, t, asked, signals);
+                if writes_back {
+                    self.write_main(asked, signals);
+                }
+                self.side_cache.as_mut().expect("asked before").fill(ready);
+                ready
+            }
         }
+    }
+
+    /// Writes a line to memory, or into what stands in front of it.
+    pub fn write_memory(&mut self, line: u64, t: Cycle, signals: &mut Signals) {
+        match &mut self.side_cache {
+            None => self.write_main(t, signals),
+            Some(cache) => {
+                if let Some(t) = cache.write(line, t, signals) {
+                    self.write_main(t, signals);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn write_main(&mut self, t: Cycle, signals: &mut Signals) {
+        signals.add(Signal::MainMemoryWrite, 1);
+        self.channel.write(t);
     }
 
     /// Where `line` is.

@@ -11,6 +11,7 @@
 //! * [`hierarchy`]: one core's way through all of them.
 
 pub mod bus;
+mod channel;
 pub mod chip;
 pub mod cmg;
 pub mod frames;
@@ -20,6 +21,7 @@ pub mod pointer;
 pub mod prefetch;
 pub mod ring;
 pub mod sectors;
+mod side_cache;
 pub mod tables;
 pub mod tags;
 pub mod tlb;

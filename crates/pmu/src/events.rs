@@ -8,9 +8,11 @@ use fxscope_base::{Signal, Signals};
 
 use crate::TableError;
 
-/// The machines whose events are known: name, `pmu.csv`.
-const BUILT_IN: &[(&str, &str)] = &[("a64fx", A64FX), ("k-computer", A64FX)];
+/// The machines whose events are known: name, `pmu.csv`. One with a memory side that is counted otherwise than A64FX's has a
+/// table of its own, and A64FX's events without their numbers.
+const BUILT_IN: &[(&str, &str)] = &[("a64fx", A64FX), ("k-computer", A64FX), ("knl", KNL), ("knl-small", KNL)];
 const A64FX: &str = include_str!("../../../machines/a64fx/pmu.csv");
+const KNL: &str = include_str!("../../../machines/knl/pmu.csv");
 
 /// What `pmu.csv` has in place of signals for an event that counts energy.
 const ENERGY: &str = "energy";
@@ -100,10 +102,21 @@ impl Events {
     /// The events of all machines that come with the program.
     pub(crate) fn built_in() -> &'static [Events] {
         static READ: LazyLock<Vec<Events>> = LazyLock::new(|| {
-            let read = |(name, text): &(&str, &str)| Events::parse(&format!("{name}/pmu.csv"), text);
-            BUILT_IN.iter().map(|m| read(m).expect("built-in tables are tested")).collect()
+            let read =
+                |name: &str, text: &str| Events::parse(&format!("{name}/pmu.csv"), text).expect("tables are tested");
+            let all = |&(name, text): &(&str, &str)| match text {
+                A64FX => read(name, text),
+                own => read(name, own).with_unnumbered(read(name, A64FX)),
+            };
+            BUILT_IN.iter().map(all).collect()
         });
         &READ
+    }
+
+    /// These, and `others` by their names alone.
+    fn with_unnumbered(mut self, others: Events) -> Events {
+        self.0.extend(others.0.into_iter().map(|event| Event { number: None, ..event }));
+        self
     }
 
     /// One event of the core for each signal of the model, by its name: for machines whose events nobody has written down.
@@ -214,10 +227,24 @@ mod tests {
     }
 
     #[test]
-    fn every_signal_of_the_model_is_counted_by_an_event_of_a64fx() {
-        let events = Events::of("a64fx").expect("built in");
-        for signal in Signal::ALL {
-            assert!(events.iter().any(|e| e.terms.iter().any(|t| t.signal == *signal)), "{}", signal.name());
+    fn every_signal_of_the_model_is_counted_by_an_event_of_each_machine_that_can_have_it() {
+        // A64FX has nothing in front of its memory.
+        let missing = [Signal::MemoryCacheHit, Signal::MemoryCacheMiss, Signal::MemoryCacheWb];
+        for (machine, missing) in [("a64fx", &missing[..]), ("knl", &[])] {
+            let events = Events::of(machine).expect("built in");
+            for signal in Signal::ALL {
+                let counted = events.iter().any(|e| e.terms.iter().any(|t| t.signal == *signal));
+                assert_eq!(counted, !missing.contains(signal), "{machine}: {}", signal.name());
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_events_of_a_machine_have_one_name() {
+        for machine in Events::machines() {
+            let events = Events::of(machine).expect("built in");
+            let names: std::collections::BTreeSet<&str> = events.iter().map(|e| e.name.as_str()).collect();
+            assert_eq!(names.len(), events.iter().count(), "{machine}");
         }
     }
 

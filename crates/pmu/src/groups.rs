@@ -8,7 +8,7 @@ use crate::TableError;
 use crate::events::Events;
 
 /// The machines whose groups are known: name, `groups.csv`.
-const BUILT_IN: &[(&str, &str)] = &[("a64fx", A64FX), ("k-computer", A64FX)];
+const BUILT_IN: &[(&str, &str)] = &[("a64fx", A64FX), ("k-computer", A64FX), ("knl", A64FX), ("knl-small", A64FX)];
 const A64FX: &str = include_str!("../../../machines/a64fx/groups.csv");
 
 /// Events that are counted at the same time.

@@ -46,9 +46,10 @@ table! {
 }
 
 table! {
-    /// Local memory.
+    /// Local memory: main memory, behind a memory-side cache if there is one.
     MemoryTiming {
-        /// Load-to-use of an integer load from local memory, core nearest to the controller.
+        /// Load-to-use of an integer load from local memory, core nearest to the controller, with the way through a
+        /// memory-side cache.
         latency_nearest: u64 => Range(1, 10_000),
         /// The same, farthest core.
         latency_farthest: u64 => Range(1, 10_000),
@@ -59,6 +60,26 @@ table! {
         /// Share of the peak that a stream of reads reaches, percent.
         read_efficiency: f64 => Real(1.0, 100.0),
         /// Time a line's write takes on the channel, as a multiple of a read's (turn-around included).
+        write_cost: f64 => Real(0.0, 16.0),
+    }
+}
+
+table! {
+    /// A direct-mapped cache in front of the main memory of each CMG, with a memory of its own.
+    MemorySideCache {
+        /// Its size; 0: there is none.
+        bytes: u64 => Range(0, 64 * GIB),
+        /// Load-to-use of an integer load that hits it, core nearest to it.
+        hit_nearest: u64 => Range(0, 10_000),
+        /// The same, farthest core.
+        hit_farthest: u64 => Range(0, 10_000),
+        /// Cycles from a request here to the request at main memory, when the line is not here.
+        miss_detect: u64 => Range(0, 10_000),
+        /// Bytes a second that it delivers at most, reads and writes together.
+        peak_bytes_per_second: u64 => Range(1_000_000_000, 100_000_000_000_000),
+        /// Share of the peak that a stream of reads reaches, percent.
+        read_efficiency: f64 => Real(1.0, 100.0),
+        /// Time a line's write takes, as a multiple of a read's.
         write_cost: f64 => Real(0.0, 16.0),
     }
 }

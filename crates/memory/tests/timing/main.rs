@@ -9,6 +9,7 @@ mod coherence;
 mod inactive;
 mod prefetch;
 mod sectors;
+mod side_cache;
 mod translation;
 mod walks;
 
