@@ -115,7 +115,8 @@ fn missing_keys_are_named_with_their_tables() {
         .fold(String::new(), |text, line| text + line + "\n");
     let rows: &[u8] = b"class,vl_bits,uops,pipes,latency,blocking,decode_notes,fetch_ports,store_ports\n";
     let message = load_bytes(lacking.as_bytes(), Some(rows), &[]).unwrap_err().to_string();
-    assert!(message.starts_with("machine.toml: the file lacks [l2_timing] miss_detect; give them"), "{message}");
+    let both = "[l2_timing] miss_detect, [memory_side_cache] miss_detect";
+    assert!(message.starts_with(&format!("machine.toml: the file lacks {both}; give them")), "{message}");
     let nothing = load_bytes(b"", Some(rows), &[]).unwrap_err().to_string();
     assert!(nothing.contains("lacks [identity] title, [identity] midr,") && nothing.contains("more keys"), "{nothing}");
 }
@@ -247,4 +248,26 @@ fn a_wrong_instruction_row_is_reported_with_file_line_and_class() {
     let folder = folder("row", &[("machine.toml", "extends = \"a64fx\"\n"), ("instructions.csv", rows)]);
     let message = load(folder.to_str().unwrap(), &[]).unwrap_err().to_string();
     assert!(message.ends_with("row/instructions.csv:2: base:ADC: unknown pipe 'EXQ'; correct this row"), "{message}");
+}
+
+#[test]
+fn a_memory_side_cache_must_fit_its_lines_its_memory_and_the_way_to_it() {
+    let message = |key: &str, value: &str| {
+        load("knl", &[(key.to_owned(), value.to_owned())]).map(|_| String::new()).unwrap_or_else(|e| e.to_string())
+    };
+    assert_eq!(message("memory_side_cache.hit_nearest", "200"), "", "sound as it is");
+    let cases = [
+        ("memory_side_cache.bytes", "3MiB", "0 (there is none) or a power of two from a line of 64 bytes on"),
+        ("memory_side_cache.bytes", "256", "at most 536870912 lines of memory may share a place"),
+        ("memory_side_cache.bytes", "128GiB", "from 0 to 68_719_476_736"),
+        ("memory_side_cache.hit_nearest", "10", "the way through L2 (with l2_timing.miss_detect) is part of it"),
+        ("memory_side_cache.hit_farthest", "199", "at least memory_side_cache.hit_nearest, 200"),
+        ("memory_side_cache.miss_detect", "229", "memory.latency_nearest is 228; it must be at least"),
+        ("memory_side_cache.peak_bytes_per_second", "90_000_000_000_000", "16 lines a cycle"),
+        ("memory_side_cache.write_cost", "-1", "from 0 to 16"),
+    ];
+    for (key, value, expected) in cases {
+        let message = message(key, value);
+        assert!(message.contains(expected), "{key}={value}: {message}");
+    }
 }
