@@ -2,6 +2,7 @@
 //!
 //! A [`model::Model`] says what interrupts cores; [`scale`] runs bulk-synchronous phases under it, detour by detour.
 
+pub mod closed;
 pub mod model;
 pub mod network;
 pub mod random;

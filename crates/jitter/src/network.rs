@@ -1,4 +1,241 @@
-//! How nodes are arranged.
+//! Networks: what it takes to synchronise without noise.
+//!
+//! A network is a text file (`networks/`): LogGP's latency, overhead and bandwidth, hops by the shape of the machine, and what
+//! the network does without the cores. Costs are those of the usual algorithms: recursive doubling along each side for barriers
+//! and small messages, scatter and gather for large ones.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::model::{Evidence, read};
+use crate::scale::Meet;
+use crate::time::Time;
+
+const BUILT_IN: &[(&str, &str)] = &[
+    ("tofud", include_str!("../../../networks/tofud.toml")),
+    ("infiniband-ddr", include_str!("../../../networks/infiniband-ddr.toml")),
+    ("ethernet", include_str!("../../../networks/ethernet.toml")),
+    ("ideal", include_str!("../../../networks/ideal.toml")),
+];
+
+/// The version of the format.
+pub const VERSION: u32 = 1;
+
+/// A network.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    version: u32,
+    /// What it is.
+    pub title: String,
+    /// How nodes are connected.
+    pub topology: Topology,
+    /// From the send to the receipt of an empty message between neighbours, without `overhead`.
+    pub latency: Time,
+    /// What each further hop adds.
+    pub hop: Time,
+    /// What a core is busy with a message, at either end.
+    pub overhead: Time,
+    /// Of one message, bytes a second.
+    pub bandwidth: f64,
+    /// Of all messages of a node at a time, bytes a second.
+    pub injection: f64,
+    /// Largest reduction that the network does without the cores, bytes; 0 when it does none.
+    #[serde(default)]
+    pub offload_bytes: u64,
+    /// Barrier of the cores of a node.
+    pub node_barrier: Time,
+    /// Where the numbers are from.
+    pub source: String,
+    /// What is known of them.
+    pub evidence: Evidence,
+}
+
+/// How nodes are connected.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Topology {
+    /// A torus with these sides; fewer nodes have the shape nearest to a cube in it.
+    Torus {
+        /// Lengths of the sides.
+        sides: Vec<u32>,
+    },
+    /// A tree of switches without bottlenecks.
+    Tree {
+        /// Ports of a switch.
+        radix: u32,
+    },
+}
+
+/// What ends a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// A barrier of all cores.
+    Barrier,
+    /// A reduction whose result all have.
+    Allreduce,
+    /// An exchange with six neighbours.
+    Halo,
+    /// Panel, broadcast and update, as in LINPACK.
+    Linpack,
+}
+
+impl Network {
+    /// Loads a network: a built-in one by name, or a file by path.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what to do.
+    pub fn load(name_or_path: &str) -> Result<Network, String> {
+        if let Some((_, text)) = BUILT_IN.iter().find(|(name, _)| *name == name_or_path) {
+            return Network::parse(text, name_or_path);
+        }
+        if !name_or_path.ends_with(".toml") && !Path::new(name_or_path).exists() {
+            let known: Vec<_> = names().collect();
+            return Err(format!(
+                "there is no network '{name_or_path}'; known are {}; others are named by the path of a .toml file",
+                known.join(", ")
+            ));
+        }
+        Network::parse(&read(Path::new(name_or_path))?, name_or_path)
+    }
+
+    /// Reads a network from text; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what to do.
+    pub fn parse(text: &str, name: &str) -> Result<Network, String> {
+        let network: Network = toml::from_str(text).map_err(|e| format!("{name}: {}", e.to_string().trim_end()))?;
+        if network.version != VERSION {
+            return Err(format!("{name}: version = {}; this program reads version {VERSION}", network.version));
+        }
+        let rates = [("bandwidth", network.bandwidth), ("injection", network.injection)];
+        if let Some((key, rate)) = rates.into_iter().find(|(_, rate)| !(rate.is_finite() && *rate > 0.0)) {
+            return Err(format!("{name}: {key} = {rate} must be above 0 bytes a second"));
+        }
+        match &network.topology {
+            Topology::Torus { sides } if sides.is_empty() || sides.contains(&0) => {
+                Err(format!("{name}: sides = {sides:?}; a torus needs at least one side, each 1 or more"))
+            }
+            Topology::Tree { radix } if *radix < 2 => Err(format!("{name}: radix = {radix}; switches have 2 ports or more")),
+            _ => Ok(network),
+        }
+    }
+
+    /// Rounds of recursive doubling among `nodes` nodes, and the hops of all of them together.
+    #[must_use]
+    pub fn rounds(&self, nodes: u32) -> (u32, u32) {
+        match &self.topology {
+            Topology::Torus { sides } => {
+                let doubling = |side: u32| {
+                    let distances = (0..32).map(|k| 1u32 << k).take_while(move |&d| d < side);
+                    distances.map(move |d| d.min(side - d))
+                };
+                let all: Vec<u32> = shape(sides, nodes).into_iter().flat_map(doubling).collect();
+                (all.len() as u32, all.iter().sum())
+            }
+            Topology::Tree { radix } => {
+                let rounds = nodes.next_power_of_two().ilog2();
+                // The partners of a round are 2^k apart; half of a switch's ports lead down.
+                let down = f64::from(*radix / 2).max(2.0);
+                let levels = |k: u32| (f64::from(k + 1) * 2f64.ln() / down.ln()).ceil().max(1.0) as u32;
+                (rounds, (0..rounds).map(|k| 2 * levels(k) - 1).sum())
+            }
+        }
+    }
+
+    /// A message of `bytes` over `hops` hops, from the sender's call to the receiver's return, nanoseconds.
+    #[must_use]
+    pub fn message(&self, bytes: u64, hops: u32) -> f64 {
+        let way = self.latency.0 + self.hop.0 * f64::from(hops.max(1) - 1);
+        2.0 * self.overhead.0 + way + bytes as f64 / self.bandwidth * 1e9
+    }
+
+    /// A barrier of all cores of `nodes` nodes.
+    #[must_use]
+    pub fn barrier(&self, nodes: u32) -> f64 {
+        self.node_barrier.0 + self.small(nodes, 0)
+    }
+
+    /// A reduction of `bytes` whose result all nodes have.
+    #[must_use]
+    pub fn allreduce(&self, nodes: u32, bytes: u64) -> f64 {
+        let (rounds, _) = self.rounds(nodes);
+        let large = 2.0 * (self.software(nodes, 0) + bytes as f64 / self.bandwidth * 1e9);
+        let cost = self.small(nodes, bytes).min(if rounds == 0 { 0.0 } else { large });
+        self.node_barrier.0 + cost
+    }
+
+    /// A broadcast of `bytes` from one node to all.
+    #[must_use]
+    pub fn broadcast(&self, nodes: u32, bytes: u64) -> f64 {
+        let small = self.software(nodes, bytes);
+        let large = 2.0 * (self.software(nodes, 0) + bytes as f64 / self.bandwidth * 1e9);
+        small.min(large)
+    }
+
+    /// An exchange of `bytes` with each of six neighbours at a time.
+    #[must_use]
+    pub fn halo(&self, nodes: u32, bytes: u64) -> f64 {
+        if nodes == 1 {
+            return self.node_barrier.0;
+        }
+        let together = 6.0 * bytes as f64 / self.injection * 1e9;
+        let one = bytes as f64 / self.bandwidth * 1e9;
+        self.node_barrier.0 + self.message(0, 1) + 10.0 * self.overhead.0 + together.max(one)
+    }
+
+    /// Rounds in each of which two nodes exchange `bytes`, by the network itself where it can.
+    fn small(&self, nodes: u32, bytes: u64) -> f64 {
+        if bytes > self.offload_bytes || self.offload_bytes == 0 {
+            return self.software(nodes, bytes);
+        }
+        let (rounds, hops) = self.rounds(nodes);
+        f64::from(rounds) * self.latency.0 + f64::from(hops - rounds) * self.hop.0
+    }
+
+    fn software(&self, nodes: u32, bytes: u64) -> f64 {
+        let (rounds, hops) = self.rounds(nodes);
+        f64::from(rounds) * self.message(bytes, 1) + f64::from(hops - rounds) * self.hop.0
+    }
+
+    /// How phases end that `sync` ends, with messages of `bytes`.
+    #[must_use]
+    pub fn meet(&self, sync: Sync, nodes: u32, bytes: u64) -> Meet {
+        let cost = |ns: f64| ns.round() as u64;
+        match sync {
+            Sync::Barrier => Meet::All { cost: cost(self.barrier(nodes)) },
+            Sync::Allreduce => Meet::All { cost: cost(self.allreduce(nodes, bytes)) },
+            Sync::Halo => Meet::Neighbours { cost: cost(self.halo(nodes, bytes)), grid: grid(nodes) },
+            Sync::Linpack => {
+                let grid = square(nodes);
+                Meet::Panel { cost: cost(self.broadcast(grid[1], bytes)), grid }
+            }
+        }
+    }
+}
+
+/// Names of the networks that come with the program.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|network| network.0)
+}
+
+/// Sides of a part of a torus that holds `nodes` nodes: short sides whole first, long ones as even as they can be.
+fn shape(sides: &[u32], nodes: u32) -> Vec<u32> {
+    let mut order: Vec<u32> = sides.to_vec();
+    order.sort_unstable();
+    let mut left = f64::from(nodes);
+    let count = order.len();
+    let side = |(i, side): (usize, u32)| {
+        let even = left.powf(1.0 / (count - i) as f64);
+        let taken = f64::from(side).min(even.ceil()).max(1.0);
+        // A machine larger than the torus grows along its longest side.
+        let taken = if i + 1 == count { left.ceil() } else { taken };
+        left = (left / taken).max(1.0);
+        taken as u32
+    };
+    order.into_iter().enumerate().map(side).collect()
+}
 
 /// A periodic grid of three directions for `nodes` nodes, as near to a cube as their number allows, the longest side first.
 #[must_use]
@@ -18,4 +255,75 @@ pub fn grid(nodes: u32) -> [u32; 3] {
 pub fn square(nodes: u32) -> [u32; 2] {
     let rows = (1..=nodes.isqrt()).rev().find(|d| nodes.is_multiple_of(*d)).unwrap_or(1);
     [rows, nodes / rows.max(1)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tofud_message_takes_what_was_measured() {
+        let tofud = Network::load("tofud").unwrap();
+        // MPI, one way, empty: 1.05 us; 2 MiB: 338 us at 6.35 GB/s and some more.
+        assert!((tofud.message(0, 1) / 1050.0 - 1.0).abs() < 0.01, "{}", tofud.message(0, 1));
+        assert!((tofud.message(2 << 20, 1) / 338_000.0 - 1.0).abs() < 0.03, "{}", tofud.message(2 << 20, 1));
+    }
+
+    #[test]
+    fn a_whole_torus_takes_the_rounds_of_all_its_sides() {
+        let tofud = Network::load("tofud").unwrap();
+        // 24, 23 and 24 nodes: five rounds each; 3: two; 2: one. Distances 1, 2, 4, 8 and what is left the other way round.
+        assert_eq!(tofud.rounds(158_976), (5 + 5 + 5 + 2 + 1 + 1, 23 + 22 + 23 + 2 + 1 + 1));
+        assert_eq!(tofud.rounds(1), (0, 0));
+        assert!((tofud.barrier(158_976) - (1049.0 + 19.0 * 490.0 + 53.0 * 75.0)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn costs_rise_with_nodes_and_bytes() {
+        for name in names().filter(|name| *name != "ideal") {
+            let network = Network::load(name).unwrap();
+            let sizes = [1, 2, 12, 48, 384, 1024, 9216, 158_976];
+            let barriers: Vec<f64> = sizes.iter().map(|&n| network.barrier(n)).collect();
+            assert!(barriers.is_sorted(), "{name}: {barriers:?}");
+            let bytes = [0, 8, 24, 25, 4096, 1 << 20, 1 << 26];
+            let sums: Vec<f64> = bytes.iter().map(|&b| network.allreduce(1024, b)).collect();
+            assert!(sums.is_sorted(), "{name}: {sums:?}");
+            let halos: Vec<f64> = bytes.iter().map(|&b| network.halo(1024, b)).collect();
+            assert!(halos.is_sorted(), "{name}: {halos:?}");
+        }
+    }
+
+    #[test]
+    fn small_reductions_run_in_the_network_and_larger_ones_on_cores() {
+        let tofud = Network::load("tofud").unwrap();
+        assert!((tofud.allreduce(1024, 24) - tofud.barrier(1024)).abs() < 1e-9);
+        assert!(tofud.allreduce(1024, 32) > 1.5 * tofud.barrier(1024));
+    }
+
+    #[test]
+    fn grids_hold_all_nodes_and_are_near_to_cubes() {
+        assert_eq!(grid(64), [4, 4, 4]);
+        assert_eq!(grid(7), [7, 1, 1]);
+        for nodes in [1, 2, 12, 384, 1000, 158_976] {
+            assert_eq!(grid(nodes).iter().product::<u32>(), nodes);
+            assert_eq!(square(nodes).iter().product::<u32>(), nodes);
+        }
+        let [x, y, z] = grid(158_976);
+        assert!(x < 2 * z, "{x} {y} {z}");
+    }
+
+    #[test]
+    fn bad_networks_are_refused_with_the_key() {
+        let text = BUILT_IN[0].1;
+        for (from, to, why) in [
+            ("latency = \"0.49us\"", "latency = \"-1us\"", "negative"),
+            ("hop =", "hopp =", "hopp"),
+            ("bandwidth = 6.35e9", "bandwidth = 0.0", "bandwidth"),
+            ("version = 1", "version = 2", "version"),
+            ("[24, 23, 24, 2, 3, 2]", "[]", "sides"),
+        ] {
+            let error = Network::parse(&text.replace(from, to), "test").unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
 }

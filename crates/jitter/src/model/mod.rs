@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 pub use length::{LONGEST, Length};
+pub(crate) use parse::read;
 pub use parse::{VERSION, load, parse};
 pub use profiles::names;
 pub use trace::Trace;
