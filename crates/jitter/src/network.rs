@@ -117,7 +117,9 @@ impl Network {
             Topology::Torus { sides } if sides.is_empty() || sides.contains(&0) => {
                 Err(format!("{name}: sides = {sides:?}; a torus needs at least one side, each 1 or more"))
             }
-            Topology::Tree { radix } if *radix < 2 => Err(format!("{name}: radix = {radix}; switches have 2 ports or more")),
+            Topology::Tree { radix } if *radix < 2 => {
+                Err(format!("{name}: radix = {radix}; switches have 2 ports or more"))
+            }
             _ => Ok(network),
         }
     }

@@ -114,7 +114,8 @@ fn brute_force(model: &Model, setup: &Setup, horizon: u64) -> u64 {
         for (node, start) in starts.iter_mut().enumerate() {
             let partners: Vec<usize> = match setup.meet {
                 Meet::All { .. } => (0..nodes.len()).collect(),
-                Meet::Neighbours { grid, .. } => around(node, grid.map(|n| n as usize)),
+                Meet::Some { every, .. } if (phase + 1) % every == 0 => (0..nodes.len()).collect(),
+                Meet::Neighbours { grid, .. } | Meet::Some { grid, .. } => around(node, grid.map(|n| n as usize)),
                 Meet::Panel { grid: [rows, _], .. } => {
                     let rows = rows as usize;
                     (node / rows * rows..(node / rows + 1) * rows).collect()
@@ -123,6 +124,7 @@ fn brute_force(model: &Model, setup: &Setup, horizon: u64) -> u64 {
             let met = partners.iter().map(|&p| ends[p]).max().unwrap();
             *start = match setup.meet {
                 Meet::All { cost } | Meet::Neighbours { cost, .. } => met + cost,
+                Meet::Some { cost, halo, every, .. } => met + if (phase + 1) % every == 0 { cost } else { halo },
                 Meet::Panel { cost, grid: [rows, columns] } => {
                     let owner = (phase % u64::from(columns)) as usize * rows as usize;
                     met.max(ends[owner..][..rows as usize].iter().max().unwrap() + cost)
@@ -154,6 +156,7 @@ fn compare(model: &Model, nodes: u32, cores: u32, grain: u64, imbalance: f64, ph
         Meet::All { cost },
         Meet::Neighbours { cost, grid: network::grid(nodes) },
         Meet::Panel { cost, grid: network::square(nodes) },
+        Meet::Some { cost, halo: 900, grid: network::grid(nodes), every: 7 },
     ];
     for meet in meets {
         let setup = Setup { nodes, cores, grain, imbalance, phases, meet, seed: u64::from(nodes) + 3 };

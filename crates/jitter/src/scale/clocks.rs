@@ -66,7 +66,10 @@ fn meet(setup: &Setup, phase: u64, ends: &[u64], starts: &mut [u64]) {
     match setup.meet {
         Meet::Neighbours { cost, grid } => neighbours(cost, grid, ends, starts),
         Meet::Panel { cost, grid } => panel(cost, grid, phase, ends, starts),
-        Meet::All { cost } => {
+        Meet::Some { halo, grid, every, .. } if !(phase + 1).is_multiple_of(every) => {
+            neighbours(halo, grid, ends, starts)
+        }
+        Meet::All { cost } | Meet::Some { cost, .. } => {
             let last = ends.iter().copied().max().unwrap_or(0) + cost;
             starts.fill(last);
         }
@@ -110,6 +113,10 @@ fn panel(cost: u64, [rows, columns]: [u32; 2], phase: u64, ends: &[u64], starts:
 fn plain(setup: &Setup) -> u64 {
     match setup.meet {
         Meet::All { cost } | Meet::Neighbours { cost, .. } => setup.phases * (setup.grain + cost),
+        Meet::Some { cost, halo, every, .. } => {
+            let collectives = setup.phases / every;
+            setup.phases * setup.grain + collectives * cost + (setup.phases - collectives) * halo
+        }
         Meet::Panel { cost, .. } => {
             let work = |phase| ((setup.grain as f64 * panel_share(phase, setup.phases)).round() as u64).max(1);
             (0..setup.phases).map(|phase| work(phase) + cost).sum()

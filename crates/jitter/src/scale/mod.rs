@@ -44,6 +44,17 @@ pub enum Meet {
         /// The grid; its product is the number of nodes.
         grid: [u32; 3],
     },
+    /// One of `every` phases ends as with `All`, the others as with `Neighbours`.
+    Some {
+        /// What the collective takes without noise, nanoseconds.
+        cost: u64,
+        /// What an exchange does.
+        halo: u64,
+        /// The grid of neighbours.
+        grid: [u32; 3],
+        /// How many phases there are for each collective.
+        every: u64,
+    },
     /// Columns of nodes in turn work out a panel that all others wait for, which takes `cost`; the nodes of a column wait for
     /// each other. Work falls as the square of what is left, three times the grain at first, as in LINPACK.
     Panel {
@@ -92,11 +103,14 @@ impl Setup {
         }
         let grid: u64 = match self.meet {
             Meet::All { .. } => u64::from(self.nodes),
-            Meet::Neighbours { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
+            Meet::Neighbours { grid, .. } | Meet::Some { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
             Meet::Panel { grid, .. } => grid.iter().map(|&n| u64::from(n)).product(),
         };
         if grid != u64::from(self.nodes) {
             return Err(format!("the grid has {grid} nodes, not {}", self.nodes));
+        }
+        if matches!(self.meet, Meet::Some { every: 0, .. }) {
+            return Err("a collective every 0 phases; 1 or more are possible".to_owned());
         }
         Ok(())
     }
@@ -122,7 +136,9 @@ impl Setup {
     /// Seconds that it takes without noise, about.
     fn seconds(&self) -> f64 {
         let cost = match self.meet {
-            Meet::All { cost } | Meet::Neighbours { cost, .. } | Meet::Panel { cost, .. } => cost,
+            Meet::All { cost } | Meet::Neighbours { cost, .. } | Meet::Panel { cost, .. } | Meet::Some { cost, .. } => {
+                cost
+            }
         };
         (self.grain + cost) as f64 * self.phases as f64 / 1e9
     }
@@ -149,7 +165,7 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Outcome, String> {
     let run = Run { streams, chunks, works: setup.works(), sources: model.sources.len() };
     Ok(match setup.meet {
         Meet::All { cost } => run.all(setup, cost),
-        Meet::Neighbours { .. } | Meet::Panel { .. } => run.clocks(setup),
+        _ => run.clocks(setup),
     })
 }
 

@@ -1,0 +1,200 @@
+//! How fast LINPACK (HPL) runs by its size: DGEMM, panels, communication and noise.
+//!
+//! N follows from memory, work is 2/3 N³. DGEMM takes most of it at its own rate. What computation does not hide comes on top:
+//! panels, N² · block / 2 operations on the nodes of a column; their broadcast, N²/2 words by the nodes of a row, and the
+//! exchange of rows with its broadcast, twice as much by the nodes of a column. All three fall against the work as N rises, so that
+//! efficiency depends on memory for each node, and little on the number of nodes. The share of noise is simulated: panels make
+//! nodes wait for one column at a time ([`crate::scale::Meet::Panel`]); threads of a node wait for each other all the time, so that a
+//! node counts as one core.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::model::{self, Evidence, Model, read};
+use crate::network::square;
+use crate::scale::{Meet, Setup, simulate};
+
+const BUILT_IN: &[(&str, &str)] = &[("fx1", include_str!("../../../linpack/fx1.toml"))];
+
+/// The version of the format.
+pub const VERSION: u32 = 1;
+/// Panels of which the share of noise is taken.
+const PANELS: u64 = 200;
+
+/// A machine as LINPACK sees it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    version: u32,
+    /// What it is.
+    pub title: String,
+    /// Peak of a node, operations a second.
+    pub node_flops: f64,
+    /// Share of it that DGEMM reaches without noise.
+    pub dgemm: f64,
+    /// Columns of a panel.
+    pub block: u32,
+    /// What a node reaches in panels, operations a second.
+    pub panel_flops: f64,
+    /// Of communication that computation does not hide, bytes a second for each node.
+    pub bandwidth: f64,
+    /// The share of memory that the largest problem fills.
+    pub full_memory: f64,
+    /// Its noise: a profile, or a file.
+    pub noise: String,
+    /// Where the numbers are from.
+    pub source: String,
+    /// What is known of them.
+    pub evidence: Evidence,
+}
+
+/// A problem on some nodes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Problem {
+    /// Nodes.
+    pub nodes: u32,
+    /// Rows of the matrix.
+    pub n: f64,
+}
+
+/// What a run is made of, each as a share of the time at peak.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The problem.
+    pub problem: Problem,
+    /// Seconds.
+    pub seconds: f64,
+    /// The share of peak that is reached.
+    pub efficiency: f64,
+    /// Share of the time that DGEMM loses to its own peak.
+    pub dgemm: f64,
+    /// Share of the time in panels.
+    pub panel: f64,
+    /// Share of the time in communication.
+    pub communication: f64,
+    /// Share of the time that noise takes.
+    pub noise: f64,
+}
+
+impl Machine {
+    /// Loads a machine: a built-in one by name, or a file by path.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what to do.
+    pub fn load(name_or_path: &str) -> Result<Machine, String> {
+        if let Some((_, text)) = BUILT_IN.iter().find(|(name, _)| *name == name_or_path) {
+            return Machine::parse(text, name_or_path);
+        }
+        if !name_or_path.ends_with(".toml") && !Path::new(name_or_path).exists() {
+            return Err(format!(
+                "there is no machine '{name_or_path}' for LINPACK; known is fx1; others are named by the path of a .toml file"
+            ));
+        }
+        Machine::parse(&read(Path::new(name_or_path))?, name_or_path)
+    }
+
+    /// Reads a machine from text; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what to do.
+    pub fn parse(text: &str, name: &str) -> Result<Machine, String> {
+        let machine: Machine = toml::from_str(text).map_err(|e| format!("{name}: {}", e.to_string().trim_end()))?;
+        if machine.version != VERSION {
+            return Err(format!("{name}: version = {}; this program reads version {VERSION}", machine.version));
+        }
+        let rates = [
+            ("node_flops", machine.node_flops),
+            ("panel_flops", machine.panel_flops),
+            ("bandwidth", machine.bandwidth),
+        ];
+        if let Some((key, value)) = rates.into_iter().find(|(_, v)| !(v.is_finite() && *v > 0.0)) {
+            return Err(format!("{name}: {key} = {value} must be above 0"));
+        }
+        let shares = [("dgemm", machine.dgemm), ("full_memory", machine.full_memory)];
+        if let Some((key, value)) = shares.into_iter().find(|(_, v)| !(*v > 0.0 && *v <= 1.0)) {
+            return Err(format!("{name}: {key} = {value} must be above 0 and at most 1"));
+        }
+        if machine.block == 0 {
+            return Err(format!("{name}: block = 0; a panel has columns"));
+        }
+        Ok(machine)
+    }
+
+    /// The problem that fills a share `fill` of the memory of `nodes` nodes with `bytes` each.
+    ///
+    /// # Errors
+    /// When nothing can be filled.
+    pub fn filling(&self, nodes: u32, bytes: u64, fill: f64) -> Result<Problem, String> {
+        if !(fill > 0.0 && fill <= 1.0) {
+            return Err(format!("a share {fill} of the memory; above 0 and at most 1 is possible"));
+        }
+        let n = (bytes as f64 * fill * f64::from(nodes) / 8.0).sqrt().floor();
+        self.check(Problem { nodes, n })
+    }
+
+    /// A problem that can be worked out.
+    ///
+    /// # Errors
+    /// When there are no nodes, or N has no panel for each of their columns.
+    pub fn check(&self, problem: Problem) -> Result<Problem, String> {
+        let [_, columns] = square(problem.nodes.max(1));
+        let least = f64::from(self.block) * f64::from(columns);
+        if problem.nodes == 0 {
+            return Err("0 nodes; 1 or more are possible".to_owned());
+        }
+        if problem.n < least {
+            return Err(format!(
+                "N = {} is too small for {} nodes: with blocks of {} columns, {least} is the least",
+                problem.n, problem.nodes, self.block
+            ));
+        }
+        Ok(problem)
+    }
+
+    /// What a run takes under the noise of `model`.
+    ///
+    /// # Errors
+    /// When the noise leaves a core no time.
+    pub fn estimate(&self, problem: Problem, model: &Model, seed: u64) -> Result<Estimate, String> {
+        let Problem { nodes, n } = self.check(problem)?;
+        let [rows, columns] = square(nodes).map(f64::from);
+        let peak = 2.0 / 3.0 * n.powi(3) / (f64::from(nodes) * self.node_flops);
+        let dgemm = peak / self.dgemm;
+        let panel = n * n * f64::from(self.block) / 2.0 / rows / self.panel_flops;
+        let communication = match nodes {
+            1 => 0.0,
+            _ => 8.0 * (n * n / 2.0 / rows + n * n / columns) / self.bandwidth,
+        };
+        let quiet = dgemm + panel + communication;
+        let noise = self.noise(problem, model, quiet, seed)?;
+        let seconds = quiet / (1.0 - noise);
+        Ok(Estimate {
+            problem,
+            seconds,
+            efficiency: peak / seconds,
+            dgemm: (dgemm - peak) / seconds,
+            panel: panel / seconds,
+            communication: communication / seconds,
+            noise,
+        })
+    }
+
+    /// The share of the time that noise takes, from as many phases as are enough to tell.
+    fn noise(&self, problem: Problem, model: &Model, seconds: f64, seed: u64) -> Result<f64, String> {
+        let panels = (problem.n / f64::from(self.block)).ceil().max(1.0);
+        let grain = ((seconds / panels * 1e9).round() as u64).max(1);
+        let phases = (panels as u64).min(PANELS);
+        let meet = Meet::Panel { cost: 0, grid: square(problem.nodes) };
+        let setup = Setup { nodes: problem.nodes, cores: 1, grain, imbalance: 0.0, phases, meet, seed };
+        Ok(simulate(model, &setup)?.noise())
+    }
+
+    /// Its noise model.
+    ///
+    /// # Errors
+    /// When it cannot be loaded.
+    pub fn noise_model(&self) -> Result<Model, String> {
+        model::load(&self.noise)
+    }
+}

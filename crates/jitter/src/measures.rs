@@ -1,0 +1,175 @@
+//! What can be done against noise, side by side.
+//!
+//! Every measure changes a model or a setup; [`crate::scale`] then tells what it is worth. Work is the same for all of them, but for a
+//! larger grain, which is more work.
+
+use crate::model::{Arrival, Correlation, Model, On, Source};
+use crate::network::{Network, Sync};
+use crate::scale::{Meet, Setup};
+
+/// What can be set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// By what the rate of daemons falls when they are made lighter.
+    pub rate: f64,
+    /// By what their length does.
+    pub length: f64,
+    /// What a detour on a core's other hardware thread costs the core, as a share of the detour.
+    pub sibling: f64,
+    /// How many times the grain is larger.
+    pub grain: u64,
+    /// One of how many phases keeps its collective.
+    pub collectives: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { rate: 0.5, length: 0.5, sibling: 0.3, grain: 4, collectives: 4 }
+    }
+}
+
+/// A measure against noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measure {
+    /// Nothing.
+    None,
+    /// One core of each node does what the system may do anywhere.
+    SpareCore,
+    /// The other hardware thread of each core does it.
+    Sibling,
+    /// Less of it.
+    Lighter,
+    /// All of it at the same time everywhere.
+    Aligned,
+    /// More work for each phase.
+    LargerGrain,
+    /// Collectives in some phases only, exchanges with neighbours in the others.
+    FewerCollectives,
+}
+
+impl Measure {
+    /// All measures, nothing first.
+    pub const ALL: [Measure; 7] = [
+        Measure::None,
+        Measure::SpareCore,
+        Measure::Sibling,
+        Measure::Lighter,
+        Measure::Aligned,
+        Measure::LargerGrain,
+        Measure::FewerCollectives,
+    ];
+
+    /// A short name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::None => "as it is",
+            Measure::SpareCore => "core for the system",
+            Measure::Sibling => "hardware thread for it",
+            Measure::Lighter => "lighter daemons",
+            Measure::Aligned => "aligned in time",
+            Measure::LargerGrain => "larger grain",
+            Measure::FewerCollectives => "fewer collectives",
+        }
+    }
+
+    /// What it does, in a sentence.
+    #[must_use]
+    pub fn words(self, options: &Options) -> String {
+        match self {
+            Measure::None => "nothing is changed".to_owned(),
+            Measure::SpareCore => {
+                "one core of each node does all that is not bound to a core, and none of the program's work".to_owned()
+            }
+            Measure::Sibling => format!(
+                "what is not bound to a core runs on other hardware threads and costs {:.0} % of its length",
+                options.sibling * 100.0
+            ),
+            Measure::Lighter => format!(
+                "what is not bound to a core comes {} times as often and takes {} times as long",
+                options.rate, options.length
+            ),
+            Measure::Aligned => "all detours begin at the same time on all nodes".to_owned(),
+            Measure::LargerGrain => format!("{} times the work in each phase", options.grain),
+            Measure::FewerCollectives => format!(
+                "one of {} phases ends with the collective, the others with neighbours' exchanges",
+                options.collectives
+            ),
+        }
+    }
+
+    /// Why it cannot be had; `None` when it can.
+    #[must_use]
+    pub fn refused(self, model: &Model, setup: &Setup) -> Option<&'static str> {
+        let free = model.sources.iter().any(movable);
+        match self {
+            Measure::SpareCore | Measure::Sibling | Measure::Lighter if !free => Some("all noise is bound to its core"),
+            Measure::SpareCore if setup.cores < 2 => Some("a node has one core"),
+            Measure::Aligned if model.sources.iter().all(|s| s.correlation == Correlation::Aligned) => {
+                Some("it is already")
+            }
+            Measure::FewerCollectives if !matches!(setup.meet, Meet::All { .. }) => Some("no phase ends with one"),
+            _ => None,
+        }
+    }
+
+    /// The model and the setup with it.
+    #[must_use]
+    pub fn apply(self, model: &Model, setup: &Setup, options: &Options, network: &Network) -> (Model, Setup) {
+        let (mut model, mut setup) = (model.clone(), setup.clone());
+        match self {
+            Measure::None => {}
+            Measure::SpareCore => {
+                model.sources.retain(|source| !movable(source));
+                // The other cores have the work of all.
+                setup.grain = (setup.grain as f64 * f64::from(setup.cores) / f64::from(setup.cores - 1)).round() as u64;
+                setup.cores -= 1;
+                model.sources.iter_mut().for_each(|source| without_core(source, setup.cores));
+            }
+            Measure::Sibling => scale(&mut model, 1.0, options.sibling),
+            Measure::Lighter => scale(&mut model, options.rate, options.length),
+            Measure::Aligned => model.sources.iter_mut().for_each(|s| s.correlation = Correlation::Aligned),
+            Measure::LargerGrain => setup.grain *= options.grain,
+            Measure::FewerCollectives => {
+                if let Meet::All { cost } = setup.meet {
+                    let Meet::Neighbours { cost: halo, grid } = network.meet(Sync::Halo, setup.nodes, 0) else {
+                        unreachable!()
+                    };
+                    setup.meet = Meet::Some { cost, halo, grid, every: options.collectives };
+                }
+            }
+        }
+        (model, setup)
+    }
+}
+
+/// Whether the system may do it elsewhere: what strikes any core of a node, or only some cores.
+fn movable(source: &Source) -> bool {
+    source.on != On::Cores
+}
+
+/// Takes the last core from a source.
+fn without_core(source: &mut Source, cores: u32) {
+    if let On::Chosen(chosen) = &mut source.on {
+        chosen.retain(|&core| u32::from(core) < cores);
+    }
+}
+
+/// Scales rates and lengths of what is movable.
+fn scale(model: &mut Model, rate: f64, length: f64) {
+    for source in model.sources.iter_mut().filter(|source| movable(source)) {
+        source.length = source.length.scaled(length);
+        source.arrival = match &source.arrival {
+            Arrival::Periodic { period, phase } => {
+                Arrival::Periodic { period: crate::Time(period.0 / rate), phase: *phase }
+            }
+            Arrival::Poisson { rate: old } => Arrival::Poisson { rate: old * rate },
+            Arrival::Gaps { at_least, mean, at_most } => Arrival::Gaps {
+                at_least: crate::Time(at_least.0 / rate),
+                mean: crate::Time(mean.0 / rate),
+                at_most: at_most.map(|most| crate::Time(most.0 / rate)),
+            },
+            Arrival::Trace(trace) => Arrival::Trace(std::sync::Arc::new(trace.scaled(rate, length))),
+        };
+    }
+}
