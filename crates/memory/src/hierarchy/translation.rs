@@ -27,16 +27,6 @@ pub struct Located {
 }
 
 impl Hierarchy {
-    /// The address space numbered `space` is the one in use, and has these pages now, lowest address first. What it has
-    /// no more is free.
-    pub fn set_pages(&mut self, space: u16, pages: Vec<PageRange>) {
-        if u64::from(space) << VIRTUAL_BITS == self.space {
-            let before = Arc::clone(&self.pages);
-            self.release_pages(space, &before, &pages);
-        }
-        self.follow_pages(space, pages.into());
-    }
-
     /// The address space numbered `space` had the pages `before` and has `pages` now: the frames of what it has no more are
     /// free. Of several cores that get to know it, one tells.
     pub fn release_pages(&mut self, space: u16, before: &[PageRange], pages: &[PageRange]) {

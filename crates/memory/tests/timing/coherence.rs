@@ -21,8 +21,7 @@ impl Cores {
             if i == 0 {
                 return Core::at(&spec, position);
             }
-            let memory = Hierarchy::waiting(&spec, Seat::of(&spec, position));
-            Core { memory, signals: Signals::default(), load: spec.load_store.load_integer }
+            Core::with(&spec, Hierarchy::waiting(&spec, Seat::of(&spec, position)))
         };
         let mut cores: Vec<Core> = positions.iter().enumerate().map(core).collect();
         let (first, others) = cores.split_at_mut(1);

@@ -15,7 +15,7 @@ fn core(looks_up: bool) -> (Core, Spec) {
     let spec = fxscope_machine::load("a64fx", &settings.map(|(key, value)| (key.to_owned(), value))).expect("valid");
     let mut core = Core::new(&spec);
     let all = PageRange { start: 0, end: END, shift: 16, placement: Placement::FirstTouch, moved: 0 };
-    core.memory.set_pages(0, vec![all]);
+    core.set_pages(0, vec![all]);
     (core, spec)
 }
 

@@ -13,9 +13,12 @@ mod side_cache;
 mod translation;
 mod walks;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use fxscope_base::{Cycle, Signal, Signals};
 use fxscope_machine::Spec;
-use fxscope_memory::{Chip, Hierarchy, Level, Response, Seat, Wants};
+use fxscope_memory::{Chip, Hierarchy, Level, PageRange, Response, Seat, Wants};
 
 /// Bytes of a line, and of all lines of one L1D set together.
 const LINE: u64 = 256;
@@ -36,6 +39,8 @@ struct Core {
     memory: Hierarchy,
     signals: Signals,
     load: Cycle,
+    /// The pages of each address space, as they were told last.
+    pages: BTreeMap<u16, Arc<[PageRange]>>,
 }
 
 impl Core {
@@ -43,8 +48,19 @@ impl Core {
         Core::at(spec, 0)
     }
     fn at(spec: &Spec, position: u32) -> Core {
-        let memory = Hierarchy::new(spec, Seat::of(spec, position), Box::new(Chip::new(spec)));
-        Core { memory, signals: Signals::default(), load: spec.load_store.load_integer }
+        Core::with(spec, Hierarchy::new(spec, Seat::of(spec, position), Box::new(Chip::new(spec))))
+    }
+    fn with(spec: &Spec, memory: Hierarchy) -> Core {
+        let load = spec.load_store.load_integer;
+        Core { memory, signals: Signals::default(), load, pages: BTreeMap::new() }
+    }
+
+    /// The address space numbered `space` is the one in use, and has these pages now, lowest address first.
+    fn set_pages(&mut self, space: u16, pages: Vec<PageRange>) {
+        let pages: Arc<[PageRange]> = pages.into();
+        let before = self.pages.insert(space, Arc::clone(&pages)).unwrap_or_default();
+        self.memory.release_pages(space, &before, &pages);
+        self.memory.follow_pages(space, pages);
     }
 
     /// An access whose flow runs at `t`, its address translated long before.

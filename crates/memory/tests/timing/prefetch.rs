@@ -239,7 +239,7 @@ const WEAK: u64 = 1 << 60;
 /// A core with pages of 64 KiB from 0 to 1 MiB, none of which it has met.
 fn unknown(spec: &Spec) -> Core {
     let mut core = Core::new(spec);
-    core.memory.set_pages(
+    core.set_pages(
         1,
         vec![PageRange { start: 0, end: 1 << 20, shift: 16, placement: Placement::FirstTouch, moved: 0 }],
     );

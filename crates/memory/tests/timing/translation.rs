@@ -109,7 +109,7 @@ fn a_large_page_takes_one_entry() {
 fn the_page_size_is_that_of_the_range_an_address_lies_in() {
     let mut core = Core::new(&machine());
     let range = |start, end, shift| PageRange { start, end, shift, placement: Placement::FirstTouch, moved: 0 };
-    core.memory.set_pages(0, vec![range(0, 1 << 21, 16), range(1 << 21, 1 << 25, 21)]);
+    core.set_pages(0, vec![range(0, 1 << 21, 16), range(1 << 21, 1 << 25, 21)]);
     for n in 0..4 {
         core.memory.translate((n * PAGE).into(), 10_000 * n, &mut core.signals);
     }
@@ -134,7 +134,7 @@ fn pages_of_different_address_spaces_have_frames_of_their_own_and_come_back_to_t
     let mut core = Core::new(&machine());
     let pages = || vec![PageRange { start: 0, end: 1 << 21, shift: 16, placement: Placement::FirstTouch, moved: 0 }];
     let mut physical = |space| {
-        core.memory.set_pages(space, pages());
+        core.set_pages(space, pages());
         core.memory.translate(24.into(), 1_000, &mut core.signals).physical
     };
     let (first, second) = (physical(1), physical(2));
@@ -147,11 +147,11 @@ fn pages_of_different_address_spaces_have_frames_of_their_own_and_come_back_to_t
 fn an_unmapped_page_is_translated_anew() {
     let mut core = Core::new(&machine());
     let page = |start, end| PageRange { start, end, shift: 16, placement: Placement::Node(1), moved: 0 };
-    core.memory.set_pages(0, vec![page(0, 2 * PAGE)]);
+    core.set_pages(0, vec![page(0, 2 * PAGE)]);
     core.memory.translate(0.into(), 1_000, &mut core.signals);
     core.memory.translate(PAGE.into(), 1_000, &mut core.signals);
-    core.memory.set_pages(0, vec![page(0, PAGE)]);
-    core.memory.set_pages(0, vec![page(0, 2 * PAGE)]);
+    core.set_pages(0, vec![page(0, PAGE)]);
+    core.set_pages(0, vec![page(0, 2 * PAGE)]);
     core.memory.translate(0.into(), 9_000, &mut core.signals);
     assert_eq!(core.get(Signal::L2dTlbRefill), 2, "it stayed mapped");
     core.memory.translate(PAGE.into(), 9_000, &mut core.signals);
@@ -163,11 +163,10 @@ fn the_last_page_of_an_address_space_is_unmapped_whatever_its_number() {
     for space in [2, 3] {
         let mut core = Core::new(&machine());
         let (start, end) = ((1 << 48) - PAGE, 1 << 48);
-        core.memory
-            .set_pages(space, vec![PageRange { start, end, shift: 16, placement: Placement::FirstTouch, moved: 0 }]);
+        core.set_pages(space, vec![PageRange { start, end, shift: 16, placement: Placement::FirstTouch, moved: 0 }]);
         let first = core.memory.translate(start.into(), 1_000, &mut core.signals).physical;
-        core.memory.set_pages(space, Vec::new());
-        core.memory.set_pages(
+        core.set_pages(space, Vec::new());
+        core.set_pages(
             space,
             vec![PageRange { start: 0, end: PAGE, shift: 16, placement: Placement::FirstTouch, moved: 0 }],
         );
@@ -181,10 +180,10 @@ fn a_page_that_has_been_moved_is_translated_anew_to_its_new_node() {
     let mut core = Core::new(&machine());
     let page =
         |start, node, moved| PageRange { start, end: start + PAGE, shift: 16, placement: Placement::Node(node), moved };
-    core.memory.set_pages(0, vec![page(0, 0, 0), page(PAGE, 0, 0)]);
+    core.set_pages(0, vec![page(0, 0, 0), page(PAGE, 0, 0)]);
     let before = core.memory.translate(0.into(), 1_000, &mut core.signals).physical;
     core.memory.translate(PAGE.into(), 1_000, &mut core.signals);
-    core.memory.set_pages(0, vec![page(0, 2, 1), page(PAGE, 0, 0)]);
+    core.set_pages(0, vec![page(0, 2, 1), page(PAGE, 0, 0)]);
     let after = core.memory.translate(0.into(), 9_000, &mut core.signals).physical;
     let node = |physical| core.memory.chip().frames.node_of(physical);
     assert_eq!((node(before), node(after)), (0, 2));
