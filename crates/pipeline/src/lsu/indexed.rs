@@ -74,12 +74,17 @@ impl Lsu {
         memory: &mut Hierarchy,
         signals: &mut Signals,
     ) -> Response {
-        let step = usize::from(uop.mem.op.reg_esize);
+        let (mask, step) = (words[0], usize::from(uop.mem.op.reg_esize));
         let pairs = (words.len() - 1).div_ceil(2);
         let mut answer = Response::hit(t);
         for (pair, addrs) in words[1..].chunks(2).enumerate() {
-            let Some(flows) = self.pair(words[0] >> (2 * pair * step), step, addrs) else { continue };
             let mut ready = t + address_cycle(uop, pair, pairs);
+            let Some(flows) = self.pair(mask >> (2 * pair * step), step, addrs) else {
+                if made_with_active(uop, mask, pair, pairs, step) {
+                    answer = answer.and(Response::hit(memory.pipes.load(ready)));
+                }
+                continue;
+            };
             for pointer in [Some(flows.first), flows.second].into_iter().flatten().map(Pointer::from) {
                 let got = memory.prefetch_instruction(pointer, 1, level, ready, signals);
                 answer = answer.and(got);

@@ -263,6 +263,11 @@ pub fn gather(d: u8, base: u8, offsets: u8, pg: u8, addrs: [Option<u64>; 8]) -> 
         .writes(&[z(d)])
         .indexed(Access::Load, addrs)
 }
+pub fn gather_prefetch(base: u8, offsets: u8, pg: u8, addrs: [Option<u64>; 8]) -> Inst {
+    op("sve:PRFD (scalar plus vector) [otherwise]")
+        .based(&[x(base), z(offsets), p(pg)])
+        .indexed(Access::PrefetchLoad(1), addrs)
+}
 pub fn b_cond() -> Inst {
     op("base:B.cond").reads(&[Reg::NZCV]).branches(Branch::Conditional)
 }

@@ -218,6 +218,21 @@ fn a_pair_without_active_elements_has_a_flow_if_the_addresses_made_with_its_own_
 }
 
 #[test]
+fn a_gather_prefetch_has_flows_for_the_same_pairs_as_a_gather() {
+    use fxscope_base::Signal::{L1Pipe0Val, L1Pipe1Val};
+    let flows = |of: fn([Option<u64>; 8]) -> Inst, active: usize| {
+        let mut rig = rig();
+        let elements = std::array::from_fn(|i| (i < active).then_some(DATA + 8 * i as u64));
+        let (_, counts) = rig.count(&[of(elements)]);
+        counts.get(L1Pipe0Val) + counts.get(L1Pipe1Val)
+    };
+    for active in 0..=8 {
+        let gathered = flows(|elements| gather(1, 2, 3, 0, elements), active);
+        assert_eq!(flows(|elements| gather_prefetch(2, 3, 0, elements), active), gathered, "{active}");
+    }
+}
+
+#[test]
 fn a_gather_is_alone_in_its_group() {
     // The gather in one cycle, six others in two.
     let body: Vec<Inst> = [gather(1, 2, 3, 0, [None; 8])].into_iter().chain(vec![nop(); 6]).collect();
