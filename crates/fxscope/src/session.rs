@@ -9,9 +9,10 @@ use std::time::Instant;
 use fxscope_aarch64::Segment;
 use fxscope_base::{Cycle, Signal, Signals, Stall};
 use fxscope_linux::hwpfctl;
-use fxscope_linux::pages::{MemoryPolicy, PageUse, list};
+use fxscope_linux::pages::{MappingPages, MemoryPolicy, PageUse, list};
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError, Stdio};
 use fxscope_machine::Spec;
+use fxscope_machine::settings::size;
 use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants, energy, scope};
 use fxscope_record::{
@@ -23,6 +24,7 @@ use fxscope_sim::{
 };
 
 use crate::environment::bears_on_speed;
+use crate::mapping::CallPages;
 use crate::sector::{SectorData, find_all};
 
 /// What to run, and how.
@@ -112,6 +114,8 @@ pub struct Session {
     simulation: Simulation,
     /// What was given sectors from outside.
     sectors: Vec<(Range<u64>, u8)>,
+    /// Calls whose mappings have pages of their own, and the places of their rules in the process.
+    call_pages: Vec<(CallPages, Range<usize>)>,
 }
 
 impl Session {
@@ -154,7 +158,12 @@ impl Session {
             follow: request.follow,
             interval_ns: request.interval_ns,
         };
-        Ok(Session { simulation: Simulation::new(process, options), request, sectors: Vec::new() })
+        Ok(Session {
+            simulation: Simulation::new(process, options),
+            request,
+            sectors: Vec::new(),
+            call_pages: Vec::new(),
+        })
     }
 
     /// Gives data of the program sectors of the caches, whatever its pointers say. All other data are in the default
@@ -166,6 +175,29 @@ impl Session {
         self.sectors = find_all(data, self.simulation.process().running_symbols())?;
         self.simulation.assign_sectors(self.sectors.clone());
         Ok(())
+    }
+
+    /// Gives the mappings that the program makes at some of its calls pages of their own; of calls named twice the last
+    /// counts.
+    ///
+    /// # Errors
+    /// Calls that the program does not have, named.
+    pub fn assign_pages(&mut self, calls: &[CallPages]) -> Result<(), String> {
+        let process = self.simulation.process();
+        let path = process.host_path(process.program_file());
+        let mut rules = Vec::new();
+        for named in calls {
+            let found = named.find(&path, process.running_symbols())?;
+            self.call_pages.push((named.clone(), rules.len()..rules.len() + found.len()));
+            rules.extend(found);
+        }
+        self.simulation.process_mut().set_mapping_pages(rules);
+        Ok(())
+    }
+
+    /// From now on mappings of at least so many bytes are noted with the calls that make them.
+    pub fn note_mappings(&mut self, least: u64) {
+        self.simulation.process_mut().note_mappings(least);
     }
 
     /// Lets `watch` know of what the program does at the terminal that this process writes to as well: before it writes
@@ -233,7 +265,7 @@ impl Session {
                 peak_rss_bytes: peak_rss_bytes(),
                 guest_bytes: process.memory().backed_bytes(),
             },
-            notes: self.sector_notes().chain(notes(request, outcome, process)).collect(),
+            notes: self.sector_notes().chain(self.call_notes()).chain(notes(request, outcome, process)).collect(),
             origin: Origin::Simulated,
             passes: vec![ONE_PASS.to_owned()],
             regions: regions(request, outcome),
@@ -248,6 +280,22 @@ impl Session {
 }
 
 impl Session {
+    /// What mappings were given other pages than their segment has, for the record: the settings do not have it.
+    fn call_notes(&self) -> impl Iterator<Item = String> + '_ {
+        let uses = self.simulation.process().mapping_rule_uses();
+        self.call_pages.iter().map(move |(named, rules)| {
+            let pages = match named.pages {
+                MappingPages::Size(bytes) => format!("pages of {}", size(bytes)),
+                MappingPages::Transparent => "transparent huge pages".to_owned(),
+            };
+            // Another program has none.
+            match uses.get(rules.clone()).map_or(0, |uses| uses.iter().sum::<u64>()) {
+                0 => format!("--pages mmap@{}: no call there has mapped memory.", named.text),
+                n => format!("--pages mmap@{}: {pages} for mappings: {n}.", named.text),
+            }
+        })
+    }
+
     /// What was given sectors from outside, for the record: the settings only have the ways.
     fn sector_notes(&self) -> impl Iterator<Item = String> + '_ {
         self.sectors.iter().map(|(range, sector)| {

@@ -46,7 +46,7 @@ fn the_pass_counts_for_the_pages_of_the_run_what_the_run_counts() {
         let program = kernel(program);
         let args = [&["--pages", "all=64KiB", "--simulate", "1", "--", &program], arguments].concat();
         let now = &advise(folder.path(), &args)["now"];
-        for key in ["l1_dtlb_misses", "walks"] {
+        for key in ["l1_dtlb_misses", "walks", "l1_itlb_misses", "instruction_walks"] {
             assert_eq!(count(&now["predicted"], key), count(&now["simulated"], key), "{program}: {key}");
         }
     }
@@ -96,7 +96,7 @@ fn sizes_that_the_library_does_not_give_are_told_with_the_option_that_gives_them
     let args = ["--pages", "all=64KiB", "--sizes", "32MiB", "--", &program, "n=400000", "passes=1"];
     let text = advice(&advise(folder.path(), &args));
     assert!(text.contains("fxscope run --pages bss=32MiB"), "{text}");
-    assert!(text.contains("has no variable for these sizes"), "{text}");
+    assert!(text.contains("has no variable for all of these pages"), "{text}");
 }
 
 #[test]
@@ -136,6 +136,133 @@ fn large_mappings_are_named_by_the_program_s_own_calls() {
         for name in ["mmap by field (maps.c:2)", "mmap by main (maps.c:5)"] {
             assert!(names.contains(&name), "{names:?}");
         }
+    }
+}
+
+/// A walk through one array, each step to where the last one says, and one pass over another: only the first has misses to
+/// speak of.
+const UNEVEN: &str = "#include <stdlib.h>\n\
+    __attribute__((noinline)) static long *walked(size_t n) { return malloc(n * sizeof(long)); }\n\
+    __attribute__((noinline)) static long *swept(size_t n) { return malloc(n * sizeof(long)); }\n\
+    int main(void) {\n\
+    size_t n = 1 << 22;\n\
+    long *a = walked(n), *b = swept(n), at = 0;\n\
+    for (size_t i = 0; i < n; i += 8192) a[i] = (b[i] = i + 8192) % n;\n\
+    for (int k = 0; k < 3000 * 512; k++) at = a[at];\n\
+    return at == 1;\n\
+    }\n";
+
+#[test]
+fn a_call_whose_mappings_have_the_misses_gets_pages_of_its_own_and_a_run_that_has_them() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = compile(folder.path(), "uneven", &["-g", "-O1", "-static"], UNEVEN);
+    let args = ["--pages", "all=64KiB", "--sizes", "32MiB", "--least", "0", "--", &program];
+    let findings = advise(folder.path(), &args);
+    let first = &findings["choices"][0];
+    let pages = |name: &str| first["pages"][name].as_str();
+    assert_eq!([pages("walked (uneven.c:2)"), pages("swept (uneven.c:3)")], [Some("32MiB"), Some("64KiB")], "{first}");
+    // 512 pages of 64 KiB go round in 16 entries 3,000 times; two pages stay.
+    assert!(count(&findings["now"]["simulated"], "l1_dtlb_misses") > 3000 * 512);
+    for key in ["l1_dtlb_misses", "walks"] {
+        let (predicted, simulated) = (count(&first["predicted"], key), count(&first["simulated"], key));
+        assert!(predicted < 2 * 512 + 64 && predicted.abs_diff(simulated) <= 4, "{key}: {first}");
+    }
+    let run = ["run", "-q", "-o", "r.fxr", "--pages", "all=64KiB,mmap@uneven.c:2=32MiB", "--", &program];
+    assert!(output(folder.path(), &run).status.success());
+    let report = output(folder.path(), &["report", "--section", "pages", "r.fxr"]);
+    let text = String::from_utf8_lossy(&report.stdout).into_owned();
+    let mmap: Vec<Vec<&str>> =
+        text.lines().filter(|l| l.contains("mmap")).map(|l| l.split_whitespace().collect()).collect();
+    assert!(mmap.iter().any(|row| row.starts_with(&["mmap", "32.00", "MiB"])), "{text}");
+    assert!(mmap.iter().any(|row| row.starts_with(&["mmap", "64.00", "KiB"])), "{text}");
+}
+
+#[test]
+fn what_sets_pages_of_a_single_call_is_told_with_its_line() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = compile(folder.path(), "uneven", &["-g", "-O1", "-static"], UNEVEN);
+    // No clearing of pages, which would cost more than the misses.
+    let args = [
+        "--pages",
+        "all=64KiB",
+        "--sizes",
+        "32MiB",
+        "--least",
+        "0",
+        "--set",
+        "page_costs.clear_bytes_per_second=1099511627776",
+    ];
+    let findings = advise(folder.path(), &[&args[..], &["--", &program]].concat());
+    let text = advice(&findings);
+    assert!(text.contains("fxscope run --pages mmap@uneven.c:2=32MiB -- "), "{text}");
+    assert!(text.contains("mmap(..., MAP_HUGETLB | 25 << MAP_HUGE_SHIFT) for what walked (uneven.c:2) maps"), "{text}");
+}
+
+#[test]
+fn of_many_calls_those_that_map_most_have_parts_of_their_own() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let small: String = (0..9).map(|i| format!("a[{i}] = malloc(2 << 20);\n")).collect();
+    let source = format!(
+        "#include <stdlib.h>\nchar *a[10];\nint main(void) {{\n{small}a[9] = malloc(64 << 20);\n\
+         for (int i = 0; i < 10; i++) a[i][0] = 1;\nreturn 0;\n}}\n"
+    );
+    let program = compile(folder.path(), "many", &["-g", "-O1", "-static"], &source);
+    let findings = advise(folder.path(), &["--pages", "all=64KiB", "--simulate", "1", "--", &program]);
+    let parts: Vec<&str> =
+        findings["parts"].as_array().expect("a list").iter().filter_map(|part| part["name"].as_str()).collect();
+    let calls: Vec<&&str> = parts.iter().filter(|name| name.contains("many.c:")).collect();
+    assert_eq!(calls.len(), 8, "{parts:?}");
+    assert!(calls.contains(&&"main (many.c:13)") && parts.contains(&"mmap"), "{parts:?}");
+    assert!(
+        findings["notes"].to_string().contains("Other mmap: also what main (many.c:11), main (many.c:12) maps"),
+        "{findings}"
+    );
+}
+
+#[test]
+fn transparent_huge_pages_are_asked_about_where_a_mapping_holds_one() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let source = "#include <stdlib.h>\n\
+                  int main(void) {\n\
+                  size_t n = 1100ul << 20;\n\
+                  volatile char *a = malloc(n);\n\
+                  for (int k = 0; k < 4; k++) for (size_t i = 0; i < n; i += 1 << 22) a[i] += 1;\n\
+                  return 0;\n\
+                  }\n";
+    let program = compile(folder.path(), "huge", &["-g", "-O1", "-static"], source);
+    let args = ["-e", "XOS_MMM_L_HPAGE_TYPE=none", "--sizes", "64KiB", "--least", "0", "--", &program];
+    let findings = advise(folder.path(), &args);
+    let first = &findings["choices"][0];
+    assert_eq!(first["pages"]["main (huge.c:4)"], "thp", "{findings}");
+    assert_eq!(first["variables"], serde_json::json!(["XOS_MMM_L_HPAGE_TYPE=thp"]));
+    // Of 275 pages that are touched, 127 at least lie in one huge page.
+    let [now, then] = [&findings["now"], first].map(|choice| count(&choice["simulated"], "walks"));
+    assert!(now >= 275 && now - then >= 127, "{now} {then}");
+    for key in ["l1_dtlb_misses", "walks"] {
+        assert!(count(&first["predicted"], key).abs_diff(count(&first["simulated"], key)) <= 4, "{key}: {first}");
+    }
+    let small = advise(folder.path(), &["--", &kernel("triad-l1.elf"), "n=2048", "passes=5"]);
+    assert!(small["notes"].to_string().contains("nothing that the program maps holds one"), "{small}");
+}
+
+#[test]
+fn calls_that_the_program_does_not_have_are_refused_with_how_to_name_them() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-l1.elf");
+    let refused =
+        |pages: &str| failure(folder.path(), &["run", "--pages", pages, "--", &program, "n=2048", "passes=1"]);
+    for (pages, expected) in [
+        ("mmap@nowhere=2MiB", "--pages: the program has no function nowhere"),
+        ("mmap@_start+1MiB=2MiB", "is not within _start"),
+        ("mmap@nowhere.c:7=2MiB", "line 7 of nowhere.c"),
+        ("mmap@_start=3MiB", "a64fx has no pages of size '3MiB'"),
+    ] {
+        let (status, message) = refused(pages);
+        assert!(status == 125 && message.contains(expected), "{message}");
+    }
+    for (pages, expected) in [("mmap@=2MiB", "write mmap@FUNCTION"), ("heap=thp", "XOS_MMM_L_HPAGE_TYPE=thp")] {
+        let (status, message) = refused(pages);
+        assert!(status == 2 && message.contains(expected), "{message}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{Read as _, Seek as _};
 
 use common::{HOSTED, build, platform};
 use fxscope_aarch64::Segment;
-use fxscope_linux::pages::{MemoryPolicy, MemoryWork, PageSizes, PageUse, Placement};
+use fxscope_linux::pages::{MappingPages, MemoryPolicy, MemoryWork, PageSizes, PageUse, Placement, SitePages};
 use fxscope_linux::{CpuPlace, Process, Setup, Stdio};
 
 const KIB: u64 = 1 << 10;
@@ -34,7 +34,12 @@ fn start(case: &str, environment: &[&str], policy: MemoryPolicy) -> (Process, st
 
 /// The same, run to its end.
 fn run(case: &str, environment: &[&str], policy: MemoryPolicy) -> (Process, String) {
-    let (mut process, mut output) = start(case, environment, policy);
+    let (process, output) = start(case, environment, policy);
+    finished(process, output)
+}
+
+/// Runs a process to its end; what it has written.
+fn finished(mut process: Process, mut output: std::fs::File) -> (Process, String) {
     let end = process.run_functional(100_000_000).cloned().expect("ends");
     assert_eq!(end.status(), Some(0), "{end}");
     let mut text = String::new();
@@ -231,4 +236,56 @@ fn the_pages_of_a_run_are_counted_at_their_most_with_what_rounding_loses() {
     let bss = uses.iter().find(|u| u.segment == Segment::Bss).expect("a row");
     let region = process.memory().regions().find(|r| r.segment == Segment::Bss).expect("mapped");
     assert_eq!((bss.pages, bss.page_bytes, bss.bytes), (1, 2 * MIB, region.end - region.start));
+}
+
+#[test]
+fn a_program_that_asks_for_huge_pages_itself_gets_those_that_the_system_has() {
+    let text = output("own", &["XOS_MMM_L_HPAGE_TYPE=none"]);
+    const NOENT: i32 = -2;
+    assert!(text.contains("on a page: 1\n") && text.contains("KernelPageSize:     2048 kB\n"), "{text}");
+    // Of hugetlbfs, as of any other memory, pages are taken when they are touched.
+    assert_eq!(numbers(&text, "asked for"), [[NOENT, NOENT]]);
+    assert_eq!(numbers(&text, "touched"), [[NOENT, 4]]);
+    assert!(text.contains("no such size: 1\nhuge page of hugetlbfs: -1\nadvised: 0\n"), "{text}");
+}
+
+#[test]
+fn advice_gives_transparent_huge_pages_where_whole_ones_fit_and_nothing_has_been_touched() {
+    let text = output("own", &["XOS_MMM_L_HPAGE_TYPE=none"]);
+    const NOENT: i32 = -2;
+    assert_eq!(numbers(&text, "one huge page"), [[4, 4, NOENT, NOENT]]);
+    assert_eq!(numbers(&text, "not where pages are"), [[NOENT, NOENT, 4, 4]]);
+    assert_eq!(numbers(&text, "taken back"), [[NOENT, NOENT, 4, 4]]);
+}
+
+#[test]
+fn mappings_of_a_call_have_the_pages_that_a_run_gives_them() {
+    let sizes = |pages: Option<MappingPages>| {
+        let (mut process, output) = start("calls", &[], MemoryPolicy::Local);
+        let symbols = process.running_symbols();
+        let (_, at) = symbols.functions().find(|(name, _)| *name == "one_call").expect("a function");
+        let calls = at..at + symbols.at(at).expect("known").bytes;
+        process.set_mapping_pages(pages.map(|pages| SitePages { calls, pages }).into_iter().collect());
+        let (process, text) = finished(process, output);
+        let kib = |line: &str| line.split_whitespace().nth(1).and_then(|n| n.parse::<u32>().ok()).expect("a number");
+        (text.lines().map(kib).collect::<Vec<_>>(), process.mapping_rule_uses().to_vec())
+    };
+    assert_eq!(sizes(None), (vec![2048, 2048], vec![]));
+    assert_eq!(sizes(Some(MappingPages::Size(64 * KIB))), (vec![64, 2048], vec![1]));
+    // Nothing of 4 MiB holds a transparent huge page.
+    assert_eq!(sizes(Some(MappingPages::Transparent)), (vec![64, 2048], vec![1]));
+}
+
+#[test]
+fn large_mappings_are_noted_with_the_functions_that_make_them() {
+    let (mut process, output) = start("calls", &[], MemoryPolicy::Local);
+    process.note_mappings(4 * MIB);
+    let (process, _) = finished(process, output);
+    let names = process.mapping_sites().iter().map(|site| site.function.as_ref().map(|(name, _)| name.as_str()));
+    assert_eq!(names.collect::<Vec<_>>(), [Some("one_call"), Some("calls")]);
+    assert!(process.mapping_sites().iter().all(|site| site.is_own));
+    let bytes = |(range, site): (std::ops::Range<u64>, usize)| (site, range.end - range.start);
+    let found: Vec<_> = process.mappings(0..u64::MAX).map(bytes).collect();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.contains(&(0, 4 * MIB)) && found.contains(&(1, 4 * MIB)), "{found:?}");
 }

@@ -369,6 +369,13 @@ pub struct Spec {
 pub type PageBytes = fn(&Pages) -> u64;
 
 impl Pages {
+    /// Bytes of a transparent huge page: what a descriptor of the table level above that of normal pages spans (a table is a
+    /// page of descriptors of 8 bytes).
+    #[must_use]
+    pub fn transparent(&self) -> u64 {
+        self.normal * (self.normal / 8)
+    }
+
     /// The segments of a program: the key of each, and its page size in bytes.
     pub const SEGMENTS: [(&'static str, PageBytes); 8] = [
         ("text", |pages| pages.text),

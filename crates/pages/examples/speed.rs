@@ -83,7 +83,8 @@ fn measure(name: &str, design: &Design, sizes: &[u64], lanes: usize) {
             })
             .collect();
         let keep = (0..sizes.len()).map(|size| vec![size; 6]).collect();
-        let question = Question { sizes: sizes.to_vec(), segments: 6, lanes, keep, costs: [10, 55] };
+        let question =
+            Question { sizes: sizes.to_vec(), segments: 6, allowed: Vec::new(), lanes, keep, costs: [10, 55] };
         let Ok(mut analysis) = Analysis::new(design, &question) else { return };
         // Streams that take long are cut short.
         let start = Instant::now();

@@ -122,10 +122,13 @@ impl Sizes {
 pub struct Choice(pub [u8; SEGMENTS]);
 
 impl Choice {
-    /// All assignments of so many sizes to so many segments.
+    /// All assignments of so many sizes to so many segments, of which each may have those of its mask in `allowed`, or all
+    /// where that has none.
     #[must_use]
-    pub fn all(segments: usize, sizes: usize) -> Choice {
-        Choice(std::array::from_fn(|segment| if segment < segments { u8::MAX >> (SIZES - sizes) } else { 1 }))
+    pub fn all(segments: usize, sizes: usize, allowed: &[u8]) -> Choice {
+        let every = u8::MAX >> (SIZES - sizes);
+        let of = |segment: usize| every & allowed.get(segment).copied().unwrap_or(every);
+        Choice(std::array::from_fn(|segment| if segment < segments { of(segment) } else { 1 }))
     }
 
     /// One assignment; segments beyond its end count as having the first size.

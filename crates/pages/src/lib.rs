@@ -31,11 +31,11 @@
 //!
 //! | Stream | A64FX | K |
 //! |---|---|---|
-//! | sweeps of three arrays beside a frame, a table and code | 25 (424) | 6.0 (380) |
-//! | blocks of 256 KiB in random order | 173 (16) | 114 (48) |
-//! | one access in 100 anywhere in 256 MiB | 33 (25) | 21 (32) |
-//! | each access misses in some lane | 5.1 (3) | 1.6 (3) |
-//! | each access misses in most lanes | 0.4 (25) | 0.5 (16) |
+//! | sweeps of three arrays beside a frame, a table and code | 40 (424) | 11 (380) |
+//! | blocks of 256 KiB in random order | 255 (16) | 203 (48) |
+//! | one access in 100 anywhere in 256 MiB | 68 (25) | 41 (32) |
+//! | each access misses in some lane | 9.6 (3) | 2.5 (3) |
+//! | each access misses in most lanes | 0.7 (25) | 0.7 (16) |
 //!
 //! # What is assumed
 //!
@@ -57,7 +57,7 @@ use lanes::{Lane, Lanes};
 use sets::SetAssociative;
 
 /// Most segments.
-pub const SEGMENTS: usize = 8;
+pub const SEGMENTS: usize = 32;
 /// Most page sizes.
 pub const SIZES: usize = 8;
 /// Most entries of a fully associative TLB.
@@ -123,6 +123,8 @@ pub struct Question {
     pub sizes: Vec<u64>,
     /// Number of segments.
     pub segments: usize,
+    /// Which sizes each segment may have, as a mask over `sizes`; those beyond its end may have all.
+    pub allowed: Vec<u8>,
     /// Most lanes before the worst are given up.
     pub lanes: usize,
     /// Assignments that are never given up: for each segment the place of its size in `sizes`.
@@ -180,6 +182,9 @@ pub enum Error {
     /// An assignment that does not fit.
     #[error("an assignment has the place of a page size for each segment; {0:?} does not fit")]
     Assignment(Vec<usize>),
+    /// A segment without a size.
+    #[error("segment {0} may have none of the page sizes asked about; allow it one")]
+    Allowed(usize),
     /// No room for lanes.
     #[error("the number of lanes must be above that of the assignments that are kept ({0})")]
     Lanes(usize),
@@ -191,6 +196,8 @@ pub struct Analysis {
     segments: usize,
     design: Design,
     keep: Vec<Choice>,
+    /// What is asked about.
+    all: Choice,
     most_lanes: usize,
     costs: [u64; 2],
     filter: Filter,
@@ -225,12 +232,15 @@ impl Analysis {
                 served |= 1 << question.sizes.iter().position(|&size| size == bytes).ok_or(Error::Served(bytes))?;
             }
         }
-        let all = Choice::all(question.segments, question.sizes.len());
+        let all = Choice::all(question.segments, question.sizes.len(), &question.allowed);
+        if let Some(segment) = all.0.iter().position(|&mask| mask == 0) {
+            return Err(Error::Allowed(segment));
+        }
         let keep = question.keep.iter().map(|one| singleton(one, question)).collect::<Result<Vec<Choice>, Error>>()?;
         if question.lanes <= keep.len() {
             return Err(Error::Lanes(keep.len()));
         }
-        let sets = || SetAssociative::new(set_entries / ways, ways);
+        let sets = || SetAssociative::new(set_entries / ways, ways, question.segments);
         let behind = design.arrangement == Arrangement::Behind;
         let first = Lane::new(all, design.entries, behind.then(sets));
         Ok(Analysis {
@@ -245,6 +255,7 @@ impl Analysis {
             beside: (!behind).then(sets),
             sets_touched: 0,
             given_up: Vec::new(),
+            all,
         })
     }
 
@@ -306,7 +317,7 @@ impl Analysis {
     fn sets_see(&mut self, time: u64, key: Key) {
         self.sets_touched = time;
         if let Some(sets) = &mut self.beside {
-            let all = Choice::all(self.segments, self.sizes.len());
+            let all = self.all;
             let evicted = |key, shift| self.filter.evicted(None, key, shift);
             sets.touch(key, self.lanes.served(), &all, &self.sizes, evicted);
         }
@@ -364,9 +375,14 @@ impl Analysis {
 
     /// All assignments: for each segment the place of its size in [`Question::sizes`], the first segment's changing fastest.
     pub fn assignments(&self) -> impl Iterator<Item = Vec<usize>> + use<> {
-        let (segments, sizes) = (self.segments, self.sizes.len());
-        (0..sizes.pow(segments as u32)).map(move |number| {
-            (0..segments).scan(number, |rest, _| Some(std::mem::replace(rest, *rest / sizes) % sizes)).collect()
+        let allowed = |&mask: &u8| (0..SIZES).filter(|size| mask >> size & 1 != 0).collect();
+        let sizes: Vec<Vec<usize>> = self.all.0[..self.segments].iter().map(allowed).collect();
+        let count = sizes.iter().fold(1usize, |count, sizes| count.saturating_mul(sizes.len()));
+        (0..count).map(move |number| {
+            let place = |rest: &mut usize, sizes: &Vec<usize>| {
+                Some(sizes[std::mem::replace(rest, *rest / sizes.len()) % sizes.len()])
+            };
+            sizes.iter().scan(number, place).collect()
         })
     }
 }

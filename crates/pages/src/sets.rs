@@ -15,7 +15,6 @@ struct State {
     choice: Choice,
     /// An address in each page, the most recently used first; as many as there are ways.
     pages: [Key; WAYS],
-    misses: [u64; SEGMENTS],
     next: u32,
 }
 
@@ -26,13 +25,16 @@ pub struct SetAssociative {
     /// First state of each set.
     heads: Box<[u32]>,
     states: Vec<State>,
+    /// The misses of each state, one for each of so many segments.
+    misses: Vec<u64>,
+    segments: usize,
 }
 
 impl SetAssociative {
     /// An empty one; `sets` is a power of two, `ways` at most [`WAYS`].
     #[must_use]
-    pub fn new(sets: usize, ways: usize) -> SetAssociative {
-        SetAssociative { ways, heads: vec![END; sets].into(), states: Vec::new() }
+    pub fn new(sets: usize, ways: usize, segments: usize) -> SetAssociative {
+        SetAssociative { ways, heads: vec![END; sets].into(), states: Vec::new(), misses: Vec::new(), segments }
     }
 
     /// An access under the assignments of `among` that have one of the sizes of the mask `sizes` for its segment. Of each
@@ -72,7 +74,7 @@ impl SetAssociative {
         evicted: &mut impl FnMut(Key, u32),
     ) {
         if self.heads[set] == END {
-            self.heads[set] = self.add(State::empty(*among));
+            self.heads[set] = self.add_empty(*among);
         }
         let mut at = self.heads[set];
         while at != END {
@@ -96,6 +98,7 @@ impl SetAssociative {
             self.states[hitting as usize].use_again(key, apart);
         }
         if hit != mine {
+            self.misses[at as usize * self.segments + key.segment()] += 1;
             let state = &mut self.states[at as usize];
             let gone = state.replace(key, self.ways);
             if gone != Key::NONE {
@@ -115,32 +118,48 @@ impl SetAssociative {
         let mut other = state.clone();
         other.choice.0[segment] = others;
         state.choice.0[segment] = kept;
+        let first = at as usize * self.segments;
+        self.misses.extend_from_within(first..first + self.segments);
         let new = self.add(other);
         self.states[at as usize].next = new;
         new
     }
 
+    /// Adds a state without pages or misses.
+    fn add_empty(&mut self, choice: Choice) -> u32 {
+        self.misses.resize(self.misses.len() + self.segments, 0);
+        self.add(State { choice, pages: [Key::NONE; WAYS], next: END })
+    }
+
+    /// Adds a state, whose misses have been added.
     fn add(&mut self, state: State) -> u32 {
         self.states.push(state);
         self.states.len() as u32 - 1
     }
 
+    /// The misses of the state at a place.
+    fn misses_of(&self, at: usize) -> &[u64] {
+        &self.misses[at * self.segments..][..self.segments]
+    }
+
     /// The same for the assignments of `choice` alone.
     #[must_use]
     pub fn restricted(&self, choice: &Choice) -> SetAssociative {
-        let mut other = SetAssociative::new(self.heads.len(), self.ways);
+        let mut other = SetAssociative::new(self.heads.len(), self.ways, self.segments);
         for set in 0..self.heads.len() {
-            for state in self.set(set).filter(|state| state.choice.meets(choice)) {
+            for (at, state) in self.set(set).filter(|(_, state)| state.choice.meets(choice)) {
                 let next = other.heads[set];
+                other.misses.extend_from_slice(self.misses_of(at));
                 other.heads[set] = other.add(State { choice: state.choice.and(choice), next, ..state.clone() });
             }
         }
         other
     }
 
-    fn set(&self, set: usize) -> impl Iterator<Item = &State> {
-        let state = |at: u32| self.states.get(at as usize);
-        std::iter::successors(state(self.heads[set]), move |last| state(last.next))
+    /// The states of a set, with their places.
+    fn set(&self, set: usize) -> impl Iterator<Item = (usize, &State)> {
+        let state = |at: u32| self.states.get(at as usize).map(|state| (at as usize, state));
+        std::iter::successors(state(self.heads[set]), move |(_, last)| state(last.next))
     }
 
     /// Misses under one assignment, by segment.
@@ -148,8 +167,8 @@ impl SetAssociative {
     pub fn misses(&self, one: &Choice) -> [u64; SEGMENTS] {
         let mut sum = [0; SEGMENTS];
         for set in 0..self.heads.len() {
-            if let Some(state) = self.set(set).find(|state| state.choice.contains(one)) {
-                sum.iter_mut().zip(state.misses).for_each(|(sum, misses)| *sum += misses);
+            if let Some((at, _)) = self.set(set).find(|(_, state)| state.choice.contains(one)) {
+                sum.iter_mut().zip(self.misses_of(at)).for_each(|(sum, misses)| *sum += misses);
             }
         }
         sum
@@ -157,14 +176,9 @@ impl SetAssociative {
 }
 
 impl State {
-    fn empty(choice: Choice) -> State {
-        State { choice, pages: [Key::NONE; WAYS], misses: [0; SEGMENTS], next: END }
-    }
-
     /// A page comes, into one of so many ways; returns an address of the one that goes.
     #[inline(always)]
     fn replace(&mut self, key: Key, ways: usize) -> Key {
-        self.misses[key.segment()] += 1;
         let gone = self.pages[ways - 1];
         (1..ways).rev().for_each(|way| self.pages[way] = self.pages[way - 1]);
         self.pages[0] = key;

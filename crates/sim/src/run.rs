@@ -206,6 +206,11 @@ impl Simulation {
         &self.process
     }
 
+    /// The process, to say before it runs what it gets.
+    pub fn process_mut(&mut self) -> &mut Process {
+        &mut self.process
+    }
+
     /// Lets `watch` know of what programs do at the host's terminal.
     pub fn watch_terminal(&mut self, watch: TerminalWatch) {
         self.process.watch_terminal(watch);

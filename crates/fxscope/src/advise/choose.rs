@@ -1,8 +1,10 @@
 //! Which assignments are worth a simulation, and what they are expected to give.
 
+use fxscope_linux::pages::MappingPages;
 use fxscope_machine::Spec;
 
-use super::{Assignment, Costs, Group, Misses, Observation};
+use super::search::Space;
+use super::{Assignment, Costs, Group, Misses, Observation, PARTS};
 
 /// Assignments whose misses differ by less than this share of those that the program has count as equally good.
 const EQUAL: f64 = 0.005;
@@ -19,10 +21,12 @@ pub enum Library {
     Base,
     /// Normal pages.
     None,
+    /// Transparent huge pages where they fit, normal ones elsewhere.
+    Transparent,
 }
 
 impl Library {
-    const ALL: [Library; 3] = [Library::BaseStack, Library::Base, Library::None];
+    const ALL: [Library; 4] = [Library::BaseStack, Library::Base, Library::None, Library::Transparent];
 
     /// The variables.
     #[must_use]
@@ -33,15 +37,25 @@ impl Library {
             Library::BaseStack => &[(TYPE, "hugetlbfs"), (MODE, "base+stack")],
             Library::Base => &[(TYPE, "hugetlbfs"), (MODE, "base")],
             Library::None => &[(TYPE, "none")],
+            Library::Transparent => &[(TYPE, "thp")],
         }
     }
 
-    /// The size that a group gets, bytes.
-    fn bytes(self, group: Group, spec: &Spec) -> u64 {
+    /// Whether pages are taken when they are touched, all of them.
+    #[must_use]
+    pub fn is_on_demand(self) -> bool {
+        matches!(self, Library::None | Library::Transparent)
+    }
+
+    /// The pages that a part has. Text is none of the library's business.
+    fn pages(self, part: usize, observation: &Observation, spec: &Spec, room: &Room) -> MappingPages {
+        let group = Group::of(part);
         match self {
-            Library::None => spec.pages.normal,
-            Library::Base if group == Group::Stacks => spec.pages.normal,
-            Library::Base | Library::BaseStack => spec.pages.large,
+            _ if group == Group::Text => room.default[part],
+            Library::Transparent if observation.holds_huge(part) => MappingPages::Transparent,
+            Library::None | Library::Transparent => MappingPages::Size(spec.pages.normal),
+            Library::Base if group == Group::Stacks => MappingPages::Size(spec.pages.normal),
+            Library::Base | Library::BaseStack => MappingPages::Size(spec.pages.large),
         }
     }
 }
@@ -49,22 +63,23 @@ impl Library {
 /// What pages there can be.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Sizes that the machine gives the groups without any variable or option, bytes.
-    pub default: [u64; Group::ALL.len()],
-    /// Bytes of each group that the program has mapped.
-    pub groups: [u64; Group::ALL.len()],
+    /// What the machine gives each part without any variable or option.
+    pub default: [MappingPages; PARTS],
+    /// Bytes of each part that the program has mapped.
+    pub parts: [u64; PARTS],
     /// Bytes of memory.
     pub memory: u64,
 }
 
 impl Room {
-    /// Whether an assignment can be had: the pages that its groups fill at least.
+    /// Whether an assignment can be had: the pages that its parts fill at least.
     fn holds(&self, observation: &Observation, assignment: &Assignment) -> bool {
-        let pages = Group::ALL.iter().zip(self.groups).map(|(&group, bytes)| {
-            let page = observation.bytes(assignment, group);
-            bytes.div_ceil(page).saturating_mul(page)
-        });
-        pages.fold(0, u64::saturating_add) <= self.memory
+        let bytes = |(part, bytes): (usize, u64)| match observation.pages(assignment, part) {
+            MappingPages::Size(page) => bytes.div_ceil(page).saturating_mul(page),
+            // Nothing is lost where only whole ones are taken.
+            MappingPages::Transparent => bytes,
+        };
+        self.parts.into_iter().enumerate().map(bytes).fold(0, u64::saturating_add) <= self.memory
     }
 }
 
@@ -75,21 +90,21 @@ pub struct Candidate {
     pub assignment: Assignment,
     /// Its misses.
     pub misses: Misses,
-    /// The variables that give it, as far as the program has the segments.
+    /// The variables that give it, as far as the program has the parts.
     pub library: Option<Library>,
-    /// The machine gives it, as far as the program has the segments, without any variable or option.
+    /// The machine gives it, as far as the program has the parts, without any variable or option.
     pub default: bool,
 }
 
 impl Candidate {
-    /// Whether it can be had on the machine.
+    /// Whether it can be had on the machine without a change of the program.
     fn is_given(&self) -> bool {
         self.default || self.library.is_some()
     }
 
-    /// How many groups it gives another size than the program ran with.
+    /// How many parts it gives other pages than the program ran with.
     fn changes(&self, observation: &Observation) -> usize {
-        self.assignment.0.iter().zip(observation.base().0).filter(|&(&size, base)| size != base).count()
+        self.assignment.0.iter().zip(observation.base().0).filter(|&(&pages, base)| pages != base).count()
     }
 }
 
@@ -97,17 +112,13 @@ impl Candidate {
 #[must_use]
 pub fn candidate(observation: &Observation, assignment: Assignment, spec: &Spec, room: &Room) -> Option<Candidate> {
     let misses = observation.misses(&assignment, &Costs::of(spec))?;
-    let library = Library::ALL.into_iter().find(|&library| gives(library, observation, &assignment, spec, room));
-    let same = |group: Group| observation.bytes(&assignment, group) == room.default[group as usize - 1];
-    let default = Group::ALL.into_iter().zip(room.groups).all(|(group, used)| used == 0 || same(group));
+    let agrees = |pages: &dyn Fn(usize) -> MappingPages| {
+        (0..PARTS).all(|part| room.parts[part] == 0 || observation.pages(&assignment, part) == pages(part))
+    };
+    let gives = |library: &Library| agrees(&|part| library.pages(part, observation, spec, room));
+    let library = Library::ALL.into_iter().find(gives);
+    let default = agrees(&|part| room.default[part]);
     Some(Candidate { assignment, misses, library, default })
-}
-
-/// Whether the library gives what an assignment says about the groups that the program has.
-fn gives(library: Library, observation: &Observation, assignment: &Assignment, spec: &Spec, room: &Room) -> bool {
-    let group =
-        |(group, used): (Group, u64)| used == 0 || observation.bytes(assignment, group) == library.bytes(group, spec);
-    Group::ALL.into_iter().zip(room.groups).all(group)
 }
 
 /// The `most` best assignments that have fewer misses than the program has now, the best first. Of those that are equally
@@ -122,7 +133,8 @@ pub fn choose(observation: &Observation, spec: &Spec, room: &Room, most: usize) 
     let base = candidate(observation, observation.base().clone(), spec, room).ok_or(unknown)?;
     let equal = EQUAL * base.misses.cycles as f64;
     let better = |one: &Candidate| (one.misses.cycles as f64) < base.misses.cycles as f64 - equal;
-    let mut all: Vec<Candidate> = assignments(observation, room)
+    let mut all: Vec<Candidate> = assignments(observation, spec, room)
+        .into_iter()
         .filter(|assignment| room.holds(observation, assignment))
         .filter_map(|assignment| candidate(observation, assignment, spec, room))
         .filter(better)
@@ -146,19 +158,24 @@ pub fn choose(observation: &Observation, spec: &Spec, room: &Room, most: usize) 
     Ok(chosen)
 }
 
-/// All assignments; groups that the program does not have keep their size.
-fn assignments<'a>(observation: &'a Observation, room: &'a Room) -> impl Iterator<Item = Assignment> + 'a {
-    let sizes = observation.sizes().len();
-    let varied: Vec<usize> = (0..Group::ALL.len()).filter(|&i| room.groups[i] > 0).collect();
-    (0..sizes.pow(varied.len() as u32)).map(move |number| {
-        let mut assignment = observation.base().clone();
-        let mut rest = number;
-        for &group in &varied {
-            assignment.0[group] = rest % sizes;
-            rest /= sizes;
-        }
-        assignment
-    })
+/// All that can be set: by options, for single calls in the source, by the library.
+fn assignments(observation: &Observation, spec: &Spec, room: &Room) -> Vec<Assignment> {
+    let costs = Costs::of(spec);
+    let cost = |assignment: &Assignment| observation.misses(assignment, &costs).map(|misses| misses.cycles);
+    let space = Space::new(observation, room);
+    let mut all = space.assignments(observation.base(), observation.kinds().len(), cost);
+    // Only the library gives them to `.bss` and to the heap.
+    let used = |part: usize| room.parts[part] > 0;
+    if (0..PARTS).any(|part| used(part) && observation.holds_huge(part)) {
+        let pages = |part| Library::Transparent.pages(part, observation, spec, room);
+        let kinds = observation.kinds();
+        let place = |part: usize| if used(part) { kinds.place(pages(part)) } else { Some(observation.base().0[part]) };
+        let places: Option<Vec<usize>> = (0..PARTS).map(place).collect();
+        all.extend(places.and_then(|places| places.try_into().ok()).map(Assignment));
+    }
+    all.sort_unstable_by_key(|one| one.0);
+    all.dedup();
+    all
 }
 
 /// Time of the program under any assignment, from its misses and two simulated runs.
@@ -205,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_prediction_goes_through_both_runs_it_is_made_from() {
-        let misses = |cycles| Misses { first: 0, walks: 0, cycles };
+        let misses = |cycles| Misses { cycles, ..Misses::default() };
         let prediction = Prediction::new((3.0, misses(1000)), (2.0, misses(200)));
         assert!((prediction.seconds(&misses(1000)) - 3.0).abs() < 1e-12);
         assert!((prediction.seconds(&misses(200)) - 2.0).abs() < 1e-12);
@@ -215,7 +232,7 @@ mod tests {
 
     #[test]
     fn fewer_misses_that_do_not_help_promise_nothing() {
-        let misses = |cycles| Misses { first: 0, walks: 0, cycles };
+        let misses = |cycles| Misses { cycles, ..Misses::default() };
         let prediction = Prediction::new((3.0, misses(1000)), (3.1, misses(200)));
         assert!((prediction.seconds(&misses(0)) - 3.0).abs() < 1e-12);
     }

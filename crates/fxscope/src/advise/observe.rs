@@ -1,35 +1,31 @@
-//! What a run tells about its accesses: TLB misses of every assignment of page sizes, core by core.
+//! What a run tells about its accesses: TLB misses of every assignment of pages, core by core.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use fxscope_aarch64::Segment;
 use fxscope_linux::Process;
+use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
-use fxscope_pages::{Access, Analysis, Design, Error, Question, SEGMENTS};
+use fxscope_pages::{Access, Analysis, Counts, Design, Error, Question};
 use fxscope_sim::{BlockObserver, Ran};
 
-use super::sites::Site;
-use super::{Assignment, Costs, Group};
+use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
+use super::{Costs, part_of_call};
+use crate::annotate::source_line;
 
-/// Code, read-only data, mapped files and memory shared with other processes: their pages stay as they are.
-const TEXT: u8 = 0;
-/// Mappings of the first calls that map large blocks have numbers of their own.
-const FIRST_SITE: u8 = Group::Mmap as u8;
-/// All other mappings.
-const OTHER: u8 = SEGMENTS as u8 - 1;
 /// Bits of a program's addresses; the number of its process stands above them.
 const ADDRESS_BITS: u32 = 48;
-/// Most lanes of the analysis of a core. The pages of few programs differ in so many ways.
-const LANES: usize = 4096;
-/// The number and the flag of Linux for arm64 (`asm-generic/unistd.h`, `mman-common.h`).
-const MMAP: u64 = 222;
-const MREMAP: u64 = 216;
-const MAP_ANONYMOUS: u64 = 0x20;
+/// Most lanes of each analysis of a core. The pages of few programs differ in so many ways.
+const LANES: usize = 1024;
+/// Instructions further apart than this may lie in different pages of any size, log2 bytes.
+const CODE_SHIFT: u32 = 12;
 
 /// Sizes of the pages that a program starts with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// Bytes of a page of [`TEXT`].
-    text: u64,
     groups: [u64; Group::ALL.len()],
+    shared: u64,
 }
 
 impl Start {
@@ -38,22 +34,19 @@ impl Start {
     /// # Errors
     /// When segments that are taken together have different sizes: which.
     pub fn new(bytes: impl Fn(Segment) -> u64) -> Result<Start, String> {
-        let one = |segments: &[Segment]| {
-            let size = bytes(segments[0]);
-            let other = segments.iter().find(|&&segment| bytes(segment) != size);
-            other.map_or(Ok(size), |other| {
-                let (first, other) = (segments[0].name(), other.name());
-                Err(format!(
-                    "{first} and {other} have pages of different sizes, and they are taken together here; give them one size with \
-                     --pages {first}=SIZE,{other}=SIZE"
-                ))
-            })
-        };
         let mut groups = [0; Group::ALL.len()];
         for (size, group) in groups.iter_mut().zip(Group::ALL) {
-            *size = one(group.segments())?;
+            let segments = group.segments();
+            *size = bytes(segments[0]);
+            if let Some(other) = segments.iter().find(|&&segment| bytes(segment) != *size) {
+                let (first, other) = (segments[0].name(), other.name());
+                return Err(format!(
+                    "{first} and {other} have pages of different sizes, and they are taken together here; give them one size with \
+                     --pages {first}=SIZE,{other}=SIZE"
+                ));
+            }
         }
-        Ok(Start { text: one(&[Segment::Text, Segment::Shared])?, groups })
+        Ok(Start { groups, shared: bytes(Segment::Shared) })
     }
 
     /// The sizes of the groups, in their order.
@@ -61,13 +54,52 @@ impl Start {
     pub fn groups(&self) -> &[u64] {
         &self.groups
     }
+}
 
-    /// All sizes, ascending, with those that are asked about.
-    fn sizes(&self, asked: &[u64]) -> Vec<u64> {
-        let mut sizes: Vec<u64> = asked.iter().chain(&self.groups).chain([&self.text]).copied().collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        sizes
+fn sorted(mut sizes: Vec<u64>) -> Vec<u64> {
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// A call that maps large blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    site: Site,
+    /// The host's path of the calling code's file.
+    path: Option<PathBuf>,
+    /// The part that its mappings are.
+    pub part: usize,
+    /// The most bytes of its mappings at a time.
+    pub bytes: u64,
+}
+
+impl Call {
+    /// Its source file, without folders, and line, where debug information has them.
+    #[must_use]
+    pub fn line(&self) -> Option<String> {
+        let ((_, place), path) = (self.site.file.as_ref()?, self.path.as_ref()?);
+        let (file, line) = source_line(path, *place)?;
+        let name = Path::new(&file).file_name().map_or(file.clone(), |name| name.to_string_lossy().into_owned());
+        Some(format!("{name}:{line}"))
+    }
+
+    /// Its function and, where debug information has it, its line.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match (&self.site.function, self.line()) {
+            (Some((function, _)), Some(line)) => format!("{function} ({line})"),
+            (Some((function, _)), None) => function.clone(),
+            (None, Some(line)) => line,
+            (None, None) => format!("{:#x}", self.site.address),
+        }
+    }
+
+    /// Its place in the program, whatever else there is on its line.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let function = self.site.function.as_ref();
+        function.map_or_else(|| format!("{:#x}", self.site.address), |(name, offset)| format!("{name}+{offset:#x}"))
     }
 }
 
@@ -79,7 +111,7 @@ struct Mapped {
     number: u8,
 }
 
-const NOWHERE: Mapped = Mapped { start: 0, end: 0, number: TEXT };
+const NOWHERE: Mapped = Mapped { start: 0, end: 0, number: 0 };
 
 /// The address space of a process.
 struct Space {
@@ -90,63 +122,75 @@ struct Space {
     ranges: Vec<Mapped>,
 }
 
-/// A mapping that a thread is about to ask for.
-struct Pending {
-    pid: u32,
-    tid: u32,
-    site: Site,
+/// What a core's TLBs miss: that of data, and that of instructions.
+struct Core {
+    cpu: u32,
+    data: Analysis,
+    code: Analysis,
+    /// The last instruction that was looked up.
+    instruction: u64,
 }
 
 /// Follows a run.
 pub struct Observer {
     design: Design,
     question: Question,
-    text: usize,
+    kinds: Kinds,
     base: Assignment,
-    /// Bytes from which on a mapping is large.
-    large: u64,
+    shared: usize,
     spaces: Vec<Space>,
     /// The place of the last process among them, and the range that it accessed last.
     here: usize,
     last: Mapped,
-    pending: Vec<Pending>,
-    sites: Vec<Site>,
-    cores: Vec<(u32, Analysis)>,
+    calls: Vec<Call>,
+    /// The most bytes of other mappings at a time.
+    others: u64,
+    /// Parts of which something lies where a transparent huge page fits.
+    huge: [bool; PARTS],
+    cores: Vec<Core>,
     /// The addresses of one block.
     addresses: Vec<u64>,
 }
 
 impl Observer {
-    /// For a program that starts with these pages, and page sizes to ask about besides.
+    /// For a program that starts with these pages, and page sizes to ask about besides. The mappings of the calls `known`
+    /// are parts of their own; without any, those of the first calls that map large blocks are.
     ///
     /// # Errors
     /// When the machine's TLBs or the sizes are outside what can be analysed.
-    pub fn new(spec: &Spec, start: &Start, asked: &[u64]) -> Result<Observer, Error> {
-        let sizes = start.sizes(asked);
+    pub fn new(spec: &Spec, start: &Start, asked: &[u64], known: Vec<Call>) -> Result<Observer, Error> {
+        let kinds = kinds(spec, start, asked);
+        let [normal, huge] = kinds.transparent;
+        let sizes = sorted(kinds.sizes.iter().copied().chain([start.shared, normal, huge]).collect());
         let place = |bytes: u64| sizes.iter().position(|&size| size == bytes).unwrap_or(0);
-        let (text, base) = (place(start.text), Assignment(start.groups.map(place)));
+        let of_part = |part| start.groups[Group::of(part) as usize];
+        let base = Assignment(std::array::from_fn(|part| kinds.place(MappingPages::Size(of_part(part))).unwrap_or(0)));
         let Costs { hit, walk } = Costs::of(spec);
-        let question = Question {
-            segments: SEGMENTS,
+        let mut question = Question {
+            segments: NUMBERS,
+            allowed: allowed(&kinds, place, place(start.shared)),
             lanes: LANES,
-            keep: vec![by_number(text, &base)],
+            keep: Vec::new(),
             costs: [hit, walk],
-            sizes,
+            sizes: sizes.clone(),
         };
+        let shared = place(start.shared);
+        question.keep = kept(&base, &kinds).map(|one| by_number(&one, &kinds, &sizes, shared)).collect();
         let design = Design::of(&spec.tlb);
         // Tells now what would be wrong when the first core runs.
         Analysis::new(&design, &question)?;
         Ok(Observer {
             design,
             question,
-            text,
+            kinds,
             base,
-            large: spec.pages.large,
+            shared,
             spaces: Vec::new(),
             here: 0,
             last: NOWHERE,
-            pending: Vec::new(),
-            sites: Vec::new(),
+            calls: known.into_iter().enumerate().map(|(i, call)| Call { part: part_of_call(i), ..call }).collect(),
+            others: 0,
+            huge: [false; PARTS],
             cores: Vec::new(),
             addresses: Vec::new(),
         })
@@ -155,14 +199,8 @@ impl Observer {
     /// What has been found out.
     #[must_use]
     pub fn finish(self) -> Observation {
-        let Observer { question, text, base, sites, cores, .. } = self;
-        Observation {
-            sizes: question.sizes,
-            text,
-            base,
-            sites,
-            cores: cores.into_iter().map(|(_, core)| core).collect(),
-        }
+        let Observer { question, kinds, base, shared, calls, others, huge, cores, .. } = self;
+        Observation { sizes: question.sizes, kinds, base, shared, calls, others, huge, cores }
     }
 
     /// Learns of the address space of the process in place.
@@ -183,68 +221,99 @@ impl Observer {
 
     #[cold]
     fn read_ranges(&mut self, process: &Process) {
-        let (pid, tid) = (process.pid(), process.thread().tid);
-        let mine = self.pending.iter().position(|pending| pending.pid == pid && pending.tid == tid);
-        let site = mine.map(|i| self.pending.swap_remove(i).site);
-        let before = std::mem::take(&mut self.spaces[self.here].ranges);
-        let (mut ranges, mut number) = (Vec::new(), None);
+        let calls: Vec<usize> = process.mapping_sites().iter().map(|site| self.call(process, site)).collect();
+        let mut ranges = Vec::new();
+        let (mut live, mut others) = (vec![0; self.calls.len()], 0);
         for region in process.memory().regions() {
             if region.segment != Segment::Mmap {
-                ranges.push(Mapped { start: region.start, end: region.end, number: fixed_number(region.segment) });
+                let part = Group::with(region.segment).map_or(SHARED, Group::part);
+                self.add(part, region.start..region.end, &mut ranges);
                 continue;
             }
-            let first = before.partition_point(|known| known.end <= region.start);
             let mut at = region.start;
-            for known in before[first..].iter().take_while(|known| known.start < region.end) {
-                if known.number < FIRST_SITE {
-                    continue;
-                }
-                if at < known.start {
-                    let new = *number.get_or_insert_with(|| self.number_of(site.clone(), known.start - at));
-                    ranges.push(Mapped { start: at, end: known.start, number: new });
-                }
-                let (start, end) = (known.start.max(region.start), known.end.min(region.end));
-                ranges.push(Mapped { start, end, ..*known });
+            for (Range { start, end }, site) in process.mappings(region.start..region.end) {
+                self.add(Group::Mmap.part(), at..start, &mut ranges);
+                others += start - at;
+                let call = calls[site];
+                live[call] += end - start;
+                self.add(self.calls[call].part, start..end, &mut ranges);
                 at = end;
             }
-            if at < region.end {
-                let new = *number.get_or_insert_with(|| self.number_of(site.clone(), region.end - at));
-                ranges.push(Mapped { start: at, end: region.end, number: new });
-            }
+            self.add(Group::Mmap.part(), at..region.end, &mut ranges);
+            others += region.end - at;
         }
+        self.calls.iter_mut().zip(live).for_each(|(call, live)| call.bytes = call.bytes.max(live));
+        self.others = self.others.max(others);
         let space = &mut self.spaces[self.here];
         (space.ranges, space.generation) = (ranges, process.memory().generation());
     }
 
-    /// The number of a new mapping of so many bytes.
-    fn number_of(&mut self, site: Option<Site>, bytes: u64) -> u8 {
-        let Some(site) = site.filter(|_| bytes >= self.large) else { return OTHER };
-        let known = self.sites.iter().position(|known| known.is_at(&site)).unwrap_or_else(|| {
-            self.sites.push(site);
-            self.sites.len() - 1
-        });
-        self.sites[known].bytes += bytes;
-        (usize::from(FIRST_SITE) + known).min(usize::from(OTHER)) as u8
+    /// Adds what a part has at some addresses: apart what lies in transparent huge pages, if it has them.
+    fn add(&mut self, part: usize, range: Range<u64>, ranges: &mut Vec<Mapped>) {
+        let [_, page] = self.kinds.transparent;
+        let (first, last) = (range.start.next_multiple_of(page), range.end / page * page);
+        let inner = parts::huge(part).filter(|_| first < last);
+        let pieces = match inner {
+            None => vec![(range, part)],
+            Some(huge) => {
+                self.huge[part] = true;
+                vec![(range.start..first, part), (first..last, huge), (last..range.end, part)]
+            }
+        };
+        let piece =
+            |(range, number): (Range<u64>, usize)| Mapped { start: range.start, end: range.end, number: number as u8 };
+        ranges.extend(pieces.into_iter().filter(|(range, _)| !range.is_empty()).map(piece));
     }
 
-    /// The number of the range that an address lies in.
+    /// The place of a call among all.
+    fn call(&mut self, process: &Process, site: &Site) -> usize {
+        self.calls.iter().position(|known| known.site.is_at(site)).unwrap_or_else(|| {
+            let taken = self.calls.iter().filter(|call| call.part != Group::Mmap.part()).count();
+            // Only calls in the program's own file can be named in another run.
+            let part = if site.is_own { part_of_call(taken) } else { Group::Mmap.part() };
+            let path = site.file.as_ref().map(|(path, _)| process.host_path(path));
+            self.calls.push(Call { site: site.clone(), path, part, bytes: 0 });
+            self.calls.len() - 1
+        })
+    }
+
+    /// The number of what an address lies in.
+    fn look_up(&self, address: u64) -> Mapped {
+        let ranges = &self.spaces[self.here].ranges;
+        let found = ranges.get(ranges.partition_point(|range| range.end <= address));
+        found.copied().filter(|range| range.start <= address).unwrap_or(NOWHERE)
+    }
+
+    /// The number of the range that a datum lies in.
     #[inline]
     fn number_at(&mut self, address: u64) -> u8 {
         if !(self.last.start <= address && address < self.last.end) {
-            let ranges = &self.spaces[self.here].ranges;
-            let found = ranges.get(ranges.partition_point(|range| range.end <= address));
-            self.last = found.copied().filter(|range| range.start <= address).unwrap_or(NOWHERE);
+            self.last = self.look_up(address);
         }
         self.last.number
     }
 
     /// The place of the core with a number.
     fn core(&mut self, cpu: u32) -> usize {
-        self.cores.iter().position(|&(number, _)| number == cpu).unwrap_or_else(|| {
-            let analysis = Analysis::new(&self.design, &self.question).expect("checked at the beginning");
-            self.cores.push((cpu, analysis));
+        self.cores.iter().position(|core| core.cpu == cpu).unwrap_or_else(|| {
+            let analysis = || Analysis::new(&self.design, &self.question).expect("checked at the beginning");
+            self.cores.push(Core { cpu, data: analysis(), code: analysis(), instruction: u64::MAX });
             self.cores.len() - 1
         })
+    }
+
+    /// Instructions at these addresses are fetched.
+    fn fetch(&mut self, core: usize, instructions: [u64; 2]) {
+        let space = (self.here as u64) << ADDRESS_BITS;
+        for address in instructions {
+            let addr = address | space;
+            if addr >> CODE_SHIFT != self.cores[core].instruction >> CODE_SHIFT {
+                let segment = self.look_up(address).number;
+                let core = &mut self.cores[core];
+                core.instruction = addr;
+                core.code.access(Access { addr, segment });
+            }
+        }
     }
 }
 
@@ -255,67 +324,97 @@ impl BlockObserver for Observer {
     fn ran(&mut self, ran: &mut Ran<'_>) {
         let Ran { process, pipeline, block, executed } = ran;
         self.follow(process);
+        let core = self.core(process.cpu_number());
+        if let Some(last) = executed.checked_sub(1) {
+            self.fetch(core, [block.start, block.start + 4 * last as u64]);
+        }
         let mut addresses = std::mem::take(&mut self.addresses);
         addresses.clear();
         pipeline.data_lookups(block, *executed, process.cpu().stream(), &mut addresses);
-        if !addresses.is_empty() {
-            let core = self.core(process.cpu_number());
-            let space = (self.here as u64) << ADDRESS_BITS;
-            for &address in &addresses {
-                let segment = self.number_at(address);
-                self.cores[core].1.access(Access { addr: address | space, segment });
-            }
+        let space = (self.here as u64) << ADDRESS_BITS;
+        for &address in &addresses {
+            let segment = self.number_at(address);
+            self.cores[core].data.access(Access { addr: address | space, segment });
         }
         self.addresses = addresses;
-        if process.has_trap() {
-            self.note_call(process);
-        }
     }
 }
 
-impl Observer {
-    /// The thread in place is about to call the kernel: if it asks for memory, notes who does.
-    #[cold]
-    fn note_call(&mut self, process: &mut Process) {
-        let (pid, tid, cpu) = (process.pid(), process.thread().tid, process.cpu());
-        self.pending.retain(|pending| (pending.pid, pending.tid) != (pid, tid));
-        let maps = cpu.x(8) == MMAP && cpu.x(3) & MAP_ANONYMOUS != 0 && cpu.x(1) >= self.large;
-        let grows = cpu.x(8) == MREMAP && cpu.x(2) >= self.large;
-        if maps || grows {
-            self.pending.push(Pending { pid, tid, site: Site::calling(process) });
-        }
-    }
+/// The kinds of pages that are asked about, those that the program starts with among them.
+fn kinds(spec: &Spec, start: &Start, asked: &[u64]) -> Kinds {
+    let normal = spec.pages.normal;
+    let sizes = sorted(asked.iter().chain(&start.groups).copied().collect());
+    Kinds { sizes, transparent: [normal, spec.pages.transparent()] }
 }
 
-/// The number of a segment that is one as a whole.
-fn fixed_number(segment: Segment) -> u8 {
-    let group = Group::ALL.into_iter().find(|group| group.segments().contains(&segment));
-    group.map_or(TEXT, |group| group as u8)
-}
-
-/// The sizes by the analysis's numbers of segments.
-fn by_number(text: usize, assignment: &Assignment) -> Vec<usize> {
-    let of = |number: usize| match number {
-        0 => text,
-        n => assignment.0[(n - 1).min(Group::ALL.len() - 1)],
+/// The sizes that each number may have, as masks over all.
+fn allowed(kinds: &Kinds, place: impl Fn(u64) -> usize, shared: usize) -> Vec<u8> {
+    let [normal, huge] = kinds.transparent.map(|bytes| 1u8 << place(bytes));
+    let asked = kinds.sizes.iter().fold(0, |mask, &bytes| mask | 1 << place(bytes));
+    let of = |number: usize| match parts::huge(number) {
+        _ if number == SHARED => 1 << shared,
+        _ if number > SHARED => asked | huge,
+        Some(_) => asked | normal,
+        None => asked,
     };
-    (0..SEGMENTS).map(of).collect()
+    (0..NUMBERS).map(of).collect()
+}
+
+/// Assignments whose misses are always all known: the program's own, one kind for all, and all that differ from one of
+/// these in one part.
+fn kept<'a>(base: &Assignment, kinds: &'a Kinds) -> impl Iterator<Item = Assignment> + 'a {
+    let uniform = (0..kinds.len()).map(|kind| Assignment(std::array::from_fn(|part| fitting(part, kind, kinds))));
+    let whole: Vec<Assignment> = std::iter::once(base.clone()).chain(uniform).collect();
+    let changed = |one: &Assignment| -> Vec<Assignment> {
+        let each = (0..PARTS).flat_map(|part| (0..kinds.len()).map(move |kind| (part, kind)));
+        let change = each.filter(|&(part, kind)| fitting(part, kind, kinds) == kind).map(|(part, kind)| {
+            let mut other = one.clone();
+            other.0[part] = kind;
+            other
+        });
+        change.collect()
+    };
+    let others: Vec<Assignment> = whole.iter().flat_map(changed).collect();
+    whole.into_iter().chain(others)
+}
+
+/// A kind for a part: one that has no transparent huge pages has normal ones, or else the smallest that are asked about.
+fn fitting(part: usize, kind: usize, kinds: &Kinds) -> usize {
+    if kind != kinds.thp() || parts::huge(part).is_some() {
+        return kind;
+    }
+    kinds.place(MappingPages::Size(kinds.transparent[0])).unwrap_or(0)
+}
+
+/// The sizes by the analysis's numbers.
+fn by_number(assignment: &Assignment, kinds: &Kinds, sizes: &[u64], shared: usize) -> Vec<usize> {
+    let place = |bytes: u64| sizes.iter().position(|&size| size == bytes).unwrap_or(0);
+    let of = |number: usize| match number {
+        SHARED => shared,
+        _ => match kinds.at(assignment.0[parts::part(number)]) {
+            MappingPages::Size(bytes) => place(bytes),
+            MappingPages::Transparent => place(kinds.transparent[usize::from(number > SHARED)]),
+        },
+    };
+    (0..NUMBERS).map(of).collect()
 }
 
 /// Misses under one assignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Misses {
-    /// Of the first level, all cores together.
+    /// Of the first level for data, all cores together.
     pub first: u64,
-    /// Table walks, all cores together.
+    /// Table walks for data, all cores together.
     pub walks: u64,
-    /// Cycles that they would take one after the other on the core that has most of them.
+    /// Of the first level for instructions, and table walks for them.
+    pub code: [u64; 2],
+    /// Cycles that all would take one after the other on the core that has most of them.
     pub cycles: u64,
 }
 
-/// A segment's misses.
+/// The misses of accesses to a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SegmentMisses {
+pub struct PartMisses {
     /// What it is.
     pub name: String,
     /// Misses of the first level, and table walks.
@@ -327,18 +426,21 @@ pub struct SegmentMisses {
 /// What a run has told.
 pub struct Observation {
     sizes: Vec<u64>,
-    text: usize,
+    kinds: Kinds,
     base: Assignment,
-    /// Calls that have mapped large blocks, in the order of their first ones.
-    pub sites: Vec<Site>,
-    cores: Vec<Analysis>,
+    shared: usize,
+    /// Calls that have mapped large blocks.
+    pub calls: Vec<Call>,
+    others: u64,
+    huge: [bool; PARTS],
+    cores: Vec<Core>,
 }
 
 impl Observation {
-    /// Page sizes, ascending.
+    /// Kinds of pages.
     #[must_use]
-    pub fn sizes(&self) -> &[u64] {
-        &self.sizes
+    pub fn kinds(&self) -> &Kinds {
+        &self.kinds
     }
 
     /// The assignment that the program ran with.
@@ -347,58 +449,102 @@ impl Observation {
         &self.base
     }
 
-    /// The assignment with these sizes, in the order of the groups; `None` when one was not asked about.
+    /// Whether something of a part lies where a transparent huge page fits.
     #[must_use]
-    pub fn assignment(&self, bytes: &[u64]) -> Option<Assignment> {
-        let mut places = [0; Group::ALL.len()];
-        for (place, bytes) in places.iter_mut().zip(bytes) {
-            *place = self.sizes.iter().position(|size| size == bytes)?;
+    pub fn holds_huge(&self, part: usize) -> bool {
+        self.huge[part]
+    }
+
+    /// The call that a part is of.
+    #[must_use]
+    pub fn call(&self, part: usize) -> Option<&Call> {
+        self.calls.iter().find(|call| call.part == part && part != Group::Mmap.part())
+    }
+
+    /// The most bytes of mappings at a time: of the call of a part, or of those that are in no other.
+    #[must_use]
+    pub fn mapped(&self, part: usize) -> u64 {
+        if part == Group::Mmap.part() {
+            let calls = self.calls.iter().filter(|call| call.part == part).map(|call| call.bytes);
+            return calls.sum::<u64>() + self.others;
+        }
+        self.call(part).map_or(0, |call| call.bytes)
+    }
+
+    /// The calls that have mapped most, when others than those have parts of their own.
+    #[must_use]
+    pub fn larger_calls(&self) -> Option<Vec<Call>> {
+        let mut own: Vec<&Call> = self.calls.iter().filter(|call| call.site.is_own).collect();
+        own.sort_by_key(|call| std::cmp::Reverse(call.bytes));
+        let largest = &own[..own.len().min(CALLS)];
+        let all_have_parts = largest.iter().all(|call| call.part != Group::Mmap.part());
+        (!all_have_parts).then(|| largest.iter().map(|&call| Call { bytes: 0, ..call.clone() }).collect())
+    }
+
+    /// The assignment with these pages, in the order of parts; `None` when some were not asked about.
+    #[must_use]
+    pub fn assignment(&self, pages: &[MappingPages]) -> Option<Assignment> {
+        let mut places = [0; PARTS];
+        for (place, &pages) in places.iter_mut().zip(pages) {
+            *place = self.kinds.place(pages)?;
         }
         Some(Assignment(places))
     }
 
-    /// The size that a group has in an assignment, bytes.
+    /// The pages that a part has in an assignment.
     #[must_use]
-    pub fn bytes(&self, assignment: &Assignment, group: Group) -> u64 {
-        self.sizes[assignment.0[group as usize - 1]]
+    pub fn pages(&self, assignment: &Assignment, part: usize) -> MappingPages {
+        self.kinds.at(assignment.0[part])
+    }
+
+    fn counts(&self, assignment: &Assignment) -> impl Iterator<Item = Option<[Counts; 2]>> + '_ {
+        let numbers = by_number(assignment, &self.kinds, &self.sizes, self.shared);
+        let exact = move |analysis: &Analysis| analysis.counts(&numbers).ok().filter(|counts| counts.exact);
+        self.cores.iter().map(move |core| Some([exact(&core.data)?, exact(&core.code)?]))
     }
 
     /// Misses under an assignment; `None` when they are not all known.
     #[must_use]
     pub fn misses(&self, assignment: &Assignment, costs: &Costs) -> Option<Misses> {
+        let sums = |counts: &Counts| [counts.first.iter().sum::<u64>(), counts.walks.iter().sum::<u64>()];
         let mut all = Misses::default();
-        for core in &self.cores {
-            let counts = core.counts(&by_number(self.text, assignment)).ok().filter(|counts| counts.exact)?;
-            let (first, walks) = (counts.first.iter().sum::<u64>(), counts.walks.iter().sum::<u64>());
-            all.first += first;
-            all.walks += walks;
-            all.cycles = all.cycles.max(costs.cycles(first, walks));
+        for counts in self.counts(assignment) {
+            let [data, code] = counts?.each_ref().map(sums);
+            all.first += data[0];
+            all.walks += data[1];
+            all.code = [all.code[0] + code[0], all.code[1] + code[1]];
+            all.cycles = all.cycles.max(costs.cycles(data[0] + code[0], data[1] + code[1]));
         }
         Some(all)
     }
 
-    /// Misses of each segment under an assignment, all cores together; segments without any are left out.
+    /// Misses of accesses to each part under an assignment, all cores together; parts without any are left out.
     #[must_use]
-    pub fn segments(&self, assignment: &Assignment) -> Vec<SegmentMisses> {
-        let mut sums = [(0, 0); SEGMENTS];
-        for core in &self.cores {
-            let Ok(counts) = core.counts(&by_number(self.text, assignment)) else { continue };
-            for (i, sum) in sums.iter_mut().enumerate() {
-                sum.0 += counts.first[i];
-                sum.1 += counts.walks[i];
+    pub fn by_part(&self, assignment: &Assignment) -> Vec<PartMisses> {
+        let mut data = [(0, 0); PARTS + 1];
+        let mut code = (0, 0);
+        for [of_data, of_code] in self.counts(assignment).flatten() {
+            for number in 0..NUMBERS {
+                let sum = &mut data[parts::part(number)];
+                *sum = (sum.0 + of_data.first[number], sum.1 + of_data.walks[number]);
+                code = (code.0 + of_code.first[number], code.1 + of_code.walks[number]);
             }
         }
-        let named = sums.into_iter().enumerate().filter(|(_, sum)| *sum != (0, 0));
-        named.map(|(i, (first, walks))| SegmentMisses { name: self.name(i as u8), first, walks }).collect()
+        let data = data.into_iter().enumerate().map(|(part, sum)| (self.name(part), sum));
+        let all = std::iter::once(("instructions".to_owned(), code)).chain(data);
+        let missing = all.filter(|(_, sum)| *sum != (0, 0));
+        missing.map(|(name, (first, walks))| PartMisses { name, first, walks }).collect()
     }
 
-    fn name(&self, number: u8) -> String {
-        let site = number.checked_sub(FIRST_SITE).and_then(|site| self.sites.get(usize::from(site)));
-        match (number, site) {
-            (TEXT, _) => "text, files".to_owned(),
-            (OTHER, _) => "other mmap".to_owned(),
-            (_, Some(site)) => format!("mmap by {}", site.describe()),
-            (number, None) => Group::ALL[usize::from(number) - 1].name().to_owned(),
+    /// What a part is called.
+    #[must_use]
+    pub fn name(&self, part: usize) -> String {
+        match (part, self.call(part)) {
+            (SHARED, _) => "shared memory".to_owned(),
+            (_, Some(call)) => format!("mmap by {}", call.describe()),
+            (0, _) => "text, files".to_owned(),
+            _ if Group::of(part) == Group::Mmap => "other mmap".to_owned(),
+            _ => Group::of(part).name().to_owned(),
         }
     }
 }

@@ -10,7 +10,7 @@ use fxscope::linux::hwpfctl::Settings;
 use fxscope::linux::{Access, ClockSource, StartError, Stdio};
 use fxscope::machine::Spec;
 use fxscope::record::Run;
-use fxscope::{Control, Mode, Progress, QUANTUM, Request, Session, Window, guest_environment};
+use fxscope::{CallPages, Control, Mode, Progress, QUANTUM, Request, Session, Window, guest_environment};
 
 use super::placement::Placement;
 use super::progress::ProgressLine;
@@ -243,6 +243,21 @@ impl Launch {
         Launch { interval_ns, ..self.clone() }
     }
 
+    /// The same run with the pages that the machine and the variables give.
+    pub(super) fn without_pages(&self) -> Launch {
+        let mut launch = self.clone();
+        launch.set.retain(|(key, _)| !key.starts_with("pages."));
+        launch.placement.forget_pages();
+        launch
+    }
+
+    /// The same run with pages of their own for the mappings of these calls.
+    pub(super) fn with_call_pages(&self, calls: impl IntoIterator<Item = CallPages>) -> Launch {
+        let mut launch = self.clone();
+        launch.placement.add_call_pages(calls);
+        launch
+    }
+
     /// The same run with these variables in the program's environment.
     pub(super) fn with_variables(&self, variables: &[(&str, &str)]) -> Launch {
         let mut launch = self.clone();
@@ -330,6 +345,7 @@ impl Launch {
         });
         let mut session = session.map_err(|e| Failure { status: start_status(&e), message: e.to_string() })?;
         session.assign_sectors(&sector_data).map_err(|message| format!("--sector: {message}"))?;
+        session.assign_pages(&self.placement.call_pages()).map_err(|message| format!("--pages: {message}"))?;
         Ok(session)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use fxscope::linux::pages::{MemoryPolicy, parse_nodes};
+use fxscope::CallPages;
+use fxscope::linux::pages::{MappingPages, MemoryPolicy, parse_nodes};
 use fxscope::machine::settings::{integer, size};
 use fxscope::machine::spec;
 use fxscope::machine::{LoadError, Spec};
@@ -17,7 +18,9 @@ pub(super) struct Placement {
     #[arg(long, value_name = "LIST")]
     cpus: Option<String>,
     /// Page sizes of the program's segments, such as bss=2MiB,heap=64KiB, or all=64KiB: short for --set pages.bss=2MiB.
-    /// They hold whatever the variables of the large-page library (XOS_MMM_L_…) say.
+    /// They hold whatever the variables of the large-page library (XOS_MMM_L_…) say. mmap@CALL=SIZE is about the mappings
+    /// of single calls, named as FUNCTION, FUNCTION+OFFSET, FILE:LINE (with debug information) or 0xADDRESS;
+    /// mmap@CALL=thp gives them transparent huge pages.
     #[arg(long, value_name = "SEGMENT=SIZE", value_delimiter = ',', value_parser = pages)]
     pages: Vec<Pages>,
     /// Take the program's memory from these nodes only, as numactl --membind does: 4, 4,5, 4-5, +0, !4 or all.
@@ -28,21 +31,55 @@ pub(super) struct Placement {
     interleave: Option<String>,
 }
 
-/// Segments and the page size that they get.
+/// What gets which pages.
 #[derive(Clone)]
-struct Pages {
-    segments: Vec<&'static str>,
-    bytes: u64,
+enum Pages {
+    /// Segments, and bytes of a page.
+    Segments(Vec<&'static str>, u64),
+    /// The mappings of some calls.
+    Calls(CallPages),
+}
+
+impl Pages {
+    /// Bytes of a page, where a size is named.
+    fn bytes(&self) -> Option<u64> {
+        match self {
+            Pages::Segments(_, bytes) => Some(*bytes),
+            Pages::Calls(CallPages { pages: MappingPages::Size(bytes), .. }) => Some(*bytes),
+            Pages::Calls(_) => None,
+        }
+    }
 }
 
 impl Placement {
     /// The settings of the machine that the options are short for.
     pub(super) fn settings(&self) -> impl Iterator<Item = (String, String)> + '_ {
-        let setting = |pages: &Pages| {
-            let bytes = size(pages.bytes);
-            pages.segments.iter().map(|name| (format!("pages.{name}"), bytes.clone())).collect::<Vec<_>>()
+        let setting = |pages: &Pages| match pages {
+            Pages::Segments(names, bytes) => {
+                names.iter().map(|name| (format!("pages.{name}"), size(*bytes))).collect::<Vec<_>>()
+            }
+            Pages::Calls(_) => Vec::new(),
         };
         self.pages.iter().flat_map(setting)
+    }
+
+    /// The calls whose mappings have pages of their own.
+    pub(super) fn call_pages(&self) -> Vec<CallPages> {
+        let calls = self.pages.iter().filter_map(|pages| match pages {
+            Pages::Calls(calls) => Some(calls.clone()),
+            Pages::Segments(..) => None,
+        });
+        calls.collect()
+    }
+
+    /// Says nothing of pages any more.
+    pub(super) fn forget_pages(&mut self) {
+        self.pages.clear();
+    }
+
+    /// Gives the mappings of further calls pages of their own.
+    pub(super) fn add_call_pages(&mut self, calls: impl IntoIterator<Item = CallPages>) {
+        self.pages.extend(calls.into_iter().map(Pages::Calls));
     }
 
     /// Checks that the machine has the page sizes asked for; the first that it lacks is named.
@@ -53,7 +90,8 @@ impl Placement {
         let machine = machine()?;
         self.pages
             .iter()
-            .try_for_each(|pages| is_page(&machine, pages.bytes))
+            .filter_map(Pages::bytes)
+            .try_for_each(|bytes| is_page(&machine, bytes))
             .map_err(|e| format!("--pages: {e}").into())
     }
 }
@@ -127,12 +165,22 @@ pub(super) fn is_page(machine: &Spec, bytes: u64) -> Result<(), String> {
 }
 
 fn pages(text: &str) -> Result<Pages, String> {
-    let (name, bytes) = text.split_once('=').ok_or("write it as SEGMENT=SIZE, such as bss=2MiB")?;
+    let (name, pages) = text.split_once('=').ok_or("write it as SEGMENT=SIZE, such as bss=2MiB")?;
+    let bytes = || integer(pages).ok_or_else(|| format!("'{pages}' is no size; write it as in 64KiB or 2MiB"));
+    if let Some(calls) = name.strip_prefix("mmap@") {
+        let pages = if pages == "thp" { MappingPages::Transparent } else { MappingPages::Size(bytes()?) };
+        return CallPages::parse(calls, pages).map(Pages::Calls);
+    }
     let all = spec::Pages::SEGMENTS.map(|(segment, _)| segment);
     let segments: Vec<_> = all.into_iter().filter(|&segment| name == "all" || name == segment).collect();
     if segments.is_empty() {
-        return Err(format!("there is no segment '{name}'; choose from {}, all", all.join(", ")));
+        return Err(format!("there is no segment '{name}'; choose from {}, all, mmap@CALL", all.join(", ")));
     }
-    let bytes = integer(bytes).ok_or_else(|| format!("'{bytes}' is no size; write it as in 64KiB or 2MiB"))?;
-    Ok(Pages { segments, bytes })
+    if pages == "thp" {
+        return Err(format!(
+            "only mmap@CALL can have thp by itself; for {name}, and all that a transparent huge page fits, use \
+             -e XOS_MMM_L_HPAGE_TYPE=thp"
+        ));
+    }
+    Ok(Pages::Segments(segments, bytes()?))
 }

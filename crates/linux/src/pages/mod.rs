@@ -7,9 +7,11 @@
 
 mod library;
 mod malloc;
+mod own;
 mod policy;
 mod process;
 mod range_map;
+mod site;
 mod usage;
 
 use std::collections::BTreeMap;
@@ -18,15 +20,19 @@ use std::ops::Range;
 use fxscope_aarch64::memory::{PAGE, Region};
 use fxscope_aarch64::{Memory, Segment};
 
+pub use own::MappingPages;
 pub use policy::{NodeMask, Placement, list, mask, parse_nodes};
 pub use process::Backing;
+pub use site::{Site, SitePages};
 pub use usage::PageUse;
 
 pub(crate) use malloc::translated;
 pub(crate) use policy::{Policy, remapped};
 
 use library::{Library, PageType};
+use own::Own;
 use range_map::RangeMap;
+use site::Sites;
 use usage::Usage;
 
 /// Page sizes of segments in bytes: powers of two.
@@ -187,6 +193,9 @@ impl PageView {
 #[derive(Clone)]
 pub(crate) struct Pages {
     plan: Plan,
+    /// Ranges with other pages than their segments.
+    own: RangeMap<Own>,
+    sites: Sites,
     /// Policies of ranges.
     policies: RangeMap<Policy>,
     resident: RangeMap<Resident>,
@@ -208,6 +217,8 @@ impl Pages {
     pub(crate) fn new(sizes: &PageSizes, environment: &[Vec<u8>], memory_bytes: u64) -> Pages {
         Pages {
             plan: Plan { sizes: sizes.clone(), library: Library::of(environment) },
+            own: RangeMap::default(),
+            sites: Sites::default(),
             policies: RangeMap::default(),
             resident: RangeMap::default(),
             usage: Usage::default(),
@@ -237,14 +248,15 @@ impl Pages {
         let fresh = Pages::new(sizes, environment, self.memory_bytes);
         let (usage, version) = (std::mem::take(&mut self.usage), self.version + 1);
         let toucher_changes = self.toucher_changes;
-        *self = Pages { usage, version, toucher_changes, work: self.work, moves: self.moves, ..fresh };
+        let sites = Sites { noted_from: self.sites.noted_from, ..Sites::default() };
+        *self = Pages { usage, version, toucher_changes, sites, work: self.work, moves: self.moves, ..fresh };
     }
 
     /// What a child starts with: the same pages (`shares`), or none yet.
     pub(crate) fn fork(&self, shares: bool) -> Pages {
         let fork = Pages { work: MemoryWork::default(), usage: Usage::default(), kept_bytes: 0, ..self.clone() };
-        let (policies, resident) = (RangeMap::default(), RangeMap::default());
-        if shares { fork } else { Pages { policies, resident, ..fork } }
+        let (policies, resident, own) = (RangeMap::default(), RangeMap::default(), RangeMap::default());
+        if shares { fork } else { Pages { policies, resident, own, ..fork } }
     }
 
     /// A number that changes when [`Pages::spans`] may.
@@ -274,9 +286,14 @@ impl Pages {
         end.next_multiple_of(self.page_bytes(Segment::Heap).max(PAGE))
     }
 
-    /// On what a mapping of `len` bytes starts: on a page, if it fills one.
-    pub(crate) fn alignment(&self, segment: Segment, len: u64) -> u64 {
-        let bytes = self.page_bytes(segment);
+    /// On what a mapping of `len` bytes, with pages of its own or those of its segment, starts: on a page, if it fills
+    /// one. Transparent huge pages lie where they fit.
+    pub(crate) fn alignment(&self, segment: Segment, own: Option<MappingPages>, len: u64) -> u64 {
+        let bytes = match own {
+            None => self.page_bytes(segment),
+            Some(MappingPages::Size(bytes)) => bytes,
+            Some(MappingPages::Transparent) => self.plan.sizes.normal,
+        };
         if len >= bytes { bytes.max(PAGE) } else { PAGE }
     }
 
@@ -303,7 +320,7 @@ impl Pages {
         if !self.plan.library.prepages(region.segment) || !region.prot.write {
             return;
         }
-        for (range, shift) in self.plan.parts(region) {
+        for (range, Own { shift, .. }) in self.parts(region).into_iter().filter(|(_, own)| !own.on_demand) {
             for (range, policy) in self.by_policy(range, who) {
                 // What does not fit is left to be taken on demand.
                 if self.resident_bytes() + (range.end - range.start) > self.memory_bytes {
@@ -322,6 +339,8 @@ impl Pages {
     /// Pages of `[start, end)` have been given back.
     pub(crate) fn unmapped(&mut self, range: Range<u64>) {
         self.discarded(range.clone());
+        self.own.remove(range.clone());
+        self.sites.of.remove(range.clone());
         self.policies.remove(range);
     }
 
@@ -348,6 +367,8 @@ impl Pages {
     pub(crate) fn moved(&mut self, from: u64, len: u64, to: u64) {
         self.version += 1;
         self.policies.move_range(from, len, to);
+        self.own.move_range(from, len, to);
+        self.sites.of.move_range(from, len, to);
         self.resident.move_range(from, len, to);
     }
 
@@ -355,8 +376,9 @@ impl Pages {
     pub(crate) fn touched(&mut self, mem: &mut Memory, who: Toucher) {
         for page in mem.take_fresh() {
             let Some(&region) = mem.region_at(page) else { continue };
-            let parts = self.plan.parts(&region);
-            let Some((part, shift)) = parts.into_iter().find(|(part, _)| part.contains(&page)) else { continue };
+            let parts = self.parts(&region);
+            let part = parts.into_iter().find(|(part, _)| part.contains(&page));
+            let Some((part, Own { shift, .. })) = part else { continue };
             let bytes = (1u64 << shift).max(PAGE);
             let start = page / bytes * bytes;
             let range = start.max(part.start)..(start + bytes).min(part.end);
@@ -475,7 +497,7 @@ impl Pages {
     pub(crate) fn spans(&self, mem: &Memory, who: Toucher) -> Vec<PageSpan> {
         let mut spans: Vec<PageSpan> = Vec::new();
         for region in mem.regions() {
-            for (part, shift) in self.plan.parts(region) {
+            for (part, Own { shift, .. }) in self.parts(region) {
                 let mut placed = RangeMap::default();
                 for (range, policy) in self.by_policy(part.clone(), who) {
                     placed.set(range, (policy.placement(who.node), 0));

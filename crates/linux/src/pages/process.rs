@@ -1,8 +1,10 @@
 //! What a driver of a program learns about its pages.
 
+use std::ops::Range;
+
 use fxscope_aarch64::{Prot, Segment};
 
-use super::{MemoryWork, PageSpan, PageUse, PageView, add_up};
+use super::{MemoryWork, PageSpan, PageUse, PageView, Site, SitePages, add_up};
 use crate::process::Process;
 
 /// What there is at an address.
@@ -74,6 +76,36 @@ impl Process {
         let others = system.processes.values_mut().flat_map(|parked| parked.kernel.pages.page_use());
         let all: Vec<_> = system.page_use.iter().copied().chain(others).chain(self.kernel.pages.page_use()).collect();
         add_up(all)
+    }
+
+    /// From now on private mappings of at least so many bytes are noted with the calls that make them.
+    pub fn note_mappings(&mut self, least: u64) {
+        self.kernel.pages.sites.noted_from = Some(least);
+    }
+
+    /// What of a range, of the process that runs, are private mappings whose calls are noted, lowest address first: addresses,
+    /// and the place of the call among [`Process::mapping_sites`].
+    pub fn mappings(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, usize)> + '_ {
+        self.kernel.pages.sites.of.within(range).map(|(range, site)| (range, site as usize))
+    }
+
+    /// The calls that have made mappings, as far as they are noted.
+    #[must_use]
+    pub fn mapping_sites(&self) -> &[Site] {
+        &self.kernel.pages.sites.list
+    }
+
+    /// Gives the mappings that the program makes from now on, at calls in these parts of it, these pages; of several parts
+    /// the last counts. They hold until another program takes its place.
+    pub fn set_mapping_pages(&mut self, rules: Vec<SitePages>) {
+        let sites = &mut self.kernel.pages.sites;
+        (sites.uses, sites.rules) = (vec![0; rules.len()], rules);
+    }
+
+    /// For how many mappings of the process that runs each rule of [`Process::set_mapping_pages`] was.
+    #[must_use]
+    pub fn mapping_rule_uses(&self) -> &[u64] {
+        &self.kernel.pages.sites.uses
     }
 
     /// What the variables of the large-page library do not do here.

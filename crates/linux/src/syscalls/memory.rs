@@ -13,6 +13,7 @@ use crate::elf;
 use crate::kernel::Kernel;
 use crate::layout::MMAP_TOP;
 use crate::mapped::Mapped;
+use crate::pages::{MappingPages, Site};
 use crate::thread::Thread;
 
 const MAP_SHARED: u64 = 1;
@@ -20,6 +21,7 @@ const MAP_TYPE: u64 = 0xf;
 const MAP_FIXED: u64 = 0x10;
 const MAP_ANONYMOUS: u64 = 0x20;
 const MAP_STACK: u64 = 0x2_0000;
+const MAP_HUGETLB: u64 = 0x4_0000;
 const MAP_NORESERVE: u64 = 0x4000;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 
@@ -74,12 +76,76 @@ fn touch_code(k: &mut Kernel, start: u64, end: u64) {
     k.code_changed |= k.mem.regions().any(|r| r.prot.exec && r.start < end && start < r.end);
 }
 
+/// What a new mapping is to be besides its region.
+#[derive(Default)]
+struct Asked {
+    /// Pages of its own, and whether they are taken when they are touched.
+    pages: Option<(MappingPages, bool)>,
+    /// The number of the call that makes it.
+    site: Option<u32>,
+}
+
+impl Asked {
+    /// What a thread asks for with `flags`, or a run for what it calls.
+    fn of(k: &mut Kernel, t: &Thread, segment: Segment, len: u64, flags: u64) -> std::result::Result<Asked, Errno> {
+        let huge = huge_page(k, flags)?.map(|bytes| (MappingPages::Size(bytes), true));
+        if segment != Segment::Mmap || !k.pages.wants_site(len) {
+            return Ok(Asked { pages: huge, site: None });
+        }
+        let site = Site::calling(k, t);
+        let (pages, site) = k.pages.site(site);
+        Ok(Asked { pages: pages.map(|pages| (pages, false)).or(huge), site: Some(site) })
+    }
+
+    fn own_pages(&self) -> Option<MappingPages> {
+        self.pages.map(|(pages, _)| pages)
+    }
+
+    /// A new range is so.
+    fn note(&self, k: &mut Kernel, range: std::ops::Range<u64>) {
+        if let Some((pages, on_demand)) = self.pages {
+            k.pages.give(range.clone(), pages, on_demand);
+        }
+        if let Some(site) = self.site {
+            k.pages.made_by(range, site);
+        }
+    }
+}
+
+/// What a region is to be with so many bytes: as it was, where that is known.
+fn grown(k: &mut Kernel, t: &Thread, region: &Region, len: u64) -> std::result::Result<Asked, Errno> {
+    let (pages, site) = k.pages.asked_at(region.start);
+    if pages.is_some() || site.is_some() { Ok(Asked { pages, site }) } else { Asked::of(k, t, region.segment, len, 0) }
+}
+
+/// Bytes of the pages that flags of `mmap` ask for, with the size's logarithm in their upper bits or, without it, the
+/// system's usual ones.
+fn huge_page(k: &Kernel, flags: u64) -> std::result::Result<Option<u64>, Errno> {
+    const SHIFT: u32 = 26;
+    const MASK: u64 = 0x3f;
+    if flags & MAP_HUGETLB == 0 || flags & MAP_ANONYMOUS == 0 {
+        return Ok(None);
+    }
+    let sizes = &k.platform.huge_page_bytes;
+    let bytes = match flags >> SHIFT & MASK {
+        0 => sizes.first().copied(),
+        shift => Some(1 << shift).filter(|bytes| sizes.contains(bytes)),
+    };
+    bytes.map(Some).ok_or(Errno::INVAL)
+}
+
 /// Maps `region` for a thread, in the place of what was there.
-fn map(k: &mut Kernel, t: &Thread, region: Region) -> std::result::Result<(), Errno> {
+fn map_as(k: &mut Kernel, t: &Thread, region: Region, asked: &Asked) -> std::result::Result<(), Errno> {
     replace(k, region)?;
+    asked.note(k, region.start..region.end);
     let who = k.toucher(t);
     k.pages.mapped(&region, who);
     Ok(())
+}
+
+/// The same for a region as any other of its segment.
+fn map(k: &mut Kernel, t: &Thread, region: Region) -> std::result::Result<(), Errno> {
+    map_as(k, t, region, &Asked::default())
 }
 
 /// Maps `region` in the place of what was there, without taking pages.
@@ -122,7 +188,11 @@ pub(super) fn mmap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     if len == 0 || !matches!(flags & MAP_TYPE, 1..=3) || (!anonymous && offset % PAGE != 0) {
         return Err(Errno::INVAL);
     }
-    let len = len.checked_next_multiple_of(PAGE).filter(|&l| l <= USER_END).ok_or(Errno::NOMEM)?;
+    let whole = huge_page(k, flags)?.unwrap_or(PAGE).max(PAGE);
+    let len = len.checked_next_multiple_of(whole).filter(|&l| l <= USER_END).ok_or(Errno::NOMEM)?;
+    if flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0 && hint % whole != 0 {
+        return Err(Errno::INVAL);
+    }
     // Only what is meant to be used must fit in memory.
     if bits & 2 != 0 && flags & MAP_NORESERVE == 0 && len > k.platform.memory_bytes {
         return Err(Errno::NOMEM);
@@ -131,11 +201,12 @@ pub(super) fn mmap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         offset.checked_add(len).filter(|&end| end <= i64::MAX as u64).ok_or(Errno::OVERFLOW)?;
         check_file(k, fd, bits, flags)?;
     }
-    let align = k.pages.alignment(purpose(bits, flags), len);
+    let asked = Asked::of(k, t, purpose(bits, flags), len, flags)?;
+    let align = k.pages.alignment(purpose(bits, flags), asked.own_pages(), len);
     let start = place(&k.mem, hint, len, flags, align)?;
     let segment = segment(&k.mem, start, bits, flags);
     let shared = flags & MAP_SHARED != 0;
-    map(k, t, Region { start, end: start + len, prot: prot(bits), segment, shared })?;
+    map_as(k, t, Region { start, end: start + len, prot: prot(bits), segment, shared }, &asked)?;
     if shared {
         k.mem.share(start, len).map_err(|_| Errno::NOMEM)?;
     }
@@ -304,6 +375,7 @@ pub(super) fn mremap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         return Err(Errno::NOMEM);
     }
     touch_code(k, start, old_end);
+    let asked = if new_len > old_len { grown(k, t, &region, new_len)? } else { Asked::default() };
     if flags & FIXED == 0 {
         if new_len <= old_len {
             if new_len < old_len {
@@ -312,7 +384,7 @@ pub(super) fn mremap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
             return Ok(start);
         }
         if new_end <= MMAP_TOP && !in_use(&k.mem, old_end, new_end) {
-            map(k, t, Region { start: old_end, end: new_end, ..region })?;
+            map_as(k, t, Region { start: old_end, end: new_end, ..region }, &asked)?;
             return Ok(start);
         }
         if flags & MAYMOVE == 0 {
@@ -326,13 +398,15 @@ pub(super) fn mremap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         }
         to
     } else {
-        free_place(&k.mem, new_len, k.pages.alignment(region.segment, new_len)).ok_or(Errno::NOMEM)?
+        free_place(&k.mem, new_len, k.pages.alignment(region.segment, asked.own_pages(), new_len))
+            .ok_or(Errno::NOMEM)?
     };
     let kept = old_len.min(new_len);
     let moved = Region { start: to, end: to + new_len, ..region };
     replace(k, moved)?;
     k.mapped.move_range(start, kept, to);
     k.pages.moved(start, kept, to);
+    asked.note(k, to + kept..to + new_len);
     move_pages(&mut k.mem, start, to, kept)?;
     let who = k.toucher(t);
     k.pages.mapped(&moved, who);
@@ -356,6 +430,8 @@ fn move_pages(mem: &mut Memory, from: u64, to: u64, len: u64) -> std::result::Re
 
 pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     const DONTNEED: u64 = 4;
+    const HUGEPAGE: u64 = 14;
+    const NOHUGEPAGE: u64 = 15;
     let (start, end) = range(a[0], a[1]).map_err(|_| Errno::INVAL)?;
     match a[2] {
         0..=4 | 8..=23 => {}
@@ -372,6 +448,11 @@ pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
             k.mem.discard(start, end);
             k.pages.discarded(start..end);
         }
+    }
+    match a[2] {
+        HUGEPAGE => k.pages.advise_huge(&k.mem, start..end)?,
+        NOHUGEPAGE => k.pages.advise_no_huge(&k.mem, start..end)?,
+        _ => {}
     }
     Ok(0)
 }

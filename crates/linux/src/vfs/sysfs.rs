@@ -161,8 +161,8 @@ fn huge_pages(platform: &Platform, put: &mut impl FnMut(String, String)) {
             put(format!("{folder}/hugepages/hugepages-{kib}kB/{name}"), "0".to_owned());
         }
     }
-    put(format!("{folder}/transparent_hugepage/enabled"), "always madvise [never]".to_owned());
-    put(format!("{folder}/transparent_hugepage/defrag"), "always defer defer+madvise madvise [never]".to_owned());
+    put(format!("{folder}/transparent_hugepage/enabled"), "always [madvise] never".to_owned());
+    put(format!("{folder}/transparent_hugepage/defrag"), "always defer defer+madvise [madvise] never".to_owned());
     // With base pages of 64 KiB the first table level that can hold a huge page spans 512 MiB.
     let thp = platform.page_bytes * (platform.page_bytes / 8);
     put(format!("{folder}/transparent_hugepage/hpage_pmd_size"), thp.to_string());

@@ -27,7 +27,7 @@ static long bind_range(void *at, size_t len, int mode, unsigned long nodes, unsi
     return syscall(SYS_mbind, at, len, mode, nodes ? &nodes : NULL, 65ul, flags);
 }
 
-static char *map(size_t len)
+__attribute__((always_inline)) static inline char *map(size_t len)
 {
     return mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
@@ -229,6 +229,61 @@ static void churn(void)
     }
 }
 
+/* Where transparent huge pages of 512 MiB fit into 1.5 GiB, of which nothing has been touched: at least two of them. */
+static char *map_huge(void)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    uintptr_t start = (uintptr_t)mmap(NULL, 1536 * MIB, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return (char *)((start + 512 * MIB - 1) & -(512 * MIB));
+}
+
+/* Pages that a program asks for itself. */
+static void own(void)
+{
+    const int huge = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, rights = PROT_READ | PROT_WRITE;
+    char *a = mmap(NULL, 3 * MIB, rights, huge | 21 << 26, -1, 0);
+    printf("on a page: %d\n", (uintptr_t)a % (2 * MIB) == 0);
+    show_nodes("asked for", a, 2 * MIB, 2);
+    a[3 * MIB] = 1;
+    show_nodes("touched", a, 2 * MIB, 2);
+    show_lines("/proc/self/smaps", a, "KernelPageSize");
+    printf("no such size: %d\n", mmap(NULL, 4 * MIB, rights, huge | 25 << 26, -1, 0) == MAP_FAILED);
+    printf("huge page of hugetlbfs: %d\n", madvise(a, 4 * MIB, MADV_HUGEPAGE));
+
+    char *b = map_huge();
+    printf("advised: %d\n", madvise(b, 1024 * MIB, MADV_HUGEPAGE));
+    b[300 * MIB] = 1;
+    show_nodes("one huge page", b, 256 * MIB, 4);
+
+    char *c = map_huge();
+    c[MIB] = 1;
+    madvise(c, 1024 * MIB, MADV_HUGEPAGE);
+    c[2 * MIB] = c[600 * MIB] = 1;
+    show_nodes("not where pages are", c, 256 * MIB, 4);
+
+    char *d = map_huge();
+    madvise(d, 1024 * MIB, MADV_HUGEPAGE);
+    madvise(d, 512 * MIB, MADV_NOHUGEPAGE);
+    d[MIB] = d[600 * MIB] = 1;
+    show_nodes("taken back", d, 256 * MIB, 4);
+}
+
+/* Maps 4 MiB each from two calls. */
+__attribute__((noipa)) static char *one_call(void)
+{
+    char *a = map(4 * MIB);
+    show_lines("/proc/self/smaps", a, "KernelPageSize");
+    return a;
+}
+
+__attribute__((noipa)) static void calls(void)
+{
+    one_call();
+    mprotect(map(2 * MIB), 2 * MIB, PROT_NONE);
+    char *b = map(4 * MIB);
+    show_lines("/proc/self/smaps", b, "KernelPageSize");
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -236,7 +291,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } cases[] = { { "first_touch", first_touch }, { "policies", policies }, { "ranges", ranges },
                   { "threads", threads }, { "churn", churn }, { "files", files }, { "blocks", blocks },
-                  { "arenas", arenas } };
+                  { "arenas", arenas }, { "own", own }, { "calls", calls } };
     for (unsigned i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++)
         if (strcmp(argv[1], cases[i].name) == 0)
             cases[i].run();

@@ -58,7 +58,14 @@ fn model() -> impl Strategy<Value = [(&'static str, &'static str); 4]> {
 }
 
 fn question(sizes: &[u64], segments: usize) -> Question {
-    Question { sizes: sizes.to_vec(), segments, lanes: 1_000_000, keep: Vec::new(), costs: [1, 10] }
+    Question {
+        sizes: sizes.to_vec(),
+        segments,
+        allowed: Vec::new(),
+        lanes: 1_000_000,
+        keep: Vec::new(),
+        costs: [1, 10],
+    }
 }
 
 fn analysed(design: &Design, question: &Question, stream: &[Access]) -> Analysis {
@@ -99,6 +106,30 @@ proptest! {
     #[test]
     fn tlbs_of_the_k_computer_whatever_size_the_sets_serve(stream in streams::stream(6), served in 0usize..4) {
         compare(&k_computer(&K_SIZES[served..=served]), &question(&K_SIZES, 6), &stream, 41)?;
+    }
+
+    #[test]
+    fn each_segment_has_the_sizes_that_it_may_have_and_no_others(
+        design in prop_oneof![Just(a64fx()), small()], stream in streams::stream(4), masks in prop::collection::vec(1u8..16, 4)
+    ) {
+        let question = Question { allowed: masks.clone(), ..question(&SIZES[..4], 4) };
+        let analysis = analysed(&design, &question, &stream);
+        let possible: u32 = masks.iter().map(|mask| mask.count_ones()).product();
+        prop_assert_eq!(analysis.assignments().count(), possible as usize);
+        for assignment in analysis.assignments() {
+            prop_assert_eq!(analysis.counts(&assignment), Ok(simulated(&design, &SIZES[..4], &assignment, &stream)));
+        }
+        let refused = masks.iter().position(|mask| *mask != 15);
+        if let Some(segment) = refused {
+            let mut other = analysis.assignments().next().expect("one");
+            other[segment] = (!masks[segment]).trailing_zeros() as usize;
+            prop_assert!(analysis.counts(&other).is_err());
+        }
+    }
+
+    #[test]
+    fn twelve_segments_with_two_sizes_each(stream in streams::stream(12), from in 0usize..61) {
+        compare(&a64fx(), &question(&SIZES[1..3], 12), &stream, 61 + from)?;
     }
 
     #[test]
@@ -187,7 +218,8 @@ fn what_cannot_be_analysed_is_refused_with_what_would_do() {
     assert!(with(|q| q.sizes = vec![65_536, 4_096]).contains("ascending powers of two"));
     assert!(with(|q| q.sizes = vec![1; 9]).contains("1 to 8"));
     assert!(with(|q| q.sizes.clear()).contains("1 to 8"));
-    assert!(with(|q| q.segments = 9).contains("1 to 8 segments, not 9"));
+    assert!(with(|q| q.allowed = vec![0]).contains("segment 0 may have none of the page sizes"));
+    assert!(with(|q| q.segments = 33).contains("1 to 32 segments, not 33"));
     assert!(with(|q| q.keep = vec![vec![0, 5]]).contains("[0, 5]"));
     assert!(with(|q| (q.keep, q.lanes) = (vec![vec![0, 0]], 1)).contains("above that of the assignments"));
     assert!(message(&Design { entries: 0, ..a64fx() }, &good).contains("1 to 256 entries, not 0"));

@@ -52,10 +52,15 @@ impl Runs {
 
     /// Runs it once more, and says which run it is and what it is about.
     pub(super) fn simulate(&mut self, launch: &Launch, about: &str) -> Result<Run, Failure> {
+        self.say(about);
+        let session = self.session(launch, launch.spec()?)?;
+        launch::simulate(session, self.quiet, None)
+    }
+
+    /// Says which run comes and what it is about.
+    pub(super) fn say(&self, about: &str) {
         if !self.quiet {
             say(&format!("run {}: {about}", self.count + 1));
         }
-        let session = self.session(launch, launch.spec()?)?;
-        launch::simulate(session, self.quiet, None)
     }
 }

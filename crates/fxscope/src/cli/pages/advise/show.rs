@@ -1,6 +1,7 @@
 //! What is said about a program's pages.
 
-use fxscope::advise::{Group, Library, SegmentMisses};
+use fxscope::advise::{Group, Library, PartMisses};
+use fxscope::linux::pages::MappingPages;
 use fxscope::machine::settings::size;
 use fxscope::record::Finish;
 use fxscope::report::document::{Body, Document, Row, Section, Value};
@@ -8,11 +9,11 @@ use fxscope::report::render::quantity::quantity;
 use fxscope::report::render::terminal::{self, Style};
 use serde_json::{Value as Json, json};
 
-use super::weigh::{Choice, Findings, ON_DEMAND, POLICY, Placing, Simulated};
+use super::weigh::{Choice, Findings, ON_DEMAND, POLICY, Placing, Simulated, Used, pages};
 
 /// The text for a terminal.
 pub(super) fn text(findings: &Findings, style: Style) -> String {
-    let mut sections = vec![now(findings), segments(findings)];
+    let mut sections = vec![now(findings), parts(findings)];
     if !findings.choices.is_empty() {
         sections.extend([times(findings), counts(findings)]);
     }
@@ -43,28 +44,30 @@ fn number(n: u64) -> Option<Value> {
 
 fn now(findings: &Findings) -> Section {
     let fact = |(label, value): (&str, String)| Row { label: label.to_owned(), values: vec![word(value)] };
-    let pages = findings.used.iter().map(|&group| (group.name(), size(findings.base.bytes[group as usize - 1])));
+    let now = |part: usize| pages(findings.base.pages[part]);
+    let groups = Group::ALL.into_iter().filter(|&group| findings.used.iter().any(|used| Group::of(used.part) == group));
+    let pages = groups.map(|group| (group.name(), now(group.part())));
     let time = findings.base.simulated.as_ref().map(|run| ("time", quantity(run.seconds, "s")));
     Section { title: "Now".to_owned(), body: Body::Facts(pages.chain(time).map(fact).collect()) }
 }
 
-fn segments(findings: &Findings) -> Section {
-    let best = |name: &str| findings.best_segments.iter().find(|segment| segment.name == name);
-    let simulated = !findings.best_segments.is_empty();
-    let row = |segment: &SegmentMisses| {
-        let mut values = vec![number(segment.first), number(segment.walks)];
+fn parts(findings: &Findings) -> Section {
+    let best = |name: &str| findings.best_parts.iter().find(|part| part.name == name);
+    let simulated = !findings.best_parts.is_empty();
+    let row = |part: &PartMisses| {
+        let mut values = vec![number(part.first), number(part.walks)];
         if simulated {
-            let then = best(&segment.name);
+            let then = best(&part.name);
             values.push(number(then.map_or(0, |then| then.first)));
             values.push(number(then.map_or(0, |then| then.walks)));
         }
-        Row { label: segment.name.clone(), values }
+        Row { label: part.name.clone(), values }
     };
     let headings: &[&str] = match simulated {
-        true => &["data accesses to", "L1 DTLB misses now", "walks now", "misses with 1", "walks with 1"],
-        false => &["data accesses to", "L1 DTLB misses now", "walks now"],
+        true => &["accesses to", "L1 TLB misses now", "walks now", "misses with 1", "walks with 1"],
+        false => &["accesses to", "L1 TLB misses now", "walks now"],
     };
-    table(headings, findings.segments.iter().map(row).collect())
+    table(headings, findings.parts.iter().map(row).collect())
 }
 
 /// The label of a choice.
@@ -149,7 +152,7 @@ fn leave_it(findings: &Findings) -> String {
 /// What sets a choice.
 fn setting(findings: &Findings, choice: &Choice) -> Vec<String> {
     let program = shell(&findings.command);
-    let changed = choice.bytes != findings.base.bytes;
+    let changed = choice.pages != findings.base.pages;
     let mut variables = Vec::new();
     if changed && let Some(library) = choice.library {
         variables.extend(library.variables().iter().map(|(name, value)| format!("{name}={value}")));
@@ -161,7 +164,7 @@ fn setting(findings: &Findings, choice: &Choice) -> Vec<String> {
     let mut lines = Vec::new();
     if changed && choice.library.is_none() {
         lines.push(format!("fxscope run --pages {} -- {program}", options(findings, choice)));
-        lines.push("The system's large-page library has no variable for these sizes.".to_owned());
+        lines.extend(by_hand(findings, choice));
     }
     if !variables.is_empty() || !numactl.is_empty() {
         variables.push(format!("{numactl}{program}"));
@@ -170,23 +173,50 @@ fn setting(findings: &Findings, choice: &Choice) -> Vec<String> {
     if changed && choice.default {
         lines.push("The machine gives these pages without any variable or option.".to_owned());
     }
-    if changed && choice.library == Some(Library::None) {
-        lines.push("Without the library, all pages are taken on demand.".to_owned());
+    if changed && choice.library.is_some_and(Library::is_on_demand) {
+        lines.push("Without the library's large pages, all pages are taken on demand.".to_owned());
     }
     lines
 }
 
-/// The sizes of a choice as `--pages` takes them.
+/// How a choice that no variable gives comes about on the machine.
+fn by_hand(findings: &Findings, choice: &Choice) -> Vec<String> {
+    let text = Group::Text.part();
+    let mut lines = vec!["The system's large-page library has no variable for all of these pages.".to_owned()];
+    for used in findings.used.iter().filter(|used| choice.pages[used.part] != findings.base.pages[used.part]) {
+        match (&used.call, choice.pages[used.part]) {
+            (Some(call), MappingPages::Transparent) => {
+                lines.push(format!("In the source: madvise(..., MADV_HUGEPAGE) for what {} maps.", call.text));
+            }
+            (Some(call), MappingPages::Size(bytes)) if bytes > findings.normal => lines.push(format!(
+                "In the source: mmap(..., MAP_HUGETLB | {} << MAP_HUGE_SHIFT) for what {} maps; by hugetlbfs, where the system has \
+                 such pages.",
+                bytes.trailing_zeros(),
+                call.text
+            )),
+            (None, MappingPages::Size(bytes)) if used.part == text => lines.push(format!(
+                "Text: hugectl --text={} of libhugetlbfs, where it is installed and the program is linked for it \
+                 (--hugetlbfs-align); the large-page library leaves text as it is.",
+                size(bytes)
+            )),
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// The pages of a choice as `--pages` takes them.
 fn options(findings: &Findings, choice: &Choice) -> String {
-    let used = findings.used.iter().filter(|&&group| {
-        let place = group as usize - 1;
-        choice.bytes[place] != findings.base.bytes[place]
-    });
-    let of_group = |&group: &Group| {
-        let bytes = size(choice.bytes[group as usize - 1]);
-        group.segments().iter().map(move |segment| format!("{}={bytes}", segment.name()))
+    let differs = |used: &&Used| choice.pages[used.part] != findings.base.pages[used.part];
+    let rest = findings.rest(choice);
+    let groups = findings.used.iter().filter(differs).filter(|used| Group::of(used.part) != Group::Mmap);
+    let of_group = |used: &Used| {
+        let pages = pages(choice.pages[used.part]);
+        Group::of(used.part).segments().iter().map(move |segment| format!("{}={pages}", segment.name()))
     };
-    used.flat_map(of_group).collect::<Vec<_>>().join(",")
+    let mmap = (rest != findings.base.pages[Group::Mmap.part()]).then(|| format!("mmap={}", pages(rest)));
+    let calls = findings.calls_apart(choice).map(|(call, kind)| format!("mmap@{call}={}", pages(kind)));
+    groups.flat_map(of_group).chain(mmap).chain(calls).collect::<Vec<_>>().join(",")
 }
 
 /// A command as a shell takes it.
@@ -225,20 +255,19 @@ fn remarks(findings: &Findings) -> Vec<String> {
     if !findings.other_sites.is_empty() {
         remarks.push(format!("Other mmap: also what {} maps.", findings.other_sites.join(", ")));
     }
-    if findings.used.contains(&Group::Mmap) && !findings.choices.is_empty() {
-        remarks
-            .push("All private mappings get one size: neither the library nor a run can tell them apart.".to_owned());
+    if let Err(bytes) = findings.transparent {
+        remarks.push(format!(
+            "Transparent huge pages have {} here; nothing that the program maps holds one, so that they would be normal pages.",
+            size(bytes)
+        ));
     }
-    remarks.push(
-        "Text and files keep their pages; fetches of instructions are not among the predicted misses.".to_owned(),
-    );
     remarks
 }
 
 /// Everything.
 pub(super) fn json(findings: &Findings) -> Json {
-    let misses = |list: &[SegmentMisses]| -> Vec<Json> {
-        let one = |s: &SegmentMisses| json!({ "segment": s.name, "l1_dtlb_misses": s.first, "walks": s.walks });
+    let misses = |list: &[PartMisses]| -> Vec<Json> {
+        let one = |s: &PartMisses| json!({ "segment": s.name, "l1_tlb_misses": s.first, "walks": s.walks });
         list.iter().map(one).collect()
     };
     json!({
@@ -246,10 +275,11 @@ pub(super) fn json(findings: &Findings) -> Json {
         "machine": findings.machine,
         "exit_code": findings.finish.exit_code(),
         "now": choice_json(findings, &findings.base),
-        "segments": misses(&findings.segments),
-        "segments_with_first": misses(&findings.best_segments),
+        "segments": misses(&findings.parts),
+        "segments_with_first": misses(&findings.best_parts),
         "choices": findings.choices.iter().map(|choice| choice_json(findings, choice)).collect::<Vec<_>>(),
         "best": findings.best.map(|best| best + 1),
+        "parts": findings.used.iter().map(|used| json!({ "name": used.name(), "bytes": used.bytes })).collect::<Vec<_>>(),
         "leave_it": findings.best.is_none(),
         "least_gain": findings.least,
         "most_gain": findings.too_little,
@@ -262,17 +292,14 @@ pub(super) fn json(findings: &Findings) -> Json {
 }
 
 fn choice_json(findings: &Findings, choice: &Choice) -> Json {
-    let pages: serde_json::Map<String, Json> = Group::ALL
-        .into_iter()
-        .filter(|group| findings.used.contains(group))
-        .map(|group| (group.name().to_owned(), json!(size(choice.bytes[group as usize - 1]))))
-        .collect();
+    let of_part = |used: &Used| (used.name().to_owned(), json!(pages(choice.pages[used.part])));
+    let parts: serde_json::Map<String, Json> = findings.used.iter().map(of_part).collect();
     let library = choice.library.map(|library| {
         let variable = |(name, value): &(&str, &str)| format!("{name}={value}");
         library.variables().iter().map(variable).collect::<Vec<_>>()
     });
     json!({
-        "pages": pages,
+        "pages": parts,
         "placement": match choice.placing {
             Placing::Unchanged => "unchanged",
             Placing::OnDemand => "demand",
@@ -284,12 +311,16 @@ fn choice_json(findings: &Findings, choice: &Choice) -> Json {
             "seconds": choice.predicted,
             "l1_dtlb_misses": choice.misses.map(|m| m.first),
             "walks": choice.misses.map(|m| m.walks),
+            "l1_itlb_misses": choice.misses.map(|m| m.code[0]),
+            "instruction_walks": choice.misses.map(|m| m.code[1]),
         },
         "simulated": choice.simulated.as_ref().map(|run| json!({
             "seconds": run.seconds,
             "change": change(findings, run.seconds),
             "l1_dtlb_misses": run.first,
             "walks": run.walks,
+            "l1_itlb_misses": run.code[0],
+            "instruction_walks": run.code[1],
             "bytes_lost": run.lost,
             "nodes": run.nodes,
         })),

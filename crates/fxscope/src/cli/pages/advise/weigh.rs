@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use fxscope::CallPages;
 use fxscope::advise::{
-    Assignment, Candidate, Costs, Group, Library, Misses, Observation, Observer, Prediction, Room, SegmentMisses,
-    Start, at_most, candidate, choose,
+    Assignment, Call, Candidate, Costs, Group, Library, Misses, Observation, Observer, PARTS, PartMisses, Prediction,
+    Room, Start, at_most, candidate, choose,
 };
-use fxscope::linux::pages::{list, mask};
+use fxscope::linux::pages::{MappingPages, list, mask};
 use fxscope::machine::settings::size;
 use fxscope::machine::{Spec, spec};
 use fxscope::pmu::Evaluation;
@@ -50,6 +51,8 @@ pub(super) struct Simulated {
     /// Misses of the first level of the data TLB, and its table walks.
     pub first: u64,
     pub walks: u64,
+    /// The same of the instruction TLB.
+    pub code: [u64; 2],
     /// Bytes lost because only whole pages can be had.
     pub lost: u64,
     /// Nodes that its pages are on.
@@ -67,6 +70,7 @@ impl Simulated {
             seconds: seconds(run),
             first: count("L1D_TLB_REFILL"),
             walks: count("L2D_TLB_REFILL"),
+            code: ["L1I_TLB_REFILL", "L2I_TLB_REFILL"].map(count),
             lost: run.pages.iter().map(fxscope::record::Pages::lost).sum(),
             nodes: list(mask(&nodes)),
         }
@@ -92,8 +96,8 @@ pub(super) enum Placing {
 
 /// An assignment and what is known of it.
 pub(super) struct Choice {
-    /// Bytes of the pages of each group, in their order.
-    pub bytes: [u64; Group::ALL.len()],
+    /// The pages of each part.
+    pub pages: [MappingPages; PARTS],
     pub placing: Placing,
     pub library: Option<Library>,
     /// The machine gives it without any variable or option.
@@ -103,6 +107,47 @@ pub(super) struct Choice {
     /// Seconds that follow from them; none where the run itself has set what a miss costs.
     pub predicted: Option<f64>,
     pub simulated: Option<Simulated>,
+}
+
+/// A part that the program has memory of.
+pub(super) struct Used {
+    pub part: usize,
+    pub bytes: u64,
+    /// The call whose mappings it is: its function and line, as options name it, and its line.
+    pub call: Option<Named>,
+}
+
+/// A call.
+pub(super) struct Named {
+    /// Function and line.
+    pub text: String,
+    /// As `--pages` names it.
+    pub option: String,
+}
+
+impl Used {
+    /// What it is called.
+    pub(super) fn name(&self) -> &str {
+        self.call.as_ref().map_or(Group::of(self.part).name(), |call| &call.text)
+    }
+}
+
+/// Names for the calls that have parts of their own. A line names a call when it is the only one there.
+fn named(observation: &Observation) -> Vec<(usize, Named)> {
+    let own: Vec<(&Call, Option<String>)> =
+        (0..PARTS).filter_map(|part| observation.call(part)).map(|call| (call, call.line())).collect();
+    let name = |(call, line): &(&Call, Option<String>)| {
+        let alone =
+            line.as_ref().filter(|line| own.iter().filter(|(_, other)| other.as_ref() == Some(line)).count() == 1);
+        let option = alone.cloned().unwrap_or_else(|| call.place());
+        let text = if alone.is_none() && line.is_some() {
+            format!("{} at {option}", call.describe())
+        } else {
+            call.describe()
+        };
+        (call.part, Named { text, option })
+    };
+    own.iter().map(name).collect()
 }
 
 /// All that is to be told.
@@ -117,11 +162,15 @@ pub(super) struct Findings {
     pub choices: Vec<Choice>,
     /// Which of them is best, when it gains enough.
     pub best: Option<usize>,
-    /// Misses by segment now, and under the assignment that is expected to be best.
-    pub segments: Vec<SegmentMisses>,
-    pub best_segments: Vec<SegmentMisses>,
-    /// Groups that the program has memory of.
-    pub used: Vec<Group>,
+    /// Misses by part now, and under the assignment that is expected to be best.
+    pub parts: Vec<PartMisses>,
+    pub best_parts: Vec<PartMisses>,
+    /// Parts that the program has memory of, and what they are called.
+    pub used: Vec<Used>,
+    /// Bytes of a normal page.
+    pub normal: u64,
+    /// Bytes of a transparent huge page; an error when nothing that the program maps holds one.
+    pub transparent: Result<u64, u64>,
     pub costs: Costs,
     /// How much of a miss's own time is seen in the program's.
     pub exposed: Option<f64>,
@@ -138,14 +187,17 @@ pub(super) struct Findings {
 
 /// Finds everything out.
 pub(super) fn weigh(launch: &Launch, spec: Arc<Spec>, runs: &mut Runs, question: &Question) -> Result<Findings, Over> {
-    let session = runs.session(launch, Arc::clone(&spec))?;
-    let start = Start::new(|segment| session.page_bytes(segment)).map_err(Failure::from)?;
-    let mut observer = Observer::new(&spec, &start, &question.sizes).map_err(Failure::from)?;
-    let run = launch::simulate_with(session, runs.quiet, |session, watch| session.run_observed(watch, &mut observer))?;
-    finished(&run)?;
-    let observation = observer.finish();
+    let (run, mut observation, start) = observe(launch, &spec, runs, question, Vec::new())?;
+    let mut again = None;
+    if let Some(calls) = observation.larger_calls() {
+        runs.say("again, as other calls map more than the first ones");
+        let (run, better, _) = observe(launch, &spec, runs, question, calls)?;
+        (again, observation) = (Some(run), better);
+    }
+    let run = again.unwrap_or(run);
     one_size_each(&run, &start)?;
-    let room = Room { default: default_pages(launch)?, groups: mapped(&run), memory: launch.memory(&spec)? };
+    let room =
+        Room { default: default_pages(launch)?, parts: mapped(&run, &observation), memory: launch.memory(&spec)? };
     let candidates = choose(&observation, &spec, &room, question.simulate).map_err(Failure::from)?;
     let mut weighing = Weighing::new(launch, &spec, &observation, &room, &run, question)?;
     let worth = candidates.first().map_or(0.0, |best| weighing.at_most(best));
@@ -156,6 +208,23 @@ pub(super) fn weigh(launch: &Launch, spec: Arc<Spec>, runs: &mut Runs, question:
     }
     weighing.place(runs)?;
     Ok(weighing.finish(&run))
+}
+
+/// Runs the program and counts the misses of all assignments; the mappings of the calls `known` have pages of their own.
+fn observe(
+    launch: &Launch,
+    spec: &Arc<Spec>,
+    runs: &mut Runs,
+    question: &Question,
+    known: Vec<Call>,
+) -> Result<(Run, Observation, Start), Over> {
+    let mut session = runs.session(launch, Arc::clone(spec))?;
+    let start = Start::new(|segment| session.page_bytes(segment)).map_err(Failure::from)?;
+    session.note_mappings(spec.pages.large);
+    let mut observer = Observer::new(spec, &start, &question.sizes, known).map_err(Failure::from)?;
+    let run = launch::simulate_with(session, runs.quiet, |session, watch| session.run_observed(watch, &mut observer))?;
+    finished(&run)?;
+    Ok((run, observer.finish(), start))
 }
 
 /// Whether the program has run to an end that tells something.
@@ -190,8 +259,8 @@ fn one_size_each(run: &Run, start: &Start) -> Result<(), Failure> {
         let of_group = |name: &str| group.segments().iter().any(|segment| segment.name() == name);
         if let Some(other) = run.pages.iter().find(|pages| of_group(&pages.segment) && pages.page_bytes != bytes) {
             return Err(format!(
-                "{} has pages of {} and of {}, as transparent huge pages do; begin with one size for each segment, with --pages \
-                 or without XOS_MMM_L_HPAGE_TYPE=thp",
+                "{} has pages of {} and of {}, as transparent huge pages, MAP_HUGETLB and --pages mmap@CALL give them; begin with \
+                 one size for each segment, with --pages or without XOS_MMM_L_HPAGE_TYPE=thp",
                 other.segment,
                 size(bytes),
                 size(other.page_bytes)
@@ -202,21 +271,29 @@ fn one_size_each(run: &Run, start: &Start) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Bytes of the pages that the machine gives each group without variables and options.
-fn default_pages(launch: &Launch) -> Result<[u64; Group::ALL.len()], Failure> {
+/// The pages that the machine gives each part without variables and options.
+fn default_pages(launch: &Launch) -> Result<[MappingPages; PARTS], Failure> {
     let spec = launch.spec_of_default_pages()?;
     let bytes = |name: &str| {
         let key = spec::Pages::SEGMENTS.iter().find(|(segment, _)| *segment == name);
         key.map_or(0, |(_, bytes)| bytes(&spec.pages))
     };
-    Ok(Group::ALL.map(|group| bytes(group.segments()[0].name())))
+    let of_part = |part| MappingPages::Size(bytes(Group::of(part).segments()[0].name()));
+    Ok(std::array::from_fn(of_part))
 }
 
-/// Bytes of each group that the program has mapped.
-fn mapped(run: &Run) -> [u64; Group::ALL.len()] {
-    Group::ALL.map(|group| {
-        let of_group = |name: &str| group.segments().iter().any(|segment| segment.name() == name);
-        run.pages.iter().filter(|pages| of_group(&pages.segment)).map(|pages| pages.bytes).sum()
+/// Bytes of each part that the program has mapped.
+fn mapped(run: &Run, observation: &Observation) -> [u64; PARTS] {
+    let of_group = |group: Group| {
+        let named = |name: &str| {
+            let file = group == Group::Text && name == "file";
+            file || group.segments().iter().any(|segment| segment.name() == name)
+        };
+        run.pages.iter().filter(|pages| named(&pages.segment)).map(|pages| pages.bytes).sum()
+    };
+    std::array::from_fn(|part| match Group::of(part) {
+        Group::Mmap => observation.mapped(part),
+        group => of_group(group),
     })
 }
 
@@ -240,9 +317,12 @@ impl<'a> Weighing<'a> {
         run: &Run,
         question: &Question,
     ) -> Result<Weighing<'a>, Failure> {
-        let used = Group::ALL.into_iter().zip(room.groups).filter(|(_, bytes)| *bytes > 0).map(|(group, _)| group);
+        let mut names = named(observation);
+        let mut name = |part| names.iter().position(|(of, _)| *of == part).map(|i| names.swap_remove(i).1);
+        let used = room.parts.into_iter().enumerate().filter(|(_, bytes)| *bytes > 0);
+        let used: Vec<Used> = used.map(|(part, bytes)| Used { part, bytes, call: name(part) }).collect();
         let base = Choice {
-            bytes: [0; Group::ALL.len()],
+            pages: [MappingPages::Size(0); PARTS],
             placing: Placing::Unchanged,
             library: None,
             default: false,
@@ -250,7 +330,9 @@ impl<'a> Weighing<'a> {
             predicted: None,
             simulated: Some(Simulated::of(run)),
         };
-        let sites = observation.sites.iter().skip(2).map(|site| site.describe());
+        let sites = observation.calls.iter().filter(|call| call.part == Group::Mmap.part()).map(Call::describe);
+        let transparent = spec.pages.transparent();
+        let holds = used.iter().any(|used| observation.holds_huge(used.part));
         let findings = Findings {
             command: run.command.clone(),
             machine: run.machine.clone(),
@@ -258,9 +340,11 @@ impl<'a> Weighing<'a> {
             base,
             choices: Vec::new(),
             best: None,
-            segments: observation.segments(observation.base()),
-            best_segments: Vec::new(),
-            used: used.collect(),
+            parts: observation.by_part(observation.base()),
+            best_parts: Vec::new(),
+            used,
+            normal: spec.pages.normal,
+            transparent: if holds { Ok(transparent) } else { Err(transparent) },
             costs: Costs::of(spec),
             exposed: None,
             too_little: None,
@@ -278,9 +362,8 @@ impl<'a> Weighing<'a> {
     }
 
     fn choice(&self, candidate: Option<&Candidate>, assignment: &Assignment) -> Choice {
-        let bytes = Group::ALL.map(|group| self.observation.bytes(assignment, group));
         Choice {
-            bytes,
+            pages: std::array::from_fn(|part| self.observation.pages(assignment, part)),
             placing: Placing::Unchanged,
             library: candidate.and_then(|candidate| candidate.library),
             default: candidate.is_some_and(|candidate| candidate.default),
@@ -310,7 +393,7 @@ impl<'a> Weighing<'a> {
             let default = candidate(self.observation, assignment.clone(), self.spec, self.room);
             choices.push(self.choice(default.as_ref(), &assignment));
         }
-        self.findings.mixed |= choices.iter().any(|choice| choice.library == Some(Library::None));
+        self.findings.mixed |= choices.iter().any(|choice| choice.library.is_some_and(Library::is_on_demand));
         for choice in &mut choices {
             let run = runs.simulate(&self.launch_for(choice), &self.describe(choice))?;
             finished(&run)?;
@@ -326,7 +409,7 @@ impl<'a> Weighing<'a> {
             }
         }
         if let Some(best) = candidates.first() {
-            self.findings.best_segments = self.observation.segments(&best.assignment);
+            self.findings.best_parts = self.observation.by_part(&best.assignment);
         }
         self.findings.choices = choices;
         self.findings.best = self.best();
@@ -354,13 +437,13 @@ impl<'a> Weighing<'a> {
             return Ok(());
         }
         let like = self.findings.best.map_or(&self.findings.base, |best| &self.findings.choices[best]);
-        let (bytes, library, default) = (like.bytes, like.library, like.default);
+        let (pages, library, default) = (like.pages, like.library, like.default);
         let mut placings = vec![Placing::OnDemand, Placing::Interleaved];
         placings.retain(|&placing| placing != Placing::OnDemand || !self.has_policy);
         for placing in placings {
             self.findings.mixed |= placing == Placing::OnDemand;
             let mut choice =
-                Choice { bytes, placing, library, default, misses: None, predicted: None, simulated: None };
+                Choice { pages, placing, library, default, misses: None, predicted: None, simulated: None };
             let run = runs.simulate(&self.launch_for(&choice), &self.describe(&choice))?;
             finished(&run)?;
             choice.simulated = Some(Simulated::of(&run));
@@ -373,10 +456,11 @@ impl<'a> Weighing<'a> {
     /// How to run the program under a choice.
     fn launch_for(&self, choice: &Choice) -> Launch {
         let mut launch = self.launch.clone();
-        if choice.bytes != self.findings.base.bytes {
-            let sizes = Group::ALL.into_iter().zip(choice.bytes);
-            let segments = sizes.flat_map(|(group, bytes)| group.segments().iter().map(move |s| (s.name(), bytes)));
-            launch = launch.with_pages(segments);
+        if choice.pages != self.findings.base.pages {
+            launch = match choice.library {
+                Some(Library::Transparent) => launch.without_pages(),
+                _ => self.with_pages(&launch, choice),
+            };
             launch = launch.with_variables(choice.library.map_or(&[], Library::variables));
         }
         match choice.placing {
@@ -384,6 +468,24 @@ impl<'a> Weighing<'a> {
             Placing::OnDemand => launch.with_variables(&[(POLICY, ON_DEMAND)]),
             Placing::Interleaved => launch.with_interleaving(),
         }
+    }
+
+    /// Sizes by segment, and for calls whose mappings have others than that.
+    fn with_pages(&self, launch: &Launch, choice: &Choice) -> Launch {
+        let bytes = |part: usize| match choice.pages[part] {
+            _ if part == Group::Mmap.part() => self.findings.rest(choice),
+            pages => pages,
+        };
+        let bytes = |part| match bytes(part) {
+            MappingPages::Size(bytes) => bytes,
+            MappingPages::Transparent => self.spec.pages.normal,
+        };
+        let sizes = Group::ALL
+            .into_iter()
+            .flat_map(|group| group.segments().iter().map(move |segment| (segment.name(), group.part())));
+        let launch = launch.with_pages(sizes.map(|(name, part)| (name, bytes(part))));
+        let calls = self.findings.calls_apart(choice).filter_map(|(call, pages)| CallPages::parse(call, pages).ok());
+        launch.with_call_pages(calls.collect::<Vec<_>>())
     }
 
     fn describe(&self, choice: &Choice) -> String {
@@ -400,18 +502,57 @@ impl<'a> Weighing<'a> {
 impl Findings {
     /// What a choice changes.
     pub(super) fn describe(&self, choice: &Choice) -> String {
-        let differs = |group: &&Group| {
-            let place = **group as usize - 1;
-            choice.bytes[place] != self.base.bytes[place]
-        };
-        let change = |group: &Group| format!("{}={}", group.name(), size(choice.bytes[*group as usize - 1]));
-        let mut parts: Vec<String> = self.used.iter().filter(differs).map(change).collect();
+        let mut parts = self.changes(choice, |used| used.name().to_owned());
         match choice.placing {
             Placing::Unchanged => {}
             Placing::OnDemand => parts.push("on demand".to_owned()),
             Placing::Interleaved => parts.push("interleaved".to_owned()),
         }
         if parts.is_empty() { "as it is".to_owned() } else { parts.join(" ") }
+    }
+
+    /// What has other pages in a choice than now; mappings together where all have the same.
+    fn changes(&self, choice: &Choice, name: impl Fn(&Used) -> String) -> Vec<String> {
+        let differs = |used: &&Used| choice.pages[used.part] != self.base.pages[used.part];
+        let is_mapped = |used: &&Used| Group::of(used.part) == Group::Mmap;
+        let change = |used: &Used| format!("{}={}", name(used), pages(choice.pages[used.part]));
+        let others = self.used.iter().filter(|used| !is_mapped(used)).filter(differs);
+        let mut parts: Vec<String> = others.map(change).collect();
+        let mapped: Vec<&Used> = self.used.iter().filter(is_mapped).collect();
+        let first = mapped.first().map(|used| choice.pages[used.part]);
+        match first.filter(|first| mapped.len() > 1 && mapped.iter().all(|used| choice.pages[used.part] == *first)) {
+            Some(all) if mapped.iter().any(|used| differs(used)) => parts.push(format!("mmap={}", pages(all))),
+            Some(_) => {}
+            None => parts.extend(mapped.into_iter().filter(differs).map(change)),
+        }
+        parts
+    }
+
+    /// The pages of mappings whose calls are not named: where there are none, what those of all calls have.
+    pub(super) fn rest(&self, choice: &Choice) -> MappingPages {
+        let part = Group::Mmap.part();
+        let mut calls = self.used.iter().filter(|used| used.call.is_some()).map(|used| choice.pages[used.part]);
+        let first = calls.next().filter(|pages| matches!(pages, MappingPages::Size(_)));
+        let there_are = self.used.iter().any(|used| used.part == part);
+        let all = first.filter(|first| !there_are && calls.all(|pages| pages == *first));
+        all.unwrap_or(choice.pages[part])
+    }
+
+    /// Calls whose mappings have other pages in a choice than the rest of mappings, as options name them.
+    pub(super) fn calls_apart(&self, choice: &Choice) -> impl Iterator<Item = (&str, MappingPages)> {
+        let rest = self.rest(choice);
+        self.used.iter().filter_map(move |used| {
+            let pages = choice.pages[used.part];
+            used.call.as_ref().filter(|_| pages != rest).map(|call| (call.option.as_str(), pages))
+        })
+    }
+}
+
+/// Pages as options name them.
+pub(super) fn pages(pages: MappingPages) -> String {
+    match pages {
+        MappingPages::Size(bytes) => size(bytes),
+        MappingPages::Transparent => "thp".to_owned(),
     }
 }
 
