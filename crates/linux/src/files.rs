@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use crate::process::Stdio;
 use crate::stack::at;
+use crate::umask::Umask;
 use crate::vfs::resolve::path_of;
 use crate::vfs::tree::{Kind, Node};
 use crate::vfs::{Origin, View};
@@ -59,6 +60,7 @@ pub struct Files {
     current: OpenFile,
     pub(crate) view: Rc<View>,
     pub(crate) program: Program,
+    pub(crate) umask: Umask,
 }
 
 impl Files {
@@ -70,6 +72,7 @@ impl Files {
             current: OpenFile { host: current, origin: Origin::Host },
             view,
             program,
+            umask: Umask::of_host(),
         })
     }
 
@@ -195,7 +198,8 @@ impl Files {
             });
         }
         let current = copy(&self.current)?;
-        Ok(Files { table, current, view: Rc::clone(&self.view), program: self.program.clone() })
+        let (view, program) = (Rc::clone(&self.view), self.program.clone());
+        Ok(Files { table, current, view, program, umask: self.umask })
     }
 
     /// Closes what is not to be kept for the next program.

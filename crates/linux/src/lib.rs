@@ -38,6 +38,7 @@ pub mod syscalls;
 mod terminal;
 pub mod thread;
 mod timers;
+mod umask;
 mod vfs;
 mod wait;
 

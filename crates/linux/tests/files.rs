@@ -22,6 +22,20 @@ fn calls_on_files_return_what_linux_returns() {
     assert!(here == qemu, "contents, status or the number of lines differ: {:?} {:?}", here.0, qemu.0);
 }
 
+#[test]
+fn a_program_s_umask_is_its_own() {
+    let umask = || {
+        let status = std::fs::read_to_string("/proc/self/status").expect("status");
+        status.lines().find(|line| line.starts_with("Umask:")).expect("a line").to_owned()
+    };
+    let (before, folder) = (umask(), tempfile::tempdir().expect("temporary folder"));
+    let path = folder.path().canonicalize().expect("path");
+    let run = Run { args: &[path.to_str().expect("UTF-8")], ..Run::default() };
+    let output = run_here(&build("file_calls.c", HOSTED), &run).output;
+    assert!(output.contains("mine: 448\nall: 438\n") && output.contains("still: 63\n"), "{output}");
+    assert_eq!(umask(), before);
+}
+
 /// What the program `show` prints for each path.
 fn show(paths: &[&str]) -> Vec<String> {
     let outcome = run_here(&build("show.c", HOSTED), &Run { args: paths, ..Run::default() });
@@ -95,7 +109,7 @@ fn memory_nodes_and_huge_pages_are_those_of_the_machine() {
         "/sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
     ];
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let expected = ["4\n", "12-23\n", "10\n", "hugepages-2048kB\n", "always madvise [never]"];
+    let expected = ["4\n", "12-23\n", "10\n", "hugepages-2048kB\n", "always [madvise] never"];
     let shown = show(&names);
     for (shown, expected) in shown.iter().zip(expected) {
         assert_eq!(shown.trim_end(), expected.trim_end());

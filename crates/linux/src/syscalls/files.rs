@@ -123,7 +123,9 @@ fn open_host(k: &Kernel, place: Place, flags: OFlags, mode: Mode) -> std::result
         policy.check(policy.may_read(path), Denied::Read, path)?;
     }
     let flags = if place.kind.is_some() && !unnamed { flags - OFlags::CREATE } else { flags };
-    Ok(OpenFile { host: resolve::open(path, flags, mode)?, origin: place.origin })
+    let open = || resolve::open(path, flags, mode);
+    let host = if unnamed || flags.contains(OFlags::CREATE) { k.files.umask.making(open) } else { open() }?;
+    Ok(OpenFile { host, origin: place.origin })
 }
 
 /// Opens a simulated file: its contents as they are now, as a file of its own.

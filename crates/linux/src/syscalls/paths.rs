@@ -86,7 +86,8 @@ fn handle(place: &Place) -> Outcome<OwnedFd> {
 pub(super) fn mkdirat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let place = vacant(k, t, a[0], a[1])?;
     let (folder, name) = parent(&place.path)?;
-    rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(a[2] as u32 & 0o7777))?;
+    let mode = Mode::from_raw_mode(a[2] as u32 & 0o7777);
+    k.files.umask.making(|| rustix::fs::mkdirat(folder, name, mode))?;
     Ok(0)
 }
 
@@ -99,7 +100,8 @@ pub(super) fn mknodat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     };
     let place = vacant(k, t, a[0], a[1])?;
     let (folder, name) = parent(&place.path)?;
-    rustix::fs::mknodat(folder, name, kind, Mode::from_raw_mode(a[2] as u32 & 0o7777), 0)?;
+    let mode = Mode::from_raw_mode(a[2] as u32 & 0o7777);
+    k.files.umask.making(|| rustix::fs::mknodat(folder, name, kind, mode, 0))?;
     Ok(0)
 }
 

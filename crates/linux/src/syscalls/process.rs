@@ -5,6 +5,7 @@ use rustix::io::Errno;
 use super::{Args, Result, guest};
 use crate::kernel::{Kernel, Limit};
 use crate::thread::Thread;
+use crate::umask::Umask;
 
 pub(super) fn getpid(k: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
     Ok(k.pid.into())
@@ -86,9 +87,9 @@ pub(super) fn setrlimit(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(0)
 }
 
-pub(super) fn umask(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let old = rustix::process::umask(rustix::fs::Mode::from_raw_mode(a[0] as u32 & 0o777));
-    Ok(u64::from(old.as_raw_mode()))
+pub(super) fn umask(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+    let old = std::mem::replace(&mut k.files.umask, Umask::new(a[0] as u32));
+    Ok(old.bits().into())
 }
 
 /// Names of a kernel as machines of this kind run it: system, node, release, version, machine, domain.

@@ -165,7 +165,8 @@ pub(super) fn bind(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     if let Some(path) = SocketAddrUnix::try_from(address.clone()).ok().as_ref().and_then(SocketAddrUnix::path_bytes) {
         policy.check(policy.may_write(path), Denied::Write, path)?;
     }
-    rustix::net::bind(k.files.host(a[0] as i32)?, &address)?;
+    let socket = k.files.host(a[0] as i32)?;
+    k.files.umask.making(|| rustix::net::bind(socket, &address))?;
     Ok(0)
 }
 

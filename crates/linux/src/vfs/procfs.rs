@@ -249,8 +249,9 @@ fn status(k: &Kernel, t: &Thread) -> Vec<u8> {
     let node_mask = nodes.iter().fold(0u64, |mask, &node| mask | 1 << (node % 64));
     let name = String::from_utf8_lossy(comm(t)).into_owned();
     let mut out = format!(
-        "Name:\t{name}\nUmask:\t0022\nState:\tR (running)\nTgid:\t{}\nNgid:\t0\nPid:\t{}\nPPid:\t{}\nTracerPid:\t0\n\
+        "Name:\t{name}\nUmask:\t{:04o}\nState:\tR (running)\nTgid:\t{}\nNgid:\t0\nPid:\t{}\nPPid:\t{}\nTracerPid:\t0\n\
          Uid:\t{uid}\t{euid}\t{euid}\t{euid}\nGid:\t{gid}\t{egid}\t{egid}\t{egid}\nFDSize:\t{}\nGroups:\t\n",
+        k.files.umask.bits(),
         k.pid,
         t.tid,
         k.ppid,
@@ -326,7 +327,7 @@ fn maps(k: &Kernel, sizes: bool) -> Vec<u8> {
         out.extend(name);
         out.push(b'\n');
         if sizes {
-            let (kib, page) = ((region.end - region.start) / KIB, k.pages.page_bytes(region.segment) / KIB);
+            let (kib, page) = ((region.end - region.start) / KIB, k.pages.page_bytes_at(region, region.start) / KIB);
             let resident = k.pages.resident_in(region.start..region.end).1 / KIB;
             let text = format!(
                 "Size:           {kib:>8} kB\nKernelPageSize: {page:>8} kB\nMMUPageSize:    {page:>8} kB\n\
@@ -366,7 +367,7 @@ fn numa_line(k: &Kernel, t: &Thread, region: &Region) -> Vec<u8> {
         (None, Segment::Stack) => line.extend(b" stack"),
         _ => {}
     }
-    let page = k.pages.page_bytes(region.segment);
+    let page = k.pages.page_bytes_at(region, region.start);
     if page > k.platform.page_bytes {
         line.extend(b" huge");
     }

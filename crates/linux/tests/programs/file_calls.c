@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -219,6 +220,30 @@ static void talking(void) {
     report("unknown family", socket(12345, SOCK_STREAM, 0));
 }
 
+/// The rights of files made under several umasks: each process has its own.
+static void rights(void) {
+    struct stat st;
+    report("umask", umask(077));
+    close(open("mine", O_CREAT | O_WRONLY, 0777));
+    pid_t child = fork();
+    if (child == 0) {
+        report("inherited", umask(0));
+        close(open("all", O_CREAT | O_WRONLY, 0666));
+        mkdir("public", 0777);
+        fflush(stdout);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    mkdir("private", 0755);
+    mknod("pipe", S_IFIFO | 0666, 0);
+    const char *names[] = {"mine", "all", "public", "private", "pipe"};
+    for (int i = 0; i < 5; i++) {
+        stat(names[i], &st);
+        report(names[i], st.st_mode & 0777);
+    }
+    report("still", umask(022));
+}
+
 int main(int argc, char **argv) {
     if (argc != 2 || chdir(argv[1]))
         return 1;
@@ -228,5 +253,7 @@ int main(int argc, char **argv) {
     folders();
     sharing();
     talking();
+    fflush(stdout);
+    rights();
     return 0;
 }
