@@ -15,9 +15,9 @@
 
 pub use fxscope_analyze as analyze;
 pub use fxscope_import as import;
+pub use fxscope_latency as latency;
 pub use fxscope_linux as linux;
 pub use fxscope_machine as machine;
-pub use fxscope_noise as noise;
 pub use fxscope_pages as pages;
 pub use fxscope_pmu as pmu;
 pub use fxscope_record as record;

@@ -36,14 +36,18 @@ quantities! {
     Misses = "misses", "last-level cache misses";
     /// Lines read and written at the memory controllers.
     Accesses = "accesses", "memory accesses at the controllers";
-    /// Lines written at the memory controllers.
-    Writes = "writes", "memory writes at the controllers";
+    /// Lines that the last level of cache wrote back.
+    WrittenBack = "written_back", "lines written back by the last-level cache";
     /// Reads that a memory-side cache did not have.
     CacheMisses = "cache_misses", "misses of the memory-side cache";
     /// Reads of memory that are outstanding, summed over core cycles.
     Outstanding = "outstanding", "outstanding reads, summed over cycles";
+    /// Misses of the last level that are outstanding, prefetches among them, summed over core cycles.
+    InFlight = "in_flight", "outstanding last-level misses, summed over cycles";
     /// Misses that were prefetches.
     Prefetched = "prefetched", "last-level misses of prefetches";
+    /// … of the hardware.
+    HardwarePrefetched = "hardware_prefetched", "last-level misses of hardware prefetches";
     /// Cycles in which nothing commits because the oldest instruction waits for memory.
     MemoryWait = "memory_wait", "cycles waiting for memory";
     /// Cycles in which nothing commits because the oldest instruction is a memory access that is not complete.
@@ -55,7 +59,7 @@ quantities! {
 }
 
 /// What a run, a part or an interval of it counted, all threads together.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize)]
 pub struct Counts {
     /// How long it took, seconds.
     pub seconds: f64,

@@ -94,8 +94,8 @@ impl Kind {
                  times.",
             ),
             Kind::Dependent => (
-                &["0", "2", "5", "1", "4"],
-                "Reads wait for each other: each adds its whole latency, which is what method 0 assumes.",
+                &["2", "0", "5", "1", "4"],
+                "Reads wait for each other: each that goes to what gets slower adds its whole latency, as methods 0 to 2 assume.",
             ),
             Kind::Unknown => (
                 &["5", "4i", "4"],

@@ -20,5 +20,5 @@ mod system;
 pub use counts::{Counts, Quantity};
 pub use kind::Kind;
 pub use methods::{Method, Program};
-pub use predict::{LATENCIES, Point, Prediction, Row, predict};
+pub use predict::{LATENCIES, Point, Prediction, Row, Says, predict};
 pub use system::System;

@@ -7,6 +7,8 @@ use fxscope_machine::Spec;
 pub struct System {
     /// From a load to the use of what it reads from memory, the mean over cores, nanoseconds.
     pub base_ns: f64,
+    /// What of it was added to the latency of the machine as it is, nanoseconds.
+    pub added_ns: f64,
     /// What only a description of the machine tells.
     pub details: Option<Details>,
 }
@@ -16,6 +18,8 @@ pub struct System {
 pub struct Details {
     /// Core clock, Hz.
     pub clock_hz: f64,
+    /// From a load to the use of what it reads from a memory-side cache, the mean over cores, cycles; none where there is none.
+    pub cache_latency: Option<f64>,
     /// Bytes a second that all of its memory can deliver to a stream of reads of one group of cores.
     pub bandwidth: f64,
     /// Bytes of a line.
@@ -40,19 +44,22 @@ impl System {
     /// A machine of which nothing but its memory's latency is known.
     #[must_use]
     pub fn of_latency(base_ns: f64) -> System {
-        System { base_ns, details: None }
+        System { base_ns, added_ns: 0.0, details: None }
     }
 
     /// What the description of a machine says.
     #[must_use]
     pub fn of(spec: &Spec) -> System {
         let (memory, l2) = (&spec.memory, &spec.l2_timing);
+        let cache = &spec.memory_side_cache;
         let clock_hz = spec.clock.core_hz as f64;
         let cycles = (memory.latency_nearest + memory.latency_farthest) as f64 / 2.0;
         System {
             base_ns: cycles * 1e9 / clock_hz + memory.added_ns,
+            added_ns: memory.added_ns,
             details: Some(Details {
                 clock_hz,
+                cache_latency: (cache.bytes > 0).then(|| (cache.hit_nearest + cache.hit_farthest) as f64 / 2.0),
                 bandwidth: memory.peak_bytes_per_second as f64 * memory.read_efficiency / 100.0,
                 line_bytes: f64::from(spec.l2.line_bytes),
                 group_cores: f64::from(spec.topology.cores_per_cmg),

@@ -3,9 +3,11 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
-use crate::{Counts, Run};
+use crate::Run;
 
 /// A folder with a file for each run, named by a digest of all that the run depends on.
 #[derive(Clone, Debug)]
@@ -30,31 +32,41 @@ impl Cache {
         Ok(Cache { folder: folder.map(Path::to_owned), simulator: digest.finalize().to_vec() })
     }
 
+    /// The file of what follows from these parts, whatever they are, and the simulator; `None` when nothing is kept.
+    #[must_use]
+    pub fn place(&self, parts: &[&[u8]]) -> Option<PathBuf> {
+        let folder = self.folder.as_ref()?;
+        let mut digest = Sha256::new();
+        for part in std::iter::once(&&*self.simulator).chain(parts) {
+            digest.update((part.len() as u64).to_le_bytes());
+            digest.update(part);
+        }
+        let name: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Some(folder.join(name + ".json"))
+    }
+
     /// The file of a run; `None` when nothing is kept.
     ///
     /// # Errors
     /// When the program cannot be read.
     pub(crate) fn file(&self, run: &Run, program: &Path) -> Result<Option<PathBuf>, String> {
-        let Some(folder) = &self.folder else { return Ok(None) };
-        let mut digest = Sha256::new();
-        for part in [&self.simulator, &read(program)?, run.arguments.as_bytes(), run.options.as_bytes()] {
-            digest.update((part.len() as u64).to_le_bytes());
-            digest.update(part);
+        if self.folder.is_none() {
+            return Ok(None);
         }
-        let name: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Some(folder.join(name + ".json")))
+        Ok(self.place(&[&read(program)?, run.arguments.as_bytes(), run.options.as_bytes()]))
     }
 
     /// What is kept in a file. A file that is missing or damaged holds nothing.
-    pub(crate) fn load(file: &Path) -> Option<Counts> {
+    #[must_use]
+    pub fn load<T: DeserializeOwned>(file: &Path) -> Option<T> {
         serde_json::from_slice(&std::fs::read(file).ok()?).ok()
     }
 
-    /// Keeps counts, as a whole.
+    /// Keeps what was counted, as a whole.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub(crate) fn store(file: &Path, counts: &Counts) -> Result<(), String> {
+    pub fn store<T: Serialize>(file: &Path, counts: &T) -> Result<(), String> {
         let failed = |e: std::io::Error| format!("{}: cannot be written ({e})", file.display());
         let mut draft = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new("."))).map_err(failed)?;
         let text = serde_json::to_vec(counts).map_err(|e| failed(e.into()))?;

@@ -182,7 +182,7 @@ fn run_once(args: &Args, machine: &Machine, group: &Group, file: &Path) -> Resul
 }
 
 /// What the system allows, if that may be what is missing.
-fn permission_hint() -> String {
+pub(super) fn permission_hint() -> String {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
     match paranoid.as_deref().map(str::trim).and_then(|text| text.parse::<i32>().ok()) {
         Some(level) if level > 0 => format!(

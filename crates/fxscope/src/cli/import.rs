@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fxscope::import::{Machine, Source, fapp, likwid, papi, perf};
+use fxscope::latency::inputs::pmus;
 use fxscope::pmu::Events;
 use fxscope::record::{self, Run};
 use fxscope::report::render::terminal;
@@ -96,6 +97,12 @@ fn name(path: &Path) -> String {
 
 /// What importers know of a machine.
 pub(super) fn machine(name: &str) -> Result<Machine, Failure> {
+    let is_built_in = fxscope::machine::list().iter().any(|machine| machine.0 == name);
+    if !is_built_in && pmus().iter().any(|pmu| pmu.machines.iter().any(|machine| machine == name)) {
+        // No machine of the model: events keep perf's names, and time is in nanoseconds.
+        let constants = [("timer_hz".to_owned(), 1e9)].into();
+        return Ok(Machine { name: name.to_owned(), events: Events::default(), constants });
+    }
     let spec = fxscope::machine::load(name, &[])?;
     let events = Events::of(name).ok_or_else(|| format!("no events are known for the machine '{name}'"))?;
     Ok(Machine { name: name.to_owned(), events, constants: fxscope::pmu::constants(&spec) })

@@ -27,7 +27,7 @@ const NOT_FOUND: u8 = 127;
 const DEFAULT_MACHINE: &str = "a64fx";
 
 /// The machine, and what the program gets and may touch.
-#[derive(Clone, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct Launch {
     /// Machine: a name that `fxscope machine list` shows, or the path of a machine's folder [default: a64fx].
     #[arg(short, long)]
@@ -88,7 +88,7 @@ pub(super) struct Launch {
 }
 
 /// Something that `--allow` gives.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum Allow {
     Read(PathBuf),
     Write(PathBuf),
@@ -123,19 +123,19 @@ fn access(args: &Launch) -> Result<Access, Failure> {
     Ok(access)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Follow {
     All,
     First,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Spin {
     Fast,
     Exact,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Clock {
     Simulated,
     Host,
@@ -232,10 +232,23 @@ impl Launch {
         launch
     }
 
+    /// Everything that a run depends on besides the program's file and its arguments, as bytes that are equal when it is.
+    pub(super) fn identity(&self) -> Vec<u8> {
+        let environment = guest_environment(std::env::vars_os(), &self.environment);
+        format!("{self:?} {environment:?} {:?}", std::env::current_dir().ok()).into_bytes()
+    }
+
     /// The same run with pages of these sizes, by segment.
     pub(super) fn with_pages(&self, sizes: impl IntoIterator<Item = (&'static str, u64)>) -> Launch {
         let setting = |(segment, bytes)| (format!("pages.{segment}"), fxscope::machine::settings::size(bytes));
         Launch { decided: sizes.into_iter().map(setting).collect(), ..self.clone() }
+    }
+
+    /// The same run with memory that is slower by so much than its description says.
+    pub(super) fn with_added_ns(&self, ns: f64) -> Launch {
+        let mut launch = self.clone();
+        launch.decided.push(("memory.added_ns".to_owned(), ns.to_string()));
+        launch
     }
 
     /// The same run, counted by intervals of so many ns, too.

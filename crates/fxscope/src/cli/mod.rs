@@ -7,6 +7,7 @@ mod events;
 mod hwpf;
 mod import;
 mod konata;
+mod latency;
 mod launch;
 mod machine;
 mod output;
@@ -50,6 +51,8 @@ enum Command {
     Events(events::Args),
     #[command(subcommand)]
     Pages(pages::Command),
+    #[command(subcommand)]
+    Latency(latency::Command),
 }
 
 /// What a command gives: the exit status, or one message.
@@ -80,6 +83,7 @@ pub fn main() -> ExitCode {
         Command::Machine(command) => machine::machine(&command),
         Command::Events(args) => events::events(&args),
         Command::Pages(command) => pages::pages(&command),
+        Command::Latency(command) => latency::latency(&command),
     };
     outcome.unwrap_or_else(|failure| {
         say(&failure.message);

@@ -11,7 +11,7 @@ use fxscope::machine::{LoadError, Spec};
 use super::Failure;
 
 /// CPUs of the program, and pages of its memory.
-#[derive(Clone, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct Placement {
     /// Let the program run on these CPUs only, such as 12-23 or 12,24,36: a thread for each, and further ones take turns.
     /// Without it, all CPUs of the machine. The program sees them as its affinity and cannot leave them.
@@ -32,7 +32,7 @@ pub(super) struct Placement {
 }
 
 /// What gets which pages.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum Pages {
     /// Segments, and bytes of a page.
     Segments(Vec<&'static str>, u64),

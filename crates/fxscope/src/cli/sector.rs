@@ -7,7 +7,7 @@ use fxscope::machine::spec::Cache;
 use super::Failure;
 
 /// Ways and data of sectors.
-#[derive(Clone, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(super) struct Sectors {
     /// Sector cache: ways of sector 1, and data that belong to it, such as L2=10,assign=b. L1=N and L2=N give sector 0 the
     /// rest; L1=N0:N1:N2:N3 and L2=N0:N1 give each sector its own. assign=NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES
@@ -16,7 +16,7 @@ pub(super) struct Sectors {
     sector: Vec<Item>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 enum Item {
     Ways(&'static Level, Vec<u64>),
     Data(SectorData),
@@ -31,6 +31,12 @@ struct Level {
     key: &'static str,
     table: &'static str,
     cache: fn(&Spec) -> &Cache,
+}
+
+impl std::fmt::Debug for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 static LEVELS: [Level; 2] = [

@@ -92,7 +92,7 @@ fn hint(folder: &Path) -> &'static str {
 /// Makes the runs of a suite, with a bar that shows how many are done.
 fn run(args: &Args, suite: &Suite) -> Result<validate::Results, Failure> {
     let simulator = std::env::current_exe().map_err(|e| format!("fxscope does not find its own executable: {e}"))?;
-    let folder = if args.no_cache { None } else { args.cache.clone().or_else(default_cache) };
+    let folder = if args.no_cache { None } else { args.cache.clone().or_else(|| default_cache("validate")) };
     let cache = Cache::new(folder.as_deref(), &simulator)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(cores, usize::from);
@@ -109,9 +109,9 @@ fn run(args: &Args, suite: &Suite) -> Result<validate::Results, Failure> {
     Ok(results?)
 }
 
-/// The folder for files that can be made again (XDG Base Directory specification).
-fn default_cache() -> Option<PathBuf> {
+/// The folder for files of a command that can be made again (XDG Base Directory specification).
+pub(super) fn default_cache(command: &str) -> Option<PathBuf> {
     let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")))?;
-    Some(base.join("fxscope/validate"))
+    Some(base.join("fxscope").join(command))
 }

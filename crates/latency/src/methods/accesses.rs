@@ -9,7 +9,7 @@ use crate::Quantity;
 
 pub(super) const METHOD: Method = Method {
     id: "1",
-    title: "memory accesses at the controllers",
+    title: "accesses at the controllers",
     formula: "1 + accesses / threads * a / T",
     assumptions: "every read and write at the controllers is waited for, one after the other; no other program runs",
     needs: &[&[Quantity::Accesses]],

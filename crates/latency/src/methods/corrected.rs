@@ -10,7 +10,7 @@ use crate::{Counts, Quantity};
 
 pub(super) const METHOD: Method = Method {
     id: "4",
-    title: "method 2 (or 1) divided by mean outstanding reads",
+    title: "2 or 1, by mean outstanding reads",
     formula: "1 + (cache_misses or accesses) / threads * a / T / max(1, outstanding / cycles)",
     assumptions: "reads overlap by the run's mean number all the time, and as much with slower memory",
     needs: &[&[Quantity::CacheMisses, Quantity::Accesses], &[Quantity::Outstanding], &[Quantity::Cycles]],

@@ -9,7 +9,7 @@ use crate::Quantity;
 
 pub(super) const METHOD: Method = Method {
     id: "4i",
-    title: "method 4 interval by interval",
+    title: "4, interval by interval",
     formula: "1 + sum((cache_misses or accesses) / max(1, outstanding / cycles)) / threads * a / T",
     assumptions: "as 4, of each interval by itself: intervals are shorter than phases",
     needs: &[&[Quantity::CacheMisses, Quantity::Accesses], &[Quantity::Outstanding], &[Quantity::Cycles]],

@@ -9,7 +9,7 @@ use crate::Quantity;
 
 pub(super) const METHOD: Method = Method {
     id: "0",
-    title: "linear in last-level misses",
+    title: "last-level misses",
     formula: "1 + misses / threads * a / T",
     assumptions: "every miss is waited for, one after the other; none is prefetched in time",
     needs: &[&[Quantity::Misses]],

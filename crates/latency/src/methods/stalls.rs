@@ -3,17 +3,19 @@
 //! Two bounds; the longer one is the time of a thread with memory that is `a` cycles slower:
 //!
 //! * `cycles + waits * a`. A wait of the oldest instruction for memory lasts as long as is left of the latency when it is known
-//!   that the last level has not the line, so that `waits = exposed * memory_wait / (latency - detection)`. Each becomes longer by `a`;
-//!   what overlaps with it, other misses included, does not count again.
+//!   that the last level has not the line: there are at least `memory_wait / (latency - detection)` of them, each of which becomes
+//!   longer by `a`; what overlaps with it, other misses included, does not count again. Waits whose beginning other work hides are
+//!   shorter, so that there are more. Were misses on demand outstanding at random, one would be in a share `1 - exp(-reads)` of the
+//!   cycles, `reads` being their mean number; `hidden` is how far waits go from the first number to that one.
 //! * `prefetched * (latency + a) / room`, Little's law: prefetched lines come at most as fast as so many can be outstanding.
-//!   `room` is the prefetcher's distance times the number of streams, at most what the buffers of the last level hold for a
-//!   thread, and at least what was outstanding in the run.
+//!   `room` is what the buffers of the last level hold for a thread, for the hardware's prefetches at most their distance
+//!   times the number of streams, and at least what was outstanding in the run.
 //!
 //! Counters do not tell streams. All streams of a loop advance together, and mostly one of them is written: as many as lines are
 //! read for each that is written. Of a loop that hardly writes but waits for L1, outstanding L1 misses tell: the L1
 //! prefetcher has its distance of each stream outstanding. Otherwise there are `streams` of them.
 //!
-//! Where a memory-side cache stands before main memory, `a` is its mean over all misses.
+//! Where a memory-side cache stands before main memory, `latency` and `a` are means over all misses.
 
 use std::sync::LazyLock;
 
@@ -25,8 +27,8 @@ use crate::system::Details;
 
 pub(super) const METHOD: Method = Method {
     id: "5",
-    title: "waits for memory, and what prefetches can have outstanding",
-    formula: "max(1 + exposed * memory_wait / (latency - detection) * a / cycles, prefetched * (latency + a) / (room * cycles))",
+    title: "waits, and room for prefetches",
+    formula: "max(1 + waits * a / cycles, prefetched * (latency + a) / (room * cycles))",
     assumptions: "waits grow by the added latency; prefetched streams run as far ahead as distance and buffers allow",
     needs: &[&[Quantity::Cycles], &[Quantity::MemoryWait], &[Quantity::Misses], &[Quantity::Prefetched]],
     by_interval: false,
@@ -47,8 +49,8 @@ struct File {
 /// What does not follow from the machine's description.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct Coefficients {
-    /// Waits for each that the cycles of waiting make up: more than 1 when waits overlap with work.
-    pub exposed: f64,
+    /// How much of the time with misses outstanding that shows in no waits is waited for with slower memory, from 0 to 1.
+    pub hidden: f64,
     /// Share of the prefetcher's distance that a stream has outstanding.
     pub distance: f64,
     /// Streams where nothing tells how many there are.
@@ -69,34 +71,49 @@ pub fn slowdown(program: &Program<'_>, added_seconds: f64, with: Coefficients) -
     let counts = program.counts;
     let each = |quantity| known(counts, quantity) / counts.threads;
     let (cycles, misses) = (each(Quantity::Cycles), each(Quantity::Misses));
-    let slow = counts.share(Quantity::CacheMisses, Quantity::Misses).unwrap_or(1.0).min(1.0);
-    let added = added_seconds * details.clock_hz * slow;
-    let latency = program.system.base_ns * details.clock_hz / 1e9;
-
-    let waits = with.exposed * each(Quantity::MemoryWait) / (latency - details.detection).max(1.0);
-    let waiting = cycles + waits * added;
+    let added = added_seconds * details.clock_hz * slow(program);
 
     let prefetched = each(Quantity::Prefetched).min(misses);
-    let room = room(program, details, with);
+    let waiting = cycles + waits(program, details, with) * added;
+
     // Misses that wait for the bus are outstanding longer, which is no latency.
-    let on_the_way = latency - details.detection;
-    let streaming = prefetched * (on_the_way + added) / room;
+    let on_the_way = latency(program, details) - details.detection + added;
+    let sharing = counts.threads.clamp(1.0, details.group_cores);
+    let seen = counts.each_cycle(Quantity::InFlight).unwrap_or(0.0).max(1.0);
+    let buffers = (details.buffers / sharing).max(seen);
+    let ahead = (with.distance * details.distance * streams(program, details, with)).min(buffers).max(seen);
+    let hardware = counts.of_thread(Quantity::HardwarePrefetched).unwrap_or(prefetched).min(prefetched);
+    let streaming = (prefetched / buffers).max(hardware / ahead) * on_the_way;
     waiting.max(streaming).max(cycles) / cycles
 }
 
-/// Misses that a thread's prefetches can have outstanding.
-fn room(program: &Program<'_>, details: &Details, with: Coefficients) -> f64 {
+/// Of the misses of the last level, the share that goes to what gets slower.
+fn slow(program: &Program<'_>) -> f64 {
+    program.counts.share(Quantity::CacheMisses, Quantity::Misses).unwrap_or(1.0).min(1.0)
+}
+
+/// The mean latency of a miss of the last level, cycles.
+fn latency(program: &Program<'_>, details: &Details) -> f64 {
+    let memory = program.system.base_ns * details.clock_hz / 1e9;
+    details.cache_latency.map_or(memory, |cache| cache + slow(program) * (memory - cache))
+}
+
+/// How often a thread waits for memory.
+fn waits(program: &Program<'_>, details: &Details, with: Coefficients) -> f64 {
     let counts = program.counts;
-    let seen = counts.each_cycle(Quantity::Outstanding).unwrap_or(0.0);
-    let sharing = counts.threads.clamp(1.0, details.group_cores);
-    let ahead = with.distance * details.distance * streams(program, details, with);
-    ahead.min(details.buffers / sharing).max(seen).max(1.0)
+    let each = |quantity| known(counts, quantity) / counts.threads;
+    let latency = latency(program, details);
+    let least = each(Quantity::MemoryWait) / (latency - details.detection).max(1.0);
+    let demanded = 1.0 - counts.share(Quantity::Prefetched, Quantity::Misses).unwrap_or(0.0).clamp(0.0, 1.0);
+    let reads = counts.each_cycle(Quantity::InFlight).unwrap_or(0.0) * demanded;
+    let most = (1.0 - (-reads).exp()) * each(Quantity::Cycles) / latency.max(1.0);
+    least + with.hidden * (most - least).max(0.0)
 }
 
 /// Streams that a thread follows.
 fn streams(program: &Program<'_>, details: &Details, with: Coefficients) -> f64 {
     let counts = program.counts;
-    if let Some(written) = counts.share(Quantity::Writes, Quantity::Misses).filter(|&share| share >= WRITES) {
+    if let Some(written) = counts.share(Quantity::WrittenBack, Quantity::Misses).filter(|&share| share >= WRITES) {
         return (1.0 / written).clamp(1.0, details.streams);
     }
     let l1 = counts.each_cycle(Quantity::L1Outstanding).filter(|_| details.l1_distance > 0.0);

@@ -7,11 +7,13 @@ pub struct Plot {
     pub title: String,
     /// What is along the axis to the right, with its unit.
     pub across: String,
-    /// Whether that axis is logarithmic; otherwise it begins at 0, as the other one does.
+    /// Whether that axis is logarithmic; otherwise it begins at 0.
     pub logarithmic: bool,
     /// What is along the axis upwards, with its unit.
     pub up: String,
-    /// The curves; colours tell up to three apart.
+    /// Whether that axis is logarithmic.
+    pub logarithmic_up: bool,
+    /// The curves; colours tell up to eight apart.
     pub curves: Vec<Curve>,
 }
 

@@ -70,6 +70,7 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
             across: "page, MiB".to_owned(),
             logarithmic: true,
             up: "MiB".to_owned(),
+            logarithmic_up: false,
             curves: vec![Curve { label: format!("{SEGMENTS} segments"), points: points.collect() }],
         }],
         tables: vec![

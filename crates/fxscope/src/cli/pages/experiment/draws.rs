@@ -130,6 +130,7 @@ fn plot(lab: &Lab, spreads: &[Spread]) -> Plot {
         across: "draw".to_owned(),
         logarithmic: false,
         up: "time against the fastest".to_owned(),
+        logarithmic_up: false,
         curves: lab.sizes.iter().zip(spreads).map(curve).collect(),
     }
 }

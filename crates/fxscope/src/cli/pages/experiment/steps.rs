@@ -176,6 +176,7 @@ fn plot(lab: &Lab, before: &Runs, after: &Runs) -> Plot {
         across: "step".to_owned(),
         logarithmic: false,
         up: "time, µs".to_owned(),
+        logarithmic_up: false,
         curves: vec![curve(before), curve(after)],
     }
 }

@@ -172,6 +172,7 @@ fn plots(lab: &Lab, strides: &[u64], table: &[&[Counted]], losses: &[Vec<(f64, f
         across: across.to_owned(),
         logarithmic,
         up: up.to_owned(),
+        logarithmic_up: false,
         curves,
     };
     let time = |row: &[Counted], i: usize| row[i].cycles / row[row.len() - 1].cycles;

@@ -1,4 +1,4 @@
-//! Curves over one axis, linear or logarithmic.
+//! Curves; both axes are linear or logarithmic.
 
 use maud::{Markup, html};
 
@@ -9,33 +9,51 @@ const FRAME: Frame = Frame::new(338.0, 16.0, 24.0);
 /// Points from which on they have no marks of their own.
 const DENSE: usize = 60;
 
-/// The axis to the right.
-enum Across {
+/// One of the two axes.
+enum Scale {
     Log(Log),
-    Linear(Axis),
+    /// From 0 on: where that is, and in which direction values grow.
+    Linear {
+        axis: Axis,
+        start: f64,
+        sign: f64,
+    },
 }
 
-impl Across {
-    fn new(plot: &Plot) -> Across {
+impl Scale {
+    fn across(plot: &Plot) -> Scale {
         let values = || plot.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0));
         match plot.logarithmic {
-            true => Across::Log(FRAME.x(values())),
-            false => Across::Linear(Axis::new(values().fold(0.0, f64::max), FRAME.right - FRAME.left)),
+            true => Scale::Log(FRAME.x(values())),
+            false => Scale::linear(values(), FRAME.left, FRAME.right),
         }
+    }
+
+    fn up(plot: &Plot) -> Scale {
+        let values = || plot.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.1));
+        match plot.logarithmic_up {
+            true => Scale::Log(FRAME.y(values())),
+            false => Scale::linear(values(), FRAME.bottom, FRAME.top),
+        }
+    }
+
+    fn linear(values: impl Iterator<Item = f64>, start: f64, end: f64) -> Scale {
+        let axis = Axis::new(values.fold(0.0, f64::max), (end - start).abs());
+        Scale::Linear { axis, start, sign: (end - start).signum() }
     }
 
     fn at(&self, value: f64) -> f64 {
         match self {
-            Across::Log(axis) => axis.at(value),
-            Across::Linear(axis) => FRAME.left + axis.at(value),
+            Scale::Log(axis) => axis.at(value),
+            Scale::Linear { axis, start, sign } => start + sign * axis.at(value),
         }
     }
 
     /// Where ticks are, and what they say.
     fn ticks(&self) -> Vec<(f64, String)> {
         match self {
-            Across::Log(axis) => axis.ticks().map(|power| (axis.at(10f64.powi(power)), decade(power))).collect(),
-            Across::Linear(axis) => axis.ticks().map(|tick| (self.at(tick), axis.label(tick))).collect(),
+            Scale::Log(axis) => axis.ticks().map(|power| (axis.at(10f64.powi(power)), decade(power))).collect(),
+            Scale::Linear { axis, .. } => axis.ticks().map(|tick| (self.at(tick), axis.label(tick))).collect(),
         }
     }
 }
@@ -43,10 +61,8 @@ impl Across {
 /// The plot, and the names of its curves.
 pub fn draw(plot: &Plot) -> Markup {
     let Frame { left, right, top, bottom, height, .. } = FRAME;
-    let across = Across::new(plot);
-    let most = plot.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.1)).fold(0.0, f64::max);
-    let up = Axis::new(most, bottom - top);
-    let y = |value: f64| bottom - up.at(value);
+    let (across, up) = (Scale::across(plot), Scale::up(plot));
+    let y = |value: f64| up.at(value);
     html! {
         figure.half {
             figcaption { (plot.title) }
@@ -56,10 +72,10 @@ pub fn draw(plot: &Plot) -> Markup {
                     path.grid d=(format!("M{at} {top}V{bottom}")) {}
                     text.soft x=(at) y=(bottom + 14.0) text-anchor="middle" { (label) }
                 }
-                @for tick in up.ticks() {
-                    @let at = coordinate(y(tick));
+                @for (at, label) in up.ticks() {
+                    @let at = coordinate(at);
                     path.grid d=(format!("M{left} {at}H{right}")) {}
-                    text.soft x=(left - 6.0) y=(at) text-anchor="end" dominant-baseline="middle" { (up.label(tick)) }
+                    text.soft x=(left - 6.0) y=(at) text-anchor="end" dominant-baseline="middle" { (label) }
                 }
                 text.soft x=((left + right) / 2.0) y=(height - 6.0) text-anchor="middle" { (plot.across) }
                 text.soft x="4" y="10" { (plot.up) }
@@ -110,7 +126,7 @@ mod tests {
     fn plot(logarithmic: bool, points: Vec<(f64, f64)>) -> Plot {
         let curve = Curve { label: "4 MiB".to_owned(), points };
         let [title, across, up] = ["t", "stride, MiB", "miss rate, %"].map(str::to_owned);
-        Plot { title, across, logarithmic, up, curves: vec![curve] }
+        Plot { title, across, logarithmic, up, logarithmic_up: false, curves: vec![curve] }
     }
 
     #[test]
@@ -119,6 +135,12 @@ mod tests {
         assert!(text.contains("d=\"M58 298L544 24\""), "{text}");
         let text = draw(&plot(false, vec![(0.0, 0.0), (10.0, 5.0)])).into_string();
         assert!(text.contains("d=\"M58 298L544 24\""), "{text}");
+    }
+
+    #[test]
+    fn slowdowns_of_one_and_a_thousand_lie_at_the_ends_of_a_logarithmic_axis() {
+        let plot = Plot { logarithmic_up: true, ..plot(false, vec![(0.0, 1.0), (10.0, 1000.0)]) };
+        assert!(draw(&plot).into_string().contains("d=\"M58 298L544 24\""));
     }
 
     #[test]

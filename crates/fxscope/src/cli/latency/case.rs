@@ -1,0 +1,70 @@
+//! A program's counts, taken from a record.
+
+use fxscope::latency::inputs::{self, Taken};
+use fxscope::latency::{Counts, Program, System};
+use fxscope::machine::Spec;
+use fxscope::record::{ALL, Origin, Run};
+
+use super::super::Failure;
+use super::Asked;
+
+/// What predictions are made from.
+pub(super) struct Case {
+    /// The program, and the part of it that is looked at.
+    pub title: String,
+    pub taken: Taken,
+    pub intervals: Vec<Counts>,
+    pub no_intervals: String,
+    pub system: System,
+}
+
+impl Case {
+    /// The case of a run; `base_ns` is the latency of its memory when that is not the described one, `spec` the machine that it
+    /// was simulated on, where that is at hand.
+    pub(super) fn of(run: &Run, asked: &Asked, base_ns: Option<f64>, spec: Option<&Spec>) -> Result<Case, Failure> {
+        let name = asked.region.as_deref().unwrap_or(ALL);
+        let region = run.region(name).ok_or_else(|| {
+            let names: Vec<&str> = run.regions.iter().map(|region| region.name.as_str()).collect();
+            format!("the run has no region '{name}'; it has {}", names.join(", "))
+        })?;
+        let taken = inputs::take(run, region, asked.threads)?;
+        let system = system(run, base_ns, spec)?;
+        let (intervals, no_intervals) = match inputs::series(run, name, taken.counts.threads) {
+            Ok(intervals) => (intervals, String::new()),
+            Err(why) => (Vec::new(), why),
+        };
+        let program = if run.command.is_empty() { "the program".to_owned() } else { run.command.join(" ") };
+        let part = if name == ALL { String::new() } else { format!(", region {name}") };
+        let title = format!("Slower memory: {program}{part} on {}", run.machine);
+        Ok(Case { title, taken, intervals, no_intervals, system })
+    }
+
+    pub(super) fn program(&self) -> Program<'_> {
+        Program {
+            counts: &self.taken.counts,
+            intervals: &self.intervals,
+            no_intervals: &self.no_intervals,
+            system: &self.system,
+        }
+    }
+}
+
+/// The machine that a run was made on, as it is described.
+fn system(run: &Run, base_ns: Option<f64>, spec: Option<&Spec>) -> Result<System, Failure> {
+    let settings = if run.origin == Origin::Simulated { &run.settings[..] } else { &[] };
+    let described = match spec {
+        Some(spec) => Some(System::of(spec)),
+        None => fxscope::machine::load(&run.machine, settings).ok().map(|spec| System::of(&spec)),
+    };
+    match (described, base_ns) {
+        (Some(system), Some(base_ns)) => Ok(system.with_latency(base_ns)),
+        (Some(system), None) => Ok(system),
+        (None, Some(base_ns)) => Ok(System::of_latency(base_ns)),
+        (None, None) => Err(format!(
+            "the latency of the memory of '{}' is not known: give it with --base-ns NS (tools that measure it are Intel Memory Latency \
+             Checker and lmbench's lat_mem_rd)",
+            run.machine
+        )
+        .into()),
+    }
+}

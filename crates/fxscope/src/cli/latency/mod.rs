@@ -1,0 +1,64 @@
+//! `fxscope latency`: what slower memory does to a program, one file for each thing to do.
+
+mod case;
+mod check;
+mod collect;
+mod methods;
+mod plan;
+mod predict;
+mod show;
+mod trial;
+
+use fxscope::latency::LATENCIES;
+
+use super::Outcome;
+
+/// Find out what happens to a program when main memory gets slower.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    Predict(Box<predict::Args>),
+    Check(Box<check::Args>),
+    Collect(collect::Args),
+    Methods(methods::Args),
+}
+
+/// Does what is asked for.
+pub(super) fn latency(command: &Command) -> Outcome {
+    match command {
+        Command::Predict(args) => predict::predict(args),
+        Command::Check(args) => check::check(args),
+        Command::Collect(args) => collect::collect(args),
+        Command::Methods(args) => methods::methods(args),
+    }
+}
+
+/// What is asked about a program.
+#[derive(Clone, clap::Args)]
+struct Asked {
+    /// Latencies of memory to ask about, nanoseconds from a load to its use. Without it, those of the published study: 300, 500, 750
+    /// and 1,000.
+    #[arg(long, value_name = "NS", value_delimiter = ',', value_parser = nanoseconds)]
+    latencies: Vec<f64>,
+    /// Look at this region of the program only.
+    #[arg(long)]
+    region: Option<String>,
+    /// Cores that worked at a time, where the record does not tell.
+    #[arg(long, value_name = "N", value_parser = cores)]
+    threads: Option<f64>,
+}
+
+impl Asked {
+    fn latencies(&self) -> Vec<f64> {
+        if self.latencies.is_empty() { LATENCIES.to_vec() } else { self.latencies.clone() }
+    }
+}
+
+fn nanoseconds(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (1.0..=100_000.0).contains(number));
+    number.ok_or_else(|| "give nanoseconds from 1 to 100000".to_owned())
+}
+
+fn cores(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (1.0..=1_000_000.0).contains(number));
+    number.ok_or_else(|| "give a number of cores, from 1 on".to_owned())
+}

@@ -1,0 +1,111 @@
+//! `fxscope latency predict`: slowdowns from counts of one run.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use fxscope::Mode;
+use fxscope::record::{self, Finish, Run};
+use fxscope::report::render::{html, terminal};
+
+use super::super::launch::{self, Launch, interval_ns};
+use super::super::output::Target;
+use super::super::{Failure, Outcome, say, style};
+use super::case::Case;
+use super::{Asked, nanoseconds, show};
+
+/// Predict how much longer a program takes with slower memory, by every method that its counts allow.
+///
+/// The counts are those of a record, simulated (fxscope run -o) or measured (fxscope latency collect, fxscope import), or of a run that
+/// is simulated now. fxscope latency methods lists the methods with what they need.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "fxscope latency predict [OPTIONS] FILE.fxr\n       fxscope latency predict [OPTIONS] -- PROGRAM [ARGS]..."
+)]
+pub struct Args {
+    /// Record file.
+    #[arg(value_name = "FILE.fxr", required_unless_present = "command", conflicts_with = "command")]
+    file: Option<PathBuf>,
+    /// Which run of the file, counted from 1; without it, the last.
+    #[arg(long, value_name = "N", requires = "file", value_parser = clap::value_parser!(u32).range(1..))]
+    run: Option<u32>,
+    #[command(flatten)]
+    asked: Asked,
+    /// The latency of the memory that the program ran with, nanoseconds. Without it, that of the machine's description.
+    #[arg(long, value_name = "NS", value_parser = nanoseconds)]
+    base_ns: Option<f64>,
+    /// Length of intervals, of a run that is simulated now.
+    #[arg(long, value_name = "TIME", default_value = "100us", value_parser = interval_ns)]
+    interval: u64,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = Format::Terminal)]
+    format: Format,
+    /// Write to this file, which is replaced as a whole, or to standard output (-).
+    #[arg(short, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
+    output: PathBuf,
+    #[command(flatten)]
+    launch: Launch,
+    /// The program (AArch64 Linux) and its arguments.
+    #[arg(last = true, value_name = "PROGRAM [ARGS]")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Terminal,
+    /// A page with plots.
+    Html,
+    Json,
+}
+
+/// Predicts, and shows.
+pub(super) fn predict(args: &Args) -> Outcome {
+    let target = Target::check(&args.output)?;
+    let run = match &args.file {
+        Some(path) => recorded(path, args.run)?,
+        None => simulated(args)?,
+    };
+    let case = Case::of(&run, &args.asked, args.base_ns, None)?;
+    let prediction = fxscope::latency::predict(&case.program(), &args.asked.latencies());
+    let document = show::prediction(&case, &prediction);
+    match args.format {
+        Format::Terminal => {
+            let mut style = style(&std::io::stdout());
+            style.colour &= matches!(target, Target::StandardOutput);
+            target.write_bytes(terminal::render(&[document], style).as_bytes())?;
+        }
+        Format::Html => {
+            target.write_bytes(html::experiment(&document, &show::plots(&prediction, None)).as_bytes())?;
+        }
+        Format::Json => target.write(&show::prediction_json(&case, &prediction))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run of a record file.
+fn recorded(path: &Path, number: Option<u32>) -> Result<Run, Failure> {
+    let mut runs = record::load(path)?;
+    let count = runs.len();
+    let number = number.map_or(count, |n| n as usize);
+    if number == 0 || number > count {
+        return Err(format!("{}: there is no run {number}, it holds {count}", path.display()).into());
+    }
+    Ok(runs.swap_remove(number - 1))
+}
+
+/// The run of the program that is named.
+fn simulated(args: &Args) -> Result<Run, Failure> {
+    let launch = args.launch.with_intervals(Some(args.interval));
+    let session = launch.session(launch.spec()?, &args.command, Mode::Timing)?;
+    let run = launch::simulate(session, false, None)?;
+    match &run.finish {
+        Finish::Exited(0) => {}
+        Finish::Exited(status) => say(&format!("the program ended with status {status}")),
+        Finish::Killed { message, .. } => say(&format!("the program was {message}")),
+        Finish::Failed(message) => return Err(format!("the program cannot go on: {message}").into()),
+        Finish::Limit | Finish::Stopped | Finish::Unknown => {
+            say("the program did not end; this is about what ran of it")
+        }
+    }
+    Ok(run)
+}

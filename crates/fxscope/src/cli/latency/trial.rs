@@ -1,0 +1,196 @@
+//! Simulations of a program with memory of several latencies, on all of the host's cores; what they counted is kept.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use fxscope::latency::check::Sample;
+use fxscope::latency::{Counts, System};
+use fxscope::linux::Stdio;
+use fxscope::record::{Finish, Run};
+use fxscope::validate::Cache;
+use fxscope::{Control, Mode};
+use rayon::prelude::*;
+
+use super::super::Failure;
+use super::super::launch::Launch;
+use super::super::progress::bar;
+use super::Asked;
+use super::case::Case;
+
+/// A program to be checked.
+pub(super) struct Subject {
+    pub name: String,
+    /// Whether coefficients may be fitted to it.
+    pub fit: bool,
+    pub launch: Launch,
+    pub command: Vec<OsString>,
+    pub asked: Asked,
+    /// Length of the intervals of its normal run, nanoseconds.
+    pub interval_ns: u64,
+}
+
+/// How simulations are made.
+pub(super) struct Lab {
+    cache: Cache,
+    jobs: usize,
+}
+
+/// What a run counted.
+#[derive(serde::Deserialize, serde::Serialize)]
+struct Measured {
+    counts: Counts,
+    intervals: Vec<Counts>,
+    no_intervals: String,
+}
+
+/// A simulation of a subject; without a latency its normal run.
+struct Trial<'a> {
+    subject: &'a Subject,
+    system: &'a System,
+    latency_ns: Option<f64>,
+}
+
+impl Lab {
+    /// A laboratory that keeps what it counts in `folder`; `jobs` simulations run at a time, as many as the host has cores without it.
+    pub fn new(folder: Option<&Path>, jobs: Option<u16>) -> Result<Lab, Failure> {
+        let simulator =
+            std::env::current_exe().map_err(|e| format!("fxscope does not find its own executable: {e}"))?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Lab { cache: Cache::new(folder, &simulator)?, jobs: jobs.map_or(cores, usize::from) })
+    }
+
+    /// The samples of subjects, in their order; where one cannot be had, why.
+    pub fn samples(&self, subjects: &[Subject]) -> Result<Vec<Result<Sample, String>>, Failure> {
+        let systems: Vec<Result<System, String>> = subjects.iter().map(Subject::system).collect();
+        let of = |(subject, system): (&'_ Subject, &'_ Result<System, String>)| {
+            let system = system.as_ref().ok()?;
+            let slower = subject.asked.latencies().into_iter().filter(|&ns| ns >= system.base_ns);
+            Some(std::iter::once(None).chain(slower.map(Some)).collect::<Vec<_>>())
+        };
+        let wanted: Vec<Vec<Option<f64>>> =
+            subjects.iter().zip(&systems).map(|pair| of(pair).unwrap_or_default()).collect();
+        let trials: Vec<(usize, Trial<'_>)> = (0..subjects.len())
+            .flat_map(|i| wanted[i].iter().map(move |&latency_ns| (i, latency_ns)))
+            .filter_map(|(i, latency_ns)| {
+                Some((i, Trial { subject: &subjects[i], system: systems[i].as_ref().ok()?, latency_ns }))
+            })
+            .collect();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build()?;
+        let bar = bar(trials.len() as u64);
+        let each = |(i, trial): &(usize, Trial<'_>)| {
+            bar.set_message(trial.subject.name.clone());
+            let measured = self.measured(trial);
+            bar.inc(1);
+            (*i, trial.latency_ns, measured)
+        };
+        let measured: Vec<_> = pool.install(|| trials.par_iter().with_max_len(1).map(each).collect());
+        bar.finish_and_clear();
+
+        let mut of_subject: Vec<Vec<(Option<f64>, Result<Measured, String>)>> =
+            subjects.iter().map(|_| Vec::new()).collect();
+        for (i, latency_ns, result) in measured {
+            of_subject[i].push((latency_ns, result));
+        }
+        let parts = subjects.iter().zip(systems).zip(of_subject);
+        Ok(parts.map(|((subject, system), measured)| sample(subject, system?, measured)).collect())
+    }
+
+    /// What a trial counts: kept, or counted now.
+    fn measured(&self, trial: &Trial<'_>) -> Result<Measured, String> {
+        let file = self.file(trial)?;
+        if let Some(measured) = file.as_deref().and_then(Cache::load) {
+            return Ok(measured);
+        }
+        let measured = trial.measure()?;
+        if let Some(file) = file {
+            Cache::store(&file, &measured)?;
+        }
+        Ok(measured)
+    }
+
+    fn file(&self, trial: &Trial<'_>) -> Result<Option<PathBuf>, String> {
+        let subject = trial.subject;
+        let program = subject.command.first().ok_or("no program given")?;
+        let bytes = std::fs::read(program).map_err(|e| format!("{}: {e}", Path::new(program).display()))?;
+        let launch = trial.launch();
+        let spec = launch.spec().map_err(|failure| failure.message)?;
+        let asked = (&subject.asked.region, subject.asked.threads);
+        let rest = format!("{:?} {:?} {asked:?}", subject.command, fxscope::machine::hash(&spec));
+        Ok(self.cache.place(&[b"latency", &bytes, &launch.identity(), rest.as_bytes()]))
+    }
+}
+
+impl Subject {
+    /// The machine that it normally runs on.
+    fn system(&self) -> Result<System, String> {
+        let spec = self.launch.spec().map_err(|failure| failure.message)?;
+        Ok(System::of(&spec))
+    }
+}
+
+impl Trial<'_> {
+    fn launch(&self) -> Launch {
+        let launch = &self.subject.launch;
+        match self.latency_ns {
+            None => launch.with_intervals(Some(self.subject.interval_ns)),
+            // What the description adds to the latency is in the latency that is asked about.
+            Some(ns) => launch.with_added_ns(self.system.added_ns + ns - self.system.base_ns),
+        }
+    }
+
+    fn measure(&self) -> Result<Measured, String> {
+        let nothing = || OpenOptions::new().write(true).open("/dev/null").map(Into::into);
+        let said = tempfile::NamedTempFile::new().map_err(|e| format!("no temporary file: {e}"))?;
+        let stdio = || -> std::io::Result<Stdio> {
+            Ok(Stdio { input: File::open("/dev/null")?.into(), output: nothing()?, error: said.reopen()?.into() })
+        };
+        let stdio = stdio().map_err(|e| format!("no standard streams: {e}"))?;
+        let launch = self.launch();
+        let text = |failure: Failure| failure.message;
+        let spec = launch.spec().map_err(text)?;
+        let session = launch.session_on(spec.clone(), &self.subject.command, Mode::Timing, Some(stdio));
+        let run = session.map_err(text)?.run(&mut |_| Control::Continue);
+        ended(&run, said.path())?;
+        let case = Case::of(&run, &self.subject.asked, None, Some(&spec)).map_err(text)?;
+        let Case { taken, intervals, no_intervals, .. } = case;
+        Ok(Measured { counts: taken.counts, intervals, no_intervals })
+    }
+}
+
+/// Refuses a run that has not ended as it should: nothing can be said of its time.
+fn ended(run: &Run, said: &Path) -> Result<(), String> {
+    match &run.finish {
+        Finish::Exited(0) => Ok(()),
+        finish => {
+            let said = std::fs::read_to_string(said).unwrap_or_default();
+            let last = said.lines().last().unwrap_or("it said nothing");
+            let how = match finish {
+                Finish::Exited(status) => format!("ended with status {status}"),
+                Finish::Killed { message, .. } => format!("was {message}"),
+                Finish::Failed(message) => format!("cannot go on: {message}"),
+                Finish::Limit | Finish::Stopped | Finish::Unknown => "did not end".to_owned(),
+            };
+            Err(format!("the program {how}: {last}"))
+        }
+    }
+}
+
+/// A sample of what a subject's runs counted.
+fn sample(
+    subject: &Subject,
+    system: System,
+    measured: Vec<(Option<f64>, Result<Measured, String>)>,
+) -> Result<Sample, String> {
+    let mut normal = None;
+    let mut seconds = Vec::new();
+    for (latency_ns, result) in measured {
+        match latency_ns {
+            None => normal = Some(result?),
+            Some(ns) => seconds.push((ns, result.map_err(|e| format!("with {ns} ns: {e}"))?.counts.seconds)),
+        }
+    }
+    let Measured { counts, intervals, no_intervals } = normal.ok_or("its normal run was not made")?;
+    let simulated = seconds.into_iter().map(|(ns, seconds)| (ns, seconds / counts.seconds)).collect();
+    Ok(Sample { name: subject.name.clone(), fit: subject.fit, counts, intervals, no_intervals, system, simulated })
+}
