@@ -62,7 +62,10 @@ impl CallPages {
     pub(crate) fn find(&self, path: &Path, symbols: &Symbols) -> Result<Vec<SitePages>, String> {
         let rule = |calls| SitePages { calls, pages: self.pages };
         let ranges = match &self.calls {
-            Calls::At(address) => vec![*address..address + 4],
+            Calls::At(address) => {
+                let instruction = *address..address + 4;
+                vec![instruction]
+            }
             Calls::In { function, offset } => in_function(function, *offset, symbols)?,
             Calls::OnLine { file, line } => on_line(file, *line, path)?,
         };

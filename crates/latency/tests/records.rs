@@ -6,9 +6,12 @@ use fxscope_latency::Quantity;
 use fxscope_latency::inputs::{self, Unusable};
 use fxscope_record::{ALL, Finish, Host, Interval, Intervals, Mode, Origin, Region, Run, Thread};
 
-/// A run on a machine whose threads, each on a CPU, counted this.
-fn run(machine: &str, threads: &[(u32, &[(&str, u64)])]) -> Run {
-    let row = |(thread, (cpu, counts)): (u32, &(u32, &[(&str, u64)]))| {
+/// What a thread counted, and its CPU.
+type Counted<'a> = (u32, &'a [(&'a str, u64)]);
+
+/// A run on a machine whose threads counted this.
+fn run(machine: &str, threads: &[Counted<'_>]) -> Run {
+    let row = |(thread, (cpu, counts)): (u32, &Counted<'_>)| {
         let counts: BTreeMap<String, u64> = counts.iter().map(|&(name, n)| (name.to_owned(), n)).collect();
         (Thread { thread, cpu: *cpu, ..Thread::default() }, counts)
     };

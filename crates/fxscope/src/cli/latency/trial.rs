@@ -44,6 +44,9 @@ struct Measured {
     no_intervals: String,
 }
 
+/// What a trial at a latency of memory, ns, gave; at the machine's own where there is none.
+type Outcome = (Option<f64>, Result<Measured, String>);
+
 /// A simulation of a subject; without a latency its normal run.
 struct Trial<'a> {
     subject: &'a Subject,
@@ -87,8 +90,7 @@ impl Lab {
         let measured: Vec<_> = pool.install(|| trials.par_iter().with_max_len(1).map(each).collect());
         bar.finish_and_clear();
 
-        let mut of_subject: Vec<Vec<(Option<f64>, Result<Measured, String>)>> =
-            subjects.iter().map(|_| Vec::new()).collect();
+        let mut of_subject: Vec<Vec<Outcome>> = subjects.iter().map(|_| Vec::new()).collect();
         for (i, latency_ns, result) in measured {
             of_subject[i].push((latency_ns, result));
         }
@@ -177,11 +179,7 @@ fn ended(run: &Run, said: &Path) -> Result<(), String> {
 }
 
 /// A sample of what a subject's runs counted.
-fn sample(
-    subject: &Subject,
-    system: System,
-    measured: Vec<(Option<f64>, Result<Measured, String>)>,
-) -> Result<Sample, String> {
+fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<Sample, String> {
     let mut normal = None;
     let mut seconds = Vec::new();
     for (latency_ns, result) in measured {

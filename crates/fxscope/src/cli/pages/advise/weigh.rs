@@ -521,7 +521,7 @@ impl Findings {
         let mapped: Vec<&Used> = self.used.iter().filter(is_mapped).collect();
         let first = mapped.first().map(|used| choice.pages[used.part]);
         match first.filter(|first| mapped.len() > 1 && mapped.iter().all(|used| choice.pages[used.part] == *first)) {
-            Some(all) if mapped.iter().any(|used| differs(used)) => parts.push(format!("mmap={}", pages(all))),
+            Some(all) if mapped.iter().any(differs) => parts.push(format!("mmap={}", pages(all))),
             Some(_) => {}
             None => parts.extend(mapped.into_iter().filter(differs).map(change)),
         }
