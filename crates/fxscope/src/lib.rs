@@ -15,6 +15,7 @@
 
 pub use fxscope_analyze as analyze;
 pub use fxscope_import as import;
+pub use fxscope_jitter as jitter;
 pub use fxscope_latency as latency;
 pub use fxscope_linux as linux;
 pub use fxscope_machine as machine;

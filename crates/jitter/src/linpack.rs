@@ -47,6 +47,40 @@ pub struct Machine {
     pub source: String,
     /// What is known of them.
     pub evidence: Evidence,
+    /// Runs to show.
+    #[serde(default, rename = "run")]
+    pub runs: Vec<Run>,
+}
+
+/// A run to show, and what was published of it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// Nodes.
+    pub nodes: u32,
+    /// Memory of each, as 32GiB; it is filled where `n` is not given.
+    pub memory: Option<String>,
+    /// The share of it that is filled; as much as the largest problem fills when it is not given.
+    pub fill: Option<f64>,
+    /// Rows of the matrix.
+    pub n: Option<f64>,
+    /// Published efficiency, %.
+    pub published: Option<f64>,
+    /// Where it is published.
+    #[serde(default)]
+    pub row: String,
+}
+
+/// Reads an amount of memory, as 32GiB or 512MiB; bytes.
+///
+/// # Errors
+/// When it is none.
+pub fn memory(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
+    let read =
+        UNITS.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?.trim().parse::<u32>().ok()?, shift)));
+    let bytes = read.map(|(number, shift)| u64::from(number) << shift).filter(|&bytes| bytes > 0 && bytes <= 1 << 50);
+    bytes.ok_or_else(|| format!("'{text}' is no amount of memory; write a number and KiB, MiB, GiB or TiB, as 32GiB"))
 }
 
 /// A problem on some nodes.
@@ -133,6 +167,18 @@ impl Machine {
         self.check(Problem { nodes, n })
     }
 
+    /// The problem of a run.
+    ///
+    /// # Errors
+    /// When neither N nor memory is given, or it cannot be worked out.
+    pub fn problem(&self, run: &Run) -> Result<Problem, String> {
+        match (run.n, &run.memory) {
+            (Some(n), _) => self.check(Problem { nodes: run.nodes, n }),
+            (None, Some(text)) => self.filling(run.nodes, memory(text)?, run.fill.unwrap_or(self.full_memory)),
+            (None, None) => Err(format!("a run on {} nodes needs N or the memory of a node", run.nodes)),
+        }
+    }
+
     /// A problem that can be worked out.
     ///
     /// # Errors
@@ -143,9 +189,9 @@ impl Machine {
         if problem.nodes == 0 {
             return Err("0 nodes; 1 or more are possible".to_owned());
         }
-        if problem.n < least {
+        if problem.n.is_nan() || problem.n < least || problem.n > 1e9 {
             return Err(format!(
-                "N = {} is too small for {} nodes: with blocks of {} columns, {least} is the least",
+                "N = {} is not possible on {} nodes: with blocks of {} columns, {least} is the least and 1e9 the most",
                 problem.n, problem.nodes, self.block
             ));
         }

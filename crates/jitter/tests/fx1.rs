@@ -83,6 +83,16 @@ fn barriers_lose_what_linpack_does_not() {
 }
 
 #[test]
+fn the_runs_of_the_machines_file_are_the_published_ones() {
+    let machine = Machine::load("fx1").unwrap();
+    for (nodes, _, published) in TABLE.into_iter().chain([(FULL.nodes, 0, 91.19)]) {
+        let run = machine.runs.iter().find(|run| run.nodes == nodes).unwrap();
+        assert_eq!(run.published, Some(published));
+        machine.problem(run).unwrap();
+    }
+}
+
+#[test]
 fn bad_machines_and_problems_are_refused_with_what_is_wrong() {
     let text = include_str!("../../../linpack/fx1.toml");
     for (from, to, why) in [
@@ -95,6 +105,6 @@ fn bad_machines_and_problems_are_refused_with_what_is_wrong() {
         assert!(error.contains(why), "{error}");
     }
     let machine = Machine::load("fx1").unwrap();
-    assert!(machine.filling(512, 1 << 20, 0.5).unwrap_err().contains("too small"));
+    assert!(machine.filling(512, 1 << 20, 0.5).unwrap_err().contains("is the least"));
     assert!(machine.filling(1, 1 << 30, 1.5).unwrap_err().contains("share 1.5"));
 }

@@ -6,6 +6,7 @@ mod compare;
 mod events;
 mod hwpf;
 mod import;
+mod jitter;
 mod konata;
 mod latency;
 mod launch;
@@ -53,6 +54,8 @@ enum Command {
     Pages(pages::Command),
     #[command(subcommand)]
     Latency(latency::Command),
+    #[command(subcommand)]
+    Jitter(jitter::Command),
 }
 
 /// What a command gives: the exit status, or one message.
@@ -84,6 +87,7 @@ pub fn main() -> ExitCode {
         Command::Events(args) => events::events(&args),
         Command::Pages(command) => pages::pages(&command),
         Command::Latency(command) => latency::latency(&command),
+        Command::Jitter(command) => jitter::jitter(&command),
     };
     outcome.unwrap_or_else(|failure| {
         say(&failure.message);

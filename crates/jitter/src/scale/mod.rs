@@ -169,6 +169,36 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Outcome, String> {
     })
 }
 
+/// The setup with as many of its phases as about `most` detours allow; phases under noise last longer and draw more than
+/// [`Setup::detours`] says, which a short run tells.
+///
+/// # Errors
+/// When fewer than 30 phases are possible, and what [`simulate`] refuses.
+pub fn affordable(model: &Model, setup: &Setup, most: f64) -> Result<Setup, String> {
+    let each = setup.detours(model) / setup.phases as f64;
+    if each * setup.phases as f64 * 4.0 <= most / 10.0 {
+        return Ok(setup.clone());
+    }
+    let few = Setup { phases: setup.phases.min(3), ..setup.clone() };
+    let refused = |needed: f64| {
+        format!(
+            "30 phases on {} nodes of {} cores draw about {needed:.1e} detours, more than {most:.1e}; \
+             allow more of them, or take fewer nodes or a smaller grain",
+            setup.nodes, setup.cores
+        )
+    };
+    if each * 30.0 > most {
+        return Err(refused(each * 30.0));
+    }
+    let outcome = simulate(model, &few)?;
+    let each = each * outcome.slowdown();
+    let phases = (most / each) as u64;
+    match phases.min(setup.phases) {
+        phases if phases < setup.phases.min(30) => Err(refused(each * 30.0)),
+        phases => Ok(Setup { phases, ..setup.clone() }),
+    }
+}
+
 /// A run under way.
 struct Run {
     streams: Streams,

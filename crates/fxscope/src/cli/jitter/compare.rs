@@ -1,0 +1,195 @@
+//! `fxscope jitter compare`: what can be done against noise, side by side.
+
+use fxscope::jitter::measures::{Measure, Options as Settings};
+use fxscope::report::document::{Curve, Plot};
+
+use super::super::{Failure, Outcome};
+use super::setup::{Options, Plan, shortened};
+use super::sheet::{Cell, Form, Sheet, Table};
+
+/// Loss to noise below which nothing needs to be done.
+const SMALL: f64 = 0.01;
+
+/// Compare what can be done against noise: a core or hardware threads for the system, lighter daemons, noise aligned in time,
+/// a larger grain, fewer collectives.
+///
+/// Efficiency is the share of the time that is work of all cores, so that a core that is set aside counts as lost.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    options: Options,
+    /// Lighter daemons: by what factor their rate changes.
+    #[arg(long, value_name = "FACTOR", default_value_t = 0.5)]
+    daemon_rate: f64,
+    /// Lighter daemons: by what factor their length changes.
+    #[arg(long, value_name = "FACTOR", default_value_t = 0.5)]
+    daemon_length: f64,
+    /// Hardware threads: what share of its length a detour there costs the core.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.3)]
+    sibling_cost: f64,
+    /// Larger grain: how many times the work.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..=1000))]
+    larger_grain: u64,
+    /// Fewer collectives: how many phases have one among them.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..=1000))]
+    collective_every: u64,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// A measure with its efficiency at each size; none where it cannot be had.
+struct Row {
+    measure: Measure,
+    efficiency: Vec<f64>,
+    noise: Vec<f64>,
+    refused: Option<&'static str>,
+}
+
+/// Simulates all measures at all sizes.
+pub(super) fn compare(args: &Args) -> Outcome {
+    let target = args.form.target()?;
+    let plan = args.options.plan()?;
+    let settings = settings(args)?;
+    let mut ran = Vec::new();
+    let mut rows = Vec::new();
+    for measure in Measure::ALL {
+        rows.push(row(measure, args, &plan, &settings, &mut ran)?);
+    }
+    sheet(args, &plan, &settings, &rows, &ran).write(&args.form, target)
+}
+
+fn settings(args: &Args) -> Result<Settings, Failure> {
+    let shares = [
+        ("--daemon-rate", args.daemon_rate),
+        ("--daemon-length", args.daemon_length),
+        ("--sibling-cost", args.sibling_cost),
+    ];
+    if let Some((option, value)) = shares.into_iter().find(|(_, value)| !(*value > 0.0 && *value <= 1.0)) {
+        return Err(format!("{option} {value}: above 0 and at most 1 is possible").into());
+    }
+    Ok(Settings {
+        rate: args.daemon_rate,
+        length: args.daemon_length,
+        sibling: args.sibling_cost,
+        grain: args.larger_grain,
+        collectives: args.collective_every,
+    })
+}
+
+fn row(
+    measure: Measure,
+    args: &Args,
+    plan: &Plan,
+    settings: &Settings,
+    ran: &mut Vec<(u32, u64)>,
+) -> Result<Row, Failure> {
+    let mut row = Row { measure, efficiency: Vec::new(), noise: Vec::new(), refused: None };
+    for &nodes in &args.options.nodes {
+        let setup = plan.setup(nodes);
+        row.refused = measure.refused(&plan.model, &setup);
+        if row.refused.is_some() {
+            break;
+        }
+        let (model, changed) = measure.apply(&plan.model, &setup, settings, &plan.network);
+        let (changed, outcome) = plan.run(&model, &changed)?;
+        // Work is that of all cores of a node, whoever does it.
+        let cores = f64::from(changed.cores) / f64::from(setup.cores);
+        row.efficiency.push(outcome.efficiency() * cores);
+        row.noise.push(outcome.noise());
+        ran.push((nodes, changed.phases));
+    }
+    Ok(row)
+}
+
+fn sheet(args: &Args, plan: &Plan, settings: &Settings, rows: &[Row], ran: &[(u32, u64)]) -> Sheet {
+    let names: Vec<String> = args.options.nodes.iter().map(|nodes| format!("{nodes} nodes")).collect();
+    let headings: Vec<&str> = std::iter::once("measure").chain(names.iter().map(String::as_str)).collect();
+    let table = |title: &str, of: &dyn Fn(&Row) -> &[f64]| {
+        let mut table = Table::new(title, &headings);
+        for row in rows.iter().filter(|row| row.refused.is_none()) {
+            table.rows.push((row.measure.name().to_owned(), of(row).iter().map(|&e| Cell::share(e)).collect()));
+        }
+        table
+    };
+    let able = || rows.iter().filter(|row| row.refused.is_none());
+    let mut meaning: Vec<String> =
+        able().skip(1).map(|row| format!("{}: {}.", row.measure.name(), row.measure.words(settings))).collect();
+    let without = rows.iter().filter_map(|row| Some(format!("{}: left out, {}.", row.measure.name(), row.refused?)));
+    meaning.extend(without);
+    let fewest = ran.iter().map(|&(nodes, _)| nodes).collect::<std::collections::BTreeSet<_>>();
+    let fewest: Vec<(u32, u64)> =
+        fewest.into_iter().map(|n| (n, ran.iter().filter(|r| r.0 == n).map(|r| r.1).min().unwrap_or(0))).collect();
+    meaning.extend(shortened(&fewest, plan.setup(1).phases));
+    let curve = |row: &Row| {
+        let points = args.options.nodes.iter().zip(&row.efficiency).map(|(&n, &e)| (f64::from(n), e * 100.0)).collect();
+        Curve { label: row.measure.name().to_owned(), points }
+    };
+    let plot = Plot {
+        title: "Efficiency by size and measure".to_owned(),
+        across: "nodes".to_owned(),
+        logarithmic: true,
+        up: "efficiency, %".to_owned(),
+        logarithmic_up: false,
+        curves: able().map(curve).collect(),
+    };
+    Sheet {
+        title: format!("{} under {}: what can be done", plan.words(), plan.model.name),
+        tables: vec![
+            table("Efficiency", &|row| &row.efficiency),
+            table("Share of the time lost to noise", &|row| &row.noise),
+        ],
+        notes: vec![("Measures", meaning), ("Recommendation", recommend(&args.options.nodes, rows))],
+        plots: vec![plot],
+    }
+}
+
+/// What the numbers say, at the largest size.
+fn recommend(nodes: &[u32], rows: &[Row]) -> Vec<String> {
+    let Some((last, &most)) = nodes.iter().enumerate().max_by_key(|(_, n)| **n) else { return Vec::new() };
+    let share = |value: f64| Cell::share(value).text;
+    let now = &rows[0];
+    let mut out = vec![format!("On {most} nodes noise takes {} of the time.", share(now.noise[last]))];
+    if now.noise[last] < SMALL {
+        out.push("That is less than 1 %: nothing needs to be done.".to_owned());
+        return out;
+    }
+    // More work for each phase is another program; it stands by itself.
+    let mut able: Vec<&Row> =
+        rows[1..].iter().filter(|r| r.refused.is_none() && r.measure != Measure::LargerGrain).collect();
+    able.sort_by(|a, b| b.efficiency[last].total_cmp(&a.efficiency[last]));
+    let gain = |row: &Row| row.efficiency[last] - now.efficiency[last];
+    match able.first() {
+        Some(best) if gain(best) > 0.0 => {
+            let from = share(now.efficiency[last]);
+            out.push(format!(
+                "Best there: {}, efficiency {} for {from}.",
+                best.measure.name(),
+                share(best.efficiency[last])
+            ));
+            let near = able[1..].iter().filter(|row| gain(row) > 0.9 * gain(best)).map(|row| row.measure.name());
+            let near: Vec<_> = near.collect();
+            if !near.is_empty() {
+                out.push(format!("Nearly as good: {}.", near.join(", ")));
+            }
+        }
+        _ => out.push("No measure but more work for each phase helps there.".to_owned()),
+    }
+    for row in able.iter().filter(|row| gain(row) <= 0.0) {
+        let (here, there) = (share(row.efficiency[last]), share(now.efficiency[last]));
+        out.push(format!("Not worth it: {}, efficiency {here} for {there}.", row.measure.name()));
+    }
+    out.extend(able.iter().filter(|row| gain(row) > 0.0).filter_map(|row| pays(nodes, now, row)));
+    if let Some(grain) = rows.iter().find(|row| row.measure == Measure::LargerGrain && row.refused.is_none()) {
+        out.push(format!("With a larger grain it would be {}.", share(grain.efficiency[last])));
+    }
+    out
+}
+
+/// From how many nodes on a measure pays that does not on fewer.
+fn pays(nodes: &[u32], now: &Row, row: &Row) -> Option<String> {
+    let mut order: Vec<usize> = (0..nodes.len()).collect();
+    order.sort_by_key(|&i| nodes[i]);
+    let loses = order.iter().rev().find(|&&i| row.efficiency[i] <= now.efficiency[i])?;
+    let first = order.iter().find(|&&i| nodes[i] > nodes[*loses])?;
+    Some(format!("{} pays on {} nodes, not on {}.", row.measure.name(), nodes[*first], nodes[*loses]))
+}

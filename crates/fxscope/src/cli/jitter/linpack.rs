@@ -1,0 +1,141 @@
+//! `fxscope jitter linpack`: how fast LINPACK runs by its size, with the share of noise apart.
+
+use fxscope::jitter::linpack::{Estimate, Machine, Run, memory};
+use fxscope::jitter::model;
+use fxscope::report::document::{Curve, Plot};
+
+use super::super::{Failure, Outcome};
+use super::sheet::{Cell, Form, Sheet, Table};
+
+/// Points of the curve of efficiency by size.
+const POINTS: i32 = 8;
+
+/// Estimate the efficiency of LINPACK by its size: DGEMM, panels, communication, and what noise adds.
+///
+/// Without --nodes, the runs of the machine's file, beside what was published of them.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The machine: fx1, or the path of a file like linpack/fx1.toml.
+    #[arg(long, value_name = "NAME|FILE", default_value = "fx1")]
+    machine: String,
+    /// Numbers of nodes.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    nodes: Vec<u32>,
+    /// Memory of a node.
+    #[arg(long, value_name = "SIZE", default_value = "32GiB", value_parser = memory)]
+    memory: u64,
+    /// What share of it the matrix fills; as much as the largest problem of the machine without it.
+    #[arg(long, value_name = "SHARE")]
+    fill: Option<f64>,
+    /// Rows of the matrix, in place of the share of memory.
+    #[arg(long, value_name = "N", conflicts_with = "fill")]
+    n: Option<f64>,
+    /// Noise: a profile, or the path of a model's file; without it the machine's.
+    #[arg(long, value_name = "NAME|FILE")]
+    model: Option<String>,
+    /// Seed of the random numbers.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// Estimates all runs.
+pub(super) fn linpack(args: &Args) -> Outcome {
+    let target = args.form.target()?;
+    let machine = Machine::load(&args.machine)?;
+    let noise = args.model.as_deref().map_or_else(|| machine.noise_model(), model::load)?;
+    let runs = runs(args, &machine)?;
+    let mut estimates = Vec::new();
+    for run in &runs {
+        estimates.push(machine.estimate(machine.problem(run)?, &noise, args.seed)?);
+    }
+    let last = estimates.iter().max_by(|a, b| a.problem.n.total_cmp(&b.problem.n));
+    let mut curve = Vec::new();
+    if let Some(last) = last {
+        for i in (0..POINTS).rev() {
+            let problem =
+                fxscope::jitter::linpack::Problem { n: last.problem.n / 2f64.powf(f64::from(i) / 2.0), ..last.problem };
+            if machine.check(problem).is_ok() {
+                curve.push(machine.estimate(problem, &noise, args.seed)?);
+            }
+        }
+    }
+    sheet(&machine, &noise.title, &runs, &estimates, &curve).write(&args.form, target)
+}
+
+fn runs(args: &Args, machine: &Machine) -> Result<Vec<Run>, Failure> {
+    if args.nodes.is_empty() {
+        if machine.runs.is_empty() {
+            return Err(format!("{} has no runs to show; give --nodes", args.machine).into());
+        }
+        return Ok(machine.runs.clone());
+    }
+    let run = |&nodes: &u32| {
+        let memory = Some(format!("{}KiB", args.memory >> 10));
+        Run { nodes, memory, fill: args.fill, n: args.n, published: None, row: String::new() }
+    };
+    Ok(args.nodes.iter().map(run).collect())
+}
+
+fn sheet(machine: &Machine, noise: &str, runs: &[Run], estimates: &[Estimate], curve: &[Estimate]) -> Sheet {
+    let headings = ["nodes", "N", "hours", "efficiency", "published", "off by", "DGEMM", "panels", "network", "noise"];
+    let mut table = Table::new("Efficiency, and what takes the rest of the time", &headings);
+    for (run, e) in runs.iter().zip(estimates) {
+        let published = run.published.map_or(Cell::none(), |p| Cell::number(p, 2));
+        let off = run.published.map_or(Cell::none(), |p| {
+            let points = e.efficiency * 100.0 - p;
+            Cell { value: serde_json::json!(points), text: format!("{points:+.2}") }
+        });
+        let cells = vec![
+            Cell::number(e.problem.n, 0),
+            Cell::number(e.seconds / 3600.0, 2),
+            Cell::share(e.efficiency),
+            published,
+            off,
+            Cell::share(e.dgemm),
+            Cell::share(e.panel),
+            Cell::share(e.communication),
+            Cell::share(e.noise),
+        ];
+        table.rows.push((e.problem.nodes.to_string(), cells));
+    }
+    let line = |label: &str, of: &dyn Fn(&Estimate) -> f64| {
+        let points = curve.iter().map(|e| (e.problem.n, of(e) * 100.0)).collect();
+        Curve { label: label.to_owned(), points }
+    };
+    let nodes = curve.first().map_or(0, |e| e.problem.nodes);
+    let plots = vec![
+        Plot {
+            title: format!("Efficiency by N on {nodes} nodes"),
+            across: "N".to_owned(),
+            logarithmic: true,
+            up: "efficiency, %".to_owned(),
+            logarithmic_up: false,
+            curves: vec![line("efficiency", &|e| e.efficiency)],
+        },
+        Plot {
+            title: format!("What takes the rest on {nodes} nodes"),
+            across: "N".to_owned(),
+            logarithmic: true,
+            up: "share of the time, %".to_owned(),
+            logarithmic_up: false,
+            curves: vec![
+                line("DGEMM below peak", &|e| e.dgemm),
+                line("panels", &|e| e.panel),
+                line("network", &|e| e.communication),
+                line("noise", &|e| e.noise),
+            ],
+        },
+    ];
+    let published: Vec<String> = runs.iter().filter(|run| !run.row.is_empty()).map(|run| run.row.clone()).collect();
+    let mut notes =
+        vec![format!("Noise: {noise}."), format!("Machine ({}): {}.", machine.evidence.word(), machine.source)];
+    notes.extend((!published.is_empty()).then(|| format!("Published: {}.", published.join(", "))));
+    Sheet {
+        title: format!("LINPACK on {}", machine.title),
+        tables: vec![table],
+        notes: vec![("Assumptions", notes)],
+        plots,
+    }
+}

@@ -1,0 +1,70 @@
+//! `fxscope jitter profiles` and `show`: noise models that come with the program, and what a model says.
+
+use std::process::ExitCode;
+
+use fxscope::jitter::model::{self, Model, Source};
+use fxscope::jitter::network;
+
+use super::super::{Failure, Outcome, print};
+use super::sheet::{Cell, Form, Sheet, Table};
+
+/// Lists the profiles and the networks.
+pub(super) fn profiles() -> Outcome {
+    let line = |name: &str| -> Result<String, Failure> { Ok(format!("{name:21} {}\n", model::load(name)?.title)) };
+    let mut text = "Noise models\n".to_owned();
+    for name in model::names() {
+        text.push_str(&line(name)?);
+    }
+    text.push_str("Networks\n");
+    for name in network::names() {
+        text.push_str(&format!("{name:21} {}\n", network::Network::load(name)?.title));
+    }
+    print(text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Show a noise model: its sources, what share of a core each takes, and where the numbers are from.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A profile (see `fxscope jitter profiles`), or the path of a model's file.
+    model: String,
+    /// Cores of a node.
+    #[arg(long, value_name = "N", default_value_t = 48, value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    cores_per_node: u32,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// Shows a model.
+pub(super) fn show(args: &Args) -> Outcome {
+    let target = args.form.target()?;
+    let model = model::load(&args.model)?;
+    model.check(args.cores_per_node)?;
+    sheet(&model, args.cores_per_node).write(&args.form, target)
+}
+
+fn sheet(model: &Model, cores: u32) -> Sheet {
+    let mut table = Table::new(
+        format!("Sources on a node of {cores} cores"),
+        &["cause", "arrivals", "length", "strikes", "of a core"],
+    );
+    let row = |s: &Source| {
+        let length = match &s.arrival {
+            model::Arrival::Trace(_) => "as recorded".to_owned(),
+            _ => s.length.words(),
+        };
+        let words = [s.arrival.words(), length, s.place()].map(Cell::word);
+        (s.cause.clone(), words.into_iter().chain([Cell::share(s.fraction(cores))]).collect())
+    };
+    table.rows = model.sources.iter().map(row).collect();
+    let origin = |s: &Source| format!("{} ({}): {}", s.cause, s.evidence.word(), s.origin);
+    let share = Cell::share(model.fraction(cores)).text;
+    let mut seen = vec![format!("{share} of all cores' time is stolen.")];
+    seen.extend((!model.note.is_empty()).then(|| model.note.clone()));
+    Sheet {
+        title: format!("{}: {}", model.name, model.title),
+        tables: if table.rows.is_empty() { Vec::new() } else { vec![table] },
+        notes: vec![("Sum", seen), ("Sources", model.sources.iter().map(origin).collect())],
+        plots: Vec::new(),
+    }
+}
