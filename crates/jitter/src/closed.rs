@@ -7,6 +7,8 @@ use crate::model::{Arrival, Correlation, Length, Model, On, Phase, Source};
 
 /// Mean strikes of a core in a phase up to which detours are seldom.
 const SELDOM: f64 = 0.1;
+/// Loss of a phase up to which the phase counts as long as its grain, as a share of it.
+const SHORT: f64 = 0.1;
 /// Steps of the integral over lengths.
 const STEPS: u32 = 4000;
 
@@ -69,7 +71,8 @@ pub struct Expected {
     pub struck: f64,
     /// What the phase loses, nanoseconds.
     pub delay: f64,
-    /// Whether cores are struck seldom enough for it to hold.
+    /// Whether cores are struck seldom and for short enough for it to hold: what strikes a core that waits already costs nothing
+    /// until the next phase begins.
     pub seldom: bool,
 }
 
@@ -82,11 +85,9 @@ pub fn expected(model: &Model, nodes: u32, cores: u32, grain: f64) -> Expected {
     let none_longer = |x: f64| model.sources.iter().map(|s| none_longer(s, nodes, cores, grain, x)).product::<f64>();
     let longest = model.sources.iter().map(longest).fold(0.0, f64::max);
     let often = model.sources.iter().map(|s| s.node_rate(cores) / f64::from(s.struck(cores).max(1))).sum::<f64>();
-    Expected {
-        struck: 1.0 - none_longer(0.0),
-        delay: if longest > 0.0 { integral(|x| 1.0 - none_longer(x), longest) } else { 0.0 },
-        seldom: often * grain / 1e9 <= SELDOM,
-    }
+    let delay = if longest > 0.0 { integral(|x| 1.0 - none_longer(x), longest) } else { 0.0 };
+    let seldom = often * grain / 1e9 <= SELDOM && delay <= SHORT * grain;
+    Expected { struck: 1.0 - none_longer(0.0), delay, seldom }
 }
 
 fn longest(source: &Source) -> f64 {

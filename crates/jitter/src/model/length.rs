@@ -240,13 +240,14 @@ impl Length {
     /// The distribution in words.
     #[must_use]
     pub fn words(&self) -> String {
-        let up_to = |most: &Option<Time>| most.map_or(String::new(), |t| format!(", at most {t}"));
         match self {
             Length::Fixed { value } => format!("{value}"),
-            Length::Exponential { mean, at_most } => format!("exponential, mean {mean}{}", up_to(at_most)),
-            Length::Pareto { shape, at_least, at_most } => {
-                format!("Pareto {shape}, at least {at_least}{}", up_to(at_most))
-            }
+            Length::Exponential { mean, at_most: Some(most) } => format!("mean {mean}, at most {most}"),
+            Length::Exponential { mean, at_most: None } => format!("exponential, mean {mean}"),
+            Length::Pareto { shape, at_least, at_most } => match at_most {
+                Some(most) => format!("Pareto {shape}, {at_least} to {most}"),
+                None => format!("Pareto {shape}, at least {at_least}"),
+            },
             Length::TwoPoint { short, long, long_share } => {
                 format!("{short}, {} % of them {long}", long_share * 100.0)
             }

@@ -232,15 +232,15 @@ impl Source {
     pub fn place(&self) -> String {
         let on = match &self.on {
             On::Cores => "each core".to_owned(),
-            On::Node => "one core of the node".to_owned(),
+            On::Node => "one core a node".to_owned(),
             On::Chosen(cores) => {
                 format!("cores {}", cores.iter().map(u16::to_string).collect::<Vec<_>>().join(", "))
             }
         };
         match self.correlation {
             Correlation::Independent => on,
-            Correlation::Node => format!("{on}, together in a node"),
-            Correlation::Aligned => format!("{on}, together everywhere"),
+            Correlation::Node => format!("{on}, node as one"),
+            Correlation::Aligned => format!("{on}, all as one"),
         }
     }
 }

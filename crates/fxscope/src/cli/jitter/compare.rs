@@ -4,11 +4,14 @@ use fxscope::jitter::measures::{Measure, Options as Settings};
 use fxscope::report::document::{Curve, Plot};
 
 use super::super::{Failure, Outcome};
-use super::setup::{Options, Plan, shortened};
+use super::setup::{Options, Plan, nodes, shortened};
 use super::sheet::{Cell, Form, Sheet, Table};
 
 /// Loss to noise below which nothing needs to be done.
 const SMALL: f64 = 0.01;
+
+/// Loss of efficiency that no chance explains.
+const CLEAR: f64 = 0.01;
 
 /// Compare what can be done against noise: a core or hardware threads for the system, lighter daemons, noise aligned in time,
 /// a larger grain, fewer collectives.
@@ -102,7 +105,7 @@ fn row(
 }
 
 fn sheet(args: &Args, plan: &Plan, settings: &Settings, rows: &[Row], ran: &[(u32, u64)]) -> Sheet {
-    let names: Vec<String> = args.options.nodes.iter().map(|nodes| format!("{nodes} nodes")).collect();
+    let names: Vec<String> = args.options.nodes.iter().map(|&n| nodes(n)).collect();
     let headings: Vec<&str> = std::iter::once("measure").chain(names.iter().map(String::as_str)).collect();
     let table = |title: &str, of: &dyn Fn(&Row) -> &[f64]| {
         let mut table = Table::new(title, &headings);
@@ -138,17 +141,17 @@ fn sheet(args: &Args, plan: &Plan, settings: &Settings, rows: &[Row], ran: &[(u3
             table("Efficiency", &|row| &row.efficiency),
             table("Share of the time lost to noise", &|row| &row.noise),
         ],
-        notes: vec![("Measures", meaning), ("Recommendation", recommend(&args.options.nodes, rows))],
+        notes: vec![("Measures", meaning), ("Advice", recommend(&args.options.nodes, rows))],
         plots: vec![plot],
     }
 }
 
 /// What the numbers say, at the largest size.
-fn recommend(nodes: &[u32], rows: &[Row]) -> Vec<String> {
-    let Some((last, &most)) = nodes.iter().enumerate().max_by_key(|(_, n)| **n) else { return Vec::new() };
+fn recommend(sizes: &[u32], rows: &[Row]) -> Vec<String> {
+    let Some((last, &most)) = sizes.iter().enumerate().max_by_key(|(_, n)| **n) else { return Vec::new() };
     let share = |value: f64| Cell::share(value).text;
     let now = &rows[0];
-    let mut out = vec![format!("On {most} nodes noise takes {} of the time.", share(now.noise[last]))];
+    let mut out = vec![format!("On {} noise takes {} of the time.", nodes(most), share(now.noise[last]))];
     if now.noise[last] < SMALL {
         out.push("That is less than 1 %: nothing needs to be done.".to_owned());
         return out;
@@ -178,7 +181,7 @@ fn recommend(nodes: &[u32], rows: &[Row]) -> Vec<String> {
         let (here, there) = (share(row.efficiency[last]), share(now.efficiency[last]));
         out.push(format!("Not worth it: {}, efficiency {here} for {there}.", row.measure.name()));
     }
-    out.extend(able.iter().filter(|row| gain(row) > 0.0).filter_map(|row| pays(nodes, now, row)));
+    out.extend(able.iter().filter(|row| gain(row) > 0.0).filter_map(|row| pays(sizes, now, row)));
     if let Some(grain) = rows.iter().find(|row| row.measure == Measure::LargerGrain && row.refused.is_none()) {
         out.push(format!("With a larger grain it would be {}.", share(grain.efficiency[last])));
     }
@@ -186,10 +189,10 @@ fn recommend(nodes: &[u32], rows: &[Row]) -> Vec<String> {
 }
 
 /// From how many nodes on a measure pays that does not on fewer.
-fn pays(nodes: &[u32], now: &Row, row: &Row) -> Option<String> {
-    let mut order: Vec<usize> = (0..nodes.len()).collect();
-    order.sort_by_key(|&i| nodes[i]);
-    let loses = order.iter().rev().find(|&&i| row.efficiency[i] <= now.efficiency[i])?;
-    let first = order.iter().find(|&&i| nodes[i] > nodes[*loses])?;
-    Some(format!("{} pays on {} nodes, not on {}.", row.measure.name(), nodes[*first], nodes[*loses]))
+fn pays(sizes: &[u32], now: &Row, row: &Row) -> Option<String> {
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|&i| sizes[i]);
+    let loses = order.iter().rev().find(|&&i| row.efficiency[i] < now.efficiency[i] - CLEAR)?;
+    let first = order.iter().find(|&&i| sizes[i] > sizes[*loses])?;
+    Some(format!("It pays on {}, not on {}: {}.", nodes(sizes[*first]), sizes[*loses], row.measure.name()))
 }

@@ -135,7 +135,7 @@ fn sheet(machine: &Machine, noise: &str, runs: &[Run], estimates: &[Estimate], c
     Sheet {
         title: format!("LINPACK on {}", machine.title),
         tables: vec![table],
-        notes: vec![("Assumptions", notes)],
+        notes: vec![("Assumed", notes)],
         plots,
     }
 }

@@ -46,15 +46,15 @@ pub(super) fn show(args: &Args) -> Outcome {
 fn sheet(model: &Model, cores: u32) -> Sheet {
     let mut table = Table::new(
         format!("Sources on a node of {cores} cores"),
-        &["cause", "arrivals", "length", "strikes", "of a core"],
+        &["cause", "of a core", "arrivals", "strikes", "length"],
     );
     let row = |s: &Source| {
         let length = match &s.arrival {
             model::Arrival::Trace(_) => "as recorded".to_owned(),
             _ => s.length.words(),
         };
-        let words = [s.arrival.words(), length, s.place()].map(Cell::word);
-        (s.cause.clone(), words.into_iter().chain([Cell::share(s.fraction(cores))]).collect())
+        let words = [s.arrival.words(), s.place(), length].map(Cell::word);
+        (s.cause.clone(), std::iter::once(Cell::share(s.fraction(cores))).chain(words).collect())
     };
     table.rows = model.sources.iter().map(row).collect();
     let origin = |s: &Source| format!("{} ({}): {}", s.cause, s.evidence.word(), s.origin);

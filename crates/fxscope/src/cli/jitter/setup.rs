@@ -120,9 +120,14 @@ impl Plan<'_> {
     }
 }
 
+/// A number of nodes, in words.
+pub(super) fn nodes(number: u32) -> String {
+    if number == 1 { "1 node".to_owned() } else { format!("{number} nodes") }
+}
+
 /// A note when fewer phases ran than were asked for.
 pub(super) fn shortened(ran: &[(u32, u64)], asked: u64) -> Option<String> {
-    let few: Vec<String> = ran.iter().filter(|r| r.1 < asked).map(|(n, p)| format!("{n} nodes {p}")).collect();
+    let few: Vec<String> = ran.iter().filter(|r| r.1 < asked).map(|&(n, p)| format!("{} {p}", nodes(n))).collect();
     (!few.is_empty()).then(|| {
         format!(
             "Of {asked} phases as many ran as --most-detours allows: {}; bounds tell how sure they are.",

@@ -5,7 +5,7 @@ use fxscope::jitter::scale::{Meet, Outcome, Setup};
 use fxscope::report::document::{Curve, Plot};
 
 use super::super::Outcome as Done;
-use super::setup::{Options, Plan, shortened};
+use super::setup::{Options, Plan, nodes, shortened};
 use super::sheet::{Cell, Form, Sheet, Table};
 
 /// Simulate a program of phases under noise, on one node up to a whole machine.
@@ -49,14 +49,14 @@ fn sheet(plan: &Plan, sizes: &[Size]) -> Sheet {
     Sheet {
         title: format!("{} under {}", plan.words(), plan.model.name),
         tables,
-        notes: vec![("Assumptions", notes)],
+        notes: vec![("Assumed", notes)],
         plots: plots(sizes),
     }
 }
 
 fn table(plan: &Plan, sizes: &[Size]) -> Table {
     let headings =
-        ["nodes", "cores", "meeting", "efficiency", "slowdown", "95 % bounds", "noise", "phase loss", "closed form"];
+        ["nodes", "cores", "meeting", "efficiency", "slowdown", "95 % bounds", "noise", "phase loss", "expected"];
     let mut table = Table::new("By size", &headings);
     for size in sizes {
         let (setup, outcome) = (&size.setup, &size.outcome);
@@ -108,7 +108,7 @@ fn phases(sizes: &[Size]) -> Table {
 }
 
 fn causes(plan: &Plan, sizes: &[Size]) -> Table {
-    let names: Vec<String> = sizes.iter().map(|size| format!("{} nodes", size.nodes)).collect();
+    let names: Vec<String> = sizes.iter().map(|size| nodes(size.nodes)).collect();
     let headings: Vec<&str> = std::iter::once("cause").chain(names.iter().map(String::as_str)).collect();
     let mut table = Table::new("Share of the time lost to each cause", &headings);
     for (i, source) in plan.model.sources.iter().enumerate() {
@@ -136,10 +136,10 @@ fn plots(sizes: &[Size]) -> Vec<Plot> {
     };
     let times = |size: &Size| {
         let point = |i: u32| {
-            let share = f64::from(i) / 50.0;
+            let share = f64::from(i) / 100.0;
             (size.outcome.quantile(share) as f64 / 1e3, share * 100.0)
         };
-        Curve { label: format!("{} nodes", size.nodes), points: (0..=50).map(point).collect() }
+        Curve { label: nodes(size.nodes), points: (0..=100).map(point).collect() }
     };
     let phases = Plot {
         title: "Phases that end within a time".to_owned(),
