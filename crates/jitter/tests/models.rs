@@ -176,3 +176,25 @@ proptest! {
         prop_assert!(outcome.slowdown() >= 1.0 && outcome.noise() >= 0.0);
     }
 }
+
+#[test]
+fn setups_out_of_bounds_are_refused_with_the_bound() {
+    use fxscope_jitter::scale::{Meet, Setup, simulate};
+    let silent = model::load("silent").unwrap();
+    let meet = Meet::All { cost: 0 };
+    let good = Setup { nodes: 8, cores: 4, grain: 1000, imbalance: 0.0, phases: 10, meet, seed: 1 };
+    assert!(simulate(&silent, &good).is_ok());
+    let neighbours = Meet::Neighbours { cost: 0, grid: [2, 2, 3] };
+    for (setup, why) in [
+        (Setup { nodes: 0, ..good.clone() }, "0 nodes"),
+        (Setup { cores: 0, ..good.clone() }, "0 cores"),
+        (Setup { grain: 0, ..good.clone() }, "0 ns of grain"),
+        (Setup { phases: 0, ..good.clone() }, "0 phases"),
+        (Setup { grain: 86_400_000_000_000, phases: 1 << 32, ..good.clone() }, "are the most"),
+        (Setup { imbalance: f64::NAN, ..good.clone() }, "imbalance NaN"),
+        (Setup { meet: neighbours, ..good.clone() }, "the grid has 12 nodes, not 8"),
+    ] {
+        let error = simulate(&silent, &setup).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
+}

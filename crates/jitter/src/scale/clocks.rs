@@ -12,14 +12,15 @@ impl Run {
     /// Runs all phases; the time is that of the node that ends last.
     pub(super) fn clocks(mut self, setup: &Setup) -> Outcome {
         let quiet = if setup.imbalance > 0.0 { quiet(setup, &self.works) } else { plain(setup) };
-        let mut recorder = Recorder::new(setup, self.sources, self.works.iter().sum(), 0);
+        let mut recorder = Recorder::new(setup, self.sources, &self.works, 0);
         let nodes = setup.nodes as usize;
         let (mut starts, mut ends) = (vec![0; nodes], vec![0; nodes]);
-        let mut before = 0;
+        let (mut before, mut worked) = (0, 0.0);
         let mut works = self.works.clone();
         let mut stolen = vec![vec![0; self.sources]; self.chunks.len()];
         for phase in 0..setup.phases {
             shrink(setup, phase, &self.works, &mut works);
+            worked += works.iter().map(|&work| work as f64).sum::<f64>();
             self.compute(setup, &starts, &works, &mut ends, &mut stolen);
             meet(setup, phase, &ends, &mut starts);
             let now = starts.iter().copied().max().unwrap_or(0);
@@ -28,7 +29,7 @@ impl Run {
         }
         let sum = |source: usize| stolen.iter().map(|chunk| chunk[source]).sum::<u64>();
         let shares: Vec<u64> = (0..self.sources).map(sum).collect();
-        recorder.quiet(quiet);
+        recorder.whole(quiet, worked / nodes as f64);
         recorder.blame(before.saturating_sub(quiet) as f64, |stolen| stolen.copy_from_slice(&shares));
         recorder.done(before)
     }

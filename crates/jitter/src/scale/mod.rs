@@ -29,6 +29,9 @@ pub const MOST_NODES: u32 = 1 << 24;
 /// Most phases.
 pub const MOST_PHASES: u64 = 1 << 32;
 
+/// Longest run without noise, seconds: times are whole nanoseconds in 64 bits, and noise may make it many times as long.
+const LONGEST: f64 = 1e8;
+
 /// How the cores of a phase meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meet {
@@ -98,6 +101,13 @@ impl Setup {
         bounds("nodes", u64::from(self.nodes), u64::from(MOST_NODES))?;
         bounds("phases", self.phases, MOST_PHASES)?;
         bounds("ns of grain", self.grain, 86_400_000_000_000)?;
+        if self.seconds() > LONGEST {
+            return Err(format!(
+                "{} phases of this grain take {:.1e} s; {LONGEST:.0e} s are the most",
+                self.phases,
+                self.seconds()
+            ));
+        }
         if !(0.0..=10.0).contains(&self.imbalance) {
             return Err(format!("imbalance {}; 0 to 10 are possible", self.imbalance));
         }
@@ -214,7 +224,7 @@ impl Run {
         let mosts: Vec<u64> =
             self.works.chunks(NODES_PER_CHUNK).map(|w| w.iter().copied().max().unwrap_or(0)).collect();
         let most = mosts.iter().copied().max().unwrap_or(0);
-        let mut outcome = outcome::Recorder::new(setup, self.sources, self.works.iter().sum(), most + cost);
+        let mut outcome = outcome::Recorder::new(setup, self.sources, &self.works, most + cost);
         let mut now = 0;
         for _ in 0..setup.phases {
             let last = self.last(setup, now, &mosts);

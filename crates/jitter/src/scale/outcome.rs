@@ -77,11 +77,11 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// `works` is the sum of all nodes' computation in a phase, `phase` what a phase takes without noise.
-    pub(super) fn new(setup: &Setup, sources: usize, works: u64, phase: u64) -> Recorder {
+    /// `works` is each node's computation in a phase, `phase` what a phase takes without noise.
+    pub(super) fn new(setup: &Setup, sources: usize, works: &[u64], phase: u64) -> Recorder {
         Recorder {
             quiet: phase * setup.phases,
-            work: works as f64 / f64::from(setup.nodes) * setup.phases as f64,
+            work: works.iter().map(|&work| work as f64).sum::<f64>() / f64::from(setup.nodes) * setup.phases as f64,
             alike: !matches!(setup.meet, Meet::Panel { .. }),
             phases: setup.phases,
             seen: 0,
@@ -92,9 +92,9 @@ impl Recorder {
         }
     }
 
-    /// What the whole run takes without noise, where phases differ.
-    pub(super) fn quiet(&mut self, time: u64) {
-        self.quiet = time;
+    /// What the whole run takes without noise and what of it is a node's work, where phases differ.
+    pub(super) fn whole(&mut self, time: u64, work: f64) {
+        (self.quiet, self.work) = (time, work);
     }
 
     /// Shares `lost` out among sources as `steal` says that they stole.

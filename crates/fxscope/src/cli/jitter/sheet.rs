@@ -84,6 +84,12 @@ impl Cell {
         Cell { value: json!(value), text }
     }
 
+    /// A time in nanoseconds that is not known to more than four digits.
+    pub(super) fn about(ns: f64) -> Cell {
+        let digits = if ns > 0.0 { 10f64.powf(3.0 - ns.log10().floor()) } else { 1.0 };
+        Cell { value: json!(ns), text: fxscope::jitter::Time((ns * digits).round() / digits).to_string() }
+    }
+
     /// A time in nanoseconds.
     pub(super) fn time(ns: f64) -> Cell {
         Cell { value: json!(ns), text: fxscope::jitter::Time(ns).to_string() }

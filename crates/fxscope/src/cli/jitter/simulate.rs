@@ -11,7 +11,8 @@ use super::sheet::{Cell, Form, Sheet, Table};
 /// Simulate a program of phases under noise, on one node up to a whole machine.
 ///
 /// Each core works for the grain, then the cores meet; a detour holds up its core, and with it all that wait. Efficiency is the
-/// share of the time that is work. docs/jitter-scale.md has examples and what they cost.
+/// share of the time that is work, `phase loss` what noise adds to a phase, `expected` the same by order statistics where they
+/// hold. docs/jitter-scale.md has examples and what they cost.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -72,8 +73,8 @@ fn table(plan: &Plan, sizes: &[Size]) -> Table {
             Cell::number(outcome.slowdown(), 4),
             bounds,
             Cell::share(outcome.noise()),
-            Cell::time(loss),
-            closed_form(plan, setup).map_or(Cell::none(), Cell::time),
+            Cell::about(loss),
+            closed_form(plan, setup).map_or(Cell::none(), Cell::about),
         ];
         table.rows.push((size.nodes.to_string(), cells));
     }
