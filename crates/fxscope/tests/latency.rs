@@ -132,7 +132,7 @@ fn a_set_is_checked_kept_and_its_coefficients_fitted() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8"));
     std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
-    let options = ["check", "--set", "plan.toml", "--cache", "kept", "--fit", "--json", "-", "--html", "page.html"];
+    let options = ["check", "--plan", "plan.toml", "--cache", "kept", "--fit", "--json", "-", "--html", "page.html"];
     let first = json(folder.path(), &options);
     let programs = first["programs"].as_array().expect("programs");
     let names: Vec<_> = programs.iter().map(|program| program["name"].as_str().expect("a name")).collect();
@@ -153,7 +153,7 @@ fn a_program_of_a_set_that_fails_is_named_and_the_others_are_checked() {
     let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8"));
     let plan = plan.replace("op=load n=100000", "op=loaf n=100000");
     std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
-    let ran = output(folder.path(), &["latency", "check", "--set", "plan.toml", "--no-cache"]);
+    let ran = output(folder.path(), &["latency", "check", "--plan", "plan.toml", "--no-cache"]);
     assert_eq!(ran.status.code(), Some(1));
     let (text, errors) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(errors.contains("load: the program ended with status 2"), "{errors}");
@@ -166,7 +166,7 @@ fn mistakes_in_a_plan_are_named_with_their_place() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let check = |plan: &str| {
         std::fs::write(folder.path().join("plan.toml"), plan).expect("written");
-        failure(folder.path(), &["latency", "check", "--no-cache", "--set", "plan.toml"]).1
+        failure(folder.path(), &["latency", "check", "--no-cache", "--plan", "plan.toml"]).1
     };
     let program = "[[program]]\nname = 'a'\nrun = 'a.elf'\n";
     for (plan, message) in [

@@ -25,15 +25,15 @@ use super::{Asked, plan, show};
 /// simulated, 1 when a program of a set could not.
 #[derive(clap::Args)]
 #[command(
-    override_usage = "fxscope latency check [OPTIONS] -- PROGRAM [ARGS]...\n       fxscope latency check [OPTIONS] --set PLAN.toml"
+    override_usage = "fxscope latency check [OPTIONS] -- PROGRAM [ARGS]...\n       fxscope latency check [OPTIONS] --plan PLAN.toml"
 )]
 pub struct Args {
     /// Check the programs of this file; docs/latency-lab.md says what stands in it.
     #[arg(long, value_name = "PLAN.toml", required_unless_present = "command", conflicts_with = "command")]
-    set: Option<PathBuf>,
+    plan: Option<PathBuf>,
     /// Fit the coefficients of method 5 to the programs that the file has for it, and show them beside those in use. Nothing is
     /// changed.
-    #[arg(long, requires = "set")]
+    #[arg(long, requires = "plan")]
     fit: bool,
     #[command(flatten)]
     asked: Asked,
@@ -78,7 +78,7 @@ pub(super) fn check(args: &Args) -> Outcome {
     let instead = [&args.json, &args.html].into_iter().flatten().any(|path| path.as_os_str() == "-");
     let folder = args.cache.clone().or_else(|| default_cache("latency")).filter(|_| !args.no_cache);
     let lab = Lab::new(folder.as_deref(), args.jobs)?;
-    let findings = match &args.set {
+    let findings = match &args.plan {
         Some(path) => set(args, &lab, plan::read(path, &args.asked)?)?,
         None => one(args, &lab)?,
     };
@@ -164,7 +164,7 @@ fn set(args: &Args, lab: &Lab, subjects: Vec<Subject>) -> Result<Findings, Failu
     if !failures.is_empty() {
         sections.push(show::notes("Failed", failures.clone()));
     }
-    let title = args.set.as_ref().map_or_else(String::new, |path| path.display().to_string());
+    let title = args.plan.as_ref().map_or_else(String::new, |path| path.display().to_string());
     let title = format!("Slower memory, predicted and simulated: {title}, {} programs", samples.len());
     Ok(Findings {
         document: Document { title, columns: vec![String::new()], sections },
