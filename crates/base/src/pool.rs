@@ -4,8 +4,8 @@ use crate::Cycle;
 
 /// A pool of identical entries, each held for an interval: miss buffers, for instance.
 ///
-/// Each entry remembers its latest holding. A request well before that holding uses the entry before it: a
-/// far-future holding does not block earlier ones.
+/// Each entry remembers its latest holding, with those before it that leave no room for another. A request well before
+/// them uses the entry before it: a far-future holding does not block earlier ones.
 pub struct Pool {
     entries: Box<[Holding]>,
     /// What is known of each [`BLOCK`] of entries, up to date unless it is `stale`.
@@ -44,8 +44,8 @@ impl Block {
 
 #[derive(Clone, Copy, Default)]
 struct Holding {
-    /// Requests before this use the entry before its holding: a gap is taken to be long enough when it is as long as the
-    /// holding.
+    /// Requests before this use the entry before its holding, and before those that left no room in front of it: a gap is
+    /// taken to be long enough when it is as long as the holding.
     before: Cycle,
     until: Cycle,
 }
@@ -150,7 +150,9 @@ impl Pool {
         let h = &mut self.entries[grant.entry as usize];
         // In the gap before a later holding nothing need be remembered.
         if until >= h.until {
-            *h = Holding { before: from.saturating_sub(until - from), until };
+            // In a gap too short for it nobody fits: with the holding before the gap, this is one.
+            let room = from.saturating_sub(until - from);
+            *h = Holding { before: if room < h.until { h.before } else { room }, until };
             self.stale |= 1 << (grant.entry as usize / BLOCK).min(LAST_BIT);
             self.no_gap = self.no_gap.max(h.before);
             self.in_order = if is_next && until >= self.last_until { self.in_order + 1 } else { 0 };
@@ -205,6 +207,25 @@ mod tests {
                 p.hold(grant, grant.at, grant.at + cycles);
             }
         }
+    }
+
+    #[test]
+    fn however_long_askers_in_turns_wait_they_never_hold_more_entries_than_there_are() {
+        const CAPACITY: usize = 64;
+        const HELD: Cycle = 250;
+        let mut p = Pool::new(CAPACITY);
+        let mut holdings = Vec::new();
+        // Each asker in turn asks for all of its next 100 cycles, three times as often as there is room for. Turns are shorter than
+        // holdings.
+        for ask in 0..4_000_u64 {
+            let (turn, asker, in_turn) = (ask / 80, ask / 10 % 8, ask % 10);
+            let grant = p.first_free(100 * turn + 10 * in_turn + asker);
+            p.hold(grant, grant.at, grant.at + HELD);
+            holdings.push(grant.at..grant.at + HELD);
+        }
+        let end = holdings.iter().map(|h| h.end).max().unwrap_or_default();
+        let most = (0..end).map(|t| holdings.iter().filter(|h| h.contains(&t)).count()).max();
+        assert_eq!(most, Some(CAPACITY));
     }
 
     #[test]
