@@ -8,6 +8,7 @@
 # make kernels   rebuilds the benchmark programs in kernels/prebuilt
 # make browser-test  opens the page of fxscope report in Chromium
 # make office-test   opens the workbook of fxscope report in LibreOffice
+# make jitter-test  injects noise into a measurement of this machine and finds it; as root
 # make validate  every measured figure against the model; takes minutes
 # make fmt       formats the sources
 # make lint      formatting and clippy only
@@ -21,7 +22,7 @@ CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gn
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user
 
-.PHONY: demo release test validate programs npb fuzz-isa fuzz-import browser-test office-test kernels fmt lint cargo
+.PHONY: demo release test validate programs npb fuzz-isa fuzz-import jitter-test browser-test office-test kernels fmt lint cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -79,6 +80,10 @@ browser-test: cargo
 office-test: cargo
 	.ci/need $(HOST_TOOLS) soffice:libreoffice-calc
 	FXSCOPE_OFFICE=soffice cargo test -p fxscope-report --test spreadsheet -- --nocapture
+
+jitter-test: cargo
+	.ci/need $(HOST_TOOLS)
+	cargo test --profile fast -p fxscope-noise --test injected -- --ignored --nocapture
 
 kernels:
 	.ci/need $(CROSS_TOOLS)

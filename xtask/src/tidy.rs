@@ -29,7 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "fxscope",
         &[
             "base", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record", "sim", "import",
-            "analyze", "validate", "report", "pages", "latency", "jitter",
+            "analyze", "validate", "report", "pages", "latency", "jitter", "noise",
         ],
     ),
     ("xtask", &["aarch64", "machine", "pmu", "validate"]),

@@ -19,6 +19,7 @@ pub use fxscope_jitter as jitter;
 pub use fxscope_latency as latency;
 pub use fxscope_linux as linux;
 pub use fxscope_machine as machine;
+pub use fxscope_noise as noise;
 pub use fxscope_pages as pages;
 pub use fxscope_pmu as pmu;
 pub use fxscope_record as record;

@@ -3,7 +3,11 @@
 //! A *detour* is a stretch of time in which a core did not do a program's work though the program could run.
 //! [`measure`] finds detours, [`cause`] names them, [`trace`] keeps them.
 
+pub mod cause;
 pub mod clock;
+pub mod fit;
 pub mod host;
+pub mod import;
 pub mod measure;
+pub mod see;
 pub mod trace;

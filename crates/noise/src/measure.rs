@@ -176,9 +176,12 @@ fn with_clock<C: Clock + Copy + Send + Sync>(
         let rings: Vec<(u32, &Ring)> = cores.iter().copied().zip(&rings).collect();
         let waiting = writer::Waiting { rings, spare: &spare, start: header.monotonic_start };
         let running = || measuring.iter().any(|thread| !thread.is_finished());
-        let (writer, mut notes) = waiting.drain(writer, &mut clock, base, running).inspect_err(|_| {
+        let drained = waiting.drain(writer, &mut clock, base, running).inspect_err(|_| {
             stop.store(true, Ordering::Relaxed);
-        })?;
+        });
+        // The writer has moved to where nothing is measured.
+        let _ = pin(&allowed);
+        let (writer, mut notes) = drained?;
         let after = Counts::read(Path::new("/"));
         let done: Vec<Stats> =
             measuring.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Stats::new(1.0))).collect();
@@ -352,6 +355,7 @@ fn core_summary(
         minimum: minimum as f64 / base.rate,
         total: stats.total as f64 / base.rate,
         waiting: stats.waiting as f64 / base.rate,
+        longest: 0,
         dropped,
         backward: stats.backward,
         histogram: stats.histogram[..used].to_vec(),

@@ -243,6 +243,9 @@ pub struct CoreSummary {
     pub total: f64,
     /// Of this, the wait for other cores at barriers, ns.
     pub waiting: f64,
+    /// The longest detour, ns, of imported traces without single detours; 0 for others.
+    #[serde(default)]
+    pub longest: u64,
     /// Detours that were found and could not be kept.
     pub dropped: u64,
     /// How often the clock went back.

@@ -93,7 +93,9 @@ impl Waiting<'_> {
             while let Some((ticks, length)) = ring.pop() {
                 let (begin, length) = (base.at(ticks), base.length(length));
                 let end = begin.saturating_add(length);
-                let own = visits.iter().any(|&(from, to, on)| on == core && from < end && begin < to);
+                // Most of it: a program that ran meanwhile may have taken the rest.
+                let shared = |from: u64, to: u64| to.min(end).saturating_sub(from.max(begin));
+                let own = visits.iter().any(|&(from, to, on)| on == core && 2 * shared(from, to) > length);
                 let cause = if own { out.cause(&Cause::new(Kind::Own, "writing the trace")) } else { UNKNOWN };
                 out.push(core, Detour { start: begin.saturating_sub(self.start), length, cause })?;
             }

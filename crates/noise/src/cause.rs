@@ -1,0 +1,32 @@
+//! What detours were: events of the kernel, as its tracers write them, and detours named by them.
+
+mod join;
+mod text;
+mod tracer;
+
+pub use join::{Naming, name};
+pub use text::{Parser, Start, Who};
+pub use tracer::{Tracer, events, osnoise_settings, plain_settings, start};
+
+use crate::trace::Cause;
+
+/// Something that the kernel did on a core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The core.
+    pub core: u32,
+    /// When it began, ns of the tracer's clock.
+    pub start: u64,
+    /// How long it took, ns.
+    pub length: u64,
+    /// What it was.
+    pub cause: Cause,
+}
+
+impl Event {
+    /// When it was over, ns.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.start.saturating_add(self.length)
+    }
+}

@@ -1,0 +1,101 @@
+//! Detours named by events of the same core and time.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Read, Write};
+
+use super::Event;
+use crate::trace::{Cause, Detour, Error, Item, Kind, Reader, Summary, UNKNOWN, Writer};
+
+/// How far the clocks of detours and of events may be apart, ns: traces write whole µs.
+const SLACK: u64 = 2_000;
+/// Most events of a core that wait for detours.
+const MOST: usize = 1 << 20;
+
+/// What is known of the events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Naming {
+    /// The clock's time at the trace's begin, ns.
+    pub start: u64,
+    /// Whether everything that the kernel does is among them: a detour without one is then the hardware's or the host's.
+    pub complete: bool,
+    /// Whether the machine is virtual.
+    pub virtual_machine: bool,
+}
+
+/// Copies a trace with names for detours that have none. Gives what was known after the last detour, none if the trace was
+/// cut off; `notes` are added to it. Events must come in the order of their ends.
+///
+/// # Errors
+/// When the trace cannot be read or the copy not written.
+pub fn name<R: Read, W: Write>(
+    mut trace: Reader<R>,
+    mut events: impl Iterator<Item = Event>,
+    naming: Naming,
+    out: W,
+    notes: &dyn Fn() -> Vec<String>,
+) -> Result<Option<Summary>, Error> {
+    let mut copy = Writer::new(out, trace.header())?;
+    let mut waiting: BTreeMap<u32, VecDeque<Event>> = BTreeMap::new();
+    let mut seen = 0;
+    while let Some(item) = trace.next_item()? {
+        match item {
+            Item::Detours(core, detours) => {
+                let last = detours.last().map_or(0, |detour| detour.end().saturating_add(naming.start));
+                // A thread's event ends with the thread: a little later than the detour.
+                while seen <= last.saturating_add(SLACK) {
+                    let Some(event) = events.next() else { break };
+                    seen = event.end();
+                    let queue = waiting.entry(event.core).or_default();
+                    if queue.len() >= MOST {
+                        queue.pop_front();
+                    }
+                    queue.push_back(event);
+                }
+                let queue = waiting.entry(core).or_default();
+                copy_named(&mut copy, core, &detours, trace.causes(), queue, naming)?;
+            }
+            Item::End(mut summary) => {
+                summary.notes.extend(notes());
+                copy.finish(&summary)?;
+                return Ok(Some(*summary));
+            }
+            Item::CutOff => break,
+        }
+    }
+    copy.flush()?;
+    Ok(None)
+}
+
+fn copy_named<W: Write>(
+    copy: &mut Writer<W>,
+    core: u32,
+    detours: &[Detour],
+    causes: &[Cause],
+    events: &mut VecDeque<Event>,
+    naming: Naming,
+) -> io::Result<()> {
+    for &detour in detours {
+        let (from, to) = (detour.start.saturating_add(naming.start), detour.end().saturating_add(naming.start));
+        while events.front().is_some_and(|event| event.end().saturating_add(SLACK) < from) {
+            events.pop_front();
+        }
+        let overlap = |event: &Event| {
+            let begin = event.start.saturating_sub(SLACK).max(from);
+            (event.end().saturating_add(SLACK)).min(to).saturating_sub(begin).min(event.length.max(1))
+        };
+        let near = events.iter().take_while(|event| event.end() <= to.saturating_add(SLACK) || event.start <= to);
+        let largest = near.filter(|event| overlap(event) > 0).max_by_key(|event| overlap(event));
+        let known = causes.get(detour.cause as usize).filter(|_| detour.cause != UNKNOWN);
+        let cause = match (known, largest) {
+            (Some(known), _) => copy.cause(known),
+            (None, Some(event)) => copy.cause(&event.cause),
+            (None, None) if naming.complete => {
+                let kind = if naming.virtual_machine { Kind::Hypervisor } else { Kind::Hardware };
+                copy.cause(&Cause::new(kind, "without an event of the kernel"))
+            }
+            (None, None) => UNKNOWN,
+        };
+        copy.push(core, Detour { cause, ..detour })?;
+    }
+    Ok(())
+}

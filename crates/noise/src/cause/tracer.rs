@@ -1,0 +1,263 @@
+//! Starting and stopping the kernel's tracers.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::{Event, Parser, Start, Who};
+
+/// A tracer that runs.
+pub struct Tracer {
+    what: &'static str,
+    complete: bool,
+    spool: PathBuf,
+    perf: PathBuf,
+    how: How,
+}
+
+enum How {
+    /// An instance of tracefs, what undoes its settings, and the thread that copies what it writes.
+    Files {
+        instance: PathBuf,
+        undo: Vec<(PathBuf, String)>,
+        stop: Arc<AtomicBool>,
+        copying: JoinHandle<io::Result<()>>,
+    },
+    Perf(Child),
+}
+
+/// A setting of tracefs: a file below the instance, or below tracefs itself when its path begins with a slash, and its value.
+type Setting = (String, String);
+
+/// The settings for the osnoise tracer without its own threads, so that it tells what happens to ours.
+#[must_use]
+pub fn osnoise_settings(cores: &[u32]) -> Vec<Setting> {
+    let events = ["irq_noise", "softirq_noise", "thread_noise", "nmi_noise"];
+    let mut settings = common_settings(cores);
+    settings.push(("/osnoise/options".to_owned(), "NO_OSNOISE_WORKLOAD".to_owned()));
+    settings.push(("current_tracer".to_owned(), "osnoise".to_owned()));
+    settings.extend(events.map(|event| (format!("events/osnoise/{event}/enable"), "1".to_owned())));
+    settings
+}
+
+/// The settings for events of interrupts and of the scheduler.
+#[must_use]
+pub fn plain_settings(cores: &[u32]) -> Vec<Setting> {
+    let events = ["irq/enable", "irq_vectors/enable", "sched/sched_switch/enable"];
+    let mut settings = common_settings(cores);
+    settings.extend(events.map(|event| (format!("events/{event}"), "1".to_owned())));
+    settings
+}
+
+fn common_settings(cores: &[u32]) -> Vec<Setting> {
+    // A mask in hexadecimal words of 32 cores, the highest first.
+    let words = cores.iter().max().map_or(1, |core| core / 32 + 1);
+    let word = |w: u32| cores.iter().filter(|&&core| core / 32 == w).fold(0u32, |mask, core| mask | 1 << (core % 32));
+    let mask = (0..words).rev().map(|w| format!("{:08x}", word(w))).collect::<Vec<_>>().join(",");
+    vec![("trace_clock".to_owned(), "mono".to_owned()), ("tracing_cpumask".to_owned(), mask)]
+}
+
+/// Starts the best tracer that this host and its permissions allow, which writes to `spool`; otherwise none. Says why better
+/// ones could not be had.
+pub fn start(root: &Path, perf: &Path, cores: &[u32], spool: &Path) -> (Option<Tracer>, Vec<String>) {
+    let mut reasons = Vec::new();
+    let places = ["sys/kernel/tracing", "sys/kernel/debug/tracing"].map(|place| root.join(place));
+    match places.iter().find(|place| place.join("available_tracers").exists()) {
+        None if fs::read_dir(&places[0]).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied) => {
+            reasons.push("the kernel's tracers are for root: run this with sudo to have interrupts named".to_owned());
+        }
+        None => reasons.push(
+            "the kernel's tracers cannot be reached: tracefs is not there (mount -t tracefs nodev /sys/kernel/tracing, \
+             where the kernel has it)"
+                .to_owned(),
+        ),
+        Some(tracefs) => match files(tracefs, cores, spool) {
+            Ok(tracer) => return (Some(tracer), reasons),
+            Err(e) => reasons.push(format!(
+                "{}: {e}; it takes root to have the kernel name interrupts",
+                tracefs.display()
+            )),
+        },
+    }
+    match switches(perf, cores, spool) {
+        Ok(tracer) => {
+            reasons.push("interrupts and what the hypervisor or the hardware took have no names therefore".to_owned());
+            (Some(tracer), reasons)
+        }
+        Err(e) => {
+            reasons.push(e);
+            (None, reasons)
+        }
+    }
+}
+
+fn files(tracefs: &Path, cores: &[u32], spool: &Path) -> io::Result<Tracer> {
+    let tracers = fs::read_to_string(tracefs.join("available_tracers"))?;
+    let options = fs::read_to_string(tracefs.join("osnoise/options")).unwrap_or_default();
+    let osnoise = tracers.split_whitespace().any(|t| t == "osnoise") && options.contains("OSNOISE_WORKLOAD");
+    let instance = tracefs.join(format!("instances/fxscope-{}", std::process::id()));
+    fs::create_dir(&instance)?;
+    let settings = if osnoise { osnoise_settings(cores) } else { plain_settings(cores) };
+    let mut undo = Vec::new();
+    let apply = || {
+        for (path, value) in settings {
+            match path.strip_prefix('/') {
+                Some(shared) => {
+                    let on = options.split_whitespace().any(|option| option == "OSNOISE_WORKLOAD");
+                    undo.extend(on.then(|| (tracefs.join(shared), "OSNOISE_WORKLOAD".to_owned())));
+                    fs::write(tracefs.join(shared), value)?;
+                }
+                // Processors differ in what they tell of interrupts.
+                None if path == "events/irq_vectors/enable" && !instance.join(&path).exists() => {}
+                None => fs::write(instance.join(path), value)?,
+            }
+        }
+        let pipe = File::open(instance.join("trace_pipe"))?;
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        let out = File::create(spool)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let copying = std::thread::Builder::new().name("fxnoise/events".to_owned());
+        Ok((stop, copying.spawn(move || copy(pipe, out, &seen))?))
+    };
+    match apply() {
+        Ok((stop, copying)) => {
+            let what = if osnoise { "the osnoise tracer" } else { "events of interrupts and of the scheduler" };
+            let how = How::Files { instance, undo, stop, copying };
+            Ok(Tracer { what, complete: true, spool: spool.to_owned(), perf: PathBuf::new(), how })
+        }
+        Err(error) => {
+            clean(&instance, &undo);
+            Err(error)
+        }
+    }
+}
+
+/// Copies what comes until it is told to stop and nothing comes any more.
+fn copy(mut from: File, mut to: File, stop: &AtomicBool) -> io::Result<()> {
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let last = stop.load(Ordering::Relaxed);
+        match from.read(&mut buffer) {
+            Ok(0) if last => return Ok(()),
+            Ok(0) => std::thread::sleep(Duration::from_millis(200)),
+            Ok(n) => to.write_all(&buffer[..n])?,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && last => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(200)),
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+fn clean(instance: &Path, undo: &[(PathBuf, String)]) {
+    // When it cannot be undone there is nobody left to do it.
+    let _ = fs::write(instance.join("current_tracer"), "nop");
+    for (path, value) in undo {
+        let _ = fs::write(path, value);
+    }
+    let _ = fs::remove_dir(instance);
+}
+
+fn switches(perf: &Path, cores: &[u32], spool: &Path) -> Result<Tracer, String> {
+    let mut command = Command::new(perf);
+    command.args(["record", "-q", "-e", "dummy:u", "--switch-events", "-k", "CLOCK_MONOTONIC", "-m", "1024", "-C"]);
+    command.arg(crate::host::list(cores)).arg("-o").arg(spool);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| {
+        format!(
+            "perf, which names tasks and kernel threads, cannot be started ({e}); Debian: apt-get install linux-perf"
+        )
+    })?;
+    // It refuses at once what it may not do.
+    std::thread::sleep(Duration::from_millis(500));
+    if let Ok(Some(_)) = child.try_wait() {
+        let mut text = String::new();
+        let told = child.stderr.take().and_then(|mut stream| stream.read_to_string(&mut text).ok());
+        let first = text.lines().map(str::trim).find(|line| !line.is_empty() && *line != "Error:");
+        let why = told.and(first).unwrap_or("it says nothing");
+        return Err(format!(
+            "perf may not tell which threads run ({why}): run this as root, or have /proc/sys/kernel/perf_event_paranoid \
+             set to 0"
+        ));
+    }
+    let (what, how) = ("context switches through perf", How::Perf(child));
+    Ok(Tracer { what, complete: false, spool: spool.to_owned(), perf: perf.to_owned(), how })
+}
+
+impl Tracer {
+    /// What it tells of.
+    #[must_use]
+    pub fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// Whether all that the kernel does is told.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Stops it, and gives its text.
+    ///
+    /// # Errors
+    /// In words, when it has told nothing.
+    pub fn stop(self) -> Result<Box<dyn BufRead>, String> {
+        match self.how {
+            How::Files { instance, undo, stop, copying } => {
+                stop.store(true, Ordering::Relaxed);
+                let copied = copying.join().map_err(|_| "the tracer's text is not whole".to_owned());
+                clean(&instance, &undo);
+                copied?.map_err(|e| format!("the tracer's text is not whole: {e}"))?;
+                let file = File::open(&self.spool).map_err(|e| format!("{}: {e}", self.spool.display()))?;
+                Ok(Box::new(BufReader::new(file)))
+            }
+            How::Perf(mut child) => {
+                let process = rustix::process::Pid::from_child(&child);
+                // If it has ended before, what it wrote is read below.
+                let _ = rustix::process::kill_process(process, rustix::process::Signal::INT);
+                child.wait().map_err(|e| format!("perf record: {e}"))?;
+                let mut script = Command::new(&self.perf);
+                script
+                    .args(["script", "--show-switch-events", "--ns", "-F", "comm,tid,cpu,time", "-i"])
+                    .arg(&self.spool);
+                let script = script.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+                let text = script.map_err(|e| format!("perf script: {e}"))?.stdout.take();
+                Ok(Box::new(BufReader::new(text.ok_or("perf script told nothing")?)))
+            }
+        }
+    }
+}
+
+/// The events of a tracer's text.
+pub fn events(text: impl BufRead) -> impl Iterator<Item = Event> {
+    let mut parser = Parser::new(Start::Line, who);
+    // Text that is no UTF-8 is a name's, and costs that line.
+    text.split(b'\n').map_while(Result::ok).filter_map(move |line| parser.line(&String::from_utf8_lossy(&line)))
+}
+
+/// Whose a thread of this host is.
+fn who(name: &str, number: u32) -> Who {
+    if number == 0 || name.starts_with("fxnoise/") {
+        return Who::Nobody;
+    }
+    if name == "perf" || fs::exists(format!("/proc/self/task/{number}")).unwrap_or_default() {
+        return Who::Own;
+    }
+    let status = fs::read_to_string(format!("/proc/{number}/status")).unwrap_or_default();
+    let flag = status.lines().find_map(|line| line.strip_prefix("Kthread:"));
+    let kernel = match flag {
+        Some(flag) => flag.trim() == "1",
+        // Kernels before 6.7 do not tell, and threads may be gone: these names are the kernel's.
+        None if status.is_empty() || !status.contains("VmSize:") => {
+            const NAMES: [&str; 7] = ["kworker/", "ksoftirqd/", "migration/", "rcu", "irq/", "kcompactd", "kswapd"];
+            !status.is_empty() || NAMES.iter().any(|known| name.starts_with(known))
+        }
+        None => false,
+    };
+    if kernel { Who::Kernel } else { Who::Program }
+}

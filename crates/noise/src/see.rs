@@ -1,0 +1,204 @@
+//! What a trace shows: shares, rates, lengths, periods, spectrum, time line. One pass over the trace, in bounded memory.
+
+mod periods;
+mod series;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use serde::Serialize;
+
+pub use periods::{Lags, Period};
+use series::Series;
+
+use crate::trace::{Cause, Detour, Error, Header, Item, Kind, Method, Reader, Summary, bin};
+
+/// Slices of the time line.
+const SLICES: usize = 120;
+/// Slices of each core's series for the spectrum.
+const SAMPLES: usize = 1 << 14;
+/// Causes whose periods are looked for.
+const CAUSES: usize = 64;
+
+/// What was found.
+#[derive(Clone, Debug, Serialize)]
+pub struct View {
+    /// The trace's header.
+    pub header: Header,
+    /// Its summary; none if the measurement was cut off.
+    pub summary: Option<Summary>,
+    /// Why not all of the file could be read.
+    pub damage: Option<String>,
+    /// How long the trace is, ns; to the end of the last detour if nothing else is known.
+    pub duration: u64,
+    /// All cores together.
+    pub all: Part,
+    /// By core.
+    pub cores: BTreeMap<u32, Part>,
+    /// By cause, the one with most time first.
+    pub causes: Vec<(Cause, Part)>,
+    /// Detours by length, in the bins of [`bin`].
+    pub histogram: Vec<u64>,
+    /// What comes back in equal times.
+    pub periods: Vec<(Cause, Period)>,
+    /// Noise over time: the share of each slice in all cores' time.
+    pub time_line: Vec<f64>,
+    /// How long a slice is, ns.
+    pub slice: u64,
+    /// Power of the noise by frequency (Hz), mean of the cores, each as a part of the largest.
+    pub spectrum: Vec<(f64, f64)>,
+}
+
+/// Detours of a core, or with a cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Part {
+    /// How many.
+    pub detours: u64,
+    /// How long all together, ns.
+    pub time: u64,
+    /// The longest, ns.
+    pub longest: u64,
+}
+
+impl Part {
+    fn add(&mut self, length: u64) {
+        self.detours += 1;
+        self.time += length;
+        self.longest = self.longest.max(length);
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: &Part) -> Part {
+        let longest = self.longest.max(other.longest);
+        Part { detours: self.detours + other.detours, time: self.time + other.time, longest }
+    }
+
+    /// The share of the time of so many cores.
+    #[must_use]
+    pub fn share(&self, duration: u64, cores: usize) -> f64 {
+        let whole = duration as f64 * cores as f64;
+        if whole > 0.0 { self.time as f64 / whole } else { 0.0 }
+    }
+
+    /// How many each second on each of so many cores.
+    #[must_use]
+    pub fn rate(&self, duration: u64, cores: usize) -> f64 {
+        let whole = duration as f64 / 1e9 * cores as f64;
+        if whole > 0.0 { self.detours as f64 / whole } else { 0.0 }
+    }
+
+    /// Mean length, ns.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        if self.detours > 0 { self.time as f64 / self.detours as f64 } else { 0.0 }
+    }
+}
+
+/// Looks through a trace.
+///
+/// # Errors
+/// When it cannot be read; one that is damaged or cut off is looked through as far as it goes.
+pub fn look<R: Read>(mut trace: Reader<R>) -> Result<View, Error> {
+    let mut found = Found::default();
+    let (summary, damage) = loop {
+        match trace.next_item() {
+            Ok(Some(Item::Detours(core, detours))) => found.add(core, &detours),
+            Ok(Some(Item::End(summary))) => break (Some(*summary), None),
+            Ok(Some(Item::CutOff)) => break (None, Some("has no end: the measurement was cut off".to_owned())),
+            Ok(None) => break (None, None),
+            Err(Error::Read(error)) => return Err(Error::Read(error)),
+            Err(error) => break (None, Some(error.to_string())),
+        }
+    };
+    Ok(found.view(&trace, summary, damage))
+}
+
+#[derive(Default)]
+struct Found {
+    all: Part,
+    cores: BTreeMap<u32, Part>,
+    causes: BTreeMap<u32, Part>,
+    histogram: Vec<u64>,
+    end: u64,
+    time_line: Series<SLICES>,
+    series: BTreeMap<u32, Series<SAMPLES>>,
+    lags: BTreeMap<u32, Lags>,
+}
+
+impl Found {
+    fn add(&mut self, core: u32, detours: &[Detour]) {
+        let part = self.cores.entry(core).or_default();
+        let series = self.series.entry(core).or_default();
+        for detour in detours {
+            self.all.add(detour.length);
+            part.add(detour.length);
+            self.causes.entry(detour.cause).or_default().add(detour.length);
+            let bin = bin(detour.length);
+            if self.histogram.len() <= bin {
+                self.histogram.resize(bin + 1, 0);
+            }
+            self.histogram[bin] += 1;
+            self.end = self.end.max(detour.end());
+            self.time_line.add(detour.start, detour.length);
+            series.add(detour.start, detour.length);
+            let known = self.lags.len() < CAUSES || self.lags.contains_key(&detour.cause);
+            if known {
+                self.lags.entry(detour.cause).or_default().add(core, detour.start, detour.length);
+            }
+        }
+    }
+
+    fn view<R: Read>(self, trace: &Reader<R>, summary: Option<Summary>, damage: Option<String>) -> View {
+        let header = trace.header().clone();
+        let duration = summary.as_ref().map_or(0, |summary| summary.duration).max(self.end);
+        let mut cores = self.cores;
+        // Cores without a detour count as well.
+        for core in &header.cores {
+            cores.entry(core.core).or_default();
+        }
+        let (mut all, mut histogram) = (self.all, self.histogram);
+        if let Some(summary) = summary.as_ref().filter(|_| all.detours == 0 && header.method == Method::Imported) {
+            sums(summary, &mut all, &mut cores, &mut histogram);
+        }
+        let cause = |number: u32| trace.causes().get(number as usize).cloned().unwrap_or_else(Cause::unknown);
+        let mut causes: Vec<(Cause, Part)> = self.causes.iter().map(|(&n, &part)| (cause(n), part)).collect();
+        causes.sort_by(|a, b| (b.1.time, &a.0).cmp(&(a.1.time, &b.0)));
+        let mut periods = Vec::new();
+        for (&number, lags) in &self.lags {
+            periods.extend(lags.periods().into_iter().map(|period| (cause(number), period)));
+        }
+        periods.sort_by(|a, b| b.1.detours.cmp(&a.1.detours).then(a.1.period.total_cmp(&b.1.period)));
+        let (slice, sums) = self.time_line.until(duration);
+        let whole = (slice as f64 * cores.len().max(1) as f64).max(1.0);
+        View {
+            damage,
+            duration,
+            all,
+            causes,
+            histogram,
+            periods,
+            time_line: sums.into_iter().map(|sum| sum / whole).collect(),
+            slice,
+            spectrum: series::spectrum(&self.series, duration),
+            cores,
+            header,
+            summary,
+        }
+    }
+}
+
+/// What programs tell that keep no detours, only how many and how long they were together.
+fn sums(summary: &Summary, all: &mut Part, cores: &mut BTreeMap<u32, Part>, histogram: &mut Vec<u64>) {
+    for core in &summary.cores {
+        let part = cores.entry(core.core).or_default();
+        part.detours = core.histogram.iter().sum();
+        part.time = core.counted.iter().filter(|c| c.time && c.cause.kind == Kind::Unknown).map(|c| c.amount).sum();
+        part.longest = core.longest;
+        all.detours += part.detours;
+        all.time += part.time;
+        all.longest = all.longest.max(part.longest);
+        histogram.resize(histogram.len().max(core.histogram.len()), 0);
+        histogram.iter_mut().zip(&core.histogram).for_each(|(sum, count)| *sum += count);
+    }
+}

@@ -1,0 +1,177 @@
+//! Events of the kernel's tracers, in the text of each, and detours named by them.
+
+use std::path::Path;
+
+use fxscope_noise::cause::{self, Event, Naming, Parser, Start, Who, name, osnoise_settings, plain_settings};
+use fxscope_noise::trace::{Cause, Detour, Header, Item, Kind, Method, Reader, Summary, UNKNOWN, Writer};
+use proptest::prelude::*;
+
+fn who(name: &str, number: u32) -> Who {
+    match (name, number) {
+        (_, 0) => Who::Nobody,
+        ("fxnoise/1" | "spin", _) => Who::Nobody,
+        (name, _) if name.starts_with("kworker") || name.starts_with("migration") || name == "rcu_preempt" => {
+            Who::Kernel
+        }
+        _ => Who::Program,
+    }
+}
+
+fn events(start: Start, text: &str) -> Vec<Event> {
+    let mut parser = Parser::new(start, who);
+    text.lines().filter_map(|line| parser.line(line)).collect()
+}
+
+fn event(core: u32, start: u64, length: u64, kind: Kind, name: &str) -> Event {
+    Event { core, start, length, cause: Cause::new(kind, name) }
+}
+
+/// In the format of Documentation/trace/osnoise-tracer.rst of the kernel.
+const OSNOISE: &str = "\
+# tracer: osnoise
+       osnoise/3-961     [003] d.h..   100.000010: irq_noise: local_timer:236 start 100.000007500 duration 2000 ns
+       osnoise/3-961     [003] ..s..   100.000020: softirq_noise:  SCHED:7 start 100.000011000 duration 8500 ns
+     kworker/3:1-54      [003] d....   100.000050: thread_noise: kworker/3:1:54 start 100.000021000 duration 28000 ns
+       osnoise/3-961     [003] d....   100.000060: nmi_noise: start 100.000055000 duration 4000 ns
+       osnoise/3-961     [003] .....   100.000061: sample_threshold: start 100.000007000 duration 53000 ns interferences 4
+";
+
+#[test]
+fn events_of_the_osnoise_tracer_have_their_names_and_net_lengths() {
+    let found = events(Start::Field, OSNOISE);
+    let at = |ns: u64| 100_000_000_000 + ns;
+    assert_eq!(
+        found,
+        [
+            event(3, at(7_500), 2_000, Kind::Interrupt, "local_timer:236"),
+            event(3, at(11_000), 8_500, Kind::SoftInterrupt, "SCHED:7"),
+            event(3, at(21_000), 28_000, Kind::KernelThread, "kworker/3:1"),
+            event(3, at(55_000), 4_000, Kind::Nmi, ""),
+            event(3, at(7_000), 53_000, Kind::Unknown, ""),
+        ]
+    );
+    // By the line's clock an event begins its length before the line.
+    assert_eq!(events(Start::Line, OSNOISE)[0].start, at(8_000));
+}
+
+/// In the formats of the events irq:*, irq_vectors:* and sched:sched_switch.
+const PLAIN: &str = "\
+ CPU:1 [LOST 12 EVENTS]
+            spin-77      [001] d.h.   50.000100: irq_handler_entry: irq=36 name=virtio1-req.0
+            spin-77      [001] d.h.   50.000108: irq_handler_exit: irq=36 ret=handled
+            spin-77      [001] ..s.   50.000110: softirq_entry: vec=4 [action=BLOCK]
+            spin-77      [001] d.h.   50.000112: local_timer_entry: vector=236
+            spin-77      [001] d.h.   50.000115: local_timer_exit: vector=236
+            spin-77      [001] ..s.   50.000120: softirq_exit: vec=4 [action=BLOCK]
+            spin-77      [001] d...   50.000200: sched_switch: prev_comm=spin prev_pid=77 prev_prio=120 prev_state=R+ ==> next_comm=my [odd] d next_pid=99 next_prio=120
+    my [odd] d-99      [001] d...   50.004200: sched_switch: prev_comm=my [odd] d prev_pid=99 prev_prio=120 prev_state=S ==> next_comm=spin next_pid=77 next_prio=120
+";
+
+#[test]
+fn interrupts_within_soft_interrupts_and_switches_are_paired() {
+    let at = |us: u64| 50_000_000_000 + us * 1_000;
+    let expected = [
+        event(1, at(100), 8_000, Kind::Interrupt, "36 virtio1-req.0"),
+        event(1, at(112), 3_000, Kind::Interrupt, "local_timer"),
+        event(1, at(110), 10_000, Kind::SoftInterrupt, "BLOCK"),
+        event(1, at(200), 4_000_000, Kind::Task, "my [odd] d"),
+    ];
+    assert_eq!(events(Start::Line, PLAIN), expected);
+    let mut parser = Parser::new(Start::Line, who);
+    PLAIN.lines().for_each(|line| drop(parser.line(line)));
+    assert_eq!(parser.lost(), 12);
+}
+
+#[test]
+fn recorded_switches_of_perf_tell_who_ran_and_for_how_long() {
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jitter/perf-switches.txt"));
+    let found = events(Start::Line, &text.expect("recorded"));
+    // The third and fourth switch of core 1 in the file: from 17412.760024761 to 17412.760029899.
+    let rcu = event(1, 17_412_760_024_761, 5_138, Kind::KernelThread, "rcu_preempt");
+    assert!(found.contains(&rcu), "{found:?}");
+    assert!(found.iter().all(|event| event.core < 2 && event.length < 1_000_000_000));
+}
+
+fn header() -> Header {
+    let text = r#"{"host":"","kernel":"","processor":"","virtual_machine":null,"method":"spin","program":"","clock":"",
+        "clock_hz":1,"quantum":0,"threshold":0,"wanted":0,"monotonic_start":0,"unix_start":0,"priority":null,
+        "overhead":null,"cores":[],"notes":[]}"#;
+    let header: Header = serde_json::from_str(text).expect("a header");
+    assert_eq!(header.method, Method::Spin);
+    header
+}
+
+/// The causes that detours (start, length) of core 1 get.
+fn named(detours: &[(u64, u64)], events: Vec<Event>, complete: bool, virtual_machine: bool) -> Vec<Cause> {
+    let mut trace = Vec::new();
+    let mut writer = Writer::new(&mut trace, &header()).expect("to memory");
+    for &(start, length) in detours {
+        writer.push(1, Detour { start, length, cause: UNKNOWN }).expect("to memory");
+    }
+    writer.finish(&Summary::default()).expect("to memory");
+    let naming = Naming { start: 1_000_000, complete, virtual_machine };
+    let mut copy = Vec::new();
+    let reader = Reader::new(&trace[..]).expect("whole");
+    let summary = name(reader, events.into_iter(), naming, &mut copy, &|| vec!["who".to_owned()]).expect("named");
+    assert_eq!(summary.expect("an end").notes, ["who"]);
+    let mut reader = Reader::new(&copy[..]).expect("whole");
+    let mut causes = Vec::new();
+    while let Some(item) = reader.next_item().expect("whole") {
+        if let Item::Detours(core, found) = item {
+            assert_eq!(core, 1);
+            causes.extend(found.iter().map(|detour| reader.causes()[detour.cause as usize].clone()));
+        }
+    }
+    causes
+}
+
+#[test]
+fn a_detour_is_named_by_what_took_most_of_it_on_its_core() {
+    let happened = vec![
+        event(1, 1_100_000, 3_000, Kind::Interrupt, "timer"),
+        event(0, 1_100_000, 90_000, Kind::Task, "elsewhere"),
+        event(1, 1_103_000, 60_000, Kind::Task, "daemon"),
+    ];
+    let causes = named(&[(20_000, 5_000), (99_000, 70_000), (300_000, 9_000)], happened, false, true);
+    assert_eq!(causes, [Cause::unknown(), Cause::new(Kind::Task, "daemon"), Cause::unknown()]);
+}
+
+#[test]
+fn what_the_kernel_knows_nothing_of_is_the_hosts_or_the_hardwares_when_all_its_events_are_there() {
+    let kind = |complete, vm| named(&[(20_000, 5_000)], Vec::new(), complete, vm)[0].kind;
+    assert_eq!(kind(true, true), Kind::Hypervisor);
+    assert_eq!(kind(true, false), Kind::Hardware);
+    assert_eq!(kind(false, true), Kind::Unknown);
+}
+
+#[test]
+fn tracers_are_set_to_the_measured_cores_and_osnoise_to_no_threads_of_its_own() {
+    let value = |settings: Vec<(String, String)>, path: &str| settings.into_iter().find(|s| s.0 == path).map(|s| s.1);
+    assert_eq!(value(plain_settings(&[0, 33]), "tracing_cpumask").as_deref(), Some("00000002,00000001"));
+    assert_eq!(value(osnoise_settings(&[2]), "tracing_cpumask").as_deref(), Some("00000004"));
+    assert_eq!(value(osnoise_settings(&[2]), "/osnoise/options").as_deref(), Some("NO_OSNOISE_WORKLOAD"));
+    assert_eq!(value(osnoise_settings(&[2]), "trace_clock").as_deref(), Some("mono"));
+}
+
+#[test]
+fn a_host_without_tracers_says_why_nothing_has_a_name() {
+    let empty = tempfile::tempdir().expect("a folder");
+    let spool = empty.path().join("spool");
+    let (tracer, reasons) = cause::start(empty.path(), Path::new("/nonexistent/perf"), &[0], &spool);
+    assert!(tracer.is_none());
+    assert!(reasons[0].contains("tracefs is not there"), "{reasons:?}");
+    assert!(reasons[1].contains("perf, which names tasks and kernel threads, cannot be started"), "{reasons:?}");
+}
+
+proptest! {
+    #[test]
+    fn damaged_lines_are_left_out_and_no_panic(at in any::<prop::sample::Index>(), with in any::<char>(), which in 0..2usize) {
+        let text = [OSNOISE, PLAIN][which];
+        let mut chars: Vec<char> = text.chars().collect();
+        let at = at.index(chars.len());
+        chars[at] = with;
+        let found = events(Start::Field, &chars.iter().collect::<String>());
+        prop_assert!(found.len() <= 6);
+    }
+}
