@@ -160,10 +160,16 @@ fn run_once(args: &Args, machine: &Machine, group: &Group, file: &Path) -> Resul
     if let Some(cpus) = &args.cpus {
         perf.args(["-a", "-A", "-C", cpus]);
     }
-    let status = perf.arg("--").args(&args.command).status().map_err(|e| {
+    run_under(perf, &args.command, &format!(" when group {} was counted", group.number), "")
+}
+
+/// Runs a program under perf. When one of both fails, the message says `when`, and what to do `instead`.
+pub(super) fn run_under(mut perf: Command, program: &[OsString], when: &str, instead: &str) -> Result<(), Failure> {
+    let started = perf.arg("--").args(program).status();
+    let status = started.map_err(|e| {
         format!(
             "cannot start {}: {e}; install it (Debian: apt-get install linux-perf) or name it with --perf",
-            args.perf.display()
+            Path::new(perf.get_program()).display()
         )
     })?;
     if status.success() {
@@ -173,16 +179,12 @@ fn run_once(args: &Args, machine: &Machine, group: &Group, file: &Path) -> Resul
         Some(code) => format!("ended with status {code}"),
         None => "was ended by a signal".to_owned(),
     };
-    Err(format!(
-        "perf, or the program under it, {why} when group {} was counted; nothing is recorded{}",
-        group.number,
-        permission_hint()
-    )
-    .into())
+    let hint = permission_hint();
+    Err(format!("perf, or the program under it, {why}{when}; nothing is recorded{hint}{instead}").into())
 }
 
 /// What the system allows, if that may be what is missing.
-pub(super) fn permission_hint() -> String {
+fn permission_hint() -> String {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok();
     match paranoid.as_deref().map(str::trim).and_then(|text| text.parse::<i32>().ok()) {
         Some(level) if level > 0 => format!(

@@ -122,6 +122,18 @@ pub fn spin(lab: &mut impl Lab, keep: &mut impl Keep, stats: &mut Stats, thresho
     }
 }
 
+/// A piece of work has taken this time: what that is beyond the fastest one is a detour when it exceeds `threshold`.
+#[inline(always)]
+fn piece_done(keep: &mut impl Keep, stats: &mut Stats, time: std::ops::Range<u64>, threshold: u64) {
+    if let Some(took) = elapsed(stats, time.start, time.end) {
+        stats.count(took);
+        let excess = took - stats.minimum;
+        if excess > threshold {
+            keep.keep(time.start, excess);
+        }
+    }
+}
+
 /// Does the same work over and over; what a piece takes beyond the fastest is a detour when it exceeds `threshold`.
 pub fn fixed_work(
     lab: &mut impl Lab,
@@ -135,13 +147,7 @@ pub fn fixed_work(
     loop {
         lab.work(units);
         let now = lab.now();
-        if let Some(took) = elapsed(stats, before, now) {
-            stats.count(took);
-            let excess = took - stats.minimum;
-            if excess > threshold {
-                keep.keep(before, excess);
-            }
-        }
+        piece_done(keep, stats, before..now, threshold);
         if until.over(now) {
             return;
         }
@@ -227,13 +233,7 @@ pub fn together(
         for _ in 0..blocks {
             lab.work(units);
             let now = lab.now();
-            if let Some(took) = elapsed(stats, before, now) {
-                stats.count(took);
-                let excess = took - stats.minimum;
-                if excess > threshold {
-                    keep.keep(before, excess);
-                }
-            }
+            piece_done(keep, stats, before..now, threshold);
             before = now;
         }
         let barrier = team.wait();

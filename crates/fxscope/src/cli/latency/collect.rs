@@ -8,7 +8,7 @@ use fxscope::import::{Source, perf};
 use fxscope::latency::inputs::{Event, Pmu, pmus};
 use fxscope::record;
 
-use super::super::collect::permission_hint;
+use super::super::collect::run_under;
 use super::super::import::{keep, machine};
 use super::super::{Failure, Outcome, say};
 
@@ -132,21 +132,9 @@ fn run_once(args: &Args, pmu: &Pmu, events: &[&Event], file: &Path) -> Result<()
     for event in events.iter().filter_map(|event| event.perf.as_ref()) {
         perf.args(["-e", event]);
     }
-    let status = perf.args(["-e", "duration_time", "--"]).args(&args.command).status().map_err(|e| {
-        format!(
-            "cannot start {}: {e}; install it (Debian: apt-get install linux-perf) or name it with --perf",
-            args.perf.display()
-        )
-    })?;
-    if status.success() {
-        return Ok(());
-    }
-    let why = match status.code() {
-        Some(code) => format!("ended with status {code}"),
-        None => "was ended by a signal".to_owned(),
-    };
+    perf.args(["-e", "duration_time"]);
     let instead = if all { "; --own counts the program alone, without memory controllers" } else { "" };
-    Err(format!("perf, or the program under it, {why}; nothing is recorded{}{instead}", permission_hint()).into())
+    run_under(perf, &args.command, "", instead)
 }
 
 /// perf's output without events that the system does not offer, which are named.
