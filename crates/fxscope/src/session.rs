@@ -16,7 +16,7 @@ use fxscope_machine::settings::size;
 use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{Events, constants, energy, scope};
 use fxscope_record::{
-    CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Region, Run, Thread,
+    ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Region, Run, Thread,
 };
 use fxscope_sim::{
     BlockObserver, Control, Counted, Follow, MOST_INTERVALS, Mode, Options, Outcome, Progress, QUANTUM, Simulation,
@@ -65,6 +65,8 @@ pub struct Request {
     pub mode: Mode,
     /// Count by intervals of so many ns of simulated time, too, in timing mode; 0 is as good as `None`.
     pub interval_ns: Option<u64>,
+    /// … what happens in the region of this name only.
+    pub interval_region: Option<String>,
     /// Stop after about this many instructions.
     pub max_instructions: Option<u64>,
     /// `IMP_PF_STREAM_DETECT_CTRL_EL0` at the start: hardware prefetch as `hwpfctl` sets it.
@@ -95,6 +97,7 @@ impl Request {
             spin: SpinLoops::Fast,
             mode: Mode::Timing,
             interval_ns: None,
+            interval_region: None,
             max_instructions: None,
             stream_detect: 0,
             stdio: None,
@@ -157,6 +160,7 @@ impl Session {
             spin: if request.clock == ClockSource::Host || limited { SpinLoops::Exact } else { request.spin },
             follow: request.follow,
             interval_ns: request.interval_ns,
+            interval_region: request.interval_region.clone(),
         };
         Ok(Session {
             simulation: Simulation::new(process, options),
@@ -447,7 +451,8 @@ fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
         Interval { end_ns: interval.end_ns, counts: names.iter().zip(&mut told).map(count).collect() }
     };
     let rows = outcome.intervals.iter().map(row).collect();
-    Some(Intervals { pass: 0, names, rows })
+    let region = request.interval_region.as_deref().unwrap_or(ALL).to_owned();
+    Some(Intervals { pass: 0, region, names, rows })
 }
 
 /// The files that code was mapped from, as they are now.

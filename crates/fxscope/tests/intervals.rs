@@ -113,6 +113,36 @@ int main(void) {
 }
 
 #[test]
+fn intervals_of_a_region_add_up_to_it() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let own = "op=triad n=120000 passes=3 threads=3";
+    for (program, arguments, region) in
+        [("chase.elf", "footprint=1048576 hops=2000", "chase"), ("plain-threads.elf", own, "plain")]
+    {
+        let options = format!("--interval 5us --interval-region {region}");
+        let run = run(folder.path(), &options, &kernel(program), arguments);
+        let (ends, events) = intervals(&run);
+        assert!(ends.is_sorted_by(|a, b| a < b) && ends.len() > 3, "{ends:?}");
+        let regions = run.json["regions"].as_array().expect("regions");
+        let all = &regions.iter().find(|r| r["name"] == region).expect("marked")["events"];
+        for (name, counts) in events {
+            assert_eq!(Some(numbers(counts).iter().sum()), all[name].as_u64(), "{program}: {name}");
+        }
+        assert_eq!(run.json["intervals"][0]["region"], region);
+    }
+}
+
+#[test]
+fn intervals_of_a_region_that_is_not_there_are_told_to_be_empty() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let command = ["run", "-q", "--interval", "1ms", "--interval-region", "Chase", "--", &kernel("steps.elf")];
+    let said = String::from_utf8(output(folder.path(), &command).stderr).expect("text");
+    assert!(said.contains("the program has marked no region 'Chase'"), "{said}");
+    let alone = output(folder.path(), &["run", "--interval-region", "chase", "--", &kernel("steps.elf")]);
+    assert!(!alone.status.success() && String::from_utf8_lossy(&alone.stderr).contains("--interval <TIME>"));
+}
+
+#[test]
 fn records_keep_intervals_and_reports_give_them() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let made = run(folder.path(), "--interval 20us -o run.fxr", &kernel("steps.elf"), "");

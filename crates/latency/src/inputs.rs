@@ -166,20 +166,24 @@ pub fn take(run: &Run, region: &Region, threads: Option<f64>) -> Result<Taken, U
 /// # Errors
 /// Why there are none that can be used, in words.
 pub fn series(run: &Run, region: &str, threads: f64) -> Result<Vec<Counts>, String> {
-    let Some(first) = run.intervals.first().filter(|series| !series.rows.is_empty()) else {
-        return Err("the run has no intervals: fxscope run --interval TIME records them, and perf stat -I".to_owned());
+    let of_region: Vec<&Intervals> = run.intervals.iter().filter(|series| series.region == region).collect();
+    let Some(first) = of_region.first().filter(|series| !series.rows.is_empty()) else {
+        return Err(if region == ALL {
+            "the run has no intervals: fxscope run --interval TIME records them, and perf stat -I".to_owned()
+        } else {
+            format!(
+                "the run has no intervals of region '{region}': fxscope run --interval TIME --interval-region {region} records them"
+            )
+        });
     };
-    if region != ALL {
-        return Err(format!("intervals are those of the whole run, not of region '{region}'"));
-    }
-    run.intervals.iter().skip(1).try_for_each(|other| same_intervals(run, first, other))?;
-    let names = run.intervals.iter().flat_map(|series| series.names.iter().map(|name| (name, 0)));
+    of_region.iter().skip(1).try_for_each(|other| same_intervals(run, first, other))?;
+    let names = of_region.iter().flat_map(|series| series.names.iter().map(|name| (name, 0)));
     let pmu = Pmu::of(run, &names.collect()).ok_or("no event of the intervals is known here")?;
     let mut begin = 0;
     let mut all = Vec::new();
     for (i, row) in first.rows.iter().enumerate() {
         let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
-        for series in &run.intervals {
+        for series in &of_region {
             for (name, &count) in series.names.iter().zip(&series.rows[i].counts) {
                 totals.entry(name).or_insert(count);
             }

@@ -46,7 +46,7 @@ fn series(pass: usize, ends: &[u64], counts: &[(&str, &[u64])]) -> Intervals {
     let mut sorted = counts.to_vec();
     sorted.sort_unstable_by_key(|count| count.0);
     let row = |(i, &end_ns): (usize, &u64)| Interval { end_ns, counts: sorted.iter().map(|c| c.1[i]).collect() };
-    Intervals { pass, names, rows: ends.iter().enumerate().map(row).collect() }
+    Intervals { pass, region: ALL.to_owned(), names, rows: ends.iter().enumerate().map(row).collect() }
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn intervals_of_all_passes_are_joined() {
     assert!((all[1].seconds - 1.5e-6).abs() < 1e-12);
     assert_eq!(
         inputs::series(&run, "loop", 1.0).unwrap_err(),
-        "intervals are those of the whole run, not of region 'loop'"
+        "the run has no intervals of region 'loop': fxscope run --interval TIME --interval-region loop records them"
     );
 }
 

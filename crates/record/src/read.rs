@@ -9,7 +9,7 @@ use crate::ONE_PASS;
 use crate::counts::{Counts, Names, Region, Thread};
 use crate::pack::unpack;
 use crate::run::{CodeFile, Finish, Host, HotSpot, Interval, Intervals, Mode, Origin, Pages, Run};
-use crate::schema::{INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, version};
+use crate::schema::{INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, REGION_INTERVALS, version};
 
 /// Reads run `id`.
 pub(crate) fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
@@ -202,11 +202,12 @@ fn read_names(db: &Connection, id: u32) -> rusqlite::Result<Numbered<Arc<Names>>
 
 fn read_intervals(db: &Connection, id: u32) -> rusqlite::Result<Vec<Intervals>> {
     let sets = read_names(db, id)?;
-    let mut series: Vec<Intervals> =
-        list(db, id, "SELECT pass, name_set FROM series WHERE run = ?1 ORDER BY series", |r| {
-            let names = sets.get(&r.get(1)?).map(|names| Names::clone(names)).unwrap_or_default();
-            Ok(Intervals { pass: r.get(0)?, names, rows: Vec::new() })
-        })?;
+    let region = if version(db)? < REGION_INTERVALS { "'all'" } else { "region" };
+    let query = format!("SELECT pass, name_set, {region} FROM series WHERE run = ?1 ORDER BY series");
+    let mut series: Vec<Intervals> = list(db, id, &query, |r| {
+        let names = sets.get(&r.get(1)?).map(|names| Names::clone(names)).unwrap_or_default();
+        Ok(Intervals { pass: r.get(0)?, region: r.get(2)?, names, rows: Vec::new() })
+    })?;
     let query = "SELECT series, end_ns, counts FROM interval WHERE run = ?1 ORDER BY series, position";
     for_each(db, id, query, |r| {
         let wrong = || rusqlite::Error::InvalidColumnName("counts".to_owned());

@@ -149,6 +149,8 @@ pub struct Interval {
 pub struct Intervals {
     /// The pass that counted it, by its place in [`Run::passes`].
     pub pass: usize,
+    /// The region in which it was counted; [`crate::ALL`]: everywhere.
+    pub region: String,
     /// What was counted. An event that a whole CMG counts has each CMG once.
     pub names: Names,
     /// In the order of time, from the run's beginning to its end. They need not be of one length.

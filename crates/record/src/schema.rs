@@ -1,7 +1,8 @@
 //! The tables of a record file, and the digests over their rows.
 //!
 //! A change of any table is a new [`VERSION`]; files of version 1, which knew neither files nor causes, of version 2,
-//! which knew no pages, of version 3, which had a row for each count, and of version 4, which knew no intervals, can be read.
+//! which knew no pages, of version 3, which had a row for each count, of version 4, which knew no intervals, and of version 5, which
+//! knew them of whole runs only, can be read.
 
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
@@ -11,7 +12,7 @@ pub(crate) const APPLICATION: i32 = 0x6678_7372;
 /// The oldest version that can be read.
 pub(crate) const OLDEST: i32 = 1;
 /// `PRAGMA user_version`.
-pub(crate) const VERSION: i32 = 5;
+pub(crate) const VERSION: i32 = 6;
 
 /// Everything of one run has its number in the column `run`. `digest` holds, for each run, the digest over
 /// its rows in all other tables and over the digest of the run before it; `contents` the number of runs. `part` names
@@ -55,7 +56,7 @@ CREATE TABLE name (run INTEGER NOT NULL, name_set INTEGER NOT NULL, position INT
 CREATE TABLE count (run INTEGER NOT NULL, region INTEGER NOT NULL, pass INTEGER NOT NULL, name_set INTEGER NOT NULL,
     counts BLOB NOT NULL, PRIMARY KEY (run, region, pass)) STRICT;
 CREATE TABLE series (run INTEGER NOT NULL, series INTEGER NOT NULL, pass INTEGER NOT NULL, name_set INTEGER NOT NULL,
-    PRIMARY KEY (run, series)) STRICT, WITHOUT ROWID;
+    region TEXT NOT NULL, PRIMARY KEY (run, series)) STRICT, WITHOUT ROWID;
 CREATE TABLE interval (run INTEGER NOT NULL, series INTEGER NOT NULL, position INTEGER NOT NULL, end_ns INTEGER NOT NULL,
     counts BLOB NOT NULL, PRIMARY KEY (run, series, position)) STRICT, WITHOUT ROWID;
 CREATE TABLE page (run INTEGER NOT NULL, position INTEGER NOT NULL, segment TEXT NOT NULL, page_bytes INTEGER NOT NULL,
@@ -120,6 +121,8 @@ pub(crate) const PAGES: i32 = 3;
 pub(crate) const PACKED: i32 = 4;
 /// The version that brought intervals.
 pub(crate) const INTERVALS: i32 = 5;
+/// The version that brought those of a region.
+pub(crate) const REGION_INTERVALS: i32 = 6;
 
 /// Writes the tables into an empty database, whose pages are to have this size.
 pub(crate) fn create(db: &Connection, page_bytes: u32) -> rusqlite::Result<()> {

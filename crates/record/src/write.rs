@@ -169,7 +169,7 @@ fn insert_intervals(db: &Connection, id: u32, first_set: i64, intervals: &[Inter
     for (s, series) in (0i64..).zip(intervals) {
         let set = first_set + s;
         insert_names(db, id, set, &series.names)?;
-        db.execute("INSERT INTO series VALUES (?1, ?2, ?3, ?4)", params![id, s, series.pass, set])?;
+        db.execute("INSERT INTO series VALUES (?1, ?2, ?3, ?4, ?5)", params![id, s, series.pass, set, series.region])?;
         for (position, interval) in (0i64..).zip(&series.rows) {
             insert.execute(params![id, s, position, interval.end_ns, pack(&interval.counts)])?;
         }

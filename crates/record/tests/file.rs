@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fxscope_record::{
-    CodeFile, Counts, Finish, Host, HotSpot, Interval, Intervals, Mode, Names, Origin, Pages, RecordError, Region, Run,
-    Thread, append, append_all, check_target, load,
+    ALL, CodeFile, Counts, Finish, Host, HotSpot, Interval, Intervals, Mode, Names, Origin, Pages, RecordError, Region,
+    Run, Thread, append, append_all, check_target, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -113,7 +113,8 @@ fn intervals() -> impl Strategy<Value = Intervals> {
         (Just(names), vec(row, 0..20))
     };
     let names = vec(any::<String>(), 0..20).prop_map(|names| names.into_iter().collect::<Names>());
-    (0..4usize, names.prop_flat_map(rows)).prop_map(|(pass, (names, rows))| Intervals { pass, names, rows })
+    let parts = (0..4usize, any::<String>(), names.prop_flat_map(rows));
+    parts.prop_map(|(pass, region, (names, rows))| Intervals { pass, region, names, rows })
 }
 
 prop_compose! {
@@ -479,7 +480,26 @@ fn records_of_version_4_are_read_without_intervals_and_get_some_with_a_further_r
     assert_eq!(fs::read(&path).expect("readable"), VERSION_4, "reading changes nothing");
     let names: Names = ["CPU_CYCLES".to_owned()].into_iter().collect();
     let rows = vec![Interval { end_ns: 1_000, counts: vec![2_000] }, Interval { end_ns: 1_500, counts: vec![1_000] }];
-    runs.push(Run { intervals: vec![Intervals { pass: 0, names, rows }], ..small_run() });
+    runs.push(Run { intervals: vec![Intervals { pass: 0, region: ALL.to_owned(), names, rows }], ..small_run() });
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+/// Made by an fxscope whose records had version 5.
+const VERSION_5: &[u8] = include_bytes!("version5.fxr");
+
+#[test]
+fn intervals_of_records_of_version_5_are_those_of_the_whole_run() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_5).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    let [series] = &runs[0].intervals[..] else { panic!("one series") };
+    assert_eq!((series.region.as_str(), series.names.len() > 100), (ALL, true));
+    let cycles = series.names.iter().position(|name| name == "CPU_CYCLES").expect("counted");
+    let sum: u64 = series.rows.iter().map(|row| row.counts[cycles]).sum();
+    assert_eq!(sum, runs[0].regions[0].counts(0)["CPU_CYCLES"]);
+    runs.push(Run { intervals: runs[0].intervals.clone(), ..small_run() });
+    runs[1].intervals[0].region = "loop".to_owned();
     append(&path, &runs[1]).expect("saved");
     assert_eq!(load(&path).expect("loaded"), runs);
 }
@@ -490,7 +510,11 @@ fn a_record_with_a_changed_interval_is_damaged() {
         let (_folder, path) = place();
         let names: Names = ["CPU_CYCLES".to_owned()].into_iter().collect();
         let rows = vec![Interval { end_ns: 7, counts: vec![14] }];
-        append(&path, &Run { intervals: vec![Intervals { pass: 0, names, rows }], ..small_run() }).expect("saved");
+        append(
+            &path,
+            &Run { intervals: vec![Intervals { pass: 0, region: ALL.to_owned(), names, rows }], ..small_run() },
+        )
+        .expect("saved");
         rusqlite::Connection::open(&path).and_then(|db| db.execute(change, [])).expect("changed");
         assert!(matches!(load(&path), Err(RecordError::Damaged { .. })), "{change}");
     }

@@ -1,7 +1,8 @@
 //! What all threads count together in intervals of simulated time.
 //!
 //! An interval has what was counted up to the first moment at which every core had reached its end; none is further than a turn
-//! then. Where all of them sleep or wait in loops past several ends, one interval takes the place of those.
+//! then. Where all of them sleep or wait in loops past several ends, one interval takes the place of those; so it does where nothing
+//! was counted, as outside of a region that alone is counted.
 
 use fxscope_base::{Cycle, Signals};
 use fxscope_memory::NEVER;
@@ -90,6 +91,9 @@ impl Intervals {
 
     fn push(&mut self, end_ns: u64, counted: &Signals) {
         let signals = self.told.advance(counted);
-        self.ended.push(Interval { end_ns, signals });
+        match self.ended.last_mut() {
+            Some(last) if last.signals == signals && signals == Signals::default() => last.end_ns = end_ns,
+            _ => self.ended.push(Interval { end_ns, signals }),
+        }
     }
 }

@@ -141,6 +141,22 @@ impl Regions {
         }
     }
 
+    /// What all threads have counted in regions of this name by `now`, whose counts may be some cycles behind those with which a
+    /// thread has entered one.
+    pub(crate) fn so_far(&self, name: &str, now: &Totals) -> Signals {
+        let done = self.done.iter().find(|done| done.name == name);
+        let open = || self.open.iter().filter(|open| open.name == name);
+        let shared = done.is_some_and(|done| done.shared) || open().any(|open| !open.first);
+        let mut counted = done.map_or_else(Signals::default, |done| sum(if shared { &done.own } else { &done.all }));
+        for Open { thread, start, .. } in open() {
+            for (number, threads) in now.iter().filter(|(number, _)| !shared || *number == thread) {
+                let mut before = start.get(number).map_or_else(Signals::default, |start| start.signals.clone());
+                counted.merge(&before.advance(&threads.signals));
+            }
+        }
+        counted
+    }
+
     /// The regions that are still open, and what was left without having been entered; each name once.
     pub fn unpaired(&self) -> Vec<Unpaired> {
         let open: BTreeSet<&String> = self.open.iter().map(|open| &open.name).collect();
@@ -206,6 +222,20 @@ mod tests {
         r.begin(0, true, "a".into(), cycles([10]));
         r.begin(0, true, "b".into(), cycles([20]));
         r
+    }
+
+    #[test]
+    fn what_a_region_has_counted_so_far_is_known_at_any_time() {
+        let so_far = |r: &Regions, now: Totals| r.so_far("a", &now).get(Signal::CpuCycles);
+        let mut r = Regions::default();
+        assert_eq!(so_far(&r, cycles([7])), 0);
+        r.begin(0, true, "a".into(), cycles([10]));
+        assert_eq!(so_far(&r, cycles([9])), 0, "a moment behind");
+        assert_eq!(so_far(&r, cycles([15, 4])), 9, "all threads while it is the process's");
+        r.end(0, None, &cycles([20, 6]));
+        assert_eq!(so_far(&r, cycles([30, 9])), 16);
+        r.begin(1, false, "a".into(), cycles([30, 10]));
+        assert_eq!(so_far(&r, cycles([40, 13])), 13, "each thread's own once others enter it");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use fxscope_machine::Spec;
 use crate::hot::HotSpot;
 use crate::intervals::Interval;
 use crate::pages::page_sizes;
-use crate::region::{Counted, Region, Regions, Totals, Unpaired};
+use crate::region::{self, Counted, Region, Regions, Totals, Unpaired};
 use crate::sectors;
 use crate::tap::{BlockObserver, Tap};
 use crate::timing::{Driver, Timing};
@@ -65,6 +65,8 @@ pub struct Options {
     pub spin: SpinLoops,
     /// Count by intervals of so many ns, too, in timing mode.
     pub interval_ns: Option<u64>,
+    /// Count by intervals what happens in the region of this name only.
+    pub interval_region: Option<String>,
 }
 
 /// How far a run is.
@@ -245,7 +247,9 @@ impl Simulation {
             }
         };
         let now_ns = self.process.now_ns();
-        let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &totals));
+        let in_region = self.options.interval_region.as_ref().map(|name| self.regions.so_far(name, &totals));
+        let counted = in_region.unwrap_or_else(|| region::sum(&totals));
+        let intervals = self.timing.as_mut().map_or_else(Vec::new, |timing| timing.intervals(now_ns, &counted));
         let timing = self.timing.as_ref();
         Outcome {
             finish,

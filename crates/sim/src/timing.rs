@@ -103,9 +103,9 @@ impl Timing {
         hot_spots(cores.flat_map(|core| core.all_blocks()), &self.known.origins)
     }
 
-    /// The intervals of a run that is over at `now_ns`, with what its threads have counted in all.
-    pub(crate) fn intervals(&mut self, now_ns: u64, totals: &Totals) -> Vec<Interval> {
-        self.intervals.finish(now_ns, &region::sum(totals))
+    /// The intervals of a run that is over at `now_ns`, with what they are to have counted in all.
+    pub(crate) fn intervals(&mut self, now_ns: u64, counted: &Signals) -> Vec<Interval> {
+        self.intervals.finish(now_ns, counted)
     }
 
     /// Files that code was mapped from.
@@ -509,24 +509,30 @@ impl Driver<'_> {
     }
 
     fn end_interval(&mut self, end: Cycle) {
-        let counted = self.counted_by(end);
+        let totals = self.counted_by(end);
+        let counted = match &self.options.interval_region {
+            None => region::sum(&totals),
+            Some(name) => self.regions.so_far(name, &totals),
+        };
         self.timing.intervals.take(end, &counted);
     }
 
     /// What all threads have counted, those that sleep or wait in loops up to `now`.
-    fn counted_by(&mut self, now: Cycle) -> Signals {
-        let mut counted = region::sum(&self.timing.totals);
+    fn counted_by(&mut self, now: Cycle) -> Totals {
+        let mut totals = self.timing.totals.clone();
         for index in 0..self.timing.parked.len() {
             let clock = self.timing.clocks[index];
             let Some(core) = self.timing.core_at(index) else { continue };
             if !matches!(core.spin, Spin::Waits(_)) {
                 core.sleep_until(now.min(clock));
             }
-            if core.thread.is_some() {
-                counted.merge(&core.counted_by(now));
+            if let Some(thread) = core.thread {
+                let signals = core.counted_by(now);
+                let cpu = self.cpu_of(index);
+                region::add(&mut totals, thread, &Counted { cpu, signals });
             }
         }
-        counted
+        totals
     }
 
     /// The run is over: everything in flight ends, and all cores with it. Returns all counters.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fxscope::linux::hwpfctl::Settings;
 use fxscope::linux::{Access, ClockSource, StartError, Stdio};
 use fxscope::machine::Spec;
-use fxscope::record::Run;
+use fxscope::record::{ALL, Run};
 use fxscope::{CallPages, Control, Mode, Progress, QUANTUM, Request, Session, Window, guest_environment};
 
 use super::placement::Placement;
@@ -82,6 +82,9 @@ pub(super) struct Launch {
     /// Count by intervals, too.
     #[arg(skip)]
     interval_ns: Option<u64>,
+    /// … in the region of this name only.
+    #[arg(skip)]
+    interval_region: Option<String>,
     /// Settings that hold whatever the options say.
     #[arg(skip)]
     decided: Vec<(String, String)>,
@@ -251,9 +254,10 @@ impl Launch {
         launch
     }
 
-    /// The same run, counted by intervals of so many ns, too.
-    pub(super) fn with_intervals(&self, interval_ns: Option<u64>) -> Launch {
-        Launch { interval_ns, ..self.clone() }
+    /// The same run, counted by intervals of so many ns, too, those of a region if one is named.
+    pub(super) fn with_intervals(&self, interval_ns: Option<u64>, region: Option<&str>) -> Launch {
+        let interval_region = region.filter(|&region| region != ALL).map(str::to_owned);
+        Launch { interval_ns, interval_region, ..self.clone() }
     }
 
     /// The same run with the pages that the machine and the variables give.
@@ -352,6 +356,7 @@ impl Launch {
             },
             max_instructions: self.max_instructions,
             interval_ns: self.interval_ns,
+            interval_region: self.interval_region.clone(),
             stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
             stdio,
             ..Request::new(spec, program)

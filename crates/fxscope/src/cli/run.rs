@@ -46,6 +46,9 @@ pub struct Args {
     /// intervals; the last one then lasts to the end.
     #[arg(long, value_name = "TIME", value_parser = launch::interval_ns)]
     interval: Option<u64>,
+    /// Count by intervals what happens in this region, and nothing else.
+    #[arg(long, value_name = "NAME", requires = "interval")]
+    interval_region: Option<String>,
     /// Do not print the summary and the progress line.
     #[arg(long, short)]
     quiet: bool,
@@ -76,8 +79,17 @@ pub(super) fn run(args: &Args) -> Outcome {
         return Err("--interval: only --mode timing knows when something was counted".to_owned().into());
     }
     let mut trace = TraceTarget::check(&args.trace, mode)?;
-    let session = args.launch.with_intervals(args.interval).session(spec, &args.command, mode)?;
+    let session = args.launch.with_intervals(args.interval, args.interval_region.as_deref()).session(
+        spec,
+        &args.command,
+        mode,
+    )?;
     let run = launch::simulate(session, args.quiet, trace.as_mut().map(TraceTarget::window).as_mut())?;
+    if let Some(name) = args.interval_region.as_deref().filter(|name| run.region(name).is_none()) {
+        say(&format!(
+            "--interval-region: the program has marked no region '{name}', so that its intervals have counted nothing"
+        ));
+    }
     show(args, &run);
     let saved = save(args, json_target, trace, &run);
     Ok(if saved { status(&run.finish) } else { ExitCode::from(FAILED) })

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fxscope_record::{Interval, Intervals, Names, Region};
+use fxscope_record::{ALL, Interval, Intervals, Names, Region};
 
 use super::Line;
 use crate::rows::{Rows, thread};
@@ -55,7 +55,7 @@ impl Series {
         let counted = |part: &Part| part.rows.counts.values().flat_map(BTreeMap::keys).cloned().collect::<Vec<_>>();
         let names: Names = self.0.iter().flat_map(counted).collect();
         let rows = self.0.iter().map(|part| part.row(&names, machine).map_err(|what| part.problem(source, what)));
-        Ok(Some(Intervals { pass: 0, rows: rows.collect::<Result<_, _>>()?, names }))
+        Ok(Some(Intervals { pass: 0, region: ALL.to_owned(), rows: rows.collect::<Result<_, _>>()?, names }))
     }
 }
 

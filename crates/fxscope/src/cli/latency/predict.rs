@@ -95,7 +95,7 @@ fn recorded(path: &Path, number: Option<u32>) -> Result<Run, Failure> {
 
 /// The run of the program that is named.
 fn simulated(args: &Args) -> Result<Run, Failure> {
-    let launch = args.launch.with_intervals(Some(args.interval));
+    let launch = args.launch.with_intervals(Some(args.interval), args.asked.region.as_deref());
     let session = launch.session(launch.spec()?, &args.command, Mode::Timing)?;
     let run = launch::simulate(session, false, None)?;
     match &run.finish {

@@ -135,7 +135,7 @@ impl Trial<'_> {
     fn launch(&self) -> Launch {
         let launch = &self.subject.launch;
         match self.latency_ns {
-            None => launch.with_intervals(Some(self.subject.interval_ns)),
+            None => launch.with_intervals(Some(self.subject.interval_ns), self.subject.asked.region.as_deref()),
             // What the description adds to the latency is in the latency that is asked about.
             Some(ns) => launch.with_added_ns(self.system.added_ns + ns - self.system.base_ns),
         }

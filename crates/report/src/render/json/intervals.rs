@@ -27,6 +27,7 @@ impl Serialize for Series<'_> {
         let mut map = serializer.serialize_map(Some(3))?;
         map.serialize_entry("pass", &self.run.passes.get(self.intervals.pass))?;
         map.serialize_entry("end_seconds", &ends)?;
+        map.serialize_entry("region", &self.intervals.region)?;
         map.serialize_entry("events", &Columns(self.intervals))?;
         map.end()
     }
