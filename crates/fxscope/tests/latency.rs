@@ -162,6 +162,19 @@ fn a_program_of_a_set_that_fails_is_named_and_the_others_are_checked() {
 }
 
 #[test]
+fn a_program_that_says_it_cannot_is_named_and_is_no_failure() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let dia = "[[program]]\nname = 'dia'\nrun = 'spmv.elf format=dia matrix=random n=2000 limit=1'\nrefuses = 3\n";
+    let plan = PLAN.replace("PREBUILT", root().join("kernels/prebuilt").to_str().expect("UTF-8")) + dia;
+    std::fs::write(folder.path().join("plan.toml"), &plan).expect("written");
+    let ran = output(folder.path(), &["latency", "check", "--plan", "plan.toml", "--no-cache"]);
+    let text = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(ran.status.code(), Some(0), "{text}");
+    assert!(text.contains("Refused by the programs") && text.contains("MiB"), "{text}");
+    assert!(text.contains("chase 10485760") && !text.contains("Failed"), "{text}");
+}
+
+#[test]
 fn mistakes_in_a_plan_are_named_with_their_place() {
     let folder = tempfile::tempdir().expect("temporary directory");
     let check = |plan: &str| {

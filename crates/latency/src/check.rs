@@ -41,14 +41,54 @@ impl Sample {
         }
     }
 
-    /// The errors of a method, latency by latency, percent of the simulated time; none when it cannot be used.
-    #[must_use]
-    pub fn errors(&self, method: &Method) -> Option<Vec<f64>> {
+    /// The errors of all predictors, latency by latency, percent of the simulated time; none of one that cannot be used.
+    fn errors(&self) -> Vec<Option<Vec<f64>>> {
         let latencies: Vec<f64> = self.simulated.iter().map(|point| point.0).collect();
         let prediction = predict(&self.program(), &latencies);
-        let slowdowns = prediction.slowdowns(method.id)?;
-        let pairs = slowdowns.iter().zip(&self.simulated);
-        Some(pairs.filter_map(|(predicted, &(_, simulated))| Some(error((*predicted)?, simulated))).collect())
+        let of = |predictor: Predictor| {
+            let id = match predictor {
+                Predictor::Method(method) => method.id,
+                Predictor::Trusted => prediction.trust?.0.id,
+            };
+            let pairs = prediction.slowdowns(id)?.iter().zip(&self.simulated);
+            Some(pairs.filter_map(|(predicted, &(_, simulated))| Some(error((*predicted)?, simulated))).collect())
+        };
+        Predictor::all().map(of).collect()
+    }
+}
+
+/// What predicts slowdowns.
+#[derive(Clone, Copy)]
+pub enum Predictor {
+    /// One method for all programs.
+    Method(&'static Method),
+    /// Of each program, the method that is said to be trusted.
+    Trusted,
+}
+
+impl Predictor {
+    /// All of them, in the order in which they are shown.
+    pub fn all() -> impl Iterator<Item = Predictor> {
+        let methods = METHODS.iter().filter(|method| method.is_prediction()).map(Predictor::Method);
+        methods.chain([Predictor::Trusted])
+    }
+
+    /// A method's number, or a word.
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        match self {
+            Predictor::Method(method) => method.id,
+            Predictor::Trusted => "trusted",
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Predictor::Method(method) => method.title,
+            Predictor::Trusted => "the one to trust",
+        }
     }
 }
 
@@ -58,11 +98,11 @@ pub fn error(predicted: f64, simulated: f64) -> f64 {
     100.0 * (predicted / simulated - 1.0)
 }
 
-/// How far off a method is, over programs.
-#[derive(Clone, Debug, PartialEq)]
+/// How far off predictions are, over programs.
+#[derive(Clone)]
 pub struct Statistics {
-    /// The method.
-    pub id: &'static str,
+    /// What predicts.
+    pub predictor: Predictor,
     /// Programs that it predicts.
     pub programs: usize,
     /// Programs that it predicts within [`NEAR`] points at every latency.
@@ -80,11 +120,9 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Those of a method, over samples.
-    #[must_use]
-    pub fn of(method: &Method, samples: &[&Sample]) -> Statistics {
-        let mut of = Statistics {
-            id: method.id,
+    fn of(predictor: Predictor) -> Statistics {
+        Statistics {
+            predictor,
             programs: 0,
             near_programs: 0,
             predictions: 0,
@@ -92,29 +130,36 @@ impl Statistics {
             mean: 0.0,
             worst: 0.0,
             histogram: [0; CLASSES.len() + 1],
-        };
-        let mut sum = 0.0;
-        for errors in samples.iter().filter_map(|sample| sample.errors(method)) {
-            of.programs += 1;
-            of.near_programs += usize::from(errors.iter().all(|error| error.abs() <= NEAR));
-            for error in errors {
-                of.predictions += 1;
-                of.near += usize::from(error.abs() <= NEAR);
-                of.worst = of.worst.max(error.abs());
-                of.histogram[CLASSES.iter().take_while(|&&end| error > end).count()] += 1;
-                sum += error.abs();
-            }
         }
-        of.mean = if of.predictions == 0 { 0.0 } else { sum / of.predictions as f64 };
-        of
+    }
+
+    /// Counts the errors of one more program, percent.
+    fn add(&mut self, errors: &[f64]) {
+        self.programs += 1;
+        self.near_programs += usize::from(errors.iter().all(|error| error.abs() <= NEAR));
+        for error in errors {
+            self.predictions += 1;
+            self.near += usize::from(error.abs() <= NEAR);
+            self.worst = self.worst.max(error.abs());
+            self.histogram[CLASSES.iter().take_while(|&&end| error > &end).count()] += 1;
+            self.mean += (error.abs() - self.mean) / self.predictions as f64;
+        }
     }
 }
 
-/// The statistics of all methods that predict one of the samples.
+/// The statistics of all predictors that predict one of the samples.
 #[must_use]
 pub fn statistics(samples: &[&Sample]) -> Vec<Statistics> {
-    let all = METHODS.iter().filter(|method| method.is_prediction()).map(|method| Statistics::of(method, samples));
-    all.filter(|of| of.programs > 0).collect()
+    let mut all: Vec<Statistics> = Predictor::all().map(Statistics::of).collect();
+    for sample in samples {
+        for (of, errors) in all.iter_mut().zip(sample.errors()) {
+            if let Some(errors) = errors {
+                of.add(&errors);
+            }
+        }
+    }
+    all.retain(|of| of.programs > 0);
+    all
 }
 
 /// Where coefficients are sought, and in how many steps each.

@@ -258,12 +258,31 @@ fn statistics_count_programs_and_predictions_and_sort_errors_into_classes() {
     };
     let (good, bad) = (sample(&[1.05, 1.1]), sample(&[2.0]));
     let all = check::statistics(&[&good, &bad]);
-    assert_eq!(all.len(), 1, "the other methods have no counts");
-    let of = &all[0];
-    assert_eq!((of.id, of.programs, of.near_programs, of.predictions, of.near), ("0", 2, 1, 3, 2));
-    near(of.worst, 45.0);
-    assert_eq!(of.histogram.iter().sum::<usize>(), 3);
-    assert_eq!(of.histogram[1], 1, "between -50 % and -20 %");
+    let ids: Vec<&str> = all.iter().map(|of| of.predictor.id()).collect();
+    assert_eq!(ids, ["0", "trusted"], "the other methods have no counts");
+    for of in &all {
+        assert_eq!((of.programs, of.near_programs, of.predictions, of.near), (2, 1, 3, 2));
+        near(of.worst, 45.0);
+        assert_eq!(of.histogram.iter().sum::<usize>(), 3);
+        assert_eq!(of.histogram[1], 1, "between -50 % and -20 %");
+    }
+}
+
+#[test]
+fn the_trusted_predictor_takes_of_each_program_the_method_to_trust() {
+    // A chase is predicted by method 0, reads that overlap by method 5.
+    let system = machine();
+    let sample = |counts: Counts| {
+        let prediction = predict(&of(&counts, &[], &system), &LATENCIES);
+        let slowdowns = prediction.slowdowns(prediction.trust.expect("one can be used").0.id).expect("it predicts");
+        let simulated = LATENCIES.into_iter().zip(slowdowns.iter().map(|s| s.expect("slower"))).collect();
+        let (name, no_intervals) = (String::new(), NONE.to_owned());
+        Sample { name, fit: false, counts, intervals: Vec::new(), no_intervals, system: system.clone(), simulated }
+    };
+    let (chase, hides) = (sample(like(7e6, 0.88, 0.0, 0.83)), sample(like(60e6, 0.88, 0.0, 6.4)));
+    let all = check::statistics(&[&chase, &hides]);
+    let near_programs = |id: &str| all.iter().find(|of| of.predictor.id() == id).expect("it predicts").near_programs;
+    assert_eq!((near_programs("trusted"), near_programs("0")), (2, 1));
 }
 
 fn any_counts() -> impl Strategy<Value = Counts> {

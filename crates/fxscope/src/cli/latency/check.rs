@@ -15,7 +15,7 @@ use super::super::launch::{Launch, interval_ns};
 use super::super::output::Target;
 use super::super::validate::default_cache;
 use super::super::{Failure, Outcome, print, say, style};
-use super::trial::{Lab, Subject};
+use super::trial::{Lab, NoSample, Subject};
 use super::{Asked, plan, show};
 
 /// Hold predictions against full simulation: run a program as it is and with slower memory, and predict the latter from the former.
@@ -109,6 +109,7 @@ fn one(args: &Args, lab: &Lab) -> Result<Findings, Failure> {
         command: args.command.clone(),
         asked: args.asked.clone(),
         interval_ns: args.interval,
+        refuses: None,
     };
     let sample = lab.samples(&[subject])?.remove(0)?;
     let prediction = of(&sample, &args.asked);
@@ -123,7 +124,7 @@ fn one(args: &Args, lab: &Lab) -> Result<Findings, Failure> {
 /// Checks a set of programs.
 fn set(args: &Args, lab: &Lab, subjects: Vec<Subject>) -> Result<Findings, Failure> {
     let results = lab.samples(&subjects)?;
-    let mut failures = Vec::new();
+    let (mut failures, mut refused) = (Vec::new(), Vec::new());
     let mut samples = Vec::new();
     let mut predictions = Vec::new();
     for (subject, result) in subjects.iter().zip(results) {
@@ -132,7 +133,8 @@ fn set(args: &Args, lab: &Lab, subjects: Vec<Subject>) -> Result<Findings, Failu
                 predictions.push(of(&sample, &subject.asked));
                 samples.push(sample);
             }
-            Err(why) => failures.push(format!("{}: {why}", subject.name)),
+            Err(NoSample::Failed(why)) => failures.push(format!("{}: {why}", subject.name)),
+            Err(NoSample::Refused(why)) => refused.push(format!("{}: {why}", subject.name)),
         }
     }
     failures.iter().for_each(|failure| say(failure));
@@ -144,6 +146,7 @@ fn set(args: &Args, lab: &Lab, subjects: Vec<Subject>) -> Result<Findings, Failu
     sections.extend(show::statistics("within 10 %, all programs", &all));
     let mut json = json!({
         "programs": samples.iter().zip(&predictions).map(|(s, p)| show::checked_json(s, p)).collect::<Vec<_>>(),
+        "refused": refused,
         "failed": failures,
         "all": show::statistics_json(&all),
     });
@@ -160,6 +163,9 @@ fn set(args: &Args, lab: &Lab, subjects: Vec<Subject>) -> Result<Findings, Failu
         let (notes, found) = fit(&samples)?;
         sections.push(show::notes("Fit", notes));
         json["coefficients"] = found;
+    }
+    if !refused.is_empty() {
+        sections.push(show::notes("Refused by the programs", refused));
     }
     if !failures.is_empty() {
         sections.push(show::notes("Failed", failures.clone()));

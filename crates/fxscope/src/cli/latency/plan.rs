@@ -46,6 +46,9 @@ struct Entry {
     /// Whether coefficients are fitted to it.
     #[serde(default)]
     fit: bool,
+    /// The exit status with which it says that what it is asked cannot be done.
+    #[serde(default)]
+    refuses: Option<i32>,
     /// Words in braces, and what stands for them: a program for each combination.
     #[serde(default)]
     each: BTreeMap<String, Vec<String>>,
@@ -96,7 +99,8 @@ pub(super) fn read(path: &Path, asked: &Asked) -> Result<Vec<Subject>, Failure> 
                 return Err(wrong(&name, "a second program has this name").into());
             }
             let asked = Asked { region: asked.region.clone().or_else(|| entry.region.clone()), ..asked.clone() };
-            subjects.push(Subject { name, fit: entry.fit, launch: options.launch, command, asked, interval_ns });
+            let (fit, refuses, launch) = (entry.fit, entry.refuses, options.launch);
+            subjects.push(Subject { name, fit, launch, command, asked, interval_ns, refuses });
         }
     }
     if subjects.is_empty() {

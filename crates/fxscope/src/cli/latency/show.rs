@@ -1,6 +1,6 @@
 //! Predictions and checks as documents, JSON and plots.
 
-use fxscope::latency::check::{CLASSES, NEAR, Sample, Statistics, error};
+use fxscope::latency::check::{CLASSES, NEAR, Predictor, Sample, Statistics, error};
 use fxscope::latency::methods::METHODS;
 use fxscope::latency::{Method, Prediction, Program, Quantity, Says};
 use fxscope::report::document::{Body, Curve, Document, Plot, Row, Section, Value};
@@ -182,20 +182,25 @@ pub(super) fn statistics(title: &str, all: &[Statistics]) -> Vec<Section> {
         text(format!("{part} of {whole} ({percent:.0} %)"))
     };
     let line = |of: &Statistics| {
-        let named_id = Method::with_id(of.id).map_or_else(String::new, named);
+        let name = match of.predictor {
+            Predictor::Method(method) => named(method),
+            Predictor::Trusted => format!("   {}", of.predictor.title()),
+        };
         let cells = vec![
             share(of.near_programs, of.programs),
             share(of.near, of.predictions),
             text(format!("{:.1} %", of.mean)),
             text(percent(of.worst).trim_start_matches('+')),
         ];
-        row(named_id, cells)
+        row(name, cells)
     };
     let head = [title, "programs", "predictions", "mean error", "worst"];
     let errors = Body::Table { headings: head.map(str::to_owned).to_vec(), rows: all.iter().map(line).collect() };
     let classes = (0..=CLASSES.len()).map(class);
     let histogram = Body::Table {
-        headings: std::iter::once("error, %".to_owned()).chain(all.iter().map(|of| of.id.to_owned())).collect(),
+        headings: std::iter::once("error, %".to_owned())
+            .chain(all.iter().map(|of| of.predictor.id().to_owned()))
+            .collect(),
         rows: classes
             .enumerate()
             .map(|(i, label)| row(label, all.iter().map(|of| text(of.histogram[i].to_string())).collect()))
@@ -377,7 +382,7 @@ pub(super) fn checked_json(sample: &Sample, prediction: &Prediction) -> Json {
 pub(super) fn statistics_json(all: &[Statistics]) -> Json {
     let one = |of: &Statistics| {
         json!({
-            "method": of.id, "programs": of.programs, "programs_near": of.near_programs,
+            "method": of.predictor.id(), "programs": of.programs, "programs_near": of.near_programs,
             "predictions": of.predictions, "predictions_near": of.near,
             "mean_percent": of.mean, "worst_percent": of.worst, "histogram": of.histogram,
         })

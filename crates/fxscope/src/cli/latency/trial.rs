@@ -28,6 +28,39 @@ pub(super) struct Subject {
     pub asked: Asked,
     /// Length of the intervals of its normal run, nanoseconds.
     pub interval_ns: u64,
+    /// The exit status with which it says that what it is asked cannot be done; none when it has no such.
+    pub refuses: Option<i32>,
+}
+
+/// Why there is no sample of a subject.
+pub(super) enum NoSample {
+    /// The program says that it cannot do what it is asked, and why.
+    Refused(String),
+    /// It could not be simulated.
+    Failed(String),
+}
+
+impl From<String> for NoSample {
+    fn from(why: String) -> NoSample {
+        NoSample::Failed(why)
+    }
+}
+
+impl NoSample {
+    /// The same with what was tried before it.
+    fn with(self, what: &str) -> NoSample {
+        match self {
+            NoSample::Failed(why) => NoSample::Failed(format!("{what}: {why}")),
+            refused @ NoSample::Refused(_) => refused,
+        }
+    }
+}
+
+impl From<NoSample> for Failure {
+    fn from(why: NoSample) -> Failure {
+        let (NoSample::Refused(why) | NoSample::Failed(why)) = why;
+        why.into()
+    }
 }
 
 /// How simulations are made.
@@ -45,7 +78,7 @@ struct Measured {
 }
 
 /// What a trial at a latency of memory, ns, gave; at the machine's own where there is none.
-type Outcome = (Option<f64>, Result<Measured, String>);
+type Outcome = (Option<f64>, Result<Measured, NoSample>);
 
 /// A simulation of a subject; without a latency its normal run.
 struct Trial<'a> {
@@ -64,7 +97,7 @@ impl Lab {
     }
 
     /// The samples of subjects, in their order; where one cannot be had, why.
-    pub fn samples(&self, subjects: &[Subject]) -> Result<Vec<Result<Sample, String>>, Failure> {
+    pub fn samples(&self, subjects: &[Subject]) -> Result<Vec<Result<Sample, NoSample>>, Failure> {
         let systems: Vec<Result<System, String>> = subjects.iter().map(Subject::system).collect();
         let of = |(subject, system): (&'_ Subject, &'_ Result<System, String>)| {
             let system = system.as_ref().ok()?;
@@ -99,7 +132,7 @@ impl Lab {
     }
 
     /// What a trial counts: kept, or counted now.
-    fn measured(&self, trial: &Trial<'_>) -> Result<Measured, String> {
+    fn measured(&self, trial: &Trial<'_>) -> Result<Measured, NoSample> {
         let file = self.file(trial)?;
         if let Some(measured) = file.as_deref().and_then(Cache::load) {
             return Ok(measured);
@@ -141,7 +174,7 @@ impl Trial<'_> {
         }
     }
 
-    fn measure(&self) -> Result<Measured, String> {
+    fn measure(&self) -> Result<Measured, NoSample> {
         let nothing = || OpenOptions::new().write(true).open("/dev/null").map(Into::into);
         let said = tempfile::NamedTempFile::new().map_err(|e| format!("no temporary file: {e}"))?;
         let stdio = || -> std::io::Result<Stdio> {
@@ -153,7 +186,7 @@ impl Trial<'_> {
         let spec = launch.spec().map_err(text)?;
         let session = launch.session_on(spec.clone(), &self.subject.command, Mode::Timing, Some(stdio));
         let run = session.map_err(text)?.run(&mut |_| Control::Continue);
-        ended(&run, said.path())?;
+        ended(&run, said.path(), self.subject.refuses)?;
         let case = Case::of(&run, &self.subject.asked, None, Some(&spec)).map_err(text)?;
         let Case { taken, intervals, no_intervals, .. } = case;
         Ok(Measured { counts: taken.counts, intervals, no_intervals })
@@ -161,34 +194,38 @@ impl Trial<'_> {
 }
 
 /// Refuses a run that has not ended as it should: nothing can be said of its time.
-fn ended(run: &Run, said: &Path) -> Result<(), String> {
+fn ended(run: &Run, said: &Path, refuses: Option<i32>) -> Result<(), NoSample> {
     match &run.finish {
         Finish::Exited(0) => Ok(()),
         finish => {
             let said = std::fs::read_to_string(said).unwrap_or_default();
             let last = said.lines().last().unwrap_or("it said nothing");
+            if refuses.is_some_and(|status| *finish == Finish::Exited(status)) {
+                return Err(NoSample::Refused(last.to_owned()));
+            }
             let how = match finish {
                 Finish::Exited(status) => format!("ended with status {status}"),
                 Finish::Killed { message, .. } => format!("was {message}"),
                 Finish::Failed(message) => format!("cannot go on: {message}"),
                 Finish::Limit | Finish::Stopped | Finish::Unknown => "did not end".to_owned(),
             };
-            Err(format!("the program {how}: {last}"))
+            Err(format!("the program {how}: {last}").into())
         }
     }
 }
 
 /// A sample of what a subject's runs counted.
-fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<Sample, String> {
+fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<Sample, NoSample> {
     let mut normal = None;
     let mut seconds = Vec::new();
     for (latency_ns, result) in measured {
         match latency_ns {
             None => normal = Some(result?),
-            Some(ns) => seconds.push((ns, result.map_err(|e| format!("with {ns} ns: {e}"))?.counts.seconds)),
+            Some(ns) => seconds.push((ns, result.map_err(|e| e.with(&format!("with {ns} ns")))?.counts.seconds)),
         }
     }
-    let Measured { counts, intervals, no_intervals } = normal.ok_or("its normal run was not made")?;
+    let Measured { counts, intervals, no_intervals } =
+        normal.ok_or_else(|| "its normal run was not made".to_owned())?;
     let simulated = seconds.into_iter().map(|(ns, seconds)| (ns, seconds / counts.seconds)).collect();
     Ok(Sample { name: subject.name.clone(), fit: subject.fit, counts, intervals, no_intervals, system, simulated })
 }
