@@ -142,6 +142,11 @@ impl Files {
         self.view.guest_path(text, &file.origin)
     }
 
+    /// Every open file, once for each descriptor.
+    pub(crate) fn open_files(&self) -> impl Iterator<Item = &OpenFile> {
+        self.table.iter().flatten().map(|descriptor| &descriptor.file)
+    }
+
     /// Puts an open file at the lowest free number from `from` on; at most `limit` descriptors.
     pub(crate) fn insert(&mut self, file: OpenFile, close_on_exec: bool, from: i32, limit: u64) -> Result<i32, Errno> {
         let from = usize::try_from(from).map_err(|_| Errno::INVAL)?;

@@ -208,6 +208,22 @@ impl Kernel {
         std::iter::once(&self.pages).chain(self.system.processes.values().map(|parked| &parked.kernel.pages))
     }
 
+    /// The process needs its memory no longer: what it changed in shared mappings goes to their files.
+    pub(crate) fn write_back_at_end(&mut self) {
+        if self.borrows_from.is_none() {
+            self.mapped.give_back(&mut self.mem, 0, u64::MAX);
+        } else {
+            // The memory's owner goes on. Nobody is left to tell about an error.
+            let _ = self.mapped.write_back(&mut self.mem, 0, u64::MAX);
+        }
+    }
+
+    /// Each process's open files, and the files that its mappings are of.
+    pub(crate) fn processes_files(&self) -> impl Iterator<Item = (&Files, &MappedFiles)> {
+        let parked = self.system.processes.values().map(|parked| (&parked.kernel.files, &parked.kernel.mapped));
+        std::iter::once((&self.files, &self.mapped)).chain(parked)
+    }
+
     /// Takes over what `thread` has touched.
     pub(crate) fn note_touched(&mut self, thread: &Thread) {
         if self.mem.has_fresh() {

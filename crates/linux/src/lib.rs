@@ -25,6 +25,7 @@ pub mod kernel;
 mod layout;
 mod load;
 mod mapped;
+mod memory_files;
 pub mod pages;
 pub mod platform;
 pub mod process;

@@ -1,16 +1,18 @@
 //! Which files are mapped where: for `/proc/self/maps`, and for writing shared mappings back.
 //!
 //! Mappings are copies of the file's contents. Those of a shared mapping are written back when it is unmapped, with
-//! `msync`, and when the program ends.
+//! `msync`, and when the program ends. A file in the simulated memory takes room there beside its mappings.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
 use fxscope_aarch64::Memory;
 use fxscope_aarch64::memory::PAGE;
 use rustix::io::Errno;
+
+use crate::files::OpenFile;
+use crate::memory_files;
 
 /// A file, or a part of it, in memory.
 #[derive(Clone)]
@@ -23,7 +25,7 @@ pub(crate) struct Mapped {
     pub offset: u64,
     pub inode: u64,
     /// The file to write changes back to, for a shared mapping that may be written.
-    pub write_back: Option<Arc<OwnedFd>>,
+    pub write_back: Option<Arc<OpenFile>>,
     pub shared: bool,
 }
 
@@ -55,6 +57,11 @@ impl MappedFiles {
         self.files.insert(start, mapped);
     }
 
+    /// The files that changes of mappings go to.
+    pub(crate) fn written_back_to(&self) -> impl Iterator<Item = &OpenFile> {
+        self.files.values().filter_map(|mapped| mapped.write_back.as_deref())
+    }
+
     /// The file mapped at an address; its offset is that of the address.
     pub(crate) fn at(&self, address: u64) -> Option<Mapped> {
         let (&start, mapped) = self.files.range(..=address).next_back()?;
@@ -65,8 +72,7 @@ impl MappedFiles {
     pub(crate) fn remove(&mut self, mem: &mut Memory, start: u64, end: u64) {
         self.split(start);
         self.split(end);
-        // What cannot be written back is lost, as under Linux when nobody asks with `msync`.
-        let _ = self.write_back(mem, start, end);
+        self.give_back(mem, start, end);
         self.files.retain(|&at, _| at < start || at >= end);
         self.clean.retain(|&page, _| page < start || page >= end);
     }
@@ -92,11 +98,21 @@ impl MappedFiles {
     /// Writes the pages of shared mappings in `[start, end)` to their files, without making the files longer.
     ///
     /// # Errors
-    /// The host's.
+    /// The host's; `ENOSPC` when a file in the simulated memory finds no room there.
     pub(crate) fn write_back(&mut self, mem: &mut Memory, start: u64, end: u64) -> Result<(), Errno> {
+        self.write_pages(mem, start, end, false)
+    }
+
+    /// The same for pages that this address space needs no longer: the room of each is there for its copy in the file. What
+    /// cannot be written is lost, as under Linux when nobody asks with `msync`.
+    pub(crate) fn give_back(&mut self, mem: &mut Memory, start: u64, end: u64) {
+        let _ = self.write_pages(mem, start, end, true);
+    }
+
+    fn write_pages(&mut self, mem: &mut Memory, start: u64, end: u64, give_back: bool) -> Result<(), Errno> {
         for (&first, mapped) in self.files.range(..end).filter(|(_, m)| m.end > start) {
             let Some(file) = &mapped.write_back else { continue };
-            let file_bytes = rustix::fs::fstat(file.as_fd())?.st_size as u64;
+            let file_bytes = rustix::fs::fstat(&file.host)?.st_size as u64;
             for page in (first.max(start)..mapped.end.min(end)).step_by(PAGE as usize) {
                 let hash = page_hash(mem, page);
                 if hash.is_none() || hash.as_ref() == self.clean.get(&page) {
@@ -105,7 +121,10 @@ impl MappedFiles {
                 let offset = mapped.offset + (page - first);
                 let mut content = vec![0; PAGE.min(file_bytes.saturating_sub(offset)) as usize];
                 mem.read(page, &mut content).map_err(|_| Errno::FAULT)?;
-                write_all(file, &content, offset)?;
+                if give_back {
+                    mem.discard(page, page + PAGE);
+                }
+                write_all(mem, file, &content, offset)?;
                 self.clean.extend(hash.map(|hash| (page, hash)));
             }
         }
@@ -133,9 +152,11 @@ fn page_hash(mem: &mut Memory, page: u64) -> Option<u64> {
     Some(hasher.finish())
 }
 
-fn write_all(file: &OwnedFd, mut content: &[u8], mut offset: u64) -> Result<(), Errno> {
+fn write_all(mem: &mut Memory, file: &OpenFile, mut content: &[u8], mut offset: u64) -> Result<(), Errno> {
     while !content.is_empty() {
-        let n = rustix::io::retry_on_intr(|| rustix::io::pwrite(file, content, offset))?;
+        let n = memory_files::growing(mem, file, Some(offset), content.len() as u64, |fitting| {
+            rustix::io::retry_on_intr(|| rustix::io::pwrite(&file.host, &content[..fitting as usize], offset))
+        })?;
         content = &content[n..];
         offset += n as u64;
     }

@@ -518,13 +518,6 @@ impl Process {
         self.step()
     }
 
-    /// The program has ended: what it changed in shared mappings goes to their files.
-    pub(crate) fn write_back(&mut self) {
-        let kernel = &mut self.kernel;
-        // Nobody is left to tell about an error.
-        let _ = kernel.mapped.write_back(&mut kernel.mem, 0, u64::MAX);
-    }
-
     /// Deals with what stopped the last block.
     pub(crate) fn handle(&mut self, trap: Trap) {
         let pc = self.thread.cpu.pc;

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use crate::futex;
 use crate::kernel::{End, Kernel, Random};
+use crate::memory_files;
 use crate::process::{PID, Process, Step};
 use crate::scheduler::System;
 use crate::signal::{self, Origin, SigInfo, code, flags, number::SIGCHLD};
@@ -143,7 +144,7 @@ impl Process {
 
     /// The process that runs has ended. `Some`: so has the run.
     pub(crate) fn end_process(&mut self, end: End) -> Option<Step> {
-        self.write_back();
+        self.kernel.write_back_at_end();
         let pid = self.kernel.pid;
         self.kernel.note_touched(&self.thread);
         self.end_threads();
@@ -158,6 +159,7 @@ impl Process {
         self.kernel.system.page_use.extend(used);
         self.kernel.mem.clear();
         self.kernel.files.close_all();
+        memory_files::recount(&mut self.kernel);
         self.process_ended = true;
         let end = match end {
             End::Killed(killed) => ChildEnd::Killed(killed.signal),

@@ -16,6 +16,8 @@ pub(super) struct Arena {
     free: Vec<u32>,
     /// Most pages that may be in use at a time.
     limit: u32,
+    /// Bytes of the limit that are used for something else than pages.
+    elsewhere: u64,
     /// Pages in use by more than one address space, with the number of further ones.
     sharers: HashMap<u32, u32>,
 }
@@ -29,13 +31,31 @@ impl Arena {
         // on without.
         #[cfg(target_os = "linux")]
         bytes.advise(memmap2::Advice::HugePage).ok();
-        Ok(Arena { bytes, used: 0, free: Vec::new(), limit: pages, sharers: HashMap::new() })
+        Ok(Arena::over(bytes, pages))
     }
 
     /// No pages at all: what an address space has while another one is being used.
     pub(super) fn absent() -> std::io::Result<Arena> {
         let bytes = MmapOptions::new().len(0).map_anon()?;
-        Ok(Arena { bytes, used: 0, free: Vec::new(), limit: 0, sharers: HashMap::new() })
+        Ok(Arena::over(bytes, 0))
+    }
+
+    fn over(bytes: MmapMut, limit: u32) -> Arena {
+        Arena { bytes, used: 0, free: Vec::new(), limit, elsewhere: 0, sharers: HashMap::new() }
+    }
+
+    /// How many bytes of the limit something else than pages uses.
+    pub(super) fn set_elsewhere(&mut self, bytes: u64) {
+        self.elsewhere = bytes;
+    }
+
+    pub(super) fn elsewhere(&self) -> u64 {
+        self.elsewhere
+    }
+
+    /// Bytes that may still be used.
+    pub(super) fn room(&self) -> u64 {
+        (u64::from(self.limit) * PAGE).saturating_sub(self.used_bytes() + self.elsewhere)
     }
 
     /// Bytes of pages in use.
@@ -45,13 +65,13 @@ impl Arena {
 
     /// A page of zeros for one address space. `None`: no room.
     pub(super) fn take(&mut self) -> Option<u32> {
+        if self.room() < PAGE {
+            return None;
+        }
         if let Some(page) = self.free.pop() {
             let at = (u64::from(page) * PAGE) as usize;
             self.bytes[at..at + PAGE as usize].fill(0);
             return Some(page);
-        }
-        if self.used == self.limit {
-            return None;
         }
         self.used += 1;
         Some(self.used - 1)

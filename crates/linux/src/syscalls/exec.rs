@@ -262,8 +262,7 @@ fn replace(k: &mut Kernel, t: &mut Thread, found: &Found, arguments: Arguments) 
         }
     };
     k.mem.use_arena_of(&mut new);
-    // What the old program changed in shared mappings goes to their files; errors have nobody to go to.
-    let _ = k.mapped.write_back(&mut k.mem, 0, u64::MAX);
+    k.write_back_at_end();
     end_other_threads(k, t);
     if k.borrows_from.is_some() {
         k.return_memory();

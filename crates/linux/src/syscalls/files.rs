@@ -12,6 +12,7 @@ use super::transfer::CHUNK;
 use super::{Args, Result, guest};
 use crate::files::OpenFile;
 use crate::kernel::{Kernel, Limit};
+use crate::memory_files::growing;
 use crate::thread::Thread;
 use crate::vfs::Origin;
 use crate::vfs::access::Denied;
@@ -125,7 +126,9 @@ fn open_host(k: &Kernel, place: Place, flags: OFlags, mode: Mode) -> std::result
     let flags = if place.kind.is_some() && !unnamed { flags - OFlags::CREATE } else { flags };
     let open = || resolve::open(path, flags, mode);
     let host = if unnamed || flags.contains(OFlags::CREATE) { k.files.umask.making(open) } else { open() }?;
-    Ok(OpenFile { host, origin: place.origin })
+    let in_memory =
+        policy.shared_memory.has(path) && FileType::from_raw_mode(rustix::fs::fstat(&host)?.st_mode).is_file();
+    Ok(OpenFile { host, origin: if in_memory { Origin::Memory } else { place.origin } })
 }
 
 /// Opens a simulated file: its contents as they are now, as a file of its own.
@@ -226,7 +229,15 @@ pub(super) fn fallocate(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     if offset < 0 || len <= 0 {
         return Err(Errno::INVAL);
     }
-    rustix::fs::fallocate(k.files.host(a[0] as i32)?, mode, offset as u64, len as u64)?;
+    let (file, offset, len) = (k.files.open_file(a[0] as i32)?, offset as u64, len as u64);
+    if mode.contains(FallocateFlags::PUNCH_HOLE) {
+        rustix::fs::fallocate(&file.host, mode, offset, len)?;
+    } else {
+        growing(&mut k.mem, file, Some(offset), len, |fitting| match fitting == len {
+            true => rustix::fs::fallocate(&file.host, mode, offset, len),
+            false => Err(Errno::NOSPC),
+        })?;
+    }
     Ok(0)
 }
 
@@ -250,7 +261,7 @@ pub(super) fn memfd_create(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let flags = MemfdFlags::from_bits(a[1] as u32).ok_or(Errno::INVAL)?;
     let host = rustix::fs::memfd_create(name, flags | MemfdFlags::CLOEXEC)?;
     let (limit, close_on_exec) = (limit(k), flags.contains(MemfdFlags::CLOEXEC));
-    Ok(k.files.insert(OpenFile { host, origin: Origin::Host }, close_on_exec, 0, limit)? as u64)
+    Ok(k.files.insert(OpenFile { host, origin: Origin::Memory }, close_on_exec, 0, limit)? as u64)
 }
 
 /// `sync_file_range` and `readahead`: advice about when to move data.

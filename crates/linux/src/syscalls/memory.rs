@@ -249,7 +249,7 @@ fn note_file(k: &mut Kernel, fd: i32, start: u64, len: u64, offset: u64, flags: 
     let file = k.files.host(fd)?;
     let shared = flags & MAP_TYPE & MAP_SHARED != 0;
     let writable = rustix::fs::fcntl_getfl(file)? & OFlags::RWMODE == OFlags::RDWR;
-    let write_back = if shared && writable { Some(Arc::new(k.files.second(fd)?.host)) } else { None };
+    let write_back = if shared && writable { Some(Arc::new(k.files.second(fd)?)) } else { None };
     let inode = rustix::fs::fstat(file)?.st_ino;
     let mapped = Mapped { end: start + len, path: k.files.link_text(fd), offset, inode, write_back, shared };
     k.mapped.insert(&mut k.mem, start, mapped);

@@ -28,6 +28,7 @@ mod transfer;
 use rustix::io::Errno;
 
 use crate::kernel::Kernel;
+use crate::memory_files;
 use crate::thread::Thread;
 
 pub(crate) use process::uname_fields;
@@ -88,6 +89,9 @@ pub(crate) fn call(kernel: &mut Kernel, thread: &mut Thread) {
             Err(Errno::NOSYS)
         }
     };
+    if kernel.mem.elsewhere_bytes() > 0 {
+        memory_files::recount(kernel);
+    }
     if thread.blocked.is_some() {
         return;
     }

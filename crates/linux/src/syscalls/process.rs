@@ -111,8 +111,9 @@ pub(super) fn sysinfo(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let mut words = [0u64; 14];
     words[0] = k.now_ns / 1_000_000_000;
     words[4] = total;
-    words[5] = total.saturating_sub(k.mem.backed_bytes());
-    // After shared, buffers, total and free swap: `procs` (16 bits), padding, high memory, and the unit.
+    words[5] = k.mem.room_bytes();
+    words[6] = k.mem.elsewhere_bytes();
+    // After buffers, total and free swap: `procs` (16 bits), padding, high memory, and the unit.
     words[10] = 1;
     words[13] = 1;
     guest::write(&mut k.mem, a[0], words)?;

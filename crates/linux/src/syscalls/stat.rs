@@ -10,6 +10,7 @@ use super::{Args, Result, barrier, guest};
 use crate::files::AT_FDCWD;
 use crate::kernel::Kernel;
 use crate::thread::Thread;
+use crate::vfs::Origin;
 use crate::vfs::resolve::{Last, Place, Target, resolve};
 use crate::vfs::tree::{Kind, Node};
 
@@ -286,16 +287,29 @@ fn simulated_stat_fs(node: &Node) -> GuestStatFs {
     GuestStatFs { kind, block_bytes: 4096, name_max: 255, fragment_bytes: 4096, ..GuestStatFs::zeroed() }
 }
 
+/// Of files in the simulated memory: all of it is there for them.
+fn memory_stat_fs(k: &Kernel, host: &StatFs) -> GuestStatFs {
+    let host = guest_stat_fs(host);
+    let blocks = |bytes: u64| bytes / host.block_bytes.max(1);
+    let (all, room) = (blocks(k.platform.memory_bytes), blocks(k.mem.room_bytes()));
+    GuestStatFs { blocks: all, free: room, available: room, ..host }
+}
+
 fn stat_fs_descriptor(k: &Kernel, fd: i32) -> std::result::Result<GuestStatFs, Errno> {
-    match k.files.simulated(fd) {
-        Some(node) => Ok(simulated_stat_fs(node)),
-        None => Ok(guest_stat_fs(&rustix::fs::fstatfs(k.files.host(fd)?)?)),
+    let file = k.files.open_file(fd)?;
+    match &file.origin {
+        Origin::Simulated(node) => Ok(simulated_stat_fs(node)),
+        Origin::Memory => Ok(memory_stat_fs(k, &rustix::fs::fstatfs(&file.host)?)),
+        Origin::Host | Origin::Sysroot => Ok(guest_stat_fs(&rustix::fs::fstatfs(&file.host)?)),
     }
 }
 
 pub(super) fn statfs(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let stat = match paths::target(k, t, AT_FDCWD as u64, a[0], Last::Follow)? {
         Target::Host(Place { kind: None, .. }) => return Err(Errno::NOENT),
+        Target::Host(place) if k.files.view.policy.shared_memory.has(&place.path) => {
+            memory_stat_fs(k, &rustix::fs::statfs(place.path)?)
+        }
         Target::Host(place) => guest_stat_fs(&rustix::fs::statfs(place.path)?),
         Target::Simulated(node) => simulated_stat_fs(&node),
         Target::Descriptor(fd) => stat_fs_descriptor(k, fd)?,

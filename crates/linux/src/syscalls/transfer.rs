@@ -1,14 +1,17 @@
 //! Moving bytes between files and the program's memory, and between files.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::AsFd as _;
 
 use bytemuck::{Pod, Zeroable};
+use fxscope_aarch64::Memory;
 use fxscope_aarch64::memory::Touch;
 use rustix::io::Errno;
 
 use super::streams::{self, is_stream};
 use super::{Args, Result, guest};
+use crate::files::OpenFile;
 use crate::kernel::Kernel;
+use crate::memory_files::growing;
 use crate::signal::{self, Origin, SigInfo, code, number};
 use crate::thread::Thread;
 use crate::vfs::tree::Kind;
@@ -105,7 +108,7 @@ fn read_random(k: &mut Kernel, pieces: &[Piece]) -> Result {
 /// Writes the pieces in order, at the file's position or at `offset`. Small transfers are one host call, so
 /// that lines written in pieces come out whole.
 fn write_pieces(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
-    let file = k.files.host(fd as i32)?;
+    let file = k.files.open_file(fd as i32)?;
     let mut done = 0u64;
     let mut buffer = Vec::new();
     let mut fault = None;
@@ -122,7 +125,7 @@ fn write_pieces(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece], offse
             here += n;
             let last = i + 1 == pieces.len() && here == piece.len;
             if (last || fault.is_some() || buffer.len() == CHUNK) && (!buffer.is_empty() || fault.is_none()) {
-                match write_chunk(file, &buffer, offset.map(|at| at + done)) {
+                match write_chunk(&mut k.mem, file, &buffer, offset.map(|at| at + done)) {
                     Ok(n) => {
                         done += n as u64;
                         if n < buffer.len() {
@@ -154,11 +157,19 @@ pub(super) fn write_error(k: &Kernel, t: &mut Thread, error: Errno) -> Errno {
     error
 }
 
-fn write_chunk(file: BorrowedFd<'_>, bytes: &[u8], offset: Option<u64>) -> std::result::Result<usize, Errno> {
-    match offset {
-        None => rustix::io::write(file, bytes),
-        Some(at) => rustix::io::pwrite(file, bytes, at),
-    }
+fn write_chunk(
+    mem: &mut Memory,
+    file: &OpenFile,
+    bytes: &[u8],
+    offset: Option<u64>,
+) -> std::result::Result<usize, Errno> {
+    growing(mem, file, offset, bytes.len() as u64, |fitting| {
+        let bytes = &bytes[..fitting as usize];
+        match offset {
+            None => rustix::io::write(&file.host, bytes),
+            Some(at) => rustix::io::pwrite(&file.host, bytes, at),
+        }
+    })
 }
 
 /// A file offset; negative ones are `EINVAL`.
@@ -238,9 +249,11 @@ fn offset_at(k: &mut Kernel, addr: u64) -> std::result::Result<Option<u64>, Errn
 
 pub(super) fn sendfile(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let mut at = offset_at(k, a[2])?;
-    let (to, from) = (k.files.host(a[0] as i32)?, k.files.host(a[1] as i32)?);
-    k.system.terminal.used(to, false);
-    let done = rustix::fs::sendfile(to, from, at.as_mut(), a[3].min(MAX_TRANSFER) as usize)?;
+    let (to, from) = (k.files.open_file(a[0] as i32)?, k.files.host(a[1] as i32)?);
+    k.system.terminal.used(to.host.as_fd(), false);
+    let done = growing(&mut k.mem, to, None, a[3].min(MAX_TRANSFER), |fitting| {
+        rustix::fs::sendfile(&to.host, from, at.as_mut(), fitting as usize)
+    })?;
     if let Some(at) = at {
         guest::write(&mut k.mem, a[2], at)?;
     }
@@ -252,9 +265,10 @@ pub(super) fn copy_file_range(k: &mut Kernel, _: &mut Thread, a: &Args) -> Resul
         return Err(Errno::INVAL);
     }
     let (mut from_at, mut to_at) = (offset_at(k, a[1])?, offset_at(k, a[3])?);
-    let (from, to) = (k.files.host(a[0] as i32)?, k.files.host(a[2] as i32)?);
-    let len = a[4].min(MAX_TRANSFER) as usize;
-    let done = rustix::fs::copy_file_range(from, from_at.as_mut(), to, to_at.as_mut(), len)?;
+    let (from, to) = (k.files.host(a[0] as i32)?, k.files.open_file(a[2] as i32)?);
+    let done = growing(&mut k.mem, to, to_at, a[4].min(MAX_TRANSFER), |fitting| {
+        rustix::fs::copy_file_range(from, from_at.as_mut(), &to.host, to_at.as_mut(), fitting as usize)
+    })?;
     for (addr, at) in [(a[1], from_at), (a[3], to_at)] {
         if let Some(at) = at {
             guest::write(&mut k.mem, addr, at)?;

@@ -74,7 +74,7 @@ pub(crate) struct Policy {
     read: Option<Vec<Vec<u8>>>,
     write: Vec<Vec<u8>>,
     network: bool,
-    pub(super) shared_memory: SharedMemory,
+    pub(crate) shared_memory: SharedMemory,
     refused: RefCell<BTreeMap<(Denied, Vec<u8>), u64>>,
 }
 

@@ -36,6 +36,8 @@ pub fn default_sysroot() -> Option<PathBuf> {
 pub(crate) enum Origin {
     /// The host, or a pipe or socket.
     Host,
+    /// The simulated machine's memory: `memfd_create`, or a file below `/dev/shm`.
+    Memory,
     /// The sysroot: its paths are the program's without the sysroot's own.
     Sysroot,
     /// The simulated `/proc`, `/sys` or `/dev`.

@@ -135,7 +135,8 @@ fn cpuinfo(platform: &Platform) -> String {
 fn meminfo(k: &Kernel) -> String {
     let total = k.platform.memory_bytes / KIB;
     let used = k.processes_pages().map(Pages::resident_bytes).sum::<u64>() / KIB;
-    let free = total.saturating_sub(used);
+    let shared = k.mem.elsewhere_bytes() / KIB;
+    let free = total.saturating_sub(used + shared);
     let huge_bytes = k.platform.huge_page_bytes.first().copied().unwrap_or(0);
     let huge_pages: u64 = k.processes_pages().map(|pages| pages.resident_of_size(huge_bytes)).sum();
     let lines = [
@@ -143,7 +144,7 @@ fn meminfo(k: &Kernel) -> String {
         ("MemFree", free),
         ("MemAvailable", free),
         ("Buffers", 0),
-        ("Cached", 0),
+        ("Cached", shared),
         ("SwapCached", 0),
         ("Active", used),
         ("Inactive", 0),
@@ -151,7 +152,7 @@ fn meminfo(k: &Kernel) -> String {
         ("SwapFree", 0),
         ("AnonPages", used),
         ("Mapped", 0),
-        ("Shmem", 0),
+        ("Shmem", shared),
         ("CommitLimit", total),
         ("Committed_AS", used),
     ];

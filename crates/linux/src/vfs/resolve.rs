@@ -86,7 +86,7 @@ fn look_up(k: &Kernel, t: &Thread, dir: i32, path: &[u8], last: Last) -> Result<
     }
     let (base, origin) = k.files.directory_path(dir)?;
     match origin {
-        Origin::Host => walk.within(&Root::HOST, base, path, 0),
+        Origin::Host | Origin::Memory => walk.within(&Root::HOST, base, path, 0),
         Origin::Sysroot | Origin::Simulated(_) => walk.absolute(&[&base, &b"/"[..], path].concat(), 0),
     }
 }
@@ -208,7 +208,7 @@ impl Walk<'_> {
     /// The host's path of what is at `here` in a tree.
     fn host_path(&self, root: &Root<'_>, here: &[u8]) -> Vec<u8> {
         match root.origin {
-            Origin::Host => self.view().policy.shared_memory.host_path(here.to_vec()),
+            Origin::Host | Origin::Memory => self.view().policy.shared_memory.host_path(here.to_vec()),
             _ => [root.prefix, here].concat(),
         }
     }

@@ -41,7 +41,7 @@ impl SharedMemory {
     }
 
     /// Whether a path of the host is the folder or lies below it.
-    pub(super) fn has(&self, path: &[u8]) -> bool {
+    pub(crate) fn has(&self, path: &[u8]) -> bool {
         self.folder().is_some_and(|folder| is_within(path, folder))
     }
 
@@ -50,7 +50,8 @@ impl SharedMemory {
         self.has(path) && self.folder() != Some(path)
     }
 
-    fn folder(&self) -> Option<&[u8]> {
+    /// The host's path of the folder, once it has been made.
+    pub(crate) fn folder(&self) -> Option<&[u8]> {
         Some(self.folder.get()?.as_ref()?.path().as_os_str().as_bytes())
     }
 }

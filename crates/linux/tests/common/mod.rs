@@ -22,11 +22,21 @@ pub struct Run<'a> {
     pub max_instructions: u64,
     /// `None`: the default one.
     pub sysroot: Option<PathBuf>,
+    /// Bytes of memory; `None`: all that the machine has.
+    pub memory_bytes: Option<u64>,
 }
 
 impl Default for Run<'_> {
     fn default() -> Self {
-        Run { args: &[], env: &[], input: b"", vector_bytes: 64, max_instructions: 300_000_000, sysroot: None }
+        Run {
+            args: &[],
+            env: &[],
+            input: b"",
+            vector_bytes: 64,
+            max_instructions: 300_000_000,
+            sysroot: None,
+            memory_bytes: None,
+        }
     }
 }
 
@@ -66,7 +76,9 @@ fn run_process(program: &Path, run: &Run, access: &Access) -> (End, String, Stri
     let error = tempfile::tempfile().expect("temporary file");
     let handle = |f: &File| f.try_clone().expect("duplicate handle").into();
     let name = program.to_str().expect("UTF-8 path");
-    let mut setup = Setup::new(platform(run.vector_bytes), name).expect("setup");
+    let mut platform = platform(run.vector_bytes);
+    platform.memory_bytes = run.memory_bytes.unwrap_or(platform.memory_bytes);
+    let mut setup = Setup::new(platform, name).expect("setup");
     setup.args.extend(run.args.iter().map(|a| a.as_bytes().to_vec()));
     setup.env = run.env.iter().map(|a| a.as_bytes().to_vec()).collect();
     setup.stdio = Stdio { input: handle(&input), output: handle(&output), error: handle(&error) };

@@ -1,0 +1,67 @@
+//! How much of the memory there is has been used.
+
+use super::Memory;
+
+impl Memory {
+    /// Bytes of guest memory that are backed now, in all address spaces of the arena.
+    #[must_use]
+    pub fn backed_bytes(&self) -> u64 {
+        self.arena.used_bytes()
+    }
+
+    /// Says how many bytes of the limit are used for something else than pages: these are then not there for them.
+    pub fn set_elsewhere(&mut self, bytes: u64) {
+        self.arena.set_elsewhere(bytes);
+    }
+
+    /// What was said with [`Memory::set_elsewhere`], in bytes.
+    #[must_use]
+    pub fn elsewhere_bytes(&self) -> u64 {
+        self.arena.elsewhere()
+    }
+
+    /// Bytes of the limit that nothing uses yet.
+    #[must_use]
+    pub fn room_bytes(&self) -> u64 {
+        self.arena.room()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::memory::{Memory, PAGE, Prot, Segment};
+
+    fn of_pages(pages: u64) -> Memory {
+        let mut m = Memory::new(pages * PAGE).expect("reserve");
+        m.map(0x10000, 4 * PAGE, Prot::RW, Segment::Mmap).unwrap();
+        m
+    }
+
+    #[test]
+    fn running_out_of_backing_is_a_fault_not_a_crash() {
+        let mut m = of_pages(1);
+        m.store(0x10000, 1u8).unwrap();
+        assert!(m.store(0x20000, 1u8).unwrap_err().out_of_memory);
+    }
+
+    #[test]
+    fn what_is_used_elsewhere_is_not_there_for_pages_until_it_is_given_back() {
+        let mut m = of_pages(3);
+        m.store(0x10000, 1u8).unwrap();
+        m.set_elsewhere(PAGE + 1);
+        assert_eq!(m.room_bytes(), PAGE - 1);
+        assert!(m.store(0x20000, 1u8).unwrap_err().out_of_memory);
+        m.set_elsewhere(PAGE);
+        assert_eq!(m.store(0x20000, 1u8), Ok(()));
+        assert_eq!((m.room_bytes(), m.backed_bytes(), m.elsewhere_bytes()), (0, 2 * PAGE, PAGE));
+    }
+
+    #[test]
+    fn a_page_that_was_given_back_is_not_taken_again_when_its_room_is_used_elsewhere() {
+        let mut m = of_pages(2);
+        m.store(0x10000, 1u8).unwrap();
+        m.discard(0x10000, 0x20000);
+        m.set_elsewhere(2 * PAGE);
+        assert!(m.store(0x10000, 1u8).unwrap_err().out_of_memory);
+    }
+}
