@@ -163,7 +163,7 @@ pub fn statistics(samples: &[&Sample]) -> Vec<Statistics> {
 }
 
 /// Where coefficients are sought, and in how many steps each.
-const RANGES: [(f64, f64); 3] = [(0.0, 1.0), (0.3, 1.5), (1.0, 8.0)];
+const RANGES: [(f64, f64); 4] = [(0.0, 1.0), (0.0, 4.0), (0.3, 1.5), (1.0, 8.0)];
 /// Rounds over all coefficients.
 const ROUNDS: usize = 12;
 /// Halvings of a range by golden section in each round.
@@ -196,7 +196,8 @@ pub fn fit(samples: &[&Sample]) -> Option<Coefficients> {
 }
 
 fn with(mut coefficients: Coefficients, place: usize, value: f64) -> Coefficients {
-    *[&mut coefficients.hidden, &mut coefficients.distance, &mut coefficients.streams][place] = value;
+    let Coefficients { hidden, late, distance, streams } = &mut coefficients;
+    *[hidden, late, distance, streams][place] = value;
     coefficients
 }
 

@@ -81,25 +81,55 @@ fn intervals_keep_phases_apart_that_the_mean_of_the_run_mixes() {
     near(slowdown(&one, "4i"), slowdown(&one, "4"));
 }
 
-#[test]
-fn waits_grow_by_the_added_latency() {
-    // Each thread waits 2,240,000 cycles: 10,000 times the 224 that are left of 256 when it is known that L2 has not the line.
-    let counts = Counts::new(0.002, 2.0)
+/// Coefficients with which nothing is added to what is sure.
+const PLAIN: Coefficients = Coefficients { hidden: 0.0, late: 0.0, distance: 1.0, streams: 2.0 };
+
+/// Two threads of 4,000,000 cycles; each waits 2,240,000: 10,000 times the 224 that are left of 256 when it is known that L2 has
+/// not the line.
+fn waiting(misses: f64, in_flight: f64) -> Counts {
+    Counts::new(0.002, 2.0)
         .with(Quantity::Cycles, 8e6)
         .with(Quantity::MemoryWait, 4.48e6)
-        .with(Quantity::Misses, 2e4)
-        .with(Quantity::Prefetched, 0.0);
-    let system = machine();
-    let plain = Coefficients { hidden: 0.0, distance: 1.0, streams: 2.0 };
-    let program = of(&counts, &[], &system);
+        .with(Quantity::Misses, misses)
+        .with(Quantity::Prefetched, 0.0)
+        .with(Quantity::InFlight, in_flight)
+}
+
+#[test]
+fn waits_grow_by_the_added_latency() {
+    let (counts, system) = (waiting(2e4, 0.0), machine());
     // 200 ns are 400 cycles: 4,000,000 more for 4,000,000.
-    near(stalls::slowdown(&program, 200e-9, plain), 2.0);
-    // Reads that are outstanding at random 1.2 at a time are so in a share of the cycles that no waits show.
-    let counts = counts.clone().with(Quantity::InFlight, 1.2 * 8e6);
-    let at_random = (1.0 - (-1.2f64).exp()) * 4e6 / 256.0;
-    let with = |hidden| stalls::slowdown(&of(&counts, &[], &system), 200e-9, Coefficients { hidden, ..plain });
-    near(with(0.0), 2.0);
-    near(with(1.0), 1.0 + at_random * 400.0 / 4e6);
+    near(stalls::slowdown(&of(&counts, &[], &system), 200e-9, PLAIN), 2.0);
+}
+
+#[test]
+fn misses_that_work_hides_are_waited_for_with_slower_memory() {
+    let system = machine();
+    let at = |misses: f64, reads: f64, hidden| {
+        let counts = waiting(misses, reads * 8e6);
+        stalls::slowdown(&of(&counts, &[], &system), 200e-9, Coefficients { hidden, ..PLAIN })
+    };
+    // 12,500 misses of a thread, 256 cycles each: 0.8 at a time, were each alone.
+    near(at(2.5e4, 0.8, 0.0), 2.0);
+    near(at(2.5e4, 0.8, 0.5), 1.0 + 11_250.0 * 400.0 / 4e6);
+    near(at(2.5e4, 0.8, 1.0), 1.0 + 12_500.0 * 400.0 / 4e6);
+    // More at a time than one overlap: there is no more than one wait after the other.
+    near(at(5e4, 1.2, 1.0), 1.0 + 4e6 / 256.0 * 400.0 / 4e6);
+}
+
+#[test]
+fn misses_that_wait_for_bandwidth_make_waits_fewer() {
+    // 512 cycles for each miss, of which 480 show.
+    let counts = waiting(2.5e4, 2.5e4 * 512.0);
+    near(stalls::slowdown(&of(&counts, &[], &machine()), 200e-9, PLAIN), 1.0 + 2.24e6 / 480.0 * 400.0 / 4e6);
+}
+
+#[test]
+fn prefetches_beside_misses_on_demand_come_late() {
+    // A miss at a time, half of them prefetched: 7,812.5 demanded ones of 256 cycles, and half as many of the prefetched.
+    let counts = waiting(31_250.0, 8e6).with(Quantity::Prefetched, 15_625.0).with(Quantity::MemoryWait, 0.0);
+    let with = Coefficients { hidden: 1.0, late: 0.5, ..PLAIN };
+    near(stalls::slowdown(&of(&counts, &[], &machine()), 200e-9, with), 1.0 + 1.5 * 7_812.5 * 400.0 / 4e6);
 }
 
 #[test]
@@ -113,9 +143,8 @@ fn with_a_memory_side_cache_only_its_misses_get_slower() {
         .with(Quantity::Prefetched, 0.0);
     let mut system = machine();
     system.details.as_mut().expect("described").cache_latency = Some(176.0);
-    let plain = Coefficients { hidden: 0.0, distance: 1.0, streams: 2.0 };
     // 10,000 waits, each 400 cycles longer in a quarter of the cases.
-    near(stalls::slowdown(&of(&counts, &[], &system), 200e-9, plain), 1.25);
+    near(stalls::slowdown(&of(&counts, &[], &system), 200e-9, PLAIN), 1.25);
 }
 
 #[test]
@@ -128,8 +157,7 @@ fn prefetched_streams_come_as_fast_as_buffers_and_distance_allow() {
         .with(Quantity::WrittenBack, 5e4)
         .with(Quantity::Prefetched, 1e5);
     let system = machine();
-    let plain = Coefficients { hidden: 0.0, distance: 1.0, streams: 2.0 };
-    let at = |counts: &Counts, added: f64| stalls::slowdown(&of(counts, &[], &system), added, plain);
+    let at = |counts: &Counts, added: f64| stalls::slowdown(&of(counts, &[], &system), added, PLAIN);
     near(at(&counts, 200e-9), 1.0);
     // 100,000 lines of 224 + 1,600 cycles, 80 at a time, take 2,280,000 cycles.
     near(at(&counts, 800e-9), 2.28);
@@ -142,7 +170,34 @@ fn prefetched_streams_come_as_fast_as_buffers_and_distance_allow() {
     many.threads = 12.0;
     let all = [Quantity::Cycles, Quantity::Misses, Quantity::WrittenBack, Quantity::Prefetched];
     let many = all.into_iter().fold(many, |many, q| many.with(q, 12.0 * counts.get(q).expect("counted")));
-    near(at(&many, 800e-9), 1e5 * 1824.0 / (256.0 / 12.0) / 1e6);
+    // That is full before memory gets slower: what is added counts.
+    near(at(&many, 800e-9), 1.0 + 1e5 * 1600.0 / (256.0 / 12.0) / 1e6);
+}
+
+#[test]
+fn outstanding_l1_misses_tell_the_streams_of_a_loop_that_waits() {
+    // Nothing is written. Four of five lines that L1 misses come from memory.
+    let counts = Counts::new(0.0005, 1.0)
+        .with(Quantity::Cycles, 1e6)
+        .with(Quantity::MemoryWait, 0.0)
+        .with(Quantity::Misses, 1e5)
+        .with(Quantity::Prefetched, 1e5)
+        .with(Quantity::WrittenBack, 0.0)
+        .with(Quantity::L1Misses, 1.25e5);
+    let system = machine();
+    let details = system.details.as_ref().expect("described");
+    let at = |l1: f64, waits: f64| {
+        let counts = counts.clone().with(Quantity::L1Outstanding, l1 * 1e6).with(Quantity::AccessWait, waits * 1e6);
+        stalls::slowdown(&of(&counts, &[], &system), 1600e-9, PLAIN)
+    };
+    let lines = |streams: f64| 1e5 * (224.0 + 3200.0) / (40.0 * streams) / 1e6;
+    let (buffers, distance) = (details.l1_buffers, details.l1_distance);
+    near(at(buffers, 0.1), lines(0.8 * buffers / distance));
+    near(at(1.5 * distance, 0.5), lines(0.8 * 1.5));
+    // There is one at least.
+    near(at(1.1 * distance, 0.5), lines(1.0));
+    // A loop that does not wait, nor fills the buffers, has as many as there mostly are.
+    near(at(details.l1_distance, 0.1), lines(PLAIN.streams));
 }
 
 #[test]
@@ -221,7 +276,7 @@ fn counts_tell_what_kind_of_program_it_is_and_whom_to_trust() {
 
 #[test]
 fn a_fit_finds_the_coefficients_that_made_the_samples() {
-    let made = Coefficients { hidden: 0.4, distance: 0.8, streams: 3.0 };
+    let made = Coefficients { hidden: 0.4, late: 1.5, distance: 0.8, streams: 3.0 };
     let system = machine();
     let sample = |counts: Counts| {
         let at = |latency: f64| {
@@ -235,9 +290,11 @@ fn a_fit_finds_the_coefficients_that_made_the_samples() {
     };
     let copy = like(200e6, 0.0, 1.0, 20.0).with(Quantity::WrittenBack, 100e6);
     let hides = like(60e6, 0.4, 0.0, 4.0).with(Quantity::InFlight, 8e9);
-    let samples = [hides, copy, like(200e6, 0.0, 1.0, 20.0)].map(sample);
+    let late = like(20e6, 0.1, 0.5, 0.5).with(Quantity::InFlight, 1e9);
+    let samples = [hides, copy, late, like(200e6, 0.0, 1.0, 20.0)].map(sample);
     let found = check::fit(&samples.each_ref()).expect("samples");
-    for (found, made) in [(found.hidden, made.hidden), (found.distance, made.distance), (found.streams, made.streams)] {
+    let each = |of: Coefficients| [of.hidden, of.late, of.distance, of.streams];
+    for (found, made) in each(found).into_iter().zip(each(made)) {
         assert!((found / made - 1.0).abs() < 0.01, "{found}, not {made}");
     }
     let none: Vec<Sample> = samples.into_iter().map(|sample| Sample { fit: false, ..sample }).collect();

@@ -187,6 +187,7 @@ fn fit(samples: &[&Sample]) -> Result<(Vec<String>, Json), Failure> {
     let now = *stalls::FITTED;
     let rows = [
         ("hidden", found.hidden, now.hidden),
+        ("late", found.late, now.late),
         ("distance", found.distance, now.distance),
         ("streams", found.streams, now.streams),
     ];
