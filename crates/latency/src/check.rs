@@ -163,9 +163,11 @@ pub fn statistics(samples: &[&Sample]) -> Vec<Statistics> {
 }
 
 /// Where coefficients are sought, and in how many steps each.
-const RANGES: [(f64, f64); 4] = [(0.0, 1.0), (0.0, 4.0), (0.3, 1.5), (1.0, 8.0)];
-/// Rounds over all coefficients.
-const ROUNDS: usize = 12;
+const RANGES: [(f64, f64); 5] = [(0.0, 1.0), (0.0, 4.0), (0.0, 4.0), (0.3, 1.5), (1.0, 8.0)];
+/// Rounds over all coefficients, at most.
+const ROUNDS: usize = 200;
+/// Share of the squares that a round must save for another one.
+const WORTH: f64 = 1e-6;
 /// Halvings of a range by golden section in each round.
 const SECTIONS: usize = 40;
 
@@ -183,6 +185,7 @@ pub fn fit(samples: &[&Sample]) -> Option<Coefficients> {
     }
     let mut best = *stalls::FITTED;
     for _ in 0..ROUNDS {
+        let before = squares(&samples, best);
         for (place, range) in RANGES.into_iter().enumerate() {
             let at = |value: f64| squares(&samples, with(best, place, value));
             let found = golden(range, at);
@@ -191,13 +194,16 @@ pub fn fit(samples: &[&Sample]) -> Option<Coefficients> {
                 best = with(best, place, found);
             }
         }
+        if squares(&samples, best) >= before * (1.0 - WORTH) {
+            break;
+        }
     }
     Some(best)
 }
 
 fn with(mut coefficients: Coefficients, place: usize, value: f64) -> Coefficients {
-    let Coefficients { hidden, late, distance, streams } = &mut coefficients;
-    *[hidden, late, distance, streams][place] = value;
+    let Coefficients { hidden, late, together, distance, streams } = &mut coefficients;
+    *[hidden, late, together, distance, streams][place] = value;
     coefficients
 }
 

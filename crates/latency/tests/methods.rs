@@ -82,7 +82,7 @@ fn intervals_keep_phases_apart_that_the_mean_of_the_run_mixes() {
 }
 
 /// Coefficients with which nothing is added to what is sure.
-const PLAIN: Coefficients = Coefficients { hidden: 0.0, late: 0.0, distance: 1.0, streams: 2.0 };
+const PLAIN: Coefficients = Coefficients { hidden: 0.0, late: 0.0, together: 0.0, distance: 1.0, streams: 2.0 };
 
 /// Two threads of 4,000,000 cycles; each waits 2,240,000: 10,000 times the 224 that are left of 256 when it is known that L2 has
 /// not the line.
@@ -129,7 +129,10 @@ fn prefetches_beside_misses_on_demand_come_late() {
     // A miss at a time, half of them prefetched: 7,812.5 demanded ones of 256 cycles, and half as many of the prefetched.
     let counts = waiting(31_250.0, 8e6).with(Quantity::Prefetched, 15_625.0).with(Quantity::MemoryWait, 0.0);
     let with = Coefficients { hidden: 1.0, late: 0.5, ..PLAIN };
-    near(stalls::slowdown(&of(&counts, &[], &machine()), 200e-9, with), 1.0 + 1.5 * 7_812.5 * 400.0 / 4e6);
+    let at = |with| stalls::slowdown(&of(&counts, &[], &machine()), 200e-9, with);
+    near(at(with), 1.0 + 1.5 * 7_812.5 * 400.0 / 4e6);
+    // Half a prefetch is outstanding: misses on demand that come together with it are waited for in fewer waits.
+    near(at(Coefficients { together: 0.5, ..with }), 1.0 + 1.5 / 1.25 * 7_812.5 * 400.0 / 4e6);
 }
 
 #[test]
@@ -276,7 +279,7 @@ fn counts_tell_what_kind_of_program_it_is_and_whom_to_trust() {
 
 #[test]
 fn a_fit_finds_the_coefficients_that_made_the_samples() {
-    let made = Coefficients { hidden: 0.4, late: 1.5, distance: 0.8, streams: 3.0 };
+    let made = Coefficients { hidden: 0.4, late: 1.5, together: 0.5, distance: 0.8, streams: 3.0 };
     let system = machine();
     let sample = |counts: Counts| {
         let at = |latency: f64| {
@@ -291,9 +294,10 @@ fn a_fit_finds_the_coefficients_that_made_the_samples() {
     let copy = like(200e6, 0.0, 1.0, 20.0).with(Quantity::WrittenBack, 100e6);
     let hides = like(60e6, 0.4, 0.0, 4.0).with(Quantity::InFlight, 8e9);
     let late = like(20e6, 0.1, 0.5, 0.5).with(Quantity::InFlight, 1e9);
-    let samples = [hides, copy, late, like(200e6, 0.0, 1.0, 20.0)].map(sample);
+    let together = like(20e6, 0.1, 0.8, 0.5).with(Quantity::InFlight, 4e9);
+    let samples = [hides, copy, late, together, like(200e6, 0.0, 1.0, 20.0)].map(sample);
     let found = check::fit(&samples.each_ref()).expect("samples");
-    let each = |of: Coefficients| [of.hidden, of.late, of.distance, of.streams];
+    let each = |of: Coefficients| [of.hidden, of.late, of.together, of.distance, of.streams];
     for (found, made) in each(found).into_iter().zip(each(made)) {
         assert!((found / made - 1.0).abs() < 0.01, "{found}, not {made}");
     }

@@ -8,7 +8,8 @@
 //!   so that there are more, at most one for each `latency` of the time in which misses are outstanding that slower memory lets
 //!   wait. That time is at most all, and as much as misses on demand are outstanding on average when no two of them overlap;
 //!   `hidden` is how far waits go from the first number to that one. Prefetches that begin anew beside misses on demand have
-//!   little time: for each of these, `late` prefetches come too late with slower memory.
+//!   little time: for each of these, `late` prefetches come too late with slower memory. Where many prefetches are outstanding,
+//!   misses on demand are beginnings of streams, which come `together`.
 //! * `prefetched * (latency + a) / room`, Little's law, as far as that is longer than the run was: prefetched lines come at most as
 //!   fast as so many can be outstanding. `room` is what the buffers of the last level hold for a thread, for the hardware's prefetches
 //!   at most their distance times the number of streams, and at least what was outstanding in the run.
@@ -59,6 +60,9 @@ pub struct Coefficients {
     pub hidden: f64,
     /// Prefetches for each miss on demand that come too late with slower memory, as far as there are so many.
     pub late: f64,
+    /// How much less misses on demand are waited for one after the other for each prefetch that is outstanding: streams begin
+    /// together.
+    pub together: f64,
     /// Share of the prefetcher's distance that a stream has outstanding.
     pub distance: f64,
     /// Streams where nothing tells how many there are.
@@ -125,7 +129,8 @@ fn waits(program: &Program<'_>, details: &Details, with: Coefficients) -> f64 {
     let least = each(Quantity::MemoryWait) / (latency - details.detection).max(1.0);
     let demanded = 1.0 - counts.share(Quantity::Prefetched, Quantity::Misses).unwrap_or(0.0).clamp(0.0, 1.0);
     let late = with.late * demanded.min(1.0 - demanded);
-    let reads = counts.each_cycle(Quantity::InFlight).unwrap_or(0.0) * (demanded + late);
+    let in_flight = counts.each_cycle(Quantity::InFlight).unwrap_or(0.0);
+    let reads = in_flight * (demanded + late) / (1.0 + with.together * in_flight * (1.0 - demanded));
     let most = reads.min(1.0) * each(Quantity::Cycles) / latency.max(1.0);
     least + with.hidden * (most - least).max(0.0)
 }

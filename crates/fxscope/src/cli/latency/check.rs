@@ -28,10 +28,10 @@ use super::{Asked, plan, show};
     override_usage = "fxscope latency check [OPTIONS] -- PROGRAM [ARGS]...\n       fxscope latency check [OPTIONS] --plan PLAN.toml"
 )]
 pub struct Args {
-    /// Check the programs of this file; docs/latency-lab.md says what stands in it.
+    /// Check the programs of this file, or of several; docs/latency-lab.md says what stands in it.
     #[arg(long, value_name = "PLAN.toml", required_unless_present = "command", conflicts_with = "command")]
-    plan: Option<PathBuf>,
-    /// Fit the coefficients of method 5 to the programs that the file has for it, and show them beside those in use. Nothing is
+    plan: Vec<PathBuf>,
+    /// Fit the coefficients of method 5 to the programs that the files have for it, and show them beside those in use. Nothing is
     /// changed.
     #[arg(long, requires = "plan")]
     fit: bool,
@@ -78,9 +78,9 @@ pub(super) fn check(args: &Args) -> Outcome {
     let instead = [&args.json, &args.html].into_iter().flatten().any(|path| path.as_os_str() == "-");
     let folder = args.cache.clone().or_else(|| default_cache("latency")).filter(|_| !args.no_cache);
     let lab = Lab::new(folder.as_deref(), args.jobs)?;
-    let findings = match &args.plan {
-        Some(path) => set(args, &lab, plan::read(path, &args.asked)?)?,
-        None => one(args, &lab)?,
+    let findings = match &args.plan[..] {
+        [] => one(args, &lab)?,
+        paths => set(args, &lab, plan::read(paths, &args.asked)?)?,
     };
     if let Some(target) = json {
         target.write(&findings.json)?;
@@ -170,7 +170,7 @@ fn set(args: &Args, lab: &Lab, subjects: Vec<Subject>) -> Result<Findings, Failu
     if !failures.is_empty() {
         sections.push(show::notes("Failed", failures.clone()));
     }
-    let title = args.plan.as_ref().map_or_else(String::new, |path| path.display().to_string());
+    let title = args.plan.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     let title = format!("Slower memory, predicted and simulated: {title}, {} programs", samples.len());
     Ok(Findings {
         document: Document { title, columns: vec![String::new()], sections },
@@ -188,6 +188,7 @@ fn fit(samples: &[&Sample]) -> Result<(Vec<String>, Json), Failure> {
     let rows = [
         ("hidden", found.hidden, now.hidden),
         ("late", found.late, now.late),
+        ("together", found.together, now.together),
         ("distance", found.distance, now.distance),
         ("streams", found.streams, now.streams),
     ];

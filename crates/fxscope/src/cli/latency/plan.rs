@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
 use serde::Deserialize;
@@ -66,8 +66,17 @@ struct Options {
     launch: Launch,
 }
 
-/// The programs of a file.
-pub(super) fn read(path: &Path, asked: &Asked) -> Result<Vec<Subject>, Failure> {
+/// The programs of files, which must not have the same name.
+pub(super) fn read(paths: &[PathBuf], asked: &Asked) -> Result<Vec<Subject>, Failure> {
+    let mut subjects = Vec::new();
+    for path in paths {
+        add(path, asked, &mut subjects)?;
+    }
+    Ok(subjects)
+}
+
+/// Adds the programs of a file.
+fn add(path: &Path, asked: &Asked, subjects: &mut Vec<Subject>) -> Result<(), Failure> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).map_err(|e| format!("{shown}: cannot be read ({e}); check the path"))?;
     let file: File = toml::from_str(&text).map_err(|e| format!("{shown}: {e}"))?;
@@ -81,7 +90,7 @@ pub(super) fn read(path: &Path, asked: &Asked) -> Result<Vec<Subject>, Failure> 
     }
     let interval_ns = interval_ns(&file.interval).map_err(|e| wrong("interval", &e))?;
     let folder = path.parent().unwrap_or(Path::new("")).join(&file.programs);
-    let mut subjects: Vec<Subject> = Vec::new();
+    let before = subjects.len();
     for entry in &file.program {
         for words in combinations(&entry.each) {
             let filled = |text: &str| {
@@ -103,10 +112,10 @@ pub(super) fn read(path: &Path, asked: &Asked) -> Result<Vec<Subject>, Failure> 
             subjects.push(Subject { name, fit, launch, command, asked, interval_ns, refuses });
         }
     }
-    if subjects.is_empty() {
+    if subjects.len() == before {
         return Err(format!("{shown}: has no program").into());
     }
-    Ok(subjects)
+    Ok(())
 }
 
 /// All choices of one value for each key.
