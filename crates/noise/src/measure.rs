@@ -84,20 +84,37 @@ pub enum Error {
     },
 }
 
+/// How a measurement is watched while it goes on.
+#[derive(Clone, Copy)]
+pub struct Watch<'a> {
+    /// Ends it early when set.
+    pub stop: &'a AtomicBool,
+    /// Is told how long it has gone on, ns, whenever the trace is written. What this takes counts as the measurement's own.
+    pub progress: &'a dyn Fn(u64),
+}
+
+impl<'a> Watch<'a> {
+    /// Somebody who only may end it.
+    #[must_use]
+    pub fn until(stop: &'a AtomicBool) -> Watch<'a> {
+        Watch { stop, progress: &|_| {} }
+    }
+}
+
 /// Detours that a ring has room for: 1 MiB.
 const RING: usize = 1 << 16;
 
-/// Measures, and writes the trace to `out` as it goes on. Ends early when `stop` is set.
+/// Measures, and writes the trace to `out` as it goes on.
 ///
 /// # Errors
 /// When nothing can be measured, or the trace cannot be written.
-pub fn run(plan: &Plan, out: impl Write, stop: &AtomicBool) -> Result<Summary, Error> {
+pub fn run(plan: &Plan, out: impl Write, watch: Watch<'_>) -> Result<Summary, Error> {
     let host = Host::read(Path::new("/"));
     let counter_usable = host.invariant_tsc != Some(false);
     if plan.system_clock || !counter_usable {
-        with_clock(plan, &host, Monotonic, "CLOCK_MONOTONIC", out, stop)
+        with_clock(plan, &host, Monotonic, "CLOCK_MONOTONIC", out, watch)
     } else {
-        with_clock(plan, &host, Counter, Counter::NAME, out, stop)
+        with_clock(plan, &host, Counter, Counter::NAME, out, watch)
     }
 }
 
@@ -129,7 +146,7 @@ fn with_clock<C: Clock + Copy + Send + Sync>(
     mut clock: C,
     clock_name: &str,
     out: impl Write,
-    stop: &AtomicBool,
+    watch: Watch<'_>,
 ) -> Result<Summary, Error> {
     let allowed = allowed()?;
     let cores = cores(&plan.cores, &allowed, host)?;
@@ -138,8 +155,14 @@ fn with_clock<C: Clock + Copy + Send + Sync>(
         return Err(Error::Standstill);
     }
     let base = clock::calibrate(&mut clock)?;
-    let setting =
-        Setting { plan, base, clock, barrier: Barrier::new(cores.len() as u32), stop, go: &AtomicU64::new(0) };
+    let setting = Setting {
+        plan,
+        base,
+        clock,
+        barrier: Barrier::new(cores.len() as u32),
+        stop: watch.stop,
+        go: &AtomicU64::new(0),
+    };
     let rings: Vec<Ring> = cores.iter().map(|_| Ring::new(RING)).collect();
     std::thread::scope(|scope| {
         let (ready, prepared) = mpsc::channel();
@@ -174,10 +197,10 @@ fn with_clock<C: Clock + Copy + Send + Sync>(
         let writer = Writer::new(out, &header).map_err(|e| abandon(e.into()))?;
         setting.go.store(begin, Ordering::Release);
         let rings: Vec<(u32, &Ring)> = cores.iter().copied().zip(&rings).collect();
-        let waiting = writer::Waiting { rings, spare: &spare, start: header.monotonic_start };
+        let waiting = writer::Waiting { rings, spare: &spare, start: header.monotonic_start, progress: watch.progress };
         let running = || measuring.iter().any(|thread| !thread.is_finished());
         let drained = waiting.drain(writer, &mut clock, base, running).inspect_err(|_| {
-            stop.store(true, Ordering::Relaxed);
+            watch.stop.store(true, Ordering::Relaxed);
         });
         // The writer has moved to where nothing is measured.
         let _ = pin(&allowed);

@@ -20,6 +20,9 @@ const SAMPLES: usize = 1 << 14;
 /// Causes whose periods are looked for.
 const CAUSES: usize = 64;
 
+/// How many of its periods a trace has at least.
+const FEWEST: f64 = 5.0;
+
 /// What was found.
 #[derive(Clone, Debug, Serialize)]
 pub struct View {
@@ -39,6 +42,8 @@ pub struct View {
     pub causes: Vec<(Cause, Part)>,
     /// Detours by length, in the bins of [`bin`].
     pub histogram: Vec<u64>,
+    /// The same for each cause, in the order of `causes`.
+    pub by_cause: Vec<Vec<u64>>,
     /// What comes back in equal times.
     pub periods: Vec<(Cause, Period)>,
     /// Noise over time: the share of each slice in all cores' time.
@@ -118,8 +123,7 @@ pub fn look<R: Read>(mut trace: Reader<R>) -> Result<View, Error> {
 struct Found {
     all: Part,
     cores: BTreeMap<u32, Part>,
-    causes: BTreeMap<u32, Part>,
-    histogram: Vec<u64>,
+    causes: BTreeMap<u32, (Part, Vec<u64>)>,
     end: u64,
     time_line: Series<SLICES>,
     series: BTreeMap<u32, Series<SAMPLES>>,
@@ -133,12 +137,11 @@ impl Found {
         for detour in detours {
             self.all.add(detour.length);
             part.add(detour.length);
-            self.causes.entry(detour.cause).or_default().add(detour.length);
+            let (cause, histogram) = self.causes.entry(detour.cause).or_default();
+            cause.add(detour.length);
             let bin = bin(detour.length);
-            if self.histogram.len() <= bin {
-                self.histogram.resize(bin + 1, 0);
-            }
-            self.histogram[bin] += 1;
+            histogram.resize(histogram.len().max(bin + 1), 0);
+            histogram[bin] += 1;
             self.end = self.end.max(detour.end());
             self.time_line.add(detour.start, detour.length);
             series.add(detour.start, detour.length);
@@ -157,16 +160,21 @@ impl Found {
         for core in &header.cores {
             cores.entry(core.core).or_default();
         }
-        let (mut all, mut histogram) = (self.all, self.histogram);
+        let (mut all, mut histogram) = (self.all, Vec::new());
+        self.causes.values().for_each(|(_, counts)| add(&mut histogram, counts));
         if let Some(summary) = summary.as_ref().filter(|_| all.detours == 0 && header.method == Method::Imported) {
             sums(summary, &mut all, &mut cores, &mut histogram);
         }
         let cause = |number: u32| trace.causes().get(number as usize).cloned().unwrap_or_else(Cause::unknown);
-        let mut causes: Vec<(Cause, Part)> = self.causes.iter().map(|(&n, &part)| (cause(n), part)).collect();
-        causes.sort_by(|a, b| (b.1.time, &a.0).cmp(&(a.1.time, &b.0)));
+        let named = |(n, (part, counts))| ((cause(n), part), counts);
+        let mut causes: Vec<((Cause, Part), Vec<u64>)> = self.causes.into_iter().map(named).collect();
+        causes.sort_by(|a, b| (b.0.1.time, &a.0.0).cmp(&(a.0.1.time, &b.0.0)));
+        let (causes, by_cause) = causes.into_iter().unzip();
         let mut periods = Vec::new();
         for (&number, lags) in &self.lags {
-            periods.extend(lags.periods().into_iter().map(|period| (cause(number), period)));
+            // What has come back a few times only may be chance.
+            let often = lags.periods().into_iter().filter(|period| period.period * FEWEST <= duration as f64);
+            periods.extend(often.map(|period| (cause(number), period)));
         }
         periods.sort_by(|a, b| b.1.detours.cmp(&a.1.detours).then(a.1.period.total_cmp(&b.1.period)));
         let (slice, sums) = self.time_line.until(duration);
@@ -177,6 +185,7 @@ impl Found {
             all,
             causes,
             histogram,
+            by_cause,
             periods,
             time_line: sums.into_iter().map(|sum| sum / whole).collect(),
             slice,
@@ -198,7 +207,12 @@ fn sums(summary: &Summary, all: &mut Part, cores: &mut BTreeMap<u32, Part>, hist
         all.detours += part.detours;
         all.time += part.time;
         all.longest = all.longest.max(part.longest);
-        histogram.resize(histogram.len().max(core.histogram.len()), 0);
-        histogram.iter_mut().zip(&core.histogram).for_each(|(sum, count)| *sum += count);
+        add(histogram, &core.histogram);
     }
+}
+
+/// Adds counts to a histogram.
+fn add(histogram: &mut Vec<u64>, counts: &[u64]) {
+    histogram.resize(histogram.len().max(counts.len()), 0);
+    histogram.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fxscope_noise::clock::monotonic;
-use fxscope_noise::measure::{self, Plan, native};
+use fxscope_noise::measure::{self, Plan, Watch, native};
 use fxscope_noise::trace::{Detour, Item, Method, Reader};
 
 /// Takes `length` every `period` from a core until it is stopped: how often, and how long all together, ns.
@@ -63,7 +63,7 @@ fn injected_noise_is_found_with_its_rate_and_length() {
         let (begun, (count, taken)) = std::thread::scope(|scope| {
             let begun = Instant::now();
             let injecting = scope.spawn(|| inject(core, Duration::from_millis(period), length, &stop));
-            measure::run(&plan, &mut file, &AtomicBool::new(false)).expect("measurable as root");
+            measure::run(&plan, &mut file, Watch::until(&AtomicBool::new(false))).expect("measurable as root");
             stop.store(true, Ordering::Relaxed);
             (begun.elapsed(), injecting.join().expect("injects"))
         });

@@ -1,5 +1,6 @@
 //! Starting and stopping the kernel's tracers.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -122,7 +123,7 @@ fn files(tracefs: &Path, cores: &[u32], spool: &Path) -> io::Result<Tracer> {
         let out = File::create(spool)?;
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
-        let copying = std::thread::Builder::new().name("fxnoise/events".to_owned());
+        let copying = std::thread::Builder::new().name(OWN.to_owned());
         Ok((stop, copying.spawn(move || copy(pipe, out, &seen))?))
     };
     match apply() {
@@ -233,19 +234,27 @@ impl Tracer {
     }
 }
 
-/// The events of a tracer's text.
-pub fn events(text: impl BufRead) -> impl Iterator<Item = Event> {
+/// The events of a tracer's text. How many the tracer has lost is counted in `lost`.
+pub fn events(text: impl BufRead, lost: &Cell<u64>) -> impl Iterator<Item = Event> {
     let mut parser = Parser::new(Start::Line, who);
     // Text that is no UTF-8 is a name's, and costs that line.
-    text.split(b'\n').map_while(Result::ok).filter_map(move |line| parser.line(&String::from_utf8_lossy(&line)))
+    text.split(b'\n').map_while(Result::ok).filter_map(move |line| {
+        let event = parser.line(&String::from_utf8_lossy(&line));
+        lost.set(parser.lost());
+        event
+    })
 }
+
+/// The thread that copies what the tracer writes.
+const OWN: &str = "fxnoise/events";
 
 /// Whose a thread of this host is.
 fn who(name: &str, number: u32) -> Who {
-    if number == 0 || name.starts_with("fxnoise/") {
+    // Other threads of the measurement measure.
+    if number == 0 || name.starts_with("fxnoise/") && name != OWN {
         return Who::Nobody;
     }
-    if name == "perf" || fs::exists(format!("/proc/self/task/{number}")).unwrap_or_default() {
+    if name == OWN || name == "perf" || fs::exists(format!("/proc/self/task/{number}")).unwrap_or_default() {
         return Who::Own;
     }
     let status = fs::read_to_string(format!("/proc/{number}/status")).unwrap_or_default();

@@ -17,6 +17,8 @@ pub struct Waiting<'a> {
     pub spare: &'a [u32],
     /// The trace's begin, `CLOCK_MONOTONIC`.
     pub start: u64,
+    /// Is told how long it has gone on, ns.
+    pub progress: &'a dyn Fn(u64),
 }
 
 /// When the writer itself ran: from, to (`CLOCK_MONOTONIC`), and on which core.
@@ -61,6 +63,7 @@ impl Waiting<'_> {
             }
             self.take(&mut out, &base, &visits)?;
             out.flush()?;
+            (self.progress)(now.saturating_sub(self.start));
             if self.rings.iter().any(|&(ring, _)| ring == core) {
                 visits.push_back((begin, monotonic(), core));
                 if visits.len() > VISITS {

@@ -143,6 +143,7 @@ fn sheet(args: &Args, plan: &Plan, settings: &Settings, rows: &[Row], ran: &[(u3
         ],
         notes: vec![("Measures", meaning), ("Advice", recommend(&args.options.nodes, rows))],
         plots: vec![plot],
+        bars: Vec::new(),
     }
 }
 

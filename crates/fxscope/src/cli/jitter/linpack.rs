@@ -137,5 +137,6 @@ fn sheet(machine: &Machine, noise: &str, runs: &[Run], estimates: &[Estimate], c
         tables: vec![table],
         notes: vec![("Assumed", notes)],
         plots,
+        bars: Vec::new(),
     }
 }

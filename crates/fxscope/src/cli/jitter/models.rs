@@ -1,5 +1,6 @@
-//! `fxscope jitter profiles` and `show`: noise models that come with the program, and what a model says.
+//! `fxscope jitter profiles` and `show`: noise models that come with the program, and what a trace or a model says.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use fxscope::jitter::model::{self, Model, Source};
@@ -7,6 +8,7 @@ use fxscope::jitter::network;
 
 use super::super::{Failure, Outcome, print};
 use super::sheet::{Cell, Form, Sheet, Table};
+use super::trace;
 
 /// Lists the profiles and the networks.
 pub(super) fn profiles() -> Outcome {
@@ -23,22 +25,31 @@ pub(super) fn profiles() -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Show a noise model: its sources, what share of a core each takes, and where the numbers are from.
+/// Show a trace or a noise model.
+///
+/// Of a trace the share of the time that is noise, its rate, lengths, periods, spectrum and time line, by core and by cause; of a
+/// model its sources, what share of a core each takes, and where the numbers are from.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A profile (see `fxscope jitter profiles`), or the path of a model's file.
-    model: String,
-    /// Cores of a node.
+    /// A trace (of `fxscope jitter measure` or `import`), a profile (see `fxscope jitter profiles`), or the path of a model's
+    /// file.
+    #[arg(value_name = "TRACE|NAME|FILE")]
+    what: String,
+    /// Cores of a node, for models.
     #[arg(long, value_name = "N", default_value_t = 48, value_parser = clap::value_parser!(u32).range(1..=65_535))]
     cores_per_node: u32,
     #[command(flatten)]
     form: Form,
 }
 
-/// Shows a model.
+/// Shows a trace or a model.
 pub(super) fn show(args: &Args) -> Outcome {
     let target = args.form.target()?;
-    let model = model::load(&args.model)?;
+    let path = Path::new(&args.what);
+    if trace::is_trace(path) {
+        return trace::sheet(&trace::look(path)?, &args.what).write(&args.form, target);
+    }
+    let model = model::load(&args.what)?;
     model.check(args.cores_per_node)?;
     sheet(&model, args.cores_per_node).write(&args.form, target)
 }
@@ -66,5 +77,6 @@ fn sheet(model: &Model, cores: u32) -> Sheet {
         tables: if table.rows.is_empty() { Vec::new() } else { vec![table] },
         notes: vec![("Sum", seen), ("Sources", model.sources.iter().map(origin).collect())],
         plots: Vec::new(),
+        bars: Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fxscope::report::document::{Body, Document, Plot, Row, Section, Value};
+use fxscope::report::document::{Body, Curve, Document, Part, Plot, Row, Section, Tone, Value};
 use fxscope::report::render::{html, terminal};
 use serde_json::json;
 
@@ -28,7 +28,7 @@ enum Format {
     Json,
     /// A page with plots that needs nothing but a browser.
     Html,
-    /// A line for each value.
+    /// A line for each value of tables and plots.
     Csv,
 }
 
@@ -40,6 +40,8 @@ pub(super) struct Sheet {
     /// Sentences under a title each.
     pub notes: Vec<(&'static str, Vec<String>)>,
     pub plots: Vec<Plot>,
+    /// Bars for the terminal, of what plots show elsewhere: a title, and parts of a whole.
+    pub bars: Vec<(&'static str, Vec<(String, f64)>)>,
 }
 
 /// A table; the first heading stands above the labels.
@@ -71,6 +73,17 @@ impl Cell {
     /// A number with some digits behind the point.
     pub(super) fn number(value: f64, digits: usize) -> Cell {
         Cell { value: json!(value), text: format!("{value:.digits$}") }
+    }
+
+    /// A factor, with four digits behind the point, or four in all when it is large.
+    pub(super) fn factor(value: f64) -> Cell {
+        let digits = match value {
+            v if v < 10.0 => 4,
+            v if v < 100.0 => 2,
+            v if v < 1000.0 => 1,
+            _ => 0,
+        };
+        Cell::number(value, digits)
     }
 
     /// A share of 1, as per cent.
@@ -137,6 +150,23 @@ impl Table {
     }
 }
 
+fn plot_json(plot: &Plot) -> serde_json::Value {
+    let curve = |curve: &Curve| json!({ "label": curve.label, "points": curve.points });
+    let curves: Vec<_> = plot.curves.iter().map(curve).collect();
+    json!({ "title": plot.title, "across": plot.across, "up": plot.up, "curves": curves })
+}
+
+/// A line for each point: what is across is its row, the curve its column.
+fn plot_csv(plot: &Plot, out: &mut String) {
+    for curve in &plot.curves {
+        for (across, up) in &curve.points {
+            let line = [quoted(&plot.title), across.to_string(), quoted(&curve.label), up.to_string()];
+            out.push_str(&line.join(","));
+            out.push('\n');
+        }
+    }
+}
+
 /// A field of a line of comma-separated values.
 fn quoted(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
@@ -148,6 +178,15 @@ fn quoted(text: &str) -> String {
 impl Sheet {
     fn document(&self) -> Document {
         let mut sections: Vec<Section> = self.tables.iter().map(Table::section).collect();
+        for (title, parts) in self.bars.iter().filter(|bars| !bars.1.is_empty()) {
+            let part = |(label, share): &(String, f64)| Part {
+                label: label.clone(),
+                tone: Tone::Wait,
+                fractions: vec![Some(*share)],
+            };
+            let body = Body::Parts(parts.iter().map(part).collect());
+            sections.push(Section { title: (*title).to_owned(), body });
+        }
         for (title, sentences) in self.notes.iter().filter(|note| !note.1.is_empty()) {
             sections.push(Section { title: (*title).to_owned(), body: Body::Notes(sentences.clone()) });
         }
@@ -160,21 +199,27 @@ impl Sheet {
             "title": self.title,
             "tables": self.tables.iter().map(Table::json).collect::<Vec<_>>(),
             "notes": notes,
+            "plots": self.plots.iter().map(plot_json).collect::<Vec<_>>(),
         })
     }
 
     fn csv(&self) -> String {
         let mut out = "table,row,column,value\n".to_owned();
         self.tables.iter().for_each(|table| table.csv(&mut out));
+        self.plots.iter().for_each(|plot| plot_csv(plot, &mut out));
         out
+    }
+
+    /// Shows it on the terminal.
+    pub(super) fn show(&self) -> Outcome {
+        print(terminal::render(&[self.document()], style(&std::io::stdout())))?;
+        Ok(ExitCode::SUCCESS)
     }
 
     /// Writes it as asked for.
     pub(super) fn write(&self, form: &Form, target: Target) -> Outcome {
         match (form.format, &target) {
-            (Format::Terminal, Target::StandardOutput) => {
-                print(terminal::render(&[self.document()], style(&std::io::stdout())))?;
-            }
+            (Format::Terminal, Target::StandardOutput) => return self.show(),
             (Format::Terminal, _) => {
                 let plain = terminal::Style { unicode: true, colour: false };
                 target.write_bytes(terminal::render(&[self.document()], plain).as_bytes())?;

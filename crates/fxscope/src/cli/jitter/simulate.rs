@@ -52,6 +52,7 @@ fn sheet(plan: &Plan, sizes: &[Size]) -> Sheet {
         tables,
         notes: vec![("Assumed", notes)],
         plots: plots(sizes),
+        bars: Vec::new(),
     }
 }
 
@@ -63,14 +64,14 @@ fn table(plan: &Plan, sizes: &[Size]) -> Table {
         let (setup, outcome) = (&size.setup, &size.outcome);
         let bounds = outcome.sure.map_or(Cell::none(), |sure| Cell {
             value: serde_json::json!([sure.low, sure.high]),
-            text: format!("{:.4} to {:.4}", sure.low, sure.high),
+            text: format!("{} to {}", Cell::factor(sure.low).text, Cell::factor(sure.high).text),
         });
         let loss = (outcome.time.saturating_sub(outcome.quiet)) as f64 / setup.phases as f64;
         let cells = vec![
             Cell::number(f64::from(size.nodes) * f64::from(setup.cores), 0),
             Cell::time(meeting(setup)),
             Cell::share(outcome.efficiency()),
-            Cell::number(outcome.slowdown(), 4),
+            Cell::factor(outcome.slowdown()),
             bounds,
             Cell::share(outcome.noise()),
             Cell::about(loss),

@@ -1,0 +1,77 @@
+//! `fxscope jitter import`: traces of other programs.
+
+use std::io::BufWriter;
+use std::path::PathBuf;
+
+use fxscope::noise::import::{self, Source};
+
+use super::super::output::{draft, failure, replaceable};
+use super::super::{Failure, Outcome};
+use super::trace;
+
+/// Make a trace of what another program has measured, and show it.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What wrote the files.
+    #[arg(value_enum)]
+    format: Format,
+    /// The files; several are those of several cores.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Ticks each second of times that the files have in ticks (fwq, pairs of ftq).
+    #[arg(long, value_name = "HZ", default_value_t = 1e9, value_parser = rate)]
+    hz: f64,
+    /// The trace, a file that is replaced as a whole.
+    #[arg(short, long, value_name = "FILE.fxn")]
+    output: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Text of the kernel's tracers: osnoise (also with rtla's -t), irq, irq_vectors and sched events.
+    Tracer,
+    /// The table of rtla osnoise top -q.
+    RtlaTop,
+    /// The histogram of rtla osnoise hist.
+    RtlaHist,
+    /// FTQ: a file of times and counts, or *_times.dat and *_counts.dat.
+    Ftq,
+    /// FWQ: a time for each piece of work.
+    Fwq,
+    /// netgauge -x noise: selfish, fwq, ftq; a file for each rank.
+    Netgauge,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    number.filter(|hz| (1.0..=1e12).contains(hz)).ok_or_else(|| format!("'{text}' is not from 1 to 1e12"))
+}
+
+/// Reads the files, writes the trace, and shows it.
+pub(super) fn import(args: &Args) -> Outcome {
+    let Some(output) = replaceable(&args.output)? else {
+        return Err(format!("{}: is no file; a trace needs one", args.output.display()).into());
+    };
+    let names: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
+    let contents =
+        args.files.iter().zip(&names).map(|(path, name)| {
+            std::fs::read(path).map_err(|e| format!("{name}: cannot be read ({e}); check the path"))
+        });
+    let contents: Vec<Vec<u8>> = contents.collect::<Result<_, _>>()?;
+    let sources: Vec<Source<'_>> = names.iter().zip(&contents).map(|(name, bytes)| Source { name, bytes }).collect();
+    let format = match args.format {
+        Format::Tracer => import::Format::Trace,
+        Format::RtlaTop => import::Format::RtlaTop,
+        Format::RtlaHist => import::Format::RtlaHist,
+        Format::Ftq => import::Format::Ftq,
+        Format::Fwq => import::Format::Fwq,
+        Format::Netgauge => import::Format::Netgauge,
+    };
+    let imported = import::read(format, &sources, args.hz)?;
+    let mut file = draft(&output)?;
+    let written = imported.write(BufWriter::new(&mut file)).map(drop);
+    written.map_err(|e| failure(&output, &e))?;
+    file.persist(&output).map_err(|e| Failure::from(failure(&output, &e.error).message))?;
+    let view = trace::look(&output)?;
+    trace::sheet(&view, &args.output.display().to_string()).show()
+}
