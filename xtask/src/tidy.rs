@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-latency", &["machine", "pmu", "record"]),
     ("fxscope-analyze", &["pmu", "record"]),
     ("fxscope-validate", &["pmu"]),
-    ("fxscope-jitter", &[]),
+    ("fxscope-jitter", &["noise"]),
     ("fxscope-report", &["base", "machine", "pmu", "record", "analyze", "validate"]),
     (
         "fxscope",

@@ -79,7 +79,7 @@ pub struct Expected {
 /// What a phase of `grain` nanoseconds loses to the noise of `model` on `nodes` nodes of `cores` cores.
 ///
 /// The loss is the longest of all detours in it: the integral of the chance that any is longer than `x`. Replayed traces count
-/// as arrivals at random of their rate and of their mean length.
+/// as arrivals at random of their rate and with their lengths.
 #[must_use]
 pub fn expected(model: &Model, nodes: u32, cores: u32, grain: f64) -> Expected {
     let none_longer = |x: f64| model.sources.iter().map(|s| none_longer(s, nodes, cores, grain, x)).product::<f64>();
@@ -92,7 +92,7 @@ pub fn expected(model: &Model, nodes: u32, cores: u32, grain: f64) -> Expected {
 
 fn longest(source: &Source) -> f64 {
     match &source.arrival {
-        Arrival::Trace(_) => source.mean_length(),
+        Arrival::Trace(trace) => trace.longest(),
         _ => source.length.longest(),
     }
 }
@@ -114,7 +114,7 @@ fn integral(f: impl Fn(f64) -> f64, end: f64) -> f64 {
 /// The chance that no detour of a source longer than `x` strikes any core in the phase.
 fn none_longer(source: &Source, nodes: u32, cores: u32, grain: f64, x: f64) -> f64 {
     let longer = match &source.arrival {
-        Arrival::Trace(_) => f64::from(x < source.mean_length()),
+        Arrival::Trace(trace) => trace.exceeds(x),
         _ => source.length.exceeds(x),
     };
     let struck = f64::from(source.struck(cores));
@@ -130,9 +130,13 @@ fn none_longer(source: &Source, nodes: u32, cores: u32, grain: f64, x: f64) -> f
     let any_longer = 1.0 - (1.0 - longer).powf(lengths);
     match &source.arrival {
         Arrival::Poisson { rate } => (-rate * grain / 1e9 * any_longer * streams).exp(),
-        Arrival::Periodic { period, phase } => {
-            let streams = if *phase == Phase::Aligned { 1.0 } else { streams };
-            let any_longer = if *phase == Phase::Aligned { aligned(source, nodes, cores, longer) } else { any_longer };
+        Arrival::Periodic { period, phase, missing } => {
+            let there = 1.0 - missing;
+            let (streams, any_longer) = match (phase, source.correlation) {
+                (Phase::Random, _) => (streams, any_longer * there),
+                (Phase::Aligned, Correlation::Independent) => (1.0, aligned(source, nodes, cores, longer * there)),
+                (Phase::Aligned, _) => (1.0, aligned(source, nodes, cores, longer) * there),
+            };
             (1.0 - (grain / period.0).min(1.0) * any_longer).powf(streams)
         }
         Arrival::Gaps { .. } | Arrival::Trace(_) => {

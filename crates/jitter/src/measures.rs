@@ -143,9 +143,9 @@ impl Measure {
     }
 }
 
-/// Whether the system may do it elsewhere: what strikes any core of a node, or only some cores.
+/// Whether the system may do it elsewhere: what strikes any core of a node, or only some cores, and recorded threads.
 fn movable(source: &Source) -> bool {
-    source.on != On::Cores
+    matches!(&source.arrival, Arrival::Trace(trace) if trace.movable) || source.on != On::Cores
 }
 
 /// Takes the last core from a source.
@@ -160,8 +160,8 @@ fn scale(model: &mut Model, rate: f64, length: f64) {
     for source in model.sources.iter_mut().filter(|source| movable(source)) {
         source.length = source.length.scaled(length);
         source.arrival = match &source.arrival {
-            Arrival::Periodic { period, phase } => {
-                Arrival::Periodic { period: crate::Time(period.0 / rate), phase: *phase }
+            Arrival::Periodic { period, phase, missing } => {
+                Arrival::Periodic { period: crate::Time(period.0 / rate), phase: *phase, missing: *missing }
             }
             Arrival::Poisson { rate: old } => Arrival::Poisson { rate: old * rate },
             Arrival::Gaps { at_least, mean, at_most } => Arrival::Gaps {

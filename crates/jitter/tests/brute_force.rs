@@ -3,6 +3,8 @@
 use fxscope_jitter::model::{self, Model};
 use fxscope_jitter::network;
 use fxscope_jitter::scale::{Detour, Meet, Setup, Streams, simulate};
+use fxscope_noise::import::Imported;
+use fxscope_noise::trace::{Cause, CoreSummary, Kind, Summary};
 
 /// A bit of everything: overlaps, queues, detours longer than phases, correlations, traces.
 const MIXED: &str = r#"
@@ -10,7 +12,7 @@ version = 1
 title = "everything"
 [[noise]]
 cause = "tick"
-arrival = { kind = "periodic", period = "333us" }
+arrival = { kind = "periodic", period = "333us", missing = 0.3 }
 length = { kind = "uniform", at_least = "2us", at_most = "9us" }
 source = "test"
 evidence = "assumed"
@@ -205,22 +207,127 @@ fn all_profiles_equal_it_on_64_nodes() {
 
 #[test]
 fn replayed_traces_equal_it() {
-    let folder = std::env::temp_dir().join(format!("fxscope-jitter-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let trace =
         "duration_ns,5000000\ncore,start_ns,length_ns\n0,0,1000\n0,700000,90000\n3,1000000,250000\n3,4990000,10000\n";
-    std::fs::write(folder.join("trace.csv"), trace).unwrap();
+    std::fs::write(folder.path().join("trace.csv"), trace).unwrap();
     for correlation in ["independent", "node", "aligned"] {
         let text = format!(
             "version = 1\ntitle = \"t\"\n[[noise]]\ncause = \"trace\"\narrival = {{ kind = \"trace\", file = \"trace.csv\" }}\n\
              correlation = \"{correlation}\"\nsource = \"test\"\nevidence = \"measured\"\n"
         );
-        let model = model::parse(&text, "replay", Some(&folder)).unwrap();
+        let model = model::parse(&text, "replay", Some(folder.path())).unwrap();
         for nodes in [1, 9] {
             compare(&model, nodes, 4, 300_000, 0.0, 200);
         }
     }
-    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// How long the recording is, ns.
+const RECORDED: u64 = 5_000_000;
+
+/// A recording of three cores, the last one quiet: on each start, length, cause.
+fn recording() -> [Vec<(u64, u64, Cause)>; 3] {
+    let (tick, task) = (Cause::new(Kind::Interrupt, "tick"), Cause::new(Kind::Task, "daemon"));
+    let own = Cause::new(Kind::Own, "writing the trace");
+    let first = vec![
+        (0, 1_000, tick.clone()),
+        (700_000, 90_000, task.clone()),
+        (1_000_000, 1_500, tick.clone()),
+        (2_000_000, 400_000, own),
+        (3_000_000, 1_200, tick.clone()),
+    ];
+    [first, vec![(1_000_000, 250_000, task), (4_990_000, 10_000, tick)], Vec::new()]
+}
+
+/// The model that replays it, from its file.
+fn replay(folder: &std::path::Path) -> Model {
+    let mut imported =
+        Imported { summary: Summary { duration: RECORDED, ..Summary::default() }, ..Imported::default() };
+    for (core, detours) in (4u32..).zip(recording()) {
+        imported.cores.insert(core, detours);
+        imported.summary.cores.push(CoreSummary { core, ..CoreSummary::default() });
+    }
+    let path = folder.join("recording.fxn");
+    std::fs::write(&path, imported.write(Vec::new()).unwrap()).unwrap();
+    model::load(&path.display().to_string()).unwrap()
+}
+
+#[test]
+fn measured_traces_are_replayed_on_each_core_from_a_moment_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = replay(folder.path());
+    let causes: Vec<&str> = model.sources.iter().map(|source| source.cause.as_str()).collect();
+    assert_eq!(causes, ["task daemon", "interrupt tick"], "the measurement itself is no noise");
+    let streams = Streams::new(&model, 16, 1).unwrap();
+    // From the recording: the detours of one of its cores from a moment on, for more than two rounds.
+    let end = 12_000_000;
+    let of = |core: usize, offset: u64| -> Vec<(u64, u32, u8)> {
+        let kept: Vec<_> = recording()[core].iter().filter(|(_, _, cause)| cause.kind != Kind::Own).cloned().collect();
+        let rounds = (0..4).flat_map(|round| kept.clone().into_iter().map(move |d| (round * RECORDED + d.0, d.1, d.2)));
+        let source = |cause: Cause| u8::from(cause.kind == Kind::Interrupt);
+        let shifted = rounds.filter(|d| d.0 >= offset && d.0 - offset < end);
+        shifted.map(|(start, length, cause)| (start - offset, length as u32, source(cause))).collect()
+    };
+    let mut met = std::collections::BTreeSet::new();
+    for node in 0..8 {
+        let (mut position, mut all) = (streams.position(node), Vec::new());
+        // In stretches, as a simulation draws them.
+        for from in (0..end).step_by(750_000) {
+            streams.extend(node, &mut position, from, from + 750_000, &mut all);
+        }
+        all.sort_unstable();
+        for core in 0..16 {
+            let found: Vec<_> = all.iter().filter(|d| d.core == core).map(|d| (d.start, d.length, d.source)).collect();
+            let Some(&(start, length, _)) = found.first() else {
+                met.insert(2);
+                continue;
+            };
+            let fits = |lane: &usize| {
+                let firsts = recording()[*lane].clone().into_iter().filter(|d| d.1 == u64::from(length));
+                firsts.map(|d| (d.0 + RECORDED - start) % RECORDED).any(|offset| of(*lane, offset) == found)
+            };
+            met.insert((0..3).find(fits).unwrap_or_else(|| panic!("node {node} core {core}: {found:?}")));
+        }
+    }
+    assert_eq!(met.len(), 3, "every recorded core is drawn");
+}
+
+#[test]
+fn replayed_measurements_equal_a_walk_over_every_core_and_phase() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = replay(folder.path());
+    for nodes in [1, 9, 64] {
+        compare(&model, nodes, 4, 300_000, 0.0, 200);
+    }
+}
+
+#[test]
+fn a_recording_may_take_different_cores_by_different_causes() {
+    // 60 % of one core by one cause, 60 % of the other by another: no core has less than 40 % left.
+    let folder = tempfile::tempdir().unwrap();
+    let mut imported = Imported { summary: Summary { duration: 1000, ..Summary::default() }, ..Imported::default() };
+    imported.cores.insert(0, vec![(0, 600, Cause::new(Kind::Task, "a"))]);
+    imported.cores.insert(1, vec![(0, 600, Cause::new(Kind::Task, "b"))]);
+    let path = folder.path().join("t.fxn");
+    std::fs::write(&path, imported.write(Vec::new()).unwrap()).unwrap();
+    let model = model::load(&path.display().to_string()).unwrap();
+    model.check(4).unwrap();
+    assert!((model.fraction(4) - 0.6).abs() < 1e-12);
+    // All of a core is too much.
+    imported.cores.insert(1, vec![(0, 600, Cause::new(Kind::Task, "b")), (600, 400, Cause::new(Kind::Task, "c"))]);
+    std::fs::write(&path, imported.write(Vec::new()).unwrap()).unwrap();
+    let model = model::load(&path.display().to_string()).unwrap();
+    assert!(model.check(4).unwrap_err().contains("noise of 100 % or more"));
+}
+
+#[test]
+fn traces_without_detours_have_nothing_to_replay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.fxn");
+    std::fs::write(&path, Imported::default().write(Vec::new()).unwrap()).unwrap();
+    let message = model::load(&path.display().to_string()).unwrap_err();
+    assert!(message.contains("t.fxn: has no single detours to replay; measure longer"), "{message}");
 }
 
 #[test]

@@ -78,6 +78,8 @@ const MOST: usize = 4_000_000;
 const SOURCES: usize = 32;
 /// Periods of one cause at most.
 const PERIODS: usize = 4;
+/// The part by which detours of a periodic source may be more than its periods.
+const CROWDED: f64 = 0.05;
 /// How close to each other detours of cores begin that begin together, ns.
 const TOGETHER: u64 = 20_000;
 
@@ -224,7 +226,11 @@ impl Setting {
     fn periodic(&self, cause: &Cause, taken: &ByCore, near: f64) -> Option<Source> {
         let taken = self.struck(taken);
         let (period, missing) = arrivals::period(&taken, near, self.duration)?;
-        (missing < 0.5).then(|| self.source(cause, &taken, Arrival::Periodic { period }, missing))
+        // With more detours than periods it is not this that they come back in.
+        (-CROWDED..0.5).contains(&missing).then(|| {
+            let missing = missing.max(0.0);
+            self.source(cause, &taken, Arrival::Periodic { period, missing }, missing)
+        })
     }
 
     /// What comes at random.

@@ -118,7 +118,7 @@ pub fn run(plan: &Plan, out: impl Write, watch: Watch<'_>) -> Result<Summary, Er
     }
 }
 
-/// The cores to measure, in order.
+/// The cores to measure, in order: of those that are `allowed`, or are isolated and asked for.
 ///
 /// # Errors
 /// When one of those asked for is not there, does not run, or is not for this process.
@@ -129,7 +129,9 @@ pub fn cores(wanted: &[u32], allowed: &[u32], host: &Host) -> Result<Vec<u32>, E
     let mut cores = wanted.to_vec();
     cores.sort_unstable();
     cores.dedup();
-    let Some(&core) = cores.iter().find(|core| !allowed.contains(core)) else { return Ok(cores) };
+    // The scheduler puts nobody on isolated cores, and lets those run there who ask for it.
+    let usable = |core: &u32| allowed.contains(core) || host.isolated.contains(core) && host.online.contains(core);
+    let Some(&core) = cores.iter().find(|core| !usable(core)) else { return Ok(cores) };
     let usable = host::list(allowed);
     Err(Error::Core(if host.offline.contains(&core) {
         format!("core {core} is offline (its administrator can set it online); cores {usable} can be measured")

@@ -92,7 +92,7 @@ fn a_tick_is_found_as_periodic_with_its_period_and_lengths() {
     let bytes = trace(20, cores);
     let model = model(&bytes);
     let [source] = &model.sources[..] else { panic!("{model:?}") };
-    let Arrival::Periodic { period } = source.arrival else { panic!("{source:?}") };
+    let Arrival::Periodic { period, .. } = source.arrival else { panic!("{source:?}") };
     assert!((period / 4e6 - 1.0).abs() < 1e-4, "{period}");
     assert!(matches!(source.length, Length::Uniform(..)) && near(source.length.mean(), 4_000.0), "{source:?}");
     // Each core has its own phase.

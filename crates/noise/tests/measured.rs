@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use fxscope_noise::host::Host;
 use fxscope_noise::measure::{self, Error, Plan, Watch, native};
 use fxscope_noise::trace::{Header, Item, Method, Reader, Summary};
 
@@ -68,6 +69,19 @@ fn a_core_that_is_not_there_is_refused_with_those_that_are() {
     let error = measure::run(&plan, Vec::new(), Watch::until(&AtomicBool::new(false))).expect_err("no such core");
     assert!(matches!(error, Error::Core(_)), "{error:?}");
     assert!(error.to_string().starts_with("there is no core 60000 on this host; cores 0"), "{error}");
+}
+
+#[test]
+fn isolated_cores_are_measured_when_they_are_asked_for_and_offline_ones_are_refused() {
+    let host = Host { online: vec![0, 1, 2], offline: vec![3], isolated: vec![2], ..Host::default() };
+    let cores = |wanted: &[u32]| measure::cores(wanted, &[0], &host).map_err(|e| e.to_string());
+    assert_eq!(cores(&[]), Ok(vec![0]));
+    assert_eq!(cores(&[2, 0, 2]), Ok(vec![0, 2]));
+    assert_eq!(
+        cores(&[1]),
+        Err("core 1 is not for this process (taskset, a cpuset or a container); cores 0 are".to_owned())
+    );
+    assert!(cores(&[3]).is_err_and(|why| why.starts_with("core 3 is offline (its administrator can set it online)")));
 }
 
 #[test]

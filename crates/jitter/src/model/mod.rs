@@ -6,6 +6,7 @@
 mod length;
 mod parse;
 mod profiles;
+mod recorded;
 mod trace;
 
 use std::sync::Arc;
@@ -93,6 +94,8 @@ pub enum Arrival {
         period: Time,
         /// Where the first one lies.
         phase: Phase,
+        /// The share of the times at which nothing happens.
+        missing: f64,
     },
     /// At any time alike, whatever was before.
     Poisson {
@@ -159,11 +162,20 @@ pub enum Lengths {
 }
 
 impl Arrival {
+    /// The trace that is replayed.
+    #[must_use]
+    pub fn trace(&self) -> Option<&Trace> {
+        match self {
+            Arrival::Trace(trace) => Some(trace),
+            _ => None,
+        }
+    }
+
     /// Detours a second, on average.
     #[must_use]
     pub fn rate(&self) -> f64 {
         match self {
-            Arrival::Periodic { period, .. } => 1.0 / period.seconds(),
+            Arrival::Periodic { period, missing, .. } => (1.0 - missing) / period.seconds(),
             Arrival::Poisson { rate } => *rate,
             Arrival::Gaps { mean, .. } => 1.0 / mean.seconds(),
             Arrival::Trace(trace) => {
@@ -177,8 +189,12 @@ impl Arrival {
     #[must_use]
     pub fn words(&self) -> String {
         match self {
-            Arrival::Periodic { period, phase: Phase::Random } => format!("every {period}"),
-            Arrival::Periodic { period, phase: Phase::Aligned } => format!("every {period}, aligned"),
+            Arrival::Periodic { period, phase, missing } => {
+                let aligned = if *phase == Phase::Aligned { ", aligned" } else { "" };
+                let share = (missing * 100.0).round();
+                let missing = if share > 0.0 { format!(", {share} % missing") } else { String::new() };
+                format!("every {period}{aligned}{missing}")
+            }
             Arrival::Poisson { rate } => format!("{rate}/s at random"),
             Arrival::Gaps { at_least, at_most: Some(most), .. } => format!("gaps {at_least} to {most}"),
             Arrival::Gaps { at_least, mean, .. } => format!("gaps at least {at_least}, mean {mean}"),
@@ -245,6 +261,15 @@ impl Source {
     }
 }
 
+/// The core of a trace from which most is stolen by this trace and those that are parts of the same recording.
+fn worst(sources: &[&Source], trace: &Trace) -> usize {
+    let together = |other: &&Trace| std::ptr::eq(*other, trace) || trace.goes_with(other);
+    let parts: Vec<&Trace> = sources.iter().filter_map(|source| source.arrival.trace()).filter(together).collect();
+    let stolen = |core: usize| parts.iter().map(|part| part.fraction_of(core)).sum::<f64>();
+    let shares: Vec<f64> = (0..trace.cores.len()).map(stolen).collect();
+    (0..shares.len()).max_by(|&a, &b| shares[a].total_cmp(&shares[b])).unwrap_or(0)
+}
+
 impl Model {
     /// The share of all cores' time that is stolen, from 0 to 1.
     #[must_use]
@@ -279,12 +304,12 @@ impl Model {
             On::Cores | On::Node => true,
             On::Chosen(chosen) => chosen.contains(&core),
         };
-        let largest = |s: &Source| match &s.arrival {
-            Arrival::Trace(trace) => trace.largest_fraction(),
+        let struck: Vec<&Source> = self.sources.iter().filter(strikes).collect();
+        let share = |s: &&Source| match &s.arrival {
+            Arrival::Trace(trace) => trace.fraction_of(worst(&struck, trace)),
             _ => s.fraction(cores),
         };
-        let mut shares: Vec<(f64, &str)> =
-            self.sources.iter().filter(strikes).map(|s| (largest(s), s.cause.as_str())).collect();
+        let mut shares: Vec<(f64, &str)> = struck.iter().map(|s| (share(s), s.cause.as_str())).collect();
         let all: f64 = shares.iter().map(|s| s.0).sum();
         if all < 1.0 {
             return Ok(());

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Arrival, Correlation, Evidence, Length, Lengths, MOST_SOURCES, Model, On, Phase, Source, Trace, profiles};
+use super::{
+    Arrival, Correlation, Evidence, Length, Lengths, MOST_SOURCES, Model, On, Phase, Source, Trace, profiles, recorded,
+};
 use crate::time::Time;
 
 /// The version of the format.
@@ -51,6 +53,8 @@ enum ArrivalEntry {
         period: Time,
         #[serde(default)]
         phase: Phase,
+        #[serde(default)]
+        missing: f64,
     },
     Poisson {
         rate: f64,
@@ -82,7 +86,7 @@ enum Place {
     Node,
 }
 
-/// Loads a model: a profile by name, or a file by path.
+/// Loads a model: a profile by name, or a file by path; of a measured trace (`.fxn`) the model that replays it.
 ///
 /// # Errors
 /// What is wrong, where, and what to do.
@@ -96,6 +100,9 @@ pub fn load(name_or_path: &str) -> Result<Model, String> {
             "there is no noise model '{name_or_path}'; known are {}; others are named by the path of a .toml file",
             profiles::names().collect::<Vec<_>>().join(", ")
         ));
+    }
+    if recorded::is_trace(path) {
+        return recorded::model(path);
     }
     let text = read(path)?;
     parse(&text, name_or_path, path.parent())
@@ -196,9 +203,12 @@ fn arrival(entry: ArrivalEntry, folder: Option<&Path>) -> Result<Arrival, String
         false => Err(format!("{name} = \"{time}\" is too short; {} is the least", Time(SHORTEST_GAP))),
     };
     match entry {
-        ArrivalEntry::Periodic { period, phase } => {
+        ArrivalEntry::Periodic { period, phase, missing } => {
             long_enough("period", period)?;
-            Ok(Arrival::Periodic { period, phase })
+            if !(0.0..1.0).contains(&missing) {
+                return Err(format!("missing = {missing} must be at least 0 and below 1"));
+            }
+            Ok(Arrival::Periodic { period, phase, missing })
         }
         ArrivalEntry::Poisson { rate } => {
             if rate.is_nan() || rate <= 0.0 || rate > 1e9 / SHORTEST_GAP {
@@ -221,7 +231,11 @@ fn arrival(entry: ArrivalEntry, folder: Option<&Path>) -> Result<Arrival, String
         }
         ArrivalEntry::Trace { file } => {
             let path = folder.map_or_else(|| file.clone(), |folder| folder.join(&file));
-            let trace = Trace::parse(&read(&path)?).map_err(|what| format!("{}: {what}", path.display()))?;
+            let trace = match recorded::is_trace(&path) {
+                true => recorded::trace(&path),
+                false => Trace::parse(&read(&path)?),
+            };
+            let trace = trace.map_err(|what| format!("{}: {what}", path.display()))?;
             Ok(Arrival::Trace(Arc::new(trace)))
         }
     }

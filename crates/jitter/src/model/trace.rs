@@ -12,6 +12,15 @@ pub struct Trace {
     pub duration: u64,
     /// Beginning and length of each detour, nanoseconds, by core, ascending and apart.
     pub cores: Vec<Vec<(u64, u32)>>,
+    /// What it is a part of: sources with parts of the same recording replay them from the same moment on. Empty for a trace
+    /// of its own.
+    pub recording: String,
+    /// Whether the system may do it on another core.
+    pub movable: bool,
+    /// All lengths, ascending.
+    lengths: Vec<u32>,
+    /// What is stolen of each core, nanoseconds.
+    stolen: Vec<u64>,
 }
 
 impl Trace {
@@ -45,7 +54,14 @@ impl Trace {
             }
             *core = joined;
         }
-        Ok(Trace { duration, cores })
+        Ok(Trace::of(duration, cores, String::new(), false))
+    }
+
+    fn of(duration: u64, cores: Vec<Vec<(u64, u32)>>, recording: String, movable: bool) -> Trace {
+        let mut lengths: Vec<u32> = cores.iter().flatten().map(|detour| detour.1).collect();
+        lengths.sort_unstable();
+        let stolen = cores.iter().map(|core| core.iter().map(|detour| u64::from(detour.1)).sum()).collect();
+        Trace { duration, cores, recording, movable, lengths, stolen }
     }
 
     /// Reads the text form: a line `duration_ns,N`, a line `core,start_ns,length_ns`, then a line for each detour.
@@ -101,15 +117,32 @@ impl Trace {
     /// The share of the time that is stolen, mean over cores.
     #[must_use]
     pub fn fraction(&self) -> f64 {
-        let stolen: f64 = self.cores.iter().flatten().map(|detour| f64::from(detour.1)).sum();
-        stolen / (self.duration as f64 * self.cores.len() as f64)
+        self.stolen.iter().sum::<u64>() as f64 / (self.duration as f64 * self.cores.len() as f64)
     }
 
-    /// The largest share of a core's time that is stolen.
+    /// The share of the time of one of its cores that is stolen.
     #[must_use]
-    pub fn largest_fraction(&self) -> f64 {
-        let of = |core: &Vec<(u64, u32)>| core.iter().map(|d| f64::from(d.1)).sum::<f64>() / self.duration as f64;
-        self.cores.iter().map(of).fold(0.0, f64::max)
+    pub fn fraction_of(&self, core: usize) -> f64 {
+        self.stolen.get(core).copied().unwrap_or(0) as f64 / self.duration as f64
+    }
+
+    /// Whether another one is a part of the same recording.
+    #[must_use]
+    pub fn goes_with(&self, other: &Trace) -> bool {
+        !self.recording.is_empty() && (&self.recording, self.duration) == (&other.recording, other.duration)
+    }
+
+    /// The share of detours longer than `x` nanoseconds.
+    #[must_use]
+    pub fn exceeds(&self, x: f64) -> f64 {
+        let longer = self.lengths.len() - self.lengths.partition_point(|&length| f64::from(length) <= x);
+        longer as f64 / self.lengths.len().max(1) as f64
+    }
+
+    /// The longest detour, nanoseconds.
+    #[must_use]
+    pub fn longest(&self) -> f64 {
+        self.lengths.last().copied().map_or(0.0, f64::from)
     }
 
     /// The trace with all lengths `length` times as long, of which a share `kept` is kept, spread evenly.
@@ -122,7 +155,7 @@ impl Trace {
             });
             taken.map(|(_, &(start, l))| (start, (f64::from(l) * length).round() as u32)).collect()
         };
-        Trace { duration: self.duration, cores: self.cores.iter().map(pick).collect() }
+        Trace::of(self.duration, self.cores.iter().map(pick).collect(), self.recording.clone(), self.movable)
     }
 }
 

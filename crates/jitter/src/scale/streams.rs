@@ -63,11 +63,19 @@ enum Strikes {
 /// Times between arrivals, nanoseconds.
 #[derive(Clone, Debug)]
 enum Times {
-    Periodic { period: f64, phase: Phase },
+    Periodic { period: f64, phase: Phase, missing: f64 },
     Exponential { mean: f64 },
     Least { least: f64, beyond: f64 },
     Even { least: f64, most: f64 },
-    Trace(Arc<Trace>),
+    Trace(Arc<Replay>),
+}
+
+/// What a trace's cores are taken for, of all sources that are parts of the same recording.
+#[derive(Clone, Debug)]
+struct Replay {
+    duration: u64,
+    /// Beginning, length and source of each detour, by core, ascending.
+    cores: Vec<Vec<(u64, u32, u8)>>,
 }
 
 /// A source of noise, ready to draw from.
@@ -104,7 +112,17 @@ impl Streams {
     pub fn new(model: &Model, cores: u32, seed: u64) -> Result<Streams, String> {
         model.check(cores)?;
         let plan = |(i, source)| Plan::new(i, source, cores, Stream::new(seed).of(i as u64));
-        Ok(Streams { plans: model.sources.iter().enumerate().map(plan).collect() })
+        let mut plans: Vec<Plan> = Vec::new();
+        for (i, source) in model.sources.iter().enumerate() {
+            match source.arrival.trace().and_then(|trace| together(&model.sources[..i], source, trace)) {
+                Some(first) => plans
+                    .iter_mut()
+                    .filter(|plan| usize::from(plan.number) == first)
+                    .for_each(|plan| plan.join(i, source)),
+                None => plans.push(plan((i, source))),
+            }
+        }
+        Ok(Streams { plans })
     }
 
     /// Where the streams of a node begin.
@@ -125,7 +143,9 @@ impl Streams {
         let mut at = 0;
         for plan in &self.plans {
             match &plan.times {
-                Times::Periodic { period, phase } => plan.periodic(node, *period, *phase, from..to, out),
+                Times::Periodic { period, phase, missing } => {
+                    plan.periodic(node, *period, *phase, *missing, from..to, out)
+                }
                 Times::Trace(trace) => plan.replay(node, trace, from..to, out),
                 _ => {
                     for lane in 0..plan.lanes() {
@@ -134,6 +154,31 @@ impl Streams {
                     }
                 }
             }
+        }
+    }
+}
+
+/// The first of the sources before one that are parts of the same recording and strike the same cores with it.
+fn together(before: &[Source], source: &Source, trace: &Trace) -> Option<usize> {
+    let same = |other: &Source| {
+        let goes_with = other.arrival.trace().is_some_and(|other| trace.goes_with(other));
+        goes_with && (&other.on, other.correlation) == (&source.on, source.correlation)
+    };
+    before.iter().position(same)
+}
+
+impl Replay {
+    fn new(number: usize, trace: &Trace) -> Replay {
+        let mut replay = Replay { duration: trace.duration, cores: vec![Vec::new(); trace.cores.len()] };
+        replay.join(number, trace);
+        replay
+    }
+
+    /// Adds a part of the recording, which has the same cores.
+    fn join(&mut self, number: usize, trace: &Trace) {
+        for (all, detours) in self.cores.iter_mut().zip(&trace.cores) {
+            all.extend(detours.iter().map(|&(start, length)| (start, length, number as u8)));
+            all.sort_unstable();
         }
     }
 }
@@ -153,7 +198,9 @@ impl Plan {
             _ => Strikes::All,
         };
         let times = match &source.arrival {
-            Arrival::Periodic { period, phase } => Times::Periodic { period: period.0, phase: *phase },
+            Arrival::Periodic { period, phase, missing } => {
+                Times::Periodic { period: period.0, phase: *phase, missing: *missing }
+            }
             Arrival::Poisson { rate } => {
                 let together = strikes == Strikes::Drawn && source.on != On::Node;
                 let places = if together { struck.len() as f64 } else { 1.0 };
@@ -161,7 +208,7 @@ impl Plan {
             }
             Arrival::Gaps { at_least, at_most: Some(most), .. } => Times::Even { least: at_least.0, most: most.0 },
             Arrival::Gaps { at_least, mean, .. } => Times::Least { least: at_least.0, beyond: mean.0 - at_least.0 },
-            Arrival::Trace(trace) => Times::Trace(Arc::clone(trace)),
+            Arrival::Trace(trace) => Times::Trace(Arc::new(Replay::new(number, trace))),
         };
         Plan {
             number: number as u8,
@@ -172,6 +219,13 @@ impl Plan {
             strikes,
             correlation: source.correlation,
             same_length: source.lengths == Lengths::Same,
+        }
+    }
+
+    /// Adds another part of the recording that it replays.
+    fn join(&mut self, number: usize, source: &Source) {
+        if let (Times::Trace(replay), Arrival::Trace(trace)) = (&mut self.times, &source.arrival) {
+            Arc::make_mut(replay).join(number, trace);
         }
     }
 
@@ -243,7 +297,15 @@ impl Plan {
     }
 
     /// Detours of periodic streams.
-    fn periodic(&self, node: u32, period: f64, phase: Phase, range: std::ops::Range<u64>, out: &mut Vec<Detour>) {
+    fn periodic(
+        &self,
+        node: u32,
+        period: f64,
+        phase: Phase,
+        missing: f64,
+        range: std::ops::Range<u64>,
+        out: &mut Vec<Detour>,
+    ) {
         for lane in 0..self.lanes() {
             let stream = self.stream(node, lane);
             let first = if phase == Phase::Aligned { 0.0 } else { stream.unit(PLACE) * period };
@@ -253,6 +315,11 @@ impl Plan {
                 n += 1;
             }
             while at(n) < range.end {
+                // The draw that other arrivals have for the time to the next.
+                if missing > 0.0 && stream.unit(gap_draw(n)) < missing {
+                    n += 1;
+                    continue;
+                }
                 self.strike(node, lane, stream, n, at(n), out);
                 n += 1;
             }
@@ -261,7 +328,7 @@ impl Plan {
 
     /// Detours of a trace that each core, node or all begin at a moment of their own. Cores of a node that are struck
     /// together have the trace's cores in turn; others any of them.
-    fn replay(&self, node: u32, trace: &Trace, range: std::ops::Range<u64>, out: &mut Vec<Detour>) {
+    fn replay(&self, node: u32, trace: &Replay, range: std::ops::Range<u64>, out: &mut Vec<Detour>) {
         let lanes = trace.cores.len() as u64;
         for (i, &core) in self.cores.iter().enumerate() {
             let (stream, lane) = match self.strikes {
@@ -280,7 +347,7 @@ impl Plan {
                 if start >= range.end {
                     break;
                 }
-                out.push(Detour { start, core, source: self.number, length: detours[at].1 });
+                out.push(Detour { start, core, source: detours[at].2, length: detours[at].1 });
                 at += 1;
             }
         }

@@ -9,6 +9,8 @@ pub enum Arrival {
     Periodic {
         /// The distance.
         period: f64,
+        /// The part of the periods without a detour.
+        missing: f64,
     },
     /// At any time alike.
     Poisson {
@@ -29,7 +31,7 @@ impl Arrival {
     #[must_use]
     pub fn rate(&self) -> f64 {
         match self {
-            Arrival::Periodic { period } => 1e9 / period,
+            Arrival::Periodic { period, missing } => 1e9 / period * (1.0 - missing),
             Arrival::Poisson { rate } => *rate,
             Arrival::Gaps { mean, .. } => 1e9 / mean,
         }
@@ -84,7 +86,8 @@ pub fn periodic(stream: &ByCore, period: f64) -> (ByCore, ByCore) {
     (taken, rest)
 }
 
-/// The period of detours that come back after about `near`, and the part of the periods without a detour.
+/// The period of detours that come back after about `near`, and the part of the periods without a detour: negative when there
+/// are more detours than periods.
 pub fn period(taken: &ByCore, near: f64, duration: u64) -> Option<(f64, f64)> {
     let gaps = taken.values().flat_map(|d| d.windows(2).map(|pair| (pair[1].0 - pair[0].0) as f64));
     // A gap of several periods is that many; of long ones it is not certain how many.
@@ -96,7 +99,7 @@ pub fn period(taken: &ByCore, near: f64, duration: u64) -> Option<(f64, f64)> {
     let period = whole / number;
     let possible = duration as f64 / period * taken.len() as f64;
     let found: usize = taken.values().map(Vec::len).sum();
-    Some((period, (1.0 - found as f64 / possible).max(0.0)))
+    Some((period, 1.0 - found as f64 / possible))
 }
 
 /// Random arrivals: without a smallest gap where that fits as well. The second number is how far off gaps are.

@@ -56,7 +56,10 @@ impl Model {
 
 fn entry(source: &Source, trace: &str) -> String {
     let arrival = match source.arrival {
-        Arrival::Periodic { period } => format!("kind = \"periodic\", period = {}", time(period)),
+        Arrival::Periodic { period, missing } => {
+            let missing = if missing > 0.0005 { format!(", missing = {missing:.4}") } else { String::new() };
+            format!("kind = \"periodic\", period = {}{missing}", time(period))
+        }
         Arrival::Poisson { rate } => format!("kind = \"poisson\", rate = {rate:.6}"),
         Arrival::Gaps { at_least, mean } => {
             format!("kind = \"gaps\", at_least = {}, mean = {}", time(at_least), time(mean))

@@ -65,7 +65,7 @@ fn about(ns: f64) -> String {
 
 fn arrivals(arrival: &Arrival) -> String {
     match arrival {
-        Arrival::Periodic { period } => format!("every {}", about(*period)),
+        Arrival::Periodic { period, .. } => format!("every {}", about(*period)),
         Arrival::Poisson { rate } => format!("{rate:.2}/s at random"),
         Arrival::Gaps { at_least, mean } => format!("gaps from {}, mean {}", about(*at_least), about(*mean)),
     }

@@ -127,7 +127,8 @@ fn spectrum(view: &View) -> Table {
     let power = |i: usize| points.get(i).map_or(0.0, |point| point.1);
     let is_peak = |&i: &usize| power(i) >= PEAK && power(i) >= power(i + 1) && (i == 0 || power(i) > power(i - 1));
     let mut peaks: Vec<usize> = (0..points.len()).filter(is_peak).collect();
-    peaks.sort_by(|&a, &b| power(b).total_cmp(&power(a)));
+    // Of equals, as in the spectrum of pulses, the lowest.
+    peaks.sort_by_key(|&i| (std::cmp::Reverse((power(i) * 100.0).round() as u32), i));
     for i in peaks.into_iter().take(PEAKS) {
         table.rows.push((format!("{:.1}", points[i].0), vec![Cell::share(power(i))]));
     }
