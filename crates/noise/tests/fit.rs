@@ -104,6 +104,27 @@ fn a_tick_is_found_as_periodic_with_its_period_and_lengths() {
 }
 
 #[test]
+fn a_tick_that_misses_a_third_of_its_periods_keeps_its_rate() {
+    let random = &mut Random(17);
+    let tick = Cause::new(Kind::Interrupt, "local_timer");
+    let thinned = |core: u64| {
+        let mut all = periodic(random, 20, 4_000_000, 3_000.0, core * 777_777, &tick);
+        let mut number = 0;
+        all.retain(|_| {
+            number += 1;
+            number % 3 != 0
+        });
+        all
+    };
+    let model = model(&trace(20, (0..4).map(thinned).collect()));
+    let [source] = &model.sources[..] else { panic!("{model:?}") };
+    let Arrival::Periodic { period, missing } = source.arrival else { panic!("{source:?}") };
+    assert!((period / 4e6 - 1.0).abs() < 1e-3 && (missing - 1.0 / 3.0).abs() < 0.01, "{source:?}");
+    assert!(near(source.rate(), 500.0 / 3.0) && near(model.modelled, model.measured), "{model:?}");
+    assert!(model.text("t").contains("missing = 0.33"), "{}", model.text("t"));
+}
+
+#[test]
 fn a_tick_is_found_among_random_detours_of_the_same_unknown_cause() {
     let random = &mut Random(8);
     let cores = (0..2).map(|core| {
