@@ -101,7 +101,7 @@ fn a_page_a_table_and_text_for_programs_hold_what_the_terminal_shows() {
     let page = path(&folder, "page.html");
     shown(&["show", &trace, "--format", "html", "-o", &page]);
     let page = std::fs::read_to_string(page).expect("written");
-    for title in ["Detours by length", "Noise over time", "Spectrum", "By core", "By cause"] {
+    for title in ["Noise over time", "Spectrum", "By core", "By cause"] {
         assert!(page.contains(title), "{title}");
     }
     assert!(page.contains("<svg") && !page.contains("http://") && !page.contains("src="), "it needs nothing else");
