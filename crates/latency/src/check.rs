@@ -166,12 +166,16 @@ pub fn statistics(samples: &[&Sample]) -> Vec<Statistics> {
 const RANGES: [(f64, f64); 5] = [(0.0, 1.0), (0.0, 4.0), (0.0, 4.0), (0.3, 1.5), (1.0, 8.0)];
 /// Rounds over all coefficients, at most.
 const ROUNDS: usize = 200;
+/// Logarithm of predicted by simulated slowdown from which on a larger one counts no more: what counters do not show must not bend
+/// what they do.
+const FAR: f64 = 0.2;
 /// Share of the squares that a round must save for another one.
 const WORTH: f64 = 1e-6;
 /// Halvings of a range by golden section in each round.
 const SECTIONS: usize = 40;
 
-/// The coefficients of method 5 with the least squares of the logarithms of predicted by simulated slowdowns, over the samples
+/// The coefficients of method 5 with the least squares of the logarithms of predicted by simulated slowdowns, none of them counted
+/// as more than [`FAR`], over the samples
 /// that are there for it; `None` when there are none. One coefficient after the other is sought by golden section, again and
 /// again, beginning with those in use.
 #[must_use]
@@ -207,12 +211,12 @@ fn with(mut coefficients: Coefficients, place: usize, value: f64) -> Coefficient
     coefficients
 }
 
-/// The sum of squares of the logarithms of predicted by simulated slowdowns.
+/// The sum of squares of the logarithms of predicted by simulated slowdowns, each at most that of [`FAR`].
 fn squares(samples: &[&Sample], coefficients: Coefficients) -> f64 {
     let each = samples.iter().flat_map(|sample| {
         sample.simulated.iter().map(move |&(latency, simulated)| {
             let added = (latency - sample.system.base_ns) * 1e-9;
-            (stalls::slowdown(&sample.program(), added, coefficients) / simulated).ln().powi(2)
+            (stalls::slowdown(&sample.program(), added, coefficients) / simulated).ln().abs().min(FAR).powi(2)
         })
     });
     each.sum()
