@@ -107,6 +107,8 @@ pub struct Statistics {
     pub programs: usize,
     /// Programs that it predicts within [`NEAR`] points at every latency.
     pub near_programs: usize,
+    /// Programs whose mean error over latencies, without signs, is within [`NEAR`] points.
+    pub near_on_average: usize,
     /// Programs and latencies that it predicts.
     pub predictions: usize,
     /// Those within [`NEAR`] points.
@@ -125,6 +127,7 @@ impl Statistics {
             predictor,
             programs: 0,
             near_programs: 0,
+            near_on_average: 0,
             predictions: 0,
             near: 0,
             mean: 0.0,
@@ -137,6 +140,8 @@ impl Statistics {
     fn add(&mut self, errors: &[f64]) {
         self.programs += 1;
         self.near_programs += usize::from(errors.iter().all(|error| error.abs() <= NEAR));
+        let sum: f64 = errors.iter().map(|error| error.abs()).sum();
+        self.near_on_average += usize::from(sum <= NEAR * errors.len() as f64);
         for error in errors {
             self.predictions += 1;
             self.near += usize::from(error.abs() <= NEAR);

@@ -322,11 +322,28 @@ fn statistics_count_programs_and_predictions_and_sort_errors_into_classes() {
     let ids: Vec<&str> = all.iter().map(|of| of.predictor.id()).collect();
     assert_eq!(ids, ["0", "trusted"], "the other methods have no counts");
     for of in &all {
-        assert_eq!((of.programs, of.near_programs, of.predictions, of.near), (2, 1, 3, 2));
+        assert_eq!((of.programs, of.near_programs, of.near_on_average), (2, 1, 1));
+        assert_eq!((of.predictions, of.near), (3, 2));
         near(of.worst, 45.0);
         assert_eq!(of.histogram.iter().sum::<usize>(), 3);
         assert_eq!(of.histogram[1], 1, "between -50 % and -20 %");
     }
+}
+
+#[test]
+fn a_program_is_near_on_average_whose_errors_are_so_together() {
+    // Method 0 says 1.1 where 1.1 and 1.3 were simulated: errors of 0 and 15.4 %.
+    let sample = Sample {
+        name: String::new(),
+        fit: false,
+        counts: counts().with(Quantity::Misses, 1e6),
+        intervals: Vec::new(),
+        no_intervals: NONE.to_owned(),
+        system: System::of_latency(100.0),
+        simulated: vec![(300.0, 1.1), (300.0, 1.3)],
+    };
+    let of = check::statistics(&[&sample]).remove(0);
+    assert_eq!((of.near_programs, of.near_on_average), (0, 1));
 }
 
 #[test]

@@ -179,7 +179,7 @@ pub(super) fn checked(title: &str, sample: &Sample, prediction: &Prediction) -> 
 pub(super) fn statistics(title: &str, all: &[Statistics]) -> Vec<Section> {
     let share = |part: usize, whole: usize| {
         let percent = if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
-        text(format!("{part} of {whole} ({percent:.0} %)"))
+        text(format!("{percent:.1} % of {whole}"))
     };
     let line = |of: &Statistics| {
         let name = match of.predictor {
@@ -188,13 +188,14 @@ pub(super) fn statistics(title: &str, all: &[Statistics]) -> Vec<Section> {
         };
         let cells = vec![
             share(of.near_programs, of.programs),
+            share(of.near_on_average, of.programs),
             share(of.near, of.predictions),
             text(format!("{:.1} %", of.mean)),
             text(percent(of.worst).trim_start_matches('+')),
         ];
         row(name, cells)
     };
-    let head = [title, "programs", "predictions", "mean error", "worst"];
+    let head = [title, "programs", "on average", "predictions", "mean error", "worst"];
     let errors = Body::Table { headings: head.map(str::to_owned).to_vec(), rows: all.iter().map(line).collect() };
     let classes = (0..=CLASSES.len()).map(class);
     let histogram = Body::Table {
@@ -383,6 +384,7 @@ pub(super) fn statistics_json(all: &[Statistics]) -> Json {
     let one = |of: &Statistics| {
         json!({
             "method": of.predictor.id(), "programs": of.programs, "programs_near": of.near_programs,
+            "programs_near_on_average": of.near_on_average,
             "predictions": of.predictions, "predictions_near": of.near,
             "mean_percent": of.mean, "worst_percent": of.worst, "histogram": of.histogram,
         })
