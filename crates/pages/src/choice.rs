@@ -51,8 +51,21 @@ impl Key {
     #[inline(always)]
     #[must_use]
     pub fn nearest(self, others: &[Key]) -> u32 {
-        let least = others.iter().fold(u64::MAX, |least, other| least.min(self.0 ^ other.0));
-        u64::BITS - least.leading_zeros()
+        // Four that do not wait for each other.
+        let mut least = [u64::MAX; 4];
+        let mut fours = others.chunks_exact(4);
+        for four in &mut fours {
+            least.iter_mut().zip(four).for_each(|(least, other)| *least = (*least).min(self.0 ^ other.0));
+        }
+        let rest = fours.remainder().iter().fold(u64::MAX, |least, other| least.min(self.0 ^ other.0));
+        u64::BITS - least.into_iter().fold(rest, u64::min).leading_zeros()
+    }
+
+    /// A number that all addresses in the page of `1 << shift` bytes have, and hardly any other (Fibonacci hashing).
+    #[inline(always)]
+    #[must_use]
+    pub fn mark(self, shift: u32) -> u32 {
+        ((self.0 >> shift).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
     }
 }
 

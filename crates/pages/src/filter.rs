@@ -66,6 +66,16 @@ impl Filter {
         self.ordered = u64::MAX;
     }
 
+    /// Accesses so far.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// So many accesses were seen by all TLBs without being noted here, where nothing is known.
+    pub fn seen_elsewhere(&mut self, accesses: u64) {
+        self.now += accesses;
+    }
+
     /// Where a page is looked for (Fibonacci hashing).
     #[inline(always)]
     fn place(page: u64) -> usize {

@@ -53,13 +53,37 @@ impl Lane {
         if self.choice.0[key.segment()] & sizes.holding(apart) & !served == 0 {
             return;
         }
-        if let Some(i) = self.entries.iter().position(|entry| entry.apart(key) == apart) {
-            self.entries[..=i].rotate_right(1);
-        }
+        self.use_again(key, apart);
+    }
+
+    /// The page that is `apart` from `key` becomes the most recently used; its place before.
+    pub fn use_again(&mut self, key: Key, apart: u32) -> usize {
+        let place = self.entries.iter().position(|entry| entry.apart(key) == apart).unwrap_or(0);
+        self.entries[..=place].rotate_right(1);
+        place
+    }
+
+    /// The sizes for the segment of an access with which it misses, as a mask.
+    #[inline(always)]
+    pub fn missing(&self, key: Key, sizes: &Sizes, served: u8) -> u8 {
+        self.choice.0[key.segment()] & !(sizes.holding(key.nearest(&self.entries)) | served)
+    }
+
+    /// An address in each page that is held.
+    #[inline(always)]
+    pub fn entries(&self) -> &[Key] {
+        &self.entries
+    }
+
+    /// The entry to replace next, when the first come first go.
+    #[inline(always)]
+    pub fn next(&self) -> usize {
+        self.next as usize
     }
 
     /// A page comes; returns the address of the one that goes.
-    fn replace(&mut self, key: Key, replacement: Replacement) -> Key {
+    #[inline(always)]
+    pub fn replace(&mut self, key: Key, replacement: Replacement) -> Key {
         match replacement {
             Replacement::Fifo => {
                 let gone = std::mem::replace(&mut self.entries[self.next as usize], key);
@@ -105,6 +129,14 @@ impl Lanes {
         self.served
     }
 
+    pub fn replacement(&self) -> Replacement {
+        self.replacement
+    }
+
+    pub fn lane_mut(&mut self, lane: usize) -> &mut Lane {
+        &mut self.lanes[lane]
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Lane> {
         self.lanes.iter()
     }
@@ -130,29 +162,30 @@ impl Lanes {
         filter.open(key, sizes, &self.at_least, row(key.segment(), 0))
     }
 
-    /// The lanes that may not hold the page of an access see it; the filter is told of pages that go.
-    pub fn look_up(&mut self, slot: usize, key: Key, sizes: &Sizes, filter: &mut Filter) {
-        let before = self.lanes.len();
+    /// The lanes that may not hold the page of an access see it; the filter is told of pages that go. How many missed.
+    pub fn look_up(&mut self, slot: usize, key: Key, sizes: &Sizes, filter: &mut Filter) -> u64 {
+        let (before, mut missed) = (self.lanes.len(), 0);
         for word in 0..before.div_ceil(64) {
             let mut rest = !filter.lanes(slot)[word];
             while rest != 0 {
                 let lane = word * 64 + rest.trailing_zeros() as usize;
                 rest &= rest - 1;
                 if lane < before {
-                    self.visit(lane, key, sizes, filter);
+                    missed += u64::from(self.visit(lane, key, sizes, filter));
                 }
             }
         }
+        missed
     }
 
-    /// A lane sees an access.
+    /// A lane sees an access; whether it misses.
     #[inline(always)]
-    fn visit(&mut self, i: usize, key: Key, sizes: &Sizes, filter: &mut Filter) {
+    fn visit(&mut self, i: usize, key: Key, sizes: &Sizes, filter: &mut Filter) -> bool {
         let lane = &mut self.lanes[i];
         let mine = lane.choice.0[key.segment()];
-        let missing = mine & !(sizes.holding(key.nearest(&lane.entries)) | self.served);
+        let missing = lane.missing(key, sizes, self.served);
         if missing == 0 {
-            return;
+            return false;
         }
         if self.replacement == Replacement::Lru {
             self.catch_up(i, sizes, filter);
@@ -161,6 +194,7 @@ impl Lanes {
             self.split(i, key.segment(), missing, filter);
         }
         self.miss(i, key, missing, sizes, filter);
+        true
     }
 
     /// Brings a lane's order of use up to now.
@@ -184,7 +218,7 @@ impl Lanes {
 
     /// A lane keeps the sizes of the mask `kept` for a segment; those it had besides get a lane at the end.
     #[cold]
-    fn split(&mut self, lane: usize, segment: usize, kept: u8, filter: &mut Filter) {
+    pub fn split(&mut self, lane: usize, segment: usize, kept: u8, filter: &mut Filter) {
         let new = self.lanes.len();
         let like_it = self.lanes[lane].split_off(segment, kept);
         self.lanes.push(like_it);
@@ -205,7 +239,7 @@ impl Lanes {
             filter.evicted(Some(i), gone, sizes.largest_of(lane.choice.0[gone.segment()]));
         }
         if let Some(behind) = &mut lane.behind {
-            behind.touch(key, missing, &lane.choice, sizes, |_, _| ());
+            behind.touch(key, missing, sizes, |_, _| ());
         }
     }
 }

@@ -13,7 +13,8 @@
 //! The sets of a set-associative TLB have nothing to do with each other, so each set is split on its own, when sizes put a
 //! page into different sets or when outcomes differ there (`SetAssociative`).
 //!
-//! Accesses to the pages known to be held by a lane are passed over for it (`Filter`).
+//! Accesses to the pages known to be held by a lane are passed over for it (`Filter`), unless so many accesses miss that this is
+//! not worth its time (`Direct`).
 //!
 //! # What is exact
 //!
@@ -25,17 +26,18 @@
 //!
 //! # How fast
 //!
-//! `cargo run --profile fast -p fxscope-pages --example speed` prints it for five streams, five sizes and six segments. An
-//! access to a page that all lanes hold takes a few nanoseconds, a miss about 100 for each lane that has it. On two busy cores
-//! of a cloud machine, for A64FX and for the K computer, millions of accesses a second (and lanes):
+//! `cargo run --profile fast -p fxscope-pages --example speed` prints it for five streams, five sizes (K: four) and six
+//! segments. An access to a page that all lanes hold takes a few nanoseconds. Where most accesses miss, each lane sees 256 of
+//! them in a row (`direct`), which takes about 13 ns for each access and lane. On a cloud machine, for A64FX and for
+//! the K computer, millions of accesses in a second of a processor's time (and lanes):
 //!
-//! | Stream | A64FX | K |
-//! |---|---|---|
-//! | sweeps of three arrays beside a frame, a table and code | 40 (424) | 11 (380) |
-//! | blocks of 256 KiB in random order | 255 (16) | 203 (48) |
-//! | one access in 100 anywhere in 256 MiB | 68 (25) | 41 (32) |
-//! | each access misses in some lane | 9.6 (3) | 2.5 (3) |
-//! | each access misses in most lanes | 0.7 (25) | 0.7 (16) |
+//! | Stream | A64FX | A64FX, from 64 KiB on | K |
+//! |---|---|---|---|
+//! | sweeps of three arrays beside a frame, a table and code | 38 (424) | 182 (64) | 9.5 (380) |
+//! | blocks of 256 KiB in random order | 153 (16) | 187 (4) | 132 (48) |
+//! | one access in 100 anywhere in 256 MiB | 58 (25) | 90 (16) | 39 (32) |
+//! | each access misses in some lane | 20 (3) | 33 (3) | 22 (3) |
+//! | each access misses in most lanes | 3.2 (25) | 4.7 (16) | 2.8 (16) |
 //!
 //! # What is assumed
 //!
@@ -43,6 +45,7 @@
 
 mod bits;
 mod choice;
+mod direct;
 mod filter;
 pub mod host;
 mod lanes;
@@ -52,6 +55,7 @@ use fxscope_machine::spec::Tlb;
 use thiserror::Error;
 
 use choice::{Choice, Key, Sizes};
+use direct::{BATCH, Direct};
 use filter::Filter;
 use lanes::{Lane, Lanes};
 use sets::SetAssociative;
@@ -207,6 +211,9 @@ pub struct Analysis {
     /// Up to when it has seen touches of pages.
     sets_touched: u64,
     given_up: Vec<Lane>,
+    direct: Direct,
+    /// Room for the accesses that lanes see in a row.
+    keys: Vec<Key>,
 }
 
 impl Analysis {
@@ -240,7 +247,7 @@ impl Analysis {
         if question.lanes <= keep.len() {
             return Err(Error::Lanes(keep.len()));
         }
-        let sets = || SetAssociative::new(set_entries / ways, ways, question.segments);
+        let sets = || SetAssociative::new(set_entries / ways, ways, question.segments, all);
         let behind = design.arrangement == Arrangement::Behind;
         let first = Lane::new(all, design.entries, behind.then(sets));
         Ok(Analysis {
@@ -256,37 +263,82 @@ impl Analysis {
             sets_touched: 0,
             given_up: Vec::new(),
             all,
+            direct: Direct::default(),
+            keys: Vec::new(),
         })
     }
 
     /// Takes accesses in their order. Those whose segment was not announced count in the last one.
     pub fn accesses(&mut self, accesses: &[Access]) {
-        for &access in accesses {
-            self.access(access);
+        for batch in accesses.chunks(BATCH) {
+            if self.direct.on {
+                self.look_up_directly(batch);
+            } else {
+                batch.iter().for_each(|&access| self.access(access));
+            }
         }
     }
 
     /// Takes one access.
     #[inline(always)]
     pub fn access(&mut self, access: Access) {
-        let segment = usize::from(access.segment).min(self.segments - 1);
-        let key = Key::new(segment, access.addr);
+        let key = self.key(access);
         if !self.filter.passes(key) {
-            self.look_up(key);
+            if self.direct.on {
+                self.look_up_directly(&[access]);
+            } else {
+                self.look_up(key);
+            }
         }
+    }
+
+    #[inline(always)]
+    fn key(&self, access: Access) -> Key {
+        Key::new(usize::from(access.segment).min(self.segments - 1), access.addr)
+    }
+
+    /// All TLBs see accesses of which nothing is known.
+    #[inline(never)]
+    fn look_up_directly(&mut self, accesses: &[Access]) {
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.clear();
+        keys.extend(accesses.iter().map(|&access| self.key(access)));
+        let lanes = self.lanes.len();
+        let missed = self.lanes.see(&keys, &self.sizes, &mut self.filter);
+        if let Some(sets) = &mut self.beside {
+            keys.iter().for_each(|&key| sets.touch(key, self.lanes.served(), &self.sizes, |_, _| ()));
+        }
+        self.filter.seen_elsewhere(keys.len() as u64);
+        self.direct.on = self.direct.wanted(missed.min(keys.len() as u64), missed, self.filter.now(), lanes);
+        self.keys = keys;
+        if self.lanes.len() > self.most_lanes {
+            self.give_up_worst();
+        }
+    }
+
+    /// From now on all TLBs see all accesses.
+    #[cold]
+    fn begin_directly(&mut self) {
+        self.catch_up();
+        self.filter.forget();
+        self.direct.on = true;
     }
 
     #[inline(never)]
     fn look_up(&mut self, key: Key) {
         let slot = self.lanes.open(key, &self.sizes, &mut self.filter);
         self.touch_forgotten();
-        self.lanes.look_up(slot, key, &self.sizes, &mut self.filter);
+        let lanes = self.lanes.len();
+        let missed = self.lanes.look_up(slot, key, &self.sizes, &mut self.filter);
         if self.beside.is_some() && !self.filter.in_sets(slot) {
             self.touch_sets(key);
         }
         self.filter.close(slot);
         if self.lanes.len() > self.most_lanes {
             self.give_up_worst();
+        }
+        if self.direct.wanted(1, missed, self.filter.now(), lanes) {
+            self.begin_directly();
         }
     }
 
@@ -317,9 +369,18 @@ impl Analysis {
     fn sets_see(&mut self, time: u64, key: Key) {
         self.sets_touched = time;
         if let Some(sets) = &mut self.beside {
-            let all = self.all;
             let evicted = |key, shift| self.filter.evicted(None, key, shift);
-            sets.touch(key, self.lanes.served(), &all, &self.sizes, evicted);
+            sets.touch(key, self.lanes.served(), &self.sizes, evicted);
+        }
+    }
+
+    /// All TLBs see what they have not seen yet.
+    fn catch_up(&mut self) {
+        if self.design.replacement == Replacement::Lru {
+            self.lanes.catch_up_all(&self.sizes, &mut self.filter);
+        }
+        if self.beside.is_some() {
+            self.catch_up_sets();
         }
     }
 
@@ -327,12 +388,7 @@ impl Analysis {
     #[cold]
     fn give_up_worst(&mut self) {
         let costs = self.costs;
-        if self.design.replacement == Replacement::Lru {
-            self.lanes.catch_up_all(&self.sizes, &mut self.filter);
-        }
-        if self.beside.is_some() {
-            self.catch_up_sets();
-        }
+        self.catch_up();
         let mut lanes = self.lanes.take();
         lanes.sort_by_cached_key(|lane| {
             let kept = self.keep.iter().any(|one| lane.choice.contains(one));

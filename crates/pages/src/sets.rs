@@ -1,46 +1,59 @@
 //! A set-associative TLB under many assignments at once.
 //!
 //! Each set has a list of states. Each state stands for the assignments of its choice, whose pages in this set have had the
-//! same outcome at each access so far; the choices of a set's states have no assignment in common.
+//! same outcome at each access so far; the choices of a set's states have no assignment in common. A set of one state, the
+//! usual case, is all in one place.
 
+use crate::SEGMENTS;
+#[cfg(doc)]
+use crate::WAYS;
 use crate::choice::{Choice, Key, Sizes};
-use crate::{SEGMENTS, WAYS};
 
 /// The end of a list of states.
 const END: u32 = u32::MAX;
-
-/// One set under some assignments.
-#[derive(Clone)]
-struct State {
-    choice: Choice,
-    /// An address in each page, the most recently used first; as many as there are ways.
-    pages: [Key; WAYS],
-    next: u32,
-}
 
 /// A set-associative TLB that replaces the least recently used page of a set.
 #[derive(Clone)]
 pub struct SetAssociative {
     ways: usize,
-    /// First state of each set.
-    heads: Box<[u32]>,
-    states: Vec<State>,
-    /// The misses of each state, one for each of so many segments.
-    misses: Vec<u64>,
     segments: usize,
+    /// The assignments that it is for.
+    all: Choice,
+    /// Misses that all of them had.
+    common: [u64; SEGMENTS],
+    /// How many sets there are. The first state of a set has its number; others of it follow behind all sets.
+    sets: usize,
+    /// An address in each page of each state, the most recently used first; as many as there are ways.
+    pages: Vec<Key>,
+    /// The next state of the same set.
+    next: Vec<u32>,
+    /// The assignments of each state.
+    choices: Vec<Choice>,
+    /// The misses of each state that only its assignments had, one for each of so many segments.
+    misses: Vec<u64>,
 }
 
 impl SetAssociative {
-    /// An empty one; `sets` is a power of two, `ways` at most [`WAYS`].
+    /// An empty one for the assignments of `all`; `sets` is a power of two, `ways` at most [`WAYS`].
     #[must_use]
-    pub fn new(sets: usize, ways: usize, segments: usize) -> SetAssociative {
-        SetAssociative { ways, heads: vec![END; sets].into(), states: Vec::new(), misses: Vec::new(), segments }
+    pub fn new(sets: usize, ways: usize, segments: usize, all: Choice) -> SetAssociative {
+        SetAssociative {
+            ways,
+            segments,
+            all,
+            common: [0; SEGMENTS],
+            sets,
+            pages: vec![Key::NONE; sets * ways],
+            next: vec![END; sets],
+            choices: vec![all; sets],
+            misses: vec![0; sets * segments],
+        }
     }
 
-    /// An access under the assignments of `among` that have one of the sizes of the mask `sizes` for its segment. Of each
-    /// page that leaves, `evicted` gets an address and log2 of its bytes, of several sizes the largest.
+    /// An access under the assignments that have one of the sizes of the mask `sizes` for its segment. Of each page that
+    /// leaves, `evicted` gets an address and log2 of its bytes, of several sizes the largest.
     #[inline(always)]
-    pub fn touch(&mut self, key: Key, sizes: u8, among: &Choice, table: &Sizes, mut evicted: impl FnMut(Key, u32)) {
+    pub fn touch(&mut self, key: Key, sizes: u8, table: &Sizes, mut evicted: impl FnMut(Key, u32)) {
         let mut rest = sizes;
         while rest != 0 {
             let set = self.set_of(key, rest.trailing_zeros() as usize, table);
@@ -52,34 +65,59 @@ impl SetAssociative {
                 same |= u8::from(self.set_of(key, size, table) == set) << size;
             }
             rest &= !same;
-            self.touch_set(set, key, same, among, table, &mut evicted);
+            let whole = self.next[set] == END && self.all.0[key.segment()] == same;
+            let done = match self.ways {
+                _ if !whole => false,
+                2 => self.touch_all::<2>(set, key, table, &mut evicted),
+                4 => self.touch_all::<4>(set, key, table, &mut evicted),
+                _ => false,
+            };
+            if !done {
+                self.touch_states(set, key, same, table, &mut evicted);
+            }
         }
     }
 
     /// The set of the page of an access.
     #[inline(always)]
     fn set_of(&self, key: Key, size: usize, table: &Sizes) -> usize {
-        key.page(table.shift(size)) as usize & (self.heads.len() - 1)
+        key.page(table.shift(size)) as usize & (self.sets - 1)
     }
 
-    /// An access that falls into `set` with the sizes of the mask `sizes`.
+    /// An access that falls into a set of one state under all assignments; `false`, and nothing done, if some of them hit
+    /// and others miss. Numbers of ways that machines have are known beforehand, which makes it twice as fast.
     #[inline(always)]
-    fn touch_set(
+    fn touch_all<const N: usize>(
         &mut self,
         set: usize,
         key: Key,
-        sizes: u8,
-        among: &Choice,
         table: &Sizes,
         evicted: &mut impl FnMut(Key, u32),
-    ) {
-        if self.heads[set] == END {
-            self.heads[set] = self.add_empty(*among);
+    ) -> bool {
+        let segment = key.segment();
+        let Some(pages) = self.pages[set * N..].first_chunk_mut::<N>() else { return false };
+        let apart = key.nearest(pages);
+        let hit = table.holding(apart) & self.all.0[segment];
+        if hit == 0 {
+            self.common[segment] += 1;
+            let gone = replace(pages, key);
+            if gone != Key::NONE {
+                evicted(gone, table.largest_of(self.all.0[gone.segment()]));
+            }
+        } else if hit == self.all.0[segment] {
+            use_again(pages, key, apart);
+        } else {
+            return false;
         }
-        let mut at = self.heads[set];
+        true
+    }
+
+    /// An access that falls into `set` with the sizes of the mask `sizes`.
+    fn touch_states(&mut self, set: usize, key: Key, sizes: u8, table: &Sizes, evicted: &mut impl FnMut(Key, u32)) {
+        let mut at = set as u32;
         while at != END {
-            let next = self.states[at as usize].next;
-            let mine = self.states[at as usize].choice.0[key.segment()] & sizes;
+            let next = self.next[at as usize];
+            let mine = self.choices[at as usize].0[key.segment()] & sizes;
             if mine != 0 {
                 self.keep_only(at, key.segment(), mine);
                 self.touch_state(at, key, mine, table, evicted);
@@ -89,85 +127,95 @@ impl SetAssociative {
     }
 
     /// An access under the assignments of a state, which has the sizes of the mask `mine` for its segment.
-    #[inline(always)]
     fn touch_state(&mut self, at: u32, key: Key, mine: u8, table: &Sizes, evicted: &mut impl FnMut(Key, u32)) {
-        let apart = key.nearest(&self.states[at as usize].pages[..self.ways]);
+        let apart = key.nearest(self.pages_of(at));
         let hit = mine & table.holding(apart);
         if hit != 0 {
             let hitting = if hit == mine { at } else { self.keep_only(at, key.segment(), mine & !hit) };
-            self.states[hitting as usize].use_again(key, apart);
+            use_again(self.pages_of(hitting), key, apart);
         }
         if hit != mine {
             self.misses[at as usize * self.segments + key.segment()] += 1;
-            let state = &mut self.states[at as usize];
-            let gone = state.replace(key, self.ways);
+            let gone = replace(self.pages_of(at), key);
             if gone != Key::NONE {
-                evicted(gone, table.largest_of(state.choice.0[gone.segment()]));
+                evicted(gone, table.largest_of(self.choices[at as usize].0[gone.segment()]));
             }
         }
+    }
+
+    /// The pages of a state.
+    #[inline(always)]
+    fn pages_of(&mut self, at: u32) -> &mut [Key] {
+        &mut self.pages[at as usize * self.ways..][..self.ways]
     }
 
     /// The state at `at` keeps the sizes of the mask `kept` for a segment. Those it had besides get a state like it, whose
     /// place is returned (that of the state itself if there are none).
     fn keep_only(&mut self, at: u32, segment: usize, kept: u8) -> u32 {
-        let state = &mut self.states[at as usize];
-        let others = state.choice.0[segment] & !kept;
+        let place = at as usize;
+        let others = self.choices[place].0[segment] & !kept;
         if others == 0 {
             return at;
         }
-        let mut other = state.clone();
-        other.choice.0[segment] = others;
-        state.choice.0[segment] = kept;
-        let first = at as usize * self.segments;
-        self.misses.extend_from_within(first..first + self.segments);
-        let new = self.add(other);
-        self.states[at as usize].next = new;
+        let new = self.choices.len() as u32;
+        self.pages.extend_from_within(place * self.ways..(place + 1) * self.ways);
+        self.misses.extend_from_within(place * self.segments..(place + 1) * self.segments);
+        self.choices.push(self.choices[place]);
+        self.choices[new as usize].0[segment] = others;
+        self.choices[place].0[segment] = kept;
+        self.next.push(self.next[place]);
+        self.next[place] = new;
         new
     }
 
-    /// Adds a state without pages or misses.
-    fn add_empty(&mut self, choice: Choice) -> u32 {
-        self.misses.resize(self.misses.len() + self.segments, 0);
-        self.add(State { choice, pages: [Key::NONE; WAYS], next: END })
-    }
-
-    /// Adds a state, whose misses have been added.
-    fn add(&mut self, state: State) -> u32 {
-        self.states.push(state);
-        self.states.len() as u32 - 1
-    }
-
-    /// The misses of the state at a place.
-    fn misses_of(&self, at: usize) -> &[u64] {
-        &self.misses[at * self.segments..][..self.segments]
-    }
-
-    /// The same for the assignments of `choice` alone.
+    /// The same for those of the assignments that are among `choice` alone.
     #[must_use]
     pub fn restricted(&self, choice: &Choice) -> SetAssociative {
-        let mut other = SetAssociative::new(self.heads.len(), self.ways, self.segments);
-        for set in 0..self.heads.len() {
-            for (at, state) in self.set(set).filter(|(_, state)| state.choice.meets(choice)) {
-                let next = other.heads[set];
-                other.misses.extend_from_slice(self.misses_of(at));
-                other.heads[set] = other.add(State { choice: state.choice.and(choice), next, ..state.clone() });
+        let all = self.all.and(choice);
+        let mut other = SetAssociative::new(self.sets, self.ways, self.segments, all);
+        other.common = self.common;
+        for set in 0..self.sets {
+            let mut last = None;
+            for from in self.set(set).filter(|&state| self.choices[state].meets(choice)) {
+                let to = other.room_after(last, set);
+                other.choices[to] = self.choices[from].and(choice);
+                let (ways, segments) = (self.ways, self.segments);
+                other.pages[to * ways..][..ways].copy_from_slice(&self.pages[from * ways..][..ways]);
+                other.misses[to * segments..][..segments].copy_from_slice(self.misses_of(from));
+                last = Some(to);
             }
         }
         other
     }
 
-    /// The states of a set, with their places.
-    fn set(&self, set: usize) -> impl Iterator<Item = (usize, &State)> {
-        let state = |at: u32| self.states.get(at as usize).map(|state| (at as usize, state));
-        std::iter::successors(state(self.heads[set]), move |(_, last)| state(last.next))
+    /// A state behind the last of a set, or its first.
+    fn room_after(&mut self, last: Option<usize>, set: usize) -> usize {
+        let Some(last) = last else { return set };
+        let new = self.choices.len();
+        self.choices.push(self.all);
+        self.next.push(END);
+        self.next[last] = new as u32;
+        self.pages.resize(self.pages.len() + self.ways, Key::NONE);
+        self.misses.resize(self.misses.len() + self.segments, 0);
+        new
+    }
+
+    /// The misses that a state has besides those in common.
+    fn misses_of(&self, at: usize) -> &[u64] {
+        &self.misses[at * self.segments..][..self.segments]
+    }
+
+    /// The places of a set's states.
+    fn set(&self, set: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(set), |&last| (self.next[last] != END).then_some(self.next[last] as usize))
     }
 
     /// Misses under one assignment, by segment.
     #[must_use]
     pub fn misses(&self, one: &Choice) -> [u64; SEGMENTS] {
-        let mut sum = [0; SEGMENTS];
-        for set in 0..self.heads.len() {
-            if let Some((at, _)) = self.set(set).find(|(_, state)| state.choice.contains(one)) {
+        let mut sum = self.common;
+        for set in 0..self.sets {
+            if let Some(at) = self.set(set).find(|&state| self.choices[state].contains(one)) {
                 sum.iter_mut().zip(self.misses_of(at)).for_each(|(sum, misses)| *sum += misses);
             }
         }
@@ -175,20 +223,17 @@ impl SetAssociative {
     }
 }
 
-impl State {
-    /// A page comes, into one of so many ways; returns an address of the one that goes.
-    #[inline(always)]
-    fn replace(&mut self, key: Key, ways: usize) -> Key {
-        let gone = self.pages[ways - 1];
-        (1..ways).rev().for_each(|way| self.pages[way] = self.pages[way - 1]);
-        self.pages[0] = key;
-        gone
-    }
+/// A page comes, the most recently used; returns an address of the one that goes.
+#[inline(always)]
+fn replace(pages: &mut [Key], key: Key) -> Key {
+    let mut gone = key;
+    pages.iter_mut().for_each(|page| std::mem::swap(page, &mut gone));
+    gone
+}
 
-    /// The page that is `apart` from `key` becomes the most recently used.
-    fn use_again(&mut self, key: Key, apart: u32) {
-        if let Some(way) = self.pages.iter().position(|page| page.apart(key) == apart) {
-            self.pages[..=way].rotate_right(1);
-        }
+/// The page that is `apart` from `key` becomes the most recently used.
+fn use_again(pages: &mut [Key], key: Key, apart: u32) {
+    if let Some(way) = pages.iter().position(|page| page.apart(key) == apart) {
+        pages[..=way].rotate_right(1);
     }
 }

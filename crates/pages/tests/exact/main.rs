@@ -186,6 +186,40 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn long_phases_of_misses_and_of_hits(
+        design in prop_oneof![Just(a64fx()), Just(k_computer(&[64 * KIB])), Just(k_computer(&[])), small()],
+        stream in streams::phases(3),
+    ) {
+        compare(&design, &question(&SIZES[..4], 3), &stream, 1)?;
+        let one_by_one = stream.iter().fold(analysed(&design, &question(&SIZES, 3), &[]), |mut analysis, &access| {
+            analysis.access(access);
+            analysis
+        });
+        let together = analysed(&design, &question(&SIZES, 3), &stream);
+        for assignment in together.assignments() {
+            prop_assert_eq!(together.counts(&assignment), one_by_one.counts(&assignment));
+        }
+    }
+
+    #[test]
+    fn lanes_given_up_among_misses_have_lower_bounds(stream in streams::phases(4), lanes in 4usize..40) {
+        let question = Question { lanes, keep: vec![vec![0; 4]], ..question(&SIZES[..4], 4) };
+        let analysis = analysed(&a64fx(), &question, &stream);
+        prop_assert!(analysis.lanes() <= lanes);
+        for assignment in analysis.assignments().step_by(3) {
+            let found = analysis.counts(&assignment).expect("fits");
+            let all = simulated(&a64fx(), &SIZES[..4], &assignment, &stream);
+            prop_assert!(found.walks.iter().zip(&all.walks).all(|(found, all)| found <= all));
+            prop_assert!(!found.exact || found == all);
+            prop_assert!(found.exact || assignment != [0; 4]);
+        }
+    }
+}
+
 #[test]
 fn segments_in_one_page_of_each_size_are_one_lane() {
     let stream: Vec<Access> =

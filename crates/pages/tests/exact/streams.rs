@@ -83,3 +83,24 @@ pub fn stream(segments: u8) -> impl Strategy<Value = Vec<Access>> {
         (0..longest).flat_map(|i| lists.iter().filter_map(move |list| list.get(i).copied())).collect()
     })
 }
+
+/// Long parts most accesses of which miss, and long ones of hits, in turn: the first are looked at in another way than the
+/// second (`direct.rs`).
+pub fn phases(segments: u8) -> impl Strategy<Value = Vec<Access>> {
+    let phase = (any::<u64>(), bytes(20, 36), 1usize..3_000, 0usize..3_000);
+    prop::collection::vec(phase, 1..4).prop_map(move |phases| {
+        let mut out = Vec::new();
+        for (seed, span, misses, hits) in phases {
+            let anywhere = (0..misses as u64).map(|i| (seed | 1).wrapping_mul(i * i + 0x9e37_79b9) >> 7);
+            out.extend(anywhere.map(|random| {
+                let segment = (random % u64::from(segments)) as u8;
+                Access { addr: base(segment) + random / 8 % span, segment }
+            }));
+            out.extend((0..hits as u64).map(|i| {
+                let segment = (i % u64::from(segments)) as u8;
+                Access { addr: base(segment) + i / 64 * 4 * KIB, segment }
+            }));
+        }
+        out
+    })
+}
