@@ -170,6 +170,11 @@ fn cut_and_damaged_traces_are_shown_as_far_as_they_go() {
     assert!(text.contains("The trace has no end: the measurement was cut off."), "{text}");
     let text = shown(&["fit", &cut, "-o", &path(&folder, "cut.toml")]);
     assert!(text.contains("cut off: fitted to what is there"), "{text}");
+    std::fs::write(&cut, b"").expect("written");
+    for command in [&["show", &cut][..], &["simulate", "--model", &cut]] {
+        let message = refused(command);
+        assert!(message.contains("cut.fxn: is empty: the measurement wrote nothing"), "{message}");
+    }
     for (bytes, why) in [
         (&b""[..], "is empty"),
         (&whole[..7], "ends in its header"),

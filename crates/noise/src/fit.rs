@@ -111,13 +111,18 @@ pub fn fit<R: Read>(mut trace: Reader<R>) -> Result<Model, Failure> {
     sources.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.cause.cmp(&b.cause)));
     let few = sources.iter().filter(|source| source.detours < 30).count();
     if few > 0 {
-        notes.push(format!("{few} sources rest on fewer than 30 detours"));
+        notes.push(format!("sources that rest on fewer than 30 detours: {few}"));
     }
     let header = trace.header();
     let on =
         if header.host.is_empty() { header.program.clone() } else { format!("{}, {}", header.host, header.kernel) };
     Ok(Model {
-        title: format!("{on}: {} cores for {:.1} s", setting.cores.len(), duration as f64 / 1e9),
+        title: format!(
+            "{on}: {} core{} for {:.1} s",
+            setting.cores.len(),
+            if setting.cores.len() == 1 { "" } else { "s" },
+            duration as f64 / 1e9
+        ),
         notes,
         modelled: sources.iter().map(share).sum(),
         sources,
@@ -172,7 +177,7 @@ fn gather<R: Read>(trace: &mut Reader<R>) -> Result<Gathered, Error> {
         }
     }
     if own > 0 {
-        notes.push(format!("{own} detours of the measurement itself are left out"));
+        notes.push(format!("detours of the measurement itself are left out: {own}"));
     }
     Ok(Gathered { streams, notes, duration, cores: cores.into_iter().collect() })
 }

@@ -13,12 +13,26 @@ mod write;
 pub use read::{Error, Item, Reader};
 pub use write::Writer;
 
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 /// What a trace file begins with.
 pub const MAGIC: [u8; 7] = *b"fxnoise";
 /// The version of the format that is written.
 pub const VERSION: u8 = 1;
+
+/// Whether a file is a trace, or is meant to be one: by how it begins, or by its name's end.
+#[must_use]
+pub fn is_trace(path: &Path) -> bool {
+    let begin = || {
+        let mut begin = [0; MAGIC.len()];
+        File::open(path)?.read_exact(&mut begin).map(|()| begin)
+    };
+    path.extension().is_some_and(|end| end == "fxn") || begin().is_ok_and(|begin| begin == MAGIC)
+}
 
 /// A stretch of time that a core spent on something else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,8 +8,13 @@ use fxscope_noise::clock::monotonic;
 use fxscope_noise::measure::{self, Plan, Watch, native};
 use fxscope_noise::trace::{Detour, Header, Item, Method, Reader};
 
-/// A time that was taken from the core: from, to, ns (`CLOCK_MONOTONIC`).
-type Taken = (u64, u64);
+/// A time that was taken from the core, ns (`CLOCK_MONOTONIC`).
+struct Taken {
+    /// When it was to begin.
+    due: u64,
+    from: u64,
+    to: u64,
+}
 
 /// Takes `length` every `period` from a core until it is stopped. Gives when it did.
 fn inject(core: u32, period: Duration, length: Duration, stop: &AtomicBool) -> Vec<Taken> {
@@ -24,7 +29,7 @@ fn inject(core: u32, period: Duration, length: Duration, stop: &AtomicBool) -> V
         while monotonic() - begin < length.as_nanos() as u64 {
             std::hint::spin_loop();
         }
-        taken.push((begin, monotonic()));
+        taken.push(Taken { due: next, from: begin, to: monotonic() });
     }
     taken
 }
@@ -45,12 +50,12 @@ fn detours(file: &[u8]) -> (Header, Vec<Detour>) {
 /// Detours that were injected, each with the time that was really taken. A detour begins with the piece of work, or the
 /// interval, in which it was found.
 fn injected(taken: &[Taken], detours: &[Detour], quantum: u64) -> Vec<(u64, u64)> {
-    let real = |&(from, to): &Taken| to - from;
+    let real = |one: &Taken| one.to - one.from;
     let of = |one: &Taken| {
         // What is much shorter or longer is the host's own.
         let near = |detour: &&Detour| (real(one) / 2..real(one) * 2).contains(&detour.length);
         let there =
-            |detour: &&Detour| (detour.start.saturating_sub(SLACK)..detour.end() + quantum + SLACK).contains(&one.0);
+            |detour: &&Detour| (detour.start.saturating_sub(SLACK)..detour.end() + quantum + SLACK).contains(&one.from);
         detours.iter().filter(near).filter(there).map(|detour| (real(one), detour.length)).collect::<Vec<_>>()
     };
     taken.iter().flat_map(of).collect()
@@ -90,11 +95,13 @@ fn injected_noise_is_found_with_its_rate_and_length() {
         let (header, detours) = detours(&file);
         let measured = header.monotonic_start..header.monotonic_start + header.wanted - 2 * header.quantum;
         // When the injecting thread was itself held up (by the kernel's limit for real-time threads, by a hypervisor), nobody
-        // knows how much of that was its own.
-        let known = |&(from, to): &Taken| {
-            measured.contains(&from) && measured.contains(&to) && to - from < length.as_nanos() as u64 * 51 / 50
+        // knows how much of that was its own: a detour holds what held it up as well.
+        let asked = length.as_nanos() as u64;
+        let known = |one: &Taken| {
+            let inside = measured.contains(&one.from) && measured.contains(&one.to);
+            inside && one.from - one.due < asked && one.to - one.from < asked * 51 / 50
         };
-        let all = taken.iter().filter(|(from, _)| measured.contains(from)).count();
+        let all = taken.iter().filter(|one| measured.contains(&one.from)).count();
         let taken: Vec<Taken> = taken.into_iter().filter(known).collect();
         let found = injected(&taken, &detours, header.quantum);
         let mean =

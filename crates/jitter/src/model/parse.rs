@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fxscope_noise::trace::is_trace;
 use serde::Deserialize;
 
 use super::{
@@ -101,7 +102,7 @@ pub fn load(name_or_path: &str) -> Result<Model, String> {
             profiles::names().collect::<Vec<_>>().join(", ")
         ));
     }
-    if recorded::is_trace(path) {
+    if is_trace(path) {
         return recorded::model(path);
     }
     let text = read(path)?;
@@ -231,7 +232,7 @@ fn arrival(entry: ArrivalEntry, folder: Option<&Path>) -> Result<Arrival, String
         }
         ArrivalEntry::Trace { file } => {
             let path = folder.map_or_else(|| file.clone(), |folder| folder.join(&file));
-            let trace = match recorded::is_trace(&path) {
+            let trace = match is_trace(&path) {
                 true => recorded::trace(&path),
                 false => Trace::parse(&read(&path)?),
             };

@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use fxscope_noise::trace::{Cause, Header, Item, Kind, MAGIC, Reader};
+use fxscope_noise::trace::{Cause, Header, Item, Kind, Reader};
 
 use super::{Arrival, Correlation, Evidence, Length, Lengths, Model, On, Source, Trace};
 use crate::time::Time;
@@ -25,12 +25,6 @@ struct Recorded {
     cores: Vec<u32>,
     causes: BTreeMap<Cause, ByCore>,
     notes: Vec<String>,
-}
-
-/// Whether a file begins as a measured trace does.
-pub(super) fn is_trace(path: &Path) -> bool {
-    let mut begin = [0; MAGIC.len()];
-    File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut begin)).is_ok() && begin == MAGIC
 }
 
 /// A model that replays a trace with a source for each cause. All of them begin at the same moment of it.
@@ -120,7 +114,9 @@ impl Recorded {
             }
         }
         if recorded.causes.is_empty() {
-            return Err("has no single detours to replay; measure longer, or with a lower --threshold".to_owned());
+            let why =
+                if recorded.notes.is_empty() { "" } else { " (the measurement was cut off, or the file damaged)" };
+            return Err(format!("has no single detours to replay{why}; measure longer, or with a lower --threshold"));
         }
         let cores = recorded.causes.values().flat_map(BTreeMap::keys).copied();
         recorded.cores = recorded.cores.iter().copied().chain(cores).collect();
@@ -150,6 +146,7 @@ impl Recorded {
     /// What was recorded, in a line.
     fn title(&self) -> String {
         let host = if self.header.host.is_empty() { &self.header.program } else { &self.header.host };
-        format!("Replay of {host}, {} cores for {}", self.cores.len(), Time(self.duration as f64))
+        let many = if self.cores.len() == 1 { "" } else { "s" };
+        format!("Replay of {host}, {} core{many} for {}", self.cores.len(), Time(self.duration as f64))
     }
 }

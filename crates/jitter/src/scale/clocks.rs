@@ -17,18 +17,23 @@ impl Run {
         let (mut starts, mut ends) = (vec![0; nodes], vec![0; nodes]);
         let (mut before, mut worked) = (0, 0.0);
         let mut works = self.works.clone();
+        let sum = |works: &[u64]| works.iter().map(|&work| work as f64).sum::<f64>();
+        let mut each = sum(&works);
         let mut stolen = vec![vec![0; self.sources]; self.chunks.len()];
         for phase in 0..setup.phases {
             shrink(setup, phase, &self.works, &mut works);
-            worked += works.iter().map(|&work| work as f64).sum::<f64>();
+            if matches!(setup.meet, Meet::Panel { .. }) {
+                each = sum(&works);
+            }
+            worked += each;
             self.compute(setup, &starts, &works, &mut ends, &mut stolen);
             meet(setup, phase, &ends, &mut starts);
             let now = starts.iter().copied().max().unwrap_or(0);
             recorder.phase(now - before);
             before = now;
         }
-        let sum = |source: usize| stolen.iter().map(|chunk| chunk[source]).sum::<u64>();
-        let shares: Vec<u64> = (0..self.sources).map(sum).collect();
+        let all = |source: usize| stolen.iter().map(|chunk| chunk[source]).sum::<u64>();
+        let shares: Vec<u64> = (0..self.sources).map(all).collect();
         recorder.whole(quiet, worked / nodes as f64);
         recorder.blame(before.saturating_sub(quiet) as f64, |stolen| stolen.copy_from_slice(&shares));
         recorder.done(before)

@@ -151,7 +151,10 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
         let ended = self.stop(line.core, line.time);
         if way == "IN" {
             let (name, number) = line.task.rsplit_once(char::is_whitespace)?;
-            self.running.insert(line.core, (name.trim().to_owned(), number.parse().ok()?, line.time));
+            // Of threads that it has not seen start perf knows the number only.
+            let unnamed = |name: &str| name.strip_prefix(':').is_some_and(|rest| rest == number);
+            let name = Some(name.trim()).filter(|name| !unnamed(name)).unwrap_or_default().to_owned();
+            self.running.insert(line.core, (name, number.parse().ok()?, line.time));
         }
         ended
     }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use fxscope::jitter::model::{self, Model, Source};
 use fxscope::jitter::network;
+use fxscope::noise::trace::is_trace;
 
 use super::super::{Failure, Outcome, print};
 use super::sheet::{Cell, Form, Sheet, Table};
@@ -46,7 +47,7 @@ pub struct Args {
 pub(super) fn show(args: &Args) -> Outcome {
     let target = args.form.target()?;
     let path = Path::new(&args.what);
-    if trace::is_trace(path) {
+    if is_trace(path) {
         return trace::sheet(&trace::look(path)?, &args.what).write(&args.form, target);
     }
     let model = model::load(&args.what)?;

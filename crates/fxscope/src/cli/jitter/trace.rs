@@ -1,12 +1,12 @@
 //! What a trace shows.
 
 use std::fs::File;
-use std::io::{BufReader, Read as _};
+use std::io::BufReader;
 use std::path::Path;
 
 use fxscope::jitter::Time;
 use fxscope::noise::see::{self, Part, View};
-use fxscope::noise::trace::{BINS_PER_OCTAVE, Cause, Kind, MAGIC, Method, Reader, bin_begin};
+use fxscope::noise::trace::{BINS_PER_OCTAVE, Cause, Kind, Method, Reader, bin_begin};
 use fxscope::report::document::{Curve, Plot};
 
 use super::super::Failure;
@@ -24,16 +24,12 @@ const UNEVEN: f64 = 0.1;
 const PEAKS: usize = 5;
 /// How much of the largest power a frequency has at least that stands there.
 const PEAK: f64 = 0.1;
+/// The least power that the plot shows, of the largest.
+const FAINT: f64 = 1e-6;
 /// Stretches of time that bars show.
 const STRETCHES: usize = 12;
 
-/// Whether a file begins as a trace does.
-pub(super) fn is_trace(path: &Path) -> bool {
-    let mut begin = [0; MAGIC.len()];
-    File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == MAGIC
-}
-
-/// Reads a trace, and looks through it.
+/// Begins to read a trace.
 pub(super) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
     let fail = |why: &dyn std::fmt::Display| Failure::from(format!("{}: {why}", path.display()));
     let file = File::open(path).map_err(|e| fail(&format!("cannot be read ({e}); check the path")))?;
@@ -278,7 +274,8 @@ fn plots(view: &View) -> Vec<Plot> {
     };
     let seconds = |i: usize| (i as f64 + 0.5) * view.slice as f64 / 1e9;
     let line = view.time_line.iter().enumerate().map(|(i, share)| (seconds(i), share * 100.0)).collect();
-    let spectrum = view.spectrum.iter().map(|&(hz, power)| (hz, power * 100.0)).collect();
+    let seen = view.spectrum.iter().filter(|point| point.1 >= FAINT);
+    let spectrum = seen.map(|&(hz, power)| (hz, power * 100.0)).collect();
     let all = [
         plot("Detours by length", "length, us", "detours in a quarter octave", (true, true), lengths(view)),
         plot(
@@ -299,7 +296,7 @@ fn plots(view: &View) -> Vec<Plot> {
             "Spectrum",
             "frequency, Hz",
             "power, % of the largest",
-            (true, false),
+            (true, true),
             vec![curve("mean of the cores", spectrum)],
         ),
     ];
