@@ -168,7 +168,7 @@ pub fn statistics(samples: &[&Sample]) -> Vec<Statistics> {
 }
 
 /// Where coefficients are sought, and in how many steps each.
-const RANGES: [(f64, f64); 5] = [(0.0, 1.0), (0.0, 4.0), (0.0, 4.0), (0.3, 1.5), (1.0, 8.0)];
+const RANGES: [(f64, f64); 6] = [(0.0, 1.0), (0.0, 4.0), (0.0, 4.0), (0.0, 1.0), (0.3, 1.5), (1.0, 8.0)];
 /// Rounds over all coefficients, at most.
 const ROUNDS: usize = 200;
 /// Logarithm of predicted by simulated slowdown from which on a larger one counts no more: what counters do not show must not bend
@@ -211,8 +211,8 @@ pub fn fit(samples: &[&Sample]) -> Option<Coefficients> {
 }
 
 fn with(mut coefficients: Coefficients, place: usize, value: f64) -> Coefficients {
-    let Coefficients { hidden, late, together, distance, streams } = &mut coefficients;
-    *[hidden, late, together, distance, streams][place] = value;
+    let Coefficients { hidden, late, together, slowest, distance, streams } = &mut coefficients;
+    *[hidden, late, together, slowest, distance, streams][place] = value;
     coefficients
 }
 

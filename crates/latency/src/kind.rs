@@ -118,9 +118,10 @@ fn busy(program: &Program<'_>) -> Option<f64> {
     Some(lines * details.line_bytes / counts.seconds / (details.bandwidth * groups))
 }
 
-/// Reads that are outstanding while the core waits for memory; of the whole time where waits are not counted.
+/// Reads that are outstanding while the core waits for memory, prefetches among them where they are counted; of the whole time
+/// where waits are not counted.
 fn at_once(counts: &Counts, base_ns: f64) -> Option<f64> {
-    let mean = counts.each_cycle(Quantity::Outstanding)?;
+    let mean = counts.each_cycle(Quantity::InFlight).or_else(|| counts.each_cycle(Quantity::Outstanding))?;
     match counts.each_cycle(Quantity::MemoryWait).filter(|&share| share > 0.0) {
         Some(share) => Some(mean / share.min(1.0)),
         // By Little's law, the time of all reads one after the other, as a share of the run time.

@@ -14,7 +14,8 @@
 //!   fast as so many can be outstanding. `room` is what the buffers of the last level hold for a thread, for the hardware's prefetches
 //!   at most their distance times the number of streams, and at least what was outstanding in the run.
 //!
-//! `latency` is what misses took in the run where that was longer than memory takes: they waited for bandwidth, too.
+//! `latency` is what misses took in the run where that was longer than memory takes: they waited for bandwidth, too, and wait as
+//! much less for it as memory takes longer.
 //!
 //! Counters do not tell streams. All streams of a loop advance together, and mostly one of them is written: as many as lines are
 //! read for each that is written. Of a loop that hardly writes but waits for L1, or fills its buffers, outstanding L1 misses tell: the
@@ -22,15 +23,17 @@
 //! are the share of streams that come from memory. Otherwise there are `streams` of them: arrays of which one is read with
 //! smaller elements count less than one.
 //!
-//! Where a memory-side cache stands before main memory, `latency` and `a` are means over all misses.
+//! Where a memory-side cache stands before main memory, `latency` is the mean of all misses, and only what that cache has not gets
+//! slower: of streams as many lines, of waits more, since of the misses that overlap with one the slowest decides (`slowest` is
+//! the share of them that does).
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
 use super::{Gives, Method, Program, known};
-use crate::Quantity;
 use crate::system::Details;
+use crate::{Counts, Quantity};
 
 pub(super) const METHOD: Method = Method {
     id: "5",
@@ -63,6 +66,8 @@ pub struct Coefficients {
     /// How much less misses on demand are waited for one after the other for each prefetch that is outstanding: streams begin
     /// together.
     pub together: f64,
+    /// Of the misses that overlap with one that is waited for, the share that can make the wait longer.
+    pub slowest: f64,
     /// Share of the prefetcher's distance that a stream has outstanding.
     pub distance: f64,
     /// Streams where nothing tells how many there are.
@@ -81,13 +86,17 @@ const WAITS: f64 = 0.4;
 pub fn slowdown(program: &Program<'_>, added_seconds: f64, with: Coefficients) -> f64 {
     let Some(details) = &program.system.details else { return f64::NAN };
     let cycles = known(program.counts, Quantity::Cycles) / program.counts.threads;
-    let added = added_seconds * details.clock_hz * slow(program);
+    let added = added_seconds * details.clock_hz;
 
-    let waiting = waits(program, details, with) * added;
-    let rate = rate(program, details, with);
+    // As long as misses queue for bandwidth, they wait less there for what they wait longer for memory.
+    let queueing = loaded(program, details) - unloaded(program, details);
+    let waits = waits(program, details, with);
+    let waiting = waits * slow_waits(program, waits, with) * (added - queueing).max(0.0);
+
     // Misses that wait for the bus are outstanding longer, which is no latency.
     let on_the_way = unloaded(program, details) - details.detection;
-    let streaming = (rate * (on_the_way + added) - cycles.max(rate * on_the_way)).max(0.0);
+    let rate = rate(program, details, with);
+    let streaming = (rate * (on_the_way + added * slow(program)) - cycles.max(rate * on_the_way)).max(0.0);
     1.0 + (waiting + streaming) / cycles
 }
 
@@ -109,6 +118,18 @@ fn slow(program: &Program<'_>) -> f64 {
     program.counts.share(Quantity::CacheMisses, Quantity::Misses).unwrap_or(1.0).min(1.0)
 }
 
+/// Of `waits`, the share in which what gets slower is waited for: of misses that overlap, one that goes there is enough.
+fn slow_waits(program: &Program<'_>, waits: f64, with: Coefficients) -> f64 {
+    let demanded = known(program.counts, Quantity::Misses) / program.counts.threads * demanded(program.counts);
+    let overlapping = if waits > 0.0 { (demanded / waits).max(1.0) } else { 1.0 };
+    1.0 - (1.0 - slow(program)).powf(1.0 + with.slowest * (overlapping - 1.0))
+}
+
+/// Of the misses of the last level, the share that is not prefetched.
+fn demanded(counts: &Counts) -> f64 {
+    1.0 - counts.share(Quantity::Prefetched, Quantity::Misses).unwrap_or(0.0).clamp(0.0, 1.0)
+}
+
 /// What a miss of the last level took in the run, cycles: the latency, or longer when it waited for bandwidth.
 fn loaded(program: &Program<'_>, details: &Details) -> f64 {
     let outstanding = program.counts.share(Quantity::InFlight, Quantity::Misses).unwrap_or(0.0);
@@ -127,7 +148,7 @@ fn waits(program: &Program<'_>, details: &Details, with: Coefficients) -> f64 {
     let each = |quantity| known(counts, quantity) / counts.threads;
     let latency = loaded(program, details);
     let least = each(Quantity::MemoryWait) / (latency - details.detection).max(1.0);
-    let demanded = 1.0 - counts.share(Quantity::Prefetched, Quantity::Misses).unwrap_or(0.0).clamp(0.0, 1.0);
+    let demanded = demanded(counts);
     let late = with.late * demanded.min(1.0 - demanded);
     let in_flight = counts.each_cycle(Quantity::InFlight).unwrap_or(0.0);
     let reads = in_flight * (demanded + late) / (1.0 + with.together * in_flight * (1.0 - demanded));

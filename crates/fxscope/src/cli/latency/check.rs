@@ -165,7 +165,7 @@ fn set(args: &Args, lab: &Lab, subjects: Vec<Subject>) -> Result<Findings, Failu
         json["coefficients"] = found;
     }
     if !refused.is_empty() {
-        sections.push(show::notes("Refused by the programs", refused));
+        sections.push(show::notes("Refused", refused));
     }
     if !failures.is_empty() {
         sections.push(show::notes("Failed", failures.clone()));
@@ -189,6 +189,7 @@ fn fit(samples: &[&Sample]) -> Result<(Vec<String>, Json), Failure> {
         ("hidden", found.hidden, now.hidden),
         ("late", found.late, now.late),
         ("together", found.together, now.together),
+        ("slowest", found.slowest, now.slowest),
         ("distance", found.distance, now.distance),
         ("streams", found.streams, now.streams),
     ];

@@ -195,7 +195,7 @@ pub(super) fn statistics(title: &str, all: &[Statistics]) -> Vec<Section> {
         ];
         row(name, cells)
     };
-    let head = [title, "programs", "on average", "predictions", "mean error", "worst"];
+    let head = [title, "programs", "on average", "predictions", "mean", "worst"];
     let errors = Body::Table { headings: head.map(str::to_owned).to_vec(), rows: all.iter().map(line).collect() };
     let classes = (0..=CLASSES.len()).map(class);
     let histogram = Body::Table {
@@ -220,7 +220,7 @@ fn class(place: usize) -> String {
     }
 }
 
-/// A line for each program: what was simulated, and what the trusted method says, at the largest latency.
+/// A line for each program: what was simulated, what methods say, and which to trust, at the largest latency.
 pub(super) fn programs(samples: &[&Sample], predictions: &[Prediction]) -> Section {
     let line = |(sample, prediction): (&&Sample, &Prediction)| {
         let simulated = by_points(prediction, sample);
@@ -232,14 +232,14 @@ pub(super) fn programs(samples: &[&Sample], predictions: &[Prediction]) -> Secti
             text(format!("{} {}", times(slowdown), percent(error(slowdown, simulated))))
         };
         let mut cells = vec![text(simulated.map_or("-".to_owned(), times))];
-        cells.extend(["0", "4", "4i", "5"].map(cell));
-        cells.push(text(prediction.kind.word()));
+        cells.extend(["0", "4", "5"].map(cell));
+        cells.push(text(prediction.trust.map_or("-", |(method, _)| method.id)));
         row(sample.name.clone(), cells)
     };
     let rows = samples.iter().zip(predictions).map(line).collect();
     let latency = predictions.iter().filter_map(|p| p.points.last()).map(|point| point.latency_ns).fold(0.0, f64::max);
     let first = format!("at {}", ns(latency));
-    let head = [&*first, "simulated", "method 0", "4", "4i", "5", "kind"].map(str::to_owned).to_vec();
+    let head = [&*first, "simulated", "method 0", "4", "5", "trust"].map(str::to_owned).to_vec();
     section("Programs", Body::Table { headings: head, rows })
 }
 
