@@ -27,7 +27,7 @@ const BUSY: f64 = 0.75;
 /// Share of misses that are prefetches from which on these decide.
 const MOSTLY: f64 = 0.5;
 /// Mean outstanding reads, while there are any, up to which one waits for the other.
-const ALONE: f64 = 1.25;
+const ALONE: f64 = 1.1;
 /// Share of cycles that wait for memory from which on waiting decides, whatever is prefetched besides.
 const WAITING: f64 = 0.25;
 
