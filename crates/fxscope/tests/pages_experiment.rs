@@ -130,3 +130,12 @@ fn experiments_that_compare_two_sizes_ask_for_them() {
         assert!(message.contains("--sizes: give two at least"), "{message}");
     }
 }
+
+#[test]
+fn tables_on_a_terminal_say_what_they_are_and_their_units() {
+    let text = String::from_utf8(experiment(&["cost"]).stdout).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[1].ends_with("Page map with the largest pages, MiB"), "{text}");
+    assert!(lines.iter().any(|line| line.ends_with("All segments, MiB")), "{text}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 100), "{text}");
+}

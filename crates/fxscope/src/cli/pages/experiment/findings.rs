@@ -98,6 +98,17 @@ impl Findings {
         Document { title: title.to_owned(), columns: vec![String::new()], sections }
     }
 
+    /// The same for a terminal, where tables have no titles of their own: a line above each says what it is, and its unit.
+    pub fn lines(&self, title: &str, note: &str) -> Document {
+        let Document { title, columns, sections } = self.document(title, note);
+        let with_title = |section: Section| {
+            let is_table = self.tables.iter().any(|table| table.title == section.title);
+            let above = Section { title: "Table".to_owned(), body: Body::Notes(vec![section.title.clone()]) };
+            is_table.then_some(above).into_iter().chain([section])
+        };
+        Document { title, columns, sections: sections.into_iter().flat_map(with_title).collect() }
+    }
+
     fn comparison(&self) -> Section {
         let row = |figure: &Published| {
             let here = figure.here.map_or("-".to_owned(), digits);

@@ -120,7 +120,8 @@ pub(super) fn experiment(args: &Args) -> Outcome {
         target.write_bytes(html::experiment(&document, &findings.plots).as_bytes())?;
     }
     if !instead {
-        print(terminal::render(&[document], style(&std::io::stdout())))?;
+        let lines = findings.lines(&title, &lab.spec.identity.note);
+        print(terminal::render(&[lines], style(&std::io::stdout())))?;
     }
     Ok(ExitCode::SUCCESS)
 }
