@@ -179,17 +179,18 @@ pub(super) fn checked(title: &str, sample: &Sample, prediction: &Prediction) -> 
 pub(super) fn statistics(title: &str, all: &[Statistics]) -> Vec<Section> {
     let share = |part: usize, whole: usize| {
         let percent = if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
-        text(format!("{percent:.1} % of {whole}"))
+        format!("{percent:.1} %")
     };
+    let of_all = |part: usize, whole: usize| text(format!("{} of {whole}", share(part, whole)));
     let line = |of: &Statistics| {
         let name = match of.predictor {
             Predictor::Method(method) => named(method),
             Predictor::Trusted => format!("   {}", of.predictor.title()),
         };
         let cells = vec![
-            share(of.near_programs, of.programs),
-            share(of.near_on_average, of.programs),
-            share(of.near, of.predictions),
+            of_all(of.near_programs, of.programs),
+            text(share(of.near_on_average, of.programs)),
+            of_all(of.near, of.predictions),
             text(format!("{:.1} %", of.mean)),
             text(percent(of.worst).trim_start_matches('+')),
         ];
