@@ -156,15 +156,20 @@ fn with_a_memory_side_cache_only_its_misses_get_slower() {
     near(stalls::slowdown(&of(&counts, &[], &system), 200e-9, both), 1.0 + 7.0 / 16.0);
 }
 
-#[test]
-fn prefetched_streams_come_as_fast_as_buffers_and_distance_allow() {
-    // A copy on one core: two lines are read for each that is written, so that there are two streams, 80 lines ahead.
-    let counts = Counts::new(0.0005, 1.0)
+/// A core that never waits in 1,000,000 cycles: 100,000 lines are prefetched, and so many written back.
+fn streaming(written: f64) -> Counts {
+    Counts::new(0.0005, 1.0)
         .with(Quantity::Cycles, 1e6)
         .with(Quantity::MemoryWait, 0.0)
         .with(Quantity::Misses, 1e5)
-        .with(Quantity::WrittenBack, 5e4)
-        .with(Quantity::Prefetched, 1e5);
+        .with(Quantity::Prefetched, 1e5)
+        .with(Quantity::WrittenBack, written)
+}
+
+#[test]
+fn prefetched_streams_come_as_fast_as_buffers_and_distance_allow() {
+    // A copy on one core: two lines are read for each that is written, so that there are two streams, 80 lines ahead.
+    let counts = streaming(5e4);
     let system = machine();
     let at = |counts: &Counts, added: f64| stalls::slowdown(&of(counts, &[], &system), added, PLAIN);
     near(at(&counts, 200e-9), 1.0);
@@ -186,13 +191,7 @@ fn prefetched_streams_come_as_fast_as_buffers_and_distance_allow() {
 #[test]
 fn outstanding_l1_misses_tell_the_streams_of_a_loop_that_waits() {
     // Nothing is written. Four of five lines that L1 misses come from memory.
-    let counts = Counts::new(0.0005, 1.0)
-        .with(Quantity::Cycles, 1e6)
-        .with(Quantity::MemoryWait, 0.0)
-        .with(Quantity::Misses, 1e5)
-        .with(Quantity::Prefetched, 1e5)
-        .with(Quantity::WrittenBack, 0.0)
-        .with(Quantity::L1Misses, 1.25e5);
+    let counts = streaming(0.0).with(Quantity::L1Misses, 1.25e5);
     let system = machine();
     let details = system.details.as_ref().expect("described");
     let at = |l1: f64, waits: f64| {
