@@ -39,13 +39,13 @@ pub(super) fn fit(args: &Args) -> Outcome {
 }
 
 fn sheet(model: &Model, name: &str) -> Sheet {
-    let mut sources = Table::new("Sources", &["source", "arrivals", "strikes", "length"]);
+    let mut sources = Table::new("Sources", &["source", "strikes", "length"]);
     let mut fits = Table::new("How well it fits", &["fit of", "arrivals", "detours", "gaps off", "lengths off"]);
     for source in &model.sources {
-        let (label, arrivals) = (source.cause.label(), Cell::word(arrivals(&source.arrival)));
-        let what = vec![arrivals.clone(), Cell::word(place(source)), Cell::word(length(&source.length))];
+        let label = source.cause.label();
+        let what = vec![Cell::word(place(source)), Cell::word(length(&source.length))];
         sources.rows.push((label.clone(), what));
-        let detours = Cell::number(source.detours as f64, 0);
+        let (arrivals, detours) = (Cell::word(arrivals(&source.arrival)), Cell::number(source.detours as f64, 0));
         let fit = vec![arrivals, detours, Cell::number(source.gaps_off, 3), Cell::number(source.lengths_off, 3)];
         fits.rows.push((label, fit));
     }
