@@ -89,6 +89,19 @@ fn programs_on_several_nodes_are_simulated_with_their_pages_elsewhere() {
     assert_eq!(bound["choices"], Value::Array(Vec::new()));
 }
 
+/// Two threads stream from one node that delivers 10 GB/s: from four nodes they get more.
+#[test]
+fn pages_on_all_nodes_are_advised_with_the_line_that_numactl_takes() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-threads.elf");
+    let slow = ["--set", "memory.peak_bytes_per_second=10000000000"];
+    let threads = ["--", &program, "n=174720", "passes=1", "threads=2", "cpus=12,24"];
+    let findings = advise(folder.path(), &[&slow[..], &threads[..]].concat());
+    // numactl(8) calls all nodes so, and leaves what is behind two dashes to the command.
+    let line = format!("numactl --interleave=all -- {}", threads[1..].join(" "));
+    assert!(advice(&findings).lines().any(|said| said == line), "{findings}");
+}
+
 #[test]
 fn sizes_that_the_library_does_not_give_are_told_with_the_option_that_gives_them() {
     let folder = tempfile::tempdir().expect("temporary folder");

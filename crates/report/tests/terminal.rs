@@ -4,7 +4,7 @@ mod common;
 
 use common::{plain, region, run};
 use fxscope_record::{ALL, Finish, Mode, Origin, Run, Thread};
-use fxscope_report::document::Body;
+use fxscope_report::document::{Body, Document, Row, Section, Value};
 use fxscope_report::render::terminal::{Style, render};
 use fxscope_report::{Level, Options, report, side_by_side, summary};
 
@@ -210,4 +210,30 @@ fn a_measurement_of_marked_regions_alone_has_its_title_and_nothing_about_a_simul
     let text = render(&summary(&run), UNICODE);
     assert!(text.starts_with("a.out on a64fx"), "{text}");
     assert!(text.contains("Region solve") && !text.contains("MIPS"), "{text}");
+}
+
+#[test]
+fn the_last_column_of_a_table_stands_on_the_right_when_it_has_numbers_alone() {
+    let lines = |last: [&str; 2]| {
+        let row = |text: &str| Row {
+            label: "a".to_owned(),
+            values: vec![Some(Value::number(1.0, "count")), Some(Value::Text(text.to_owned()))],
+        };
+        let headings = ["label", "calls", "the last"].map(str::to_owned).to_vec();
+        let body = Body::Table { headings, rows: last.map(row).to_vec() };
+        let sections = vec![Section { title: String::new(), body }];
+        let text = render(
+            &[Document { title: "t".to_owned(), columns: vec![String::new()], sections }],
+            Style { colour: false, unicode: true },
+        );
+        text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (number, other) in [("12.5", "-"), ("+1.5 %", "2.500 MiB"), ("1.20×", "0")] {
+        for (line, cell) in lines([number, other]).iter().zip([number, other]) {
+            assert!(line.ends_with(&format!("{cell:>8}").replace("2.500 MiB", " 2.500 MiB")), "{line}");
+        }
+    }
+    for (word, other) in [("4-7", "4"), ("as it is", "1"), ("nan", "1"), ("3 of 4", "1")] {
+        assert_eq!(lines([word, other]), [format!("  a          1  {word}"), format!("  a          1  {other}")]);
+    }
 }

@@ -156,12 +156,14 @@ impl Terminal {
         let widest = |i: usize| lines.iter().filter_map(|l| l.get(i)).map(|c| width(c)).max().unwrap_or(0);
         let widths: Vec<usize> = (0..headings.len()).map(widest).collect();
         let last = headings.len().saturating_sub(1);
+        let words = rows.iter().any(|row| !row.values.get(last.wrapping_sub(1)).is_none_or(is_number));
         for line in &lines {
             let mut out = String::from(" ");
             for (i, (cell, &w)) in line.iter().zip(&widths).enumerate() {
-                // Labels and the last column are words, the others numbers.
+                // Labels stand on the left, numbers on the right; words in the last column on the left, too.
                 let gap = " ".repeat(w.saturating_sub(width(cell)));
-                let _ = if i == 0 || i == last { write!(out, " {cell}{gap}") } else { write!(out, " {gap}{cell}") };
+                let left = i == 0 || i == last && words;
+                let _ = if left { write!(out, " {cell}{gap}") } else { write!(out, " {gap}{cell}") };
                 out.push(' ');
             }
             self.line(&cut(out.trim_end(), WIDTH));
@@ -274,6 +276,15 @@ fn row_labels(section: &Section) -> Vec<&str> {
         Body::Parts(parts) => parts.iter().map(|p| p.label.as_str()).collect(),
         _ => Vec::new(),
     }
+}
+
+/// Whether a value stands with numbers: one by itself, as a text of a number with a unit or without, or as a dash for none.
+fn is_number(value: &Option<Value>) -> bool {
+    let Some(Value::Text(text)) = value else { return !matches!(value, Some(Value::Share(_))) };
+    let mut words = text.split(' ');
+    let number = words.next().unwrap_or_default().trim_end_matches(['%', '×']);
+    let begins = number.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit());
+    text == "-" || begins && number.parse::<f64>().is_ok() && words.count() <= 1
 }
 
 /// Columns that a text takes on the screen: in names of programs and regions there may be wide and combining characters.

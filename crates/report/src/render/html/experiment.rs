@@ -16,7 +16,7 @@ pub fn draw(document: &Document, plots: &[Plot]) -> String {
             body {
                 header { h1 { (document.title) } }
                 main id="main" {
-                    div.charts { @for plot in plots { (chart::curves(plot)) } }
+                    @if !plots.is_empty() { div.charts { @for plot in plots { (chart::curves(plot)) } } }
                     @for section in &document.sections { (plain::draw(section)) }
                 }
                 footer { p { "Made by fxscope." } }

@@ -160,7 +160,8 @@ fn setting(findings: &Findings, choice: &Choice) -> Vec<String> {
     if choice.placing == Placing::OnDemand {
         variables.push(format!("{POLICY}={ON_DEMAND}"));
     }
-    let numactl = if choice.placing == Placing::Interleaved { "numactl --interleave=all " } else { "" };
+    // As numactl(8) has it; behind the dashes stands the command, whose own options it leaves alone.
+    let numactl = if choice.placing == Placing::Interleaved { "numactl --interleave=all -- " } else { "" };
     let mut lines = Vec::new();
     if changed && choice.library.is_none() {
         lines.push(format!("fxscope run --pages {} -- {program}", options(findings, choice)));

@@ -58,10 +58,16 @@ fn word(text: String) -> Option<Value> {
     Some(Value::Text(text))
 }
 
-/// A published or own number with as many digits as it needs.
-fn digits(number: f64) -> String {
-    let text = format!("{number:.5}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+/// A published or own number with its unit: four significant digits at most, as many as it needs.
+fn quantity(number: f64, unit: &str) -> String {
+    let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
+    format!("{rounded} {unit}").trim_end().to_owned()
+}
+
+/// How far off a figure is, percent; nothing is off by no less than zero.
+fn off(error: f64) -> String {
+    let text = format!("{error:+.1} %");
+    if text == "-0.0 %" { "+0.0 %".to_owned() } else { text }
 }
 
 impl Table {
@@ -111,14 +117,10 @@ impl Findings {
 
     fn comparison(&self) -> Section {
         let row = |figure: &Published| {
-            let here = figure.here.map_or("-".to_owned(), digits);
-            let error = figure.error().map_or("-".to_owned(), |error| format!("{error:+.1} %"));
-            let values = vec![
-                word(figure.id.to_owned()),
-                word(format!("{} {}", digits(figure.value), figure.unit)),
-                word(here),
-                word(error),
-            ];
+            let here = figure.here.map_or("-".to_owned(), |here| quantity(here, figure.unit));
+            let error = figure.error().map_or("-".to_owned(), off);
+            let values =
+                vec![word(figure.id.to_owned()), word(quantity(figure.value, figure.unit)), word(here), word(error)];
             Row { label: figure.what.clone(), values }
         };
         let headings = ["figure", "row", "published", "here", "off"].map(str::to_owned).to_vec();
@@ -144,5 +146,20 @@ impl Findings {
             "published": self.published.iter().map(figure).collect::<Vec<_>>(),
             "seen": self.seen,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_four_significant_digits_and_their_unit() {
+        let cases = [(227.27 / 4.18, "54.37 x"), (2816.0, "2816 x"), (0.004_771_2, "0.004771 x"), (1.0, "1 x")];
+        for (number, text) in cases {
+            assert_eq!(quantity(number, "x"), text);
+        }
+        assert_eq!(quantity(13.0, ""), "13", "a ratio has no unit");
+        assert_eq!([-0.04, 0.04, -0.06].map(off), ["+0.0 %", "+0.0 %", "-0.1 %"]);
     }
 }
