@@ -240,7 +240,20 @@ fn connect(file: &Path, path: &Path) -> Result<Connection, RecordError> {
         db.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
         Ok(db)
     };
-    setup().map_err(|e| sql_error(path, &e))
+    let db = setup().map_err(|e| sql_error(path, &e))?;
+    check_length(&db, file, path)?;
+    Ok(db)
+}
+
+/// Refuses a file that is cut within its last page: SQLite reads what is missing there as zeros.
+fn check_length(db: &Connection, file: &Path, path: &Path) -> Result<(), RecordError> {
+    let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, u64>(0)).map_err(|e| sql_error(path, &e));
+    let wanted = number("page_count")? * number("page_size")?;
+    let length = std::fs::metadata(file).map_err(|source| RecordError::Io { path: path.to_owned(), source })?.len();
+    if length < wanted {
+        return Err(damaged(path, &format!("it is cut off: {length} bytes of {wanted}")));
+    }
+    Ok(())
 }
 
 fn damaged(path: &Path, what: &str) -> RecordError {

@@ -182,6 +182,17 @@ proptest! {
     }
 
     #[test]
+    fn a_file_without_its_last_bytes_is_an_error(runs in vec(run(), 1..3), missing in 1..600usize) {
+        let (_folder, path) = place();
+        for run in &runs {
+            append(&path, run).expect("saved");
+        }
+        let bytes = fs::read(&path).expect("readable");
+        fs::write(&path, &bytes[..bytes.len() - missing]).expect("writable");
+        prop_assert!(load(&path).is_err());
+    }
+
+    #[test]
     fn a_corrupted_file_is_an_error_or_loads_unchanged(
         runs in vec(run(), 1..3),
         hits in vec((0.0..1.0, vec(any::<u8>(), 1..64)), 16),
