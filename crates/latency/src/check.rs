@@ -81,15 +81,6 @@ impl Predictor {
             Predictor::Trusted => "trusted",
         }
     }
-
-    /// Its name.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Predictor::Method(method) => method.title,
-            Predictor::Trusted => "the one to trust",
-        }
-    }
 }
 
 /// The error of a predicted slowdown, percent of the simulated time.
@@ -167,7 +158,7 @@ pub fn statistics(samples: &[&Sample]) -> Vec<Statistics> {
     all
 }
 
-/// Where coefficients are sought, and in how many steps each.
+/// Where coefficients are sought, in the order of [`with`].
 const RANGES: [(f64, f64); 6] = [(0.0, 1.0), (0.0, 4.0), (0.0, 4.0), (0.0, 1.0), (0.3, 1.5), (1.0, 8.0)];
 /// Rounds over all coefficients, at most.
 const ROUNDS: usize = 200;
@@ -180,9 +171,8 @@ const WORTH: f64 = 1e-6;
 const SECTIONS: usize = 40;
 
 /// The coefficients of method 5 with the least squares of the logarithms of predicted by simulated slowdowns, none of them counted
-/// as more than [`FAR`], over the samples
-/// that are there for it; `None` when there are none. One coefficient after the other is sought by golden section, again and
-/// again, beginning with those in use.
+/// as more than 0.2, over the samples that are there for it; `None` when there are none. One coefficient after the other is sought by
+/// golden section, again and again, beginning with those in use.
 #[must_use]
 pub fn fit(samples: &[&Sample]) -> Option<Coefficients> {
     let usable = |sample: &&&Sample| {

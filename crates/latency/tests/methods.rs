@@ -310,10 +310,9 @@ fn a_fit_finds_the_coefficients_that_made_the_samples() {
     assert_eq!(check::fit(&none.iter().collect::<Vec<_>>()), None);
 }
 
-#[test]
-fn statistics_count_programs_and_predictions_and_sort_errors_into_classes() {
-    // Method 0 says 1.1 where 1.05, 1.1 and 2.0 were simulated.
-    let sample = |simulated: &[f64]| Sample {
+/// A program of which method 0 says 1.1, where these slowdowns were simulated.
+fn of_method_0(simulated: &[f64]) -> Sample {
+    Sample {
         name: String::new(),
         fit: false,
         counts: counts().with(Quantity::Misses, 1e6),
@@ -321,8 +320,13 @@ fn statistics_count_programs_and_predictions_and_sort_errors_into_classes() {
         no_intervals: NONE.to_owned(),
         system: System::of_latency(100.0),
         simulated: simulated.iter().map(|&value| (300.0, value)).collect(),
-    };
-    let (good, bad) = (sample(&[1.05, 1.1]), sample(&[2.0]));
+    }
+}
+
+#[test]
+fn statistics_count_programs_and_predictions_and_sort_errors_into_classes() {
+    // Where 1.05, 1.1 and 2.0 were simulated.
+    let (good, bad) = (of_method_0(&[1.05, 1.1]), of_method_0(&[2.0]));
     let all = check::statistics(&[&good, &bad]);
     let ids: Vec<&str> = all.iter().map(|of| of.predictor.id()).collect();
     assert_eq!(ids, ["0", "trusted"], "the other methods have no counts");
@@ -337,16 +341,8 @@ fn statistics_count_programs_and_predictions_and_sort_errors_into_classes() {
 
 #[test]
 fn a_program_is_near_on_average_whose_errors_are_so_together() {
-    // Method 0 says 1.1 where 1.1 and 1.3 were simulated: errors of 0 and 15.4 %.
-    let sample = Sample {
-        name: String::new(),
-        fit: false,
-        counts: counts().with(Quantity::Misses, 1e6),
-        intervals: Vec::new(),
-        no_intervals: NONE.to_owned(),
-        system: System::of_latency(100.0),
-        simulated: vec![(300.0, 1.1), (300.0, 1.3)],
-    };
+    // Errors of 0 and 15.4 %.
+    let sample = of_method_0(&[1.1, 1.3]);
     let of = check::statistics(&[&sample]).remove(0);
     assert_eq!((of.near_programs, of.near_on_average), (0, 1));
 }

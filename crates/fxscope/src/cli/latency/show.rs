@@ -185,7 +185,7 @@ pub(super) fn statistics(title: &str, all: &[Statistics]) -> Vec<Section> {
     let line = |of: &Statistics| {
         let name = match of.predictor {
             Predictor::Method(method) => named(method),
-            Predictor::Trusted => format!("   {}", of.predictor.title()),
+            Predictor::Trusted => "   the one to trust".to_owned(),
         };
         let cells = vec![
             of_all(of.near_programs, of.programs),
