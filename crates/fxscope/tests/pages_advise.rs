@@ -100,6 +100,9 @@ fn pages_on_all_nodes_are_advised_with_the_line_that_numactl_takes() {
     // numactl(8) calls all nodes so, and leaves what is behind two dashes to the command.
     let line = format!("numactl --interleave=all -- {}", threads[1..].join(" "));
     assert!(advice(&findings).lines().any(|said| said == line), "{findings}");
+    let bound = advise(folder.path(), &[&slow[..], &["--cpus", "12,24"], &threads[..]].concat());
+    let line = format!("numactl --physcpubind=12,24 --interleave=all -- {}", threads[1..].join(" "));
+    assert!(advice(&bound).lines().any(|said| said == line), "{bound}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Key {
 
     /// The first address of a page that [`Key::page`] numbered.
     #[must_use]
-    pub fn from_page(page: u64, shift: u32) -> Key {
+    pub const fn from_page(page: u64, shift: u32) -> Key {
         Key(page << shift)
     }
 
@@ -61,11 +61,11 @@ impl Key {
         u64::BITS - least.into_iter().fold(rest, u64::min).leading_zeros()
     }
 
-    /// A number that all addresses in the page of `1 << shift` bytes have, and hardly any other (Fibonacci hashing).
+    /// A number that all addresses in the page of `1 << shift` bytes have, and few others (Fibonacci hashing).
     #[inline(always)]
     #[must_use]
-    pub fn mark(self, shift: u32) -> u32 {
-        ((self.0 >> shift).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+    pub fn mark(self, shift: u32) -> u16 {
+        ((self.0 >> shift).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as u16
     }
 }
 
@@ -119,7 +119,14 @@ impl Sizes {
     #[inline(always)]
     #[must_use]
     pub fn largest_of(&self, mask: u8) -> u32 {
-        self.shift((7 - mask.leading_zeros().min(7)) as usize)
+        self.shift(Sizes::place_of_largest(mask))
+    }
+
+    /// The place of the largest of a mask's sizes.
+    #[inline(always)]
+    #[must_use]
+    pub fn place_of_largest(mask: u8) -> usize {
+        (7 - mask.leading_zeros().min(7)) as usize
     }
 
     /// The sizes whose pages hold two addresses of a segment that are so many low bits apart, as a mask.

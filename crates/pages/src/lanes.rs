@@ -56,11 +56,10 @@ impl Lane {
         self.use_again(key, apart);
     }
 
-    /// The page that is `apart` from `key` becomes the most recently used; its place before.
-    pub fn use_again(&mut self, key: Key, apart: u32) -> usize {
+    /// The page that is `apart` from `key` becomes the most recently used.
+    fn use_again(&mut self, key: Key, apart: u32) {
         let place = self.entries.iter().position(|entry| entry.apart(key) == apart).unwrap_or(0);
         self.entries[..=place].rotate_right(1);
-        place
     }
 
     /// The sizes for the segment of an access with which it misses, as a mask.
@@ -69,16 +68,23 @@ impl Lane {
         self.choice.0[key.segment()] & !(sizes.holding(key.nearest(&self.entries)) | served)
     }
 
-    /// An address in each page that is held.
-    #[inline(always)]
-    pub fn entries(&self) -> &[Key] {
-        &self.entries
+    /// All entries, the oldest first.
+    pub fn by_age(&self, replacement: Replacement) -> impl Iterator<Item = Key> {
+        let (len, next) = (self.entries.len(), self.next as usize);
+        (0..len).map(move |i| match replacement {
+            Replacement::Fifo => self.entries[(next + i) % len],
+            Replacement::Lru => self.entries[len - 1 - i],
+        })
     }
 
-    /// The entry to replace next, when the first come first go.
-    #[inline(always)]
-    pub fn next(&self) -> usize {
-        self.next as usize
+    /// The lane's entries are these, the oldest first.
+    pub fn hold(&mut self, pages: impl DoubleEndedIterator<Item = Key>, replacement: Replacement) {
+        self.next = 0;
+        let places = self.entries.iter_mut();
+        match replacement {
+            Replacement::Fifo => places.zip(pages).for_each(|(place, page)| *place = page),
+            Replacement::Lru => places.zip(pages.rev()).for_each(|(place, page)| *place = page),
+        }
     }
 
     /// A page comes; returns the address of the one that goes.
@@ -133,12 +139,8 @@ impl Lanes {
         self.replacement
     }
 
-    pub fn lane_mut(&mut self, lane: usize) -> &mut Lane {
-        &mut self.lanes[lane]
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Lane> {
-        self.lanes.iter()
+    pub fn lanes_mut(&mut self) -> &mut [Lane] {
+        &mut self.lanes
     }
 
     pub fn take(&mut self) -> Vec<Lane> {
@@ -239,7 +241,7 @@ impl Lanes {
             filter.evicted(Some(i), gone, sizes.largest_of(lane.choice.0[gone.segment()]));
         }
         if let Some(behind) = &mut lane.behind {
-            behind.touch(key, missing, sizes, |_, _| ());
+            behind.touch(key, missing, |_, _| ());
         }
     }
 }

@@ -27,33 +27,38 @@
 //! # How fast
 //!
 //! `cargo run --profile fast -p fxscope-pages --example speed` prints it for five streams, five sizes (K: four) and six
-//! segments. An access to a page that all lanes hold takes a few nanoseconds. Where most accesses miss, each lane sees 256 of
-//! them in a row (`direct`), which takes about 13 ns for each access and lane. On a cloud machine, for A64FX and for
-//! the K computer, millions of accesses in a second of a processor's time (and lanes):
+//! segments. An access to a page that all lanes hold takes a few nanoseconds. Where most accesses miss, each lane sees 1,024 of
+//! them in a row (`direct`), which takes about 12 ns for each access and lane, and the host's processors share the lanes. On
+//! two idle cores of a cloud machine (AMD EPYC at 2.4 GHz), for A64FX and for the K computer, millions of accesses a second
+//! (and lanes):
 //!
 //! | Stream | A64FX | A64FX, from 64 KiB on | K |
 //! |---|---|---|---|
-//! | sweeps of three arrays beside a frame, a table and code | 38 (424) | 182 (64) | 9.5 (380) |
-//! | blocks of 256 KiB in random order | 153 (16) | 187 (4) | 132 (48) |
-//! | one access in 100 anywhere in 256 MiB | 58 (25) | 90 (16) | 39 (32) |
-//! | each access misses in some lane | 20 (3) | 33 (3) | 22 (3) |
-//! | each access misses in most lanes | 3.2 (25) | 4.7 (16) | 2.8 (16) |
+//! | sweeps of three arrays beside a frame, a table and code | 40 (424) | 393 (64) | 8.3 (380) |
+//! | blocks of 256 KiB in random order | 243 (16) | 485 (4) | 174 (48) |
+//! | one access in 100 anywhere in 256 MiB | 64 (25) | 107 (16) | 42 (32) |
+//! | each access misses in some lane | 27 (3) | 48 (3) | 40 (3) |
+//! | each access misses in most lanes | 5.3 (25) | 7.8 (16) | 7.2 (16) |
 //!
 //! # What is assumed
 //!
 //! Two segments do not share a page. Nothing is unmapped, or forgotten when address spaces change.
 
+mod answer;
 mod bits;
 mod choice;
 mod direct;
 mod filter;
 pub mod host;
 mod lanes;
+mod log;
+mod marks;
 mod sets;
 
 use fxscope_machine::spec::Tlb;
 use thiserror::Error;
 
+pub use answer::Answer;
 use choice::{Choice, Key, Sizes};
 use direct::{BATCH, Direct};
 use filter::Filter;
@@ -212,8 +217,8 @@ pub struct Analysis {
     sets_touched: u64,
     given_up: Vec<Lane>,
     direct: Direct,
-    /// Room for the accesses that lanes see in a row.
-    keys: Vec<Key>,
+    /// Accesses that lanes will see in a row.
+    row: Vec<Key>,
 }
 
 impl Analysis {
@@ -247,7 +252,7 @@ impl Analysis {
         if question.lanes <= keep.len() {
             return Err(Error::Lanes(keep.len()));
         }
-        let sets = || SetAssociative::new(set_entries / ways, ways, question.segments, all);
+        let sets = || SetAssociative::new(set_entries / ways, ways, question.segments, all, sizes);
         let behind = design.arrangement == Arrangement::Behind;
         let first = Lane::new(all, design.entries, behind.then(sets));
         Ok(Analysis {
@@ -264,31 +269,28 @@ impl Analysis {
             given_up: Vec::new(),
             all,
             direct: Direct::default(),
-            keys: Vec::new(),
+            row: Vec::new(),
         })
     }
 
     /// Takes accesses in their order. Those whose segment was not announced count in the last one.
     pub fn accesses(&mut self, accesses: &[Access]) {
-        for batch in accesses.chunks(BATCH) {
-            if self.direct.on {
-                self.look_up_directly(batch);
-            } else {
-                batch.iter().for_each(|&access| self.access(access));
-            }
-        }
+        accesses.iter().for_each(|&access| self.access(access));
     }
 
     /// Takes one access.
     #[inline(always)]
     pub fn access(&mut self, access: Access) {
         let key = self.key(access);
-        if !self.filter.passes(key) {
-            if self.direct.on {
-                self.look_up_directly(&[access]);
-            } else {
-                self.look_up(key);
-            }
+        if self.filter.passes(key) {
+            return;
+        }
+        if !self.direct.on {
+            return self.look_up(key);
+        }
+        self.row.push(key);
+        if self.row.len() == BATCH {
+            self.see_row();
         }
     }
 
@@ -297,20 +299,18 @@ impl Analysis {
         Key::new(usize::from(access.segment).min(self.segments - 1), access.addr)
     }
 
-    /// All TLBs see accesses of which nothing is known.
+    /// All TLBs see the accesses that wait, of which nothing is known.
     #[inline(never)]
-    fn look_up_directly(&mut self, accesses: &[Access]) {
-        let mut keys = std::mem::take(&mut self.keys);
-        keys.clear();
-        keys.extend(accesses.iter().map(|&access| self.key(access)));
-        let lanes = self.lanes.len();
-        let missed = self.lanes.see(&keys, &self.sizes, &mut self.filter);
-        if let Some(sets) = &mut self.beside {
-            keys.iter().for_each(|&key| sets.touch(key, self.lanes.served(), &self.sizes, |_, _| ()));
+    fn see_row(&mut self) {
+        let Analysis { row, lanes, sizes, filter, beside, .. } = self;
+        let (accesses, before) = (row.len() as u64, lanes.len());
+        let missed = lanes.see(row, sizes, filter);
+        if let Some(sets) = beside {
+            row.iter().for_each(|&key| sets.touch(key, lanes.served(), |_, _| ()));
         }
-        self.filter.seen_elsewhere(keys.len() as u64);
-        self.direct.on = self.direct.wanted(missed.min(keys.len() as u64), missed, self.filter.now(), lanes);
-        self.keys = keys;
+        row.clear();
+        filter.seen_elsewhere(accesses);
+        self.direct.on = self.direct.wanted(missed.min(accesses), missed, filter.now(), before);
         if self.lanes.len() > self.most_lanes {
             self.give_up_worst();
         }
@@ -370,7 +370,7 @@ impl Analysis {
         self.sets_touched = time;
         if let Some(sets) = &mut self.beside {
             let evicted = |key, shift| self.filter.evicted(None, key, shift);
-            sets.touch(key, self.lanes.served(), &self.sizes, evicted);
+            sets.touch(key, self.lanes.served(), evicted);
         }
     }
 
@@ -401,45 +401,13 @@ impl Analysis {
         self.filter.forget();
     }
 
-    /// How many lanes there are, those given up not counted: different behaviours among all assignments.
+    /// What has been found out.
     #[must_use]
-    pub fn lanes(&self) -> usize {
-        self.lanes.len()
-    }
-
-    /// Misses so far under an assignment, which has for each segment the place of its size in [`Question::sizes`].
-    ///
-    /// # Errors
-    /// When the assignment does not fit the question.
-    pub fn counts(&self, assignment: &[usize]) -> Result<Counts, Error> {
-        let wrong = || Error::Assignment(assignment.to_vec());
-        if assignment.len() != self.segments || assignment.iter().any(|&size| size >= self.sizes.len()) {
-            return Err(wrong());
+    pub fn finish(mut self) -> Answer {
+        if !self.row.is_empty() {
+            self.see_row();
         }
-        let one = Choice::one(assignment);
-        let there = self.lanes.iter().find(|lane| lane.choice.contains(&one)).map(|lane| (lane, true));
-        let gone = || self.given_up.iter().find(|lane| lane.choice.contains(&one)).map(|lane| (lane, false));
-        let (lane, exact) = there.or_else(gone).ok_or_else(wrong)?;
-        let first = lane.misses;
-        let second = lane.behind.as_ref().or(self.beside.as_ref()).map_or([0; SEGMENTS], |sets| sets.misses(&one));
-        let mut walks = second;
-        if self.beside.is_some() {
-            walks.iter_mut().zip(first).for_each(|(walks, first)| *walks += first);
-        }
-        Ok(Counts { first, second, walks, exact })
-    }
-
-    /// All assignments: for each segment the place of its size in [`Question::sizes`], the first segment's changing fastest.
-    pub fn assignments(&self) -> impl Iterator<Item = Vec<usize>> + use<> {
-        let allowed = |&mask: &u8| (0..SIZES).filter(|size| mask >> size & 1 != 0).collect();
-        let sizes: Vec<Vec<usize>> = self.all.0[..self.segments].iter().map(allowed).collect();
-        let count = sizes.iter().fold(1usize, |count, sizes| count.saturating_mul(sizes.len()));
-        (0..count).map(move |number| {
-            let place = |rest: &mut usize, sizes: &Vec<usize>| {
-                Some(sizes[std::mem::replace(rest, *rest / sizes.len()) % sizes.len()])
-            };
-            sizes.iter().scan(number, place).collect()
-        })
+        Answer::new(self)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::SEGMENTS;
 #[cfg(doc)]
 use crate::WAYS;
 use crate::choice::{Choice, Key, Sizes};
+use crate::marks::{self, MARKS};
 
 /// The end of a list of states.
 const END: u32 = u32::MAX;
@@ -15,6 +16,7 @@ const END: u32 = u32::MAX;
 /// A set-associative TLB that replaces the least recently used page of a set.
 #[derive(Clone)]
 pub struct SetAssociative {
+    table: Sizes,
     ways: usize,
     segments: usize,
     /// The assignments that it is for.
@@ -25,6 +27,8 @@ pub struct SetAssociative {
     sets: usize,
     /// An address in each page of each state, the most recently used first; as many as there are ways.
     pages: Vec<Key>,
+    /// The marks of each set's pages, while it has one state: those of pages of the largest of all sizes.
+    marks: Vec<u64>,
     /// The next state of the same set.
     next: Vec<u32>,
     /// The assignments of each state.
@@ -36,14 +40,16 @@ pub struct SetAssociative {
 impl SetAssociative {
     /// An empty one for the assignments of `all`; `sets` is a power of two, `ways` at most [`WAYS`].
     #[must_use]
-    pub fn new(sets: usize, ways: usize, segments: usize, all: Choice) -> SetAssociative {
+    pub fn new(sets: usize, ways: usize, segments: usize, all: Choice, table: Sizes) -> SetAssociative {
         SetAssociative {
+            table,
             ways,
             segments,
             all,
             common: [0; SEGMENTS],
             sets,
             pages: vec![Key::NONE; sets * ways],
+            marks: vec![0; sets],
             next: vec![END; sets],
             choices: vec![all; sets],
             misses: vec![0; sets * segments],
@@ -53,83 +59,145 @@ impl SetAssociative {
     /// An access under the assignments that have one of the sizes of the mask `sizes` for its segment. Of each page that
     /// leaves, `evicted` gets an address and log2 of its bytes, of several sizes the largest.
     #[inline(always)]
-    pub fn touch(&mut self, key: Key, sizes: u8, table: &Sizes, mut evicted: impl FnMut(Key, u32)) {
-        let mut rest = sizes;
+    pub fn touch(&mut self, key: Key, sizes: u8, mut evicted: impl FnMut(Key, u32)) {
+        let all = self.all.0[key.segment()];
+        // Sizes that no assignment has put the page into no set.
+        let mut rest = sizes & all;
         while rest != 0 {
-            let set = self.set_of(key, rest.trailing_zeros() as usize, table);
+            let set = self.set_of(key, rest.trailing_zeros() as usize);
             let mut same = rest & rest.wrapping_neg();
             let mut others = rest & !same;
             while others != 0 {
                 let size = others.trailing_zeros() as usize;
                 others &= others - 1;
-                same |= u8::from(self.set_of(key, size, table) == set) << size;
+                same |= u8::from(self.set_of(key, size) == set) << size;
             }
             rest &= !same;
-            let whole = self.next[set] == END && self.all.0[key.segment()] == same;
-            let done = match self.ways {
-                _ if !whole => false,
-                2 => self.touch_all::<2>(set, key, table, &mut evicted),
-                4 => self.touch_all::<4>(set, key, table, &mut evicted),
-                _ => false,
-            };
-            if !done {
-                self.touch_states(set, key, same, table, &mut evicted);
+            if all != same || !self.touch_whole(set, key, key.mark(self.table.largest_of(all)), &mut evicted) {
+                self.touch_states(set, key, same, &mut evicted);
             }
         }
     }
 
-    /// The set of the page of an access.
-    #[inline(always)]
-    fn set_of(&self, key: Key, size: usize, table: &Sizes) -> usize {
-        key.page(table.shift(size)) as usize & (self.sets - 1)
+    /// Accesses in turn under all assignments. `sizes` are those that they have for its segment, as a mask, and the largest
+    /// has `1 << shift` bytes.
+    pub fn touch_in_turn(&mut self, accesses: &[Key], shift: impl Fn(Key) -> u32, sizes: impl Fn(Key) -> u8) {
+        let mut rest = accesses;
+        loop {
+            let done = match self.ways {
+                2 => self.touch_singly::<2>(rest, &shift, &sizes),
+                4 => self.touch_singly::<4>(rest, &shift, &sizes),
+                _ => 0,
+            };
+            let Some(&key) = rest.get(done) else { return };
+            self.touch(key, sizes(key), |_, _| ());
+            rest = &rest[done + 1..];
+        }
     }
 
-    /// An access that falls into a set of one state under all assignments; `false`, and nothing done, if some of them hit
-    /// and others miss. Numbers of ways that machines have are known beforehand, which makes it twice as fast.
+    /// Sees accesses up to the first of several sizes, or to a set of several states, or whose mark that of another page has,
+    /// too: how many. It is not known beforehand what hits, so that nothing but numbers is to hang on it.
     #[inline(always)]
-    fn touch_all<const N: usize>(
+    fn touch_singly<const N: usize>(
+        &mut self,
+        accesses: &[Key],
+        shift: &impl Fn(Key) -> u32,
+        sizes: &impl Fn(Key) -> u8,
+    ) -> usize {
+        let (states, marks) = (&self.next[..self.sets], &mut self.marks[..self.sets]);
+        let pages = &mut self.pages.as_chunks_mut::<N>().0[..self.sets];
+        for (seen, &key) in accesses.iter().enumerate() {
+            let shift = shift(key);
+            let set = key.page(shift) as usize & (self.sets - 1);
+            if states[set] != END || !sizes(key).is_power_of_two() {
+                return seen;
+            }
+            let mark = key.mark(shift);
+            let equal = marks::equal(marks[set], mark);
+            let guess = marks::first(equal) % N;
+            let hit = pages[set][guess].page(shift) == key.page(shift);
+            if (equal != 0) & !hit {
+                return seen;
+            }
+            let way = N - 1 - (N - 1 - guess) * usize::from(hit);
+            marks[set] = marks::to_front(marks[set], way, mark);
+            let old = pages[set];
+            pages[set] = std::array::from_fn(|i| match i {
+                0 => key,
+                _ if i <= way => old[i - 1],
+                _ => old[i],
+            });
+            self.common[key.segment()] += u64::from(!hit);
+        }
+        accesses.len()
+    }
+
+    /// The set of the page of an access.
+    #[inline(always)]
+    fn set_of(&self, key: Key, size: usize) -> usize {
+        key.page(self.table.shift(size)) as usize & (self.sets - 1)
+    }
+
+    /// An access that falls into a set under all assignments; `false`, and nothing done, if it has several states, or if some
+    /// hit and others miss. Numbers of ways that machines have are known beforehand, which makes it twice as fast.
+    #[inline(always)]
+    fn touch_whole(&mut self, set: usize, key: Key, mark: u16, evicted: &mut impl FnMut(Key, u32)) -> bool {
+        match self.ways {
+            _ if self.next[set] != END => false,
+            2 => self.touch_ways::<2>(set, key, mark, evicted),
+            4 => self.touch_ways::<4>(set, key, mark, evicted),
+            _ => false,
+        }
+    }
+
+    /// The same for a set of one state and `N` ways.
+    #[inline(always)]
+    fn touch_ways<const N: usize>(
         &mut self,
         set: usize,
         key: Key,
-        table: &Sizes,
+        mark: u16,
         evicted: &mut impl FnMut(Key, u32),
     ) -> bool {
-        let segment = key.segment();
-        let Some(pages) = self.pages[set * N..].first_chunk_mut::<N>() else { return false };
-        let apart = key.nearest(pages);
-        let hit = table.holding(apart) & self.all.0[segment];
-        if hit == 0 {
-            self.common[segment] += 1;
-            let gone = replace(pages, key);
-            if gone != Key::NONE {
-                evicted(gone, table.largest_of(self.all.0[gone.segment()]));
+        let (segment, marks) = (key.segment(), self.marks[set]);
+        let pages = &mut self.pages.as_chunks_mut::<N>().0[set];
+        if marks::equal(marks, mark) != 0 {
+            let apart = key.nearest(pages);
+            let (hit, all) = (self.table.holding(apart) & self.all.0[segment], self.all.0[segment]);
+            if hit == all {
+                self.marks[set] = marks::to_front(marks, use_again(pages, key, apart), mark);
+                return true;
+            } else if hit != 0 {
+                return false;
             }
-        } else if hit == self.all.0[segment] {
-            use_again(pages, key, apart);
-        } else {
-            return false;
+        }
+        self.common[segment] += 1;
+        self.marks[set] = marks::to_front(marks, N - 1, mark);
+        let gone = replace(pages, key);
+        if gone != Key::NONE {
+            evicted(gone, self.table.largest_of(self.all.0[gone.segment()]));
         }
         true
     }
 
     /// An access that falls into `set` with the sizes of the mask `sizes`.
-    fn touch_states(&mut self, set: usize, key: Key, sizes: u8, table: &Sizes, evicted: &mut impl FnMut(Key, u32)) {
+    fn touch_states(&mut self, set: usize, key: Key, sizes: u8, evicted: &mut impl FnMut(Key, u32)) {
         let mut at = set as u32;
         while at != END {
             let next = self.next[at as usize];
             let mine = self.choices[at as usize].0[key.segment()] & sizes;
             if mine != 0 {
                 self.keep_only(at, key.segment(), mine);
-                self.touch_state(at, key, mine, table, evicted);
+                self.touch_state(at, key, mine, evicted);
             }
             at = next;
         }
     }
 
     /// An access under the assignments of a state, which has the sizes of the mask `mine` for its segment.
-    fn touch_state(&mut self, at: u32, key: Key, mine: u8, table: &Sizes, evicted: &mut impl FnMut(Key, u32)) {
+    fn touch_state(&mut self, at: u32, key: Key, mine: u8, evicted: &mut impl FnMut(Key, u32)) {
         let apart = key.nearest(self.pages_of(at));
-        let hit = mine & table.holding(apart);
+        let hit = mine & self.table.holding(apart);
         if hit != 0 {
             let hitting = if hit == mine { at } else { self.keep_only(at, key.segment(), mine & !hit) };
             use_again(self.pages_of(hitting), key, apart);
@@ -138,7 +206,7 @@ impl SetAssociative {
             self.misses[at as usize * self.segments + key.segment()] += 1;
             let gone = replace(self.pages_of(at), key);
             if gone != Key::NONE {
-                evicted(gone, table.largest_of(self.choices[at as usize].0[gone.segment()]));
+                evicted(gone, self.table.largest_of(self.choices[at as usize].0[gone.segment()]));
             }
         }
     }
@@ -172,7 +240,7 @@ impl SetAssociative {
     #[must_use]
     pub fn restricted(&self, choice: &Choice) -> SetAssociative {
         let all = self.all.and(choice);
-        let mut other = SetAssociative::new(self.sets, self.ways, self.segments, all);
+        let mut other = SetAssociative::new(self.sets, self.ways, self.segments, all, self.table);
         other.common = self.common;
         for set in 0..self.sets {
             let mut last = None;
@@ -184,8 +252,16 @@ impl SetAssociative {
                 other.misses[to * segments..][..segments].copy_from_slice(self.misses_of(from));
                 last = Some(to);
             }
+            other.mark(set);
         }
         other
+    }
+
+    /// Marks the pages of a set's first state.
+    fn mark(&mut self, set: usize) {
+        let of = |key: &Key| key.mark(self.table.largest_of(self.all.0[key.segment()]));
+        let pages = &self.pages[set * self.ways..][..self.ways.min(MARKS)];
+        self.marks[set] = pages.iter().rev().fold(0, |marks, key| marks::to_front(marks, MARKS - 1, of(key)));
     }
 
     /// A state behind the last of a set, or its first.
@@ -231,9 +307,9 @@ fn replace(pages: &mut [Key], key: Key) -> Key {
     gone
 }
 
-/// The page that is `apart` from `key` becomes the most recently used.
-fn use_again(pages: &mut [Key], key: Key, apart: u32) {
-    if let Some(way) = pages.iter().position(|page| page.apart(key) == apart) {
-        pages[..=way].rotate_right(1);
-    }
+/// The page that is `apart` from `key` becomes the most recently used; the way it was in.
+fn use_again(pages: &mut [Key], key: Key, apart: u32) -> usize {
+    let way = pages.iter().position(|page| page.apart(key) == apart).unwrap_or(0);
+    pages[..=way].rotate_right(1);
+    way
 }

@@ -7,7 +7,7 @@ use fxscope_aarch64::Segment;
 use fxscope_linux::Process;
 use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
-use fxscope_pages::{Access, Analysis, Counts, Design, Error, Question};
+use fxscope_pages::{Access, Analysis, Answer, Counts, Design, Error, Question};
 use fxscope_sim::{BlockObserver, Ran};
 
 use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
@@ -200,6 +200,8 @@ impl Observer {
     #[must_use]
     pub fn finish(self) -> Observation {
         let Observer { question, kinds, base, shared, calls, others, huge, cores, .. } = self;
+        let missed = |core: Core| Missed { data: core.data.finish(), code: core.code.finish() };
+        let cores = cores.into_iter().map(missed).collect();
         Observation { sizes: question.sizes, kinds, base, shared, calls, others, huge, cores }
     }
 
@@ -423,6 +425,12 @@ pub struct PartMisses {
     pub walks: u64,
 }
 
+/// What a core's TLBs missed: that of data, and that of instructions.
+struct Missed {
+    data: Answer,
+    code: Answer,
+}
+
 /// What a run has told.
 pub struct Observation {
     sizes: Vec<u64>,
@@ -433,7 +441,7 @@ pub struct Observation {
     pub calls: Vec<Call>,
     others: u64,
     huge: [bool; PARTS],
-    cores: Vec<Core>,
+    cores: Vec<Missed>,
 }
 
 impl Observation {
@@ -499,7 +507,7 @@ impl Observation {
 
     fn counts(&self, assignment: &Assignment) -> impl Iterator<Item = Option<[Counts; 2]>> + '_ {
         let numbers = by_number(assignment, &self.kinds, &self.sizes, self.shared);
-        let exact = move |analysis: &Analysis| analysis.counts(&numbers).ok().filter(|counts| counts.exact);
+        let exact = move |answer: &Answer| answer.counts(&numbers).ok().filter(|counts| counts.exact);
         self.cores.iter().map(move |core| Some([exact(&core.data)?, exact(&core.code)?]))
     }
 

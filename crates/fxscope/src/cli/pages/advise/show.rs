@@ -160,15 +160,14 @@ fn setting(findings: &Findings, choice: &Choice) -> Vec<String> {
     if choice.placing == Placing::OnDemand {
         variables.push(format!("{POLICY}={ON_DEMAND}"));
     }
-    // As numactl(8) has it; behind the dashes stands the command, whose own options it leaves alone.
-    let numactl = if choice.placing == Placing::Interleaved { "numactl --interleave=all -- " } else { "" };
     let mut lines = Vec::new();
     if changed && choice.library.is_none() {
-        lines.push(format!("fxscope run --pages {} -- {program}", options(findings, choice)));
+        let cpus = findings.cpus.as_ref().map_or_else(String::new, |cpus| format!("--cpus {cpus} "));
+        lines.push(format!("fxscope run {cpus}--pages {} -- {program}", options(findings, choice)));
         lines.extend(by_hand(findings, choice));
     }
-    if !variables.is_empty() || !numactl.is_empty() {
-        variables.push(format!("{numactl}{program}"));
+    if !variables.is_empty() || choice.placing == Placing::Interleaved {
+        variables.push(numactl(findings, choice) + &program);
         lines.push(variables.join(" "));
     }
     if changed && choice.default {
@@ -178,6 +177,14 @@ fn setting(findings: &Findings, choice: &Choice) -> Vec<String> {
         lines.push("Without the library's large pages, all pages are taken on demand.".to_owned());
     }
     lines
+}
+
+/// What numactl(8) sets of a choice. Behind the dashes stands the command, whose own options it leaves alone.
+fn numactl(findings: &Findings, choice: &Choice) -> String {
+    let cpus = findings.cpus.as_ref().map(|cpus| format!("--physcpubind={cpus}"));
+    let memory = (choice.placing == Placing::Interleaved).then(|| "--interleave=all".to_owned());
+    let options: String = cpus.into_iter().chain(memory).map(|option| option + " ").collect();
+    if options.is_empty() { options } else { format!("numactl {options}-- ") }
 }
 
 /// How a choice that no variable gives comes about on the machine.

@@ -153,6 +153,8 @@ fn named(observation: &Observation) -> Vec<(usize, Named)> {
 /// All that is to be told.
 pub(super) struct Findings {
     pub command: Vec<String>,
+    /// The CPUs that it may run on, as they were asked for.
+    pub cpus: Option<String>,
     pub machine: String,
     /// How the program ended in its first run.
     pub finish: Finish,
@@ -335,6 +337,7 @@ impl<'a> Weighing<'a> {
         let holds = used.iter().any(|used| observation.holds_huge(used.part));
         let findings = Findings {
             command: run.command.clone(),
+            cpus: launch.cpus_asked().map(str::to_owned),
             machine: run.machine.clone(),
             finish: run.finish.clone(),
             base,
