@@ -9,6 +9,7 @@
 # make browser-test  opens the page of fxscope report in Chromium
 # make office-test   opens the workbook of fxscope report in LibreOffice
 # make jitter-test  injects noise into a measurement of this machine and finds it; as root
+# make osnoise-test  boots Debian kernels with tracers in QEMU, measures their noise and has it named; takes minutes
 # make validate  every measured figure against the model; takes minutes
 # make fmt       formats the sources
 # make lint      formatting and clippy only
@@ -22,7 +23,7 @@ CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gn
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user
 
-.PHONY: demo release test validate programs npb fuzz-isa fuzz-import jitter-test browser-test office-test kernels fmt lint cargo
+.PHONY: demo release test validate programs npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test kernels fmt lint cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -84,6 +85,11 @@ office-test: cargo
 jitter-test: cargo
 	.ci/need $(HOST_TOOLS)
 	cargo test --profile fast -p fxscope-noise --test injected -- --ignored --nocapture
+
+osnoise-test: cargo
+	.ci/need $(HOST_TOOLS) qemu-system-x86_64:qemu-system-x86
+	cargo build -p fxscope-noise --example inject
+	cargo test -p fxscope --test jitter_kernels -- --ignored --nocapture --test-threads 1
 
 kernels:
 	.ci/need $(CROSS_TOOLS)

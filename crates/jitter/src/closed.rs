@@ -3,7 +3,7 @@
 //! They hold while a core is rarely struck twice in a phase ([`Expected::seldom`]) and phases have nothing to do with each
 //! other; [`crate::scale`] knows no such bounds. Each is held against it in tests.
 
-use crate::model::{Arrival, Correlation, Length, Model, On, Phase, Source};
+use crate::model::{Arrival, Correlation, Length, Model, On, Phase, Source, Trace};
 
 /// Mean strikes of a core in a phase up to which detours are seldom.
 const SELDOM: f64 = 0.1;
@@ -72,22 +72,28 @@ pub struct Expected {
     /// What the phase loses, nanoseconds.
     pub delay: f64,
     /// Whether cores are struck seldom and for short enough for it to hold: what strikes a core that waits already costs nothing
-    /// until the next phase begins.
+    /// until the next phase begins. Nor does it hold for traces of several cores.
     pub seldom: bool,
 }
 
 /// What a phase of `grain` nanoseconds loses to the noise of `model` on `nodes` nodes of `cores` cores.
 ///
 /// The loss is the longest of all detours in it: the integral of the chance that any is longer than `x`. Replayed traces count
-/// as arrivals at random of their rate and with their lengths.
+/// as arrivals at random of their rate and with their lengths, which says nothing of cores that are struck together.
 #[must_use]
 pub fn expected(model: &Model, nodes: u32, cores: u32, grain: f64) -> Expected {
     let none_longer = |x: f64| model.sources.iter().map(|s| none_longer(s, nodes, cores, grain, x)).product::<f64>();
     let longest = model.sources.iter().map(longest).fold(0.0, f64::max);
     let often = model.sources.iter().map(|s| s.node_rate(cores) / f64::from(s.struck(cores).max(1))).sum::<f64>();
     let delay = if longest > 0.0 { integral(|x| 1.0 - none_longer(x), longest) } else { 0.0 };
-    let seldom = often * grain / 1e9 <= SELDOM && delay <= SHORT * grain;
+    let seldom = often * grain / 1e9 <= SELDOM && delay <= SHORT * grain && model.sources.iter().all(apart);
     Expected { struck: 1.0 - none_longer(0.0), delay, seldom }
+}
+
+/// Whether what strikes cores together is known: of a trace it is when it has one core.
+fn apart(source: &Source) -> bool {
+    let alone = |trace: &Trace| trace.cores.len() == 1 && source.correlation == Correlation::Independent;
+    source.arrival.trace().is_none_or(alone)
 }
 
 fn longest(source: &Source) -> f64 {

@@ -3,7 +3,8 @@
 //! N follows from memory, work is 2/3 N³. DGEMM takes most of it at its own rate. What computation does not hide comes on top:
 //! panels, N² · block / 2 operations on the nodes of a column; their broadcast, N²/2 words by the nodes of a row, and the
 //! exchange of rows with its broadcast, twice as much by the nodes of a column. All three fall against the work as N rises, so that
-//! efficiency depends on memory for each node, and little on the number of nodes. The share of noise is simulated: panels make
+//! efficiency depends on memory for each node, and little on the number of nodes; where it is known and N is not, N follows
+//! from it. The share of noise is simulated: panels make
 //! nodes wait for one column at a time ([`crate::scale::Meet::Panel`]); threads of a node wait for each other all the time, so that a
 //! node counts as one core.
 
@@ -21,6 +22,8 @@ const BUILT_IN: &[(&str, &str)] = &[("fx1", include_str!("../../../linpack/fx1.t
 pub const VERSION: u32 = 1;
 /// Panels of which the share of noise is taken.
 const PANELS: u64 = 200;
+/// Most steps to the N of an efficiency; each takes the noise at the N of the one before.
+const STEPS: u32 = 50;
 
 /// A machine as LINPACK sees it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -64,6 +67,9 @@ pub struct Run {
     pub fill: Option<f64>,
     /// Rows of the matrix.
     pub n: Option<f64>,
+    /// Whether N is not known and follows from the published efficiency.
+    #[serde(default)]
+    pub solve: bool,
     /// Published efficiency, %.
     pub published: Option<f64>,
     /// Where it is published.
@@ -90,6 +96,54 @@ pub struct Problem {
     pub nodes: u32,
     /// Rows of the matrix.
     pub n: f64,
+}
+
+impl Problem {
+    /// The share of memory that it fills on nodes of `bytes` each.
+    #[must_use]
+    pub fn fill(&self, bytes: u64) -> f64 {
+        8.0 * self.n * self.n / (f64::from(self.nodes) * bytes as f64)
+    }
+}
+
+/// How the size of a run is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// N is published with the efficiency.
+    Published,
+    /// N is the one that gives the published efficiency.
+    Solved,
+    /// N or the share of memory is given, and no efficiency published.
+    Given,
+}
+
+impl Size {
+    /// A word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Size::Published => "published",
+            Size::Solved => "solved for",
+            Size::Given => "given",
+        }
+    }
+}
+
+/// Seconds of a run without noise.
+#[derive(Clone, Copy, Debug)]
+struct Quiet {
+    /// The operations at peak.
+    peak: f64,
+    /// The same by DGEMM.
+    dgemm: f64,
+    panel: f64,
+    communication: f64,
+}
+
+impl Quiet {
+    fn seconds(self) -> f64 {
+        self.dgemm + self.panel + self.communication
+    }
 }
 
 /// What a run is made of, each as a share of the time at peak.
@@ -167,16 +221,64 @@ impl Machine {
         self.check(Problem { nodes, n })
     }
 
-    /// The problem of a run.
+    /// The problem of a run, and how its size is known. What is solved for is so under the machine's own noise.
     ///
     /// # Errors
     /// When neither N nor memory is given, or it cannot be worked out.
-    pub fn problem(&self, run: &Run) -> Result<Problem, String> {
-        match (run.n, &run.memory) {
-            (Some(n), _) => self.check(Problem { nodes: run.nodes, n }),
-            (None, Some(text)) => self.filling(run.nodes, memory(text)?, run.fill.unwrap_or(self.full_memory)),
-            (None, None) => Err(format!("a run on {} nodes needs N or the memory of a node", run.nodes)),
+    pub fn problem(&self, run: &Run, seed: u64) -> Result<(Problem, Size), String> {
+        let bytes = run.memory.as_deref().map(memory).transpose()?;
+        let size = if run.published.is_some() { Size::Published } else { Size::Given };
+        match (run.n, bytes, run.published) {
+            (None, Some(bytes), Some(published)) if run.solve => {
+                let problem = self.reaching(run.nodes, published / 100.0, seed)?;
+                let fill = problem.fill(bytes);
+                if fill > 1.0 {
+                    return Err(format!(
+                        "{published} % on {} nodes needs N = {:.0}, {:.0} % of their memory",
+                        run.nodes,
+                        problem.n,
+                        fill * 100.0
+                    ));
+                }
+                Ok((problem, Size::Solved))
+            }
+            (n, ..) if run.solve => Err(format!(
+                "a run on {} nodes to solve for has {}",
+                run.nodes,
+                if n.is_some() { "an N" } else { "no memory or no published efficiency" }
+            )),
+            (Some(n), ..) => Ok((self.check(Problem { nodes: run.nodes, n })?, size)),
+            (None, Some(bytes), _) => {
+                Ok((self.filling(run.nodes, bytes, run.fill.unwrap_or(self.full_memory))?, Size::Given))
+            }
+            (None, None, _) => Err(format!("a run on {} nodes needs N or the memory of a node", run.nodes)),
         }
+    }
+
+    /// The problem that reaches an efficiency on some nodes.
+    ///
+    /// # Errors
+    /// When none does.
+    pub fn reaching(&self, nodes: u32, efficiency: f64, seed: u64) -> Result<Problem, String> {
+        let model = self.noise_model()?;
+        // Panels and communication against the work fall as 1 / N: at any N they tell what they are at every other.
+        let any = self.filling(nodes, 1 << 36, 1.0)?;
+        let quiet = self.quiet(any);
+        let falling = (quiet.panel + quiet.communication) / quiet.peak * any.n;
+        let mut problem = any;
+        for _ in 0..STEPS {
+            let noise = self.noise(problem, &model, self.quiet(problem).seconds(), seed)?;
+            let left = (1.0 - noise) / efficiency - 1.0 / self.dgemm;
+            let next = self.check(Problem { nodes, n: (falling / left).round() });
+            let next = next.map_err(|_| {
+                format!("no N gives {:.2} % on {nodes} nodes: DGEMM and noise leave {left:.4}", efficiency * 100.0)
+            })?;
+            if next == problem {
+                break;
+            }
+            problem = next;
+        }
+        Ok(problem)
     }
 
     /// A problem that can be worked out.
@@ -203,27 +305,31 @@ impl Machine {
     /// # Errors
     /// When the noise leaves a core no time.
     pub fn estimate(&self, problem: Problem, model: &Model, seed: u64) -> Result<Estimate, String> {
-        let Problem { nodes, n } = self.check(problem)?;
+        let problem = self.check(problem)?;
+        let quiet = self.quiet(problem);
+        let noise = self.noise(problem, model, quiet.seconds(), seed)?;
+        let seconds = quiet.seconds() / (1.0 - noise);
+        Ok(Estimate {
+            problem,
+            seconds,
+            efficiency: quiet.peak / seconds,
+            dgemm: (quiet.dgemm - quiet.peak) / seconds,
+            panel: quiet.panel / seconds,
+            communication: quiet.communication / seconds,
+            noise,
+        })
+    }
+
+    /// What it would take without noise.
+    fn quiet(&self, Problem { nodes, n }: Problem) -> Quiet {
         let [rows, columns] = square(nodes).map(f64::from);
         let peak = 2.0 / 3.0 * n.powi(3) / (f64::from(nodes) * self.node_flops);
-        let dgemm = peak / self.dgemm;
-        let panel = n * n * f64::from(self.block) / 2.0 / rows / self.panel_flops;
         let communication = match nodes {
             1 => 0.0,
             _ => 8.0 * (n * n / 2.0 / rows + n * n / columns) / self.bandwidth,
         };
-        let quiet = dgemm + panel + communication;
-        let noise = self.noise(problem, model, quiet, seed)?;
-        let seconds = quiet / (1.0 - noise);
-        Ok(Estimate {
-            problem,
-            seconds,
-            efficiency: peak / seconds,
-            dgemm: (dgemm - peak) / seconds,
-            panel: panel / seconds,
-            communication: communication / seconds,
-            noise,
-        })
+        let panel = n * n * f64::from(self.block) / 2.0 / rows / self.panel_flops;
+        Quiet { peak, dgemm: peak / self.dgemm, panel, communication }
     }
 
     /// The share of the time that noise takes, from as many phases as are enough to tell.

@@ -254,7 +254,7 @@ fn replay(folder: &std::path::Path) -> Model {
 }
 
 #[test]
-fn measured_traces_are_replayed_on_each_core_from_a_moment_of_its_own() {
+fn each_core_has_a_recorded_core_from_a_moment_on() {
     let folder = tempfile::tempdir().unwrap();
     let model = replay(folder.path());
     let causes: Vec<&str> = model.sources.iter().map(|source| source.cause.as_str()).collect();
@@ -291,6 +291,47 @@ fn measured_traces_are_replayed_on_each_core_from_a_moment_of_its_own() {
         }
     }
     assert_eq!(met.len(), 3, "every recorded core is drawn");
+}
+
+/// The detours of a core of a node, in order.
+fn of_core(streams: &Streams, node: u32, core: u16, end: u64) -> Vec<(u64, u32)> {
+    let mut all = Vec::new();
+    streams.extend(node, &mut streams.position(node), 0, end, &mut all);
+    let mut own: Vec<_> = all.iter().filter(|d| d.core == core).map(|d| (d.start, d.length)).collect();
+    own.sort_unstable();
+    own
+}
+
+#[test]
+fn what_struck_recorded_cores_together_strikes_the_cores_of_a_node_together() {
+    // Two cores at the same times, for twice as long on the second.
+    let starts = [0, 310_000, 1_000_000, 2_600_000, 4_100_000];
+    let folder = tempfile::tempdir().unwrap();
+    let cause = || Cause::new(Kind::Task, "gang");
+    let mut imported =
+        Imported { summary: Summary { duration: RECORDED, ..Summary::default() }, ..Imported::default() };
+    for core in 0..2 {
+        imported.cores.insert(core, starts.map(|start| (start, 1000 * (u64::from(core) + 1), cause())).to_vec());
+    }
+    let path = folder.path().join("gang.fxn");
+    std::fs::write(&path, imported.write(Vec::new()).unwrap()).unwrap();
+    let model = model::load(&path.display().to_string()).unwrap();
+    let streams = Streams::new(&model, 5, 1).unwrap();
+    let begins = |node, core| of_core(&streams, node, core, 3 * RECORDED).iter().map(|d| d.0).collect::<Vec<_>>();
+    let mut moments = std::collections::BTreeSet::new();
+    for node in 0..20 {
+        // Pairs of cores, each with a moment of its own; the fifth core has no partner.
+        for first in [0, 2] {
+            assert_eq!(begins(node, first), begins(node, first + 1), "node {node}");
+            let lengths = [first, first + 1].map(|core| of_core(&streams, node, core, RECORDED)[0].1);
+            assert!(lengths == [1000, 2000] || lengths == [2000, 1000], "node {node}: {lengths:?}");
+        }
+        moments.extend([0, 2, 4].map(|core| begins(node, core)));
+    }
+    assert_eq!(moments.len(), 60, "all moments differ");
+    for nodes in [1, 2, 64] {
+        compare(&model, nodes, 5, 300_000, 0.0, 100);
+    }
 }
 
 #[test]

@@ -10,6 +10,9 @@ pub use tracer::{Tracer, events, osnoise_settings, plain_settings, start};
 
 use crate::trace::Cause;
 
+/// The name of what the kernel has no event of.
+pub const NO_EVENT: &str = "without an event";
+
 /// Something that the kernel did on a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {

@@ -81,6 +81,9 @@ pub enum Kind {
     KernelThread,
     /// A thread of a program.
     Task,
+    /// The core was idle though the measuring thread could run: the kernel's limit for real-time threads, or the processor
+    /// time of a control group, was used up.
+    Throttling,
     /// The hypervisor ran something else.
     Hypervisor,
     /// Hardware or firmware, such as a system management interrupt.
@@ -91,13 +94,14 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Unknown,
         Kind::Nmi,
         Kind::Interrupt,
         Kind::SoftInterrupt,
         Kind::KernelThread,
         Kind::Task,
+        Kind::Throttling,
         Kind::Hypervisor,
         Kind::Hardware,
         Kind::Own,
@@ -113,6 +117,7 @@ impl Kind {
             Kind::SoftInterrupt => "softirq",
             Kind::KernelThread => "kernel thread",
             Kind::Task => "task",
+            Kind::Throttling => "throttling",
             Kind::Hypervisor => "hypervisor",
             Kind::Hardware => "hardware or firmware",
             Kind::Own => "the measurement",

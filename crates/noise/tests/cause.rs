@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 fn who(name: &str, number: u32) -> Who {
     match (name, number) {
-        (_, 0) => Who::Nobody,
+        (_, 0) => Who::Idle,
         ("fxnoise/1" | "spin", _) => Who::Nobody,
         (name, _) if name.starts_with("kworker") || name.starts_with("migration") || name == "rcu_preempt" => {
             Who::Kernel
@@ -93,6 +93,43 @@ fn recorded_switches_of_perf_tell_who_ran_and_for_how_long() {
     assert!(found.iter().all(|event| event.core < 2 && event.length < 1_000_000_000));
 }
 
+/// In the format of perf script of events that a kernel writes when nothing else wants a core whose real-time thread has had
+/// its part of the second, and later when that thread sleeps.
+const THROTTLED: &str = "\
+       fxnoise/1   700 [001]   10.950000000: PERF_RECORD_SWITCH_CPU_WIDE OUT preempt  next pid/tid:    15/15
+     rcu_preempt    15 [001]   10.950001000: PERF_RECORD_SWITCH_CPU_WIDE IN           prev pid/tid:   699/700
+     rcu_preempt    15 [001]   10.950006000: PERF_RECORD_SWITCH_CPU_WIDE OUT          next pid/tid:     0/0
+         swapper     0 [001]   10.950007000: PERF_RECORD_SWITCH_CPU_WIDE IN           prev pid/tid:    15/15
+         swapper     0 [001]   11.000000000: PERF_RECORD_SWITCH_CPU_WIDE OUT preempt  next pid/tid:   699/700
+       fxnoise/1   700 [001]   11.000001000: PERF_RECORD_SWITCH_CPU_WIDE IN           prev pid/tid:     0/0
+       fxnoise/1   700 [001]   11.500000000: PERF_RECORD_SWITCH_CPU_WIDE OUT          next pid/tid:     0/0
+         swapper     0 [001]   11.500001000: PERF_RECORD_SWITCH_CPU_WIDE IN           prev pid/tid:   699/700
+         swapper     0 [001]   11.600000000: PERF_RECORD_SWITCH_CPU_WIDE OUT          next pid/tid:   699/700
+";
+
+#[test]
+fn a_core_that_is_idle_though_the_measuring_thread_could_run_is_throttled() {
+    let throttled = |start, length| event(1, start, length, Kind::Throttling, "");
+    let rcu = event(1, 10_950_001_000, 5_000, Kind::KernelThread, "rcu_preempt");
+    assert_eq!(events(Start::Line, THROTTLED), [rcu, throttled(10_950_007_000, 49_993_000)]);
+    // The scheduler's own events tell the state, those of osnoise do not: measuring threads do not sleep.
+    let switch = |state: &str| {
+        format!(
+            "  spin-77 [001] d... 50.000000: sched_switch: prev_comm=spin prev_pid=77 prev_prio=79 prev_state={state} \
+             ==> next_comm=swapper/1 next_pid=0 next_prio=120\n\
+             <idle>-0 [001] d... 50.050000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R \
+             ==> next_comm=spin next_pid=77 next_prio=79\n"
+        )
+    };
+    for state in ["R", "R+"] {
+        assert_eq!(events(Start::Line, &switch(state)), [throttled(50_000_000_000, 50_000_000)]);
+    }
+    assert_eq!(events(Start::Line, &switch("S")), []);
+    let osnoise =
+        "  <idle>-0 [001] d.... 50.050000: thread_noise: swapper/1:0 start 50.000000000 duration 49000000 ns\n";
+    assert_eq!(events(Start::Field, osnoise), [throttled(50_000_000_000, 49_000_000)]);
+}
+
 fn header() -> Header {
     let text = r#"{"host":"","kernel":"","processor":"","virtual_machine":null,"method":"spin","program":"","clock":"",
         "clock_hz":1,"quantum":0,"threshold":0,"wanted":0,"monotonic_start":0,"unix_start":0,"priority":null,
@@ -104,8 +141,18 @@ fn header() -> Header {
 
 /// The causes that detours (start, length) of core 1 get.
 fn named(detours: &[(u64, u64)], events: Vec<Event>, complete: bool, virtual_machine: bool) -> Vec<Cause> {
+    named_by(&header(), detours, events, complete, virtual_machine)
+}
+
+fn named_by(
+    header: &Header,
+    detours: &[(u64, u64)],
+    events: Vec<Event>,
+    complete: bool,
+    virtual_machine: bool,
+) -> Vec<Cause> {
     let mut trace = Vec::new();
-    let mut writer = Writer::new(&mut trace, &header()).expect("to memory");
+    let mut writer = Writer::new(&mut trace, header).expect("to memory");
     for &(start, length) in detours {
         writer.push(1, Detour { start, length, cause: UNKNOWN }).expect("to memory");
     }
@@ -135,6 +182,29 @@ fn a_detour_is_named_by_what_took_most_of_it_on_its_core() {
     ];
     let causes = named(&[(20_000, 5_000), (99_000, 70_000), (300_000, 9_000)], happened, false, true);
     assert_eq!(causes, [Cause::unknown(), Cause::new(Kind::Task, "daemon"), Cause::unknown()]);
+}
+
+#[test]
+fn an_event_of_less_than_a_tenth_of_a_detour_gives_it_no_name() {
+    let thread = || vec![event(1, 1_110_000, 20_000, Kind::KernelThread, "kworker/1:1")];
+    let kind = |length, complete| named(&[(100_000, length)], thread(), complete, true)[0].kind;
+    assert_eq!([kind(25_000, true), kind(200_000, true)], [Kind::KernelThread; 2]);
+    assert_eq!([kind(200_010, true), kind(200_010, false)], [Kind::Hypervisor, Kind::Unknown]);
+}
+
+#[test]
+fn loops_with_a_quantum_find_events_anywhere_in_the_piece_or_interval_in_which_time_was_lost() {
+    // Pieces of 100 us; one took 10 us more for an interrupt 85 us after it began, and the next for another one.
+    let interrupt = |start| event(1, start, 9_000, Kind::Interrupt, "timer");
+    let found = |method, start: u64| {
+        let header = Header { method, quantum: 100_000, ..header() };
+        named_by(&header, &[(500_000, 10_000)], vec![interrupt(start)], true, false)[0].kind
+    };
+    for method in [Method::Fwq, Method::Dgemm, Method::Ftq] {
+        assert_eq!(found(method, 1_585_000), Kind::Interrupt, "{method:?}");
+        assert_eq!(found(method, 1_620_000), Kind::Hardware, "{method:?}");
+    }
+    assert_eq!(found(Method::Spin, 1_585_000), Kind::Hardware);
 }
 
 #[test]

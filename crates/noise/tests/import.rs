@@ -35,7 +35,7 @@ const OSNOISE: &str = "\
 fn samples_of_osnoise_are_detours_named_by_their_longest_event() {
     let imported = import(Format::Trace, &[("trace", OSNOISE)]).expect("understood");
     assert_eq!(imported.cores[&3], [(0, 53_000, Cause::new(Kind::KernelThread, "kworker/3:1"))]);
-    let hardware = Cause::new(Kind::Hardware, "without an event of the kernel");
+    let hardware = Cause::new(Kind::Hardware, "without an event");
     assert_eq!(imported.cores[&4], [(499_893_000, 7_000, hardware)]);
 }
 

@@ -4,35 +4,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fxscope_noise::clock::monotonic;
 use fxscope_noise::measure::{self, Plan, Watch, native};
 use fxscope_noise::trace::{Detour, Header, Item, Method, Reader};
 
-/// A time that was taken from the core, ns (`CLOCK_MONOTONIC`).
-struct Taken {
-    /// When it was to begin.
-    due: u64,
-    from: u64,
-    to: u64,
-}
-
-/// Takes `length` every `period` from a core until it is stopped. Gives when it did.
-fn inject(core: u32, period: Duration, length: Duration, stop: &AtomicBool) -> Vec<Taken> {
-    native::pin(&[core]).expect("a core of this process");
-    native::prioritise(40).expect("real-time priority: run this as root");
-    let mut taken = Vec::new();
-    let mut next = monotonic();
-    while !stop.load(Ordering::Relaxed) {
-        next += period.as_nanos() as u64;
-        std::thread::sleep(Duration::from_nanos(next.saturating_sub(monotonic())));
-        let begin = monotonic();
-        while monotonic() - begin < length.as_nanos() as u64 {
-            std::hint::spin_loop();
-        }
-        taken.push(Taken { due: next, from: begin, to: monotonic() });
-    }
-    taken
-}
+mod common;
+use common::steal::{Taken, steal};
 
 /// The trace's header and detours, these from `CLOCK_MONOTONIC`'s zero on.
 fn detours(file: &[u8]) -> (Header, Vec<Detour>) {
@@ -87,7 +63,8 @@ fn injected_noise_is_found_with_its_rate_and_length() {
         let stop = AtomicBool::new(false);
         let mut file = Vec::new();
         let taken = std::thread::scope(|scope| {
-            let injecting = scope.spawn(|| inject(core, Duration::from_millis(period), length, &stop));
+            let go_on = || !stop.load(Ordering::Relaxed);
+            let injecting = scope.spawn(move || steal(core, Duration::from_millis(period), length, go_on));
             measure::run(&plan, &mut file, Watch::until(&AtomicBool::new(false))).expect("measurable as root");
             stop.store(true, Ordering::Relaxed);
             injecting.join().expect("injects")

@@ -326,17 +326,22 @@ impl Plan {
         }
     }
 
-    /// Detours of a trace that each core, node or all begin at a moment of their own. Cores of a node that are struck
-    /// together have the trace's cores in turn; others any of them.
+    /// Detours of a trace that groups of cores, nodes or all begin at a moment of their own. The cores of a group are as many as were
+    /// recorded and have one recorded core each, so that what struck these together strikes them together.
     fn replay(&self, node: u32, trace: &Replay, range: std::ops::Range<u64>, out: &mut Vec<Detour>) {
-        let lanes = trace.cores.len() as u64;
+        let lanes = trace.cores.len();
         for (i, &core) in self.cores.iter().enumerate() {
-            let (stream, lane) = match self.strikes {
-                Strikes::All => (self.stream(node, 0), i as u64 % lanes),
-                _ => (self.own(node, core), self.own(node, core).below(PLACE_FURTHER, lanes)),
+            let (stream, first) = match self.strikes {
+                Strikes::All => (self.stream(node, 0), 0),
+                // Any of the recorded cores may be the first, as a node may have fewer.
+                _ => {
+                    let group = self.own(node, self.cores[i - i % lanes]);
+                    (group, group.below(PLACE_FURTHER, lanes as u64) as usize)
+                }
             };
+            let lane = (first + i) % lanes;
             let offset = stream.below(PLACE, trace.duration);
-            let detours = &trace.cores[lane as usize];
+            let detours = &trace.cores[lane];
             let mut round = (range.start + offset) / trace.duration;
             let mut at = detours.partition_point(|d| d.0 < (range.start + offset) % trace.duration);
             while !detours.is_empty() {

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
 
-use super::Event;
-use crate::trace::{Cause, Detour, Error, Item, Kind, Reader, Summary, UNKNOWN, Writer};
+use super::{Event, NO_EVENT};
+use crate::trace::{Cause, Detour, Error, Header, Item, Kind, Method, Reader, Summary, UNKNOWN, Writer};
 
 /// How far the clocks of detours and of events may be apart, ns: traces write whole µs.
 const SLACK: u64 = 2_000;
+/// A detour is this many times as long as the event that gives it its name at most: entry and exit, what an event does to
+/// caches, and what a hypervisor has to do for it are in no event.
+const LEAST: u64 = 10;
 /// Most events of a core that wait for detours.
 const MOST: usize = 1 << 20;
 
@@ -34,13 +37,16 @@ pub fn name<R: Read, W: Write>(
     out: W,
     notes: &dyn Fn() -> Vec<String>,
 ) -> Result<Option<Summary>, Error> {
-    let mut copy = Writer::new(out, trace.header())?;
+    let header = trace.header().clone();
+    let mut copy = Writer::new(out, &header)?;
     let mut waiting: BTreeMap<u32, VecDeque<Event>> = BTreeMap::new();
     let mut seen = 0;
     while let Some(item) = trace.next_item()? {
         match item {
             Item::Detours(core, detours) => {
-                let last = detours.last().map_or(0, |detour| detour.end().saturating_add(naming.start));
+                let last = detours.last().map_or(0, |&detour| {
+                    detour.start.saturating_add(reach(&header, detour)).saturating_add(naming.start)
+                });
                 // A thread's event ends with the thread: a little later than the detour.
                 while seen <= last.saturating_add(SLACK) {
                     let Some(event) = events.next() else { break };
@@ -52,7 +58,7 @@ pub fn name<R: Read, W: Write>(
                     queue.push_back(event);
                 }
                 let queue = waiting.entry(core).or_default();
-                copy_named(&mut copy, core, &detours, trace.causes(), queue, naming)?;
+                copy_named(&mut copy, core, &detours, (&header, trace.causes()), queue, naming)?;
             }
             Item::End(mut summary) => {
                 summary.notes.extend(notes());
@@ -66,16 +72,27 @@ pub fn name<R: Read, W: Write>(
     Ok(None)
 }
 
+/// How long after a detour's begin what it was may have ended, ns. Loops with a quantum tell in which piece of work or interval
+/// time was lost, not where in it.
+fn reach(header: &Header, detour: Detour) -> u64 {
+    match header.method {
+        Method::Fwq | Method::Dgemm => detour.length.saturating_add(header.quantum),
+        Method::Ftq => detour.length.max(header.quantum),
+        Method::Spin | Method::Barrier | Method::Imported => detour.length,
+    }
+}
+
 fn copy_named<W: Write>(
     copy: &mut Writer<W>,
     core: u32,
     detours: &[Detour],
-    causes: &[Cause],
+    (header, causes): (&Header, &[Cause]),
     events: &mut VecDeque<Event>,
     naming: Naming,
 ) -> io::Result<()> {
     for &detour in detours {
-        let (from, to) = (detour.start.saturating_add(naming.start), detour.end().saturating_add(naming.start));
+        let from = detour.start.saturating_add(naming.start);
+        let to = from.saturating_add(reach(header, detour));
         while events.front().is_some_and(|event| event.end().saturating_add(SLACK) < from) {
             events.pop_front();
         }
@@ -84,14 +101,16 @@ fn copy_named<W: Write>(
             (event.end().saturating_add(SLACK)).min(to).saturating_sub(begin).min(event.length.max(1))
         };
         let near = events.iter().take_while(|event| event.end() <= to.saturating_add(SLACK) || event.start <= to);
-        let largest = near.filter(|event| overlap(event) > 0).max_by_key(|event| overlap(event));
+        let near = near.map(|event| (overlap(event), event)).filter(|(time, _)| *time > 0);
+        let largest = near.max_by_key(|(time, _)| *time);
+        let largest = largest.filter(|(time, _)| time.saturating_mul(LEAST) >= detour.length);
         let known = causes.get(detour.cause as usize).filter(|_| detour.cause != UNKNOWN);
         let cause = match (known, largest) {
             (Some(known), _) => copy.cause(known),
-            (None, Some(event)) => copy.cause(&event.cause),
+            (None, Some((_, event))) => copy.cause(&event.cause),
             (None, None) if naming.complete => {
                 let kind = if naming.virtual_machine { Kind::Hypervisor } else { Kind::Hardware };
-                copy.cause(&Cause::new(kind, "without an event of the kernel"))
+                copy.cause(&Cause::new(kind, NO_EVENT))
             }
             (None, None) => UNKNOWN,
         };

@@ -1,7 +1,7 @@
 //! Events in the text of `trace_pipe` and of `perf script`: of the osnoise tracer, of interrupts, soft interrupts and the
 //! scheduler, and perf's records of context switches.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Event;
 use crate::trace::{Cause, Kind};
@@ -24,7 +24,9 @@ pub enum Who {
     Program,
     /// The measurement's own beside the measuring threads.
     Own,
-    /// One that measures, or the idle thread: no noise.
+    /// The idle thread: noise where one that measures could run.
+    Idle,
+    /// One that measures: no noise.
     Nobody,
 }
 
@@ -35,6 +37,8 @@ pub struct Parser<F> {
     /// What runs on a core since when: interrupts and soft interrupts, and below them a thread.
     open: HashMap<u32, Vec<(Kind, String, u64)>>,
     running: HashMap<u32, (String, u32, u64)>,
+    /// Cores that a measuring thread was taken off though it could run.
+    taken_off: HashSet<u32>,
     lost: u64,
 }
 
@@ -49,7 +53,7 @@ struct Line<'a> {
 impl<F: FnMut(&str, u32) -> Who> Parser<F> {
     /// A parser. `who` says whose a thread is, by name and number.
     pub fn new(start: Start, who: F) -> Parser<F> {
-        Parser { start, who, open: HashMap::new(), running: HashMap::new(), lost: 0 }
+        Parser { start, who, open: HashMap::new(), running: HashMap::new(), taken_off: HashSet::new(), lost: 0 }
     }
 
     /// Events that the tracer says it lost.
@@ -102,19 +106,34 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
             "softirq_noise" => Cause::new(Kind::SoftInterrupt, name),
             "nmi_noise" => Cause::new(Kind::Nmi, ""),
             "sample_threshold" => Cause::unknown(),
-            _ => Cause::new(self.thread(bare, number.parse().ok()?)?, bare),
+            // Measuring threads do not sleep: where one is idle instead, it was kept from running.
+            _ => self.thread(bare, number.parse().ok()?, true)?,
         };
         let start = if self.start == Start::Field { start } else { line.time.saturating_sub(length) };
         Some(Event { core: line.core, start, length, cause })
     }
 
-    fn thread(&mut self, name: &str, number: u32) -> Option<Kind> {
-        match (self.who)(name, number) {
-            Who::Kernel => Some(Kind::KernelThread),
-            Who::Program => Some(Kind::Task),
-            Who::Own => Some(Kind::Own),
-            Who::Nobody => None,
+    /// What a thread is to the one that measures; `taken_off` is whether that could run.
+    fn thread(&mut self, name: &str, number: u32, taken_off: bool) -> Option<Cause> {
+        let kind = match (self.who)(name, number) {
+            Who::Kernel => Kind::KernelThread,
+            Who::Program => Kind::Task,
+            Who::Own => Kind::Own,
+            Who::Idle if taken_off => return Some(Cause::new(Kind::Throttling, "")),
+            Who::Idle | Who::Nobody => return None,
+        };
+        Some(Cause::new(kind, name))
+    }
+
+    /// A thread leaves a core; `could_run` is whether it would have gone on.
+    fn leaves(&mut self, core: u32, name: &str, number: u32, could_run: bool) {
+        if (self.who)(name, number) != Who::Nobody {
+            return;
         }
+        match could_run {
+            true => self.taken_off.insert(core),
+            false => self.taken_off.remove(&core),
+        };
     }
 
     fn enter(&mut self, line: &Line<'_>, kind: Kind, name: String) -> Option<Event> {
@@ -135,10 +154,13 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
         Some(Event { core: line.core, start, length, cause: Cause::new(kind, name) })
     }
 
-    /// `prev_comm=a prev_pid=1 … ==> next_comm=b next_pid=2 next_prio=120`
+    /// `prev_comm=a prev_pid=1 … prev_state=R+ ==> next_comm=b next_pid=2 next_prio=120`
     fn sched_switch(&mut self, line: &Line<'_>, arguments: &str) -> Option<Event> {
         let ended = self.stop(line.core, line.time);
-        let next = arguments.split_once(" ==> ")?.1;
+        let (previous, next) = arguments.split_once(" ==> ")?;
+        let (name, rest) = previous.strip_prefix("prev_comm=")?.rsplit_once(" prev_pid=")?;
+        let could_run = rest.rsplit_once(" prev_state=").is_some_and(|(_, state)| state.starts_with('R'));
+        self.leaves(line.core, name, rest.split_whitespace().next()?.parse().ok()?, could_run);
         let (name, rest) = next.strip_prefix("next_comm=")?.rsplit_once(" next_pid=")?;
         let number = rest.split_whitespace().next()?.parse().ok()?;
         self.running.insert(line.core, (name.to_owned(), number, line.time));
@@ -149,12 +171,14 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
     fn perf_switch(&mut self, line: &Line<'_>, switch: &str) -> Option<Event> {
         let way = switch.split_whitespace().find(|word| matches!(*word, "IN" | "OUT"))?;
         let ended = self.stop(line.core, line.time);
-        if way == "IN" {
-            let (name, number) = line.task.rsplit_once(char::is_whitespace)?;
-            // Of threads that it has not seen start perf knows the number only.
-            let unnamed = |name: &str| name.strip_prefix(':').is_some_and(|rest| rest == number);
-            let name = Some(name.trim()).filter(|name| !unnamed(name)).unwrap_or_default().to_owned();
-            self.running.insert(line.core, (name, number.parse().ok()?, line.time));
+        let (name, number) = line.task.rsplit_once(char::is_whitespace)?;
+        // Of threads that it has not seen start perf knows the number only.
+        let unnamed = |name: &str| name.strip_prefix(':').is_some_and(|rest| rest == number);
+        let name = Some(name.trim()).filter(|name| !unnamed(name)).unwrap_or_default();
+        let number = number.parse().ok()?;
+        match way {
+            "IN" => drop(self.running.insert(line.core, (name.to_owned(), number, line.time))),
+            _ => self.leaves(line.core, name, number, switch.contains("preempt")),
         }
         ended
     }
@@ -162,9 +186,9 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
     /// The thread that ran on a core until now.
     fn stop(&mut self, core: u32, time: u64) -> Option<Event> {
         let (name, number, start) = self.running.remove(&core)?;
-        let kind = self.thread(&name, number)?;
+        let cause = self.thread(&name, number, self.taken_off.contains(&core))?;
         let length = time.checked_sub(start)?;
-        Some(Event { core, start, length, cause: Cause::new(kind, name) })
+        Some(Event { core, start, length, cause })
     }
 }
 

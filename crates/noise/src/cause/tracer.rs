@@ -250,8 +250,11 @@ const OWN: &str = "fxnoise/events";
 
 /// Whose a thread of this host is.
 fn who(name: &str, number: u32) -> Who {
+    if number == 0 {
+        return Who::Idle;
+    }
     // Other threads of the measurement measure.
-    if number == 0 || name.starts_with("fxnoise/") && name != OWN {
+    if name.starts_with("fxnoise/") && name != OWN {
         return Who::Nobody;
     }
     if name == OWN || name == "perf" || fs::exists(format!("/proc/self/task/{number}")).unwrap_or_default() {

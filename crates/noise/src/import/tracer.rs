@@ -3,12 +3,24 @@
 use std::collections::BTreeMap;
 
 use super::{Error, Imported, Source, lines, wrong_file};
-use crate::cause::{Event, Parser, Start, Who};
+use crate::cause::{Event, NO_EVENT, Parser, Start, Who};
 use crate::trace::{Cause, Kind};
 
 /// Threads whose names are the kernel's.
-const KERNEL: [&str; 10] =
-    ["kworker/", "ksoftirqd/", "migration/", "rcu", "irq/", "kcompactd", "kswapd", "khungtaskd", "watchdog", "cpuhp/"];
+const KERNEL: [&str; 12] = [
+    "kworker/",
+    "ksoftirqd/",
+    "ktimers/",
+    "migration/",
+    "rcu",
+    "irq/",
+    "irq_work/",
+    "kcompactd",
+    "kswapd",
+    "khungtaskd",
+    "watchdog",
+    "cpuhp/",
+];
 
 fn who(name: &str, number: u32) -> Who {
     match name {
@@ -67,7 +79,7 @@ fn detours(events: Vec<Event>, begin: u64, sampled: bool) -> Vec<(u64, u64, Caus
         let from = others.partition_point(|event| event.start < sample.start);
         let within = others[from..].iter().take_while(|event| event.start <= sample.end());
         let longest = within.max_by_key(|event| event.length).map(|event| event.cause.clone());
-        let cause = longest.unwrap_or_else(|| Cause::new(Kind::Hardware, "without an event of the kernel"));
+        let cause = longest.unwrap_or_else(|| Cause::new(Kind::Hardware, NO_EVENT));
         (sample.start - begin, sample.length, cause)
     };
     samples.into_iter().map(named).collect()
