@@ -70,7 +70,7 @@ fn the_linear_method_adds_as_many_times_too_much_to_triad_as_reads_are_outstandi
     let (said, took) = (predicted(&checked, "0")[0] - 1.0, simulated(&checked)[0] - 1.0);
     let reads = outstanding(&checked);
     assert!(reads > 10.0 && said / took > reads, "{said} for {took}, {reads} reads");
-    assert_eq!(checked["trust"]["method"], "5");
+    assert_eq!(checked["trust"]["method"], "6");
 }
 
 #[test]
@@ -96,6 +96,31 @@ fn a_record_is_predicted_from_and_what_cannot_be_is_named() {
     let (status, error) = failure(folder.path(), &["latency", "predict", "run.fxr", "--latencies", "0"]);
     assert_eq!(status, 2);
     assert!(error.contains("nanoseconds"), "{error}");
+}
+
+#[test]
+fn a_second_run_with_memory_of_another_node_tells_what_counts_do_not() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let program = kernel("chase.elf");
+    for (file, node) in [("run.fxr", "4"), ("second.fxr", "5")] {
+        let options = ["run", "-q", "--membind", node, "-o", file, "--", &program, "12582912", "4000", "warm"];
+        assert!(output(folder.path(), &options).status.success());
+    }
+    let predict = ["predict", "run.fxr", "--region", "chase", "--latencies", "198,1000", "--format", "json"];
+    let said = json(folder.path(), &[&predict[..], &["--second", "second.fxr", "--second-ns", "198"]].concat());
+    // A chase waits for each line, as method 0 has it: with 64 ns more on the other node, and with 1,000 ns.
+    let (by_0, by_6) = (predicted(&said, "0"), predicted(&said, "6"));
+    for (by_0, by_6) in by_0.into_iter().zip(&by_6) {
+        assert!((by_6 / by_0 - 1.0).abs() < 0.01, "{by_6}, not {by_0}");
+    }
+    let slowdown = said["second"]["slowdown"].as_f64().expect("a second run");
+    assert!((slowdown / by_6[0] - 1.0).abs() < 0.01, "{slowdown}, not {by_6:?}");
+
+    let second = ["latency", "predict", "run.fxr", "--second", "second.fxr"];
+    let (_, error) = failure(folder.path(), &[&second[..], &["--second-ns", "100"]].concat());
+    assert!(error.contains("the first run's memory takes 134"), "{error}");
+    let (status, error) = failure(folder.path(), &second);
+    assert!(status == 2 && error.contains("--second-ns"), "{error}");
 }
 
 #[test]
@@ -142,7 +167,8 @@ fn a_set_is_checked_kept_and_its_coefficients_fitted() {
     assert!(first["coefficients"]["hidden"]["found"].as_f64().expect("a number") >= 0.0);
     let page = std::fs::read_to_string(folder.path().join("page.html")).expect("written");
     assert!(page.contains("Simulated and predicted at 1000 ns"), "plots");
-    assert_eq!(std::fs::read_dir(folder.path().join("kept")).expect("kept").count(), 9);
+    // Three programs: as they are, with memory of another node, and at two latencies.
+    assert_eq!(std::fs::read_dir(folder.path().join("kept")).expect("kept").count(), 12);
     // Everything is kept: the same again, without a run.
     assert_eq!(json(folder.path(), &options), first);
 }
@@ -276,7 +302,7 @@ fn every_known_processor_can_be_counted() {
         let said = json(folder.path(), &["predict", "run.fxr", "--format", "json", "--base-ns", "110"]);
         for method in said["methods"].as_array().expect("methods") {
             let id = method["id"].as_str().expect("an id");
-            let lacks = missing.contains(&id) || ["4i", "5"].contains(&id);
+            let lacks = missing.contains(&id) || ["4i", "5", "6"].contains(&id);
             assert_eq!(method["unusable"].is_string(), lacks, "{processor}: {method}");
         }
     }

@@ -1,7 +1,7 @@
 //! Predictions against simulations of slower memory.
 
 use crate::methods::stalls::{self, Coefficients};
-use crate::methods::{METHODS, Method, Program};
+use crate::methods::{METHODS, Method, Program, Second};
 use crate::{Counts, System, predict};
 
 /// Points, percent of the simulated time, within which a prediction is good.
@@ -25,6 +25,8 @@ pub struct Sample {
     pub no_intervals: String,
     /// The machine.
     pub system: System,
+    /// A run with memory of another node; none where there is no other, or it could not be made.
+    pub second: Option<Second>,
     /// Latencies, nanoseconds, and simulated slowdowns.
     pub simulated: Vec<(f64, f64)>,
 }
@@ -38,6 +40,7 @@ impl Sample {
             intervals: &self.intervals,
             no_intervals: &self.no_intervals,
             system: &self.system,
+            second: self.second,
         }
     }
 

@@ -75,7 +75,7 @@ impl Kind {
     pub(crate) fn trust(self, usable: &dyn Fn(&str) -> bool) -> Option<(&'static str, &'static str)> {
         let (order, why): (&[&str], _) = match self {
             Kind::Resident => (
-                &["5", "0", "2", "1", "4"],
+                &["6", "5", "0", "2", "1", "4"],
                 "There are so few misses that even waiting for each of them adds hardly any time: all methods agree.",
             ),
             Kind::Bandwidth => (
@@ -84,21 +84,21 @@ impl Kind {
                  buffers hold, which method 5 looks at; all others predict too much.",
             ),
             Kind::Prefetched => (
-                &["5", "4i", "4"],
+                &["6", "5", "4i", "4"],
                 "Most lines are prefetched. Latency matters only once prefetches no longer run far enough ahead, which \
-                 method 5 looks at; all others predict too much.",
+                 method 5 looks at, and 6 with it; all others predict too much.",
             ),
             Kind::Overlapped => (
-                &["5", "4i", "4"],
+                &["6", "5", "4i", "4"],
                 "Several reads are outstanding while the program waits, so that methods 0 to 2 count the same time several \
                  times.",
             ),
             Kind::Dependent => (
-                &["2", "0", "5", "1", "4"],
+                &["2", "0", "6", "5", "1", "4"],
                 "Reads wait for each other: each that goes to what gets slower adds its whole latency, as methods 0 to 2 assume.",
             ),
             Kind::Unknown => (
-                &["5", "4i", "4"],
+                &["6", "5", "4i", "4"],
                 "Outstanding reads were not counted, so that it is not known whether reads overlap; methods 0 to 2 are upper \
                  bounds.",
             ),

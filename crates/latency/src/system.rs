@@ -9,6 +9,8 @@ pub struct System {
     pub base_ns: f64,
     /// What of it was added to the latency of the machine as it is, nanoseconds.
     pub added_ns: f64,
+    /// What memory of the neighbouring node is slower by, nanoseconds; none where there is no other node.
+    pub neighbour_ns: Option<f64>,
     /// What only a description of the machine tells.
     pub details: Option<Details>,
 }
@@ -44,7 +46,7 @@ impl System {
     /// A machine of which nothing but its memory's latency is known.
     #[must_use]
     pub fn of_latency(base_ns: f64) -> System {
-        System { base_ns, added_ns: 0.0, details: None }
+        System { base_ns, added_ns: 0.0, neighbour_ns: None, details: None }
     }
 
     /// What the description of a machine says.
@@ -57,6 +59,8 @@ impl System {
         System {
             base_ns: cycles * 1e9 / clock_hz + memory.added_ns,
             added_ns: memory.added_ns,
+            // A request there and an answer back.
+            neighbour_ns: (spec.topology.cmgs > 1).then(|| 2.0 * spec.ring.hop as f64 * 1e9 / clock_hz),
             details: Some(Details {
                 clock_hz,
                 cache_latency: (cache.bytes > 0).then(|| (cache.hit_nearest + cache.hit_farthest) as f64 / 2.0),

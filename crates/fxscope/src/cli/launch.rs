@@ -289,9 +289,26 @@ impl Launch {
         launch
     }
 
+    /// The same run with memory of this node.
+    pub(super) fn with_memory_of(&self, node: u32) -> Launch {
+        let mut launch = self.clone();
+        launch.placement.bind_memory(node);
+        launch
+    }
+
+    /// The node beside the one of the cores that the program may run on; none when these are of several, or there is no other.
+    pub(super) fn neighbour(&self) -> Result<Option<u32>, Failure> {
+        self.placement.neighbour(&*self.spec()?)
+    }
+
     /// Whether the options say where the program's memory is to be.
     pub(super) fn places_memory(&self) -> bool {
         self.placement.places_memory()
+    }
+
+    /// The CPUs that the program may run on, as they were asked for.
+    pub(super) fn cpus_asked(&self) -> Option<&str> {
+        self.placement.cpus_asked()
     }
 
     /// The machine as it is without any setting of page sizes.

@@ -97,6 +97,11 @@ impl Placement {
 }
 
 impl Placement {
+    /// The CPUs that the program may run on, as they were asked for.
+    pub(super) fn cpus_asked(&self) -> Option<&str> {
+        self.cpus.as_deref()
+    }
+
     /// Whether the options say where the program's memory is to be.
     pub(super) fn places_memory(&self) -> bool {
         self.membind.is_some() || self.interleave.is_some()
@@ -105,6 +110,22 @@ impl Placement {
     /// Puts the program's pages on all nodes in turn.
     pub(super) fn interleave_all(&mut self) {
         self.interleave = Some("all".to_owned());
+    }
+
+    /// Takes the program's memory from this node only.
+    pub(super) fn bind_memory(&mut self, node: u32) {
+        self.membind = Some(node.to_string());
+    }
+
+    /// The node beside the one of the cores that the program may run on, of all the first: nodes are neighbours in pairs. None when
+    /// these cores are of several nodes, or there is no other.
+    pub(super) fn neighbour(&self, spec: &Spec) -> Result<Option<u32>, Failure> {
+        let t = &spec.topology;
+        let cpus = self.cpus(spec)?.unwrap_or_else(|| vec![t.first_core]);
+        let mut groups = cpus.iter().map(|cpu| (cpu - t.first_core) / t.cores_per_cmg);
+        let first = groups.next().unwrap_or(0);
+        let other = first ^ 1;
+        Ok((groups.all(|group| group == first) && other < t.cmgs).then_some(t.first_node + other))
     }
 
     /// The CPUs that the program may run on, if not all.

@@ -15,6 +15,7 @@ pub(super) const METHOD: Method = Method {
     needs: &[&[Quantity::Accesses]],
     by_interval: false,
     machine: false,
+    second: false,
     gives: Gives::Slowdown(slowdown),
 };
 

@@ -14,6 +14,7 @@ pub(super) const METHOD: Method = Method {
     needs: &[&[Quantity::CacheMisses]],
     by_interval: false,
     machine: false,
+    second: false,
     gives: Gives::Slowdown(slowdown),
 };
 

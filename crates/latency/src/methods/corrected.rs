@@ -16,6 +16,7 @@ pub(super) const METHOD: Method = Method {
     needs: &[&[Quantity::CacheMisses, Quantity::Accesses], &[Quantity::Outstanding], &[Quantity::Cycles]],
     by_interval: false,
     machine: false,
+    second: false,
     gives: Gives::Slowdown(slowdown),
 };
 

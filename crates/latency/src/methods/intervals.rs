@@ -15,6 +15,7 @@ pub(super) const METHOD: Method = Method {
     needs: &[&[Quantity::CacheMisses, Quantity::Accesses], &[Quantity::Outstanding], &[Quantity::Cycles]],
     by_interval: true,
     machine: false,
+    second: false,
     gives: Gives::Slowdown(slowdown),
 };
 

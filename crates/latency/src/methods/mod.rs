@@ -6,6 +6,7 @@ mod corrected;
 mod intervals;
 mod linear;
 mod outstanding;
+mod second;
 pub mod stalls;
 
 use crate::{Counts, Quantity, System};
@@ -21,6 +22,17 @@ pub struct Program<'a> {
     pub no_intervals: &'a str,
     /// The machine it ran on.
     pub system: &'a System,
+    /// Another run of it, with memory that is somewhat slower.
+    pub second: Option<Second>,
+}
+
+/// A run of the same program with memory that is somewhat slower.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Second {
+    /// What its memory's latency is longer, seconds; above 0.
+    pub added: f64,
+    /// How many times as long it took.
+    pub slowdown: f64,
 }
 
 /// What a method gives.
@@ -48,12 +60,14 @@ pub struct Method {
     pub by_interval: bool,
     /// Whether it needs a description of the machine besides the latency of its memory.
     pub machine: bool,
+    /// Whether it needs a second run.
+    pub second: bool,
     /// What it calculates.
     pub gives: Gives,
 }
 
 /// All methods, in the order in which they are shown.
-pub static METHODS: [Method; 7] = [
+pub static METHODS: [Method; 8] = [
     linear::METHOD,
     accesses::METHOD,
     cache_misses::METHOD,
@@ -61,6 +75,7 @@ pub static METHODS: [Method; 7] = [
     corrected::METHOD,
     intervals::METHOD,
     stalls::METHOD,
+    second::METHOD,
 ];
 
 impl Method {
@@ -88,6 +103,9 @@ impl Method {
         }
         if self.machine && program.system.details.is_none() {
             return Err("the machine is not described: its buffers and prefetch distances are not known".to_owned());
+        }
+        if self.second && program.second.is_none() {
+            return Err("there is no second run, with memory of another node".to_owned());
         }
         if self.by_interval {
             if program.intervals.is_empty() {

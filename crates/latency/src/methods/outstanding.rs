@@ -14,6 +14,7 @@ pub(super) const METHOD: Method = Method {
     needs: &[&[Quantity::Outstanding], &[Quantity::Cycles]],
     by_interval: false,
     machine: false,
+    second: false,
     gives: Gives::Number(number),
 };
 

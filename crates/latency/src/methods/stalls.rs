@@ -43,6 +43,7 @@ pub(super) const METHOD: Method = Method {
     needs: &[&[Quantity::Cycles], &[Quantity::MemoryWait], &[Quantity::Misses], &[Quantity::Prefetched]],
     by_interval: false,
     machine: true,
+    second: false,
     gives: Gives::Slowdown(|program, added| slowdown(program, added, *FITTED)),
 };
 

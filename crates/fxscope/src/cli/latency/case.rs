@@ -1,7 +1,7 @@
 //! A program's counts, taken from a record.
 
 use fxscope::latency::inputs::{self, Taken};
-use fxscope::latency::{Counts, Program, System};
+use fxscope::latency::{Counts, Program, Second, System};
 use fxscope::machine::Spec;
 use fxscope::record::{ALL, Origin, Run};
 
@@ -16,6 +16,8 @@ pub(super) struct Case {
     pub intervals: Vec<Counts>,
     pub no_intervals: String,
     pub system: System,
+    /// Another run of it, with memory that is somewhat slower.
+    pub second: Option<Second>,
 }
 
 impl Case {
@@ -36,7 +38,18 @@ impl Case {
         let program = if run.command.is_empty() { "the program".to_owned() } else { run.command.join(" ") };
         let part = if name == ALL { String::new() } else { format!(", region {name}") };
         let title = format!("Slower memory: {program}{part} on {}", run.machine);
-        Ok(Case { title, taken, intervals, no_intervals, system })
+        Ok(Case { title, taken, intervals, no_intervals, system, second: None })
+    }
+
+    /// The same with another run of the program whose memory is slower by so many nanoseconds.
+    pub(super) fn with_second(mut self, run: &Run, asked: &Asked, added_ns: f64) -> Result<Case, Failure> {
+        let other = Case::of(run, asked, Some(self.system.base_ns + added_ns), None)?;
+        let slowdown = other.taken.counts.seconds / self.taken.counts.seconds;
+        if !(slowdown > 0.0 && slowdown.is_finite()) {
+            return Err("--second: one of the two runs took no time, so that nothing follows from them".into());
+        }
+        self.second = Some(Second { added: added_ns * 1e-9, slowdown });
+        Ok(self)
     }
 
     pub(super) fn program(&self) -> Program<'_> {
@@ -45,6 +58,7 @@ impl Case {
             intervals: &self.intervals,
             no_intervals: &self.no_intervals,
             system: &self.system,
+            second: self.second,
         }
     }
 }

@@ -44,6 +44,7 @@ fn needs(method: &Method) -> String {
     let of = method.needs.iter().map(|of| of.iter().map(|q| q.title()).collect::<Vec<_>>().join(" or "));
     let mut needs: Vec<String> = of.collect();
     needs.extend(method.by_interval.then(|| "intervals".to_owned()));
+    needs.extend(method.second.then(|| "a second run".to_owned()));
     needs.extend(method.machine.then(|| "a described machine".to_owned()));
     needs.join("; ")
 }

@@ -34,6 +34,13 @@ pub struct Args {
     /// The latency of the memory that the program ran with, nanoseconds. Without it, that of the machine's description.
     #[arg(long, value_name = "NS", value_parser = nanoseconds)]
     base_ns: Option<f64>,
+    /// Another run of the program, whose memory was somewhat slower, such as one with memory of another node (numactl --membind,
+    /// fxscope run --membind): method 6 says how much of that other methods have not told. The last run of this file.
+    #[arg(long, value_name = "FILE.fxr", requires = "second_ns")]
+    second: Option<PathBuf>,
+    /// The latency of its memory, nanoseconds.
+    #[arg(long, value_name = "NS", value_parser = nanoseconds, requires = "second")]
+    second_ns: Option<f64>,
     /// Length of intervals, of a run that is simulated now.
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = interval_ns)]
     interval: u64,
@@ -65,7 +72,18 @@ pub(super) fn predict(args: &Args) -> Outcome {
         Some(path) => recorded(path, args.run)?,
         None => simulated(args)?,
     };
-    let case = Case::of(&run, &args.asked, args.base_ns, None)?;
+    let mut case = Case::of(&run, &args.asked, args.base_ns, None)?;
+    if let (Some(path), Some(ns)) = (&args.second, args.second_ns) {
+        let added_ns = ns - case.system.base_ns;
+        if added_ns <= 0.0 {
+            let base = case.system.base_ns;
+            return Err(format!(
+                "--second-ns {ns}: the first run's memory takes {base} ns; the second's must be slower"
+            )
+            .into());
+        }
+        case = case.with_second(&recorded(path, None)?, &args.asked, added_ns)?;
+    }
     let prediction = fxscope::latency::predict(&case.program(), &args.asked.latencies());
     let document = show::prediction(&case, &prediction);
     match args.format {

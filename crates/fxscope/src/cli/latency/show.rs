@@ -2,7 +2,7 @@
 
 use fxscope::latency::check::{CLASSES, NEAR, Predictor, Sample, Statistics, error};
 use fxscope::latency::methods::METHODS;
-use fxscope::latency::{Method, Prediction, Program, Quantity, Says};
+use fxscope::latency::{Method, Prediction, Program, Quantity, Says, Second};
 use fxscope::report::document::{Body, Curve, Document, Plot, Row, Section, Value};
 use serde_json::{Value as Json, json};
 
@@ -77,6 +77,10 @@ fn facts(program: &Program<'_>, prediction: &Prediction) -> Section {
     rows.extend(parts.into_iter().filter_map(|(label, share)| Some(row(label, vec![number(share?, "ratio")]))));
     if let Some(reads) = counts.each_cycle(Quantity::Outstanding) {
         rows.push(row("Mean outstanding reads of a core", vec![text(format!("{reads:.2}"))]));
+    }
+    if let Some(Second { added, slowdown }) = program.second {
+        let memory = ns(prediction.base_ns + added * 1e9);
+        rows.push(row("Second run", vec![text(format!("{memory}, {slowdown:.3} times as long"))]));
     }
     rows.push(row("Kind of program", vec![text(prediction.kind.word())]));
     section("Run", Body::Facts(rows))
@@ -351,6 +355,7 @@ fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Ma
         "counts": quantities.collect::<serde_json::Map<_, _>>(),
         "points": prediction.points.iter().map(point).collect::<Vec<_>>(),
         "methods": prediction.rows.iter().map(method).collect::<Vec<_>>(),
+        "second": program.second.map(|Second { added, slowdown }| json!({ "added_ns": added * 1e9, "slowdown": slowdown })),
         "kind": prediction.kind.word(),
         "trust": prediction.trust.map(|(method, why)| json!({ "method": method.id, "why": why })),
         "intervals": intervals,

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use fxscope::latency::check::Sample;
-use fxscope::latency::{Counts, System};
+use fxscope::latency::{Counts, Second, System};
 use fxscope::linux::Stdio;
 use fxscope::record::{Finish, Run};
 use fxscope::validate::Cache;
@@ -77,14 +77,25 @@ struct Measured {
     no_intervals: String,
 }
 
-/// What a trial at a latency of memory, ns, gave; at the machine's own where there is none.
-type Outcome = (Option<f64>, Result<Measured, NoSample>);
+/// The memory of a trial.
+#[derive(Clone, Copy, PartialEq)]
+enum Memory {
+    /// The machine's own.
+    Normal,
+    /// That of the neighbouring node, for methods that want a second run.
+    Neighbour,
+    /// One of this latency, nanoseconds.
+    Slower(f64),
+}
 
-/// A simulation of a subject; without a latency its normal run.
+/// What a trial gave.
+type Outcome = (Memory, Result<Measured, NoSample>);
+
+/// A simulation of a subject.
 struct Trial<'a> {
     subject: &'a Subject,
     system: &'a System,
-    latency_ns: Option<f64>,
+    memory: Memory,
 }
 
 impl Lab {
@@ -102,14 +113,14 @@ impl Lab {
         let of = |(subject, system): (&'_ Subject, &'_ Result<System, String>)| {
             let system = system.as_ref().ok()?;
             let slower = subject.asked.latencies().into_iter().filter(|&ns| ns >= system.base_ns);
-            Some(std::iter::once(None).chain(slower.map(Some)).collect::<Vec<_>>())
+            let second = subject.neighbour().map(|_| Memory::Neighbour);
+            Some(std::iter::once(Memory::Normal).chain(second).chain(slower.map(Memory::Slower)).collect::<Vec<_>>())
         };
-        let wanted: Vec<Vec<Option<f64>>> =
-            subjects.iter().zip(&systems).map(|pair| of(pair).unwrap_or_default()).collect();
+        let wanted: Vec<Vec<Memory>> = subjects.iter().zip(&systems).map(|pair| of(pair).unwrap_or_default()).collect();
         let trials: Vec<(usize, Trial<'_>)> = (0..subjects.len())
-            .flat_map(|i| wanted[i].iter().map(move |&latency_ns| (i, latency_ns)))
-            .filter_map(|(i, latency_ns)| {
-                Some((i, Trial { subject: &subjects[i], system: systems[i].as_ref().ok()?, latency_ns }))
+            .flat_map(|i| wanted[i].iter().map(move |&memory| (i, memory)))
+            .filter_map(|(i, memory)| {
+                Some((i, Trial { subject: &subjects[i], system: systems[i].as_ref().ok()?, memory }))
             })
             .collect();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build()?;
@@ -118,14 +129,14 @@ impl Lab {
             bar.set_message(trial.subject.name.clone());
             let measured = self.measured(trial);
             bar.inc(1);
-            (*i, trial.latency_ns, measured)
+            (*i, trial.memory, measured)
         };
         let measured: Vec<_> = pool.install(|| trials.par_iter().with_max_len(1).map(each).collect());
         bar.finish_and_clear();
 
         let mut of_subject: Vec<Vec<Outcome>> = subjects.iter().map(|_| Vec::new()).collect();
-        for (i, latency_ns, result) in measured {
-            of_subject[i].push((latency_ns, result));
+        for (i, memory, result) in measured {
+            of_subject[i].push((memory, result));
         }
         let parts = subjects.iter().zip(systems).zip(of_subject);
         Ok(parts.map(|((subject, system), measured)| sample(subject, system?, measured)).collect())
@@ -162,15 +173,25 @@ impl Subject {
         let spec = self.launch.spec().map_err(|failure| failure.message)?;
         Ok(System::of(&spec))
     }
+
+    /// The node beside the one whose cores it runs on; none when there is none, or when it is said where its memory is to be.
+    fn neighbour(&self) -> Option<u32> {
+        if self.launch.places_memory() { None } else { self.launch.neighbour().ok().flatten() }
+    }
 }
 
 impl Trial<'_> {
     fn launch(&self) -> Launch {
         let launch = &self.subject.launch;
-        match self.latency_ns {
-            None => launch.with_intervals(Some(self.subject.interval_ns), self.subject.asked.region.as_deref()),
+        match self.memory {
+            Memory::Normal => {
+                launch.with_intervals(Some(self.subject.interval_ns), self.subject.asked.region.as_deref())
+            }
+            Memory::Neighbour => {
+                self.subject.neighbour().map_or_else(|| launch.clone(), |node| launch.with_memory_of(node))
+            }
             // What the description adds to the latency is in the latency that is asked about.
-            Some(ns) => launch.with_added_ns(self.system.added_ns + ns - self.system.base_ns),
+            Memory::Slower(ns) => launch.with_added_ns(self.system.added_ns + ns - self.system.base_ns),
         }
     }
 
@@ -216,16 +237,32 @@ fn ended(run: &Run, said: &Path, refuses: Option<i32>) -> Result<(), NoSample> {
 
 /// A sample of what a subject's runs counted.
 fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<Sample, NoSample> {
-    let mut normal = None;
+    let (mut normal, mut neighbour) = (None, None);
     let mut seconds = Vec::new();
-    for (latency_ns, result) in measured {
-        match latency_ns {
-            None => normal = Some(result?),
-            Some(ns) => seconds.push((ns, result.map_err(|e| e.with(&format!("with {ns} ns")))?.counts.seconds)),
+    for (memory, result) in measured {
+        match memory {
+            Memory::Normal => normal = Some(result?),
+            // Predictions do without it.
+            Memory::Neighbour => neighbour = result.ok(),
+            Memory::Slower(ns) => {
+                seconds.push((ns, result.map_err(|e| e.with(&format!("with {ns} ns")))?.counts.seconds))
+            }
         }
     }
     let Measured { counts, intervals, no_intervals } =
         normal.ok_or_else(|| "its normal run was not made".to_owned())?;
+    let second = neighbour
+        .zip(system.neighbour_ns)
+        .map(|(run, added_ns)| Second { added: added_ns * 1e-9, slowdown: run.counts.seconds / counts.seconds });
     let simulated = seconds.into_iter().map(|(ns, seconds)| (ns, seconds / counts.seconds)).collect();
-    Ok(Sample { name: subject.name.clone(), fit: subject.fit, counts, intervals, no_intervals, system, simulated })
+    Ok(Sample {
+        name: subject.name.clone(),
+        fit: subject.fit,
+        counts,
+        intervals,
+        no_intervals,
+        system,
+        second,
+        simulated,
+    })
 }
