@@ -38,14 +38,12 @@ static uint64_t part(unsigned thread)
     return options[ELEMENTS].value * thread / options[THREADS].value;
 }
 
-/* An element's values, and the derivatives transposed. */
-static inline void copy(struct locals *local, uint64_t element)
+/* An element's values. */
+static inline void copy(double *u, uint64_t element)
 {
     svbool_t p = svptrue_b64();
-    for (unsigned i = 0; i < N; i++)
-        svst1(p, local->turned[i], svld1_gather_index(p, &derivative[0][i], svindex_s64(0, N)));
     for (unsigned i = 0; i < POINTS; i += N)
-        svst1(p, &local->u[0][0][i], svld1(p, &q[element][0][0][i]));
+        svst1(p, u + i, svld1(p, &q[element][0][0][i]));
 }
 
 /* Terms: vectors of a sum's terms. */
@@ -66,43 +64,99 @@ static inline double dot(svbool_t p, svfloat64_t a, svfloat64_t b)
     return sum(p, svmul_x(p, a, b));
 }
 
-static __attribute__((noinline)) void by_terms(struct locals *local, uint64_t element)
+/* The number at a pointer, which goes on by an addition of its own. */
+static inline double next(const double **at)
 {
-    const cube *g = geometry[element];
-    /* s has the direction of its derivative innermost: counted are three gathers a point, one of them over rows. */
-    double(*restrict u)[N][N] = local->u, (*restrict r)[N][N] = local->r;
-    double(*restrict s)[N][N] = local->s, (*restrict t)[N][N] = local->t;
-    double(*restrict turned)[N] = local->turned;
-    svbool_t p = svptrue_b64();
+    double number = **at;
+    __asm__ volatile("add %0, %0, #8" : "+r"(*at));
+    return number;
+}
+
+/* Where an element's arrays begin, in numbers behind a line's beginning: the compiler has them on its stack, which is aligned to 16
+ * bytes. Counted gathers have one flow for fewer pairs of elements than they would have from a line's beginning on. */
+enum { ON_STACK = 2 };
+
+/* The eight points of a row, one after the other. */
+#define EACH_POINT(point) point(0) point(1) point(2) point(3) point(4) point(5) point(6) point(7)
+
+/* Six pointers to a row's factors come from memory and advance from point to point, as counted loads of general registers and
+ * integer operations say; each factor is loaded once. Rows of the derivative stay in registers. s has the direction of its
+ * derivative innermost: counted are three gathers a point, two of them here. The 384 prefetch instructions that are counted, six a
+ * row, bring next to no line into L1: those of the row behind, in arrays that lie there. */
+static inline void fluxes_by_terms(svbool_t p, double (*restrict u)[N][N], double (*restrict r)[N][N],
+                                   double (*restrict s)[N][N], double (*restrict t)[N][N], const cube *g)
+{
+    const double *volatile factors[6];
+    for (unsigned f = 0; f < 6; f++)
+        factors[f] = g[f][0][0];
     svint64_t rows = svindex_s64(0, N), planes = svindex_s64(0, N * N);
-    copy(local, element);
+#define ROW(i) svfloat64_t d##i = svld1(p, derivative[i]);
+    EACH_POINT(ROW)
+#undef ROW
+    uint64_t row_at = 0;
     for (unsigned k = 0; k < N; k++) {
         svfloat64_t dk = svld1(p, derivative[k]);
         for (unsigned j = 0; j < N; j++) {
             svfloat64_t dj = svld1(p, derivative[j]), row = svld1(p, u[k][j]);
-#pragma GCC unroll 8
-            for (unsigned i = 0; i < N; i++) {
-                double along_r = dot(p, svld1(p, derivative[i]), row);
-                double along_s = dot(p, dj, svld1_gather_index(p, &u[k][0][i], rows));
-                double along_t = dot(p, dk, svld1_gather_index(p, &u[0][j][i], planes));
-                r[k][j][i] = g[0][k][j][i] * along_r + g[1][k][j][i] * along_s + g[2][k][j][i] * along_t;
-                s[k][i][j] = g[1][k][j][i] * along_r + g[3][k][j][i] * along_s + g[4][k][j][i] * along_t;
-                t[k][j][i] = g[2][k][j][i] * along_r + g[4][k][j][i] * along_s + g[5][k][j][i] * along_t;
-            }
+            const double *g0 = factors[0] + row_at, *g1 = factors[1] + row_at, *g2 = factors[2] + row_at;
+            const double *g3 = factors[3] + row_at, *g4 = factors[4] + row_at, *g5 = factors[5] + row_at;
+            __builtin_prefetch(r[k][j + 1], 1, 3);
+            __builtin_prefetch(s[k][j + 1], 1, 3);
+            __builtin_prefetch(t[k][j + 1], 1, 3);
+#define POINT(i)                                                                                       \
+    {                                                                                                  \
+        svfloat64_t column = svld1_gather_index(p, &u[k][0][i], rows);                                 \
+        svfloat64_t pillar = svld1_gather_index(p, &u[0][j][i], planes);                               \
+        double along_r = dot(p, d##i, row), along_s = dot(p, dj, column);                              \
+        double along_t = dot(p, dk, pillar);                                                           \
+        double f0 = next(&g0), f1 = next(&g1), f2 = next(&g2);                                         \
+        double f3 = next(&g3), f4 = next(&g4), f5 = next(&g5);                                         \
+        r[k][j][i] = f0 * along_r + f1 * along_s + f2 * along_t;                                       \
+        s[k][i][j] = f1 * along_r + f3 * along_s + f4 * along_t;                                       \
+        t[k][j][i] = f2 * along_r + f4 * along_s + f5 * along_t;                                       \
+    }
+            EACH_POINT(POINT)
+#undef POINT
+            row_at += N;
         }
     }
+}
+
+/* Columns of the derivative are gathered, as 208 counted gathers beside those of points say, and rows of s stay in registers for a
+ * plane. */
+static inline void sums_by_terms(svbool_t p, double (*restrict r)[N][N], double (*restrict s)[N][N],
+                                 double (*restrict t)[N][N], double (*restrict to)[N][N])
+{
+    svint64_t rows = svindex_s64(0, N), planes = svindex_s64(0, N * N);
     for (unsigned k = 0; k < N; k++) {
-        svfloat64_t dk = svld1(p, turned[k]);
+#define COLUMN(i) svfloat64_t d##i = svld1_gather_index(p, &derivative[0][i], rows), s##i = svld1(p, s[k][i]);
+        EACH_POINT(COLUMN)
+#undef COLUMN
         for (unsigned j = 0; j < N; j++) {
-            svfloat64_t dj = svld1(p, turned[j]), row = svld1(p, r[k][j]);
-#pragma GCC unroll 8
-            for (unsigned i = 0; i < N; i++) {
-                svfloat64_t pillar = svld1_gather_index(p, &t[0][j][i], planes);
-                double along_r = dot(p, svld1(p, turned[i]), row), along_s = dot(p, dj, svld1(p, s[k][i]));
-                result[element][k][j][i] = along_r + along_s + dot(p, dk, pillar);
-            }
+            svfloat64_t dj = svld1_gather_index(p, &derivative[0][j], rows);
+            svfloat64_t dk = svld1_gather_index(p, &derivative[0][k], rows), row = svld1(p, r[k][j]);
+            __builtin_prefetch(r[k][j + 1], 0, 3);
+            __builtin_prefetch(s[k][j + 1], 0, 3);
+            __builtin_prefetch(t[k][j + 1], 0, 3);
+#define POINT(i)                                                                       \
+    {                                                                                  \
+        svfloat64_t pillar = svld1_gather_index(p, &t[0][j][i], planes);               \
+        to[k][j][i] = dot(p, d##i, row) + dot(p, dj, s##i) + dot(p, dk, pillar);       \
+    }
+            EACH_POINT(POINT)
+#undef POINT
         }
     }
+}
+
+static __attribute__((noinline)) void by_terms(struct locals *local, uint64_t element)
+{
+    svbool_t p = svptrue_b64();
+    double *u = local->u[0][0] + ON_STACK;
+    double(*cubes)[N][N] = (double(*)[N][N])u;
+    copy(u, element);
+    fluxes_by_terms(p, cubes, cubes + N, cubes + 2 * N, cubes + 3 * N, geometry[element]);
+    sums_by_terms(p, cubes + N, cubes + 2 * N, cubes + 3 * N, result[element]);
 }
 
 /* Points: vectors of a row's points (axhelm.S). */
@@ -112,7 +166,10 @@ void axhelm_sums(double *fluxes, const double *derivative, double *result);
 
 static __attribute__((noinline)) void by_points(struct locals *local, uint64_t element)
 {
-    copy(local, element);
+    svbool_t p = svptrue_b64();
+    for (unsigned i = 0; i < N; i++)
+        svst1(p, local->turned[i], svld1_gather_index(p, &derivative[0][i], svindex_s64(0, N)));
+    copy(local->u[0][0], element);
     axhelm_fluxes(local->u[0][0], local->turned[0], derivative[0], geometry[element][0][0][0], local->r[0][0]);
     axhelm_sums(local->r[0][0], derivative[0], result[element][0][0]);
 }
