@@ -25,8 +25,8 @@ pub struct Sample {
     pub no_intervals: String,
     /// The machine.
     pub system: System,
-    /// A run with memory of another node; none where there is no other, or it could not be made.
-    pub second: Option<Second>,
+    /// A run with memory of another node; or why there is none.
+    pub second: Result<Second, String>,
     /// Latencies, nanoseconds, and simulated slowdowns.
     pub simulated: Vec<(f64, f64)>,
 }
@@ -40,7 +40,7 @@ impl Sample {
             intervals: &self.intervals,
             no_intervals: &self.no_intervals,
             system: &self.system,
-            second: self.second,
+            second: self.second.as_ref().map(|second| *second).map_err(String::as_str),
         }
     }
 

@@ -22,8 +22,8 @@ pub enum Kind {
 
 /// Added time, as a share of the run time, that is as good as none when even method 0 predicts no more.
 const NOTHING: f64 = 0.02;
-/// Share of what memory can deliver from which on it is the limit.
-const BUSY: f64 = 0.75;
+/// Share of what memory, or the way to it, can deliver from which on it is the limit.
+pub(crate) const BUSY: f64 = 0.75;
 /// Share of misses that are prefetches from which on these decide.
 const MOSTLY: f64 = 0.5;
 /// Mean outstanding reads, while there are any, up to which one waits for the other.
@@ -110,12 +110,9 @@ impl Kind {
 }
 
 /// Of what memory can deliver, the share that the program takes.
-fn busy(program: &Program<'_>) -> Option<f64> {
+pub(crate) fn busy(program: &Program<'_>) -> Option<f64> {
     let details = program.system.details.as_ref()?;
-    let counts = program.counts;
-    let lines = counts.get(Quantity::Accesses)?;
-    let groups = (counts.threads / details.group_cores).ceil().max(1.0);
-    Some(lines * details.line_bytes / counts.seconds / (details.bandwidth * groups))
+    Some(details.bytes_per_second(program.counts)? / details.bandwidth)
 }
 
 /// Reads that are outstanding while the core waits for memory, prefetches among them where they are counted; of the whole time

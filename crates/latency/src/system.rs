@@ -2,6 +2,8 @@
 
 use fxscope_machine::Spec;
 
+use crate::{Counts, Quantity};
+
 /// A machine's memory, and what can wait for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct System {
@@ -9,8 +11,6 @@ pub struct System {
     pub base_ns: f64,
     /// What of it was added to the latency of the machine as it is, nanoseconds.
     pub added_ns: f64,
-    /// What memory of the neighbouring node is slower by, nanoseconds; none where there is no other node.
-    pub neighbour_ns: Option<f64>,
     /// What only a description of the machine tells.
     pub details: Option<Details>,
 }
@@ -24,6 +24,8 @@ pub struct Details {
     pub cache_latency: Option<f64>,
     /// Bytes a second that all of its memory can deliver to a stream of reads of one group of cores.
     pub bandwidth: f64,
+    /// Bytes a second that a group of cores can exchange with all other groups and their memory.
+    pub port_bandwidth: f64,
     /// Bytes of a line.
     pub line_bytes: f64,
     /// Cores that share a last-level cache and its buffers.
@@ -42,11 +44,19 @@ pub struct Details {
     pub streams: f64,
 }
 
+impl Details {
+    /// What a group of cores exchanges with memory; none when it was not counted.
+    pub(crate) fn bytes_per_second(&self, counts: &Counts) -> Option<f64> {
+        let groups = (counts.threads / self.group_cores).ceil().max(1.0);
+        Some(counts.get(Quantity::Accesses)? * self.line_bytes / counts.seconds / groups)
+    }
+}
+
 impl System {
     /// A machine of which nothing but its memory's latency is known.
     #[must_use]
     pub fn of_latency(base_ns: f64) -> System {
-        System { base_ns, added_ns: 0.0, neighbour_ns: None, details: None }
+        System { base_ns, added_ns: 0.0, details: None }
     }
 
     /// What the description of a machine says.
@@ -59,12 +69,11 @@ impl System {
         System {
             base_ns: cycles * 1e9 / clock_hz + memory.added_ns,
             added_ns: memory.added_ns,
-            // A request there and an answer back.
-            neighbour_ns: (spec.topology.cmgs > 1).then(|| 2.0 * spec.ring.hop as f64 * 1e9 / clock_hz),
             details: Some(Details {
                 clock_hz,
                 cache_latency: (cache.bytes > 0).then(|| (cache.hit_nearest + cache.hit_farthest) as f64 / 2.0),
                 bandwidth: memory.peak_bytes_per_second as f64 * memory.read_efficiency / 100.0,
+                port_bandwidth: f64::from(spec.ring.bytes_per_cycle) * clock_hz * spec.ring.port_efficiency / 100.0,
                 line_bytes: f64::from(spec.l2.line_bytes),
                 group_cores: f64::from(spec.topology.cores_per_cmg),
                 buffers: f64::from(spec.l2.miss_buffers),

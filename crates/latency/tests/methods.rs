@@ -7,6 +7,7 @@ use fxscope_latency::{Counts, Kind, LATENCIES, Prediction, Quantity, Second, Sys
 use proptest::prelude::*;
 
 const NONE: &str = "the run has no intervals";
+const NO_SECOND: &str = "there is no second run";
 
 /// A second on two cores of 2 GHz.
 fn counts() -> Counts {
@@ -14,12 +15,21 @@ fn counts() -> Counts {
 }
 
 fn of<'a>(counts: &'a Counts, intervals: &'a [Counts], system: &'a System) -> Program<'a> {
-    Program { counts, intervals, no_intervals: NONE, system, second: None }
+    Program { counts, intervals, no_intervals: NONE, system, second: Err(NO_SECOND) }
 }
 
 /// What methods say of counts with memory of 100 ns, when it has 300 ns.
 fn ask(counts: &Counts, intervals: &[Counts]) -> Prediction {
     predict(&of(counts, intervals, &System::of_latency(100.0)), &[300.0])
+}
+
+fn no_second() -> Result<Second, String> {
+    Err(NO_SECOND.to_owned())
+}
+
+/// Another run, with memory that is so many seconds slower, of which nothing else is known.
+fn second(added: f64, slowdown: f64) -> Result<Second, &'static str> {
+    Ok(Second { added, slowdown, busy: None })
 }
 
 fn slowdown(prediction: &Prediction, id: &str) -> f64 {
@@ -125,6 +135,20 @@ fn misses_that_wait_for_bandwidth_make_waits_fewer() {
     let at = |added: f64| stalls::slowdown(&of(&counts, &[], &machine()), added, PLAIN);
     near(at(200e-9), 1.0 + 2.24e6 / 480.0 * (400.0 - 256.0) / 4e6);
     near(at(100e-9), 1.0);
+}
+
+#[test]
+fn prefetches_that_come_in_bursts_make_waits_no_fewer() {
+    // As above, but memory delivers a third of what it can: 224 cycles are waited for of 256, each grows by 400.
+    let system = machine();
+    let details = system.details.as_ref().expect("described");
+    let lines = |share: f64| share * details.bandwidth * 0.002 / details.line_bytes;
+    let at = |share: f64| {
+        let counts = waiting(2.5e4, 2.5e4 * 512.0).with(Quantity::Accesses, lines(share));
+        stalls::slowdown(&of(&counts, &[], &system), 200e-9, PLAIN)
+    };
+    near(at(0.3), 1.0 + 2.24e6 / 224.0 * 400.0 / 4e6);
+    near(at(0.8), 1.0 + 2.24e6 / 480.0 * (400.0 - 256.0) / 4e6);
 }
 
 #[test]
@@ -294,7 +318,7 @@ fn a_fit_finds_the_coefficients_that_made_the_samples() {
         let simulated = LATENCIES.map(at).to_vec();
         let (counts, system) = (counts.clone(), system.clone());
         let (name, no_intervals) = (String::new(), NONE.to_owned());
-        Sample { name, fit: true, counts, intervals: Vec::new(), no_intervals, system, second: None, simulated }
+        Sample { name, fit: true, counts, intervals: Vec::new(), no_intervals, system, second: no_second(), simulated }
     };
     let copy = like(200e6, 0.0, 1.0, 20.0).with(Quantity::WrittenBack, 100e6);
     let hides = like(60e6, 0.4, 0.0, 4.0).with(Quantity::InFlight, 8e9);
@@ -316,35 +340,83 @@ fn a_second_run_corrects_method_5_in_proportion_to_what_memory_is_slower() {
     let by_5 = |ns: f64| slowdown(&predict(&of(&counts, &[], &system), &[ns]), "5");
     // With 72 ns more the run took a tenth longer than method 5 says: with ten times as much, that ten times.
     let base = system.base_ns;
-    let second = Second { added: 72e-9, slowdown: by_5(base + 72.0) + 0.1 };
-    let program = Program { second: Some(second), ..of(&counts, &[], &system) };
+    let longer = by_5(base + 72.0) + 0.1;
+    let program = Program { second: second(72e-9, longer), ..of(&counts, &[], &system) };
     let prediction = predict(&program, &[base + 72.0, base + 720.0]);
     let by_6: Vec<f64> = prediction.slowdowns("6").expect("usable").iter().flatten().copied().collect();
-    near(by_6[0], second.slowdown);
+    near(by_6[0], longer);
     near(by_6[1], by_5(base + 720.0) + 1.0);
     assert_eq!(prediction.trust.map(|(method, _)| method.id), Some("6"));
+}
+
+#[test]
+fn streams_that_come_too_late_earlier_than_counts_tell_are_so_by_as_much_later() {
+    // A line in ten cycles, two streams of up to 40 at a time: of these lines' 224 cycles on the way, how many more may there be, in
+    // halves of a nanosecond?
+    let (system, counts) = (machine(), streaming(5e4));
+    let ahead = (stalls::FITTED.distance * 80.0 * 10.0 - 224.0) / 2.0;
+    let by_5 = |ns: f64| slowdown(&predict(&of(&counts, &[], &system), &[system.base_ns + ns]), "5");
+    near(by_5(ahead), 1.0);
+    let program = Program { second: second(64e-9, 1.1), ..of(&counts, &[], &system) };
+    let by_6 = |ns: f64| slowdown(&predict(&program, &[system.base_ns + ns]), "6");
+    near(by_6(32.0), 1.05);
+    // In proportion until counts say that they are late, too, and then by as much: 0.1 for each 64 ns.
+    let late = 0.1 * ahead / 64.0;
+    for ns in [ahead, 500.0, 800.0] {
+        near(by_6(ns), by_5(ns) + late);
+    }
 }
 
 #[test]
 fn a_second_run_is_enough_where_nothing_else_is_counted() {
     let (counts, system) = (Counts::new(1.0, 2.0), System::of_latency(100.0));
     let of_second = |slowdown| {
-        let program = Program { second: Some(Second { added: 50e-9, slowdown }), ..of(&counts, &[], &system) };
+        let program = Program { second: second(50e-9, slowdown), ..of(&counts, &[], &system) };
         predict(&program, &[300.0])
     };
     near(slowdown(&of_second(1.25), "6"), 2.0);
     near(slowdown(&of_second(0.9), "6"), 1.0);
-    assert_eq!(refusal(&ask(&counts, &[]), "6"), "there is no second run, with memory of another node");
+    assert_eq!(refusal(&ask(&counts, &[]), "6"), NO_SECOND);
 }
 
 #[test]
 fn where_bandwidth_is_the_limit_a_second_run_is_not_trusted() {
     // 256 GB/s of lines, as much as one group's memory delivers.
     let counts = like(1e9, 0.05, 0.0, 6.4).with(Quantity::Accesses, 1e9).with(Quantity::Prefetched, 0.99e9);
-    let second = Second { added: 64e-9, slowdown: 1.7 };
     let system = machine();
-    let prediction = predict(&Program { second: Some(second), ..of(&counts, &[], &system) }, &LATENCIES);
+    let prediction = predict(&Program { second: second(64e-9, 1.7), ..of(&counts, &[], &system) }, &LATENCIES);
     assert_eq!((prediction.kind, prediction.trust.map(|(method, _)| method.id)), (Kind::Bandwidth, Some("5")));
+}
+
+#[test]
+fn a_second_run_that_another_nodes_port_limits_says_nothing_about_latency() {
+    // 119 GB/s: 64 bytes a cycle of 2 GHz, of which 93.2 % can be had.
+    let (system, lines) = (machine(), 64.0 * 2e9 * 0.932 / 256.0);
+    let first = like(lines, 0.05, 0.9, 6.4);
+    let trusted = |share: f64| {
+        let mut other = first.clone();
+        other.seconds = 1.0 / share;
+        let second = Second::of(&first, &other, 64e-9, &system).expect("both took time");
+        near(second.slowdown, 1.0 / share);
+        near(second.busy.expect("counted"), share);
+        let program = Program { second: Ok(second), ..of(&first, &[], &system) };
+        predict(&program, &LATENCIES)
+    };
+    assert_eq!(trusted(0.7).trust.map(|(method, _)| method.id), Some("6"));
+    let limited = trusted(0.8);
+    assert_eq!(limited.trust.map(|(method, _)| method.id), Some("5"));
+    assert!(refusal(&limited, "6").starts_with("the second run took 80 % of what memory of another node can deliver"));
+    assert_eq!(Second::of(&first, &Counts::new(0.0, 1.0), 64e-9, &system), None);
+}
+
+#[test]
+fn behind_a_memory_side_cache_another_nodes_memory_is_no_slower_memory() {
+    let mut system = machine();
+    system.details.as_mut().expect("described").cache_latency = Some(176.0);
+    let counts = like(60e6, 0.88, 0.0, 6.4);
+    let said = predict(&Program { second: second(64e-9, 1.3), ..of(&counts, &[], &system) }, &LATENCIES);
+    assert!(refusal(&said, "6").contains("cache of its own"));
+    assert_eq!(said.trust.map(|(method, _)| method.id), Some("5"));
 }
 
 /// A program of which method 0 says 1.1, where these slowdowns were simulated.
@@ -356,7 +428,7 @@ fn of_method_0(simulated: &[f64]) -> Sample {
         intervals: Vec::new(),
         no_intervals: NONE.to_owned(),
         system: System::of_latency(100.0),
-        second: None,
+        second: no_second(),
         simulated: simulated.iter().map(|&value| (300.0, value)).collect(),
     }
 }
@@ -401,7 +473,7 @@ fn the_trusted_predictor_takes_of_each_program_the_method_to_trust() {
             intervals: Vec::new(),
             no_intervals,
             system: system.clone(),
-            second: None,
+            second: no_second(),
             simulated,
         }
     };
@@ -427,8 +499,7 @@ proptest! {
         counts in any_counts(), a in 128.0..2000.0f64, b in 128.0..2000.0f64, added in 1e-9..1e-6f64, slowdown in 0.9..9.0f64
     ) {
         let (system, latencies) = (machine(), [a.min(b), a.max(b)]);
-        let second = Some(Second { added, slowdown });
-        let program = Program { second, ..of(&counts, std::slice::from_ref(&counts), &system) };
+        let program = Program { second: second(added, slowdown), ..of(&counts, std::slice::from_ref(&counts), &system) };
         let said = predict(&program, &latencies);
         for method in METHODS.iter().filter(|method| method.is_prediction()) {
             let slowdowns = said.slowdowns(method.id).expect("everything is counted");

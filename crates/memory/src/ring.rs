@@ -56,6 +56,14 @@ impl Ring {
         if 2 * up <= n { (from, up, true) } else { (to, n - up, false) }
     }
 
+    /// The CMG nearest to another one, of equally near ones the first, and the cycles of a message there and one back; none when
+    /// there is only one.
+    #[must_use]
+    pub fn neighbour(&self, of: usize) -> Option<(usize, Cycle)> {
+        let others = (0..self.stations.len()).filter(|&cmg| cmg != of);
+        others.map(|cmg| (cmg, self.message(of, cmg) + self.message(cmg, of))).min_by_key(|&(_, cycles)| cycles)
+    }
+
     /// Cycles for a message without data from one CMG to another.
     #[must_use]
     pub fn message(&self, from: usize, to: usize) -> Cycle {
@@ -95,6 +103,8 @@ mod tests {
         let hops = |a, b| ring.message(a, b) / spec.ring.hop;
         assert_eq!([hops(0, 0), hops(0, 1), hops(0, 2), hops(0, 3)], [0, 1, 1, 2]);
         assert_eq!([hops(1, 2), hops(1, 3), hops(2, 3), hops(3, 0)], [2, 1, 1, 2]);
+        let there_and_back = 2 * spec.ring.hop;
+        assert_eq!([0, 1, 2, 3].map(|cmg| ring.neighbour(cmg)), [1, 0, 0, 1].map(|cmg| Some((cmg, there_and_back))));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use fxscope::machine::Spec;
 use fxscope::record::{ALL, Run};
 use fxscope::{CallPages, Control, Mode, Progress, QUANTUM, Request, Session, Window, guest_environment};
 
-use super::placement::Placement;
+use super::placement::{Neighbour, Placement};
 use super::progress::ProgressLine;
 use super::sector::Sectors;
 use super::{FAILED, Failure, hwpf};
@@ -296,8 +296,11 @@ impl Launch {
         launch
     }
 
-    /// The node beside the one of the cores that the program may run on; none when these are of several, or there is no other.
-    pub(super) fn neighbour(&self) -> Result<Option<u32>, Failure> {
+    /// The node nearest to the one of the cores that the program may run on; or why it cannot have memory of such a one.
+    pub(super) fn neighbour(&self) -> Result<Neighbour, Failure> {
+        if self.places_memory() {
+            return Err("options say where the program's memory is to be".into());
+        }
         self.placement.neighbour(&*self.spec()?)
     }
 

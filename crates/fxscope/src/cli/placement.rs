@@ -7,6 +7,7 @@ use fxscope::linux::pages::{MappingPages, MemoryPolicy, parse_nodes};
 use fxscope::machine::settings::{integer, size};
 use fxscope::machine::spec;
 use fxscope::machine::{LoadError, Spec};
+use fxscope_memory::ring::Ring;
 
 use super::Failure;
 
@@ -29,6 +30,14 @@ pub(super) struct Placement {
     /// Put the program's pages on these nodes in turn, as numactl --interleave does.
     #[arg(long, value_name = "NODES")]
     interleave: Option<String>,
+}
+
+/// A memory node beside the one of a program's cores.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Neighbour {
+    pub node: u32,
+    /// What its memory is slower by, nanoseconds.
+    pub added_ns: f64,
 }
 
 /// What gets which pages.
@@ -117,15 +126,18 @@ impl Placement {
         self.membind = Some(node.to_string());
     }
 
-    /// The node beside the one of the cores that the program may run on, of all the first: nodes are neighbours in pairs. None when
-    /// these cores are of several nodes, or there is no other.
-    pub(super) fn neighbour(&self, spec: &Spec) -> Result<Option<u32>, Failure> {
+    /// The node nearest to the one of the cores that the program may run on, without a choice the first; or why there is none.
+    pub(super) fn neighbour(&self, spec: &Spec) -> Result<Neighbour, Failure> {
         let t = &spec.topology;
         let cpus = self.cpus(spec)?.unwrap_or_else(|| vec![t.first_core]);
         let mut groups = cpus.iter().map(|cpu| (cpu - t.first_core) / t.cores_per_cmg);
         let first = groups.next().unwrap_or(0);
-        let other = first ^ 1;
-        Ok((groups.all(|group| group == first) && other < t.cmgs).then_some(t.first_node + other))
+        if groups.any(|group| group != first) {
+            return Err("its cores are of several nodes, none of which has a neighbour for all".into());
+        }
+        let (other, cycles) = Ring::new(spec).neighbour(first as usize).ok_or("the machine has only one memory node")?;
+        let added_ns = cycles as f64 * 1e9 / spec.clock.core_hz as f64;
+        Ok(Neighbour { node: t.first_node + other as u32, added_ns })
     }
 
     /// The CPUs that the program may run on, if not all.

@@ -9,6 +9,7 @@ mod outstanding;
 mod second;
 pub mod stalls;
 
+use crate::system::Details;
 use crate::{Counts, Quantity, System};
 
 /// What a prediction is made from.
@@ -22,8 +23,8 @@ pub struct Program<'a> {
     pub no_intervals: &'a str,
     /// The machine it ran on.
     pub system: &'a System,
-    /// Another run of it, with memory that is somewhat slower.
-    pub second: Option<Second>,
+    /// Another run of it, with memory that is somewhat slower; or why there is none.
+    pub second: Result<Second, &'a str>,
 }
 
 /// A run of the same program with memory that is somewhat slower.
@@ -33,6 +34,20 @@ pub struct Second {
     pub added: f64,
     /// How many times as long it took.
     pub slowdown: f64,
+    /// Of what memory of another node can deliver, the share that it took; none when that is not known.
+    pub busy: Option<f64>,
+}
+
+impl Second {
+    /// What two runs of a program say, the second of which had memory that is slower by `added` seconds; none when one of them
+    /// took no time.
+    #[must_use]
+    pub fn of(first: &Counts, second: &Counts, added: f64, system: &System) -> Option<Second> {
+        let slowdown = second.seconds / first.seconds;
+        let port = |details: &Details| Some(details.bytes_per_second(second)? / details.port_bandwidth);
+        let busy = system.details.as_ref().and_then(port);
+        (slowdown > 0.0 && slowdown.is_finite()).then_some(Second { added, slowdown, busy })
+    }
 }
 
 /// What a method gives.
@@ -104,8 +119,8 @@ impl Method {
         if self.machine && program.system.details.is_none() {
             return Err("the machine is not described: its buffers and prefetch distances are not known".to_owned());
         }
-        if self.second && program.second.is_none() {
-            return Err("there is no second run, with memory of another node".to_owned());
+        if self.second {
+            second::usable(program)?;
         }
         if self.by_interval {
             if program.intervals.is_empty() {

@@ -14,8 +14,9 @@
 //!   fast as so many can be outstanding. `room` is what the buffers of the last level hold for a thread, for the hardware's prefetches
 //!   at most their distance times the number of streams, and at least what was outstanding in the run.
 //!
-//! `latency` is what misses took in the run where that was longer than memory takes: they waited for bandwidth, too, and wait as
-//! much less for it as memory takes longer.
+//! `latency` is what misses took in the run where that was longer than memory takes and bandwidth is the limit: they waited for it,
+//! too, and wait as much less for it as memory takes longer. Where it is not, prefetches came in bursts, as streams send them that
+//! begin anew: these wait for each other, and no load for them.
 //!
 //! Counters do not tell streams. All streams of a loop advance together, and mostly one of them is written: as many as lines are
 //! read for each that is written. Of a loop that hardly writes but waits for L1, or fills its buffers, outstanding L1 misses tell: the
@@ -32,6 +33,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::{Gives, Method, Program, known};
+use crate::kind::{self, BUSY};
 use crate::system::Details;
 use crate::{Counts, Quantity};
 
@@ -82,23 +84,48 @@ const WRITES: f64 = 1.0 / 8.0;
 /// Share of cycles waiting for accesses from which on a loop takes what its prefetches bring.
 const WAITS: f64 = 0.4;
 
+/// What memory that is slower by some seconds adds to the run time, as a share of it: two lines, each from a latency on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Growth {
+    /// Added in waits, a second.
+    pub waits: f64,
+    /// Seconds up to which they only wait less for bandwidth.
+    pub queueing: f64,
+    /// Added in streams, a second.
+    pub streams: f64,
+    /// Seconds by which their prefetches may come later without being late.
+    pub ahead: f64,
+}
+
+impl Growth {
+    /// What `added` seconds add.
+    pub fn at(self, added: f64) -> f64 {
+        self.waits * (added - self.queueing).max(0.0) + self.streams * (added - self.ahead).max(0.0)
+    }
+}
+
 /// The slowdown with coefficients of one's own, for their fit.
 #[must_use]
-pub fn slowdown(program: &Program<'_>, added_seconds: f64, with: Coefficients) -> f64 {
-    let Some(details) = &program.system.details else { return f64::NAN };
+pub fn slowdown(program: &Program<'_>, added: f64, with: Coefficients) -> f64 {
+    growth(program, with).map_or(f64::NAN, |growth| 1.0 + growth.at(added))
+}
+
+/// What slower memory adds; none when the machine is not described.
+pub(super) fn growth(program: &Program<'_>, with: Coefficients) -> Option<Growth> {
+    let details = program.system.details.as_ref()?;
     let cycles = known(program.counts, Quantity::Cycles) / program.counts.threads;
-    let added = added_seconds * details.clock_hz;
-
-    // As long as misses queue for bandwidth, they wait less there for what they wait longer for memory.
-    let queueing = loaded(program, details) - unloaded(program, details);
+    let each_second = details.clock_hz / cycles;
     let waits = waits(program, details, with);
-    let waiting = waits * slow_waits(program, waits, with) * (added - queueing).max(0.0);
-
+    let (rate, slow) = (rate(program, details, with), slow(program));
     // Misses that wait for the bus are outstanding longer, which is no latency.
     let on_the_way = unloaded(program, details) - details.detection;
-    let rate = rate(program, details, with);
-    let streaming = (rate * (on_the_way + added * slow(program)) - cycles.max(rate * on_the_way)).max(0.0);
-    1.0 + (waiting + streaming) / cycles
+    Some(Growth {
+        waits: waits * slow_waits(program, waits, with) * each_second,
+        // As long as misses queue for bandwidth, they wait less there for what they wait longer for memory.
+        queueing: (loaded(program, details) - unloaded(program, details)) / details.clock_hz,
+        streams: rate * slow * each_second,
+        ahead: (cycles / rate - on_the_way).max(0.0) / (slow * details.clock_hz),
+    })
 }
 
 /// Cycles of the run for each cycle that a prefetched line is on its way, when prefetches are as far ahead as they can.
@@ -131,8 +158,12 @@ fn demanded(counts: &Counts) -> f64 {
     1.0 - counts.share(Quantity::Prefetched, Quantity::Misses).unwrap_or(0.0).clamp(0.0, 1.0)
 }
 
-/// What a miss of the last level took in the run, cycles: the latency, or longer when it waited for bandwidth.
+/// What a miss of the last level that a thread waits for took in the run, cycles: the latency, or longer when it waited for
+/// bandwidth.
 fn loaded(program: &Program<'_>, details: &Details) -> f64 {
+    if kind::busy(program).is_some_and(|share| share < BUSY) {
+        return unloaded(program, details);
+    }
     let outstanding = program.counts.share(Quantity::InFlight, Quantity::Misses).unwrap_or(0.0);
     unloaded(program, details).max(outstanding)
 }

@@ -20,6 +20,9 @@ pub(super) struct Case {
     pub second: Option<Second>,
 }
 
+/// Why method 6 is not used when there is nothing else to say.
+const NO_SECOND: &str = "there is no second run, with memory of another node (--second)";
+
 impl Case {
     /// The case of a run; `base_ns` is the latency of its memory when that is not the described one, `spec` the machine that it
     /// was simulated on, where that is at hand.
@@ -44,11 +47,9 @@ impl Case {
     /// The same with another run of the program whose memory is slower by so many nanoseconds.
     pub(super) fn with_second(mut self, run: &Run, asked: &Asked, added_ns: f64) -> Result<Case, Failure> {
         let other = Case::of(run, asked, Some(self.system.base_ns + added_ns), None)?;
-        let slowdown = other.taken.counts.seconds / self.taken.counts.seconds;
-        if !(slowdown > 0.0 && slowdown.is_finite()) {
-            return Err("--second: one of the two runs took no time, so that nothing follows from them".into());
-        }
-        self.second = Some(Second { added: added_ns * 1e-9, slowdown });
+        let second = Second::of(&self.taken.counts, &other.taken.counts, added_ns * 1e-9, &self.system);
+        let second = second.ok_or("--second: one of the two runs took no time, so that nothing follows from them")?;
+        self.second = Some(second);
         Ok(self)
     }
 
@@ -58,7 +59,7 @@ impl Case {
             intervals: &self.intervals,
             no_intervals: &self.no_intervals,
             system: &self.system,
-            second: self.second,
+            second: self.second.ok_or(NO_SECOND),
         }
     }
 }

@@ -78,7 +78,7 @@ fn facts(program: &Program<'_>, prediction: &Prediction) -> Section {
     if let Some(reads) = counts.each_cycle(Quantity::Outstanding) {
         rows.push(row("Mean outstanding reads of a core", vec![text(format!("{reads:.2}"))]));
     }
-    if let Some(Second { added, slowdown }) = program.second {
+    if let Ok(Second { added, slowdown, .. }) = program.second {
         let memory = ns(prediction.base_ns + added * 1e9);
         rows.push(row("Second run", vec![text(format!("{memory}, {slowdown:.3} times as long"))]));
     }
@@ -225,8 +225,10 @@ fn class(place: usize) -> String {
     }
 }
 
-/// A line for each program: what was simulated, what methods say, and which to trust, at the largest latency.
+/// A line for each program, at the largest latency: what was simulated, how far off methods are, and which to trust.
 pub(super) fn programs(samples: &[&Sample], predictions: &[Prediction]) -> Section {
+    let said = |id: &&str| predictions.iter().any(|prediction| prediction.slowdowns(id).is_some());
+    let methods = || METHODS.iter().map(|method| method.id).filter(said);
     let line = |(sample, prediction): (&&Sample, &Prediction)| {
         let simulated = by_points(prediction, sample);
         let last = prediction.points.len().checked_sub(1);
@@ -234,17 +236,19 @@ pub(super) fn programs(samples: &[&Sample], predictions: &[Prediction]) -> Secti
         let of = |id: &str| last.and_then(|i| *prediction.slowdowns(id)?.get(i)?);
         let cell = |id: &str| {
             let Some((slowdown, simulated)) = of(id).zip(simulated) else { return text("-") };
-            text(format!("{} {}", times(slowdown), percent(error(slowdown, simulated))))
+            text(percent(error(slowdown, simulated)))
         };
         let mut cells = vec![text(simulated.map_or("-".to_owned(), times))];
-        cells.extend(["0", "4", "5"].map(cell));
+        cells.extend(methods().map(cell));
         cells.push(text(prediction.trust.map_or("-", |(method, _)| method.id)));
         row(sample.name.clone(), cells)
     };
     let rows = samples.iter().zip(predictions).map(line).collect();
     let latency = predictions.iter().filter_map(|p| p.points.last()).map(|point| point.latency_ns).fold(0.0, f64::max);
     let first = format!("at {}", ns(latency));
-    let head = [&*first, "simulated", "method 0", "4", "5", "trust"].map(str::to_owned).to_vec();
+    let mut head = vec![first, "simulated".to_owned()];
+    head.extend(methods().map(|id| format!("by {id}")));
+    head.push("trust".to_owned());
     section("Programs", Body::Table { headings: head, rows })
 }
 
@@ -348,6 +352,7 @@ fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Ma
         .iter()
         .map(|(end, reads)| json!({ "end_seconds": end, "outstanding_reads": reads }))
         .collect();
+    let second = |Second { added, slowdown, busy }| json!({ "added_ns": added * 1e9, "slowdown": slowdown, "busy": busy });
     let object = json!({
         "base_ns": prediction.base_ns,
         "seconds": counts.seconds,
@@ -355,7 +360,7 @@ fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Ma
         "counts": quantities.collect::<serde_json::Map<_, _>>(),
         "points": prediction.points.iter().map(point).collect::<Vec<_>>(),
         "methods": prediction.rows.iter().map(method).collect::<Vec<_>>(),
-        "second": program.second.map(|Second { added, slowdown }| json!({ "added_ns": added * 1e9, "slowdown": slowdown })),
+        "second": program.second.ok().map(second),
         "kind": prediction.kind.word(),
         "trust": prediction.trust.map(|(method, why)| json!({ "method": method.id, "why": why })),
         "intervals": intervals,

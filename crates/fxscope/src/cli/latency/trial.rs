@@ -47,6 +47,11 @@ impl From<String> for NoSample {
 }
 
 impl NoSample {
+    fn why(self) -> String {
+        let (NoSample::Refused(why) | NoSample::Failed(why)) = self;
+        why
+    }
+
     /// The same with what was tried before it.
     fn with(self, what: &str) -> NoSample {
         match self {
@@ -58,8 +63,7 @@ impl NoSample {
 
 impl From<NoSample> for Failure {
     fn from(why: NoSample) -> Failure {
-        let (NoSample::Refused(why) | NoSample::Failed(why)) = why;
-        why.into()
+        why.why().into()
     }
 }
 
@@ -82,8 +86,8 @@ struct Measured {
 enum Memory {
     /// The machine's own.
     Normal,
-    /// That of the neighbouring node, for methods that want a second run.
-    Neighbour,
+    /// That of this node, beside the one of the program's cores, for methods that want a second run.
+    Neighbour(u32),
     /// One of this latency, nanoseconds.
     Slower(f64),
 }
@@ -113,7 +117,7 @@ impl Lab {
         let of = |(subject, system): (&'_ Subject, &'_ Result<System, String>)| {
             let system = system.as_ref().ok()?;
             let slower = subject.asked.latencies().into_iter().filter(|&ns| ns >= system.base_ns);
-            let second = subject.neighbour().map(|_| Memory::Neighbour);
+            let second = subject.launch.neighbour().ok().map(|other| Memory::Neighbour(other.node));
             Some(std::iter::once(Memory::Normal).chain(second).chain(slower.map(Memory::Slower)).collect::<Vec<_>>())
         };
         let wanted: Vec<Vec<Memory>> = subjects.iter().zip(&systems).map(|pair| of(pair).unwrap_or_default()).collect();
@@ -173,11 +177,6 @@ impl Subject {
         let spec = self.launch.spec().map_err(|failure| failure.message)?;
         Ok(System::of(&spec))
     }
-
-    /// The node beside the one whose cores it runs on; none when there is none, or when it is said where its memory is to be.
-    fn neighbour(&self) -> Option<u32> {
-        if self.launch.places_memory() { None } else { self.launch.neighbour().ok().flatten() }
-    }
 }
 
 impl Trial<'_> {
@@ -187,9 +186,7 @@ impl Trial<'_> {
             Memory::Normal => {
                 launch.with_intervals(Some(self.subject.interval_ns), self.subject.asked.region.as_deref())
             }
-            Memory::Neighbour => {
-                self.subject.neighbour().map_or_else(|| launch.clone(), |node| launch.with_memory_of(node))
-            }
+            Memory::Neighbour(node) => launch.with_memory_of(node),
             // What the description adds to the latency is in the latency that is asked about.
             Memory::Slower(ns) => launch.with_added_ns(self.system.added_ns + ns - self.system.base_ns),
         }
@@ -237,13 +234,16 @@ fn ended(run: &Run, said: &Path, refuses: Option<i32>) -> Result<(), NoSample> {
 
 /// A sample of what a subject's runs counted.
 fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<Sample, NoSample> {
-    let (mut normal, mut neighbour) = (None, None);
+    let mut normal = None;
+    let mut neighbour = Err("it was not made".to_owned());
     let mut seconds = Vec::new();
     for (memory, result) in measured {
         match memory {
             Memory::Normal => normal = Some(result?),
             // Predictions do without it.
-            Memory::Neighbour => neighbour = result.ok(),
+            Memory::Neighbour(node) => {
+                neighbour = result.map_err(|e| format!("with memory of node {node}: {}", e.why()));
+            }
             Memory::Slower(ns) => {
                 seconds.push((ns, result.map_err(|e| e.with(&format!("with {ns} ns")))?.counts.seconds))
             }
@@ -251,9 +251,11 @@ fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<S
     }
     let Measured { counts, intervals, no_intervals } =
         normal.ok_or_else(|| "its normal run was not made".to_owned())?;
-    let second = neighbour
-        .zip(system.neighbour_ns)
-        .map(|(run, added_ns)| Second { added: added_ns * 1e-9, slowdown: run.counts.seconds / counts.seconds });
+    let second = subject.launch.neighbour().map_err(|failure| failure.message).and_then(|other| {
+        let second = Second::of(&counts, &neighbour?.counts, other.added_ns * 1e-9, &system);
+        second.ok_or_else(|| "one of the two runs took no time".to_owned())
+    });
+    let second = second.map_err(|why| format!("there is no second run: {why}"));
     let simulated = seconds.into_iter().map(|(ns, seconds)| (ns, seconds / counts.seconds)).collect();
     Ok(Sample {
         name: subject.name.clone(),
