@@ -394,9 +394,7 @@ fn a_second_run_that_another_nodes_port_limits_says_nothing_about_latency() {
     let (system, lines) = (machine(), 64.0 * 2e9 * 0.932 / 256.0);
     let first = like(lines, 0.05, 0.9, 6.4);
     let trusted = |share: f64| {
-        let mut other = first.clone();
-        other.seconds = 1.0 / share;
-        let second = Second::of(&first, &other, 64e-9, &system).expect("both took time");
+        let second = Second::of(&first, 1.0 / share, 64e-9, &system).expect("both took time");
         near(second.slowdown, 1.0 / share);
         near(second.busy.expect("counted"), share);
         let program = Program { second: Ok(second), ..of(&first, &[], &system) };
@@ -406,7 +404,7 @@ fn a_second_run_that_another_nodes_port_limits_says_nothing_about_latency() {
     let limited = trusted(0.8);
     assert_eq!(limited.trust.map(|(method, _)| method.id), Some("5"));
     assert!(refusal(&limited, "6").starts_with("the second run took 80 % of what memory of another node can deliver"));
-    assert_eq!(Second::of(&first, &Counts::new(0.0, 1.0), 64e-9, &system), None);
+    assert_eq!(Second::of(&first, 0.0, 64e-9, &system), None);
 }
 
 #[test]

@@ -135,7 +135,8 @@ impl Placement {
         if groups.any(|group| group != first) {
             return Err("its cores are of several nodes, none of which has a neighbour for all".into());
         }
-        let (other, cycles) = Ring::new(spec).neighbour(first as usize).ok_or("the machine has only one memory node")?;
+        let (other, cycles) =
+            Ring::new(spec).neighbour(first as usize).ok_or("the machine has only one memory node")?;
         let added_ns = cycles as f64 * 1e9 / spec.clock.core_hz as f64;
         Ok(Neighbour { node: t.first_node + other as u32, added_ns })
     }

@@ -39,12 +39,12 @@ pub struct Second {
 }
 
 impl Second {
-    /// What two runs of a program say, the second of which had memory that is slower by `added` seconds; none when one of them
-    /// took no time.
+    /// What a second run of a program says that took `seconds` with memory that is slower by `added` seconds; none when one of
+    /// both took no time. That it moved as many lines is assumed, since controllers of other nodes count them.
     #[must_use]
-    pub fn of(first: &Counts, second: &Counts, added: f64, system: &System) -> Option<Second> {
-        let slowdown = second.seconds / first.seconds;
-        let port = |details: &Details| Some(details.bytes_per_second(second)? / details.port_bandwidth);
+    pub fn of(first: &Counts, seconds: f64, added: f64, system: &System) -> Option<Second> {
+        let slowdown = seconds / first.seconds;
+        let port = |details: &Details| Some(details.bytes_per_second(first)? / slowdown / details.port_bandwidth);
         let busy = system.details.as_ref().and_then(port);
         (slowdown > 0.0 && slowdown.is_finite()).then_some(Second { added, slowdown, busy })
     }

@@ -27,7 +27,10 @@ pub(super) const METHOD: Method = Method {
 pub(super) fn usable(program: &Program<'_>) -> Result<(), String> {
     let second = program.second?;
     if program.system.details.as_ref().is_some_and(|details| details.cache_latency.is_some()) {
-        return Err("memory of another node has a cache of its own, so that the second run waited longer for that, too".to_owned());
+        return Err(
+            "memory of another node has a cache of its own, so that the second run waited longer for that, too"
+                .to_owned(),
+        );
     }
     match second.busy.filter(|&busy| busy >= BUSY) {
         Some(busy) => Err(format!(

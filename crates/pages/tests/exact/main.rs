@@ -226,7 +226,8 @@ fn segments_in_one_page_of_each_size_are_one_lane() {
 fn a_page_is_found_again_whichever_set_a_size_that_its_segment_has_not_would_put_it_into() {
     // Of both pages of 4 KiB one would be in the set of the page of 2 MiB around them, the other one not.
     let stream = [0, 4 * KIB].map(|offset| Access { addr: 1 << 40 | offset, segment: 0 });
-    let design = Design { set_entries: 4, ways: 2, arrangement: Arrangement::Beside(vec![4 * KIB, 2 << 20]), ..a64fx() };
+    let design =
+        Design { set_entries: 4, ways: 2, arrangement: Arrangement::Beside(vec![4 * KIB, 2 << 20]), ..a64fx() };
     for stream in [stream, [stream[1], stream[0]]] {
         let answer = analysed(&design, &Question { allowed: vec![4], ..question(&SIZES, 1) }, &stream);
         assert_eq!(answer.counts(&[2]).expect("fits").walks[0], 1);

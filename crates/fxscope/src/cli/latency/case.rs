@@ -47,7 +47,7 @@ impl Case {
     /// The same with another run of the program whose memory is slower by so many nanoseconds.
     pub(super) fn with_second(mut self, run: &Run, asked: &Asked, added_ns: f64) -> Result<Case, Failure> {
         let other = Case::of(run, asked, Some(self.system.base_ns + added_ns), None)?;
-        let second = Second::of(&self.taken.counts, &other.taken.counts, added_ns * 1e-9, &self.system);
+        let second = Second::of(&self.taken.counts, other.taken.counts.seconds, added_ns * 1e-9, &self.system);
         let second = second.ok_or("--second: one of the two runs took no time, so that nothing follows from them")?;
         self.second = Some(second);
         Ok(self)

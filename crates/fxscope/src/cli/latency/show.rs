@@ -352,7 +352,8 @@ fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Ma
         .iter()
         .map(|(end, reads)| json!({ "end_seconds": end, "outstanding_reads": reads }))
         .collect();
-    let second = |Second { added, slowdown, busy }| json!({ "added_ns": added * 1e9, "slowdown": slowdown, "busy": busy });
+    let second =
+        |Second { added, slowdown, busy }| json!({ "added_ns": added * 1e9, "slowdown": slowdown, "busy": busy });
     let object = json!({
         "base_ns": prediction.base_ns,
         "seconds": counts.seconds,

@@ -252,7 +252,7 @@ fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<S
     let Measured { counts, intervals, no_intervals } =
         normal.ok_or_else(|| "its normal run was not made".to_owned())?;
     let second = subject.launch.neighbour().map_err(|failure| failure.message).and_then(|other| {
-        let second = Second::of(&counts, &neighbour?.counts, other.added_ns * 1e-9, &system);
+        let second = Second::of(&counts, neighbour?.counts.seconds, other.added_ns * 1e-9, &system);
         second.ok_or_else(|| "one of the two runs took no time".to_owned())
     });
     let second = second.map_err(|why| format!("there is no second run: {why}"));
