@@ -1,5 +1,6 @@
 //! Predictions against simulations of slower memory.
 
+use crate::methods::second;
 use crate::methods::stalls::{self, Coefficients};
 use crate::methods::{METHODS, Method, Program, Second};
 use crate::{Counts, System, predict};
@@ -173,9 +174,9 @@ const WORTH: f64 = 1e-6;
 /// Halvings of a range by golden section in each round.
 const SECTIONS: usize = 40;
 
-/// The coefficients of method 5 with the least squares of the logarithms of predicted by simulated slowdowns, none of them counted
-/// as more than 0.2, over the samples that are there for it; `None` when there are none. One coefficient after the other is sought by
-/// golden section, again and again, beginning with those in use.
+/// The coefficients of method 5 with the least squares of the logarithms of slowdowns that it and method 6 predict by simulated ones,
+/// none of them counted as more than 0.2, over the samples that are there for it; `None` when there are none. One coefficient after
+/// the other is sought by golden section, again and again, beginning with those in use.
 #[must_use]
 pub fn fit(samples: &[&Sample]) -> Option<Coefficients> {
     let usable = |sample: &&&Sample| {
@@ -209,12 +210,17 @@ fn with(mut coefficients: Coefficients, place: usize, value: f64) -> Coefficient
     coefficients
 }
 
-/// The sum of squares of the logarithms of predicted by simulated slowdowns, each at most that of [`FAR`].
+/// The sum of squares of the logarithms of slowdowns that methods 5 and 6 predict by simulated ones, each at most that of [`FAR`].
 fn squares(samples: &[&Sample], coefficients: Coefficients) -> f64 {
+    let squared = |predicted: f64, simulated: f64| (predicted / simulated).ln().abs().min(FAR).powi(2);
     let each = samples.iter().flat_map(|sample| {
+        let program = sample.program();
+        let with_second = Method::with_id("6").is_some_and(|method| method.usable(&program).is_ok());
         sample.simulated.iter().map(move |&(latency, simulated)| {
             let added = (latency - sample.system.base_ns) * 1e-9;
-            (stalls::slowdown(&sample.program(), added, coefficients) / simulated).ln().abs().min(FAR).powi(2)
+            let by_5 = squared(stalls::slowdown(&program, added, coefficients), simulated);
+            let by_6 = with_second.then(|| squared(second::slowdown(&program, added, coefficients), simulated));
+            by_5 + by_6.unwrap_or(0.0)
         })
     });
     each.sum()

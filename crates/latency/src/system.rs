@@ -86,6 +86,19 @@ impl System {
         }
     }
 
+    /// Whether a run with memory of another node says something of slower memory.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn remote_memory_tells(&self) -> Result<(), &'static str> {
+        match &self.details {
+            Some(Details { cache_latency: Some(_), .. }) => {
+                Err("memory of another node has a cache of its own, which is farther, too")
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The same with another latency.
     #[must_use]
     pub fn with_latency(mut self, base_ns: f64) -> System {

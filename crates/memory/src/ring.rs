@@ -1,5 +1,7 @@
 //! The ring that connects the CMGs.
 
+use std::cmp::Reverse;
+
 use fxscope_base::{Cycle, LineBus};
 use fxscope_machine::Spec;
 
@@ -56,12 +58,13 @@ impl Ring {
         if 2 * up <= n { (from, up, true) } else { (to, n - up, false) }
     }
 
-    /// The CMG nearest to another one, of equally near ones the first, and the cycles of a message there and one back; none when
-    /// there is only one.
+    /// The CMG farthest from another one, of equally far ones the first, and the cycles of a message there and one back; none
+    /// when there is only one.
     #[must_use]
-    pub fn neighbour(&self, of: usize) -> Option<(usize, Cycle)> {
-        let others = (0..self.stations.len()).filter(|&cmg| cmg != of);
-        others.map(|cmg| (cmg, self.message(of, cmg) + self.message(cmg, of))).min_by_key(|&(_, cycles)| cycles)
+    pub fn farthest(&self, from: usize) -> Option<(usize, Cycle)> {
+        let others = (0..self.stations.len()).filter(|&cmg| cmg != from);
+        let each = others.map(|cmg| (cmg, self.message(from, cmg) + self.message(cmg, from)));
+        each.min_by_key(|&(_, cycles)| Reverse(cycles))
     }
 
     /// Cycles for a message without data from one CMG to another.
@@ -103,8 +106,9 @@ mod tests {
         let hops = |a, b| ring.message(a, b) / spec.ring.hop;
         assert_eq!([hops(0, 0), hops(0, 1), hops(0, 2), hops(0, 3)], [0, 1, 1, 2]);
         assert_eq!([hops(1, 2), hops(1, 3), hops(2, 3), hops(3, 0)], [2, 1, 1, 2]);
-        let there_and_back = 2 * spec.ring.hop;
-        assert_eq!([0, 1, 2, 3].map(|cmg| ring.neighbour(cmg)), [1, 0, 0, 1].map(|cmg| Some((cmg, there_and_back))));
+        let two_there_and_two_back = 4 * spec.ring.hop;
+        let farthest = [3, 2, 1, 0].map(|cmg| Some((cmg, two_there_and_two_back)));
+        assert_eq!([0, 1, 2, 3].map(|cmg| ring.farthest(cmg)), farthest);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use fxscope::machine::Spec;
 use fxscope::record::{ALL, Run};
 use fxscope::{CallPages, Control, Mode, Progress, QUANTUM, Request, Session, Window, guest_environment};
 
-use super::placement::{Neighbour, Placement};
+use super::placement::{Placement, Remote};
 use super::progress::ProgressLine;
 use super::sector::Sectors;
 use super::{FAILED, Failure, hwpf};
@@ -296,12 +296,12 @@ impl Launch {
         launch
     }
 
-    /// The node nearest to the one of the cores that the program may run on; or why it cannot have memory of such a one.
-    pub(super) fn neighbour(&self) -> Result<Neighbour, Failure> {
+    /// The node farthest from the one of the cores that the program may run on; or why it cannot have memory of such a one.
+    pub(super) fn farthest(&self) -> Result<Remote, Failure> {
         if self.places_memory() {
             return Err("options say where the program's memory is to be".into());
         }
-        self.placement.neighbour(&*self.spec()?)
+        self.placement.farthest(&*self.spec()?)
     }
 
     /// Whether the options say where the program's memory is to be.

@@ -32,9 +32,9 @@ pub(super) struct Placement {
     interleave: Option<String>,
 }
 
-/// A memory node beside the one of a program's cores.
+/// A memory node other than the one of a program's cores.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Neighbour {
+pub(super) struct Remote {
     pub node: u32,
     /// What its memory is slower by, nanoseconds.
     pub added_ns: f64,
@@ -126,19 +126,18 @@ impl Placement {
         self.membind = Some(node.to_string());
     }
 
-    /// The node nearest to the one of the cores that the program may run on, without a choice the first; or why there is none.
-    pub(super) fn neighbour(&self, spec: &Spec) -> Result<Neighbour, Failure> {
+    /// The node farthest from the one of the cores that the program may run on, without a choice the first; or why there is none.
+    pub(super) fn farthest(&self, spec: &Spec) -> Result<Remote, Failure> {
         let t = &spec.topology;
         let cpus = self.cpus(spec)?.unwrap_or_else(|| vec![t.first_core]);
         let mut groups = cpus.iter().map(|cpu| (cpu - t.first_core) / t.cores_per_cmg);
         let first = groups.next().unwrap_or(0);
         if groups.any(|group| group != first) {
-            return Err("its cores are of several nodes, none of which has a neighbour for all".into());
+            return Err("its cores are of several nodes, none of which is far from all".into());
         }
-        let (other, cycles) =
-            Ring::new(spec).neighbour(first as usize).ok_or("the machine has only one memory node")?;
+        let (other, cycles) = Ring::new(spec).farthest(first as usize).ok_or("the machine has only one memory node")?;
         let added_ns = cycles as f64 * 1e9 / spec.clock.core_hz as f64;
-        Ok(Neighbour { node: t.first_node + other as u32, added_ns })
+        Ok(Remote { node: t.first_node + other as u32, added_ns })
     }
 
     /// The CPUs that the program may run on, if not all.

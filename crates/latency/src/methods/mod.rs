@@ -6,7 +6,7 @@ mod corrected;
 mod intervals;
 mod linear;
 mod outstanding;
-mod second;
+pub(crate) mod second;
 pub mod stalls;
 
 use crate::system::Details;

@@ -7,7 +7,7 @@
 //! program's time grows in waits, since streams that are late from another latency on than counts tell are so by as much for ever
 //! after. Memory of another node mostly delivers less besides: a second run that took most of that says nothing of latency.
 
-use super::stalls::{self, FITTED, Growth};
+use super::stalls::{self, Coefficients, FITTED, Growth};
 use super::{Gives, Method, Program};
 use crate::kind::BUSY;
 
@@ -20,18 +20,13 @@ pub(super) const METHOD: Method = Method {
     by_interval: false,
     machine: false,
     second: true,
-    gives: Gives::Slowdown(slowdown),
+    gives: Gives::Slowdown(|program, added| slowdown(program, added, *FITTED)),
 };
 
 /// Whether the second run says something about latency.
 pub(super) fn usable(program: &Program<'_>) -> Result<(), String> {
     let second = program.second?;
-    if program.system.details.as_ref().is_some_and(|details| details.cache_latency.is_some()) {
-        return Err(
-            "memory of another node has a cache of its own, so that the second run waited longer for that, too"
-                .to_owned(),
-        );
-    }
+    program.system.remote_memory_tells()?;
     match second.busy.filter(|&busy| busy >= BUSY) {
         Some(busy) => Err(format!(
             "the second run took {:.0} % of what memory of another node can deliver, so that it was not only latency that it \
@@ -42,9 +37,10 @@ pub(super) fn usable(program: &Program<'_>) -> Result<(), String> {
     }
 }
 
-fn slowdown(program: &Program<'_>, added: f64) -> f64 {
+/// The slowdown with coefficients of one's own for method 5, for their fit.
+pub(crate) fn slowdown(program: &Program<'_>, added: f64, with: Coefficients) -> f64 {
     let Ok(second) = program.second else { return f64::NAN };
-    let growth = stalls::METHOD.usable(program).ok().and_then(|()| stalls::growth(program, *FITTED));
+    let growth = stalls::METHOD.usable(program).ok().and_then(|()| stalls::growth(program, with));
     let by_counts = |added| growth.map_or(0.0, |growth| growth.at(added));
     // Slower memory makes nothing faster: a second run that was is one that varies.
     let left = second.slowdown.max(1.0) - 1.0 - by_counts(second.added);

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use super::super::Failure;
 use super::super::launch::Launch;
+use super::super::placement::Remote;
 use super::super::progress::bar;
 use super::Asked;
 use super::case::Case;
@@ -86,8 +87,8 @@ struct Measured {
 enum Memory {
     /// The machine's own.
     Normal,
-    /// That of this node, beside the one of the program's cores, for methods that want a second run.
-    Neighbour(u32),
+    /// That of this node, far from the program's cores, for methods that want a second run.
+    Remote(u32),
     /// One of this latency, nanoseconds.
     Slower(f64),
 }
@@ -117,7 +118,7 @@ impl Lab {
         let of = |(subject, system): (&'_ Subject, &'_ Result<System, String>)| {
             let system = system.as_ref().ok()?;
             let slower = subject.asked.latencies().into_iter().filter(|&ns| ns >= system.base_ns);
-            let second = subject.launch.neighbour().ok().map(|other| Memory::Neighbour(other.node));
+            let second = subject.remote(system).ok().map(|other| Memory::Remote(other.node));
             Some(std::iter::once(Memory::Normal).chain(second).chain(slower.map(Memory::Slower)).collect::<Vec<_>>())
         };
         let wanted: Vec<Vec<Memory>> = subjects.iter().zip(&systems).map(|pair| of(pair).unwrap_or_default()).collect();
@@ -177,6 +178,12 @@ impl Subject {
         let spec = self.launch.spec().map_err(|failure| failure.message)?;
         Ok(System::of(&spec))
     }
+
+    /// The node whose memory a second run takes; or why there is none.
+    fn remote(&self, system: &System) -> Result<Remote, String> {
+        system.remote_memory_tells()?;
+        self.launch.farthest().map_err(|failure| failure.message)
+    }
 }
 
 impl Trial<'_> {
@@ -186,7 +193,7 @@ impl Trial<'_> {
             Memory::Normal => {
                 launch.with_intervals(Some(self.subject.interval_ns), self.subject.asked.region.as_deref())
             }
-            Memory::Neighbour(node) => launch.with_memory_of(node),
+            Memory::Remote(node) => launch.with_memory_of(node),
             // What the description adds to the latency is in the latency that is asked about.
             Memory::Slower(ns) => launch.with_added_ns(self.system.added_ns + ns - self.system.base_ns),
         }
@@ -235,14 +242,14 @@ fn ended(run: &Run, said: &Path, refuses: Option<i32>) -> Result<(), NoSample> {
 /// A sample of what a subject's runs counted.
 fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<Sample, NoSample> {
     let mut normal = None;
-    let mut neighbour = Err("it was not made".to_owned());
+    let mut remote = Err("it was not made".to_owned());
     let mut seconds = Vec::new();
     for (memory, result) in measured {
         match memory {
             Memory::Normal => normal = Some(result?),
             // Predictions do without it.
-            Memory::Neighbour(node) => {
-                neighbour = result.map_err(|e| format!("with memory of node {node}: {}", e.why()));
+            Memory::Remote(node) => {
+                remote = result.map_err(|e| format!("with memory of node {node}: {}", e.why()));
             }
             Memory::Slower(ns) => {
                 seconds.push((ns, result.map_err(|e| e.with(&format!("with {ns} ns")))?.counts.seconds))
@@ -251,8 +258,8 @@ fn sample(subject: &Subject, system: System, measured: Vec<Outcome>) -> Result<S
     }
     let Measured { counts, intervals, no_intervals } =
         normal.ok_or_else(|| "its normal run was not made".to_owned())?;
-    let second = subject.launch.neighbour().map_err(|failure| failure.message).and_then(|other| {
-        let second = Second::of(&counts, neighbour?.counts.seconds, other.added_ns * 1e-9, &system);
+    let second = subject.remote(&system).and_then(|other| {
+        let second = Second::of(&counts, remote?.counts.seconds, other.added_ns * 1e-9, &system);
         second.ok_or_else(|| "one of the two runs took no time".to_owned())
     });
     let second = second.map_err(|why| format!("there is no second run: {why}"));
