@@ -49,6 +49,11 @@ const STREAMS: &[(&str, Step)] = &[
         k if k % 8 == 1 => (4, 64 * (i / 8 % 40)),
         _ => (3, i * 8 % (64 * MIB)),
     }),
+    ("a gather: an index, a place anywhere in a table of 1 GiB, a result", |i, random| match i % 3 {
+        0 => (5, i / 3 * 8 % (256 * MIB)),
+        1 => (3, random.below(1024 * MIB)),
+        _ => (2, i / 3 * 8 % (64 * MIB)),
+    }),
     ("a loop that touches 40 pages of 64 KiB in turn", |i, _| (3, i % 40 * 64 * KIB + i / 40 % 8_192 * 8)),
     ("every access anywhere in 1 GiB of heap and mmap", |i, random| {
         (3 + 2 * (i % 2) as usize, random.below(512 * MIB))

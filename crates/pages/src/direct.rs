@@ -20,7 +20,7 @@ const SHARED: usize = 8 * BATCH;
 /// What a look-up in the filter takes, in the time in which a lane sees an access directly (measured).
 const LOOK_UP: u64 = 16;
 /// The same for a miss of a lane after such a look-up.
-const MISS: u64 = 2;
+const MISS: u64 = 3;
 
 /// Whether lanes see accesses directly.
 #[derive(Default)]
@@ -43,7 +43,9 @@ impl Direct {
         if window < WINDOW {
             return self.on;
         }
-        let wanted = window * (lanes as u64) < self.looked_up * LOOK_UP + self.missed * MISS;
+        // Lanes are shared among the host's processors then, as far as there are enough of them.
+        let shares = if BATCH * lanes < SHARED { 1 } else { rayon::current_num_threads().min(lanes) as u64 };
+        let wanted = window * (lanes as u64) / shares < self.looked_up * LOOK_UP + self.missed * MISS;
         (self.since, self.looked_up, self.missed) = (accesses, 0, 0);
         wanted
     }
