@@ -119,14 +119,7 @@ impl Sizes {
     #[inline(always)]
     #[must_use]
     pub fn largest_of(&self, mask: u8) -> u32 {
-        self.shift(Sizes::place_of_largest(mask))
-    }
-
-    /// The place of the largest of a mask's sizes.
-    #[inline(always)]
-    #[must_use]
-    pub fn place_of_largest(mask: u8) -> usize {
-        (7 - mask.leading_zeros().min(7)) as usize
+        self.shift((7 - mask.leading_zeros().min(7)) as usize)
     }
 
     /// The sizes whose pages hold two addresses of a segment that are so many low bits apart, as a mask.
