@@ -199,8 +199,7 @@ impl Lsu {
     ) -> Cycle {
         loop {
             match self.older.meet(read, at) {
-                Meeting::Nothing => return at,
-                Meeting::Forwarded(t) => return t,
+                Meeting::Passed => return at,
                 Meeting::TooEarly(committed) => {
                     self.too_early = self.too_early.max(committed);
                     return at;

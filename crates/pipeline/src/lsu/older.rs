@@ -98,10 +98,8 @@ pub struct Read {
 /// What a read that runs at a given time meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meeting {
-    /// No older store is in the way.
-    Nothing,
-    /// The data come from a store; the read is as good as one that runs at this time.
-    Forwarded(Cycle),
+    /// No older store is in the way, or the one that is hands its data over in time.
+    Passed,
     /// The flow is cancelled. It is of no use to send it again before this time.
     Cancelled(Cycle),
     /// It went ahead of a store whose address was not known, which commits at this time.
@@ -131,7 +129,7 @@ pub struct OlderStores {
     partial_shift: u8,
     /// Cycles after which a flow in the pipes has its whole physical address.
     partial_stages: Cycle,
-    /// Cycles from a store's data to the result of a load they are forwarded to.
+    /// Cycles from a store's data to the result of a load that they are forwarded to, at least.
     forward: Cycle,
 }
 
@@ -221,12 +219,14 @@ impl OlderStores {
                     return Meeting::TooEarly(store.committed);
                 }
             } else if meets && forwards(store.forward, read.forward) && store.bytes.holds(read.bytes) {
-                return Meeting::Forwarded((store.data + self.forward).saturating_sub(read.latency.into()).max(t));
+                // A flow that comes before the data is cancelled too, and knows of no time at which to come again.
+                let in_time = t + u64::from(read.latency) >= store.data + self.forward;
+                return if in_time { Meeting::Passed } else { Meeting::Cancelled(0) };
             } else if meets || self.seems_to_meet(read, store, t) {
                 return Meeting::Cancelled(store.line);
             }
         }
-        Meeting::Nothing
+        Meeting::Passed
     }
 
     /// Whether bytes meet others when only the compared parts of their addresses are looked at.
