@@ -24,7 +24,7 @@ fn lead(spec: &fxscope_machine::Spec, multiplications: u64) -> u64 {
     if multiplications == 0 { 0 } else { 1 + 5 * multiplications + spec.bypass.integer_other_pipe }
 }
 
-/// Interlocks of `load` behind `store`, whose flow left the pipes long ago, but whose data are awaited.
+/// Interlocks of `load` behind `store`, whose flow left the pipes long ago and whose data are there, but not written.
 fn interlocks(rig: &mut Rig, store: Inst, load: Inst) -> u64 {
     // A division takes long enough that the store has not committed when the load reads.
     let slow = vec![op("base:SDIV [sf=1]").reads(&[x(8)]).writes(&[x(8)]); 3];
@@ -36,21 +36,81 @@ fn meets(store: Inst, load: Inst) -> bool {
     interlocks(&mut Rig::cached(machine()), store, load) > 0
 }
 
+/// Cycles from one flow of a load to the next one, of general registers.
+fn period(spec: &fxscope_machine::Spec) -> u64 {
+    spec.stages.commit_short + spec.load_store.resubmit
+}
+
+/// A machine on which loads have their data `forward` cycles after a store has them, at least.
+fn forwarding_in(forward: u64) -> Rig {
+    let mut spec = machine();
+    spec.tables.load_store.forward = forward;
+    Rig::cached(spec)
+}
+
 #[test]
 fn a_store_forwards_to_a_load_of_the_same_bytes_or_of_fewer() {
-    let mut spec = machine();
-    spec.tables.load_store.forward = 31;
-    let mut rig = Rig::cached(spec);
-    let executed = rig.spec.stages.integer;
-    assert!(lead(&rig.spec, 1) < 31 - 5);
+    let spec = machine();
+    let first = spec.stages.address + lead(&spec, 1);
+    // Data leave EXA at X; the load's result follows `forward` cycles later, and this flow has it just then.
+    let in_time = first + spec.load_store.load_integer - spec.stages.integer;
     for bytes in [8, 4, 2, 1] {
         let mut program = behind(str(1, 9, DATA), load_of(bytes, DATA), 1);
         program.push(mul(4, 3));
-        let (cycles, counts) = rig.count(&program);
-        // Data leave EXA at X; the load's result follows `forward` cycles later.
-        let interlocks = counts.get(Signal::L1PipeAbortStldIntlk);
-        assert_eq!((cycles, interlocks), (executed + 31 + 5, 0), "{bytes} bytes");
+        let run = |forward: u64| {
+            let (cycles, counts) = forwarding_in(forward).count(&program);
+            (cycles, counts.get(Signal::L1PipeAbortStldIntlk))
+        };
+        let result = first + spec.load_store.load_integer;
+        assert_eq!(run(in_time), (result + 5, 0), "{bytes} bytes");
+        assert_eq!(run(in_time + 1), (result + period(&spec) + 5, 1), "{bytes} bytes, a cycle too early");
     }
+}
+
+#[test]
+fn a_load_is_sent_again_until_the_store_has_the_data_that_it_forwards() {
+    let spec = machine();
+    let (s, ls) = (&spec.stages, &spec.load_store);
+    // Both addresses go out together; the store's data take a multiplication.
+    let program = [mul(1, 1), str(1, 9, DATA), ldr(3, 2, DATA), mul(4, 3)];
+    let data = s.integer + 5;
+    // Once the write has left the pipe the data come from the cache.
+    let done = data + s.commit_short + ls.store_write + s.commit_short;
+    for forward in ls.load_integer..50 {
+        let (cycles, counts) = forwarding_in(forward).count(&program);
+        let needed = data + forward - ls.load_integer;
+        let times = (needed.min(done) - s.address).div_ceil(period(&spec));
+        assert_eq!(counts.get(Signal::L1PipeAbortStldIntlk), times, "forwarded in {forward} cycles");
+        assert_eq!(cycles, s.address + times * period(&spec) + ls.load_integer + 5, "forwarded in {forward} cycles");
+    }
+}
+
+#[test]
+fn a_load_that_waits_for_its_line_and_for_a_stores_data_is_sent_again_when_the_line_is_there() {
+    let missing = DATA + 80 * LINE;
+    let run = |load: u64| {
+        let program = [mul(1, 1), str(1, 9, missing), ldr(3, 2, load), mul(4, 3)];
+        let (cycles, counts) = Rig::cached(machine()).count(&program);
+        (cycles, counts.get(Signal::L1PipeAbortStldIntlk))
+    };
+    let ls = &machine().load_store;
+    assert!(machine().l2_timing.hit_nearest > 5 + ls.forward, "the data are there first");
+    let (beside, none) = run(missing + 64);
+    assert_eq!(none, 0);
+    assert_eq!(run(missing), (beside, 1));
+}
+
+#[test]
+fn a_round_through_memory_takes_whole_flows_of_its_load() {
+    let spec = machine();
+    let ls = &spec.load_store;
+    // Of the value loaded, one multiplication in EXA makes the next address, and two behind it the value stored.
+    let round = [ldr(3, 2, DATA), mul(2, 3), mul(1, 3), mul(1, 1), str(1, 9, DATA)];
+    let (first, data) = (5 + spec.bypass.integer_other_pipe, 1 + 10);
+    let times = (data + ls.forward - ls.load_integer - first).div_ceil(period(&spec));
+    let rounds = 20;
+    let cycles = Rig::cached(machine()).steady(&round, rounds);
+    assert_eq!(cycles, rounds as u64 * (first + times * period(&spec) + ls.load_integer));
 }
 
 #[test]
@@ -91,7 +151,7 @@ fn a_cancelled_load_is_sent_again_until_the_store_is_written() {
     // The store commits without delay, is written at W5, and the write leaves the pipe a flow's length later.
     let done = s.address + s.commit_short + ls.store_write + s.commit_short;
     // The load goes out behind the store's address, and again each time its flow has ended.
-    let (first, period) = (s.address + lead(&rig.spec, 1), s.commit_short + ls.resubmit);
+    let (first, period) = (s.address + lead(&rig.spec, 1), period(&rig.spec));
     let times = (done - first).div_ceil(period);
     assert_eq!(counts.get(Signal::L1PipeAbortStldIntlk), times);
     assert_eq!(cycles, first + times * period + ls.load_integer + 5);
@@ -178,7 +238,7 @@ fn a_load_that_meets_a_store_in_the_pipes_is_checked_by_the_bits_within_a_page()
     };
     // The store's access has no more than those bits at first, and its write from W5 on.
     let [access, write] = [0, s.commit_short + ls.store_write].map(|from| from..from + ls.partial_address_stages);
-    assert!(access.contains(&lead(&spec, 0)) && write.contains(&(s.commit_short + ls.resubmit)));
+    assert!(access.contains(&lead(&spec, 0)) && write.contains(&period(&spec)));
     assert_eq!(count(0), 2, "once for the access, and when it comes again, for the write");
     assert!(!access.contains(&lead(&spec, 1)) && !write.contains(&lead(&spec, 1)));
     assert_eq!(count(1), 0);
