@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use fxscope_base::Cycle;
 use fxscope_machine::{Pipes, Spec};
 use fxscope_pipeline::resolve::{Action, Producer, RUop};
+use fxscope_uop::Shape;
 
 use crate::common::Block;
 
@@ -46,13 +47,51 @@ pub struct Entry {
     pub eligible: bool,
     pub fetch_port: usize,
     pub store_port: usize,
-    pub block: u64,
+    pub block: Option<u64>,
+    pub bytes: Bytes,
     pub taken: bool,
 }
 
+/// What an access reads or writes.
+#[derive(Clone, Copy)]
+pub struct Bytes {
+    pub from: u64,
+    pub to: u64,
+    /// A plain access to a register, which may hand data over or take them.
+    pub plain: bool,
+}
+
+impl Bytes {
+    pub fn meets(self, other: Bytes) -> bool {
+        self.from < other.to && other.from < self.to
+    }
+
+    /// A load of `load` may take the data of a store of these (manual table 7-3): parts of up to eight bytes, or the same
+    /// whole register.
+    pub fn hand_over(self, load: Bytes) -> bool {
+        let within = self.from <= load.from && load.to <= self.to;
+        let same = self.from == load.from && self.to == load.to;
+        self.plain && load.plain && within && (same || self.to - self.from <= 8)
+    }
+}
+
+/// A store from its dispatch until its write has left the pipes.
+pub struct Store {
+    pub number: usize,
+    pub bytes: Bytes,
+    /// Cycles from an access to its end.
+    pub flow: Cycle,
+    /// When its address and its data are known.
+    pub known: Option<Cycle>,
+    pub data: Option<Cycle>,
+    pub written: Option<Cycle>,
+}
+
 pub struct WriteBuffer {
-    pub block: u64,
+    pub block: Option<u64>,
     pub ready: Cycle,
+    /// The stores whose data it holds.
+    pub stores: Vec<usize>,
 }
 
 /// In-order use of a few ports: port `n` is given back at `released[n]`.
@@ -107,8 +146,9 @@ pub struct Step {
     /// Instructions that are read from the buffer with it: none for a further micro-operation, two behind a MOVPRFX that
     /// is packed with it.
     pub insts: u64,
-    /// Its part of the write buffer, if it writes.
-    pub block: u64,
+    /// The block of memory that an entry of the write buffer has for it and others, if it writes; none for whole vectors.
+    pub block: Option<u64>,
+    pub bytes: Bytes,
     pub eligible: bool,
     /// The last one of a taken branch, and the cycles from the fetch of the branch to that of its target.
     pub taken: Option<Cycle>,
@@ -117,20 +157,24 @@ pub struct Step {
 /// The micro-operations of one execution of `block`, whose branch at the end is taken if `taken`.
 pub fn steps(block: &Block, taken: Option<Cycle>, spec: &Spec) -> Vec<Step> {
     let accesses = block.accesses();
+    let block_bytes = u64::from(spec.load_store.write_buffer_bytes);
     let mut read = 0;
     let step = |uop: &RUop| {
         let inst = u64::from(uop.inst);
         let insts = (inst + 1) - read;
         read = inst + 1;
-        let (eligible, addr) = accesses[usize::from(uop.inst)].as_ref().map_or((false, 0), |(m, words)| {
-            let part = u64::from(m.op.bytes) / u64::from(uop.parts.max(1)) * u64::from(uop.part);
-            (m.eligible, words[0] + part)
+        let none = (false, Bytes { from: 0, to: 0, plain: false });
+        let (eligible, bytes) = accesses[usize::from(uop.inst)].as_ref().map_or(none, |(m, words)| {
+            let each = u64::from(m.op.bytes) / u64::from(uop.parts.max(1));
+            let from = words[0] + each * u64::from(uop.part);
+            (m.eligible, Bytes { from, to: from + each, plain: m.op.shape == Shape::Single })
         });
         Step {
             uop: *uop,
             addr: block.start() + 4 * inst,
             insts,
-            block: addr / u64::from(spec.load_store.write_buffer_bytes),
+            block: (!bytes.plain || bytes.to - bytes.from < block_bytes).then_some(bytes.from / block_bytes),
+            bytes,
             eligible,
             taken: None,
         }

@@ -1,9 +1,10 @@
 //! A second model of the core that steps every cycle: dispatch, stations, pipes, window and commit.
 //!
 //! It shares nothing with the model under test but the resolved micro-operations and the machine's description.
-//! Data are always in the L1D cache, loads and stores never meet, branches are predicted.
+//! Data are always in the L1D cache, branches are predicted, no load goes ahead of a store to the same place.
 
 mod execute;
+mod meetings;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -11,8 +12,9 @@ use fxscope_base::Cycle;
 use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::{Action, Attribute, READY, REGS, RUop};
 
+use self::meetings::Meets;
 use crate::front::Front;
-use crate::parts::{Entry, Ports, Results, Step, Value, Waiting, WriteBuffer, integer};
+use crate::parts::{Entry, Ports, Results, Step, Store, Value, Waiting, WriteBuffer, integer};
 
 const RSE0: usize = 0;
 const RSE1: usize = 1;
@@ -53,8 +55,13 @@ pub struct Twin<'a> {
     fetch_ports: Ports,
     store_ports: Ports,
     buffer: VecDeque<WriteBuffer>,
-    /// Committed stores that have not entered the write buffer: block and store port.
-    committed: VecDeque<(u64, usize)>,
+    /// Committed stores that have not entered the write buffer: number, block and store port.
+    committed: VecDeque<(usize, Option<u64>, usize)>,
+    /// Stores that loads may meet.
+    stores: Vec<Store>,
+    /// Flows of loads that came again because of one; a load went ahead of one.
+    cancelled: u64,
+    went_ahead: bool,
     last_commit: Cycle,
     /// Cycles in which results leave FLA and FLB, and in which long accesses end in the load/store pipes.
     results: Results,
@@ -71,6 +78,12 @@ enum Return {
 
 /// Cycles from the decode of the first instruction of a program to the commit of its last one.
 pub fn cycles(spec: &Spec, steps: &[Step]) -> Cycle {
+    run(spec, steps).expect("a program whose loads do not go ahead of stores to the same place").0
+}
+
+/// The same, and how many flows of loads were cancelled because they met stores; `None` if a load went ahead of a store to
+/// the same place, which this core does not take back.
+pub fn run(spec: &Spec, steps: &[Step]) -> Option<(Cycle, u64)> {
     let mut twin = Twin::new(spec);
     let mut front = Front::new(spec, steps);
     let mut next = 0;
@@ -110,7 +123,7 @@ pub fn cycles(spec: &Spec, steps: &[Step]) -> Cycle {
         twin.now += 1;
         assert!(twin.now < 1_000_000, "the twin stands still");
     }
-    twin.last_commit
+    (!twin.went_ahead).then_some((twin.last_commit, twin.cancelled))
 }
 
 impl<'a> Twin<'a> {
@@ -139,6 +152,9 @@ impl<'a> Twin<'a> {
             store_ports: Ports::default(),
             buffer: VecDeque::new(),
             committed: VecDeque::new(),
+            stores: Vec::new(),
+            cancelled: 0,
+            went_ahead: false,
             last_commit: 0,
             results: Results::default(),
             long_ends: BTreeSet::new(),
@@ -285,6 +301,7 @@ impl<'a> Twin<'a> {
             fetch_port: 0,
             store_port: 0,
             block: step.block,
+            bytes: step.bytes,
             taken: step.taken.is_some(),
         };
         let late = needs(&[uop.late.src]).pop();
@@ -303,6 +320,7 @@ impl<'a> Twin<'a> {
             Action::Store => {
                 entry.fetch_port = self.fetch_ports.take();
                 entry.store_port = self.store_ports.take();
+                self.begin_store(number, step);
                 entry.waiting.push(first(addrs, true));
                 entry.waiting.push(Waiting { flow: 1, from: 0, station: RSE0, needs: srcs, late, holds_entry: true });
             }
@@ -332,16 +350,18 @@ impl<'a> Twin<'a> {
     /// or two accesses, oldest first.
     fn load_store_pipes(&mut self) {
         let now = self.now;
+        self.forget_stores();
         let ls = &self.spec.load_store;
         let mut room = 2;
         let mut writing = false;
         if let Some(w) = self.buffer.iter().position(|w| w.ready <= now) {
-            self.buffer.remove(w);
+            let written = self.buffer.remove(w).expect("just found");
+            written.stores.into_iter().for_each(|number| self.store(number).written = Some(now));
             room = 1;
             writing = true;
         }
         for i in 0..self.window.len() {
-            let e = &mut self.window[i];
+            let e = &self.window[i];
             let waits = e.access.is_some_and(|t| t <= now) && e.accessed.is_none();
             let may = !writing || (e.uop.action == Action::Store && e.eligible);
             if room == 0 || !waits || !may {
@@ -350,6 +370,17 @@ impl<'a> Twin<'a> {
             // Pipe 0 first; a write has pipe 1.
             let pipe = usize::from(room == 1 && !writing);
             room -= 1;
+            if e.uop.action == Action::Load {
+                let meets = self.meets(e);
+                self.went_ahead |= meets == Meets::Unknown;
+                if meets == Meets::Late {
+                    self.cancelled += 1;
+                    let e = &mut self.window[i];
+                    e.access = Some(now + u64::from(e.uop.to_commit) + ls.resubmit);
+                    continue;
+                }
+            }
+            let e = &mut self.window[i];
             e.accessed = Some(now);
             let s = &self.spec.stages;
             let basic = u64::from(e.uop.to_commit);
@@ -373,14 +404,16 @@ impl<'a> Twin<'a> {
             }
         }
         // Committed stores move to the write buffer in order.
-        while let Some(&(block, port)) = self.committed.front() {
-            let joins = self.buffer.back().is_some_and(|w| w.block == block);
-            if !joins {
-                if self.buffer.len() >= ls.write_buffer as usize {
-                    break;
+        while let Some(&(number, block, port)) = self.committed.front() {
+            let full = self.buffer.len() >= ls.write_buffer as usize;
+            match self.buffer.back_mut().filter(|w| block.is_some() && w.block == block) {
+                Some(joined) => joined.stores.push(number),
+                None if full => break,
+                None => {
+                    // It committed in the cycle before.
+                    let ready = now - 1 + ls.store_write;
+                    self.buffer.push_back(WriteBuffer { block, ready, stores: vec![number] });
                 }
-                // It committed in the cycle before.
-                self.buffer.push_back(WriteBuffer { block, ready: now - 1 + ls.store_write });
             }
             self.store_ports.released[port] = Some(now - 1 + ls.store_write);
             self.committed.pop_front();
@@ -408,7 +441,7 @@ impl<'a> Twin<'a> {
                 self.returns.push((self.now + w.rename_release, Return::Rename(class, 1)));
             }
             if e.uop.action == Action::Store {
-                self.committed.push_back((e.block, e.store_port));
+                self.committed.push_back((e.number, e.block, e.store_port));
             }
             let still_open = self.slot > 0 && self.group == e.group;
             if !still_open && self.window.front().is_none_or(|next| next.group != e.group) {

@@ -186,8 +186,14 @@ impl Twin<'_> {
         let s = &self.spec.stages;
         match uop.action {
             Action::Load => self.window[i].access = Some(start),
-            Action::Store if waiting.flow == 0 => self.window[i].access = Some(start),
-            Action::Store => self.window[i].data = Some(start),
+            Action::Store if waiting.flow == 0 => {
+                self.window[i].access = Some(start);
+                self.store(number).known = Some(start);
+            }
+            Action::Store => {
+                self.window[i].data = Some(start);
+                self.store(number).data = Some(start);
+            }
             _ if waiting.flow + 1 < usize::from(uop.nflows) => {
                 let station = waiting.station;
                 let (flow, needs) = (waiting.flow + 1, Vec::new());
