@@ -313,7 +313,7 @@ table! {
         load_long: u64 => Range(1, 255),
         /// Commit of a store to its write into the L1D cache (W5), at the earliest.
         store_write: u64 => CYCLES,
-        /// Cycles from a store's data to the result of a load that it forwards to.
+        /// Fewest cycles from a store's data to the result of a load that it forwards to.
         forward: u64 => CYCLES,
         /// Aligned block within which an access is one flow.
         flow_block: u32 => Power(16, 4 * KIB),
