@@ -313,8 +313,11 @@ table! {
         load_long: u64 => Range(1, 255),
         /// Commit of a store to its write into the L1D cache (W5), at the earliest.
         store_write: u64 => CYCLES,
-        /// Fewest cycles from a store's data to the result of a load that it forwards to.
+        /// Cycles from the data of a store to the first flow of a load that finds them and has them forwarded: general
+        /// and predicate registers.
         forward: u64 => CYCLES,
+        /// The same, of SIMD&FP and SVE registers.
+        forward_vector: u64 => CYCLES,
         /// Aligned block within which an access is one flow.
         flow_block: u32 => Power(16, 4 * KIB),
         /// Cycles from the end of a flow to the next one that its fetch port sends: the second part of an access split

@@ -176,7 +176,7 @@ impl Lsu {
             answer = answer.and(second_line(pointer, bytes, at, wants, memory, signals));
         }
         if self.older.may_meet(checked, at) {
-            let read = Read { bytes, checked, forward: flow.forward, latency: uop.load_latency };
+            let read = Read { bytes, checked, forward: flow.forward };
             at = self.past_stores(&read, wants.again, at, answer.at, memory, signals);
         }
         // If the line was not there the flow is sent again when it is.
@@ -279,7 +279,7 @@ impl Lsu {
             known,
             tags,
             line: if line > tags { line } else { 0 },
-            data,
+            found: data + Cycle::from(uop.mem.forwarded_in),
             forward: if bytes.crosses(uop.mem.writing.shift) { 0 } else { forward },
             ..Store::default()
         };

@@ -282,6 +282,8 @@ pub struct RMem {
     pub eligible: bool,
     /// Forwarding class (see [`crate::lsu::rules::forwards`]).
     pub forward: u8,
+    /// Cycles from a store's data to the first flow of a load that finds them.
+    pub forwarded_in: u8,
     /// How a store passes the write buffer.
     pub writing: Writing,
     /// Elements of several registers alternate: each register's flows go over the whole range.
@@ -300,6 +302,7 @@ impl RMem {
         op: MemOp::single(Access::Load, 0),
         eligible: false,
         forward: 0,
+        forwarded_in: 0,
         writing: Writing { shift: 0, merges: false, wide: false },
         interleaved: false,
         check_bytes: 0,

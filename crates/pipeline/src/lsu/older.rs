@@ -70,8 +70,8 @@ pub struct Store {
     pub tags: Cycle,
     /// When its line arrives; 0 if it was there.
     pub line: Cycle,
-    /// When its data are known.
-    pub data: Cycle,
+    /// From when on flows of loads find its data and have them forwarded.
+    pub found: Cycle,
     /// When it committed.
     pub committed: Cycle,
     /// When its first write (ST2) ran.
@@ -91,8 +91,6 @@ pub struct Read {
     pub checked: Span,
     /// Forwarding class (see [`forwards`]).
     pub forward: u8,
-    /// Load-to-use latency.
-    pub latency: u8,
 }
 
 /// What a read that runs at a given time meets.
@@ -129,8 +127,6 @@ pub struct OlderStores {
     partial_shift: u8,
     /// Cycles after which a flow in the pipes has its whole physical address.
     partial_stages: Cycle,
-    /// Cycles from a store's data to the result of a load that they are forwarded to, at least.
-    forward: Cycle,
 }
 
 impl OlderStores {
@@ -146,7 +142,6 @@ impl OlderStores {
             partial: (1 << partial_bits) - 1,
             partial_shift: partial_bits as u8,
             partial_stages: spec.partial_address_stages,
-            forward: spec.forward,
         }
     }
 
@@ -220,8 +215,7 @@ impl OlderStores {
                 }
             } else if meets && forwards(store.forward, read.forward) && store.bytes.holds(read.bytes) {
                 // A flow that comes before the data is cancelled too, and knows of no time at which to come again.
-                let in_time = t + u64::from(read.latency) >= store.data + self.forward;
-                return if in_time { Meeting::Passed } else { Meeting::Cancelled(0) };
+                return if store.found <= t { Meeting::Passed } else { Meeting::Cancelled(0) };
             } else if meets || self.seems_to_meet(read, store, t) {
                 return Meeting::Cancelled(store.line);
             }

@@ -51,6 +51,7 @@ pub fn resolve_mem(op: &MemOp, info: &StaticInst, spec: &Spec) -> RMem {
         op: *op,
         eligible: access.eligible(op),
         forward: access.forward(op, vector_bytes),
+        forwarded_in: if access.vector { spec.load_store.forward_vector } else { spec.load_store.forward } as u8,
         writing: access.writing(op, spec),
         interleaved: access.interleaved,
         check_bytes,

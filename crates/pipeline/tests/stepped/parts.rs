@@ -81,6 +81,8 @@ pub struct Store {
     pub bytes: Bytes,
     /// Cycles from an access to its end.
     pub flow: Cycle,
+    /// Cycles from its data to the first flow that gets them.
+    pub hands_over_in: Cycle,
     /// When its address and its data are known.
     pub known: Option<Cycle>,
     pub data: Option<Cycle>,

@@ -18,7 +18,10 @@ impl Twin<'_> {
     /// A store is dispatched.
     pub(super) fn begin_store(&mut self, number: usize, step: &Step) {
         let flow = u64::from(step.uop.to_commit);
-        self.stores.push(Store { number, bytes: step.bytes, flow, known: None, data: None, written: None });
+        let spec = &self.spec.load_store;
+        let hands_over_in = if step.uop.mem.op.bytes > 8 { spec.forward_vector } else { spec.forward };
+        let bytes = step.bytes;
+        self.stores.push(Store { number, bytes, flow, hands_over_in, known: None, data: None, written: None });
     }
 
     pub(super) fn store(&mut self, number: usize) -> &mut Store {
@@ -39,8 +42,7 @@ impl Twin<'_> {
         if store.known.is_none_or(|t| t > self.now) {
             return Meets::Unknown;
         }
-        let result = self.now + u64::from(load.uop.load_latency);
-        let has_data = store.data.is_some_and(|data| data + self.spec.load_store.forward <= result);
+        let has_data = store.data.is_some_and(|data| data + store.hands_over_in <= self.now);
         if has_data && store.bytes.hand_over(load.bytes) { Meets::Nothing } else { Meets::Late }
     }
 }
