@@ -28,7 +28,14 @@ fn spec() -> Spec {
 
 /// A core that has the data of the loops and streams in its L1D cache.
 fn rig() -> Rig {
-    Rig::cached(spec())
+    rig_forwarding_vectors_later(0)
+}
+
+/// The same, in which a vector's data are found by loads so many cycles later than the machine file says.
+fn rig_forwarding_vectors_later(cycles: u64) -> Rig {
+    let mut spec = spec();
+    spec.tables.load_store.forward_vector += cycles;
+    Rig::cached(spec)
 }
 
 /// Cycles of the model and of the stepped one for the same program.
