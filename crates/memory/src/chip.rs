@@ -1,22 +1,28 @@
 //! What the cores of a chip share: the L2 caches and memories of all CMGs, the ring between them, and who holds which
 //! line.
 //!
-//! The core that runs has the chip; the others wait ([`Turns`]). States follow the MESI protocol (manual 9.3), at two
+//! The core that runs has the chip; the others wait ([`crate::turns`]), but for cores of other CMGs that are simulated beside
+//! it ([`crate::apart`]). States follow the MESI protocol (manual 9.3), at two
 //! levels: an L1D line that is not marked shared is exclusive, and so is an L2 line. L2 has all lines of the L1 caches
 //! above it and knows who holds them, whether one of them may write ([`Line::OWNED`]), and whether memory is behind
 //! ([`Line::DIRTY`], from the first write in L1 on). What is known here is up to date at any time; what a core has to
 //! do about it in its private part waits in its notices.
 
-use fxscope_base::{Cycle, READS_FROM_L2, READS_FROM_MEMORY, Signal, Signals, WRITES_TO_CMG};
+mod claims;
+
+use std::sync::Arc;
+
+use fxscope_base::{Cycle, READS_FROM_MEMORY, Signal, Signals, WRITES_TO_CMG};
 use fxscope_machine::Spec;
 
+use crate::apart::{Beside, Cmgs};
 use crate::cmg::{Cmg, Holders, fill_cycles};
-use crate::frames::Frames;
+use crate::frames::{Frames, Nodes, PageRange};
 use crate::hierarchy::Cause;
 use crate::ring::Ring;
 use crate::sectors::{Joins, Sector};
 use crate::tags::{Line, Slot};
-use crate::turns::{Notice, Turns};
+use crate::turns::Notice;
 
 /// An answer of the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,27 +107,25 @@ pub struct Evicted {
     pub at: Cycle,
 }
 
-/// A line that another CMG has given up, or shares from now on.
-#[derive(Clone, Copy)]
-struct Taken {
-    /// Whether memory is behind.
-    dirty: bool,
-    /// When that CMG's L2 has what its cores had.
-    settled: Cycle,
-    /// When the line is ready to be sent from there; the way from L2 to the core that asked is part of it.
-    ready: Cycle,
-}
-
 /// All that cores share.
 pub struct Chip {
-    cmgs: Box<[Cmg]>,
-    ring: Ring,
-    /// Physical memory.
-    pub frames: Frames,
-    /// The cores that wait.
-    pub turns: Turns,
-    /// Lines held by L2 caches of other CMGs than their memory's.
-    abroad: u64,
+    pub(crate) cmgs: Cmgs,
+    pub(crate) ring: Ring,
+    /// Physical memory. Cores that are simulated side by side read it; only the whole chip changes it.
+    pub(crate) frames: Arc<Frames>,
+    /// Set while cores of other CMGs are simulated beside those that have this.
+    pub(crate) beside: Option<Box<Beside>>,
+    /// More than one core has had a turn.
+    pub(crate) several: bool,
+    /// Claims on lines of other cores so far.
+    pub(crate) claims: u64,
+    pub(crate) shape: Shape,
+}
+
+/// What does not change.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Shape {
+    nodes: Nodes,
     line_shift: u32,
     /// L2 to a core, or back.
     request: Cycle,
@@ -138,16 +142,21 @@ impl Chip {
         let cmgs = spec.topology.cmgs as usize;
         let request = spec.l2_timing.request;
         let to_l2 = u64::from(spec.l1d.line_bytes.div_ceil(spec.l2_timing.writeback_bytes_per_cycle));
+        let frames = Frames::new(spec);
         Chip {
             cmgs: (0..cmgs).map(|_| Cmg::new(spec)).collect(),
             ring: Ring::new(spec),
-            frames: Frames::new(spec),
-            turns: Turns::new(cmgs, spec.topology.cores_per_cmg as usize),
-            abroad: 0,
-            line_shift: spec.l2.line_bytes.trailing_zeros(),
-            request,
-            fill: fill_cycles(spec) + spec.load_store.move_in,
-            answer: [spec.load_store.move_out_clean + request, spec.load_store.move_out_dirty + to_l2 + request],
+            beside: None,
+            several: false,
+            claims: 0,
+            shape: Shape {
+                nodes: frames.nodes(),
+                line_shift: spec.l2.line_bytes.trailing_zeros(),
+                request,
+                fill: fill_cycles(spec) + spec.load_store.move_in,
+                answer: [spec.load_store.move_out_clean + request, spec.load_store.move_out_dirty + to_l2 + request],
+            },
+            frames: Arc::new(frames),
         }
     }
 
@@ -155,37 +164,110 @@ impl Chip {
     #[must_use]
     pub fn elsewhere() -> Chip {
         Chip {
-            cmgs: Box::default(),
+            cmgs: Cmgs::default(),
             ring: Ring::default(),
-            frames: Frames::default(),
-            turns: Turns::default(),
-            abroad: 0,
-            line_shift: 0,
-            request: 0,
-            fill: 0,
-            answer: [0; 2],
+            frames: Arc::default(),
+            beside: None,
+            several: false,
+            claims: 0,
+            shape: Shape::default(),
         }
     }
 
     /// The core that runs will ask for nothing before `now` any more. What cores that wait may still ask for stays.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
-        let now = now.min(self.turns.earliest());
-        for cmg in &mut self.cmgs {
-            cmg.advance(now);
-        }
+        let others = self.beside.as_ref().map_or(Cycle::MAX, |beside| beside.others_from);
+        let now = self.cmgs.iter().fold(now.min(others), |now, cmg| now.min(cmg.turns.earliest()));
+        self.cmgs.iter_mut().for_each(|cmg| cmg.advance(now));
         self.ring.advance(now);
     }
 
     /// The CMG whose memory holds `line`.
     #[inline(always)]
-    fn home(&self, line: u64) -> usize {
-        self.frames.node_of(line << self.line_shift)
+    pub(crate) fn home(&self, line: u64) -> usize {
+        self.shape.nodes.of(line << self.shape.line_shift)
+    }
+
+    // ---- cores that wait ----------------------------------------------------------------------
+
+    /// The core at `seat` will ask for nothing before `from`; [`Cycle::MAX`] when it runs or has nothing to do.
+    pub fn waits(&mut self, seat: Seat, from: Cycle) {
+        self.several |= from != Cycle::MAX;
+        self.cmgs[seat.cmg].turns.set(seat.core, from);
+    }
+
+    /// Claims on lines of other cores so far: the core that runs takes lines from others while this grows.
+    #[inline(always)]
+    #[must_use]
+    pub fn claims(&self) -> u64 {
+        self.claims
+    }
+
+    /// A core asks for a line itself: claims of it that it has not heard of yet need not be told. Returns whether there
+    /// was one.
+    #[inline(always)]
+    pub fn withdraw(&mut self, seat: Seat, line: u64) -> bool {
+        self.cmgs[seat.cmg].turns.withdraw(seat.core, line)
+    }
+
+    /// The first notice of a core that it gets to know by `now`.
+    pub fn next_notice(&mut self, seat: Seat, now: Cycle) -> Option<Notice> {
+        self.cmgs.get_mut(seat.cmg)?.turns.next(seat.core, now)
+    }
+
+    // ---- memory -------------------------------------------------------------------------------
+
+    /// Physical memory.
+    #[must_use]
+    pub fn frames(&self) -> &Frames {
+        &self.frames
+    }
+
+    /// Physical memory, to change it.
+    pub(crate) fn frames_mut(&mut self) -> &mut Frames {
+        Arc::get_mut(&mut self.frames).expect("the whole chip has physical memory for itself")
+    }
+
+    /// The physical address of the page at `page`, which lies in `range` and a core of CMG `local` translates.
+    pub fn frame(&mut self, page: u64, range: PageRange, local: usize) -> u64 {
+        match self.frames.known(page, range) {
+            Some(physical) => physical,
+            None => self.together(|chip| chip.frames_mut().frame(page, range, local)),
+        }
+    }
+
+    /// The physical address of the translation table `name` of so many bytes, which a core of CMG `local` needs.
+    pub fn table(&mut self, name: u64, bytes: u64, local: usize) -> u64 {
+        match self.frames.known_table(name) {
+            Some(physical) => physical,
+            None => self.together(|chip| chip.frames_mut().table(name, bytes, local)),
+        }
+    }
+
+    // ---- lines --------------------------------------------------------------------------------
+
+    /// Whether the answer to a request for `line` hangs on other CMGs than that of the core.
+    #[inline(always)]
+    fn asks_others(&self, seat: Seat, line: u64, write: bool) -> bool {
+        let cmg = &self.cmgs[seat.cmg];
+        match cmg.find(line) {
+            Some(slot) => write && cmg.line(slot).has(Line::SHARED),
+            None => self.home(line) != seat.cmg || cmg.abroad.may_have(line),
+        }
     }
 
     /// Reads a line for a core. Returns the answer and the line that had to leave the core's L2 if that is dirty or the
     /// core itself may hold it; other cores get notice.
+    #[inline(always)]
     pub fn read(&mut self, seat: Seat, request: Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
+        if self.beside.is_some() && self.asks_others(seat, request.line, request.write) {
+            return self.together(|chip| chip.read_line(seat, request, signals));
+        }
+        self.read_line(seat, request, signals)
+    }
+
+    fn read_line(&mut self, seat: Seat, request: Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
         signals.add(Signal::L2dCache, 1);
         let cmg = &mut self.cmgs[seat.cmg];
         let start = cmg.bank_slot(request.line, request.at, signals);
@@ -229,7 +311,7 @@ impl Chip {
         if alone {
             // Nobody else gets the line before the core has it. The right to write alone is used in the next cycle.
             if answer.missed.is_none() {
-                let sooner = if holders_before.data & me.data == 0 { 0 } else { self.fill - 1 };
+                let sooner = if holders_before.data & me.data == 0 { 0 } else { self.shape.fill - 1 };
                 state.take(Line::FROM_MEMORY);
                 state.set_ready(answer.ready - sooner);
             }
@@ -237,81 +319,6 @@ impl Chip {
         }
         let holders = cmg.holders_mut(slot);
         *holders = if request.write { me } else { holders.and(me) };
-    }
-
-    /// Other holders of a line learn that this core wants it. Returns when the answer is with the core: L2 waits until they
-    /// have given up what they must.
-    #[cold]
-    #[inline(never)]
-    fn settle(&mut self, seat: Seat, slot: Slot, others: Holders, request: Request, start: Cycle) -> Cycle {
-        let Request { line, write, .. } = request;
-        let claim = Notice { line, at: start, keeps: !write };
-        let mut settled = self.ask_cores(seat.cmg, slot, others, claim, Some(seat.core));
-        let state = self.cmgs[seat.cmg].line_mut(slot);
-        // Whoever finds it on its way from now on waits for a core.
-        state.take(Line::FROM_MEMORY);
-        if write && state.take(Line::SHARED) {
-            settled = settled.max(self.recall(seat.cmg, line, start));
-        }
-        let state = self.cmgs[seat.cmg].line_mut(slot);
-        let ready = settled + self.request;
-        state.set_ready(state.ready().max(ready));
-        ready
-    }
-
-    /// Cores give up a line, or the right to write it. Returns when L2 has their answers, with the line if one of them
-    /// might write it, which is told from one that has written by the answer only.
-    fn ask_cores(&mut self, cmg: usize, slot: Slot, holders: Holders, claim: Notice, except: Option<usize>) -> Cycle {
-        let state = self.cmgs[cmg].line_mut(slot);
-        let owned = state.take(Line::OWNED);
-        let asked = if claim.keeps { u64::from(holders.data) } else { holders.cores() };
-        if asked == 0 {
-            return claim.at;
-        }
-        // A line on its way to a core is taken away when it has come.
-        let at = (claim.at + self.request).max(state.ready() + self.fill);
-        self.turns.claim(cmg, asked & !except.map_or(0, |core| 1 << core), Notice { at, ..claim });
-        at + self.answer[usize::from(owned)]
-    }
-
-    /// Copies of a line in other CMGs are given up; its memory's CMG knows which have one. Returns when all have
-    /// answered.
-    fn recall(&mut self, cmg: usize, line: u64, start: Cycle) -> Cycle {
-        let home = self.home(line);
-        let at_home = start + self.ring.message(cmg, home);
-        let mut answered = at_home + self.ring.message(home, cmg);
-        for other in (0..self.cmgs.len()).filter(|&other| other != cmg) {
-            let claim = Notice { line, at: at_home + self.ring.message(home, other), keeps: false };
-            if let Some(taken) = self.take_from(other, claim, 0) {
-                answered = answered.max(taken.settled + self.ring.message(other, cmg));
-            }
-        }
-        answered
-    }
-
-    /// Core number `core` of another CMG claims a line that this one may have: it gives it up, or keeps a copy.
-    fn take_from(&mut self, cmg: usize, claim: Notice, core: usize) -> Option<Taken> {
-        let Notice { line, at, keeps } = claim;
-        let slot = self.cmgs[cmg].find(line)?;
-        let start = self.cmgs[cmg].bank_slot_from_outside(line, at);
-        let found = self.cmgs[cmg].line_mut(slot).ready();
-        let owned = self.cmgs[cmg].line_mut(slot).has(Line::OWNED);
-        let mut settled = start;
-        if !keeps || owned {
-            let holders = *self.cmgs[cmg].holders_mut(slot);
-            settled = self.ask_cores(cmg, slot, holders, Notice { at: start, ..claim }, None);
-        }
-        let ready = (settled + self.request).max(found).max(start + self.cmgs[cmg].hit(core));
-        let state = self.cmgs[cmg].line_mut(slot);
-        let dirty = state.take(Line::DIRTY);
-        if keeps {
-            state.set(Line::SHARED, true);
-            state.set_ready(found.max(settled + self.request));
-        } else {
-            self.cmgs[cmg].remove(line);
-            self.abroad -= u64::from(self.home(line) != cmg);
-        }
-        Some(Taken { dirty, settled, ready })
     }
 
     /// Reads a line that is not in the core's L2.
@@ -333,7 +340,7 @@ impl Chip {
             signals.add(Signal::L2PipeVal, cmg.refuse(seat.core, missed, buffer.at));
         }
         let home = self.home(line);
-        let (ready, abroad) = if home == seat.cmg && self.abroad == 0 {
+        let (ready, abroad) = if home == seat.cmg && !self.cmgs[home].abroad.may_have(line) {
             signals.add(Signal::BusReadTotalMem, 1);
             count_of(READS_FROM_MEMORY, home, signals);
             (self.cmgs[home].read_memory(seat.core, line, cause == Cause::Demand, buffer.at, signals), false)
@@ -355,67 +362,37 @@ impl Chip {
         (Answer { ready, taken: buffer.at, missed: Some(missed), shared: !alone, own: false }, left)
     }
 
-    /// Reads a line over the ring: from the CMG that holds it, or from the memory of another one. Returns when it is
-    /// ready to be sent to the core, and whether others keep a copy.
-    #[cold]
-    #[inline(never)]
-    fn read_around(
-        &mut self,
-        seat: Seat,
-        request: Request,
-        home: usize,
-        t: Cycle,
-        signals: &mut Signals,
-    ) -> (Cycle, bool) {
-        let Request { line, write, .. } = request;
-        let at_home = t + self.ring.message(seat.cmg, home);
-        let mut source: Option<(usize, Taken)> = None;
-        let (mut answered, mut behind) = (t, None);
-        for other in (0..self.cmgs.len()).filter(|&other| other != seat.cmg) {
-            let claim = Notice { line, at: at_home + self.ring.message(home, other), keeps: !write };
-            let Some(taken) = self.take_from(other, claim, seat.core) else { continue };
-            if write {
-                answered = answered.max(taken.settled + self.ring.message(other, seat.cmg) + self.request);
-            } else if taken.dirty {
-                behind = Some((other, taken.settled + self.request));
-            }
-            if taken.dirty || other == home || source.is_none() {
-                source = Some((other, taken));
-            }
-        }
-        if let Some((other, taken)) = source {
-            count_of(READS_FROM_L2, other, signals);
-            let ready = self.ring.transfer(other, seat.cmg, taken.ready).max(answered);
-            // Memory gets it after whoever asked for it.
-            if let Some((other, t)) = behind {
-                let mut counts = std::mem::take(&mut self.cmgs[other].from_outside);
-                self.write_memory(other, line, t, &mut counts);
-                self.cmgs[other].from_outside = counts;
-            }
-            return (ready, !write);
-        }
-        signals.add(Signal::BusReadTotalMem, u64::from(home == seat.cmg));
-        count_of(READS_FROM_MEMORY, home, signals);
-        let demand = request.cause == Cause::Demand;
-        let ready = self.cmgs[home].read_memory(seat.core, line, demand, at_home, signals);
-        (self.ring.transfer(home, seat.cmg, ready), false)
-    }
-
     /// Puts a line into a core's L2. Returns the line that had to leave if that is dirty or the core itself may hold it.
     #[inline(always)]
     fn insert(&mut self, seat: Seat, line: u64, state: Line, holders: Holders, now: Cycle) -> Option<Evicted> {
-        self.abroad += u64::from(self.home(line) != seat.cmg);
+        let home = self.home(line);
+        if home != seat.cmg {
+            self.cmgs[home].abroad.add(line);
+        }
         let (victim, holders) = self.cmgs[seat.cmg].insert(line, state, holders, now)?;
-        self.abroad -= u64::from(self.home(victim.line) != seat.cmg);
+        self.comes_home(seat.cmg, victim.line);
         let others = holders.cores() & !(1 << seat.core);
         let mut at = now;
         if others != 0 {
-            self.turns.notify(seat.cmg, others, Notice { line: victim.line, at: now + self.request, keeps: false });
-            at += self.request + self.answer[usize::from(victim.state.has(Line::OWNED))];
+            let notice = Notice { line: victim.line, at: now + self.shape.request, keeps: false };
+            self.cmgs[seat.cmg].turns.notify(others, notice);
+            at += self.shape.request + self.shape.answer[usize::from(victim.state.has(Line::OWNED))];
         }
         let mine = holders.cores() >> seat.core & 1 == 1;
         let (dirty, code) = (victim.dirty(), holders.code >> seat.core & 1 == 1);
         (mine || dirty).then_some(Evicted { line: victim.line, dirty, code, at })
+    }
+
+    /// L2 of `cmg` does not have `line` any more.
+    #[inline(always)]
+    fn comes_home(&mut self, cmg: usize, line: u64) {
+        let home = self.home(line);
+        if home != cmg {
+            match &mut self.beside {
+                None => self.cmgs[home].abroad.remove(line),
+                Some(beside) => beside.owed.returned.push(line),
+            }
+        }
     }
 
     /// L2 of `cmg` does not have `line` and will be asked for it soon, and then for the line `step` behind it (a matter of
@@ -447,7 +424,7 @@ impl Chip {
     /// A core that has a line for itself has written it for the first time. L2 needs to know before others ask for it.
     #[inline(always)]
     pub fn written(&mut self, seat: Seat, held: Held) {
-        if self.turns.several() {
+        if self.several {
             self.mark(seat, held, |state, _| state.set(Line::DIRTY, true));
         }
     }
@@ -455,7 +432,7 @@ impl Chip {
     /// A clean line leaves an L1 cache of a core. L2 is told of it (manual 7.2: its move-out takes two flows).
     #[inline(always)]
     pub fn left(&mut self, seat: Seat, held: Held, holder: Holder) {
-        if self.turns.several() {
+        if self.several {
             self.mark(seat, held, |state, holders| release(state, holders, Holders::one(seat.core, holder)));
         }
     }
@@ -490,14 +467,29 @@ impl Chip {
         t: Cycle,
         signals: &mut Signals,
     ) -> (Answer, Option<Evicted>) {
+        if self.beside.is_some() && self.asks_others(seat, line, true) {
+            return self.together(|chip| chip.zero_line(seat, line, joins, t, signals));
+        }
+        self.zero_line(seat, line, joins, t, signals)
+    }
+
+    fn zero_line(
+        &mut self,
+        seat: Seat,
+        line: u64,
+        joins: Joins,
+        t: Cycle,
+        signals: &mut Signals,
+    ) -> (Answer, Option<Evicted>) {
         signals.add(Signal::L2dCache, 1);
         let cmg = &mut self.cmgs[seat.cmg];
         let start = cmg.bank_slot(line, t, signals);
         let ready = start + cmg.hit(seat.core);
         let mut answer = Answer { ready, taken: start, missed: None, shared: false, own: false };
         let Some(slot) = cmg.find(line) else {
-            if self.abroad != 0 || self.home(line) != seat.cmg {
-                answer.ready = ready.max(self.recall(seat.cmg, line, start) + self.request);
+            let home = self.home(line);
+            if home != seat.cmg || self.cmgs[home].abroad.may_have(line) {
+                answer.ready = ready.max(self.recall(seat.cmg, line, start) + self.shape.request);
             }
             let state = Line::arriving(answer.ready).in_sector(joins.sector).with(Line::DIRTY, true);
             return (answer, self.insert(seat, line, state, Holders::NONE, start));
@@ -515,12 +507,25 @@ impl Chip {
 
     /// A line that has left an L2 cache of `cmg` is written to its memory.
     pub fn write_memory(&mut self, cmg: usize, line: u64, t: Cycle, signals: &mut Signals) {
-        signals.add(Signal::L2dCacheWb, 1);
         let home = self.home(line);
+        if home != cmg
+            && let Some(beside) = &mut self.beside
+        {
+            beside.owed.writes.push((cmg, line, t));
+            return;
+        }
+        signals.add(Signal::L2dCacheWb, 1);
         signals.add(Signal::BusWriteTotalMem, u64::from(home == cmg));
         count_of(WRITES_TO_CMG, home, signals);
         let at = if home == cmg { t } else { self.ring.transfer(cmg, home, t) };
         self.cmgs[home].write_memory(line, at, signals);
+    }
+
+    /// The same when no core of `cmg` is there to count it: the next one that has its turn does.
+    pub(crate) fn write_from_outside(&mut self, cmg: usize, line: u64, t: Cycle) {
+        let mut counts = std::mem::take(&mut self.cmgs[cmg].from_outside);
+        self.write_memory(cmg, line, t, &mut counts);
+        (self.cmgs[cmg].from_outside, self.cmgs[cmg].caused_outside) = (counts, true);
     }
 
     /// A core of `cmg` has its turn: what others have caused in this CMG meanwhile is added to its counts.

@@ -3,11 +3,13 @@
 use fxscope_base::{Calendar, Cycle, Pool, Signal, Signals, fetch_early};
 use fxscope_machine::Spec;
 
+use crate::abroad::Abroad;
 use crate::channel::{Channel, Rate};
 use crate::chip::Holder;
 use crate::sectors::{Limits, Sector};
 use crate::side_cache::{Found, SideCache};
 use crate::tags::{Line, Slot, Tags, Victim};
+use crate::turns::Turns;
 
 /// The L1 caches of a CMG that hold a line, a bit for each core. Small, since there are as many as L2 has lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +84,12 @@ pub struct Cmg {
     refused: Box<[Cycle]>,
     /// What cores of other CMGs have caused here since a core of this one had its turn.
     pub(crate) from_outside: Signals,
+    /// There is something of that.
+    pub(crate) caused_outside: bool,
+    /// Its cores that wait.
+    pub(crate) turns: Turns,
+    /// Lines of its memory that L2 caches of other CMGs hold.
+    pub(crate) abroad: Abroad,
 }
 
 /// Places remembered: many more than there are lines that cores have asked for ahead, about a hundred each.
@@ -131,6 +139,9 @@ impl Cmg {
             request: t.request,
             refused: vec![0; spec.topology.cores_per_cmg as usize].into(),
             from_outside: Signals::default(),
+            caused_outside: false,
+            turns: Turns::new(spec.topology.cores_per_cmg as usize),
+            abroad: Abroad::default(),
         }
     }
 
@@ -166,13 +177,13 @@ impl Cmg {
     /// The same for a request from another CMG.
     pub fn bank_slot_from_outside(&mut self, line: u64, t: Cycle) -> Cycle {
         self.from_outside.add(Signal::L2PipeVal, 1);
+        self.caused_outside = true;
         self.book_bank(line, t)
     }
 
     /// Adds what others have caused here to the counts of a core of this CMG.
     pub fn count_outside(&mut self, signals: &mut Signals) {
-        // All of it begins with a cycle of L2's pipeline.
-        if self.from_outside.get(Signal::L2PipeVal) != 0 {
+        if std::mem::take(&mut self.caused_outside) {
             signals.merge(&std::mem::take(&mut self.from_outside));
         }
     }
@@ -291,6 +302,13 @@ impl Cmg {
     }
 
     /// What is known of a line.
+    #[inline(always)]
+    #[must_use]
+    pub fn line(&self, slot: Slot) -> Line {
+        *self.tags.line(slot)
+    }
+
+    /// The same, to change it.
     #[inline(always)]
     pub fn line_mut(&mut self, slot: Slot) -> &mut Line {
         self.tags.line_mut(slot)

@@ -67,13 +67,30 @@ struct Node {
     tables: u64,
 }
 
+/// Which addresses are whose.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nodes {
+    /// Log2 of the distance between the first addresses of nodes.
+    shift: u32,
+    /// The last node.
+    last: usize,
+}
+
+impl Nodes {
+    /// The node of a physical address. Memory beyond that of the machine belongs to the last one.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(self, physical: u64) -> usize {
+        ((physical >> self.shift) as usize).min(self.last)
+    }
+}
+
 /// The page frames of all nodes.
 #[derive(Default)]
 pub struct Frames {
     nodes: Box<[Node]>,
     node_bytes: u64,
-    /// Log2 of the distance between the first addresses of nodes.
-    node_shift: u32,
+    addresses: Nodes,
     /// Frames by virtual page: its first address with the number of its address space above it.
     pages: BTreeMap<u64, Frame>,
     /// Physical addresses of translation tables by [`crate::tables::Way::name`].
@@ -87,26 +104,41 @@ impl Frames {
         Frames {
             nodes: vec![Node::default(); spec.topology.cmgs as usize].into(),
             node_bytes: spec.topology.node_bytes,
-            node_shift: spec.topology.node_bytes.next_power_of_two().trailing_zeros(),
+            addresses: Nodes {
+                shift: spec.topology.node_bytes.next_power_of_two().trailing_zeros(),
+                last: spec.topology.cmgs as usize - 1,
+            },
             pages: BTreeMap::new(),
             tables: BTreeMap::new(),
         }
     }
 
-    /// The node of a physical address. Memory beyond that of the machine belongs to the last one.
-    #[inline(always)]
+    /// Which addresses are whose.
+    #[must_use]
+    pub fn nodes(&self) -> Nodes {
+        self.addresses
+    }
+
+    /// The node of a physical address.
     #[must_use]
     pub fn node_of(&self, physical: u64) -> usize {
-        ((physical >> self.node_shift) as usize).min(self.nodes.len() - 1)
+        self.addresses.of(physical)
+    }
+
+    /// The physical address of the page at `page`, which lies in `range`, if it has a frame that is up to date.
+    #[must_use]
+    pub fn known(&self, page: u64, range: PageRange) -> Option<u64> {
+        let frame = self.pages.get(&key(page, range.shift))?;
+        (frame.moved >= range.moved).then_some(frame.physical)
     }
 
     /// The physical address of the page at `page`, which lies in `range` and a core of node `local` translates.
     pub fn frame(&mut self, page: u64, range: PageRange, local: usize) -> u64 {
         let PageRange { shift, placement, moved, .. } = range;
+        if let Some(physical) = self.known(page, range) {
+            return physical;
+        }
         if let Some(&frame) = self.pages.get(&key(page, shift)) {
-            if frame.moved >= moved {
-                return frame.physical;
-            }
             self.give_back(frame);
         }
         let wanted = match placement {
@@ -132,7 +164,13 @@ impl Frames {
             (0..nodes).map(|i| (node + i) % nodes).find(|&n| self.nodes[n].has_room(shift, self.node_bytes));
         // A program larger than the machine's memory: the last node goes on.
         let node = with_room.unwrap_or(nodes - 1);
-        ((node as u64) << self.node_shift) + self.nodes[node].take(shift)
+        ((node as u64) << self.addresses.shift) + self.nodes[node].take(shift)
+    }
+
+    /// The physical address of the translation table `name`, if it has one.
+    #[must_use]
+    pub fn known_table(&self, name: u64) -> Option<u64> {
+        self.tables.get(&name).copied()
     }
 
     /// The physical address of the translation table `name` of so many bytes. It lies on the node of the core that needs
@@ -160,7 +198,7 @@ impl Frames {
 
     fn give_back(&mut self, frame: Frame) {
         let node = self.node_of(frame.physical);
-        let offset = frame.physical - ((node as u64) << self.node_shift);
+        let offset = frame.physical - ((node as u64) << self.addresses.shift);
         self.nodes[node].free.entry(frame.shift).or_default().push(offset);
     }
 

@@ -7,9 +7,11 @@
 //!   where pages are put. [`pointer`]: addresses with their tags. [`prefetch`]: the stream prefetcher. [`sectors`]: the
 //!   sector cache.
 //! * [`cmg`]: L2 and memory of one CMG. [`ring`]: between CMGs. [`chip`]: all that cores share, and who holds what.
-//!   [`turns`]: the cores that wait.
+//!   [`turns`]: the cores that wait. [`apart`]: CMGs that are simulated side by side.
 //! * [`hierarchy`]: one core's way through all of them.
 
+mod abroad;
+pub mod apart;
 pub mod bus;
 mod channel;
 pub mod chip;
@@ -27,6 +29,7 @@ pub mod tags;
 pub mod tlb;
 pub mod turns;
 
+pub use apart::{Apart, Part, Rest};
 pub use chip::{Chip, Seat};
 pub use frames::{PageRange, Placement};
 pub use hierarchy::{Hierarchy, Level, Located, Misses, NEVER, Response, Wants};

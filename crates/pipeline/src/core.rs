@@ -135,6 +135,17 @@ impl Pipeline {
         self.memory.take_over(&mut other.memory, from, NEVER, &mut self.signals);
     }
 
+    /// This core stops for now, and leaves the chip; `goes_on` as for [`Pipeline::take_over`].
+    pub fn leave_chip(&mut self, goes_on: bool) -> Box<Chip> {
+        let from = if goes_on { self.dispatch.asks_from() } else { NEVER };
+        self.memory.leave_chip(from)
+    }
+
+    /// This core goes on, and has the chip, or a part of it, from now on.
+    pub fn take_chip(&mut self, chip: Box<Chip>) {
+        self.memory.take_chip(chip, NEVER, &mut self.signals);
+    }
+
     /// Nobody takes lines of this core, which has the chip, any more: what others have done to them takes effect.
     pub fn settle(&mut self) {
         self.memory.read_notices(NEVER, &mut self.signals);

@@ -3,7 +3,7 @@
 use fxscope_base::{Cycle, Signal, Signals};
 
 use super::{Cause, Hierarchy, Located, Misses, NEVER, Response};
-use crate::chip::{Evicted, Held, Holder, Request};
+use crate::chip::{Chip, Evicted, Held, Holder, Request};
 use crate::pointer::Pointer;
 use crate::sectors::{Joins, Sector};
 use crate::tags::{Line, Slot, Victim};
@@ -107,7 +107,7 @@ impl Hierarchy {
     /// copies of the line are lost. Returns whether there was one.
     #[inline(always)]
     fn lose_to_claims(&mut self, line: u64) -> bool {
-        let claimed = self.chip.turns.withdraw(self.seat, line);
+        let claimed = self.chip.withdraw(self.seat, line);
         if claimed {
             self.forget_code(line);
         }
@@ -258,16 +258,33 @@ impl Hierarchy {
     /// This core goes on at `now` where `other` stops, which will ask for nothing before `from` when it goes on in its
     /// turn; [`NEVER`] if it has nothing more to do. What others have done to its lines meanwhile takes effect.
     pub fn take_over(&mut self, other: &mut Hierarchy, from: Cycle, now: Cycle, signals: &mut Signals) {
-        other.chip.turns.set(other.seat, from);
+        other.chip.waits(other.seat, from);
         std::mem::swap(&mut self.chip, &mut other.chip);
-        self.chip.turns.set(self.seat, NEVER);
+        self.goes_on(now, signals);
+    }
+
+    /// This core, which has the chip, does nothing for a while, and asks for nothing before `from` then: it leaves the chip
+    /// to whoever it is for.
+    pub fn leave_chip(&mut self, from: Cycle) -> Box<Chip> {
+        self.chip.waits(self.seat, from);
+        std::mem::replace(&mut self.chip, Box::new(Chip::elsewhere()))
+    }
+
+    /// This core goes on at `now` and has `chip` from now on, or what is at hand of it.
+    pub fn take_chip(&mut self, chip: Box<Chip>, now: Cycle, signals: &mut Signals) {
+        self.chip = chip;
+        self.goes_on(now, signals);
+    }
+
+    fn goes_on(&mut self, now: Cycle, signals: &mut Signals) {
+        self.chip.waits(self.seat, NEVER);
         self.chip.count_outside(self.seat.cmg, signals);
         self.read_notices(now, signals);
     }
 
     /// What other cores have done to lines of this one, as far as it is known by `now`, takes effect.
     pub fn read_notices(&mut self, now: Cycle, signals: &mut Signals) {
-        while let Some(Notice { line, at, keeps }) = self.chip.turns.next(self.seat, now) {
+        while let Some(Notice { line, at, keeps }) = self.chip.next_notice(self.seat, now) {
             if keeps {
                 self.share(line, at, signals);
             } else {

@@ -275,6 +275,11 @@ impl Hierarchy {
         self.chip.limit_sectors(self.seat.cmg, self.sectors.group(), l2);
     }
 
+    /// This core, which has a part of the chip, lets other parts have what they wait for ([`Chip::look_in`]).
+    pub fn look_in(&mut self) {
+        self.chip.look_in();
+    }
+
     /// What the cores share, while this core runs ([`Hierarchy::take_over`]).
     #[must_use]
     pub fn chip(&self) -> &Chip {

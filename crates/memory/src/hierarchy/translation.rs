@@ -33,7 +33,7 @@ impl Hierarchy {
         let space = u64::from(space) << VIRTUAL_BITS;
         for gone in unmapped(before, pages) {
             // Added, as the last range may end where the addresses of a space do.
-            self.chip.frames.release(space + gone.start, space + gone.end);
+            self.chip.frames_mut().release(space + gone.start, space + gone.end);
         }
     }
 
@@ -140,7 +140,7 @@ impl Hierarchy {
             return page;
         }
         let page = self.in_space(page);
-        self.chip.frames.frame(page, range, self.seat.cmg)
+        self.chip.frame(page, range, self.seat.cmg)
     }
 
     /// Whether an address lies in a page.

@@ -30,7 +30,7 @@ impl Hierarchy {
         let walker = self.walkers.first_free(t);
         let (mut level, mut table) = match self.tables.cached(&way) {
             Some(lowest) => lowest,
-            None => (way.top(), self.chip.frames.table(way.name(way.top()), way.table_bytes(), local)),
+            None => (way.top(), self.chip.table(way.name(way.top()), way.table_bytes(), local)),
         };
         let mut now = walker.at;
         loop {
@@ -39,7 +39,7 @@ impl Hierarchy {
                 break;
             }
             level -= 1;
-            table = self.chip.frames.table(way.name(level), way.table_bytes(), local);
+            table = self.chip.table(way.name(level), way.table_bytes(), local);
             self.tables.remember(&way, level, table);
         }
         let end = now + self.walk_extra;

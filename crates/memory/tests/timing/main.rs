@@ -2,6 +2,7 @@
 //!
 //! Expected numbers are computed from the machine's description, never taken from the model's own output.
 
+mod apart;
 mod beside;
 mod caches;
 mod chip;

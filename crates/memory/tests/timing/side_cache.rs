@@ -188,8 +188,8 @@ fn streams_come_at_the_rate_of_the_memory_that_has_them() {
 fn each_cmg_s_memory_has_its_own() {
     let spec = with_cache();
     let mut asks = Asks::new(&spec);
-    let node = asks.chip.frames.node_of(0);
-    let other = (1..64).map(|i| i << 30).find(|&pa| asks.chip.frames.node_of(pa) != node).expect("several nodes");
+    let node = asks.chip.frames().node_of(0);
+    let other = (1..64).map(|i| i << 30).find(|&pa| asks.chip.frames().node_of(pa) != node).expect("several nodes");
     asks.read(0, 1_000);
     asks.read(other / LINE, 10_000);
     (1..20).for_each(|line| _ = asks.read(line, 20_000));

@@ -185,7 +185,7 @@ fn a_page_that_has_been_moved_is_translated_anew_to_its_new_node() {
     core.memory.translate(PAGE.into(), 1_000, &mut core.signals);
     core.set_pages(0, vec![page(0, 2, 1), page(PAGE, 0, 0)]);
     let after = core.memory.translate(0.into(), 9_000, &mut core.signals).physical;
-    let node = |physical| core.memory.chip().frames.node_of(physical);
+    let node = |physical| core.memory.chip().frames().node_of(physical);
     assert_eq!((node(before), node(after)), (0, 2));
     assert_eq!(core.get(Signal::L2dTlbRefill), 3);
     core.memory.translate(PAGE.into(), 9_000, &mut core.signals);
