@@ -254,6 +254,11 @@ impl Process {
         self.deadline = 0;
     }
 
+    /// The thread in place, which has just been put there, has been running since `ns`.
+    pub fn has_run_since(&mut self, ns: u64) {
+        self.kernel.system.start_accounting(ns);
+    }
+
     /// The first thread in line at the CPU in place, among the parked ones.
     pub(crate) fn first_here(&self) -> Option<usize> {
         let system = &self.kernel.system;

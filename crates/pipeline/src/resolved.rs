@@ -375,6 +375,8 @@ pub struct ResolvedBlock {
     pub enters_kernel: bool,
     /// It may write registers that control the processor, or leave that to the kernel.
     pub controls: bool,
+    /// It reads what time it is.
+    pub reads_time: bool,
     /// What each instruction adds to the instruction mix, and all together.
     pub(crate) inst_mix: Box<[Signals]>,
     pub(crate) mix: Signals,

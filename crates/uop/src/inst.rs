@@ -110,6 +110,8 @@ pub struct StaticInst {
     /// Threads tell each other something by it (atomic, ordered or exclusive access, barrier, event): it is executed in
     /// the order of time with those of other cores.
     pub synchronises: bool,
+    /// It reads what time it is.
+    pub reads_time: bool,
 }
 
 impl StaticInst {
@@ -133,6 +135,7 @@ impl StaticInst {
             serialising: false,
             enters_kernel: false,
             synchronises: false,
+            reads_time: false,
         }
     }
 }

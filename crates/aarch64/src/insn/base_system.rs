@@ -232,13 +232,14 @@ macro_rules! reads {
 
 /// How a register that user code may read is read. Of the identification registers, which belong to
 /// the kernel, Linux emulates reads: those it does not describe to user space read as zero.
+const CNTVCT_EL0: u32 = self::register(3, 3, 14, 0, 2);
+
 fn reader(register: u32) -> Option<Exec> {
     const CTR_EL0: u32 = self::register(3, 3, 0, 0, 1);
     const DCZID_EL0: u32 = self::register(3, 3, 0, 0, 7);
     const TPIDRRO_EL0: u32 = self::register(3, 3, 13, 0, 3);
     const PMUSERENR_EL0: u32 = self::register(3, 3, 9, 14, 0);
     const CNTFRQ_EL0: u32 = self::register(3, 3, 14, 0, 0);
-    const CNTVCT_EL0: u32 = self::register(3, 3, 14, 0, 2);
     const MIDR_EL1: u32 = self::register(3, 0, 0, 0, 0);
     const MPIDR_EL1: u32 = self::register(3, 0, 0, 0, 5);
     const REVIDR_EL1: u32 = self::register(3, 0, 0, 0, 6);
@@ -310,6 +311,7 @@ fn mrs(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
     }
     let Some(exec) = reader(number) else { return Some(undefined(c, class)) };
     let mut d = system(c, class, exec);
+    d.info.reads_time = number == CNTVCT_EL0;
     if number == NZCV {
         d.src_flags();
     }

@@ -82,6 +82,7 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
         marked: false,
         executions: 0,
         controls: infos.iter().any(|i| i.kind == InstKind::System && (i.serialising || !i.srcs.is_empty())),
+        reads_time: infos.iter().any(|i| i.reads_time),
         enters_kernel: infos.last().is_some_and(|i| i.enters_kernel),
         inst_mix: inst_mix.into(),
         mix,
