@@ -11,6 +11,7 @@ use fxscope_machine::Spec;
 use fxscope_memory::PrefetchRegisters;
 use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
 
+use crate::ahead::Ahead;
 use crate::marks::Marks;
 use crate::origin::Origins;
 use crate::pages::{KnownPages, cycles};
@@ -50,6 +51,8 @@ pub(crate) struct Core {
     pub(crate) thread: Option<u32>,
     /// The counters when it came.
     since: Signals,
+    /// Blocks that its thread has executed before their time.
+    pub(crate) ahead: Ahead,
 }
 
 impl Core {
@@ -73,6 +76,7 @@ impl Core {
             spin: Spin::default(),
             thread: None,
             since: Signals::default(),
+            ahead: Ahead::default(),
         };
         core.assign_sectors(data);
         core
@@ -108,6 +112,7 @@ impl Core {
     pub(crate) fn switched(&mut self, process: &Process, follow: Follow) {
         let pid = process.pid();
         if pid != self.pid {
+            self.catch_up();
             let next = self.others.remove(&pid).unwrap_or_default();
             self.others.insert(self.pid, std::mem::replace(&mut self.blocks, next));
             self.pid = pid;

@@ -14,6 +14,7 @@ use crate::intervals::Interval;
 use crate::pages::page_sizes;
 use crate::region::{self, Counted, Region, Regions, Totals, Unpaired};
 use crate::sectors;
+use crate::side_by_side::HostThreads;
 use crate::tap::{BlockObserver, Tap};
 use crate::timing::{Driver, Timing};
 use crate::trace::{Trace, Window};
@@ -59,6 +60,8 @@ pub struct Options {
     pub max_instructions: Option<u64>,
     /// Cycles that a core runs on beyond the one that is furthest behind ([`QUANTUM`]).
     pub quantum: Cycle,
+    /// Threads of the host that simulate CMGs side by side in timing mode; `None`: one simulates all cores.
+    pub side_by_side: Option<HostThreads>,
     /// Which processes take part in timing mode.
     pub follow: Follow,
     /// How threads that wait in loops are simulated in timing mode.
@@ -118,6 +121,8 @@ pub struct Outcome {
     pub files: Vec<Vec<u8>>,
     /// The pages that the program had, by segment, size and node.
     pub pages: Vec<PageUse>,
+    /// Instructions that were simulated while others were on other threads of the host ([`Options::side_by_side`]).
+    pub side_by_side: u64,
     /// Timing classes the machine has no row for, with the number of static instructions that use each.
     pub unknown_classes: Vec<(&'static str, usize)>,
 }
@@ -260,6 +265,7 @@ impl Simulation {
             hot: timing.map_or_else(Vec::new, Timing::hot_spots),
             files: timing.map_or_else(Vec::new, Timing::files),
             pages: self.process.page_use(),
+            side_by_side: timing.map_or(0, |timing| timing.side_by_side),
             unknown_classes: timing.map_or_else(Vec::new, Timing::unknown_classes),
         }
     }

@@ -49,13 +49,17 @@ pub(crate) struct Timing {
     /// Cores whose threads wait in loops; their clocks say until when.
     pub(crate) waiting: Vec<Waiting>,
     /// The state of the process's CPUs that `clocks` follow.
-    changes: u64,
+    pub(crate) changes: u64,
     /// What threads have counted on cores that others have now, or nobody.
     totals: Totals,
-    known: Known,
+    pub(crate) known: Known,
     pages: KnownPages,
     sectors: SectorData,
-    intervals: Intervals,
+    pub(crate) intervals: Intervals,
+    /// Up to this time CMGs are not simulated side by side.
+    pub(crate) alone_until: Cycle,
+    /// Instructions that were simulated side by side.
+    pub(crate) side_by_side: u64,
 }
 
 impl Timing {
@@ -78,6 +82,8 @@ impl Timing {
             known: Known { origins: Origins::new(process), unknown: Vec::new() },
             sectors,
             intervals: Intervals::new(options),
+            alone_until: 0,
+            side_by_side: 0,
         }
     }
 
@@ -94,7 +100,7 @@ impl Timing {
 
     /// Claims on lines of other cores so far.
     fn claims(&self) -> u64 {
-        self.core.pipeline.memory.chip().turns.claims()
+        self.core.pipeline.memory.chip().claims()
     }
 
     /// Instructions by file and place, of all cores.
@@ -121,9 +127,9 @@ impl Timing {
 
 /// A turn of a core.
 #[derive(Clone, Copy)]
-struct Turn {
+pub(crate) struct Turn {
     /// Which one's.
-    index: usize,
+    pub(crate) index: usize,
     /// The clock of the core that is behind all others. Up to there nothing that others do can come before.
     in_order: Cycle,
     /// When the turn is over.
@@ -154,10 +160,13 @@ impl Driver<'_> {
                     blocks -= 1;
                     None
                 }
-                Some(turn) => {
-                    self.enter(turn.index);
-                    self.take_turn(turn, &mut blocks, trace)
-                }
+                Some(turn) => match self.side_by_side(turn, &mut blocks, trace) {
+                    Some(finish) => finish,
+                    None => {
+                        self.enter(turn.index);
+                        self.take_turn(turn, &mut blocks, trace)
+                    }
+                },
                 None => self.nobody_ready(&mut blocks),
             };
             if let Some(finish) = finish.or_else(|| (blocks == 0).then(|| self.stop(watch)).flatten()) {
@@ -228,7 +237,7 @@ impl Driver<'_> {
     }
 
     /// The CPU with this number goes on.
-    fn enter(&mut self, index: usize) {
+    pub(crate) fn enter(&mut self, index: usize) {
         let t = &mut *self.timing;
         if index != t.here {
             let goes_on = t.clocks[t.here] != NEVER && !matches!(t.core.spin, Spin::Waits(_));
@@ -245,6 +254,9 @@ impl Driver<'_> {
         }
         t.core.sleep_until(t.clocks[index]);
         self.process.enter(index, t.core.now_ns());
+        if let Some(ns) = t.core.ahead.take_since() {
+            self.process.has_run_since(ns);
+        }
         self.process.hold(false);
         self.timing.core.switched(self.process, self.options.follow);
         self.come();
@@ -264,7 +276,7 @@ impl Driver<'_> {
         None
     }
 
-    fn ended(&self) -> Finish {
+    pub(crate) fn ended(&self) -> Finish {
         self.process.end().map_or(Finish::Stopped, |end| Finish::Ended(end.clone()))
     }
 
@@ -272,6 +284,12 @@ impl Driver<'_> {
 
     /// The core in place runs until its turn is over, or no block is left. `Some`: so is the run.
     fn take_turn<T: Trace>(&mut self, turn: Turn, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
+        self.timing.core.ahead.stuck = false;
+        if !self.timing.core.ahead.is_empty() && !self.timing.core.catch_up_to(turn.end) {
+            *blocks -= 1;
+            self.timing.clocks.set(self.timing.here, self.timing.now());
+            return None;
+        }
         let mut patience = EXCLUSIVE_BLOCKS;
         let claims = self.timing.claims();
         let watched = matches!(self.timing.core.spin, Spin::Watched(_));
@@ -373,7 +391,7 @@ impl Driver<'_> {
 
     /// Another thread goes on, after the kernel has switched to it.
     #[cold]
-    fn switched(&mut self) {
+    pub(crate) fn switched(&mut self) {
         self.timing.core.switched(self.process, self.options.follow);
         self.come();
         self.in_kernel();
@@ -414,8 +432,9 @@ impl Driver<'_> {
 
     /// Code has changed; so may the program have.
     #[cold]
-    fn forget_blocks(&mut self) {
+    pub(crate) fn forget_blocks(&mut self) {
         self.stop_all_waiting();
+        self.catch_up_all();
         for core in self.timing.parked.iter_mut().flatten().chain([&mut self.timing.core]) {
             core.forget_blocks(self.process);
         }
@@ -434,6 +453,7 @@ impl Driver<'_> {
         if self.timing.core.thread == thread {
             return;
         }
+        self.catch_up_all();
         // It may have been on another core before.
         for index in 0..self.timing.parked.len() {
             if self.timing.parked[index].as_ref().is_some_and(|core| core.thread == thread) {
@@ -538,6 +558,7 @@ impl Driver<'_> {
     /// The run is over: everything in flight ends, and all cores with it. Returns all counters.
     pub(crate) fn finish(&mut self) -> Totals {
         self.stop_all_waiting();
+        self.catch_up_all();
         let now = self.timing.now();
         let t = &mut *self.timing;
         t.core.pipeline.settle();

@@ -84,6 +84,9 @@ pub(crate) trait Trace {
     /// Rounds of loops may be counted together: nobody wants to be told of each instruction.
     const FAST: bool;
 
+    /// Blocks may be executed before their time comes: nobody looks at the program when they have had it.
+    const AHEAD: bool = false;
+
     /// Runs the first `executed` instructions of `block`, which `process` has executed.
     fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process);
 }
@@ -91,6 +94,7 @@ pub(crate) trait Trace {
 /// Without a trace.
 impl Trace for () {
     const FAST: bool = true;
+    const AHEAD: bool = true;
 
     #[inline(always)]
     fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process) {
