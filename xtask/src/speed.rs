@@ -35,6 +35,9 @@ struct Case {
 }
 
 const FUNCTIONAL: &[&str] = &["--mode", "functional"];
+const ON_DEMAND: &str = "XOS_MMM_L_PAGING_POLICY=demand:demand:demand";
+const OWN_CMGS: &[&str] = &["--cpus", "12-59", "-e", ON_DEMAND];
+const TWO_HOST_THREADS: &[&str] = &["--cpus", "12-59", "-e", ON_DEMAND, "--host-threads", "2"];
 
 #[rustfmt::skip]
 const CASES: &[Case] = &[
@@ -46,6 +49,8 @@ const CASES: &[Case] = &[
     Case { name: "timing integer", options: &[], program: "sort", arguments: &["n=20000", "passes=4"] },
     Case { name: "Triad memory, 12 cores", options: &["--cpus", "12-23"], program: "triad-threads", arguments: &["n=1048512", "passes=6", "threads=12"] },
     Case { name: "Triad memory, 48 cores", options: &["--cpus", "12-59"], program: "triad-threads", arguments: &["n=4194048", "passes=2", "threads=48"] },
+    Case { name: "48 cores, own memory", options: OWN_CMGS, program: "triad-threads", arguments: &["n=4194048", "passes=16", "threads=48"] },
+    Case { name: "… on 2 host threads", options: TWO_HOST_THREADS, program: "triad-threads", arguments: &["n=4194048", "passes=16", "threads=48"] },
 ];
 
 /// Iterations of the reference loop.

@@ -19,8 +19,8 @@ use fxscope_record::{
     ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Region, Run, Thread,
 };
 use fxscope_sim::{
-    BlockObserver, Control, Counted, Follow, MOST_INTERVALS, Mode, Options, Outcome, Progress, QUANTUM, Simulation,
-    SpinLoops, Unpaired, Window, page_sizes, platform,
+    BlockObserver, Control, Counted, Follow, HostThreads, MOST_INTERVALS, Mode, Options, Outcome, Progress, QUANTUM,
+    Simulation, SpinLoops, Unpaired, Window, page_sizes, platform,
 };
 
 use crate::environment::bears_on_speed;
@@ -58,6 +58,8 @@ pub struct Request {
     pub cpus: Option<Vec<u32>>,
     /// Cycles that a core runs on beyond the one that is furthest behind.
     pub quantum: Cycle,
+    /// Threads of the host that simulate the cores; of several each has the cores of some CMGs.
+    pub host_threads: usize,
     /// How threads that wait in loops are simulated: round by round, whatever this says, with the host's clock and where
     /// instructions are limited.
     pub spin: SpinLoops,
@@ -94,6 +96,7 @@ impl Request {
             clock: ClockSource::Simulated,
             cpus: None,
             quantum: QUANTUM,
+            host_threads: 1,
             spin: SpinLoops::Fast,
             mode: Mode::Timing,
             interval_ns: None,
@@ -157,6 +160,9 @@ impl Session {
             mode: request.mode,
             max_instructions: request.max_instructions,
             quantum: request.quantum,
+            side_by_side: (request.host_threads > 1)
+                .then(|| HostThreads::new(request.host_threads, &request.spec.topology))
+                .transpose()?,
             spin: if request.clock == ClockSource::Host || limited { SpinLoops::Exact } else { request.spin },
             follow: request.follow,
             interval_ns: request.interval_ns,

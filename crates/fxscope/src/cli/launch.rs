@@ -72,6 +72,11 @@ pub(super) struct Launch {
     /// the order of time with any number; fewer cycles cost speed.
     #[arg(long, value_name = "CYCLES", default_value_t = QUANTUM, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     quantum: u64,
+    /// Threads of the host that simulate the cores, each those of some CMGs. With more than one a run is as repeatable, but
+    /// its figures differ a little from those of one thread, as plain accesses of different CMGs may be up to 2 us older or
+    /// newer and their requests come in another order (docs/threads.md).
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    host_threads: u8,
     /// Threads that wait in loops: rounds that repeat themselves exactly counted together, or each of them simulated, as
     /// always with --max-instructions or the host's clock.
     #[arg(long, value_enum, default_value_t = Spin::Fast)]
@@ -350,6 +355,16 @@ impl Launch {
             return Err(format!("--sysroot {shown}: not a folder; name one that holds lib or usr/lib").into());
         }
         let sector_data = self.sectors.data(&spec)?;
+        let cmgs = spec.topology.cmgs;
+        if u32::from(self.host_threads) > cmgs {
+            let (threads, machine) = (self.host_threads, &spec.identity.title);
+            let s = if cmgs == 1 { "" } else { "s" };
+            let most = if cmgs == 1 { "leave it out".to_owned() } else { format!("give 1 to {cmgs}") };
+            return Err(format!(
+                "--host-threads {threads}: each takes the cores of one CMG at least, and {machine} has {cmgs} CMG{s}; {most}"
+            )
+            .into());
+        }
         let session = Session::start(Request {
             settings: self.settings()?,
             arguments: arguments.to_vec(),
@@ -360,6 +375,7 @@ impl Launch {
             access: access(self)?,
             cpus: self.placement.cpus(&spec)?,
             quantum: self.quantum,
+            host_threads: self.host_threads.into(),
             spin: match self.spin {
                 Spin::Fast => fxscope::SpinLoops::Fast,
                 Spin::Exact => fxscope::SpinLoops::Exact,
