@@ -35,8 +35,8 @@ const QUANTA: RangeInclusive<Cycle> = 5..=40;
 const STEPS: Cycle = 8;
 /// Instructions for each time that parts wait for each other, and for the stretch, below which one host thread is as fast.
 const WORTH_IT: u64 = 500;
-/// Cycles until the next stretch after one that was not worth it.
-const REST: Cycle = 3_000;
+/// Cycles until the next stretch after one that was not worth it, and after the last of many in a row.
+pub(crate) const REST: RangeInclusive<Cycle> = 3_000..=1_000_000;
 /// Blocks between two looks at what the kernel has done about pages.
 const LOOK_BLOCKS: u64 = 8;
 
@@ -150,7 +150,9 @@ impl Driver<'_> {
         let runs = self.timing.clocks.iter().enumerate().filter(|&(_, clock)| clock != NEVER);
         let paces = runs.filter_map(|(index, _)| Some(self.timing.known_core(index)?.ahead.pace()));
         let cycles = Ahead::cycles_of(INSTRUCTIONS, paces.sum());
-        let quanta = cycles.div_ceil(self.options.quantum).clamp(*QUANTA.start(), *QUANTA.end());
+        // One behind others that were not worth it is a try.
+        let most = if self.timing.rest > *REST.start() { *QUANTA.start() } else { *QUANTA.end() };
+        let quanta = cycles.div_ceil(self.options.quantum).clamp(*QUANTA.start(), most);
         (from + quanta * self.options.quantum).min(self.timing.intervals.due()).min(due)
     }
 
@@ -247,7 +249,10 @@ impl Driver<'_> {
         t.core.pipeline.take_chip(chip);
         t.side_by_side += instructions;
         if instructions < (waits + 1) * WORTH_IT {
-            t.alone_until = end + REST;
+            t.alone_until = end + t.rest;
+            t.rest = (2 * t.rest).min(*REST.end());
+        } else {
+            t.rest = *REST.start();
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::pages::KnownPages;
 use crate::region::{self, Counted, Regions, Totals};
 use crate::run::{Control, Finish, Options, Progress, SpinLoops};
 use crate::sectors::SectorData;
+use crate::side_by_side;
 use crate::spin::Spin;
 use crate::trace::Trace;
 use crate::waiting::Waiting;
@@ -58,6 +59,8 @@ pub(crate) struct Timing {
     pub(crate) intervals: Intervals,
     /// Up to this time CMGs are not simulated side by side.
     pub(crate) alone_until: Cycle,
+    /// Cycles that they are not the next time that this is not worth it.
+    pub(crate) rest: Cycle,
     /// Instructions that were simulated side by side.
     pub(crate) side_by_side: u64,
 }
@@ -83,6 +86,7 @@ impl Timing {
             sectors,
             intervals: Intervals::new(options),
             alone_until: 0,
+            rest: *side_by_side::REST.start(),
             side_by_side: 0,
         }
     }
