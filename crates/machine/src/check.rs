@@ -230,16 +230,23 @@ fn memory_side_cache(t: &Tables, path: u64, r: &mut Relations) {
     let must = format!("at least {most}: at most {MOST_SHARERS} lines of memory may share a place");
     r.require(cache.bytes > most, &key("bytes"), cache.bytes, &["topology.node_bytes", "topology.cmgs"], must);
     let must = format!("at least {path}: the way through L2 (with l2_timing.miss_detect) is part of it");
-    r.require(cache.hit_nearest >= path, &key("hit_nearest"), cache.hit_nearest, &["l2_timing.miss_detect"], must);
-    r.at_least(&key("hit_farthest"), cache.hit_farthest, "memory_side_cache.hit_nearest", cache.hit_nearest);
+    // All of this is asked of a machine only because it has such a cache.
+    let (there, miss) = ("memory_side_cache.bytes", "l2_timing.miss_detect");
+    r.require(cache.hit_nearest >= path, &key("hit_nearest"), cache.hit_nearest, &[there, miss], must);
+    let (nearest, farthest) = (cache.hit_nearest, cache.hit_farthest);
+    let must = format!("at least memory_side_cache.hit_nearest, {nearest}");
+    let others = [there, "memory_side_cache.hit_nearest"];
+    r.require(farthest >= nearest, &key("hit_farthest"), farthest, &others, must);
     let path = path + cache.miss_detect;
     let must = format!("at least {path}: the way through L2 and memory_side_cache.miss_detect are part of it");
     let latency = t.memory.latency_nearest;
-    r.require(latency >= path, "memory.latency_nearest", latency, &["memory_side_cache.miss_detect"], must);
+    let others = [there, "memory_side_cache.miss_detect"];
+    r.require(latency >= path, "memory.latency_nearest", latency, &others, must);
     let most = LINES_PER_CYCLE * line * t.clock.core_hz;
     let must = format!("at most {most}: {LINES_PER_CYCLE} lines a cycle");
     let peak = cache.peak_bytes_per_second;
-    r.require(peak <= most, &key("peak_bytes_per_second"), peak, &["l1d.line_bytes", "clock.core_hz"], must);
+    let others = [there, "l1d.line_bytes", "clock.core_hz"];
+    r.require(peak <= most, &key("peak_bytes_per_second"), peak, &others, must);
 }
 
 /// A blade of the hardware barrier has a bit for each core of a CMG.

@@ -186,6 +186,15 @@ fn assert_buildable(spec: &Spec) {
     assert!(spec.prefetch.queue > 0 && spec.frontend.taken_branch_cycles > 0 && spec.identity.counter_hz > 0);
 }
 
+#[test]
+fn what_a_memory_side_cache_asks_of_the_machine_is_put_down_to_the_setting_that_adds_it() {
+    for bytes in ["256", "17179869184", "34359738368"] {
+        let settings = [("memory_side_cache.bytes".to_owned(), bytes.to_owned())];
+        let refused = load("a64fx", &settings).expect_err("its latencies are those of no cache").to_string();
+        assert!(refused.contains("memory_side_cache.bytes"), "{refused}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
