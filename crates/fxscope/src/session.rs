@@ -326,6 +326,21 @@ fn finish(finish: &fxscope_sim::Finish) -> Finish {
     }
 }
 
+/// What several threads of the host were good for.
+fn host_threads(threads: usize, outcome: &Outcome) -> Option<String> {
+    let all = outcome.regions.first()?.threads.values();
+    let instructions: u64 = all.map(|counted| counted.signals.get(Signal::InstRetired)).sum();
+    let share = 100.0 * outcome.side_by_side as f64 / instructions.max(1) as f64;
+    match (threads, outcome.side_by_side) {
+        (0 | 1, _) => None,
+        (_, 0) => Some(format!("{threads} host threads: nothing was simulated side by side.")),
+        _ => Some(format!(
+            "{threads} host threads: {share:.0} % of the instructions were simulated side by side. Figures differ a little \
+             from those of one host thread."
+        )),
+    }
+}
+
 fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(Some(&request.spec.identity.note).filter(|note| !note.is_empty()).cloned());
@@ -347,6 +362,7 @@ fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String>
     for (number, name, calls) in process.unknown_calls() {
         notes.push(format!("System call {number} ({name}) does not exist here; calls answered with ENOSYS: {calls}."));
     }
+    notes.extend(host_threads(request.host_threads, outcome));
     notes.extend(last_interval(outcome));
     notes.extend(unpaired(outcome));
     notes.extend(memory_policy(request.memory_policy));

@@ -2,8 +2,8 @@
 //!
 //! Most of what cores do concerns their own CMG alone. So the chip can be taken apart: each part has some CMGs, with which
 //! their cores go on as with the whole chip. What concerns others, too (a line of another CMG's memory, one that several CMGs
-//! hold, a page that gets its frame), waits until all parts have come to such a point or to the end of what they do; then
-//! those that wait have the whole chip, one after the other in the order of their CMGs, and all go on side by side. So
+//! hold, a page that gets its frame), waits until all parts have come to such a point, look in, or are at rest; then those
+//! that wait have the whole chip, one after the other in the order of their CMGs, and all go on side by side. So
 //! nothing hangs on how fast the host's threads are: the same parts doing the same give the same results.
 
 use std::num::NonZero;
@@ -65,7 +65,7 @@ impl IndexMut<usize> for Cmgs {
     }
 }
 
-/// What a part has besides its CMG.
+/// What a part has besides its CMGs.
 pub(crate) struct Beside {
     meeting: Arc<Meeting>,
     part: usize,
@@ -205,7 +205,7 @@ impl Apart {
     #[must_use]
     pub fn put_together(self, rests: Vec<Rest>) -> (Box<Chip>, u64) {
         let mut chip = self.whole;
-        let (whole, rounds) = self.meeting.all();
+        let (whole, waits) = self.meeting.all();
         chip.put_together(whole);
         for mut rest in rests {
             chip.settle_up(&mut rest.owed);
@@ -213,7 +213,7 @@ impl Apart {
         }
         // Parts have told their own CMGs of time only.
         chip.advance(Cycle::MAX);
-        (chip, rounds)
+        (chip, waits)
     }
 }
 
@@ -230,7 +230,7 @@ struct Meeting {
     changed: Condvar,
     /// Counts what has changed in the hall.
     changes: AtomicU64,
-    /// The host has a processor for each part: whoever waits looks for changes himself for a while.
+    /// The host has a processor for each part: those that wait look for changes for a while before they sleep.
     looks: bool,
     /// The CMGs of each part.
     parts: Box<[Range<usize>]>,
@@ -289,7 +289,7 @@ impl Hall {
 }
 
 impl Meeting {
-    /// How often whoever waits looks for changes before he sleeps: for longer than parts mostly differ.
+    /// How often those that wait look for changes before they sleep: for longer than parts mostly differ.
     const LOOKS: u32 = 4_000;
 
     fn new(whole: Whole, parts: &[Range<usize>]) -> Meeting {

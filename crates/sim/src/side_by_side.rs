@@ -185,7 +185,7 @@ impl Driver<'_> {
         let core = &mut *self.timing.core;
         let (now_ns, left) = (core.now_ns(), end.saturating_sub(core.pipeline.now()));
         core.ahead.begin(now_ns);
-        let mut executed = 0;
+        let mut executed: u64 = 0;
         while *blocks > 0 && !self.timing.core.ahead.lasts(left) {
             if !self.execute_block() {
                 self.timing.core.ahead.stuck = self.timing.core.ahead.is_empty();
@@ -193,7 +193,7 @@ impl Driver<'_> {
             }
             *blocks -= 1;
             executed += 1;
-            if executed % LOOK_BLOCKS == 0 {
+            if executed.is_multiple_of(LOOK_BLOCKS) {
                 self.look_at_pages(now_ns);
             }
         }

@@ -105,7 +105,9 @@ fn accesses(core: &mut Core, cmg: usize, bytes: u64) -> Vec<Cycle> {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         random >> 33
     };
-    (1..4_000).map(|i| core.access(cmg as u64 * EACH + next() % bytes, i * 300, next() % 3 == 0).at - i * 300).collect()
+    (1..4_000)
+        .map(|i| core.access(cmg as u64 * EACH + next() % bytes, i * 300, next().is_multiple_of(3)).at - i * 300)
+        .collect()
 }
 
 #[test]
@@ -146,10 +148,10 @@ fn who_waits_for_the_whole_chip_has_it_in_the_order_of_cmgs_whichever_thread_is_
         let work = |number: usize, core: &mut Core| -> Vec<Cycle> {
             // All write the same lines and their own in turns.
             let one = |i: u64| {
-                if number == slow && i % 16 == 0 {
+                if number == slow && i.is_multiple_of(16) {
                     std::thread::sleep(Duration::from_micros(200));
                 }
-                let addr = if i % 3 == 0 { i * LINE } else { number as u64 * EACH + i * LINE };
+                let addr = if i.is_multiple_of(3) { i * LINE } else { number as u64 * EACH + i * LINE };
                 core.access(addr, 1_000 + i * 50, true).at
             };
             (0..300).map(one).collect()
