@@ -50,7 +50,7 @@ fn counted(outcome: &Outcome) -> Signals {
     all
 }
 
-const FROM_L2: &str = "n=393216 passes=3 threads=48 form=wide";
+const FROM_L2: &str = "n=393216 passes=12 threads=48 form=wide";
 const FROM_MEMORY: &str = "n=393216 passes=3 threads=48";
 
 #[test]
