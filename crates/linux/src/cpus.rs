@@ -12,6 +12,8 @@
 
 use std::ops::Range;
 
+use fxscope_aarch64::BlockId;
+
 use crate::descriptors::poke_ready;
 use crate::kernel::Kernel;
 use crate::platform::CpuPlace;
@@ -257,6 +259,24 @@ impl Process {
     /// The thread in place, which has just been put there, has been running since `ns`.
     pub fn has_run_since(&mut self, ns: u64) {
         self.kernel.system.start_accounting(ns);
+    }
+
+    /// Deals with what has to be dealt with before the next block, if anything; `Some`: that was a step of its own.
+    #[inline(always)]
+    pub fn attend_due(&mut self) -> Option<Step> {
+        if self.instructions >= self.deadline { self.attend() } else { None }
+    }
+
+    /// The block that the next step executes when nothing has to be dealt with before; none where there is no code.
+    #[inline(always)]
+    pub fn next_block(&mut self) -> Option<BlockId> {
+        self.blocks.at(self.thread.cpu.pc, &mut self.kernel.mem).ok()
+    }
+
+    /// Whether no other process is there.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.kernel.system.processes.is_empty()
     }
 
     /// The first thread in line at the CPU in place, among the parked ones.

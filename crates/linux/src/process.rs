@@ -374,24 +374,6 @@ impl Process {
         }
     }
 
-    /// Deals with what has to be dealt with before the next block, if anything; `Some`: that was a step of its own.
-    #[inline(always)]
-    pub fn attend_due(&mut self) -> Option<Step> {
-        if self.instructions >= self.deadline { self.attend() } else { None }
-    }
-
-    /// The block that the next step executes when nothing has to be dealt with before; none where there is no code.
-    #[inline(always)]
-    pub fn next_block(&mut self) -> Option<BlockId> {
-        self.blocks.at(self.thread.cpu.pc, &mut self.kernel.mem).ok()
-    }
-
-    /// Whether no other process is there.
-    #[must_use]
-    pub fn is_alone(&self) -> bool {
-        self.kernel.system.processes.is_empty()
-    }
-
     /// Runs until the program ends, waits for the host, or about `max_instructions` more instructions are done (a block is not cut
     /// short), without modelling time: the clock advances by [`FUNCTIONAL_NS`] per instruction. `None`: it
     /// has not ended.
