@@ -2,7 +2,11 @@
 
 /// How many lines of a CMG's memory L2 caches of other CMGs hold, by the lowest bits of their numbers: streams have a
 /// number each. Most lines are held nowhere else, and this says so without asking the other CMGs.
-pub struct Abroad(Box<[u16; Abroad::COUNTS]>);
+pub struct Abroad {
+    counts: Box<[u16; Abroad::COUNTS]>,
+    /// All together.
+    lines: u32,
+}
 
 impl Abroad {
     /// Twice as many as an L2 cache has lines. A count never comes near its limit: lines that share one share a few sets
@@ -13,23 +17,25 @@ impl Abroad {
     #[inline(always)]
     #[must_use]
     pub fn may_have(&self, line: u64) -> bool {
-        self.0[line as usize % Abroad::COUNTS] != 0
+        self.lines != 0 && self.counts[line as usize % Abroad::COUNTS] != 0
     }
 
     /// An L2 cache of another CMG holds `line` from now on.
     pub fn add(&mut self, line: u64) {
-        self.0[line as usize % Abroad::COUNTS] += 1;
+        self.counts[line as usize % Abroad::COUNTS] += 1;
+        self.lines += 1;
     }
 
     /// An L2 cache of another CMG does not hold `line` any more.
     pub fn remove(&mut self, line: u64) {
-        self.0[line as usize % Abroad::COUNTS] -= 1;
+        self.counts[line as usize % Abroad::COUNTS] -= 1;
+        self.lines -= 1;
     }
 }
 
 impl Default for Abroad {
     fn default() -> Abroad {
-        Abroad(Box::new([0; Abroad::COUNTS]))
+        Abroad { counts: Box::new([0; Abroad::COUNTS]), lines: 0 }
     }
 }
 
