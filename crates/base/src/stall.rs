@@ -73,6 +73,8 @@ stalls! {
     BaseOperation = "ex_comp_wait", "Integer operation wait", "int op", [EuCompWait];
     /// The oldest operation, of a SIMD&FP or SVE instruction, is not complete.
     VectorOperation = "FL_COMP_WAIT", "FP operation wait", "FP op", [EuCompWait, FlCompWait];
+    /// The oldest operation hands a scatter's data over to store ports and is not complete: no cause that the machine counts.
+    HandOver = "scatter_data_wait", "Scatter data wait", "scatter data", [];
     /// The oldest operation is an unresolved branch.
     Branch = "BR_COMP_WAIT", "Branch wait", "branch", [BrCompWait];
     /// Nothing is in flight, mostly for want of instructions.

@@ -209,7 +209,7 @@ fn stages(traced: &Traced<'_>) -> Vec<Stage> {
     let execution = match traced.uop.action {
         Action::Load | Action::Store | Action::Prefetch | Action::Zero => "AX",
         Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted => "BX",
-        Action::Compute | Action::None => "X",
+        Action::Compute | Action::HandOver | Action::None => "X",
     };
     let ends = [
         ("F", p.decodable),

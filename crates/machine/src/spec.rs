@@ -303,6 +303,8 @@ table! {
         write_buffer: u32 => ENTRIES,
         /// Bytes of a write buffer entry.
         write_buffer_bytes: u32 => Power(16, 4 * KIB),
+        /// Stores whose data move from their ports to the write buffer in a cycle.
+        write_buffer_moves: u32 => ENTRIES,
         /// Bytes of a write buffer entry that data of general and scalar stores may fill.
         narrow_write_bytes: u32 => Power(8, 4 * KIB),
         /// Load to use, integer register, L1D hit.

@@ -8,7 +8,7 @@ use crate::bypass::{EAGA, EAGB, EXA};
 use crate::core::{Executed, Pipeline};
 use crate::dispatch::Station;
 use crate::execute::pick;
-use crate::resolve::{Action, Profile, RUop};
+use crate::resolve::{Action, Profile, RFlow, RUop};
 use crate::watch::REQUESTS;
 
 impl Pipeline {
@@ -102,7 +102,8 @@ impl Pipeline {
         self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
         // Data and address meet in the stages X and A of figure 2-6; FLA has two stages more before X than it draws.
         let mut misses = Misses::NONE;
-        let complete = self.with_prefetches(at.max(data) + to_commit, &mut misses);
+        let both = if uop.handed_in.is_some() { at } else { at.max(data) };
+        let complete = self.with_prefetches(both + to_commit, &mut misses);
         Executed { started, complete, misses }
     }
 
@@ -130,13 +131,8 @@ impl Pipeline {
         let data = if uop.action == Action::Store { 0 } else { self.operands(&uop.srcs, pipe) };
         let ready = self.operands(&uop.addr_srcs, pipe).max(data);
         let earliest = ready.max(d + self.stage_of_pipe[pipe]).max(port_free);
-        // The flow that hands on a base address keeps EXA from others but is none of its operations: programs with
-        // gathers count fewer of those than they have gathers.
         let mut t = self.book(first, pipe, earliest, own);
-        if pipe == EXA {
-            self.handed_on += u64::from(first.busy);
-            own.pipes[EXA] -= u64::from(first.busy);
-        }
+        self.hands_on(first, own);
         self.dispatch.release(station, t.saturating_sub(self.released[pipe]));
         t += u64::from(first.latency);
         for flow in &uop.flows[1..=last] {
@@ -144,6 +140,15 @@ impl Pipeline {
             t = if std::ptr::eq(flow, &uop.flows[last]) { start } else { start + u64::from(flow.latency) };
         }
         t
+    }
+
+    /// The first flow of a gather or scatter hands on what comes from general registers. It keeps EXA from others but is none
+    /// of its operations: programs with gathers count fewer of those than they have gathers.
+    pub(crate) fn hands_on(&mut self, first: &RFlow, own: &mut Profile) {
+        if first.pipes == Pipes::EXA {
+            self.handed_on += u64::from(first.busy);
+            own.pipes[EXA] -= u64::from(first.busy);
+        }
     }
 
     /// The single flow of an address micro-operation, through the address pipe that is free first.
@@ -175,7 +180,7 @@ impl Pipeline {
     pub(crate) fn store_data(&mut self, uop: &RUop, d: Cycle, own: &mut Profile) -> Cycle {
         let flow = &uop.flows[1];
         if !uop.data_flow {
-            return self.operands(&uop.srcs, EXA);
+            return self.operands(&uop.srcs, EXA) + u64::from(uop.handed_in.unwrap_or(0));
         }
         let pipe = pick(flow.pipes, Station::Rse0);
         let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));

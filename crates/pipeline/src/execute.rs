@@ -36,6 +36,11 @@ impl Pipeline {
                 let (started, done) = self.compute(uop, d, station, own);
                 by(started, done - judgement)
             }
+            Action::HandOver => {
+                let (started, done) = self.compute(uop, d, station, own);
+                self.hands_on(&uop.flows[0], own);
+                by(started, done)
+            }
             Action::Load => self.load(uop, stream, d, station, own),
             Action::Store => self.store(uop, stream, d, station, own),
             Action::Prefetch => self.prefetch(uop, stream, d, station, own),

@@ -26,6 +26,8 @@ pub struct Lsu {
     write_buffer: WriteBuffer,
     /// Flows of the store whose commit comes next.
     pending_flows: usize,
+    /// When the data of the store at hand are at its ports.
+    pending_data: Cycle,
     /// When the store commits that the last load went ahead of by mistake; 0 if it did not.
     too_early: Cycle,
     /// Log2 of the bytes one flow reads, and of those of a line.
@@ -58,6 +60,7 @@ impl Lsu {
             store_ports: Ports::new(s.store_ports, s.virtual_store_ports),
             write_buffer: WriteBuffer::new(s),
             pending_flows: 0,
+            pending_data: 0,
             too_early: 0,
             flow_shift: s.flow_block.trailing_zeros() as u8,
             line_shift: spec.l1d.line_bytes.trailing_zeros() as u8,
@@ -234,6 +237,7 @@ impl Lsu {
     ) -> Cycle {
         let mem = &uop.mem;
         self.pending_flows = 0;
+        self.pending_data = data;
         match mem.op.shape {
             Shape::Indexed => self.scatter(uop, words, t, data, memory, signals),
             // Without active elements there is nothing to write, and nothing to wait for (manual 7.5.2).
@@ -288,21 +292,28 @@ impl Lsu {
         tags
     }
 
-    /// A store commits at `t`: it moves to the write buffer and from there into the cache.
+    /// A store commits at `t`: it moves to the write buffer and from there into the cache. What another micro-operation hands
+    /// over moves when that commits.
     #[inline(always)]
     pub fn commit_store(&mut self, uop: &RUop, t: Cycle, memory: &mut Hierarchy) {
-        let mut entered = t;
-        for _ in 0..self.pending_flows {
+        let t = t.max(self.pending_data + u64::from(uop.to_commit));
+        let mut given_back = t + self.store_write;
+        let mut ports = uop.store_ports;
+        for behind in (0..self.pending_flows).rev() {
             let store = self.older.next();
             let written = self.write_buffer.write(store.bytes, uop.mem.writing, t, store.line, &mut memory.pipes);
             store.committed = t;
             store.writes = written.first;
             store.done = written.last + u64::from(uop.to_commit);
-            entered = entered.max(written.entered);
+            // Store ports are given back in W5, one by one; a structure has one for several flows.
+            given_back = written.entered.max(written.moved + self.store_write);
+            if usize::from(ports) > behind {
+                self.store_ports.take(1, given_back);
+                ports -= 1;
+            }
             self.older.done();
         }
-        // Store ports are given back in W5.
-        self.store_ports.take(uop.store_ports, entered.max(t + self.store_write));
+        self.store_ports.take(ports, given_back);
     }
 
     /// A `DC ZVA` commits at `t`: it moves to the write buffer as a store does, and stays there until L2 has zeroed the line.

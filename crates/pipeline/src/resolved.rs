@@ -26,6 +26,8 @@ pub enum Action {
     None,
     /// Computes.
     Compute,
+    /// Hands data over to the ports of a store whose addresses another micro-operation makes (scatters).
+    HandOver,
     /// Reads memory.
     Load,
     /// Writes memory: an address flow and a data flow.
@@ -192,6 +194,8 @@ pub struct RUop {
     pub together: bool,
     /// A store whose data pass a pipe of RSE0: flow 1.
     pub data_flow: bool,
+    /// A store whose data another micro-operation hands over: so many cycles after they are there.
+    pub handed_in: Option<u8>,
     /// First micro-operation of its instruction must open a dispatch group; or each is a group of its own.
     pub opens_group: bool,
     /// Nothing may join its group after it.

@@ -15,12 +15,17 @@ pub struct WriteBuffer {
     /// When the last of all data that has come here is written.
     last: Cycle,
     store_write: Cycle,
+    /// The cycle in which a store moved here last, and how many have in that cycle, of so many that may.
+    moved: (Cycle, u32),
+    moves: u32,
 }
 
 /// How a store passed the write buffer.
 #[derive(Clone, Copy)]
 pub struct Written {
-    /// When the last of its data left the store port.
+    /// When it began to move here from its store port, and when the last of its data had left that.
+    pub moved: Cycle,
+    /// See `moved`.
     pub entered: Cycle,
     /// When its first and its last write (ST2) ran.
     pub first: Cycle,
@@ -37,11 +42,13 @@ impl WriteBuffer {
             youngest: (u64::MAX, 0, 0),
             last: 0,
             store_write: spec.store_write,
+            moved: (0, 0),
+            moves: spec.write_buffer_moves,
         }
     }
 
-    /// Bytes of a store that committed at `t` go through the buffer, once their line is there at `line`. They are split
-    /// at the blocks of `writing`, and join the youngest entry if it holds their block and is not written yet.
+    /// Bytes of a store that committed at `t` go through the buffer when those of older ones have moved to it, and are written
+    /// once their line is there at `line`. They are split at the blocks of `writing`, and join the youngest entry if it holds their block and is not written yet.
     #[inline(always)]
     pub fn write(
         &mut self,
@@ -51,8 +58,9 @@ impl WriteBuffer {
         line: Cycle,
         pipes: &mut LoadStorePipes,
     ) -> Written {
-        let ready = (t + self.store_write).max(line);
-        let mut written = Written { entered: t, first: Cycle::MAX, last: 0 };
+        let moved = self.turn(t);
+        let ready = (moved + self.store_write).max(line);
+        let mut written = Written { moved, entered: moved, first: Cycle::MAX, last: 0 };
         for block in bytes.blocks(writing.shift) {
             let (held, shift, leaves) = self.youngest;
             let joins = writing.merges && held == block && shift == writing.shift && leaves >= ready;
@@ -70,7 +78,20 @@ impl WriteBuffer {
             written.last = written.last.max(at);
         }
         self.last = self.last.max(written.last);
+        self.moved = if written.entered > moved { (written.entered, 1) } else { self.moved };
         written
+    }
+
+    /// When a store that committed at `t` moves from its port: stores do so in order, a few a cycle.
+    #[inline(always)]
+    fn turn(&mut self, t: Cycle) -> Cycle {
+        let (last, many) = self.moved;
+        self.moved = match t > last {
+            true => (t, 1),
+            false if many < self.moves => (last, many + 1),
+            false => (last + 1, 1),
+        };
+        self.moved.0
     }
 
     /// A `DC ZVA` that committed at `t` goes through the buffer and follows all older stores; `sent` sends it to L2 and tells

@@ -11,6 +11,7 @@ pub(super) fn wait(action: Action, info: &StaticInst) -> Stall {
         (Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted, _) => Stall::Branch,
         (Action::Load | Action::Store | Action::Prefetch | Action::Zero, true) => Stall::BaseL1,
         (Action::Load | Action::Store | Action::Prefetch | Action::Zero, false) => Stall::VectorL1,
+        (Action::HandOver, _) => Stall::HandOver,
         (Action::None | Action::Compute, true) => Stall::BaseOperation,
         (Action::None | Action::Compute, false) => Stall::VectorOperation,
     }

@@ -78,6 +78,12 @@ impl RUop {
         };
     }
 
+    /// Cycles from the start of its first flow to the result of its last one.
+    pub(super) fn latency_of_flows(&self) -> u8 {
+        let cycles: u16 = self.flows[..usize::from(self.nflows)].iter().map(|flow| flow.latency).sum();
+        cycles.min(u8::MAX.into()) as u8
+    }
+
     /// What follows from the rest.
     pub(super) fn finish(&mut self) {
         self.chains =
@@ -120,6 +126,8 @@ impl RUop {
                 }
             }
             Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted => s.commit_branch,
+            // Data of vectors, from the stage in which a store's data flow hands them over.
+            Action::HandOver => s.commit_long,
             Action::None => 1,
             // The transfer of a general register has nothing to judge (manual figure 6-3).
             Action::Compute if self.vector && self.flows[0].pipes.meets(EX) => s.commit_integer,

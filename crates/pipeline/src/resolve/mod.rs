@@ -131,6 +131,11 @@ fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out:
             r.fetch_ports = share(recipe.fetch_ports);
             r.store_ports = if recipe.store_ports == 0 { 0 } else { share(recipe.store_ports) };
         }
+        if roles.hands_over(k) {
+            r.action = Action::HandOver;
+            let before = out[first..].iter_mut().rfind(|u| u.action == Action::Store);
+            before.into_iter().for_each(|store| store.handed_in = Some(r.latency_of_flows()));
+        }
         roles.operands(k, &mut r);
         roles.results(k, &mut r);
         r.bypasses(info);
@@ -199,6 +204,7 @@ fn blank(inst: u8) -> RUop {
         simple: false,
         together: false,
         data_flow: false,
+        handed_in: None,
         brief: Brief::NOTHING,
         opens_group: false,
         closes_group: false,

@@ -5,7 +5,7 @@
 //! adds to it, addresses and data of a memory access to the pipes that handle them.
 
 use fxscope_machine::{Pipes, Recipe, Uop};
-use fxscope_uop::{Access, Reg, RegClass, Shape, StaticInst};
+use fxscope_uop::{Access, MemOp, Reg, RegClass, Shape, StaticInst};
 
 use super::flows::{EAG, FL};
 use super::memory::is_memory;
@@ -43,6 +43,13 @@ impl<'a> Roles<'a> {
     /// Which part of the memory access number `k` does.
     pub(super) fn part(&self, k: usize) -> Option<usize> {
         self.accesses.iter().position(|&access| access == k)
+    }
+
+    /// Whether micro-operation `k` hands data over to a scatter's store ports, whose addresses the one before it makes (manual
+    /// 7.8.2, figure 7-7).
+    pub(super) fn hands_over(&self, k: usize) -> bool {
+        let scatters = |op: MemOp| op.shape == Shape::Indexed && op.access == Access::Store;
+        self.part(k).is_none() && self.info.mem.is_some_and(scatters)
     }
 
     /// Gives micro-operation `k` its operands; an access has those of its own already.

@@ -331,7 +331,7 @@ impl<'a> Twin<'a> {
                 }
             }
             Action::BranchOnFlags | Action::Compute | Action::BranchExecuted => entry.waiting.push(first(srcs, true)),
-            Action::Prefetch | Action::Zero => panic!("the twin has no {:?}", uop.action),
+            Action::HandOver | Action::Prefetch | Action::Zero => panic!("the twin has no {:?}", uop.action),
         }
         self.values.push(Vec::new());
         assert_eq!(self.values.len(), number + 1);
@@ -403,8 +403,9 @@ impl<'a> Twin<'a> {
                 e.complete = Some(at.max(data) + u64::from(e.uop.to_commit));
             }
         }
-        // Committed stores move to the write buffer in order.
-        while let Some(&(number, block, port)) = self.committed.front() {
+        // Committed stores move to the write buffer in order, some a cycle.
+        for _ in 0..ls.write_buffer_moves {
+            let Some(&(number, block, port)) = self.committed.front() else { break };
             let full = self.buffer.len() >= ls.write_buffer as usize;
             match self.buffer.back_mut().filter(|w| block.is_some() && w.block == block) {
                 Some(joined) => joined.stores.push(number),
