@@ -23,9 +23,7 @@ pub struct WriteBuffer {
 /// How a store passed the write buffer.
 #[derive(Clone, Copy)]
 pub struct Written {
-    /// When it began to move here from its store port, and when the last of its data had left that.
-    pub moved: Cycle,
-    /// See `moved`.
+    /// When the last of its data left the store port.
     pub entered: Cycle,
     /// When its first and its last write (ST2) ran.
     pub first: Cycle,
@@ -47,20 +45,19 @@ impl WriteBuffer {
         }
     }
 
-    /// Bytes of a store that committed at `t` go through the buffer when those of older ones have moved to it, and are written
-    /// once their line is there at `line`. They are split at the blocks of `writing`, and join the youngest entry if it holds their block and is not written yet.
+    /// Bytes of a store that moves to the buffer at `moved` go through it, and are written once their line is there at `line`. They are
+    /// split at the blocks of `writing`, and join the youngest entry if it holds their block and is not written yet.
     #[inline(always)]
     pub fn write(
         &mut self,
         bytes: Span,
         writing: Writing,
-        t: Cycle,
+        moved: Cycle,
         line: Cycle,
         pipes: &mut LoadStorePipes,
     ) -> Written {
-        let moved = self.turn(t);
         let ready = (moved + self.store_write).max(line);
-        let mut written = Written { moved, entered: moved, first: Cycle::MAX, last: 0 };
+        let mut written = Written { entered: moved, first: Cycle::MAX, last: 0 };
         for block in bytes.blocks(writing.shift) {
             let (held, shift, leaves) = self.youngest;
             let joins = writing.merges && held == block && shift == writing.shift && leaves >= ready;
@@ -82,9 +79,9 @@ impl WriteBuffer {
         written
     }
 
-    /// When a store that committed at `t` moves from its port: stores do so in order, a few a cycle.
+    /// When the data of a store that committed at `t` move from its port: they do so in order, some a cycle.
     #[inline(always)]
-    fn turn(&mut self, t: Cycle) -> Cycle {
+    pub fn turn(&mut self, t: Cycle) -> Cycle {
         let (last, many) = self.moved;
         self.moved = match t > last {
             true => (t, 1),
@@ -101,5 +98,19 @@ impl WriteBuffer {
         let zeroed = sent(entry.at.max(t + self.store_write).max(self.last + 1));
         self.entries.hold(entry, entry.at, zeroed);
         entry.at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_move_in_order_and_so_many_a_cycle() {
+        let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+        spec.tables.load_store.write_buffer_moves = 2;
+        let mut buffer = WriteBuffer::new(&spec.load_store);
+        let moved = [10, 10, 10, 10, 10, 20, 15, 15].map(|committed| buffer.turn(committed));
+        assert_eq!(moved, [10, 10, 11, 11, 12, 20, 20, 21]);
     }
 }

@@ -263,6 +263,13 @@ pub fn gather(d: u8, base: u8, offsets: u8, pg: u8, addrs: [Option<u64>; 8]) -> 
         .writes(&[z(d)])
         .indexed(Access::Load, addrs)
 }
+/// Scatter of 8-byte elements, to a scalar base and vector offsets.
+pub fn scatter(s: u8, base: u8, offsets: u8, pg: u8, addrs: [Option<u64>; 8]) -> Inst {
+    op("sve:ST1D (scalar plus vector)")
+        .based(&[x(base), z(offsets), p(pg)])
+        .reads(&[z(s)])
+        .indexed(Access::Store, addrs)
+}
 pub fn gather_prefetch(base: u8, offsets: u8, pg: u8, addrs: [Option<u64>; 8]) -> Inst {
     op("sve:PRFD (scalar plus vector) [otherwise]")
         .based(&[x(base), z(offsets), p(pg)])

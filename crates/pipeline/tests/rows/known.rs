@@ -59,15 +59,15 @@ pub const KNOWN: &[Known] = &[
             ("(EXA + NULL + FLA + Pipe((EAGA & EAGB), 2) / EXA + NULL + FLA) x 4: (1+3+4+Pipe(NA, 2) / 1+3+NA) x 4", 1),
             ("(FLA + FLA + Pipe((EAGA & EAGB), 2) / FLA) x 4: (4+Pipe(NA, 2) / NA ) x 4", 1),
             ("(FLA + FLA + Pipe((EAGA & EAGB), 2) / FLA) x 4: (4+Pipe(NA, 2) / NA) x 4", 1),
-            ("(FLA + Pipe((EAGA & EAGB), 2) / FLA) x 2: (4+Pipe(NA, 2) / NA) x 2", 3),
+            ("(FLA + Pipe((EAGA & EAGB), 2) / FLA) x 2: (4+Pipe(NA, 2) / NA) x 2", 4),
             ("(FLA + Pipe((EAGA & EAGB), 2) / FLA) x 4: (4+Pipe(NA, 2) / NA ) x 4", 1),
             (
                 "EAG* / ( (Pipe(EAGA, 4) | Pipe(EAGB, 4)), Pipe(FLA, 4) ) x 3: 1 / [1/2/3]( Pipe(NA, 4), Pipe(NA, 4)) x 3",
-                1,
+                2,
             ),
             (
                 "EAG* / ( (Pipe(EAGA, 4) | Pipe(EAGB, 4)), Pipe(FLA, 4) ) x 3: 1 / [1/2/3](Pipe(NA, 4), Pipe(NA, 4)) x 3",
-                3,
+                6,
             ),
             (
                 "EAG* / ( (Pipe(EAGA, 4) | Pipe(EAGB, 4)), Pipe(FLA, 4) ) x 4: 1 / [1/2/3/4]( Pipe(NA, 4), Pipe(NA, 4)) x 4",
@@ -78,6 +78,8 @@ pub const KNOWN: &[Known] = &[
                 2,
             ),
             ("(EAG*, FLA) x 2 / EAG*: (NA, NA) x 2 / 1", 3),
+            ("(EAG*, FLA) x 3 / EAG*: (NA, NA) x 3 / 1", 3),
+            ("(EAG*, FLA) x 3: (NA, NA) x 3", 3),
             ("EAG* / (EAG*, FLA) x 2: 1 / [1/2](NA,NA) x 2", 3),
             ("EAG* / (EAG*, FLA) x 3: 1 / [1/2/3](NA,NA) x 3", 3),
             ("EAG* / (EAG*, FLA) x 4: 1 / [1/2/3/4](NA,NA) x 4", 3),

@@ -59,12 +59,8 @@ fn a_store_of_structures_of_words_is_written_in_blocks_of_128_bytes() {
 
 #[test]
 fn a_scatter_makes_an_access_for_each_element_and_writes_the_active_ones() {
-    let scatter = |addrs| {
-        let inst = op("sve:ST1D (scalar plus vector)").based(&[x(2), z(3), p(0)]).reads(&[z(1)]);
-        inst.indexed(Access::Store, addrs)
-    };
     let lines: [_; 8] = std::array::from_fn(|i| (i < 5).then_some(DATA + LINE * i as u64));
-    let (_, counts) = Rig::cached(machine()).count(&[scatter(lines)]);
+    let (_, counts) = Rig::cached(machine()).count(&[scatter(1, 2, 3, 0, lines)]);
     assert_eq!(counts.get(Signal::Scatter1Flow), 8);
     assert_eq!(flows(&counts), 8 + 5);
 }
@@ -72,10 +68,8 @@ fn a_scatter_makes_an_access_for_each_element_and_writes_the_active_ones() {
 #[test]
 fn loads_behind_a_scatter_do_not_wait_for_what_it_writes() {
     let chain = |n: usize| vec![fadd(1, 1); n];
-    let scatter = op("sve:ST1D (scalar plus vector)").based(&[x(2), z(3), p(0)]).reads(&[z(1)]);
-    let scatter = scatter.indexed(Access::Store, std::array::from_fn(|i| Some(DATA + LINE * i as u64)));
     let mut program = chain(10);
-    program.push(scatter);
+    program.push(scatter(1, 2, 3, 0, std::array::from_fn(|i| Some(DATA + LINE * i as u64))));
     let scattered = Rig::cached(machine()).time(&program);
     // More loads than fetch ports, and something long that needs the last one.
     program.extend(vec![ldr(9, 8, DATA + 16 * LINE); 40]);
