@@ -1,19 +1,25 @@
 //! What an operation is charged as while it is waited for.
 
 use fxscope_base::Stall;
+use fxscope_machine::Spec;
 use fxscope_uop::{InstKind, Reg, RegClass, StaticInst};
 
-use crate::resolved::Action;
+use crate::resolved::{Action, RUop};
 
-/// What is waited for while an operation of an instruction is the oldest one and not complete.
-pub(super) fn wait(action: Action, info: &StaticInst) -> Stall {
-    match (action, is_base(info)) {
+/// What is waited for while the micro-operation `r` of an instruction is the oldest one and not complete.
+///
+/// Operations of the shortest latency that vector pipes have (selections, estimates, comparisons, integers) are no
+/// floating-point operations to `FL_COMP_WAIT`: in a measured program, dtrn3, whose chain ends with two selections,
+/// `EU_COMP_WAIT` counts three cycles more for each.
+pub(super) fn wait(r: &RUop, info: &StaticInst, spec: &Spec) -> Stall {
+    let short = u64::from(r.latency_of_flows()) <= spec.stages.lengthened_vector[0];
+    match (r.action, is_base(info)) {
         (Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted, _) => Stall::Branch,
         (Action::Load | Action::Store | Action::Prefetch | Action::Zero, true) => Stall::BaseL1,
         (Action::Load | Action::Store | Action::Prefetch | Action::Zero, false) => Stall::VectorL1,
         (Action::HandOver, _) => Stall::HandOver,
-        (Action::None | Action::Compute, true) => Stall::BaseOperation,
-        (Action::None | Action::Compute, false) => Stall::VectorOperation,
+        (Action::Compute, false) if !short => Stall::VectorOperation,
+        (Action::None | Action::Compute, _) => Stall::BaseOperation,
     }
 }
 

@@ -141,7 +141,7 @@ fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out:
         r.bypasses(info);
         r.branch(info, k + 1 == recipe.uops.len());
         r.commit_from(info, spec);
-        r.wait = accounting::wait(r.action, info);
+        r.wait = accounting::wait(&r, info, spec);
         r.finish();
         out.push(r);
     }

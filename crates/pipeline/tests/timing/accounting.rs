@@ -330,6 +330,10 @@ fn waiting_for_computation_is_split_into_vector_and_other_operations() {
     let (cycles, counts) = rig.count(&vec![mul(1, 1); 5]);
     assert_eq!(counts.get(Signal::EuCompWait), cycles + 1 - 5);
     assert_eq!(counts.get(Signal::FlCompWait), 0);
+    // Four cycles in a vector pipe.
+    let (cycles, counts) = rig.count(&vec![sel(1, 1, 1); 5]);
+    assert_eq!(counts.get(Signal::EuCompWait), cycles + 1 - 5);
+    assert_eq!(counts.get(Signal::FlCompWait), 0);
 }
 
 #[test]
