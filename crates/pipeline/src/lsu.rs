@@ -297,25 +297,26 @@ impl Lsu {
     #[inline(always)]
     pub fn commit_store(&mut self, uop: &RUop, t: Cycle, memory: &mut Hierarchy) {
         let t = t.max(self.pending_data + u64::from(uop.to_commit));
-        let ports = usize::from(uop.store_ports);
         let mut moved = t;
         let mut given_back = t + self.store_write;
+        let mut ports = uop.store_ports;
         for flow in 0..self.pending_flows {
             let store = self.older.next();
             // Each port's data move; a structure has one for several flows.
-            moved = if flow < ports { self.write_buffer.turn(t) } else { moved };
+            moved = if flow < usize::from(uop.store_ports) { self.write_buffer.turn(t) } else { moved };
             let written = self.write_buffer.write(store.bytes, uop.mem.writing, moved, store.line, &mut memory.pipes);
             store.committed = t;
             store.writes = written.first;
             store.done = written.last + u64::from(uop.to_commit);
             // Store ports are given back in W5.
             given_back = given_back.max(written.entered).max(moved + self.store_write);
-            if flow + 1 < ports {
+            if ports > 1 {
                 self.store_ports.take(1, given_back);
+                ports -= 1;
             }
             self.older.done();
         }
-        self.store_ports.take((ports - self.pending_flows.min(ports.saturating_sub(1))) as u8, given_back);
+        self.store_ports.take(ports, given_back);
     }
 
     /// A `DC ZVA` commits at `t`: it moves to the write buffer as a store does, and stays there until L2 has zeroed the line.

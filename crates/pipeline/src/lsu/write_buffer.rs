@@ -45,8 +45,9 @@ impl WriteBuffer {
         }
     }
 
-    /// Bytes of a store that moves to the buffer at `moved` go through it, and are written once their line is there at `line`. They are
-    /// split at the blocks of `writing`, and join the youngest entry if it holds their block and is not written yet.
+    /// Bytes of a store that moves to the buffer at `moved` go through it, and are written once their line is there at
+    /// `line`. They are split at the blocks of `writing`, and join the youngest entry if it holds their block and is not
+    /// written yet.
     #[inline(always)]
     pub fn write(
         &mut self,
