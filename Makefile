@@ -31,7 +31,7 @@ cargo:
 demo: cargo
 	.ci/need $(HOST_TOOLS)
 	cargo build --release
-	cargo run --release -p xtask -- demo
+	target/release/xtask demo
 
 release: cargo
 	.ci/need $(HOST_TOOLS)
