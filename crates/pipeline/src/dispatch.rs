@@ -298,9 +298,7 @@ impl Dispatch {
     /// In a new cycle there was no room: nothing changes until the cycle before the one in which an entry is released.
     #[inline(always)]
     fn stand_still(&mut self) {
-        while self.releases.none_at(self.now + 1) {
-            self.now += 1;
-        }
+        self.now = self.releases.next(self.now) - 1;
     }
 
     /// Takes what entries an operation needs, one of `station` first, if all of them are to be had.

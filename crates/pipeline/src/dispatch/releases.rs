@@ -97,11 +97,27 @@ impl Releases {
         released
     }
 
-    /// Whether nothing is released at `t`, which is near.
+    /// The first cycle after `now` at which something is released.
     #[inline(always)]
-    pub fn none_at(&self, t: Cycle) -> bool {
-        self.near[t as usize % NEAR] == 0 && t < self.far_from
+    pub fn next(&self, now: Cycle) -> Cycle {
+        let mut t = now + 1;
+        while t < self.far_from {
+            match self.near[t as usize % NEAR..].first_chunk() {
+                Some(chunk) if none(chunk) => t += CHUNK as u64,
+                _ if self.near[t as usize % NEAR] != 0 => return t,
+                _ => t += 1,
+            }
+        }
+        self.far_from
     }
+}
+
+/// Cycles that are looked at together.
+const CHUNK: usize = 8;
+
+#[inline(always)]
+fn none(chunk: &[u64; CHUNK]) -> bool {
+    chunk.iter().fold(0, |all, entries| all | entries) == 0
 }
 
 #[cfg(test)]
@@ -115,8 +131,9 @@ mod tests {
         releases.add(0, far, 1);
         releases.add(0, 2 * far, 1);
         releases.add(0, 700, 1);
-        assert!(releases.none_at(699) && !releases.none_at(700) && releases.none_at(far - 1) && !releases.none_at(far));
-        assert_eq!((releases.pass(0, 699), releases.pass(699, far - 1), releases.pass(far - 1, far)), (0, 1, 1));
+        assert_eq!((releases.next(0), releases.next(698), releases.next(699)), (700, 700, 700));
+        assert_eq!((releases.pass(0, 699), releases.pass(699, 700), releases.next(700)), (0, 1, far));
+        assert_eq!((releases.pass(700, far - 1), releases.next(far - 1), releases.pass(far - 1, far)), (0, far, 1));
         assert_eq!((releases.pass(far, 2 * far - 1), releases.pass(2 * far - 1, 3 * far)), (0, 1));
     }
 
@@ -135,6 +152,6 @@ mod tests {
         let mut releases = Releases::default();
         (1..=2 * NEAR as u64).for_each(|t| releases.add(0, t, 1));
         assert_eq!(releases.pass(0, 2 * NEAR as u64 - 1), 2 * NEAR as u64 - 1);
-        assert!(!releases.none_at(2 * NEAR as u64));
+        assert_eq!(releases.next(2 * NEAR as u64 - 1), 2 * NEAR as u64);
     }
 }
