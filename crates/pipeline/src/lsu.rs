@@ -180,7 +180,9 @@ impl Lsu {
         }
         if self.older.may_meet(checked, at) {
             let read = Read { bytes, checked, forward: flow.forward };
-            at = self.past_stores(&read, wants.again, at, answer.at, memory, signals);
+            if self.older.meet(&read, at) != Meeting::Passed {
+                at = self.past_stores(&read, wants.again, at, answer.at, memory, signals);
+            }
         }
         // If the line was not there the flow is sent again when it is.
         answer.at = if answer.at > at { memory.pipes.load(answer.at) } else { at };
