@@ -54,6 +54,8 @@ quantities! {
     AccessWait = "access_wait", "cycles waiting for memory accesses of any kind";
     /// Cycles in which nothing is in flight because stores find no room.
     StoreWait = "store_wait", "cycles waiting for stores";
+    /// Lines that instructions zero whole, without reading them.
+    Zeroed = "zeroed", "lines zeroed";
     /// Lines that L1 did not have.
     L1Misses = "l1_misses", "L1 misses";
     /// L1 misses that are outstanding, summed over core cycles.

@@ -408,6 +408,19 @@ fn a_second_run_that_another_nodes_port_limits_says_nothing_about_latency() {
 }
 
 #[test]
+fn a_second_run_of_a_program_that_zeroes_lines_says_nothing_about_latency() {
+    let system = machine();
+    let said = |zeroed: f64| {
+        let counts = like(200e6, 0.05, 0.9, 6.4).with(Quantity::Zeroed, zeroed);
+        predict(&Program { second: second(64e-9, 1.3), ..of(&counts, &[], &system) }, &LATENCIES)
+    };
+    assert_eq!(said(1e6).trust.map(|(method, _)| method.id), Some("6"));
+    let zeroing = said(60e6);
+    assert_eq!(zeroing.trust.map(|(method, _)| method.id), Some("5"));
+    assert!(refusal(&zeroing, "6").starts_with("the program zeroes lines, 30 for each 100"));
+}
+
+#[test]
 fn behind_a_memory_side_cache_another_nodes_memory_is_no_slower_memory() {
     let mut system = machine();
     system.details.as_mut().expect("described").cache_latency = Some(176.0);
@@ -497,6 +510,8 @@ proptest! {
         counts in any_counts(), a in 128.0..2000.0f64, b in 128.0..2000.0f64, added in 1e-9..1e-6f64, slowdown in 0.9..9.0f64
     ) {
         let (system, latencies) = (machine(), [a.min(b), a.max(b)]);
+        // Of a program that zeroes lines the second run would say nothing.
+        let counts = counts.with(Quantity::Zeroed, 0.0);
         let program = Program { second: second(added, slowdown), ..of(&counts, std::slice::from_ref(&counts), &system) };
         let said = predict(&program, &latencies);
         for method in METHODS.iter().filter(|method| method.is_prediction()) {

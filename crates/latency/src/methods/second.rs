@@ -5,11 +5,17 @@
 //! another node (`numactl --membind`). Counts tell how a program's time goes on with latency, and the second run how much of it they
 //! have not told at the beginning. That grows in proportion (g(a) = a) until streams come too late: from there on as far as the
 //! program's time grows in waits, since streams that are late from another latency on than counts tell are so by as much for ever
-//! after. Memory of another node mostly delivers less besides: a second run that took most of that says nothing of latency.
+//! after. Memory of another node mostly delivers less besides: a second run that took most of that says nothing of latency. Nor
+//! does one of a program that zeroes lines: of a far one its node is asked for the right to it, which slower memory does not delay.
 
 use super::stalls::{self, Coefficients, FITTED, Growth};
 use super::{Gives, Method, Program};
+use crate::Quantity;
 use crate::kind::BUSY;
+
+/// Lines zeroed, as a share of those that memory reads and writes, from which on the second run waits for them as well: with a
+/// third, predictions are a slowdown too high by about 1.2 times the program, so that a fortieth makes less than a tenth.
+const ZEROED: f64 = 0.025;
 
 pub(super) const METHOD: Method = Method {
     id: "6",
@@ -27,6 +33,14 @@ pub(super) const METHOD: Method = Method {
 pub(super) fn usable(program: &Program<'_>) -> Result<(), String> {
     let second = program.second?;
     program.system.remote_memory_tells()?;
+    let zeroed = program.counts.share(Quantity::Zeroed, Quantity::Accesses);
+    if let Some(share) = zeroed.filter(|&share| share >= ZEROED) {
+        return Err(format!(
+            "the program zeroes lines, {:.0} for each 100 that memory reads and writes: of lines of another node that is asked, \
+             which takes longer, but not with slower memory",
+            100.0 * share
+        ));
+    }
     match second.busy.filter(|&busy| busy >= BUSY) {
         Some(busy) => Err(format!(
             "the second run took {:.0} % of what memory of another node can deliver, so that it was not only latency that it \
