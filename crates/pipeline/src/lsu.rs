@@ -180,9 +180,7 @@ impl Lsu {
         }
         if self.older.may_meet(checked, at) {
             let read = Read { bytes, checked, forward: flow.forward };
-            if self.older.meet(&read, at) != Meeting::Passed {
-                at = self.past_stores(&read, wants.again, at, answer.at, memory, signals);
-            }
+            at = self.past_stores(&read, wants.again, at, answer.at, memory, signals);
         }
         // If the line was not there the flow is sent again when it is.
         answer.at = if answer.at > at { memory.pipes.load(answer.at) } else { at };

@@ -9,8 +9,6 @@ const NEAR: usize = 1024;
 pub struct Releases {
     /// Released at each of the next cycles.
     near: Box<[u64; NEAR]>,
-    /// Cycles of `near` at which something may be released, a bit each: those at which nothing is are found out in passing.
-    maybe: [u64; NEAR / 64],
     /// Released later when they were added.
     far: Vec<(Cycle, u64)>,
     /// The first cycle of those.
@@ -19,7 +17,7 @@ pub struct Releases {
 
 impl Default for Releases {
     fn default() -> Releases {
-        Releases { near: Box::new([0; NEAR]), maybe: [0; NEAR / 64], far: Vec::new(), far_from: Cycle::MAX }
+        Releases { near: Box::new([0; NEAR]), far: Vec::new(), far_from: Cycle::MAX }
     }
 }
 
@@ -29,7 +27,6 @@ impl Releases {
     pub fn add(&mut self, now: Cycle, t: Cycle, entries: u64) {
         if t - now < NEAR as u64 {
             self.near[t as usize % NEAR] += entries;
-            self.maybe[t as usize % NEAR / 64] |= 1 << (t % 64);
         } else {
             self.add_far(t, entries);
         }
@@ -63,7 +60,6 @@ impl Releases {
     /// What was to be released is released so many cycles later.
     pub fn leap(&mut self, cycles: Cycle) {
         self.near.rotate_right(cycles as usize % NEAR);
-        self.maybe = [u64::MAX; NEAR / 64];
         self.far.iter_mut().for_each(|(at, _)| *at += cycles);
         self.far_from = self.far_from.saturating_add(cycles);
     }
@@ -103,23 +99,25 @@ impl Releases {
 
     /// The first cycle after `now` at which something is released.
     #[inline(always)]
-    pub fn next(&mut self, now: Cycle) -> Cycle {
+    pub fn next(&self, now: Cycle) -> Cycle {
         let mut t = now + 1;
         while t < self.far_from {
-            let word = &mut self.maybe[t as usize % NEAR / 64];
-            let ahead = *word >> (t % 64);
-            if ahead == 0 {
-                t = (t | 63) + 1;
-                continue;
+            match self.near[t as usize % NEAR..].first_chunk() {
+                Some(chunk) if none(chunk) => t += CHUNK as u64,
+                _ if self.near[t as usize % NEAR] != 0 => return t,
+                _ => t += 1,
             }
-            t += u64::from(ahead.trailing_zeros());
-            if self.near[t as usize % NEAR] != 0 {
-                break;
-            }
-            *word &= !(1 << (t % 64));
         }
-        t.min(self.far_from)
+        self.far_from
     }
+}
+
+/// Cycles that are looked at together.
+const CHUNK: usize = 8;
+
+#[inline(always)]
+fn none(chunk: &[u64; CHUNK]) -> bool {
+    chunk.iter().fold(0, |all, entries| all | entries) == 0
 }
 
 #[cfg(test)]

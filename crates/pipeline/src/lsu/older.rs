@@ -193,7 +193,7 @@ impl OlderStores {
     }
 
     /// What `read` meets when its flow runs at `t`: the youngest store in its way decides.
-    #[inline(never)]
+    #[inline(always)]
     #[must_use]
     pub fn meet(&self, read: &Read, t: Cycle) -> Meeting {
         let blocks = read.checked.blocks(BLOCK_SHIFT);
