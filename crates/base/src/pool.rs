@@ -49,7 +49,22 @@ impl Pool {
     #[must_use]
     pub fn first_free(&self, t: Cycle) -> Grant {
         let until = self.held[self.first].until;
-        if until <= t || t >= self.no_gap { Grant { at: until.max(t), place: 0 } } else { self.in_gap(t) }
+        if until <= t {
+            self.last_before(t)
+        } else if t >= self.no_gap {
+            Grant { at: until, place: 0 }
+        } else {
+            self.in_gap(t)
+        }
+    }
+
+    /// Of the entries that are free at `t`, the one that was held last: those before it stay free for earlier requests.
+    #[inline(always)]
+    fn last_before(&self, t: Cycle) -> Grant {
+        let all = &self.held[self.first..][..self.capacity];
+        let last = self.capacity - 1;
+        let place = if all[last].until <= t { last } else { all.partition_point(|h| h.until <= t) - 1 };
+        Grant { at: t, place: place as u32 }
     }
 
     /// An entry that is free at `t` before it is held, or else the one that is free first.
@@ -99,7 +114,6 @@ impl Pool {
         self.held[free] = holding;
     }
 
-    #[cold]
     #[inline(never)]
     fn insert_behind(&mut self, place: usize, holding: Holding) {
         let end = self.first + self.capacity;
