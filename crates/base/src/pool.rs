@@ -180,6 +180,20 @@ mod tests {
     }
 
     #[test]
+    fn a_later_request_leaves_earlier_ones_the_entry_that_has_been_free_for_longer() {
+        let mut p = Pool::new(2);
+        let mut hold = |at, until| {
+            let grant = p.first_free(at);
+            p.hold(grant, grant.at, until);
+            grant.at
+        };
+        assert_eq!([hold(0, 10), hold(0, 50)], [0, 0]);
+        // Both are free: the one held until 50 is taken, so that the other one is there at 20.
+        assert_eq!([hold(100, 105), hold(20, 120)], [100, 20]);
+        assert_eq!(p.first_free(97).at, 105);
+    }
+
+    #[test]
     fn a_far_future_holding_does_not_block_an_earlier_one() {
         let mut p = Pool::new(1);
         let grant = p.first_free(1000);
