@@ -7,13 +7,39 @@ use crate::Cycle;
 /// Each entry remembers its latest holding, with those before it that leave no room for another. A request well before
 /// them uses the entry before it: a far-future holding does not block earlier ones.
 pub struct Pool {
-    /// The latest holding of each entry, in the order in which they end, from `first` on; as much room again as there are
-    /// entries, so that they move back to the beginning but once in a while.
-    held: Box<[Holding]>,
-    first: usize,
-    capacity: usize,
-    /// Requests from then on come behind all gaps.
+    entries: Box<[Holding]>,
+    /// What is known of each [`BLOCK`] of entries, up to date unless it is `stale`.
+    blocks: Box<[Block]>,
+    /// Blocks whose entries have changed since, a bit each; the last bit stands for all from there on.
+    stale: u64,
+    /// The entry that was granted longest ago.
+    next: usize,
+    /// How many of the last holdings, each of the next entry, ended no earlier than those before them; and the last one's
+    /// end.
+    in_order: usize,
+    last_until: Cycle,
+    /// Requests from then on come behind all holdings.
     no_gap: Cycle,
+}
+
+/// Entries of a pool that are searched together.
+const BLOCK: usize = 16;
+/// The last bit of [`Pool::stale`].
+const LAST_BIT: usize = u64::BITS as usize - 1;
+
+/// Some entries of a pool: a request finds one of them free if it comes before the last of their holdings or behind the end
+/// of the first.
+#[derive(Clone, Copy, Default)]
+struct Block {
+    before: Cycle,
+    until: Cycle,
+}
+
+impl Block {
+    fn of(entries: &[Holding]) -> Block {
+        let all = Block { before: 0, until: Cycle::MAX };
+        entries.iter().fold(all, |b, h| Block { before: b.before.max(h.before), until: b.until.min(h.until) })
+    }
 }
 
 #[derive(Clone, Copy, Default)]
@@ -24,13 +50,12 @@ struct Holding {
     until: Cycle,
 }
 
-/// An entry of a [`Pool`] and when it is free, to be [held](Pool::hold) before another one is asked for.
+/// An entry of a [`Pool`] and when it is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// When the entry can be taken.
     pub at: Cycle,
-    /// How many holdings end before the entry's.
-    place: u32,
+    entry: u32,
 }
 
 impl Pool {
@@ -41,86 +66,112 @@ impl Pool {
     #[must_use]
     pub fn new(capacity: usize) -> Pool {
         assert!(capacity > 0, "a pool needs an entry");
-        Pool { held: vec![Holding::default(); 2 * capacity].into(), first: 0, capacity, no_gap: 0 }
+        Pool {
+            entries: vec![Holding::default(); capacity].into(),
+            blocks: vec![Block::default(); capacity.div_ceil(BLOCK)].into(),
+            stale: 0,
+            next: 0,
+            in_order: 0,
+            last_until: 0,
+            no_gap: 0,
+        }
     }
 
     /// The first time at or after `t` at which an entry is free, and that entry.
     #[inline(always)]
     #[must_use]
-    pub fn first_free(&self, t: Cycle) -> Grant {
-        let until = self.held[self.first].until;
-        if until <= t {
-            self.last_before(t)
-        } else if t >= self.no_gap {
-            Grant { at: until, place: 0 }
+    pub fn first_free(&mut self, t: Cycle) -> Grant {
+        let until = self.entries[self.next].until;
+        // Of holdings that end in the order of the entries, the next one's ends first.
+        if until <= t || (self.in_order >= self.entries.len() && t >= self.no_gap) {
+            Grant { at: until.max(t), entry: self.next as u32 }
         } else {
-            self.in_gap(t)
+            self.search(t)
         }
     }
 
-    /// Of the entries that are free at `t`, the one that was held last: those before it stay free for earlier requests.
-    #[inline(always)]
-    fn last_before(&self, t: Cycle) -> Grant {
-        let all = &self.held[self.first..][..self.capacity];
-        let last = self.capacity - 1;
-        let place = if all[last].until <= t { last } else { all.partition_point(|h| h.until <= t) - 1 };
-        Grant { at: t, place: place as u32 }
-    }
-
-    /// An entry that is free at `t` before it is held, or else the one that is free first.
+    /// The first entry that is free at `t`, or else the first of those that are free first.
     #[cold]
     #[inline(never)]
-    fn in_gap(&self, t: Cycle) -> Grant {
-        let all = &self.held[self.first..][..self.capacity];
-        match all.iter().position(|h| t < h.before) {
-            Some(place) => Grant { at: t, place: place as u32 },
-            None => Grant { at: all[0].until.max(t), place: 0 },
+    fn search(&mut self, t: Cycle) -> Grant {
+        if self.blocks.len() == 1 { self.search_few(t) } else { self.search_blocks(t) }
+    }
+
+    #[inline(always)]
+    fn search_few(&self, t: Cycle) -> Grant {
+        match t < self.no_gap {
+            true => earliest(self.entries.iter().map(|h| if t < h.before { t } else { h.until.max(t) })),
+            false => earliest(self.entries.iter().map(|h| h.until.max(t))),
+        }
+    }
+
+    /// Only those blocks are looked into that have changed, and the one that has the entry.
+    #[inline(always)]
+    fn search_blocks(&mut self, t: Cycle) -> Grant {
+        self.refresh();
+        let mut soonest = Grant { at: Cycle::MAX, entry: 0 };
+        for (number, block) in self.blocks.iter().enumerate() {
+            if block.until <= t || block.before > t {
+                return Grant { at: t, entry: self.entry_in(number, |h| h.until <= t || h.before > t) };
+            }
+            if block.until < soonest.at {
+                soonest = Grant { at: block.until, entry: number as u32 };
+            }
+        }
+        Grant { entry: self.entry_in(soonest.entry as usize, |h| h.until == soonest.at), ..soonest }
+    }
+
+    /// The first entry of a block that `suits`, as one does.
+    #[inline(always)]
+    fn entry_in(&self, block: usize, suits: impl Fn(&Holding) -> bool) -> u32 {
+        let first = BLOCK * block;
+        let place = self.entries[first..].iter().position(suits);
+        (first + place.unwrap_or_default()) as u32
+    }
+
+    /// All blocks are up to date.
+    #[inline(always)]
+    fn refresh(&mut self) {
+        while self.stale != 0 {
+            let number = self.stale.trailing_zeros() as usize;
+            self.stale &= self.stale - 1;
+            let and_behind = if number == LAST_BIT { self.blocks.len() } else { number + 1 };
+            let entries = self.entries[BLOCK * number..].chunks(BLOCK);
+            for (block, entries) in self.blocks[number..and_behind].iter_mut().zip(entries) {
+                *block = Block::of(entries);
+            }
         }
     }
 
     /// The granted entry is held in `[from, until)`.
     #[inline(always)]
     pub fn hold(&mut self, grant: Grant, from: Cycle, until: Cycle) {
-        let place = self.first + grant.place as usize;
-        let h = self.held[place];
+        let is_next = grant.entry as usize == self.next;
+        let h = &mut self.entries[grant.entry as usize];
         // In the gap before a later holding nothing need be remembered.
-        if until < h.until {
-            return;
+        if until >= h.until {
+            // In a gap too short for it nobody fits: with the holding before the gap, this is one.
+            let room = from.saturating_sub(until - from);
+            *h = Holding { before: if room < h.until { h.before } else { room }, until };
+            self.stale |= 1 << (grant.entry as usize / BLOCK).min(LAST_BIT);
+            self.no_gap = self.no_gap.max(h.before);
+            self.in_order = if is_next && until >= self.last_until { self.in_order + 1 } else { 0 };
+            self.last_until = until;
+        } else if is_next {
+            self.in_order = 0;
         }
-        // In a gap too short for it nobody fits: with the holding before the gap, this is one.
-        let room = from.saturating_sub(until - from);
-        let before = if room < h.until { h.before } else { room };
-        self.no_gap = self.no_gap.max(before);
-        self.insert(place, Holding { before, until });
+        if is_next {
+            self.next = if self.next + 1 == self.entries.len() { 0 } else { self.next + 1 };
+        }
     }
+}
 
-    /// A holding takes the place of the one at `place`, which ends no later, and then its own.
-    #[inline(always)]
-    fn insert(&mut self, place: usize, holding: Holding) {
-        if place != self.first {
-            return self.insert_behind(place, holding);
-        }
-        if self.first == self.capacity {
-            self.held.copy_within(self.capacity.., 0);
-            self.first = 0;
-        }
-        self.first += 1;
-        // Most end as the last one, or nearly.
-        let mut free = self.first + self.capacity - 1;
-        while free > self.first && self.held[free - 1].until > holding.until {
-            self.held[free] = self.held[free - 1];
-            free -= 1;
-        }
-        self.held[free] = holding;
-    }
-
-    #[inline(never)]
-    fn insert_behind(&mut self, place: usize, holding: Holding) {
-        let end = self.first + self.capacity;
-        let later = self.held[place + 1..end].partition_point(|h| h.until <= holding.until);
-        self.held.copy_within(place + 1..place + 1 + later, place);
-        self.held[place + later] = holding;
-    }
+/// The earliest of some times, with the first place that has it: all of them, without a way out, as a choice for each costs
+/// the host less than a branch.
+#[inline(always)]
+fn earliest(times: impl Iterator<Item = Cycle>) -> Grant {
+    let first = Grant { at: Cycle::MAX, entry: 0 };
+    (0..).zip(times).fold(first, |best, (entry, at)| if at < best.at { Grant { at, entry } } else { best })
 }
 
 #[cfg(test)]
@@ -152,9 +203,7 @@ mod tests {
                 let at = (3 * step + step * step % 11).saturating_sub(back);
                 let grant = p.first_free(at);
                 let ends = |h: &Holding| if at < h.before { at } else { h.until.max(at) };
-                let all = &p.held[p.first..][..capacity];
-                assert_eq!(Some(grant.at), all.iter().map(ends).min(), "step {step}");
-                assert!(all.is_sorted_by_key(|h| h.until), "step {step}");
+                assert_eq!(Some(grant.at), p.entries.iter().map(ends).min(), "step {step}");
                 p.hold(grant, grant.at, grant.at + cycles);
             }
         }
@@ -177,20 +226,6 @@ mod tests {
         let end = holdings.iter().map(|h| h.end).max().unwrap_or_default();
         let most = (0..end).map(|t| holdings.iter().filter(|h| h.contains(&t)).count()).max();
         assert_eq!(most, Some(CAPACITY));
-    }
-
-    #[test]
-    fn a_later_request_leaves_earlier_ones_the_entry_that_has_been_free_for_longer() {
-        let mut p = Pool::new(2);
-        let mut hold = |at, until| {
-            let grant = p.first_free(at);
-            p.hold(grant, grant.at, until);
-            grant.at
-        };
-        assert_eq!([hold(0, 10), hold(0, 50)], [0, 0]);
-        // Both are free: the one held until 50 is taken, so that the other one is there at 20.
-        assert_eq!([hold(100, 105), hold(20, 120)], [100, 20]);
-        assert_eq!(p.first_free(97).at, 105);
     }
 
     #[test]
