@@ -1,0 +1,46 @@
+//! What README.md shows is what a new user sees.
+
+mod common;
+
+use std::path::Path;
+
+use common::{fxscope, output};
+
+/// The text of README.md, and its folder.
+fn readme() -> (String, &'static Path) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates are two folders down");
+    (std::fs::read_to_string(root.join("README.md")).expect("README.md is there"), root)
+}
+
+#[test]
+fn the_session_of_the_readme_is_what_its_command_prints() {
+    let (text, root) = readme();
+    let (_, session) = text.split_once("$ ./target/release/fxscope ").expect("a session");
+    let (command, rest) = session.split_once('\n').expect("a command alone on its line");
+    let shown = rest.split("```\n").nth(1).expect("a block with what it prints");
+    let printed = output(root, &command.split(' ').collect::<Vec<_>>());
+    assert!(printed.status.success());
+    let printed = format!("{}{}", String::from_utf8_lossy(&printed.stdout), String::from_utf8_lossy(&printed.stderr));
+    let (program, region) = shown.split_once('\n').expect("the program's output, then the region");
+    assert!(printed.contains(program), "{program:?} is not in\n{printed}");
+    assert!(printed.contains(region), "README.md shows\n{region}\nprinted is\n{printed}");
+}
+
+#[test]
+fn every_command_that_the_readme_names_is_there() {
+    let (text, root) = readme();
+    let code = text.replace("$ fxscope ", "`fxscope ");
+    let named: Vec<Vec<&str>> = code
+        .split("`fxscope ")
+        .skip(1)
+        .map(|rest| rest.split([' ', '`', '\n']).take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase())))
+        .map(|words| words.take(2).collect())
+        .collect();
+    let groups = ["pages", "latency", "jitter", "machine"];
+    for words in &named {
+        let many = if groups.contains(&words[0]) { 2 } else { 1 };
+        let status = fxscope(root, &[]).args(&words[..many]).arg("--help").output().expect("it runs").status;
+        assert!(status.success(), "fxscope {} --help", words.join(" "));
+    }
+    assert!(named.len() > 15, "commands are found: {named:?}");
+}
