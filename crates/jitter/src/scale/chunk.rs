@@ -4,18 +4,9 @@ use super::streams::{Detour, Position, Streams};
 
 /// Where a node's work ends, and on which core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Finish {
-    pub time: u64,
-    pub node: u32,
-    pub core: u16,
-}
-
-impl Finish {
-    /// The later one; of equal ones that of the lower node and core, so that the order of comparisons is no matter.
-    pub(super) fn later(self, other: Finish) -> Finish {
-        let key = |f: Finish| (f.time, std::cmp::Reverse((f.node, f.core)));
-        if key(self) >= key(other) { self } else { other }
-    }
+struct Finish {
+    time: u64,
+    core: u16,
 }
 
 /// Consecutive nodes. Detours are drawn until `horizon`; those of a core wait for each other.
@@ -36,8 +27,6 @@ pub(super) struct Chunk {
     until: Vec<usize>,
     /// When the first detour begins that may not be over, for each node.
     next: Vec<u64>,
-    /// The earliest of these.
-    soonest: u64,
     /// When each core of the node that is looked at ends its work, and in which look a detour moved it there.
     ends: Vec<(u64, u64)>,
     looks: u64,
@@ -58,7 +47,6 @@ impl Chunk {
             from: vec![0; count],
             until: vec![0; count],
             next: vec![u64::MAX; count],
-            soonest: u64::MAX,
             ends: vec![(0, 0); cores as usize],
             looks: 0,
             spare: Vec::new(),
@@ -93,7 +81,6 @@ impl Chunk {
         }
         self.detours = all;
         self.horizon = to;
-        self.soonest = self.next.iter().copied().min().unwrap_or(u64::MAX);
     }
 
     /// Forgets what of a node is over at `now`, from the front.
@@ -110,7 +97,7 @@ impl Chunk {
     fn finish(&mut self, node: usize, now: u64, work: u64) -> Option<Finish> {
         self.forget(node, now);
         let plain = now + work;
-        let mut last = Finish { time: plain, node: self.first + node as u32, core: 0 };
+        let mut last = Finish { time: plain, core: 0 };
         self.looks += 1;
         for detour in &self.detours[self.from[node]..self.until[node]] {
             if detour.start >= last.time {
@@ -125,28 +112,12 @@ impl Chunk {
             }
             if detour.start < *end {
                 *end += detour.end() - detour.start.max(now);
-                last = last.later(Finish { time: *end, core: detour.core, ..last });
+                if (*end, last.core) > (last.time, detour.core) {
+                    last = Finish { time: *end, core: detour.core };
+                }
             }
         }
         (last.time <= self.horizon).then_some(last)
-    }
-
-    /// When the last of all nodes ends the work that all begin at `now`. `works` is each node's, `most` the largest.
-    pub(super) fn last(&mut self, streams: &Streams, now: u64, works: &[u64], most: u64) -> Finish {
-        while self.horizon < now + most {
-            self.extend(streams, |_| now);
-        }
-        let mut last = Finish { time: now + most, node: self.first, core: 0 };
-        if self.soonest >= now + most {
-            return last;
-        }
-        for (node, &work) in works.iter().enumerate() {
-            if self.next[node] < now + work {
-                last = last.later(self.finish_drawing(streams, node, now, work, |_| now));
-            }
-        }
-        self.soonest = self.next.iter().copied().min().unwrap_or(u64::MAX);
-        last
     }
 
     /// As `finish`; draws what is needed.
@@ -185,14 +156,13 @@ impl Chunk {
             if self.next[node] < now + work {
                 let finish = self.finish_drawing(streams, node, now, work, |node| starts[node]);
                 ends[node] = finish.time;
-                self.blame(finish, now, work, stolen);
+                self.blame(node, finish, now, work, stolen);
             }
         }
     }
 
-    /// Adds to `stolen` by how much each source delayed the core that ended last.
-    pub(super) fn blame(&self, finish: Finish, now: u64, work: u64, stolen: &mut [u64]) {
-        let node = (finish.node - self.first) as usize;
+    /// Adds to `stolen` by how much each source delayed a node's core that ended last.
+    fn blame(&self, node: usize, finish: Finish, now: u64, work: u64, stolen: &mut [u64]) {
         let mut end = now + work;
         for detour in &self.detours[self.from[node]..self.until[node]] {
             if detour.start >= finish.time {

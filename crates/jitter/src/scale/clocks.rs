@@ -6,11 +6,35 @@ use rayon::prelude::*;
 
 use super::chunk::Chunk;
 use super::outcome::{Outcome, Recorder};
-use super::{Meet, NODES_FOR_THREADS, NODES_PER_CHUNK, Run, Setup};
+use super::streams::Streams;
+use super::{Meet, Setup};
+use crate::model::Model;
+
+/// Nodes that a thread looks at together.
+const NODES_PER_CHUNK: usize = 64;
+/// Nodes from which on several threads work.
+const NODES_FOR_THREADS: u32 = 2048;
+
+/// A run under way.
+pub(super) struct Run {
+    streams: Streams,
+    chunks: Vec<Chunk>,
+    /// Computation of each node.
+    works: Vec<u64>,
+    sources: usize,
+}
 
 impl Run {
+    pub(super) fn new(streams: Streams, model: &Model, setup: &Setup) -> Run {
+        let ends: Vec<u32> = (0..setup.nodes).step_by(NODES_PER_CHUNK).chain([setup.nodes]).collect();
+        let cell = setup.cell(model);
+        let chunk = |pair: &[u32]| Chunk::new(&streams, pair[0]..pair[1], setup.cores, cell);
+        let chunks = ends.par_windows(2).map(chunk).collect();
+        Run { streams, chunks, works: setup.works(), sources: model.sources.len() }
+    }
+
     /// Runs all phases; the time is that of the node that ends last.
-    pub(super) fn clocks(mut self, setup: &Setup) -> Outcome {
+    pub(super) fn all(mut self, setup: &Setup) -> Outcome {
         let quiet = if setup.imbalance > 0.0 { quiet(setup, &self.works) } else { plain(setup) };
         let mut recorder = Recorder::new(setup, self.sources, &self.works, 0);
         let nodes = setup.nodes as usize;

@@ -8,20 +8,14 @@ mod chunk;
 mod clocks;
 mod outcome;
 mod streams;
+mod together;
 
-use rayon::prelude::*;
-
-use chunk::{Chunk, Finish};
 pub use outcome::{Interval, Outcome};
 pub use streams::{Detour, Position, Streams};
 
 use crate::model::Model;
 use crate::random::Stream;
 
-/// Nodes that a thread looks at together.
-const NODES_PER_CHUNK: usize = 64;
-/// Nodes from which on several threads work.
-const NODES_FOR_THREADS: u32 = 2048;
 /// Detours that are drawn at a time, over all nodes.
 const DETOURS_AT_A_TIME: f64 = 2e6;
 /// Most nodes.
@@ -168,14 +162,9 @@ impl Setup {
 pub fn simulate(model: &Model, setup: &Setup) -> Result<Outcome, String> {
     setup.check()?;
     let streams = Streams::new(model, setup.cores, setup.seed)?;
-    let ends: Vec<u32> = (0..setup.nodes).step_by(NODES_PER_CHUNK).chain([setup.nodes]).collect();
-    let cell = setup.cell(model);
-    let chunk = |pair: &[u32]| Chunk::new(&streams, pair[0]..pair[1], setup.cores, cell);
-    let chunks: Vec<Chunk> = ends.par_windows(2).map(chunk).collect();
-    let run = Run { streams, chunks, works: setup.works(), sources: model.sources.len() };
     Ok(match setup.meet {
-        Meet::All { cost } => run.all(setup, cost),
-        _ => run.clocks(setup),
+        Meet::All { cost } => together::Run::new(streams, model, setup).all(setup, cost),
+        _ => clocks::Run::new(streams, model, setup).all(setup),
     })
 }
 
@@ -206,50 +195,5 @@ pub fn affordable(model: &Model, setup: &Setup, most: f64) -> Result<Setup, Stri
     match phases.min(setup.phases) {
         phases if phases < setup.phases.min(30) => Err(refused(each * 30.0)),
         phases => Ok(Setup { phases, ..setup.clone() }),
-    }
-}
-
-/// A run under way.
-struct Run {
-    streams: Streams,
-    chunks: Vec<Chunk>,
-    /// Computation of each node.
-    works: Vec<u64>,
-    sources: usize,
-}
-
-impl Run {
-    /// Phases that all cores end together.
-    fn all(mut self, setup: &Setup, cost: u64) -> Outcome {
-        let mosts: Vec<u64> =
-            self.works.chunks(NODES_PER_CHUNK).map(|w| w.iter().copied().max().unwrap_or(0)).collect();
-        let most = mosts.iter().copied().max().unwrap_or(0);
-        let mut outcome = outcome::Recorder::new(setup, self.sources, &self.works, most + cost);
-        let mut now = 0;
-        for _ in 0..setup.phases {
-            let last = self.last(setup, now, &mosts);
-            if last.time > now + most {
-                let node = last.node as usize;
-                let chunk = &self.chunks[node / NODES_PER_CHUNK];
-                let more = (last.time - now - most) as f64;
-                outcome.blame(more, |stolen| chunk.blame(last, now, self.works[node], stolen));
-            }
-            outcome.phase(last.time + cost - now);
-            now = last.time + cost;
-        }
-        outcome.done(now)
-    }
-
-    fn last(&mut self, setup: &Setup, now: u64, mosts: &[u64]) -> Finish {
-        let streams = &self.streams;
-        let of = |((chunk, works), &most): ((&mut Chunk, &[u64]), &u64)| chunk.last(streams, now, works, most);
-        let none = Finish { time: 0, node: u32::MAX, core: 0 };
-        if setup.nodes < NODES_FOR_THREADS {
-            let each = self.chunks.iter_mut().zip(self.works.chunks(NODES_PER_CHUNK)).zip(mosts);
-            return each.map(of).fold(none, Finish::later);
-        }
-        let works = self.works.par_chunks(NODES_PER_CHUNK);
-        let each = self.chunks.par_iter_mut().zip(works).zip(mosts).with_min_len(64);
-        each.map(of).reduce(|| none, Finish::later)
     }
 }
