@@ -16,8 +16,6 @@ pub use streams::{Detour, Position, Streams};
 use crate::model::Model;
 use crate::random::Stream;
 
-/// Detours that are drawn at a time, over all nodes.
-const DETOURS_AT_A_TIME: f64 = 2e6;
 /// Most nodes.
 pub const MOST_NODES: u32 = 1 << 24;
 /// Most phases.
@@ -147,10 +145,10 @@ impl Setup {
         (self.grain + cost) as f64 * self.phases as f64 / 1e9
     }
 
-    /// How much time is drawn at once, nanoseconds.
-    fn cell(&self, model: &Model) -> u64 {
-        let rate = self.detours(model) / self.seconds();
-        let some = DETOURS_AT_A_TIME / rate.max(1e-9);
+    /// The time in which some nodes have about so many detours, but no more than a quarter of all, nanoseconds.
+    fn cell(&self, model: &Model, nodes: usize, detours: f64) -> u64 {
+        let rate = self.detours(model) / self.seconds() / f64::from(self.nodes) * nodes as f64;
+        let some = detours / rate.max(1e-9);
         (some.min(self.seconds() / 4.0 + self.grain as f64 / 1e9) * 1e9).max(1000.0) as u64
     }
 }

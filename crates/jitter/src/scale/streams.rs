@@ -44,9 +44,10 @@ fn length_draw(n: u64) -> u64 {
     PER_DETOUR * (n + 1) + 2
 }
 
-/// The nearest whole number to one that is not negative; the library's rounding is a call.
+/// The nearest whole number to one that is not negative. The library's rounding is a call; converting to signed is one
+/// instruction.
 fn nearest(x: f64) -> u64 {
-    (x + 0.5) as u64
+    (x + 0.5) as i64 as u64
 }
 
 /// Whom a stream's detours strike.

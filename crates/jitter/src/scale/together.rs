@@ -3,11 +3,13 @@
 //! The last core of a phase is all that counts. A detour that is alone on its core, far from the ones before and after, is no
 //! matter where every phase that it could meet has a longer one from beginning to end, and is forgotten as soon as it is drawn.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
+use super::Setup;
 use super::outcome::{Outcome, Recorder};
 use super::streams::{Detour, Position, Streams};
-use super::Setup;
 use crate::model::Model;
 
 /// Parts of a phase whose longest detours are known. Any three one after the other lie within a phase or at its edge.
@@ -15,6 +17,8 @@ const SLOTS: u64 = 4;
 
 /// Cores that a part has, about: their state fits a cache.
 const CORES_PER_PART: usize = 1 << 14;
+/// Detours that are drawn at a time for a part.
+const DETOURS_PER_PART: f64 = 32768.0;
 /// Detours at hand from which on several threads look at a phase.
 const DETOURS_FOR_THREADS: usize = 1 << 20;
 
@@ -50,7 +54,13 @@ impl Run {
         let nodes = (CORES_PER_PART / setup.cores as usize).max(1);
         let part = |(i, works): (usize, &[u64])| Part::new(&streams, (i * nodes) as u32, works, setup.cores);
         let parts = works.par_chunks(nodes).enumerate().map(part).collect();
-        Run { parts, streams, horizon: 0, cell: setup.cell(model), sources: model.sources.len() }
+        Run {
+            parts,
+            streams,
+            horizon: 0,
+            cell: setup.cell(model, nodes.min(works.len()), DETOURS_PER_PART),
+            sources: model.sources.len(),
+        }
     }
 
     /// Runs all phases, each of which ends with an operation of `cost` nanoseconds.
@@ -90,7 +100,9 @@ impl Run {
     fn extend(&mut self, now: u64) {
         let (from, to) = (self.horizon, self.horizon + self.cell);
         let streams = &self.streams;
-        self.parts.par_iter_mut().for_each(|part| part.extend(streams, now, from, to));
+        self.parts
+            .par_iter_mut()
+            .for_each_init(Scratch::default, |scratch, part| part.extend(streams, now, from..to, scratch));
         self.horizon = to;
     }
 
@@ -122,8 +134,15 @@ struct Part {
     from: usize,
     /// By how much each core is delayed in the phase that is looked at; 0 between looks.
     delays: Vec<u64>,
+}
+
+/// What drawing needs for a while.
+#[derive(Default)]
+struct Scratch {
+    /// Of a node, before its detours have waited for each other.
+    plain: Vec<Detour>,
+    /// Of a part.
     drawn: Vec<Drawn>,
-    spare: Vec<Detour>,
     /// Which of `drawn` was the last one of each core of a node, and one more; 0: none.
     latest: Vec<usize>,
 }
@@ -149,22 +168,25 @@ impl Part {
             detours: Vec::new(),
             from: 0,
             delays: vec![0; count * cores],
-            drawn: Vec::new(),
-            spare: Vec::new(),
-            latest: vec![0; cores],
         }
     }
 
-    /// Draws what begins from `from` to before `to`. What is over at `now` is forgotten.
-    fn extend(&mut self, streams: &Streams, now: u64, from: u64, to: u64) {
-        self.drawn.clear();
+    /// Draws what begins in `time`. What is over at `now` is forgotten.
+    fn extend(&mut self, streams: &Streams, now: u64, time: Range<u64>, scratch: &mut Scratch) {
+        let Range { start: from, end: to } = time;
+        let Scratch { plain, drawn, latest } = scratch;
+        drawn.clear();
+        latest.resize(self.cores, 0);
         for node in 0..self.positions.len() {
-            self.spare.clear();
-            streams.extend(self.first + node as u32, &mut self.positions[node], from, to, &mut self.spare);
-            self.spare.sort_unstable();
-            self.queue(node);
+            plain.clear();
+            streams.extend(self.first + node as u32, &mut self.positions[node], from, to, plain);
+            // Those of a core must be in order, no matter which core comes first.
+            if !plain.is_sorted_by_key(|d| (d.core, d.start)) {
+                plain.sort_unstable();
+            }
+            self.queue(node, plain, drawn, latest);
         }
-        let floors = self.floors(from, to);
+        let floors = self.floors(drawn, from, to);
         let slot = (self.least / SLOTS).max(1);
         let most = self.most;
         self.detours.drain(..self.from);
@@ -176,15 +198,15 @@ impl Part {
             let floor = floors.get(((detour.start - from) / slot) as usize).copied().unwrap_or(0);
             !drawn.alone || beyond || length >= slot || detour.length >= floor
         };
-        self.detours.extend(self.drawn.iter().filter(matters).map(|drawn| drawn.detour));
+        self.detours.extend(drawn.iter().filter(matters).map(|drawn| drawn.detour));
         self.detours.sort_unstable();
     }
 
-    /// Adds the detours of a node in `spare` to `drawn`: those of a core wait for each other.
-    fn queue(&mut self, node: usize) {
-        let begin = self.drawn.len();
-        self.latest.fill(0);
-        for &detour in &self.spare {
+    /// Adds the detours of a node to `drawn`: those of a core wait for each other.
+    fn queue(&mut self, node: usize, plain: &[Detour], drawn: &mut Vec<Drawn>, latest: &mut [usize]) {
+        let begin = drawn.len();
+        latest.fill(0);
+        for &detour in plain {
             let core = usize::from(detour.core);
             let number = node * self.cores + core;
             let (busy, reach) = &mut self.taken[number];
@@ -195,24 +217,24 @@ impl Part {
             let lost = if together { *reach - *busy - self.most } else { 0 };
             *busy = start + length;
             *reach = *busy + self.most + lost + length;
-            if together && self.latest[core] > begin {
-                self.drawn[self.latest[core] - 1].alone = false;
+            if together && latest[core] > begin {
+                drawn[latest[core] - 1].alone = false;
             }
-            self.drawn.push(Drawn { detour: Detour { start, core: number as u16, ..detour }, alone: !together });
-            self.latest[core] = self.drawn.len();
+            drawn.push(Drawn { detour: Detour { start, core: number as u16, ..detour }, alone: !together });
+            latest[core] = drawn.len();
         }
     }
 
     /// For each slot of the time from `from` to `to` what a lone detour that begins in it must reach to be the last one of any
     /// phase; empty where too little is drawn for that to tell, or nodes have unequal work.
-    fn floors(&self, from: u64, to: u64) -> Vec<u32> {
+    fn floors(&self, drawn: &[Drawn], from: u64, to: u64) -> Vec<u32> {
         let slot = (self.least / SLOTS).max(1);
         let slots = ((to - from) / slot) as usize;
-        if self.least != self.most || self.least < SLOTS || slots > self.drawn.len() {
+        if self.least != self.most || self.least < SLOTS || slots > drawn.len() {
             return Vec::new();
         }
         let mut longest = vec![0; slots];
-        for Drawn { detour, .. } in &self.drawn {
+        for Drawn { detour, .. } in drawn {
             if let Some(longest) = longest.get_mut(((detour.start - from) / slot) as usize) {
                 *longest = detour.length.max(*longest);
             }
