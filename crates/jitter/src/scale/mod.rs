@@ -1,15 +1,20 @@
 //! Bulk-synchronous phases under noise, detour by detour, from one node to millions of cores.
 //!
 //! In each phase every core computes for the grain, then cores synchronise. A detour holds the program up on its core while it
-//! lasts; one that meets a core that waits costs nothing. Cost: nodes × phases comparisons of a number each, and some tens of
-//! nanoseconds for each detour; cores that nothing strikes cost nothing.
+//! lasts; one that meets a core that waits costs nothing. Cost: some tens of nanoseconds for each detour that is drawn, and where
+//! nodes have clocks of their own nodes × phases comparisons of some numbers each. Where all cores end a phase together, the last
+//! one is all that counts: detours that cannot be on it are forgotten at once, or are not drawn.
 
+mod bounds;
 mod chunk;
 mod clocks;
+mod needed;
 mod outcome;
 mod streams;
 mod together;
 
+use bounds::Bounds;
+pub use bounds::CHANCE;
 pub use outcome::{Interval, Outcome};
 pub use streams::{Detour, Position, Streams};
 
@@ -128,11 +133,18 @@ impl Setup {
         (0..self.nodes).map(|node| self.grain + more(node)).collect()
     }
 
-    /// How many detours a run is expected to draw.
+    /// How many detours there are expected to be in a run, if it takes no longer than without noise.
     #[must_use]
     pub fn detours(&self, model: &Model) -> f64 {
         let rate: f64 = model.sources.iter().map(|s| s.node_rate(self.cores)).sum();
         rate * f64::from(self.nodes) * self.seconds()
+    }
+
+    /// How many of these a run draws, where it is certain but for a chance of [`CHANCE`] that the others change nothing; `None`:
+    /// all.
+    #[must_use]
+    pub fn needed(&self, model: &Model) -> Option<f64> {
+        Bounds::new(model, self).map(|bounds| bounds.detours)
     }
 
     /// Seconds that it takes without noise, about.
@@ -161,18 +173,21 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Outcome, String> {
     setup.check()?;
     let streams = Streams::new(model, setup.cores, setup.seed)?;
     Ok(match setup.meet {
-        Meet::All { cost } => together::Run::new(streams, model, setup).all(setup, cost),
+        Meet::All { cost } => match Bounds::new(model, setup) {
+            Some(bounds) => needed::Run::new(&streams, bounds, model, setup).all(setup, cost),
+            None => together::Run::new(streams, model, setup).all(setup, cost),
+        },
         _ => clocks::Run::new(streams, model, setup).all(setup),
     })
 }
 
 /// The setup with as many of its phases as about `most` detours allow; phases under noise last longer and draw more than
-/// [`Setup::detours`] says, which a short run tells.
+/// [`Setup::detours`] and [`Setup::needed`] say, which a short run tells.
 ///
 /// # Errors
 /// When fewer than 30 phases are possible, and what [`simulate`] refuses.
 pub fn affordable(model: &Model, setup: &Setup, most: f64) -> Result<Setup, String> {
-    let each = setup.detours(model) / setup.phases as f64;
+    let each = setup.needed(model).unwrap_or_else(|| setup.detours(model)) / setup.phases as f64;
     if each * setup.phases as f64 * 4.0 <= most / 10.0 {
         return Ok(setup.clone());
     }

@@ -16,7 +16,7 @@ use crate::model::Model;
 const SLOTS: u64 = 4;
 
 /// Cores that a part has, about: their state fits a cache.
-const CORES_PER_PART: usize = 1 << 14;
+pub(super) const CORES_PER_PART: usize = 1 << 14;
 /// Detours that are drawn at a time for a part.
 const DETOURS_PER_PART: f64 = 32768.0;
 /// Detours at hand from which on several threads look at a phase.
@@ -24,15 +24,15 @@ const DETOURS_FOR_THREADS: usize = 1 << 20;
 
 /// Where a node's work ends, and on which core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Finish {
-    time: u64,
-    node: u32,
-    core: u16,
+pub(super) struct Finish {
+    pub time: u64,
+    pub node: u32,
+    pub core: u16,
 }
 
 impl Finish {
     /// The later one; of equal ones that of the lower node and core, so that the order of comparisons is no matter.
-    fn later(self, other: Finish) -> Finish {
+    pub(super) fn later(self, other: Finish) -> Finish {
         let key = |f: Finish| (f.time, std::cmp::Reverse((f.node, f.core)));
         if key(self) >= key(other) { self } else { other }
     }
@@ -284,13 +284,25 @@ impl Part {
     fn blame(&self, finish: Finish, now: u64, stolen: &mut [u64]) {
         let node = (finish.node - self.first) as usize;
         let core = (node * self.cores) as u16 + finish.core;
-        let mut end = now + self.works[node];
-        for detour in self.detours[self.from..].iter().take_while(|detour| detour.start < finish.time) {
-            if detour.core == core && detour.start < end && detour.end() > now {
-                let delay = detour.end() - detour.start.max(now);
-                stolen[usize::from(detour.source)] += delay;
-                end += delay;
-            }
+        let own = self.detours[self.from..].iter().filter(|detour| detour.core == core);
+        blame(own, finish, now, self.works[node], stolen);
+    }
+}
+
+/// Adds to `stolen` by how much each source delayed the core that ended last in a phase from `now` on, whose detours these are.
+pub(super) fn blame<'a>(
+    detours: impl Iterator<Item = &'a Detour>,
+    finish: Finish,
+    now: u64,
+    work: u64,
+    stolen: &mut [u64],
+) {
+    let mut end = now + work;
+    for detour in detours.take_while(|detour| detour.start < finish.time) {
+        if detour.start < end && detour.end() > now {
+            let delay = detour.end() - detour.start.max(now);
+            stolen[usize::from(detour.source)] += delay;
+            end += delay;
         }
     }
 }
