@@ -78,6 +78,17 @@ fn too_many_detours_mean_fewer_phases_or_a_message() {
 }
 
 #[test]
+fn detours_that_are_not_needed_do_not_count_and_are_spoken_of() {
+    let whole =
+        ["simulate", "--model", "linux-250hz", "--nodes", "64,20000", "--phases", "60", "--most-detours", "1e7"];
+    let text = shown(&whole);
+    assert!(text.contains("may be the last of a phase only: 20000 nodes"), "{text}");
+    assert!(text.contains("below 1e-9") && !text.contains("--most-detours"), "{text}");
+    let compared = shown(&["compare", "--model", "linux-250hz", "--nodes", "6000", "--phases", "60"]);
+    assert!(compared.contains("may be the last of a phase only: 6000 nodes"), "{compared}");
+}
+
+#[test]
 fn measures_are_compared_and_advice_names_the_best() {
     let arguments = [&["compare", "--model", "linux-250hz"], &SMALL[..]].concat();
     let found = json(&arguments);

@@ -36,7 +36,8 @@ impl Stream {
     /// The draw number `i`, between 0 and 1, never either.
     #[must_use]
     pub fn unit(self, i: u64) -> f64 {
-        ((self.bits(i) >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
+        // Signed, as converting that is one instruction.
+        ((self.bits(i) >> 11) as i64 as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
     }
 
     /// The draw number `i`, a whole number from 0 to below `n`.

@@ -205,6 +205,56 @@ fn all_profiles_equal_it_on_64_nodes() {
     }
 }
 
+/// Many short detours on each core, and few long ones that decide when phases end.
+fn mostly_short(nodes: u32) -> Model {
+    let text = format!(
+        r#"
+version = 1
+title = "mostly short"
+[[noise]]
+cause = "tick"
+arrival = {{ kind = "periodic", period = "500us", missing = 0.2 }}
+length = {{ kind = "uniform", at_least = "500ns", at_most = "2us" }}
+source = "test"
+evidence = "assumed"
+[[noise]]
+cause = "interrupts"
+arrival = {{ kind = "poisson", rate = {} }}
+length = {{ kind = "exponential", mean = "1us", at_most = "100us" }}
+source = "test"
+evidence = "assumed"
+[[noise]]
+cause = "daemons"
+arrival = {{ kind = "poisson", rate = {} }}
+length = {{ kind = "pareto", shape = 1.1, at_least = "300us", at_most = "3ms" }}
+on = "node"
+source = "test"
+evidence = "assumed"
+"#,
+        256_000.0 / f64::from(nodes),
+        1000.0 / f64::from(nodes),
+    );
+    model::parse(&text, "mostly short", None).unwrap()
+}
+
+#[test]
+fn phases_that_do_not_need_all_detours_equal_it_too() {
+    for (nodes, grain, phases) in [(32, 20_000_000, 100), (64, 10_000_000, 200)] {
+        let model = mostly_short(nodes);
+        for seed in 0..3 {
+            let meet = Meet::All { cost: 1000 };
+            let setup = Setup { nodes, cores: 4, grain, imbalance: 0.0, phases, meet, seed };
+            let needed = setup.needed(&model).unwrap_or_else(|| panic!("{nodes} nodes: all are drawn"));
+            assert!(needed < setup.detours(&model) / 4.0);
+            let outcome = simulate(&model, &setup).unwrap();
+            assert_eq!(outcome.time, brute_force(&model, &setup, outcome.time * 2), "{setup:?}");
+            let lost: f64 = outcome.lost.iter().sum();
+            let noise = (outcome.time - outcome.quiet) as f64;
+            assert!((lost / noise - 1.0).abs() < 1e-9, "{setup:?}: {lost} {noise}");
+        }
+    }
+}
+
 #[test]
 fn replayed_traces_equal_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -34,8 +34,9 @@ fn near(found: f64, closed: f64, what: &str) {
 #[test]
 fn phases_struck_by_arrivals_at_random() {
     let noise = model("kind = \"poisson\", rate = 1.0", "kind = \"fixed\", value = \"1us\"", "");
+    // Enough phases that 2 % are five standard errors and more.
     for (nodes, cores) in [(1, 48), (16, 4), (100, 10)] {
-        let outcome = run(&noise, nodes, cores, 1_000_000, 60_000);
+        let outcome = run(&noise, nodes, cores, 1_000_000, 1_500_000);
         let closed = closed::struck_by_poisson(1.0, f64::from(nodes * cores), 1e6);
         near(struck(&outcome, 1_000_000), closed, "struck");
         near(closed::expected(&noise, nodes, cores, 1e6).struck, closed, "expected");

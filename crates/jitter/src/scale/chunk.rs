@@ -4,24 +4,18 @@ use super::streams::{Detour, Position, Streams};
 
 /// Where a node's work ends, and on which core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Finish {
-    pub time: u64,
-    pub node: u32,
-    pub core: u16,
+struct Finish {
+    time: u64,
+    core: u16,
 }
 
-impl Finish {
-    /// The later one; of equal ones that of the lower node and core, so that the order of comparisons is no matter.
-    pub(super) fn later(self, other: Finish) -> Finish {
-        let key = |f: Finish| (f.time, std::cmp::Reverse((f.node, f.core)));
-        if key(self) >= key(other) { self } else { other }
-    }
-}
+/// Ends a node's detours: begins later than any.
+const NEVER: Detour = Detour { start: u64::MAX, core: 0, source: 0, length: 0 };
 
 /// Consecutive nodes. Detours are drawn until `horizon`; those of a core wait for each other.
 pub(super) struct Chunk {
-    /// The first of its nodes.
-    first: u32,
+    /// The number of its first node.
+    number: u32,
     cores: usize,
     horizon: u64,
     /// By how much the horizon moves.
@@ -29,39 +23,39 @@ pub(super) struct Chunk {
     positions: Vec<Position>,
     /// Until when each core is taken by what was drawn.
     busy: Vec<u64>,
-    /// Detours of all nodes, those of a node in order.
+    /// Detours of all nodes, those of a node in order and with `NEVER` at the end.
     detours: Vec<Detour>,
-    /// Where each node's detours are that are not over; the end of the last node's at the end.
-    from: Vec<usize>,
-    until: Vec<usize>,
-    /// When the first detour begins that may not be over, for each node.
-    next: Vec<u64>,
-    /// The earliest of these.
-    soonest: u64,
+    /// Each node's first detour that may not be over, and where it is in `detours`.
+    first: Vec<Detour>,
+    from: Vec<u32>,
+    /// The nodes that are struck in the phase at hand.
+    struck: Vec<u32>,
     /// When each core of the node that is looked at ends its work, and in which look a detour moved it there.
     ends: Vec<(u64, u64)>,
     looks: u64,
+    /// Room for what is drawn, and for the next `detours`.
     spare: Vec<Detour>,
+    all: Vec<Detour>,
 }
 
 impl Chunk {
     pub(super) fn new(streams: &Streams, nodes: std::ops::Range<u32>, cores: u32, cell: u64) -> Chunk {
         let count = nodes.len();
         Chunk {
-            first: nodes.start,
+            number: nodes.start,
             cores: cores as usize,
             horizon: 0,
             cell,
             positions: nodes.map(|node| streams.position(node)).collect(),
             busy: vec![0; count * cores as usize],
-            detours: Vec::new(),
-            from: vec![0; count],
-            until: vec![0; count],
-            next: vec![u64::MAX; count],
-            soonest: u64::MAX,
+            detours: vec![NEVER; count],
+            first: vec![NEVER; count],
+            from: (0..count as u32).collect(),
+            struck: vec![0; count],
             ends: vec![(0, 0); cores as usize],
             looks: 0,
             spare: Vec::new(),
+            all: Vec::new(),
         }
     }
 
@@ -69,13 +63,15 @@ impl Chunk {
     /// forgotten.
     fn extend(&mut self, streams: &Streams, now: impl Fn(usize) -> u64) {
         let to = self.horizon + self.cell;
-        let mut all = Vec::with_capacity(self.detours.len());
+        let mut all = std::mem::take(&mut self.all);
+        all.clear();
         for node in 0..self.positions.len() {
             let begin = all.len();
             let now = now(node);
-            all.extend(self.detours[self.from[node]..self.until[node]].iter().filter(|d| d.end() > now));
+            let old = self.detours[self.from[node] as usize..].iter().take_while(|d| **d != NEVER);
+            all.extend(old.filter(|d| d.end() > now));
             self.spare.clear();
-            let number = self.first + node as u32;
+            let number = self.number + node as u32;
             streams.extend(number, &mut self.positions[node], self.horizon, to, &mut self.spare);
             self.spare.sort_unstable();
             let busy = &mut self.busy[node * self.cores..][..self.cores];
@@ -88,31 +84,44 @@ impl Chunk {
             if !all[begin..].is_sorted() {
                 all[begin..].sort_unstable();
             }
-            (self.from[node], self.until[node]) = (begin, all.len());
-            self.next[node] = all.get(begin).map_or(u64::MAX, |d| d.start);
+            all.push(NEVER);
+            (self.from[node], self.first[node]) = (begin as u32, all[begin]);
         }
-        self.detours = all;
+        self.all = std::mem::replace(&mut self.detours, all);
         self.horizon = to;
-        self.soonest = self.next.iter().copied().min().unwrap_or(u64::MAX);
+    }
+    /// When a node's `work` that begins at `now` ends, where no more than one detour meets it, which is over then and
+    /// forgotten. Adds to `stolen` what it took. `None` otherwise, and when more must be drawn to tell.
+    fn once(&mut self, node: usize, now: u64, work: u64, stolen: &mut [u64]) -> Option<u64> {
+        while self.first[node].end() <= now {
+            self.forget(node);
+        }
+        let detour = self.first[node];
+        if detour.start >= now + work {
+            return Some(now + work);
+        }
+        let delay = detour.end() - detour.start.max(now);
+        let end = now + work + delay;
+        if self.detours[self.from[node] as usize + 1].start < end || end > self.horizon {
+            return None;
+        }
+        self.forget(node);
+        stolen[usize::from(detour.source)] += delay;
+        Some(end)
     }
 
-    /// Forgets what of a node is over at `now`, from the front.
-    fn forget(&mut self, node: usize, now: u64) {
-        let mut from = self.from[node];
-        while from < self.until[node] && self.detours[from].end() <= now {
-            from += 1;
-        }
-        self.from[node] = from;
-        self.next[node] = if from < self.until[node] { self.detours[from].start } else { u64::MAX };
+    /// Forgets a node's first detour.
+    fn forget(&mut self, node: usize) {
+        self.from[node] += 1;
+        self.first[node] = self.detours[self.from[node] as usize];
     }
 
     /// When a node's `work` that begins at `now` ends, and on which core. `None`: more must be drawn to tell.
     fn finish(&mut self, node: usize, now: u64, work: u64) -> Option<Finish> {
-        self.forget(node, now);
         let plain = now + work;
-        let mut last = Finish { time: plain, node: self.first + node as u32, core: 0 };
+        let mut last = Finish { time: plain, core: 0 };
         self.looks += 1;
-        for detour in &self.detours[self.from[node]..self.until[node]] {
+        for detour in &self.detours[self.from[node] as usize..] {
             if detour.start >= last.time {
                 break;
             }
@@ -125,28 +134,12 @@ impl Chunk {
             }
             if detour.start < *end {
                 *end += detour.end() - detour.start.max(now);
-                last = last.later(Finish { time: *end, core: detour.core, ..last });
+                if (*end, last.core) > (last.time, detour.core) {
+                    last = Finish { time: *end, core: detour.core };
+                }
             }
         }
         (last.time <= self.horizon).then_some(last)
-    }
-
-    /// When the last of all nodes ends the work that all begin at `now`. `works` is each node's, `most` the largest.
-    pub(super) fn last(&mut self, streams: &Streams, now: u64, works: &[u64], most: u64) -> Finish {
-        while self.horizon < now + most {
-            self.extend(streams, |_| now);
-        }
-        let mut last = Finish { time: now + most, node: self.first, core: 0 };
-        if self.soonest >= now + most {
-            return last;
-        }
-        for (node, &work) in works.iter().enumerate() {
-            if self.next[node] < now + work {
-                last = last.later(self.finish_drawing(streams, node, now, work, |_| now));
-            }
-        }
-        self.soonest = self.next.iter().copied().min().unwrap_or(u64::MAX);
-        last
     }
 
     /// As `finish`; draws what is needed.
@@ -179,22 +172,37 @@ impl Chunk {
         while self.horizon < most {
             self.extend(streams, |node| starts[node]);
         }
-        for node in 0..starts.len() {
+        let struck = self.plain(starts, works, ends);
+        for i in 0..struck {
+            let node = self.struck[i] as usize;
             let (now, work) = (starts[node], works[node]);
-            ends[node] = now + work;
-            if self.next[node] < now + work {
-                let finish = self.finish_drawing(streams, node, now, work, |node| starts[node]);
-                ends[node] = finish.time;
-                self.blame(finish, now, work, stolen);
+            if let Some(end) = self.once(node, now, work, stolen) {
+                ends[node] = end;
+                continue;
             }
+            let finish = self.finish_drawing(streams, node, now, work, |node| starts[node]);
+            ends[node] = finish.time;
+            self.blame(node, finish, now, work, stolen);
         }
     }
 
-    /// Adds to `stolen` by how much each source delayed the core that ended last.
-    pub(super) fn blame(&self, finish: Finish, now: u64, work: u64, stolen: &mut [u64]) {
-        let node = (finish.node - self.first) as usize;
+    /// When nodes end their work unless they are struck. Those that are come to `struck`; gives their number. Without
+    /// branches, as nobody can foretell which ones these are.
+    fn plain(&mut self, starts: &[u64], works: &[u64], ends: &mut [u64]) -> usize {
+        let mut struck = 0;
+        let nodes = starts.iter().zip(works).zip(ends).zip(&self.first).zip(0..);
+        for ((((start, work), end), first), node) in nodes {
+            *end = start + work;
+            self.struck[struck] = node;
+            struck += usize::from(first.start < *end);
+        }
+        struck
+    }
+
+    /// Adds to `stolen` by how much each source delayed a node's core that ended last.
+    fn blame(&self, node: usize, finish: Finish, now: u64, work: u64, stolen: &mut [u64]) {
         let mut end = now + work;
-        for detour in &self.detours[self.from[node]..self.until[node]] {
+        for detour in &self.detours[self.from[node] as usize..] {
             if detour.start >= finish.time {
                 break;
             }

@@ -6,11 +6,38 @@ use rayon::prelude::*;
 
 use super::chunk::Chunk;
 use super::outcome::{Outcome, Recorder};
-use super::{Meet, NODES_FOR_THREADS, NODES_PER_CHUNK, Run, Setup};
+use super::streams::Streams;
+use super::{Meet, Setup};
+use crate::model::Model;
+
+/// Nodes that a thread looks at together.
+const NODES_PER_CHUNK: usize = 256;
+/// Nodes from which on several threads work.
+const NODES_FOR_THREADS: u32 = 2048;
+
+/// Detours that are drawn at a time, over all nodes.
+const DETOURS_AT_A_TIME: f64 = 4e6;
+
+/// A run under way.
+pub(super) struct Run {
+    streams: Streams,
+    chunks: Vec<Chunk>,
+    /// Computation of each node.
+    works: Vec<u64>,
+    sources: usize,
+}
 
 impl Run {
+    pub(super) fn new(streams: Streams, model: &Model, setup: &Setup) -> Run {
+        let ends: Vec<u32> = (0..setup.nodes).step_by(NODES_PER_CHUNK).chain([setup.nodes]).collect();
+        let cell = setup.cell(model, setup.nodes as usize, DETOURS_AT_A_TIME);
+        let chunk = |pair: &[u32]| Chunk::new(&streams, pair[0]..pair[1], setup.cores, cell);
+        let chunks = ends.par_windows(2).map(chunk).collect();
+        Run { streams, chunks, works: setup.works(), sources: model.sources.len() }
+    }
+
     /// Runs all phases; the time is that of the node that ends last.
-    pub(super) fn clocks(mut self, setup: &Setup) -> Outcome {
+    pub(super) fn all(mut self, setup: &Setup) -> Outcome {
         let quiet = if setup.imbalance > 0.0 { quiet(setup, &self.works) } else { plain(setup) };
         let mut recorder = Recorder::new(setup, self.sources, &self.works, 0);
         let nodes = setup.nodes as usize;
@@ -27,8 +54,7 @@ impl Run {
             }
             worked += each;
             self.compute(setup, &starts, &works, &mut ends, &mut stolen);
-            meet(setup, phase, &ends, &mut starts);
-            let now = starts.iter().copied().max().unwrap_or(0);
+            let now = meet(setup, phase, &ends, &mut starts);
             recorder.phase(now - before);
             before = now;
         }
@@ -67,8 +93,8 @@ pub(super) fn panel_share(phase: u64, phases: u64) -> f64 {
     3.0 * left * left
 }
 
-/// When each node begins its next phase.
-fn meet(setup: &Setup, phase: u64, ends: &[u64], starts: &mut [u64]) {
+/// Finds when each node begins its next phase; gives the last of these times.
+fn meet(setup: &Setup, phase: u64, ends: &[u64], starts: &mut [u64]) -> u64 {
     match setup.meet {
         Meet::Neighbours { cost, grid } => neighbours(cost, grid, ends, starts),
         Meet::Panel { cost, grid } => panel(cost, grid, phase, ends, starts),
@@ -76,43 +102,71 @@ fn meet(setup: &Setup, phase: u64, ends: &[u64], starts: &mut [u64]) {
             neighbours(halo, grid, ends, starts)
         }
         Meet::All { cost } | Meet::Some { cost, .. } => {
-            let last = ends.iter().copied().max().unwrap_or(0) + cost;
-            starts.fill(last);
+            let now = last(ends) + cost;
+            starts.fill(now);
+            now
         }
     }
 }
 
-fn neighbours(cost: u64, grid: [u32; 3], ends: &[u64], starts: &mut [u64]) {
+/// The later of two times below 2^62 ns. As floating-point numbers: those with these bits have the same order, and every
+/// machine compares several at once, where 64-bit integers need more than SSE2.
+fn later(a: u64, b: u64) -> u64 {
+    let number = |time: u64| f64::from_bits(time | 1 << 62);
+    if number(a) > number(b) { a } else { b }
+}
+
+/// The latest of some times.
+fn last(times: &[u64]) -> u64 {
+    let mut latest = [0; 8];
+    let eights = times.chunks_exact(8);
+    let rest = eights.remainder().iter().copied().fold(0, later);
+    for eight in eights {
+        for i in 0..8 {
+            latest[i] = later(latest[i], eight[i]);
+        }
+    }
+    latest.into_iter().fold(rest, later)
+}
+
+fn neighbours(cost: u64, grid: [u32; 3], ends: &[u64], starts: &mut [u64]) -> u64 {
     let [nx, ny, nz] = grid.map(|n| n as usize);
     let row = |y: usize, z: usize| &ends[(z * ny + y) * nx..][..nx];
     let one = |(number, out): (usize, &mut [u64])| {
         let (y, z) = (number % ny, number / ny);
         let own = row(y, z);
+        let others = [row((y + 1) % ny, z), row((y + ny - 1) % ny, z), row(y, (z + 1) % nz), row(y, (z + nz - 1) % nz)];
         for x in 0..nx {
-            let left = own[if x == 0 { nx - 1 } else { x - 1 }];
-            let right = own[if x + 1 == nx { 0 } else { x + 1 }];
-            out[x] = own[x].max(left).max(right) + cost;
+            let far = later(later(others[0][x], others[1][x]), later(others[2][x], others[3][x]));
+            out[x] = later(own[x], far) + cost;
         }
-        for other in [row((y + 1) % ny, z), row((y + ny - 1) % ny, z), row(y, (z + 1) % nz), row(y, (z + nz - 1) % nz)]
-        {
-            out.iter_mut().zip(other).for_each(|(out, &end)| *out = (*out).max(end + cost));
+        for x in 1..nx {
+            out[x] = later(out[x], own[x - 1] + cost);
         }
+        for x in 1..nx {
+            out[x - 1] = later(out[x - 1], own[x] + cost);
+        }
+        out[0] = later(out[0], own[nx - 1] + cost);
+        out[nx - 1] = later(out[nx - 1], own[0] + cost);
+        last(out)
     };
     if ends.len() < NODES_FOR_THREADS as usize {
-        starts.chunks_mut(nx).enumerate().for_each(one);
+        starts.chunks_mut(nx).enumerate().map(one).fold(0, u64::max)
     } else {
-        starts.par_chunks_mut(nx).enumerate().with_min_len(4096 / nx + 1).for_each(one);
+        starts.par_chunks_mut(nx).enumerate().with_min_len(4096 / nx + 1).map(one).reduce(|| 0, u64::max)
     }
 }
 
-fn panel(cost: u64, [rows, columns]: [u32; 2], phase: u64, ends: &[u64], starts: &mut [u64]) {
-    let column = |ends: &[u64]| ends.iter().copied().max().unwrap_or(0);
+fn panel(cost: u64, [rows, columns]: [u32; 2], phase: u64, ends: &[u64], starts: &mut [u64]) -> u64 {
     let rows = rows as usize;
     let owner = (phase % u64::from(columns)) as usize;
-    let ready = column(&ends[owner * rows..][..rows]) + cost;
-    for (ends, starts) in ends.chunks(rows).zip(starts.chunks_mut(rows)) {
-        starts.fill(column(ends).max(ready));
-    }
+    let ready = last(&ends[owner * rows..][..rows]) + cost;
+    let column = |(ends, starts): (&[u64], &mut [u64])| {
+        let now = last(ends).max(ready);
+        starts.fill(now);
+        now
+    };
+    ends.chunks(rows).zip(starts.chunks_mut(rows)).map(column).fold(0, u64::max)
 }
 
 /// Nanoseconds without noise and imbalance.

@@ -1,29 +1,26 @@
 //! Bulk-synchronous phases under noise, detour by detour, from one node to millions of cores.
 //!
 //! In each phase every core computes for the grain, then cores synchronise. A detour holds the program up on its core while it
-//! lasts; one that meets a core that waits costs nothing. Cost: nodes × phases comparisons of a number each, and some tens of
-//! nanoseconds for each detour; cores that nothing strikes cost nothing.
+//! lasts; one that meets a core that waits costs nothing. Cost: some tens of nanoseconds for each detour that is drawn, and where
+//! nodes have clocks of their own nodes × phases comparisons of some numbers each. Where all cores end a phase together, the last
+//! one is all that counts: detours that cannot be on it are forgotten at once, or are not drawn.
 
+mod bounds;
 mod chunk;
 mod clocks;
+mod needed;
 mod outcome;
 mod streams;
+mod together;
 
-use rayon::prelude::*;
-
-use chunk::{Chunk, Finish};
+use bounds::Bounds;
+pub use bounds::CHANCE;
 pub use outcome::{Interval, Outcome};
 pub use streams::{Detour, Position, Streams};
 
 use crate::model::Model;
 use crate::random::Stream;
 
-/// Nodes that a thread looks at together.
-const NODES_PER_CHUNK: usize = 64;
-/// Nodes from which on several threads work.
-const NODES_FOR_THREADS: u32 = 2048;
-/// Detours that are drawn at a time, over all nodes.
-const DETOURS_AT_A_TIME: f64 = 2e6;
 /// Most nodes.
 pub const MOST_NODES: u32 = 1 << 24;
 /// Most phases.
@@ -136,11 +133,18 @@ impl Setup {
         (0..self.nodes).map(|node| self.grain + more(node)).collect()
     }
 
-    /// How many detours a run is expected to draw.
+    /// How many detours there are expected to be in a run, if it takes no longer than without noise.
     #[must_use]
     pub fn detours(&self, model: &Model) -> f64 {
         let rate: f64 = model.sources.iter().map(|s| s.node_rate(self.cores)).sum();
         rate * f64::from(self.nodes) * self.seconds()
+    }
+
+    /// How many of these a run draws, where it is certain but for a chance of [`CHANCE`] that the others change nothing; `None`:
+    /// all.
+    #[must_use]
+    pub fn needed(&self, model: &Model) -> Option<f64> {
+        Bounds::new(model, self).map(|bounds| bounds.detours)
     }
 
     /// Seconds that it takes without noise, about.
@@ -153,10 +157,10 @@ impl Setup {
         (self.grain + cost) as f64 * self.phases as f64 / 1e9
     }
 
-    /// How much time is drawn at once, nanoseconds.
-    fn cell(&self, model: &Model) -> u64 {
-        let rate = self.detours(model) / self.seconds();
-        let some = DETOURS_AT_A_TIME / rate.max(1e-9);
+    /// The time in which some nodes have about so many detours, but no more than a quarter of all, nanoseconds.
+    fn cell(&self, model: &Model, nodes: usize, detours: f64) -> u64 {
+        let rate = self.detours(model) / self.seconds() / f64::from(self.nodes) * nodes as f64;
+        let some = detours / rate.max(1e-9);
         (some.min(self.seconds() / 4.0 + self.grain as f64 / 1e9) * 1e9).max(1000.0) as u64
     }
 }
@@ -168,24 +172,22 @@ impl Setup {
 pub fn simulate(model: &Model, setup: &Setup) -> Result<Outcome, String> {
     setup.check()?;
     let streams = Streams::new(model, setup.cores, setup.seed)?;
-    let ends: Vec<u32> = (0..setup.nodes).step_by(NODES_PER_CHUNK).chain([setup.nodes]).collect();
-    let cell = setup.cell(model);
-    let chunk = |pair: &[u32]| Chunk::new(&streams, pair[0]..pair[1], setup.cores, cell);
-    let chunks: Vec<Chunk> = ends.par_windows(2).map(chunk).collect();
-    let run = Run { streams, chunks, works: setup.works(), sources: model.sources.len() };
     Ok(match setup.meet {
-        Meet::All { cost } => run.all(setup, cost),
-        _ => run.clocks(setup),
+        Meet::All { cost } => match Bounds::new(model, setup) {
+            Some(bounds) => needed::Run::new(&streams, bounds, model, setup).all(setup, cost),
+            None => together::Run::new(streams, model, setup).all(setup, cost),
+        },
+        _ => clocks::Run::new(streams, model, setup).all(setup),
     })
 }
 
 /// The setup with as many of its phases as about `most` detours allow; phases under noise last longer and draw more than
-/// [`Setup::detours`] says, which a short run tells.
+/// [`Setup::detours`] and [`Setup::needed`] say, which a short run tells.
 ///
 /// # Errors
 /// When fewer than 30 phases are possible, and what [`simulate`] refuses.
 pub fn affordable(model: &Model, setup: &Setup, most: f64) -> Result<Setup, String> {
-    let each = setup.detours(model) / setup.phases as f64;
+    let each = setup.needed(model).unwrap_or_else(|| setup.detours(model)) / setup.phases as f64;
     if each * setup.phases as f64 * 4.0 <= most / 10.0 {
         return Ok(setup.clone());
     }
@@ -206,50 +208,5 @@ pub fn affordable(model: &Model, setup: &Setup, most: f64) -> Result<Setup, Stri
     match phases.min(setup.phases) {
         phases if phases < setup.phases.min(30) => Err(refused(each * 30.0)),
         phases => Ok(Setup { phases, ..setup.clone() }),
-    }
-}
-
-/// A run under way.
-struct Run {
-    streams: Streams,
-    chunks: Vec<Chunk>,
-    /// Computation of each node.
-    works: Vec<u64>,
-    sources: usize,
-}
-
-impl Run {
-    /// Phases that all cores end together.
-    fn all(mut self, setup: &Setup, cost: u64) -> Outcome {
-        let mosts: Vec<u64> =
-            self.works.chunks(NODES_PER_CHUNK).map(|w| w.iter().copied().max().unwrap_or(0)).collect();
-        let most = mosts.iter().copied().max().unwrap_or(0);
-        let mut outcome = outcome::Recorder::new(setup, self.sources, &self.works, most + cost);
-        let mut now = 0;
-        for _ in 0..setup.phases {
-            let last = self.last(setup, now, &mosts);
-            if last.time > now + most {
-                let node = last.node as usize;
-                let chunk = &self.chunks[node / NODES_PER_CHUNK];
-                let more = (last.time - now - most) as f64;
-                outcome.blame(more, |stolen| chunk.blame(last, now, self.works[node], stolen));
-            }
-            outcome.phase(last.time + cost - now);
-            now = last.time + cost;
-        }
-        outcome.done(now)
-    }
-
-    fn last(&mut self, setup: &Setup, now: u64, mosts: &[u64]) -> Finish {
-        let streams = &self.streams;
-        let of = |((chunk, works), &most): ((&mut Chunk, &[u64]), &u64)| chunk.last(streams, now, works, most);
-        let none = Finish { time: 0, node: u32::MAX, core: 0 };
-        if setup.nodes < NODES_FOR_THREADS {
-            let each = self.chunks.iter_mut().zip(self.works.chunks(NODES_PER_CHUNK)).zip(mosts);
-            return each.map(of).fold(none, Finish::later);
-        }
-        let works = self.works.par_chunks(NODES_PER_CHUNK);
-        let each = self.chunks.par_iter_mut().zip(works).zip(mosts).with_min_len(64);
-        each.map(of).reduce(|| none, Finish::later)
     }
 }

@@ -1,5 +1,6 @@
 //! The detours of a node, in order, from counted draws: the same whatever else is simulated.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::model::{Arrival, Correlation, Length, Lengths, Model, On, Phase, Source, Trace};
@@ -31,6 +32,11 @@ const PLACE: u64 = 0;
 const PLACE_FURTHER: u64 = 1;
 const PER_DETOUR: u64 = 4;
 
+/// Draws of a cell: how many detours it has.
+const COUNT: u64 = 0;
+/// Detours that a cell has on average, about.
+const PER_CELL: f64 = 4.0;
+
 /// The draws of a stream's detour number `n`.
 fn gap_draw(n: u64) -> u64 {
     PER_DETOUR * (n + 1)
@@ -44,9 +50,10 @@ fn length_draw(n: u64) -> u64 {
     PER_DETOUR * (n + 1) + 2
 }
 
-/// The nearest whole number to one that is not negative; the library's rounding is a call.
+/// The nearest whole number to one that is not negative. The library's rounding is a call; converting to signed is one
+/// instruction.
 fn nearest(x: f64) -> u64 {
-    (x + 0.5) as u64
+    (x + 0.5) as i64 as u64
 }
 
 /// Whom a stream's detours strike.
@@ -63,11 +70,45 @@ enum Strikes {
 /// Times between arrivals, nanoseconds.
 #[derive(Clone, Debug)]
 enum Times {
-    Periodic { period: f64, phase: Phase, missing: f64 },
-    Exponential { mean: f64 },
-    Least { least: f64, beyond: f64 },
-    Even { least: f64, most: f64 },
+    Periodic {
+        period: f64,
+        phase: Phase,
+        missing: f64,
+    },
+    Exponential {
+        mean: f64,
+    },
+    /// At random, in cells of a length in which so many or fewer come with these chances: any time can be drawn on its own.
+    Cells {
+        cell: u64,
+        chances: Vec<f64>,
+    },
+    Least {
+        least: f64,
+        beyond: f64,
+    },
+    Even {
+        least: f64,
+        most: f64,
+    },
     Trace(Arc<Replay>),
+}
+
+impl Times {
+    /// Arrivals at random with this mean between them.
+    fn cells(mean: f64) -> Times {
+        let cell = (PER_CELL * mean).ceil().min(1e18) as u64;
+        let here = cell as f64 / mean;
+        let terms = std::iter::successors(Some((0u32, (-here).exp())), |&(k, term)| {
+            let next = (k + 1, term * here / f64::from(k + 1));
+            (next.1 > 1e-18).then_some(next)
+        });
+        let chances = terms.scan(0.0, |sum, (_, term)| {
+            *sum += term;
+            Some(*sum)
+        });
+        Times::Cells { cell, chances: chances.collect() }
+    }
 }
 
 /// What a trace's cores are taken for, of all sources that are parts of the same recording.
@@ -125,6 +166,14 @@ impl Streams {
         Ok(Streams { plans })
     }
 
+    /// Those of some sources, and those of the others, which must be such that any time can be drawn on its own: `extend` takes
+    /// any position for these.
+    pub(super) fn split(&self, some: &[bool]) -> (Streams, Streams) {
+        let plans =
+            |which: bool| self.plans.iter().filter(move |plan| some[usize::from(plan.number)] == which).cloned();
+        (Streams { plans: plans(true).collect() }, Streams { plans: plans(false).collect() })
+    }
+
     /// Where the streams of a node begin.
     #[must_use]
     pub fn position(&self, node: u32) -> Position {
@@ -140,16 +189,31 @@ impl Streams {
 
     /// Appends the detours of a node that begin from `from` to before `to`, in no order. `position` stands at `from`.
     pub fn extend(&self, node: u32, position: &mut Position, from: u64, to: u64, out: &mut Vec<Detour>) {
+        self.draw(node, None, position, from..to, out);
+    }
+
+    /// The detours of a core that begin in a range of time, in no order, of streams any time of which can be drawn on its own.
+    pub(super) fn of_core(&self, node: u32, core: u16, time: Range<u64>) -> Vec<Detour> {
+        let mut own = Vec::new();
+        self.draw(node, Some(core), &mut Position::default(), time, &mut own);
+        own.retain(|detour| detour.core == core);
+        own
+    }
+
+    /// Appends the detours of a node. With a core, some of those of others are left out.
+    fn draw(&self, node: u32, core: Option<u16>, position: &mut Position, time: Range<u64>, out: &mut Vec<Detour>) {
         let mut at = 0;
         for plan in &self.plans {
             match &plan.times {
                 Times::Periodic { period, phase, missing } => {
-                    plan.periodic(node, *period, *phase, *missing, from..to, out)
+                    let times = (*period, *phase, *missing);
+                    plan.lanes_of(core).for_each(|lane| plan.periodic(node, lane, times, time.clone(), out))
                 }
-                Times::Trace(trace) => plan.replay(node, trace, from..to, out),
+                Times::Trace(trace) => plan.replay(node, trace, time.clone(), out),
+                Times::Cells { cell, chances } => plan.cells(node, core, (*cell, chances), time.clone(), out),
                 _ => {
                     for lane in 0..plan.lanes() {
-                        plan.go_on(node, lane, (&mut position.next[at], &mut position.count[at]), to, out);
+                        plan.go_on(node, lane, (&mut position.next[at], &mut position.count[at]), time.end, out);
                         at += 1;
                     }
                 }
@@ -203,8 +267,10 @@ impl Plan {
             }
             Arrival::Poisson { rate } => {
                 let together = strikes == Strikes::Drawn && source.on != On::Node;
-                let places = if together { struck.len() as f64 } else { 1.0 };
-                Times::Exponential { mean: 1e9 / (rate * places) }
+                match together {
+                    true => Times::cells(1e9 / (rate * struck.len() as f64)),
+                    false => Times::Exponential { mean: 1e9 / rate },
+                }
             }
             Arrival::Gaps { at_least, at_most: Some(most), .. } => Times::Even { least: at_least.0, most: most.0 },
             Arrival::Gaps { at_least, mean, .. } => Times::Least { least: at_least.0, beyond: mean.0 - at_least.0 },
@@ -231,12 +297,23 @@ impl Plan {
 
     /// Whether its next arrival follows from the one before.
     fn goes_on(&self) -> bool {
-        !matches!(self.times, Times::Periodic { .. } | Times::Trace(_))
+        !matches!(self.times, Times::Periodic { .. } | Times::Cells { .. } | Times::Trace(_))
     }
 
     /// Streams that it has in a node.
     fn lanes(&self) -> usize {
         if self.strikes == Strikes::Own { self.cores.len() } else { 1 }
+    }
+
+    /// Those of its streams that may strike a core, or all.
+    fn lanes_of(&self, core: Option<u16>) -> Range<usize> {
+        match core {
+            Some(core) if self.strikes == Strikes::Own => {
+                let lane = self.cores.iter().position(|&own| own == core);
+                lane.map_or(0..0, |lane| lane..lane + 1)
+            }
+            _ => 0..self.lanes(),
+        }
     }
 
     /// The draws of a stream: a core's, a node's or everybody's.
@@ -263,7 +340,7 @@ impl Plan {
             Times::Least { least, beyond } => least - beyond * further.ln(),
             Times::Even { least, most } if place * f64::midpoint(least, most) < least => further * least,
             Times::Even { least, most } => least + (most - least) * (1.0 - further.sqrt()),
-            Times::Periodic { .. } | Times::Trace(_) => 0.0,
+            Times::Periodic { .. } | Times::Cells { .. } | Times::Trace(_) => 0.0,
         };
         nearest(time)
     }
@@ -276,7 +353,7 @@ impl Plan {
             Times::Least { least, beyond } => least - beyond * u.ln(),
             Times::Even { least, most } => least + (most - least) * u,
             Times::Periodic { period, .. } => period,
-            Times::Trace(_) => 1.0,
+            Times::Cells { .. } | Times::Trace(_) => 1.0,
         };
         nearest(gap)
     }
@@ -296,39 +373,55 @@ impl Plan {
         }
     }
 
-    /// Detours of periodic streams.
-    fn periodic(
+    /// Detours of a core, or of all, in cells of a length in which so many come with these chances, in a range of time.
+    fn cells(
         &self,
         node: u32,
-        period: f64,
-        phase: Phase,
-        missing: f64,
-        range: std::ops::Range<u64>,
+        core: Option<u16>,
+        (cell, chances): (u64, &[f64]),
+        range: Range<u64>,
         out: &mut Vec<Detour>,
     ) {
-        for lane in 0..self.lanes() {
-            let stream = self.stream(node, lane);
-            let first = if phase == Phase::Aligned { 0.0 } else { stream.unit(PLACE) * period };
-            let at = |n: u64| nearest(first + n as f64 * period);
-            let mut n = ((range.start as f64 - first) / period - 1.0).max(0.0) as u64;
-            while at(n) < range.start {
-                n += 1;
-            }
-            while at(n) < range.end {
-                // The draw that other arrivals have for the time to the next.
-                if missing > 0.0 && stream.unit(gap_draw(n)) < missing {
-                    n += 1;
-                    continue;
+        if range.is_empty() {
+            return;
+        }
+        for number in range.start / cell..=(range.end - 1) / cell {
+            let stream = self.stream(node, 0).of(number);
+            let even = stream.unit(COUNT);
+            let count = chances.iter().take_while(|&&chance| chance <= even).count() as u64;
+            for n in 0..count {
+                let start = number * cell + stream.below(gap_draw(n), cell);
+                if range.contains(&start) && core.is_none_or(|core| core == self.struck(stream, n)) {
+                    self.strike(node, 0, stream, n, start, out);
                 }
-                self.strike(node, lane, stream, n, at(n), out);
-                n += 1;
             }
+        }
+    }
+
+    /// Detours of a periodic stream with this period, phase and share that is missing.
+    fn periodic(&self, node: u32, lane: usize, times: (f64, Phase, f64), range: Range<u64>, out: &mut Vec<Detour>) {
+        let (period, phase, missing) = times;
+        let stream = self.stream(node, lane);
+        let first = if phase == Phase::Aligned { 0.0 } else { stream.unit(PLACE) * period };
+        let at = |n: u64| nearest(first + n as f64 * period);
+        let mut n = ((range.start as f64 - first) / period - 1.0).max(0.0) as u64;
+        while at(n) < range.start {
+            n += 1;
+        }
+        while at(n) < range.end {
+            // The draw that other arrivals have for the time to the next.
+            if missing > 0.0 && stream.unit(gap_draw(n)) < missing {
+                n += 1;
+                continue;
+            }
+            self.strike(node, lane, stream, n, at(n), out);
+            n += 1;
         }
     }
 
     /// Detours of a trace that groups of cores, nodes or all begin at a moment of their own. The cores of a group are as many as were
     /// recorded and have one recorded core each, so that what struck these together strikes them together.
-    fn replay(&self, node: u32, trace: &Replay, range: std::ops::Range<u64>, out: &mut Vec<Detour>) {
+    fn replay(&self, node: u32, trace: &Replay, range: Range<u64>, out: &mut Vec<Detour>) {
         let lanes = trace.cores.len();
         for (i, &core) in self.cores.iter().enumerate() {
             let (stream, first) = match self.strikes {
@@ -358,6 +451,11 @@ impl Plan {
         }
     }
 
+    /// The core that arrival `n` of a stream strikes when that is drawn.
+    fn struck(&self, stream: Stream, n: u64) -> u16 {
+        self.cores[stream.below(core_draw(n), self.cores.len() as u64) as usize]
+    }
+
     /// What arrival `n` of a stream does.
     fn strike(&self, node: u32, lane: usize, stream: Stream, n: u64, start: u64, out: &mut Vec<Detour>) {
         let mut push = |core: u16, u: f64| {
@@ -373,7 +471,7 @@ impl Plan {
         match self.strikes {
             Strikes::Own => push(self.cores[lane], own(self.cores[lane])),
             Strikes::Drawn => {
-                let core = self.cores[stream.below(core_draw(n), self.cores.len() as u64) as usize];
+                let core = self.struck(stream, n);
                 push(core, own(core));
             }
             Strikes::All => self.cores.iter().for_each(|&core| push(core, own(core))),

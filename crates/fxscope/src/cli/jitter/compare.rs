@@ -4,7 +4,7 @@ use fxscope::jitter::measures::{Measure, Options as Settings};
 use fxscope::report::document::{Curve, Plot};
 
 use super::super::{Failure, Outcome};
-use super::setup::{Options, Plan, nodes, shortened};
+use super::setup::{Options, Plan, nodes, shortened, spared};
 use super::sheet::{Cell, Form, Sheet, Table};
 
 /// Loss to noise below which nothing needs to be done.
@@ -45,6 +45,8 @@ struct Row {
     measure: Measure,
     efficiency: Vec<f64>,
     noise: Vec<f64>,
+    /// The sizes at which detours that change nothing were not drawn.
+    spared: Vec<u32>,
     refused: Option<&'static str>,
 }
 
@@ -86,7 +88,7 @@ fn row(
     settings: &Settings,
     ran: &mut Vec<(u32, u64)>,
 ) -> Result<Row, Failure> {
-    let mut row = Row { measure, efficiency: Vec::new(), noise: Vec::new(), refused: None };
+    let mut row = Row { measure, efficiency: Vec::new(), noise: Vec::new(), spared: Vec::new(), refused: None };
     for &nodes in &args.options.nodes {
         let setup = plan.setup(nodes);
         row.refused = measure.refused(&plan.model, &setup);
@@ -99,6 +101,7 @@ fn row(
         let cores = f64::from(changed.cores) / f64::from(setup.cores);
         row.efficiency.push(outcome.efficiency() * cores);
         row.noise.push(outcome.noise());
+        row.spared.extend(changed.needed(&model).map(|_| nodes));
         ran.push((nodes, changed.phases));
     }
     Ok(row)
@@ -122,6 +125,8 @@ fn sheet(args: &Args, plan: &Plan, settings: &Settings, rows: &[Row], ran: &[(u3
     let fewest = ran.iter().map(|&(nodes, _)| nodes).collect::<std::collections::BTreeSet<_>>();
     let fewest: Vec<(u32, u64)> =
         fewest.into_iter().map(|n| (n, ran.iter().filter(|r| r.0 == n).map(|r| r.1).min().unwrap_or(0))).collect();
+    let some: std::collections::BTreeSet<u32> = rows.iter().flat_map(|row| row.spared.iter().copied()).collect();
+    meaning.extend(spared(&some.into_iter().collect::<Vec<_>>()));
     meaning.extend(shortened(&fewest, plan.setup(1).phases));
     let curve = |row: &Row| {
         let points = args.options.nodes.iter().zip(&row.efficiency).map(|(&n, &e)| (f64::from(n), e * 100.0)).collect();

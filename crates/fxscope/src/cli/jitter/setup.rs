@@ -125,6 +125,19 @@ pub(super) fn nodes(number: u32) -> String {
     if number == 1 { "1 node".to_owned() } else { format!("{number} nodes") }
 }
 
+/// A note where detours that change nothing were not drawn.
+pub(super) fn spared(some: &[u32]) -> Option<String> {
+    let sizes: Vec<String> = some.iter().map(|&n| nodes(n)).collect();
+    (!sizes.is_empty()).then(|| {
+        format!(
+            "Short detours are drawn where they may be the last of a phase only: {}; the chance that others change \
+             anything is below {:.0e}.",
+            sizes.join(", "),
+            scale::CHANCE
+        )
+    })
+}
+
 /// A note when fewer phases ran than were asked for.
 pub(super) fn shortened(ran: &[(u32, u64)], asked: u64) -> Option<String> {
     let few: Vec<String> = ran.iter().filter(|r| r.1 < asked).map(|&(n, p)| format!("{} {p}", nodes(n))).collect();

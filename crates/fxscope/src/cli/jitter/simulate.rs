@@ -5,7 +5,7 @@ use fxscope::jitter::scale::{Meet, Outcome, Setup};
 use fxscope::report::document::{Curve, Plot};
 
 use super::super::Outcome as Done;
-use super::setup::{Options, Plan, nodes, shortened};
+use super::setup::{Options, Plan, nodes, shortened, spared};
 use super::sheet::{Cell, Form, Sheet, Table};
 
 /// Simulate a program of phases under noise, on one node up to a whole machine.
@@ -46,6 +46,8 @@ fn sheet(plan: &Plan, sizes: &[Size]) -> Sheet {
     let mut tables = vec![table(plan, sizes), phases(sizes)];
     tables.extend((!plan.model.sources.is_empty()).then(|| causes(plan, sizes)));
     let mut notes = vec![format!("Noise: {}.", plan.model.title), format!("Network: {}.", plan.network.title)];
+    let some = sizes.iter().filter(|size| size.setup.needed(&plan.model).is_some());
+    notes.extend(spared(&some.map(|size| size.nodes).collect::<Vec<_>>()));
     notes.extend(shortened(&ran, asked));
     Sheet {
         title: format!("{} under {}", plan.words(), plan.model.name),
