@@ -77,14 +77,14 @@ impl Lane {
         })
     }
 
-    /// The lane's entries are these, the oldest first.
-    pub fn hold(&mut self, pages: impl DoubleEndedIterator<Item = Key>, replacement: Replacement) {
-        self.next = 0;
-        let places = self.entries.iter_mut();
-        match replacement {
-            Replacement::Fifo => places.zip(pages).for_each(|(place, page)| *place = page),
-            Replacement::Lru => places.zip(pages.rev()).for_each(|(place, page)| *place = page),
-        }
+    /// How many entries there are.
+    pub fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The lane's entries are these, the least recently used first.
+    pub fn hold(&mut self, pages: impl DoubleEndedIterator<Item = Key>) {
+        self.entries.iter_mut().zip(pages.rev()).for_each(|(place, page)| *place = page);
     }
 
     /// A page comes; returns the address of the one that goes.

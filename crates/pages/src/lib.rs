@@ -54,16 +54,19 @@ pub mod host;
 mod lanes;
 mod log;
 mod marks;
+mod row;
 mod sets;
+mod tally;
 
 use fxscope_machine::spec::Tlb;
 use thiserror::Error;
 
 pub use answer::Answer;
 use choice::{Choice, Key, Sizes};
-use direct::{BATCH, Direct};
+use direct::Direct;
 use filter::Filter;
 use lanes::{Lane, Lanes};
+use row::Row;
 use sets::SetAssociative;
 
 /// Most segments.
@@ -219,7 +222,7 @@ pub struct Analysis {
     given_up: Vec<Lane>,
     direct: Direct,
     /// Accesses that lanes will see in a row.
-    row: Vec<Key>,
+    row: Row,
 }
 
 impl Analysis {
@@ -270,7 +273,7 @@ impl Analysis {
             given_up: Vec::new(),
             all,
             direct: Direct::default(),
-            row: Vec::new(),
+            row: Row::new(&sizes),
         })
     }
 
@@ -289,8 +292,7 @@ impl Analysis {
         if !self.direct.on {
             return self.look_up(key);
         }
-        self.row.push(key);
-        if self.row.len() == BATCH {
+        if self.row.push(key) {
             self.see_row();
         }
     }
@@ -304,10 +306,11 @@ impl Analysis {
     #[inline(never)]
     fn see_row(&mut self) {
         let Analysis { row, lanes, sizes, filter, beside, .. } = self;
-        let (accesses, before) = (row.len() as u64, lanes.len());
+        let (accesses, before) = (row.keys().len() as u64, lanes.len());
+        row.number(sizes);
         let missed = lanes.see(row, sizes, filter);
         if let Some(sets) = beside {
-            row.iter().for_each(|&key| sets.touch(key, lanes.served(), |_, _| ()));
+            row.keys().iter().for_each(|&key| sets.touch(key, lanes.served(), |_, _| ()));
         }
         row.clear();
         filter.seen_elsewhere(accesses);
@@ -405,7 +408,7 @@ impl Analysis {
     /// What has been found out.
     #[must_use]
     pub fn finish(mut self) -> Answer {
-        if !self.row.is_empty() {
+        if !self.row.keys().is_empty() {
             self.see_row();
         }
         Answer::new(self)

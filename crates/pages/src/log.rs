@@ -1,150 +1,132 @@
-//! What a fully associative TLB holds while it sees many accesses in a row.
+//! What a fully associative TLB holds while it sees many accesses in a row. Pages are those that the row has numbers for; of
+//! others nothing is asked.
 
 use crate::ENTRIES;
 use crate::choice::Key;
-use crate::direct::BATCH;
+use crate::row::{BATCH, PAGES};
 
-/// Places for entries: those at the beginning, and one for each access.
-const PLACES: usize = (ENTRIES + BATCH + 1).next_power_of_two();
-/// Slots by mark.
-const SLOTS: usize = 1024;
+/// The page that is always held. Nothing is replaced for it.
+pub const ALWAYS: u16 = 0;
+
+/// Pages by their numbers, of which one may be held or not.
+pub trait Held {
+    /// Whether a page is held.
+    fn holds(&self, page: u16) -> bool;
+    /// An access to a page, of which it is known whether it is held. It is not known beforehand which are, so that nothing
+    /// but numbers is to hang on it.
+    fn access(&mut self, page: u16, held: bool, key: Key);
+}
+
+/// Pages of which the first come first go.
+pub struct Fifo<'a> {
+    /// For each page, of all that came the number of the one that it was; 0 for one that did not come.
+    came: &'a mut [u16; PAGES],
+    /// Up to which number pages have gone.
+    gone: u16,
+    entries: u16,
+}
+
+impl<'a> Fifo<'a> {
+    /// Begins with the pages of a TLB, the oldest first, as far as they have numbers; those of others are [`ALWAYS`].
+    #[inline(always)]
+    pub fn new(came: &'a mut [u16; PAGES], pages: impl Iterator<Item = u16>) -> Fifo<'a> {
+        came.fill(0);
+        let mut entries = 0;
+        for page in pages {
+            entries += 1;
+            came[usize::from(page)] = entries;
+        }
+        came[usize::from(ALWAYS)] = u16::MAX;
+        Fifo { came, gone: 0, entries }
+    }
+}
+
+impl Held for Fifo<'_> {
+    #[inline(always)]
+    fn holds(&self, page: u16) -> bool {
+        self.came[usize::from(page) % PAGES] > self.gone
+    }
+
+    #[inline(always)]
+    fn access(&mut self, page: u16, held: bool, _: Key) {
+        self.gone += u16::from(!held);
+        let came = &mut self.came[usize::from(page) % PAGES];
+        *came = if held { *came } else { self.gone + self.entries };
+    }
+}
+
 /// What stands where a page was before it was used again.
 const GONE: Key = Key::from_page(u64::MAX - 1, 0);
+/// Places for uses: one that does not count, those before the row, and one for each access.
+const USES: usize = (1 + ENTRIES + BATCH).next_power_of_two();
 
-/// Room for a log.
-pub struct Room {
-    entries: [Key; PLACES],
-    slots: [u16; SLOTS],
+/// Room for [`Lru`].
+pub struct Uses {
+    uses: [Key; USES],
+    last: [u16; PAGES],
 }
 
-impl Default for Room {
-    fn default() -> Room {
-        Room { entries: [GONE; PLACES], slots: [0; SLOTS] }
+impl Default for Uses {
+    fn default() -> Uses {
+        Uses { uses: [GONE; USES], last: [0; PAGES] }
     }
 }
 
-/// Pages in the order in which they came, or were used last. Nothing moves: the oldest goes when `first` moves on.
-pub struct Log<'a> {
-    /// The first is none that counts.
-    entries: &'a mut [Key; PLACES],
-    /// The place of the last entry with a mark, by mark; 0 when there is none.
-    slots: &'a mut [u16; SLOTS],
-    /// The first entry that counts, and the end of them.
-    first: usize,
-    end: usize,
+/// Pages of which the least recently used goes. Nothing moves: the oldest goes when `first` moves on.
+pub struct Lru<'a> {
+    /// Addresses in pages in the order in which they were used last. The first is none that counts.
+    uses: &'a mut [Key; USES],
+    /// The place of the last use of each page, or 0.
+    last: &'a mut [u16; PAGES],
+    /// The first use that counts, and the end of them.
+    first: u16,
+    end: u16,
 }
 
-impl<'a> Log<'a> {
-    /// Begins with the entries of a TLB, the oldest first; some may hold nothing.
+impl<'a> Lru<'a> {
+    /// Begins with the pages of a TLB, the oldest first, as far as they have numbers; those of others are [`ALWAYS`].
     #[inline(always)]
-    pub fn new(room: &'a mut Room, pages: impl Iterator<Item = Key>, mark: impl Fn(Key) -> u16) -> Log<'a> {
-        let Room { entries, slots } = room;
-        slots.fill(0);
-        entries[0] = GONE;
-        let mut log = Log { entries, slots, first: 1, end: 1 };
-        pages.for_each(|page| log.push(page, mark(page)));
-        log
+    pub fn new(room: &'a mut Uses, pages: impl Iterator<Item = (Key, u16)>) -> Lru<'a> {
+        let Uses { uses, last } = room;
+        last.fill(0);
+        let mut end = 1;
+        for (key, page) in pages {
+            uses[usize::from(end)] = key;
+            last[usize::from(page)] = end;
+            end += 1;
+        }
+        last[usize::from(ALWAYS)] = u16::MAX;
+        Lru { uses, last, first: 1, end }
     }
 
-    /// The entries of the TLB, the oldest first.
+    /// An address in each page that is held, the least recently used first.
     pub fn pages(&self) -> impl DoubleEndedIterator<Item = Key> {
-        self.entries[self.first..self.end].iter().copied().filter(|&key| key != GONE)
+        self.uses[usize::from(self.first)..usize::from(self.end)].iter().copied().filter(|&key| key != GONE)
+    }
+}
+
+impl Held for Lru<'_> {
+    #[inline(always)]
+    fn holds(&self, page: u16) -> bool {
+        self.last[usize::from(page) % PAGES] >= self.first
     }
 
-    /// The place of a mark's last entry; what it says is `false` when it counts no more.
     #[inline(always)]
-    fn last_with(&self, mark: u16) -> (usize, bool) {
-        let at = usize::from(self.slots[usize::from(mark) % SLOTS]);
-        (at, at >= self.first)
-    }
-
-    /// The entry of the only page that may be that of an access, and how far it is apart; pages have up to `1 << shift`
-    /// bytes, and `mark` is that of the largest.
-    #[inline(always)]
-    pub fn find(&self, key: Key, mark: u16, shift: u32) -> Option<(usize, u32)> {
-        let (at, counts) = self.last_with(mark);
-        let apart = self.entries[at % PLACES].apart(key);
-        match counts {
-            false => None,
-            true if apart <= shift => Some((at, apart)),
-            true => find_behind(&self.entries[self.first..self.end], self.first, key),
+    fn access(&mut self, page: u16, held: bool, key: Key) {
+        if page == ALWAYS {
+            return;
         }
-    }
-
-    /// The place of the page of `1 << shift` bytes of an access, or 0.
-    #[inline(always)]
-    fn place_of(&self, key: Key, mark: u16, shift: u32) -> usize {
-        let (at, counts) = self.last_with(mark);
-        let same = counts & (self.entries[at % PLACES].page(shift) == key.page(shift));
-        if counts & !same {
-            let found = find_behind(&self.entries[self.first..self.end], self.first, key);
-            return found.filter(|&(_, apart)| apart <= shift).map_or(0, |(at, _)| at);
-        }
-        at * usize::from(same)
-    }
-
-    #[inline(always)]
-    fn push(&mut self, key: Key, mark: u16) {
-        self.entries[self.end % PLACES] = key;
-        self.slots[usize::from(mark) % SLOTS] = self.end as u16;
+        let last = std::mem::replace(&mut self.last[usize::from(page) % PAGES], self.end);
+        self.uses[usize::from(last) % USES] = GONE;
+        self.uses[usize::from(self.end) % USES] = key;
         self.end += 1;
-    }
-
-    /// The oldest page goes.
-    #[inline(always)]
-    fn drop_oldest(&mut self) {
-        while self.entries[self.first % PLACES] == GONE {
+        if !held {
+            while self.uses[usize::from(self.first) % USES] == GONE {
+                self.first += 1;
+            }
             self.first += 1;
         }
-        self.first += 1;
     }
-
-    /// The page of an entry is used.
-    #[inline(always)]
-    pub fn use_again(&mut self, at: usize, mark: u16) {
-        let page = std::mem::replace(&mut self.entries[at % PLACES], GONE);
-        self.push(page, mark);
-    }
-
-    /// A page comes, and the oldest goes.
-    #[inline(always)]
-    pub fn come(&mut self, key: Key, mark: u16) {
-        self.drop_oldest();
-        self.push(key, mark);
-    }
-
-    /// An access to a page of `1 << shift` bytes where the first come first go; 1 if it misses. It is not known beforehand
-    /// which do, so that nothing but the numbers is to hang on it.
-    #[inline(always)]
-    pub fn fifo(&mut self, key: Key, mark: u16, shift: u32) -> usize {
-        let misses = usize::from(self.place_of(key, mark, shift) == 0);
-        self.entries[self.end % PLACES] = key;
-        let slot = &mut self.slots[usize::from(mark) % SLOTS];
-        *slot += (self.end as u16 - *slot) * misses as u16;
-        self.end += misses;
-        self.first += misses;
-        misses
-    }
-
-    /// The same where the least recently used goes.
-    #[inline(always)]
-    pub fn lru(&mut self, key: Key, mark: u16, shift: u32) -> usize {
-        let at = self.place_of(key, mark, shift);
-        self.entries[at % PLACES] = GONE;
-        self.push(key, mark);
-        if at == 0 {
-            self.drop_oldest();
-        }
-        usize::from(at == 0)
-    }
-}
-
-/// The entry that is nearest to an access whose mark that of another page has, too, and how far it is apart; the first of
-/// them has a number.
-#[cold]
-#[inline(never)]
-fn find_behind(entries: &[Key], number: usize, key: Key) -> Option<(usize, u32)> {
-    entries.iter().zip(number..).map(|(entry, at)| (at, entry.apart(key))).min_by_key(|&(_, apart)| apart)
 }
 
 #[cfg(test)]
@@ -155,37 +137,46 @@ mod tests {
 
     use super::*;
 
-    /// Log2 bytes of pages.
-    const SHIFT: u32 = 12;
+    fn key(page: u16) -> Key {
+        Key::new(1, u64::from(page) << 12)
+    }
 
-    fn key(page: u64) -> Key {
-        Key::new(1, page << SHIFT | 5)
+    /// Sees accesses to pages as a list does, the oldest in front.
+    fn as_a_list(
+        held: &mut impl Held,
+        list: &mut VecDeque<u16>,
+        accesses: &[u16],
+        lru: bool,
+    ) -> Result<(), TestCaseError> {
+        for &page in accesses {
+            let place = list.iter().position(|&other| other == page);
+            prop_assert_eq!(held.holds(page), place.is_some() || page == ALWAYS);
+            held.access(page, place.is_some() || page == ALWAYS, key(page));
+            if page != ALWAYS && (place.is_none() || lru) {
+                list.remove(place.unwrap_or(0));
+                list.push_back(page);
+            }
+        }
+        Ok(())
     }
 
     proptest! {
-        /// Of marks there are so few that pages have those of others.
         #[test]
         fn pages_go_as_from_a_list(
-            room in 1usize..20, marks in 1u64..9, pages in prop::collection::vec(0u64..25, 0..BATCH), lru: bool
+            room in 1u16..20, known in 0u16..20, accesses in prop::collection::vec(0u16..25, 0..BATCH)
         ) {
-            let mark = |key: Key| (key.page(SHIFT) % marks) as u16;
-            let mut memory = Room::default();
-            let mut log = Log::new(&mut memory, (0..room).map(|_| Key::NONE), mark);
-            // The oldest in front.
-            let mut list: VecDeque<Key> = std::iter::repeat_n(Key::NONE, room).collect();
-            for page in pages {
-                let key = key(page);
-                let misses = if lru { log.lru(key, mark(key), SHIFT) } else { log.fifo(key, mark(key), SHIFT) };
-                let place = list.iter().position(|&held| held == key);
-                prop_assert_eq!(misses == 1, place.is_none());
-                if place.is_none() || lru {
-                    list.remove(place.unwrap_or(0));
-                    list.push_back(key);
-                }
-                prop_assert!(log.pages().eq(list.iter().copied()));
-                let found = log.find(key, mark(key), SHIFT).filter(|&(_, apart)| apart <= SHIFT);
-                prop_assert!(found.is_some());
-            }
+            // Of the pages at the beginning, which are above those accessed but for some, others are not known.
+            let before: Vec<u16> = (0..room).map(|i| if i < known { i + 15 } else { ALWAYS }).collect();
+            let list: VecDeque<u16> = before.iter().map(|&page| if page == ALWAYS { u16::MAX } else { page }).collect();
+            let mut came = [7; PAGES];
+            as_a_list(&mut Fifo::new(&mut came, before.iter().copied()), &mut list.clone(), &accesses, false)?;
+
+            let mut room = Uses::default();
+            room.last.fill(7);
+            let pairs = list.iter().zip(&before).map(|(&page, &number)| (key(page), number));
+            let (mut lru, mut list) = (Lru::new(&mut room, pairs), list.clone());
+            as_a_list(&mut lru, &mut list, &accesses, true)?;
+            prop_assert!(lru.pages().eq(list.iter().map(|&page| key(page))));
         }
     }
 }

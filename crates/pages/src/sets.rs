@@ -4,11 +4,10 @@
 //! same outcome at each access so far; the choices of a set's states have no assignment in common. A set of one state, the
 //! usual case, is all in one place.
 
-use crate::SEGMENTS;
-#[cfg(doc)]
-use crate::WAYS;
 use crate::choice::{Choice, Key, Sizes};
 use crate::marks::{self, MARKS};
+use crate::tally::Tally;
+use crate::{SEGMENTS, WAYS};
 
 /// The end of a list of states.
 const END: u32 = u32::MAX;
@@ -25,7 +24,8 @@ pub struct SetAssociative {
     common: [u64; SEGMENTS],
     /// How many sets there are. The first state of a set has its number; others of it follow behind all sets.
     sets: usize,
-    /// An address in each page of each state, the most recently used first; as many as there are ways.
+    /// An address in each page of each state; as many as there are ways. The most recently used is the first, unless the set
+    /// has one state: then their order is that of the marks.
     pages: Vec<Key>,
     /// The marks of each set's pages, while it has one state: those of pages of the largest of all sizes.
     marks: Vec<u64>,
@@ -49,7 +49,7 @@ impl SetAssociative {
             common: [0; SEGMENTS],
             sets,
             pages: vec![Key::NONE; sets * ways],
-            marks: vec![0; sets],
+            marks: vec![marks::EMPTY; sets],
             next: vec![END; sets],
             choices: vec![all; sets],
             misses: vec![0; sets * segments],
@@ -74,6 +74,7 @@ impl SetAssociative {
             }
             rest &= !same;
             if all != same || !self.touch_whole(set, key, key.mark(self.table.largest_of(all)), &mut evicted) {
+                self.put_in_order(set);
                 self.touch_states(set, key, same, &mut evicted);
             }
         }
@@ -82,29 +83,31 @@ impl SetAssociative {
     /// Accesses in turn under all assignments. `sizes` are those that they have for its segment, as a mask, and the largest
     /// has `1 << shift` bytes.
     pub fn touch_in_turn(&mut self, accesses: &[Key], shift: impl Fn(Key) -> u32, sizes: impl Fn(Key) -> u8) {
-        let mut rest = accesses;
+        let (mut rest, mut misses) = (accesses, Tally::default());
         loop {
             let done = match self.ways {
-                2 => self.touch_singly::<2>(rest, &shift, &sizes),
-                4 => self.touch_singly::<4>(rest, &shift, &sizes),
+                2 => self.touch_singly::<2>(rest, &shift, &sizes, &mut misses),
+                4 => self.touch_singly::<4>(rest, &shift, &sizes, &mut misses),
                 _ => 0,
             };
-            let Some(&key) = rest.get(done) else { return };
+            let Some(&key) = rest.get(done) else { break };
             self.touch(key, sizes(key), |_, _| ());
             rest = &rest[done + 1..];
         }
+        misses.add_to(&mut self.common);
     }
 
     /// Sees accesses up to the first of several sizes, or to a set of several states, or whose mark that of another page has,
-    /// too: how many. It is not known beforehand what hits, so that nothing but numbers is to hang on it.
+    /// too: how many.
     #[inline(always)]
     fn touch_singly<const N: usize>(
         &mut self,
         accesses: &[Key],
         shift: &impl Fn(Key) -> u32,
         sizes: &impl Fn(Key) -> u8,
+        misses: &mut Tally,
     ) -> usize {
-        let (states, marks) = (&self.next[..self.sets], &mut self.marks[..self.sets]);
+        let (states, words) = (&self.next[..self.sets], &mut self.marks[..self.sets]);
         let pages = &mut self.pages.as_chunks_mut::<N>().0[..self.sets];
         for (seen, &key) in accesses.iter().enumerate() {
             let shift = shift(key);
@@ -112,22 +115,19 @@ impl SetAssociative {
             if states[set] != END || !sizes(key).is_power_of_two() {
                 return seen;
             }
-            let mark = key.mark(shift);
-            let equal = marks::equal(marks[set], mark);
-            let guess = marks::first(equal) % N;
-            let hit = pages[set][guess].page(shift) == key.page(shift);
-            if (equal != 0) & !hit {
+            let (word, mark) = (words[set], key.mark(shift));
+            let equal = marks::equal(word, mark);
+            if equal == 0 {
+                words[set] = marks::to_front(word, N - 1, mark);
+                pages[set][marks::way(word, N - 1) % N] = key;
+                misses.add(seen, key.segment());
+                continue;
+            }
+            let place = marks::first(equal);
+            if pages[set][marks::way(word, place) % N].page(shift) != key.page(shift) {
                 return seen;
             }
-            let way = N - 1 - (N - 1 - guess) * usize::from(hit);
-            marks[set] = marks::to_front(marks[set], way, mark);
-            let old = pages[set];
-            pages[set] = std::array::from_fn(|i| match i {
-                0 => key,
-                _ if i <= way => old[i - 1],
-                _ => old[i],
-            });
-            self.common[key.segment()] += u64::from(!hit);
+            words[set] = marks::to_front(word, place, mark);
         }
         accesses.len()
     }
@@ -159,25 +159,43 @@ impl SetAssociative {
         mark: u16,
         evicted: &mut impl FnMut(Key, u32),
     ) -> bool {
-        let (segment, marks) = (key.segment(), self.marks[set]);
+        let (segment, word) = (key.segment(), self.marks[set]);
         let pages = &mut self.pages.as_chunks_mut::<N>().0[set];
-        if marks::equal(marks, mark) != 0 {
+        if marks::equal(word, mark) != 0 {
             let apart = key.nearest(pages);
             let (hit, all) = (self.table.holding(apart) & self.all.0[segment], self.all.0[segment]);
             if hit == all {
-                self.marks[set] = marks::to_front(marks, use_again(pages, key, apart), mark);
+                let place = marks::place(word, way_of(pages, key, apart));
+                self.marks[set] = marks::to_front(word, place, mark);
                 return true;
             } else if hit != 0 {
                 return false;
             }
         }
         self.common[segment] += 1;
-        self.marks[set] = marks::to_front(marks, N - 1, mark);
-        let gone = replace(pages, key);
+        self.marks[set] = marks::to_front(word, N - 1, mark);
+        let gone = std::mem::replace(&mut pages[marks::way(word, N - 1) % N], key);
         if gone != Key::NONE {
             evicted(gone, self.table.largest_of(self.all.0[gone.segment()]));
         }
         true
+    }
+
+    /// A set of one state gets its pages in order, as it may have several then.
+    fn put_in_order(&mut self, set: usize) {
+        if self.next[set] == END {
+            let pages: [Key; WAYS] = self.in_order(set);
+            self.pages[set * self.ways..][..self.ways].copy_from_slice(&pages[..self.ways]);
+            self.mark(set);
+        }
+    }
+
+    /// The pages of a state, the most recently used first.
+    fn in_order(&self, at: usize) -> [Key; WAYS] {
+        let pages = &self.pages[at * self.ways..][..self.ways];
+        let whole = at < self.sets && self.next[at] == END && self.ways <= MARKS;
+        let way = |place: usize| if whole { marks::way(self.marks[at], place) } else { place };
+        std::array::from_fn(|place| pages.get(way(place)).copied().unwrap_or(Key::NONE))
     }
 
     /// An access that falls into `set` with the sizes of the mask `sizes`.
@@ -248,7 +266,7 @@ impl SetAssociative {
                 let to = other.room_after(last, set);
                 other.choices[to] = self.choices[from].and(choice);
                 let (ways, segments) = (self.ways, self.segments);
-                other.pages[to * ways..][..ways].copy_from_slice(&self.pages[from * ways..][..ways]);
+                other.pages[to * ways..][..ways].copy_from_slice(&self.in_order(from)[..ways]);
                 other.misses[to * segments..][..segments].copy_from_slice(self.misses_of(from));
                 last = Some(to);
             }
@@ -257,11 +275,11 @@ impl SetAssociative {
         other
     }
 
-    /// Marks the pages of a set's first state.
+    /// Marks the pages of a set's first state, which are in order.
     fn mark(&mut self, set: usize) {
         let of = |key: &Key| key.mark(self.table.largest_of(self.all.0[key.segment()]));
         let pages = &self.pages[set * self.ways..][..self.ways.min(MARKS)];
-        self.marks[set] = pages.iter().rev().fold(0, |marks, key| marks::to_front(marks, MARKS - 1, of(key)));
+        self.marks[set] = marks::of(pages.iter().map(of));
     }
 
     /// A state behind the last of a set, or its first.
@@ -307,9 +325,13 @@ fn replace(pages: &mut [Key], key: Key) -> Key {
     gone
 }
 
-/// The page that is `apart` from `key` becomes the most recently used; the way it was in.
-fn use_again(pages: &mut [Key], key: Key, apart: u32) -> usize {
-    let way = pages.iter().position(|page| page.apart(key) == apart).unwrap_or(0);
+/// The page that is `apart` from `key` becomes the most recently used.
+fn use_again(pages: &mut [Key], key: Key, apart: u32) {
+    let way = way_of(pages, key, apart);
     pages[..=way].rotate_right(1);
-    way
+}
+
+/// The way of the page that is `apart` from `key`.
+fn way_of(pages: &[Key], key: Key, apart: u32) -> usize {
+    pages.iter().position(|page| page.apart(key) == apart).unwrap_or(0)
 }
