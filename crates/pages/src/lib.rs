@@ -348,9 +348,9 @@ impl Analysis {
 
     /// TLBs that have not seen the last touch of the page that was forgotten see it.
     fn touch_forgotten(&mut self) {
-        let (time, key) = self.filter.forgotten();
+        let Some((time, key, apart)) = self.filter.forgotten() else { return };
         if self.design.replacement == Replacement::Lru {
-            self.lanes.touch_all(time, key, &self.sizes);
+            self.lanes.touch_all(time, key, apart, &self.sizes);
         }
         if self.beside.is_some() && self.sets_touched < time {
             self.sets_see(time, key);
@@ -365,7 +365,9 @@ impl Analysis {
 
     /// The TLB beside the lanes sees what it has not seen yet.
     fn catch_up_sets(&mut self) {
-        while let Some(&(time, key)) = self.filter.touched_after(self.sets_touched).first() {
+        loop {
+            let next = self.filter.touched_after(self.sets_touched).next();
+            let Some((time, key)) = next else { return };
             self.sets_see(time, key);
         }
     }
