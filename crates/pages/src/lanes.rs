@@ -4,6 +4,7 @@ use crate::bits::Bits;
 use crate::choice::{Choice, Key, Sizes};
 use crate::filter::Filter;
 use crate::sets::SetAssociative;
+use crate::tally::Tally;
 use crate::{Replacement, SEGMENTS, SIZES};
 
 /// Assignments that have had the same outcome at each access so far.
@@ -77,14 +78,24 @@ impl Lane {
         })
     }
 
-    /// How many entries there are.
-    pub fn entries(&self) -> usize {
-        self.entries.len()
+    /// The lane's entries are these, the oldest first.
+    pub fn hold(&mut self, pages: impl DoubleEndedIterator<Item = Key>, replacement: Replacement) {
+        self.next = 0;
+        let places = self.entries.iter_mut();
+        match replacement {
+            Replacement::Fifo => places.zip(pages).for_each(|(place, page)| *place = page),
+            Replacement::Lru => places.zip(pages.rev()).for_each(|(place, page)| *place = page),
+        }
     }
 
-    /// The lane's entries are these, the least recently used first.
-    pub fn hold(&mut self, pages: impl DoubleEndedIterator<Item = Key>) {
-        self.entries.iter_mut().zip(pages.rev()).for_each(|(place, page)| *place = page);
+    /// Accesses of which it is known that they miss. The largest pages for each segment have `1 << shifts[segment]` bytes.
+    pub fn miss_in_turn(&mut self, accesses: impl Iterator<Item = Key>, shifts: &[u32; SEGMENTS]) {
+        let mut tally = Tally::default();
+        match &mut self.behind {
+            Some(behind) => behind.touch_in_turn(accesses, shifts, &self.choice, &mut tally),
+            None => accesses.enumerate().for_each(|(step, key)| tally.access(step, key.segment())),
+        }
+        tally.add_accesses(&mut self.misses);
     }
 
     /// A page comes; returns the address of the one that goes.

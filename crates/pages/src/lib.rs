@@ -50,9 +50,9 @@ mod bits;
 mod choice;
 mod direct;
 mod filter;
+mod group;
 pub mod host;
 mod lanes;
-mod log;
 mod marks;
 mod row;
 mod sets;
@@ -306,12 +306,15 @@ impl Analysis {
     #[inline(never)]
     fn see_row(&mut self) {
         let Analysis { row, lanes, sizes, filter, beside, .. } = self;
-        let (accesses, before) = (row.keys().len() as u64, lanes.len());
+        let (accesses, before, served) = (row.keys().len() as u64, lanes.len(), lanes.served());
         row.number(sizes);
-        let missed = lanes.see(row, sizes, filter);
-        if let Some(sets) = beside {
-            row.keys().iter().for_each(|&key| sets.touch(key, lanes.served(), |_, _| ()));
-        }
+        let missed = match beside {
+            None => lanes.see(row, sizes, filter),
+            Some(sets) => {
+                let touch = || row.keys().iter().for_each(|&key| sets.touch(key, served, |_, _| ()));
+                rayon::join(|| lanes.see(row, sizes, filter), touch).0
+            }
+        };
         row.clear();
         filter.seen_elsewhere(accesses);
         self.direct.on = self.direct.wanted(missed.min(accesses), missed, filter.now(), before);

@@ -12,6 +12,8 @@ const HIGHEST: u64 = LOWEST << (BITS - 1);
 /// The bits of ways.
 const WAYS: u64 = LOWEST * (MARKS as u64 - 1);
 
+/// What no marks make: all pages cannot be in the same way.
+pub const NONE: u64 = 0;
 /// The pages of ways in their order, and no mark that counts.
 pub const EMPTY: u64 = 0x0003_0002_0001_0000;
 
@@ -25,8 +27,8 @@ pub fn of(marks: impl Iterator<Item = u16>) -> u64 {
 /// bits but the lowest two are.
 #[inline(always)]
 pub fn equal(word: u64, mark: u16) -> u64 {
-    let apart = (word ^ (u64::from(mark) * LOWEST)) & !WAYS;
-    apart.wrapping_sub(LOWEST) & !apart & HIGHEST
+    let apart = word ^ ((u64::from(mark) & !WAYS) * LOWEST);
+    apart.wrapping_sub(LOWEST * MARKS as u64) & !apart & HIGHEST
 }
 
 /// The first place that a result of [`equal`], which is not zero, tells of.
@@ -53,7 +55,7 @@ pub fn place(word: u64, way: usize) -> usize {
 pub fn to_front(word: u64, place: usize, mark: u16) -> u64 {
     let from = u64::MAX << (place as u32 % MARKS as u32 * BITS);
     let (ahead, behind) = (word & !from, word & from << BITS);
-    let first = u64::from(mark) & !(MARKS as u64 - 1) | way(word, place) as u64;
+    let first = u64::from(mark) & !WAYS | way(word, place) as u64;
     behind | ahead << BITS | first
 }
 

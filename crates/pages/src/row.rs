@@ -3,20 +3,21 @@
 use crate::SIZES;
 use crate::choice::{Key, Sizes};
 
-/// Numbers of pages of a size: 0, and one for each access.
-pub const PAGES: usize = 2048;
 /// Most accesses of a row.
-pub const BATCH: usize = PAGES - 1;
+pub const BATCH: usize = 2047;
+/// Numbers of pages of a size: one for each access, and one that no page has.
+pub const PAGES: usize = BATCH + 1;
 /// Places in which pages are looked for, of each size: so many that most are free.
 const PLACES: usize = 2 * PAGES;
 
-/// Accesses in their order. Each page of each size that is among them has a number: that of the first access to it, from 1
-/// on.
+/// Accesses in their order. Each page that is among them has a number, of which there are [`PAGES`] for each size: from the
+/// first of them on, that of the first access to it, from 1 on.
 pub struct Row {
-    keys: Vec<Key>,
+    keys: Box<[Key; PAGES]>,
+    len: usize,
     /// For each access the numbers of its pages, by size.
     numbers: Vec<[u16; SIZES]>,
-    /// For each size the numbers of pages; each stands where [`place`] says or behind that, before the next 0.
+    /// For each size the first accesses to pages, from 1 on; each stands where [`place`] says or behind that, before the next 0.
     places: Vec<[u16; PLACES]>,
 }
 
@@ -30,12 +31,18 @@ impl Row {
     /// Without accesses.
     pub fn new(sizes: &Sizes) -> Row {
         let places = vec![[0; PLACES]; sizes.len()];
-        Row { keys: Vec::with_capacity(BATCH), numbers: Vec::with_capacity(BATCH), places }
+        Row { keys: Box::new([Key::NONE; PAGES]), len: 0, numbers: Vec::with_capacity(BATCH), places }
     }
 
     /// The accesses in their order.
     pub fn keys(&self) -> &[Key] {
-        &self.keys
+        &self.keys[..self.len]
+    }
+
+    /// An access by its number.
+    #[inline(always)]
+    pub fn key(&self, at: u16) -> Key {
+        self.keys[usize::from(at) % PAGES]
     }
 
     /// For each access the numbers of its pages, by size.
@@ -46,21 +53,22 @@ impl Row {
     /// An access comes; whether there is no room for another one.
     #[inline(always)]
     pub fn push(&mut self, key: Key) -> bool {
-        self.keys.push(key);
-        self.keys.len() == BATCH
+        self.keys[self.len % PAGES] = key;
+        self.len += 1;
+        self.len == BATCH
     }
 
     /// Without accesses again.
     pub fn clear(&mut self) {
-        self.keys.clear();
+        self.len = 0;
     }
 
     /// Numbers the pages of the accesses.
     pub fn number(&mut self, sizes: &Sizes) {
         self.numbers.clear();
         self.places.iter_mut().for_each(|places| places.fill(0));
-        for (at, &key) in self.keys.iter().enumerate() {
-            let mut numbers = [at as u16 + 1; SIZES];
+        for (at, &key) in self.keys[..self.len].iter().enumerate() {
+            let mut numbers = std::array::from_fn(|size| (size * PAGES + at + 1) as u16);
             for (size, places) in self.places.iter_mut().enumerate() {
                 let (place, number) = look_up(&self.keys, places, key, sizes.shift(size));
                 if number != 0 {
@@ -77,18 +85,21 @@ impl Row {
     /// The number of the page of a size around an address; 0 if no access is to it.
     #[inline(always)]
     pub fn find(&self, key: Key, size: usize, sizes: &Sizes) -> u16 {
-        look_up(&self.keys, &self.places[size], key, sizes.shift(size)).1
+        match look_up(&self.keys, &self.places[size], key, sizes.shift(size)).1 {
+            0 => 0,
+            first => (size * PAGES) as u16 + first,
+        }
     }
 }
 
-/// The place of the page of `1 << shift` bytes around an address, and its number or 0.
+/// The place of the page of `1 << shift` bytes around an address, and the first access to it, from 1 on, or 0.
 #[inline(always)]
-fn look_up(keys: &[Key], places: &[u16; PLACES], key: Key, shift: u32) -> (usize, u16) {
+fn look_up(keys: &[Key; PAGES], places: &[u16; PLACES], key: Key, shift: u32) -> (usize, u16) {
     let page = key.page(shift);
     let mut at = place(page);
     loop {
         let number = places[at % PLACES];
-        if number == 0 || keys[usize::from(number) - 1].page(shift) == page {
+        if number == 0 || keys[(usize::from(number) - 1) % PAGES].page(shift) == page {
             return (at % PLACES, number);
         }
         at += 1;
@@ -116,7 +127,7 @@ mod tests {
                 row.number(&sizes);
                 let first = |key: Key, size: usize| {
                     let page = |other: Key| other.page(sizes.shift(size));
-                    keys.iter().position(|&other| page(other) == page(key)).map_or(0, |at| at as u16 + 1)
+                    keys.iter().position(|&other| page(other) == page(key)).map_or(0, |at| (size * PAGES + at + 1) as u16)
                 };
                 for size in 0..sizes.len() {
                     for (&key, numbers) in keys.iter().zip(row.numbers()) {

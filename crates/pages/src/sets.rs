@@ -25,9 +25,9 @@ pub struct SetAssociative {
     /// How many sets there are. The first state of a set has its number; others of it follow behind all sets.
     sets: usize,
     /// An address in each page of each state; as many as there are ways. The most recently used is the first, unless the set
-    /// has one state: then their order is that of the marks.
+    /// has marks: then their order is that of the marks.
     pages: Vec<Key>,
-    /// The marks of each set's pages, while it has one state: those of pages of the largest of all sizes.
+    /// The marks of each set's pages while it has one state, those of pages of the largest of all sizes; then [`marks::NONE`].
     marks: Vec<u64>,
     /// The next state of the same set.
     next: Vec<u32>,
@@ -80,56 +80,64 @@ impl SetAssociative {
         }
     }
 
-    /// Accesses in turn under all assignments. `sizes` are those that they have for its segment, as a mask, and the largest
-    /// has `1 << shift` bytes.
-    pub fn touch_in_turn(&mut self, accesses: &[Key], shift: impl Fn(Key) -> u32, sizes: impl Fn(Key) -> u8) {
-        let (mut rest, mut misses) = (accesses, Tally::default());
-        loop {
-            let done = match self.ways {
-                2 => self.touch_singly::<2>(rest, &shift, &sizes, &mut misses),
-                4 => self.touch_singly::<4>(rest, &shift, &sizes, &mut misses),
-                _ => 0,
-            };
-            let Some(&key) = rest.get(done) else { break };
-            self.touch(key, sizes(key), |_, _| ());
-            rest = &rest[done + 1..];
+    /// Accesses in turn under all assignments. They have the sizes of `choice` for its segments, of which the largest of each has
+    /// `1 << shifts[segment]` bytes. All accesses are counted in `tally`.
+    pub fn touch_in_turn(
+        &mut self,
+        accesses: impl Iterator<Item = Key>,
+        shifts: &[u32; SEGMENTS],
+        choice: &Choice,
+        tally: &mut Tally,
+    ) {
+        let mut accesses = accesses.enumerate();
+        let mut singly = |sets: &mut SetAssociative, tally: &mut Tally| match sets.ways {
+            2 => sets.touch_singly::<2>(&mut accesses, shifts, choice, tally),
+            4 => sets.touch_singly::<4>(&mut accesses, shifts, choice, tally),
+            _ => accesses.next(),
+        };
+        while let Some((step, key)) = singly(self, tally) {
+            tally.access(step, key.segment());
+            self.touch(key, choice.0[key.segment()], |_, _| ());
         }
-        misses.add_to(&mut self.common);
+        tally.add_misses(&mut self.common);
     }
 
     /// Sees accesses up to the first of several sizes, or to a set of several states, or whose mark that of another page has,
-    /// too: how many.
+    /// too: that one.
     #[inline(always)]
     fn touch_singly<const N: usize>(
         &mut self,
-        accesses: &[Key],
-        shift: &impl Fn(Key) -> u32,
-        sizes: &impl Fn(Key) -> u8,
-        misses: &mut Tally,
-    ) -> usize {
-        let (states, words) = (&self.next[..self.sets], &mut self.marks[..self.sets]);
+        accesses: &mut impl Iterator<Item = (usize, Key)>,
+        shifts: &[u32; SEGMENTS],
+        choice: &Choice,
+        tally: &mut Tally,
+    ) -> Option<(usize, Key)> {
+        let one_size = |all: u32, segment: usize| all | u32::from(choice.0[segment].is_power_of_two()) << segment;
+        let singly = (0..SEGMENTS).fold(0, one_size);
+        let words = &mut self.marks[..self.sets];
         let pages = &mut self.pages.as_chunks_mut::<N>().0[..self.sets];
-        for (seen, &key) in accesses.iter().enumerate() {
-            let shift = shift(key);
+        for (step, key) in accesses {
+            let (segment, shift) = (key.segment(), shifts[key.segment()]);
             let set = key.page(shift) as usize & (self.sets - 1);
-            if states[set] != END || !sizes(key).is_power_of_two() {
-                return seen;
-            }
             let (word, mark) = (words[set], key.mark(shift));
+            if word == marks::NONE || singly >> segment & 1 == 0 {
+                return Some((step, key));
+            }
             let equal = marks::equal(word, mark);
             if equal == 0 {
                 words[set] = marks::to_front(word, N - 1, mark);
                 pages[set][marks::way(word, N - 1) % N] = key;
-                misses.add(seen, key.segment());
+                tally.miss(step, segment);
                 continue;
             }
             let place = marks::first(equal);
             if pages[set][marks::way(word, place) % N].page(shift) != key.page(shift) {
-                return seen;
+                return Some((step, key));
             }
             words[set] = marks::to_front(word, place, mark);
+            tally.access(step, segment);
         }
-        accesses.len()
+        None
     }
 
     /// The set of the page of an access.
@@ -143,7 +151,7 @@ impl SetAssociative {
     #[inline(always)]
     fn touch_whole(&mut self, set: usize, key: Key, mark: u16, evicted: &mut impl FnMut(Key, u32)) -> bool {
         match self.ways {
-            _ if self.next[set] != END => false,
+            _ if self.marks[set] == marks::NONE => false,
             2 => self.touch_ways::<2>(set, key, mark, evicted),
             4 => self.touch_ways::<4>(set, key, mark, evicted),
             _ => false,
@@ -181,20 +189,20 @@ impl SetAssociative {
         true
     }
 
-    /// A set of one state gets its pages in order, as it may have several then.
+    /// A set that may have several states then gets its pages in order instead of marks.
     fn put_in_order(&mut self, set: usize) {
-        if self.next[set] == END {
-            let pages: [Key; WAYS] = self.in_order(set);
+        if self.marks[set] != marks::NONE {
+            let pages = self.in_order(set);
             self.pages[set * self.ways..][..self.ways].copy_from_slice(&pages[..self.ways]);
-            self.mark(set);
+            self.marks[set] = marks::NONE;
         }
     }
 
     /// The pages of a state, the most recently used first.
     fn in_order(&self, at: usize) -> [Key; WAYS] {
         let pages = &self.pages[at * self.ways..][..self.ways];
-        let whole = at < self.sets && self.next[at] == END && self.ways <= MARKS;
-        let way = |place: usize| if whole { marks::way(self.marks[at], place) } else { place };
+        let marked = self.ways <= MARKS && self.marks.get(at).is_some_and(|&word| word != marks::NONE);
+        let way = |place: usize| if marked { marks::way(self.marks[at], place) } else { place };
         std::array::from_fn(|place| pages.get(way(place)).copied().unwrap_or(Key::NONE))
     }
 
@@ -275,11 +283,11 @@ impl SetAssociative {
         other
     }
 
-    /// Marks the pages of a set's first state, which are in order.
+    /// Marks the pages of a set, which are in order, if it has one state.
     fn mark(&mut self, set: usize) {
         let of = |key: &Key| key.mark(self.table.largest_of(self.all.0[key.segment()]));
         let pages = &self.pages[set * self.ways..][..self.ways.min(MARKS)];
-        self.marks[set] = marks::of(pages.iter().map(of));
+        self.marks[set] = if self.next[set] == END { marks::of(pages.iter().map(of)) } else { marks::NONE };
     }
 
     /// A state behind the last of a set, or its first.

@@ -1,25 +1,42 @@
-//! Counts by segment of what comes one after the other.
+//! Counts by segment of accesses one after the other, and of those that missed.
 
 use crate::SEGMENTS;
 
 /// Rows of counts: so that counting does not wait for the count before.
 const ROWS: usize = 4;
+/// A miss; an access is 1.
+const MISS: u64 = 1 << 32;
 
-/// Counts by segment.
+/// Accesses and misses by segment, both less than 2^32.
 #[derive(Default)]
-pub struct Tally([[u32; SEGMENTS]; ROWS]);
+pub struct Tally([[u64; SEGMENTS]; ROWS]);
 
 impl Tally {
-    /// Counts what happened in a segment as the `step`th of all.
+    /// Counts an access, the `step`th of all.
     #[inline(always)]
-    pub fn add(&mut self, step: usize, segment: usize) {
+    pub fn access(&mut self, step: usize, segment: usize) {
         self.0[step % ROWS][segment] += 1;
     }
 
-    /// Adds what was counted to other counts.
-    pub fn add_to(&self, counts: &mut [u64; SEGMENTS]) {
+    /// Counts an access that missed, the `step`th of all.
+    #[inline(always)]
+    pub fn miss(&mut self, step: usize, segment: usize) {
+        self.0[step % ROWS][segment] += 1 + MISS;
+    }
+
+    /// Adds the accesses to other counts.
+    pub fn add_accesses(&self, counts: &mut [u64; SEGMENTS]) {
+        self.add(counts, |count| count % MISS);
+    }
+
+    /// Adds the misses to other counts.
+    pub fn add_misses(&self, counts: &mut [u64; SEGMENTS]) {
+        self.add(counts, |count| count / MISS);
+    }
+
+    fn add(&self, counts: &mut [u64; SEGMENTS], part: impl Fn(u64) -> u64) {
         for row in &self.0 {
-            counts.iter_mut().zip(row).for_each(|(count, &more)| *count += u64::from(more));
+            counts.iter_mut().zip(row).for_each(|(count, &more)| *count += part(more));
         }
     }
 }
