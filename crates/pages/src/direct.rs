@@ -81,17 +81,31 @@ impl Lanes {
     /// or a lane is to be split: how many missed, of all lanes.
     fn see_until_split(&mut self, seen: &mut [usize], row: &Row, rules: &Rules) -> u64 {
         let end = row.keys().len();
-        let mut lanes: Vec<Progress> =
-            self.lanes_mut().iter_mut().zip(seen).filter(|(_, seen)| **seen != end).collect();
-        lanes.sort_by_key(|(_, seen)| **seen);
+        let waiting = self.lanes_mut().iter_mut().zip(seen).filter(|(_, seen)| **seen != end);
+        let mut lanes: Vec<Progress> = waiting.collect();
+        lanes.sort_by_cached_key(|(lane, seen)| (**seen, lane.misses.iter().sum::<u64>()));
         let left: usize = lanes.iter().map(|(_, seen)| end - **seen).sum();
         let shares = if left < SHARED { 1 } else { rayon::current_num_threads() };
-        let most = lanes.len().div_ceil(shares).min(GROUP);
-        let groups = lanes.chunk_by_mut(|one, other| one.1 == other.1).flat_map(|equal| equal.chunks_mut(most));
-        let see = |group: &mut [Progress]| ROOM.with_borrow_mut(|room| room.see(group, row, rules));
+        let groups = dealt_out(lanes, shares);
+        let see = |mut group: Vec<Progress>| ROOM.with_borrow_mut(|room| room.see(&mut group, row, rules));
         match shares {
-            1 => groups.map(see).sum(),
-            _ => groups.collect::<Vec<_>>().into_par_iter().map(see).sum(),
+            1 => groups.into_iter().map(see).sum(),
+            _ => groups.into_par_iter().map(see).sum(),
         }
     }
+}
+
+/// Groups of lanes that have seen as many accesses, which are next to each other. Of `shares`, each has as many of those that
+/// missed often.
+fn dealt_out(lanes: Vec<Progress>, shares: usize) -> Vec<Vec<Progress>> {
+    let most = lanes.len().div_ceil(shares).min(GROUP);
+    let counts: Vec<usize> = lanes.chunk_by(|one, other| one.1 == other.1).map(<[Progress]>::len).collect();
+    let (mut groups, mut lanes) = (Vec::new(), lanes.into_iter());
+    for count in counts {
+        let first = groups.len();
+        groups.resize_with(first + count.div_ceil(most), Vec::new);
+        let to = groups[first..].len();
+        lanes.by_ref().take(count).enumerate().for_each(|(number, lane)| groups[first + number % to].push(lane));
+    }
+    groups
 }

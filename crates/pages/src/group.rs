@@ -241,14 +241,15 @@ impl Group {
         if rules.replacement == Replacement::Lru {
             entries.sort_unstable_by_key(|entry| entry.used.max(self.used[usize::from(entry.numbers[0])]));
         }
+        let at = row.by_number();
         let address = |came: u16| match came.checked_sub(BEFORE + 1) {
             None => before[usize::from(came) - 1],
-            Some(access) => row.key(access),
+            Some(access) => at(access),
         };
         lane.hold(entries.iter().map(|entry| address(entry.came)), rules.replacement);
         let missed = &self.missed[number][..misses as usize];
         let shifts = lane.choice.0.map(|mask| rules.sizes.largest_of(mask));
-        lane.miss_in_turn(missed.iter().map(|&access| row.key(access)), &shifts);
+        lane.miss_in_turn(missed.iter().map(|&access| at(access)), &shifts);
     }
 }
 

@@ -90,11 +90,10 @@ impl Lane {
 
     /// Accesses of which it is known that they miss. The largest pages for each segment have `1 << shifts[segment]` bytes.
     pub fn miss_in_turn(&mut self, accesses: impl Iterator<Item = Key>, shifts: &[u32; SEGMENTS]) {
-        let mut tally = Tally::default();
-        match &mut self.behind {
-            Some(behind) => behind.touch_in_turn(accesses, shifts, &self.choice, &mut tally),
-            None => accesses.enumerate().for_each(|(step, key)| tally.access(step, key.segment())),
-        }
+        let tally = match &mut self.behind {
+            Some(behind) => behind.touch_in_turn(accesses, shifts, &self.choice),
+            None => Tally::of(accesses.map(Key::segment)),
+        };
         tally.add_accesses(&mut self.misses);
     }
 

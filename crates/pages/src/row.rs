@@ -39,10 +39,11 @@ impl Row {
         &self.keys[..self.len]
     }
 
-    /// An access by its number.
+    /// The accesses by their numbers.
     #[inline(always)]
-    pub fn key(&self, at: u16) -> Key {
-        self.keys[usize::from(at) % PAGES]
+    pub fn by_number(&self) -> impl Fn(u16) -> Key {
+        let keys: &[Key; PAGES] = &self.keys;
+        |number| keys[usize::from(number) % PAGES]
     }
 
     /// For each access the numbers of its pages, by size.

@@ -80,45 +80,48 @@ impl SetAssociative {
         }
     }
 
-    /// Accesses in turn under all assignments. They have the sizes of `choice` for its segments, of which the largest of each has
-    /// `1 << shifts[segment]` bytes. All accesses are counted in `tally`.
+    /// Accesses in turn under all assignments, counted by segment. They have the sizes of `choice` for its segments, of which the
+    /// largest of each has `1 << shifts[segment]` bytes.
     pub fn touch_in_turn(
         &mut self,
         accesses: impl Iterator<Item = Key>,
         shifts: &[u32; SEGMENTS],
         choice: &Choice,
-        tally: &mut Tally,
-    ) {
+    ) -> Tally {
+        let mut tally = Tally::default();
         let mut accesses = accesses.enumerate();
-        let mut singly = |sets: &mut SetAssociative, tally: &mut Tally| match sets.ways {
-            2 => sets.touch_singly::<2>(&mut accesses, shifts, choice, tally),
-            4 => sets.touch_singly::<4>(&mut accesses, shifts, choice, tally),
-            _ => accesses.next(),
-        };
-        while let Some((step, key)) = singly(self, tally) {
+        let one_size = |all: u32, segment: usize| all | u32::from(choice.0[segment].is_power_of_two()) << segment;
+        let singly = (0..SEGMENTS).fold(0, one_size);
+        loop {
+            let stopped = match self.ways {
+                2 => self.touch_singly::<2>(&mut accesses, *shifts, singly, &mut tally),
+                4 => self.touch_singly::<4>(&mut accesses, *shifts, singly, &mut tally),
+                _ => accesses.next(),
+            };
+            let Some((step, key)) = stopped else { break };
             tally.access(step, key.segment());
             self.touch(key, choice.0[key.segment()], |_, _| ());
         }
         tally.add_misses(&mut self.common);
+        tally
     }
 
-    /// Sees accesses up to the first of several sizes, or to a set of several states, or whose mark that of another page has,
-    /// too: that one.
+    /// Sees accesses up to the first to a segment that is not in the mask `singly`, which has those of one size, or to a set of
+    /// several states, or whose mark that of another page has, too: that one.
     #[inline(always)]
     fn touch_singly<const N: usize>(
         &mut self,
         accesses: &mut impl Iterator<Item = (usize, Key)>,
-        shifts: &[u32; SEGMENTS],
-        choice: &Choice,
+        shifts: [u32; SEGMENTS],
+        singly: u32,
         tally: &mut Tally,
     ) -> Option<(usize, Key)> {
-        let one_size = |all: u32, segment: usize| all | u32::from(choice.0[segment].is_power_of_two()) << segment;
-        let singly = (0..SEGMENTS).fold(0, one_size);
         let words = &mut self.marks[..self.sets];
-        let pages = &mut self.pages.as_chunks_mut::<N>().0[..self.sets];
+        let pages = &mut self.pages.as_chunks_mut::<N>().0[..words.len()];
+        let last = words.len() - 1;
         for (step, key) in accesses {
             let (segment, shift) = (key.segment(), shifts[key.segment()]);
-            let set = key.page(shift) as usize & (self.sets - 1);
+            let set = key.page(shift) as usize & last;
             let (word, mark) = (words[set], key.mark(shift));
             if word == marks::NONE || singly >> segment & 1 == 0 {
                 return Some((step, key));

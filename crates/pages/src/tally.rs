@@ -12,6 +12,13 @@ const MISS: u64 = 1 << 32;
 pub struct Tally([[u64; SEGMENTS]; ROWS]);
 
 impl Tally {
+    /// Of accesses to segments.
+    pub fn of(segments: impl Iterator<Item = usize>) -> Tally {
+        let mut tally = Tally::default();
+        segments.enumerate().for_each(|(step, segment)| tally.access(step, segment));
+        tally
+    }
+
     /// Counts an access, the `step`th of all.
     #[inline(always)]
     pub fn access(&mut self, step: usize, segment: usize) {
