@@ -1,6 +1,6 @@
-//! Accesses most of which miss: what lanes are known to hold does not help there, and each lane sees them by itself, many
-//! accesses in a row, so that what its TLBs hold stays at hand. Lanes have nothing to do with each other then, and go on at
-//! the same time on several of the host's processors.
+//! Accesses most of which miss: what lanes are known to hold does not help there, and lanes see all of them, many accesses in a
+//! row. What does not depend on a lane is found out once for a row (`row`) or for a group of lanes (`group`). Groups have nothing
+//! to do with each other then, and go on at the same time on several of the host's processors.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::choice::Sizes;
 use crate::filter::Filter;
-use crate::group::{GROUP, Group, Progress, Rules};
+use crate::group::{GROUP, Group, Missed, Progress, Rules};
 use crate::lanes::Lanes;
 use crate::row::{BATCH, Row};
 
@@ -17,10 +17,18 @@ const WINDOW: u64 = 1024;
 /// From how many accesses, those of all lanes together, other processors are asked to help: far more than asking takes.
 const SHARED: usize = 8 * BATCH;
 
-/// What a look-up in the filter takes, in the time in which a lane sees an access directly (measured).
-const LOOK_UP: u64 = 16;
-/// The same for a miss of a lane after such a look-up.
-const MISS: u64 = 3;
+/// What a look-up in the filter takes, and after it a miss of a lane: nanoseconds (measured, as all of these).
+const LOOK_UP: u64 = 150;
+const MISS: u64 = 45;
+/// What an access takes that lanes see directly, for all of them; for each group of lanes; and for each lane that misses.
+const ACCESS: u64 = 15;
+const GROUP_ACCESS: u64 = 18;
+const DIRECT_MISS: u64 = 10;
+
+/// Among how many processors so many accesses, those of all lanes together, are shared.
+pub fn shares(accesses: usize) -> usize {
+    if accesses < SHARED { 1 } else { rayon::current_num_threads() }
+}
 
 /// Whether lanes see accesses directly.
 #[derive(Default)]
@@ -44,8 +52,11 @@ impl Direct {
             return self.on;
         }
         // Lanes are shared among the host's processors then, as far as there are enough of them.
-        let shares = if BATCH * lanes < SHARED { 1 } else { rayon::current_num_threads().min(lanes) as u64 };
-        let wanted = window * (lanes as u64) / shares < self.looked_up * LOOK_UP + self.missed * MISS;
+        let shares = shares(BATCH * lanes).min(lanes);
+        let groups = lanes.div_ceil(GROUP).max(shares) as u64;
+        let shared = window * groups * GROUP_ACCESS + self.missed * DIRECT_MISS;
+        let directly = window * ACCESS + shared / shares as u64;
+        let wanted = directly < self.looked_up * LOOK_UP + self.missed * MISS;
         (self.since, self.looked_up, self.missed) = (accesses, 0, 0);
         wanted
     }
@@ -56,15 +67,14 @@ thread_local! {
 }
 
 impl Lanes {
-    /// All lanes see accesses in their order, each lane all of them: how many missed, of all lanes. What a filter knew
-    /// before does not hold any more.
-    pub fn see(&mut self, row: &Row, sizes: &Sizes, filter: &mut Filter) -> u64 {
+    /// All lanes see accesses in their order, each lane all of them. What a filter knew before does not hold any more.
+    pub fn see(&mut self, row: &Row, sizes: &Sizes, filter: &mut Filter) -> Missed {
         let segments = row.keys().iter().fold(0, |all, key| all | 1 << key.segment());
         let rules = Rules { replacement: self.replacement(), sizes, served: self.served(), segments };
         let end = row.keys().len();
-        let (mut seen, mut missed) = (vec![0; self.len()], 0);
+        let (mut seen, mut missed) = (vec![0; self.len()], Missed::default());
         while seen.iter().any(|&seen| seen != end) {
-            missed += self.see_until_split(&mut seen, row, &rules);
+            missed = missed.then(self.see_until_split(&mut seen, row, &rules));
             for lane in 0..seen.len() {
                 let Some(&key) = row.keys().get(seen[lane]) else { continue };
                 let missing = self.lanes_mut()[lane].missing(key, sizes, rules.served);
@@ -77,20 +87,19 @@ impl Lanes {
         missed
     }
 
-    /// Each lane sees more accesses than the `seen` it has seen, unless it is to be split at the next one, until it has seen all
-    /// or a lane is to be split: how many missed, of all lanes.
-    fn see_until_split(&mut self, seen: &mut [usize], row: &Row, rules: &Rules) -> u64 {
+    /// Each lane sees more accesses than the `seen` it has seen, until it has seen all or a lane is to be split.
+    fn see_until_split(&mut self, seen: &mut [usize], row: &Row, rules: &Rules) -> Missed {
         let end = row.keys().len();
         let waiting = self.lanes_mut().iter_mut().zip(seen).filter(|(_, seen)| **seen != end);
         let mut lanes: Vec<Progress> = waiting.collect();
         lanes.sort_by_cached_key(|(lane, seen)| (**seen, lane.misses.iter().sum::<u64>()));
         let left: usize = lanes.iter().map(|(_, seen)| end - **seen).sum();
-        let shares = if left < SHARED { 1 } else { rayon::current_num_threads() };
+        let shares = shares(left);
         let groups = dealt_out(lanes, shares);
         let see = |mut group: Vec<Progress>| ROOM.with_borrow_mut(|room| room.see(&mut group, row, rules));
         match shares {
-            1 => groups.into_iter().map(see).sum(),
-            _ => groups.into_par_iter().map(see).sum(),
+            1 => groups.into_iter().map(see).fold(Missed::default(), Missed::beside),
+            _ => groups.into_par_iter().map(see).reduce(Missed::default, Missed::beside),
         }
     }
 }

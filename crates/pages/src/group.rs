@@ -83,8 +83,8 @@ const BEFORE: u16 = ENTRIES as u16;
 /// A lane, and how many accesses of the row it has seen.
 pub type Progress<'a> = (&'a mut Lane, &'a mut usize);
 
-/// By the number of a page: as many as a number may be, which spares asking whether it is less.
-type ByNumber<T> = Box<[T; 1 << u16::BITS]>;
+/// As many numbers as a page may have for its type, which spares asking whether one is less.
+const NUMBERS: usize = 1 << u16::BITS;
 
 /// Where a lane is.
 #[derive(Clone, Copy, Default)]
@@ -98,46 +98,67 @@ struct Place {
     misses: u32,
 }
 
+/// What missed.
+#[derive(Clone, Copy, Default)]
+pub struct Missed {
+    /// Accesses that some lane missed, as far as one group can tell.
+    pub accesses: u64,
+    /// Misses of all lanes.
+    pub lanes: u64,
+}
+
+impl Missed {
+    /// Of other lanes at the same accesses.
+    pub fn beside(self, other: Missed) -> Missed {
+        Missed { accesses: self.accesses.max(other.accesses), lanes: self.lanes + other.lanes }
+    }
+
+    /// Of accesses behind these.
+    pub fn then(self, other: Missed) -> Missed {
+        Missed { accesses: self.accesses + other.accesses, lanes: self.lanes + other.lanes }
+    }
+}
+
 /// Room for a group.
 pub struct Group {
     views: [View; SEGMENTS],
     /// The lanes that hold a page, a bit each.
-    held: ByNumber<u64>,
+    held: Box<[u64; NUMBERS]>,
     /// When a page was used last in the row, or 0.
-    used: ByNumber<u16>,
+    used: Box<[u16; NUMBERS]>,
     /// The entries of all lanes.
     entries: Vec<Entry>,
     places: [Place; GROUP],
     /// The accesses that missed, of each lane.
-    missed: Vec<[u16; PAGES]>,
+    missed: Box<[[u16; PAGES]; GROUP]>,
 }
 
-/// Zeros, which take no memory before they are written to.
-fn zeros<T: Clone + Default>() -> ByNumber<T> {
-    vec![T::default(); 1 << u16::BITS].try_into().unwrap_or_else(|_| unreachable!("it has that length"))
+/// Room for as many, each as `one` is.
+fn room<T: Clone, const N: usize>(one: T) -> Box<[T; N]> {
+    vec![one; N].try_into().unwrap_or_else(|_| unreachable!("they are as many"))
 }
 
 impl Default for Group {
     fn default() -> Group {
         Group {
             views: [View::NONE; SEGMENTS],
-            held: zeros(),
-            used: zeros(),
+            held: room(0),
+            used: room(0),
             entries: Vec::new(),
             places: [Place::default(); GROUP],
-            missed: vec![[0; PAGES]; GROUP],
+            missed: room([0; PAGES]),
         }
     }
 }
 
 impl Group {
     /// Lanes, which have seen as many accesses of a row, see more of them up to the first at which some of a lane's assignments
-    /// hit and others miss. How many missed, of all lanes.
-    pub fn see(&mut self, lanes: &mut [Progress], row: &Row, rules: &Rules) -> u64 {
+    /// hit and others miss.
+    pub fn see(&mut self, lanes: &mut [Progress], row: &Row, rules: &Rules) -> Missed {
         let from = *lanes[0].1;
         self.begin(lanes, row, rules);
         let (lru, decided) = (rules.replacement == Replacement::Lru, self.decided(rules));
-        let seen = match (lru, decided) {
+        let (seen, accesses) = match (lru, decided) {
             (false, false) => self.see_until_split::<false, false>(lanes.len(), row, from, rules),
             (false, true) => self.see_until_split::<false, true>(lanes.len(), row, from, rules),
             (true, false) => self.see_until_split::<true, false>(lanes.len(), row, from, rules),
@@ -147,7 +168,7 @@ impl Group {
             **so_far = seen;
             self.end(number, lane, row, rules);
         }
-        self.places[..lanes.len()].iter().map(|place| u64::from(place.misses)).sum()
+        Missed { accesses, lanes: self.places[..lanes.len()].iter().map(|place| u64::from(place.misses)).sum() }
     }
 
     /// Whether all lanes have one size for each segment that is accessed.
@@ -161,7 +182,9 @@ impl Group {
             self.views[segment] = View::new(lanes.iter().map(|(lane, _)| lane.choice.0[segment]), rules.served);
         }
         self.held[..rules.sizes.len() * PAGES].fill(0);
-        self.used[..rules.sizes.len() * PAGES].fill(0);
+        if rules.replacement == Replacement::Lru {
+            self.used[..rules.sizes.len() * PAGES].fill(0);
+        }
         self.entries.clear();
         for (number, (lane, _)) in lanes.iter().enumerate() {
             let first = self.entries.len() as u32;
@@ -178,17 +201,21 @@ impl Group {
     }
 
     /// Lanes see accesses of a row from one on, up to the first at which some of a lane's assignments hit and others miss: up to
-    /// which. Where all have one size for each segment, there is none.
+    /// which, and how many of them some lane missed. Where all have one size for each segment, there is no such access.
     fn see_until_split<const LRU: bool, const DECIDED: bool>(
         &mut self,
         lanes: usize,
         row: &Row,
         from: usize,
         rules: &Rules,
-    ) -> usize {
+    ) -> (usize, u64) {
         let (all, sizes) = (u64::MAX >> (GROUP - lanes), rules.sizes.len());
-        let Group { views, held, used, entries, places, missed } = self;
-        for (at, (key, pages)) in row.keys().iter().zip(row.numbers()).enumerate().skip(from) {
+        let Group { views, entries, places, .. } = self;
+        let held: &mut [u64; NUMBERS] = &mut self.held;
+        let used: &mut [u16; NUMBERS] = &mut self.used;
+        let missed: &mut [[u16; PAGES]; GROUP] = &mut self.missed;
+        let (mut at, mut accesses) = (from, 0);
+        for (key, pages) in row.keys()[from..].iter().zip(&row.numbers()[from..]) {
             let view = &views[key.segment()];
             let now = BEFORE + 1 + at as u16;
             let (mut hit, mut within) = (view.elsewhere, view.elsewhere);
@@ -198,14 +225,16 @@ impl Group {
             }
             let mut missing = all & !hit;
             if !DECIDED && (hit ^ within | missing & view.partly) != 0 {
-                return at;
+                return (at, accesses);
             }
+            at += 1;
             if LRU {
                 pages[..sizes].iter().for_each(|&page| used[usize::from(page)] = now);
             }
             if missing == 0 {
                 continue;
             }
+            accesses += 1;
             for (&page, [largest, smallest]) in pages.iter().zip(&view.with).take(sizes) {
                 held[usize::from(page)] |= missing & (largest | smallest);
             }
@@ -224,12 +253,12 @@ impl Group {
                     held[usize::from(old.numbers[1])] &= !(1 << lane);
                 }
                 *old = Entry { numbers, used: now, came: now };
-                missed[lane][place.misses as usize % PAGES] = at as u16;
+                missed[lane][place.misses as usize % PAGES] = at as u16 - 1;
                 place.misses += 1;
                 place.next = place.behind(place.next);
             }
         }
-        row.keys().len()
+        (at, accesses)
     }
 
     /// A lane of a number takes over what it holds now; its second TLB sees what missed.
@@ -263,7 +292,7 @@ impl Place {
     /// The next entry to be replaced becomes the least recently used; `used` tells when a page was used last. Entries that are
     /// passed over go where they belong.
     #[inline(always)]
-    fn pass_over_used(&mut self, entries: &mut [Entry], used: &[u16; 1 << u16::BITS]) {
+    fn pass_over_used(&mut self, entries: &mut [Entry], used: &[u16; NUMBERS]) {
         loop {
             let next = &mut entries[self.next as usize];
             let last = used[usize::from(next.numbers[0])];

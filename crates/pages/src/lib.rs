@@ -308,16 +308,19 @@ impl Analysis {
         let Analysis { row, lanes, sizes, filter, beside, .. } = self;
         let (accesses, before, served) = (row.keys().len() as u64, lanes.len(), lanes.served());
         row.number(sizes);
-        let missed = match beside {
-            None => lanes.see(row, sizes, filter),
-            Some(sets) => {
-                let touch = || row.keys().iter().for_each(|&key| sets.touch(key, served, |_, _| ()));
-                rayon::join(|| lanes.see(row, sizes, filter), touch).0
+        let mut touch = || {
+            if let Some(sets) = beside {
+                row.keys().iter().for_each(|&key| sets.touch(key, served, |_, _| ()));
             }
+        };
+        let missed = match direct::shares(row.keys().len() * before) {
+            1 => (lanes.see(row, sizes, filter), touch()).0,
+            _ => rayon::join(|| lanes.see(row, sizes, filter), touch).0,
         };
         row.clear();
         filter.seen_elsewhere(accesses);
-        self.direct.on = self.direct.wanted(missed.min(accesses), missed, filter.now(), before);
+        let looked_up = missed.accesses.min(accesses);
+        self.direct.on = self.direct.wanted(looked_up, missed.lanes, filter.now(), before);
         if self.lanes.len() > self.most_lanes {
             self.give_up_worst();
         }

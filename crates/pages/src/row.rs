@@ -16,7 +16,7 @@ pub struct Row {
     keys: Box<[Key; PAGES]>,
     len: usize,
     /// For each access the numbers of its pages, by size.
-    numbers: Vec<[u16; SIZES]>,
+    numbers: Box<[[u16; SIZES]; PAGES]>,
     /// For each size the first accesses to pages, from 1 on; each stands where [`place`] says or behind that, before the next 0.
     places: Vec<[u16; PLACES]>,
 }
@@ -31,7 +31,7 @@ impl Row {
     /// Without accesses.
     pub fn new(sizes: &Sizes) -> Row {
         let places = vec![[0; PLACES]; sizes.len()];
-        Row { keys: Box::new([Key::NONE; PAGES]), len: 0, numbers: Vec::with_capacity(BATCH), places }
+        Row { keys: Box::new([Key::NONE; PAGES]), len: 0, numbers: Box::new([[0; SIZES]; PAGES]), places }
     }
 
     /// The accesses in their order.
@@ -48,7 +48,7 @@ impl Row {
 
     /// For each access the numbers of its pages, by size.
     pub fn numbers(&self) -> &[[u16; SIZES]] {
-        &self.numbers
+        &self.numbers[..self.len]
     }
 
     /// An access comes; whether there is no room for another one.
@@ -66,20 +66,20 @@ impl Row {
 
     /// Numbers the pages of the accesses.
     pub fn number(&mut self, sizes: &Sizes) {
-        self.numbers.clear();
         self.places.iter_mut().for_each(|places| places.fill(0));
         for (at, &key) in self.keys[..self.len].iter().enumerate() {
-            let mut numbers = std::array::from_fn(|size| (size * PAGES + at + 1) as u16);
+            let new: [u16; SIZES] = std::array::from_fn(|size| (size * PAGES + at + 1) as u16);
+            self.numbers[at] = new;
             for (size, places) in self.places.iter_mut().enumerate() {
-                let (place, number) = look_up(&self.keys, places, key, sizes.shift(size));
-                if number != 0 {
+                let (place, first) = look_up(&self.keys, places, key, sizes.shift(size));
+                if first != 0 {
                     // An access to this page is one to the larger ones around it, too.
-                    numbers[size..].copy_from_slice(&self.numbers[usize::from(number) - 1][size..]);
+                    self.numbers[at] = self.numbers[(usize::from(first) - 1) % PAGES];
+                    self.numbers[at][..size].copy_from_slice(&new[..size]);
                     break;
                 }
                 places[place] = at as u16 + 1;
             }
-            self.numbers.push(numbers);
         }
     }
 

@@ -94,8 +94,8 @@ impl SetAssociative {
         let singly = (0..SEGMENTS).fold(0, one_size);
         loop {
             let stopped = match self.ways {
-                2 => self.touch_singly::<2>(&mut accesses, *shifts, singly, &mut tally),
-                4 => self.touch_singly::<4>(&mut accesses, *shifts, singly, &mut tally),
+                2 => self.touch_singly::<2>(&mut accesses, shifts, singly, &mut tally),
+                4 => self.touch_singly::<4>(&mut accesses, shifts, singly, &mut tally),
                 _ => accesses.next(),
             };
             let Some((step, key)) = stopped else { break };
@@ -112,7 +112,7 @@ impl SetAssociative {
     fn touch_singly<const N: usize>(
         &mut self,
         accesses: &mut impl Iterator<Item = (usize, Key)>,
-        shifts: [u32; SEGMENTS],
+        shifts: &[u32; SEGMENTS],
         singly: u32,
         tally: &mut Tally,
     ) -> Option<(usize, Key)> {
@@ -248,18 +248,23 @@ impl SetAssociative {
 
     /// The state at `at` keeps the sizes of the mask `kept` for a segment. Those it had besides get a state like it, whose
     /// place is returned (that of the state itself if there are none).
+    #[inline(always)]
     fn keep_only(&mut self, at: u32, segment: usize, kept: u8) -> u32 {
-        let place = at as usize;
-        let others = self.choices[place].0[segment] & !kept;
-        if others == 0 {
-            return at;
+        match self.choices[at as usize].0[segment] & !kept {
+            0 => at,
+            others => self.split_off(at, segment, others),
         }
-        let new = self.choices.len() as u32;
+    }
+
+    /// The sizes of the mask `others` for a segment, which a state has, get a state like it, whose place is returned.
+    #[cold]
+    fn split_off(&mut self, at: u32, segment: usize, others: u8) -> u32 {
+        let (place, new) = (at as usize, self.choices.len() as u32);
         self.pages.extend_from_within(place * self.ways..(place + 1) * self.ways);
         self.misses.extend_from_within(place * self.segments..(place + 1) * self.segments);
         self.choices.push(self.choices[place]);
         self.choices[new as usize].0[segment] = others;
-        self.choices[place].0[segment] = kept;
+        self.choices[place].0[segment] &= !others;
         self.next.push(self.next[place]);
         self.next[place] = new;
         new
@@ -336,10 +341,16 @@ fn replace(pages: &mut [Key], key: Key) -> Key {
     gone
 }
 
-/// The page that is `apart` from `key` becomes the most recently used.
+/// The page that is `apart` from `key`, in which both are for all sizes that count, becomes the most recently used.
+#[inline(always)]
 fn use_again(pages: &mut [Key], key: Key, apart: u32) {
-    let way = way_of(pages, key, apart);
-    pages[..=way].rotate_right(1);
+    let mut ahead = key;
+    for page in pages {
+        std::mem::swap(page, &mut ahead);
+        if ahead.apart(key) == apart {
+            return;
+        }
+    }
 }
 
 /// The way of the page that is `apart` from `key`.
