@@ -1,26 +1,34 @@
-//! Accesses most of which miss: what lanes are known to hold does not help there, and each lane sees them by itself, many
-//! accesses in a row, so that what its TLBs hold stays at hand. Lanes have nothing to do with each other then, and go on at
-//! the same time on several of the host's processors.
+//! Accesses most of which miss: what lanes are known to hold does not help there, and lanes see all of them, many accesses in a
+//! row. What does not depend on a lane is found out once for a row (`row`) or for a group of lanes (`group`). Groups have nothing
+//! to do with each other then, and go on at the same time on several of the host's processors.
+
+use std::cell::RefCell;
 
 use rayon::prelude::*;
 
-use crate::choice::{Key, Sizes};
+use crate::choice::Sizes;
 use crate::filter::Filter;
-use crate::lanes::{Lane, Lanes};
-use crate::log::{Log, Room};
-use crate::{Replacement, SEGMENTS};
+use crate::group::{GROUP, Group, Missed, Progress, Rules};
+use crate::lanes::Lanes;
+use crate::row::{BATCH, Row};
 
-/// Accesses that lanes see in a row.
-pub const BATCH: usize = 1024;
 /// After how many accesses it is asked again whether lanes see them directly.
 const WINDOW: u64 = 1024;
 /// From how many accesses, those of all lanes together, other processors are asked to help: far more than asking takes.
 const SHARED: usize = 8 * BATCH;
 
-/// What a look-up in the filter takes, in the time in which a lane sees an access directly (measured).
-const LOOK_UP: u64 = 16;
-/// The same for a miss of a lane after such a look-up.
-const MISS: u64 = 3;
+/// What a look-up in the filter takes, and after it a miss of a lane: nanoseconds (measured, as all of these).
+const LOOK_UP: u64 = 150;
+const MISS: u64 = 45;
+/// What an access takes that lanes see directly, for all of them; for each group of lanes; and for each lane that misses.
+const ACCESS: u64 = 15;
+const GROUP_ACCESS: u64 = 18;
+const DIRECT_MISS: u64 = 10;
+
+/// Among how many processors so many accesses, those of all lanes together, are shared.
+pub fn shares(accesses: usize) -> usize {
+    if accesses < SHARED { 1 } else { rayon::current_num_threads() }
+}
 
 /// Whether lanes see accesses directly.
 #[derive(Default)]
@@ -44,172 +52,69 @@ impl Direct {
             return self.on;
         }
         // Lanes are shared among the host's processors then, as far as there are enough of them.
-        let shares = if BATCH * lanes < SHARED { 1 } else { rayon::current_num_threads().min(lanes) as u64 };
-        let wanted = window * (lanes as u64) / shares < self.looked_up * LOOK_UP + self.missed * MISS;
+        let shares = shares(BATCH * lanes).min(lanes);
+        let groups = lanes.div_ceil(GROUP).max(shares) as u64;
+        let shared = window * groups * GROUP_ACCESS + self.missed * DIRECT_MISS;
+        let directly = window * ACCESS + shared / shares as u64;
+        let wanted = directly < self.looked_up * LOOK_UP + self.missed * MISS;
         (self.since, self.looked_up, self.missed) = (accesses, 0, 0);
         wanted
     }
 }
 
-/// How TLBs work for all lanes.
-struct Rules<'a> {
-    replacement: Replacement,
-    sizes: &'a Sizes,
-    /// Sizes whose pages are not for the fully associative TLB, as a mask.
-    served: u8,
-    /// The segments that are accessed, a bit each.
-    segments: u32,
-}
-
-/// The sizes that a lane has for a segment.
-#[derive(Clone, Copy)]
-struct View {
-    /// All, and those whose pages the fully associative TLB has, as masks.
-    all: u8,
-    here: u8,
-    /// Log2 bytes of the largest.
-    shift: u32,
-}
-
-impl View {
-    fn new(all: u8, rules: &Rules) -> View {
-        View { all, here: all & !rules.served, shift: rules.sizes.largest_of(all) }
-    }
-}
-
-/// Room for what lanes see.
-struct Scratch {
-    log: Box<Room>,
-    /// Accesses that missed.
-    missed: Box<[Key; BATCH]>,
-}
-
-impl Default for Scratch {
-    fn default() -> Scratch {
-        Scratch { log: Box::default(), missed: Box::new([Key::NONE; BATCH]) }
-    }
-}
-
-impl Lane {
-    /// The lane sees accesses up to the first at which some of its assignments hit and others miss: how many, and how many
-    /// of them missed.
-    fn see(&mut self, row: &[Key], rules: &Rules, scratch: &mut Scratch) -> (usize, u64) {
-        let Scratch { log, missed } = scratch;
-        let views = self.choice.0.map(|mask| View::new(mask, rules));
-        let decided =
-            (0..SEGMENTS).all(|segment| rules.segments >> segment & 1 == 0 || views[segment].all.is_power_of_two());
-        let mut log = Log::new(log, self.by_age(rules.replacement), |key| key.mark(views[key.segment()].shift));
-        let (seen, misses) = match (decided, rules.replacement) {
-            (true, Replacement::Fifo) => {
-                see_decided(row, &views, &mut log, missed, |log, key, mark, shift| log.fifo(key, mark, shift))
-            }
-            (true, Replacement::Lru) => {
-                see_decided(row, &views, &mut log, missed, |log, key, mark, shift| log.lru(key, mark, shift))
-            }
-            (false, Replacement::Fifo) => see_undecided(row, &views, rules.sizes, &mut log, missed, |_, _, _| ()),
-            (false, Replacement::Lru) => {
-                see_undecided(row, &views, rules.sizes, &mut log, missed, |log, at, mark| log.use_again(at, mark))
-            }
-        };
-        self.hold(log.pages(), rules.replacement);
-        let missed = &missed[..misses];
-        missed.iter().for_each(|key| self.misses[key.segment()] += 1);
-        if let Some(behind) = &mut self.behind {
-            let of = |key: Key| views[key.segment()];
-            behind.touch_in_turn(missed, |key| of(key).shift, |key| of(key).all);
-        }
-        (seen, misses as u64)
-    }
-}
-
-/// A lane's fully associative TLB sees accesses to segments for which all of its assignments have one size, by `look_up`:
-/// how many. Those that miss go to `missed`; how many.
-#[inline(always)]
-fn see_decided(
-    row: &[Key],
-    views: &[View; SEGMENTS],
-    log: &mut Log,
-    missed: &mut [Key; BATCH],
-    look_up: impl Fn(&mut Log, Key, u16, u32) -> usize,
-) -> (usize, usize) {
-    let mut misses = 0;
-    for &key in row {
-        let View { here, shift, .. } = views[key.segment()];
-        // The other TLB may have all pages of the segment.
-        if here != 0 {
-            missed[misses % BATCH] = key;
-            misses += look_up(log, key, key.mark(shift), shift);
-        }
-    }
-    (row.len(), misses)
-}
-
-/// A lane's fully associative TLB sees accesses up to the first at which some of its assignments hit and others miss: how
-/// many. Each entry that is hit is told to `hit`, with its mark. Accesses that miss go to `missed`; how many.
-#[inline(always)]
-fn see_undecided(
-    row: &[Key],
-    views: &[View; SEGMENTS],
-    sizes: &Sizes,
-    log: &mut Log,
-    missed: &mut [Key; BATCH],
-    hit: impl Fn(&mut Log, usize, u16),
-) -> (usize, usize) {
-    let mut misses = 0;
-    for (seen, &key) in row.iter().enumerate() {
-        let View { all, here, shift } = views[key.segment()];
-        let mark = key.mark(shift);
-        if let Some((at, apart)) = log.find(key, mark, shift) {
-            let held = here & sizes.holding(apart);
-            if held == here && here != 0 {
-                hit(log, at, mark);
-                continue;
-            } else if held != 0 {
-                return (seen, misses);
-            }
-        }
-        if here == all {
-            log.come(key, mark);
-            missed[misses % BATCH] = key;
-            misses += 1;
-        } else if here != 0 {
-            return (seen, misses);
-        }
-    }
-    (row.len(), misses)
+thread_local! {
+    static ROOM: RefCell<Group> = RefCell::default();
 }
 
 impl Lanes {
-    /// All lanes see accesses in their order, each lane all of them: how many missed, of all lanes. What a filter knew
-    /// before does not hold any more.
-    pub fn see(&mut self, row: &[Key], sizes: &Sizes, filter: &mut Filter) -> u64 {
-        let segments = row.iter().fold(0, |all, key| all | 1 << key.segment());
+    /// All lanes see accesses in their order, each lane all of them. What a filter knew before does not hold any more.
+    pub fn see(&mut self, row: &Row, sizes: &Sizes, filter: &mut Filter) -> Missed {
+        let segments = row.keys().iter().fold(0, |all, key| all | 1 << key.segment());
         let rules = Rules { replacement: self.replacement(), sizes, served: self.served(), segments };
-        let end = row.len();
-        let (mut seen, mut missed) = (vec![0; self.len()], 0);
-        loop {
-            let go_on = |scratch: &mut Scratch, (lane, seen): (&mut Lane, &mut usize)| {
-                let (more, missed) = lane.see(&row[*seen..], &rules, scratch);
-                *seen += more;
-                missed
-            };
-            let left: usize = seen.iter().map(|seen| end - seen).sum();
-            missed += if left < SHARED {
-                let mut scratch = Scratch::default();
-                self.lanes_mut().iter_mut().zip(&mut seen).map(|one| go_on(&mut scratch, one)).sum::<u64>()
-            } else {
-                self.lanes_mut().par_iter_mut().zip(&mut seen).map_init(Scratch::default, go_on).sum::<u64>()
-            };
-            if seen.iter().all(|&seen| seen == end) {
-                return missed;
-            }
+        let end = row.keys().len();
+        let (mut seen, mut missed) = (vec![0; self.len()], Missed::default());
+        while seen.iter().any(|&seen| seen != end) {
+            missed = missed.then(self.see_until_split(&mut seen, row, &rules));
             for lane in 0..seen.len() {
-                if let Some(&key) = row.get(seen[lane]) {
-                    let missing = self.lanes_mut()[lane].missing(key, sizes, rules.served);
+                let Some(&key) = row.keys().get(seen[lane]) else { continue };
+                let missing = self.lanes_mut()[lane].missing(key, sizes, rules.served);
+                if missing != 0 && missing != self.lanes_mut()[lane].choice.0[key.segment()] {
                     self.split(lane, key.segment(), missing, filter);
                     seen.push(seen[lane]);
                 }
             }
         }
+        missed
     }
+
+    /// Each lane sees more accesses than the `seen` it has seen, until it has seen all or a lane is to be split.
+    fn see_until_split(&mut self, seen: &mut [usize], row: &Row, rules: &Rules) -> Missed {
+        let end = row.keys().len();
+        let waiting = self.lanes_mut().iter_mut().zip(seen).filter(|(_, seen)| **seen != end);
+        let mut lanes: Vec<Progress> = waiting.collect();
+        lanes.sort_by_cached_key(|(lane, seen)| (**seen, lane.misses.iter().sum::<u64>()));
+        let left: usize = lanes.iter().map(|(_, seen)| end - **seen).sum();
+        let shares = shares(left);
+        let groups = dealt_out(lanes, shares);
+        let see = |mut group: Vec<Progress>| ROOM.with_borrow_mut(|room| room.see(&mut group, row, rules));
+        match shares {
+            1 => groups.into_iter().map(see).fold(Missed::default(), Missed::beside),
+            _ => groups.into_par_iter().map(see).reduce(Missed::default, Missed::beside),
+        }
+    }
+}
+
+/// Groups of lanes that have seen as many accesses, which are next to each other. Of `shares`, each has as many of those that
+/// missed often.
+fn dealt_out(lanes: Vec<Progress>, shares: usize) -> Vec<Vec<Progress>> {
+    let most = lanes.len().div_ceil(shares).min(GROUP);
+    let counts: Vec<usize> = lanes.chunk_by(|one, other| one.1 == other.1).map(<[Progress]>::len).collect();
+    let (mut groups, mut lanes) = (Vec::new(), lanes.into_iter());
+    for count in counts {
+        let first = groups.len();
+        groups.resize_with(first + count.div_ceil(most), Vec::new);
+        let to = groups[first..].len();
+        lanes.by_ref().take(count).enumerate().for_each(|(number, lane)| groups[first + number % to].push(lane));
+    }
+    groups
 }

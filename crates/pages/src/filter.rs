@@ -29,11 +29,13 @@ pub struct Filter {
     /// When the page of each slot was last touched, or 0.
     touched: [u64; SLOTS],
     now: u64,
-    /// Pages in the order of their last touches, as they were at a time.
-    order: [(u64, Key); SLOTS],
+    /// Slots in the order in which their pages were touched last, as it was at a time.
+    order: [u8; SLOTS],
     ordered: u64,
-    /// The page that was forgotten last, and when it had been touched last.
-    forgotten: (u64, Key),
+    /// Whether slots have got other pages since then.
+    replaced: bool,
+    /// A page that was forgotten, and when it had been touched last.
+    forgotten: Option<(u64, Key)>,
     /// The page that left last, as its number and shift, and the slots with pages in it.
     gone: (u64, u32, u64),
 }
@@ -50,9 +52,10 @@ impl Filter {
             in_sets: [false; SLOTS],
             touched: [0; SLOTS],
             now: 0,
-            order: [(0, Key::NONE); SLOTS],
-            ordered: u64::MAX,
-            forgotten: (0, Key::NONE),
+            order: std::array::from_fn(|slot| slot as u8),
+            ordered: 0,
+            replaced: true,
+            forgotten: None,
             gone: (NONE, 0, 0),
         }
     }
@@ -63,7 +66,7 @@ impl Filter {
         self.pages = [NONE; SLOTS];
         self.held.clear();
         self.touched = [0; SLOTS];
-        self.ordered = u64::MAX;
+        self.replaced = true;
     }
 
     /// Accesses so far.
@@ -126,17 +129,20 @@ impl Filter {
             }
         }
         self.not_by_all(slot);
-        self.forgotten = (self.touched[slot], Key::from_page(self.pages[slot], self.shift));
+        let known = (self.touched[slot], Key::from_page(self.pages[slot], self.shift));
+        self.forgotten = (known.0 > 0).then_some(known);
         (self.touched[slot], self.in_sets[slot]) = (0, false);
         // What was found out about slots does not hold any more.
         self.gone = (NONE, 0, 0);
-        self.ordered = u64::MAX;
+        self.replaced = true;
         slot
     }
 
-    /// The page that was forgotten last, and when it had been touched last.
-    pub fn forgotten(&self) -> (u64, Key) {
-        self.forgotten
+    /// The page that was forgotten since this was asked last, if one was: when it had been touched last, and how far the nearest
+    /// of those is apart that were touched after it.
+    pub fn forgotten(&mut self) -> Option<(u64, Key, u32)> {
+        let (time, key) = self.forgotten.take()?;
+        Some((time, key, self.nearest(key.page(self.shift)).1))
     }
 
     /// Some lane may not hold the page of a slot.
@@ -210,14 +216,32 @@ impl Filter {
     }
 
     /// The pages that were touched after a time, each when it was touched last, in this order.
-    pub fn touched_after(&mut self, time: u64) -> &[(u64, Key)] {
-        if self.ordered != self.now {
-            for (slot, entry) in self.order.iter_mut().enumerate() {
-                *entry = (self.touched[slot], Key::from_page(self.pages[slot], self.shift));
-            }
-            self.order.sort_unstable_by_key(|&(touched, _)| touched);
-            self.ordered = self.now;
+    pub fn touched_after(&mut self, time: u64) -> impl Iterator<Item = (u64, Key)> {
+        if self.replaced || self.ordered != self.now {
+            self.put_in_order();
         }
-        &self.order[self.order.partition_point(|&(touched, _)| touched <= time)..]
+        let touched = |&slot: &u8| self.touched[usize::from(slot) % SLOTS];
+        let from = self.order.partition_point(|slot| touched(slot) <= time);
+        let page = |&slot: &u8| Key::from_page(self.pages[usize::from(slot) % SLOTS], self.shift);
+        self.order[from..].iter().map(move |slot| (touched(slot), page(slot)))
+    }
+
+    /// Orders slots by their last touches: those that were touched since this was done last, and before them the others, which
+    /// are in order but for some that were never touched.
+    fn put_in_order(&mut self) {
+        let mut parts = [[0; SLOTS]; 3];
+        let mut ends = [0; 3];
+        for &slot in &self.order {
+            let touched = self.touched[usize::from(slot) % SLOTS];
+            let part = usize::from(touched > 0) + usize::from(touched > self.ordered);
+            parts[part][ends[part] % SLOTS] = slot;
+            ends[part] += 1;
+        }
+        let [never, _, since] = ends;
+        parts[2][..since].sort_unstable_by_key(|&slot| self.touched[usize::from(slot) % SLOTS]);
+        self.order[..never].copy_from_slice(&parts[0][..never]);
+        self.order[never..SLOTS - since].copy_from_slice(&parts[1][..ends[1]]);
+        self.order[SLOTS - since..].copy_from_slice(&parts[2][..since]);
+        (self.ordered, self.replaced) = (self.now, false);
     }
 }

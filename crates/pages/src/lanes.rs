@@ -4,6 +4,7 @@ use crate::bits::Bits;
 use crate::choice::{Choice, Key, Sizes};
 use crate::filter::Filter;
 use crate::sets::SetAssociative;
+use crate::tally::Tally;
 use crate::{Replacement, SEGMENTS, SIZES};
 
 /// Assignments that have had the same outcome at each access so far.
@@ -85,6 +86,15 @@ impl Lane {
             Replacement::Fifo => places.zip(pages).for_each(|(place, page)| *place = page),
             Replacement::Lru => places.zip(pages.rev()).for_each(|(place, page)| *place = page),
         }
+    }
+
+    /// Accesses of which it is known that they miss. The largest pages for each segment have `1 << shifts[segment]` bytes.
+    pub fn miss_in_turn(&mut self, accesses: impl Iterator<Item = Key>, shifts: &[u32; SEGMENTS]) {
+        let tally = match &mut self.behind {
+            Some(behind) => behind.touch_in_turn(accesses, shifts, &self.choice),
+            None => Tally::of(accesses.map(Key::segment)),
+        };
+        tally.add_accesses(&mut self.misses);
     }
 
     /// A page comes; returns the address of the one that goes.
@@ -202,7 +212,7 @@ impl Lanes {
     /// Brings a lane's order of use up to now.
     fn catch_up(&mut self, i: usize, sizes: &Sizes, filter: &mut Filter) {
         let lane = &mut self.lanes[i];
-        for &(time, key) in filter.touched_after(lane.touched) {
+        for (time, key) in filter.touched_after(lane.touched) {
             lane.touch(time, key, sizes, self.served);
         }
     }
@@ -212,10 +222,22 @@ impl Lanes {
         (0..self.lanes.len()).for_each(|lane| self.catch_up(lane, sizes, filter));
     }
 
-    /// The last touch of a page will not be known any more; no touch that is known was before it.
-    pub fn touch_all(&mut self, time: u64, key: Key, sizes: &Sizes) {
-        let behind = self.lanes.iter_mut().filter(|lane| lane.touched < time);
-        behind.for_each(|lane| lane.touch(time, key, sizes, self.served));
+    /// The last touch of a page will not be known any more; no touch that is known was before it. The nearest page that was
+    /// touched since is `apart` from it: to lanes for which both are the same page, this one says nothing.
+    pub fn touch_all(&mut self, time: u64, key: Key, apart: u32, sizes: &Sizes) {
+        let size = sizes.holding(apart).trailing_zeros() as usize;
+        for word in 0..self.lanes.len().div_ceil(64) {
+            let same = if size < SIZES { self.at_least.row(row(key.segment(), size))[word] } else { 0 };
+            let mut rest = !same;
+            while rest != 0 {
+                let lane = word * 64 + rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                let Some(lane) = self.lanes.get_mut(lane) else { break };
+                if lane.touched < time {
+                    lane.touch(time, key, sizes, self.served);
+                }
+            }
+        }
     }
 
     /// A lane keeps the sizes of the mask `kept` for a segment; those it had besides get a lane at the end.

@@ -50,20 +50,23 @@ mod bits;
 mod choice;
 mod direct;
 mod filter;
+mod group;
 pub mod host;
 mod lanes;
-mod log;
 mod marks;
+mod row;
 mod sets;
+mod tally;
 
 use fxscope_machine::spec::Tlb;
 use thiserror::Error;
 
 pub use answer::Answer;
 use choice::{Choice, Key, Sizes};
-use direct::{BATCH, Direct};
+use direct::Direct;
 use filter::Filter;
 use lanes::{Lane, Lanes};
+use row::Row;
 use sets::SetAssociative;
 
 /// Most segments.
@@ -219,7 +222,7 @@ pub struct Analysis {
     given_up: Vec<Lane>,
     direct: Direct,
     /// Accesses that lanes will see in a row.
-    row: Vec<Key>,
+    row: Row,
 }
 
 impl Analysis {
@@ -270,7 +273,7 @@ impl Analysis {
             given_up: Vec::new(),
             all,
             direct: Direct::default(),
-            row: Vec::new(),
+            row: Row::new(&sizes),
         })
     }
 
@@ -289,8 +292,7 @@ impl Analysis {
         if !self.direct.on {
             return self.look_up(key);
         }
-        self.row.push(key);
-        if self.row.len() == BATCH {
+        if self.row.push(key) {
             self.see_row();
         }
     }
@@ -304,14 +306,21 @@ impl Analysis {
     #[inline(never)]
     fn see_row(&mut self) {
         let Analysis { row, lanes, sizes, filter, beside, .. } = self;
-        let (accesses, before) = (row.len() as u64, lanes.len());
-        let missed = lanes.see(row, sizes, filter);
-        if let Some(sets) = beside {
-            row.iter().for_each(|&key| sets.touch(key, lanes.served(), |_, _| ()));
-        }
+        let (accesses, before, served) = (row.keys().len() as u64, lanes.len(), lanes.served());
+        row.number(sizes);
+        let mut touch = || {
+            if let Some(sets) = beside {
+                row.keys().iter().for_each(|&key| sets.touch(key, served, |_, _| ()));
+            }
+        };
+        let missed = match direct::shares(row.keys().len() * before) {
+            1 => (lanes.see(row, sizes, filter), touch()).0,
+            _ => rayon::join(|| lanes.see(row, sizes, filter), touch).0,
+        };
         row.clear();
         filter.seen_elsewhere(accesses);
-        self.direct.on = self.direct.wanted(missed.min(accesses), missed, filter.now(), before);
+        let looked_up = missed.accesses.min(accesses);
+        self.direct.on = self.direct.wanted(looked_up, missed.lanes, filter.now(), before);
         if self.lanes.len() > self.most_lanes {
             self.give_up_worst();
         }
@@ -345,9 +354,9 @@ impl Analysis {
 
     /// TLBs that have not seen the last touch of the page that was forgotten see it.
     fn touch_forgotten(&mut self) {
-        let (time, key) = self.filter.forgotten();
+        let Some((time, key, apart)) = self.filter.forgotten() else { return };
         if self.design.replacement == Replacement::Lru {
-            self.lanes.touch_all(time, key, &self.sizes);
+            self.lanes.touch_all(time, key, apart, &self.sizes);
         }
         if self.beside.is_some() && self.sets_touched < time {
             self.sets_see(time, key);
@@ -362,7 +371,9 @@ impl Analysis {
 
     /// The TLB beside the lanes sees what it has not seen yet.
     fn catch_up_sets(&mut self) {
-        while let Some(&(time, key)) = self.filter.touched_after(self.sets_touched).first() {
+        loop {
+            let next = self.filter.touched_after(self.sets_touched).next();
+            let Some((time, key)) = next else { return };
             self.sets_see(time, key);
         }
     }
@@ -405,7 +416,7 @@ impl Analysis {
     /// What has been found out.
     #[must_use]
     pub fn finish(mut self) -> Answer {
-        if !self.row.is_empty() {
+        if !self.row.keys().is_empty() {
             self.see_row();
         }
         Answer::new(self)

@@ -4,11 +4,10 @@
 //! same outcome at each access so far; the choices of a set's states have no assignment in common. A set of one state, the
 //! usual case, is all in one place.
 
-use crate::SEGMENTS;
-#[cfg(doc)]
-use crate::WAYS;
 use crate::choice::{Choice, Key, Sizes};
 use crate::marks::{self, MARKS};
+use crate::tally::Tally;
+use crate::{SEGMENTS, WAYS};
 
 /// The end of a list of states.
 const END: u32 = u32::MAX;
@@ -25,9 +24,10 @@ pub struct SetAssociative {
     common: [u64; SEGMENTS],
     /// How many sets there are. The first state of a set has its number; others of it follow behind all sets.
     sets: usize,
-    /// An address in each page of each state, the most recently used first; as many as there are ways.
+    /// An address in each page of each state; as many as there are ways. The most recently used is the first, unless the set
+    /// has marks: then their order is that of the marks.
     pages: Vec<Key>,
-    /// The marks of each set's pages, while it has one state: those of pages of the largest of all sizes.
+    /// The marks of each set's pages while it has one state, those of pages of the largest of all sizes; then [`marks::NONE`].
     marks: Vec<u64>,
     /// The next state of the same set.
     next: Vec<u32>,
@@ -49,7 +49,7 @@ impl SetAssociative {
             common: [0; SEGMENTS],
             sets,
             pages: vec![Key::NONE; sets * ways],
-            marks: vec![0; sets],
+            marks: vec![marks::EMPTY; sets],
             next: vec![END; sets],
             choices: vec![all; sets],
             misses: vec![0; sets * segments],
@@ -74,62 +74,73 @@ impl SetAssociative {
             }
             rest &= !same;
             if all != same || !self.touch_whole(set, key, key.mark(self.table.largest_of(all)), &mut evicted) {
+                self.put_in_order(set);
                 self.touch_states(set, key, same, &mut evicted);
             }
         }
     }
 
-    /// Accesses in turn under all assignments. `sizes` are those that they have for its segment, as a mask, and the largest
-    /// has `1 << shift` bytes.
-    pub fn touch_in_turn(&mut self, accesses: &[Key], shift: impl Fn(Key) -> u32, sizes: impl Fn(Key) -> u8) {
-        let mut rest = accesses;
+    /// Accesses in turn under all assignments, counted by segment. They have the sizes of `choice` for its segments, of which the
+    /// largest of each has `1 << shifts[segment]` bytes.
+    pub fn touch_in_turn(
+        &mut self,
+        accesses: impl Iterator<Item = Key>,
+        shifts: &[u32; SEGMENTS],
+        choice: &Choice,
+    ) -> Tally {
+        let mut tally = Tally::default();
+        let mut accesses = accesses.enumerate();
+        let one_size = |all: u32, segment: usize| all | u32::from(choice.0[segment].is_power_of_two()) << segment;
+        let singly = (0..SEGMENTS).fold(0, one_size);
         loop {
-            let done = match self.ways {
-                2 => self.touch_singly::<2>(rest, &shift, &sizes),
-                4 => self.touch_singly::<4>(rest, &shift, &sizes),
-                _ => 0,
+            let stopped = match self.ways {
+                2 => self.touch_singly::<2>(&mut accesses, shifts, singly, &mut tally),
+                4 => self.touch_singly::<4>(&mut accesses, shifts, singly, &mut tally),
+                _ => accesses.next(),
             };
-            let Some(&key) = rest.get(done) else { return };
-            self.touch(key, sizes(key), |_, _| ());
-            rest = &rest[done + 1..];
+            let Some((step, key)) = stopped else { break };
+            tally.access(step, key.segment());
+            self.touch(key, choice.0[key.segment()], |_, _| ());
         }
+        tally.add_misses(&mut self.common);
+        tally
     }
 
-    /// Sees accesses up to the first of several sizes, or to a set of several states, or whose mark that of another page has,
-    /// too: how many. It is not known beforehand what hits, so that nothing but numbers is to hang on it.
+    /// Sees accesses up to the first to a segment that is not in the mask `singly`, which has those of one size, or to a set of
+    /// several states, or whose mark that of another page has, too: that one.
     #[inline(always)]
     fn touch_singly<const N: usize>(
         &mut self,
-        accesses: &[Key],
-        shift: &impl Fn(Key) -> u32,
-        sizes: &impl Fn(Key) -> u8,
-    ) -> usize {
-        let (states, marks) = (&self.next[..self.sets], &mut self.marks[..self.sets]);
-        let pages = &mut self.pages.as_chunks_mut::<N>().0[..self.sets];
-        for (seen, &key) in accesses.iter().enumerate() {
-            let shift = shift(key);
-            let set = key.page(shift) as usize & (self.sets - 1);
-            if states[set] != END || !sizes(key).is_power_of_two() {
-                return seen;
+        accesses: &mut impl Iterator<Item = (usize, Key)>,
+        shifts: &[u32; SEGMENTS],
+        singly: u32,
+        tally: &mut Tally,
+    ) -> Option<(usize, Key)> {
+        let words = &mut self.marks[..self.sets];
+        let pages = &mut self.pages.as_chunks_mut::<N>().0[..words.len()];
+        let last = words.len() - 1;
+        for (step, key) in accesses {
+            let (segment, shift) = (key.segment(), shifts[key.segment()]);
+            let set = key.page(shift) as usize & last;
+            let (word, mark) = (words[set], key.mark(shift));
+            if word == marks::NONE || singly >> segment & 1 == 0 {
+                return Some((step, key));
             }
-            let mark = key.mark(shift);
-            let equal = marks::equal(marks[set], mark);
-            let guess = marks::first(equal) % N;
-            let hit = pages[set][guess].page(shift) == key.page(shift);
-            if (equal != 0) & !hit {
-                return seen;
+            let equal = marks::equal(word, mark);
+            if equal == 0 {
+                words[set] = marks::to_front(word, N - 1, mark);
+                pages[set][marks::way(word, N - 1) % N] = key;
+                tally.miss(step, segment);
+                continue;
             }
-            let way = N - 1 - (N - 1 - guess) * usize::from(hit);
-            marks[set] = marks::to_front(marks[set], way, mark);
-            let old = pages[set];
-            pages[set] = std::array::from_fn(|i| match i {
-                0 => key,
-                _ if i <= way => old[i - 1],
-                _ => old[i],
-            });
-            self.common[key.segment()] += u64::from(!hit);
+            let place = marks::first(equal);
+            if pages[set][marks::way(word, place) % N].page(shift) != key.page(shift) {
+                return Some((step, key));
+            }
+            words[set] = marks::to_front(word, place, mark);
+            tally.access(step, segment);
         }
-        accesses.len()
+        None
     }
 
     /// The set of the page of an access.
@@ -143,7 +154,7 @@ impl SetAssociative {
     #[inline(always)]
     fn touch_whole(&mut self, set: usize, key: Key, mark: u16, evicted: &mut impl FnMut(Key, u32)) -> bool {
         match self.ways {
-            _ if self.next[set] != END => false,
+            _ if self.marks[set] == marks::NONE => false,
             2 => self.touch_ways::<2>(set, key, mark, evicted),
             4 => self.touch_ways::<4>(set, key, mark, evicted),
             _ => false,
@@ -159,25 +170,43 @@ impl SetAssociative {
         mark: u16,
         evicted: &mut impl FnMut(Key, u32),
     ) -> bool {
-        let (segment, marks) = (key.segment(), self.marks[set]);
+        let (segment, word) = (key.segment(), self.marks[set]);
         let pages = &mut self.pages.as_chunks_mut::<N>().0[set];
-        if marks::equal(marks, mark) != 0 {
+        if marks::equal(word, mark) != 0 {
             let apart = key.nearest(pages);
             let (hit, all) = (self.table.holding(apart) & self.all.0[segment], self.all.0[segment]);
             if hit == all {
-                self.marks[set] = marks::to_front(marks, use_again(pages, key, apart), mark);
+                let place = marks::place(word, way_of(pages, key, apart));
+                self.marks[set] = marks::to_front(word, place, mark);
                 return true;
             } else if hit != 0 {
                 return false;
             }
         }
         self.common[segment] += 1;
-        self.marks[set] = marks::to_front(marks, N - 1, mark);
-        let gone = replace(pages, key);
+        self.marks[set] = marks::to_front(word, N - 1, mark);
+        let gone = std::mem::replace(&mut pages[marks::way(word, N - 1) % N], key);
         if gone != Key::NONE {
             evicted(gone, self.table.largest_of(self.all.0[gone.segment()]));
         }
         true
+    }
+
+    /// A set that may have several states then gets its pages in order instead of marks.
+    fn put_in_order(&mut self, set: usize) {
+        if self.marks[set] != marks::NONE {
+            let pages = self.in_order(set);
+            self.pages[set * self.ways..][..self.ways].copy_from_slice(&pages[..self.ways]);
+            self.marks[set] = marks::NONE;
+        }
+    }
+
+    /// The pages of a state, the most recently used first.
+    fn in_order(&self, at: usize) -> [Key; WAYS] {
+        let pages = &self.pages[at * self.ways..][..self.ways];
+        let marked = self.ways <= MARKS && self.marks.get(at).is_some_and(|&word| word != marks::NONE);
+        let way = |place: usize| if marked { marks::way(self.marks[at], place) } else { place };
+        std::array::from_fn(|place| pages.get(way(place)).copied().unwrap_or(Key::NONE))
     }
 
     /// An access that falls into `set` with the sizes of the mask `sizes`.
@@ -219,18 +248,23 @@ impl SetAssociative {
 
     /// The state at `at` keeps the sizes of the mask `kept` for a segment. Those it had besides get a state like it, whose
     /// place is returned (that of the state itself if there are none).
+    #[inline(always)]
     fn keep_only(&mut self, at: u32, segment: usize, kept: u8) -> u32 {
-        let place = at as usize;
-        let others = self.choices[place].0[segment] & !kept;
-        if others == 0 {
-            return at;
+        match self.choices[at as usize].0[segment] & !kept {
+            0 => at,
+            others => self.split_off(at, segment, others),
         }
-        let new = self.choices.len() as u32;
+    }
+
+    /// The sizes of the mask `others` for a segment, which a state has, get a state like it, whose place is returned.
+    #[cold]
+    fn split_off(&mut self, at: u32, segment: usize, others: u8) -> u32 {
+        let (place, new) = (at as usize, self.choices.len() as u32);
         self.pages.extend_from_within(place * self.ways..(place + 1) * self.ways);
         self.misses.extend_from_within(place * self.segments..(place + 1) * self.segments);
         self.choices.push(self.choices[place]);
         self.choices[new as usize].0[segment] = others;
-        self.choices[place].0[segment] = kept;
+        self.choices[place].0[segment] &= !others;
         self.next.push(self.next[place]);
         self.next[place] = new;
         new
@@ -248,7 +282,7 @@ impl SetAssociative {
                 let to = other.room_after(last, set);
                 other.choices[to] = self.choices[from].and(choice);
                 let (ways, segments) = (self.ways, self.segments);
-                other.pages[to * ways..][..ways].copy_from_slice(&self.pages[from * ways..][..ways]);
+                other.pages[to * ways..][..ways].copy_from_slice(&self.in_order(from)[..ways]);
                 other.misses[to * segments..][..segments].copy_from_slice(self.misses_of(from));
                 last = Some(to);
             }
@@ -257,11 +291,11 @@ impl SetAssociative {
         other
     }
 
-    /// Marks the pages of a set's first state.
+    /// Marks the pages of a set, which are in order, if it has one state.
     fn mark(&mut self, set: usize) {
         let of = |key: &Key| key.mark(self.table.largest_of(self.all.0[key.segment()]));
         let pages = &self.pages[set * self.ways..][..self.ways.min(MARKS)];
-        self.marks[set] = pages.iter().rev().fold(0, |marks, key| marks::to_front(marks, MARKS - 1, of(key)));
+        self.marks[set] = if self.next[set] == END { marks::of(pages.iter().map(of)) } else { marks::NONE };
     }
 
     /// A state behind the last of a set, or its first.
@@ -307,9 +341,19 @@ fn replace(pages: &mut [Key], key: Key) -> Key {
     gone
 }
 
-/// The page that is `apart` from `key` becomes the most recently used; the way it was in.
-fn use_again(pages: &mut [Key], key: Key, apart: u32) -> usize {
-    let way = pages.iter().position(|page| page.apart(key) == apart).unwrap_or(0);
-    pages[..=way].rotate_right(1);
-    way
+/// The page that is `apart` from `key`, in which both are for all sizes that count, becomes the most recently used.
+#[inline(always)]
+fn use_again(pages: &mut [Key], key: Key, apart: u32) {
+    let mut ahead = key;
+    for page in pages {
+        std::mem::swap(page, &mut ahead);
+        if ahead.apart(key) == apart {
+            return;
+        }
+    }
+}
+
+/// The way of the page that is `apart` from `key`.
+fn way_of(pages: &[Key], key: Key, apart: u32) -> usize {
+    pages.iter().position(|page| page.apart(key) == apart).unwrap_or(0)
 }

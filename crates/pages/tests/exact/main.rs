@@ -198,6 +198,15 @@ proptest! {
     }
 
     #[test]
+    fn long_phases_under_more_assignments_than_are_looked_at_together(
+        design in prop_oneof![Just(a64fx()), Just(k_computer(&[64 * KIB])), small()],
+        stream in streams::phases(5),
+        from in 0usize..13,
+    ) {
+        compare(&design, &question(&SIZES[..4], 5), &stream, 31 + from)?;
+    }
+
+    #[test]
     fn lanes_given_up_among_misses_have_lower_bounds(stream in streams::phases(4), lanes in 4usize..40) {
         let question = Question { lanes, keep: vec![vec![0; 4]], ..question(&SIZES[..4], 4) };
         let answer = analysed(&a64fx(), &question, &stream);

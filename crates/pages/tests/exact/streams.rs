@@ -84,18 +84,22 @@ pub fn stream(segments: u8) -> impl Strategy<Value = Vec<Access>> {
     })
 }
 
-/// Long parts most accesses of which miss, and long ones of hits, in turn: the first are looked at in another way than the
-/// second (`direct.rs`).
+/// Long parts most accesses of which miss, by themselves or each among `beside` others along rows, and long ones of hits, in
+/// turn: the first are looked at in another way than the second (`direct.rs`).
 pub fn phases(segments: u8) -> impl Strategy<Value = Vec<Access>> {
-    let phase = (any::<u64>(), bytes(20, 36), 1usize..3_000, 0usize..3_000);
+    let phase = (any::<u64>(), bytes(20, 36), 1usize..4_000, 0u64..4, 0usize..3_000);
     prop::collection::vec(phase, 1..4).prop_map(move |phases| {
         let mut out = Vec::new();
-        for (seed, span, misses, hits) in phases {
+        for (seed, span, misses, beside, hits) in phases {
             let anywhere = (0..misses as u64).map(|i| (seed | 1).wrapping_mul(i * i + 0x9e37_79b9) >> 7);
-            out.extend(anywhere.map(|random| {
+            for (i, random) in (0..).zip(anywhere.step_by(beside as usize + 1)) {
                 let segment = (random % u64::from(segments)) as u8;
-                Access { addr: base(segment) + random / 8 % span, segment }
-            }));
+                out.push(Access { addr: base(segment) + random / 8 % span, segment });
+                out.extend((0..beside).map(|row| {
+                    let segment = ((seed + row) % u64::from(segments)) as u8;
+                    Access { addr: base(segment) + row * (16 << 20) + i * 512, segment }
+                }));
+            }
             out.extend((0..hits as u64).map(|i| {
                 let segment = (i % u64::from(segments)) as u8;
                 Access { addr: base(segment) + i / 64 * 4 * KIB, segment }
