@@ -309,8 +309,14 @@ impl Analysis {
         let (accesses, before, served) = (row.keys().len() as u64, lanes.len(), lanes.served());
         row.number(sizes);
         let mut touch = || {
-            if let Some(sets) = beside {
-                row.keys().iter().for_each(|&key| sets.touch(key, served, |_, _| ()));
+            let Some(sets) = beside else { return };
+            let mut last = Key::NONE;
+            for &key in row.keys() {
+                // What is touched twice in a row is where it was.
+                if served & !sizes.holding(key.apart(last)) != 0 {
+                    sets.touch(key, served, |_, _| ());
+                }
+                last = key;
             }
         };
         let missed = match direct::shares(row.keys().len() * before) {

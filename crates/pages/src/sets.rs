@@ -225,6 +225,11 @@ impl SetAssociative {
 
     /// An access under the assignments of a state, which has the sizes of the mask `mine` for its segment.
     fn touch_state(&mut self, at: u32, key: Key, mine: u8, evicted: &mut impl FnMut(Key, u32)) {
+        // The page that was used last is often used again, which changes nothing.
+        let first = self.pages_of(at)[0].apart(key);
+        if mine & !self.table.holding(first) == 0 {
+            return;
+        }
         let apart = key.nearest(self.pages_of(at));
         let hit = mine & self.table.holding(apart);
         if hit != 0 {
