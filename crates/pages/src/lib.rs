@@ -28,7 +28,7 @@
 //!
 //! `cargo run --profile fast -p fxscope-pages --example speed` prints it for six streams, five sizes (K: four) and six
 //! segments. An access to a page that all lanes hold takes a few nanoseconds. Where most accesses miss, groups of lanes see
-//! 1,024 of them in a row (`direct`), and the host's processors share the groups. On two cores of a cloud machine (AMD EPYC at
+//! 2,047 of them in a row (`direct`), and the host's processors share the groups. On two cores of a cloud machine (AMD EPYC at
 //! 2.4 GHz) that others shared, for A64FX and for the K computer, millions of accesses a second (and lanes):
 //!
 //! | Stream | A64FX | A64FX, from 64 KiB on | K |
