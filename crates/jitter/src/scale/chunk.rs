@@ -1,6 +1,6 @@
 //! Some nodes with their detours of the time at hand.
 
-use super::streams::{Detour, Position, Streams};
+use super::streams::{Detour, Position, Streams, end};
 
 /// Where a node's work ends, and on which core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,16 +201,8 @@ impl Chunk {
 
     /// Adds to `stolen` by how much each source delayed a node's core that ended last.
     fn blame(&self, node: usize, finish: Finish, now: u64, work: u64, stolen: &mut [u64]) {
-        let mut end = now + work;
-        for detour in &self.detours[self.from[node] as usize..] {
-            if detour.start >= finish.time {
-                break;
-            }
-            if detour.core == finish.core && detour.start < end && detour.end() > now {
-                let delay = detour.end() - detour.start.max(now);
-                stolen[usize::from(detour.source)] += delay;
-                end += delay;
-            }
-        }
+        let met = self.detours[self.from[node] as usize..].iter().take_while(|detour| detour.start < finish.time);
+        let own = met.filter(|detour| detour.core == finish.core);
+        end(own, now, work, |detour, delay| stolen[usize::from(detour.source)] += delay);
     }
 }

@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use super::Setup;
 use super::bounds::Bounds;
 use super::outcome::{Outcome, Recorder};
-use super::streams::{Detour, Position, Streams};
-use super::together::{CORES_PER_PART, Finish, blame};
+use super::streams::{Detour, Position, Streams, end};
+use super::together::{CORES_PER_PART, Finish};
 use crate::model::Model;
 
 /// Detours of a part that are drawn at a time.
@@ -78,7 +78,10 @@ impl Run {
                 let part = &self.parts[last.node as usize / self.nodes];
                 let queue = part.queue(&self.rest, last, now.saturating_sub(self.bounds.back)..until);
                 let more = (last.time - now - setup.grain) as f64;
-                recorder.blame(more, |stolen| blame(queue.iter(), last, now, setup.grain, stolen));
+                let steals = |stolen: &mut [u64]| {
+                    end(&queue, now, setup.grain, |detour, delay| stolen[usize::from(detour.source)] += delay);
+                };
+                recorder.blame(more, steals);
             }
             recorder.phase(last.time + cost - now);
             now = last.time + cost;
@@ -131,7 +134,7 @@ impl Run {
     fn exact(&self, core: Finish, now: u64, work: u64, until: u64) -> Finish {
         let part = &self.parts[core.node as usize / self.nodes];
         let queue = part.queue(&self.rest, core, now.saturating_sub(self.bounds.back)..until);
-        Finish { time: end(&queue, now, work), ..core }
+        Finish { time: end(&queue, now, work, ignore), ..core }
     }
 
     /// Draws long detours of the next stretch of time.
@@ -265,10 +268,10 @@ impl Part {
             for (core, queue) in queues.iter_mut().enumerate() {
                 let core = Finish { time: 0, node, core: core as u16 };
                 let time = if struck[i * self.cores + usize::from(core.core)] {
-                    end(&self.queue(rest, core, back..until), now, work)
+                    end(&self.queue(rest, core, back..until), now, work, ignore)
                 } else {
                     in_order(queue);
-                    end(queue, now, work)
+                    end(&*queue, now, work, ignore)
                 };
                 last = last.later(Finish { time, ..core });
             }
@@ -276,6 +279,9 @@ impl Part {
         last
     }
 }
+
+/// Who held a core up is of no interest.
+fn ignore(_: &Detour, _: u64) {}
 
 /// Lets each of a core's detours wait for the one before.
 fn in_order(detours: &mut [Detour]) {
@@ -285,18 +291,6 @@ fn in_order(detours: &mut [Detour]) {
         detour.start = detour.start.max(free);
         free = detour.end();
     }
-}
-
-/// When a core with these detours ends the work that it begins at `now`.
-fn end(detours: &[Detour], now: u64, work: u64) -> u64 {
-    let mut end = now + work;
-    for detour in detours.iter().filter(|detour| detour.end() > now) {
-        if detour.start >= end {
-            break;
-        }
-        end += detour.end() - detour.start.max(now);
-    }
-    end
 }
 
 #[cfg(test)]

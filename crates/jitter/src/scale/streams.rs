@@ -56,6 +56,26 @@ fn nearest(x: f64) -> u64 {
     (x + 0.5) as i64 as u64
 }
 
+/// When a core with these detours, each of which begins behind the one before, ends the `work` that it begins at `now`. Of each that
+/// holds it up `delayed` is told by how much.
+pub(super) fn end<'a>(
+    detours: impl IntoIterator<Item = &'a Detour>,
+    now: u64,
+    work: u64,
+    mut delayed: impl FnMut(&Detour, u64),
+) -> u64 {
+    let mut end = now + work;
+    for detour in detours.into_iter().filter(|detour| detour.end() > now) {
+        if detour.start >= end {
+            break;
+        }
+        let delay = detour.end() - detour.start.max(now);
+        delayed(detour, delay);
+        end += delay;
+    }
+    end
+}
+
 /// Whom a stream's detours strike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Strikes {

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::Setup;
 use super::outcome::{Outcome, Recorder};
-use super::streams::{Detour, Position, Streams};
+use super::streams::{Detour, Position, Streams, end};
 use crate::model::Model;
 
 /// Parts of a phase whose longest detours are known. Any three one after the other lie within a phase or at its edge.
@@ -284,25 +284,8 @@ impl Part {
     fn blame(&self, finish: Finish, now: u64, stolen: &mut [u64]) {
         let node = (finish.node - self.first) as usize;
         let core = (node * self.cores) as u16 + finish.core;
-        let own = self.detours[self.from..].iter().filter(|detour| detour.core == core);
-        blame(own, finish, now, self.works[node], stolen);
-    }
-}
-
-/// Adds to `stolen` by how much each source delayed the core that ended last in a phase from `now` on, whose detours these are.
-pub(super) fn blame<'a>(
-    detours: impl Iterator<Item = &'a Detour>,
-    finish: Finish,
-    now: u64,
-    work: u64,
-    stolen: &mut [u64],
-) {
-    let mut end = now + work;
-    for detour in detours.take_while(|detour| detour.start < finish.time) {
-        if detour.start < end && detour.end() > now {
-            let delay = detour.end() - detour.start.max(now);
-            stolen[usize::from(detour.source)] += delay;
-            end += delay;
-        }
+        let met = self.detours[self.from..].iter().take_while(|detour| detour.start < finish.time);
+        let own = met.filter(|detour| detour.core == core);
+        end(own, now, self.works[node], |detour, delay| stolen[usize::from(detour.source)] += delay);
     }
 }
