@@ -28,17 +28,17 @@
 //!
 //! `cargo run --profile fast -p fxscope-pages --example speed` prints it for six streams, five sizes (K: four) and six
 //! segments. An access to a page that all lanes hold takes a few nanoseconds. Where most accesses miss, groups of lanes see
-//! 2,047 of them in a row (`direct`), and the host's processors share the groups. On two cores of a cloud machine (AMD EPYC at
-//! 2.4 GHz) that others shared, for A64FX and for the K computer, millions of accesses a second (and lanes):
+//! 2,047 of them in a row (`direct`), and the host's processors share the groups. On two processors of a cloud machine (AMD
+//! EPYC at 2.4 GHz), for A64FX and for the K computer, millions of accesses a second (and lanes):
 //!
 //! | Stream | A64FX | A64FX, from 64 KiB on | K |
 //! |---|---|---|---|
-//! | sweeps of three arrays beside a frame, a table and code | 39 (424) | 237 (64) | 13 (380) |
-//! | blocks of 256 KiB in random order | 198 (16) | 417 (4) | 146 (48) |
-//! | one access in 100 anywhere in 256 MiB | 55 (25) | 82 (16) | 56 (32) |
-//! | a gather: an index, anywhere in 1 GiB, a result | 4.7 (120) | 7.7 (77) | 8.5 (64) |
-//! | each access misses in some lane | 25 (3) | 26 (3) | 43 (3) |
-//! | each access misses in most lanes | 5.8 (25) | 6.6 (16) | 8.0 (16) |
+//! | sweeps of three arrays beside a frame, a table and code | 39 (424) | 378 (64) | 16 (380) |
+//! | blocks of 256 KiB in random order | 228 (16) | 474 (4) | 210 (48) |
+//! | one access in 100 anywhere in 256 MiB | 61 (25) | 104 (16) | 59 (32) |
+//! | a gather: an index, anywhere in 1 GiB, a result | 4.8 (120) | 9.1 (77) | 8.4 (64) |
+//! | each access misses in some lane | 26 (3) | 40 (3) | 45 (3) |
+//! | each access misses in most lanes | 7.1 (25) | 7.4 (16) | 9.2 (16) |
 //!
 //! # What is assumed
 //!
