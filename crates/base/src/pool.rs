@@ -7,10 +7,15 @@ use crate::Cycle;
 /// Each entry remembers its latest holding, with those before it that leave no room for another. A request well before
 /// them uses the entry before it: a far-future holding does not block earlier ones.
 pub struct Pool {
-    entries: Box<[Holding]>,
-    /// What is known of each [`BLOCK`] of entries, up to date unless it is `stale`.
+    capacity: usize,
+    /// Of each entry, when it is free again; whole blocks, which [`NO_ENTRY`] fills up.
+    ends: Box<[End]>,
+    /// Of each entry: requests before this use it before its holding, and before those that left no room in front of it. A
+    /// gap is taken to be long enough when it is as long as the holding.
+    before: Box<[Cycle]>,
+    /// What is known of each [`BLOCK`] of entries.
     blocks: Box<[Block]>,
-    /// Blocks whose entries have changed since, a bit each; the last bit stands for all from there on.
+    /// Blocks whose `soonest` is not up to date, a bit each; the last bit stands for all from there on.
     stale: u64,
     /// The entry that was granted longest ago.
     next: usize,
@@ -27,27 +32,37 @@ const BLOCK: usize = 16;
 /// The last bit of [`Pool::stale`].
 const LAST_BIT: usize = u64::BITS as usize - 1;
 
-/// Some entries of a pool: a request finds one of them free if it comes before the last of their holdings or behind the end
-/// of the first.
-#[derive(Clone, Copy, Default)]
-struct Block {
-    before: Cycle,
-    until: Cycle,
-}
+/// When an entry's latest holding ends, with the entry's number in the low bits: the least of some is that of the first entry
+/// of those that are free first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct End(u64);
 
-impl Block {
-    fn of(entries: &[Holding]) -> Block {
-        let all = Block { before: 0, until: Cycle::MAX };
-        entries.iter().fold(all, |b, h| Block { before: b.before.max(h.before), until: b.until.min(h.until) })
+/// An end without an entry, behind all others.
+const NO_ENTRY: End = End(u64::MAX);
+
+impl End {
+    const ENTRY_BITS: u32 = 12;
+
+    #[inline(always)]
+    fn new(entry: usize, until: Cycle) -> End {
+        End(until << End::ENTRY_BITS | entry as u64)
+    }
+    #[inline(always)]
+    fn until(self) -> Cycle {
+        self.0 >> End::ENTRY_BITS
+    }
+    #[inline(always)]
+    fn entry(self) -> u32 {
+        (self.0 & ((1 << End::ENTRY_BITS) - 1)) as u32
     }
 }
 
-#[derive(Clone, Copy, Default)]
-struct Holding {
-    /// Requests before this use the entry before its holding, and before those that left no room in front of it: a gap is
-    /// taken to be long enough when it is as long as the holding.
+/// Some entries of a pool: a request finds one of them free if it comes before the last of their holdings or behind the end
+/// of the first.
+#[derive(Clone, Copy)]
+struct Block {
     before: Cycle,
-    until: Cycle,
+    soonest: End,
 }
 
 /// An entry of a [`Pool`] and when it is free.
@@ -62,13 +77,17 @@ impl Pool {
     /// A pool of `capacity` entries.
     ///
     /// # Panics
-    /// When the capacity is zero.
+    /// When the capacity is zero, or more than 4,096.
     #[must_use]
     pub fn new(capacity: usize) -> Pool {
-        assert!(capacity > 0, "a pool needs an entry");
+        assert!((1..=1 << End::ENTRY_BITS).contains(&capacity), "a pool needs an entry, and a number for each");
+        let blocks = capacity.div_ceil(BLOCK);
+        let end = |entry: usize| if entry < capacity { End::new(entry, 0) } else { NO_ENTRY };
         Pool {
-            entries: vec![Holding::default(); capacity].into(),
-            blocks: vec![Block::default(); capacity.div_ceil(BLOCK)].into(),
+            capacity,
+            ends: (0..BLOCK * blocks).map(end).collect(),
+            before: vec![0; capacity].into(),
+            blocks: (0..blocks).map(|block| Block { before: 0, soonest: end(BLOCK * block) }).collect(),
             stale: 0,
             next: 0,
             in_order: 0,
@@ -81,9 +100,9 @@ impl Pool {
     #[inline(always)]
     #[must_use]
     pub fn first_free(&mut self, t: Cycle) -> Grant {
-        let until = self.entries[self.next].until;
+        let until = self.ends[self.next].until();
         // Of holdings that end in the order of the entries, the next one's ends first.
-        if until <= t || (self.in_order >= self.entries.len() && t >= self.no_gap) {
+        if until <= t || (self.in_order >= self.capacity && t >= self.no_gap) {
             Grant { at: until.max(t), entry: self.next as u32 }
         } else {
             self.search(t)
@@ -94,51 +113,34 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn search(&mut self, t: Cycle) -> Grant {
-        if self.blocks.len() == 1 { self.search_few(t) } else { self.search_blocks(t) }
-    }
-
-    #[inline(always)]
-    fn search_few(&self, t: Cycle) -> Grant {
-        match t < self.no_gap {
-            true => earliest(self.entries.iter().map(|h| if t < h.before { t } else { h.until.max(t) })),
-            false => earliest(self.entries.iter().map(|h| h.until.max(t))),
-        }
-    }
-
-    /// Only those blocks are looked into that have changed, and the one that has the entry.
-    #[inline(always)]
-    fn search_blocks(&mut self, t: Cycle) -> Grant {
         self.refresh();
-        let mut soonest = Grant { at: Cycle::MAX, entry: 0 };
-        for (number, block) in self.blocks.iter().enumerate() {
-            if block.until <= t || block.before > t {
-                return Grant { at: t, entry: self.entry_in(number, |h| h.until <= t || h.before > t) };
-            }
-            if block.until < soonest.at {
-                soonest = Grant { at: block.until, entry: number as u32 };
-            }
+        let soonest = self.blocks.iter().fold(NO_ENTRY, |soonest, block| soonest.min(block.soonest));
+        let waits = soonest.until() > t && t >= self.no_gap;
+        match if waits { None } else { self.free_at(t) } {
+            Some(entry) => Grant { at: t, entry },
+            None => Grant { at: soonest.until(), entry: soonest.entry() },
         }
-        Grant { entry: self.entry_in(soonest.entry as usize, |h| h.until == soonest.at), ..soonest }
     }
 
-    /// The first entry of a block that `suits`, as one does.
+    /// The first entry that is free at `t`. All blocks are up to date.
     #[inline(always)]
-    fn entry_in(&self, block: usize, suits: impl Fn(&Holding) -> bool) -> u32 {
-        let first = BLOCK * block;
-        let place = self.entries[first..].iter().position(suits);
-        (first + place.unwrap_or_default()) as u32
+    fn free_at(&self, t: Cycle) -> Option<u32> {
+        let block = self.blocks.iter().position(|block| block.soonest.until() <= t || block.before > t)?;
+        let ends = self.ends[BLOCK * block..].iter().zip(&self.before[BLOCK * block..]);
+        let (end, _) = ends.into_iter().find(|&(end, &before)| end.until() <= t || before > t)?;
+        Some(end.entry())
     }
 
     /// All blocks are up to date.
     #[inline(always)]
     fn refresh(&mut self) {
+        let (ends, _) = self.ends.as_chunks::<BLOCK>();
         while self.stale != 0 {
             let number = self.stale.trailing_zeros() as usize;
             self.stale &= self.stale - 1;
             let and_behind = if number == LAST_BIT { self.blocks.len() } else { number + 1 };
-            let entries = self.entries[BLOCK * number..].chunks(BLOCK);
-            for (block, entries) in self.blocks[number..and_behind].iter_mut().zip(entries) {
-                *block = Block::of(entries);
+            for (block, ends) in self.blocks[number..and_behind].iter_mut().zip(&ends[number..]) {
+                block.soonest = ends.iter().fold(NO_ENTRY, |soonest, &end| soonest.min(end));
             }
         }
     }
@@ -146,32 +148,30 @@ impl Pool {
     /// The granted entry is held in `[from, until)`.
     #[inline(always)]
     pub fn hold(&mut self, grant: Grant, from: Cycle, until: Cycle) {
-        let is_next = grant.entry as usize == self.next;
-        let h = &mut self.entries[grant.entry as usize];
+        let entry = grant.entry as usize;
+        let is_next = entry == self.next;
+        let end = self.ends[entry].until();
         // In the gap before a later holding nothing need be remembered.
-        if until >= h.until {
+        if until >= end {
+            self.ends[entry] = End::new(entry, until);
+            self.stale |= 1 << (entry / BLOCK).min(LAST_BIT);
             // In a gap too short for it nobody fits: with the holding before the gap, this is one.
             let room = from.saturating_sub(until - from);
-            *h = Holding { before: if room < h.until { h.before } else { room }, until };
-            self.stale |= 1 << (grant.entry as usize / BLOCK).min(LAST_BIT);
-            self.no_gap = self.no_gap.max(h.before);
+            if room >= end {
+                self.before[entry] = room;
+                let block = &mut self.blocks[entry / BLOCK];
+                block.before = block.before.max(room);
+                self.no_gap = self.no_gap.max(room);
+            }
             self.in_order = if is_next && until >= self.last_until { self.in_order + 1 } else { 0 };
             self.last_until = until;
         } else if is_next {
             self.in_order = 0;
         }
         if is_next {
-            self.next = if self.next + 1 == self.entries.len() { 0 } else { self.next + 1 };
+            self.next = if self.next + 1 == self.capacity { 0 } else { self.next + 1 };
         }
     }
-}
-
-/// The earliest of some times, with the first place that has it: all of them, without a way out, as a choice for each costs
-/// the host less than a branch.
-#[inline(always)]
-fn earliest(times: impl Iterator<Item = Cycle>) -> Grant {
-    let first = Grant { at: Cycle::MAX, entry: 0 };
-    (0..).zip(times).fold(first, |best, (entry, at)| if at < best.at { Grant { at, entry } } else { best })
 }
 
 #[cfg(test)]
@@ -202,8 +202,8 @@ mod tests {
                 let cycles = 20 * capacity as u64 / 4 + if steps == 0 { 0 } else { step * 7 % 13 };
                 let at = (3 * step + step * step % 11).saturating_sub(back);
                 let grant = p.first_free(at);
-                let ends = |h: &Holding| if at < h.before { at } else { h.until.max(at) };
-                assert_eq!(Some(grant.at), p.entries.iter().map(ends).min(), "step {step}");
+                let free = |(&before, end): (&Cycle, &End)| if at < before { at } else { end.until().max(at) };
+                assert_eq!(Some(grant.at), p.before.iter().zip(&p.ends).map(free).min(), "step {step}");
                 p.hold(grant, grant.at, grant.at + cycles);
             }
         }
