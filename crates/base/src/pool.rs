@@ -13,9 +13,11 @@ pub struct Pool {
     /// Of each entry: requests before this use it before its holding, and before those that left no room in front of it. A
     /// gap is taken to be long enough when it is as long as the holding.
     before: Box<[Cycle]>,
-    /// What is known of each [`BLOCK`] of entries.
-    blocks: Box<[Block]>,
-    /// Blocks whose `soonest` is not up to date, a bit each; the last bit stands for all from there on.
+    /// The least end of each [`BLOCK`] of entries; if there are more than two, in blocks again.
+    soonest: Box<[End]>,
+    /// Of each block, the last of `before`.
+    last_before: Box<[Cycle]>,
+    /// Blocks whose least end is not up to date, a bit each; the last bit stands for all from there on.
     stale: u64,
     /// The entry that was granted longest ago.
     next: usize,
@@ -57,12 +59,12 @@ impl End {
     }
 }
 
-/// Some entries of a pool: a request finds one of them free if it comes before the last of their holdings or behind the end
-/// of the first.
-#[derive(Clone, Copy)]
-struct Block {
-    before: Cycle,
-    soonest: End,
+/// The least of a block. In a function of its own, as in a loop the compiler makes branches of the choices.
+#[inline(never)]
+fn least(ends: &[End; BLOCK]) -> End {
+    let eight: [End; 8] = std::array::from_fn(|i| ends[i].min(ends[i + 8]));
+    let four: [End; 4] = std::array::from_fn(|i| eight[i].min(eight[i + 4]));
+    four[0].min(four[1]).min(four[2].min(four[3]))
 }
 
 /// An entry of a [`Pool`] and when it is free.
@@ -83,11 +85,13 @@ impl Pool {
         assert!((1..=1 << End::ENTRY_BITS).contains(&capacity), "a pool needs an entry, and a number for each");
         let blocks = capacity.div_ceil(BLOCK);
         let end = |entry: usize| if entry < capacity { End::new(entry, 0) } else { NO_ENTRY };
+        let listed = if blocks <= 2 { blocks } else { blocks.next_multiple_of(BLOCK) };
         Pool {
             capacity,
             ends: (0..BLOCK * blocks).map(end).collect(),
             before: vec![0; capacity].into(),
-            blocks: (0..blocks).map(|block| Block { before: 0, soonest: end(BLOCK * block) }).collect(),
+            soonest: (0..listed).map(|block| end(BLOCK * block)).collect(),
+            last_before: vec![0; blocks].into(),
             stale: 0,
             next: 0,
             in_order: 0,
@@ -114,7 +118,7 @@ impl Pool {
     #[inline(never)]
     fn search(&mut self, t: Cycle) -> Grant {
         self.refresh();
-        let soonest = self.blocks.iter().fold(NO_ENTRY, |soonest, block| soonest.min(block.soonest));
+        let soonest = self.soonest();
         let waits = soonest.until() > t && t >= self.no_gap;
         match if waits { None } else { self.free_at(t) } {
             Some(entry) => Grant { at: t, entry },
@@ -122,10 +126,21 @@ impl Pool {
         }
     }
 
+    /// The least end of all. All blocks are up to date.
+    #[inline(always)]
+    fn soonest(&self) -> End {
+        match &*self.soonest {
+            [only] => *only,
+            [first, second] => *first.min(second),
+            several => several.as_chunks().0.iter().fold(NO_ENTRY, |soonest, block| soonest.min(least(block))),
+        }
+    }
+
     /// The first entry that is free at `t`. All blocks are up to date.
     #[inline(always)]
     fn free_at(&self, t: Cycle) -> Option<u32> {
-        let block = self.blocks.iter().position(|block| block.soonest.until() <= t || block.before > t)?;
+        let blocks = self.soonest.iter().zip(&self.last_before);
+        let block = blocks.into_iter().position(|(end, &before)| end.until() <= t || before > t)?;
         let ends = self.ends[BLOCK * block..].iter().zip(&self.before[BLOCK * block..]);
         let (end, _) = ends.into_iter().find(|&(end, &before)| end.until() <= t || before > t)?;
         Some(end.entry())
@@ -134,13 +149,13 @@ impl Pool {
     /// All blocks are up to date.
     #[inline(always)]
     fn refresh(&mut self) {
-        let (ends, _) = self.ends.as_chunks::<BLOCK>();
+        let (ends, _) = self.ends.as_chunks();
         while self.stale != 0 {
             let number = self.stale.trailing_zeros() as usize;
             self.stale &= self.stale - 1;
-            let and_behind = if number == LAST_BIT { self.blocks.len() } else { number + 1 };
-            for (block, ends) in self.blocks[number..and_behind].iter_mut().zip(&ends[number..]) {
-                block.soonest = ends.iter().fold(NO_ENTRY, |soonest, &end| soonest.min(end));
+            let and_behind = if number == LAST_BIT { ends.len() } else { number + 1 };
+            for block in number..and_behind {
+                self.soonest[block] = least(&ends[block]);
             }
         }
     }
@@ -159,8 +174,8 @@ impl Pool {
             let room = from.saturating_sub(until - from);
             if room >= end {
                 self.before[entry] = room;
-                let block = &mut self.blocks[entry / BLOCK];
-                block.before = block.before.max(room);
+                let last = &mut self.last_before[entry / BLOCK];
+                *last = room.max(*last);
                 self.no_gap = self.no_gap.max(room);
             }
             self.in_order = if is_next && until >= self.last_until { self.in_order + 1 } else { 0 };
