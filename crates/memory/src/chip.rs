@@ -16,7 +16,7 @@ use fxscope_base::{Cycle, READS_FROM_MEMORY, Signal, Signals, WRITES_TO_CMG};
 use fxscope_machine::Spec;
 
 use crate::apart::{Beside, Cmgs};
-use crate::cmg::{Cmg, Holders, fill_cycles};
+use crate::cmg::{Cmg, Gone, Holders, fill_cycles};
 use crate::frames::{Frames, Nodes, PageRange};
 use crate::hierarchy::Cause;
 use crate::ring::Ring;
@@ -37,6 +37,8 @@ pub struct Answer {
     pub shared: bool,
     /// Whether the core's other L1 cache had to give up its copy, or its right to write it.
     pub own: bool,
+    /// Where L2 has it (a matter of the host's speed only).
+    pub slot: Slot,
 }
 
 /// Which core of the chip.
@@ -262,92 +264,72 @@ impl Chip {
     #[inline(always)]
     pub fn read(&mut self, seat: Seat, request: Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
         if self.beside.is_some() && self.asks_others(seat, request.line, request.write) {
-            return self.together(|chip| chip.read_line(seat, request, signals));
+            return self.together(|chip| chip.read_line(seat, &request, signals));
         }
-        self.read_line(seat, request, signals)
+        self.read_line(seat, &request, signals)
     }
 
-    fn read_line(&mut self, seat: Seat, request: Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
+    fn read_line(&mut self, seat: Seat, request: &Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
         signals.add(Signal::L2dCache, 1);
-        let cmg = &mut self.cmgs[seat.cmg];
+        let mut cmg = &mut self.cmgs[seat.cmg];
         let start = cmg.bank_slot(request.line, request.at, signals);
-        let Some(slot) = cmg.find_again(request.line) else { return self.read_beyond(seat, request, start, signals) };
+        let set = cmg.set_of(request.line);
+        let Some(slot) = cmg.find_again(set, request.line) else {
+            return self.read_beyond(seat, request, set, start, signals);
+        };
         cmg.touch(slot);
-        let hit = cmg.hit(seat.core);
+        let (hit, detected) = (start + cmg.hit(seat.core), start + cmg.miss_detect);
         let state = cmg.line_mut(slot);
         state.join(request.joins);
-        let on_its_way = state.ready() > start + hit;
+        let on_its_way = state.ready() > hit;
         if request.cause == Cause::Demand {
             let prefetched = state.take(Line::PREFETCHED);
             signals.add(Signal::L2dSwapDm, u64::from(on_its_way && prefetched));
         }
-        let ready = (start + hit).max(state.ready());
-        let missed = (on_its_way && state.has(Line::FROM_MEMORY)).then_some(start + cmg.miss_detect);
-        let mut answer = Answer { ready, taken: start, missed, shared: true, own: false };
+        let missed = (on_its_way && state.has(Line::FROM_MEMORY)).then_some(detected);
+        let ready = hit.max(state.ready());
+        let mut answer = Answer { ready, taken: start, missed, shared: true, own: false, slot };
         if request.holder != Holder::None {
-            self.hold(seat, slot, request, start, &mut answer);
+            let me = Holders::one(seat.core, request.holder);
+            if cmg.others_answer(slot, me, request.write) {
+                self.settle(seat, slot, me, request, start, &mut answer);
+                cmg = &mut self.cmgs[seat.cmg];
+            }
+            cmg.hold(slot, me, request, self.shape.fill, &mut answer);
         }
         (answer, None)
     }
 
-    /// The core becomes a holder of a line in L2 that it asked for at `start`. The answer waits until others have given
-    /// up what they must.
-    #[inline(always)]
-    fn hold(&mut self, seat: Seat, slot: Slot, request: Request, start: Cycle, answer: &mut Answer) {
-        let me = Holders::one(seat.core, request.holder);
-        let cmg = &mut self.cmgs[seat.cmg];
-        let holders_before = *cmg.holders_mut(slot);
-        let others = holders_before.without(me);
-        let state = cmg.line_mut(slot);
-        let (abroad, owned) = (state.has(Line::SHARED), state.has(Line::OWNED));
-        if request.write && (abroad || others != Holders::NONE) || owned && others.data != 0 {
-            answer.ready = answer.ready.max(self.settle(seat, slot, others, request, start));
-            answer.own = others.cores() >> seat.core & 1 == 1;
-        }
-        let alone = request.write || (request.holder == Holder::Data && !abroad && others == Holders::NONE);
-        answer.shared = !alone;
-        let cmg = &mut self.cmgs[seat.cmg];
-        let state = cmg.line_mut(slot);
-        if alone {
-            // Nobody else gets the line before the core has it. The right to write alone is used in the next cycle.
-            if answer.missed.is_none() {
-                let sooner = if holders_before.data & me.data == 0 { 0 } else { self.shape.fill - 1 };
-                state.take(Line::FROM_MEMORY);
-                state.set_ready(answer.ready - sooner);
-            }
-            *state = state.with(Line::OWNED, true).with(Line::DIRTY, request.write);
-        }
-        let holders = cmg.holders_mut(slot);
-        *holders = if request.write { me } else { holders.and(me) };
-    }
-
-    /// Reads a line that is not in the core's L2.
+    /// Reads a line that is not in the core's L2, where its `set` is.
     fn read_beyond(
         &mut self,
         seat: Seat,
-        request: Request,
+        request: &Request,
+        set: usize,
         start: Cycle,
         signals: &mut Signals,
     ) -> (Answer, Option<Evicted>) {
-        let Request { line, cause, write, holder, .. } = request;
+        let Request { line, cause, write, holder, .. } = *request;
         signals.add(Signal::L2dCacheRefill, 1);
         signals.add(cause.l2_refill(), 1);
         signals.add(Signal::L2dCacheRefillPrf, u64::from(cause == Cause::HardwarePrefetch));
-        let cmg = &mut self.cmgs[seat.cmg];
+        let home = self.home(line);
+        let mut cmg = &mut self.cmgs[seat.cmg];
         let missed = start + cmg.miss_detect;
         let buffer = cmg.misses.first_free(missed);
         if buffer.at > missed {
             signals.add(Signal::L2PipeVal, cmg.refuse(seat.core, missed, buffer.at));
         }
-        let home = self.home(line);
-        let (ready, abroad) = if home == seat.cmg && !self.cmgs[home].abroad.may_have(line) {
+        let (ready, abroad) = if home == seat.cmg && !cmg.abroad.may_have(line) {
             signals.add(Signal::BusReadTotalMem, 1);
             count_of(READS_FROM_MEMORY, home, signals);
-            (self.cmgs[home].read_memory(seat.core, line, cause == Cause::Demand, buffer.at, signals), false)
+            (cmg.read_memory(seat.core, line, cause == Cause::Demand, buffer.at, signals), false)
         } else {
-            self.read_around(seat, request, home, buffer.at, signals)
+            let answer = self.read_around(seat, request, home, buffer.at, signals);
+            cmg = &mut self.cmgs[seat.cmg];
+            answer
         };
-        self.cmgs[seat.cmg].misses.hold(buffer, buffer.at, ready);
+        cmg.misses.hold(buffer, buffer.at, ready);
         signals.add(Signal::L2MissWait, ready - buffer.at);
         let alone = holder == Holder::Data && (write || !abroad);
         let state = Line::arriving(ready)
@@ -358,18 +340,15 @@ impl Chip {
             .with(Line::OWNED, alone)
             .with(Line::DIRTY, write);
         // Room is made before the line is there (manual 9.4).
-        let left = self.insert(seat, line, state, Holders::one(seat.core, holder), missed);
-        (Answer { ready, taken: buffer.at, missed: Some(missed), shared: !alone, own: false }, left)
+        let (slot, gone) = cmg.insert(set, line, state, Holders::one(seat.core, holder), missed);
+        self.goes_out(seat.cmg, line, home);
+        let answer = Answer { ready, taken: buffer.at, missed: Some(missed), shared: !alone, own: false, slot };
+        (answer, gone.and_then(|gone| self.leaves(seat, gone, missed)))
     }
 
-    /// Puts a line into a core's L2. Returns the line that had to leave if that is dirty or the core itself may hold it.
+    /// A line has left a core's L2 at `now`. Returns it if it is dirty or the core itself may hold it.
     #[inline(always)]
-    fn insert(&mut self, seat: Seat, line: u64, state: Line, holders: Holders, now: Cycle) -> Option<Evicted> {
-        let home = self.home(line);
-        if home != seat.cmg {
-            self.cmgs[home].abroad.add(line);
-        }
-        let (victim, holders) = self.cmgs[seat.cmg].insert(line, state, holders, now)?;
+    fn leaves(&mut self, seat: Seat, (victim, holders): Gone, now: Cycle) -> Option<Evicted> {
         self.comes_home(seat.cmg, victim.line);
         let others = holders.cores() & !(1 << seat.core);
         let mut at = now;
@@ -381,6 +360,14 @@ impl Chip {
         let mine = holders.cores() >> seat.core & 1 == 1;
         let (dirty, code) = (victim.dirty(), holders.code >> seat.core & 1 == 1);
         (mine || dirty).then_some(Evicted { line: victim.line, dirty, code, at })
+    }
+
+    /// L2 of `cmg` has `line` from now on, whose memory is that of CMG `home`.
+    #[inline(always)]
+    fn goes_out(&mut self, cmg: usize, line: u64, home: usize) {
+        if home != cmg {
+            self.cmgs[home].abroad.add(line);
+        }
     }
 
     /// L2 of `cmg` does not have `line` any more.
@@ -482,27 +469,40 @@ impl Chip {
         signals: &mut Signals,
     ) -> (Answer, Option<Evicted>) {
         signals.add(Signal::L2dCache, 1);
-        let cmg = &mut self.cmgs[seat.cmg];
+        let mut cmg = &mut self.cmgs[seat.cmg];
         let start = cmg.bank_slot(line, t, signals);
+        let Some(slot) = cmg.find(line) else { return self.zero_beyond(seat, line, joins, start) };
         let ready = start + cmg.hit(seat.core);
-        let mut answer = Answer { ready, taken: start, missed: None, shared: false, own: false };
-        let Some(slot) = cmg.find(line) else {
-            let home = self.home(line);
-            if home != seat.cmg || self.cmgs[home].abroad.may_have(line) {
-                answer.ready = ready.max(self.recall(seat.cmg, line, start) + self.shape.request);
-            }
-            let state = Line::arriving(answer.ready).in_sector(joins.sector).with(Line::DIRTY, true);
-            return (answer, self.insert(seat, line, state, Holders::NONE, start));
-        };
+        let mut answer = Answer { ready, taken: start, missed: None, shared: false, own: false, slot };
         cmg.touch(slot);
         let request = Request { line, at: start, cause: Cause::Demand, holder: Holder::Data, write: true, joins };
-        self.hold(seat, slot, request, start, &mut answer);
-        let (state, holders) = self.cmgs[seat.cmg].parts_mut(slot);
+        let me = Holders::one(seat.core, Holder::Data);
+        if cmg.others_answer(slot, me, true) {
+            self.settle(seat, slot, me, &request, start, &mut answer);
+            cmg = &mut self.cmgs[seat.cmg];
+        }
+        cmg.hold(slot, me, &request, self.shape.fill, &mut answer);
+        let (state, holders) = cmg.parts_mut(slot);
         state.join(joins);
         answer.ready = answer.ready.max(state.ready());
         state.set_ready(answer.ready);
         release(state, holders, *holders);
         (answer, None)
+    }
+
+    /// The same for a line that is not in the core's L2.
+    fn zero_beyond(&mut self, seat: Seat, line: u64, joins: Joins, start: Cycle) -> (Answer, Option<Evicted>) {
+        let cmg = &self.cmgs[seat.cmg];
+        let (set, mut ready) = (cmg.set_of(line), start + cmg.hit(seat.core));
+        let home = self.home(line);
+        if home != seat.cmg || self.cmgs[home].abroad.may_have(line) {
+            ready = ready.max(self.recall(seat.cmg, line, start) + self.shape.request);
+        }
+        let state = Line::arriving(ready).in_sector(joins.sector).with(Line::DIRTY, true);
+        let (slot, gone) = self.cmgs[seat.cmg].insert(set, line, state, Holders::NONE, start);
+        self.goes_out(seat.cmg, line, home);
+        let answer = Answer { ready, taken: start, missed: None, shared: false, own: false, slot };
+        (answer, gone.and_then(|gone| self.leaves(seat, gone, start)))
     }
 
     /// A line that has left an L2 cache of `cmg` is written to its memory.

@@ -5,7 +5,7 @@ use fxscope_machine::Spec;
 
 use crate::abroad::Abroad;
 use crate::channel::{Channel, Rate};
-use crate::chip::Holder;
+use crate::chip::{Answer, Holder, Request};
 use crate::sectors::{Limits, Sector};
 use crate::side_cache::{Found, SideCache};
 use crate::tags::{Line, Slot, Tags, Victim};
@@ -54,6 +54,9 @@ impl Holders {
     }
 }
 
+/// A line that had to leave L2, with its holders.
+pub type Gone = (Victim, Holders);
+
 /// L2 cache, its banks and buffers, and the memory channel of one CMG.
 pub struct Cmg {
     tags: Tags<RECENT>,
@@ -71,7 +74,8 @@ pub struct Cmg {
     sets_mask: usize,
     /// Where in the index the hash begins.
     hash_at: u32,
-    line_shift: u32,
+    /// Where in the line number the lowest field begins that is hashed.
+    hash_from: u32,
     /// For each core, L2 pipeline start to line ready to send, hit.
     hit: Box<[Cycle]>,
     /// For each core, request to main memory granted to line ready to send.
@@ -97,6 +101,8 @@ const RECENT: usize = 8192;
 
 /// Bits of the index that are hashed.
 const HASH_BITS: u32 = 3;
+/// The lowest bit of an address that is hashed: beyond the bytes of any line.
+const HASHED_FROM: u32 = 21;
 
 impl Cmg {
     /// An empty L2 cache.
@@ -132,7 +138,7 @@ impl Cmg {
             side_cache,
             sets_mask: sets - 1,
             hash_at: sets.trailing_zeros().saturating_sub(HASH_BITS),
-            line_shift: l2.line_bytes.trailing_zeros(),
+            hash_from: HASHED_FROM - l2.line_bytes.trailing_zeros(),
             hit: by_position(spec, t.hit_nearest, t.hit_farthest, path),
             memory: by_position(spec, memory.latency_nearest + slower, memory.latency_farthest + slower, to_memory),
             miss_detect: t.miss_detect,
@@ -160,10 +166,11 @@ impl Cmg {
     /// The hashed set index of a line (microarchitecture manual, table 9-3, for 2,048 sets). The hash changes the highest
     /// bits of the index, however many sets there are.
     #[inline(always)]
-    fn set_of(&self, line: u64) -> usize {
-        let pa = line << self.line_shift;
-        // Fields 36:34, 32:30, 31:29, 27:25, 23:21 of the address.
-        let hash = (pa >> 34 ^ pa >> 30 ^ pa >> 29 ^ pa >> 25 ^ pa >> 21) & ((1 << HASH_BITS) - 1);
+    pub fn set_of(&self, line: u64) -> usize {
+        // Fields 23:21 and 27:25 of the address, 32:30 and 36:34 nine bits above these, and 31:29.
+        let first = line >> self.hash_from;
+        let two = first ^ first >> 4;
+        let hash = (two ^ two >> 9 ^ first >> 8) & ((1 << HASH_BITS) - 1);
         (hash << self.hash_at ^ line) as usize & self.sets_mask
     }
 
@@ -251,6 +258,7 @@ impl Cmg {
     }
 
     /// Writes a line to memory, or into what stands in front of it.
+    #[inline(always)]
     pub fn write_memory(&mut self, line: u64, t: Cycle, signals: &mut Signals) {
         match &mut self.side_cache {
             None => self.write_main(t, signals),
@@ -279,7 +287,7 @@ impl Cmg {
     #[inline(always)]
     #[must_use]
     pub fn find_at(&self, slot: Slot, line: u64) -> Option<Slot> {
-        self.tags.find_at(slot, self.set_of(line), line)
+        if self.tags.is_at(slot, line) { Some(slot) } else { self.find(line) }
     }
 
     /// Where `line` is likely to be, which has been found or put there lately.
@@ -289,10 +297,10 @@ impl Cmg {
         self.tags.remembered(line)
     }
 
-    /// As [`Cmg::find`], for lines that have been found or put there lately.
+    /// As [`Cmg::find`], for lines that have been found or put there lately; `set` is that of the line.
     #[inline(always)]
-    pub fn find_again(&mut self, line: u64) -> Option<Slot> {
-        self.tags.find_if_known(self.set_of(line), line)
+    pub fn find_again(&mut self, set: usize, line: u64) -> Option<Slot> {
+        self.tags.find_if_known(set, line)
     }
 
     /// Marks a line as just used.
@@ -326,14 +334,41 @@ impl Cmg {
         (self.tags.line_mut(slot), &mut self.holders[slot.number()])
     }
 
-    /// Puts a line with its holders into L2 at `now`. Returns the line that had to leave, with its holders.
+    /// Whether others must give something up before `me` becomes a holder of a line, to `write` it or not.
     #[inline(always)]
-    pub fn insert(&mut self, line: u64, state: Line, holders: Holders, now: Cycle) -> Option<(Victim, Holders)> {
-        let set = self.set_of(line);
+    pub fn others_answer(&mut self, slot: Slot, me: Holders, write: bool) -> bool {
+        let (state, holders) = self.parts_mut(slot);
+        let others = holders.without(me);
+        write && (state.has(Line::SHARED) || others != Holders::NONE) || state.has(Line::OWNED) && others.data != 0
+    }
+
+    /// A core's cache, `me`, becomes a holder of a line that the core has asked for. `fill`: from L2 into L1.
+    #[inline(always)]
+    pub fn hold(&mut self, slot: Slot, me: Holders, request: &Request, fill: Cycle, answer: &mut Answer) {
+        let (state, holders) = self.parts_mut(slot);
+        let free = !state.has(Line::SHARED) && holders.without(me) == Holders::NONE;
+        let alone = request.write || (request.holder == Holder::Data && free);
+        answer.shared = !alone;
+        if alone {
+            // Nobody else gets the line before the core has it. The right to write alone is used in the next cycle.
+            if answer.missed.is_none() {
+                let sooner = if holders.data & me.data == 0 { 0 } else { fill - 1 };
+                state.take(Line::FROM_MEMORY);
+                state.set_ready(answer.ready - sooner);
+            }
+            *state = state.with(Line::OWNED, true).with(Line::DIRTY, request.write);
+        }
+        *holders = if request.write { me } else { holders.and(me) };
+    }
+
+    /// Puts a line with its holders into its `set` at `now`. Returns its place and the line that had to leave, with its
+    /// holders.
+    #[inline(always)]
+    pub fn insert(&mut self, set: usize, line: u64, state: Line, holders: Holders, now: Cycle) -> (Slot, Option<Gone>) {
         let (slot, victim) = self.tags.insert(set, line, state, now);
         self.tags.remember(line, slot);
         let before = std::mem::replace(self.holders_mut(slot), holders);
-        victim.map(|v| (v, before))
+        (slot, victim.map(|v| (v, before)))
     }
 
     /// Removes a line.

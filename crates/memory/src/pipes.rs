@@ -79,6 +79,9 @@ impl Taken {
 
     /// The cycles of each pipe that flows in vain take, of those that are free.
     fn in_vain(&self) -> [u64; 2] {
+        if self.vain == 0 {
+            return [0; 2];
+        }
         let [first, second] = self.reserved();
         let in_second = (self.vain / 2).min(64 - second);
         [(self.vain - in_second).min(64 - first), in_second]
@@ -282,19 +285,21 @@ impl LoadStorePipes {
     /// Both pipes for `n` cycles, not necessarily in a row; returns the last of them.
     #[inline(always)]
     pub fn both(&mut self, t: Cycle, n: u64) -> Cycle {
-        let at = t % 64;
-        if n > 0 && at + n <= 64 && t.wrapping_sub(self.floor) < SPAN {
+        if (1..=64).contains(&n) && t.wrapping_sub(self.floor) < SPAN {
             let taken = &mut self.taken[(t / 64) as usize % WORDS];
-            let all = u64::MAX >> (64 - n) << at;
-            if taken.unfit(Kind::Both) & all == 0 {
-                self.last = taken.take(Kind::Both, all);
+            let fit = !taken.unfit(Kind::Both) >> (t % 64);
+            let row = u64::MAX >> (64 - n);
+            let first = fit.trailing_zeros() % 64;
+            if fit >> first & row == row {
+                let t = t + u64::from(first);
+                self.last = taken.take(Kind::Both, row << (t % 64));
                 return t + n - 1;
             }
         }
         self.both_apart(t, n)
     }
 
-    /// The same, when the cycles from `t` on are not all free.
+    /// The same, when the first free cycle is not one of so many in a row.
     #[inline(never)]
     fn both_apart(&mut self, t: Cycle, n: u64) -> Cycle {
         let mut last = t;

@@ -162,8 +162,7 @@ impl Prefetcher {
 
     /// A demand access to `addr`, which `missed` L1 or did not: what to prefetch now. A miss that no entry expects
     /// may start a stream.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub fn access(&mut self, addr: u64, missed: bool, steering: Steering) -> Option<Requests> {
         let line = addr >> self.line_shift;
         match self.control.injection_of(steering) {
@@ -201,6 +200,7 @@ impl Prefetcher {
     }
 
     /// Stream detect mode: an access came to `line`, which `entry`, whose direction is known, expects.
+    #[inline(always)]
     fn follow(&mut self, entry: usize, line: u64, (l1_lines, l2_lines): (u32, u32)) -> Requests {
         let s = &mut self.queue[entry];
         s.hits += 1;
@@ -222,6 +222,7 @@ impl Prefetcher {
     }
 
     /// Injection mode, by the registers number `n`.
+    #[inline(never)]
     fn inject(&mut self, addr: u64, missed: bool, n: usize) -> Option<Requests> {
         let injection = self.control.injection[n];
         if !injection.valid {
@@ -313,12 +314,9 @@ impl Prefetcher {
 /// The lines to ask for on a hit at `line`: from `ask`, at most `ramp`, none farther than `reach` lines.
 fn run(ask: &mut u64, line: u64, step: i64, ramp: u32, reach: u32) -> (u64, u32) {
     // A stream that was outrun starts again at the access.
-    let ahead = |at: u64| at.wrapping_sub(line) as i64 * step;
-    if ahead(*ask) < 0 {
-        *ask = line;
-    }
-    let first = *ask;
-    let room = i64::from(reach) - ahead(first) + 1;
+    let ahead = ask.wrapping_sub(line) as i64 * step;
+    let first = if ahead < 0 { line } else { *ask };
+    let room = i64::from(reach) - ahead.max(0) + 1;
     let count = room.clamp(0, i64::from(ramp));
     *ask = first.wrapping_add_signed(step * count);
     (first, count as u32)

@@ -126,14 +126,22 @@ struct Place {
     line: Line,
 }
 
+impl Place {
+    /// Whether its line, if it has one, is there at `now`.
+    #[inline(always)]
+    fn has_arrived(&self, now: Cycle) -> bool {
+        self.line.ready() <= now || self.tag == EMPTY
+    }
+}
+
 /// Most ways a set can have: their order of use is kept in numbers of four bits in one word.
 const MAX_WAYS: usize = spec::MAX_WAYS as usize;
 
 /// What is looked at first in a set: all that a search usually reads besides one full tag.
 #[derive(Clone, Copy)]
 struct Set {
-    /// A byte of each line's hash, way 0 in the lowest byte.
-    hashes: [u64; MAX_WAYS / 8],
+    /// A byte of each line's hash.
+    hashes: [u8; MAX_WAYS],
     /// Ways by use, the latest in the lowest four bits.
     order: u64,
 }
@@ -147,10 +155,18 @@ impl Set {
     fn touch(&mut self, way: usize) {
         let way = way as u64;
         if self.order & 15 != way {
-            let at = 4 * self.place_of(way);
-            let younger = self.order & ((1 << at) - 1);
-            self.order = self.order & (!0 << 4 << at) | younger << 4 | way;
+            self.bring_forward(self.place_of(way));
         }
+    }
+
+    /// The way used `place` ways ago is the one used latest.
+    #[inline(always)]
+    fn bring_forward(&mut self, place: u32) {
+        let at = 4 * place;
+        // That way and those used later.
+        let changed = (16_u64 << at).wrapping_sub(1);
+        let order = self.order << 4 | self.order >> at & 15;
+        self.order ^= (self.order ^ order) & changed;
     }
 
     /// `way` is the first to be replaced of `ways`.
@@ -174,8 +190,21 @@ impl Set {
 
     /// The way used `place` ways ago.
     #[inline(always)]
-    fn way_at(&self, place: usize) -> usize {
+    fn way_at(&self, place: u32) -> usize {
         (self.order >> (4 * place) & 15) as usize
+    }
+
+    /// Ways whose lines have this hash, and now and then one too many: bit 7 of byte `b` for way `b`, bit 3 for way
+    /// `b + 8`.
+    #[inline(always)]
+    fn with_hash(&self, hash: u64) -> u64 {
+        const EACH: u64 = 0x0101_0101_0101_0101;
+        let (eights, _) = self.hashes.as_chunks::<8>();
+        eights.iter().enumerate().fold(0, |ways, (eight, hashes)| {
+            let differs = u64::from_le_bytes(*hashes) ^ (hash * EACH);
+            // Bytes that are zero.
+            ways | (differs.wrapping_sub(EACH) & !differs & (EACH << 7)) >> (4 * eight)
+        })
     }
 }
 
@@ -218,8 +247,6 @@ pub struct Victim {
     pub line: u64,
     /// What was known of it.
     pub state: Line,
-    /// The place it had.
-    pub slot: Slot,
 }
 
 impl Victim {
@@ -256,7 +283,7 @@ impl<const RECENT: usize> Tags<RECENT> {
         Tags {
             ways,
             way_bits,
-            sets: vec![Set { hashes: [0; MAX_WAYS / 8], order: FIRST_ORDER }; sets].into(),
+            sets: vec![Set { hashes: [0; MAX_WAYS], order: FIRST_ORDER }; sets].into(),
             places: vec![Place { tag: EMPTY, line: Line::default() }; places].into(),
             limits: None,
             recent: [0; RECENT],
@@ -291,7 +318,7 @@ impl<const RECENT: usize> Tags<RECENT> {
     #[inline(always)]
     pub fn find_again(&mut self, set: usize, line: u64) -> Option<Slot> {
         let slot = self.remembered(line);
-        if self.places[slot.0].tag == line { Some(slot) } else { self.search(set, line) }
+        if self.is_at(slot, line) { Some(slot) } else { self.search(set, line) }
     }
 
     /// The same for a big cache, which is asked for lines that it does not have as well: where a place is remembered for
@@ -302,7 +329,12 @@ impl<const RECENT: usize> Tags<RECENT> {
         let known = self.recent[hint];
         let slot = Slot((known & self.place_mask) as usize);
         let may_be = (known ^ hash) & !self.place_mask == 0;
-        if may_be && self.places[slot.0].tag == line { Some(slot) } else { self.search(set, line) }
+        if may_be && self.is_at(slot, line) {
+            return Some(slot);
+        }
+        let found = self.find(set, line)?;
+        self.remember(line, found);
+        Some(found)
     }
 
     /// [`Tags::find_again`] will be asked for `line` soon: the host fetches what is remembered of it. Returns its place.
@@ -321,11 +353,11 @@ impl<const RECENT: usize> Tags<RECENT> {
         Slot((self.recent[Self::hint(line).0] & self.place_mask) as usize)
     }
 
-    /// As [`Tags::find`], when `line` is likely to be at `slot` if it is there.
+    /// Whether `line` is at `slot`.
     #[inline(always)]
     #[must_use]
-    pub fn find_at(&self, slot: Slot, set: usize, line: u64) -> Option<Slot> {
-        if self.places[slot.0].tag == line { Some(slot) } else { self.find(set, line) }
+    pub fn is_at(&self, slot: Slot, line: u64) -> bool {
+        self.places[slot.0].tag == line
     }
 
     /// The host fetches what is known of `slot`.
@@ -338,7 +370,7 @@ impl<const RECENT: usize> Tags<RECENT> {
     #[inline(always)]
     #[must_use]
     pub fn last(&self, set: usize) -> Slot {
-        Slot((set << self.way_bits) + self.sets[set].way_at(self.ways - 1))
+        Slot((set << self.way_bits) + self.sets[set].way_at(self.ways as u32 - 1))
     }
 
     /// `line` will be looked for at `slot` first.
@@ -360,20 +392,15 @@ impl<const RECENT: usize> Tags<RECENT> {
     #[inline(always)]
     #[must_use]
     pub fn find(&self, set: usize, line: u64) -> Option<Slot> {
-        const EACH: u64 = 0x0101_0101_0101_0101;
-        let wanted = hash(line) * EACH;
         let base = set << self.way_bits;
-        for (eight, hashes) in self.sets[set].hashes[..self.ways.div_ceil(8)].iter().enumerate() {
-            let differs = hashes ^ wanted;
-            // Bytes that are zero; now and then one too many.
-            let mut candidates = differs.wrapping_sub(EACH) & !differs & (EACH << 7);
-            while candidates != 0 {
-                let place = base + 8 * eight + candidates.trailing_zeros() as usize / 8;
-                if self.places.get(place).is_some_and(|p| p.tag == line) {
-                    return Some(Slot(place));
-                }
-                candidates &= candidates - 1;
+        let mut candidates = self.sets[set].with_hash(hash(line));
+        while candidates != 0 {
+            let bit = candidates.trailing_zeros() as usize;
+            let place = base + (bit / 8 | (!bit & 4) << 1);
+            if self.places.get(place).is_some_and(|p| p.tag == line) {
+                return Some(Slot(place));
             }
+            candidates &= candidates - 1;
         }
         None
     }
@@ -398,18 +425,22 @@ impl<const RECENT: usize> Tags<RECENT> {
 
     /// Puts `line` into `set` in place of an empty or the least recently used line that has arrived by `now`, of
     /// the sector that has to give one up if sectors have limits.
+    #[inline(always)]
     pub fn insert(&mut self, set: usize, line: u64, state: Line, now: Cycle) -> (Slot, Option<Victim>) {
-        let way = match self.limits {
-            None => self.victim(set, now),
-            Some(limits) => self.victim_within(limits, set, state.sector(), now),
-        };
-        let place = (set << self.way_bits) + way;
+        let base = set << self.way_bits;
+        let mut ways = &mut self.sets[set];
+        let mut age = self.ways as u32 - 1;
+        let mut way = ways.way_at(age);
+        if self.limits.is_some() || !self.places[base + way].has_arrived(now) {
+            age = self.victim(set, state.sector(), now);
+            ways = &mut self.sets[set];
+            way = ways.way_at(age);
+        }
+        let place = base + way;
         let old = std::mem::replace(&mut self.places[place], Place { tag: line, line: state });
-        let victim = (old.tag != EMPTY).then_some(Victim { line: old.tag, state: old.line, slot: Slot(place) });
-        let shift = 8 * (way % 8);
-        let hashes = &mut self.sets[set].hashes[way / 8];
-        *hashes = *hashes & !(0xff << shift) | hash(line) << shift;
-        self.sets[set].touch(way);
+        let victim = (old.tag != EMPTY).then_some(Victim { line: old.tag, state: old.line });
+        ways.hashes[way] = hash(line) as u8;
+        ways.bring_forward(age);
         (Slot(place), victim)
     }
 
@@ -424,39 +455,37 @@ impl<const RECENT: usize> Tags<RECENT> {
         last
     }
 
-    /// The way to be replaced. Lines still on their way are replaced only when all are: their fill is under way.
-    #[inline(always)]
-    fn victim(&self, set: usize, now: Cycle) -> usize {
-        let base = set << self.way_bits;
-        let last = self.sets[set].way_at(self.ways - 1);
-        let arrived = |way: usize| {
-            let Place { tag, line } = self.places[base + way];
-            line.ready() <= now || tag == EMPTY
-        };
-        if arrived(last) {
-            return last;
-        }
-        (0..self.ways).rev().map(|place| self.sets[set].way_at(place)).find(|&way| arrived(way)).unwrap_or(last)
-    }
-
-    /// The way to be replaced by a line of `sector`. The least recently used line of the sectors that have to give one
-    /// up is replaced, and of these lines one that is still on its way only when all are.
+    /// How many ways were used later than the one to be replaced. Lines still on their way are replaced only when all
+    /// are: their fill is under way.
     #[cold]
     #[inline(never)]
-    fn victim_within(&self, limits: Limits, set: usize, sector: Sector, now: Cycle) -> usize {
+    fn victim(&self, set: usize, sector: Sector, now: Cycle) -> u32 {
+        if let Some(limits) = self.limits {
+            return self.victim_within(limits, set, sector, now);
+        }
+        let base = set << self.way_bits;
+        let last = self.ways as u32 - 1;
+        let arrived = |&age: &u32| self.places[base + self.sets[set].way_at(age)].has_arrived(now);
+        (0..=last).rev().find(arrived).unwrap_or(last)
+    }
+
+    /// The same for a line of `sector`. The least recently used line of the sectors that have to give one up is
+    /// replaced, and of these lines one that is still on its way only when all are.
+    fn victim_within(&self, limits: Limits, set: usize, sector: Sector, now: Cycle) -> u32 {
+        let last = self.ways as u32 - 1;
         let places = &self.places[set << self.way_bits..][..self.ways];
         let mut held = [0; SECTORS];
         for place in places.iter().filter(|place| place.tag != EMPTY) {
             held[usize::from(place.line.sector())] += 1;
         }
         if held.iter().sum::<u8>() < self.ways as u8 {
-            return self.sets[set].way_at(self.ways - 1);
+            return last;
         }
         let giving = limits.giving(held, sector);
-        let oldest_first = (0..self.ways).rev().map(|place| self.sets[set].way_at(place));
-        let mut candidates = oldest_first.filter(|&way| giving >> places[way].line.sector() & 1 == 1);
+        let line = |age: u32| places[self.sets[set].way_at(age)].line;
+        let mut candidates = (0..=last).rev().filter(|&age| giving >> line(age).sector() & 1 == 1);
         let oldest = candidates.next().expect("a sector that has to give up a line has one");
-        let arrived = |way: &usize| places[*way].line.ready() <= now;
+        let arrived = |&age: &u32| line(age).ready() <= now;
         if arrived(&oldest) { oldest } else { candidates.find(arrived).unwrap_or(oldest) }
     }
 
@@ -476,7 +505,7 @@ mod tests {
     #[test]
     fn the_order_of_use_is_that_of_a_list() {
         for ways in [1, 2, 4, 7, 14, 16] {
-            let mut set = Set { hashes: [0; 2], order: FIRST_ORDER };
+            let mut set = Set { hashes: [0; MAX_WAYS], order: FIRST_ORDER };
             let mut list: Vec<usize> = (0..ways).collect();
             for step in 0..2_000_usize {
                 let way = (step * step + step / 3) % ways;
@@ -488,7 +517,7 @@ mod tests {
                     set.touch(way);
                     list.insert(0, way);
                 }
-                let order: Vec<usize> = (0..ways).map(|place| set.way_at(place)).collect();
+                let order: Vec<usize> = (0..ways as u32).map(|place| set.way_at(place)).collect();
                 assert_eq!(order, list, "{ways} ways, step {step}");
             }
         }

@@ -91,6 +91,7 @@ impl Tlb {
         if entry.has(addr) { Some(entry.hit) } else { self.search(addr, hint) }
     }
 
+    #[inline(never)]
     fn search(&mut self, addr: u64, hint: usize) -> Option<Hit> {
         if let Some(hit) = self.beside.as_mut().and_then(|beside| beside.hit(addr)) {
             return Some(hit);
@@ -105,10 +106,14 @@ impl Tlb {
     }
 
     /// As [`Tlb::hit`], without counting as a use.
+    #[inline(always)]
     pub fn peek(&mut self, addr: u64) -> Option<Hit> {
-        if !self.lru && self.beside.is_none() {
-            return self.hit(addr);
-        }
+        if self.lru || self.beside.is_some() { self.look_through(addr) } else { self.hit(addr) }
+    }
+
+    /// The same, where what is replaced hangs on use.
+    #[inline(never)]
+    fn look_through(&self, addr: u64) -> Option<Hit> {
         let beside = self.beside.as_ref().and_then(|beside| beside.peek(addr));
         beside.or_else(|| self.l1.iter().find(|e| e.has(addr)).map(|e| e.hit))
     }

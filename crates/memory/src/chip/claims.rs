@@ -2,7 +2,7 @@
 
 use fxscope_base::{Cycle, READS_FROM_L2, READS_FROM_MEMORY, Signal, Signals};
 
-use super::{Chip, Request, Seat, count_of};
+use super::{Answer, Chip, Request, Seat, count_of};
 use crate::cmg::Holders;
 use crate::hierarchy::Cause;
 use crate::tags::{Line, Slot};
@@ -20,12 +20,22 @@ struct Taken {
 }
 
 impl Chip {
-    /// Other holders of a line learn that this core wants it. Returns when the answer is with the core: L2 waits until they
-    /// have given up what they must.
+    /// Other holders of a line learn that this core, whose cache is `me`, wants it. The answer waits until they have given
+    /// up what they must.
     #[cold]
     #[inline(never)]
-    pub(super) fn settle(&mut self, seat: Seat, slot: Slot, others: Holders, request: Request, start: Cycle) -> Cycle {
-        let Request { line, write, .. } = request;
+    pub(super) fn settle(
+        &mut self,
+        seat: Seat,
+        slot: Slot,
+        me: Holders,
+        request: &Request,
+        start: Cycle,
+        answer: &mut Answer,
+    ) {
+        let Request { line, write, .. } = *request;
+        let others = self.cmgs[seat.cmg].holders_mut(slot).without(me);
+        answer.own = others.cores() >> seat.core & 1 == 1;
         let claim = Notice { line, at: start, keeps: !write };
         let mut settled = self.ask_cores(seat.cmg, slot, others, claim, Some(seat.core));
         let state = self.cmgs[seat.cmg].line_mut(slot);
@@ -37,7 +47,7 @@ impl Chip {
         let state = self.cmgs[seat.cmg].line_mut(slot);
         let ready = settled + self.shape.request;
         state.set_ready(state.ready().max(ready));
-        ready
+        answer.ready = answer.ready.max(ready);
     }
 
     /// Cores give up a line, or the right to write it. Returns when L2 has their answers, with the line if one of them
@@ -104,12 +114,12 @@ impl Chip {
     pub(super) fn read_around(
         &mut self,
         seat: Seat,
-        request: Request,
+        request: &Request,
         home: usize,
         t: Cycle,
         signals: &mut Signals,
     ) -> (Cycle, bool) {
-        let Request { line, write, .. } = request;
+        let Request { line, write, .. } = *request;
         let at_home = t + self.ring.message(seat.cmg, home);
         let mut source: Option<(usize, Taken)> = None;
         let (mut answered, mut behind) = (t, None);

@@ -170,7 +170,6 @@ impl Hierarchy {
         if answer.own {
             self.forget_code(line);
         }
-        let beneath = self.chip.remembered(self.seat.cmg, line);
         let ready = self.bus.fill(answer.ready);
         let arriving = match answer.missed {
             Some(missed) => Line::arriving_from_memory(ready, missed),
@@ -183,7 +182,7 @@ impl Hierarchy {
             .with(Line::PREFETCHED, cause == Cause::HardwarePrefetch);
         let (slot, victim) = self.l1d.insert(line as usize & self.l1d_set_mask, line, state, t);
         self.l1d.remember(line, slot);
-        let before = std::mem::replace(&mut self.beneath[slot.number()], beneath);
+        let before = std::mem::replace(&mut self.beneath[slot.number()], answer.slot);
         if let Some(victim) = victim {
             let room = self.evict(victim, before, buffer.at, signals);
             if room > ready {

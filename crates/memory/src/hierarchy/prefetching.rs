@@ -36,21 +36,22 @@ impl Hierarchy {
     }
 
     /// The hardware's prefetches that follow an access, which `missed` or did not.
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     pub(super) fn follow_stream(&mut self, pointer: Pointer, missed: bool, t: Cycle, signals: &mut Signals) {
         if let Some(requests) = self.prefetcher.access(pointer.addr, missed, pointer.steering) {
             self.hardware_prefetch(&requests, pointer, t, signals);
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn hardware_prefetch(&mut self, r: &Requests, pointer: Pointer, t: Cycle, signals: &mut Signals) {
         let (l1_counter, l2_counter) = r.mode.counters();
         let lines = |run: Run| (0..i64::from(run.count)).map(move |i| run.first.wrapping_add_signed(r.step * i));
         let cause = Cause::HardwarePrefetch;
         for line in lines(r.l2) {
             let sector = self.sector_of(pointer.at(line << self.line_shift));
-            let Some(line) = self.translated(line, t) else { return self.stop(r) };
+            let Some(line) = self.translated(line, t) else { return self.stop(r.entry) };
             signals.add(l2_counter, 1);
             let p = Prefetch { cause, reliableness: r.l2.reliableness, sector };
             let taken = self.prefetch_l2(line, t, p, signals);
@@ -63,7 +64,7 @@ impl Hierarchy {
         }
         for line in lines(r.l1) {
             let sector = self.sector_of(pointer.at(line << self.line_shift));
-            let Some(line) = self.translated(line, t) else { return self.stop(r) };
+            let Some(line) = self.translated(line, t) else { return self.stop(r.entry) };
             signals.add(l1_counter, 1);
             let p = Prefetch { cause, reliableness: r.l1.reliableness, sector };
             let taken = self.prefetch_l1(line, t, p, signals);
@@ -77,14 +78,15 @@ impl Hierarchy {
         }
     }
 
-    /// A prefetch missed the TLB.
-    fn stop(&mut self, r: &Requests) {
-        if let Some(entry) = r.entry {
+    /// A prefetch of a stream missed the TLB.
+    fn stop(&mut self, entry: Option<usize>) {
+        if let Some(entry) = entry {
             self.prefetcher.stop(entry);
         }
     }
 
     /// Brings a line into L2. `None`: it was weak, and no port was free.
+    #[inline(always)]
     fn prefetch_l2(&mut self, line: u64, t: Cycle, p: Prefetch, signals: &mut Signals) -> Option<Taken> {
         let port = self.prefetch_ports.first_free(t);
         if port.at > t && p.reliableness == Reliableness::Weak {
@@ -100,6 +102,7 @@ impl Hierarchy {
     }
 
     /// Brings a line into L1D. `None`: it was weak, and no miss buffer was free.
+    #[inline(always)]
     fn prefetch_l1(&mut self, line: u64, t: Cycle, p: Prefetch, signals: &mut Signals) -> Option<Taken> {
         if self.l1d.find(line as usize & self.l1d_set_mask, line).is_some() {
             return Some(Taken { at: t, hit: true });

@@ -158,6 +158,7 @@ impl Hierarchy {
     /// The physical line of a virtual one if the first-level TLB has its page at `t`; nothing changes. Prefetches of the
     /// hardware stop elsewhere (manual 11.3, which does not say of which level): copies of 8 to 32 MiB in pages of 64 KiB,
     /// whose translations the second level holds, are slower than those without misses of the first.
+    #[inline(always)]
     pub(super) fn translated(&mut self, line: u64, t: Cycle) -> Option<u64> {
         let addr = line << self.line_shift;
         if addr >> VIRTUAL_BITS != 0 {
