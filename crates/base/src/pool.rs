@@ -154,8 +154,8 @@ impl Pool {
             let number = self.stale.trailing_zeros() as usize;
             self.stale &= self.stale - 1;
             let and_behind = if number == LAST_BIT { ends.len() } else { number + 1 };
-            for block in number..and_behind {
-                self.soonest[block] = least(&ends[block]);
+            for (soonest, block) in self.soonest[number..and_behind].iter_mut().zip(&ends[number..]) {
+                *soonest = least(block);
             }
         }
     }

@@ -396,7 +396,7 @@ impl<const RECENT: usize> Tags<RECENT> {
         let mut candidates = self.sets[set].with_hash(hash(line));
         while candidates != 0 {
             let bit = candidates.trailing_zeros() as usize;
-            let place = base + (bit / 8 | (!bit & 4) << 1);
+            let place = base + bit / 8 + ((!bit & 4) << 1);
             if self.places.get(place).is_some_and(|p| p.tag == line) {
                 return Some(Slot(place));
             }
