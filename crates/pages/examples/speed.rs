@@ -1,6 +1,6 @@
 //! How many accesses a second one pass takes, for streams of several kinds:
-//! `cargo run --profile fast -p fxscope-pages --example speed [LANES]`, on a host that does nothing else. Where most accesses miss,
-//! all its processors take part; `RAYON_NUM_THREADS=1` leaves it to one.
+//! `cargo run --profile fast -p fxscope-pages --example speed [LANES [WORD]]`, on a host that does nothing else; with WORD only
+//! streams that are described by it. Where most accesses miss, all its processors take part; `RAYON_NUM_THREADS=1` leaves it to one.
 
 use std::time::Instant;
 
@@ -80,7 +80,8 @@ fn main() {
 
 fn measure(name: &str, design: &Design, sizes: &[u64], lanes: usize) {
     println!("{name}, {lanes} lanes at most");
-    for (what, step) in STREAMS {
+    let word = std::env::args().nth(2).unwrap_or_default();
+    for (what, step) in STREAMS.iter().filter(|(what, _)| what.contains(&word)) {
         let mut random = Random(88_172_645_463_325_252);
         let stream: Vec<Access> = (0..LENGTH)
             .map(|i| {

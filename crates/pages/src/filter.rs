@@ -209,9 +209,14 @@ impl Filter {
         self.pages.iter().rev().fold(0, |slots, &known| slots << 1 | u64::from(known >> above == page))
     }
 
+    /// There are so many lanes now.
+    pub fn reserve(&mut self, lanes: usize) {
+        self.held.reserve(lanes);
+    }
+
     /// A new lane holds what another does.
     pub fn copy_lane(&mut self, from: usize, to: usize) {
-        self.held.reserve(to + 1);
+        self.reserve(to + 1);
         self.held.copy_column(from, to);
     }
 

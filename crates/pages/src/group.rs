@@ -15,15 +15,6 @@ pub struct Rules<'a> {
     pub sizes: &'a Sizes,
     /// Sizes whose pages are not for the fully associative TLB, as a mask.
     pub served: u8,
-    /// The segments that are accessed, a bit each.
-    pub segments: u32,
-}
-
-impl Rules<'_> {
-    /// The segments that are accessed.
-    fn accessed(&self) -> impl Iterator<Item = usize> {
-        (0..SEGMENTS).filter(|segment| self.segments >> segment & 1 != 0)
-    }
 }
 
 /// The sizes that the lanes of a group have for a segment; lanes are a bit each.
@@ -157,7 +148,7 @@ impl Group {
     pub fn see(&mut self, lanes: &mut [Progress], row: &Row, rules: &Rules) -> Missed {
         let from = *lanes[0].1;
         self.begin(lanes, row, rules);
-        let (lru, decided) = (rules.replacement == Replacement::Lru, self.decided(rules));
+        let (lru, decided) = (rules.replacement == Replacement::Lru, self.decided(row));
         let (seen, accesses) = match (lru, decided) {
             (false, false) => self.see_until_split::<false, false>(lanes.len(), row, from, rules),
             (false, true) => self.see_until_split::<false, true>(lanes.len(), row, from, rules),
@@ -172,13 +163,13 @@ impl Group {
     }
 
     /// Whether all lanes have one size for each segment that is accessed.
-    fn decided(&self, rules: &Rules) -> bool {
-        rules.accessed().all(|segment| self.views[segment].decided())
+    fn decided(&self, row: &Row) -> bool {
+        row.segments().all(|segment| self.views[segment].decided())
     }
 
     /// Takes over what lanes hold.
     fn begin(&mut self, lanes: &[Progress], row: &Row, rules: &Rules) {
-        for segment in rules.accessed() {
+        for segment in row.segments() {
             self.views[segment] = View::new(lanes.iter().map(|(lane, _)| lane.choice.0[segment]), rules.served);
         }
         self.held[..rules.sizes.len() * PAGES].fill(0);
@@ -189,7 +180,7 @@ impl Group {
         for (number, (lane, _)) in lanes.iter().enumerate() {
             let first = self.entries.len() as u32;
             for (age, key) in lane.by_age(rules.replacement).enumerate() {
-                let accessed = key != Key::NONE && rules.segments >> key.segment() & 1 != 0;
+                let accessed = key != Key::NONE && row.accesses(key.segment());
                 let of = |size: u8| if accessed { row.find(key, usize::from(size), rules.sizes) } else { 0 };
                 let numbers = self.views[key.segment()].of[number].map(of);
                 numbers.iter().for_each(|&page| self.held[usize::from(page)] |= 1 << number);

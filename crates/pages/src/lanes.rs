@@ -37,7 +37,7 @@ impl Lane {
 
     /// The lane keeps the sizes of the mask `kept` for a segment; a lane like it with those it had besides is returned.
     #[cold]
-    fn split_off(&mut self, segment: usize, kept: u8) -> Lane {
+    pub fn split_off(&mut self, segment: usize, kept: u8) -> Lane {
         let mut other = self.choice;
         other.0[segment] &= !kept;
         self.choice.0[segment] &= kept;
@@ -149,10 +149,6 @@ impl Lanes {
         self.replacement
     }
 
-    pub fn lanes_mut(&mut self) -> &mut [Lane] {
-        &mut self.lanes
-    }
-
     pub fn take(&mut self) -> Vec<Lane> {
         std::mem::take(&mut self.lanes)
     }
@@ -161,6 +157,16 @@ impl Lanes {
         self.lanes = lanes;
         self.at_least.reserve(self.lanes.len());
         (0..self.lanes.len()).for_each(|lane| (0..SEGMENTS).for_each(|segment| self.note_sizes(lane, segment)));
+    }
+
+    /// The same lanes come back, of which there were so many; others have been split off them.
+    pub fn put_back(&mut self, lanes: Vec<Lane>, before: usize, filter: &mut Filter) {
+        if lanes.len() == before {
+            self.lanes = lanes;
+            return;
+        }
+        filter.reserve(lanes.len());
+        self.put(lanes);
     }
 
     /// Notes how large a lane's pages for a segment are.

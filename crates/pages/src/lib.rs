@@ -50,10 +50,12 @@ mod choice;
 mod direct;
 mod filter;
 mod group;
+mod hand;
 pub mod host;
 mod lanes;
 mod marks;
 mod row;
+mod rows;
 mod sets;
 mod tally;
 
@@ -66,6 +68,7 @@ use direct::Direct;
 use filter::Filter;
 use lanes::{Lane, Lanes};
 use row::Row;
+use rows::Rows;
 use sets::SetAssociative;
 
 /// Most segments.
@@ -221,7 +224,7 @@ pub struct Analysis {
     given_up: Vec<Lane>,
     direct: Direct,
     /// Accesses that lanes will see in a row.
-    row: Row,
+    rows: Rows,
 }
 
 impl Analysis {
@@ -272,7 +275,7 @@ impl Analysis {
             given_up: Vec::new(),
             all,
             direct: Direct::default(),
-            row: Row::new(&sizes),
+            rows: Rows::new(&sizes),
         })
     }
 
@@ -291,8 +294,8 @@ impl Analysis {
         if !self.direct.on {
             return self.look_up(key);
         }
-        if self.row.push(key) {
-            self.see_row();
+        if self.rows.push(key) {
+            self.see_rows();
         }
     }
 
@@ -303,14 +306,15 @@ impl Analysis {
 
     /// All TLBs see the accesses that wait, of which nothing is known.
     #[inline(never)]
-    fn see_row(&mut self) {
-        let Analysis { row, lanes, sizes, filter, beside, .. } = self;
-        let (accesses, before, served) = (row.keys().len() as u64, lanes.len(), lanes.served());
-        row.number(sizes);
+    fn see_rows(&mut self) {
+        let Analysis { rows, lanes, sizes, filter, beside, .. } = self;
+        let (accesses, before, served) = (rows.len(), lanes.len(), lanes.served());
+        let shared = direct::shares(accesses * before) > 1;
+        rows.number(shared);
         let mut touch = || {
             let Some(sets) = beside else { return };
             let mut last = Key::NONE;
-            for &key in row.keys() {
+            for &key in rows.filled().iter().flat_map(Row::keys) {
                 // What is touched twice in a row is where it was.
                 if served & !sizes.holding(key.apart(last)) != 0 {
                     sets.touch(key, served, |_, _| ());
@@ -318,13 +322,11 @@ impl Analysis {
                 last = key;
             }
         };
-        let missed = match direct::shares(row.keys().len() * before) {
-            1 => (lanes.see(row, sizes, filter), touch()).0,
-            _ => rayon::join(|| lanes.see(row, sizes, filter), touch).0,
-        };
-        row.clear();
-        filter.seen_elsewhere(accesses);
-        let looked_up = missed.accesses.min(accesses);
+        let mut see = || lanes.see(rows.filled(), sizes, filter);
+        let missed = if shared { rayon::join(see, touch).0 } else { (see(), touch()).0 };
+        rows.clear(lanes.len() == before);
+        filter.seen_elsewhere(accesses as u64);
+        let looked_up = missed.accesses.min(accesses as u64);
         self.direct.on = self.direct.wanted(looked_up, missed.lanes, filter.now(), before);
         if self.lanes.len() > self.most_lanes {
             self.give_up_worst();
@@ -421,8 +423,8 @@ impl Analysis {
     /// What has been found out.
     #[must_use]
     pub fn finish(mut self) -> Answer {
-        if !self.row.keys().is_empty() {
-            self.see_row();
+        if self.rows.len() > 0 {
+            self.see_rows();
         }
         Answer::new(self)
     }

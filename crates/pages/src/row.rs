@@ -1,7 +1,7 @@
 //! Accesses that lanes see in a row, with what is the same for all lanes: which of them are to the same page of each size.
 
-use crate::SIZES;
 use crate::choice::{Key, Sizes};
+use crate::{SEGMENTS, SIZES};
 
 /// Most accesses of a row.
 pub const BATCH: usize = 2047;
@@ -15,6 +15,8 @@ const PLACES: usize = 2 * PAGES;
 pub struct Row {
     keys: Box<[Key; PAGES]>,
     len: usize,
+    /// The segments that are accessed, a bit each.
+    segments: u32,
     /// For each access the numbers of its pages, by size.
     numbers: Box<[[u16; SIZES]; PAGES]>,
     /// For each size the first accesses to pages, from 1 on; each stands where [`place`] says or behind that, before the next 0.
@@ -31,12 +33,22 @@ impl Row {
     /// Without accesses.
     pub fn new(sizes: &Sizes) -> Row {
         let places = vec![[0; PLACES]; sizes.len()];
-        Row { keys: Box::new([Key::NONE; PAGES]), len: 0, numbers: Box::new([[0; SIZES]; PAGES]), places }
+        Row { keys: Box::new([Key::NONE; PAGES]), len: 0, segments: 0, numbers: Box::new([[0; SIZES]; PAGES]), places }
     }
 
     /// The accesses in their order.
     pub fn keys(&self) -> &[Key] {
         &self.keys[..self.len]
+    }
+
+    /// Whether there is an access to a segment.
+    pub fn accesses(&self, segment: usize) -> bool {
+        self.segments >> segment & 1 != 0
+    }
+
+    /// The segments that are accessed.
+    pub fn segments(&self) -> impl Iterator<Item = usize> {
+        (0..SEGMENTS).filter(|&segment| self.accesses(segment))
     }
 
     /// The accesses by their numbers.
@@ -66,6 +78,7 @@ impl Row {
 
     /// Numbers the pages of the accesses.
     pub fn number(&mut self, sizes: &Sizes) {
+        self.segments = self.keys().iter().fold(0, |all, key| all | 1 << key.segment());
         self.places.iter_mut().for_each(|places| places.fill(0));
         for (at, &key) in self.keys[..self.len].iter().enumerate() {
             let new: [u16; SIZES] = std::array::from_fn(|size| (size * PAGES + at + 1) as u16);
