@@ -10,7 +10,6 @@ use crate::group::{GROUP, Missed, Rules};
 use crate::hand::Hand;
 use crate::lanes::Lanes;
 use crate::row::{BATCH, Row};
-use crate::rows::MOST_ROWS;
 
 /// After how many accesses it is asked again whether lanes see them directly.
 const WINDOW: u64 = 1024;
@@ -54,7 +53,7 @@ impl Direct {
             return self.on;
         }
         // Lanes are shared among the host's processors then, as far as there are enough of them.
-        let shares = shares(BATCH * MOST_ROWS * lanes).min(lanes);
+        let shares = shares(BATCH * lanes).min(lanes);
         let groups = lanes.div_ceil(GROUP).max(shares) as u64;
         let shared = window * groups * GROUP_ACCESS + self.missed * DIRECT_MISS;
         let directly = window * ACCESS + shared / shares as u64;

@@ -75,7 +75,7 @@ const BEFORE: u16 = ENTRIES as u16;
 pub type Progress<'a> = (&'a mut Lane, &'a mut usize);
 
 /// As many numbers as a page may have for its type, which spares asking whether one is less.
-const NUMBERS: usize = 1 << u16::BITS;
+pub const NUMBERS: usize = 1 << u16::BITS;
 
 /// Where a lane is.
 #[derive(Clone, Copy, Default)]
@@ -125,7 +125,7 @@ pub struct Group {
 }
 
 /// Room for as many, each as `one` is.
-fn room<T: Clone, const N: usize>(one: T) -> Box<[T; N]> {
+pub fn room<T: Clone, const N: usize>(one: T) -> Box<[T; N]> {
     vec![one; N].try_into().unwrap_or_else(|_| unreachable!("they are as many"))
 }
 
@@ -150,8 +150,7 @@ impl Group {
         self.begin(lanes, row, rules);
         let (lru, decided) = (rules.replacement == Replacement::Lru, self.decided(row));
         let (seen, accesses) = match (lru, decided) {
-            (false, false) => self.see_until_split::<false, false>(lanes.len(), row, from, rules),
-            (false, true) => self.see_until_split::<false, true>(lanes.len(), row, from, rules),
+            (false, _) => self.see_until_split::<false, false>(lanes.len(), row, from, rules),
             (true, false) => self.see_until_split::<true, false>(lanes.len(), row, from, rules),
             (true, true) => self.see_until_split::<true, true>(lanes.len(), row, from, rules),
         };

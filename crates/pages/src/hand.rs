@@ -4,10 +4,11 @@ use std::cell::RefCell;
 
 use crate::group::{GROUP, Group, Missed, Progress, Rules};
 use crate::lanes::Lane;
+use crate::queue::Queues;
 use crate::row::Row;
 
 thread_local! {
-    static ROOM: RefCell<Group> = RefCell::default();
+    static ROOM: RefCell<(Group, Queues)> = RefCell::default();
 }
 
 /// Lanes, each with its place among all lanes; those that were split off meanwhile have none yet.
@@ -67,11 +68,17 @@ impl Hand {
     /// Each lane sees more accesses than the `seen` it has seen, until it has seen all or a lane is to be split.
     fn see_until_split(&mut self, seen: &mut [usize], row: &Row, rules: &Rules) -> Missed {
         let end = row.keys().len();
+        let fits = |lane: &Lane| Queues::fits(lane, row, rules);
         let lanes = self.lanes.iter_mut().map(|(_, lane)| lane).zip(seen);
         let mut waiting: Vec<Progress> = lanes.filter(|(_, seen)| **seen != end).collect();
-        waiting.sort_by_key(|(_, seen)| **seen);
-        let mut groups = waiting.chunk_by_mut(|one, other| one.1 == other.1).flat_map(|lanes| lanes.chunks_mut(GROUP));
-        let see = |group: &mut [Progress]| ROOM.with_borrow_mut(|room| room.see(group, row, rules));
-        groups.by_ref().map(see).fold(Missed::default(), Missed::beside)
+        waiting.sort_by_cached_key(|(lane, seen)| (**seen, fits(lane)));
+        let alike = waiting.chunk_by_mut(|one, other| one.1 == other.1 && fits(one.0) == fits(other.0));
+        let see = |lanes: &mut [Progress]| {
+            ROOM.with_borrow_mut(|(group, queues)| match fits(lanes[0].0) {
+                true => queues.see(lanes, row, rules),
+                false => group.see(lanes, row, rules),
+            })
+        };
+        alike.flat_map(|lanes| lanes.chunks_mut(GROUP)).map(see).fold(Missed::default(), Missed::beside)
     }
 }

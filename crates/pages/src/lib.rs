@@ -54,6 +54,7 @@ mod hand;
 pub mod host;
 mod lanes;
 mod marks;
+mod queue;
 mod row;
 mod rows;
 mod sets;

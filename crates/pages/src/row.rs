@@ -58,6 +58,13 @@ impl Row {
         |number| keys[usize::from(number) % PAGES]
     }
 
+    /// The first accesses to pages by the pages' numbers.
+    #[inline(always)]
+    pub fn by_page(&self) -> impl Fn(u16) -> Key {
+        let at = self.by_number();
+        move |page| at((page % PAGES as u16).wrapping_sub(1))
+    }
+
     /// For each access the numbers of its pages, by size.
     pub fn numbers(&self) -> &[[u16; SIZES]] {
         &self.numbers[..self.len]
