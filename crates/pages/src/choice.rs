@@ -61,11 +61,11 @@ impl Key {
         u64::BITS - least.into_iter().fold(rest, u64::min).leading_zeros()
     }
 
-    /// A number that all addresses in the page of `1 << shift` bytes have, and few others (Fibonacci hashing).
+    /// The first address of the page of `1 << shift` bytes around it.
     #[inline(always)]
     #[must_use]
-    pub fn mark(self, shift: u32) -> u16 {
-        ((self.0 >> shift).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as u16
+    pub fn first_of(self, shift: u32) -> Key {
+        Key::from_page(self.page(shift), shift)
     }
 }
 
@@ -120,6 +120,13 @@ impl Sizes {
     #[must_use]
     pub fn largest_of(&self, mask: u8) -> u32 {
         self.shift((7 - mask.leading_zeros().min(7)) as usize)
+    }
+
+    /// Log2 bytes of the smallest of a mask's sizes.
+    #[inline(always)]
+    #[must_use]
+    pub fn smallest_of(&self, mask: u8) -> u32 {
+        self.shift(mask.trailing_zeros() as usize)
     }
 
     /// The sizes whose pages hold two addresses of a segment that are so many low bits apart, as a mask.

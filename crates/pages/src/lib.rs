@@ -53,7 +53,6 @@ mod group;
 mod hand;
 pub mod host;
 mod lanes;
-mod marks;
 mod queue;
 mod row;
 mod rows;

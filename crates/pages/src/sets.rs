@@ -1,13 +1,12 @@
 //! A set-associative TLB under many assignments at once.
 //!
 //! Each set has a list of states. Each state stands for the assignments of its choice, whose pages in this set have had the
-//! same outcome at each access so far; the choices of a set's states have no assignment in common. A set of one state, the
-//! usual case, is all in one place.
+//! same outcome at each access so far; the choices of a set's states have no assignment in common. A set of one state is the
+//! usual case.
 
+use crate::SEGMENTS;
 use crate::choice::{Choice, Key, Sizes};
-use crate::marks::{self, MARKS};
 use crate::tally::Tally;
-use crate::{SEGMENTS, WAYS};
 
 /// The end of a list of states.
 const END: u32 = u32::MAX;
@@ -24,11 +23,11 @@ pub struct SetAssociative {
     common: [u64; SEGMENTS],
     /// How many sets there are. The first state of a set has its number; others of it follow behind all sets.
     sets: usize,
-    /// An address in each page of each state; as many as there are ways. The most recently used is the first, unless the set
-    /// has marks: then their order is that of the marks.
+    /// An address in each page of each state, the most recently used first; as many as there are ways. In sets of one state it
+    /// is that of the smallest page that the set's assignments have for its segment.
     pages: Vec<Key>,
-    /// The marks of each set's pages while it has one state, those of pages of the largest of all sizes; then [`marks::NONE`].
-    marks: Vec<u64>,
+    /// Whether some set has several states.
+    divided: bool,
     /// The next state of the same set.
     next: Vec<u32>,
     /// The assignments of each state.
@@ -38,7 +37,7 @@ pub struct SetAssociative {
 }
 
 impl SetAssociative {
-    /// An empty one for the assignments of `all`; `sets` is a power of two, `ways` at most [`WAYS`].
+    /// An empty one for the assignments of `all`; `sets` is a power of two, `ways` at most [`crate::WAYS`].
     #[must_use]
     pub fn new(sets: usize, ways: usize, segments: usize, all: Choice, table: Sizes) -> SetAssociative {
         SetAssociative {
@@ -49,7 +48,7 @@ impl SetAssociative {
             common: [0; SEGMENTS],
             sets,
             pages: vec![Key::NONE; sets * ways],
-            marks: vec![marks::EMPTY; sets],
+            divided: false,
             next: vec![END; sets],
             choices: vec![all; sets],
             misses: vec![0; sets * segments],
@@ -73,8 +72,7 @@ impl SetAssociative {
                 same |= u8::from(self.set_of(key, size) == set) << size;
             }
             rest &= !same;
-            if all != same || !self.touch_whole(set, key, key.mark(self.table.largest_of(all)), &mut evicted) {
-                self.put_in_order(set);
+            if all != same || !self.touch_whole(set, key, &mut evicted) {
                 self.touch_states(set, key, same, &mut evicted);
             }
         }
@@ -93,13 +91,15 @@ impl SetAssociative {
         let one_size = |all: u32, segment: usize| all | u32::from(choice.0[segment].is_power_of_two()) << segment;
         let singly = (0..SEGMENTS).fold(0, one_size);
         loop {
-            let stopped = match self.ways {
-                2 => self.touch_singly::<2>(&mut accesses, shifts, singly, &mut tally),
-                4 => self.touch_singly::<4>(&mut accesses, shifts, singly, &mut tally),
+            let stopped = match (self.ways, self.divided) {
+                (2, false) => self.touch_singly::<2, false>(&mut accesses, shifts, singly, &mut tally),
+                (2, true) => self.touch_singly::<2, true>(&mut accesses, shifts, singly, &mut tally),
+                (4, false) => self.touch_singly::<4, false>(&mut accesses, shifts, singly, &mut tally),
+                (4, true) => self.touch_singly::<4, true>(&mut accesses, shifts, singly, &mut tally),
                 _ => accesses.next(),
             };
             let Some((step, key)) = stopped else { break };
-            tally.access(step, key.segment());
+            tally.access(step, key.segment(), false);
             self.touch(key, choice.0[key.segment()], |_, _| ());
         }
         tally.add_misses(&mut self.common);
@@ -107,38 +107,27 @@ impl SetAssociative {
     }
 
     /// Sees accesses up to the first to a segment that is not in the mask `singly`, which has those of one size, or to a set of
-    /// several states, or whose mark that of another page has, too: that one.
+    /// several states, if some set is `DIVIDED`: that one.
     #[inline(always)]
-    fn touch_singly<const N: usize>(
+    fn touch_singly<const N: usize, const DIVIDED: bool>(
         &mut self,
         accesses: &mut impl Iterator<Item = (usize, Key)>,
         shifts: &[u32; SEGMENTS],
         singly: u32,
         tally: &mut Tally,
     ) -> Option<(usize, Key)> {
-        let words = &mut self.marks[..self.sets];
-        let pages = &mut self.pages.as_chunks_mut::<N>().0[..words.len()];
-        let last = words.len() - 1;
+        let sets = &mut self.pages.as_chunks_mut::<N>().0[..self.sets];
+        let next = &self.next[..self.sets];
+        let last = sets.len() - 1;
         for (step, key) in accesses {
             let (segment, shift) = (key.segment(), shifts[key.segment()]);
-            let set = key.page(shift) as usize & last;
-            let (word, mark) = (words[set], key.mark(shift));
-            if word == marks::NONE || singly >> segment & 1 == 0 {
+            let page = key.page(shift);
+            let set = page as usize & last;
+            if singly >> segment & 1 == 0 || DIVIDED && next[set] != END {
                 return Some((step, key));
             }
-            let equal = marks::equal(word, mark);
-            if equal == 0 {
-                words[set] = marks::to_front(word, N - 1, mark);
-                pages[set][marks::way(word, N - 1) % N] = key;
-                tally.miss(step, segment);
-                continue;
-            }
-            let place = marks::first(equal);
-            if pages[set][marks::way(word, place) % N].page(shift) != key.page(shift) {
-                return Some((step, key));
-            }
-            words[set] = marks::to_front(word, place, mark);
-            tally.access(step, segment);
+            let hit = use_or_replace(&mut sets[set], Key::from_page(page, shift));
+            tally.access(step, segment, !hit);
         }
         None
     }
@@ -152,61 +141,34 @@ impl SetAssociative {
     /// An access that falls into a set under all assignments; `false`, and nothing done, if it has several states, or if some
     /// hit and others miss. Numbers of ways that machines have are known beforehand, which makes it twice as fast.
     #[inline(always)]
-    fn touch_whole(&mut self, set: usize, key: Key, mark: u16, evicted: &mut impl FnMut(Key, u32)) -> bool {
+    fn touch_whole(&mut self, set: usize, key: Key, evicted: &mut impl FnMut(Key, u32)) -> bool {
         match self.ways {
-            _ if self.marks[set] == marks::NONE => false,
-            2 => self.touch_ways::<2>(set, key, mark, evicted),
-            4 => self.touch_ways::<4>(set, key, mark, evicted),
+            _ if self.next[set] != END => false,
+            2 => self.touch_ways::<2>(set, key, evicted),
+            4 => self.touch_ways::<4>(set, key, evicted),
             _ => false,
         }
     }
 
     /// The same for a set of one state and `N` ways.
     #[inline(always)]
-    fn touch_ways<const N: usize>(
-        &mut self,
-        set: usize,
-        key: Key,
-        mark: u16,
-        evicted: &mut impl FnMut(Key, u32),
-    ) -> bool {
-        let (segment, word) = (key.segment(), self.marks[set]);
+    fn touch_ways<const N: usize>(&mut self, set: usize, key: Key, evicted: &mut impl FnMut(Key, u32)) -> bool {
+        let (segment, all) = (key.segment(), self.all.0[key.segment()]);
         let pages = &mut self.pages.as_chunks_mut::<N>().0[set];
-        if marks::equal(word, mark) != 0 {
-            let apart = key.nearest(pages);
-            let (hit, all) = (self.table.holding(apart) & self.all.0[segment], self.all.0[segment]);
-            if hit == all {
-                let place = marks::place(word, way_of(pages, key, apart));
-                self.marks[set] = marks::to_front(word, place, mark);
-                return true;
-            } else if hit != 0 {
-                return false;
+        let page = key.first_of(self.table.smallest_of(all));
+        let apart = key.nearest(pages);
+        let hit = self.table.holding(apart) & all;
+        if hit != 0 && hit != all {
+            return false;
+        }
+        let last = pages[N - 1];
+        if !use_or_replace(pages, page) {
+            self.common[segment] += 1;
+            if last != Key::NONE {
+                evicted(last, self.table.largest_of(self.all.0[last.segment()]));
             }
         }
-        self.common[segment] += 1;
-        self.marks[set] = marks::to_front(word, N - 1, mark);
-        let gone = std::mem::replace(&mut pages[marks::way(word, N - 1) % N], key);
-        if gone != Key::NONE {
-            evicted(gone, self.table.largest_of(self.all.0[gone.segment()]));
-        }
         true
-    }
-
-    /// A set that may have several states then gets its pages in order instead of marks.
-    fn put_in_order(&mut self, set: usize) {
-        if self.marks[set] != marks::NONE {
-            let pages = self.in_order(set);
-            self.pages[set * self.ways..][..self.ways].copy_from_slice(&pages[..self.ways]);
-            self.marks[set] = marks::NONE;
-        }
-    }
-
-    /// The pages of a state, the most recently used first.
-    fn in_order(&self, at: usize) -> [Key; WAYS] {
-        let pages = &self.pages[at * self.ways..][..self.ways];
-        let marked = self.ways <= MARKS && self.marks.get(at).is_some_and(|&word| word != marks::NONE);
-        let way = |place: usize| if marked { marks::way(self.marks[at], place) } else { place };
-        std::array::from_fn(|place| pages.get(way(place)).copied().unwrap_or(Key::NONE))
     }
 
     /// An access that falls into `set` with the sizes of the mask `sizes`.
@@ -238,7 +200,8 @@ impl SetAssociative {
         }
         if hit != mine {
             self.misses[at as usize * self.segments + key.segment()] += 1;
-            let gone = replace(self.pages_of(at), key);
+            let page = key.first_of(self.table.smallest_of(mine));
+            let gone = replace(self.pages_of(at), page);
             if gone != Key::NONE {
                 evicted(gone, self.table.largest_of(self.choices[at as usize].0[gone.segment()]));
             }
@@ -265,6 +228,7 @@ impl SetAssociative {
     #[cold]
     fn split_off(&mut self, at: u32, segment: usize, others: u8) -> u32 {
         let (place, new) = (at as usize, self.choices.len() as u32);
+        self.divided = true;
         self.pages.extend_from_within(place * self.ways..(place + 1) * self.ways);
         self.misses.extend_from_within(place * self.segments..(place + 1) * self.segments);
         self.choices.push(self.choices[place]);
@@ -287,20 +251,14 @@ impl SetAssociative {
                 let to = other.room_after(last, set);
                 other.choices[to] = self.choices[from].and(choice);
                 let (ways, segments) = (self.ways, self.segments);
-                other.pages[to * ways..][..ways].copy_from_slice(&self.in_order(from)[..ways]);
+                let first = |page: Key| page.first_of(self.table.smallest_of(all.0[page.segment()]));
+                let pages = self.pages[from * ways..][..ways].iter().map(|&page| if page == Key::NONE { page } else { first(page) });
+                other.pages.splice(to * ways..(to + 1) * ways, pages);
                 other.misses[to * segments..][..segments].copy_from_slice(self.misses_of(from));
                 last = Some(to);
             }
-            other.mark(set);
         }
         other
-    }
-
-    /// Marks the pages of a set, which are in order, if it has one state.
-    fn mark(&mut self, set: usize) {
-        let of = |key: &Key| key.mark(self.table.largest_of(self.all.0[key.segment()]));
-        let pages = &self.pages[set * self.ways..][..self.ways.min(MARKS)];
-        self.marks[set] = if self.next[set] == END { marks::of(pages.iter().map(of)) } else { marks::NONE };
     }
 
     /// A state behind the last of a set, or its first.
@@ -310,6 +268,7 @@ impl SetAssociative {
         self.choices.push(self.all);
         self.next.push(END);
         self.next[last] = new as u32;
+        self.divided = true;
         self.pages.resize(self.pages.len() + self.ways, Key::NONE);
         self.misses.resize(self.misses.len() + self.segments, 0);
         new
@@ -358,7 +317,16 @@ fn use_again(pages: &mut [Key], key: Key, apart: u32) {
     }
 }
 
-/// The way of the page that is `apart` from `key`.
-fn way_of(pages: &[Key], key: Key, apart: u32) -> usize {
-    pages.iter().position(|page| page.apart(key) == apart).unwrap_or(0)
+/// A page becomes the most recently used, instead of the least recently used one if it is not there: whether it was. Pages are
+/// equal when their first addresses are. Without branches, as what comes can seldom be foreseen.
+#[inline(always)]
+fn use_or_replace<const N: usize>(pages: &mut [Key; N], page: Key) -> bool {
+    let (mut ahead, mut found) = (page, false);
+    for place in pages {
+        let here = *place;
+        *place = if found { here } else { ahead };
+        found |= here == page;
+        ahead = here;
+    }
+    found
 }

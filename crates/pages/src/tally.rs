@@ -15,20 +15,14 @@ impl Tally {
     /// Of accesses to segments.
     pub fn of(segments: impl Iterator<Item = usize>) -> Tally {
         let mut tally = Tally::default();
-        segments.enumerate().for_each(|(step, segment)| tally.access(step, segment));
+        segments.enumerate().for_each(|(step, segment)| tally.access(step, segment, false));
         tally
     }
 
-    /// Counts an access, the `step`th of all.
+    /// Counts an access, the `step`th of all, that hit or missed.
     #[inline(always)]
-    pub fn access(&mut self, step: usize, segment: usize) {
-        self.0[step % ROWS][segment] += 1;
-    }
-
-    /// Counts an access that missed, the `step`th of all.
-    #[inline(always)]
-    pub fn miss(&mut self, step: usize, segment: usize) {
-        self.0[step % ROWS][segment] += 1 + MISS;
+    pub fn access(&mut self, step: usize, segment: usize, missed: bool) {
+        self.0[step % ROWS][segment] += 1 + u64::from(missed) * MISS;
     }
 
     /// Adds the accesses to other counts.
