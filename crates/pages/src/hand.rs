@@ -68,17 +68,20 @@ impl Hand {
     /// Each lane sees more accesses than the `seen` it has seen, until it has seen all or a lane is to be split.
     fn see_until_split(&mut self, seen: &mut [usize], row: &Row, rules: &Rules) -> Missed {
         let end = row.keys().len();
-        let fits = |lane: &Lane| Queues::fits(lane, row, rules);
         let lanes = self.lanes.iter_mut().map(|(_, lane)| lane).zip(seen);
-        let mut waiting: Vec<Progress> = lanes.filter(|(_, seen)| **seen != end).collect();
-        waiting.sort_by_cached_key(|(lane, seen)| (**seen, fits(lane)));
-        let alike = waiting.chunk_by_mut(|one, other| one.1 == other.1 && fits(one.0) == fits(other.0));
-        let see = |lanes: &mut [Progress]| {
-            ROOM.with_borrow_mut(|(group, queues)| match fits(lanes[0].0) {
-                true => queues.see(lanes, row, rules),
-                false => group.see(lanes, row, rules),
-            })
-        };
-        alike.flat_map(|lanes| lanes.chunks_mut(GROUP)).map(see).fold(Missed::default(), Missed::beside)
+        let waiting = lanes.filter(|(_, seen)| **seen != end);
+        let (mut queued, mut others): (Vec<Progress>, Vec<Progress>) =
+            waiting.partition(|(lane, _)| Queues::fits(lane, row, rules));
+        ROOM.with_borrow_mut(|(group, queues)| {
+            let queued = groups(&mut queued).map(|lanes| queues.see(lanes, row, rules));
+            let others = groups(&mut others).map(|lanes| group.see(lanes, row, rules));
+            queued.chain(others).fold(Missed::default(), Missed::beside)
+        })
     }
+}
+
+/// Groups of lanes that have seen as many accesses.
+fn groups<'a, 'b>(lanes: &'a mut [Progress<'b>]) -> impl Iterator<Item = &'a mut [Progress<'b>]> {
+    lanes.sort_by_key(|(_, seen)| **seen);
+    lanes.chunk_by_mut(|one, other| one.1 == other.1).flat_map(|lanes| lanes.chunks_mut(GROUP))
 }

@@ -1,5 +1,5 @@
-//! The fully associative TLBs of several lanes while they see accesses in a row, for lanes that have one size for each segment
-//! that is accessed, when the page that came first is the one to go: what a lane holds is then what it missed last.
+//! The fully associative TLBs of several lanes while they see accesses in a row, for lanes that none of these can split, when the
+//! page that came first is the one to go: what a lane holds is then what it missed last.
 
 use crate::choice::Key;
 use crate::group::{GROUP, Missed, NUMBERS, Progress, Rules, room};
@@ -38,12 +38,23 @@ impl Default for Queues {
 }
 
 impl Queues {
-    /// Whether a lane can be seen so.
+    /// Whether a lane can be seen so: for each segment that is accessed it has one size, or all is in one page of its smallest.
     pub fn fits(lane: &Lane, row: &Row, rules: &Rules) -> bool {
-        rules.replacement == Replacement::Fifo && row.segments().all(|segment| lane.choice.0[segment].is_power_of_two())
+        let one = |segment: usize| {
+            let mask = lane.choice.0[segment];
+            mask.is_power_of_two() || mask & rules.served == 0 && Self::in_one_page(lane, row, segment, rules.sizes.smallest_of(mask))
+        };
+        rules.replacement == Replacement::Fifo && row.segments().all(one)
     }
 
-    /// Lanes, which have seen as many accesses of a row, see all others of it. Each has one size for each segment of them.
+    /// Whether all that a row has of a segment and a lane holds of it is in one page of `1 << shift` bytes.
+    fn in_one_page(lane: &Lane, row: &Row, segment: usize, shift: u32) -> bool {
+        let (first, apart) = row.span(segment);
+        let here = |key: Key| key.segment() != segment || key == Key::NONE || key.apart(first) <= shift;
+        apart <= shift && lane.by_age(Replacement::Fifo).all(here)
+    }
+
+    /// Lanes that fit, which have seen as many accesses of a row, see all others of it.
     pub fn see(&mut self, lanes: &mut [Progress], row: &Row, rules: &Rules) -> Missed {
         let from = *lanes[0].1;
         let entries = self.begin(lanes, row, rules);
@@ -133,7 +144,7 @@ impl Queues {
     }
 }
 
-/// The only size of a mask.
+/// The only size of a mask, or the smallest.
 fn size_of(mask: u8) -> usize {
     mask.trailing_zeros() as usize % SIZES
 }

@@ -17,6 +17,8 @@ pub struct Row {
     len: usize,
     /// The segments that are accessed, a bit each.
     segments: u32,
+    /// Of each of them an access, and in how many low bits its addresses differ at most.
+    spans: [(Key, u32); SEGMENTS],
     /// For each access the numbers of its pages, by size.
     numbers: Box<[[u16; SIZES]; PAGES]>,
     /// For each size the first accesses to pages, from 1 on; each stands where [`place`] says or behind that, before the next 0.
@@ -33,7 +35,7 @@ impl Row {
     /// Without accesses.
     pub fn new(sizes: &Sizes) -> Row {
         let places = vec![[0; PLACES]; sizes.len()];
-        Row { keys: Box::new([Key::NONE; PAGES]), len: 0, segments: 0, numbers: Box::new([[0; SIZES]; PAGES]), places }
+        Row { keys: Box::new([Key::NONE; PAGES]), len: 0, segments: 0, spans: [(Key::NONE, 0); SEGMENTS], numbers: Box::new([[0; SIZES]; PAGES]), places }
     }
 
     /// The accesses in their order.
@@ -49,6 +51,11 @@ impl Row {
     /// The segments that are accessed.
     pub fn segments(&self) -> impl Iterator<Item = usize> {
         (0..SEGMENTS).filter(|&segment| self.accesses(segment))
+    }
+
+    /// An access to a segment that is accessed, and in how many low bits the segment's addresses differ at most.
+    pub fn span(&self, segment: usize) -> (Key, u32) {
+        self.spans[segment]
     }
 
     /// The accesses by their numbers.
@@ -85,7 +92,7 @@ impl Row {
 
     /// Numbers the pages of the accesses.
     pub fn number(&mut self, sizes: &Sizes) {
-        self.segments = self.keys().iter().fold(0, |all, key| all | 1 << key.segment());
+        self.note_segments();
         self.places.iter_mut().for_each(|places| places.fill(0));
         for (at, &key) in self.keys[..self.len].iter().enumerate() {
             let new: [u16; SIZES] = std::array::from_fn(|size| (size * PAGES + at + 1) as u16);
@@ -100,6 +107,19 @@ impl Row {
                 }
                 places[place] = at as u16 + 1;
             }
+        }
+    }
+
+    /// Notes which segments are accessed, and where.
+    fn note_segments(&mut self) {
+        self.segments = 0;
+        for &key in &self.keys[..self.len] {
+            let (first, apart) = &mut self.spans[key.segment()];
+            if self.segments >> key.segment() & 1 == 0 {
+                self.segments |= 1 << key.segment();
+                (*first, *apart) = (key, 0);
+            }
+            *apart = key.apart(*first).max(*apart);
         }
     }
 
