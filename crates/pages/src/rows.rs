@@ -5,8 +5,9 @@ use rayon::prelude::*;
 use crate::choice::{Key, Sizes};
 use crate::row::Row;
 
-/// Most rows at once: so many that waking processors takes little beside what they do, which is tenths of a millisecond for a row.
-pub const MOST_ROWS: usize = 16;
+/// Most rows at once: so many that waking processors, and getting lanes into their caches, takes little beside what they do, which
+/// is tenths of a millisecond for a row.
+const MOST_ROWS: usize = 64;
 
 /// Accesses that wait, in their order.
 pub struct Rows {
