@@ -8,7 +8,8 @@ use crate::choice::Sizes;
 use crate::filter::Filter;
 use crate::group::{GROUP, Missed, Rules};
 use crate::hand::Hand;
-use crate::lanes::Lanes;
+use crate::lanes::{Lane, Lanes};
+use crate::limit::Limit;
 use crate::row::{BATCH, Row};
 
 /// After how many accesses it is asked again whether lanes see them directly.
@@ -65,18 +66,26 @@ impl Direct {
 }
 
 impl Lanes {
-    /// All lanes see the accesses of rows in their order, each lane all of them. What a filter knew before does not hold any more.
-    pub fn see(&mut self, rows: &[Row], sizes: &Sizes, filter: &mut Filter) -> Missed {
+    /// All lanes see the accesses of rows in their order, each lane all of them: what missed, and which lanes were given up. What a
+    /// filter knew before does not hold any more.
+    pub fn see(&mut self, rows: &[Row], sizes: &Sizes, filter: &mut Filter, limit: &Limit) -> (Missed, Vec<Lane>) {
         let rules = Rules { replacement: self.replacement(), sizes, served: self.served() };
         let lanes = self.take();
         let (before, accesses) = (lanes.len(), rows.iter().map(|row| row.keys().len()).sum::<usize>());
         let mut hands = Hand::dealt(lanes, shares(accesses * before));
-        let see = |hand: &mut Hand| hand.see(rows, &rules);
+        let see = |hand: &mut Hand| hand.see(rows, &rules, limit);
         let missed = match hands.as_mut_slice() {
             [hand] => see(hand),
             hands => hands.par_iter_mut().map(see).reduce(Missed::default, Missed::beside),
         };
-        self.put_back(Hand::gathered(hands), before, filter);
-        missed
+        let (lanes, given_up) = Hand::gathered(hands);
+        match lanes.len() == before && given_up.is_empty() {
+            true => self.put_back(lanes),
+            false => {
+                filter.reserve(lanes.len());
+                self.put(lanes);
+            }
+        }
+        (missed, given_up)
     }
 }

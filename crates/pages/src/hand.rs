@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use crate::group::{GROUP, Group, Missed, Progress, Rules};
 use crate::lanes::Lane;
+use crate::limit::Limit;
 use crate::queue::Queues;
 use crate::row::Row;
 
@@ -17,6 +18,8 @@ pub struct Hand {
     lanes: Vec<(Option<usize>, Lane)>,
     /// How often they missed so far.
     misses: u64,
+    /// Lanes that were given up.
+    given_up: Vec<Lane>,
 }
 
 impl Hand {
@@ -34,16 +37,30 @@ impl Hand {
         hands
     }
 
-    /// All lanes of hands as they were before [`Hand::dealt`]; behind them those that were split off, in the order of their choices.
-    pub fn gathered(hands: Vec<Hand>) -> Vec<Lane> {
-        let mut lanes: Vec<(Option<usize>, Lane)> = hands.into_iter().flat_map(|hand| hand.lanes).collect();
-        lanes.sort_by_key(|(place, lane)| (place.unwrap_or(usize::MAX), lane.choice.0));
-        lanes.into_iter().map(|(_, lane)| lane).collect()
+    /// All lanes of hands as they were before [`Hand::dealt`], then those that were split off, in the order of their choices; and
+    /// those that were given up.
+    pub fn gathered(hands: Vec<Hand>) -> (Vec<Lane>, Vec<Lane>) {
+        let (mut lanes, mut given_up) = (Vec::new(), Vec::new());
+        for hand in hands {
+            lanes.extend(hand.lanes);
+            given_up.extend(hand.given_up);
+        }
+        lanes.sort_by_key(|(place, lane): &(Option<usize>, Lane)| (place.unwrap_or(usize::MAX), lane.choice.0));
+        (lanes.into_iter().map(|(_, lane)| lane).collect(), given_up)
     }
 
-    /// Each lane sees all accesses of rows in their order.
-    pub fn see(&mut self, rows: &[Row], rules: &Rules) -> Missed {
-        rows.iter().map(|row| self.see_row(row, rules)).fold(Missed::default(), Missed::then)
+    /// Each lane sees all accesses of rows in their order. When there are more than all hands together may have in the end, those
+    /// that cost most are given up between two rows.
+    pub fn see(&mut self, rows: &[Row], rules: &Rules, limit: &Limit) -> Missed {
+        let mut missed = Missed::default();
+        for row in rows {
+            missed = missed.then(self.see_row(row, rules));
+            if limit.exceeded(self.lanes.len()) {
+                let gone = limit.give_up(&mut self.lanes, |(_, lane)| lane);
+                self.given_up.extend(gone.into_iter().map(|(_, lane)| lane));
+            }
+        }
+        missed
     }
 
     fn see_row(&mut self, row: &Row, rules: &Rules) -> Missed {

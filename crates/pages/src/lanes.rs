@@ -159,14 +159,9 @@ impl Lanes {
         (0..self.lanes.len()).for_each(|lane| (0..SEGMENTS).for_each(|segment| self.note_sizes(lane, segment)));
     }
 
-    /// The same lanes come back, of which there were so many; others have been split off them.
-    pub fn put_back(&mut self, lanes: Vec<Lane>, before: usize, filter: &mut Filter) {
-        if lanes.len() == before {
-            self.lanes = lanes;
-            return;
-        }
-        filter.reserve(lanes.len());
-        self.put(lanes);
+    /// The same lanes come back in their order, with the sizes that they had.
+    pub fn put_back(&mut self, lanes: Vec<Lane>) {
+        self.lanes = lanes;
     }
 
     /// Notes how large a lane's pages for a segment are.

@@ -27,18 +27,18 @@
 //! # How fast
 //!
 //! `cargo run --profile fast -p fxscope-pages --example speed` prints it for six streams, five sizes (K: four) and six
-//! segments. An access to a page that all lanes hold takes a few nanoseconds. Where most accesses miss, groups of lanes see
-//! 2,047 of them in a row (`direct`), and the host's processors share the groups. On two processors of a cloud machine (AMD
-//! EPYC at 2.4 GHz), for A64FX and for the K computer, millions of accesses a second (and lanes):
+//! segments. An access to a page that all lanes hold takes a few nanoseconds. Where most accesses miss, lanes see 2,047 of them in a
+//! row (`direct`), and each of the host's processors takes its share of the lanes through up to 64 rows (`hand`). On two processors of
+//! a cloud machine (AMD EPYC at 2.4 GHz), for A64FX and for the K computer, millions of accesses a second (and lanes):
 //!
 //! | Stream | A64FX | A64FX, from 64 KiB on | K |
 //! |---|---|---|---|
-//! | sweeps of three arrays beside a frame, a table and code | 39 (424) | 378 (64) | 16 (380) |
-//! | blocks of 256 KiB in random order | 228 (16) | 474 (4) | 210 (48) |
-//! | one access in 100 anywhere in 256 MiB | 61 (25) | 104 (16) | 59 (32) |
-//! | a gather: an index, anywhere in 1 GiB, a result | 4.8 (120) | 9.1 (77) | 8.4 (64) |
-//! | each access misses in some lane | 26 (3) | 40 (3) | 45 (3) |
-//! | each access misses in most lanes | 7.1 (25) | 7.4 (16) | 9.2 (16) |
+//! | sweeps of three arrays beside a frame, a table and code | 40 (424) | 405 (64) | 16 (380) |
+//! | blocks of 256 KiB in random order | 233 (16) | 529 (4) | 220 (48) |
+//! | one access in 100 anywhere in 256 MiB | 63 (25) | 105 (16) | 60 (32) |
+//! | a gather: an index, anywhere in 1 GiB, a result | 7.8 (120) | 14 (77) | 14 (64) |
+//! | each access misses in some lane | 24 (3) | 31 (3) | 47 (3) |
+//! | each access misses in most lanes | 11 (25) | 15 (16) | 13 (16) |
 //!
 //! # What is assumed
 //!
@@ -53,6 +53,7 @@ mod group;
 mod hand;
 pub mod host;
 mod lanes;
+mod limit;
 mod queue;
 mod row;
 mod rows;
@@ -67,6 +68,7 @@ use choice::{Choice, Key, Sizes};
 use direct::Direct;
 use filter::Filter;
 use lanes::{Lane, Lanes};
+use limit::Limit;
 use row::Row;
 use rows::Rows;
 use sets::SetAssociative;
@@ -210,11 +212,9 @@ pub struct Analysis {
     sizes: Sizes,
     segments: usize,
     design: Design,
-    keep: Vec<Choice>,
     /// What is asked about.
     all: Choice,
-    most_lanes: usize,
-    costs: [u64; 2],
+    limit: Limit,
     filter: Filter,
     lanes: Lanes,
     /// The set-associative TLB, when it stands beside the other.
@@ -265,9 +265,7 @@ impl Analysis {
             sizes,
             segments: question.segments,
             design: design.clone(),
-            keep,
-            most_lanes: question.lanes,
-            costs: question.costs,
+            limit: Limit::of(question, keep),
             filter: Filter::new(sizes.smallest()),
             lanes: Lanes::new(first, design.replacement, served),
             beside: (!behind).then(sets),
@@ -307,7 +305,7 @@ impl Analysis {
     /// All TLBs see the accesses that wait, of which nothing is known.
     #[inline(never)]
     fn see_rows(&mut self) {
-        let Analysis { rows, lanes, sizes, filter, beside, .. } = self;
+        let Analysis { rows, lanes, sizes, filter, beside, limit, given_up, .. } = self;
         let (accesses, before, served) = (rows.len(), lanes.len(), lanes.served());
         let shared = direct::shares(accesses * before) > 1;
         rows.number(shared);
@@ -322,13 +320,14 @@ impl Analysis {
                 last = key;
             }
         };
-        let mut see = || lanes.see(rows.filled(), sizes, filter);
-        let missed = if shared { rayon::join(see, touch).0 } else { (see(), touch()).0 };
+        let mut see = || lanes.see(rows.filled(), sizes, filter, limit);
+        let (missed, gone) = if shared { rayon::join(see, touch).0 } else { (see(), touch()).0 };
+        given_up.extend(gone);
         rows.clear(lanes.len() == before);
         filter.seen_elsewhere(accesses as u64);
         let looked_up = missed.accesses.min(accesses as u64);
         self.direct.on = self.direct.wanted(looked_up, missed.lanes, filter.now(), before);
-        if self.lanes.len() > self.most_lanes {
+        if self.limit.exceeded(self.lanes.len()) {
             self.give_up_worst();
         }
     }
@@ -351,7 +350,7 @@ impl Analysis {
             self.touch_sets(key);
         }
         self.filter.close(slot);
-        if self.lanes.len() > self.most_lanes {
+        if self.limit.exceeded(self.lanes.len()) {
             self.give_up_worst();
         }
         if self.direct.wanted(1, missed, self.filter.now(), lanes) {
@@ -406,16 +405,9 @@ impl Analysis {
     /// Gives up the half of the lanes that cost most so far, but none that has an assignment to be kept.
     #[cold]
     fn give_up_worst(&mut self) {
-        let costs = self.costs;
         self.catch_up();
         let mut lanes = self.lanes.take();
-        lanes.sort_by_cached_key(|lane| {
-            let kept = self.keep.iter().any(|one| lane.choice.contains(one));
-            (!kept, lane.cost(costs))
-        });
-        let kept = lanes.iter().filter(|lane| self.keep.iter().any(|one| lane.choice.contains(one))).count();
-        let rest = lanes.split_off(kept.max(self.most_lanes.div_ceil(2)).min(lanes.len()));
-        self.given_up.extend(rest);
+        self.given_up.extend(self.limit.give_up(&mut lanes, |lane| lane));
         self.lanes.put(lanes);
         self.filter.forget();
     }

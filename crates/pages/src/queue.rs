@@ -42,7 +42,8 @@ impl Queues {
     pub fn fits(lane: &Lane, row: &Row, rules: &Rules) -> bool {
         let one = |segment: usize| {
             let mask = lane.choice.0[segment];
-            mask.is_power_of_two() || mask & rules.served == 0 && Self::in_one_page(lane, row, segment, rules.sizes.smallest_of(mask))
+            mask.is_power_of_two()
+                || mask & rules.served == 0 && Self::in_one_page(lane, row, segment, rules.sizes.smallest_of(mask))
         };
         rules.replacement == Replacement::Fifo && row.segments().all(one)
     }

@@ -35,7 +35,14 @@ impl Row {
     /// Without accesses.
     pub fn new(sizes: &Sizes) -> Row {
         let places = vec![[0; PLACES]; sizes.len()];
-        Row { keys: Box::new([Key::NONE; PAGES]), len: 0, segments: 0, spans: [(Key::NONE, 0); SEGMENTS], numbers: Box::new([[0; SIZES]; PAGES]), places }
+        Row {
+            keys: Box::new([Key::NONE; PAGES]),
+            len: 0,
+            segments: 0,
+            spans: [(Key::NONE, 0); SEGMENTS],
+            numbers: Box::new([[0; SIZES]; PAGES]),
+            places,
+        }
     }
 
     /// The accesses in their order.

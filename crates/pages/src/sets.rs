@@ -252,7 +252,9 @@ impl SetAssociative {
                 other.choices[to] = self.choices[from].and(choice);
                 let (ways, segments) = (self.ways, self.segments);
                 let first = |page: Key| page.first_of(self.table.smallest_of(all.0[page.segment()]));
-                let pages = self.pages[from * ways..][..ways].iter().map(|&page| if page == Key::NONE { page } else { first(page) });
+                let pages = self.pages[from * ways..][..ways]
+                    .iter()
+                    .map(|&page| if page == Key::NONE { page } else { first(page) });
                 other.pages.splice(to * ways..(to + 1) * ways, pages);
                 other.misses[to * segments..][..segments].copy_from_slice(self.misses_of(from));
                 last = Some(to);

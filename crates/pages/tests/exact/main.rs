@@ -222,6 +222,43 @@ proptest! {
 }
 
 #[test]
+fn streams_that_processors_share_for_long() {
+    let streams = [
+        streams::gather(300_000),
+        streams::anywhere(200_000),
+        [streams::gather(40_000), streams::anywhere(90_000)].concat(),
+    ];
+    for (design, sizes) in [(a64fx(), &SIZES[..]), (k_computer(&[4 * MIB]), &K_SIZES[..])] {
+        for stream in &streams {
+            compare(&design, &question(sizes, 3), stream, 7).expect("as simulated");
+        }
+    }
+}
+
+#[test]
+fn of_lanes_given_up_while_processors_share_them_those_that_stay_are_exact() {
+    let stream = streams::gather(300_000);
+    for lanes in [9, 20, 60] {
+        let question = Question { lanes, keep: vec![vec![0; 3], vec![3; 3]], ..question(&SIZES, 3) };
+        let answer = analysed(&a64fx(), &question, &stream);
+        assert!(answer.lanes() <= lanes);
+        let mut exact = 0;
+        for assignment in answer.assignments().step_by(4).chain(question.keep.clone()) {
+            let found = answer.counts(&assignment).expect("fits");
+            let all = simulated(&a64fx(), &SIZES, &assignment, &stream);
+            assert!(if found.exact {
+                found == all
+            } else {
+                found.walks.iter().zip(all.walks).all(|(found, all)| *found <= all)
+            });
+            assert!(found.exact || !question.keep.contains(&assignment));
+            exact += usize::from(found.exact);
+        }
+        assert!(exact >= 2);
+    }
+}
+
+#[test]
 fn segments_in_one_page_of_each_size_are_one_lane() {
     let stream: Vec<Access> =
         (0..600u64).map(|i| Access { addr: streams::base((i % 6) as u8) + i, segment: (i % 6) as u8 }).collect();

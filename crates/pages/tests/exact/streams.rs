@@ -108,3 +108,29 @@ pub fn phases(segments: u8) -> impl Strategy<Value = Vec<Access>> {
         out
     })
 }
+
+/// An index, a place anywhere in a large table, and a result, in three segments.
+pub fn gather(length: u64) -> Vec<Access> {
+    let step = |i: u64| {
+        let (segment, offset) = match i % 3 {
+            0 => (2, i / 3 * 8),
+            1 => (1, scattered(i) % (1 << 30)),
+            _ => (0, i / 3 * 8),
+        };
+        Access { addr: base(segment) + offset, segment }
+    };
+    (0..length).map(step).collect()
+}
+
+/// Places anywhere in two segments.
+pub fn anywhere(length: u64) -> Vec<Access> {
+    (0..length)
+        .map(|i| Access { addr: base((i % 2) as u8) + scattered(i) % (512 << 20), segment: (i % 2) as u8 })
+        .collect()
+}
+
+/// A number that looks random.
+fn scattered(i: u64) -> u64 {
+    let mixed = (i ^ 0x5555).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 17
+}
