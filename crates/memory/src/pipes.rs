@@ -46,15 +46,16 @@ impl Taken {
         }
     }
 
-    /// Takes the cycle of `bit`; returns the pipe it gets; of both, pipe 1.
+    /// Takes the cycle of `bit`; returns the pipe it gets: of two that are free that of the address pipe, 0 or all bits of
+    /// pipe 1; of both, pipe 1.
     #[inline(always)]
-    fn take(&mut self, kind: Kind, bit: u64) -> usize {
-        let second = self.pipe0 & bit;
+    fn take(&mut self, kind: Kind, bit: u64, own: u64) -> usize {
         match kind {
             Kind::Load | Kind::EligibleStore => {
-                // Pipe 0 first. On pipe 1 a store access is in the way of a store write.
+                let second = (self.pipe0 | own & !self.pipe1) & bit;
+                // On pipe 1 a store access is in the way of a store write.
                 self.pipe1 |= second;
-                self.pipe0 |= bit;
+                self.pipe0 |= bit & !second;
                 self.no_write |= if matches!(kind, Kind::Load) { bit } else { second };
                 usize::from(second != 0)
             }
@@ -138,13 +139,15 @@ pub struct LoadStorePipes {
     floor: Cycle,
     /// The pipe that the last reservation got; of both, pipe 1.
     last: usize,
+    /// All bits when accesses come from EAGB, which sends them to pipe 1 if both are free; no bit when from EAGA.
+    own: u64,
     /// Reserved pipe cycles that are forgotten already.
     past: [u64; 2],
 }
 
 impl Default for LoadStorePipes {
     fn default() -> LoadStorePipes {
-        LoadStorePipes { taken: Box::new([Taken::default(); WORDS]), floor: 0, last: 0, past: [0; 2] }
+        LoadStorePipes { taken: Box::new([Taken::default(); WORDS]), floor: 0, last: 0, own: 0, past: [0; 2] }
     }
 }
 
@@ -198,7 +201,7 @@ impl LoadStorePipes {
             let fit = !taken.unfit(kind) >> (t % 64);
             if fit != 0 {
                 let t = t + u64::from(fit.trailing_zeros());
-                self.last = taken.take(kind, 1 << (t % 64));
+                self.last = taken.take(kind, 1 << (t % 64), self.own);
                 return t;
             }
         }
@@ -216,12 +219,19 @@ impl LoadStorePipes {
             let fit = !taken.unfit(kind) >> (t % 64);
             if fit != 0 {
                 t += u64::from(fit.trailing_zeros());
-                self.last = taken.take(kind, 1 << (t % 64));
+                self.last = taken.take(kind, 1 << (t % 64), self.own);
                 return t;
             }
             t = (t | 63) + 1;
         }
         t
+    }
+
+    /// Addresses come from EAGB from now on, or from EAGA: each sends accesses to the pipe beside it (manual 7.2.1, figure 2-6)
+    /// if that is free.
+    #[inline(always)]
+    pub fn from_eagb(&mut self, eagb: bool) {
+        self.own = u64::from(eagb).wrapping_neg();
     }
 
     /// A load flow: either pipe, not beside a store write.
@@ -292,7 +302,7 @@ impl LoadStorePipes {
             let first = fit.trailing_zeros() % 64;
             if fit >> first & row == row {
                 let t = t + u64::from(first);
-                self.last = taken.take(Kind::Both, row << (t % 64));
+                self.last = taken.take(Kind::Both, row << (t % 64), self.own);
                 return t + n - 1;
             }
         }
@@ -318,6 +328,21 @@ mod tests {
     fn two_loads_share_a_cycle_and_a_third_does_not() {
         let mut p = LoadStorePipes::default();
         assert_eq!([p.load(5), p.load(5), p.load(5)], [5, 5, 6]);
+    }
+
+    #[test]
+    fn an_access_takes_the_pipe_beside_its_address_pipe_if_that_is_free() {
+        let mut p = LoadStorePipes::default();
+        let mut at = |eagb: bool, t: Cycle| {
+            p.from_eagb(eagb);
+            (p.load(t), p.last())
+        };
+        assert_eq!([at(true, 5), at(true, 5), at(false, 7), at(false, 7)], [(5, 1), (5, 0), (7, 0), (7, 1)]);
+        assert_eq!(p.busy(), [2, 2]);
+        p.from_eagb(true);
+        assert_eq!(p.store_access(9, true), 9);
+        assert_eq!(p.store_write(9, false), 10, "the store access is in pipe 1");
+        assert_eq!((p.store_access(10, true), p.last()), (10, 0), "pipe 1 has the write");
     }
 
     #[test]

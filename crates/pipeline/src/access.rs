@@ -139,6 +139,8 @@ impl Pipeline {
             let start = self.book(flow, pick(flow.pipes, station), t, own);
             t = if std::ptr::eq(flow, &uop.flows[last]) { start } else { start + u64::from(flow.latency) };
         }
+        // They come through both address pipes.
+        self.memory.pipes.from_eagb(false);
         t
     }
 
@@ -159,6 +161,7 @@ impl Pipeline {
         if either && flow.busy <= 1 && !flow.all {
             let (pipe, at) = self.either_address_pipe(station, &uop.addr_srcs, earliest);
             self.used(pipe, 1, own);
+            self.memory.pipes.from_eagb(pipe == EAGB);
             return at;
         }
         self.other_address_flow(uop, earliest, own)
@@ -172,6 +175,7 @@ impl Pipeline {
         let a = self.pipes[EAGA].first_free(self.operands(&uop.addr_srcs, EAGA).max(earliest));
         let b = self.pipes[EAGB].first_free(self.operands(&uop.addr_srcs, EAGB).max(earliest));
         let use_a = flow.pipes.meets(Pipes::EAGA) && (a <= b || !flow.pipes.meets(Pipes::EAGB));
+        self.memory.pipes.from_eagb(!use_a);
         if use_a { self.book(flow, EAGA, a, own) } else { self.book(flow, EAGB, b, own) }
     }
 

@@ -43,6 +43,8 @@ pub struct Entry {
     /// Cycle from which its access waits for a load/store pipe, and the access itself.
     pub access: Option<Cycle>,
     pub accessed: Option<Cycle>,
+    /// The load/store pipe beside the address pipe that sends it, which it takes if that is free.
+    pub beside: usize,
     pub data: Option<Cycle>,
     pub eligible: bool,
     pub fetch_port: usize,

@@ -25,6 +25,7 @@ const NO_STATION: usize = 5;
 
 const EXA: usize = 0;
 const EAGA: usize = 2;
+const EAGB: usize = 3;
 const PRX: usize = 6;
 const BR: usize = 7;
 
@@ -295,6 +296,7 @@ impl<'a> Twin<'a> {
             waiting: Vec::new(),
             complete: None,
             access: None,
+            beside: 0,
             accessed: None,
             data: None,
             eligible: step.eligible,
@@ -352,24 +354,22 @@ impl<'a> Twin<'a> {
         let now = self.now;
         self.forget_stores();
         let ls = &self.spec.load_store;
-        let mut room = 2;
+        let mut free = [true; 2];
         let mut writing = false;
         if let Some(w) = self.buffer.iter().position(|w| w.ready <= now) {
             let written = self.buffer.remove(w).expect("just found");
             written.stores.into_iter().for_each(|number| self.store(number).written = Some(now));
-            room = 1;
+            // A write has pipe 1.
+            free[1] = false;
             writing = true;
         }
         for i in 0..self.window.len() {
             let e = &self.window[i];
             let waits = e.access.is_some_and(|t| t <= now) && e.accessed.is_none();
             let may = !writing || (e.uop.action == Action::Store && e.eligible);
-            if room == 0 || !waits || !may {
-                continue;
-            }
-            // Pipe 0 first; a write has pipe 1.
-            let pipe = usize::from(room == 1 && !writing);
-            room -= 1;
+            let room = [e.beside, 1 - e.beside].into_iter().find(|&pipe| free[pipe]);
+            let Some(pipe) = room.filter(|_| waits && may) else { continue };
+            free[pipe] = false;
             if e.uop.action == Action::Load {
                 let meets = self.meets(e);
                 self.went_ahead |= meets == Meets::Unknown;

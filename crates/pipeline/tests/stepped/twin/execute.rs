@@ -4,7 +4,7 @@ use fxscope_base::Cycle;
 use fxscope_machine::Pipes;
 use fxscope_pipeline::resolve::{Action, BY_PIPE, Producer, READY, RFlow, RUop};
 
-use super::{BR, EXA, PRX, RSA0, RSA1, RSBR, RSE0, RSE1, Return, Twin};
+use super::{BR, EAGB, EXA, PRX, RSA0, RSA1, RSBR, RSE0, RSE1, Return, Twin};
 use crate::parts::{Value, Waiting};
 
 impl Twin<'_> {
@@ -184,10 +184,12 @@ impl Twin<'_> {
         let done = start
             + if ends { self.results.latency(self.spec, pipe, start, flow.latency) } else { u64::from(flow.latency) };
         let s = &self.spec.stages;
+        if memory {
+            (self.window[i].access, self.window[i].beside) = (Some(start), usize::from(pipe == EAGB));
+        }
         match uop.action {
-            Action::Load => self.window[i].access = Some(start),
+            Action::Load => {}
             Action::Store if waiting.flow == 0 => {
-                self.window[i].access = Some(start);
                 self.store(number).known = Some(start);
             }
             Action::Store => {
