@@ -27,6 +27,18 @@ fn run_program(file: &[u8], status: i32, parts: &[&str]) {
 }
 
 #[test]
+fn an_option_that_does_not_exist_is_not_taken_for_the_program() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    for command in [&["run"][..], &["collect", "-o", "o.fxr"], &["latency", "collect", "-o", "o.json"]] {
+        let (status, error) = failure(folder.path(), &[command, &["--rekord", "./program"]].concat());
+        assert_eq!(status, 2, "{error}");
+        assert!(error.contains("unexpected argument '--rekord'"), "{error}");
+    }
+    // What follows the program is its own.
+    check(folder.path(), &["run", "./program", "--rekord"], 127, &["./program"]);
+}
+
+#[test]
 fn a_file_that_is_no_program() {
     run_program(b"#!/bin/sh\necho hello\n", 126, &["./program", "not an ELF file"]);
     run_program(b"", 126, &["not an ELF file", "empty"]);

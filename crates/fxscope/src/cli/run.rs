@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, short)]
     quiet: bool,
     /// The program (AArch64 Linux) and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM [ARGS]")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
 }
 

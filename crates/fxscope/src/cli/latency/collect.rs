@@ -42,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "PATH", default_value = "perf")]
     perf: PathBuf,
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM [ARGS]")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
 }
 
