@@ -20,10 +20,10 @@ pub(super) struct TraceArgs {
     #[arg(long, value_name = "FILE")]
     konata: Option<PathBuf>,
     /// Begin the trace behind this many executed instructions [default: 0].
-    #[arg(long, value_name = "N", requires = "konata")]
+    #[arg(long, value_name = "N", requires = "konata", allow_negative_numbers = true)]
     konata_from: Option<u64>,
     /// Trace this many executed instructions [default: 10000].
-    #[arg(long, value_name = "N", requires = "konata", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "konata", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
     konata_instructions: Option<u64>,
 }
 
