@@ -101,7 +101,14 @@ impl Row {
     pub fn number(&mut self, sizes: &Sizes) {
         self.note_segments();
         self.places.iter_mut().for_each(|places| places.fill(0));
+        let mut before = [0; SEGMENTS];
         for (at, &key) in self.keys[..self.len].iter().enumerate() {
+            // Most accesses to some segments are to the same page as those before them.
+            let last = std::mem::replace(&mut before[key.segment()], at);
+            if at > 0 && self.keys[last % PAGES].apart(key) <= sizes.smallest() {
+                self.numbers[at] = self.numbers[last % PAGES];
+                continue;
+            }
             let new: [u16; SIZES] = std::array::from_fn(|size| (size * PAGES + at + 1) as u16);
             self.numbers[at] = new;
             for (size, places) in self.places.iter_mut().enumerate() {
