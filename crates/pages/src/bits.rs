@@ -59,3 +59,13 @@ impl Bits {
         self.bits.fill(0);
     }
 }
+
+/// The numbers of the bits that are set.
+#[inline(always)]
+pub fn ones(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let one = (mask != 0).then(|| mask.trailing_zeros())?;
+        mask &= mask - 1;
+        Some(one as usize % u64::BITS as usize)
+    })
+}

@@ -47,6 +47,20 @@ impl Key {
         u64::BITS - (self.0 ^ other.0).leading_zeros()
     }
 
+    /// The bits in which two addresses differ, or their segments.
+    #[inline(always)]
+    #[must_use]
+    pub fn differing(self, other: Key) -> u64 {
+        self.0 ^ other.0
+    }
+
+    /// This one's bits where `mask` is set, and another's where it is not.
+    #[inline(always)]
+    #[must_use]
+    pub fn where_set(self, mask: u64, other: Key) -> Key {
+        Key(self.0 & mask | other.0 & !mask)
+    }
+
     /// Of several addresses, how far the nearest is apart.
     #[inline(always)]
     #[must_use]
@@ -173,6 +187,20 @@ impl Choice {
     #[must_use]
     pub fn and(&self, other: &Choice) -> Choice {
         Choice(std::array::from_fn(|segment| self.0[segment] & other.0[segment]))
+    }
+
+    /// The same with the sizes of a mask for a segment.
+    #[must_use]
+    pub fn with(mut self, segment: usize, sizes: u8) -> Choice {
+        self.0[segment] = sizes;
+        self
+    }
+
+    /// Both of two that differ in one segment at most.
+    #[must_use]
+    pub fn or(&self, other: &Choice) -> Option<Choice> {
+        let differing = self.0.iter().zip(&other.0).filter(|(mine, theirs)| mine != theirs).count();
+        (differing < 2).then(|| Choice(std::array::from_fn(|segment| self.0[segment] | other.0[segment])))
     }
 
     /// The assignment with the smallest page of each segment.

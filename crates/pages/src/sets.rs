@@ -252,15 +252,53 @@ impl SetAssociative {
                 other.choices[to] = self.choices[from].and(choice);
                 let (ways, segments) = (self.ways, self.segments);
                 let first = |page: Key| page.first_of(self.table.smallest_of(all.0[page.segment()]));
-                let pages = self.pages[from * ways..][..ways]
-                    .iter()
-                    .map(|&page| if page == Key::NONE { page } else { first(page) });
-                other.pages.splice(to * ways..(to + 1) * ways, pages);
+                for (mine, &page) in other.pages[to * ways..].iter_mut().zip(&self.pages[from * ways..][..ways]) {
+                    *mine = if page == Key::NONE { page } else { first(page) };
+                }
                 other.misses[to * segments..][..segments].copy_from_slice(self.misses_of(from));
                 last = Some(to);
             }
         }
         other
+    }
+
+    /// The assignments that it is for.
+    #[must_use]
+    pub fn choice(&self) -> &Choice {
+        &self.all
+    }
+
+    /// Whether it has so many ways, and no set has several states for assignments that have the same for segments of which
+    /// `accessed` is true.
+    pub fn splits(&self, ways: usize, accessed: impl Fn(usize) -> bool) -> bool {
+        let whole = |choice: &Choice| {
+            (0..SEGMENTS).all(|segment| accessed(segment) || choice.0[segment] == self.all.0[segment])
+        };
+        self.ways == ways && self.choices[self.sets..].iter().all(whole)
+    }
+
+    /// One that is what each of several is for its assignments, which together are `all`; each has one state for each set.
+    #[must_use]
+    pub fn joined(mut parts: Vec<SetAssociative>, all: &Choice) -> Option<SetAssociative> {
+        let &SetAssociative { sets, ways, segments, table, .. } = parts.first()?;
+        if parts.len() == 1 {
+            return parts.pop();
+        }
+        let mut other = SetAssociative::new(sets, ways, segments, *all, table);
+        for set in 0..sets {
+            let mut last = None;
+            for Joint { choice, pages, only } in states(&parts, all, set) {
+                let to = other.room_after(last, set);
+                other.choices[to] = choice;
+                other.pages[to * ways..][..ways].copy_from_slice(pages);
+                if let Some(part) = only {
+                    other.misses[to * segments..][..segments]
+                        .copy_from_slice(&part.misses(&choice.smallest())[..segments]);
+                }
+                last = Some(to);
+            }
+        }
+        Some(other)
     }
 
     /// A state behind the last of a set, or its first.
@@ -286,6 +324,17 @@ impl SetAssociative {
         std::iter::successors(Some(set), |&last| (self.next[last] != END).then_some(self.next[last] as usize))
     }
 
+    /// The pages of each set, the most recently used first, if there are `N` ways and no set has several states.
+    #[inline(always)]
+    pub fn plain<const N: usize>(&mut self) -> Option<&mut [[Key; N]]> {
+        (self.ways == N && !self.divided).then(|| &mut self.pages.as_chunks_mut::<N>().0[..self.sets])
+    }
+
+    /// Adds misses that all assignments had.
+    pub fn add_misses(&mut self, misses: &[u64; SEGMENTS]) {
+        self.common.iter_mut().zip(misses).for_each(|(sum, misses)| *sum += misses);
+    }
+
     /// Misses under one assignment, by segment.
     #[must_use]
     pub fn misses(&self, one: &Choice) -> [u64; SEGMENTS] {
@@ -297,6 +346,42 @@ impl SetAssociative {
         }
         sum
     }
+}
+
+/// A state of several TLBs.
+struct Joint<'a> {
+    choice: Choice,
+    pages: &'a [Key],
+    /// The only one whose state it is, if it is to have its misses.
+    only: Option<&'a SetAssociative>,
+}
+
+impl Joint<'_> {
+    /// The assignments of this and of others that have some pages, if these can be one state.
+    fn with(&self, pages: &[Key], others: &Choice) -> Option<Choice> {
+        self.choice.or(others).filter(|_| self.only.is_none() && self.pages == pages)
+    }
+}
+
+/// The states of a set of several TLBs, which together are for `all`: in the first set one for each, with that, so that its misses can
+/// be kept there; in others one for those that have the same, as far as their assignments can be told together.
+fn states<'a>(parts: &'a [SetAssociative], all: &Choice, set: usize) -> Vec<Joint<'a>> {
+    let mut states: Vec<Joint> = Vec::new();
+    let of = |part: &'a SetAssociative| &part.pages[set * part.ways..][..part.ways];
+    if set > 0 && parts.iter().all(|part| of(part) == of(&parts[0])) {
+        return vec![Joint { choice: *all, pages: of(&parts[0]), only: None }];
+    }
+    for part in parts {
+        let (mut choice, pages) = (part.all, of(part));
+        while let Some((at, both)) =
+            states.iter().enumerate().find_map(|(at, state)| Some((at, state.with(pages, &choice)?)))
+        {
+            states.swap_remove(at);
+            choice = both;
+        }
+        states.push(Joint { choice, pages, only: (set == 0).then_some(part) });
+    }
+    states
 }
 
 /// A page comes, the most recently used; returns an address of the one that goes.
@@ -322,7 +407,7 @@ fn use_again(pages: &mut [Key], key: Key, apart: u32) {
 /// A page becomes the most recently used, instead of the least recently used one if it is not there: whether it was. Pages are
 /// equal when their first addresses are. Without branches, as what comes can seldom be foreseen.
 #[inline(always)]
-fn use_or_replace<const N: usize>(pages: &mut [Key; N], page: Key) -> bool {
+pub fn use_or_replace<const N: usize>(pages: &mut [Key; N], page: Key) -> bool {
     let (mut ahead, mut found) = (page, false);
     for place in pages {
         let here = *place;

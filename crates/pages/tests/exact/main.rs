@@ -48,6 +48,11 @@ fn small() -> impl Strategy<Value = Design> {
     )
 }
 
+/// Designs whose first level misses often, before sets of four.
+fn before_sets_of_four() -> impl Strategy<Value = Design> {
+    (3usize..17, 0u32..9).prop_map(|(entries, log_sets)| Design { entries, set_entries: 4 << log_sets, ..a64fx() })
+}
+
 /// TLBs of the timing model: with the sets behind the first level or beside it, and either way to replace.
 fn model() -> impl Strategy<Value = [(&'static str, &'static str); 4]> {
     let beside = prop_oneof![Just("[]"), Just("[64KiB]"), Just("[4KiB, 2MiB]")];
@@ -204,6 +209,11 @@ proptest! {
         from in 0usize..13,
     ) {
         compare(&design, &question(&SIZES[..4], 5), &stream, 31 + from)?;
+    }
+
+    #[test]
+    fn phases_of_gathers(design in before_sets_of_four(), stream in streams::gathers(4), from in 0usize..13) {
+        compare(&design, &question(&SIZES[..4], 4), &stream, 17 + from)?;
     }
 
     #[test]

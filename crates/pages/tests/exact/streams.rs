@@ -122,6 +122,26 @@ pub fn gather(length: u64) -> Vec<Access> {
     (0..length).map(step).collect()
 }
 
+/// Phases in each of which one segment is accessed anywhere and others along rows, as gathers do: lanes that have one size for it
+/// differ little.
+pub fn gathers(segments: u8) -> impl Strategy<Value = Vec<Access>> {
+    let strides = prop::collection::vec(prop_oneof![Just(8), Just(512), Just(4 * KIB), Just(96 * KIB)], 1..4);
+    let phase = (0..segments, any::<u64>(), bytes(22, 34), strides, 1_000u64..30_000);
+    prop::collection::vec(phase, 1..4).prop_map(move |phases| {
+        let mut out = Vec::new();
+        for (main, seed, span, strides, steps) in phases {
+            for i in 0..steps {
+                out.push(Access { addr: base(main) + scattered(seed ^ i) % span, segment: main });
+                out.extend((1..).zip(&strides).map(|(beside, stride)| {
+                    let segment = (main + beside) % segments;
+                    Access { addr: base(segment) + seed % (1 << 24) / 8 * 8 + i * stride, segment }
+                }));
+            }
+        }
+        out
+    })
+}
+
 /// Places anywhere in two segments.
 pub fn anywhere(length: u64) -> Vec<Access> {
     (0..length)
