@@ -193,13 +193,15 @@ impl Class {
 
     /// Takes what is behind a lane of a number, unless that cannot be seen together with others: then nothing is taken.
     pub fn take(&mut self, number: usize, lane: &mut Lane, row: &Row) {
-        let (first, choices) = (self.members.len(), choices(lane, row));
-        let fits = |sets: &mut SetAssociative| sets.splits(WAYS, |segment| row.accesses(segment));
-        if first + choices.len() > GROUP {
+        let first = self.members.len();
+        let sizes = row.segments().map(|segment| lane.choice.0[segment].count_ones() as usize);
+        let new = sizes.fold(1, usize::saturating_mul);
+        if new > GROUP - first {
             return;
         }
+        let fits = |sets: &mut SetAssociative| sets.splits(WAYS, |segment| row.accesses(segment));
         let Some(sets) = lane.behind.take_if(fits) else { return };
-        match choices.as_slice() {
+        match choices(lane, row).as_slice() {
             [_] => self.members.push(Member { lane: number, sets }),
             several => {
                 self.members.extend(several.iter().map(|one| Member { lane: number, sets: sets.restricted(one) }))

@@ -246,6 +246,21 @@ fn streams_that_processors_share_for_long() {
 }
 
 #[test]
+fn segments_that_all_sizes_hold_in_one_page_beside_a_gather() {
+    // With two sizes for each of 27 segments beside, assignments that miss together are without number.
+    let beside = |i: usize| Access { addr: streams::base((3 + i % 27) as u8), segment: (3 + i % 27) as u8 };
+    let stream = streams::gather(60_000);
+    let with_others = stream.chunks(64).enumerate().map(|(i, part)| [part, &[beside(i)]].concat());
+    let stream = with_others.collect::<Vec<Vec<Access>>>().concat();
+    let question = question(&SIZES[1..3], 30);
+    let answer = analysed(&a64fx(), &question, &stream);
+    for assignment in [[0; 30], [1; 30], std::array::from_fn(|segment| segment % 2)] {
+        let expected = simulated(&a64fx(), &question.sizes, &assignment, &stream);
+        assert_eq!(answer.counts(&assignment), Ok(expected));
+    }
+}
+
+#[test]
 fn of_lanes_given_up_while_processors_share_them_those_that_stay_are_exact() {
     let stream = streams::gather(300_000);
     for lanes in [9, 20, 60] {
