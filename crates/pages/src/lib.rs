@@ -31,16 +31,16 @@
 //! in a row (`direct`), and each of the host's processors takes its share of the lanes through up to 64 rows (`hand`). Lanes that
 //! have one size for the segment that misses most hold nearly the same in their second TLBs, which then see most of it once
 //! (`alike`). On two processors of a cloud machine (AMD EPYC at 2.4 GHz), for A64FX and for the K computer, millions of accesses
-//! a second (and lanes), each the median of five runs:
+//! a second (and lanes), each the median of three runs:
 //!
 //! | Stream | A64FX | A64FX, from 64 KiB on | K |
 //! |---|---|---|---|
-//! | sweeps of three arrays beside a frame, a table and code | 43 (424) | 394 (64) | 17 (380) |
-//! | blocks of 256 KiB in random order | 239 (16) | 502 (4) | 218 (48) |
-//! | one access in 100 anywhere in 256 MiB | 63 (25) | 108 (16) | 60 (32) |
-//! | a gather: an index, anywhere in 1 GiB, a result | 12 (120) | 18 (77) | 15 (64) |
-//! | each access misses in some lane | 24 (3) | 45 (3) | 51 (3) |
-//! | each access misses in most lanes | 12 (25) | 17 (16) | 13 (16) |
+//! | sweeps of three arrays beside a frame, a table and code | 45 (424) | 415 (64) | 17 (380) |
+//! | blocks of 256 KiB in random order | 245 (16) | 546 (4) | 223 (48) |
+//! | one access in 100 anywhere in 256 MiB | 64 (25) | 110 (16) | 61 (32) |
+//! | a gather: an index, anywhere in 1 GiB, a result | 13 (120) | 19 (77) | 15 (64) |
+//! | each access misses in some lane | 24 (3) | 46 (3) | 51 (3) |
+//! | each access misses in most lanes | 12 (25) | 17 (16) | 14 (16) |
 //!
 //! # What is assumed
 //!
@@ -290,12 +290,14 @@ impl Analysis {
     #[inline(always)]
     pub fn access(&mut self, access: Access) {
         let key = self.key(access);
-        if self.direct.on {
-            if self.rows.push(key) {
-                self.see_rows();
-            }
-        } else if !self.filter.passes(key) {
-            self.look_up(key);
+        if self.filter.passes(key) {
+            return;
+        }
+        if !self.direct.on {
+            return self.look_up(key);
+        }
+        if self.rows.push(key) {
+            self.see_rows();
         }
     }
 
