@@ -10,7 +10,7 @@ use crate::row::Row;
 use crate::tally::Digits;
 use crate::{SEGMENTS, SIZES};
 
-/// Fewer lanes are taken one by one.
+/// Fewer lanes are taken one by one. This and what follows decides how long it takes, and not what is counted.
 const FEW: u32 = 4;
 /// At most one miss of so many is not at an access that all lanes miss.
 const PART: u32 = 4;

@@ -8,7 +8,7 @@ use crate::row::Row;
 use crate::sets::{SetAssociative, use_or_replace};
 use crate::{SEGMENTS, SIZES};
 
-/// Ways of the sets.
+/// Ways of sets that can be seen together; lanes before sets of other ways are taken one by one.
 const WAYS: usize = 4;
 
 /// The pages of a set, the most recently used first.
