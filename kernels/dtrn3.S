@@ -77,9 +77,10 @@
 
 // ------------------------------------------------------------------ channels
 // The frame: two vectors, two numbers, and the pointers that do not stay in registers.
-        .set    F_VECTORS, 0            // up to 2 vectors of 256 bytes
-        .set    F_G, 512
-        .set    F_LENGTH, 520
+        .set    F_RESTS, 0              // vectors: what the share of the level above leaves, and a constant
+        .set    F_SHIFT, 1
+        .set    F_REST, 512             // numbers
+        .set    F_WARMTH, 520
         .set    F_SAVED, 528
 
         .globl  dtrn3_channels
@@ -102,41 +103,41 @@ dtrn3_channels:
         ldr     x1, [x0, #PRESSURE]
         add     x1, x1, x26
         ldr     x1, [x1]
-        ldr     x2, [x0, #SHARE]
-        add     x2, x2, x26
-        ldr     d0, [x2]
         ldp     x3, x4, [x0, #WARMTH]
-        add     x3, x3, x26
         add     x4, x4, x26
-        ldr     d2, [x3]
         ldr     d3, [x4]
-        ldr     x5, [x0, #GAS]
-        add     x5, x5, x26
-        ldr     d4, [x5]
+        fmov    d28, #0.75              // the second factor
         ldr     x6, [x0, #THICKNESS]
         add     x6, x6, x26
         ldr     d5, [x6]
-        fmov    d1, #1.0
-        fmov    d28, #0.75              // the second factor
-        fsub    d6, d1, d0
+        ldr     x5, [x0, #GAS]
+        add     x5, x5, x26
+        ldr     d4, [x5]
         ldr     d7, [x21, #C_FACTORS]
         fmul    d4, d4, d7
         fmul    d4, d4, d5
         fmul    d4, d4, d28
-        str     d6, [sp, #F_G]
-        str     d4, [sp, #F_LENGTH]
+        ldr     x2, [x0, #SHARE]
+        add     x2, x2, x26
+        ldr     d0, [x2]
+        fmov    d1, #1.0
+        fsub    d6, d1, d0
+        str     d6, [sp, #F_REST]
+        add     x3, x3, x26
+        ldr     d2, [x3]
+        str     d2, [sp, #F_WARMTH]
         cmp     x20, #0                 // any channel?
         b.le    3f
         // Where the rows of three tables are: 5 numbers each, by pressure.
         ldr     x7, [x0, #TABLE]
-        ldr     x8, [x0, #TABLE + 8]
-        ldr     x9, [x0, #TABLE + 16]
         add     x10, x1, x1, lsl #2
-        add     x11, x10, #5
         add     x12, x7, x10, lsl #3
+        add     x11, x10, #5
         add     x13, x7, x11, lsl #3
+        ldr     x8, [x0, #TABLE + 8]
         add     x14, x8, x10, lsl #3
         add     x15, x8, x11, lsl #3
+        ldr     x9, [x0, #TABLE + 16]
         add     x16, x9, x10, lsl #3
         add     x17, x9, x11, lsl #3
         ldr     x1, [x0, #DEPTH]
@@ -145,9 +146,7 @@ dtrn3_channels:
         ld1rd   {z8.d}, p1/z, [x4, #C_LN_10]
         ld1rd   {z9.d}, p1/z, [x4, #C_PER_LN_2]
         ld1rd   {z10.d}, p1/z, [x4, #C_SHIFT]
-        ld1rd   {z11.d}, p1/z, [x4, #C_FOURTH]
-        str     z10, [sp, #0, mul vl]
-        str     z11, [sp, #1, mul vl]
+        str     z10, [sp, #F_SHIFT, mul vl]
         ld1rd   {z12.d}, p1/z, [x4, #C_LN_2_HIGH]
         ld1rd   {z13.d}, p1/z, [x4, #C_LN_2_LOW]
         ld1rd   {z14.d}, p1/z, [x4, #C_FIFTH]
@@ -156,55 +155,57 @@ dtrn3_channels:
         ld1rd   {z17.d}, p1/z, [x4, #C_LEAST]
         ld1rd   {z18.d}, p1/z, [x4, #C_INFINITE]
         ld1rd   {z19.d}, p1/z, [x4, #C_BIAS]
-        fmov    z20.d, #0.5
         fmov    d21, d1
         mov     z21.d, d21
         mov     z22.d, d0
-        ldr     d23, [sp, #F_G]
+        ldr     d23, [sp, #F_REST]
         mov     z23.d, d23
-        mov     z24.d, d2
+        str     z23, [sp, #F_RESTS, mul vl]
+        ldr     d24, [sp, #F_WARMTH]
+        mov     z24.d, d24
         mov     z25.d, d3
-        ldr     d26, [sp, #F_LENGTH]
-        mov     z26.d, d26
+        mov     z26.d, d4
         mov     x5, #0                  // channel
         mov     x6, x20
         sub     x7, x20, #1
         cmp     x7, #0
         b.lt    3f
-2:      ld1d    {z0.d}, p0/z, [x12, x5, lsl #3]
-        ld1d    {z1.d}, p0/z, [x13, x5, lsl #3]
-        ld1d    {z2.d}, p0/z, [x14, x5, lsl #3]
-        ld1d    {z3.d}, p0/z, [x15, x5, lsl #3]
-        ld1d    {z4.d}, p0/z, [x16, x5, lsl #3]
-        ld1d    {z5.d}, p0/z, [x17, x5, lsl #3]
-        add     x8, x1, #0
+2:      add     x8, x1, #0
         ld1d    {z27.d}, p0/z, [x8, z31.d, lsl #3]
+        ld1d    {z1.d}, p0/z, [x13, x5, lsl #3]
+        ld1d    {z0.d}, p0/z, [x12, x5, lsl #3]
+        ldr     z23, [sp, #F_RESTS, mul vl]
         fmul    z0.d, z0.d, z23.d
-        fmul    z2.d, z2.d, z23.d
-        fmul    z4.d, z4.d, z23.d
         fmla    z0.d, p0/m, z1.d, z22.d
+        ld1d    {z3.d}, p0/z, [x15, x5, lsl #3]
+        ld1d    {z2.d}, p0/z, [x14, x5, lsl #3]
+        fmul    z2.d, z2.d, z23.d
         fmla    z2.d, p0/m, z3.d, z22.d
+        fsub    z0.d, z2.d, z0.d
+        ld1d    {z5.d}, p0/z, [x17, x5, lsl #3]
+        ld1d    {z4.d}, p0/z, [x16, x5, lsl #3]
+        fmul    z4.d, z4.d, z23.d
         fmla    z4.d, p0/m, z5.d, z22.d
         fsub    z1.d, z4.d, z2.d
-        fsub    z0.d, z2.d, z0.d
         fmla    z2.d, p0/m, z1.d, z24.d
         fmla    z2.d, p0/m, z0.d, z25.d
+        fcmge   p3.d, p0/z, z2.d, z17.d
+        fcmgt   p2.d, p0/z, z2.d, z16.d
         fmul    z3.d, z2.d, z8.d
-        ldr     z6, [sp, #0, mul vl]
+        ldr     z6, [sp, #F_SHIFT, mul vl]
         fmla    z6.d, p0/m, z3.d, z9.d
         fsub    z4.d, z6.d, z10.d
         fmls    z3.d, p0/m, z4.d, z12.d
         fmls    z3.d, p0/m, z4.d, z13.d
-        add     z6.d, z6.d, z19.d
-        ldr     z7, [sp, #1, mul vl]
         fmul    z4.d, z3.d, z3.d
+        ld1rd   {z7.d}, p1/z, [x4, #C_FOURTH]
         fmla    z7.d, p0/m, z3.d, z14.d
+        fmov    z20.d, #0.5
         fmla    z20.d, p0/m, z3.d, z15.d
         fmad    z7.d, p0/m, z4.d, z20.d
         fmad    z7.d, p0/m, z4.d, z3.d
+        add     z6.d, z6.d, z19.d
         fexpa   z6.d, z6.d
-        fcmgt   p2.d, p0/z, z2.d, z16.d
-        fcmge   p3.d, p0/z, z2.d, z17.d
         fmla    z6.d, p0/m, z6.d, z7.d
         sel     z6.d, p2, z18.d, z6.d
         sel     z6.d, p3, z6.d, z30.d
