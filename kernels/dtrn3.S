@@ -11,8 +11,11 @@
 // series in pairs and in turn have the same operations; in pairs it waits for operations as long as measured. Gas times thickness
 // takes three products, as counted; the formula has two.
 //
+// Operands are fetched where they are needed. What the share of a level leaves passes memory as a number and as a vector: waits and
+// cycles of commit agree with the measured ones then (DEVIATIONS.md, D220).
+//
 // Channels, for each of 54 levels: 6 vectors of the table, a gather, a scatter, 8 loads and 2 stores of numbers, 6 copies of a
-// number to all elements (five are used), 4 other moves, 2 vectors stored and loaded (what is overwritten: no MOVPRFX is counted),
+// number to all elements (five are used), 4 other moves, 2 vectors stored and loaded (no MOVPRFX is counted),
 // 10 loads of general registers (one of them a pair, as micro-operations say), 4 branches, 31 integer operations, six of them with
 // a shift, as counts of EXA and EXB say.
 //
