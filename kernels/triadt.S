@@ -6,7 +6,8 @@
 //   strided     51 instructions, as counted (2,904 and 13,661 a sweep but for those of region.S): for each access an address
 //               and an offset, which has no displacement; counter, branch, and one more counter
 //
-// Their order is ours.
+// Their order is ours, that of the strided form by what commits together: two vectors in turn, as many cycles in which two and four
+// instructions commit point to.
 //
 //   void contiguous_kernel(void *y, const void *x1, const void *x2, uint64_t iterations, uint64_t stride, double c0)
 //   void strided_kernel(the same)
@@ -74,11 +75,31 @@
 .macro FIRST way, k, factor, result
         LOADS_\way \k, \factor
 .endm
-.macro MIDDLE way, k, factor, result
+.macro FMA k, factor, result
         movprfx z\result, z\k
         fmla    z\result\().d, p0/m, z\factor\().d, z31.d
+.endm
+.macro MIDDLE way, k, factor, result
+        FMA     \k, \factor, \result
         LOADS_\way \k, \factor
         STORE_\way \k, \result
+.endm
+.macro PAIR k, factor, result, l, next, second
+        FMA     \k, \factor, \result
+        FMA     \l, \next, \second
+        STORE_strided \k, \result
+        STORE_strided \l, \second
+        LOADS_strided \k, \factor
+        LOADS_strided \l, \next
+.endm
+.macro MIDDLES_contiguous
+        EIGHT   MIDDLE, contiguous
+.endm
+.macro MIDDLES_strided
+        PAIR    0, 8, 16, 1, 9, 17
+        PAIR    2, 10, 18, 3, 11, 19
+        PAIR    4, 12, 20, 5, 13, 21
+        PAIR    6, 14, 22, 7, 15, 23
 .endm
 .macro LAST way, k, factor, result
         fmla    z\k\().d, p0/m, z\factor\().d, z31.d
@@ -112,7 +133,7 @@
         b.eq    2f
         .p2align 5
 1:
-        EIGHT   MIDDLE, \way
+        MIDDLES_\way
         NEXT_\way
         STORED_\way
         add     x9, x9, #64
