@@ -6,8 +6,8 @@
 // Counts of the measured run say how the compiler's loops look. Both: 14 FMA, FEXPA, two comparisons that count no operation, two
 // selections and one integer operation a vector. The formula has 6 FMA; the other 8, a difference and two products are ten to the
 // power of x by FEXPA with a series of the fifth degree, and the rest the check of its range. 12 broadcast loads are its constants;
-// the two moves left are FMOV of 0.5 and 1. A constant that an operation overwrites is copied by a packed MOVPRFX or comes from the
-// stack; frames lie on whole lines, so that loads get what was just stored: loads are waited for in 1 and 2 % of the cycles. The
+// the two moves left are FMOV of 0.5 and 1. A constant that an operation overwrites is copied by a packed MOVPRFX, or comes from the
+// stack or from its place again; frames lie on whole lines, so that loads get what was just stored: loads are waited for in 1 and 2 % of the cycles. The
 // series in pairs and in turn have the same operations; in pairs it waits for operations as long as measured. Gas times thickness
 // takes three products, as counted; the formula has two.
 //
@@ -15,9 +15,9 @@
 // cycles of commit agree with the measured ones then (DEVIATIONS.md, D220).
 //
 // Channels, for each of 54 levels: 6 vectors of the table, a gather, a scatter, 8 loads and 2 stores of numbers, 6 copies of a
-// number to all elements (five are used), 4 other moves, 2 vectors stored and loaded (no MOVPRFX is counted),
-// 10 loads of general registers (one of them a pair, as micro-operations say), 4 branches, 31 integer operations, six of them with
-// a shift, as counts of EXA and EXB say.
+// number to all elements (five are used), 4 other moves, 2 vectors stored and loaded (no MOVPRFX is counted), 10 loads of general
+// registers (one of them a pair, as micro-operations say), 4 branches, 31 integer operations, six of them with a shift, as counts of
+// EXA and EXB say.
 //
 // Levels, for each of 5 channels: 24 broadcasts, twice the 12, so that the last, partial vector has code of its own (predicates are
 // made twice a call, not in the loops); 7 loads, 6 gathers and a store a vector; 9 vectors stored a channel and one a call, and 61
@@ -84,7 +84,6 @@
         .set    F_SHIFT, 1
         .set    F_REST, 512             // numbers
         .set    F_WARMTH, 520
-        .set    F_SAVED, 528
 
         .globl  dtrn3_channels
         .type   dtrn3_channels, %function

@@ -10,107 +10,107 @@
 // e = 1 - r*y*y the root is y*(1 + e/2 + 3/8*e**2). Four vectors an iteration, each five steps behind the one before
 // (ours; DEVIATIONS.md, D216); with contiguous arrays 102 instructions an iteration, with gathers 114.
 
-// Four vectors: z16 to z18 are the body's position, z19 the softening, z20 to z22 1, 1/2 and 3/8, z24 to z26 the sums.
+// Four vectors, numbered before their steps: z16 to z18 are the body's position, z19 the softening, z20 to z22 1, 1/2 and 3/8, z24 to z26 the sums.
 .macro BODIES
-        LOAD    z0.s, x4, 0, x4
-        LOAD    z1.s, x5, 0, x5
-        LOAD    z2.s, x6, 0, x6
-        fsub    z0.s, z0.s, z16.s
-        fsub    z1.s, z1.s, z17.s
+        LOAD    z0.s, x4, 0, x4                // 0: x
+        LOAD    z1.s, x5, 0, x5                // 0: y
+        LOAD    z2.s, x6, 0, x6                // 0: z
+        fsub    z0.s, z0.s, z16.s              // 0: dx
+        fsub    z1.s, z1.s, z17.s              // 0: dy
         ADDRESSES x11, x12, x13, x14, x8
-        fsub    z2.s, z2.s, z18.s
-        LOAD    z3.s, x4, 1, x11
+        fsub    z2.s, z2.s, z18.s              // 0: dz
+        LOAD    z3.s, x4, 1, x11               // 1: x
         movprfx z4, z19
-        fmla    z4.s, p0/m, z0.s, z0.s
-        LOAD    z5.s, x5, 1, x12
-        fmla    z4.s, p0/m, z1.s, z1.s
-        LOAD    z6.s, x6, 1, x13
-        fmla    z4.s, p0/m, z2.s, z2.s
-        fsub    z3.s, z3.s, z16.s
-        frsqrte z7.s, z4.s
-        fsub    z5.s, z5.s, z17.s
+        fmla    z4.s, p0/m, z0.s, z0.s         // 0: r
+        LOAD    z5.s, x5, 1, x12               // 1: y
+        fmla    z4.s, p0/m, z1.s, z1.s         // 0: r
+        LOAD    z6.s, x6, 1, x13               // 1: z
+        fmla    z4.s, p0/m, z2.s, z2.s         // 0: r
+        fsub    z3.s, z3.s, z16.s              // 1: dx
+        frsqrte z7.s, z4.s                     // 0: estimate
+        fsub    z5.s, z5.s, z17.s              // 1: dy
         ADDRESSES x15, x16, x17, x19, x9
-        fmul    z4.s, z4.s, z7.s
-        fsub    z6.s, z6.s, z18.s
-        LOAD    z27.s, x4, 2, x15
-        LOAD    z28.s, x7, 0, x7
+        fmul    z4.s, z4.s, z7.s               // 0: r*y
+        fsub    z6.s, z6.s, z18.s              // 1: dz
+        LOAD    z27.s, x4, 2, x15              // 2: x
+        LOAD    z28.s, x7, 0, x7               // 0: mass
         movprfx z29, z19
-        fmla    z29.s, p0/m, z3.s, z3.s
-        LOAD    z30.s, x5, 2, x16
+        fmla    z29.s, p0/m, z3.s, z3.s        // 1: r
+        LOAD    z30.s, x5, 2, x16              // 2: y
         movprfx z31, z20
-        fmls    z31.s, p0/m, z4.s, z7.s
-        fmla    z29.s, p0/m, z5.s, z5.s
-        LOAD    z8.s, x6, 2, x17
-        fmul    z9.s, z7.s, z31.s
-        fmla    z29.s, p0/m, z6.s, z6.s
-        fsub    z27.s, z27.s, z16.s
-        fmad    z31.s, p0/m, z22.s, z21.s
-        frsqrte z10.s, z29.s
-        fsub    z30.s, z30.s, z17.s
+        fmls    z31.s, p0/m, z4.s, z7.s        // 0: e
+        fmla    z29.s, p0/m, z5.s, z5.s        // 1: r
+        LOAD    z8.s, x6, 2, x17               // 2: z
+        fmul    z9.s, z7.s, z31.s              // 0: y*e
+        fmla    z29.s, p0/m, z6.s, z6.s        // 1: r
+        fsub    z27.s, z27.s, z16.s            // 2: dx
+        fmad    z31.s, p0/m, z22.s, z21.s      // 0: 1/2 + 3/8*e
+        frsqrte z10.s, z29.s                   // 1: estimate
+        fsub    z30.s, z30.s, z17.s            // 2: dy
         ADDRESSES x20, x21, x22, x23, x10
-        fmla    z7.s, p0/m, z9.s, z31.s
-        fmul    z29.s, z29.s, z10.s
-        fsub    z8.s, z8.s, z18.s
-        LOAD    z11.s, x4, 3, x20
-        fmul    z28.s, z28.s, z7.s
-        LOAD    z12.s, x7, 1, x14
+        fmla    z7.s, p0/m, z9.s, z31.s        // 0: root
+        fmul    z29.s, z29.s, z10.s            // 1: r*y
+        fsub    z8.s, z8.s, z18.s              // 2: dz
+        LOAD    z11.s, x4, 3, x20              // 3: x
+        fmul    z28.s, z28.s, z7.s             // 0: mass*root
+        LOAD    z12.s, x7, 1, x14              // 1: mass
         movprfx z13, z19
-        fmla    z13.s, p0/m, z27.s, z27.s
-        LOAD    z14.s, x5, 3, x21
-        fmul    z7.s, z7.s, z7.s
+        fmla    z13.s, p0/m, z27.s, z27.s      // 2: r
+        LOAD    z14.s, x5, 3, x21              // 3: y
+        fmul    z7.s, z7.s, z7.s               // 0: root**2
         movprfx z15, z20
-        fmls    z15.s, p0/m, z29.s, z10.s
-        fmla    z13.s, p0/m, z30.s, z30.s
-        LOAD    z4.s, x6, 3, x22
-        fmul    z7.s, z28.s, z7.s
-        fmul    z28.s, z10.s, z15.s
-        fmla    z13.s, p0/m, z8.s, z8.s
-        fsub    z11.s, z11.s, z16.s
-        fmla    z24.s, p0/m, z0.s, z7.s
-        fmad    z15.s, p0/m, z22.s, z21.s
-        frsqrte z31.s, z13.s
-        fsub    z14.s, z14.s, z17.s
-        fmla    z25.s, p0/m, z1.s, z7.s
-        fmla    z10.s, p0/m, z28.s, z15.s
-        fmul    z13.s, z13.s, z31.s
-        fsub    z4.s, z4.s, z18.s
-        fmla    z26.s, p0/m, z2.s, z7.s
-        fmul    z12.s, z12.s, z10.s
-        LOAD    z9.s, x7, 2, x19
+        fmls    z15.s, p0/m, z29.s, z10.s      // 1: e
+        fmla    z13.s, p0/m, z30.s, z30.s      // 2: r
+        LOAD    z4.s, x6, 3, x22               // 3: z
+        fmul    z7.s, z28.s, z7.s              // 0: mass*root**3
+        fmul    z28.s, z10.s, z15.s            // 1: y*e
+        fmla    z13.s, p0/m, z8.s, z8.s        // 2: r
+        fsub    z11.s, z11.s, z16.s            // 3: dx
+        fmla    z24.s, p0/m, z0.s, z7.s        // 0: sum of x
+        fmad    z15.s, p0/m, z22.s, z21.s      // 1: 1/2 + 3/8*e
+        frsqrte z31.s, z13.s                   // 2: estimate
+        fsub    z14.s, z14.s, z17.s            // 3: dy
+        fmla    z25.s, p0/m, z1.s, z7.s        // 0: sum of y
+        fmla    z10.s, p0/m, z28.s, z15.s      // 1: root
+        fmul    z13.s, z13.s, z31.s            // 2: r*y
+        fsub    z4.s, z4.s, z18.s              // 3: dz
+        fmla    z26.s, p0/m, z2.s, z7.s        // 0: sum of z
+        fmul    z12.s, z12.s, z10.s            // 1: mass*root
+        LOAD    z9.s, x7, 2, x19               // 2: mass
         movprfx z29, z19
-        fmla    z29.s, p0/m, z11.s, z11.s
-        fmul    z10.s, z10.s, z10.s
+        fmla    z29.s, p0/m, z11.s, z11.s      // 3: r
+        fmul    z10.s, z10.s, z10.s            // 1: root**2
         movprfx z0, z20
-        fmls    z0.s, p0/m, z13.s, z31.s
-        fmla    z29.s, p0/m, z14.s, z14.s
-        fmul    z10.s, z12.s, z10.s
-        fmul    z12.s, z31.s, z0.s
-        fmla    z29.s, p0/m, z4.s, z4.s
-        fmla    z24.s, p0/m, z3.s, z10.s
-        fmad    z0.s, p0/m, z22.s, z21.s
-        frsqrte z1.s, z29.s
-        fmla    z25.s, p0/m, z5.s, z10.s
-        fmla    z31.s, p0/m, z12.s, z0.s
-        fmul    z29.s, z29.s, z1.s
-        fmla    z26.s, p0/m, z6.s, z10.s
-        fmul    z9.s, z9.s, z31.s
-        LOAD    z15.s, x7, 3, x23
-        fmul    z31.s, z31.s, z31.s
+        fmls    z0.s, p0/m, z13.s, z31.s       // 2: e
+        fmla    z29.s, p0/m, z14.s, z14.s      // 3: r
+        fmul    z10.s, z12.s, z10.s            // 1: mass*root**3
+        fmul    z12.s, z31.s, z0.s             // 2: y*e
+        fmla    z29.s, p0/m, z4.s, z4.s        // 3: r
+        fmla    z24.s, p0/m, z3.s, z10.s       // 1: sum of x
+        fmad    z0.s, p0/m, z22.s, z21.s       // 2: 1/2 + 3/8*e
+        frsqrte z1.s, z29.s                    // 3: estimate
+        fmla    z25.s, p0/m, z5.s, z10.s       // 1: sum of y
+        fmla    z31.s, p0/m, z12.s, z0.s       // 2: root
+        fmul    z29.s, z29.s, z1.s             // 3: r*y
+        fmla    z26.s, p0/m, z6.s, z10.s       // 1: sum of z
+        fmul    z9.s, z9.s, z31.s              // 2: mass*root
+        LOAD    z15.s, x7, 3, x23              // 3: mass
+        fmul    z31.s, z31.s, z31.s            // 2: root**2
         movprfx z28, z20
-        fmls    z28.s, p0/m, z29.s, z1.s
-        fmul    z31.s, z9.s, z31.s
-        fmul    z9.s, z1.s, z28.s
-        fmla    z24.s, p0/m, z27.s, z31.s
-        fmad    z28.s, p0/m, z22.s, z21.s
-        fmla    z25.s, p0/m, z30.s, z31.s
-        fmla    z1.s, p0/m, z9.s, z28.s
-        fmla    z26.s, p0/m, z8.s, z31.s
-        fmul    z15.s, z15.s, z1.s
-        fmul    z1.s, z1.s, z1.s
-        fmul    z1.s, z15.s, z1.s
-        fmla    z24.s, p0/m, z11.s, z1.s
-        fmla    z25.s, p0/m, z14.s, z1.s
-        fmla    z26.s, p0/m, z4.s, z1.s
+        fmls    z28.s, p0/m, z29.s, z1.s       // 3: e
+        fmul    z31.s, z9.s, z31.s             // 2: mass*root**3
+        fmul    z9.s, z1.s, z28.s              // 3: y*e
+        fmla    z24.s, p0/m, z27.s, z31.s      // 2: sum of x
+        fmad    z28.s, p0/m, z22.s, z21.s      // 3: 1/2 + 3/8*e
+        fmla    z25.s, p0/m, z30.s, z31.s      // 2: sum of y
+        fmla    z1.s, p0/m, z9.s, z28.s        // 3: root
+        fmla    z26.s, p0/m, z8.s, z31.s       // 2: sum of z
+        fmul    z15.s, z15.s, z1.s             // 3: mass*root
+        fmul    z1.s, z1.s, z1.s               // 3: root**2
+        fmul    z1.s, z15.s, z1.s              // 3: mass*root**3
+        fmla    z24.s, p0/m, z11.s, z1.s       // 3: sum of x
+        fmla    z25.s, p0/m, z14.s, z1.s       // 3: sum of y
+        fmla    z26.s, p0/m, z4.s, z1.s        // 3: sum of z
 .endm
 
 .macro NBODY name, gather
@@ -133,6 +133,13 @@
         add     \mass, x7, \bytes
 .endif
 .endm
+
+// Vectors that an iteration takes from one place on: those of one array, or of the structures.
+.if \gather
+        .set    VECTORS, 16
+.else
+        .set    VECTORS, 4
+.endif
 
         .globl  \name
         .type   \name, %function
@@ -167,17 +174,10 @@
         .p2align 5
 1:
         BODIES
-.if \gather
-        addvl   x4, x4, #16
-        addvl   x5, x5, #16
-        addvl   x6, x6, #16
-        addvl   x7, x7, #16
-.else
-        add     x4, x4, x8
-        add     x5, x5, x8
-        add     x6, x6, x8
-        add     x7, x7, x8
-.endif
+        addvl   x4, x4, #VECTORS
+        addvl   x5, x5, #VECTORS
+        addvl   x6, x6, #VECTORS
+        addvl   x7, x7, #VECTORS
         subs    x3, x3, #1
         b.ne    1b
         faddv   s24, p0, z24.s

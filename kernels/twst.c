@@ -74,9 +74,9 @@ static inline void cover(unsigned c, svbool_t whole, svbool_t last)
  * so far and away from them. */
 INLINE void add_layer(double *r, double *e, double own_r, double t, double towards, double away, double *to_r, double *to_e)
 {
-    double below = *r, d = 1 - below * own_r;
-    *to_r = *r = add_quotient(own_r, t, product(below, t), d);
-    *to_e = *e = add_quotient(away, t, below * towards + *e, d);
+    double so_far = *r, d = 1 - so_far * own_r;
+    *to_r = *r = add_quotient(own_r, t, product(so_far, t), d);
+    *to_e = *e = add_quotient(away, t, so_far * towards + *e, d);
 }
 
 /* A layer of a column, R and T of which are computed first. */
