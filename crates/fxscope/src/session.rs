@@ -8,13 +8,14 @@ use std::time::Instant;
 
 use fxscope_aarch64::Segment;
 use fxscope_base::{Cycle, Signal, Signals, Stall};
+use fxscope_latency::System;
 use fxscope_linux::hwpfctl;
 use fxscope_linux::pages::{MappingPages, MemoryPolicy, PageUse, list};
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError, Stdio};
 use fxscope_machine::Spec;
 use fxscope_machine::settings::size;
 use fxscope_pipeline::resolve::PIPE_NAMES;
-use fxscope_pmu::{Events, constants, energy, scope};
+use fxscope_pmu::{constants, energy, recorded, scope};
 use fxscope_record::{
     ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Region, Run, Thread,
 };
@@ -262,7 +263,8 @@ impl Session {
             machine: request.spec.name.clone(),
             settings: request.settings.clone(),
             machine_hash: fxscope_machine::hash(&request.spec),
-            constants: constants(&request.spec),
+            description: Some(Arc::new(recorded::description(request.spec.path.as_deref(), &request.spec.pmu))),
+            constants: constants(&request.spec).into_iter().chain(System::constants(&request.spec)).collect(),
             mode: match request.mode {
                 Mode::Timing => fxscope_record::Mode::Timing,
                 Mode::Functional => fxscope_record::Mode::Functional,
@@ -432,7 +434,7 @@ fn refusal(refusal: &Refusal) -> String {
 }
 
 fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
-    let events = Events::of(&request.spec.name).unwrap_or_else(Events::of_the_model);
+    let events = &request.spec.pmu.events;
     // What functional mode does not model must not appear as zero.
     let counted = |signal: Signal| match request.mode {
         Mode::Timing => true,
@@ -445,7 +447,7 @@ fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
     let region = |r: &fxscope_sim::Region| {
         let rows = r.threads.iter().map(|(&thread, c)| row(thread, c)).collect();
         let mut region = Region::of_one_pass(&r.name, r.calls, rows);
-        scope::widen(&events, &mut region, &constants);
+        scope::widen(events, &mut region, &constants);
         energy::count(&mut region, &request.spec.energy, request.spec.clock.core_hz);
         region
     };
@@ -457,7 +459,7 @@ fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
     if outcome.intervals.is_empty() {
         return None;
     }
-    let events = Events::of(&request.spec.name).unwrap_or_else(Events::of_the_model);
+    let events = &request.spec.pmu.events;
     let names: Names = events.iter().filter(|e| !e.terms.is_empty()).map(|e| e.name.clone()).collect();
     let mut signals = Signals::default();
     let mut told = vec![0; names.len()];

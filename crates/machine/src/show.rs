@@ -12,11 +12,11 @@ use crate::spec::{Evidence, SCHEMA, Spec};
 const MEANING: usize = 40;
 
 /// The machine as a `machine.toml` with every key, its meaning and the values allowed. Loaded again it gives the
-/// same tables and recipes: it extends the machine that its instruction rows come from.
+/// same machine: it extends the one that its CSV tables come from.
 #[must_use]
 pub fn show(spec: &Spec) -> String {
     let mut out = format!("# Machine {}, resolved: {}\n", spec.name.escape_debug(), hash(spec));
-    let _ = writeln!(out, "extends = {}", Value::Text(spec.instructions.clone()));
+    let _ = writeln!(out, "extends = {}", Value::Text(spec.csv_from.clone()));
     for (table, values) in SCHEMA.iter().zip(spec.tables.values()) {
         let _ = write!(out, "\n# {}\n[{}]\n", table.doc.trim(), table.name);
         for (key, value) in table.keys.iter().zip(values) {

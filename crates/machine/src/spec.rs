@@ -5,6 +5,7 @@
 
 mod hierarchy;
 
+use crate::pmu::Pmu;
 use crate::recipe::Recipes;
 use crate::schema::Rule::{self, OneOf, Power, Range, Register};
 use crate::schema::{table, tables};
@@ -356,18 +357,22 @@ table! {
     }
 }
 
-/// Everything the timing model reads.
+/// Everything that a machine's folder says, with what it inherits and with settings applied.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// The machine's name: that of its folder, or of its file.
     pub name: String,
-    /// The machine that gives the instruction rows: a built-in name or a path. It is this machine itself
-    /// unless it takes all its rows from the one it extends.
-    pub instructions: String,
+    /// Its folder, or its file, from the root of the file system; none for a machine that comes with the program.
+    pub path: Option<String>,
+    /// Where its CSV tables come from: the nearest machine, along `extends` from itself on, that has one of its own. A
+    /// built-in name or a path.
+    pub csv_from: String,
     /// Its tables.
     pub tables: Tables,
     /// What each timing class costs.
     pub recipes: Recipes,
+    /// What its PMU counts.
+    pub pmu: Pmu,
 }
 
 /// Reads the page size of one segment, bytes.

@@ -50,7 +50,7 @@ const MOST_MAPPED: i64 = 1 << 32;
 pub fn load(path: &Path) -> Result<Vec<Run>, RecordError> {
     let db = open(path)?;
     let count = check_runs(&db, path)?;
-    (1..=count).map(|id| read::read(&db, id).map_err(|e| sql_error(path, &e))).collect()
+    read::read_all(&db, count).map_err(|e| sql_error(path, &e))
 }
 
 /// The number of runs, each of which is what was written.

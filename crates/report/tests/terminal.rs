@@ -88,7 +88,7 @@ fn shares_of_time_add_up_to_all_of_it_when_threads_took_different_times() {
 
 #[test]
 fn a_measurement_of_the_first_five_groups_has_coarser_parts_that_add_up_as_well() {
-    let groups = fxscope_pmu::Groups::of("a64fx");
+    let groups = fxscope_pmu::Pmu::built_in("a64fx").expect("built in").groups;
     let few: Vec<&String> = groups.iter().filter(|g| g.number <= 5).flat_map(|g| &g.events).collect();
     let mut counts = common::counts(10);
     counts.retain(|name, _| few.contains(&name) || name == "CPU_CYCLES");
@@ -113,7 +113,7 @@ fn left_empty(run: &Run, level: Level) -> String {
 
 #[test]
 fn a_simulated_run_says_why_columns_of_what_is_not_modelled_are_empty() {
-    let events = fxscope_pmu::Events::of("a64fx").expect("built in");
+    let events = fxscope_pmu::Pmu::built_in("a64fx").expect("built in").events;
     let simulated = common::large(1, 1);
     let mut counts: std::collections::BTreeMap<_, _> =
         simulated.regions[0].counts(0).into_iter().map(|(n, c)| (n.to_owned(), c)).collect();

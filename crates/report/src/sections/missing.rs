@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fxscope_pmu::{Evaluation, Events, Groups, Metrics, Table};
+use fxscope_pmu::{Evaluation, Metrics, Table};
 use fxscope_record::{Origin, Run};
 
 use crate::Column;
@@ -10,6 +10,8 @@ use crate::document::{Body, Section};
 
 /// Events that are named for a table; of more, their number is told.
 const NAMED: usize = 4;
+/// The title of the section about columns that no run of the model fills.
+const EMPTY: &str = "Empty";
 
 /// For each table of the report with empty columns the events to measure; nothing for runs that were simulated, which count
 /// all that the model knows.
@@ -27,15 +29,18 @@ pub(super) fn section(columns: &[Column]) -> Section {
 /// The columns of the report that no run of the model fills, and why; nothing for runs that were measured.
 pub(super) fn not_modelled(column: &Column) -> Section {
     let Column { run, evaluation, .. } = column;
-    let events = Events::of(&run.machine).filter(|_| run.origin == Origin::Simulated).unwrap_or_default();
+    if run.origin != Origin::Simulated {
+        return Section { title: EMPTY.to_owned(), body: Body::Notes(Vec::new()) };
+    }
+    let pmu = fxscope_pmu::of_run(run);
     let columns = Metrics::built_in().tables().iter().flat_map(|table| &table.columns);
     let notes = columns.filter_map(|lacking| {
         let wanted = evaluation.missing_in(lacking);
-        let known = wanted.iter().filter_map(|name| events.named(name)).filter(|event| !event.reason.is_empty());
+        let known = wanted.iter().filter_map(|name| pmu.events.named(name)).filter(|event| !event.reason.is_empty());
         let reasons: Vec<String> = known.map(|event| format!("{} ({})", event.reason, event.name)).collect();
         (!reasons.is_empty()).then(|| format!("{} {}: {}", lacking.id, lacking.title(), reasons.join("; ")))
     });
-    Section { title: "Empty".to_owned(), body: Body::Notes(notes.collect()) }
+    Section { title: EMPTY.to_owned(), body: Body::Notes(notes.collect()) }
 }
 
 /// What a table lacks, and what to measure for it.
@@ -46,7 +51,8 @@ fn sentence(run: &Run, table: &Table, evaluation: &Evaluation) -> Option<String>
     if events.is_empty() {
         return None;
     }
-    let groups = Groups::of(&run.machine).iter().filter(|group| group.events.iter().any(|e| events.contains(e)));
+    let pmu = fxscope_pmu::of_run(run);
+    let groups = pmu.groups.iter().filter(|group| group.events.iter().any(|e| events.contains(e)));
     let groups: Vec<String> = groups.map(|group| format!("pa{}", group.number)).collect();
     let mut names = events.iter().take(NAMED).map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
     if events.len() > NAMED {

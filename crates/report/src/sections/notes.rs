@@ -6,7 +6,10 @@ use crate::document::{Body, Section};
 
 pub(super) fn section(columns: &[Column]) -> Section {
     let mut notes: Vec<String> = Vec::new();
-    for note in columns.iter().flat_map(|c| &c.run.notes).map(|note| plain(note)) {
+    let of_run =
+        |column: &Column| column.run.notes.iter().cloned().chain(fxscope_pmu::unknown_events(column.run)).collect();
+    let all: Vec<String> = columns.iter().flat_map(|column| -> Vec<String> { of_run(column) }).collect();
+    for note in all.iter().map(|note| plain(note)) {
         if !notes.contains(&note) {
             notes.push(note);
         }
