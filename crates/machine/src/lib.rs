@@ -36,6 +36,6 @@ pub use events::{Event, Events, Scope};
 pub use groups::{Group, Groups};
 pub use load::{list, load, load_bytes, names};
 pub use pmu::Pmu;
-pub use recipe::{Blocking, Dependence, Flow, Pipes, Recipe, Recipes, Uop};
+pub use recipe::{Blocking, Dependence, Flow, LoadToUse, Pipes, Recipe, Recipes, Uop};
 pub use show::{evidence_summary, hash, show};
 pub use spec::{Evidence, Spec, Tables};

@@ -240,6 +240,7 @@ fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadE
     let tables = values.tables(&root)?;
     check(&tables).map_err(|found| LoadError::Values(placed(found, &values, &root)))?;
     let mut recipes = rows::recipes(rows.unwrap_or_default(), tables.clock.vector_bits);
+    recipes.set_loads(&tables.load_store);
     if tables.clock.fma_pipes == 1 {
         // Only the first has all functional units (manual 6.2, table 6-1).
         recipes.close_pipe(Pipes::FLB, Pipes::FLA);

@@ -207,6 +207,8 @@ pub struct Key {
     pub kind: Kind,
     /// The values it may have.
     pub rule: Rule,
+    /// Why nothing that is simulated depends on it; none for keys on which something does.
+    pub inert: Option<&'static str>,
 }
 
 /// A table of `machine.toml`.
@@ -243,10 +245,11 @@ pub trait TableType: Sized {
     fn build(values: &[Value]) -> Option<Self>;
 }
 
-/// Declares a table of `machine.toml`: its fields with the values allowed, and `source` and `evidence` beside them.
+/// Declares a table of `machine.toml`: its fields with the values allowed, and `source` and `evidence` beside them. A field on
+/// which nothing that is simulated depends says `inert` and why.
 macro_rules! table {
     ($(#[$doc:meta])* $name:ident {
-        $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty $(=> $rule:expr)?,)+
+        $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty $(=> $rule:expr)? $(; inert $reason:literal)?,)+
     }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq)]
@@ -265,18 +268,21 @@ macro_rules! table {
                     doc: concat!($($fdoc),*),
                     kind: <$ty as $crate::schema::KeyType>::KIND,
                     rule: $crate::schema::first_rule(&[$($rule,)? $crate::schema::Rule::Any]),
+                    inert: $crate::schema::first_reason(&[$(Some($reason),)? None]),
                 },)+
                 $crate::schema::Key {
                     name: $crate::schema::SOURCE,
                     doc: " Where the numbers come from.",
                     kind: $crate::schema::Kind::Text,
                     rule: $crate::schema::Rule::Any,
+                    inert: Some("for readers"),
                 },
                 $crate::schema::Key {
                     name: $crate::schema::EVIDENCE,
                     doc: " How well they are known.",
                     kind: $crate::schema::Kind::Evidence,
                     rule: $crate::schema::Rule::Any,
+                    inert: Some("for readers"),
                 },
             ];
             fn values(&self) -> Vec<$crate::schema::Value> {
@@ -300,6 +306,11 @@ pub(crate) use table;
 /// The rule a field gives, or the one that stands for none.
 pub(crate) const fn first_rule(rules: &[Rule]) -> Rule {
     rules[0]
+}
+
+/// The reason a field gives for being inert, if it is.
+pub(crate) const fn first_reason(reasons: &[Option<&'static str>]) -> Option<&'static str> {
+    reasons[0]
 }
 
 /// The first sentence of a key's meaning, without its full stop.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::recipe::{Flow, Recipe};
+use crate::recipe::{Flow, LoadToUse, Recipe};
 use crate::schema::{EVIDENCE, Key, Rule, SOURCE, Value, first_sentence};
 use crate::spec::{Evidence, SCHEMA, Spec};
 
@@ -38,7 +38,8 @@ pub fn show(spec: &Spec) -> String {
 
 fn meaning(key: &Key) -> String {
     let doc = first_sentence(key.doc);
-    key.rule.words().map_or_else(|| doc.to_owned(), |words| format!("{doc}; {words}"))
+    let parts = [Some(doc.to_owned()), key.rule.words(), key.inert.map(|reason| format!("no effect: {reason}"))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// A hash of everything that the model computes with: the same for machines on which every program takes the same
@@ -83,8 +84,10 @@ fn write_recipe(text: &mut String, recipe: &Recipe) {
     for uop in uops {
         let _ = write!(text, " / {:?} {:?}", uop.blocking, uop.depends);
         for flow in &uop.flows {
-            let &Flow { pipes, all_pipes, latency, latency_max, repeat, wait, independent } = flow;
-            let _ = write!(text, " {} {all_pipes} {latency} {latency_max} {repeat} {wait} {independent};", pipes.0);
+            let &Flow { pipes, all_pipes, latency, latency_max, load, repeat, wait, independent } = flow;
+            let load = load.map_or("", LoadToUse::name);
+            let _ =
+                write!(text, " {} {all_pipes} {latency} {latency_max} {load} {repeat} {wait} {independent};", pipes.0);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::schema::Rule::{self, OneOf, Power, Range, Register};
 use crate::schema::{table, tables};
 
 pub use hierarchy::{
-    Cache, Energy, HardwareBarrier, L2Timing, MemorySideCache, MemoryTiming, PageCosts, Pages, Prefetch, Ring,
+    Cache, Energy, HardwareBarrier, L2Hash, L2Timing, MemorySideCache, MemoryTiming, PageCosts, Pages, Prefetch, Ring,
     SectorCache, Tlb,
 };
 
@@ -73,7 +73,7 @@ table! {
     /// What the machine is.
     Identity {
         /// Full name.
-        title: String,
+        title: String; inert "a name for people, which `fxscope machine list` shows",
         /// `MIDR_EL1`.
         midr: u64 => Register,
         /// `CTR_EL0`.
@@ -308,11 +308,11 @@ table! {
         write_buffer_moves: u32 => ENTRIES,
         /// Bytes of a write buffer entry that data of general and scalar stores may fill.
         narrow_write_bytes: u32 => Power(8, 4 * KIB),
-        /// Load to use, integer register, L1D hit.
+        /// Load to use, integer register, L1D hit; `load_integer` in `instructions.csv`.
         load_integer: u64 => Range(1, 255),
-        /// Load to use, SIMD&FP register (short mode).
+        /// Load to use, SIMD&FP register (short mode); `load_short` in `instructions.csv`.
         load_short: u64 => Range(1, 255),
-        /// Load to use, SVE and multi-register (long mode).
+        /// Load to use, SVE and multi-register (long mode); `load_long` in `instructions.csv`.
         load_long: u64 => Range(1, 255),
         /// Commit of a store to its write into the L1D cache (W5), at the earliest.
         store_write: u64 => CYCLES,
@@ -433,6 +433,8 @@ tables! {
         l1d: Cache,
         /// L2 cache of a CMG.
         l2: Cache,
+        /// Hash of L2's set numbers.
+        l2_hash: L2Hash,
         /// L2 timing.
         l2_timing: L2Timing,
         /// Local memory.

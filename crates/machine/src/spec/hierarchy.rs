@@ -22,6 +22,17 @@ table! {
 }
 
 table! {
+    /// How the L2 cache hashes set numbers: fields of the physical address change the highest bits of the number that the
+    /// address has without a hash.
+    L2Hash {
+        /// Bits of the set number that are hashed, of as many as it has; 0: none.
+        bits: u32 => Range(0, 16),
+        /// The lowest address bit of each field, as many bits wide. The exclusive or of all fields changes the set number.
+        fields: Vec<u64> => Range(6, 57),
+    }
+}
+
+table! {
     /// Timing of the L2 cache and of the path between L1 and L2.
     L2Timing {
         /// Load-to-use of an integer load that hits L2, core nearest to the cache.
