@@ -4,17 +4,19 @@ mod common;
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use fxscope::linux::Stdio;
 use fxscope::linux::pages::MemoryPolicy;
-use fxscope::machine::schema::{EVIDENCE, Key, Kind, Rule, SOURCE, Value};
+use fxscope::machine::schema::{EVIDENCE, Key, Kind, Rule, SOURCE, Table, Value};
 use fxscope::machine::spec::SCHEMA;
 use fxscope::machine::{Spec, load};
 use fxscope::record::{Finish, Pages, Region};
-use fxscope::{Control, Request, Session};
+use fxscope::{Control, Request, SectorData, Session};
 
 use common::{compile, kernel};
 
@@ -36,17 +38,54 @@ struct Case {
     /// A prebuilt kernel, or a part of `programs/keys.c`.
     program: &'static str,
     arguments: &'static [&'static str],
+    /// What the large-page library is asked for.
+    page_type: &'static str,
     /// Memory is from this node only.
     node: Option<u32>,
+    /// It runs on this CPU only.
+    cpu: Option<u32>,
+    /// A variable that is in sector 1 of the caches.
+    sector_1: Option<&'static str>,
 }
 
 const fn case(machine: &'static str, part: &'static str) -> Case {
-    Case { machine, settings: &[], program: part, arguments: &[], node: None }
+    Case { machine, settings: &[], program: part, arguments: &[], page_type: "", node: None, cpu: None, sector_1: None }
 }
 
 /// An A64FX whose caches and tables are soon full.
 const SMALL: &[(&str, &str)] =
     &[("l1d.bytes", "16KiB"), ("l1i.bytes", "16KiB"), ("l2.bytes", "256KiB"), ("tlb.l2_entries", "64")];
+/// The same with sectors.
+const SECTORS: &[(&str, &str)] = &[
+    ("l1d.bytes", "16KiB"),
+    ("l2.bytes", "256KiB"),
+    ("sector_cache.l1_ways", "1,3,0,0"),
+    ("sector_cache.l2_ways", "3,9"),
+];
+/// The same where pointers do not choose sectors.
+const UNTAGGED: &[(&str, &str)] = &[
+    ("l1d.bytes", "16KiB"),
+    ("l2.bytes", "256KiB"),
+    ("sector_cache.tagged_pointers", "false"),
+    ("sector_cache.l1_ways", "1,3,0,0"),
+    ("sector_cache.l2_ways", "3,9"),
+];
+/// An A64FX with pages of one size, which are groups of descriptors in its translation tables.
+const GROUPS: &[(&str, &str)] = &[
+    ("pages.sizes", "64KiB"),
+    ("pages.large", "64KiB"),
+    ("pages.data", "64KiB"),
+    ("pages.bss", "64KiB"),
+    ("pages.heap", "64KiB"),
+    ("pages.stack", "64KiB"),
+    ("pages.thread_stack", "64KiB"),
+    ("pages.mmap", "64KiB"),
+    ("tlb.granules", "4096,65536"),
+    ("tlb.contiguous", "16,32"),
+    ("tlb.l2_entries", "64"),
+];
+/// Keys that must be equal, and change together: lines have one size in all caches.
+const EQUAL: [&str; 3] = ["l1i.line_bytes", "l1d.line_bytes", "l2.line_bytes"];
 
 const CASES: &[Case] = &[
     case("a64fx", "identity"),
@@ -56,16 +95,17 @@ const CASES: &[Case] = &[
     case("a64fx", "accesses"),
     Case { settings: SMALL, ..case("a64fx", "streams") },
     Case { settings: SMALL, ..case("a64fx", "pages") },
-    case("a64fx", "code"),
+    Case { settings: GROUPS, ..case("a64fx", "pages") },
+    Case { page_type: "none", ..case("a64fx", "pages") },
+    Case { page_type: "hugetlbfs", ..case("a64fx", "pages") },
+    Case { settings: SMALL, ..case("a64fx", "code") },
+    Case { settings: SECTORS, ..case("a64fx", "x-sectors") },
+    Case { settings: UNTAGGED, sector_1: Some("area"), ..case("a64fx", "x-sectors") },
+    Case { arguments: &["n=512", "m=512", "l2-ways=4", "passes=1"], ..case("a64fx", "sector.elf") },
     case("a64fx", "threads"),
-    case("knl-small", "streams"),
+    Case { cpu: Some(5), ..case("knl-small", "streams") },
     case("k-computer", "pages"),
     Case { node: Some(6), ..case("a64fx", "streams") },
-    Case {
-        settings: SMALL,
-        arguments: &["n=4096", "m=32768", "pointers=tagged", "l2-ways=4", "passes=1"],
-        ..case("a64fx", "sector.elf")
-    },
     Case { arguments: &["kind=hardware", "threads=2", "rounds=5"], ..case("a64fx", "barrier.elf") },
 ];
 
@@ -94,7 +134,8 @@ impl Bench {
 
     /// The machine of a case with one more setting; none when it cannot have it.
     fn machine(case: &Case, more: Option<(&str, &str)>) -> Option<(Spec, Vec<(String, String)>)> {
-        let settings = case.settings.iter().copied().chain(more);
+        let equal = more.filter(|(key, _)| EQUAL.contains(key)).map(|(_, value)| EQUAL.map(|key| (key, value)));
+        let settings = case.settings.iter().copied().chain(more).chain(equal.into_iter().flatten());
         let settings: Vec<_> = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
         Some((load(case.machine, &settings).ok()?, settings))
     }
@@ -103,21 +144,27 @@ impl Bench {
     fn run(&self, case: &Case, spec: Spec, settings: Vec<(String, String)>) -> Option<Shown> {
         let own = Path::new(case.program).extension().is_none();
         let program = if own { self.keys.clone() } else { kernel(case.program).into() };
-        let output = self.folder.path().join("output");
-        let stream = || File::create(&output).expect("writable").into();
+        let mut output = tempfile::tempfile().expect("temporary file");
+        let stream = output.try_clone().expect("a descriptor").into();
         let nothing = || File::open("/dev/null").expect("there").into();
         let part = own.then_some(case.program);
         let request = Request {
             settings,
             arguments: part.into_iter().chain(case.arguments.iter().copied()).map(OsString::from).collect(),
+            environment: vec![("XOS_MMM_L_HPAGE_TYPE".into(), case.page_type.into())],
+            cpus: case.cpu.map(|cpu| vec![cpu]),
             memory_policy: case.node.map_or_else(MemoryPolicy::default, |node| MemoryPolicy::Bind(1 << node)),
-            stdio: Some(Stdio { input: nothing(), output: stream(), error: nothing() }),
+            stdio: Some(Stdio { input: nothing(), output: stream, error: nothing() }),
             max_instructions: Some(2_000_000),
             ..Request::new(Arc::new(spec), program)
         };
-        let run = Session::start(request).ok()?.run(&mut |_| Control::Continue);
-        let output = fs::read(output).expect("written");
-        Some(Shown { finish: run.finish, output, notes: run.notes, regions: run.regions, pages: run.pages })
+        let mut session = Session::start(request).ok()?;
+        let data = case.sector_1.map(|name| SectorData::parse(name, 1).expect("a variable"));
+        session.assign_sectors(data.as_slice()).expect("the program has it");
+        let run = session.run(&mut |_| Control::Continue);
+        let mut text = Vec::new();
+        output.rewind().and_then(|()| output.read_to_end(&mut text)).expect("readable");
+        Some(Shown { finish: run.finish, output: text, notes: run.notes, regions: run.regions, pages: run.pages })
     }
 }
 
@@ -132,29 +179,30 @@ fn others(key: &Key, value: &Value) -> Vec<String> {
             _ => near.to_vec(),
         }
     };
-    let list = |list: Vec<u64>| format!("{list:?}");
-    let all: Vec<String> = match value {
+    let text = |list: &[u64]| format!("{list:?}");
+    match value {
         Value::Integer(n) => numbers(*n).iter().map(u64::to_string).collect(),
         Value::Real(x) => [2.0 * x, x / 2.0, x * 0.9, x + 100.0].iter().map(f64::to_string).collect(),
         Value::Switch(on) => vec![(!on).to_string()],
         Value::Text(_) => vec!["another".to_owned()],
         Value::List(row) => {
-            let each = |f: &dyn Fn(u64) -> u64| list(row.iter().map(|&n| f(n)).collect());
+            let each = |f: &dyn Fn(u64) -> u64| row.iter().map(|&n| f(n)).collect::<Vec<_>>();
             let mut rows = vec![each(&|n| n + 3), each(&|n| 2 * n), each(&|n| n / 2), each(&|n| n + 20)];
-            rows.push(list(row.iter().rev().copied().collect()));
-            if matches!(key.kind, Kind::UpTo(_)) {
-                rows.push(list(row.iter().skip(1).copied().collect()));
-                rows.push(list(row.iter().take(row.len().saturating_sub(1)).copied().collect()));
+            rows.push(row.iter().rev().copied().collect());
+            if let Rule::OneOf(list) = key.rule {
+                rows.extend(list.iter().map(|&n| vec![n; row.len()]));
             }
-            rows
+            if let (Kind::UpTo(_), [_, rest @ ..]) = (key.kind, &row[..]) {
+                rows.extend([rest.to_vec(), row[..rest.len()].to_vec()]);
+            }
+            rows.iter().map(|row| text(row)).collect()
         }
-    };
-    all
+    }
 }
 
 /// The case on which some other value of the key shows something else, by its place.
-fn effect(bench: &Bench, table: usize, key: usize, cases: &[(Case, Shown)], order: &VecDeque<usize>) -> Option<usize> {
-    let (table, k) = (&SCHEMA[table], &SCHEMA[table].keys[key]);
+fn effect(bench: &Bench, table: &Table, key: usize, cases: &[(Case, Shown)], order: &VecDeque<usize>) -> Option<usize> {
+    let k = &table.keys[key];
     let name = format!("{}.{}", table.name, k.name);
     let t = SCHEMA.iter().position(|other| other.name == table.name)?;
     order.iter().copied().find(|&place| {
@@ -204,26 +252,33 @@ fn every_key_of_a_machine_has_an_effect_or_a_reason_for_having_none() {
         (*case, shown)
     };
     let cases: Vec<(Case, Shown)> = CASES.iter().map(plain).collect();
-    // What showed the key before is most likely to show this one.
-    let mut order: VecDeque<usize> = (0..cases.len()).collect();
-    let mut wrong = Vec::new();
-    for (t, table) in SCHEMA.iter().enumerate() {
-        for (k, key) in table.keys.iter().enumerate().filter(|(_, key)| ![SOURCE, EVIDENCE].contains(&key.name)) {
-            let begin = std::time::Instant::now();
-            let found = effect(&bench, t, k, &cases, &order);
-            eprintln!("{}.{}: {:?} {:?}", table.name, key.name, found.map(|i| cases[i].0.program), begin.elapsed());
-            match (found, key.inert) {
-                (Some(place), None) => {
-                    order.retain(|&other| other != place);
-                    order.push_front(place);
-                }
-                (None, Some(_)) => {}
-                (None, None) => wrong.push(format!("{}.{} changes nothing", table.name, key.name)),
-                (Some(_), Some(reason)) => {
-                    wrong.push(format!("{}.{} changes something, though: {reason}", table.name, key.name));
-                }
+    let next = AtomicUsize::new(0);
+    let wrong = Mutex::new(Vec::new());
+    let work = || {
+        // What showed the key before is most likely to show this one.
+        let mut order: VecDeque<usize> = (0..cases.len()).collect();
+        while let Some(table) = SCHEMA.get(next.fetch_add(1, Ordering::Relaxed)) {
+            for (k, key) in table.keys.iter().enumerate().filter(|(_, key)| ![SOURCE, EVIDENCE].contains(&key.name)) {
+                let name = format!("{}.{}", table.name, key.name);
+                let what = match (effect(&bench, table, k, &cases, &order), table.inert(key)) {
+                    (Some(place), None) => {
+                        order.retain(|&other| other != place);
+                        order.push_front(place);
+                        continue;
+                    }
+                    (None, Some(_)) => continue,
+                    (None, None) => format!("{name} changes nothing"),
+                    (Some(_), Some(reason)) => format!("{name} changes something, though: {reason}"),
+                };
+                wrong.lock().expect("nobody panics with it").push(what);
             }
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let wrong = wrong.into_inner().expect("nobody panics with it");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -207,7 +207,8 @@ pub struct Key {
     pub kind: Kind,
     /// The values it may have.
     pub rule: Rule,
-    /// Why nothing that is simulated depends on it; none for keys on which something does.
+    /// Why nothing that is simulated depends on it, in whatever table; none for keys on which something does. See
+    /// [`Table::inert`].
     pub inert: Option<&'static str>,
 }
 
@@ -220,6 +221,8 @@ pub struct Table {
     pub doc: &'static str,
     /// Its keys, `source` and `evidence` last.
     pub keys: &'static [Key],
+    /// Keys on which nothing that is simulated depends in this table alone, and why.
+    pub inert: &'static [(&'static str, &'static str)],
 }
 
 impl Table {
@@ -227,6 +230,13 @@ impl Table {
     #[must_use]
     pub fn find(&self, key: &str) -> Option<usize> {
         self.keys.iter().position(|k| k.name == key)
+    }
+
+    /// Why nothing that is simulated depends on a key of it; none for keys on which something does.
+    #[must_use]
+    pub fn inert(&self, key: &Key) -> Option<&'static str> {
+        let here = self.inert.iter().find(|(name, _)| *name == key.name).map(|(_, reason)| *reason);
+        key.inert.or(here)
     }
 }
 
@@ -318,9 +328,12 @@ pub(crate) fn first_sentence(doc: &str) -> &str {
     doc.split_once(". ").map_or(doc, |(first, _)| first).trim().trim_end_matches('.')
 }
 
-/// Declares the tables of `machine.toml` and their schema.
+/// Declares the tables of `machine.toml` and their schema. A table of a type that others have, too, says `inert` for a key on
+/// which nothing that is simulated depends in this one, and why.
 macro_rules! tables {
-    ($(#[$doc:meta])* $name:ident { $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty,)+ }) => {
+    ($(#[$doc:meta])* $name:ident {
+        $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty $(; inert $key:ident $reason:literal)*,)+
+    }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
@@ -333,6 +346,7 @@ macro_rules! tables {
                 name: stringify!($field),
                 doc: concat!($($fdoc),*),
                 keys: <$ty as $crate::schema::TableType>::KEYS,
+                inert: &[$((stringify!($key), $reason)),*],
             },)+
         ];
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 use crate::recipe::{Flow, LoadToUse, Recipe};
-use crate::schema::{EVIDENCE, Key, Rule, SOURCE, Value, first_sentence};
+use crate::schema::{EVIDENCE, Key, Rule, SOURCE, Table, Value, first_sentence};
 use crate::spec::{Evidence, SCHEMA, Spec};
 
 /// Column at which meanings start, beside the values.
@@ -27,7 +27,7 @@ pub fn show(spec: &Spec) -> String {
             match key.name {
                 SOURCE | EVIDENCE => out.push_str(&line),
                 _ => {
-                    let _ = write!(out, "{line:MEANING$} # {}", meaning(key));
+                    let _ = write!(out, "{line:MEANING$} # {}", meaning(table, key));
                 }
             }
             out.push('\n');
@@ -36,9 +36,9 @@ pub fn show(spec: &Spec) -> String {
     out
 }
 
-fn meaning(key: &Key) -> String {
+fn meaning(table: &Table, key: &Key) -> String {
     let doc = first_sentence(key.doc);
-    let parts = [Some(doc.to_owned()), key.rule.words(), key.inert.map(|reason| format!("no effect: {reason}"))];
+    let parts = [Some(doc.to_owned()), key.rule.words(), table.inert(key).map(|reason| format!("no effect: {reason}"))];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 

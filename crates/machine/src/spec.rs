@@ -428,7 +428,7 @@ tables! {
         /// Load/store unit.
         load_store: LoadStore,
         /// L1 instruction cache.
-        l1i: Cache,
+        l1i: Cache; inert miss_buffers "the front end waits for one line at a time",
         /// L1 data cache.
         l1d: Cache,
         /// L2 cache of a CMG.

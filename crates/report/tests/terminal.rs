@@ -99,6 +99,22 @@ fn a_measurement_of_the_first_five_groups_has_coarser_parts_that_add_up_as_well(
     assert!((shares.iter().map(|s| s.1).sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
 }
 
+#[test]
+fn a_record_without_the_events_of_its_machine_says_so_unless_the_machine_comes_with_the_program() {
+    let known = Run { description: None, ..common::large(1, 1) };
+    let unknown = Run { machine: "slow".to_owned(), ..known.clone() };
+    let said = |run: &Run| render(&summary(run), ASCII).split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = "The events of the machine 'slow' are not known (the record does not have them";
+    assert!(said(&unknown).contains(note), "{}", said(&unknown));
+    assert!(!said(&known).contains("are not known"));
+    let pmu = fxscope_pmu::Pmu::built_in("a64fx").expect("built in");
+    let description = std::sync::Arc::new(fxscope_pmu::recorded::description(Some("/gone/slow"), &pmu));
+    let recorded = Run { description: Some(description), ..unknown };
+    assert!(!said(&recorded).contains("are not known"));
+    let values = |run: &Run| fxscope_pmu::Evaluation::new(run, &run.regions[0]).total();
+    assert_eq!(values(&recorded), values(&known));
+}
+
 /// What the report says of columns that no run of the model fills.
 fn left_empty(run: &Run, level: Level) -> String {
     let report = report(run, &Options { level, ..Options::default() }).expect("all regions");

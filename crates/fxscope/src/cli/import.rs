@@ -99,7 +99,7 @@ fn name(path: &Path) -> String {
 
 /// What importers know of a machine.
 pub(super) fn machine(name: &str) -> Result<Machine, Failure> {
-    let is_built_in = fxscope::machine::list().iter().any(|machine| machine.0 == name);
+    let is_built_in = fxscope::machine::names().any(|machine| machine == name);
     if !is_built_in && pmus().iter().any(|pmu| pmu.machines.iter().any(|machine| machine == name)) {
         // No machine of the model: events keep perf's names, and time is in nanoseconds.
         let constants = [("timer_hz".to_owned(), 1e9)].into();

@@ -16,7 +16,7 @@ enum { PRIVATE = 0x22, SHARED = 0x21 };
 
 #define REGISTER(name) ({ u64 v; __asm__ volatile("mrs %0, " name : "=r"(v)); v; })
 
-// Identification registers, the auxiliary vector, CPUs, nodes and memory, as bytes on standard output.
+// Identification registers, the auxiliary vector, CPUs, nodes, memory and the hardware barrier, on standard output.
 static void identity(u64 *auxv) {
     static u64 out[64];
     u64 n = 0;
@@ -34,6 +34,8 @@ static void identity(u64 *auxv) {
     sys(179, (long)info, 0, 0, 0, 0, 0);
     out[n++] = info[4];
     sys(64, 1, (long)out, n * 8, 0, 0, 0);
+    long file = sys(56, -100, (long)"/sys/class/misc/fujitsu_hwb/hwinfo", 0, 0, 0, 0);
+    sys(64, 1, (long)out, sys(63, file, (long)out, sizeof out, 0, 0, 0), 0, 0, 0);
 }
 
 static u64 state = 1;
@@ -61,7 +63,7 @@ static void branches(void) {
         for (u64 j = 0; j < 20; j++) __asm__ volatile("");
     }
     for (u64 i = 0; i < 200; i++)
-        __asm__ volatile("b 1f\n1: b 2f\n2: b 3f\n3: b 4f\n4:");
+        __asm__ volatile("b 1f\n .skip 64\n1: b 2f\n .skip 64\n2: b 3f\n .skip 64\n3:");
     for (u64 i = 0; i < 3; i++)
         __asm__ volatile("mov x9, #77\n mov x10, %0\n cmp x9, x10\n" B256 B256 B256 B256 ::"r"(i) : "x9", "x10", "cc");
     __asm__ volatile("" ::"r"(sum));
@@ -93,6 +95,8 @@ static void numbers(void) {
     double sum = 0;
     for (u64 i = 0; i < 20; i++) sum += least * 0.25;
     __asm__ volatile("" ::"w"(sum));
+    // Flushed denormals of all formats: exceptions are not judged.
+    __asm__ volatile("msr fpcr, %0" ::"r"(1ul << 24 | 1ul << 19));
     for (u64 i = 0; i < 50; i++)
         __asm__ volatile(R16("fmul d1, d2, d3\n eor v4.16b, v5.16b, v6.16b\n fadd d7, d2, d3\n frintz d16, d2\n cnt v17.8b, v5.8b\n "
                              "addv b18, v5.16b\n")
@@ -114,6 +118,11 @@ static void accesses(void) {
             R4("str p0, [%0, #40, mul vl]\n ldr p2, [%0, #40, mul vl]\n and p3.b, p0/z, p2.b, p0.b\n sel z8.b, p2, z3.b, z5.b\n")
             "add x13, %0, #120\n add x14, %0, #4096\n"
             R16("ldr q6, [x13]\n str q6, [x13]\n ldr x12, [x14, #4]\n str x10, [x14, #8]\n")
+            "mov x15, %0\n"
+            R4("ldr p2, [x15]\n and p3.b, p0/z, p2.b, p2.b\n cntp x12, p0, p3.b\n lsr x12, x12, #63\n add x15, %0, x12\n")
+            R4("ldr p2, [x15]\n sel z8.b, p2, z3.b, z5.b\n umov w12, v8.b[0]\n lsr x12, x12, #63\n add x15, %0, x12\n")
+            "add x15, %0, #1\n"
+            R4("st1b z3.b, p0, [x15]\n ldrb w12, [%0, #66]\n st4d {z16.d, z17.d, z18.d, z19.d}, p1, [x14]\n ldr x12, [x14, #304]\n")
             R4("st2d {z16.d, z17.d}, p1, [x14]\n ld2d {z18.d, z19.d}, p1/z, [x14]\n ld2b {z18.b, z19.b}, p0/z, [x14]\n st2b {z16.b, z17.b}, p0, [x14]\n")
             "index z20.d, #0, #4\n"
             R16("ld1d z21.d, p1/z, [x14, z20.d]\n st1d z21.d, p1, [x14, z20.d]\n ld1b z22.d, p1/z, [x14, z20.d]\n")
@@ -126,30 +135,51 @@ static void accesses(void) {
 
 // A stream through memory, with lines written back and hints of prefetches; then its lines out of order.
 static void streams(void) {
-    enum { BYTES = 3 << 20 };
+    enum { BYTES = 1 << 20 };
     char *p = map(BYTES, PRIVATE);
     for (u64 pass = 0; pass < 2; pass++) {
         for (u64 i = 0; i < BYTES / 2; i += 64) *(volatile u64 *)(p + i) += *(volatile u64 *)(p + BYTES / 2 + i);
-        for (u64 i = 0; i < 4000; i++) *(volatile u64 *)(p + (draw() * 64 & (BYTES / 4 * 2 - 1) & ~63ul)) += 1;
+        for (u64 i = 0; i < 1000; i++) *(volatile u64 *)(p + (draw() & (BYTES - 1) & ~63ul)) += 1;
     }
+    // Pointers that ask for no hardware prefetch into L2.
+    for (u64 i = 0; i < BYTES / 4; i += 256) *(volatile u64 *)((u64)(p + i) | 2ul << 60);
     for (u64 i = 0; i < 200; i++) __asm__ volatile("prfm pldl2keep, [%0]" ::"r"(p + i * 4096));
     for (u64 i = 0; i < 40; i++) __asm__ volatile("dc zva, %0\n str xzr, [%0]\n ldr x9, [%0, #8]" ::"r"(p + i * 2048) : "x9", "memory");
 }
 
+// Two sectors of the caches, which take turns with the same lines.
+static void sectors(void) {
+    enum { BYTES = 128 << 10 };
+    u64 p = (u64)map(4 * BYTES, PRIVATE);
+    for (u64 pass = 0; pass < 4; pass++) {
+        for (u64 i = 0; i < sizeof area; i += 256) *(volatile char *)(area + i);
+        for (u64 i = 0; i < BYTES / 8; i += 64) *(volatile u64 *)(p + i | (pass & 1) << 56);
+        for (u64 i = 0; i < 4 * BYTES; i += 256) *(volatile u64 *)(p + i | (~pass & 1) << 56);
+        for (u64 i = 0; i < BYTES; i += 128) *(volatile u64 *)(p + i) = i;
+    }
+}
+
 // Pages of every kind: first touched, more than the TLBs hold, shared, moved to another node, given back.
 static void pages(void) {
-    enum { EACH = 65536, COUNT = 600 };
-    char *p = map((u64)EACH * COUNT, PRIVATE), *shared = map(4 * EACH, SHARED);
+    enum { EACH = 65536, COUNT = 160, STACK = 0x20000, HUGE = 0x40000 };
+    char *p = map((u64)EACH * COUNT, PRIVATE), *shared = map(4 * EACH, SHARED), *stack = map(4 * EACH, PRIVATE | STACK);
     char *heap = (char *)sys(214, 0, 0, 0, 0, 0, 0);
     sys(214, (long)heap + 4 * EACH, 0, 0, 0, 0, 0);
-    for (u64 i = 0; i < 4; i++) heap[i * EACH] = shared[i * EACH] = 1, area[i * 4096] = filled[i * 4096] = 2;
+    for (u64 i = 0; i < 4; i++) heap[i * EACH] = shared[i * EACH] = stack[i * EACH] = 1, area[i * 4096] = filled[i * 4096] = 2;
     for (u64 pass = 0; pass < 2; pass++)
         for (u64 i = 0; i < COUNT; i++) p[(i * 89 % COUNT) * (u64)EACH + i * 64]++;
+    // One page again and again between others: it stays in a TLB that replaces what was not used for longest.
+    volatile char *again = p;
+    for (u64 i = 0; i < 40; i++) again[0]++, again[(i + 1) * EACH]++;
     void *moved[4] = {p, p + 2 * EACH, p + 40 * EACH, p + 80 * EACH};
     int nodes[4] = {5, 5, 5, 5}, status[4];
     sys(239, 0, 4, (long)moved, (long)nodes, (long)status, 2);
     for (u64 i = 0; i < COUNT; i++) p[i * EACH]++;
     sys(215, (long)p, (u64)EACH * COUNT, 0, 0, 0, 0);
+    // Pages of one size, where there are such.
+    char there[4];
+    for (u64 i = 0; i < 4; i++) there[i] = (long)map(1ul << (22 + 3 * i), PRIVATE | HUGE | (22 + 3 * i) << 26) > 0;
+    sys(64, 1, (long)there, 4, 0, 0, 0);
     // Under a false mask: to a page that was never touched, and to one that is not there.
     char *other = map(EACH * 4, PRIVATE);
     sys(215, (long)other + EACH, EACH, 0, 0, 0, 0);
@@ -157,11 +187,13 @@ static void pages(void) {
         __asm__ volatile("pfalse p1.b\n st1d z0.d, p1, [%0]\n ld1d z1.d, p1/z, [%0]" ::"r"(other + i * EACH) : "memory", "z1");
 }
 
-// Code of more bytes than a small L1 has for instructions.
+// Code of nearly as many bytes as a small L1 has for instructions, and of more: 15 KiB and 20 KiB.
 #define A16 R16("add x9, x9, #1\n add x10, x10, #1\n add x11, x11, #1\n add x12, x12, #1\n")
 static void code(void) {
     for (u64 i = 0; i < 3; i++)
-        __asm__ volatile(R16(R16(A16)) ::: "x9", "x10", "x11", "x12");
+        __asm__ volatile(R4(A16 A16 A16) R16(A16 A16 A16) ::: "x9", "x10", "x11", "x12");
+    for (u64 i = 0; i < 3; i++)
+        __asm__ volatile(R16(A16 A16 A16 A16 A16) ::: "x9", "x10", "x11", "x12");
 }
 
 // A thread that sleeps until it is woken.
@@ -196,6 +228,7 @@ void start(u64 *sp) {
     case 'n': numbers(); break;
     case 'a': accesses(); break;
     case 's': streams(); break;
+    case 'x': sectors(); break;
     case 'p': pages(); break;
     case 'c': code(); break;
     case 't': threads(); break;

@@ -150,7 +150,7 @@ table! {
     /// Page sizes by segment.
     Pages {
         /// Sizes of pages that there are.
-        sizes: Vec<u64> => PAGE,
+        sizes: Vec<u64> => PAGE; inert "it limits what other keys and options may ask for",
         /// Pages that the kernel gives without the large-page library.
         normal: u64 => PAGE,
         /// Pages that the large-page library takes.
@@ -260,7 +260,7 @@ table! {
         /// A line found by an access of another sector moves to that sector (0) or stays in its own (1).
         mode: u32 => Range(0, 1),
         /// Which pair of L2's sectors the cores use: 0 and 1 (0), or 2 and 3 (1).
-        assign: u32 => Range(0, 1),
+        assign: u32 => Range(0, 1); inert "all cores of a machine use the same pair, and the pairs are alike",
         /// Sector of instructions, and of data whose pointers do not choose one.
         default_sector: u32 => Range(0, 3),
         /// Most ways of each sector of L1D at the start. All 0: no sector has a limit.

@@ -10,8 +10,6 @@ use crate::document::{Body, Section};
 
 /// Events that are named for a table; of more, their number is told.
 const NAMED: usize = 4;
-/// The title of the section about columns that no run of the model fills.
-const EMPTY: &str = "Empty";
 
 /// For each table of the report with empty columns the events to measure; nothing for runs that were simulated, which count
 /// all that the model knows.
@@ -26,12 +24,9 @@ pub(super) fn section(columns: &[Column]) -> Section {
     Section { title: "Missing".to_owned(), body: Body::Notes(notes) }
 }
 
-/// The columns of the report that no run of the model fills, and why; nothing for runs that were measured.
+/// The columns of the report that a run of the model leaves empty, and why.
 pub(super) fn not_modelled(column: &Column) -> Section {
     let Column { run, evaluation, .. } = column;
-    if run.origin != Origin::Simulated {
-        return Section { title: EMPTY.to_owned(), body: Body::Notes(Vec::new()) };
-    }
     let pmu = fxscope_pmu::of_run(run);
     let columns = Metrics::built_in().tables().iter().flat_map(|table| &table.columns);
     let notes = columns.filter_map(|lacking| {
@@ -40,7 +35,7 @@ pub(super) fn not_modelled(column: &Column) -> Section {
         let reasons: Vec<String> = known.map(|event| format!("{} ({})", event.reason, event.name)).collect();
         (!reasons.is_empty()).then(|| format!("{} {}: {}", lacking.id, lacking.title(), reasons.join("; ")))
     });
-    Section { title: EMPTY.to_owned(), body: Body::Notes(notes.collect()) }
+    Section { title: "Empty".to_owned(), body: Body::Notes(notes.collect()) }
 }
 
 /// What a table lacks, and what to measure for it.
