@@ -299,7 +299,7 @@ fn measurements_without_intervals_have_no_series_and_each_pass_with_them_has_its
 
 #[test]
 fn an_event_of_a_whole_cmg_counts_once_for_each_in_intervals_too() {
-    let events = machine().events;
+    let events = machine().pmu.events;
     let event = events.iter().find(|e| e.scope == fxscope_pmu::Scope::Cmg && e.number.is_some()).expect("there");
     let line = |cpu, count| format!("0.1001,CPU{cpu},{count},,{},1,100.00,,\n", event.name);
     let text = [line(12, 5), line(13, 5), line(24, 7)].concat();
