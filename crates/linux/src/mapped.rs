@@ -68,6 +68,13 @@ impl MappedFiles {
         (address < mapped.end).then(|| Mapped { offset: mapped.offset + (address - start), ..mapped.clone() })
     }
 
+    /// The first address in `[start, end)` that belongs to a shared mapping of a file which was not opened for writing: it can
+    /// never be made writable.
+    pub(crate) fn first_unwritable(&self, start: u64, end: u64) -> Option<u64> {
+        let unwritable = |(_, m): &(&u64, &Mapped)| m.end > start && m.shared && m.write_back.is_none();
+        self.files.range(..end).find(unwritable).map(|(&first, _)| first.max(start))
+    }
+
     /// Forgets what is mapped in `[start, end)`, writing changes of shared mappings back.
     pub(crate) fn remove(&mut self, mem: &mut Memory, start: u64, end: u64) {
         self.split(start);

@@ -23,6 +23,24 @@ fn calls_on_files_return_what_linux_returns() {
 }
 
 #[test]
+fn mappings_of_files_that_were_not_opened_for_writing_cannot_be_made_writable() {
+    let program = build("mappings.c", HOSTED);
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path().canonicalize().expect("path");
+    let outcome = run_here(&program, &Run { args: &[path.to_str().expect("UTF-8")], ..Run::default() });
+    // Linux's answers (mm/mprotect.c, mm/msync.c).
+    let expected = "\
+        shared, writable, of O_RDONLY: EACCES\nshared, of O_WRONLY: EACCES\nprivate, of O_WRONLY: EACCES\n\
+        private, of O_RDONLY: done\nmake it writable: done\nshared, of O_RDWR: done\nmake it writable: done\n\
+        msync: done\nshared, of O_RDONLY: done\nmake it writable: EACCES\nmake its end writable: EACCES\n\
+        make it executable: done\nmake it inaccessible: done\nmake it readable: done\nit has: written\n\
+        msync: done\nmsync, both ways: EINVAL\nmsync, unknown flag: EINVAL\nmsync, no flag: done\n\
+        msync, asynchronous: done\nmsync, unaligned: EINVAL\nmsync of nothing: done\nmsync with a gap: ENOMEM\n\
+        mprotect with a gap: ENOMEM\nbehind the gap: behind a gap\nmsync of nothing mapped: ENOMEM\n";
+    assert_eq!((outcome.output.as_str(), outcome.error.as_str(), outcome.status), (expected, "", 0));
+}
+
+#[test]
 fn a_program_s_umask_is_its_own() {
     let umask = || {
         let status = std::fs::read_to_string("/proc/self/status").expect("status");

@@ -336,16 +336,21 @@ pub(super) fn munmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
 }
 
 pub(super) fn mprotect(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    const PROT_SEM: u64 = 8;
     let (start, end) = range(a[0], a[1])?;
-    if a[2] & !7 != 0 {
+    if a[2] & !(7 | PROT_SEM) != 0 {
         return Err(Errno::INVAL);
     }
-    if start < end {
-        touch_code(k, start, end);
-        k.mem.protect(start, end - start, prot(a[2])).map_err(|_| Errno::NOMEM)?;
-        prepage_reserved(k, t, start, end);
+    let prot = prot(a[2]);
+    // Linux changes one mapping after the other and keeps what it has changed when it refuses one.
+    let refused = if prot.write { k.mapped.first_unwritable(start, end) } else { None };
+    let allowed_end = refused.unwrap_or(end);
+    if start < allowed_end {
+        touch_code(k, start, allowed_end);
+        k.mem.protect(start, allowed_end - start, prot).map_err(|_| Errno::NOMEM)?;
+        prepage_reserved(k, t, start, allowed_end);
     }
-    Ok(0)
+    if refused.is_some() { Err(Errno::ACCESS) } else { Ok(0) }
 }
 
 /// C libraries reserve the stack of a thread, and heaps of other threads than the first, and make them writable then.
@@ -457,18 +462,17 @@ pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `msync`: what has changed in shared mappings goes to their files.
+/// `msync`: what has changed in shared mappings goes to their files, also when parts of the range are not mapped.
 pub(super) fn msync(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    const FLAGS: u64 = 7;
-    let (start, end) = range(a[0], a[1])?;
-    if a[2] & !FLAGS != 0 {
+    const ASYNC: u64 = 1;
+    const INVALIDATE: u64 = 2;
+    const SYNC: u64 = 4;
+    if a[2] & !(ASYNC | INVALIDATE | SYNC) != 0 || a[2] & (ASYNC | SYNC) == ASYNC | SYNC {
         return Err(Errno::INVAL);
     }
-    if !mapped(&k.mem, start, end) {
-        return Err(Errno::NOMEM);
-    }
+    let (start, end) = range(a[0], a[1])?;
     k.mapped.write_back(&mut k.mem, start, end)?;
-    Ok(0)
+    if mapped(&k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
 }
 
 /// `mlock` and its relatives: memory is always in memory.
