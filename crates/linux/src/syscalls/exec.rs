@@ -284,7 +284,7 @@ fn end_other_threads(k: &mut Kernel, t: &mut Thread) {
 }
 
 fn become_program(k: &mut Kernel, t: &mut Thread, ready: Ready, arguments: Arguments, found: &Found) {
-    let mut cpu = Cpu::new(k.platform.vector_bytes);
+    let mut cpu = Cpu::new(t.next_vl.take(k.platform.vector_bytes));
     (cpu.id, cpu.counter_hz, cpu.counter) = (t.cpu.id, t.cpu.counter_hz, t.cpu.counter);
     // They belong to the core, not to the program: tools set them and then become the program that they are for.
     cpu.hpc = t.cpu.hpc;

@@ -80,6 +80,7 @@ pub fn name(number: u64) -> &'static str {
 
 /// Answers the system call that the thread has just made.
 pub(crate) fn call(kernel: &mut Kernel, thread: &mut Thread) {
+    thread.discard_sve_state();
     let number = thread.cpu.x(8);
     let args: Args = std::array::from_fn(|n| thread.cpu.x(n as u8));
     let result = match find(number).and_then(|call| call.handler) {
