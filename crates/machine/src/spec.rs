@@ -121,6 +121,9 @@ table! {
         first_core: u32 => Range(0, 1024),
         /// Number of the first memory node as Linux shows it.
         first_node: u32 => Range(0, 1024),
+        /// Distances between memory nodes as firmware tells Linux: of a node to itself, to the other one of its pair, and to all
+        /// others. Nodes form pairs in the order of their numbers.
+        node_distances: [u64; 3] => Range(10, 254),
         /// Memory of each node.
         node_bytes: u64 => Range(64 * MIB, 1024 * GIB),
         /// CMGs with an assistant core, counted from 0. It keeps `l2.reserved_ways` of their L2; programs can use all ways
