@@ -11,9 +11,11 @@
 //! Invariants: the same program, input, files and seed give the same execution. Programs reach host memory
 //! only through `fxscope_aarch64::Memory`. A bad pointer in a system call is `EFAULT` to the program.
 
+mod attempt;
 mod barrier;
 mod clock;
 mod cmg;
+mod content;
 mod cpus;
 mod descriptors;
 pub mod disasm;

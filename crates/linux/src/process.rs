@@ -10,6 +10,7 @@ use fxscope_aarch64::memory::PAGE;
 use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Trap};
 
 use crate::clock::{ClockSource, HostClock, unix_ns};
+use crate::content::{Content, ProgramFile};
 use crate::cpus::allows;
 use crate::elf::ElfError;
 use crate::files::{Files, Program};
@@ -256,8 +257,9 @@ impl Process {
     /// # Errors
     /// When the file cannot be read or is not a program that can run, or the host lacks resources.
     pub fn open(path: &Path, setup: Setup) -> Result<Process, StartError> {
-        let file = std::fs::read(path).map_err(|source| StartError::Read { path: path.to_owned(), source })?;
-        Process::new(path, &file, setup)
+        let file = ProgramFile::open(path, setup.platform.memory_bytes);
+        let file = file.map_err(|source| StartError::Read { path: path.to_owned(), source })?;
+        Process::start(path, Content::File(&file), setup)
     }
 
     /// Loads a program from the contents of its file; `path` is for messages and `/proc/self/exe`.
@@ -265,6 +267,10 @@ impl Process {
     /// # Errors
     /// When it is not a program that can run, or the host lacks resources.
     pub fn new(path: &Path, file: &[u8], setup: Setup) -> Result<Process, StartError> {
+        Process::start(path, Content::Bytes(file), setup)
+    }
+
+    fn start(path: &Path, file: Content<'_>, setup: Setup) -> Result<Process, StartError> {
         check_platform(&setup.platform)?;
         let bytes = setup.platform.memory_bytes;
         let mut mem = Memory::new(bytes).map_err(|source| StartError::Reserve { bytes, source })?;

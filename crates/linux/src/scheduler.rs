@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use rustix::io::Errno;
 
+use crate::attempt;
 use crate::cmg::SharedRegisters;
 use crate::cpus::{Cpus, Turn};
 use crate::descriptors::{SLICE_NS, outside_can_help, poke_ready};
@@ -99,9 +100,9 @@ impl Thread {
         self.blocked.as_ref().is_none_or(|b| self.poked || b.until_ns <= now_ns)
     }
 
-    /// Whether it waits for descriptors.
+    /// Whether it waits for descriptors, or something else of the host's.
     pub(crate) fn waits_for_files(&self) -> bool {
-        matches!(self.blocked, Some(Blocked { wait: Wait::Files(_), .. }))
+        matches!(self.blocked, Some(Blocked { wait: Wait::Files(_) | Wait::Attempt(_), .. }))
     }
 
     /// The times of `times`, around `now_ns`, at which it has work if it has some now, as long as nothing is done to it.
@@ -246,7 +247,7 @@ impl Process {
                 self.kernel.take_barrier_event(self.thread.cpu_number(), self.kernel.now_ns);
                 self.thread.event();
             }
-            Wait::Signal(_) | Wait::Files(_) | Wait::Child { .. } => self.call_again(),
+            Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Child { .. } => self.call_again(),
         }
     }
 
@@ -305,7 +306,8 @@ impl Process {
         }
         if outside_can_help(&self.kernel, &self.thread) {
             // Until something happens there, a second there is a second here.
-            let patience_ns = until_ns.saturating_sub(self.kernel.now_ns).min(SLICE_NS);
+            let slice_ns = if attempt::any(&self.kernel, &self.thread) { attempt::PAUSE_NS } else { SLICE_NS };
+            let patience_ns = until_ns.saturating_sub(self.kernel.now_ns).min(slice_ns);
             let found = poke_ready(&mut self.kernel, &mut self.thread, patience_ns);
             return match until_ns {
                 FOR_EVER => Step::Waiting,

@@ -3,6 +3,7 @@
 use fxscope_aarch64::{Cpu, Memory, Trap};
 
 use crate::cpus::Queued;
+use crate::files::OpenFile;
 use crate::pages::Policy;
 use crate::signal::{AltStack, SigInfo, bit, code, number};
 use crate::wait::{Blocked, Resumed, Wait};
@@ -38,6 +39,8 @@ pub struct Thread {
     pub(crate) blocked: Option<Blocked>,
     /// What is left of an earlier attempt, while a system call is made again.
     pub(crate) resumed: Option<Resumed>,
+    /// The FIFO that it opens, while the other end is missing.
+    pub(crate) opening: Option<OpenFile>,
     /// A signal came for it: it must be looked at although it is blocked.
     pub(crate) poked: bool,
     /// An event has ended its `WFE`, and it has not gone on yet.
@@ -95,6 +98,7 @@ impl Thread {
             policy: Policy::default(),
             blocked: None,
             resumed: None,
+            opening: None,
             poked: false,
             event_ended_wait: false,
             yielded: false,

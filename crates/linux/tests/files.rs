@@ -5,7 +5,8 @@ mod common;
 use fxscope_linux::Platform;
 use std::path::{Path, PathBuf};
 
-use common::{HOSTED, Run, build, compute_node, platform, run_here, run_qemu};
+use common::platform::compute_node;
+use common::{HOSTED, Run, build, platform, run_here, run_qemu};
 
 #[test]
 fn calls_on_files_return_what_linux_returns() {

@@ -9,7 +9,8 @@ use rustix::fs::{FallocateFlags, FileType, FlockOperation, MemfdFlags, Mode, OFl
 use rustix::io::Errno;
 
 use super::transfer::CHUNK;
-use super::{Args, Result, guest};
+use super::{Args, Result, fifo, guest};
+use crate::attempt::Attempt;
 use crate::files::OpenFile;
 use crate::kernel::{Kernel, Limit};
 use crate::memory_files::growing;
@@ -70,7 +71,7 @@ pub(super) fn limit(kernel: &Kernel) -> u64 {
 pub(super) fn openat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let (flags, mode) = (a[2] as u32, Mode::from_raw_mode(a[3] as u32 & 0o7777));
     let name = guest::string(&mut k.mem, a[1])?;
-    let file = open(k, t, a[0] as i32, &name, open_flags(flags)?, mode)?;
+    let Some(file) = fifo::open(k, t, a[0] as i32, &name, open_flags(flags)?, mode)? else { return Ok(0) };
     let limit = limit(k);
     Ok(k.files.insert(file, flags & O_CLOEXEC != 0, 0, limit)? as u64)
 }
@@ -242,7 +243,7 @@ pub(super) fn fallocate(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
 }
 
 /// `flock`. A lock that has to be waited for is tried again until it is free.
-pub(super) fn flock(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn flock(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     const NONBLOCKING: u64 = 4;
     let operation = match a[1] & !NONBLOCKING {
         1 => FlockOperation::NonBlockingLockShared,
@@ -251,7 +252,10 @@ pub(super) fn flock(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         _ => return Err(Errno::INVAL),
     };
     match rustix::fs::flock(k.files.host(a[0] as i32)?, operation) {
-        Err(Errno::WOULDBLOCK) if a[1] & NONBLOCKING == 0 => Err(Errno::INTR),
+        Err(Errno::WOULDBLOCK) if a[1] & NONBLOCKING == 0 => {
+            t.try_later(k, Attempt::Lock { fd: a[0] as i32, operation });
+            Ok(0)
+        }
         result => result.map(|()| 0),
     }
 }

@@ -9,6 +9,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::{Args, Result, guest};
+use crate::content::{Content, ProgramFile};
 use crate::elf;
 use crate::kernel::Kernel;
 use crate::layout::MMAP_TOP;
@@ -258,18 +259,10 @@ fn note_file(k: &mut Kernel, fd: i32, start: u64, len: u64, offset: u64, flags: 
 
 /// Takes over the names of a library's functions, for reports.
 fn note_library(k: &mut Kernel, fd: i32, start: u64, offset: u64) -> std::result::Result<(), Errno> {
-    /// Names are a convenience: those of a file beyond this size in bytes are not worth the time.
-    const MAX_LIBRARY: usize = 256 << 20;
-    let file = k.files.host(fd)?;
-    let mut content = vec![0; (rustix::fs::fstat(file)?.st_size as usize).min(MAX_LIBRARY)];
-    let mut done = 0;
-    while done < content.len() {
-        match rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut content[done..], done as u64))? {
-            0 => break,
-            n => done += n,
-        }
-    }
-    if let Some(symbols) = elf::library_symbols(&content[..done], start, offset) {
+    let file = std::fs::File::from(k.files.second(fd)?.host);
+    // A file that is cut short meanwhile has no names.
+    let Ok(file) = ProgramFile::of(file, k.platform.memory_bytes) else { return Ok(()) };
+    if let Some(symbols) = elf::library_symbols(Content::File(&file), start, offset) {
         std::rc::Rc::make_mut(&mut k.symbols).add(symbols);
     }
     Ok(())

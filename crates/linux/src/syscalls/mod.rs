@@ -7,6 +7,7 @@
 mod barrier;
 mod children;
 mod exec;
+mod fifo;
 mod files;
 mod futex;
 pub(crate) mod guest;

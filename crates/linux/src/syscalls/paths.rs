@@ -153,7 +153,10 @@ pub(super) fn truncate(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     if place.kind == Some(FileType::Directory) {
         return Err(Errno::ISDIR);
     }
-    rustix::fs::ftruncate(resolve::open(&place.path, OFlags::WRONLY, Mode::empty())?, len)?;
+    if place.kind != Some(FileType::RegularFile) {
+        return Err(Errno::INVAL);
+    }
+    rustix::fs::ftruncate(resolve::open(&place.path, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty())?, len)?;
     Ok(0)
 }
 
