@@ -104,9 +104,6 @@ pub(crate) fn outside_can_help(k: &Kernel, running: &Thread) -> bool {
         let parked = k.system.processes.get(&thread.pid).map(|p| &p.kernel.files);
         let files = if thread.pid == k.pid { Some(&k.files) } else { parked };
         let Some(files) = files else { return false };
-        interests.iter().any(|&(fd, _)| {
-            let identity = files.host(fd).and_then(rustix::fs::fstat).map(|s| (s.st_dev, s.st_ino));
-            identity.is_ok_and(|identity| !k.system.own_channels.contains(&identity))
-        })
+        interests.iter().any(|&(fd, _)| files.host(fd).is_ok_and(|file| !k.system.channels.is_own(file)))
     })
 }

@@ -13,6 +13,8 @@
 
 mod attempt;
 mod barrier;
+mod budget;
+mod channels;
 mod clock;
 mod cmg;
 mod content;
@@ -48,7 +50,7 @@ mod wait;
 pub use clock::ClockSource;
 pub use cpus::{CpuState, SLICE_NS};
 pub use elf::{ElfError, Image};
-pub use kernel::{End, Killed, Refused, Waiting};
+pub use kernel::{End, Killed, OutOfMemory, Refused, Waiting};
 pub use platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
 pub use process::{Process, Setup, StartError, Stdio, Step};
 pub use scheduler::QUANTUM;

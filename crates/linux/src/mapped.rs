@@ -57,6 +57,11 @@ impl MappedFiles {
         self.files.insert(start, mapped);
     }
 
+    /// Number of mappings of files.
+    pub(crate) fn len(&self) -> usize {
+        self.files.len()
+    }
+
     /// The files that changes of mappings go to.
     pub(crate) fn written_back_to(&self) -> impl Iterator<Item = &OpenFile> {
         self.files.values().filter_map(|mapped| mapped.write_back.as_deref())

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use fxscope_aarch64::memory::PAGE;
 use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Trap};
 
+use crate::budget::{self, Budget, Charge};
 use crate::clock::{ClockSource, HostClock, unix_ns};
 use crate::content::{Content, ProgramFile};
 use crate::cpus::allows;
@@ -232,6 +233,8 @@ pub struct Process {
     pub(crate) kernel: Kernel,
     pub(crate) thread: Box<Thread>,
     pub(crate) blocks: Blocks,
+    /// Most instructions to be kept decoded.
+    most_decoded: usize,
     /// Instructions completed so far, by all threads.
     pub(crate) instructions: u64,
     /// From this number of instructions on, something must be looked at before the next block; 0: now.
@@ -288,7 +291,14 @@ impl Process {
             load::prepare(path, file, &view, &mut mem, &setup.platform, &arguments, at_random)?;
 
         let mut pages = Pages::new(&setup.platform.page_sizes, &arguments.env, bytes);
-        let identity = Program { path: real_path(path), args: arguments.args, env: arguments.env, auxv: stack.auxv };
+        let identity = Program {
+            path: real_path(path),
+            args: arguments.args,
+            env: arguments.env,
+            auxv: stack.auxv,
+            charge: Charge::default(),
+        };
+        let budget = Budget::default();
         let mut cpu = Cpu::new(setup.platform.vector_bytes);
         (cpu.id, cpu.hpc) = (setup.platform.id, setup.platform.hpc);
         cpu.counter_hz = setup.platform.counter_hz;
@@ -299,6 +309,8 @@ impl Process {
         limits[Limit::STACK].soft = setup.stack_bytes;
         limits[Limit::CORE].soft = 0;
         limits[Limit::FILES] = Limit { soft: 1024, hard: 4096 };
+        limits[Limit::PROCESSES] = Limit { soft: budget::TASKS, hard: budget::TASKS };
+        limits[Limit::SIGNALS] = Limit { soft: budget::PENDING_SIGNALS, hard: budget::PENDING_SIGNALS };
         let heap_start = pages.heap_start(program.image.end());
         let first = setup.platform.cpus.iter().find(|place| allows(&affinity, place.cpu));
         let CpuPlace { cpu: number, node } =
@@ -308,6 +320,7 @@ impl Process {
         pages.start(&mut mem, Toucher { policy: thread.policy, node });
         Ok(Process {
             blocks: Blocks::new(thread.cpu.vl),
+            most_decoded: budget::most_decoded(bytes),
             thread,
             kernel: Kernel {
                 mem,
@@ -321,6 +334,11 @@ impl Process {
                 heap_start,
                 brk: heap_start,
                 symbols: Rc::new(program.image.symbols),
+                symbols_charge: Rc::new(budget.charge(0)),
+                charge: budget.charge(0),
+                fixed_bytes: 0,
+                names_charge: Rc::new(budget.charge(0)),
+                budget,
                 pid: PID,
                 ppid: PID - 1,
                 group: PID,
@@ -410,6 +428,9 @@ impl Process {
         let (seconds, ns) = (now_ns / 1_000_000_000, now_ns % 1_000_000_000);
         let hz = self.kernel.platform.counter_hz;
         self.thread.cpu.counter = seconds * hz + ns * hz / 1_000_000_000;
+        if self.blocks.instructions() > self.most_decoded {
+            (self.kernel.code_changed, self.deadline) = (true, 0);
+        }
         if now_ns >= self.kernel.system.next_event_ns.min(self.kernel.system.cpus.slice_end_ns()) {
             self.deadline = 0;
         }

@@ -126,6 +126,14 @@ impl Symbols {
         Symbols { list: ranked.into_iter().map(|(_, _, s)| s).collect(), variables, ..Symbols::default() }
     }
 
+    /// What they take, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let symbols = self.list.iter().chain(&self.variables);
+        let symbols: usize = symbols.map(|symbol| size_of::<Symbol>() + symbol.name.len()).sum();
+        let probes: usize = self.probes.iter().map(|p| size_of::<Probe>() + p.provider.len() + p.name.len()).sum();
+        (symbols + probes) as u64
+    }
+
     /// Says where the text is that these names belong to.
     pub(crate) fn within(mut self, text: Range<u64>) -> Symbols {
         self.files = vec![text];

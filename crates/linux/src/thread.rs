@@ -2,6 +2,7 @@
 
 use fxscope_aarch64::{Cpu, Memory, Trap};
 
+use crate::budget::Charge;
 use crate::cpus::Queued;
 use crate::files::OpenFile;
 use crate::pages::Policy;
@@ -57,6 +58,8 @@ pub struct Thread {
     pub(crate) robust_list: u64,
     /// The vector lengths of programs that it executes.
     pub(crate) next_vl: NextVl,
+    /// What it takes, unless it is the first of its process.
+    pub(crate) charge: Charge,
 }
 
 /// Which vector length a thread has after `execve` (`PR_SVE_SET_VL`, Linux `Documentation/arch/arm64/sve.rst`, section 5).
@@ -107,6 +110,7 @@ impl Thread {
             clear_tid: 0,
             robust_list: 0,
             next_vl: NextVl::default(),
+            charge: Charge::default(),
         }
     }
 

@@ -39,11 +39,14 @@ const LINE: usize = 256;
 /// Arguments, or variables as `NAME=value`.
 type Words = Vec<Vec<u8>>;
 
-/// Most arguments or variables.
-const MOST: usize = 1 << 16;
+/// Bytes that arguments and variables may take together, their pointers included: a quarter of the stack, and 6 MiB at most
+/// (`execve(2)`).
+fn argument_room(k: &Kernel) -> u64 {
+    (k.limits[Limit::STACK].soft / 4).clamp(128 << 10, 6 << 20)
+}
 
-/// An array of pointers to strings that ends with a null pointer.
-fn strings(k: &mut Kernel, pointer: u64) -> std::result::Result<Words, Errno> {
+/// An array of pointers to strings that ends with a null pointer. They are taken out of `room`.
+fn strings(k: &mut Kernel, pointer: u64, room: &mut u64) -> std::result::Result<Words, Errno> {
     let mut list = Vec::new();
     if pointer == 0 {
         return Ok(list);
@@ -53,10 +56,9 @@ fn strings(k: &mut Kernel, pointer: u64) -> std::result::Result<Words, Errno> {
         if at == 0 {
             return Ok(list);
         }
-        if list.len() == MOST {
-            return Err(Errno::TOOBIG);
-        }
-        list.push(guest::long_string(&mut k.mem, at)?);
+        let text = guest::long_string(&mut k.mem, at)?;
+        *room = room.checked_sub(text.len() as u64 + 1 + 8).ok_or(Errno::TOOBIG)?;
+        list.push(text);
     }
 }
 
@@ -100,7 +102,8 @@ pub(super) fn execveat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 fn exec(k: &mut Kernel, t: &mut Thread, dir: i32, [path, args, env]: [u64; 3], flags: u64) -> Result {
     const EMPTY_PATH: u64 = 0x1000;
     let mut name = guest::string(&mut k.mem, path)?;
-    let (args, env) = (strings(k, args)?, strings(k, env)?);
+    let mut room = argument_room(k);
+    let (args, env) = (strings(k, args, &mut room)?, strings(k, env, &mut room)?);
     if name.is_empty() && flags & EMPTY_PATH != 0 {
         name = format!("/proc/self/fd/{dir}").into_bytes();
     }
@@ -298,12 +301,14 @@ fn become_program(k: &mut Kernel, t: &mut Thread, ready: Ready, arguments: Argum
     }
     k.timers.numbered.clear();
     k.files.close_for_exec();
-    k.files.program = crate::files::Program {
+    k.files.program = Rc::new(crate::files::Program {
+        charge: k.budget.charge(0),
         path: found.path.clone(),
         args: arguments.args,
         env: arguments.env,
         auxv: ready.stack.auxv,
-    };
+    });
+    k.files.program.charge.set(k.files.program.bytes());
     k.mapped = ready.program.mapped;
     let sizes = k.platform.page_sizes.clone();
     k.pages.restart(&sizes, &k.files.program.env);
@@ -312,5 +317,6 @@ fn become_program(k: &mut Kernel, t: &mut Thread, ready: Ready, arguments: Argum
     k.heap_start = k.pages.heap_start(ready.program.image.end());
     k.brk = k.heap_start;
     k.symbols = Rc::new(ready.program.image.symbols);
+    k.symbols_charge = Rc::new(k.budget.charge(k.symbols.bytes()));
     k.code_changed = true;
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::transfer::CHUNK;
 use super::{Args, Result, fifo, guest};
 use crate::attempt::Attempt;
-use crate::files::OpenFile;
+use crate::files::{Files, OpenFile};
 use crate::kernel::{Kernel, Limit};
 use crate::memory_files::growing;
 use crate::thread::Thread;
@@ -72,8 +72,8 @@ pub(super) fn openat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let (flags, mode) = (a[2] as u32, Mode::from_raw_mode(a[3] as u32 & 0o7777));
     let name = guest::string(&mut k.mem, a[1])?;
     let Some(file) = fifo::open(k, t, a[0] as i32, &name, open_flags(flags)?, mode)? else { return Ok(0) };
-    let limit = limit(k);
-    Ok(k.files.insert(file, flags & O_CLOEXEC != 0, 0, limit)? as u64)
+    let (channel, limit) = (k.opened_channel(&file)?, limit(k));
+    Ok(k.files.insert_channel(file, channel, flags & O_CLOEXEC != 0, limit)? as u64)
 }
 
 /// Opens a path of the program.
@@ -96,6 +96,16 @@ pub(super) fn open(
         Target::Simulated(node) => open_simulated(k, t, node, flags),
         Target::Descriptor(fd) => reopen(k, t, fd, flags),
     }
+}
+
+/// A name is about to be made at a path of the host. Of those in `/dev/shm` there may be as many as `tmpfs` lets there be: one
+/// for every other page of memory.
+///
+/// # Errors
+/// `ENOSPC`.
+pub(super) fn add_name(k: &Kernel, path: &[u8]) -> std::result::Result<(), Errno> {
+    let most = k.platform.memory_bytes / k.platform.page_bytes / 2;
+    k.files.view.policy.shared_memory.add_name(path, most)
 }
 
 /// Whether a file opened so can be written.
@@ -123,6 +133,9 @@ fn open_host(k: &Kernel, place: Place, flags: OFlags, mode: Mode) -> std::result
         policy.check(policy.may_write(path), Denied::Write, path)?;
     } else {
         policy.check(policy.may_read(path), Denied::Read, path)?;
+    }
+    if place.kind.is_none() {
+        add_name(k, path)?;
     }
     let flags = if place.kind.is_some() && !unnamed { flags - OFlags::CREATE } else { flags };
     let open = || resolve::open(path, flags, mode);
@@ -303,13 +316,6 @@ pub(super) fn dup3(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(k.files.duplicate_to(a[0] as i32, a[1] as i32, flags & O_CLOEXEC != 0, limit)? as u64)
 }
 
-/// Notes a pipe or socket that only guest processes have: nobody outside can end a wait for it.
-pub(super) fn note_own(k: &mut Kernel, channel: &std::os::fd::OwnedFd) -> std::result::Result<(), Errno> {
-    let status = rustix::fs::fstat(channel)?;
-    k.system.own_channels.insert((status.st_dev, status.st_ino));
-    Ok(())
-}
-
 pub(super) fn pipe2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let flags = a[1] as u32;
     let mut host = rustix::pipe::PipeFlags::CLOEXEC;
@@ -317,11 +323,18 @@ pub(super) fn pipe2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         host |= rustix::pipe::PipeFlags::NONBLOCK;
     }
     let (reader, writer) = rustix::pipe::pipe_with(host)?;
-    note_own(k, &reader)?;
+    let bytes = Files::capacity(reader.as_fd());
+    let channel = k.new_channel(reader.as_fd(), bytes, true).map_err(|_| Errno::NFILE)?;
     let (limit, close_on_exec) = (limit(k), flags & O_CLOEXEC != 0);
     let pipe = |host| OpenFile { host, origin: Origin::Host };
-    let reader = k.files.insert(pipe(reader), close_on_exec, 0, limit)?;
-    let writer = k.files.insert(pipe(writer), close_on_exec, 0, limit)?;
+    let reader = k.files.insert_channel(pipe(reader), Some(channel.clone()), close_on_exec, limit)?;
+    let writer = match k.files.insert_channel(pipe(writer), Some(channel), close_on_exec, limit) {
+        Ok(writer) => writer,
+        Err(error) => {
+            k.files.close(reader)?;
+            return Err(error);
+        }
+    };
     guest::write(&mut k.mem, a[0], [reader, writer])?;
     Ok(0)
 }
@@ -349,12 +362,23 @@ pub(super) fn fcntl(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         5..=7 | 36..=38 => lock(k, fd, a),
         // F_GETPIPE_SZ and F_SETPIPE_SZ
         1032 => Ok(rustix::pipe::fcntl_getpipe_size(k.files.host(fd)?)? as u64),
-        1031 => Ok(rustix::pipe::fcntl_setpipe_size(k.files.host(fd)?, a[2] as usize)? as u64),
+        1031 => set_pipe_size(k, fd, a[2]),
         _ => {
             k.files.host(fd)?;
             Err(Errno::INVAL)
         }
     }
+}
+
+/// `F_SETPIPE_SZ`.
+fn set_pipe_size(k: &mut Kernel, fd: i32, bytes: u64) -> Result {
+    let bytes = u64::from(bytes as u32);
+    k.afford(bytes)?;
+    let now = rustix::pipe::fcntl_setpipe_size(k.files.host(fd)?, bytes as usize)? as u64;
+    if let Some(channel) = k.files.channel(fd) {
+        channel.charge.set(now);
+    }
+    Ok(now)
 }
 
 /// `struct flock`.

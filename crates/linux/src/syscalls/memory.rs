@@ -1,6 +1,7 @@
 //! System calls on the address space.
 
 use std::os::fd::BorrowedFd;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use fxscope_aarch64::memory::{PAGE, Region, USER_END};
@@ -42,7 +43,7 @@ fn range(start: u64, len: u64) -> std::result::Result<(u64, u64), Errno> {
 
 /// Whether a region reaches into `[start, end)`.
 fn in_use(mem: &Memory, start: u64, end: u64) -> bool {
-    mem.regions().any(|r| r.start < end && start < r.end)
+    mem.regions_within(start, end).next().is_some()
 }
 
 /// Whether every page of `[start, end)` is mapped.
@@ -74,7 +75,7 @@ fn free_place(mem: &Memory, len: u64, align: u64) -> Option<u64> {
 
 /// Notes that code in `[start, end)` may change.
 fn touch_code(k: &mut Kernel, start: u64, end: u64) {
-    k.code_changed |= k.mem.regions().any(|r| r.prot.exec && r.start < end && start < r.end);
+    k.code_changed |= k.mem.regions_within(start, end).any(|r| r.prot.exec);
 }
 
 /// What a new mapping is to be besides its region.
@@ -186,6 +187,7 @@ pub(super) fn brk(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 pub(super) fn mmap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let (hint, len, bits, flags, fd, offset) = (a[0], a[1], a[2], a[3], a[4] as i32, a[5]);
     let anonymous = flags & MAP_ANONYMOUS != 0;
+    k.check_regions()?;
     if len == 0 || !matches!(flags & MAP_TYPE, 1..=3) || (!anonymous && offset % PAGE != 0) {
         return Err(Errno::INVAL);
     }
@@ -263,7 +265,12 @@ fn note_library(k: &mut Kernel, fd: i32, start: u64, offset: u64) -> std::result
     // A file that is cut short meanwhile has no names.
     let Ok(file) = ProgramFile::of(file, k.platform.memory_bytes) else { return Ok(()) };
     if let Some(symbols) = elf::library_symbols(Content::File(&file), start, offset) {
-        std::rc::Rc::make_mut(&mut k.symbols).add(symbols);
+        // The program runs without them.
+        if k.afford(symbols.bytes()).is_err() {
+            return Ok(());
+        }
+        Rc::make_mut(&mut k.symbols).add(symbols);
+        k.symbols_charge = Rc::new(k.budget.charge(k.symbols.bytes()));
     }
     Ok(())
 }
@@ -330,6 +337,7 @@ pub(super) fn munmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
 
 pub(super) fn mprotect(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     const PROT_SEM: u64 = 8;
+    k.check_regions()?;
     let (start, end) = range(a[0], a[1])?;
     if a[2] & !(7 | PROT_SEM) != 0 {
         return Err(Errno::INVAL);
@@ -350,7 +358,7 @@ pub(super) fn mprotect(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 fn prepage_reserved(k: &mut Kernel, t: &Thread, start: u64, end: u64) {
     let who = k.toucher(t);
     let reserved = |region: &&Region| matches!(region.segment, Segment::ThreadStack | Segment::Mmap);
-    for region in k.mem.regions().filter(|r| r.start < end && start < r.end).filter(reserved) {
+    for region in k.mem.regions_within(start, end).filter(reserved) {
         k.pages.mapped(region, who);
     }
 }
@@ -358,6 +366,7 @@ fn prepage_reserved(k: &mut Kernel, t: &Thread, start: u64, end: u64) {
 pub(super) fn mremap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     const MAYMOVE: u64 = 1;
     const FIXED: u64 = 2;
+    k.check_regions()?;
     let flags = a[3];
     if flags & !(MAYMOVE | FIXED) != 0 || (flags & FIXED != 0 && flags & MAYMOVE == 0) || a[1] == 0 || a[2] == 0 {
         return Err(Errno::INVAL);
@@ -440,7 +449,7 @@ pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     }
     if a[2] == DONTNEED {
         let anonymous = |s| !matches!(s, Segment::Text | Segment::Data | Segment::File | Segment::Shared);
-        let regions: Vec<_> = k.mem.regions().filter(|r| r.start < end && start < r.end).copied().collect();
+        let regions: Vec<_> = k.mem.regions_within(start, end).copied().collect();
         for region in regions.iter().filter(|r| anonymous(r.segment) && !r.shared) {
             let (start, end) = (region.start.max(start), region.end.min(end));
             k.mem.discard(start, end);

@@ -87,13 +87,14 @@ pub(crate) fn call(kernel: &mut Kernel, thread: &mut Thread) {
     let result = match find(number).and_then(|call| call.handler) {
         Some(handler) => handler(kernel, thread, &args),
         None => {
-            *kernel.system.unknown_calls.entry(number).or_default() += 1;
+            kernel.system.note_unknown(number);
             Err(Errno::NOSYS)
         }
     };
     if kernel.mem.elsewhere_bytes() > 0 {
         memory_files::recount(kernel);
     }
+    kernel.settle_charges(thread);
     if thread.blocked.is_some() {
         return;
     }

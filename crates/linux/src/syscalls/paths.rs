@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
+use super::{Args, Result, files, guest};
 use crate::files::{AT_FDCWD, DIRECTORY, OpenFile};
 use crate::kernel::Kernel;
 use crate::thread::Thread;
@@ -56,7 +56,9 @@ fn vacant(k: &mut Kernel, t: &Thread, dir: u64, name: u64) -> Outcome<Place> {
         _ => return Err(Errno::EXIST),
     }
     let target = target(k, t, dir, name, Last::Keep)?;
-    changeable(k, target)
+    let place = changeable(k, target)?;
+    files::add_name(k, &place.path)?;
+    Ok(place)
 }
 
 /// An existing file of the host that the program may change. `ENOENT` when there is none.

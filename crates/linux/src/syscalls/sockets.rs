@@ -4,7 +4,7 @@
 //! [`Access::network`]: crate::Access::network
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::event::PollFlags;
 use rustix::fs::OFlags;
@@ -15,12 +15,12 @@ use rustix::net::{
     sockopt,
 };
 
-use super::files::{O_CLOEXEC, limit, note_own};
+use super::files::{O_CLOEXEC, limit};
 use super::streams::{check_writable, deliver, gather, ready_or_block, scatter, wait};
 use super::transfer::{CHUNK, MAX_TRANSFER, Piece, pieces, write_error};
 use super::{Args, Result, guest};
 use crate::attempt::{self, Attempt};
-use crate::files::{AT_FDCWD, OpenFile};
+use crate::files::{AT_FDCWD, Files, OpenFile};
 use crate::kernel::Kernel;
 use crate::thread::Thread;
 use crate::vfs::Origin;
@@ -54,9 +54,11 @@ fn host_flags(bits: u32) -> SocketFlags {
     SocketFlags::CLOEXEC | nonblocking
 }
 
-fn insert(k: &mut Kernel, host: OwnedFd, close_on_exec: bool) -> Outcome<i32> {
-    let limit = limit(k);
-    k.files.insert(OpenFile { host, origin: Origin::Host }, close_on_exec, 0, limit)
+/// A descriptor for a new socket; `own`: it leads to another one of the program.
+fn insert(k: &mut Kernel, host: OwnedFd, close_on_exec: bool, own: bool) -> Outcome<i32> {
+    let bytes = Files::capacity(host.as_fd());
+    let (channel, limit) = (k.new_channel(host.as_fd(), bytes, own)?, limit(k));
+    k.files.insert_channel(OpenFile { host, origin: Origin::Host }, Some(channel), close_on_exec, limit)
 }
 
 pub(super) fn socket(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
@@ -73,7 +75,7 @@ pub(super) fn socket(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     }
     let protocol = std::num::NonZero::new(a[2] as u32).map(Protocol::from_raw);
     let host = rustix::net::socket_with(family, kind, flags, protocol)?;
-    Ok(insert(k, host, close_on_exec)? as u64)
+    Ok(insert(k, host, close_on_exec, false)? as u64)
 }
 
 pub(super) fn socketpair(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
@@ -82,9 +84,14 @@ pub(super) fn socketpair(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         return Err(Errno::OPNOTSUPP);
     }
     let (first, second) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?;
-    note_own(k, &first)?;
-    note_own(k, &second)?;
-    let pair = [insert(k, first, close_on_exec)?, insert(k, second, close_on_exec)?];
+    let first = insert(k, first, close_on_exec, true)?;
+    let pair = match insert(k, second, close_on_exec, true) {
+        Ok(second) => [first, second],
+        Err(error) => {
+            k.files.close(first)?;
+            return Err(error);
+        }
+    };
     guest::write(&mut k.mem, a[3], pair)?;
     Ok(0)
 }
@@ -206,7 +213,7 @@ pub(super) fn accept4(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     }
     let (host, peer) = rustix::net::acceptfrom_with(k.files.host(a[0] as i32)?, host_flags(bits))?;
     give_address(k, peer.as_ref(), a[1], a[2])?;
-    Ok(insert(k, host, bits & O_CLOEXEC != 0)? as u64)
+    Ok(insert(k, host, bits & O_CLOEXEC != 0, false)? as u64)
 }
 
 pub(super) fn getsockname(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
@@ -388,6 +395,11 @@ const TCP_NODELAY: u64 = 1;
 /// `setsockopt`: the options that clients and servers set. Others do not exist: `ENOPROTOOPT`.
 pub(super) fn setsockopt(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let value: u32 = guest::read(&mut k.mem, a[3])?;
+    let is_buffer = a[1] == SOL_SOCKET && matches!(a[2], SO_SNDBUF | SO_RCVBUF);
+    if is_buffer {
+        // The host reserves twice of what is asked for.
+        k.afford(2 * u64::from(value))?;
+    }
     let file = k.files.host(a[0] as i32)?;
     match (a[1], a[2]) {
         (SOL_SOCKET, SO_REUSEADDR) => sockopt::set_socket_reuseaddr(file, value != 0)?,
@@ -396,6 +408,9 @@ pub(super) fn setsockopt(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         (SOL_SOCKET, SO_RCVBUF) => sockopt::set_socket_recv_buffer_size(file, value as usize)?,
         (IPPROTO_TCP, TCP_NODELAY) => sockopt::set_tcp_nodelay(file, value != 0)?,
         _ => return Err(Errno::NOPROTOOPT),
+    }
+    if let Some(channel) = k.files.channel(a[0] as i32).filter(|_| is_buffer) {
+        channel.charge.set(Files::capacity(file));
     }
     Ok(0)
 }

@@ -3,9 +3,12 @@
 //! Each run has a folder of the host's for it, which is empty at first and gone afterwards. Programs name their objects there by
 //! process numbers, which are the same in every run: in a folder in common runs would find what others have left.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
+use rustix::io::Errno;
 use tempfile::TempDir;
 
 use super::access::is_within;
@@ -17,6 +20,8 @@ pub(crate) const PLACE: &[u8] = b"/dev/shm";
 #[derive(Default)]
 pub(crate) struct SharedMemory {
     folder: OnceCell<Option<TempDir>>,
+    /// Names made since they were counted last, and those that there were then: never less than there are.
+    names: Cell<u64>,
 }
 
 impl SharedMemory {
@@ -50,10 +55,43 @@ impl SharedMemory {
         self.has(path) && self.folder() != Some(path)
     }
 
+    /// How many names there are, at most.
+    pub(crate) fn names(&self) -> u64 {
+        self.names.get()
+    }
+
+    /// A name is about to be made at a path of the host. There may be `most` of them.
+    ///
+    /// # Errors
+    /// `ENOSPC` when there are as many already.
+    pub(crate) fn add_name(&self, path: &[u8], most: u64) -> Result<(), Errno> {
+        if !self.has_below(path) {
+            return Ok(());
+        }
+        if self.names.get() >= most {
+            self.names.set(self.folder().map_or(0, |folder| count_names(Path::new(OsStr::from_bytes(folder)))));
+        }
+        if self.names.get() >= most {
+            return Err(Errno::NOSPC);
+        }
+        self.names.set(self.names.get() + 1);
+        Ok(())
+    }
+
     /// The host's path of the folder, once it has been made.
     pub(crate) fn folder(&self) -> Option<&[u8]> {
         Some(self.folder.get()?.as_ref()?.path().as_os_str().as_bytes())
     }
+}
+
+/// The names in a folder and in those below it.
+fn count_names(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let of = |entry: std::fs::DirEntry| {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        1 + if is_folder { count_names(&entry.path()) } else { 0 }
+    };
+    entries.map(of).sum()
 }
 
 /// In the host's memory, or where its temporary files are.
