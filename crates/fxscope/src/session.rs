@@ -481,7 +481,7 @@ fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
 fn files(outcome: &Outcome, process: &Process) -> Vec<CodeFile> {
     let file = |path: &Vec<u8>| {
         let path = process.host_path(path);
-        let digest = std::fs::read(&path).map_or_else(|_| String::new(), |content| fxscope_record::digest(&content));
+        let digest = std::fs::File::open(&path).and_then(fxscope_record::digest_of).unwrap_or_default();
         CodeFile { path: path.to_string_lossy().into_owned(), digest }
     };
     outcome.files.iter().map(file).collect()

@@ -38,6 +38,7 @@ pub mod rounds;
 mod scheduler;
 pub mod signal;
 mod stack;
+mod start_error;
 pub mod symbols;
 pub mod syscalls;
 mod terminal;

@@ -74,6 +74,7 @@ impl std::fmt::Display for Wait {
             Wait::Signal(_) => write!(f, "a signal"),
             Wait::Event(_) => write!(f, "an event (WFE)"),
             Wait::Attempt(attempt) => write!(f, "{attempt}"),
+            Wait::Files(list) if list.is_empty() => write!(f, "a signal"),
             Wait::Files(list) => {
                 let numbers: Vec<String> = list.iter().map(|(fd, _)| fd.to_string()).collect();
                 write!(f, "file descriptor {}", numbers.join(", "))

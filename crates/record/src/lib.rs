@@ -32,5 +32,22 @@ pub fn digest(contents: &[u8]) -> String {
     sha2::Sha256::digest(contents).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The same of contents that are read a piece at a time.
+///
+/// # Errors
+/// Those of reading.
+pub fn digest_of(mut contents: impl std::io::Read) -> std::io::Result<String> {
+    use sha2::Digest as _;
+    let (mut hash, mut piece) = (sha2::Sha256::new(), vec![0; 1 << 20]);
+    loop {
+        match contents.read(&mut piece) {
+            Ok(0) => return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
+            Ok(bytes) => hash.update(&piece[..bytes]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// Suffix of record files, without the dot.
 pub const SUFFIX: &str = "fxr";

@@ -17,8 +17,8 @@ use crate::thread::Thread;
 use crate::vfs::Origin;
 use crate::wait::{Blocked, FOR_EVER, Wait};
 
-/// Most descriptors one call may ask about.
-const MOST: u64 = 1 << 16;
+/// Most events one call may return.
+const MOST: u64 = 1 << 12;
 
 /// `struct pollfd`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -60,7 +60,7 @@ fn wait(k: &mut Kernel, t: &mut Thread, interests: Vec<Interest>, until_ns: u64)
 }
 
 pub(super) fn ppoll(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    if a[1] > MOST {
+    if a[1] > limit(k) {
         return Err(Errno::INVAL);
     }
     let until_ns = until(k, t, a[2])?;
@@ -95,10 +95,9 @@ const SETS: [(PollFlags, PollFlags); 3] = [
 ];
 
 pub(super) fn pselect6(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let count = u64::from(a[0] as u32).min(MOST) as usize;
-    if (a[0] as i32) < 0 {
-        return Err(Errno::INVAL);
-    }
+    // Higher numbers are not looked at.
+    let count = (a[0] as i32).min(k.files.end());
+    let count = usize::try_from(count).map_err(|_| Errno::INVAL)?;
     let until_ns = until(k, t, a[4])?;
     let bytes = count.div_ceil(64) * 8;
     let mut sets = [const { Vec::new() }; 3];

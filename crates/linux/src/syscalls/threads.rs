@@ -132,8 +132,11 @@ fn start_process(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
             return Err(error);
         }
     }
-    if request.flags & flag::PARENT_SETTID != 0 {
-        guest::write(&mut k.mem, request.parent_tid, pid)?;
+    if request.flags & flag::PARENT_SETTID != 0
+        && let Err(error) = guest::write(&mut k.mem, request.parent_tid, pid)
+    {
+        give_back(k, &mut process.mem);
+        return Err(error);
     }
     let blocks = Blocks::new(child.cpu.vl);
     k.system.processes.insert(pid, Box::new(Parked { kernel: process, blocks }));
