@@ -61,10 +61,14 @@ pub struct Files {
     pub(crate) view: Rc<View>,
     pub(crate) program: Program,
     pub(crate) umask: Umask,
+    /// Device and inode numbers of the standard streams that the process was started with.
+    inherited: [(u64, u64); 3],
 }
 
 impl Files {
     pub(crate) fn new(stdio: Stdio, program: Program, view: Rc<View>) -> std::io::Result<Files> {
+        let identity = |file: &OwnedFd| rustix::fs::fstat(file).map(|stat| (stat.st_dev, stat.st_ino));
+        let inherited = [identity(&stdio.input)?, identity(&stdio.output)?, identity(&stdio.error)?];
         let open = |host| Some(Descriptor { file: OpenFile { host, origin: Origin::Host }, close_on_exec: false });
         let current = rustix::fs::openat(CWD, ".", DIRECTORY, Mode::empty())?;
         Ok(Files {
@@ -73,6 +77,7 @@ impl Files {
             view,
             program,
             umask: Umask::of_host(),
+            inherited,
         })
     }
 
@@ -94,6 +99,11 @@ impl Files {
     /// The host file of a descriptor.
     pub(crate) fn host(&self, fd: i32) -> Result<BorrowedFd<'_>, Errno> {
         Ok(self.get(fd)?.file.host.as_fd())
+    }
+
+    /// Whether a file is one of the standard streams that the process was started with, under whatever number.
+    pub(crate) fn is_inherited(&self, file: BorrowedFd<'_>) -> bool {
+        rustix::fs::fstat(file).is_ok_and(|stat| self.inherited.contains(&(stat.st_dev, stat.st_ino)))
     }
 
     /// The simulated file that a descriptor is for, if it is for one.
@@ -204,7 +214,7 @@ impl Files {
         }
         let current = copy(&self.current)?;
         let (view, program) = (Rc::clone(&self.view), self.program.clone());
-        Ok(Files { table, current, view, program, umask: self.umask })
+        Ok(Files { table, current, view, program, umask: self.umask, inherited: self.inherited })
     }
 
     /// Closes what is not to be kept for the next program.
