@@ -64,6 +64,9 @@ pub(crate) struct Needs<'a> {
 /// # Errors
 /// When the host has no thread.
 pub(crate) fn on_its_own_thread<R: Send>(run: impl FnOnce() -> R + Send) -> std::io::Result<R> {
+    // The process's pool of threads must not be started by the run's thread, whose restrictions it would have for good. It
+    // may be there already.
+    let _ = rayon::ThreadPoolBuilder::new().build_global();
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("run".to_owned()).stack_size(STACK).spawn_scoped(scope, run)?;
         thread.join().or_else(|panic| std::panic::resume_unwind(panic))
@@ -73,9 +76,24 @@ pub(crate) fn on_its_own_thread<R: Send>(run: impl FnOnce() -> R + Send) -> std:
 /// Takes from the calling thread, and from threads that it starts, everything that `needs` does not name.
 pub(crate) fn restrict(needs: &Needs<'_>) -> Barrier {
     match rules(needs).and_then(RulesetCreated::restrict_self) {
-        Ok(status) => barrier(&status, needs.access),
-        Err(error) => Barrier::None(why_not(&error)),
+        Ok(RestrictionStatus { landlock: LandlockStatus::Available { effective_abi, .. }, ruleset, .. })
+            if ruleset != RulesetStatus::NotEnforced =>
+        {
+            let abi = (effective_abi as i32).min(NEWEST as i32);
+            Barrier::Landlock { abi, allowed: allowed(needs.access, abi) }
+        }
+        Ok(status) => Barrier::None(why_not(status.landlock)),
+        // A kernel that is too old does not take the rules. What it has is told when it is asked for something else, which
+        // the thread does not need either.
+        Err(error) => {
+            Barrier::None(no_programs().map_or_else(|_| error.to_string(), |status| why_not(status.landlock)))
+        }
     }
+}
+
+/// Takes from the calling thread the right to start programs of the host, as far as the kernel can.
+fn no_programs() -> Result<RestrictionStatus, RulesetError> {
+    Ruleset::default().handle_access(AccessFs::Execute)?.create()?.restrict_self()
 }
 
 fn rules(needs: &Needs<'_>) -> Result<RulesetCreated, RulesetError> {
@@ -124,29 +142,19 @@ fn writing() -> BitFlags<AccessFs> {
     AccessFs::from_write(NEWEST) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev})
 }
 
-fn barrier(status: &RestrictionStatus, access: &Access) -> Barrier {
-    match status.landlock {
-        LandlockStatus::Available { effective_abi, .. } if status.ruleset != RulesetStatus::NotEnforced => {
-            let abi = (effective_abi as i32).min(NEWEST as i32);
-            Barrier::Landlock { abi, allowed: allowed(access, abi) }
+/// Why Landlock is not used, and what to do.
+fn why_not(status: LandlockStatus) -> String {
+    let why = match status {
+        LandlockStatus::NotEnabled => {
+            return "the kernel has Landlock, but it is switched off; add landlock to the kernel's parameter lsm="
+                .to_owned();
         }
-        LandlockStatus::NotEnabled => Barrier::None(
-            "the kernel has Landlock, but it is switched off; add landlock to the kernel's parameter lsm=".to_owned(),
-        ),
-        _ => Barrier::None(
-            "the kernel has no Landlock; fxscope's own checks hold. Linux 5.19 and newer have it".to_owned(),
-        ),
-    }
-}
-
-fn why_not(error: &RulesetError) -> String {
-    match error {
-        RulesetError::HandleAccesses(_) => {
-            "the kernel has no Landlock, or an old one; fxscope's own checks hold. Linux 5.19 and newer have it"
-                .to_owned()
+        LandlockStatus::NotImplemented => "the kernel has no Landlock".to_owned(),
+        LandlockStatus::Available { effective_abi, .. } => {
+            format!("the kernel's Landlock (ABI {}) does not suffice", effective_abi as i32)
         }
-        error => format!("{error}; fxscope's own checks hold"),
-    }
+    };
+    format!("{why}; fxscope's own checks hold. Linux 5.19 and newer have what is needed")
 }
 
 /// What is left to the program, for users.
@@ -209,6 +217,13 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(&outside).expect("readable again"), "intact");
         fs::write(&outside, "changed").expect("writable again");
+    }
+
+    #[test]
+    fn the_processs_pool_of_threads_stays_free() {
+        let folder = tempfile::tempdir().expect("folder");
+        restricted(&Access::sandbox(), || rayon::join(|| (), || ()));
+        rayon::scope(|s| s.spawn(|_| fs::write(folder.path().join("file"), "").expect("writable")));
     }
 
     #[test]
