@@ -150,7 +150,8 @@ impl Target {
             lock(&file, path)?;
             // Whoever held the lock has put another file in its place.
             if output.is(&file).map_err(io)? {
-                let bytes = extended(file, path, runs)?;
+                // The file stays open, and so locked, until another one is in its place.
+                let bytes = extended(&file, path, runs)?;
                 return output.replace(|out| out.write_all(&bytes)).map_err(io);
             }
         }
@@ -182,7 +183,7 @@ fn database(path: &Path, runs: &[Run]) -> Result<Vec<u8>, RecordError> {
 }
 
 /// The bytes of a file that has `runs` besides what the record `file` holds.
-fn extended(mut file: File, path: &Path, runs: &[Run]) -> Result<Vec<u8>, RecordError> {
+fn extended(mut file: &File, path: &Path, runs: &[Run]) -> Result<Vec<u8>, RecordError> {
     let sql = |e| sql_error(path, &e);
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(|source| io_error(path, source))?;
