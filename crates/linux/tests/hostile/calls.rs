@@ -1,7 +1,6 @@
 //! Programs that make system calls with arguments of the kinds that calls take, and what must hold whatever they ask for.
 //! Used by the seeded test beside this file and by the fuzz target `calls` in `fuzz`.
 
-use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -196,7 +195,7 @@ impl Host {
     /// When it changes the host, or does not end in time.
     pub fn run(&self, calls: &[Call]) {
         let before = self.state();
-        let stream = || File::from(tempfile::tempfile().expect("temporary file")).into();
+        let stream = || tempfile::tempfile().expect("temporary file").into();
         let mut platform = platform::platform(64);
         platform.memory_bytes = MEMORY;
         let mut setup = Setup::new(platform, "calls").expect("setup");
