@@ -69,10 +69,14 @@ pub struct Files {
     pub(crate) umask: Umask,
     /// One more than the highest descriptor of the host to take.
     most: u64,
+    /// Device and inode numbers of the standard streams that the process was started with.
+    inherited: [(u64, u64); 3],
 }
 
 impl Files {
     pub(crate) fn new(stdio: Stdio, program: Program, view: Rc<View>) -> std::io::Result<Files> {
+        let identity = |file: &OwnedFd| rustix::fs::fstat(file).map(|stat| (stat.st_dev, stat.st_ino));
+        let inherited = [identity(&stdio.input)?, identity(&stdio.output)?, identity(&stdio.error)?];
         let open = |host| {
             let file = OpenFile { host, origin: Origin::Host };
             Some(Descriptor { file, close_on_exec: false, channel: None })
@@ -85,6 +89,7 @@ impl Files {
             program: Rc::new(program),
             umask: Umask::of_host(),
             most: budget::host_descriptors(),
+            inherited,
         })
     }
 
@@ -106,6 +111,11 @@ impl Files {
     /// The host file of a descriptor.
     pub(crate) fn host(&self, fd: i32) -> Result<BorrowedFd<'_>, Errno> {
         Ok(self.get(fd)?.file.host.as_fd())
+    }
+
+    /// Whether a file is one of the standard streams that the process was started with, under whatever number.
+    pub(crate) fn is_inherited(&self, file: BorrowedFd<'_>) -> bool {
+        rustix::fs::fstat(file).is_ok_and(|stat| self.inherited.contains(&(stat.st_dev, stat.st_ino)))
     }
 
     /// The simulated file that a descriptor is for, if it is for one.
@@ -246,7 +256,8 @@ impl Files {
         }
         let current = self.copy(&self.current)?;
         let (view, program) = (Rc::clone(&self.view), Rc::clone(&self.program));
-        Ok(Files { table, current, view, program, umask: self.umask, most: self.most })
+        let Files { umask, most, inherited, .. } = *self;
+        Ok(Files { table, current, view, program, umask, most, inherited })
     }
 
     /// Closes what is not to be kept for the next program.

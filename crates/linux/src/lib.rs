@@ -59,3 +59,4 @@ pub use symbols::{Place, Probe, Symbols};
 pub use terminal::TerminalWatch;
 pub use vfs::access::{Access, Denied, Refusal};
 pub use vfs::default_sysroot;
+pub use vfs::shared_memory::SharedFolder;

@@ -3,8 +3,9 @@
 //! Mappings are copies of the file's contents. Those of a shared mapping are written back when it is unmapped, with
 //! `msync`, and when the program ends. A file in the simulated memory takes room there beside its mappings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fxscope_aarch64::Memory;
@@ -13,6 +14,16 @@ use rustix::io::Errno;
 
 use crate::files::OpenFile;
 use crate::memory_files;
+use crate::process::Process;
+
+impl Process {
+    /// The host's paths of the files that are mapped now: before the first step the program and its interpreter.
+    #[must_use]
+    pub fn mapped_files(&self) -> Vec<PathBuf> {
+        let paths: BTreeSet<&[u8]> = self.kernel.mapped.paths().collect();
+        paths.into_iter().map(|path| self.host_path(path)).collect()
+    }
+}
 
 /// A file, or a part of it, in memory.
 #[derive(Clone)]
@@ -60,6 +71,11 @@ impl MappedFiles {
     /// Number of mappings of files.
     pub(crate) fn len(&self) -> usize {
         self.files.len()
+    }
+
+    /// Paths of all files, once for each mapping.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.files.values().map(|mapped| &mapped.path[..])
     }
 
     /// The files that changes of mappings go to.

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use fxscope_aarch64::memory::PAGE;
 use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Trap};
@@ -24,6 +25,7 @@ use crate::symbols::Symbols;
 use crate::thread::Thread;
 use crate::timers::Timers;
 use crate::vfs::access::{Access, Refusal, real_path};
+use crate::vfs::shared_memory::SharedFolder;
 use crate::vfs::{View, default_sysroot};
 use crate::wait::{Blocked, Wait};
 use crate::{load, syscalls};
@@ -83,6 +85,8 @@ pub struct Setup {
     pub cpus: Option<Vec<u32>>,
     /// Descriptors 0, 1 and 2.
     pub stdio: Stdio,
+    /// The folder that is the program's `/dev/shm`; `None`: one that is made when it first looks there.
+    pub shared_folder: Option<Arc<SharedFolder>>,
 }
 
 impl Setup {
@@ -107,6 +111,7 @@ impl Setup {
             policy: MemoryPolicy::default(),
             cpus: None,
             stdio: Stdio::inherit()?,
+            shared_folder: None,
         })
     }
 }
@@ -201,7 +206,7 @@ impl Process {
         check_platform(&setup.platform)?;
         let bytes = setup.platform.memory_bytes;
         let mut mem = Memory::new(bytes).map_err(|source| StartError::Reserve { bytes, source })?;
-        let view = View::new(setup.sysroot.as_deref(), &setup.access, &setup.platform);
+        let view = View::new(setup.sysroot.as_deref(), &setup.access, setup.shared_folder, &setup.platform);
         let mut random = Random(setup.seed);
         let mut at_random = [0; 16];
         random.fill(&mut at_random);

@@ -16,7 +16,8 @@ use crate::kernel::{Kernel, Limit};
 use crate::memory_files::growing;
 use crate::thread::Thread;
 use crate::vfs::Origin;
-use crate::vfs::access::Denied;
+use crate::vfs::access::{Denied, Policy};
+use crate::vfs::handle::{self, Handle};
 use crate::vfs::resolve::{self, Last, Place, Target, resolve};
 use crate::vfs::tree::{Kind, Node};
 
@@ -124,25 +125,42 @@ fn open_host(k: &Kernel, place: Place, flags: OFlags, mode: Mode) -> std::result
         }
         _ => {}
     }
-    if unnamed {
+    let host = if unnamed {
         let inside = [path, &b"/file"[..]].concat();
-        policy.check(policy.may_write(&inside), Denied::Write, &inside)?;
-    } else if flags.contains(OFlags::PATH) {
-        // Such a descriptor neither reads nor writes.
-    } else if place.kind.is_none() || writes(flags) {
-        policy.check(policy.may_write(path), Denied::Write, path)?;
-    } else {
-        policy.check(policy.may_read(path), Denied::Read, path)?;
-    }
-    if place.kind.is_none() {
+        policy.check(policy.may_change(&inside), Denied::Write, &inside)?;
+        k.files.umask.making(|| handle::create_unnamed(policy, path, flags, mode))?
+    } else if place.kind.is_none() {
+        policy.check(policy.may_change(path), Denied::Write, path)?;
         add_name(k, path)?;
+        match k.files.umask.making(|| handle::create(policy, path, flags, mode)) {
+            // Another program has made it in the meantime.
+            Err(Errno::EXIST) if !flags.contains(OFlags::EXCL) => Handle::new(policy, path)?.open(policy, flags)?,
+            made => made?,
+        }
+    } else {
+        check_open(policy, path, flags)?;
+        Handle::new(policy, path)?.open(policy, flags)?
+    };
+    opened(k, host, path, place.origin)
+}
+
+/// Whether the program may open what is at a path of the host so.
+fn check_open(policy: &Policy, path: &[u8], flags: OFlags) -> std::result::Result<(), Errno> {
+    if flags.contains(OFlags::PATH) {
+        // Such a descriptor neither reads nor writes.
+        Ok(())
+    } else if writes(flags) {
+        policy.check(policy.may_write(path), Denied::Write, path)
+    } else {
+        policy.check(policy.may_read(path), Denied::Read, path)
     }
-    let flags = if place.kind.is_some() && !unnamed { flags - OFlags::CREATE } else { flags };
-    let open = || resolve::open(path, flags, mode);
-    let host = if unnamed || flags.contains(OFlags::CREATE) { k.files.umask.making(open) } else { open() }?;
-    let in_memory =
-        policy.shared_memory.has(path) && FileType::from_raw_mode(rustix::fs::fstat(&host)?.st_mode).is_file();
-    Ok(OpenFile { host, origin: if in_memory { Origin::Memory } else { place.origin } })
+}
+
+/// An open file of the host, which is at `path`.
+fn opened(k: &Kernel, host: OwnedFd, path: &[u8], origin: Origin) -> std::result::Result<OpenFile, Errno> {
+    let in_memory = k.files.view.policy.shared_memory.has(path)
+        && FileType::from_raw_mode(rustix::fs::fstat(&host)?.st_mode).is_file();
+    Ok(OpenFile { host, origin: if in_memory { Origin::Memory } else { origin } })
 }
 
 /// Opens a simulated file: its contents as they are now, as a file of its own.
@@ -189,8 +207,13 @@ fn reopen(k: &Kernel, t: &Thread, fd: i32, flags: OFlags) -> std::result::Result
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
     match resolve::path_of(file.host.as_fd()) {
         Some(path) if kind.is_file() || kind.is_dir() => {
-            let place = Place { path, kind: Some(kind), origin: file.origin.clone() };
-            open_host(k, place, flags, Mode::empty())
+            let policy = &k.files.view.policy;
+            if kind.is_dir() && writes(flags) && !flags.contains(OFlags::PATH) {
+                return Err(Errno::ISDIR);
+            }
+            check_open(policy, &path, flags)?;
+            let host = Handle::of(policy, file.host.as_fd(), path.clone())?.open(policy, flags)?;
+            opened(k, host, &path, file.origin.clone())
         }
         _ => {
             let (has, wanted) = (rustix::fs::fcntl_getfl(&file.host)? & OFlags::RWMODE, flags & OFlags::RWMODE);

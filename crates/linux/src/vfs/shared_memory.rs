@@ -7,6 +7,7 @@ use std::cell::{Cell, OnceCell};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use tempfile::TempDir;
@@ -16,22 +17,44 @@ use super::access::is_within;
 /// Where the program sees it.
 pub(crate) const PLACE: &[u8] = b"/dev/shm";
 
-/// The folder of a run, made when the program first looks there.
+/// A folder of the host's that holds the `/dev/shm` of one run, empty at first. It is removed with this value.
+pub struct SharedFolder(TempDir);
+
+impl SharedFolder {
+    /// Makes one; `None`: the host has no room for it.
+    #[must_use]
+    pub fn make() -> Option<SharedFolder> {
+        make().map(SharedFolder)
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// The folder of a run, made when the program first looks there unless it was made before.
 #[derive(Default)]
 pub(crate) struct SharedMemory {
-    folder: OnceCell<Option<TempDir>>,
+    folder: OnceCell<Option<Arc<SharedFolder>>>,
     /// Names made since they were counted last, and those that there were then: never less than there are.
     names: Cell<u64>,
 }
 
 impl SharedMemory {
+    /// In this folder.
+    pub(super) fn within(folder: Arc<SharedFolder>) -> SharedMemory {
+        SharedMemory { folder: OnceCell::from(Some(folder)), names: Cell::new(0) }
+    }
+
     /// The host's path for a path of the program: that itself, but for what is in `/dev/shm`, and there too where the host
     /// has no room for a folder.
     pub(super) fn host_path(&self, path: Vec<u8>) -> Vec<u8> {
         if !is_within(&path, PLACE) {
             return path;
         }
-        match self.folder.get_or_init(make) {
+        match self.folder.get_or_init(|| SharedFolder::make().map(Arc::new)) {
             Some(folder) => [folder.path().as_os_str().as_bytes(), &path[PLACE.len()..]].concat(),
             None => path,
         }

@@ -1,4 +1,7 @@
-//! The machine that tests run on.
+//! The machines that tests run on.
+
+// Each test file uses its own part of this.
+#![allow(dead_code)]
 
 use fxscope_aarch64::cpu::IdRegisters;
 use fxscope_aarch64::hpc::HpcExtension;
