@@ -5,8 +5,8 @@
 //! use fxscope::{Control, Request, Session};
 //!
 //! let spec = Arc::new(fxscope::machine::load("a64fx", &[])?);
-//! let session = Session::start(Request::new(spec, "kernels/prebuilt/triad-l1.elf"))?;
-//! let run = session.run(&mut |_| Control::Continue);
+//! let request = Request::new(spec, "kernels/prebuilt/triad-l1.elf");
+//! let run = Session::contained(request, |session| session.run(&mut |_| Control::Continue))?;
 //! for document in fxscope::report::summary(&run) {
 //!     println!("{document:?}");
 //! }
@@ -29,6 +29,7 @@ pub use fxscope_validate as validate;
 
 pub mod advise;
 mod annotate;
+mod contain;
 mod environment;
 pub mod konata;
 mod mapping;
@@ -38,6 +39,7 @@ mod sector;
 mod session;
 
 pub use annotate::{Wanted, annotate};
+pub use contain::Barrier;
 pub use environment::guest_environment;
 pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, SpinLoops, Window};
 pub use mapping::CallPages;

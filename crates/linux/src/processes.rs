@@ -9,9 +9,11 @@ use std::rc::Rc;
 use fxscope_aarch64::{Blocks, Memory};
 use rustix::io::Errno;
 
+use crate::budget;
 use crate::futex;
 use crate::kernel::{End, Kernel, Random};
 use crate::memory_files;
+use crate::pages::add_up;
 use crate::process::{PID, Process, Step};
 use crate::scheduler::System;
 use crate::signal::{self, Origin, SigInfo, code, flags, number::SIGCHLD};
@@ -66,16 +68,28 @@ impl ChildEnd {
 impl Kernel {
     /// A process like this one with the number `pid` and the address space `mem`: a copy of this one's, or an empty one
     /// when it `borrows` this one's.
-    pub(crate) fn fork(&mut self, pid: u32, mem: Memory, borrows: bool) -> Result<Kernel, Errno> {
+    ///
+    /// # Errors
+    /// The host's, with the address space.
+    pub(crate) fn fork(&mut self, pid: u32, mem: Memory, borrows: bool) -> Result<Kernel, (Errno, Memory)> {
+        let files = match self.files.fork() {
+            Ok(files) => files,
+            Err(error) => return Err((error, mem)),
+        };
         Ok(Kernel {
             mem,
             platform: self.platform.clone(),
             now_ns: self.now_ns,
             end: None,
-            files: self.files.fork()?,
+            files,
             mapped: self.mapped.clone(),
             pages: self.pages.fork(!borrows),
             symbols: Rc::clone(&self.symbols),
+            symbols_charge: Rc::clone(&self.symbols_charge),
+            budget: self.budget.clone(),
+            charge: self.budget.charge(budget::PROCESS),
+            fixed_bytes: budget::PROCESS,
+            names_charge: Rc::clone(&self.names_charge),
             actions: self.actions,
             heap_start: self.heap_start,
             brk: self.brk,
@@ -157,9 +171,11 @@ impl Process {
         self.kernel.return_memory();
         let used = self.kernel.pages.page_use();
         self.kernel.system.page_use.extend(used);
+        self.kernel.system.page_use = add_up(std::mem::take(&mut self.kernel.system.page_use));
         self.kernel.mem.clear();
         self.kernel.files.close_all();
         memory_files::recount(&mut self.kernel);
+        self.kernel.charge.set(0);
         self.process_ended = true;
         let end = match end {
             End::Killed(killed) => ChildEnd::Killed(killed.signal),

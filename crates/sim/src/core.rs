@@ -16,7 +16,7 @@ use crate::marks::Marks;
 use crate::origin::Origins;
 use crate::pages::{KnownPages, cycles};
 use crate::run::{Follow, Options};
-use crate::sectors::{SectorData, SectorWays};
+use crate::sectors::{self, SectorData, SectorWays};
 use crate::spin::Spin;
 
 /// A core that threads run on.
@@ -56,11 +56,12 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// A core that has not begun to run the process in place.
+    /// A core that has not begun to run the process in place. It learns the program's control registers when its first
+    /// thread comes, and needs no chip before.
     pub(crate) fn new(mut pipeline: Pipeline, process: &Process, options: &Options, data: &SectorData) -> Core {
-        let sector_ways = SectorWays::new(&options.spec, &process.cpu().hpc, &mut pipeline.memory);
+        pipeline.memory.assign_sectors(sectors::assignment(&options.spec));
         let mut core = Core {
-            sector_ways,
+            sector_ways: SectorWays::default(),
             pipeline,
             blocks: Vec::new(),
             pid: process.pid(),

@@ -74,8 +74,9 @@ pub(super) fn annotate(args: &Args) -> Outcome {
         Some(path) => recorded(args, path)?,
         None => {
             let spec = args.launch.spec()?;
-            let session = args.launch.session(spec.clone(), &args.command, fxscope::Mode::Timing)?;
-            (launch::simulate(session, false, None)?, spec.as_ref().clone())
+            let simulate = |session| launch::simulate(session, false, None);
+            let run = args.launch.contained(spec.clone(), &args.command, fxscope::Mode::Timing, simulate)?;
+            (run, spec.as_ref().clone())
         }
     };
     if let Finish::Failed(message) = &run.finish {

@@ -70,7 +70,7 @@ const AGREE: f64 = 0.05;
 
 /// Measures, and shows what was found.
 pub(super) fn collect(args: &Args) -> Outcome {
-    record::check_target(&args.output)?;
+    record::Target::check(&args.output)?;
     let machine = machine(&args.machine)?;
     if !args.any_processor {
         check_processor(&args.machine)?;

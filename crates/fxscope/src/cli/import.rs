@@ -55,7 +55,7 @@ const SHOWN_REGIONS: usize = 100;
 
 /// Imports, and shows what was found.
 pub(super) fn import(args: &Args) -> Outcome {
-    record::check_target(&args.output)?;
+    record::Target::check(&args.output)?;
     let machine = machine(&args.machine)?;
     let mut paths = Vec::new();
     for path in &args.files {

@@ -224,7 +224,8 @@ impl Launch {
         all.extend(self.decided.iter().cloned());
         if self.sectors.limits() {
             let machine = self.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
-            all.extend(self.sectors.settings(&fxscope::machine::load(machine, &all)?)?);
+            let spec = fxscope::machine::load(machine, &all)?;
+            all.extend(self.sectors.settings(&spec, &self.placement.cmgs(&spec)?)?);
         }
         Ok(all)
     }
@@ -331,19 +332,27 @@ impl Launch {
         Ok(memory_bytes(self, spec)?.unwrap_or_else(|| fxscope::machine_memory(spec)))
     }
 
-    /// Loads the program named first in `command`, which gets the rest as its arguments.
-    pub(super) fn session(&self, spec: Arc<Spec>, command: &[OsString], mode: Mode) -> Result<Session, Failure> {
-        self.session_on(spec, command, mode, None)
+    /// Loads the program named first in `command`, which gets the rest as its arguments, and hands it to `with`, on a thread
+    /// that may touch of the host what the program may ([`Session::contained`]).
+    pub(super) fn contained<R: Send>(
+        &self,
+        spec: Arc<Spec>,
+        command: &[OsString],
+        mode: Mode,
+        with: impl FnOnce(Session) -> Result<R, Failure> + Send,
+    ) -> Result<R, Failure> {
+        self.contained_on(spec, command, mode, None, with)
     }
 
     /// The same, with other standard streams than those of fxscope.
-    pub(super) fn session_on(
+    pub(super) fn contained_on<R: Send>(
         &self,
         spec: Arc<Spec>,
         command: &[OsString],
         mode: Mode,
         stdio: Option<Stdio>,
-    ) -> Result<Session, Failure> {
+        with: impl FnOnce(Session) -> Result<R, Failure> + Send,
+    ) -> Result<R, Failure> {
         let (command, prefetch) = match hwpf::taken_off(command)? {
             Some((command, settings)) => (command, Some(settings)),
             None => (command.to_vec(), self.hwpf.clone()),
@@ -365,7 +374,7 @@ impl Launch {
             )
             .into());
         }
-        let session = Session::start(Request {
+        let request = Request {
             settings: self.settings()?,
             arguments: arguments.to_vec(),
             environment: guest_environment(std::env::vars_os(), &self.environment),
@@ -396,11 +405,15 @@ impl Launch {
             stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
             stdio,
             ..Request::new(spec, program)
-        });
-        let mut session = session.map_err(|e| Failure { status: start_status(&e), message: e.to_string() })?;
-        session.assign_sectors(&sector_data).map_err(|message| format!("--sector: {message}"))?;
-        session.assign_pages(&self.placement.call_pages()).map_err(|message| format!("--pages: {message}"))?;
-        Ok(session)
+        };
+        let call_pages = self.placement.call_pages();
+        let prepared = |mut session: Session| {
+            session.assign_sectors(&sector_data).map_err(|message| format!("--sector: {message}"))?;
+            session.assign_pages(&call_pages).map_err(|message| format!("--pages: {message}"))?;
+            with(session)
+        };
+        Session::contained(request, prepared)
+            .unwrap_or_else(|e| Err(Failure { status: start_status(&e), message: e.to_string() }))
     }
 }
 

@@ -1,8 +1,10 @@
-//! Where outputs go: files that are replaced as a whole, and streams.
+//! Where outputs go: files that are replaced as a whole, and streams. Both are open before there is anything to write.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use fxscope::record::{Found, OutputFile};
 
 use super::Failure;
 
@@ -10,18 +12,22 @@ use super::Failure;
 pub(super) enum Target {
     StandardOutput,
     /// A file that is replaced as a whole.
-    File(PathBuf),
+    File(OutputFile),
     /// A device or a pipe.
-    Stream(PathBuf),
+    Stream(PathBuf, File),
 }
 
 impl Target {
-    /// Checks the argument of an option before there is anything to write. Nothing is changed.
+    /// Opens what the argument of an option names before there is anything to write. No file is changed.
     pub(super) fn check(path: &Path) -> Result<Target, Failure> {
         if path == Path::new("-") {
             return Ok(Target::StandardOutput);
         }
-        Ok(replaceable(path)?.map_or_else(|| Target::Stream(path.to_owned()), Target::File))
+        if let Some(file) = replaceable(path)? {
+            return Ok(Target::File(file));
+        }
+        let stream = OpenOptions::new().write(true).open(path).map_err(|e| failure(path, &e))?;
+        Ok(Target::Stream(path.to_owned(), stream))
     }
 
     /// Writes `value`. A file holds either what it held before or the whole of it.
@@ -43,52 +49,26 @@ impl Target {
         };
         match self {
             Target::StandardOutput => super::told(finish(&mut io::stdout().lock())),
-            Target::Stream(path) => {
-                let open = OpenOptions::new().write(true).open(&path);
-                open.and_then(|mut file| finish(&mut file)).map_err(|e| failure(&path, &e))
-            }
-            Target::File(path) => {
-                let mut draft = draft(&path)?;
-                finish(&mut draft).map_err(|e| failure(&path, &e))?;
-                draft.persist(&path).map_err(|e| failure(&path, &e.error))?;
-                Ok(())
-            }
+            Target::Stream(path, mut stream) => finish(&mut stream).map_err(|e| failure(&path, &e)),
+            Target::File(place) => place.replace(|file| finish(file)).map_err(|e| failure(place.path(), &e)),
         }
     }
 }
 
-/// Checks that a file could be written to `path`, as a whole in place of one that is there, and gives its own path.
-/// Nothing is changed. `None` for a device or a pipe.
-pub(super) fn replaceable(path: &Path) -> Result<Option<PathBuf>, Failure> {
-    match std::fs::metadata(path) {
-        Ok(m) if m.is_dir() => Err(format!("{}: is a folder; give the path of a file", path.display()).into()),
-        Ok(m) if m.is_file() => {
-            OpenOptions::new().write(true).open(path).map_err(|e| failure(path, &e))?;
-            // Through a link, the file itself is replaced.
-            let path = std::fs::canonicalize(path).map_err(|e| failure(path, &e))?;
-            draft(&path)?;
-            Ok(Some(path))
-        }
-        Ok(_) => Ok(None),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            draft(path)?;
-            Ok(Some(path.to_owned()))
-        }
-        Err(e) => Err(failure(path, &e)),
+/// A place for a file that is written as a whole in place of one that is there. Nothing is changed. `None` for a device or a
+/// pipe.
+pub(super) fn replaceable(path: &Path) -> Result<Option<OutputFile>, Failure> {
+    match OutputFile::find(path) {
+        Ok(Found::File(file)) => Ok(Some(file)),
+        Ok(Found::Folder) => Err(format!("{}: is a folder; give the path of a file", path.display()).into()),
+        Ok(Found::Stream) => Ok(None),
+        Err(error) => Err(failure(path, &error)),
     }
 }
 
 /// The folder that a file is in.
 pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// A file in the folder of `path` that vanishes unless it takes its place.
-pub(super) fn draft(path: &Path) -> Result<tempfile::NamedTempFile, Failure> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".fxscope-").suffix(".tmp");
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder(path)).map_err(|e| failure(path, &e))
 }
 
 pub(super) fn failure(path: &Path, error: &std::io::Error) -> Failure {

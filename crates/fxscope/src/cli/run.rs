@@ -52,6 +52,9 @@ pub struct Args {
     /// Do not print the summary and the progress line.
     #[arg(long, short)]
     quiet: bool,
+    /// Say, after the summary, what of the host's kernel kept the program from the host (docs/running.md).
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
     /// The program (AArch64 Linux) and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
@@ -67,9 +70,7 @@ enum Mode {
 pub(super) fn run(args: &Args) -> Outcome {
     let spec = args.launch.spec()?;
     // What cannot be written is told now and not after an hour.
-    if let Some(path) = &args.output {
-        record::check_target(path)?;
-    }
+    let record_target = args.output.as_deref().map(record::Target::check).transpose()?;
     let json_target = args.json.as_deref().map(Target::check).transpose()?;
     let mode = match args.mode {
         Mode::Timing => fxscope::Mode::Timing,
@@ -79,19 +80,22 @@ pub(super) fn run(args: &Args) -> Outcome {
         return Err("--interval: only --mode timing knows when something was counted".to_owned().into());
     }
     let mut trace = TraceTarget::check(&args.trace, mode)?;
-    let session = args.launch.with_intervals(args.interval, args.interval_region.as_deref()).session(
-        spec,
-        &args.command,
-        mode,
-    )?;
-    let run = launch::simulate(session, args.quiet, trace.as_mut().map(TraceTarget::window).as_mut())?;
+    let launch = args.launch.with_intervals(args.interval, args.interval_region.as_deref());
+    let (run, barrier) = launch.contained(spec, &args.command, mode, |session| {
+        let barrier = session.barrier().clone();
+        let run = launch::simulate(session, args.quiet, trace.as_mut().map(TraceTarget::window).as_mut())?;
+        Ok((run, barrier))
+    })?;
     if let Some(name) = args.interval_region.as_deref().filter(|name| run.region(name).is_none()) {
         say(&format!(
             "--interval-region: the program has marked no region '{name}', so that its intervals have counted nothing"
         ));
     }
     show(args, &run);
-    let saved = save(args, json_target, trace, &run);
+    if args.verbose {
+        say(&format!("barrier of the host's kernel: {barrier}"));
+    }
+    let saved = save(record_target, json_target, trace, &run);
     Ok(if saved { status(&run.finish) } else { ExitCode::from(FAILED) })
 }
 
@@ -122,9 +126,14 @@ fn show(args: &Args, run: &Run) {
 }
 
 /// Writes the outputs that were asked for, each whether or not the others can be. Whether all could be.
-fn save(args: &Args, json_target: Option<Target>, trace: Option<TraceTarget>, run: &Run) -> bool {
+fn save(
+    record_target: Option<record::Target>,
+    json_target: Option<Target>,
+    trace: Option<TraceTarget>,
+    run: &Run,
+) -> bool {
     let json = json_target.map_or(Ok(()), |target| target.write(&json::run(run)));
-    let record = args.output.as_ref().map_or(Ok(()), |path| Ok(record::append(path, run)?));
+    let record = record_target.map_or(Ok(()), |target| Ok(target.append(std::slice::from_ref(run))?));
     let trace = trace.map_or(Ok(()), TraceTarget::write);
     let results: [Result<(), Failure>; 3] = [json, record, trace];
     let mut saved = true;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use fxscope::noise::import::{self, Source};
 
-use super::super::output::{draft, failure, replaceable};
-use super::super::{Failure, Outcome};
+use super::super::Outcome;
+use super::super::output::{failure, replaceable};
 use super::trace;
 
 /// Make a trace of what another program has measured, and show it.
@@ -68,10 +68,8 @@ pub(super) fn import(args: &Args) -> Outcome {
         Format::Netgauge => import::Format::Netgauge,
     };
     let imported = import::read(format, &sources, args.hz)?;
-    let mut file = draft(&output)?;
-    let written = imported.write(BufWriter::new(&mut file)).map(drop);
-    written.map_err(|e| failure(&output, &e))?;
-    file.persist(&output).map_err(|e| Failure::from(failure(&output, &e.error).message))?;
-    let view = trace::look(&output)?;
+    let written = output.replace(|file| imported.write(BufWriter::new(file)).map(drop));
+    written.map_err(|e| failure(output.path(), &e))?;
+    let view = trace::look(output.path())?;
     trace::sheet(&view, &args.output.display().to_string()).show()
 }

@@ -12,9 +12,10 @@ use fxscope::noise::cause::{self, Naming, Tracer};
 use fxscope::noise::host::{self, Host};
 use fxscope::noise::measure::{self, Plan, Watch, native};
 use fxscope::noise::trace::{Method, Reader};
+use fxscope::record::OutputFile;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::super::output::{draft, failure, folder, replaceable};
+use super::super::output::{failure, folder, replaceable};
 use super::super::{Failure, Outcome, say};
 use super::trace;
 
@@ -96,21 +97,22 @@ const SHORTEST: Duration = Duration::from_millis(10);
 /// Measures, names, and shows.
 pub(super) fn measure(args: &Args) -> Outcome {
     let plan = plan(args)?;
-    let Some(output) = replaceable(&args.output)? else {
+    let Some(place) = replaceable(&args.output)? else {
         return Err(format!("{}: is no file; a trace needs one", args.output.display()).into());
     };
     let host = Host::read(Path::new("/"));
     let cores = measure::cores(&plan.cores, &native::allowed()?, &host)?;
-    let place = tempfile::Builder::new().prefix(".fxscope-").tempdir_in(folder(&output));
-    let place = place.map_err(|e| failure(&output, &e))?;
+    let output = place.path();
+    let scratch = tempfile::Builder::new().prefix(".fxscope-").tempdir_in(folder(output));
+    let scratch = scratch.map_err(|e| failure(output, &e))?;
     let (tracer, reasons) = match args.causes {
-        Causes::Auto => cause::start(Path::new("/"), &args.perf, &cores, &place.path().join("events")),
+        Causes::Auto => cause::start(Path::new("/"), &args.perf, &cores, &scratch.path().join("events")),
         Causes::None => (None, vec!["detours have no names as --causes none asks for it".to_owned()]),
     };
     announce(&plan, &cores, tracer.as_ref());
-    let measured = record(&plan, &output);
-    name(tracer, &reasons, &host, &output, measured)?;
-    let view = trace::look(&output)?;
+    let measured = record(&plan, output);
+    name(tracer, &reasons, &host, &place, measured)?;
+    let view = trace::look(output)?;
     trace::sheet(&view, &args.output.display().to_string()).show()
 }
 
@@ -197,9 +199,10 @@ fn name(
     tracer: Option<Tracer>,
     reasons: &[String],
     host: &Host,
-    output: &Path,
+    place: &OutputFile,
     measured: Result<(), Failure>,
 ) -> Result<(), Failure> {
+    let output = place.path();
     let complete = tracer.as_ref().is_some_and(Tracer::complete);
     let what = tracer.as_ref().map(Tracer::what);
     // It is stopped in any case.
@@ -228,9 +231,9 @@ fn name(
     let trace = Reader::new(BufReader::new(file)).map_err(|e| format!("{}: {e}", output.display()))?;
     let naming =
         Naming { start: trace.header().monotonic_start, complete, virtual_machine: host.virtual_machine == Some(true) };
-    let mut named = draft(output)?;
-    let copied = cause::name(trace, cause::events(text, &lost), naming, BufWriter::new(&mut named), &notes);
-    copied.map_err(|e| format!("{}: {e}", output.display()))?;
-    named.persist(output).map_err(|e| failure(output, &e.error))?;
-    Ok(())
+    let named = place.replace(|file| {
+        let named = cause::name(trace, cause::events(text, &lost), naming, BufWriter::new(file), &notes);
+        named.map(drop).map_err(io::Error::other)
+    });
+    named.map_err(|e| format!("{}: {e}", output.display()).into())
 }

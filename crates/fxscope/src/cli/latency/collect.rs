@@ -48,7 +48,7 @@ pub struct Args {
 
 /// Measures, and shows what was found.
 pub(super) fn collect(args: &Args) -> Outcome {
-    record::check_target(&args.output)?;
+    record::Target::check(&args.output)?;
     let pmu = processor(args.processor.as_deref())?;
     let machine = machine(&pmu.machines[0])?;
     let scratch = tempfile::tempdir().map_err(|e| format!("cannot make a temporary folder: {e}"))?;

@@ -114,8 +114,8 @@ fn recorded(path: &Path, number: Option<u32>) -> Result<Run, Failure> {
 /// The run of the program that is named.
 fn simulated(args: &Args) -> Result<Run, Failure> {
     let launch = args.launch.with_intervals(Some(args.interval), args.asked.region.as_deref());
-    let session = launch.session(launch.spec()?, &args.command, Mode::Timing)?;
-    let run = launch::simulate(session, false, None)?;
+    let simulate = |session| launch::simulate(session, false, None);
+    let run = launch.contained(launch.spec()?, &args.command, Mode::Timing, simulate)?;
     match &run.finish {
         Finish::Exited(0) => {}
         Finish::Exited(status) => say(&format!("the program ended with status {status}")),

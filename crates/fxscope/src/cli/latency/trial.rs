@@ -9,7 +9,7 @@ use fxscope::latency::{Counts, Second, System};
 use fxscope::linux::Stdio;
 use fxscope::record::{Finish, Run};
 use fxscope::validate::Cache;
-use fxscope::{Control, Mode};
+use fxscope::{Control, Mode, Session};
 use rayon::prelude::*;
 
 use super::super::Failure;
@@ -209,8 +209,9 @@ impl Trial<'_> {
         let launch = self.launch();
         let text = |failure: Failure| failure.message;
         let spec = launch.spec().map_err(text)?;
-        let session = launch.session_on(spec.clone(), &self.subject.command, Mode::Timing, Some(stdio));
-        let run = session.map_err(text)?.run(&mut |_| Control::Continue);
+        let simulate = |session: Session| Ok(session.run(&mut |_| Control::Continue));
+        let run = launch.contained_on(spec.clone(), &self.subject.command, Mode::Timing, Some(stdio), simulate);
+        let run = run.map_err(text)?;
         ended(&run, said.path(), self.subject.refuses)?;
         let case = Case::of(&run, &self.subject.asked, None, Some(&spec)).map_err(text)?;
         let Case { taken, intervals, no_intervals, .. } = case;

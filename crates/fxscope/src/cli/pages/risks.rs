@@ -44,9 +44,10 @@ const LISTED: usize = 20;
 pub(super) fn risks(args: &Args) -> Outcome {
     let target = args.json.as_deref().map(Target::check).transpose()?;
     let spec = args.launch.spec()?;
-    let session = args.launch.session(spec.clone(), &args.command, Mode::Timing)?;
     let mut finder = RiskFinder::new(&spec);
-    let run = launch::simulate_with(session, false, |session, watch| session.run_observed(watch, &mut finder))?;
+    let run = args.launch.contained(spec.clone(), &args.command, Mode::Timing, |session| {
+        launch::simulate_with(session, false, |session, watch| session.run_observed(watch, &mut finder))
+    })?;
     if let Finish::Failed(message) = &run.finish {
         say(&format!("the program cannot go on: {message}"));
     }

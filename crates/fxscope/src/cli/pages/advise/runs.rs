@@ -32,8 +32,13 @@ impl Runs {
         Ok(Runs { command, quiet, input, count: 0 })
     }
 
-    /// The program, ready to run. Only its first run writes where fxscope does.
-    pub(super) fn session(&mut self, launch: &Launch, spec: Arc<Spec>) -> Result<Session, Failure> {
+    /// Hands the program, ready to run, to `with`. Only its first run writes where fxscope does.
+    pub(super) fn contained<R: Send>(
+        &mut self,
+        launch: &Launch,
+        spec: Arc<Spec>,
+        with: impl FnOnce(Session) -> Result<R, Failure> + Send,
+    ) -> Result<R, Failure> {
         let nothing = || OpenOptions::new().read(true).write(true).open("/dev/null");
         let mut stdio = Stdio::inherit()?;
         stdio.input = match &mut self.input {
@@ -47,14 +52,14 @@ impl Runs {
             (stdio.output, stdio.error) = (nothing()?.into(), nothing()?.into());
         }
         self.count += 1;
-        launch.session_on(spec, &self.command, Mode::Timing, Some(stdio))
+        launch.contained_on(spec, &self.command, Mode::Timing, Some(stdio), with)
     }
 
     /// Runs it once more, and says which run it is and what it is about.
     pub(super) fn simulate(&mut self, launch: &Launch, about: &str) -> Result<Run, Failure> {
         self.say(about);
-        let session = self.session(launch, launch.spec()?)?;
-        launch::simulate(session, self.quiet, None)
+        let quiet = self.quiet;
+        self.contained(launch, launch.spec()?, |session| launch::simulate(session, quiet, None))
     }
 
     /// Says which run comes and what it is about.

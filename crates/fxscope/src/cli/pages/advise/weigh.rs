@@ -220,13 +220,16 @@ fn observe(
     question: &Question,
     known: Vec<Call>,
 ) -> Result<(Run, Observation, Start), Over> {
-    let mut session = runs.session(launch, Arc::clone(spec))?;
-    let start = Start::new(|segment| session.page_bytes(segment)).map_err(Failure::from)?;
-    session.note_mappings(spec.pages.large);
-    let mut observer = Observer::new(spec, &start, &question.sizes, known).map_err(Failure::from)?;
-    let run = launch::simulate_with(session, runs.quiet, |session, watch| session.run_observed(watch, &mut observer))?;
+    let quiet = runs.quiet;
+    let (run, observation, start) = runs.contained(launch, Arc::clone(spec), |mut session| {
+        let start = Start::new(|segment| session.page_bytes(segment))?;
+        session.note_mappings(spec.pages.large);
+        let mut observer = Observer::new(spec, &start, &question.sizes, known)?;
+        let run = launch::simulate_with(session, quiet, |session, watch| session.run_observed(watch, &mut observer))?;
+        Ok((run, observer.finish(), start))
+    })?;
     finished(&run)?;
-    Ok((run, observer.finish(), start))
+    Ok((run, observation, start))
 }
 
 /// Whether the program has run to an end that tells something.
