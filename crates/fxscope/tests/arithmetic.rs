@@ -86,7 +86,8 @@ const DUP_HALVES: u32 = 0x4e02_0c00;
 
 #[test]
 fn a_vector_operation_is_held_up_once_however_many_of_its_elements_are_denormal() {
-    let cycles = |spread: &[u32]| operations(FPCR_ZERO, MOV_X0_DENORMAL, &[spread, &[FADD_HALVES; N as usize]].concat()).0;
+    let cycles =
+        |spread: &[u32]| operations(FPCR_ZERO, MOV_X0_DENORMAL, &[spread, &[FADD_HALVES; N as usize]].concat()).0;
     const NOP: u32 = 0xd503_201f;
     // One half is denormal, or all eight are.
     assert!(cycles(&[DUP_HALVES]).abs_diff(cycles(&[NOP])) < 20);

@@ -39,7 +39,10 @@ fn it_is_what_system_calls_and_pages_cost_and_fetch_waits_are_few() {
     let faults = PAGES * spec.page_costs.fault_ns * spec.clock.core_hz / 1_000_000_000;
     // The C library's start and end need a few pages and some twenty system calls besides.
     let others = clearing / 4 + 50 * spec.assumptions.system_call;
-    assert!((clearing..clearing + faults + others).contains(&kernel), "{kernel} of {cycles}, {clearing} of them to clear");
+    assert!(
+        (clearing..clearing + faults + others).contains(&kernel),
+        "{kernel} of {cycles}, {clearing} of them to clear"
+    );
     let fetch = event("ROB_EMPTY") - event("ROB_EMPTY_STQ_BUSY") - event("WFE_WFI_CYCLE") - kernel;
     assert!(20 * fetch < cycles, "{fetch} of {cycles}");
 }

@@ -79,7 +79,8 @@ fn a_machine_whose_sector_cache_is_off_ignores_tags_and_ends_programs_that_use_i
     let folder = tempfile::tempdir().expect("temporary folder");
     let off = ["--set", "sector_cache.enabled=false"];
     let [tagged, plain] = ["tagged", "plain"].map(|p| sector(folder.path(), &off, &[&format!("pointers={p}")]));
-    assert_eq!(misses(&tagged), misses(&plain));
+    // The arguments differ in length, so that the stack's lines differ, too.
+    assert!((misses(&tagged) - misses(&plain)).abs() < 0.001);
     const SIGILL: i32 = 4;
     let program = kernel("sector.elf");
     let (status, message) =
@@ -119,8 +120,8 @@ fn wrong_sectors_are_refused_with_what_is_allowed() {
 /// Runs a program with sectors that hold from the start, which must succeed.
 #[track_caller]
 fn succeeds(folder: &Path, options: &[&str], program: &[&str]) {
-    let program = [&[kernel(program[0]).as_str()], &program[1..]].concat();
-    let output = output(folder, &[&["run", "--quiet"], options, &["--"], &program].concat());
+    let (path, arguments) = (kernel(program[0]), &program[1..]);
+    let output = output(folder, &[&["run", "--quiet"], options, &["--", &path], arguments].concat());
     assert!(output.status.success(), "{options:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -131,7 +132,7 @@ fn programs_with_threads_have_sectors_from_the_start_on_any_cores() {
     for (options, threads) in [
         ("--cpus 12-13", 2),
         ("--cpus 12,24,36,48", 4),
-        ("--cpus 36-37 --sector L1=1,assign=b", 2),
+        ("--cpus 36-37 --sector L1=1", 2),
         ("--cpus 12-13,24-25 --host-threads 2", 4),
     ] {
         let options: Vec<&str> = ["--sector", "L2=10"].into_iter().chain(options.split(' ')).collect();
@@ -146,10 +147,10 @@ fn programs_with_threads_have_sectors_from_the_start_on_any_cores() {
 fn threads_of_each_cmg_keep_their_data_in_the_sectors_of_its_l2() {
     let folder = tempfile::tempdir().expect("temporary folder");
     let misses = |options: &[&str]| {
-        let (m, n) = (M.to_string(), (4 * M).to_string());
+        let (m, n, program) = (format!("m={M}"), format!("n={}", 4 * M), kernel("sector-threads.elf"));
         let small = ["run", "--quiet", "--json", "out.json", "--set", "l2.bytes=512KiB", "--cpus", "24-25"];
-        let program = [&kernel("sector-threads.elf"), "threads=2", &format!("n={n}"), &format!("m={m}"), "passes=2"];
-        let output = output(folder.path(), &[&small, options, &["--"], &program.map(|s| s as &str)[..]].concat());
+        let program = [&program, "threads=2", &n, &m, "passes=2"];
+        let output = output(folder.path(), &[&small, options, &["--"], &program].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let run = json(&std::fs::read(folder.path().join("out.json")).expect("written"));
         let regions = run["regions"].as_array().expect("regions").clone();
@@ -157,7 +158,9 @@ fn threads_of_each_cmg_keep_their_data_in_the_sectors_of_its_l2() {
         region["events"]["L2D_CACHE_REFILL"].as_u64().expect("counted")
     };
     let (without, with) = (misses(&[]), misses(&["--sector", "L2=10,assign=b"]));
-    assert!(4 * with < 3 * without, "{with} of {without} lines");
+    // Two passes through two streams of 4 M elements each; without sectors lines of b come again.
+    let streams = 2 * 2 * 4 * M * 8 / LINE;
+    assert!(with < streams + streams / 20 && without > streams + streams / 5, "{with}, {without}, {streams} lines");
 }
 
 #[test]
@@ -178,7 +181,8 @@ int main(void)
 "#;
     let program = common::compile(folder.path(), "program", &["-O1", "-static"], source);
     for options in ["--cpus 12-13", "--cpus 12,24", "--follow first --cpus 12-13", "--cpus 12,24 --host-threads 2"] {
-        let options: Vec<&str> = ["run", "--quiet", "--sector", "L2=10,assign=b"].into_iter().chain(options.split(' ')).collect();
+        let options: Vec<&str> =
+            ["run", "--quiet", "--sector", "L2=10,assign=b"].into_iter().chain(options.split(' ')).collect();
         let output = output(folder.path(), &[&options[..], &["--", &program]].concat());
         assert!(output.status.success(), "{options:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
