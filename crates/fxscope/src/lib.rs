@@ -35,6 +35,7 @@ pub mod konata;
 mod mapping;
 mod pipes;
 pub mod risks;
+mod rows;
 mod sector;
 mod session;
 
@@ -43,5 +44,6 @@ pub use contain::Barrier;
 pub use environment::guest_environment;
 pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, SpinLoops, Window};
 pub use mapping::CallPages;
+pub use rows::check_rows;
 pub use sector::SectorData;
 pub use session::{Request, Session, machine_memory};

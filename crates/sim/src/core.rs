@@ -38,8 +38,6 @@ pub(crate) struct Core {
     pub(crate) called_kernel: bool,
     /// Version of the pages that the model knows.
     pages_of: u64,
-    /// Denormal operations of the thread that runs, so far.
-    pub(crate) denormals: u32,
     /// The ways of sectors that the caches know.
     sector_ways: SectorWays,
     ns_per_cycle_32: u64,
@@ -71,7 +69,6 @@ impl Core {
             retired: Vec::new(),
             called_kernel: false,
             pages_of: u64::MAX,
-            denormals: process.cpu().fp.denormals,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
             marks: Marks::of(process),
             spin: Spin::default(),
@@ -121,7 +118,6 @@ impl Core {
             self.pages_of = u64::MAX;
             self.marks = Marks::of(process);
         }
-        self.denormals = process.cpu().fp.denormals;
         if let Spin::Watched(_) = self.spin
             && self.thread != Some(process.thread().tid - PID)
         {
