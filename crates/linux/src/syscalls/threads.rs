@@ -92,6 +92,7 @@ fn start(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
         child.alt_stack = AltStack::NONE;
     }
     child.cpu_number = k.cpu_of_new(&child.affinity, t);
+    child.created_ns = k.now_ns;
     k.system.threads.push_back(child);
     Ok(tid.into())
 }
