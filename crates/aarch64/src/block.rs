@@ -179,9 +179,14 @@ impl Block {
     /// Executes the instructions from `from` to before `to`; `Err` says which one stopped.
     #[inline(always)]
     fn execute(&self, from: usize, to: usize, cpu: &mut Cpu, mem: &mut Memory) -> Result<(), usize> {
+        let mut met = cpu.fp.denormals;
         for (i, inst) in self.insts[from..to].iter().enumerate() {
             if (inst.exec)(cpu, mem, inst).is_err() {
                 return Err(from + i);
+            }
+            if cpu.fp.denormals != met {
+                cpu.note_subnormals(from + i, cpu.fp.denormals.wrapping_sub(met));
+                met = cpu.fp.denormals;
             }
         }
         Ok(())

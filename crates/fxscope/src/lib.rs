@@ -34,6 +34,7 @@ pub mod konata;
 mod mapping;
 mod pipes;
 pub mod risks;
+mod rows;
 mod sector;
 mod session;
 
@@ -41,5 +42,6 @@ pub use annotate::{Wanted, annotate};
 pub use environment::guest_environment;
 pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, SpinLoops, Window};
 pub use mapping::CallPages;
+pub use rows::check_rows;
 pub use sector::SectorData;
 pub use session::{Request, Session, machine_memory};

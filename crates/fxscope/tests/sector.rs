@@ -97,8 +97,8 @@ fn wrong_sectors_are_refused_with_what_is_allowed() {
         message
     };
     let cases = [
-        ("L2=15", "0 to 14 ways of L2: it has 16, of which assistant cores keep 2 (--set l2.reserved_ways=0"),
-        ("L1=5", "0 to 4 ways of L1 (l1d.ways)"),
+        ("L2=15", "0 to 14 ways of L2: it has 16, of which 2 are kept for the assistant core of CMG0"),
+        ("L1=5", "0 to 4 ways of L1"),
         ("L2=1:2:3", "give those of sector 1, or of 2 sectors"),
         ("L2=many", "'many' are no ways"),
         ("L3=1", "write L1=WAYS, L2=WAYS or assign=DATA"),

@@ -123,6 +123,9 @@ table! {
         first_node: u32 => Range(0, 1024),
         /// Memory of each node.
         node_bytes: u64 => Range(64 * MIB, 1024 * GIB),
+        /// CMGs with an assistant core, counted from 0. It keeps `l2.reserved_ways` of their L2; programs can use all ways
+        /// of the other CMGs' L2.
+        assistant_cmgs: Vec<u64> => Range(0, 15),
     }
 }
 
@@ -392,6 +395,21 @@ impl Pages {
         ("mmap", |pages| pages.mmap),
         ("shared", |pages| pages.shared),
     ];
+}
+
+impl Tables {
+    /// Ways of the L2 cache of CMG `cmg`, counted from 0, that programs can use.
+    #[must_use]
+    pub fn l2_ways(&self, cmg: u32) -> u32 {
+        let assisted = self.topology.assistant_cmgs.contains(&u64::from(cmg));
+        self.l2.ways.saturating_sub(if assisted { self.l2.reserved_ways } else { 0 })
+    }
+
+    /// Bytes of the L2 cache of CMG `cmg`, counted from 0, that programs can use.
+    #[must_use]
+    pub fn l2_bytes(&self, cmg: u32) -> u64 {
+        self.l2.bytes / u64::from(self.l2.ways) * u64::from(self.l2_ways(cmg))
+    }
 }
 
 impl std::ops::Deref for Spec {

@@ -6,7 +6,7 @@
 //! their requests to what cores share meet in its calendars, whoever makes them first.
 
 use fxscope_aarch64::block::MAX_BLOCK;
-use fxscope_base::{Cycle, Signals};
+use fxscope_base::{Cycle, Signals, Stall};
 use fxscope_linux::{Process, Step};
 use fxscope_memory::NEVER;
 use fxscope_pipeline::Pipeline;
@@ -368,13 +368,15 @@ impl Driver<'_> {
         }
         let block = core.blocks[index].as_mut().expect("just resolved");
         trace.run(&mut core.pipeline, block, executed, self.process);
-        let denormals = self.process.cpu().fp.denormals;
-        if denormals != core.denormals {
-            core.pipeline.denormals(block, denormals.wrapping_sub(core.denormals));
-            core.denormals = denormals;
+        let subnormals = self.process.cpu().subnormals();
+        if !subnormals.is_empty() {
+            core.pipeline.subnormals(block, subnormals);
         }
         block.count(executed);
         let (start, marked, enters_kernel) = (block.start, block.marked, block.enters_kernel);
+        if enters_kernel {
+            block.charge(executed.max(1) as u8 - 1, Stall::Kernel, self.options.spec.assumptions.system_call);
+        }
         if block.controls {
             self.controlled(enters_kernel);
         }

@@ -224,7 +224,8 @@ impl Launch {
         all.extend(self.decided.iter().cloned());
         if self.sectors.limits() {
             let machine = self.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
-            all.extend(self.sectors.settings(&fxscope::machine::load(machine, &all)?)?);
+            let spec = fxscope::machine::load(machine, &all)?;
+            all.extend(self.sectors.settings(&spec, &self.placement.cmgs(&spec)?)?);
         }
         Ok(all)
     }

@@ -18,6 +18,7 @@ use crate::lsu::rules::resolve_mem;
 use crate::mix::count_mix;
 use crate::partial::count_store_data;
 use crate::predecode::share;
+pub use self::memory::lacks_access;
 pub use crate::resolved::{
     Action, Attribute, BY_PIPE, Brief, FLOWS, Late, PIPE_NAMES, PIPES, PRODUCERS, Producer, Profile, READY, REGS,
     RFlow, RMem, RUop, ResolvedBlock, TEMP, TEMPS, chain_bit,
@@ -34,7 +35,7 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
     for (i, info) in infos.iter().enumerate() {
         let before = uops.len();
         let plain;
-        let recipe = match spec.recipes.get(info.class) {
+        let recipe = match spec.recipes.get(info.class).filter(|recipe| !lacks_access(info, recipe)) {
             Some(recipe) => recipe,
             None => {
                 unknown.push(i);
