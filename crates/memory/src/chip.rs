@@ -141,7 +141,7 @@ impl Chip {
     /// Empty caches, free memory; for the core that runs.
     #[must_use]
     pub fn new(spec: &Spec) -> Chip {
-                let request = spec.l2_timing.request;
+        let request = spec.l2_timing.request;
         let to_l2 = u64::from(spec.l1d.line_bytes.div_ceil(spec.l2_timing.writeback_bytes_per_cycle));
         let frames = Frames::new(spec);
         Chip {

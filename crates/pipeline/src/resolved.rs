@@ -417,7 +417,8 @@ impl ResolvedBlock {
     /// Flows of instruction `inst` that do floating-point arithmetic: those that take longest among its flows in FLA and FLB;
     /// the others move elements. Each repetition of a flow counts.
     pub(crate) fn arithmetic_flows(&self, inst: u8) -> u32 {
-        let flows = self.uops.iter().filter(|uop| uop.inst == inst).flat_map(|uop| &uop.flows[..usize::from(uop.nflows)]);
+        let flows =
+            self.uops.iter().filter(|uop| uop.inst == inst).flat_map(|uop| &uop.flows[..usize::from(uop.nflows)]);
         let (mut longest, mut count) = (0, 0);
         for flow in flows.filter(|flow| flow.pipes.meets(Pipes::FLA.or(Pipes::FLB))) {
             let latency = flow.latency - (flow.busy.max(1) - 1).min(flow.latency);

@@ -310,6 +310,14 @@ fn row_json(outcome: &Outcome) -> Json {
     })
 }
 
+/// Errors by kind, and figures of the families: headings and rows.
+fn summary_tables(outcomes: &[Outcome]) -> impl Iterator<Item = (Vec<String>, Vec<Row>)> {
+    [accuracy(outcomes), summary(outcomes)].into_iter().filter_map(|section| match section.body {
+        Body::Table { headings, rows } => Some((headings, rows)),
+        _ => None,
+    })
+}
+
 /// The figures of the families and all rows as Markdown tables.
 #[must_use]
 pub fn markdown(outcomes: &[Outcome]) -> String {
@@ -326,10 +334,8 @@ pub fn markdown(outcomes: &[Outcome]) -> String {
         }
         text.push('\n');
     };
-    for section in [accuracy(outcomes), summary(outcomes)] {
-        if let Body::Table { headings, rows } = section.body {
-            table(&headings, &mut rows.into_iter());
-        }
+    for (headings, rows) in summary_tables(outcomes) {
+        table(&headings, &mut rows.into_iter());
     }
     table(&headings(), &mut outcomes.iter().map(|outcome| row(outcome, usize::MAX)));
     text

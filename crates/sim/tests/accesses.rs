@@ -20,7 +20,8 @@ fn with_load_latency(bits: usize, latency: u32) -> Spec {
     let faster = |recipe: &Recipe| {
         let mut recipe = recipe.clone();
         // The shortest load of this machine takes 5 cycles, an operation on addresses 1.
-        let flows = recipe.uops.iter_mut().flat_map(|uop| &mut uop.flows).filter(|f| f.pipes.within(EAG) && f.latency >= 5);
+        let flows =
+            recipe.uops.iter_mut().flat_map(|uop| &mut uop.flows).filter(|f| f.pipes.within(EAG) && f.latency >= 5);
         flows.for_each(|flow| (flow.latency, flow.latency_max) = (latency, latency));
         recipe
     };
@@ -46,7 +47,11 @@ fn loads_of_any_latency_are_the_same_accesses() {
                 let info = &decoded.info;
                 let expected = roles(info, &spec);
                 loads += u32::from(info.mem.is_some_and(|op| op.access == Access::Load));
-                assert!(expected.iter().any(|(action, ..)| action != "None" && action != "Compute"), "{}", encoding.name);
+                assert!(
+                    expected.iter().any(|(action, ..)| action != "None" && action != "Compute"),
+                    "{}",
+                    encoding.name
+                );
                 for other in &others {
                     assert_eq!(roles(info, other), expected, "{} at {vl} bytes", encoding.name);
                 }

@@ -1,5 +1,7 @@
 //! How far the model is from what was measured.
 
+use fxscope_pmu::formula::Formula;
+
 use crate::accept::tenths;
 use crate::counts::Names;
 use crate::figure::{Kind, Probe, Relation, probe, relation};
@@ -99,21 +101,34 @@ pub fn judge<'a>(suite: &'a Suite, results: &Results) -> Vec<Outcome<'a>> {
         Some(Err(e)) => Err(e.clone()),
         None => Err(format!("run '{name}' was not made")),
     };
+    outcomes(suite, |row, formula| {
+        let run: &Counts = of(&row.run)?;
+        let before = if row.before.is_empty() { None } else { Some(of(&row.before)?) };
+        let names = Names { run, before };
+        formula.value(&names).ok_or_else(|| {
+            let unknown = formula.names().into_iter().find(|n| fxscope_pmu::formula::Scope::name(&names, n).is_none());
+            format!("its runs count no {}", unknown.map_or("value for each thread", |n| n))
+        })
+    })
+}
+
+/// What the rows of a suite came to when they were last accepted, without any run; accepted errors have one digit behind the
+/// point.
+#[must_use]
+pub fn accepted(suite: &Suite) -> Vec<Outcome<'_>> {
+    outcomes(suite, |row, _| {
+        let added = if row.is_points() { row.error } else { row.measured * row.error / 100.0 };
+        Ok(row.measured + added)
+    })
+}
+
+/// The rows of a suite with the values that they come to.
+fn outcomes(suite: &Suite, value: impl Fn(&Row, &Formula) -> Result<f64, String>) -> Vec<Outcome<'_>> {
     let (mut outcomes, mut probes) = (Vec::new(), Vec::new());
     for family in &suite.families {
         for (row, formula) in &family.rows {
-            let value = || {
-                let run: &Counts = of(&row.run)?;
-                let before = if row.before.is_empty() { None } else { Some(of(&row.before)?) };
-                let names = Names { run, before };
-                formula.value(&names).ok_or_else(|| {
-                    let unknown =
-                        formula.names().into_iter().find(|n| fxscope_pmu::formula::Scope::name(&names, n).is_none());
-                    format!("its runs count no {}", unknown.map_or("value for each thread", |n| n))
-                })
-            };
             let (kind, fitted) = (Kind::of(row, formula), !row.fitted.is_empty());
-            let judgement = value().map(|v| row.judge(v));
+            let judgement = value(row, formula).map(|v| row.judge(v));
             outcomes.push(Outcome { family: &family.name, row, kind, fitted, repeats: None, judgement });
             probes.push(probe(formula));
         }
@@ -237,8 +252,7 @@ mod tests {
         };
         let made: Vec<Row> = rows.iter().enumerate().map(named).collect();
         let mut outcomes: Vec<_> = made.iter().zip(rows).map(|(row, r)| outcome(row, r.2, r.3)).collect();
-        let probes: Vec<_> =
-            rows.iter().map(|r| probe(&fxscope_pmu::formula::Formula::parse(r.0).expect("a formula"))).collect();
+        let probes: Vec<_> = rows.iter().map(|r| probe(&Formula::parse(r.0).expect("a formula"))).collect();
         find_repetitions(&mut outcomes, &probes);
         outcomes.iter().map(|o| (o.fitted, o.repeats.map(|first| first.parse().expect("a number")))).collect()
     }

@@ -21,5 +21,5 @@ pub use cache::Cache;
 pub use counts::Counts;
 pub use execute::{Execution, Results, execute};
 pub use figure::Kind;
-pub use judge::{Judgement, NEAR, Outcome, SLACK, Verdict, judge};
+pub use judge::{Judgement, NEAR, Outcome, SLACK, Verdict, accepted, judge};
 pub use suite::{Family, Row, Run, Size, Suite};

@@ -11,6 +11,7 @@ use fxscope_base::{Signals, Stall};
 use fxscope_machine::{Blocking, Recipe, Spec, Uop};
 use fxscope_uop::{Branch, InstKind, Shape, StaticInst};
 
+pub use self::memory::lacks_access;
 use self::prefix::{behind_prefix, merges, with_merge};
 use self::roles::Roles;
 use crate::commit::counts;
@@ -18,7 +19,6 @@ use crate::lsu::rules::resolve_mem;
 use crate::mix::count_mix;
 use crate::partial::count_store_data;
 use crate::predecode::share;
-pub use self::memory::lacks_access;
 pub use crate::resolved::{
     Action, Attribute, BY_PIPE, Brief, FLOWS, Late, PIPE_NAMES, PIPES, PRODUCERS, Producer, Profile, READY, REGS,
     RFlow, RMem, RUop, ResolvedBlock, TEMP, TEMPS, chain_bit,
