@@ -245,7 +245,7 @@ table! {
         commit_vector: u64 => CYCLES,
         /// How much of that goes into judging floating-point exceptions: left out in No Exception mode.
         exception_judgement: u64 => CYCLES,
-        /// What an operation on one element takes longer when its result is a denormal number, cycles.
+        /// What a flow of an operation takes longer when an operand or result of its elements is a subnormal number, cycles.
         /// Everything younger waits for it.
         denormal: u64 => Range(0, 10_000),
         /// Latencies of SIMD&FP operations that change, in ascending order: where a result would leave its pipe together

@@ -8,7 +8,7 @@ use fxscope_record::{Region, Run};
 
 use crate::formula::{Formula, Over};
 use crate::groups::Groups;
-use crate::metrics::{CLOCKS, Count, Metric, Metrics, Name, Total, Variable, constant_values};
+use crate::metrics::{CLOCKS, Count, KERNEL, Metric, Metrics, Name, Total, Variable, constant_values};
 use crate::scope::{Cmg, cmg_of};
 use crate::tables::{Column, Form, Mark};
 
@@ -269,7 +269,9 @@ impl<'a> Evaluation<'a> {
             }
             Formula::Name(Name::Count(place)) => {
                 let name = &self.metrics.counts()[*place].name;
-                if self.all.iter().any(|&thread| self.region.count(thread, name).is_none()) {
+                let lacks = || self.all.iter().any(|&thread| self.region.count(thread, name).is_none());
+                // No measurement can count what only simulation knows.
+                if name != KERNEL && lacks() {
                     events.insert(name.clone());
                 }
             }

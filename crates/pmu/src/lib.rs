@@ -23,7 +23,7 @@ pub mod tables;
 pub use evaluate::{Cell, Cells, Evaluation, Team, Values};
 pub use events::{Event, Events, Scope};
 pub use groups::Groups;
-pub use metrics::{CALLS, CLOCKS, CYCLES, Group, Metric, Metrics, TICKS, constants};
+pub use metrics::{CALLS, CLOCKS, CYCLES, Group, KERNEL, Metric, Metrics, TICKS, constants};
 pub use tables::{Column, Mark, Table, Tone};
 
 /// Why a table of events or metrics cannot be used.
