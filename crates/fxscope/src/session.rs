@@ -22,7 +22,7 @@ use fxscope_record::{
 };
 use fxscope_sim::{
     BlockObserver, Control, Counted, Follow, HostThreads, MOST_INTERVALS, Mode, Options, Outcome, Progress, QUANTUM,
-    Simulation, SpinLoops, Unpaired, Window, page_sizes, platform,
+    Simulation, SpinLoops, ThreadStarts, Unpaired, Window, page_sizes, platform,
 };
 
 use crate::contain::{Barrier, Needs, on_its_own_thread, restrict};
@@ -394,6 +394,7 @@ fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String>
     notes.extend(host_threads(request.host_threads, outcome));
     notes.extend(last_interval(outcome));
     notes.extend(unpaired(outcome));
+    notes.extend(outcome.regions.iter().filter_map(thread_starts));
     notes.extend(memory_policy(request.memory_policy));
     notes.extend(process.page_notes().iter().cloned());
     notes.extend(process.refusals().iter().map(refusal));
@@ -422,6 +423,25 @@ fn unpaired(outcome: &Outcome) -> impl Iterator<Item = String> + '_ {
             "Region '{name}' was left without having been entered by the same thread, {times}×; that counts nothing."
         )),
     })
+}
+
+/// What the start of threads takes of a region that contains it.
+fn thread_starts(region: &fxscope_sim::Region) -> Option<String> {
+    let ThreadStarts { threads, calls, until_ns, creating_ns, region_ns } = region.starts?;
+    let us = |ns: u64| format!("{:.1} µs", ns as f64 / 1e3);
+    let share = 100.0 * until_ns as f64 / region_ns.max(1) as f64;
+    let s = if threads == 1 { "" } else { "s" };
+    let of_calls = if region.calls == 1 { String::new() } else { format!(" in {calls} of {} calls", region.calls) };
+    Some(format!(
+        "Region '{}' contains the start of {threads} thread{s}{of_calls}: {} of its {} ({share:.1} %) pass until the last one \
+         executes its first instruction, the last {} of them after the first clone. To measure the work alone, start the \
+         threads before it, with a parallel region as warm-up, or mark the work behind it as a region of its own and \
+         report that with --region.",
+        region.name,
+        us(until_ns),
+        us(region_ns),
+        us(creating_ns),
+    ))
 }
 
 /// What was asked for of the nodes of memory.

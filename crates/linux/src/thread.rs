@@ -50,6 +50,8 @@ pub struct Thread {
     pub(crate) yielded: bool,
     /// It has ended and is to be forgotten.
     pub(crate) ended: bool,
+    /// Simulated time at which `clone` made it, ns; 0 for a program's first thread.
+    pub(crate) created_ns: u64,
     /// Simulated time it spent running until it last stopped, in ns.
     pub(crate) cpu_ns: u64,
     /// Where to write 0 and wake a futex at its end (`CLONE_CHILD_CLEARTID`), or 0.
@@ -106,6 +108,7 @@ impl Thread {
             event_ended_wait: false,
             yielded: false,
             ended: false,
+            created_ns: 0,
             cpu_ns: 0,
             clear_tid: 0,
             robust_list: 0,
@@ -142,6 +145,12 @@ impl Thread {
     #[must_use]
     pub fn cpu_number(&self) -> u32 {
         self.cpu_number
+    }
+
+    /// Simulated time at which `clone` made it, ns; 0 for a program's first thread.
+    #[must_use]
+    pub fn created_ns(&self) -> u64 {
+        self.created_ns
     }
 
     /// An event, such as `SEV` sends: it ends a `WFE`, this one or the next.

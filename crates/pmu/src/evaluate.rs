@@ -407,6 +407,10 @@ impl crate::formula::Scope<Name> for Names<'_, '_> {
         match name {
             Name::Constant(place) => e.constants[*place],
             Name::Variable(Variable::Calls) => Some(e.region.calls as f64),
+            Name::Variable(Variable::Cores) => {
+                let place = |&t: &usize| (e.region.threads[t].node, e.region.threads[t].cpu);
+                Some(self.members().iter().map(place).collect::<BTreeSet<_>>().len() as f64)
+            }
             Name::Variable(Variable::Cmgs) => {
                 Some(self.members().iter().map(|&t| e.cmgs[t]).collect::<BTreeSet<_>>().len() as f64)
             }

@@ -78,6 +78,8 @@ pub(crate) fn constant_values(values: &BTreeMap<String, f64>) -> Vec<Option<f64>
 pub(crate) enum Variable {
     /// Times the region was entered.
     Calls,
+    /// How many cores the threads run on.
+    Cores,
     /// How many CMGs the threads run on.
     Cmgs,
     /// The number of a thread's CMG.
@@ -85,8 +87,12 @@ pub(crate) enum Variable {
 }
 
 /// Their names in formulas.
-const VARIABLES: &[(&str, Variable)] =
-    &[("calls", Variable::Calls), ("cmgs", Variable::Cmgs), ("cmg_number", Variable::CmgNumber)];
+const VARIABLES: &[(&str, Variable)] = &[
+    ("calls", Variable::Calls),
+    ("cores", Variable::Cores),
+    ("cmgs", Variable::Cmgs),
+    ("cmg_number", Variable::CmgNumber),
+];
 
 /// Times that a thread has entered a region, in counts of a pass; no event of any machine.
 pub const CALLS: &str = "CALLS";

@@ -12,7 +12,7 @@ use fxscope_machine::Spec;
 use crate::hot::HotSpot;
 use crate::intervals::Interval;
 use crate::pages::page_sizes;
-use crate::region::{self, Counted, Region, Regions, Totals, Unpaired};
+use crate::region::{self, Counted, Region, Regions, Snapshot, Totals, Unpaired};
 use crate::sectors;
 use crate::side_by_side::HostThreads;
 use crate::tap::{BlockObserver, Tap};
@@ -264,7 +264,7 @@ impl Simulation {
             finish,
             now_ns,
             unpaired: self.regions.unpaired(),
-            regions: std::mem::take(&mut self.regions).finish(&totals),
+            regions: std::mem::take(&mut self.regions).finish(&Snapshot { totals, ns: now_ns }),
             intervals,
             hot: timing.map_or_else(Vec::new, Timing::hot_spots),
             files: timing.map_or_else(Vec::new, Timing::files),

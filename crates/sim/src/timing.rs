@@ -18,7 +18,7 @@ use crate::intervals::{Interval, Intervals};
 use crate::marks::Edge;
 use crate::origin::Origins;
 use crate::pages::KnownPages;
-use crate::region::{self, Counted, Regions, Totals};
+use crate::region::{self, Counted, Regions, Snapshot, Totals};
 use crate::run::{Control, Finish, Options, Progress, SpinLoops};
 use crate::sectors::SectorData;
 use crate::side_by_side;
@@ -469,6 +469,11 @@ impl Driver<'_> {
         }
         let before = self.timing.core.count_for(thread);
         self.credit(self.timing.here, before);
+        if let Some(thread) = thread {
+            let leader = self.process.pid() - fxscope_linux::process::PID;
+            let created_ns = self.process.thread().created_ns();
+            self.regions.runs(thread, leader, created_ns, self.timing.core.now_ns());
+        }
         // Registers that control the processor are the thread's.
         self.timing.core.read_controls(self.process);
     }
@@ -488,7 +493,7 @@ impl Driver<'_> {
     fn marked(&mut self, last: u64) {
         let Some((edge, name)) = self.timing.core.marks.met(last, self.process) else { return };
         let (thread, first) = (self.thread_number(), self.process.thread().tid == self.process.pid());
-        let now = self.totals();
+        let now = Snapshot { totals: self.totals(), ns: self.timing.core.now_ns() };
         match edge {
             Edge::Begin => self.regions.begin(thread, first, name.unwrap_or_default(), now),
             Edge::End => self.regions.end(thread, name.as_deref(), &now),

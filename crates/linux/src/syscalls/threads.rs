@@ -96,6 +96,7 @@ fn start(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
     }
     child.cpu_number = k.cpu_of_new(&child.affinity, t);
     child.charge = k.budget.charge(budget::THREAD);
+    child.created_ns = k.now_ns;
     k.system.threads.push_back(child);
     Ok(tid.into())
 }

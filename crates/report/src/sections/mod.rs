@@ -26,7 +26,7 @@ pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
     let values: Vec<&Values> = columns.iter().map(|column| &column.values).collect();
     let all = [
         facts::section("Run", facts::RUN, &values),
-        facts::section("Rates", facts::RATES, &values),
+        facts::rates(&values),
         accounting::section(columns),
         facts::section("Misses", facts::MISSES, &values),
         facts::section("Busy", facts::BUSY, &values),
@@ -38,7 +38,7 @@ pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
 pub(crate) fn head(values: &Values) -> Vec<Section> {
     let all = [
         facts::section("Run", facts::RUN, &[values]),
-        facts::section("Rates", facts::RATES, &[values]),
+        facts::rates(&[values]),
         facts::section("Misses", facts::MISSES, &[values]),
     ];
     all.into_iter().filter(has_content).collect()
