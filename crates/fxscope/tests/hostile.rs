@@ -53,8 +53,7 @@ fn in_namespace(script: &str, arguments: &[&str]) -> Option<Output> {
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]).args(arguments).output()
     };
-    let permitted =
-        "d=$(mktemp -d) && mount -t tmpfs none $d && mknod $d/null c 1 3 && : > $d/null && umount $d && rmdir $d";
+    let permitted = "d=$(mktemp -d); mount -t tmpfs none $d && mknod $d/null c 1 3 && : > $d/null; s=$?; umount $d; rmdir $d; exit $s";
     match unshare(permitted, &[]) {
         Ok(output) if output.status.success() => Some(unshare(script, arguments).expect("unshare starts")),
         Ok(output) => {
