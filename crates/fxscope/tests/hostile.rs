@@ -41,22 +41,30 @@ const NAMESPACE: &str = r#"
     if cmp -s "$base/before" "$base/after"; then echo "state: same"; else cat "$base/before" "$base/after"; fi
 "#;
 
+/// Says, past the capture of the test's output, why nothing was tested.
+fn skip(why: std::fmt::Arguments<'_>) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{why}");
+}
+
 /// Runs a shell script in a mount namespace of its own; `None`: that is not permitted here.
 fn in_namespace(script: &str, arguments: &[&str]) -> Option<Output> {
     let unshare = |script: &str, arguments: &[&str]| {
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]).args(arguments).output()
     };
-    let permitted =
-        "d=$(mktemp -d) && mount -t tmpfs none $d && mknod $d/null c 1 3 && : > $d/null && umount $d && rmdir $d";
+    let permitted = "d=$(mktemp -d); mount -t tmpfs none $d && mknod $d/null c 1 3 && : > $d/null; s=$?; umount $d; rmdir $d; exit $s";
     match unshare(permitted, &[]) {
         Ok(output) if output.status.success() => Some(unshare(script, arguments).expect("unshare starts")),
         Ok(output) => {
-            eprintln!("skipped: no namespace for hostile programs: {}", String::from_utf8_lossy(&output.stderr).trim());
+            skip(format_args!(
+                "skipped: no namespace for hostile programs: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            ));
             None
         }
         Err(error) => {
-            eprintln!("skipped: unshare does not start ({error}); it is in util-linux");
+            skip(format_args!("skipped: unshare does not start ({error}); it is in util-linux"));
             None
         }
     }

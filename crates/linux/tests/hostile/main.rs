@@ -13,10 +13,11 @@ use calls::{Call, Host};
 /// Set within the namespace.
 const INSIDE: &str = "FXSCOPE_HOSTILE_INSIDE";
 
-/// Runs the program `$1` with the further arguments where `/dev` holds nothing of the host's.
+/// Runs the program `$2` with the further arguments where `/dev` holds nothing of the host's: it is in the folder `$1`.
 const NAMESPACE: &str = r#"
     set -eu
-    dev=$(mktemp -d)
+    dev=$1
+    shift
     mount -t tmpfs -o mode=755 none "$dev"
     mknod -m 666 "$dev/null" c 1 3; mknod -m 666 "$dev/zero" c 1 5; mknod -m 666 "$dev/full" c 1 7
     mknod -m 666 "$dev/tty" c 5 0; mknod -m 666 "$dev/urandom" c 1 9
@@ -42,6 +43,12 @@ impl Rng {
     }
 }
 
+/// Says, past the capture of the test's output, why nothing was tested.
+fn skip(why: std::fmt::Arguments<'_>) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{why}");
+}
+
 fn programs() -> u64 {
     env::var("FXSCOPE_HOSTILE_PROGRAMS").map_or(300, |text| text.parse().expect("FXSCOPE_HOSTILE_PROGRAMS: a number"))
 }
@@ -61,14 +68,15 @@ fn random_system_calls_neither_panic_nor_change_the_host_nor_go_on_for_ever() {
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "sh", "-c", NAMESPACE, "sh"]);
     let test = env::current_exe().expect("this test");
-    let output = command.arg(test).args(["--exact", NAME, "--nocapture"]).env(INSIDE, "1").output();
+    let dev = tempfile::tempdir().expect("folder");
+    let output = command.arg(dev.path()).arg(test).args(["--exact", NAME, "--nocapture"]).env(INSIDE, "1").output();
     match output {
         Ok(output) if output.status.success() => {}
         Ok(output) => {
             let error = String::from_utf8_lossy(&output.stderr);
             assert!(!error.contains("ready"), "{error}{}", String::from_utf8_lossy(&output.stdout));
-            eprintln!("skipped: no namespace for hostile programs: {}", error.trim());
+            skip(format_args!("skipped: no namespace for hostile programs: {}", error.trim()));
         }
-        Err(error) => eprintln!("skipped: unshare does not start ({error}); it is in util-linux"),
+        Err(error) => skip(format_args!("skipped: unshare does not start ({error}); it is in util-linux")),
     }
 }
