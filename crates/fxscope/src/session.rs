@@ -477,11 +477,15 @@ fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
     Some(Intervals { pass: 0, region, names, rows })
 }
 
+/// Largest file of code that is read again after a run, bytes.
+pub(crate) const MOST_CODE: u64 = 4 << 30;
+
 /// The files that code was mapped from, as they are now.
 fn files(outcome: &Outcome, process: &Process) -> Vec<CodeFile> {
     let file = |path: &Vec<u8>| {
         let path = process.host_path(path);
-        let digest = std::fs::read(&path).map_or_else(|_| String::new(), |content| fxscope_record::digest(&content));
+        let content = fxscope_host::read(&path, MOST_CODE);
+        let digest = content.map_or_else(|_| String::new(), |content| fxscope_record::digest(&content));
         CodeFile { path: path.to_string_lossy().into_owned(), digest }
     };
     outcome.files.iter().map(file).collect()

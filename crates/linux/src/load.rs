@@ -19,6 +19,17 @@ use crate::stack::{self, InitialStack};
 use crate::vfs::View;
 use crate::vfs::access::real_path;
 
+/// Largest file of a program, bytes.
+const MOST: u64 = 4 << 30;
+
+/// The contents of a program's file.
+///
+/// # Errors
+/// The host's, and when it is no regular file or too large.
+pub(crate) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    Ok(fxscope_host::read(path, MOST)?)
+}
+
 /// A program in memory.
 pub(crate) struct Loaded {
     /// The program's own file.
@@ -115,7 +126,7 @@ fn map_return_code(mem: &mut Memory) -> Option<()> {
 
 /// Where the interpreter is, and its contents.
 fn read_interpreter(path: &Path, name: &[u8], view: &View) -> Result<(PathBuf, Vec<u8>), StartError> {
-    let content = view.find(name).and_then(|found| Ok((std::fs::read(&found)?, found)));
+    let content = view.find(name).and_then(|found| Ok((read(&found)?, found)));
     let (content, found) = content.map_err(|source| StartError::Interpreter {
         path: path.to_owned(),
         interpreter: OsStr::from_bytes(name).into(),

@@ -256,7 +256,7 @@ impl Process {
     /// # Errors
     /// When the file cannot be read or is not a program that can run, or the host lacks resources.
     pub fn open(path: &Path, setup: Setup) -> Result<Process, StartError> {
-        let file = std::fs::read(path).map_err(|source| StartError::Read { path: path.to_owned(), source })?;
+        let file = load::read(path).map_err(|source| StartError::Read { path: path.to_owned(), source })?;
         Process::new(path, &file, setup)
     }
 

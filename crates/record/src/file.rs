@@ -1,10 +1,10 @@
 //! Record files: opening, checking, reading, adding a run.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fxscope_host::{DraftApart, Refusal, draft_apart_in, file_size_limit};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::Run;
@@ -17,6 +17,10 @@ use crate::{read, write};
 pub enum RecordError {
     #[error("{}: {source}; check the path, its permissions and the free space there", path.display())]
     Io { path: PathBuf, source: std::io::Error },
+    #[error("{}: {why}", path.display())]
+    Refused { path: PathBuf, why: String },
+    #[error("{}: file size limit (ulimit -f) reached, which is {limit} bytes; raise it, or choose another file", path.display())]
+    Limit { path: PathBuf, limit: u64 },
     #[error("{}: {what}; give the path of a file", path.display())]
     NotAFile { path: PathBuf, what: &'static str },
     #[error("{}: not an fxscope record ({what}); it is left as it is, choose another file", path.display())]
@@ -106,8 +110,7 @@ pub fn append_all(path: &Path, runs: &[Run]) -> Result<(), RecordError> {
 /// Writes the runs of an older file again, with today's tables.
 fn upgrade(path: &Path) -> Result<(), RecordError> {
     let draft = fill_draft(path, &load(path)?)?;
-    draft.persist(path).map_err(|e| RecordError::Io { path: path.to_owned(), source: e.error })?;
-    Ok(())
+    draft.persist(path).map_err(|source| RecordError::Io { path: path.to_owned(), source })
 }
 
 /// Tells whether [`append`] would find a file that it may write, before there is a run to write.
@@ -130,6 +133,7 @@ pub fn check_target(path: &Path) -> Result<(), RecordError> {
 /// Whether there is a file at `path`.
 fn exists(path: &Path) -> Result<bool, RecordError> {
     let what = match std::fs::metadata(path) {
+        _ if path == Path::new("-") => "standard output cannot hold a record",
         Ok(m) if m.is_file() => return Ok(true),
         Ok(m) if m.is_dir() => "is a folder",
         Ok(_) => "is not a regular file",
@@ -145,26 +149,21 @@ fn exists(path: &Path) -> Result<bool, RecordError> {
 }
 
 /// An empty file in the folder of `path` that vanishes unless it is given a name.
-fn draft(path: &Path) -> Result<tempfile::NamedTempFile, RecordError> {
+fn draft(path: &Path) -> Result<DraftApart, RecordError> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".fxscope-").suffix(".tmp");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder).map_err(|source| RecordError::Io { path: path.to_owned(), source })
+    draft_apart_in(folder).map_err(|source| RecordError::Io { path: path.to_owned(), source })
 }
 
 fn create(path: &Path, runs: &[Run]) -> Result<(), RecordError> {
     let draft = fill_draft(path, runs)?;
-    draft.persist_noclobber(path).map_err(|e| RecordError::Io { path: path.to_owned(), source: e.error })?;
-    Ok(())
+    draft.persist_noclobber(path).map_err(|source| RecordError::Io { path: path.to_owned(), source })
 }
 
 /// A file with these runs that has no name yet.
-fn fill_draft(path: &Path, runs: &[Run]) -> Result<tempfile::NamedTempFile, RecordError> {
+fn fill_draft(path: &Path, runs: &[Run]) -> Result<DraftApart, RecordError> {
     let sql = |e| sql_error(path, &e);
     let draft = draft(path)?;
-    let mut db = connect(draft.path(), path)?;
+    let mut db = connect(draft.file.path(), path)?;
     schema::create(&db, page_bytes(runs)).map_err(sql)?;
     // Nobody else has this file, so it may be read as memory: that is quicker.
     db.pragma_update(None, "mmap_size", MOST_MAPPED).map_err(sql)?;
@@ -209,7 +208,11 @@ fn check_header(path: &Path) -> Result<(), RecordError> {
     let io = |source| RecordError::Io { path: path.to_owned(), source };
     let not = |what: &str| RecordError::NotARecord { path: path.to_owned(), what: what.to_owned() };
     let mut header = Vec::new();
-    File::open(path).map_err(io)?.take(100).read_to_end(&mut header).map_err(io)?;
+    let file = fxscope_host::open(path, u64::MAX).map_err(|e| match e.why {
+        Refusal::Io(source) => io(source),
+        why => RecordError::Refused { path: path.to_owned(), why: why.to_string() },
+    })?;
+    file.take(100).read_to_end(&mut header).map_err(io)?;
     let number = |at: usize| i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     if header.is_empty() {
         return Err(not("it is empty"));
@@ -264,11 +267,16 @@ fn damaged(path: &Path, what: &str) -> RecordError {
 /// damage.
 fn sql_error(path: &Path, error: &rusqlite::Error) -> RecordError {
     let path = path.to_owned();
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => RecordError::Full { path },
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => RecordError::Busy { path },
-        Some(
-            ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::SystemIoFailure,
+    match (error.sqlite_error_code(), file_size_limit()) {
+        // SQLite does not say which error of the system it was.
+        (Some(ErrorCode::SystemIoFailure), Some(limit)) => RecordError::Limit { path, limit },
+        (Some(ErrorCode::DiskFull), _) => RecordError::Full { path },
+        (Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked), _) => RecordError::Busy { path },
+        (
+            Some(
+                ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::SystemIoFailure,
+            ),
+            _,
         ) => RecordError::NotWritable { path, what: error.to_string() },
         _ => RecordError::Damaged { path, what: error.to_string() },
     }

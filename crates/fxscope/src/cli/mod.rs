@@ -6,6 +6,7 @@ mod compare;
 mod events;
 mod hwpf;
 mod import;
+mod interrupt;
 mod jitter;
 mod konata;
 mod latency;
@@ -24,6 +25,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use fxscope::base::text::printable_lines;
 use fxscope::report::render::terminal::Style;
 
 /// Exit status when fxscope itself could not do what it was asked for.
@@ -75,6 +77,7 @@ impl<E: std::fmt::Display> From<E> for Failure {
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
+    interrupt::survive_file_size_limit();
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
@@ -98,8 +101,7 @@ pub fn main() -> ExitCode {
 /// Writes a message of fxscope's own, without what could play tricks on a terminal: messages quote files.
 /// When standard error is gone there is nobody to tell.
 fn say(message: &str) {
-    let message: String = message.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
-    let _ = writeln!(std::io::stderr(), "fxscope: {message}");
+    let _ = writeln!(std::io::stderr(), "fxscope: {}", printable_lines(message));
 }
 
 /// What a stream can show.

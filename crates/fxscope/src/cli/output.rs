@@ -4,7 +4,13 @@ use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use fxscope::host::{draft_in, write_error};
+use fxscope::linux::Stdio;
+
 use super::Failure;
+
+/// What standard output is called.
+const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 /// A place for output that could be written when it was checked.
 pub(super) enum Target {
@@ -18,7 +24,7 @@ pub(super) enum Target {
 impl Target {
     /// Checks the argument of an option before there is anything to write. Nothing is changed.
     pub(super) fn check(path: &Path) -> Result<Target, Failure> {
-        if path == Path::new("-") {
+        if STANDARD_OUTPUT.iter().any(|name| path == Path::new(name)) {
             return Ok(Target::StandardOutput);
         }
         Ok(replaceable(path)?.map_or_else(|| Target::Stream(path.to_owned()), Target::File))
@@ -61,6 +67,7 @@ impl Target {
 /// Nothing is changed. `None` for a device or a pipe.
 pub(super) fn replaceable(path: &Path) -> Result<Option<PathBuf>, Failure> {
     match std::fs::metadata(path) {
+        _ if path == Path::new("-") => Err("-: standard output cannot hold it; give the path of a file".into()),
         Ok(m) if m.is_dir() => Err(format!("{}: is a folder; give the path of a file", path.display()).into()),
         Ok(m) if m.is_file() => {
             OpenOptions::new().write(true).open(path).map_err(|e| failure(path, &e))?;
@@ -78,6 +85,17 @@ pub(super) fn replaceable(path: &Path) -> Result<Option<PathBuf>, Failure> {
     }
 }
 
+/// The standard streams of a program, where they are not those of fxscope: when fxscope writes its results to standard output,
+/// what the program writes there goes to standard error.
+pub(super) fn program_streams(target: Option<&Target>) -> io::Result<Option<Stdio>> {
+    if !matches!(target, Some(Target::StandardOutput)) {
+        return Ok(None);
+    }
+    let mut stdio = Stdio::inherit()?;
+    stdio.output = stdio.error.try_clone()?;
+    Ok(Some(stdio))
+}
+
 /// The folder that a file is in.
 pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
@@ -85,13 +103,9 @@ pub(super) fn folder(path: &Path) -> &Path {
 
 /// A file in the folder of `path` that vanishes unless it takes its place.
 pub(super) fn draft(path: &Path) -> Result<tempfile::NamedTempFile, Failure> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".fxscope-").suffix(".tmp");
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder(path)).map_err(|e| failure(path, &e))
+    draft_in(folder(path)).map_err(|e| failure(path, &e))
 }
 
 pub(super) fn failure(path: &Path, error: &std::io::Error) -> Failure {
-    format!("{}: cannot be written ({error}); check the path, its permissions and the free space there", path.display())
-        .into()
+    format!("{}: {}", path.display(), write_error(error)).into()
 }

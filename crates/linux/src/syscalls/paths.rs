@@ -5,6 +5,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
+use super::transfer::write_error;
 use super::{Args, Result, guest};
 use crate::files::{AT_FDCWD, DIRECTORY, OpenFile};
 use crate::kernel::Kernel;
@@ -153,7 +154,8 @@ pub(super) fn truncate(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     if place.kind == Some(FileType::Directory) {
         return Err(Errno::ISDIR);
     }
-    rustix::fs::ftruncate(resolve::open(&place.path, OFlags::WRONLY, Mode::empty())?, len)?;
+    let file = resolve::open(&place.path, OFlags::WRONLY, Mode::empty())?;
+    rustix::fs::ftruncate(file, len).map_err(|e| write_error(k, t, e))?;
     Ok(0)
 }
 

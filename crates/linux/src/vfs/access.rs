@@ -85,7 +85,7 @@ impl Policy {
             read: access.read.as_ref().map(|folders| folders.iter().map(real).collect()),
             write: access.write.iter().map(real).collect(),
             network: access.network,
-            shared_memory: SharedMemory::default(),
+            shared_memory: SharedMemory::new(),
             refused: RefCell::default(),
         }
     }

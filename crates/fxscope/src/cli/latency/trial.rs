@@ -19,6 +19,9 @@ use super::super::progress::bar;
 use super::Asked;
 use super::case::Case;
 
+/// Largest program, bytes.
+const MOST_PROGRAM: u64 = 4 << 30;
+
 /// A program to be checked.
 pub(super) struct Subject {
     pub name: String,
@@ -163,7 +166,7 @@ impl Lab {
     fn file(&self, trial: &Trial<'_>) -> Result<Option<PathBuf>, String> {
         let subject = trial.subject;
         let program = subject.command.first().ok_or("no program given")?;
-        let bytes = std::fs::read(program).map_err(|e| format!("{}: {e}", Path::new(program).display()))?;
+        let bytes = fxscope::host::read(Path::new(program), MOST_PROGRAM).map_err(|e| e.to_string())?;
         let launch = trial.launch();
         let spec = launch.spec().map_err(|failure| failure.message)?;
         let asked = (&subject.asked.region, subject.asked.threads);

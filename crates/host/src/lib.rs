@@ -1,0 +1,12 @@
+//! The host's files and helper programs: input files of a limited size, drafts and folders that the next run removes when
+//! theirs was killed, and programs that must come to an end.
+
+mod helper;
+mod input;
+mod leftovers;
+mod limit;
+
+pub use limit::{file_size_limit, write_error};
+pub use helper::{Ended, Helper, Signal};
+pub use input::{InputError, Refusal, open, read, read_text};
+pub use leftovers::{DraftApart, PrivateFolder, draft_apart_in, draft_in, private_folder_in, remove_dead_folders};
