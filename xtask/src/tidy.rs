@@ -29,8 +29,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "fxscope",
         &[
-            "base", "host", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record", "sim", "import",
-            "analyze", "validate", "report", "pages", "latency", "jitter", "noise",
+            "base", "host", "uop", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record", "sim",
+            "import", "analyze", "validate", "report", "pages", "latency", "jitter", "noise",
         ],
     ),
     ("xtask", &["aarch64", "machine", "pmu", "validate"]),

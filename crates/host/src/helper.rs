@@ -181,7 +181,10 @@ mod tests {
     fn a_helper_that_sleeps_is_ended_in_time() {
         let begin = Instant::now();
         assert_eq!(shell("exec sleep 1000").wait(Duration::from_millis(100)).expect("waited for"), Ended::Late);
-        assert_eq!(shell("trap '' TERM; while :; do sleep 1; done").wait(Duration::ZERO).expect("waited for"), Ended::Late);
+        assert_eq!(
+            shell("trap '' TERM; while :; do sleep 1; done").wait(Duration::ZERO).expect("waited for"),
+            Ended::Late
+        );
         assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
     }
 

@@ -41,11 +41,14 @@ impl InputError {
 }
 
 impl From<InputError> for io::Error {
-    /// The system's own error, or one without the path that says why.
+    /// The system's own error, or one that says why, without the path and without what to do.
     fn from(error: InputError) -> io::Error {
+        let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
         match error.why {
             Refusal::Io(source) => source,
-            why => io::Error::new(io::ErrorKind::InvalidInput, why.to_string()),
+            Refusal::Kind(what) => invalid(format!("it is {what}")),
+            Refusal::TooLarge(most) => invalid(format!("it is larger than {}", size(most))),
+            Refusal::NotText => invalid("it is not text in UTF-8".to_owned()),
         }
     }
 }
@@ -150,7 +153,10 @@ mod tests {
         assert!(refused(&fifo).ends_with("is a named pipe (FIFO); give the path of a regular file"));
         assert!(refused(folder.path()).ends_with("is a folder; give the path of a regular file"));
         assert_eq!(refused(Path::new("/dev/zero")), "/dev/zero: is a device; give the path of a regular file");
-        assert!(refused(&folder.path().join("nothing")).ends_with("(No such file or directory (os error 2)); check the path"));
+        assert!(
+            refused(&folder.path().join("nothing"))
+                .ends_with("(No such file or directory (os error 2)); check the path")
+        );
     }
 
     #[test]

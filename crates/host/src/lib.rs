@@ -6,7 +6,7 @@ mod input;
 mod leftovers;
 mod limit;
 
-pub use limit::{file_size_limit, write_error};
 pub use helper::{Ended, Helper, Signal};
 pub use input::{InputError, Refusal, open, read, read_text};
 pub use leftovers::{DraftApart, PrivateFolder, draft_apart_in, draft_in, private_folder_in, remove_dead_folders};
+pub use limit::{file_size_limit, write_error};

@@ -178,7 +178,9 @@ fn gather<R: Read>(trace: &mut Reader<R>) -> Result<Gathered, Error> {
         }
     }
     if own > 0 {
-        notes.push(format!("detours that come from measuring (its own work, the limit of real-time threads) are left out: {own}"));
+        notes.push(format!(
+            "detours that come from measuring (its own work, the limit of real-time threads) are left out: {own}"
+        ));
     }
     Ok(Gathered { streams, notes, duration, cores: cores.into_iter().collect() })
 }

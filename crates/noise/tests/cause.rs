@@ -225,11 +225,9 @@ fn detours_that_come_back_with_the_timer_tick_are_the_tick_whatever_thread_ran_a
         let ran = move |&(start, _): &(u64, u64)| event(1, start + 1_000_000 + 1_000, length, Kind::Task, "short");
         detours.iter().filter(|detour| detour.1 == 8_000).map(ran).collect::<Vec<_>>()
     };
-    for (events, expected) in [
-        (Vec::new(), tick.clone()),
-        (thread(1_600), tick.clone()),
-        (thread(6_000), Cause::new(Kind::Task, "short")),
-    ] {
+    for (events, expected) in
+        [(Vec::new(), tick.clone()), (thread(1_600), tick.clone()), (thread(6_000), Cause::new(Kind::Task, "short"))]
+    {
         let causes = named(&detours, events, false, false);
         let of_ticks = detours.iter().zip(&causes).filter(|(detour, _)| detour.1 == 8_000);
         assert!(of_ticks.clone().all(|(_, cause)| *cause == expected), "{expected:?}");

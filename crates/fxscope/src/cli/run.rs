@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{json, terminal};
 
-use super::konata::{TraceArgs, TraceTarget};
 use super::interrupt;
+use super::konata::{TraceArgs, TraceTarget};
 use super::launch::{self, Launch};
 use super::output::{self, Target};
 use super::{FAILED, Failure, Outcome, say, style};

@@ -120,7 +120,9 @@ impl Recorded {
         recorded.cores = recorded.cores.iter().copied().chain(cores).collect();
         recorded.cores.sort_unstable();
         recorded.cores.dedup();
-        recorded.notes.extend((own > 0).then(|| "Detours that come from measuring (its own work, the limit of real-time threads) are left out.".to_owned()));
+        recorded.notes.extend((own > 0).then(|| {
+            "Detours that come from measuring (its own work, the limit of real-time threads) are left out.".to_owned()
+        }));
         Ok(recorded)
     }
 

@@ -93,7 +93,8 @@ pub fn recognise<R: Read>(mut trace: Reader<R>, limit: Option<RealtimeLimit>) ->
         };
         starts.iter().filter(returns).map(|&start| (core, start)).collect::<Vec<_>>()
     };
-    let limited = limit.map(|limit| candidates.iter().flat_map(|(&core, starts)| of_core(limit, core, starts)).collect());
+    let limited =
+        limit.map(|limit| candidates.iter().flat_map(|(&core, starts)| of_core(limit, core, starts)).collect());
     Ok(Recognised { limited: limited.unwrap_or_default(), ticks })
 }
 

@@ -254,7 +254,10 @@ fn script(perf: &Path, spool: &Path) -> Result<File, String> {
     while script.ended_within(Duration::from_millis(200)).map_err(failed)?.is_none() {
         let bytes = text.metadata().map_err(failed)?.len();
         if bytes > MOST_TEXT {
-            return Err(format!("perf script wrote more than {} GiB, and was killed: detours have no names", MOST_TEXT >> 30));
+            return Err(format!(
+                "perf script wrote more than {} GiB, and was killed: detours have no names",
+                MOST_TEXT >> 30
+            ));
         }
         if bytes != written {
             (written, since) = (bytes, Instant::now());

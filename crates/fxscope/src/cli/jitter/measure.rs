@@ -200,7 +200,7 @@ fn name(
     measured: Result<(), Failure>,
 ) -> Result<(), Failure> {
     let complete = tracer.as_ref().is_some_and(Tracer::complete);
-    let what = tracer.as_ref().map(Tracer::what);
+    let mut what = tracer.as_ref().map(Tracer::what);
     // It is stopped in any case.
     let text = tracer.map(Tracer::stop);
     measured?;
@@ -209,6 +209,7 @@ fn name(
         Some(Ok(text)) => text,
         Some(Err(why)) => {
             said.push(why);
+            what = None;
             Box::new(io::empty()) as Box<dyn io::BufRead>
         }
         None => Box::new(io::empty()),
