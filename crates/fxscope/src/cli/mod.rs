@@ -21,6 +21,7 @@ mod run;
 mod sector;
 mod validate;
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
@@ -78,7 +79,7 @@ impl<E: std::fmt::Display> From<E> for Failure {
 /// Does what the command line says.
 pub fn main() -> ExitCode {
     interrupt::survive_file_size_limit();
-    let outcome = match Cli::parse().command {
+    let outcome = match parsed().command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare_files(&args),
@@ -95,6 +96,18 @@ pub fn main() -> ExitCode {
     outcome.unwrap_or_else(|failure| {
         say(&failure.message);
         ExitCode::from(failure.status)
+    })
+}
+
+/// The command line. Messages about one that is wrong quote it.
+fn parsed() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let text = error.to_string();
+        if let Cow::Owned(text) = printable_lines(&text) {
+            let _ = std::io::stderr().write_all(text.as_bytes());
+            std::process::exit(error.exit_code());
+        }
+        error.exit()
     })
 }
 
