@@ -14,6 +14,8 @@
 //! ```
 
 pub use fxscope_analyze as analyze;
+pub use fxscope_base as base;
+pub use fxscope_host as host;
 pub use fxscope_import as import;
 pub use fxscope_jitter as jitter;
 pub use fxscope_latency as latency;

@@ -537,11 +537,17 @@ fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
     Some(Intervals { pass: 0, region, names, rows })
 }
 
+/// Largest file of code that is read again after a run, bytes.
+pub(crate) const MOST_CODE: u64 = 4 << 30;
+
 /// The files that code was mapped from, as they are now.
 fn files(outcome: &Outcome, process: &Process) -> Vec<CodeFile> {
     let file = |path: &Vec<u8>| {
         let path = process.host_path(path);
-        let digest = open_regular(&path).and_then(|file| fxscope_record::digest_of(file).ok()).unwrap_or_default();
+        let digest = fxscope_host::open(&path, MOST_CODE)
+            .ok()
+            .and_then(|file| fxscope_record::digest_of(file).ok())
+            .unwrap_or_default();
         CodeFile { path: path.to_string_lossy().into_owned(), digest }
     };
     outcome.files.iter().map(file).collect()
@@ -566,11 +572,6 @@ fn hot_spot(h: &fxscope_sim::HotSpot) -> HotSpot {
         stalls: h.profile.stalls.to_vec(),
         pipes: h.profile.pipes.to_vec(),
     }
-}
-
-/// A regular file; what the program has put in its place is not waited for.
-fn open_regular(path: &Path) -> Option<File> {
-    std::fs::metadata(path).ok().filter(|data| data.is_file()).and_then(|_| File::open(path).ok())
 }
 
 /// What the record says of the host, as far as the run's thread could not find it out afterwards.

@@ -109,7 +109,7 @@ fn the_headline_has_times_counts_and_shares_apart_and_each_figure_once() {
     let row = |i: usize, key: &str| result["rows"][i][key].clone();
     assert_eq!(
         [row(1, "repeats"), row(5, "fitted"), row(5, "fitted_to")],
-        ["c-1".into(), true.into(), ["tlb.walk_extra"].into()]
+        [serde_json::json!("c-1"), true.into(), serde_json::json!(["tlb.walk_extra"])]
     );
 }
 

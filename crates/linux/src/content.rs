@@ -9,7 +9,6 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use object::read::{ReadCache, ReadRef};
-use rustix::fs::{Mode, OFlags};
 
 /// Most bytes of headers: more than the largest table of program headers has.
 const HEADER_BYTES: u64 = 8 << 20;
@@ -35,9 +34,7 @@ impl ProgramFile {
     /// # Errors
     /// The host's; that it is no regular file.
     pub(crate) fn open(path: &Path, memory_bytes: u64) -> io::Result<ProgramFile> {
-        // Opening a FIFO would wait for a writer.
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        ProgramFile::of(File::from(rustix::fs::open(path, flags, Mode::empty())?), memory_bytes)
+        ProgramFile::of(fxscope_host::open(path, u64::MAX)?, memory_bytes)
     }
 
     /// The same for a file that is open already.

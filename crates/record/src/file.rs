@@ -5,10 +5,10 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use fxscope_host::{Found, OutputFile, Refusal, file_size_limit};
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
 use crate::Run;
-use crate::output::{Found, OutputFile};
 use crate::schema::{self, APPLICATION, OLDEST, VERSION};
 use crate::{read, write};
 
@@ -18,6 +18,10 @@ use crate::{read, write};
 pub enum RecordError {
     #[error("{}: {source}; check the path, its permissions and the free space there", path.display())]
     Io { path: PathBuf, source: std::io::Error },
+    #[error("{}: {why}", path.display())]
+    Refused { path: PathBuf, why: String },
+    #[error("{}: file size limit (ulimit -f) reached, which is {limit} bytes; raise it, or choose another file", path.display())]
+    Limit { path: PathBuf, limit: u64 },
     #[error("{}: {what}; give the path of a file", path.display())]
     NotAFile { path: PathBuf, what: &'static str },
     #[error("{}: not an fxscope record ({what}); it is left as it is, choose another file", path.display())]
@@ -112,6 +116,9 @@ impl Target {
 
     fn find(path: &Path) -> Result<Target, RecordError> {
         let not = |what| RecordError::NotAFile { path: path.to_owned(), what };
+        if path == Path::new("-") {
+            return Err(not("standard output cannot hold a record"));
+        }
         if path.file_name().is_none() && !path.exists() {
             return Err(not("names no file"));
         }
@@ -245,7 +252,11 @@ fn page_bytes(runs: &[Run]) -> u32 {
 fn open(path: &Path) -> Result<Connection, RecordError> {
     let io = |source| RecordError::Io { path: path.to_owned(), source };
     let mut header = Vec::new();
-    File::open(path).map_err(io)?.take(HEADER as u64).read_to_end(&mut header).map_err(io)?;
+    let file = fxscope_host::open(path, u64::MAX).map_err(|e| match e.why {
+        Refusal::Io(source) => io(source),
+        why => RecordError::Refused { path: path.to_owned(), why: why.to_string() },
+    })?;
+    file.take(HEADER as u64).read_to_end(&mut header).map_err(io)?;
     // Before anything else touches the file: what is not ours is never opened for writing.
     check_header(&header, path)?;
     // Reading too needs this: a journal that an interrupted program left is rolled back first.
@@ -303,6 +314,10 @@ fn sound(db: &Connection, length: u64, path: &Path) -> Result<(), RecordError> {
 fn io_error(path: &Path, source: std::io::Error) -> RecordError {
     let path = path.to_owned();
     match source.kind() {
+        ErrorKind::FileTooLarge => match file_size_limit() {
+            Some(limit) => RecordError::Limit { path, limit },
+            None => RecordError::Io { path, source },
+        },
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => RecordError::Full { path },
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             RecordError::NotWritable { path, what: source.to_string() }

@@ -9,7 +9,6 @@
 
 mod counts;
 mod file;
-mod output;
 mod pack;
 mod read;
 mod run;
@@ -18,7 +17,6 @@ mod write;
 
 pub use counts::{Counts, Names, Region, Tallies, Thread};
 pub use file::{RecordError, Target, append, append_all, load};
-pub use output::{Found, OutputFile};
 pub use run::{CodeFile, Finish, Host, HotSpot, Interval, Intervals, Mode, Origin, Pages, Run};
 
 /// The region that every run has: all of it.

@@ -139,6 +139,7 @@ impl Search<'_> {
             programs: self.programs.clone(),
             cache: Cache::new(None, &self.fxscope)?,
             jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            stopped: || false,
         };
         let results = execute(&suite, &execution, &|_| {})?;
         let errors = judge(&suite, &results)

@@ -11,7 +11,7 @@ use fxscope::report::annotate::{document, json};
 use fxscope::report::render::terminal;
 
 use super::launch::{self, Launch};
-use super::output::Target;
+use super::output::{Target, program_streams};
 use super::{Failure, Outcome, print, say, style};
 
 /// Arguments that only mean something for a program that is run now.
@@ -75,7 +75,8 @@ pub(super) fn annotate(args: &Args) -> Outcome {
         None => {
             let spec = args.launch.spec()?;
             let simulate = |session| launch::simulate(session, false, None);
-            let run = args.launch.contained(spec.clone(), &args.command, fxscope::Mode::Timing, simulate)?;
+            let stdio = program_streams(json_target.as_ref())?;
+            let run = args.launch.contained(spec.clone(), &args.command, fxscope::Mode::Timing, stdio, simulate)?;
             (run, spec.as_ref().clone())
         }
     };

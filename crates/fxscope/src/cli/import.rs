@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use fxscope::base::text::printable;
 use fxscope::import::{Machine, Source, fapp, likwid, papi, perf};
 use fxscope::latency::inputs::pmus;
 use fxscope::pmu::Events;
@@ -65,6 +66,9 @@ pub(super) fn import(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Largest file of a tool, bytes.
+const MOST_BYTES: u64 = 4 << 30;
+
 /// What files of the format hold.
 fn runs(args: &Args, paths: &[PathBuf], machine: &Machine) -> Result<Vec<Run>, Failure> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -73,8 +77,7 @@ fn runs(args: &Args, paths: &[PathBuf], machine: &Machine) -> Result<Vec<Run>, F
         None if args.format == Format::Fapp => vec![name(&args.files[0])],
         None => Vec::new(),
     };
-    let contents =
-        |place: usize| std::fs::read(&paths[place]).map_err(|e| format!("cannot be read ({e}); check the path"));
+    let contents = |place: usize| fxscope::host::read(&paths[place], MOST_BYTES).map_err(|e| e.why.to_string());
     let all = || {
         (0..paths.len()).map(|i| contents(i).map_err(|e| format!("{}: {e}", names[i]))).collect::<Result<Vec<_>, _>>()
     };
@@ -114,7 +117,8 @@ pub(super) fn keep(runs: &[Run], output: &Path) -> Result<(), Failure> {
     for run in runs {
         if run.regions.len() > SHOWN_REGIONS {
             let regions = run.regions.len();
-            print(format!("{}: {regions} regions; fxscope report shows them\n", output.display()))?;
+            let output = output.display().to_string();
+            print(format!("{}: {regions} regions; fxscope report shows them\n", printable(&output)))?;
         } else {
             print(terminal::render(&fxscope::report::summary(run), style(&std::io::stdout())))?;
         }

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufWriter, Seek as _};
 use std::path::PathBuf;
 
+use fxscope::host::OutputFile;
 use fxscope::konata::Konata;
-use fxscope::record::OutputFile;
 use fxscope::{Mode, Window};
 
 use super::Failure;

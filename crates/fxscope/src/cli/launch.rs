@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use fxscope::linux::hwpfctl::Settings;
 use fxscope::linux::{Access, ClockSource, StartError, Stdio};
@@ -12,13 +12,12 @@ use fxscope::machine::Spec;
 use fxscope::record::{ALL, Run};
 use fxscope::{CallPages, Control, Mode, Progress, QUANTUM, Request, Session, Window, guest_environment};
 
+use super::interrupt::{self, STOP};
 use super::placement::{Placement, Remote};
 use super::progress::ProgressLine;
 use super::sector::Sectors;
 use super::{FAILED, Failure, hwpf};
 
-/// Exit status when the user stopped the run: 128 + SIGINT.
-pub(super) const STOPPED: u8 = 130;
 /// Exit status when the program's file cannot be run, and when there is none, as shells have it.
 const CANNOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
@@ -198,11 +197,6 @@ fn memory_bytes(args: &Launch, spec: &Spec) -> Result<Option<u64>, Failure> {
     }
 }
 
-/// Whether Ctrl-C has been pressed.
-static STOP: AtomicBool = AtomicBool::new(false);
-/// Whether results are being written, which takes a moment and is not to be cut short.
-static SAVING: AtomicBool = AtomicBool::new(false);
-
 impl Launch {
     /// The machine with all its settings.
     pub(super) fn spec(&self) -> Result<Arc<Spec>, Failure> {
@@ -332,20 +326,10 @@ impl Launch {
         Ok(memory_bytes(self, spec)?.unwrap_or_else(|| fxscope::machine_memory(spec)))
     }
 
-    /// Loads the program named first in `command`, which gets the rest as its arguments, and hands it to `with`, on a thread
-    /// that may touch of the host what the program may ([`Session::contained`]).
+    /// Loads the program named first in `command`, which gets the rest as its arguments, and `stdio` as its standard streams if
+    /// they are not those of fxscope. Hands it to `with`, on a thread that may touch of the host what the program may
+    /// ([`Session::contained`]).
     pub(super) fn contained<R: Send>(
-        &self,
-        spec: Arc<Spec>,
-        command: &[OsString],
-        mode: Mode,
-        with: impl FnOnce(Session) -> Result<R, Failure> + Send,
-    ) -> Result<R, Failure> {
-        self.contained_on(spec, command, mode, None, with)
-    }
-
-    /// The same, with other standard streams than those of fxscope.
-    pub(super) fn contained_on<R: Send>(
         &self,
         spec: Arc<Spec>,
         command: &[OsString],
@@ -425,16 +409,15 @@ pub(super) fn simulate(session: Session, quiet: bool, traced: Option<&mut Window
     })
 }
 
-/// Runs the program with `run` until it ends or the user presses Ctrl-C. From then on Ctrl-C is ignored: results are being
-/// written, which takes a moment and is not to be cut short.
+/// Runs the program with `run` until it ends or a signal asks for its end. From then on signals wait: results are being written,
+/// which takes a moment and is not to be cut short.
 pub(super) fn simulate_with(
     mut session: Session,
     quiet: bool,
     run: impl FnOnce(Session, &mut dyn FnMut(Progress) -> Control) -> Run,
 ) -> Result<Run, Failure> {
     let progress = ProgressLine::new(!quiet);
-    SAVING.store(false, Ordering::Relaxed);
-    catch_interrupts(&progress)?;
+    interrupt::catch_for(&progress)?;
     if progress.has_terminal() {
         let line = progress.clone();
         session.watch_terminal(move |at_line_start| line.make_way(at_line_start));
@@ -444,26 +427,9 @@ pub(super) fn simulate_with(
         if STOP.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
     };
     let run = run(session, &mut watch);
-    SAVING.store(true, Ordering::Relaxed);
+    interrupt::save();
     progress.end();
     Ok(run)
-}
-
-/// Ctrl-C stops the run that `progress` shows, and fxscope when it is pressed again.
-fn catch_interrupts(progress: &ProgressLine) -> Result<(), Failure> {
-    static LINE: Mutex<Option<ProgressLine>> = Mutex::new(None);
-    let before = LINE.lock().unwrap_or_else(PoisonError::into_inner).replace(progress.clone());
-    if before.is_none() {
-        ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) && !SAVING.load(Ordering::Relaxed) {
-                if let Some(line) = &*LINE.lock().unwrap_or_else(PoisonError::into_inner) {
-                    line.end();
-                }
-                std::process::exit(i32::from(STOPPED));
-            }
-        })?;
-    }
-    Ok(())
 }
 
 /// The exit status for a program that cannot start.

@@ -4,9 +4,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use fxscope::record::{Found, OutputFile};
+use fxscope::host::{Found, OutputFile, write_error};
+use fxscope::linux::Stdio;
 
 use super::Failure;
+
+/// What standard output is called.
+const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 /// A place for output that could be written when it was checked.
 pub(super) enum Target {
@@ -20,7 +24,7 @@ pub(super) enum Target {
 impl Target {
     /// Opens what the argument of an option names before there is anything to write. No file is changed.
     pub(super) fn check(path: &Path) -> Result<Target, Failure> {
-        if path == Path::new("-") {
+        if STANDARD_OUTPUT.iter().any(|name| path == Path::new(name)) {
             return Ok(Target::StandardOutput);
         }
         if let Some(file) = replaceable(path)? {
@@ -58,6 +62,9 @@ impl Target {
 /// A place for a file that is written as a whole in place of one that is there. Nothing is changed. `None` for a device or a
 /// pipe.
 pub(super) fn replaceable(path: &Path) -> Result<Option<OutputFile>, Failure> {
+    if path == Path::new("-") {
+        return Err("-: standard output cannot hold it; give the path of a file".into());
+    }
     match OutputFile::find(path) {
         Ok(Found::File(file)) => Ok(Some(file)),
         Ok(Found::Folder) => Err(format!("{}: is a folder; give the path of a file", path.display()).into()),
@@ -66,12 +73,22 @@ pub(super) fn replaceable(path: &Path) -> Result<Option<OutputFile>, Failure> {
     }
 }
 
+/// The standard streams of a program, where they are not those of fxscope: when fxscope writes its results to standard output,
+/// what the program writes there goes to standard error.
+pub(super) fn program_streams(target: Option<&Target>) -> io::Result<Option<Stdio>> {
+    if !matches!(target, Some(Target::StandardOutput)) {
+        return Ok(None);
+    }
+    let mut stdio = Stdio::inherit()?;
+    stdio.output = stdio.error.try_clone()?;
+    Ok(Some(stdio))
+}
+
 /// The folder that a file is in.
 pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 pub(super) fn failure(path: &Path, error: &std::io::Error) -> Failure {
-    format!("{}: cannot be written ({error}); check the path, its permissions and the free space there", path.display())
-        .into()
+    format!("{}: {}", path.display(), write_error(error)).into()
 }

@@ -29,6 +29,7 @@ pub mod number {
     pub const SIGTTIN: u32 = 21;
     pub const SIGTTOU: u32 = 22;
     pub const SIGURG: u32 = 23;
+    pub const SIGXFSZ: u32 = 25;
     pub const SIGVTALRM: u32 = 26;
     pub const SIGPROF: u32 = 27;
     pub const SIGWINCH: u32 = 28;

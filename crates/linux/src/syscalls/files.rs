@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use rustix::fs::{FallocateFlags, FileType, FlockOperation, MemfdFlags, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
-use super::transfer::CHUNK;
+use super::transfer::{CHUNK, write_error};
 use super::{Args, Result, fifo, guest};
 use crate::attempt::Attempt;
 use crate::files::{Files, OpenFile};
@@ -254,13 +254,13 @@ pub(super) fn lseek(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     rustix::fs::seek(k.files.host(a[0] as i32)?, to)
 }
 
-pub(super) fn ftruncate(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn ftruncate(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let len = u64::try_from(a[1] as i64).map_err(|_| Errno::INVAL)?;
-    rustix::fs::ftruncate(k.files.host(a[0] as i32)?, len)?;
+    rustix::fs::ftruncate(k.files.host(a[0] as i32)?, len).map_err(|e| write_error(k, t, e))?;
     Ok(0)
 }
 
-pub(super) fn fallocate(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn fallocate(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let mode = FallocateFlags::from_bits(a[1] as u32).ok_or(Errno::OPNOTSUPP)?;
     let (offset, len) = (a[2] as i64, a[3] as i64);
     if offset < 0 || len <= 0 {
@@ -273,7 +273,8 @@ pub(super) fn fallocate(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         growing(&mut k.mem, file, Some(offset), len, |fitting| match fitting == len {
             true => rustix::fs::fallocate(&file.host, mode, offset, len),
             false => Err(Errno::NOSPC),
-        })?;
+        })
+        .map_err(|e| write_error(k, t, e))?;
     }
     Ok(0)
 }

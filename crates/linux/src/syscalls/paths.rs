@@ -5,6 +5,7 @@ use std::os::fd::AsFd as _;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
+use super::transfer::write_error;
 use super::{Args, Result, files, guest};
 use crate::files::{AT_FDCWD, DIRECTORY, OpenFile};
 use crate::kernel::Kernel;
@@ -178,7 +179,7 @@ pub(super) fn truncate(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     }
     let policy = &k.files.view.policy;
     let file = Handle::new(policy, &place.path)?.open(policy, OFlags::WRONLY | OFlags::NONBLOCK)?;
-    rustix::fs::ftruncate(file, len)?;
+    rustix::fs::ftruncate(file, len).map_err(|e| write_error(k, t, e))?;
     Ok(0)
 }
 

@@ -150,12 +150,16 @@ fn write_pieces(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece], offse
     Ok(done)
 }
 
-/// The error of a write. One to a pipe that nobody reads is a signal, too.
+/// The error of a write, or of making a file longer. One to a pipe that nobody reads is a signal, too, and so is one beyond
+/// the limit of the size of files (setrlimit(2), `RLIMIT_FSIZE`).
 pub(super) fn write_error(k: &Kernel, t: &mut Thread, error: Errno) -> Errno {
-    if error == Errno::PIPE {
-        let origin = Origin::Sender { pid: k.pid, uid: rustix::process::getuid().as_raw() };
-        signal::send(k, t, SigInfo { signal: number::SIGPIPE, code: code::SI_USER, origin });
-    }
+    let signal = match error {
+        Errno::PIPE => number::SIGPIPE,
+        Errno::FBIG if fxscope_host::file_size_limit().is_some() => number::SIGXFSZ,
+        _ => return error,
+    };
+    let origin = Origin::Sender { pid: k.pid, uid: rustix::process::getuid().as_raw() };
+    signal::send(k, t, SigInfo { signal, code: code::SI_USER, origin });
     error
 }
 

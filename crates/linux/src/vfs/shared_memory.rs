@@ -1,29 +1,41 @@
 //! `/dev/shm`: memory of the simulated machine.
 //!
-//! Each run has a folder of the host's for it, which is empty at first and gone afterwards. Programs name their objects there by
-//! process numbers, which are the same in every run: in a folder in common runs would find what others have left.
+//! Each run has a folder of the host's for it, which is empty at first and gone afterwards; that of a run that was killed is
+//! removed when the next one starts. Programs name their objects there by process numbers, which are the same in every run: in a
+//! folder in common runs would find what others have left.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
+use fxscope_host::{PrivateFolder, private_folder_in, remove_dead_folders};
 use rustix::io::Errno;
-use tempfile::TempDir;
 
 use super::access::is_within;
 
 /// Where the program sees it.
 pub(crate) const PLACE: &[u8] = b"/dev/shm";
 
+/// What the folders of runs are called, and what they lie in where the host has room there.
+const PREFIX: &str = "fxscope-shm-";
+const PARENT: &str = "/dev/shm";
+
 /// A folder of the host's that holds the `/dev/shm` of one run, empty at first. It is removed with this value.
-pub struct SharedFolder(TempDir);
+pub struct SharedFolder(PrivateFolder);
 
 impl SharedFolder {
-    /// Makes one; `None`: the host has no room for it.
+    /// Makes one; `None`: the host has no room for it. The first one of this process removes the folders of runs that were
+    /// killed.
     #[must_use]
     pub fn make() -> Option<SharedFolder> {
+        static SWEPT: Once = Once::new();
+        SWEPT.call_once(|| {
+            for parent in [Path::new(PARENT), &std::env::temp_dir()] {
+                remove_dead_folders(parent, PREFIX);
+            }
+        });
         make().map(SharedFolder)
     }
 
@@ -118,9 +130,9 @@ fn count_names(folder: &Path) -> u64 {
 }
 
 /// In the host's memory, or where its temporary files are.
-fn make() -> Option<TempDir> {
-    let folder = || tempfile::Builder::new().prefix("fxscope-shm-").to_owned();
-    let made = folder().tempdir_in("/dev/shm").or_else(|_| folder().tempdir()).ok()?;
+fn make() -> Option<PrivateFolder> {
+    let made = private_folder_in(Path::new(PARENT), PREFIX);
+    let made = made.or_else(|_| private_folder_in(&std::env::temp_dir(), PREFIX)).ok()?;
     // Links on the way have been followed once for all.
     let real = made.path().canonicalize().ok()?;
     (real == made.path()).then_some(made)

@@ -19,6 +19,9 @@ use super::super::progress::bar;
 use super::Asked;
 use super::case::Case;
 
+/// Largest program, bytes.
+const MOST_PROGRAM: u64 = 4 << 30;
+
 /// A program to be checked.
 pub(super) struct Subject {
     pub name: String,
@@ -163,7 +166,7 @@ impl Lab {
     fn file(&self, trial: &Trial<'_>) -> Result<Option<PathBuf>, String> {
         let subject = trial.subject;
         let program = subject.command.first().ok_or("no program given")?;
-        let bytes = std::fs::read(program).map_err(|e| format!("{}: {e}", Path::new(program).display()))?;
+        let bytes = fxscope::host::read(Path::new(program), MOST_PROGRAM).map_err(|e| e.to_string())?;
         let launch = trial.launch();
         let spec = launch.spec().map_err(|failure| failure.message)?;
         let asked = (&subject.asked.region, subject.asked.threads);
@@ -210,7 +213,7 @@ impl Trial<'_> {
         let text = |failure: Failure| failure.message;
         let spec = launch.spec().map_err(text)?;
         let simulate = |session: Session| Ok(session.run(&mut |_| Control::Continue));
-        let run = launch.contained_on(spec.clone(), &self.subject.command, Mode::Timing, Some(stdio), simulate);
+        let run = launch.contained(spec.clone(), &self.subject.command, Mode::Timing, Some(stdio), simulate);
         let run = run.map_err(text)?;
         ended(&run, said.path(), self.subject.refuses)?;
         let case = Case::of(&run, &self.subject.asked, None, Some(&spec)).map_err(text)?;

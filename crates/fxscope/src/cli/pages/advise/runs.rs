@@ -22,17 +22,19 @@ pub(super) struct Runs {
     input: Option<(File, u64)>,
     /// How often it has run.
     count: u32,
+    /// The streams of the first run where they are not those of fxscope.
+    first: Option<Stdio>,
 }
 
 impl Runs {
-    pub(super) fn new(command: Vec<OsString>, quiet: bool) -> Result<Runs, Failure> {
+    pub(super) fn new(command: Vec<OsString>, quiet: bool, first: Option<Stdio>) -> Result<Runs, Failure> {
         let mut input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
         let is_file = input.metadata().is_ok_and(|metadata| metadata.is_file());
         let input = if is_file { Some(input.stream_position()?).map(|begin| (input, begin)) } else { None };
-        Ok(Runs { command, quiet, input, count: 0 })
+        Ok(Runs { command, quiet, input, count: 0, first })
     }
 
-    /// Hands the program, ready to run, to `with`. Only its first run writes where fxscope does.
+    /// Hands the program, ready to run, to `with`. Only its first run writes anywhere.
     pub(super) fn contained<R: Send>(
         &mut self,
         launch: &Launch,
@@ -40,7 +42,7 @@ impl Runs {
         with: impl FnOnce(Session) -> Result<R, Failure> + Send,
     ) -> Result<R, Failure> {
         let nothing = || OpenOptions::new().read(true).write(true).open("/dev/null");
-        let mut stdio = Stdio::inherit()?;
+        let mut stdio = self.first.take().map_or_else(Stdio::inherit, Ok)?;
         stdio.input = match &mut self.input {
             Some((file, begin)) => {
                 file.seek(SeekFrom::Start(*begin))?;
@@ -52,7 +54,7 @@ impl Runs {
             (stdio.output, stdio.error) = (nothing()?.into(), nothing()?.into());
         }
         self.count += 1;
-        launch.contained_on(spec, &self.command, Mode::Timing, Some(stdio), with)
+        launch.contained(spec, &self.command, Mode::Timing, Some(stdio), with)
     }
 
     /// Runs it once more, and says which run it is and what it is about.

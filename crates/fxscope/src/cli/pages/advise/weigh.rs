@@ -13,7 +13,8 @@ use fxscope::machine::{Spec, spec};
 use fxscope::pmu::Evaluation;
 use fxscope::record::{ALL, Finish, Run};
 
-use super::super::super::launch::{self, Launch, STOPPED};
+use super::super::super::interrupt;
+use super::super::super::launch::{self, Launch};
 use super::super::super::{FAILED, Failure};
 use super::runs::Runs;
 
@@ -242,7 +243,7 @@ fn finished(run: &Run) -> Result<(), Over> {
                 format!("{program} was {message}: there is no advice for a program that does not run to its end");
             return Err(Over::Ended(128 + *signal as u8, text));
         }
-        Finish::Stopped => return Err(Over::Ended(STOPPED, "stopped: there is no advice".to_owned())),
+        Finish::Stopped => return Err(Over::Ended(interrupt::status(), "stopped: there is no advice".to_owned())),
         Finish::Failed(message) => message,
     };
     Err(Over::Ended(FAILED, format!("{program} cannot go on: {message}: there is no advice")))

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use crate::leftovers::{draft_name, remove_dead_drafts};
+
 /// A place for a file.
 #[derive(Debug)]
 pub struct OutputFile {
@@ -56,6 +58,9 @@ impl OutputFile {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
         let place = OutputFile { folder, name, path };
+        remove_dead_drafts(
+            place.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+        );
         // Whether a file can be made there is known when one has been made.
         Draft::new(&place.folder)?;
         Ok(place)
@@ -71,7 +76,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// The host's; a symbolic link, a device or a pipe is one.
-    pub(crate) fn current(&self) -> io::Result<Option<File>> {
+    pub fn current(&self) -> io::Result<Option<File>> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
@@ -81,7 +86,10 @@ impl OutputFile {
     }
 
     /// Whether `file` is the one that is there now.
-    pub(crate) fn is(&self, file: &File) -> io::Result<bool> {
+    ///
+    /// # Errors
+    /// The host's.
+    pub fn is(&self, file: &File) -> io::Result<bool> {
         same(&self.folder, &self.name, file)
     }
 
@@ -101,7 +109,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// As [`OutputFile::replace`] has them; [`io::ErrorKind::AlreadyExists`] when there is something.
-    pub(crate) fn create(&self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    pub fn create(&self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         let draft = self.written(write)?;
         match rustix::fs::renameat_with(&self.folder, &draft.name, &self.folder, &self.name, RenameFlags::NOREPLACE) {
             // File systems that cannot do this in one step.
@@ -140,7 +148,7 @@ fn same(folder: &OwnedFd, name: &OsStr, file: &File) -> io::Result<bool> {
     }
 }
 
-/// A new file that vanishes unless it is kept.
+/// A new file that vanishes unless it is kept, locked as all drafts of living runs are.
 struct Draft<'f> {
     folder: &'f OwnedFd,
     name: String,
@@ -154,10 +162,14 @@ impl Draft<'_> {
         loop {
             let mut random = [0; 8];
             rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-            let name = format!(".fxscope-{:016x}.tmp", u64::from_ne_bytes(random));
-            match rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(0o666)) {
-                Err(Errno::EXIST) => {}
-                made => return Ok(Draft { folder, name, file: made?.into(), kept: false }),
+            let name = draft_name(u64::from_ne_bytes(random));
+            let file = match rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(0o666)) {
+                Err(Errno::EXIST) => continue,
+                made => File::from(made?),
+            };
+            // Where there are no locks, nobody takes it for dead. Otherwise another run may have, before this one had the lock.
+            if file.lock().is_err() || same(folder, OsStr::new(&name), &file)? {
+                return Ok(Draft { folder, name, file, kept: false });
             }
         }
     }
