@@ -52,7 +52,7 @@ impl Channels {
 }
 
 fn identity(file: BorrowedFd<'_>) -> Result<Identity, Errno> {
-    rustix::fs::fstat(file).map(|status| (status.st_dev as u64, status.st_ino as u64))
+    rustix::fs::fstat(file).map(|status| (status.st_dev, status.st_ino))
 }
 
 impl Kernel {

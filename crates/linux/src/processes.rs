@@ -7,9 +7,9 @@
 use std::rc::Rc;
 
 use fxscope_aarch64::{Blocks, Memory};
-use rustix::io::Errno;
 
 use crate::budget;
+use crate::files::Files;
 use crate::futex;
 use crate::kernel::{End, Kernel, Random};
 use crate::memory_files;
@@ -66,17 +66,10 @@ impl ChildEnd {
 }
 
 impl Kernel {
-    /// A process like this one with the number `pid` and the address space `mem`: a copy of this one's, or an empty one
-    /// when it `borrows` this one's.
-    ///
-    /// # Errors
-    /// The host's, with the address space.
-    pub(crate) fn fork(&mut self, pid: u32, mem: Memory, borrows: bool) -> Result<Kernel, (Errno, Memory)> {
-        let files = match self.files.fork() {
-            Ok(files) => files,
-            Err(error) => return Err((error, mem)),
-        };
-        Ok(Kernel {
+    /// A process like this one with the number `pid`, these open files and the address space `mem`: a copy of this one's, or an
+    /// empty one when it `borrows` this one's.
+    pub(crate) fn fork(&mut self, pid: u32, files: Files, mem: Memory, borrows: bool) -> Kernel {
+        Kernel {
             mem,
             platform: self.platform.clone(),
             now_ns: self.now_ns,
@@ -109,7 +102,7 @@ impl Kernel {
             random: Random(self.random.next()),
             limits: self.limits,
             code_changed: false,
-        })
+        }
     }
 
     /// Ends the wait of a parent that has lent its memory (`vfork`), because this process has a program of its own or

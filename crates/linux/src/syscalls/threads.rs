@@ -110,15 +110,9 @@ fn start_process(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
         return Err(Errno::INVAL);
     }
     k.afford(budget::PROCESS)?;
-    let pid = k.system.new_id();
+    let (pid, files) = (k.system.new_id(), k.files.fork()?);
     let mem = if borrows { k.mem.sibling() } else { k.mem.fork() }.map_err(|_| Errno::NOMEM)?;
-    let mut process = match k.fork(pid, mem, borrows) {
-        Ok(process) => process,
-        Err((error, mut mem)) => {
-            give_back(k, &mut mem);
-            return Err(error);
-        }
-    };
+    let mut process = k.fork(pid, files, mem, borrows);
     let mut child = Box::new(t.duplicate(pid, pid));
     child.cpu_number = k.cpu_of_new(&child.affinity, t);
     let in_child = Request { flags: request.flags & !flag::PARENT_SETTID, ..request };
