@@ -21,7 +21,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 HOST_TOOLS := cc:gcc,libc6-dev
 CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
-	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user
+	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user unshare:util-linux
 
 .PHONY: demo release test validate programs npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test kernels fmt lint cargo
 

@@ -1,7 +1,8 @@
 //! What the fuzz targets share: the guest address space of `crates/aarch64/tests/hostile`, started from what the fuzzer
-//! chooses.
+//! chooses, and the programs of `crates/linux/tests/hostile`.
 //!
 //! ```text
+//! cargo +nightly fuzz run calls
 //! cargo +nightly fuzz run decode
 //! cargo +nightly fuzz run exec
 //! cargo +nightly fuzz run elf
@@ -9,12 +10,15 @@
 //! cargo +nightly fuzz run machine
 //! ```
 //!
-//! cargo-fuzz builds with AddressSanitizer.
+//! cargo-fuzz builds with AddressSanitizer. Run `calls` as another user than root, or in a container.
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 
 #[path = "../../crates/aarch64/tests/hostile/harness.rs"]
 pub mod harness;
+
+#[path = "../../crates/linux/tests/hostile/calls.rs"]
+pub mod calls;
 
 /// Registers as the fuzzer chooses them, few bytes for many registers.
 #[derive(Arbitrary, Debug)]

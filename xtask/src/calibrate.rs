@@ -46,6 +46,8 @@ enum Target {
     Barrier,
 }
 
+/// What [`walk`] seeks.
+const WALK_KEY: &str = "tlb.walk_extra";
 /// Rows of `validation` with pages of 64 KiB and of 2 MiB.
 const SMALL_PAGES: &str = "largepage-0031";
 const LARGE_PAGES: &str = "largepage-0032";
@@ -76,14 +78,14 @@ fn walk(fxscope: &Path) -> Result<(), String> {
     let (small, large) = (Rate::of(&suite, SMALL_PAGES)?, Rate::of(&suite, LARGE_PAGES)?);
     let wanted = small.measured_seconds()? - large.measured_seconds()?;
     let without = kernel::count(fxscope, &large.run.program, &large.run.arguments, &large.run.options)?.seconds;
-    println!("{:<15} {:>9} {:>14} {:>9}", "tlb.walk_extra", "GB/s", "cycles a walk", "walks");
+    println!("{:<15} {:>9} {:>14} {:>9}", WALK_KEY, "GB/s", "cycles a walk", "walks");
     let measured = small.row.measured;
     let simulated = large.value(without)?;
     let mut fit = Fit { fxscope, small, without, wanted };
     let best = fit.search()?;
     println!("{:<15} {measured:>9.2}", "measured");
     println!("pages of 2 MiB: {:.2} GB/s measured, {simulated:.2} simulated", large.row.measured);
-    println!("tlb.walk_extra = {best}");
+    println!("{WALK_KEY} = {best}");
     Ok(())
 }
 
@@ -111,6 +113,11 @@ impl<'a> Rate<'a> {
     fn of(suite: &'a Suite, name: &str) -> Result<Rate<'a>, String> {
         let mut rows = suite.families.iter().flat_map(|f| &f.rows);
         let (row, formula) = rows.find(|(row, _)| row.row == name).ok_or_else(|| format!("no row {name}"))?;
+        if !row.is_fitted_to(WALK_KEY) {
+            return Err(format!(
+                "row {name} is not marked with {WALK_KEY} in its column 'fitted', so no fit may use it"
+            ));
+        }
         let run = suite.runs.get(&row.run).ok_or_else(|| format!("no run {}", row.run))?;
         Ok(Rate { row, formula, run })
     }
@@ -158,12 +165,28 @@ impl Fit<'_> {
     /// Simulated less measured seconds that small pages cost.
     fn excess(&mut self, extra: f64) -> Result<f64, String> {
         let run = self.small.run;
-        let options = format!("{} --set tlb.walk_extra={extra}", run.options);
+        let options = format!("{} --set {WALK_KEY}={extra}", run.options);
         let counts = kernel::count(self.fxscope, &run.program, &run.arguments, &options)?;
         let cost = counts.seconds - self.without;
         let walks = counts.event("L2D_TLB_REFILL")?;
         let cycles = cost / counts.seconds * counts.cycles / walks;
         println!("{extra:<15} {:>9.2} {cycles:>14.1} {walks:>9}", self.small.value(counts.seconds)?);
         Ok(cost - self.wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fit_of_walks_refuses_a_row_that_is_not_marked() {
+        let mut suite = Suite::read(&root().join("validation")).expect("rows");
+        assert!([SMALL_PAGES, LARGE_PAGES].iter().all(|name| Rate::of(&suite, name).is_ok()));
+        for row in suite.families.iter_mut().flat_map(|family| &mut family.rows) {
+            row.0.fitted.clear();
+        }
+        let message = Rate::of(&suite, SMALL_PAGES).err().expect("unmarked");
+        assert!(message.contains("largepage-0031 is not marked with tlb.walk_extra"), "{message}");
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 pub mod calibrate;
+pub mod counts;
 pub mod coverage;
 pub mod demo;
 pub mod kernel;

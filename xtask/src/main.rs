@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{calibrate, coverage, demo, latency, release, speed, tidy};
+use xtask::{calibrate, counts, coverage, demo, latency, release, speed, tidy};
 
 #[derive(Parser)]
 #[command(about = "Tasks of the project")]
@@ -16,6 +16,8 @@ struct Cli {
 enum Task {
     /// Check dependency directions, paths named in documents, and file lengths.
     Tidy,
+    /// Keep the counts of a fixed list of runs, or compare them with those kept before a change.
+    Counts(counts::Args),
     /// Write the tables of instructions in `docs`.
     Coverage(coverage::Args),
     /// Fit a number that no document gives to measured rows; prints the fit and changes nothing.
@@ -33,6 +35,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
         Task::Tidy => tidy::check(),
+        Task::Counts(args) => counts::run(&args),
         Task::Coverage(args) => coverage::run(&args),
         Task::Calibrate(args) => calibrate::run(&args),
         Task::Demo => demo::run(),

@@ -51,13 +51,21 @@ pub struct Blocks {
     /// Direct-mapped: start address and block number of recently used blocks.
     front: Box<[(u64, u32)]>,
     vl: usize,
+    /// Instructions of all blocks.
+    instructions: usize,
 }
 
 impl Blocks {
     /// An empty cache for code that runs at vector length `vl` bytes.
     #[must_use]
     pub fn new(vl: usize) -> Blocks {
-        Blocks { list: Vec::new(), by_start: HashMap::new(), front: vec![(u64::MAX, 0); FRONT].into(), vl }
+        Blocks {
+            list: Vec::new(),
+            by_start: HashMap::new(),
+            front: vec![(u64::MAX, 0); FRONT].into(),
+            vl,
+            instructions: 0,
+        }
     }
 
     /// Forgets every block: code or vector length has changed.
@@ -84,6 +92,7 @@ impl Blocks {
             Some(&id) => id,
             None => {
                 let block = decode_block(pc, self.vl, mem)?;
+                self.instructions += block.insts.len();
                 let id = u32::try_from(self.list.len()).expect("fewer than 2^32 blocks");
                 self.list.push(block);
                 self.by_start.insert(pc, id);
@@ -104,6 +113,11 @@ impl Blocks {
     #[must_use]
     pub fn len(&self) -> usize {
         self.list.len()
+    }
+    /// Instructions of these blocks; those that several blocks have count for each.
+    #[must_use]
+    pub fn instructions(&self) -> usize {
+        self.instructions
     }
     /// Whether nothing is decoded yet.
     #[must_use]
@@ -179,9 +193,14 @@ impl Block {
     /// Executes the instructions from `from` to before `to`; `Err` says which one stopped.
     #[inline(always)]
     fn execute(&self, from: usize, to: usize, cpu: &mut Cpu, mem: &mut Memory) -> Result<(), usize> {
+        let mut met = cpu.fp.denormals;
         for (i, inst) in self.insts[from..to].iter().enumerate() {
             if (inst.exec)(cpu, mem, inst).is_err() {
                 return Err(from + i);
+            }
+            if cpu.fp.denormals != met {
+                cpu.note_subnormals(from + i, cpu.fp.denormals.wrapping_sub(met));
+                met = cpu.fp.denormals;
             }
         }
         Ok(())

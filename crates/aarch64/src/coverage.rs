@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::cpu::{Cpu, Trap};
 use crate::memory::Memory;
-use crate::table::{Ctx, Encoding, lookup};
+use crate::table::{Ctx, Decoded, Encoding, lookup};
 
 /// Rows that are not compared with QEMU: name and reason. Unit tests cover them.
 pub const NOT_COMPARED: &[(&str, &str)] = &[
@@ -52,19 +52,11 @@ const SAMPLES: u32 = 16_384;
 /// Looks at words of a row, the same ones each time. `None` when no word of it decodes.
 #[must_use]
 pub fn of(row: &Encoding) -> Option<Coverage> {
-    let mut sampler = Sampler(u64::from(row.pattern.value));
-    let fields = fields(row.notation);
     let mut classes = BTreeSet::new();
     let mut cpu = Cpu::new(16);
     let mut mem = Memory::new(0).ok()?;
     let (mut refused, mut decoded) = (0, 0);
-    for i in 0..SAMPLES {
-        let word = sampler.word(&fields) & !row.pattern.mask | row.pattern.value;
-        if lookup(word).is_none_or(|found| found.name != row.name) {
-            continue;
-        }
-        let vl = [16, 32, 64][i as usize % 3];
-        let Some(d) = (row.decode)(word, &Ctx { pc: 0x1_0000, vl }) else { continue };
+    for (d, vl) in samples(row, SAMPLES) {
         classes.insert(d.info.class.name());
         decoded += 1;
         (cpu.vl, cpu.trap) = (vl, Trap::CodeChanged);
@@ -77,6 +69,18 @@ pub fn of(row: &Encoding) -> Option<Coverage> {
         _ => Execution::Sometimes,
     };
     (decoded > 0).then_some(Coverage { classes, execution })
+}
+
+/// Decodes up to `words` words of a row, the same ones each time, and gives the vector length of each, bytes.
+pub fn samples(row: &Encoding, words: u32) -> impl Iterator<Item = (Decoded, usize)> {
+    let mut sampler = Sampler(u64::from(row.pattern.value));
+    let fields = fields(row.notation);
+    (0..words).filter_map(move |i| {
+        let word = sampler.word(&fields) & !row.pattern.mask | row.pattern.value;
+        let vl = [16, 32, 64][i as usize % 3];
+        lookup(word).filter(|found| found.name == row.name)?;
+        Some(((row.decode)(word, &Ctx { pc: 0x1_0000, vl })?, vl))
+    })
 }
 
 /// The operand fields of a pattern: lowest bit and width of each.

@@ -1,7 +1,7 @@
 //! Architectural state of one thread.
 
 use bytemuck::{Pod, Zeroable};
-use fxscope_uop::{Partial, mem};
+use fxscope_uop::{Partial, Subnormal, mem};
 
 use crate::hpc::HpcExtension;
 use crate::memory::MemFault;
@@ -121,6 +121,8 @@ pub struct Cpu {
     stream_len: usize,
     /// Instructions of the block whose governing predicates left out elements, in any order.
     pub(crate) partials: Vec<Partial>,
+    /// Instructions of the block that met subnormal numbers, in order.
+    subnormals: Vec<Subnormal>,
 }
 
 /// An armed exclusive monitor.
@@ -208,6 +210,7 @@ impl Cpu {
             stream: vec![0; STREAM_WORDS].into_boxed_slice().try_into().expect("fixed length"),
             stream_len: 0,
             partials: Vec::new(),
+            subnormals: Vec::new(),
         }
     }
 
@@ -215,7 +218,7 @@ impl Cpu {
     #[must_use]
     pub fn duplicate(&self) -> Cpu {
         let fresh = Cpu::new(self.vl);
-        Cpu { stream: fresh.stream, stream_len: 0, partials: Vec::new(), ..*self }
+        Cpu { stream: fresh.stream, stream_len: 0, partials: Vec::new(), subnormals: Vec::new(), ..*self }
     }
 
     /// General register by decoder index.
@@ -302,11 +305,24 @@ impl Cpu {
     pub fn partials(&self) -> &[Partial] {
         &self.partials
     }
+    /// Instructions noted since [`Cpu::clear_stream`] that met subnormal numbers which are not flushed.
+    #[inline(always)]
+    #[must_use]
+    pub fn subnormals(&self) -> &[Subnormal] {
+        &self.subnormals
+    }
+    /// Notes that instruction `inst` of the block did `operations` on elements that are subnormal.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn note_subnormals(&mut self, inst: usize, operations: u32) {
+        self.subnormals.push(Subnormal { inst: inst as u8, operations });
+    }
     /// Forgets the dynamic stream.
     #[inline(always)]
     pub fn clear_stream(&mut self) {
         self.stream_len = 0;
         self.partials.clear();
+        self.subnormals.clear();
     }
 
     /// Stops with `trap`.

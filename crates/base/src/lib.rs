@@ -1,4 +1,4 @@
-//! Units, the signal list and the calendar: what every other crate may use.
+//! Units, the signal list, the calendar and text fit to be shown: what every other crate may use.
 //!
 //! Depends on `std` only.
 
@@ -7,6 +7,7 @@ pub mod host;
 pub mod pool;
 pub mod signal;
 pub mod stall;
+pub mod text;
 
 pub use calendar::{Calendar, LineBus, SPAN};
 pub use host::{expect_stream, fetch_early};

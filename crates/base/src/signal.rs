@@ -80,6 +80,8 @@ signals! {
     RobEmptyStqBusy = "ROB_EMPTY_STQ_BUSY",
     /// … because the core waits in WFE or WFI.
     WfeWfiCycle = "WFE_WFI_CYCLE",
+    /// … because the kernel works for the program: no event of a machine, whose kernel commits instructions.
+    KernelCycles = "KERNEL_CYCLES",
     /// Only micro-operations that complete no instruction commit.
     UopOnlyCommit = "UOP_ONLY_COMMIT",
     /// Only a MOVPRFX commits.

@@ -83,6 +83,9 @@ stalls! {
     StorePort = "ROB_EMPTY_STQ_BUSY", "Store port busy", "store port", [RobEmpty, RobEmptyStqBusy];
     /// Nothing is in flight, because the core sleeps.
     Asleep = "WFE_WFI_CYCLE", "Barrier wait", "asleep", [RobEmpty, WfeWfiCycle];
+    /// The kernel works for the program: system calls, and taking and giving back pages. Its instructions are not simulated, so
+    /// that nothing is in flight; its time is that of the machine's description (tables `assumptions` and `page_costs`).
+    Kernel = "KERNEL_CYCLES", "Kernel", "kernel", [RobEmpty, KernelCycles];
     /// Micro-operations commit, but none completes an instruction.
     UopOnly = "UOP_ONLY_COMMIT", "Micro-operations commit", "uops only", [UopOnlyCommit];
     /// Only a MOVPRFX that is not packed commits.

@@ -4,9 +4,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use criterion::{BatchSize, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use fxscope::machine::Spec;
 use fxscope::record::Finish;
 use fxscope::{Control, Mode, Request, Session};
@@ -24,32 +24,32 @@ const CASES: &[(&str, Mode, &str, &[&str], u64)] = &[
 fn speed(c: &mut Criterion) {
     let spec = Arc::new(fxscope::machine::load("a64fx", &[]).expect("the machine is built in"));
     for &(name, mode, program, arguments, instructions) in CASES {
-        let start = || start(&spec, mode, program, arguments, instructions);
+        let simulate = || simulate(&spec, mode, program, arguments, instructions);
         // Stopping is exact to a number of blocks only.
-        let executed = run(start());
+        let (executed, _) = simulate();
         let mut group = c.benchmark_group("speed");
         group.throughput(Throughput::Elements(executed)).sampling_mode(SamplingMode::Flat);
-        group.bench_function(name, |b| b.iter_batched(start, run, BatchSize::PerIteration));
+        group.bench_function(name, |b| b.iter_custom(|times| (0..times).map(|_| simulate().1).sum()));
         group.finish();
     }
 }
 
-fn start(spec: &Arc<Spec>, mode: Mode, program: &str, arguments: &[&str], instructions: u64) -> Session {
+/// Runs to the limit; the instructions executed, and the time that they took.
+fn simulate(spec: &Arc<Spec>, mode: Mode, program: &str, arguments: &[&str], instructions: u64) -> (u64, Duration) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../kernels/prebuilt/{program}.elf"));
-    Session::start(Request {
+    let request = Request {
         mode,
         arguments: arguments.iter().map(Into::into).collect(),
         max_instructions: Some(instructions),
         ..Request::new(Arc::clone(spec), path)
-    })
-    .expect("the program is there")
-}
-
-/// Runs to the limit; the instructions executed.
-fn run(session: Session) -> u64 {
-    let run = session.run(&mut |_| Control::Continue);
+    };
+    let timed = |session: Session| {
+        let start = Instant::now();
+        (session.run(&mut |_| Control::Continue), start.elapsed())
+    };
+    let (run, took) = Session::contained(request, timed).expect("the program is there");
     assert_eq!(run.finish, Finish::Limit, "the program must not end before its instructions are executed");
-    run.regions[0].count(0, "INST_RETIRED").expect("counted in both modes")
+    (run.regions[0].count(0, "INST_RETIRED").expect("counted in both modes"), took)
 }
 
 criterion_group! {

@@ -22,6 +22,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::io::{self, Write};
 
 use fxscope_base::Cycle;
+use fxscope_base::text::printable;
 use fxscope_linux::disasm::disassemble;
 use fxscope_memory::Level;
 use fxscope_pipeline::dispatch::Station;
@@ -134,7 +135,7 @@ impl<W: Write> Konata<W> {
             label += &format!("  {}+{:#x}", place.function, place.offset);
         }
         // Names come from the program's file: nothing in them may end a field.
-        label.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+        printable(&label).into_owned()
     }
 }
 

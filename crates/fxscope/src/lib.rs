@@ -5,8 +5,8 @@
 //! use fxscope::{Control, Request, Session};
 //!
 //! let spec = Arc::new(fxscope::machine::load("a64fx", &[])?);
-//! let session = Session::start(Request::new(spec, "kernels/prebuilt/triad-l1.elf"))?;
-//! let run = session.run(&mut |_| Control::Continue);
+//! let request = Request::new(spec, "kernels/prebuilt/triad-l1.elf");
+//! let run = Session::contained(request, |session| session.run(&mut |_| Control::Continue))?;
 //! for document in fxscope::report::summary(&run) {
 //!     println!("{document:?}");
 //! }
@@ -14,6 +14,8 @@
 //! ```
 
 pub use fxscope_analyze as analyze;
+pub use fxscope_base as base;
+pub use fxscope_host as host;
 pub use fxscope_import as import;
 pub use fxscope_jitter as jitter;
 pub use fxscope_latency as latency;
@@ -29,17 +31,23 @@ pub use fxscope_validate as validate;
 
 pub mod advise;
 mod annotate;
+mod contain;
+mod described;
 mod environment;
 pub mod konata;
 mod mapping;
 mod pipes;
 pub mod risks;
+mod rows;
 mod sector;
 mod session;
 
 pub use annotate::{Wanted, annotate};
+pub use contain::Barrier;
+pub use described::machine_constants;
 pub use environment::guest_environment;
 pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, SpinLoops, Window};
 pub use mapping::CallPages;
+pub use rows::check_rows;
 pub use sector::SectorData;
 pub use session::{Request, Session, machine_memory};

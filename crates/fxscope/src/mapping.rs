@@ -9,6 +9,8 @@ use fxscope_linux::elf::{Image, Role};
 use fxscope_linux::pages::{MappingPages, SitePages};
 use fxscope_machine::settings::integer;
 
+use crate::session::MOST_CODE;
+
 const HOW: &str = "write mmap@FUNCTION, mmap@FUNCTION+OFFSET, mmap@FILE:LINE or mmap@0xADDRESS";
 
 /// Pages for the mappings that calls of the program make.
@@ -91,7 +93,7 @@ fn in_function(function: &str, offset: Option<u64>, symbols: &Symbols) -> Result
 /// The code of a source line.
 fn on_line(file: &str, line: u32, path: &Path) -> Result<Vec<Range<u64>>, String> {
     let unreadable = |e: &dyn std::fmt::Display| format!("the lines of {} cannot be read: {e}", path.display());
-    let content = std::fs::read(path).map_err(|e| unreadable(&e))?;
+    let content = fxscope_host::read(path, MOST_CODE).map_err(|e| unreadable(&e.why))?;
     let image = Image::parse_as(&content, Role::Program).map_err(|e| unreadable(&e))?;
     let lines = Loader::new(path).map_err(|e| unreadable(&e))?;
     let all = lines.find_location_range(0, u64::MAX).map_err(|e| unreadable(&e))?;

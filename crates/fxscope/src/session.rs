@@ -1,6 +1,8 @@
 //! A run, from program to record.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,12 +10,10 @@ use std::time::Instant;
 
 use fxscope_aarch64::Segment;
 use fxscope_base::{Cycle, Signal, Signals, Stall};
-use fxscope_latency::System;
 use fxscope_linux::hwpfctl;
 use fxscope_linux::pages::{MappingPages, MemoryPolicy, PageUse, list};
-use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, StartError, Stdio};
-use fxscope_machine::Spec;
-use fxscope_machine::settings::size;
+use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, SharedFolder, StartError, Stdio};
+use fxscope_machine::{Spec, settings::size};
 use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{constants, energy, recorded, scope};
 use fxscope_record::{
@@ -21,9 +21,11 @@ use fxscope_record::{
 };
 use fxscope_sim::{
     BlockObserver, Control, Counted, Follow, HostThreads, MOST_INTERVALS, Mode, Options, Outcome, Progress, QUANTUM,
-    Simulation, SpinLoops, Unpaired, Window, page_sizes, platform,
+    Simulation, SpinLoops, ThreadStarts, Unpaired, Window, page_sizes, platform,
 };
 
+use crate::contain::{Barrier, Needs, on_its_own_thread, restrict};
+use crate::described::machine_constants;
 use crate::environment::bears_on_speed;
 use crate::mapping::CallPages;
 use crate::sector::{SectorData, find_all};
@@ -42,8 +44,7 @@ pub struct Request {
     pub environment: Vec<(OsString, OsString)>,
     /// Names of variables that the record keeps besides those that bear on speed.
     pub record_variables: Vec<OsString>,
-    /// The folder that absolute paths of the program are looked up in first; `None`: the cross compilers' own
-    /// (see [`fxscope_linux::default_sysroot`]).
+    /// The folder in which the program's absolute paths are looked up first; `None`: [`fxscope_linux::default_sysroot`].
     pub sysroot: Option<PathBuf>,
     /// What of the host the program may touch.
     pub access: Access,
@@ -115,7 +116,7 @@ pub fn machine_memory(spec: &Spec) -> u64 {
     u64::from(spec.topology.cmgs) * spec.topology.node_bytes
 }
 
-/// A program loaded and ready to run.
+/// A program loaded and ready to run, on a thread that can do no more to the host than the program may.
 pub struct Session {
     request: Request,
     simulation: Simulation,
@@ -123,14 +124,26 @@ pub struct Session {
     sectors: Vec<(Range<u64>, u8)>,
     /// Calls whose mappings have pages of their own, and the places of their rules in the process.
     call_pages: Vec<(CallPages, Range<usize>)>,
+    barrier: Barrier,
+    host: HostView,
 }
 
 impl Session {
-    /// Loads the program.
+    /// Loads the program and hands it to `with`, which runs it, on a thread of its own. When the program is loaded, the kernel
+    /// takes from that thread everything that the program may not touch, as far as it can ([`Session::barrier`]): whatever
+    /// else `with` needs of the host must be open before.
     ///
     /// # Errors
-    /// When it cannot run.
-    pub fn start(mut request: Request) -> Result<Session, StartError> {
+    /// When the program cannot run.
+    pub fn contained<R: Send>(request: Request, with: impl FnOnce(Session) -> R + Send) -> Result<R, StartError> {
+        // Made here, since the program's thread may not remove it.
+        let shared_folder = SharedFolder::make().map(Arc::new);
+        let given = shared_folder.clone();
+        on_its_own_thread(move || Session::start(request, given).map(with))?
+    }
+
+    fn start(mut request: Request, shared_folder: Option<Arc<SharedFolder>>) -> Result<Session, StartError> {
+        let host = HostView::new();
         let memory_bytes = request.memory_bytes.unwrap_or(machine_memory(&request.spec));
         let mut setup = Setup::new(platform(&request.spec, memory_bytes), "")?;
         setup.platform.page_sizes = page_sizes(&request.spec.pages, &request.settings);
@@ -154,7 +167,13 @@ impl Session {
         setup.access = request.access.clone();
         setup.clock = request.clock;
         setup.platform.hpc.set_stream_detect(request.stream_detect);
+        setup.shared_folder = shared_folder.clone();
         let process = Process::open(&request.program, setup)?;
+        let barrier = restrict(&Needs {
+            access: &request.access,
+            shared_folder: shared_folder.as_deref().map(SharedFolder::path),
+            files: &process.mapped_files(),
+        });
         let limited = request.max_instructions.is_some();
         let options = Options {
             spec: Arc::clone(&request.spec),
@@ -174,7 +193,15 @@ impl Session {
             request,
             sectors: Vec::new(),
             call_pages: Vec::new(),
+            barrier,
+            host,
         })
+    }
+
+    /// What of the host's kernel keeps the program from the host.
+    #[must_use]
+    pub fn barrier(&self) -> &Barrier {
+        &self.barrier
     }
 
     /// Gives data of the program sectors of the caches, whatever its pointers say. All other data are in the default
@@ -264,17 +291,17 @@ impl Session {
             settings: request.settings.clone(),
             machine_hash: fxscope_machine::hash(&request.spec),
             description: Some(Arc::new(recorded::description(request.spec.path.as_deref(), &request.spec.pmu))),
-            constants: constants(&request.spec).into_iter().chain(System::constants(&request.spec)).collect(),
+            constants: machine_constants(&request.spec),
             mode: match request.mode {
                 Mode::Timing => fxscope_record::Mode::Timing,
                 Mode::Functional => fxscope_record::Mode::Functional,
             },
             finish: finish(&outcome.finish),
             host: Host {
-                cpus: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+                cpus: self.host.cpus,
                 wall_seconds,
                 mips: process.instructions() as f64 / 1e6 / wall_seconds.max(1e-9),
-                peak_rss_bytes: peak_rss_bytes(),
+                peak_rss_bytes: self.host.peak_rss_bytes(),
                 guest_bytes: process.memory().backed_bytes(),
             },
             notes: self.sector_notes().chain(self.call_notes()).chain(notes(request, outcome, process)).collect(),
@@ -367,6 +394,7 @@ fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String>
     notes.extend(host_threads(request.host_threads, outcome));
     notes.extend(last_interval(outcome));
     notes.extend(unpaired(outcome));
+    notes.extend(outcome.regions.iter().filter_map(thread_starts));
     notes.extend(memory_policy(request.memory_policy));
     notes.extend(process.page_notes().iter().cloned());
     notes.extend(process.refusals().iter().map(refusal));
@@ -397,6 +425,25 @@ fn unpaired(outcome: &Outcome) -> impl Iterator<Item = String> + '_ {
     })
 }
 
+/// What the start of threads takes of a region that contains it.
+fn thread_starts(region: &fxscope_sim::Region) -> Option<String> {
+    let ThreadStarts { threads, calls, until_ns, creating_ns, region_ns } = region.starts?;
+    let us = |ns: u64| format!("{:.1} µs", ns as f64 / 1e3);
+    let share = 100.0 * until_ns as f64 / region_ns.max(1) as f64;
+    let s = if threads == 1 { "" } else { "s" };
+    let of_calls = if region.calls == 1 { String::new() } else { format!(" in {calls} of {} calls", region.calls) };
+    Some(format!(
+        "Region '{}' contains the start of {threads} thread{s}{of_calls}: {} of its {} ({share:.1} %) pass until the last one \
+         executes its first instruction, the last {} of them after the first clone. To measure the work alone, start the \
+         threads before it, with a parallel region as warm-up, or mark the work behind it as a region of its own and \
+         report that with --region.",
+        region.name,
+        us(until_ns),
+        us(region_ns),
+        us(creating_ns),
+    ))
+}
+
 /// What was asked for of the nodes of memory.
 fn memory_policy(policy: MemoryPolicy) -> Option<String> {
     match policy {
@@ -421,6 +468,17 @@ fn refusal(refusal: &Refusal) -> String {
     let shown = folder.display();
     let (what, switch) = match denied {
         Denied::Network => ("network sockets".to_owned(), "--allow net".to_owned()),
+        Denied::Device => {
+            return format!(
+                "The program was refused devices in {shown} (calls: {calls}); those of the host stay as they are."
+            );
+        }
+        Denied::KernelFile => {
+            return format!(
+                "The program was refused files of the kernel in {shown} (calls: {calls}): no procfs, sysfs or the like of the \
+                 host may be used."
+            );
+        }
         Denied::Read | Denied::Write => {
             let (doing, key) = if *denied == Denied::Read { ("reading", "read") } else { ("writing", "write") };
             if folder.as_os_str().is_empty() {
@@ -479,11 +537,17 @@ fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
     Some(Intervals { pass: 0, region, names, rows })
 }
 
+/// Largest file of code that is read again after a run, bytes.
+pub(crate) const MOST_CODE: u64 = 4 << 30;
+
 /// The files that code was mapped from, as they are now.
 fn files(outcome: &Outcome, process: &Process) -> Vec<CodeFile> {
     let file = |path: &Vec<u8>| {
         let path = process.host_path(path);
-        let digest = std::fs::read(&path).map_or_else(|_| String::new(), |content| fxscope_record::digest(&content));
+        let digest = fxscope_host::open(&path, MOST_CODE)
+            .ok()
+            .and_then(|file| fxscope_record::digest_of(file).ok())
+            .unwrap_or_default();
         CodeFile { path: path.to_string_lossy().into_owned(), digest }
     };
     outcome.files.iter().map(file).collect()
@@ -510,10 +574,27 @@ fn hot_spot(h: &fxscope_sim::HotSpot) -> HotSpot {
     }
 }
 
-/// The most memory this process has had, bytes; 0 when the host does not tell.
-fn peak_rss_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")).and_then(|n| n.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
+/// What the record says of the host, as far as the run's thread could not find it out afterwards.
+struct HostView {
+    /// CPUs that this process may use.
+    cpus: u32,
+    /// `/proc/self/status`, which says anew what is so whenever it is read from its beginning.
+    status: Option<File>,
+}
+
+impl HostView {
+    fn new() -> HostView {
+        let cpus = std::thread::available_parallelism().map_or(0, |n| n.get() as u32);
+        HostView { cpus, status: File::open("/proc/self/status").ok() }
+    }
+
+    /// The most memory this process has had, bytes; 0 when the host does not tell.
+    fn peak_rss_bytes(&self) -> u64 {
+        let Some(mut status) = self.status.as_ref() else { return 0 };
+        let mut text = String::new();
+        let _ = status.rewind().and_then(|()| status.read_to_string(&mut text));
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")).and_then(|n| n.parse::<u64>().ok());
+        kib.unwrap_or(0) * 1024
+    }
 }

@@ -48,9 +48,11 @@ fn every_cycle_of_a_trace_is_one_that_the_pipeline_told() {
     for (program, from) in [("dgemm-tile.elf", 5_000), ("gather.elf", 20_000), ("sort.elf", 0)] {
         let mut request = Request::new(Arc::clone(&spec), kernel(program));
         request.max_instructions = Some(from + 10_000);
-        let session = Session::start(request).expect("starts");
         let mut both = Both { konata: Konata::new(Vec::new()), told: Vec::new() };
-        session.run_traced(&mut |_| Control::Continue, &mut Window::new(from, 3_000, &mut both));
+        Session::contained(request, |session| {
+            session.run_traced(&mut |_| Control::Continue, &mut Window::new(from, 3_000, &mut both));
+        })
+        .expect("starts");
         assert_eq!(both.konata.rows(), both.told.len() as u64);
         let log = String::from_utf8(both.konata.finish().expect("memory can be written")).expect("text");
         let rows = kanata::read(&log);

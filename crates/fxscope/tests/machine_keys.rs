@@ -158,10 +158,12 @@ impl Bench {
             max_instructions: Some(2_000_000),
             ..Request::new(Arc::new(spec), program)
         };
-        let mut session = Session::start(request).ok()?;
         let data = case.sector_1.map(|name| SectorData::parse(name, 1).expect("a variable"));
-        session.assign_sectors(data.as_slice()).expect("the program has it");
-        let run = session.run(&mut |_| Control::Continue);
+        let run = Session::contained(request, |mut session| {
+            session.assign_sectors(data.as_slice()).expect("the program has it");
+            session.run(&mut |_| Control::Continue)
+        });
+        let run = run.ok()?;
         let mut text = Vec::new();
         output.rewind().and_then(|()| output.read_to_end(&mut text)).expect("readable");
         Some(Shown { finish: run.finish, output: text, notes: run.notes, regions: run.regions, pages: run.pages })

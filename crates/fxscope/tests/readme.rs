@@ -44,3 +44,24 @@ fn every_command_that_the_readme_names_is_there() {
     }
     assert!(named.len() > 15, "commands are found: {named:?}");
 }
+
+/// The rows of `validation` with the errors that were last accepted, as Markdown.
+fn accepted(root: &Path) -> String {
+    let suite = fxscope::validate::Suite::read(&root.join("validation")).expect("rows");
+    fxscope::report::validation::markdown(&fxscope::validate::accepted(&suite))
+}
+
+#[test]
+fn the_accuracy_that_documents_state_is_that_of_the_accepted_errors() {
+    let (text, root) = readme();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let markdown = accepted(root);
+    let (answer, tables) = markdown.split_once("\n\n").expect("a sentence, then tables");
+    assert!(words(&text).contains(&words(answer)), "README.md does not say: {answer}");
+    let page = std::fs::read_to_string(root.join("docs/validation.md")).expect("docs/validation.md is there");
+    assert!(words(&page).contains(&words(answer)), "docs/validation.md does not say: {answer}");
+    let (summaries, _) = tables.split_once("| row |").expect("summaries, then rows");
+    for line in summaries.lines().filter(|line| !line.is_empty()) {
+        assert!(page.contains(line), "docs/validation.md has no line {line}");
+    }
+}

@@ -142,3 +142,66 @@ fn calls_of_measuring_tools_mark_regions_and_missing_libraries_of_theirs_are_sto
         assert!((3 * rounds..3 * rounds + 12_000).contains(instructions), "{name}: {instructions}");
     }
 }
+
+/// Four threads work behind a barrier, in a region that contains their start ("inside") or begins behind it ("before").
+const STARTS: &str = r#"
+#include <pthread.h>
+static pthread_barrier_t meeting;
+static void *part(void *none) { pthread_barrier_wait(&meeting); work(20000); return none; }
+int main(int argc, char **argv)
+{
+    pthread_t threads[3];
+    int inside = argc > 1 && argv[1][0] == 'i';
+    pthread_barrier_init(&meeting, 0, 4);
+    if (inside) FXSCOPE_BEGIN("work");
+    for (int i = 0; i < 3; i++) if (pthread_create(&threads[i], 0, part, 0)) return 1;
+    if (!inside) FXSCOPE_BEGIN("work");
+    part(0);
+    FXSCOPE_END("work");
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+}
+"#;
+
+/// Runs [`STARTS`]: what the notes say of the start of threads, the µs that the region takes, and the summary.
+fn started(folder: &Path, program: &str, options: &str, place: &str) -> (Option<String>, f64, String) {
+    let options: Vec<&str> = options.split_whitespace().collect();
+    let args = [&["run", "--json", "run.json"], &options[..], &["--", program, place]].concat();
+    let ran = output(folder, &args);
+    let said = String::from_utf8(ran.stderr).expect("text");
+    assert!(ran.status.success(), "{said}");
+    let run: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.join("run.json")).expect("written")).expect("JSON");
+    let notes = run["notes"].as_array().expect("a list").iter().filter_map(|note| note.as_str());
+    let note = notes.map(str::to_owned).find(|note| note.contains("contains the start of"));
+    let region = run["regions"].as_array().expect("a list").iter().find(|r| r["name"] == "work").expect("a region");
+    let seconds = region["metrics"]["seconds"].as_f64().expect("a number");
+    (note, seconds * 1e6, said.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// The numbers in front of "µs" and "%".
+fn figures(note: &str) -> Vec<f64> {
+    let words: Vec<&str> = note.split_whitespace().collect();
+    let unit = |unit: &str| unit.starts_with("µs") || unit.starts_with('%');
+    words.windows(2).filter(|w| unit(w[1])).map(|w| w[0].trim_start_matches('(').parse().expect("a number")).collect()
+}
+
+#[test]
+fn a_region_that_contains_the_start_of_threads_says_so_and_how_long_it_takes() {
+    let folder = tempfile::tempdir().expect("temporary directory");
+    let source = format!("#include <fxscope.h>\n{WORK}{STARTS}");
+    let program = compile(folder.path(), "starts", &["-O1", "-static", "-pthread", INCLUDE], &source);
+    for options in ["", "--cpus 12-13,24-25 --host-threads 2"] {
+        let (none, alone, _) = started(folder.path(), &program, options, "before");
+        assert_eq!(none, None, "{options}");
+        let (note, with_start, summary) = started(folder.path(), &program, options, "inside");
+        let note = note.unwrap_or_else(|| panic!("no note with '{options}'"));
+        assert!(note.starts_with("Region 'work' contains the start of 3 threads: "), "{note}");
+        assert!(summary.contains("contains the start of 3 threads") && summary.contains("warm-up"), "{summary}");
+        let [until, whole, percent, creating] = figures(&note)[..] else { panic!("{note}") };
+        assert!((whole - with_start).abs() < 0.2, "{note}: the region takes {with_start} µs");
+        assert!((percent - 100.0 * until / whole).abs() < 0.2, "{note}");
+        assert!(creating <= until && creating > 0.0, "{note}");
+        // What is left is the work, which the other program has alone, with the barrier and the wake-up of threads.
+        assert!(((whole - until) - alone).abs() < 5.0, "{note}: alone, the work takes {alone} µs");
+    }
+}

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use common::{failure, kernel, output};
 
-const ROWS: &str = "row,what,run,before,simulated,measured,unit,tolerance,error,deviation,source\n";
+const ROWS: &str = "row,what,run,before,simulated,measured,unit,tolerance,error,deviation,fitted,source\n";
 const RUNS: &str = "run,program,arguments,options,suite\n\
     small,triad-l1,n=64 passes=1,,quick\n\
     large,triad-l1,n=64 passes=4,,full\n";
@@ -21,8 +21,8 @@ fn folder(instructions: f64, tolerance: f64, error: f64, deviation: &str) -> tem
     fs::create_dir(path.join("validation")).expect("a folder");
     fs::write(path.join("validation/runs.csv"), RUNS).expect("a file");
     let rows = format!(
-        "{ROWS}a-1,instructions,small,,INST_RETIRED,{instructions},instructions,{tolerance},{error},{deviation},here\n\
-         a-2,more of them,large,small,INST_RETIRED/before_INST_RETIRED,3,ratio,40,20,,here\n"
+        "{ROWS}a-1,instructions,small,,INST_RETIRED,{instructions},instructions,{tolerance},{error},{deviation},,here\n\
+         a-2,more of them,large,small,INST_RETIRED/before_INST_RETIRED,3,ratio,40,20,,,here\n"
     );
     fs::write(path.join("validation/loops.csv"), rows).expect("a file");
     folder
@@ -65,7 +65,66 @@ fn a_row_is_the_relative_difference_of_simulated_and_measured() {
     assert_eq!(rows[0]["simulated"], counted);
     assert!((rows[0]["error"].as_f64().expect("a number") - 4.0).abs() < 1e-6);
     assert_eq!(rows[0]["verdict"], "within");
-    assert_eq!(result["all"]["within_5"], 1);
+    assert!((rows[0]["relative_error"].as_f64().expect("a number") - 4.0).abs() < 1e-6);
+    assert_eq!(
+        (&rows[0]["kind"], &result["headline"]["counts"]["relative"]["within_5"]),
+        (&"counts".into(), &1.into())
+    );
+}
+
+/// A row of the small run: name, formula, measured value and unit, what it has decided.
+fn small(name: &str, formula: &str, measured: f64, unit: &str, fitted: &str) -> String {
+    format!("{name},what,small,,{formula},{measured},{unit},90,0,D6,{fitted},here\n")
+}
+
+#[test]
+fn the_headline_has_times_counts_and_shares_apart_and_each_figure_once() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let base = json(folder.path(), &[]).1["rows"][0]["simulated"].as_f64().expect("a count");
+    let rows = [
+        small("c-1", "INST_RETIRED", base / 1.2, "count", ""),
+        small("c-2", "INST_RETIRED*2", base * 2.0 / 1.2, "count", ""),
+        small("c-3", "100*INST_RETIRED/INST_RETIRED", 80.0, "points", ""),
+        small("c-4", "0*INST_RETIRED", 0.0, "points", ""),
+        small("c-5", "1+0*seconds", 2.0, "us", ""),
+        small("c-6", "CPU_CYCLES/CPU_CYCLES", 100.0, "count", "tlb.walk_extra"),
+    ];
+    fs::write(folder.path().join("validation/loops.csv"), ROWS.to_owned() + &rows.concat()).expect("a file");
+    let result = json(folder.path(), &[]).1;
+    let headline = &result["headline"];
+    let mean = |kind: &str, what: &str| headline[kind][what]["mean"].as_f64().map(|mean| mean.round());
+    assert_eq!(mean("counts", "relative"), Some(20.0), "c-2 states c-1 again: {headline}");
+    assert_eq!(headline["counts"]["relative"]["number"], 1, "c-6 was fitted");
+    assert_eq!(
+        [mean("shares", "points"), mean("shares", "relative")],
+        [Some(10.0), Some(25.0)],
+        "0 has no relative error"
+    );
+    assert_eq!(headline["shares"]["measured_as_zero"], 1);
+    assert_eq!(mean("times_and_rates", "relative"), Some(50.0));
+    assert_eq!(headline["together"]["relative"]["number"], 3);
+    assert_eq!(headline["together"]["by_run"]["number"], 1, "all are of one run");
+    assert_eq!([&headline["rows_fitted"], &headline["rows_stated_again"]], [1, 1]);
+    assert_eq!(result["all"]["relative"]["number"], 5, "all rows but the one measured as 0");
+    let row = |i: usize, key: &str| result["rows"][i][key].clone();
+    assert_eq!(
+        [row(1, "repeats"), row(5, "fitted"), row(5, "fitted_to")],
+        [serde_json::json!("c-1"), true.into(), serde_json::json!(["tlb.walk_extra"])]
+    );
+}
+
+#[test]
+fn the_answer_comes_first_and_names_what_it_leaves_out() {
+    let folder = folder(counted() / 1.04, 5.0, 4.0, "");
+    let answer =
+        "The median error is 4.0 % of the measured value and the mean 4.0 %; 100 % of the figures are within 5 %";
+    let (_, text) = validate(folder.path(), &[]);
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.starts_with("The model against measured results Accuracy ") && joined.contains(answer), "{text}");
+    assert!(joined.contains("rows that were fitted (0) or state a figure again (0) are left out"), "{text}");
+    validate(folder.path(), &["--html", "page.html", "--markdown", "rows.md"]);
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a file");
+    assert!(read("page.html").contains(answer) && read("rows.md").starts_with(answer));
 }
 
 #[test]
@@ -74,8 +133,8 @@ fn the_full_suite_has_ratios_of_two_runs_and_their_direction() {
     let (status, result) = json(folder.path(), &["full"]);
     assert_eq!(status, 0, "{result}");
     assert_eq!(result["all"]["rows"], 2);
-    assert_eq!(result["all"]["directions"], 1);
-    assert_eq!(result["all"]["directions_right"], 1);
+    assert_eq!(result["headline"]["together"]["directions"], 1);
+    assert_eq!(result["headline"]["together"]["directions_right"], 1);
     let more = result["rows"][1]["simulated"].as_f64().expect("a number");
     assert!(more > 1.0 && more <= 4.0, "four passes take at most four times as many: {more}");
 }
@@ -89,7 +148,7 @@ fn a_row_that_got_worse_fails_until_its_error_is_accepted() {
     assert_eq!(validate(folder.path(), &["--accept"]).0, 0);
     assert_eq!(validate(folder.path(), &[]).0, 0);
     let rows = fs::read_to_string(folder.path().join("validation/loops.csv")).expect("a file");
-    assert!(rows.contains(",5,4.0,,here"), "{rows}");
+    assert!(rows.contains(",5,4.0,,,here"), "{rows}");
     assert!(rows.contains("a-2,"), "rows of other suites stay: {rows}");
 }
 
@@ -193,13 +252,13 @@ fn wrong_files_are_named_with_line_and_reason() {
         }
     };
     let row = |rest: &str| format!("{ROWS}b-1,what,{rest}\n");
-    wrong("b.csv", &row("none,,1,1,x,5,0,,here"), &["b.csv:2", "no run 'none'"]);
-    wrong("b.csv", &row("small,,1+,1,x,5,0,,here"), &["b.csv:2", "formula '1+'"]);
-    wrong("b.csv", &row("small,,1,-1,x,5,0,,here"), &["b.csv:2", "measured is -1"]);
-    wrong("b.csv", &row("small,,1,1,x,0,0,,here"), &["b.csv:2", "tolerance is 0"]);
-    wrong("b.csv", &row("small,,before_cycles,1,x,5,0,,here"), &["b.csv:2", "'before'"]);
-    wrong("b.csv", &row("small,,1,many,x,5,0,,here"), &["b.csv:2"]);
-    wrong("b.csv", &format!("{ROWS}a-1,what,small,,1,1,x,5,0,,here\n"), &["loops.csv", "row 'a-1' is in b.csv too"]);
+    wrong("b.csv", &row("none,,1,1,x,5,0,,,here"), &["b.csv:2", "no run 'none'"]);
+    wrong("b.csv", &row("small,,1+,1,x,5,0,,,here"), &["b.csv:2", "formula '1+'"]);
+    wrong("b.csv", &row("small,,1,-1,x,5,0,,,here"), &["b.csv:2", "measured is -1"]);
+    wrong("b.csv", &row("small,,1,1,x,0,0,,,here"), &["b.csv:2", "tolerance is 0"]);
+    wrong("b.csv", &row("small,,before_cycles,1,x,5,0,,,here"), &["b.csv:2", "'before'"]);
+    wrong("b.csv", &row("small,,1,many,x,5,0,,,here"), &["b.csv:2"]);
+    wrong("b.csv", &format!("{ROWS}a-1,what,small,,1,1,x,5,0,,,here\n"), &["loops.csv", "row 'a-1' is in b.csv too"]);
     wrong("runs.csv", &RUNS.replace("large", "small"), &["runs.csv:3", "'small' is above already"]);
     wrong("runs.csv", "run,program\n", &["loops.csv:2", "no run 'small'"]);
 }

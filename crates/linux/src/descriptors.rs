@@ -4,6 +4,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use crate::attempt;
 use crate::files::Files;
 use crate::kernel::Kernel;
 use crate::thread::Thread;
@@ -45,9 +46,18 @@ impl Kernel {
     }
 }
 
-/// Marks the threads whose descriptors are ready. With `patience_ns`, waits that long for one of them in the host,
-/// at most [`SLICE_NS`]. Whether there were any.
+/// Marks the threads whose descriptors are ready, or whose attempts succeed. With `patience_ns`, waits that long for one of them
+/// in the host, at most [`SLICE_NS`], and less when there are attempts to make again. Whether there were any.
 pub(crate) fn poke_ready(k: &mut Kernel, running: &mut Thread, patience_ns: u64) -> bool {
+    if !attempt::any(k, running) {
+        return poke_polled(k, running, patience_ns);
+    }
+    let patience_ns = if attempt::make_all(k, running) { 0 } else { patience_ns.min(attempt::PAUSE_NS) };
+    let found = poke_polled(k, running, patience_ns);
+    attempt::make_all(k, running) || found
+}
+
+fn poke_polled(k: &mut Kernel, running: &mut Thread, patience_ns: u64) -> bool {
     let mut owners: Vec<usize> = Vec::new();
     let mut list: Vec<PollFd<'_>> = Vec::new();
     let mut found: Vec<usize> = Vec::new();
@@ -86,13 +96,14 @@ pub(crate) fn poke_ready(k: &mut Kernel, running: &mut Thread, patience_ns: u64)
 /// Whether someone waits for a file that the world outside the simulation can make ready.
 pub(crate) fn outside_can_help(k: &Kernel, running: &Thread) -> bool {
     k.system.threads.iter().map(Box::as_ref).chain([running]).any(|thread| {
-        let Some(Wait::Files(interests)) = thread.blocked.as_ref().map(|b| &b.wait) else { return false };
+        let interests = match thread.blocked.as_ref().map(|b| &b.wait) {
+            Some(Wait::Files(interests)) => interests,
+            Some(Wait::Attempt(_)) => return true,
+            _ => return false,
+        };
         let parked = k.system.processes.get(&thread.pid).map(|p| &p.kernel.files);
         let files = if thread.pid == k.pid { Some(&k.files) } else { parked };
         let Some(files) = files else { return false };
-        interests.iter().any(|&(fd, _)| {
-            let identity = files.host(fd).and_then(rustix::fs::fstat).map(|s| (s.st_dev, s.st_ino));
-            identity.is_ok_and(|identity| !k.system.own_channels.contains(&identity))
-        })
+        interests.iter().any(|&(fd, _)| files.host(fd).is_ok_and(|file| !k.system.channels.is_own(file)))
     })
 }

@@ -6,9 +6,11 @@
 use fxscope_aarch64::memory::{MapError, PAGE, USER_END};
 use fxscope_aarch64::{Memory, Prot, Segment};
 use object::elf;
+use object::read::ReadRef as _;
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, LittleEndian};
 
+use crate::content::Content;
 use crate::layout::MMAP_TOP;
 use crate::symbols::Symbols;
 
@@ -89,6 +91,23 @@ impl Load {
     fn end(&self) -> u64 {
         self.address + self.memory_bytes
     }
+
+    /// Copies its contents into memory that is mapped; `no_room` is the error when there is too little of that.
+    fn fill(&self, file: Content<'_>, mem: &mut Memory, no_room: &ElfError) -> Result<(), ElfError> {
+        /// Bytes copied at a time.
+        const PIECE: u64 = 1 << 20;
+        let mut buffer = vec![0; self.file_bytes.min(PIECE) as usize];
+        for done in (0..self.file_bytes).step_by(PIECE as usize) {
+            let piece = &mut buffer[..(self.file_bytes - done).min(PIECE) as usize];
+            file.copy(self.offset + done, piece).map_err(|_| self.truncated(file))?;
+            mem.write_privileged(self.address + done, piece).map_err(|_| no_room.clone())?;
+        }
+        Ok(())
+    }
+
+    fn truncated(&self, file: Content<'_>) -> ElfError {
+        truncated(file, &format!("segment {}", self.index), self.offset, self.file_bytes)
+    }
 }
 
 /// What a file is loaded as, which decides where a position-independent one goes.
@@ -127,7 +146,7 @@ impl Image {
     /// # Errors
     /// What is wrong with the file.
     pub fn parse(file: &[u8]) -> Result<Image, ElfError> {
-        Image::parse_as(file, Role::Program)
+        Image::read(Content::Bytes(file), Role::Program)
     }
 
     /// Reads and checks the headers of an ELF file that is to be loaded as `role`.
@@ -135,6 +154,11 @@ impl Image {
     /// # Errors
     /// What is wrong with the file.
     pub fn parse_as(file: &[u8], role: Role) -> Result<Image, ElfError> {
+        Image::read(Content::Bytes(file), role)
+    }
+
+    /// The same for contents that need not be in memory.
+    pub(crate) fn read(file: Content<'_>, role: Role) -> Result<Image, ElfError> {
         check_identification(file)?;
         let header = Header::parse(file).map_err(|e| ElfError::Header { what: e.to_string() })?;
         let position_independent = check_header(header)?;
@@ -218,6 +242,11 @@ impl Image {
     /// # Errors
     /// [`ElfError::TooLarge`] when the segments do not fit in `memory_bytes`.
     pub fn map(&self, file: &[u8], mem: &mut Memory, memory_bytes: u64) -> Result<(), ElfError> {
+        self.map_from(Content::Bytes(file), mem, memory_bytes)
+    }
+
+    /// The same from contents that need not be in memory.
+    pub(crate) fn map_from(&self, file: Content<'_>, mem: &mut Memory, memory_bytes: u64) -> Result<(), ElfError> {
         let pieces = self.pieces();
         let bytes = pieces.iter().map(|p| p.end - p.start).sum();
         let too_large = ElfError::TooLarge { bytes, available: memory_bytes };
@@ -229,8 +258,7 @@ impl Image {
                 .map_err(|e| ElfError::Header { what: map_error(e, p.start) })?;
         }
         for load in &self.loads {
-            let content = within(file, &format!("segment {}", load.index), load.offset, load.file_bytes)?;
-            mem.write_privileged(load.address, content).map_err(|_| too_large.clone())?;
+            load.fill(file, mem, &too_large)?;
         }
         Ok(())
     }
@@ -306,19 +334,23 @@ fn page_up(address: u64) -> u64 {
     address.next_multiple_of(PAGE)
 }
 
-fn check_identification(file: &[u8]) -> Result<(), ElfError> {
-    if !file.starts_with(&elf::ELFMAG) {
-        let start: Vec<String> = file.iter().take(4).map(|b| format!("{b:02x}")).collect();
+fn check_identification(file: Content<'_>) -> Result<(), ElfError> {
+    /// Bytes that say what kind of ELF file it is (`EI_NIDENT`).
+    const IDENTIFICATION: u64 = 16;
+    file.headers_follow();
+    let identification = file.start(IDENTIFICATION);
+    if !identification.starts_with(&elf::ELFMAG) {
+        let start: Vec<String> = identification.iter().take(4).map(|b| format!("{b:02x}")).collect();
         let start = if start.is_empty() { "nothing: it is empty".to_owned() } else { start.join(" ") };
         return Err(ElfError::NotElf { start });
     }
-    within(file, "the ELF header", 0, size_of::<Header>() as u64)?;
-    match file[4] {
+    check_within(file, "the ELF header", 0, size_of::<Header>() as u64)?;
+    match identification[4] {
         1 => return Err(ElfError::Class32),
         2 => {}
         other => return Err(ElfError::Header { what: format!("class {other} is neither 32-bit nor 64-bit") }),
     }
-    match file[5] {
+    match identification[5] {
         1 => Ok(()),
         2 => Err(ElfError::BigEndian),
         other => Err(ElfError::Header { what: format!("byte order {other} is neither little nor big") }),
@@ -352,17 +384,17 @@ fn check_header(header: &Header) -> Result<bool, ElfError> {
     }
 }
 
-fn program_headers<'a>(header: &Header, file: &'a [u8]) -> Result<&'a [elf::ProgramHeader64<Endianness>], ElfError> {
+fn program_headers<'a>(header: &Header, file: Content<'a>) -> Result<&'a [elf::ProgramHeader64<Endianness>], ElfError> {
     let count = header.e_phnum(LE);
     if count == 0 {
         return Err(ElfError::NoSegments);
     }
     let bytes = u64::from(count) * size_of::<elf::ProgramHeader64<Endianness>>() as u64;
-    within(file, "the program header table", header.e_phoff(LE), bytes)?;
+    check_within(file, "the program header table", header.e_phoff(LE), bytes)?;
     header.program_headers(LE, file).map_err(|e| ElfError::Header { what: e.to_string() })
 }
 
-fn loads(headers: &[elf::ProgramHeader64<Endianness>], file: &[u8], bias: u64) -> Result<Vec<Load>, ElfError> {
+fn loads(headers: &[elf::ProgramHeader64<Endianness>], file: Content<'_>, bias: u64) -> Result<Vec<Load>, ElfError> {
     let mut loads = Vec::new();
     for (index, p) in headers.iter().enumerate() {
         // An empty segment maps nothing.
@@ -386,13 +418,13 @@ fn loads(headers: &[elf::ProgramHeader64<Endianness>], file: &[u8], bias: u64) -
     Ok(loads)
 }
 
-fn load(index: usize, p: &elf::ProgramHeader64<Endianness>, file: &[u8], bias: u64) -> Result<Load, ElfError> {
+fn load(index: usize, p: &elf::ProgramHeader64<Endianness>, file: Content<'_>, bias: u64) -> Result<Load, ElfError> {
     let (offset, vaddr, align) = (p.p_offset(LE), p.p_vaddr(LE), p.p_align(LE));
     let (file_bytes, memory_bytes) = (p.p_filesz(LE), p.p_memsz(LE));
     if file_bytes > memory_bytes {
         return Err(ElfError::FileLargerThanMemory { index, file: file_bytes, memory: memory_bytes });
     }
-    within(file, &format!("segment {index}"), offset, file_bytes)?;
+    check_within(file, &format!("segment {index}"), offset, file_bytes)?;
     let agree = align <= 1 || (align.is_power_of_two() && vaddr & (align - 1) == offset & (align - 1));
     if !agree {
         return Err(ElfError::BadAlignment { index, align, address: vaddr, offset });
@@ -419,7 +451,7 @@ fn text(loads: &[Load]) -> std::ops::Range<u64> {
 
 /// Names of the functions of a library of which the part from file offset `offset` on is mapped as code at `start`.
 /// `None`: it is no such file.
-pub(crate) fn library_symbols(file: &[u8], start: u64, offset: u64) -> Option<Symbols> {
+pub(crate) fn library_symbols(file: Content<'_>, start: u64, offset: u64) -> Option<Symbols> {
     check_identification(file).ok()?;
     let header = Header::parse(file).ok()?;
     let headers = program_headers(header, file).ok()?;
@@ -434,9 +466,12 @@ pub(crate) fn library_symbols(file: &[u8], start: u64, offset: u64) -> Option<Sy
 }
 
 /// The interpreter's path, without the zero that ends it.
-fn interpreter(headers: &[elf::ProgramHeader64<Endianness>], file: &[u8]) -> Result<Option<Vec<u8>>, ElfError> {
+fn interpreter(headers: &[elf::ProgramHeader64<Endianness>], file: Content<'_>) -> Result<Option<Vec<u8>>, ElfError> {
     let Some(p) = headers.iter().find(|p| p.p_type(LE) == elf::PT_INTERP) else { return Ok(None) };
-    let text = within(file, "the interpreter's name", p.p_offset(LE), p.p_filesz(LE))?;
+    let (what, start, bytes) = ("the interpreter's name", p.p_offset(LE), p.p_filesz(LE));
+    check_within(file, what, start, bytes)?;
+    let text =
+        file.read_bytes_at(start, bytes.min(MAX_PATH as u64 + 1)).map_err(|()| truncated(file, what, start, bytes))?;
     match text.iter().position(|&b| b == 0) {
         Some(len @ 1..=MAX_PATH) => Ok(Some(text[..len].to_vec())),
         _ => Err(ElfError::Header { what: "the interpreter's name is empty, has no end, or is too long".to_owned() }),
@@ -458,14 +493,12 @@ fn header_address(offset: u64, loads: &[Load]) -> u64 {
     loads.iter().find(holds).map_or(0, |l| l.address + (offset - l.offset))
 }
 
-/// The bytes `[start, start + len)` of the file.
-fn within<'a>(file: &'a [u8], what: &str, start: u64, len: u64) -> Result<&'a [u8], ElfError> {
-    let end = start.saturating_add(len);
-    let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
-    range.and_then(|(start, end)| file.get(start..end)).ok_or_else(|| ElfError::Truncated {
-        what: what.to_owned(),
-        start,
-        end,
-        len: file.len() as u64,
-    })
+/// Whether the file has the bytes `[start, start + len)`.
+fn check_within(file: Content<'_>, what: &str, start: u64, len: u64) -> Result<(), ElfError> {
+    let end = start.checked_add(len).filter(|&end| end <= file.bytes());
+    end.map(|_| ()).ok_or_else(|| truncated(file, what, start, len))
+}
+
+fn truncated(file: Content<'_>, what: &str, start: u64, len: u64) -> ElfError {
+    ElfError::Truncated { what: what.to_owned(), start, end: start.saturating_add(len), len: file.bytes() }
 }

@@ -6,6 +6,8 @@ use std::rc::Rc;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::budget::{self, Charge};
+use crate::channels::Channel;
 use crate::process::Stdio;
 use crate::stack::at;
 use crate::umask::Umask;
@@ -30,10 +32,12 @@ pub(crate) struct OpenFile {
 struct Descriptor {
     file: OpenFile,
     close_on_exec: bool,
+    /// What the open file makes the host hold.
+    channel: Option<Rc<Channel>>,
 }
 
 /// The program as it was started.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Program {
     /// Absolute path (`/proc/self/exe`).
     pub path: Vec<u8>,
@@ -43,6 +47,8 @@ pub(crate) struct Program {
     pub env: Vec<Vec<u8>>,
     /// The auxiliary vector as it lies on the stack.
     pub auxv: Vec<u8>,
+    /// What all this takes.
+    pub charge: Charge,
 }
 
 impl Program {
@@ -59,20 +65,31 @@ pub struct Files {
     table: Vec<Option<Descriptor>>,
     current: OpenFile,
     pub(crate) view: Rc<View>,
-    pub(crate) program: Program,
+    pub(crate) program: Rc<Program>,
     pub(crate) umask: Umask,
+    /// One more than the highest descriptor of the host to take.
+    most: u64,
+    /// Device and inode numbers of the standard streams that the process was started with.
+    inherited: [(u64, u64); 3],
 }
 
 impl Files {
     pub(crate) fn new(stdio: Stdio, program: Program, view: Rc<View>) -> std::io::Result<Files> {
-        let open = |host| Some(Descriptor { file: OpenFile { host, origin: Origin::Host }, close_on_exec: false });
+        let identity = |file: &OwnedFd| rustix::fs::fstat(file).map(|stat| (stat.st_dev, stat.st_ino));
+        let inherited = [identity(&stdio.input)?, identity(&stdio.output)?, identity(&stdio.error)?];
+        let open = |host| {
+            let file = OpenFile { host, origin: Origin::Host };
+            Some(Descriptor { file, close_on_exec: false, channel: None })
+        };
         let current = rustix::fs::openat(CWD, ".", DIRECTORY, Mode::empty())?;
         Ok(Files {
             table: vec![open(stdio.input), open(stdio.output), open(stdio.error)],
             current: OpenFile { host: current, origin: Origin::Host },
             view,
-            program,
+            program: Rc::new(program),
             umask: Umask::of_host(),
+            most: budget::host_descriptors(),
+            inherited,
         })
     }
 
@@ -94,6 +111,11 @@ impl Files {
     /// The host file of a descriptor.
     pub(crate) fn host(&self, fd: i32) -> Result<BorrowedFd<'_>, Errno> {
         Ok(self.get(fd)?.file.host.as_fd())
+    }
+
+    /// Whether a file is one of the standard streams that the process was started with, under whatever number.
+    pub(crate) fn is_inherited(&self, file: BorrowedFd<'_>) -> bool {
+        rustix::fs::fstat(file).is_ok_and(|stat| self.inherited.contains(&(stat.st_dev, stat.st_ino)))
     }
 
     /// The simulated file that a descriptor is for, if it is for one.
@@ -149,20 +171,46 @@ impl Files {
 
     /// Puts an open file at the lowest free number from `from` on; at most `limit` descriptors.
     pub(crate) fn insert(&mut self, file: OpenFile, close_on_exec: bool, from: i32, limit: u64) -> Result<i32, Errno> {
+        self.put(Descriptor { file, close_on_exec, channel: None }, from, limit)
+    }
+
+    /// The same for an open file that makes the host hold something, at the lowest free number.
+    pub(crate) fn insert_channel(
+        &mut self,
+        file: OpenFile,
+        channel: Option<Rc<Channel>>,
+        close_on_exec: bool,
+        limit: u64,
+    ) -> Result<i32, Errno> {
+        self.put(Descriptor { file, close_on_exec, channel }, 0, limit)
+    }
+
+    fn put(&mut self, descriptor: Descriptor, from: i32, limit: u64) -> Result<i32, Errno> {
+        self.check_host(&descriptor.file.host)?;
         let from = usize::try_from(from).map_err(|_| Errno::INVAL)?;
         let free = (from..).find(|&i| self.table.get(i).is_none_or(Option::is_none));
         let index = free.filter(|&i| (i as u64) < limit).ok_or(Errno::MFILE)?;
         if index >= self.table.len() {
             self.table.resize_with(index + 1, || None);
         }
-        self.table[index] = Some(Descriptor { file, close_on_exec });
+        self.table[index] = Some(descriptor);
         Ok(index as i32)
+    }
+
+    /// Whether the simulator still has descriptors for itself when a program has this one.
+    fn check_host(&self, host: &OwnedFd) -> Result<(), Errno> {
+        if (host.as_raw_fd() as u64) < self.most { Ok(()) } else { Err(Errno::MFILE) }
+    }
+
+    /// What the open file of a descriptor makes the host hold.
+    pub(crate) fn channel(&self, fd: i32) -> Option<&Channel> {
+        self.get(fd).ok()?.channel.as_deref()
     }
 
     /// A second descriptor for the same open file, the lowest free one from `from` on.
     pub(crate) fn duplicate(&mut self, fd: i32, close_on_exec: bool, from: i32, limit: u64) -> Result<i32, Errno> {
-        let file = self.second(fd)?;
-        self.insert(file, close_on_exec, from, limit)
+        let (file, channel) = (self.second(fd)?, self.get(fd)?.channel.clone());
+        self.put(Descriptor { file, close_on_exec, channel }, from, limit)
     }
 
     /// As [`Files::duplicate`], but at exactly `to`, closing what is there.
@@ -170,17 +218,22 @@ impl Files {
         if to < 0 || to as u64 >= limit {
             return Err(Errno::BADF);
         }
-        let file = self.second(fd)?;
+        let (file, channel) = (self.second(fd)?, self.get(fd)?.channel.clone());
         if let Some(old) = self.table.get_mut(to as usize) {
             *old = None;
         }
-        self.insert(file, close_on_exec, to, limit)
+        self.put(Descriptor { file, close_on_exec, channel }, to, limit)
     }
 
     /// A second handle of an open file.
     pub(crate) fn second(&self, fd: i32) -> Result<OpenFile, Errno> {
-        let file = self.open_file(fd)?;
-        Ok(OpenFile { host: rustix::io::fcntl_dupfd_cloexec(&file.host, 0)?, origin: file.origin.clone() })
+        self.copy(self.open_file(fd)?)
+    }
+
+    fn copy(&self, file: &OpenFile) -> Result<OpenFile, Errno> {
+        let host = rustix::io::fcntl_dupfd_cloexec(&file.host, 0)?;
+        self.check_host(&host)?;
+        Ok(OpenFile { host, origin: file.origin.clone() })
     }
 
     pub(crate) fn close(&mut self, fd: i32) -> Result<(), Errno> {
@@ -191,20 +244,20 @@ impl Files {
 
     /// The same files, open in a second process.
     pub(crate) fn fork(&self) -> Result<Files, Errno> {
-        let copy = |file: &OpenFile| {
-            let host = rustix::io::fcntl_dupfd_cloexec(&file.host, 0)?;
-            Ok(OpenFile { host, origin: file.origin.clone() })
-        };
         let mut table = Vec::with_capacity(self.table.len());
         for entry in &self.table {
             table.push(match entry {
-                Some(d) => Some(Descriptor { file: copy(&d.file)?, close_on_exec: d.close_on_exec }),
+                Some(d) => {
+                    let (file, channel) = (self.copy(&d.file)?, d.channel.clone());
+                    Some(Descriptor { file, close_on_exec: d.close_on_exec, channel })
+                }
                 None => None,
             });
         }
-        let current = copy(&self.current)?;
-        let (view, program) = (Rc::clone(&self.view), self.program.clone());
-        Ok(Files { table, current, view, program, umask: self.umask })
+        let current = self.copy(&self.current)?;
+        let (view, program) = (Rc::clone(&self.view), Rc::clone(&self.program));
+        let Files { umask, most, inherited, .. } = *self;
+        Ok(Files { table, current, view, program, umask, most, inherited })
     }
 
     /// Closes what is not to be kept for the next program.

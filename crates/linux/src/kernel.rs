@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use fxscope_aarch64::Memory;
 
+use crate::budget::{Budget, Charge};
 use crate::files::Files;
 use crate::mapped::MappedFiles;
 use crate::pages::{Pages, Toucher};
@@ -59,6 +60,36 @@ pub struct Killed {
     pub address: Option<u64>,
     /// The instruction that the processor refused, if that is what the signal is about.
     pub refused: Option<Refused>,
+    /// The program touched a page that the machine has no memory for.
+    pub out_of_memory: Option<OutOfMemory>,
+}
+
+/// What memory was used for when there was too little of it, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfMemory {
+    /// What the machine has.
+    pub limit: u64,
+    /// Pages of the program's processes.
+    pub pages: u64,
+    /// Files in memory (`memfd_create`, `/dev/shm`).
+    pub files: u64,
+}
+
+impl std::fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mib = |bytes: u64| (bytes as f64 / f64::from(1 << 20) * 10.0).round() / 10.0;
+        let OutOfMemory { limit, pages, files } = *self;
+        let others = limit.saturating_sub(pages + files);
+        write!(
+            f,
+            "out of memory: of the machine's {} MiB the program uses {} MiB for pages, {} MiB for files in memory and {} MiB for \
+             processes, threads, pipes and the like; give the machine more with --memory, or choose a smaller problem",
+            mib(limit),
+            mib(pages),
+            mib(files),
+            mib(others)
+        )
+    }
 }
 
 /// An instruction that the processor does not have, or not for user code.
@@ -91,6 +122,7 @@ impl std::fmt::Display for End {
                 write!(f, "ended by {} at {:#x}", signal::name(k.signal), k.pc)?;
                 in_function(f, k.function.as_deref())?;
                 k.address.filter(|&a| a != k.pc).map_or(Ok(()), |a| write!(f, ", accessing {a:#x}"))?;
+                k.out_of_memory.as_ref().map_or(Ok(()), |memory| write!(f, ": {memory}"))?;
                 k.refused.as_ref().map_or(Ok(()), |r| write!(f, ": the processor has no such instruction, {r}"))
             }
             End::Deadlock { threads } => {
@@ -131,7 +163,9 @@ impl Limit {
     pub const COUNT: usize = 16;
     pub const STACK: usize = 3;
     pub const CORE: usize = 4;
+    pub const PROCESSES: usize = 6;
     pub const FILES: usize = 7;
+    pub const SIGNALS: usize = 11;
 }
 
 /// State of a process that its threads share.
@@ -150,6 +184,16 @@ pub struct Kernel {
     /// What is known of the pages of `mem`.
     pub(crate) pages: Pages,
     pub(crate) symbols: Rc<Symbols>,
+    /// What `symbols` take.
+    pub(crate) symbols_charge: Rc<Charge>,
+    /// What all processes make the host hold.
+    pub(crate) budget: Budget,
+    /// What this process makes it hold, as far as nothing of it has a charge of its own.
+    pub(crate) charge: Charge,
+    /// What of that it takes whatever it does.
+    pub(crate) fixed_bytes: u64,
+    /// What names in `/dev/shm` take.
+    pub(crate) names_charge: Rc<Charge>,
     /// Dispositions by signal number; entry 0 is unused.
     pub(crate) actions: [Action; signal::LAST as usize + 1],
     /// First address of the heap and its current end.

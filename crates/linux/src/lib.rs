@@ -11,9 +11,13 @@
 //! Invariants: the same program, input, files and seed give the same execution. Programs reach host memory
 //! only through `fxscope_aarch64::Memory`. A bad pointer in a system call is `EFAULT` to the program.
 
+mod attempt;
 mod barrier;
+mod budget;
+mod channels;
 mod clock;
 mod cmg;
+mod content;
 mod cpus;
 mod descriptors;
 pub mod disasm;
@@ -34,6 +38,7 @@ pub mod rounds;
 mod scheduler;
 pub mod signal;
 mod stack;
+mod start_error;
 pub mod symbols;
 pub mod syscalls;
 mod terminal;
@@ -46,7 +51,7 @@ mod wait;
 pub use clock::ClockSource;
 pub use cpus::{CpuState, SLICE_NS};
 pub use elf::{ElfError, Image};
-pub use kernel::{End, Killed, Refused, Waiting};
+pub use kernel::{End, Killed, OutOfMemory, Refused, Waiting};
 pub use platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
 pub use process::{Process, Setup, StartError, Stdio, Step};
 pub use scheduler::QUANTUM;
@@ -54,3 +59,4 @@ pub use symbols::{Place, Probe, Symbols};
 pub use terminal::TerminalWatch;
 pub use vfs::access::{Access, Denied, Refusal};
 pub use vfs::default_sysroot;
+pub use vfs::shared_memory::SharedFolder;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use fxscope_aarch64::memory::PAGE;
 use fxscope_aarch64::{Memory, Prot, Segment};
 
+use crate::content::{Content, ProgramFile};
 use crate::elf::{ElfError, Image, Role};
 use crate::layout::SIGNAL_RETURN;
 use crate::mapped::{Mapped, MappedFiles};
@@ -31,14 +32,14 @@ pub(crate) struct Loaded {
     pub mapped: MappedFiles,
 }
 
-/// Maps the program whose file has the contents `file`, and its interpreter, found through `view`. `path` is
+/// Maps the program with the contents `file`, and its interpreter, found through `view`. `path` is
 /// for messages. `memory_bytes` is how much memory the machine has.
 ///
 /// # Errors
 /// When either file cannot be loaded or the interpreter is missing.
 pub(crate) fn load(
     path: &Path,
-    file: &[u8],
+    file: Content<'_>,
     view: &View,
     mem: &mut Memory,
     memory_bytes: u64,
@@ -47,16 +48,17 @@ pub(crate) fn load(
         let path = path.to_owned();
         move |source: ElfError| StartError::Elf { path, source }
     };
-    let mut image = Image::parse(file).map_err(elf(path))?;
-    image.map(file, mem, memory_bytes).map_err(elf(path))?;
+    let mut image = Image::read(file, Role::Program).map_err(elf(path))?;
+    image.map_from(file, mem, memory_bytes).map_err(elf(path))?;
     let mut mapped = MappedFiles::default();
     note(&image, path, mem, &mut mapped);
     let Some(name) = image.interpreter() else {
         return Ok(Loaded { entry: image.entry(), interpreter_base: 0, image, mapped });
     };
-    let (found, content) = read_interpreter(path, name, view)?;
-    let mut interpreter = Image::parse_as(&content, Role::Interpreter).map_err(elf(&found))?;
-    interpreter.map(&content, mem, memory_bytes).map_err(elf(&found))?;
+    let (found, file) = open_interpreter(path, name, view, memory_bytes)?;
+    let content = Content::File(&file);
+    let mut interpreter = Image::read(content, Role::Interpreter).map_err(elf(&found))?;
+    interpreter.map_from(content, mem, memory_bytes).map_err(elf(&found))?;
     note(&interpreter, &found, mem, &mut mapped);
     image.symbols.add(std::mem::take(&mut interpreter.symbols));
     Ok(Loaded { entry: interpreter.entry(), interpreter_base: interpreter.bias(), image, mapped })
@@ -94,7 +96,7 @@ pub(crate) struct Ready {
 /// Those of [`load`], and when arguments or memory do not fit.
 pub(crate) fn prepare(
     path: &Path,
-    file: &[u8],
+    file: Content<'_>,
     view: &View,
     mem: &mut Memory,
     platform: &Platform,
@@ -113,14 +115,19 @@ fn map_return_code(mem: &mut Memory) -> Option<()> {
     mem.write_privileged(SIGNAL_RETURN, bytemuck::cast_slice(&frame::RETURN_CODE)).ok()
 }
 
-/// Where the interpreter is, and its contents.
-fn read_interpreter(path: &Path, name: &[u8], view: &View) -> Result<(PathBuf, Vec<u8>), StartError> {
-    let content = view.find(name).and_then(|found| Ok((std::fs::read(&found)?, found)));
-    let (content, found) = content.map_err(|source| StartError::Interpreter {
+/// Where the interpreter is, and its file.
+fn open_interpreter(
+    path: &Path,
+    name: &[u8],
+    view: &View,
+    memory_bytes: u64,
+) -> Result<(PathBuf, ProgramFile), StartError> {
+    let opened = view.find(name).and_then(|found| Ok((ProgramFile::open(&found, memory_bytes)?, found)));
+    let (file, found) = opened.map_err(|source| StartError::Interpreter {
         path: path.to_owned(),
         interpreter: OsStr::from_bytes(name).into(),
         searched: view.searched(),
         source,
     })?;
-    Ok((found, content))
+    Ok((found, file))
 }

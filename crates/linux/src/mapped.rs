@@ -3,8 +3,9 @@
 //! Mappings are copies of the file's contents. Those of a shared mapping are written back when it is unmapped, with
 //! `msync`, and when the program ends. A file in the simulated memory takes room there beside its mappings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fxscope_aarch64::Memory;
@@ -13,6 +14,16 @@ use rustix::io::Errno;
 
 use crate::files::OpenFile;
 use crate::memory_files;
+use crate::process::Process;
+
+impl Process {
+    /// The host's paths of the files that are mapped now: before the first step the program and its interpreter.
+    #[must_use]
+    pub fn mapped_files(&self) -> Vec<PathBuf> {
+        let paths: BTreeSet<&[u8]> = self.kernel.mapped.paths().collect();
+        paths.into_iter().map(|path| self.host_path(path)).collect()
+    }
+}
 
 /// A file, or a part of it, in memory.
 #[derive(Clone)]
@@ -57,6 +68,16 @@ impl MappedFiles {
         self.files.insert(start, mapped);
     }
 
+    /// Number of mappings of files.
+    pub(crate) fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Paths of all files, once for each mapping.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.files.values().map(|mapped| &mapped.path[..])
+    }
+
     /// The files that changes of mappings go to.
     pub(crate) fn written_back_to(&self) -> impl Iterator<Item = &OpenFile> {
         self.files.values().filter_map(|mapped| mapped.write_back.as_deref())
@@ -66,6 +87,13 @@ impl MappedFiles {
     pub(crate) fn at(&self, address: u64) -> Option<Mapped> {
         let (&start, mapped) = self.files.range(..=address).next_back()?;
         (address < mapped.end).then(|| Mapped { offset: mapped.offset + (address - start), ..mapped.clone() })
+    }
+
+    /// The first address in `[start, end)` that belongs to a shared mapping of a file which was not opened for writing: it can
+    /// never be made writable.
+    pub(crate) fn first_unwritable(&self, start: u64, end: u64) -> Option<u64> {
+        let unwritable = |(_, m): &(&u64, &Mapped)| m.end > start && m.shared && m.write_back.is_none();
+        self.files.range(..end).find(unwritable).map(|(&first, _)| first.max(start))
     }
 
     /// Forgets what is mapped in `[start, end)`, writing changes of shared mappings back.

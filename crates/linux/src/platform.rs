@@ -36,6 +36,8 @@ pub struct Cache {
     pub bytes: u64,
     /// Ways of associativity.
     pub ways: u32,
+    /// How many of its ways, and how much of its size, an assistant core keeps for itself on nodes that have one.
+    pub kept_ways: u32,
     /// Bytes of a line.
     pub line_bytes: u32,
     /// All processors of a memory node share it; otherwise each has its own.
@@ -60,6 +62,11 @@ pub struct Platform {
     pub vector_bytes: usize,
     /// The processors, in ascending order of their numbers. At least one.
     pub cpus: Vec<CpuPlace>,
+    /// Assistant cores: the operating system runs on them, and no program may. In ascending order, before all of `cpus`.
+    pub assistants: Vec<CpuPlace>,
+    /// Distances between memory nodes, as firmware tells Linux (the SLIT of ACPI): of a node to itself, to the other one of its
+    /// pair, and to all others. Nodes form pairs in the order of their numbers.
+    pub node_distances: [u32; 3],
     /// The caches of each processor, those of level 1 first.
     pub caches: Vec<Cache>,
     /// Frequency of the virtual counter (`CNTFRQ_EL0`) in Hz.
@@ -109,7 +116,27 @@ impl Platform {
         at_hand.or_else(|| self.cpus.iter().find(|place| place.cpu == cpu)).map(|place| place.node)
     }
 
-    /// The processors of a memory node, in ascending order.
+    /// All processors that are online, assistant cores among them, in ascending order.
+    pub(crate) fn online(&self) -> impl Iterator<Item = CpuPlace> + '_ {
+        self.assistants.iter().chain(&self.cpus).copied()
+    }
+
+    /// The processors of a memory node that are online, in ascending order.
+    pub(crate) fn online_of(&self, node: u32) -> Vec<u32> {
+        self.online().filter(|place| place.node == node).map(|place| place.cpu).collect()
+    }
+
+    /// The distance of two memory nodes, by their places in [`Platform::nodes`].
+    pub(crate) fn distance(&self, from: usize, to: usize) -> u32 {
+        let [own, pair, far] = self.node_distances;
+        match (from, to) {
+            _ if from == to => own,
+            _ if from / 2 == to / 2 => pair,
+            _ => far,
+        }
+    }
+
+    /// The processors of a memory node that programs may run on, in ascending order.
     #[must_use]
     pub fn cpus_of(&self, node: u32) -> Vec<u32> {
         self.cpus.iter().filter(|place| place.node == node).map(|place| place.cpu).collect()

@@ -5,13 +5,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use fxscope_aarch64::memory::PAGE;
 use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Memory, Trap};
 
+use crate::budget::{self, Budget, Charge};
 use crate::clock::{ClockSource, HostClock, unix_ns};
+use crate::content::{Content, ProgramFile};
 use crate::cpus::allows;
-use crate::elf::ElfError;
 use crate::files::{Files, Program};
 use crate::kernel::{End, Kernel, Limit, Random};
 use crate::layout::DEFAULT_STACK;
@@ -23,86 +25,12 @@ use crate::symbols::Symbols;
 use crate::thread::Thread;
 use crate::timers::Timers;
 use crate::vfs::access::{Access, Refusal, real_path};
+use crate::vfs::shared_memory::SharedFolder;
 use crate::vfs::{View, default_sysroot};
 use crate::wait::{Blocked, Wait};
 use crate::{load, syscalls};
 
-/// Why a program could not be started.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The file cannot be read.
-    #[error("cannot read {}: {source}; check the path and its permissions", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the host says.
-        source: std::io::Error,
-    },
-    /// The file is not a program that can run.
-    #[error("{}: {source}", path.display())]
-    Elf {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: ElfError,
-    },
-    /// The interpreter that a dynamic program names is not there.
-    #[error(
-        "{}: dynamically linked, and its interpreter {} cannot be opened ({source}; looked for in: {searched}); \
-         name the folder that has it with --sysroot DIR, or link the program with -static",
-        path.display(),
-        interpreter.display()
-    )]
-    Interpreter {
-        /// The program.
-        path: PathBuf,
-        /// The interpreter's path as the program has it.
-        interpreter: PathBuf,
-        /// Where it was looked for.
-        searched: String,
-        /// What the host says.
-        source: std::io::Error,
-    },
-    /// The host does not give enough address space.
-    #[error("cannot reserve {bytes} bytes of address space for the program's memory: {source}; lower the memory limit")]
-    Reserve {
-        /// How much was wanted.
-        bytes: u64,
-        /// What the host says.
-        source: std::io::Error,
-    },
-    /// The stack does not fit.
-    #[error("stack of {bytes} bytes: choose one between 64 KiB and 32 GiB")]
-    StackSize {
-        /// The size asked for.
-        bytes: u64,
-    },
-    /// Arguments and environment are too long for the stack.
-    #[error(
-        "arguments and environment take {bytes} bytes and the stack has room for {limit}; pass less, or enlarge the stack"
-    )]
-    ArgumentsTooLong {
-        /// Bytes they take.
-        bytes: u64,
-        /// Bytes they may take.
-        limit: u64,
-    },
-    /// The machine has too little memory even to start.
-    #[error("no memory left for {bytes} bytes at the start of the program; give the machine more memory")]
-    NoMemory {
-        /// Bytes wanted.
-        bytes: u64,
-    },
-    /// The machine cannot run Linux programs as described.
-    #[error("machine description: {what}")]
-    Platform {
-        /// What is wrong.
-        what: String,
-    },
-    /// A host file could not be prepared.
-    #[error("cannot prepare standard input, output and the current directory: {0}")]
-    Host(#[from] std::io::Error),
-}
+pub use crate::start_error::StartError;
 
 /// The files a program starts with as descriptors 0, 1 and 2.
 pub struct Stdio {
@@ -157,6 +85,8 @@ pub struct Setup {
     pub cpus: Option<Vec<u32>>,
     /// Descriptors 0, 1 and 2.
     pub stdio: Stdio,
+    /// The folder that is the program's `/dev/shm`; `None`: one that is made when it first looks there.
+    pub shared_folder: Option<Arc<SharedFolder>>,
 }
 
 impl Setup {
@@ -181,6 +111,7 @@ impl Setup {
             policy: MemoryPolicy::default(),
             cpus: None,
             stdio: Stdio::inherit()?,
+            shared_folder: None,
         })
     }
 }
@@ -231,6 +162,8 @@ pub struct Process {
     pub(crate) kernel: Kernel,
     pub(crate) thread: Box<Thread>,
     pub(crate) blocks: Blocks,
+    /// Most instructions to be kept decoded.
+    most_decoded: usize,
     /// Instructions completed so far, by all threads.
     pub(crate) instructions: u64,
     /// From this number of instructions on, something must be looked at before the next block; 0: now.
@@ -256,8 +189,9 @@ impl Process {
     /// # Errors
     /// When the file cannot be read or is not a program that can run, or the host lacks resources.
     pub fn open(path: &Path, setup: Setup) -> Result<Process, StartError> {
-        let file = std::fs::read(path).map_err(|source| StartError::Read { path: path.to_owned(), source })?;
-        Process::new(path, &file, setup)
+        let file = ProgramFile::open(path, setup.platform.memory_bytes);
+        let file = file.map_err(|source| StartError::Read { path: path.to_owned(), source })?;
+        Process::start(path, Content::File(&file), setup)
     }
 
     /// Loads a program from the contents of its file; `path` is for messages and `/proc/self/exe`.
@@ -265,10 +199,14 @@ impl Process {
     /// # Errors
     /// When it is not a program that can run, or the host lacks resources.
     pub fn new(path: &Path, file: &[u8], setup: Setup) -> Result<Process, StartError> {
+        Process::start(path, Content::Bytes(file), setup)
+    }
+
+    fn start(path: &Path, file: Content<'_>, setup: Setup) -> Result<Process, StartError> {
         check_platform(&setup.platform)?;
         let bytes = setup.platform.memory_bytes;
         let mut mem = Memory::new(bytes).map_err(|source| StartError::Reserve { bytes, source })?;
-        let view = View::new(setup.sysroot.as_deref(), &setup.access, &setup.platform);
+        let view = View::new(setup.sysroot.as_deref(), &setup.access, setup.shared_folder, &setup.platform);
         let mut random = Random(setup.seed);
         let mut at_random = [0; 16];
         random.fill(&mut at_random);
@@ -282,7 +220,14 @@ impl Process {
             load::prepare(path, file, &view, &mut mem, &setup.platform, &arguments, at_random)?;
 
         let mut pages = Pages::new(&setup.platform.page_sizes, &arguments.env, bytes);
-        let identity = Program { path: real_path(path), args: arguments.args, env: arguments.env, auxv: stack.auxv };
+        let identity = Program {
+            path: real_path(path),
+            args: arguments.args,
+            env: arguments.env,
+            auxv: stack.auxv,
+            charge: Charge::default(),
+        };
+        let budget = Budget::default();
         let mut cpu = Cpu::new(setup.platform.vector_bytes);
         (cpu.id, cpu.hpc) = (setup.platform.id, setup.platform.hpc);
         cpu.counter_hz = setup.platform.counter_hz;
@@ -293,6 +238,8 @@ impl Process {
         limits[Limit::STACK].soft = setup.stack_bytes;
         limits[Limit::CORE].soft = 0;
         limits[Limit::FILES] = Limit { soft: 1024, hard: 4096 };
+        limits[Limit::PROCESSES] = Limit { soft: budget::TASKS, hard: budget::TASKS };
+        limits[Limit::SIGNALS] = Limit { soft: budget::PENDING_SIGNALS, hard: budget::PENDING_SIGNALS };
         let heap_start = pages.heap_start(program.image.end());
         let first = setup.platform.cpus.iter().find(|place| allows(&affinity, place.cpu));
         let CpuPlace { cpu: number, node } =
@@ -302,6 +249,7 @@ impl Process {
         pages.start(&mut mem, Toucher { policy: thread.policy, node });
         Ok(Process {
             blocks: Blocks::new(thread.cpu.vl),
+            most_decoded: budget::most_decoded(bytes),
             thread,
             kernel: Kernel {
                 mem,
@@ -315,6 +263,11 @@ impl Process {
                 heap_start,
                 brk: heap_start,
                 symbols: Rc::new(program.image.symbols),
+                symbols_charge: Rc::new(budget.charge(0)),
+                charge: budget.charge(0),
+                fixed_bytes: 0,
+                names_charge: Rc::new(budget.charge(0)),
+                budget,
                 pid: PID,
                 ppid: PID - 1,
                 group: PID,
@@ -404,6 +357,9 @@ impl Process {
         let (seconds, ns) = (now_ns / 1_000_000_000, now_ns % 1_000_000_000);
         let hz = self.kernel.platform.counter_hz;
         self.thread.cpu.counter = seconds * hz + ns * hz / 1_000_000_000;
+        if self.blocks.instructions() > self.most_decoded {
+            (self.kernel.code_changed, self.deadline) = (true, 0);
+        }
         if now_ns >= self.kernel.system.next_event_ns.min(self.kernel.system.cpus.slice_end_ns()) {
             self.deadline = 0;
         }

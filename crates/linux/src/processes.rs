@@ -7,11 +7,13 @@
 use std::rc::Rc;
 
 use fxscope_aarch64::{Blocks, Memory};
-use rustix::io::Errno;
 
+use crate::budget;
+use crate::files::Files;
 use crate::futex;
 use crate::kernel::{End, Kernel, Random};
 use crate::memory_files;
+use crate::pages::add_up;
 use crate::process::{PID, Process, Step};
 use crate::scheduler::System;
 use crate::signal::{self, Origin, SigInfo, code, flags, number::SIGCHLD};
@@ -64,18 +66,23 @@ impl ChildEnd {
 }
 
 impl Kernel {
-    /// A process like this one with the number `pid` and the address space `mem`: a copy of this one's, or an empty one
-    /// when it `borrows` this one's.
-    pub(crate) fn fork(&mut self, pid: u32, mem: Memory, borrows: bool) -> Result<Kernel, Errno> {
-        Ok(Kernel {
+    /// A process like this one with the number `pid`, these open files and the address space `mem`: a copy of this one's, or an
+    /// empty one when it `borrows` this one's.
+    pub(crate) fn fork(&mut self, pid: u32, files: Files, mem: Memory, borrows: bool) -> Kernel {
+        Kernel {
             mem,
             platform: self.platform.clone(),
             now_ns: self.now_ns,
             end: None,
-            files: self.files.fork()?,
+            files,
             mapped: self.mapped.clone(),
             pages: self.pages.fork(!borrows),
             symbols: Rc::clone(&self.symbols),
+            symbols_charge: Rc::clone(&self.symbols_charge),
+            budget: self.budget.clone(),
+            charge: self.budget.charge(budget::PROCESS),
+            fixed_bytes: budget::PROCESS,
+            names_charge: Rc::clone(&self.names_charge),
             actions: self.actions,
             heap_start: self.heap_start,
             brk: self.brk,
@@ -95,7 +102,7 @@ impl Kernel {
             random: Random(self.random.next()),
             limits: self.limits,
             code_changed: false,
-        })
+        }
     }
 
     /// Ends the wait of a parent that has lent its memory (`vfork`), because this process has a program of its own or
@@ -157,9 +164,11 @@ impl Process {
         self.kernel.return_memory();
         let used = self.kernel.pages.page_use();
         self.kernel.system.page_use.extend(used);
+        self.kernel.system.page_use = add_up(std::mem::take(&mut self.kernel.system.page_use));
         self.kernel.mem.clear();
         self.kernel.files.close_all();
         memory_files::recount(&mut self.kernel);
+        self.kernel.charge.set(0);
         self.process_ended = true;
         let end = match end {
             End::Killed(killed) => ChildEnd::Killed(killed.signal),

@@ -2,11 +2,13 @@
 //! round robin, each for [`QUANTUM`] instructions or until it waits, yields or ends; with time, `cpus` chooses among the
 //! threads of a CPU. Nothing about it depends on the host, so that a run can be repeated exactly.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use rustix::io::Errno;
 
+use crate::attempt;
+use crate::channels::Channels;
 use crate::cmg::SharedRegisters;
 use crate::cpus::{Cpus, Turn};
 use crate::descriptors::{SLICE_NS, outside_can_help, poke_ready};
@@ -50,8 +52,8 @@ pub(crate) struct System {
     pub shared_registers: SharedRegisters,
     /// Pages that processes had that have ended.
     pub page_use: Vec<PageUse>,
-    /// Host device and inode of the pipes and sockets that only guest processes have.
-    pub own_channels: BTreeSet<(u64, u64)>,
+    /// Pipes and sockets that programs have made or opened.
+    pub channels: Channels,
     /// Who is told of what programs do at the host's terminal.
     pub terminal: Terminal,
 }
@@ -71,7 +73,7 @@ impl System {
             zombies: Vec::new(),
             shared_registers: SharedRegisters::default(),
             page_use: Vec::new(),
-            own_channels: BTreeSet::new(),
+            channels: Channels::default(),
             terminal: Terminal::default(),
         }
     }
@@ -80,6 +82,14 @@ impl System {
     pub(crate) fn new_id(&mut self) -> u32 {
         self.last_id += 1;
         self.last_id
+    }
+
+    /// Counts a call of a system call that is not implemented. Programs can make any number of them up.
+    pub(crate) fn note_unknown(&mut self, number: u64) {
+        /// Most numbers that are told apart.
+        const MOST: usize = 100;
+        let known = self.unknown_calls.len() < MOST || self.unknown_calls.contains_key(&number);
+        *self.unknown_calls.entry(if known { number } else { u64::MAX }).or_default() += 1;
     }
 
     /// How long the thread that runs has been running since this was last added up, in ns.
@@ -99,9 +109,9 @@ impl Thread {
         self.blocked.as_ref().is_none_or(|b| self.poked || b.until_ns <= now_ns)
     }
 
-    /// Whether it waits for descriptors.
+    /// Whether it waits for descriptors, or something else of the host's.
     pub(crate) fn waits_for_files(&self) -> bool {
-        matches!(self.blocked, Some(Blocked { wait: Wait::Files(_), .. }))
+        matches!(self.blocked, Some(Blocked { wait: Wait::Files(_) | Wait::Attempt(_), .. }))
     }
 
     /// The times of `times`, around `now_ns`, at which it has work if it has some now, as long as nothing is done to it.
@@ -246,7 +256,7 @@ impl Process {
                 self.kernel.take_barrier_event(self.thread.cpu_number(), self.kernel.now_ns);
                 self.thread.event();
             }
-            Wait::Signal(_) | Wait::Files(_) | Wait::Child { .. } => self.call_again(),
+            Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Child { .. } => self.call_again(),
         }
     }
 
@@ -305,7 +315,8 @@ impl Process {
         }
         if outside_can_help(&self.kernel, &self.thread) {
             // Until something happens there, a second there is a second here.
-            let patience_ns = until_ns.saturating_sub(self.kernel.now_ns).min(SLICE_NS);
+            let slice_ns = if attempt::any(&self.kernel, &self.thread) { attempt::PAUSE_NS } else { SLICE_NS };
+            let patience_ns = until_ns.saturating_sub(self.kernel.now_ns).min(slice_ns);
             let found = poke_ready(&mut self.kernel, &mut self.thread, patience_ns);
             return match until_ns {
                 FOR_EVER => Step::Waiting,

@@ -4,12 +4,15 @@ use std::ops::Range;
 
 use object::Endianness;
 use object::elf;
+use object::read::StringTable;
 use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable, Sym as _};
+
+use crate::content::Content;
 
 /// The type of a probe's note.
 const PROBE_NOTE: elf::NoteType = elf::NoteType(3);
 
-type Sections<'a> = SectionTable<'a, elf::FileHeader64<Endianness>>;
+type Sections<'a> = SectionTable<'a, elf::FileHeader64<Endianness>, Content<'a>>;
 
 #[derive(Clone)]
 struct Symbol {
@@ -73,20 +76,25 @@ impl std::fmt::Debug for Symbols {
 impl Symbols {
     /// Reads the functions, labels and variables of `.symtab`, or else of `.dynsym`, and the probes, adding `bias` to each
     /// address. A stripped file or a damaged table has none: names are a convenience, and the program runs without.
-    pub(crate) fn parse(header: &elf::FileHeader64<Endianness>, file: &[u8], bias: u64) -> Symbols {
+    pub(crate) fn parse(header: &elf::FileHeader64<Endianness>, file: Content<'_>, bias: u64) -> Symbols {
         let e = Endianness::Little;
+        file.names_follow();
         let Ok(sections) = header.sections(e, file) else { return Symbols::default() };
         let probes = probes(&sections, file, bias);
         Symbols { probes, ..Symbols::named(&sections, file, bias) }
     }
 
-    fn named(sections: &Sections<'_>, file: &[u8], bias: u64) -> Symbols {
+    fn named<'a>(sections: &Sections<'a>, file: Content<'a>, bias: u64) -> Symbols {
         let e = Endianness::Little;
         let table = [elf::SHT_SYMTAB, elf::SHT_DYNSYM]
             .into_iter()
             .filter_map(|kind| sections.symbols(e, file, kind).ok())
             .find(|table| !table.is_empty());
         let Some(table) = table else { return Symbols::default() };
+        // All names at once: one call of the host for each would take long.
+        let strings = sections.section(table.string_section()).and_then(|section| section.data(e, file));
+        let Ok(strings) = strings else { return Symbols::default() };
+        let strings = StringTable::new(strings, 0, strings.len() as u64);
         let (mut ranked, mut variables) = (Vec::new(), Vec::new());
         for symbol in table.iter() {
             let rank = match symbol.st_type() {
@@ -95,7 +103,7 @@ impl Symbols {
                 elf::STT_OBJECT | elf::STT_COMMON if symbol.st_size(e) > 0 => None,
                 _ => continue,
             };
-            let Ok(name) = symbol.name(e, table.strings()) else { continue };
+            let Ok(name) = symbol.name(e, strings) else { continue };
             // `$x` and `$d` mark code and data for tools.
             if symbol.is_undefined(e) || name.is_empty() || name.starts_with(b"$") {
                 continue;
@@ -116,6 +124,14 @@ impl Symbols {
         });
         ranked.dedup_by_key(|(_, _, s)| s.start);
         Symbols { list: ranked.into_iter().map(|(_, _, s)| s).collect(), variables, ..Symbols::default() }
+    }
+
+    /// What they take, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let symbols = self.list.iter().chain(&self.variables);
+        let symbols: usize = symbols.map(|symbol| size_of::<Symbol>() + symbol.name.len()).sum();
+        let probes: usize = self.probes.iter().map(|p| size_of::<Probe>() + p.provider.len() + p.name.len()).sum();
+        (symbols + probes) as u64
     }
 
     /// Says where the text is that these names belong to.
@@ -197,7 +213,7 @@ impl Symbols {
 }
 
 /// The static probes that a file's notes tell of. A damaged note ends the reading of its section.
-fn probes(sections: &Sections<'_>, file: &[u8], bias: u64) -> Vec<Probe> {
+fn probes<'a>(sections: &Sections<'a>, file: Content<'a>, bias: u64) -> Vec<Probe> {
     let e = Endianness::Little;
     let notes = sections.iter().filter_map(|section| section.notes(e, file).ok().flatten());
     let probe = |desc: &[u8]| {

@@ -2,7 +2,9 @@
 
 use fxscope_aarch64::{Cpu, Memory, Trap};
 
+use crate::budget::Charge;
 use crate::cpus::Queued;
+use crate::files::OpenFile;
 use crate::pages::Policy;
 use crate::signal::{AltStack, SigInfo, bit, code, number};
 use crate::wait::{Blocked, Resumed, Wait};
@@ -38,6 +40,8 @@ pub struct Thread {
     pub(crate) blocked: Option<Blocked>,
     /// What is left of an earlier attempt, while a system call is made again.
     pub(crate) resumed: Option<Resumed>,
+    /// The FIFO that it opens, while the other end is missing.
+    pub(crate) opening: Option<OpenFile>,
     /// A signal came for it: it must be looked at although it is blocked.
     pub(crate) poked: bool,
     /// An event has ended its `WFE`, and it has not gone on yet.
@@ -46,12 +50,38 @@ pub struct Thread {
     pub(crate) yielded: bool,
     /// It has ended and is to be forgotten.
     pub(crate) ended: bool,
+    /// Simulated time at which `clone` made it, ns; 0 for a program's first thread.
+    pub(crate) created_ns: u64,
     /// Simulated time it spent running until it last stopped, in ns.
     pub(crate) cpu_ns: u64,
     /// Where to write 0 and wake a futex at its end (`CLONE_CHILD_CLEARTID`), or 0.
     pub(crate) clear_tid: u64,
     /// Head of its list of robust futexes, or 0.
     pub(crate) robust_list: u64,
+    /// The vector lengths of programs that it executes.
+    pub(crate) next_vl: NextVl,
+    /// What it takes, unless it is the first of its process.
+    pub(crate) charge: Charge,
+}
+
+/// Which vector length a thread has after `execve` (`PR_SVE_SET_VL`, Linux `Documentation/arch/arm64/sve.rst`, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NextVl {
+    /// `PR_SVE_VL_INHERIT`: the length is kept by every `execve`.
+    pub inherit: bool,
+    /// The length in bytes after the next `execve`; `None`: the system's default.
+    pub on_exec: Option<usize>,
+}
+
+impl NextVl {
+    /// The length in bytes for the program being executed; `default` is the system's.
+    pub(crate) fn take(&mut self, default: usize) -> usize {
+        let vl = self.on_exec.unwrap_or(default);
+        if !self.inherit {
+            self.on_exec = None;
+        }
+        vl
+    }
 }
 
 impl Thread {
@@ -73,13 +103,17 @@ impl Thread {
             policy: Policy::default(),
             blocked: None,
             resumed: None,
+            opening: None,
             poked: false,
             event_ended_wait: false,
             yielded: false,
             ended: false,
+            created_ns: 0,
             cpu_ns: 0,
             clear_tid: 0,
             robust_list: 0,
+            next_vl: NextVl::default(),
+            charge: Charge::default(),
         }
     }
 
@@ -92,15 +126,31 @@ impl Thread {
             alt_stack: self.alt_stack,
             name: self.name,
             policy: self.policy,
+            next_vl: self.next_vl,
             tid,
             ..Thread::new(cpu, pid, self.affinity.clone(), self.cpu_number, b"")
         }
+    }
+
+    /// Clears the SVE state beyond the SIMD&FP registers, as Linux does at every system call (`sve.rst`, section 4).
+    pub(crate) fn discard_sve_state(&mut self) {
+        for z in &mut self.cpu.z {
+            z.0[2..].fill(0);
+        }
+        self.cpu.p = [0; 16];
+        self.cpu.ffr = 0;
     }
 
     /// The CPU it runs on, or ran on last.
     #[must_use]
     pub fn cpu_number(&self) -> u32 {
         self.cpu_number
+    }
+
+    /// Simulated time at which `clone` made it, ns; 0 for a program's first thread.
+    #[must_use]
+    pub fn created_ns(&self) -> u64 {
+        self.created_ns
     }
 
     /// An event, such as `SEV` sends: it ends a `WFE`, this one or the next.

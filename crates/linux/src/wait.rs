@@ -6,6 +6,7 @@
 use fxscope_aarch64::cpu::Monitor;
 use rustix::io::Errno;
 
+use crate::attempt::Attempt;
 use crate::descriptors::Interest;
 use crate::futex::Key;
 use crate::kernel::Kernel;
@@ -39,6 +40,8 @@ pub(crate) enum Wait {
     Signal(u64),
     /// One of these descriptors.
     Files(Vec<Interest>),
+    /// A call of the host that is tried again.
+    Attempt(Attempt),
     /// An event (`WFE`), and what the monitor was armed for.
     Event(Option<Monitor>),
     /// The end of a child; with `vfork`, that one's end or `execve`, until which the parent cannot be interrupted.
@@ -51,7 +54,7 @@ pub(crate) enum Wait {
 impl Wait {
     /// Whether the system call is made again when there may be something for it.
     pub(crate) fn is_repeated(&self) -> bool {
-        matches!(self, Wait::Signal(_) | Wait::Files(_) | Wait::Child { vfork: None })
+        matches!(self, Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Child { vfork: None })
     }
 
     /// Signals that end the wait although they are blocked.
@@ -70,6 +73,8 @@ impl std::fmt::Display for Wait {
             Wait::Sleep { .. } => write!(f, "the end of a sleep"),
             Wait::Signal(_) => write!(f, "a signal"),
             Wait::Event(_) => write!(f, "an event (WFE)"),
+            Wait::Attempt(attempt) => write!(f, "{attempt}"),
+            Wait::Files(list) if list.is_empty() => write!(f, "a signal"),
             Wait::Files(list) => {
                 let numbers: Vec<String> = list.iter().map(|(fd, _)| fd.to_string()).collect();
                 write!(f, "file descriptor {}", numbers.join(", "))
@@ -133,6 +138,7 @@ impl Thread {
     /// A handler with these flags is about to run: the system call it is blocked in, if any, is over for now.
     pub(crate) fn interrupt_call(&mut self, k: &mut Kernel, handler_flags: u64) {
         let Some(blocked) = self.blocked.take() else { return };
+        self.opening = None;
         if matches!(blocked.wait, Wait::Event(_)) {
             return;
         }

@@ -2,9 +2,11 @@
 
 mod common;
 
+use fxscope_linux::Platform;
 use std::path::{Path, PathBuf};
 
-use common::{HOSTED, Run, build, run_here, run_qemu};
+use common::platform::compute_node;
+use common::{HOSTED, Run, build, platform, run_here, run_qemu};
 
 #[test]
 fn calls_on_files_return_what_linux_returns() {
@@ -23,6 +25,24 @@ fn calls_on_files_return_what_linux_returns() {
 }
 
 #[test]
+fn mappings_of_files_that_were_not_opened_for_writing_cannot_be_made_writable() {
+    let program = build("mappings.c", HOSTED);
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path().canonicalize().expect("path");
+    let outcome = run_here(&program, &Run { args: &[path.to_str().expect("UTF-8")], ..Run::default() });
+    // Linux's answers (mm/mprotect.c, mm/msync.c).
+    let expected = "\
+        shared, writable, of O_RDONLY: EACCES\nshared, of O_WRONLY: EACCES\nprivate, of O_WRONLY: EACCES\n\
+        private, of O_RDONLY: done\nmake it writable: done\nshared, of O_RDWR: done\nmake it writable: done\n\
+        msync: done\nshared, of O_RDONLY: done\nmake it writable: EACCES\nmake its end writable: EACCES\n\
+        make it executable: done\nmake it inaccessible: done\nmake it readable: done\nit has: written\n\
+        msync: done\nmsync, both ways: EINVAL\nmsync, unknown flag: EINVAL\nmsync, no flag: done\n\
+        msync, asynchronous: done\nmsync, unaligned: EINVAL\nmsync of nothing: done\nmsync with a gap: ENOMEM\n\
+        mprotect with a gap: ENOMEM\nbehind the gap: behind a gap\nmsync of nothing mapped: ENOMEM\n";
+    assert_eq!((outcome.output.as_str(), outcome.error.as_str(), outcome.status), (expected, "", 0));
+}
+
+#[test]
 fn a_program_s_umask_is_its_own() {
     let umask = || {
         let status = std::fs::read_to_string("/proc/self/status").expect("status");
@@ -38,7 +58,13 @@ fn a_program_s_umask_is_its_own() {
 
 /// What the program `show` prints for each path.
 fn show(paths: &[&str]) -> Vec<String> {
-    let outcome = run_here(&build("show.c", HOSTED), &Run { args: paths, ..Run::default() });
+    show_on(platform(64), paths)
+}
+
+/// The same on another machine.
+fn show_on(machine: Platform, paths: &[&str]) -> Vec<String> {
+    let run = Run { args: paths, platform: Some(machine), ..Run::default() };
+    let outcome = run_here(&build("show.c", HOSTED), &run);
     assert_eq!(outcome.error, "");
     let text = format!("\n{}", outcome.output);
     let parts: Vec<&str> = text.split("\n== ").skip(1).collect();
@@ -96,6 +122,38 @@ fn the_processors_of_the_machine_are_in_proc_and_sys() {
     ];
     assert_eq!(first, expected);
     assert_eq!(cpuinfo.lines().filter(|line| line.starts_with("processor")).count(), 12);
+}
+
+#[test]
+fn a_compute_node_shows_its_distances_assistant_cores_and_what_they_keep_of_l2_as_fx1000_does() {
+    let shown = |paths: &[&str]| -> Vec<String> {
+        let paths: Vec<String> = paths.iter().map(|path| format!("/sys/devices/system/{path}")).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        show_on(compute_node(), &paths).iter().map(|text| text.trim_end().to_owned()).collect()
+    };
+    let distances =
+        shown(&["node/node4/distance", "node/node5/distance", "node/node6/distance", "node/node7/distance"]);
+    assert_eq!(distances, ["10 20 30 30", "20 10 30 30", "30 30 10 20", "30 30 20 10"]);
+
+    let sizes: Vec<String> = [0, 1, 12, 24, 36, 59].map(|cpu| format!("cpu/cpu{cpu}/cache/index2/size")).to_vec();
+    let sizes: Vec<&str> = sizes.iter().map(String::as_str).collect();
+    assert_eq!(shown(&sizes), ["7168K", "7168K", "7168K", "7168K", "8192K", "8192K"]);
+    let others = [
+        "cpu/online",
+        "cpu/cpu0/cache/index0/size",
+        "cpu/cpu0/cache/index2/ways_of_associativity",
+        "cpu/cpu59/cache/index2/ways_of_associativity",
+        "cpu/cpu12/cache/index2/number_of_sets",
+        "cpu/cpu59/cache/index2/number_of_sets",
+        "cpu/cpu12/cache/index2/shared_cpu_list",
+        "cpu/cpu0/topology/core_id",
+        "cpu/cpu12/topology/core_id",
+        "node/node4/cpulist",
+    ];
+    assert_eq!(shown(&others), ["0-1,12-59", "64K", "14", "16", "2048", "2048", "0,12-23", "12", "0", "12-23"]);
+    // Programs are not to run there.
+    let [status]: [String; 1] = show_on(compute_node(), &["/proc/self/status"]).try_into().expect("one file");
+    assert!(status.contains("Cpus_allowed_list:\t12-59\n"), "{status}");
 }
 
 #[test]

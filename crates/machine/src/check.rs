@@ -126,6 +126,7 @@ fn relations(t: &Tables) -> Vec<Violation> {
     l2_hash(t, &mut r);
     paths(t, &mut r);
     hardware_barrier(t, &mut r);
+    assistant_cores(t, &mut r);
     sectors(t, &mut r);
     r.multiple("tlb.l2_entries", t.tlb.l2_entries, "tlb.l2_ways", t.tlb.l2_ways);
     page_sizes(t, &mut r);
@@ -264,24 +265,34 @@ fn hardware_barrier(t: &Tables, r: &mut Relations) {
     r.at_least(key, cores.into(), "topology.cores_per_cmg", t.topology.cores_per_cmg.into());
 }
 
+/// CMGs with an assistant core are CMGs of the machine.
+fn assistant_cores(t: &Tables, r: &mut Relations) {
+    let (cmgs, list) = (t.topology.cmgs, &t.topology.assistant_cmgs);
+    let there = list.iter().all(|&cmg| cmg < u64::from(cmgs));
+    let must = format!("of CMGs that there are, each less than topology.cmgs, {cmgs}");
+    r.require_value(there, "topology.assistant_cmgs", Value::List(list.clone()), &["topology.cmgs"], must);
+}
+
 /// Ways of sectors at the start of a program.
 fn sectors(t: &Tables, r: &mut Relations) {
     let s = &t.sector_cache;
-    for (key, ways, name, cache) in [
-        ("sector_cache.l1_ways", s.l1_ways.as_slice(), "l1d", &t.l1d),
-        ("sector_cache.l2_ways", s.l2_ways.as_slice(), "l2", &t.l2),
+    let l1d_usable = t.l1d.ways.saturating_sub(t.l1d.reserved_ways);
+    // A register holds what any CMG allows; a CMG with fewer ways does not reach such a limit.
+    let l2_usable = (0..t.topology.cmgs).map(|cmg| t.l2_ways(cmg)).max().unwrap_or_default();
+    for (key, ways, name, cache, usable) in [
+        ("sector_cache.l1_ways", s.l1_ways.as_slice(), "l1d", &t.l1d, l1d_usable),
+        ("sector_cache.l2_ways", s.l2_ways.as_slice(), "l2", &t.l2, l2_usable),
     ] {
         let value = || Value::List(ways.to_vec());
         let must = "all 0: sector_cache.enabled is false".to_owned();
         let unlimited = ways.iter().all(|&most| most == 0);
         r.require_value(s.enabled || unlimited, key, value(), &["sector_cache.enabled"], must);
 
-        let usable = cache.ways.saturating_sub(cache.reserved_ways);
         let names = [format!("{name}.ways"), format!("{name}.reserved_ways")];
-        let must = match cache.reserved_ways {
-            0 => format!("at most {usable} for each sector: {} is {}", names[0], cache.ways),
+        let must = match cache.ways - usable {
+            0 => format!("at most {usable} for each sector: {} is {usable}", names[0]),
             kept => format!(
-                "at most {usable} for each sector: {} is {}, of which {kept} are kept for assistant cores ({})",
+                "at most {usable} for each sector: {} is {}, of which {kept} are kept from programs ({})",
                 names[0], cache.ways, names[1]
             ),
         };

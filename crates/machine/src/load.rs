@@ -1,9 +1,11 @@
 //! Loads machine descriptions: built-in ones by name, others by path, each with what it extends.
 
 use std::borrow::Cow;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use fxscope_host::Refusal;
 
 use crate::check::{Violation, check};
 use crate::error::{LoadError, Place, nearest, suggest};
@@ -329,18 +331,19 @@ fn read_text(path: &Path) -> Result<Text<'static>, LoadError> {
         why,
         advice: advice.to_owned(),
     };
-    let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-    read.map_err(|e| match e.kind() {
-        ErrorKind::NotFound => {
-            fail("there is no such file".to_owned(), "give the path of a folder with a machine.toml, or of such a file")
+    const ADVICE: &str = "give the path of a folder with a machine.toml, or of such a file";
+    let bytes = fxscope_host::read(path, MAX_BYTES).map_err(|e| match e.why {
+        Refusal::Io(e) if e.kind() == ErrorKind::NotFound => fail("there is no such file".to_owned(), ADVICE),
+        Refusal::Io(e) if e.kind() == ErrorKind::PermissionDenied => {
+            fail("permission denied".to_owned(), "make it readable for this user")
         }
-        ErrorKind::PermissionDenied => fail("permission denied".to_owned(), "make it readable for this user"),
-        _ => fail(e.to_string(), "give the path of a folder with a machine.toml, or of such a file"),
+        Refusal::Io(e) => fail(e.to_string(), ADVICE),
+        Refusal::Kind(what) => fail(format!("it is {what}"), ADVICE),
+        Refusal::TooLarge(_) => {
+            fail(format!("it has more than {MAX_BYTES} bytes"), "a machine's file is text of a few pages")
+        }
+        Refusal::NotText => fail("it is not text".to_owned(), ADVICE),
     })?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(fail(format!("it has more than {MAX_BYTES} bytes"), "a machine's file is text of a few pages"));
-    }
     let file: Arc<str> = path.display().to_string().into();
     let text = utf8(&bytes, &file)?.to_owned();
     Ok(Text { file, text: Cow::Owned(text) })

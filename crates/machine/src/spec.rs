@@ -122,8 +122,14 @@ table! {
         first_core: u32 => Range(0, 1024),
         /// Number of the first memory node as Linux shows it.
         first_node: u32 => Range(0, 1024),
+        /// Distances between memory nodes as firmware tells Linux: of a node to itself, to the other one of its pair, and to all
+        /// others. Nodes form pairs in the order of their numbers.
+        node_distances: [u64; 3] => Range(10, 254),
         /// Memory of each node.
         node_bytes: u64 => Range(64 * MIB, 1024 * GIB),
+        /// CMGs with an assistant core, counted from 0. It keeps `l2.reserved_ways` of their L2; programs can use all ways
+        /// of the other CMGs' L2.
+        assistant_cmgs: Vec<u64> => Range(0, 15),
     }
 }
 
@@ -243,7 +249,7 @@ table! {
         commit_vector: u64 => CYCLES,
         /// How much of that goes into judging floating-point exceptions: left out in No Exception mode.
         exception_judgement: u64 => CYCLES,
-        /// What an operation on one element takes longer when its result is a denormal number, cycles.
+        /// What a flow of an operation takes longer when an operand or result of its elements is a subnormal number, cycles.
         /// Everything younger waits for it.
         denormal: u64 => Range(0, 10_000),
         /// Latencies of SIMD&FP operations that change, in ascending order: where a result would leave its pipe together
@@ -397,6 +403,21 @@ impl Pages {
         ("mmap", |pages| pages.mmap),
         ("shared", |pages| pages.shared),
     ];
+}
+
+impl Tables {
+    /// Ways of the L2 cache of CMG `cmg`, counted from 0, that programs can use.
+    #[must_use]
+    pub fn l2_ways(&self, cmg: u32) -> u32 {
+        let assisted = self.topology.assistant_cmgs.contains(&u64::from(cmg));
+        self.l2.ways.saturating_sub(if assisted { self.l2.reserved_ways } else { 0 })
+    }
+
+    /// Bytes of the L2 cache of CMG `cmg`, counted from 0, that programs can use.
+    #[must_use]
+    pub fn l2_bytes(&self, cmg: u32) -> u64 {
+        self.l2.bytes / u64::from(self.l2.ways) * u64::from(self.l2_ways(cmg))
+    }
 }
 
 impl std::ops::Deref for Spec {

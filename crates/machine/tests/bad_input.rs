@@ -197,14 +197,30 @@ fn of_values_that_do_not_fit_together_the_changed_one_is_to_blame() {
 }
 
 #[test]
-fn ways_of_a_sector_that_assistant_cores_have_are_refused_naming_both() {
+fn ways_of_a_sector_that_no_cmg_has_are_refused_naming_both() {
     assert_eq!(
-        setting("sector_cache.l2_ways", "[1, 15]"),
-        "--set sector_cache.l2_ways=[1, 15]: sector_cache.l2_ways is [1, 15]; it must be at most 14 for each sector: \
-         l2.ways is 16, of which 2 are kept for assistant cores (l2.reserved_ways)"
+        setting("sector_cache.l2_ways", "[1, 17]"),
+        "--set sector_cache.l2_ways=[1, 17]: sector_cache.l2_ways is [1, 17]; it must be at most 16 for each sector: \
+         l2.ways is 16"
     );
-    let without = [("l2.reserved_ways", "0"), ("sector_cache.l2_ways", "[1, 15]")];
-    assert!(load("a64fx", &without.map(|(key, value)| (key.to_owned(), value.to_owned()))).is_ok());
+    let load = |settings: &[(&str, &str)]| {
+        let settings: Vec<_> = settings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        load("a64fx", &settings)
+    };
+    let everywhere = ("topology.assistant_cmgs", "[0, 1, 2, 3]");
+    let message = load(&[everywhere, ("sector_cache.l2_ways", "[1, 15]")]).unwrap_err().to_string();
+    let expected = "at most 14 for each sector: l2.ways is 16, of which 2 are kept from programs (l2.reserved_ways)";
+    assert!(message.contains(expected), "{message}");
+    assert!(load(&[("sector_cache.l2_ways", "[1, 15]")]).is_ok());
+}
+
+#[test]
+fn an_assistant_core_of_a_cmg_that_there_is_not_is_refused_naming_both() {
+    assert_eq!(
+        setting("topology.cmgs", "1"),
+        "--set topology.cmgs=1: topology.assistant_cmgs is [0, 1]; it must be of CMGs that there are, each less than \
+         topology.cmgs, 1"
+    );
 }
 
 #[test]

@@ -141,12 +141,11 @@ impl Chip {
     /// Empty caches, free memory; for the core that runs.
     #[must_use]
     pub fn new(spec: &Spec) -> Chip {
-        let cmgs = spec.topology.cmgs as usize;
         let request = spec.l2_timing.request;
         let to_l2 = u64::from(spec.l1d.line_bytes.div_ceil(spec.l2_timing.writeback_bytes_per_cycle));
         let frames = Frames::new(spec);
         Chip {
-            cmgs: (0..cmgs).map(|_| Cmg::new(spec)).collect(),
+            cmgs: (0..spec.topology.cmgs).map(|cmg| Cmg::new(spec, cmg)).collect(),
             ring: Ring::new(spec),
             beside: None,
             several: false,

@@ -116,17 +116,16 @@ fn hash_fields(spec: &Spec) -> [u32; HASH_FIELDS] {
 }
 
 impl Cmg {
-    /// An empty L2 cache.
+    /// CMG number `number` of the chip, with an empty L2 cache.
     #[must_use]
-    pub fn new(spec: &Spec) -> Cmg {
+    pub fn new(spec: &Spec, number: u32) -> Cmg {
         let l2 = &spec.l2;
         let sets = (l2.bytes / u64::from(l2.ways) / u64::from(l2.line_bytes)) as usize;
-        let usable = (l2.ways - l2.reserved_ways) as usize;
         let t = &spec.l2_timing;
         // What of the documented load-to-use lies outside this cache: the request, the line's way to L1 and into
         // it, and the load's second flow.
         let path = t.request + fill_cycles(spec) + spec.load_store.move_in + spec.load_store.load_integer;
-        let tags = Tags::new(sets, usable);
+        let tags = Tags::new(sets, spec.l2_ways(number) as usize);
         let memory = &spec.memory;
         let slower = (memory.added_ns * spec.clock.core_hz as f64 / 1e9).round() as Cycle;
         let rate = Rate {

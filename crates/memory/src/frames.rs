@@ -63,11 +63,12 @@ struct Node {
     chunk: std::ops::Range<u64>,
     /// Frames given back, by size.
     free: BTreeMap<u32, Vec<u64>>,
-    /// Bytes of translation tables, from the last address down.
+    /// Bytes of translation tables and of what is left out to align them, from the last address down.
     tables: u64,
 }
 
-/// Which addresses are whose.
+/// Which physical addresses belong to which node. Nodes begin at multiples of a power of two, so that a shift finds the
+/// node of an address whatever size nodes have.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nodes {
     /// Log2 of the distance between the first addresses of nodes.
@@ -77,6 +78,16 @@ pub struct Nodes {
 }
 
 impl Nodes {
+    fn new(spec: &Spec) -> Nodes {
+        let t = &spec.topology;
+        Nodes { shift: t.node_bytes.next_power_of_two().trailing_zeros(), last: t.cmgs as usize - 1 }
+    }
+
+    /// The first physical address of a node.
+    fn first(self, node: usize) -> u64 {
+        (node as u64) << self.shift
+    }
+
     /// The node of a physical address. Memory beyond that of the machine belongs to the last one.
     #[inline(always)]
     #[must_use]
@@ -104,10 +115,7 @@ impl Frames {
         Frames {
             nodes: vec![Node::default(); spec.topology.cmgs as usize].into(),
             node_bytes: spec.topology.node_bytes,
-            addresses: Nodes {
-                shift: spec.topology.node_bytes.next_power_of_two().trailing_zeros(),
-                last: spec.topology.cmgs as usize - 1,
-            },
+            addresses: Nodes::new(spec),
             pages: BTreeMap::new(),
             tables: BTreeMap::new(),
         }
@@ -164,7 +172,7 @@ impl Frames {
             (0..nodes).map(|i| (node + i) % nodes).find(|&n| self.nodes[n].has_room(shift, self.node_bytes));
         // A program larger than the machine's memory: the last node goes on.
         let node = with_room.unwrap_or(nodes - 1);
-        ((node as u64) << self.addresses.shift) + self.nodes[node].take(shift)
+        self.addresses.first(node) + self.nodes[node].take(shift)
     }
 
     /// The physical address of the translation table `name`, if it has one.
@@ -173,16 +181,11 @@ impl Frames {
         self.tables.get(&name).copied()
     }
 
-    /// The physical address of the translation table `name` of so many bytes. It lies on the node of the core that needs
-    /// it first, and stays there: tables outlive the pages they lead to.
+    /// The physical address of the translation table `name` of `bytes` bytes, a power of two. It lies on the node of the
+    /// core that needs it first, and stays there: tables outlive the pages they lead to.
     pub fn table(&mut self, name: u64, bytes: u64, local: usize) -> u64 {
-        let (nodes, node_bytes) = (&mut self.nodes, self.node_bytes);
-        *self.tables.entry(name).or_insert_with(|| {
-            let tables = &mut nodes[local].tables;
-            // More tables than a node has memory begin again at its end.
-            *tables = (tables.next_multiple_of(bytes) + bytes) % node_bytes;
-            local as u64 * node_bytes + (node_bytes - *tables)
-        })
+        let (nodes, node_bytes, addresses) = (&mut self.nodes, self.node_bytes, self.addresses);
+        *self.tables.entry(name).or_insert_with(|| addresses.first(local) + nodes[local].take_table(bytes, node_bytes))
     }
 
     /// `start..end`, which belongs to one address space, is unmapped: the pages that lie in it as a whole are free.
@@ -198,7 +201,7 @@ impl Frames {
 
     fn give_back(&mut self, frame: Frame) {
         let node = self.node_of(frame.physical);
-        let offset = frame.physical - ((node as u64) << self.addresses.shift);
+        let offset = frame.physical - self.addresses.first(node);
         self.nodes[node].free.entry(frame.shift).or_default().push(offset);
     }
 
@@ -235,6 +238,15 @@ impl Node {
         let whole = self.used.next_multiple_of(large) + large + self.tables <= node_bytes;
         let cut = shift < CHUNK_SHIFT && self.chunk.start.next_multiple_of(size) + size <= self.chunk.end;
         whole || cut || self.free.get(&shift).is_some_and(|free| !free.is_empty())
+    }
+
+    /// Offset of a table of `bytes` bytes in the node's memory.
+    fn take_table(&mut self, bytes: u64, node_bytes: u64) -> u64 {
+        // When tables have taken a whole node, they start again at its end.
+        let end = if self.tables + 2 * bytes > node_bytes { node_bytes } else { node_bytes - self.tables };
+        let offset = (end - bytes) & !(bytes - 1);
+        self.tables = node_bytes - offset;
+        offset
     }
 
     /// Offset of a free frame in the node's memory.
@@ -332,6 +344,33 @@ mod tests {
         assert_eq!(f.table(2, 1 << 12, 1), first - (1 << 12));
         assert_eq!(f.table(3, 1 << 16, 1), first - (2 << 16));
         assert_eq!(f.table(1, 1 << 16, 3), first);
+    }
+
+    #[test]
+    fn pages_and_tables_lie_on_their_node_and_apart_whatever_size_nodes_have() {
+        const MIB: u64 = 1 << 20;
+        for node_bytes in [64 * MIB, 96 * MIB, 100_000_000, 6 << 30, 8 << 30, 48 << 30, (48 << 30) + 4096] {
+            for cmgs in [1, 2, 3, 4, 16] {
+                let mut spec = fxscope_machine::load("a64fx", &[]).expect("built in");
+                (spec.tables.topology.node_bytes, spec.tables.topology.cmgs) = (node_bytes, cmgs);
+                let mut f = Frames::new(&spec);
+                let mut taken: Vec<(u64, u64)> = Vec::new();
+                for i in 0..24 {
+                    for node in 0..cmgs as usize {
+                        let name = i * 16 + node as u64;
+                        let (shift, table) = ([12, 16, 21][i as usize % 3], [1 << 12, 1 << 16][i as usize % 2]);
+                        let page = f.frame(name << 32, range(shift, Placement::Node(node as u8)), 0);
+                        for (at, bytes) in [(page, 1 << shift), (f.table(name, table, node), table)] {
+                            let ends = [at, at + bytes - 1].map(|address| f.node_of(address));
+                            assert_eq!(ends, [node, node], "{at:#x} of nodes of {node_bytes} bytes");
+                            assert_eq!(at % bytes, 0, "{at:#x} is aligned");
+                            assert!(taken.iter().all(|&(start, end)| at + bytes <= start || end <= at), "{at:#x}");
+                            taken.push((at, at + bytes));
+                        }
+                    }
+                }
+            }
+        }
     }
 
     #[test]

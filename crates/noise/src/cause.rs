@@ -1,10 +1,12 @@
 //! What detours were: events of the kernel, as its tracers write them, and detours named by them.
 
 mod join;
+mod recognise;
 mod text;
 mod tracer;
 
 pub use join::{Naming, name};
+pub use recognise::{Recognised, recognise};
 pub use text::{Parser, Start, Who};
 pub use tracer::{Tracer, events, osnoise_settings, plain_settings, start};
 
@@ -12,6 +14,11 @@ use crate::trace::Cause;
 
 /// The name of what the kernel has no event of.
 pub const NO_EVENT: &str = "without an event";
+
+/// The name of interrupts that come back with the timer tick where no tracer names them.
+pub const TICK: &str = "timer tick";
+/// The name of throttling by the kernel's limit of real-time threads.
+pub const REALTIME_LIMIT: &str = "of real-time threads";
 
 /// Something that the kernel did on a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +29,8 @@ pub struct Event {
     pub start: u64,
     /// How long it took, ns.
     pub length: u64,
+    /// Whether the length leaves out what interrupted the event, as in events of the osnoise tracer.
+    pub net: bool,
     /// What it was.
     pub cause: Cause,
 }

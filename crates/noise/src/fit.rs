@@ -137,9 +137,10 @@ struct Gathered {
     cores: Vec<u32>,
 }
 
-/// Reads a trace's detours by cause. Those of the measurement itself are no noise of the host.
+/// Reads a trace's detours by cause. Those that come from measuring are no noise of the host.
 fn gather<R: Read>(trace: &mut Reader<R>) -> Result<Gathered, Error> {
-    let mut cores: BTreeSet<u32> = trace.header().cores.iter().map(|core| core.core).collect();
+    let header = trace.header().clone();
+    let mut cores: BTreeSet<u32> = header.cores.iter().map(|core| core.core).collect();
     let mut streams: BTreeMap<Cause, ByCore> = BTreeMap::new();
     let (mut notes, mut duration, mut kept, mut own) = (Vec::new(), 0, 0, 0u64);
     loop {
@@ -149,7 +150,7 @@ fn gather<R: Read>(trace: &mut Reader<R>) -> Result<Gathered, Error> {
                 for Detour { start, length, cause } in detours {
                     duration = duration.max(start.saturating_add(length));
                     let cause = trace.causes().get(cause as usize).cloned().unwrap_or_else(Cause::unknown);
-                    if cause.kind == Kind::Own {
+                    if header.comes_from_measuring(&cause) {
                         own += 1;
                     } else if kept < MOST {
                         kept += 1;
@@ -177,7 +178,9 @@ fn gather<R: Read>(trace: &mut Reader<R>) -> Result<Gathered, Error> {
         }
     }
     if own > 0 {
-        notes.push(format!("detours of the measurement itself are left out: {own}"));
+        notes.push(format!(
+            "detours that come from measuring (its own work, the limit of real-time threads) are left out: {own}"
+        ));
     }
     Ok(Gathered { streams, notes, duration, cores: cores.into_iter().collect() })
 }

@@ -29,8 +29,25 @@ pub struct Host {
     pub clocksource: Option<String>,
     /// Whether the TSC runs at one rate and never stops; none where there is no TSC.
     pub invariant_tsc: Option<bool>,
-    /// Parts of a second that real-time threads may have of each core, where the kernel limits them.
-    pub realtime_share: Option<f64>,
+    /// The kernel's limit of real-time threads, where there is one.
+    pub realtime_limit: Option<RealtimeLimit>,
+}
+
+/// How long real-time threads may have a core (`sched_rt_period_us` and `sched_rt_runtime_us` in `/proc/sys/kernel`; sched(7)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RealtimeLimit {
+    /// The period, ns.
+    pub period: u64,
+    /// Of each period, ns.
+    pub runtime: u64,
+}
+
+impl RealtimeLimit {
+    /// What is left to other threads of each period, ns.
+    #[must_use]
+    pub fn others(&self) -> u64 {
+        self.period - self.runtime
+    }
 }
 
 impl Host {
@@ -41,9 +58,10 @@ impl Host {
         let cpuinfo = text("proc/cpuinfo");
         let cpus = "sys/devices/system/cpu";
         let list = |name: &str| parse_list(text(&format!("{cpus}/{name}")).trim()).unwrap_or_default();
-        let number = |path: &str| text(path).trim().parse::<f64>().ok();
-        let runtime = number("proc/sys/kernel/sched_rt_runtime_us").filter(|&us| us >= 0.0);
-        let period = number("proc/sys/kernel/sched_rt_period_us").filter(|&us| us > 0.0);
+        // Without a limit the time is -1.
+        let ns = |path: &str| text(path).trim().parse::<u64>().ok()?.checked_mul(1000);
+        let runtime = ns("proc/sys/kernel/sched_rt_runtime_us");
+        let period = ns("proc/sys/kernel/sched_rt_period_us");
         let clocksource = text("sys/devices/system/clocksource/clocksource0/current_clocksource").trim().to_owned();
         Host {
             name: text("proc/sys/kernel/hostname").trim().to_owned(),
@@ -58,7 +76,9 @@ impl Host {
             invariant_tsc: flags(&cpuinfo)
                 .filter(|flags| flags.contains(&"tsc"))
                 .map(|flags| flags.contains(&"constant_tsc") && flags.contains(&"nonstop_tsc")),
-            realtime_share: runtime.zip(period).map(|(runtime, period)| runtime / period).filter(|&share| share < 1.0),
+            realtime_limit: (runtime.zip(period))
+                .filter(|(runtime, period)| runtime < period)
+                .map(|(runtime, period)| RealtimeLimit { period, runtime }),
         }
     }
 }

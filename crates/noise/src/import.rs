@@ -7,6 +7,7 @@ mod tracer;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use fxscope_base::text::printable;
 use thiserror::Error;
 
 use crate::trace::{Cause, CoreHeader, CoreSummary, Detour, Header, Method, Summary, Writer};
@@ -154,7 +155,7 @@ fn wrong_file(source: &Source<'_>, what: impl Into<String>) -> Error {
 
 /// The beginning of a text, fit to be quoted.
 fn quoted(text: &str) -> String {
-    let mut short: String = text.trim().chars().take(40).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let mut short: String = printable(text.trim()).chars().take(40).collect();
     if text.trim().chars().nth(40).is_some() {
         short.push('…');
     }

@@ -153,7 +153,7 @@ fn with_clock<C: Clock + Copy + Send + Sync>(
     let allowed = allowed()?;
     let cores = cores(&plan.cores, &allowed, host)?;
     let spare: Vec<u32> = allowed.iter().copied().filter(|core| !cores.contains(core)).collect();
-    if plan.priority.is_some() && spare.is_empty() && host.realtime_share.is_none() {
+    if plan.priority.is_some() && spare.is_empty() && host.realtime_limit.is_none() {
         return Err(Error::Standstill);
     }
     let base = clock::calibrate(&mut clock)?;
@@ -356,8 +356,14 @@ fn notes(plan: &Plan, host: &Host, cores: &[u32], spare: &[u32], jumped: bool) -
     if spare.is_empty() {
         notes.push("all cores are measured: what writes the trace runs on them, too, once a second".to_owned());
     }
-    if let Some(share) = host.realtime_share.filter(|_| plan.priority.is_some()) {
-        notes.push(format!("the kernel leaves real-time threads {:.0} % of each second", share * 100.0));
+    if let Some(limit) = host.realtime_limit.filter(|_| plan.priority.is_some()) {
+        let [runtime, period, others] = [limit.runtime, limit.period, limit.others()].map(|ns| ns as f64 / 1e6);
+        notes.push(format!(
+            "the kernel lets real-time threads have a core for {runtime} ms of each {period} ms and gives other threads the rest: \
+             detours of {others} ms each {period} ms come from measuring with --rt, are named so where they are found, and fit, \
+             simulate and compare leave them out. To switch the limit off: echo -1 > /proc/sys/kernel/sched_rt_runtime_us; \
+             since Linux 6.12 besides that 0 in /sys/kernel/debug/sched/fair_server/cpu*/runtime"
+        ));
     }
     if jumped {
         notes.push("the clocks disagreed before the measurement began: one of them jumped".to_owned());

@@ -13,7 +13,6 @@ mod write;
 pub use read::{Error, Item, Reader};
 pub use write::Writer;
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -27,9 +26,9 @@ pub const VERSION: u8 = 1;
 /// Whether a file is a trace, or is meant to be one: by how it begins, or by its name's end.
 #[must_use]
 pub fn is_trace(path: &Path) -> bool {
-    let begin = || {
+    let begin = || -> std::io::Result<_> {
         let mut begin = [0; MAGIC.len()];
-        File::open(path)?.read_exact(&mut begin).map(|()| begin)
+        fxscope_host::open(path, u64::MAX)?.read_exact(&mut begin).map(|()| begin)
     };
     path.extension().is_some_and(|end| end == "fxn") || begin().is_ok_and(|begin| begin == MAGIC)
 }
@@ -215,6 +214,15 @@ pub struct Header {
     pub cores: Vec<CoreHeader>,
     /// What a reader should know.
     pub notes: Vec<String>,
+}
+
+impl Header {
+    /// Whether a cause is no noise of the host but comes from measuring it: the measurement's own work, and the kernel's limit
+    /// of real-time threads, which other programs do not meet.
+    #[must_use]
+    pub fn comes_from_measuring(&self, cause: &Cause) -> bool {
+        cause.kind == Kind::Own || cause.kind == Kind::Throttling && self.priority.is_some()
+    }
 }
 
 /// A core before the measurement.

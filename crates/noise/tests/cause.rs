@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use fxscope_noise::cause::{self, Event, Naming, Parser, Start, Who, name, osnoise_settings, plain_settings};
+use fxscope_noise::host::RealtimeLimit;
 use fxscope_noise::trace::{Cause, Detour, Header, Item, Kind, Method, Reader, Summary, UNKNOWN, Writer};
 use proptest::prelude::*;
 
@@ -23,7 +24,7 @@ fn events(start: Start, text: &str) -> Vec<Event> {
 }
 
 fn event(core: u32, start: u64, length: u64, kind: Kind, name: &str) -> Event {
-    Event { core, start, length, cause: Cause::new(kind, name) }
+    Event { core, start, length, net: false, cause: Cause::new(kind, name) }
 }
 
 /// In the format of Documentation/trace/osnoise-tracer.rst of the kernel.
@@ -40,6 +41,7 @@ const OSNOISE: &str = "\
 fn events_of_the_osnoise_tracer_have_their_names_and_net_lengths() {
     let found = events(Start::Field, OSNOISE);
     let at = |ns: u64| 100_000_000_000 + ns;
+    let net = |event: Event| Event { net: true, ..event };
     assert_eq!(
         found,
         [
@@ -49,6 +51,7 @@ fn events_of_the_osnoise_tracer_have_their_names_and_net_lengths() {
             event(3, at(55_000), 4_000, Kind::Nmi, ""),
             event(3, at(7_000), 53_000, Kind::Unknown, ""),
         ]
+        .map(net)
     );
     // By the line's clock an event begins its length before the line.
     assert_eq!(events(Start::Line, OSNOISE)[0].start, at(8_000));
@@ -127,7 +130,8 @@ fn a_core_that_is_idle_though_the_measuring_thread_could_run_is_throttled() {
     assert_eq!(events(Start::Line, &switch("S")), []);
     let osnoise =
         "  <idle>-0 [001] d.... 50.050000: thread_noise: swapper/1:0 start 50.000000000 duration 49000000 ns\n";
-    assert_eq!(events(Start::Field, osnoise), [throttled(50_000_000_000, 49_000_000)]);
+    let throttled = Event { net: true, ..throttled(50_000_000_000, 49_000_000) };
+    assert_eq!(events(Start::Field, osnoise), [throttled]);
 }
 
 fn header() -> Header {
@@ -151,13 +155,24 @@ fn named_by(
     complete: bool,
     virtual_machine: bool,
 ) -> Vec<Cause> {
+    named_with_limit(header, detours, events, (complete, virtual_machine), None)
+}
+
+fn named_with_limit(
+    header: &Header,
+    detours: &[(u64, u64)],
+    events: Vec<Event>,
+    (complete, virtual_machine): (bool, bool),
+    limit: Option<RealtimeLimit>,
+) -> Vec<Cause> {
     let mut trace = Vec::new();
     let mut writer = Writer::new(&mut trace, header).expect("to memory");
     for &(start, length) in detours {
         writer.push(1, Detour { start, length, cause: UNKNOWN }).expect("to memory");
     }
     writer.finish(&Summary::default()).expect("to memory");
-    let naming = Naming { start: 1_000_000, complete, virtual_machine };
+    let recognised = &cause::recognise(Reader::new(&trace[..]).expect("whole"), limit).expect("whole");
+    let naming = Naming { start: 1_000_000, complete, virtual_machine, recognised };
     let mut copy = Vec::new();
     let reader = Reader::new(&trace[..]).expect("whole");
     let summary = name(reader, events.into_iter(), naming, &mut copy, &|| vec!["who".to_owned()]).expect("named");
@@ -190,6 +205,71 @@ fn an_event_of_less_than_a_tenth_of_a_detour_gives_it_no_name() {
     let kind = |length, complete| named(&[(100_000, length)], thread(), complete, true)[0].kind;
     assert_eq!([kind(25_000, true), kind(200_000, true)], [Kind::KernelThread; 2]);
     assert_eq!([kind(200_010, true), kind(200_010, false)], [Kind::Hypervisor, Kind::Unknown]);
+}
+
+/// 2 s with a tick of 250 Hz that takes 8 us, and other detours of 3 us that come when they like.
+fn ticking() -> Vec<(u64, u64)> {
+    let ticks = (0..500).map(|i| (1_700_000 + i * 4_000_000, 8_000));
+    let others = (0..400).map(|i| (300_000 + i * 4_913_107, 3_000));
+    let mut all: Vec<(u64, u64)> = ticks.chain(others).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn detours_that_come_back_with_the_timer_tick_are_the_tick_whatever_thread_ran_a_little_behind_it() {
+    let detours = ticking();
+    let tick = Cause::new(Kind::Interrupt, "timer tick");
+    // A thread that ran for a fifth of each tick's time gives it no name, one that ran for most of it does.
+    let thread = |length: u64| {
+        let ran = move |&(start, _): &(u64, u64)| event(1, start + 1_000_000 + 1_000, length, Kind::Task, "short");
+        detours.iter().filter(|detour| detour.1 == 8_000).map(ran).collect::<Vec<_>>()
+    };
+    for (events, expected) in
+        [(Vec::new(), tick.clone()), (thread(1_600), tick.clone()), (thread(6_000), Cause::new(Kind::Task, "short"))]
+    {
+        let causes = named(&detours, events, false, false);
+        let of_ticks = detours.iter().zip(&causes).filter(|(detour, _)| detour.1 == 8_000);
+        assert!(of_ticks.clone().all(|(_, cause)| *cause == expected), "{expected:?}");
+        let wrong = detours.iter().zip(&causes).filter(|(detour, cause)| detour.1 == 3_000 && **cause == tick);
+        assert!(wrong.count() < 10, "others fall into the tick's window by chance only");
+    }
+    // Without a period nothing is a tick.
+    let others: Vec<(u64, u64)> = detours.into_iter().filter(|detour| detour.1 == 3_000).collect();
+    assert!(named(&others, Vec::new(), false, false).iter().all(|cause| cause.kind == Kind::Unknown));
+}
+
+#[test]
+fn what_the_limit_of_real_time_threads_takes_each_second_is_named_as_that() {
+    let limit = Some(RealtimeLimit { period: 1_000_000_000, runtime: 950_000_000 });
+    // 50 ms in each second, once a little more; and 50 ms at another time, 20 ms each second.
+    let detours = [
+        (100_000_000, 50_000_000),
+        (500_000_000, 20_000_000),
+        (1_100_000_000, 53_000_000),
+        (1_500_000_000, 20_000_000),
+        (2_098_000_000, 50_000_000),
+        (2_800_000_000, 50_000_000),
+    ];
+    let limited = |priority, limit| {
+        let causes = named_with_limit(&Header { priority, ..header() }, &detours, Vec::new(), (false, false), limit);
+        causes.iter().map(|cause| cause.label() == "throttling of real-time threads").collect::<Vec<_>>()
+    };
+    assert_eq!(limited(Some(20), limit), [true, false, true, false, true, false]);
+    // Other threads do not meet it, nor does anybody where it is switched off.
+    assert_eq!(limited(None, limit), [false; 6]);
+    assert_eq!(limited(Some(20), None), [false; 6]);
+}
+
+#[test]
+fn the_limit_of_real_time_threads_and_the_measurement_itself_are_no_noise_of_the_host() {
+    let realtime = Header { priority: Some(20), ..header() };
+    for kind in Kind::ALL {
+        let cause = Cause::new(kind, "");
+        assert_eq!(realtime.comes_from_measuring(&cause), matches!(kind, Kind::Own | Kind::Throttling), "{kind:?}");
+        // Throttling of other threads is a control group's, whose programs all have it.
+        assert_eq!(header().comes_from_measuring(&cause), kind == Kind::Own, "{kind:?}");
+    }
 }
 
 #[test]

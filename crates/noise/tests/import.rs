@@ -48,6 +48,44 @@ fn without_samples_the_events_are_the_detours() {
     assert!(imported.summary.notes[0].contains("no samples of osnoise"));
 }
 
+/// An interrupt of 0.8 ms in a soft interrupt of 0.9 ms in a kernel thread of 1 ms; then an interrupt of 3 us.
+const NESTED: &str = "\
+          <idle>-0       [001] d..2.   200.100000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=kworker/1:2 next_pid=55 next_prio=120
+     kworker/1:2-55      [001] ..s..   200.100050: softirq_entry: vec=3 [action=NET_RX]
+     kworker/1:2-55      [001] d.h..   200.100100: irq_handler_entry: irq=24 name=eth0
+     kworker/1:2-55      [001] d.h..   200.100900: irq_handler_exit: irq=24 ret=handled
+     kworker/1:2-55      [001] ..s..   200.100950: softirq_exit: vec=3 [action=NET_RX]
+     kworker/1:2-55      [001] d..2.   200.101000: sched_switch: prev_comm=kworker/1:2 prev_pid=55 prev_prio=120 prev_state=I ==> next_comm=swapper/1 next_pid=0 next_prio=120
+          <idle>-0       [001] d.h..   200.102000: local_timer_entry: vector=236
+          <idle>-0       [001] d.h..   200.102003: local_timer_exit: vector=236
+";
+
+#[test]
+fn events_within_each_other_count_once_and_for_the_innermost() {
+    let imported = import(Format::Trace, &[("trace", NESTED)]).expect("understood");
+    let view = view(&imported);
+    // 1.003 ms of 2.003 ms.
+    assert_eq!((view.duration, view.all.time), (2_003_000, 1_003_000));
+    let time = |kind: Kind, name: &str| {
+        let cause = Cause::new(kind, name);
+        view.causes.iter().find(|(known, _)| *known == cause).map(|(_, part)| part.time)
+    };
+    assert_eq!(time(Kind::Interrupt, "24 eth0"), Some(800_000));
+    assert_eq!(time(Kind::SoftInterrupt, "NET_RX"), Some(100_000));
+    assert_eq!(time(Kind::KernelThread, "kworker/1:2"), Some(100_000));
+    assert_eq!(time(Kind::Interrupt, "local_timer"), Some(3_000));
+}
+
+#[test]
+fn events_of_osnoise_are_net_and_those_of_others_beside_them_are_left_out() {
+    let net = "\
+     kworker/1:2-55      [001] d.h..   200.100910: irq_noise: eth0:24 start 200.100100000 duration 800000 ns
+     kworker/1:2-55      [001] d..2.   200.101000: thread_noise: kworker/1:2:55 start 200.100000000 duration 200000 ns
+";
+    let imported = import(Format::Trace, &[("trace", &format!("{NESTED}{net}"))]).expect("understood");
+    assert_eq!(detours(&imported, 1), [(0, 200_000), (200_000, 800_000)]);
+}
+
 /// In the format of rtla's manual page.
 const TOP: &str = "\
                                           Operating System Noise

@@ -146,6 +146,10 @@ fn blocks_between_barriers_end_at_the_barrier_that_the_leader_names() {
                 let lab = &mut Simulated::new(20, 100, Vec::new());
                 let member = &mut Member { barrier, leads };
                 loops::together(lab, member, &mut found, &mut stats, (4, 10), 1_000, until(end));
+                // Waits are a part of the whole time.
+                let round = 4 * 1_020 + 20;
+                assert_eq!(stats.total, stats.iterations / 4 * round, "blocks and barriers");
+                assert_eq!(stats.waiting, stats.iterations / 4 * 20, "barriers alone");
                 (stats.iterations, member.last())
             })
         });

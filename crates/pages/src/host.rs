@@ -107,7 +107,7 @@ impl Notes {
 
 /// The beginning of a text that is not understood, fit to be quoted.
 fn quoted(text: &str) -> String {
-    let mut short: String = text.chars().take(40).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let mut short: String = fxscope_base::text::printable(text).chars().take(40).collect();
     if text.chars().nth(40).is_some() {
         short.push('…');
     }

@@ -3,7 +3,7 @@
 use fxscope_base::{Calendar, Cycle, Signal, Signals, Stall};
 use fxscope_machine::Spec;
 use fxscope_memory::{Chip, Hierarchy, Misses, NEVER, Seat};
-use fxscope_uop::Branch;
+use fxscope_uop::{Branch, Subnormal};
 
 use crate::blocking::Blockers;
 use crate::bypass::{Bypasses, EXA, PIPES, Value};
@@ -51,7 +51,7 @@ pub struct Pipeline {
     mispredict_extra: Cycle,
     /// All ones when nobody is told of floating-point exceptions, otherwise 0.
     pub(crate) judgement_skipped: u8,
-    /// Cycles that an operation on a denormal number takes longer.
+    /// Cycles that a flow takes longer that meets a subnormal number.
     denormal: Cycle,
     /// Cycles from fetch to decode.
     pub(crate) refetch: Cycle,
@@ -293,25 +293,25 @@ impl Pipeline {
         self.judgement_skipped = if judge { 0 } else { u8::MAX };
     }
 
-    /// Of the arithmetic of `block`, which has just run, `operations` on single elements gave denormal numbers. They were
-    /// done one after the other, and nothing else meanwhile (manual 6.5.3); the last operation of the block stands for
-    /// those that did.
+    /// Instructions of `block`, which has just run, met these `subnormals`. Each flow that did is done by itself, and nothing
+    /// else meanwhile (manual 6.5.3).
     #[cold]
-    pub fn denormals(&mut self, block: &mut ResolvedBlock, operations: u32) {
-        let cycles = u64::from(operations) * self.denormal;
-        let until = self.commit.now() + 1 + cycles;
+    pub fn subnormals(&mut self, block: &mut ResolvedBlock, subnormals: &[Subnormal]) {
+        let mut all = 0;
+        for subnormal in subnormals {
+            let flows = block.arithmetic_flows(subnormal.inst).min(subnormal.operations);
+            let cycles = u64::from(flows) * self.denormal;
+            block.charge(subnormal.inst, Stall::VectorOperation, cycles);
+            all += cycles;
+        }
+        let until = self.commit.now() + 1 + all;
         self.commit.idle_until(until, Stall::VectorOperation, &mut self.signals);
         self.dispatch.hold_until(until);
-        if let Some(uop) = block.uops.iter().rfind(|uop| uop.wait == Stall::VectorOperation) {
-            let profile = &mut block.profile[usize::from(uop.inst)];
-            profile.cycles += cycles;
-            profile.stalls[Stall::VectorOperation as usize] += cycles;
-        }
     }
 
     /// The thread spends `cycles` in the kernel: everything in flight commits first.
     pub fn pause(&mut self, cycles: Cycle) {
-        self.idle(cycles, Stall::Fetch);
+        self.idle(cycles, Stall::Kernel);
     }
 
     /// The core sleeps for `cycles`: everything in flight commits first.

@@ -33,4 +33,4 @@ mod writeback;
 
 pub use crate::core::Pipeline;
 pub use leap::{BlockTally, Tally};
-pub use resolve::{ResolvedBlock, resolve_block};
+pub use resolve::{ResolvedBlock, lacks_access, resolve_block};

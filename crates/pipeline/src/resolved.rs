@@ -407,6 +407,29 @@ impl ResolvedBlock {
         }
     }
 
+    /// Cycles that instruction `inst` has taken for `why`, with no micro-operation of it to charge them to at its commit.
+    pub fn charge(&mut self, inst: u8, why: Stall, cycles: u64) {
+        let profile = &mut self.profile[usize::from(inst)];
+        profile.cycles += cycles;
+        profile.stalls[why as usize] += cycles;
+    }
+
+    /// Flows of instruction `inst` that do floating-point arithmetic: those that take longest among its flows in FLA and FLB;
+    /// the others move elements. Each repetition of a flow counts.
+    pub(crate) fn arithmetic_flows(&self, inst: u8) -> u32 {
+        let flows =
+            self.uops.iter().filter(|uop| uop.inst == inst).flat_map(|uop| &uop.flows[..usize::from(uop.nflows)]);
+        let (mut longest, mut count) = (0, 0);
+        for flow in flows.filter(|flow| flow.pipes.meets(Pipes::FLA.or(Pipes::FLB))) {
+            let latency = flow.latency - (flow.busy.max(1) - 1).min(flow.latency);
+            if latency > longest {
+                (longest, count) = (latency, 0);
+            }
+            count += if latency == longest { u32::from(flow.busy.max(1)) } else { 0 };
+        }
+        count.max(1)
+    }
+
     /// Times instruction `i` was executed.
     #[must_use]
     pub fn executions_of(&self, i: usize) -> u64 {

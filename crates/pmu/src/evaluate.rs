@@ -8,7 +8,7 @@ use fxscope_machine::Groups;
 use fxscope_record::{Region, Run};
 
 use crate::formula::{Formula, Over};
-use crate::metrics::{CLOCKS, Count, Metric, Metrics, Name, Total, Variable, constant_values};
+use crate::metrics::{CLOCKS, Count, KERNEL, Metric, Metrics, Name, Total, Variable, constant_values};
 use crate::scope::{Cmg, cmg_of};
 use crate::tables::{Column, Form, Mark};
 use crate::{passes, recorded};
@@ -270,7 +270,9 @@ impl<'a> Evaluation<'a> {
             }
             Formula::Name(Name::Count(place)) => {
                 let name = &self.metrics.counts()[*place].name;
-                if self.all.iter().any(|&thread| self.region.count(thread, name).is_none()) {
+                let lacks = || self.all.iter().any(|&thread| self.region.count(thread, name).is_none());
+                // No measurement can count what only simulation knows.
+                if name != KERNEL && lacks() {
                     events.insert(name.clone());
                 }
             }
@@ -406,6 +408,10 @@ impl crate::formula::Scope<Name> for Names<'_, '_> {
         match name {
             Name::Constant(place) => e.constants[*place],
             Name::Variable(Variable::Calls) => Some(e.region.calls as f64),
+            Name::Variable(Variable::Cores) => {
+                let place = |&t: &usize| (e.region.threads[t].node, e.region.threads[t].cpu);
+                Some(self.members().iter().map(place).collect::<BTreeSet<_>>().len() as f64)
+            }
             Name::Variable(Variable::Cmgs) => {
                 Some(self.members().iter().map(|&t| e.cmgs[t]).collect::<BTreeSet<_>>().len() as f64)
             }

@@ -22,7 +22,7 @@ pub mod tables;
 
 pub use evaluate::{Cell, Cells, Evaluation, Team, Values};
 pub use fxscope_machine::{Event, Events, Groups, Pmu, Scope, groups};
-pub use metrics::{CALLS, CLOCKS, CYCLES, Group, Metric, Metrics, TICKS, constants};
+pub use metrics::{CALLS, CLOCKS, CYCLES, Group, KERNEL, Metric, Metrics, TICKS, constants};
 pub use recorded::{of_run, unknown_events};
 pub use tables::{Column, Mark, Table, Tone};
 

@@ -1,11 +1,12 @@
 //! Record files: opening, checking, reading, adding a run.
 
-use std::fs::File;
-use std::io::Read as _;
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use fxscope_host::{Found, OutputFile, Refusal, file_size_limit};
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags, TransactionBehavior};
 
 use crate::Run;
 use crate::schema::{self, APPLICATION, OLDEST, VERSION};
@@ -17,6 +18,10 @@ use crate::{read, write};
 pub enum RecordError {
     #[error("{}: {source}; check the path, its permissions and the free space there", path.display())]
     Io { path: PathBuf, source: std::io::Error },
+    #[error("{}: {why}", path.display())]
+    Refused { path: PathBuf, why: String },
+    #[error("{}: file size limit (ulimit -f) reached, which is {limit} bytes; raise it, or choose another file", path.display())]
+    Limit { path: PathBuf, limit: u64 },
     #[error("{}: {what}; give the path of a file", path.display())]
     NotAFile { path: PathBuf, what: &'static str },
     #[error("{}: not an fxscope record ({what}); it is left as it is, choose another file", path.display())]
@@ -29,6 +34,8 @@ pub enum RecordError {
     Busy { path: PathBuf },
     #[error("{}: no space left on the device; make room, or choose a file elsewhere", path.display())]
     Full { path: PathBuf },
+    #[error("{}: would become larger than a record can be (1 GiB); add the run to another file", path.display())]
+    TooLarge { path: PathBuf },
     #[error("{}: cannot be written ({what}); check the permissions of the file and its folder", path.display())]
     NotWritable { path: PathBuf, what: String },
     #[error("{}: the run cannot be stored: {what}", path.display())]
@@ -40,8 +47,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Counts from which on a file has large pages.
 const MANY_COUNTS: usize = 1 << 20;
-/// Bytes of a new file that are read as memory.
-const MOST_MAPPED: i64 = 1 << 32;
+/// Bytes of a database's header.
+const HEADER: usize = 100;
 
 /// Reads all runs of a file, oldest first.
 ///
@@ -50,7 +57,11 @@ const MOST_MAPPED: i64 = 1 << 32;
 pub fn load(path: &Path) -> Result<Vec<Run>, RecordError> {
     let db = open(path)?;
     let count = check_runs(&db, path)?;
-    read::read_all(&db, count).map_err(|e| sql_error(path, &e))
+    read_runs(&db, count, path)
+}
+
+fn read_runs(db: &Connection, count: u32, path: &Path) -> Result<Vec<Run>, RecordError> {
+    read::read_all(db, count).map_err(|e| sql_error(path, &e))
 }
 
 /// The number of runs, each of which is what was written.
@@ -77,102 +88,157 @@ pub fn append(path: &Path, run: &Run) -> Result<(), RecordError> {
     append_all(path, std::slice::from_ref(run))
 }
 
-/// Adds `runs` to the file, which is made when it does not exist. Whatever happens, the file afterwards holds
-/// what it held before, with all of `runs` or without; a file that could not be finished is not made.
+/// Adds `runs` to the file, as [`Target::append`] does.
 ///
 /// # Errors
 /// When the file is not an intact record, or cannot be written.
 pub fn append_all(path: &Path, runs: &[Run]) -> Result<(), RecordError> {
-    if !exists(path)? {
-        match create(path, runs) {
-            // Another program has made the file in the meantime.
-            Err(RecordError::Io { source, .. }) if source.kind() == std::io::ErrorKind::AlreadyExists => {}
-            done => return done,
+    Target::find(path)?.append(runs)
+}
+
+/// A record file that runs are to be added to, found before they are made.
+#[derive(Debug)]
+pub struct Target(OutputFile);
+
+impl Target {
+    /// Finds the file at `path`, or a place for it, and checks that [`Target::append`] will find a record that it may write.
+    /// Nothing is changed.
+    ///
+    /// # Errors
+    /// What [`Target::append`] would find, apart from what happens in between.
+    pub fn check(path: &Path) -> Result<Target, RecordError> {
+        let target = Target::find(path)?;
+        if path.exists() {
+            check_runs(&open(path)?, path)?;
         }
+        Ok(target)
     }
-    let mut db = open(path)?;
-    if schema::version(&db).map_err(|e| sql_error(path, &e))? < VERSION {
-        drop(db);
-        upgrade(path)?;
-        db = open(path)?;
-    }
-    let sql = |e| sql_error(path, &e);
-    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
-    check_runs(&transaction, path)?;
-    insert(&transaction, path, runs)?;
-    transaction.commit().map_err(sql)
-}
 
-/// Writes the runs of an older file again, with today's tables.
-fn upgrade(path: &Path) -> Result<(), RecordError> {
-    let draft = fill_draft(path, &load(path)?)?;
-    draft.persist(path).map_err(|e| RecordError::Io { path: path.to_owned(), source: e.error })?;
-    Ok(())
-}
-
-/// Tells whether [`append`] would find a file that it may write, before there is a run to write.
-///
-/// # Errors
-/// What [`append`] would find, apart from what happens in between.
-pub fn check_target(path: &Path) -> Result<(), RecordError> {
-    if !exists(path)? {
-        return draft(path).map(|_| ());
+    fn find(path: &Path) -> Result<Target, RecordError> {
+        let not = |what| RecordError::NotAFile { path: path.to_owned(), what };
+        if path == Path::new("-") {
+            return Err(not("standard output cannot hold a record"));
+        }
+        if path.file_name().is_none() && !path.exists() {
+            return Err(not("names no file"));
+        }
+        let file = match OutputFile::find(path) {
+            Ok(Found::File(file)) => file,
+            Ok(Found::Folder) => return Err(not("is a folder")),
+            Ok(Found::Stream) => return Err(not("is not a regular file")),
+            Err(source) => return Err(io_error(path, source)),
+        };
+        if journal(file.path()).exists() {
+            // Left by a program that wrote in place and was interrupted: opening the file rolls it back.
+            open(file.path())?;
+        }
+        Ok(Target(file))
     }
-    let db = open(path)?;
-    if db.is_readonly("main").map_err(|e| sql_error(path, &e))? {
-        return Err(RecordError::NotWritable { path: path.to_owned(), what: "read-only".to_owned() });
-    }
-    check_runs(&db, path)?;
-    // The rollback journal is written beside the file.
-    draft(path).map(|_| ())
-}
 
-/// Whether there is a file at `path`.
-fn exists(path: &Path) -> Result<bool, RecordError> {
-    let what = match std::fs::metadata(path) {
-        Ok(m) if m.is_file() => return Ok(true),
-        Ok(m) if m.is_dir() => "is a folder",
-        Ok(_) => "is not a regular file",
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            if path.file_name().is_some() {
-                return Ok(false);
+    /// Adds `runs` to the file, which is made when it does not exist. Whatever happens, the file afterwards holds what it held
+    /// before, with all of `runs` or without; a file that could not be finished is not made. The file is not looked up by its
+    /// path again.
+    ///
+    /// # Errors
+    /// When the file is not an intact record, or cannot be written.
+    pub fn append(&self, runs: &[Run]) -> Result<(), RecordError> {
+        let Target(output) = self;
+        let path = output.path();
+        let io = |source| io_error(path, source);
+        loop {
+            let Some(file) = output.current().map_err(io)? else {
+                let bytes = database(path, runs)?;
+                match output.create(|out| out.write_all(&bytes)) {
+                    // Another program has made the file in the meantime.
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                    done => return done.map_err(io),
+                }
+            };
+            lock(&file, path)?;
+            // Whoever held the lock has put another file in its place.
+            if output.is(&file).map_err(io)? {
+                // The file stays open, and so locked, until another one is in its place.
+                let bytes = extended(&file, path, runs)?;
+                return output.replace(|out| out.write_all(&bytes)).map_err(io);
             }
-            "names no file"
         }
-        Err(source) => return Err(RecordError::Io { path: path.to_owned(), source }),
-    };
-    Err(RecordError::NotAFile { path: path.to_owned(), what })
+    }
 }
 
-/// An empty file in the folder of `path` that vanishes unless it is given a name.
-fn draft(path: &Path) -> Result<tempfile::NamedTempFile, RecordError> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".fxscope-").suffix(".tmp");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder).map_err(|source| RecordError::Io { path: path.to_owned(), source })
+/// Waits until no other program adds to `file`, until it is closed.
+fn lock(file: &File, path: &Path) -> Result<(), RecordError> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(Duration::from_millis(5)),
+            Err(TryLockError::WouldBlock) => return Err(RecordError::Busy { path: path.to_owned() }),
+            // File systems that have no locks.
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => return Ok(()),
+            Err(TryLockError::Error(source)) => return Err(io_error(path, source)),
+        }
+    }
 }
 
-fn create(path: &Path, runs: &[Run]) -> Result<(), RecordError> {
-    let draft = fill_draft(path, runs)?;
-    draft.persist_noclobber(path).map_err(|e| RecordError::Io { path: path.to_owned(), source: e.error })?;
-    Ok(())
-}
-
-/// A file with these runs that has no name yet.
-fn fill_draft(path: &Path, runs: &[Run]) -> Result<tempfile::NamedTempFile, RecordError> {
+/// The bytes of a file with these runs.
+fn database(path: &Path, runs: &[Run]) -> Result<Vec<u8>, RecordError> {
     let sql = |e| sql_error(path, &e);
-    let draft = draft(path)?;
-    let mut db = connect(draft.path(), path)?;
+    let mut db = Connection::open_in_memory().map_err(sql)?;
     schema::create(&db, page_bytes(runs)).map_err(sql)?;
-    // Nobody else has this file, so it may be read as memory: that is quicker.
-    db.pragma_update(None, "mmap_size", MOST_MAPPED).map_err(sql)?;
-    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
-    insert(&transaction, path, runs)?;
-    transaction.commit().map_err(sql)?;
-    db.close().map_err(|(_, e)| sql_error(path, &e))?;
-    Ok(draft)
+    add(&mut db, path, runs)?;
+    Ok(db.serialize(MAIN_DB).map_err(sql)?.to_vec())
+}
+
+/// The bytes of a file that has `runs` besides what the record `file` holds.
+fn extended(mut file: &File, path: &Path, runs: &[Run]) -> Result<Vec<u8>, RecordError> {
+    let sql = |e| sql_error(path, &e);
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|source| io_error(path, source))?;
+    check_header(&bytes, path)?;
+    let mut db = Connection::open_in_memory().map_err(sql)?;
+    db.deserialize_read_exact(MAIN_DB, &bytes[..], bytes.len(), false).map_err(sql)?;
+    sound(&db, bytes.len() as u64, path)?;
+    let count = check_runs(&db, path)?;
+    if schema::version(&db).map_err(sql)? < VERSION {
+        // Today's tables for the older runs, too.
+        let mut all = read_runs(&db, count, path)?;
+        all.extend_from_slice(runs);
+        return database(path, &all);
+    }
+    add(&mut db, path, runs)?;
+    Ok(db.serialize(MAIN_DB).map_err(sql)?.to_vec())
+}
+
+/// Adds `runs` to a database in memory.
+fn add(db: &mut Connection, path: &Path, runs: &[Run]) -> Result<(), RecordError> {
+    let full = |error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull | ErrorCode::OutOfMemory | ErrorCode::TooBig) => {
+            RecordError::TooLarge { path: path.to_owned() }
+        }
+        _ => sql_error(path, &error),
+    };
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(full)?;
+    insert(&transaction, runs).map_err(|e| match e {
+        rusqlite::Error::ToSqlConversionFailure(what) => {
+            RecordError::Run { path: path.to_owned(), what: what.to_string() }
+        }
+        rusqlite::Error::SqliteFailure(f, what) if f.code == ErrorCode::ConstraintViolation => {
+            RecordError::Run { path: path.to_owned(), what: what.unwrap_or_else(|| f.to_string()) }
+        }
+        e => full(e),
+    })?;
+    transaction.commit().map_err(full)
+}
+
+fn insert(db: &Connection, runs: &[Run]) -> rusqlite::Result<()> {
+    runs.iter().try_for_each(|run| write::insert(db, run))
+}
+
+/// Where a program that writes in place keeps what a file held before.
+fn journal(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-journal");
+    name.into()
 }
 
 /// The size of the pages of a file that is made for these runs: large tables of counts waste little in large ones.
@@ -182,34 +248,34 @@ fn page_bytes(runs: &[Run]) -> u32 {
     if counts < MANY_COUNTS { 4 << 10 } else { 64 << 10 }
 }
 
-fn insert(db: &Connection, path: &Path, runs: &[Run]) -> Result<(), RecordError> {
-    runs.iter().try_for_each(|run| write::insert(db, run)).map_err(|e| match e {
-        rusqlite::Error::ToSqlConversionFailure(what) => {
-            RecordError::Run { path: path.to_owned(), what: what.to_string() }
-        }
-        rusqlite::Error::SqliteFailure(f, what) if f.code == ErrorCode::ConstraintViolation => {
-            RecordError::Run { path: path.to_owned(), what: what.unwrap_or_else(|| f.to_string()) }
-        }
-        e => sql_error(path, &e),
-    })
-}
-
 /// Opens a file that exists, is ours, and is sound as a database.
 fn open(path: &Path) -> Result<Connection, RecordError> {
-    check_header(path)?;
-    let db = connect(path, path)?;
-    let verdict: String =
-        db.query_row("PRAGMA integrity_check(1)", [], |r| r.get(0)).map_err(|e| sql_error(path, &e))?;
-    if verdict == "ok" { Ok(db) } else { Err(damaged(path, &verdict)) }
+    let io = |source| RecordError::Io { path: path.to_owned(), source };
+    let mut header = Vec::new();
+    let file = fxscope_host::open(path, u64::MAX).map_err(|e| match e.why {
+        Refusal::Io(source) => io(source),
+        why => RecordError::Refused { path: path.to_owned(), why: why.to_string() },
+    })?;
+    file.take(HEADER as u64).read_to_end(&mut header).map_err(io)?;
+    // Before anything else touches the file: what is not ours is never opened for writing.
+    check_header(&header, path)?;
+    // Reading too needs this: a journal that an interrupted program left is rolled back first.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let setup = || {
+        let db = Connection::open_with_flags(path, flags)?;
+        db.busy_timeout(PATIENCE)?;
+        Ok(db)
+    };
+    let db = setup().map_err(|e| sql_error(path, &e))?;
+    // The length is that after the journal was rolled back, which happens with the first look.
+    db.pragma_query_value(None, "page_count", |_| Ok(())).map_err(|e| sql_error(path, &e))?;
+    sound(&db, std::fs::metadata(path).map_err(io)?.len(), path)?;
+    Ok(db)
 }
 
-/// Looks at the first bytes before anything else touches the file: what is not ours is never opened for
-/// writing. (Database file format, <https://www.sqlite.org/fileformat.html>, section 1.3.)
-fn check_header(path: &Path) -> Result<(), RecordError> {
-    let io = |source| RecordError::Io { path: path.to_owned(), source };
+/// Looks at the first bytes. (Database file format, <https://www.sqlite.org/fileformat.html>, section 1.3.)
+fn check_header(header: &[u8], path: &Path) -> Result<(), RecordError> {
     let not = |what: &str| RecordError::NotARecord { path: path.to_owned(), what: what.to_owned() };
-    let mut header = Vec::new();
-    File::open(path).map_err(io)?.take(100).read_to_end(&mut header).map_err(io)?;
     let number = |at: usize| i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     if header.is_empty() {
         return Err(not("it is empty"));
@@ -217,7 +283,7 @@ fn check_header(path: &Path) -> Result<(), RecordError> {
     if !header.starts_with(b"SQLite format 3\0") {
         return Err(not("no SQLite database"));
     }
-    if header.len() < 100 {
+    if header.len() < HEADER {
         return Err(damaged(path, "shorter than a database header"));
     }
     if number(68) != APPLICATION {
@@ -230,30 +296,34 @@ fn check_header(path: &Path) -> Result<(), RecordError> {
     }
 }
 
-/// Opens the database `file`; messages speak of `path`.
-fn connect(file: &Path, path: &Path) -> Result<Connection, RecordError> {
-    // Reading too needs this: a journal that an interrupted program left is rolled back first.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let setup = || {
-        let db = Connection::open_with_flags(file, flags)?;
-        db.busy_timeout(PATIENCE)?;
-        db.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
-        Ok(db)
-    };
-    let db = setup().map_err(|e| sql_error(path, &e))?;
-    check_length(&db, file, path)?;
-    Ok(db)
-}
-
-/// Refuses a file that is cut within its last page: SQLite reads what is missing there as zeros.
-fn check_length(db: &Connection, file: &Path, path: &Path) -> Result<(), RecordError> {
-    let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, u64>(0)).map_err(|e| sql_error(path, &e));
+/// Refuses a database of `length` bytes that is cut within its last page, since SQLite reads what is missing there as
+/// zeros, or that is not sound.
+fn sound(db: &Connection, length: u64, path: &Path) -> Result<(), RecordError> {
+    let sql = |e| sql_error(path, &e);
+    db.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;").map_err(sql)?;
+    let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, u64>(0)).map_err(sql);
     let wanted = number("page_count")? * number("page_size")?;
-    let length = std::fs::metadata(file).map_err(|source| RecordError::Io { path: path.to_owned(), source })?.len();
     if length < wanted {
         return Err(damaged(path, &format!("it is cut off: {length} bytes of {wanted}")));
     }
-    Ok(())
+    let verdict: String = db.query_row("PRAGMA integrity_check(1)", [], |r| r.get(0)).map_err(sql)?;
+    if verdict == "ok" { Ok(()) } else { Err(damaged(path, &verdict)) }
+}
+
+/// What a failure of the host means for the file.
+fn io_error(path: &Path, source: std::io::Error) -> RecordError {
+    let path = path.to_owned();
+    match source.kind() {
+        ErrorKind::FileTooLarge => match file_size_limit() {
+            Some(limit) => RecordError::Limit { path, limit },
+            None => RecordError::Io { path, source },
+        },
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => RecordError::Full { path },
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            RecordError::NotWritable { path, what: source.to_string() }
+        }
+        _ => RecordError::Io { path, source },
+    }
 }
 
 fn damaged(path: &Path, what: &str) -> RecordError {

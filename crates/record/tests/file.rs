@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fxscope_record::{
     ALL, CodeFile, Counts, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, Names, Origin, Pages,
-    RecordError, Region, Run, Thread, append, append_all, check_target, load,
+    RecordError, Region, Run, Target, Thread, append, append_all, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -227,7 +227,7 @@ proptest! {
         let (_folder, path) = place();
         fs::write(&path, &bytes).expect("writable");
         prop_assert!(matches!(append(&path, &run), Err(RecordError::NotARecord { .. })), "append");
-        prop_assert!(matches!(check_target(&path), Err(RecordError::NotARecord { .. })), "check");
+        prop_assert!(matches!(Target::check(&path), Err(RecordError::NotARecord { .. })), "check");
         prop_assert!(matches!(load(&path), Err(RecordError::NotARecord { .. })), "load");
         prop_assert_eq!(fs::read(&path).expect("readable"), bytes);
     }
@@ -304,7 +304,7 @@ fn nothing_is_added_to_a_record_with_a_changed_count() {
     drop(db);
     let before = fs::read(&path).expect("readable");
     assert!(matches!(append(&path, &small_run()), Err(RecordError::Damaged { .. })));
-    assert!(matches!(check_target(&path), Err(RecordError::Damaged { .. })));
+    assert!(matches!(Target::check(&path), Err(RecordError::Damaged { .. })));
     assert_eq!(fs::read(&path).expect("readable"), before);
     assert_eq!(names(&folder).len(), 1);
 }
@@ -426,13 +426,13 @@ fn databases_of_other_programs_are_refused_and_left_alone() {
 #[test]
 fn targets_are_checked_without_making_them() {
     let (folder, path) = place();
-    check_target(&path).expect("writable");
+    Target::check(&path).expect("writable");
     assert_eq!(names(&folder), [""; 0]);
     append(&path, &small_run()).expect("saved");
-    check_target(&path).expect("writable");
+    Target::check(&path).expect("writable");
     assert_eq!(names(&folder).len(), 1);
-    assert!(matches!(check_target(folder.path()), Err(RecordError::NotAFile { .. })));
-    assert!(matches!(check_target(&folder.path().join("no/such.fxr")), Err(RecordError::Io { .. })));
+    assert!(matches!(Target::check(folder.path()), Err(RecordError::NotAFile { .. })));
+    assert!(matches!(Target::check(&folder.path().join("no/such.fxr")), Err(RecordError::Io { .. })));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod chart;
 mod grid;
 mod plot;
+mod printable;
 
 pub use chart::{Bar, Family, Gauge, Matrix, Point, Roof, Roofline, Slope, Stack, StackPart};
 pub use grid::{Grid, Heading, Mark, Place, Record};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fxscope_pmu::{CLOCKS, Cell, Cells, Column, Evaluation, Metrics, Table};
+use fxscope_pmu::{CLOCKS, Cell, Cells, Column, Evaluation, KERNEL, Metrics, Table};
 use fxscope_record::{Counts, Names, Region, Run};
 
 use crate::document::Place;
@@ -77,6 +77,8 @@ pub(crate) fn at_level(run: &Run, level: Level) -> Run {
         .flat_map(|g| &g.events)
         .map(String::as_str)
         .chain(CLOCKS)
+        // Cycle accounting begins with the brief level.
+        .chain((level.number() > Level::Single.number()).then_some(KERNEL))
         .collect();
     let regions = run.regions.iter().map(|region| Region {
         passes: region.passes.iter().map(|pass| only(pass, region.threads.len(), &wanted)).collect(),

@@ -1,6 +1,6 @@
 //! The model beside measured results, as a report.
 
-use fxscope_validate::{NEAR, Outcome, SLACK, Summary};
+use fxscope_validate::{Accuracy, Kind, NEAR, Outcome, SLACK, Spread};
 use serde_json::{Value as Json, json};
 
 use crate::document::{Body, Document, Line, Row, Section, Value};
@@ -13,17 +13,17 @@ const ROOM: usize = 50;
 
 pub(crate) const TITLE: &str = "The model against measured results";
 
-/// What came of the rows, with what has to be said about single ones.
+/// What came of the rows: how accurate the model is, what has to be said about single rows, and all of them.
 #[must_use]
 pub fn document(outcomes: &[Outcome]) -> Document {
-    let mut all = vec![said(outcomes)];
+    let mut all = vec![answer(outcomes), said(outcomes)];
     all.extend(sections(outcomes));
     Document { title: TITLE.to_owned(), columns: Vec::new(), sections: all }
 }
 
 /// Figures, the rows that are furthest off, and each family's rows.
 fn sections(outcomes: &[Outcome]) -> Vec<Section> {
-    let mut sections = vec![summary(outcomes)];
+    let mut sections = vec![accuracy(outcomes), summary(outcomes)];
     sections.extend(worst(outcomes));
     for family in families(outcomes) {
         let lines = rows(of_family(outcomes, family));
@@ -68,10 +68,11 @@ fn row(outcome: &Outcome, room: usize) -> Row {
         Ok(j) => (text(digits(j.simulated)), text(error(outcome, j.error)), j.verdict.word()),
         Err(_) => (None, None, "failed"),
     };
-    let see = [outcome.row.deviation.as_str(), if verdict == "gap" { "" } else { verdict }].join(" ");
+    let see = [outcome.row.deviation.as_str(), if verdict == "gap" { "" } else { verdict }, used(outcome)];
+    let see: Vec<_> = see.into_iter().filter(|word| !word.is_empty()).collect();
     let measured = text(format!("{} {unit}", digits(outcome.row.measured)));
     let what = text(shortened(&outcome.row.what, room));
-    let values = vec![what, measured, simulated, error, text(see.trim().to_owned())];
+    let values = vec![what, measured, simulated, error, text(see.join(" "))];
     Row { label: outcome.row.row.clone(), values }
 }
 
@@ -87,34 +88,113 @@ fn error(outcome: &Outcome, error: f64) -> String {
     format!("{error:+.1} {}", if outcome.row.is_points() { "pt" } else { "%" })
 }
 
-/// Figures of each family and of all.
-fn summary(outcomes: &[Outcome]) -> Section {
-    let [near, far] = NEAR;
-    let headings =
-        ["family", "rows", "mean error", &format!("within {near} %"), &format!("within {far} %"), "directions"]
-            .map(str::to_owned)
-            .to_vec();
-    let mut rows: Vec<_> = families(outcomes)
-        .into_iter()
-        .map(|family| figures(family, Summary::of(of_family(outcomes, family))))
-        .collect();
-    rows.push(figures("all", Summary::of(outcomes.iter())));
-    Section { title: "Mean error without sign".to_owned(), body: Body::Table { headings, rows } }
+/// Why a row does not count among the figures that check the model; empty for one that does.
+pub(crate) fn used(outcome: &Outcome) -> &'static str {
+    match (outcome.fitted, outcome.repeats) {
+        (true, _) => "fitted",
+        (false, Some(_)) => "again",
+        (false, None) => "",
+    }
 }
 
-fn figures(label: &str, summary: Summary) -> Row {
+/// The accuracy of the figures that check the model: those that nothing is fitted to, each once.
+pub(crate) fn checked<'a>(outcomes: impl IntoIterator<Item = &'a Outcome<'a>>) -> Accuracy {
+    Accuracy::of(outcomes.into_iter().filter(|outcome| outcome.is_independent()))
+}
+
+/// Rows that are left out of the accuracy: those that were fitted, and of the others those that state a figure again.
+pub(crate) fn left_out(outcomes: &[Outcome]) -> (usize, usize) {
+    let count = |word: &str| outcomes.iter().filter(|outcome| used(outcome) == word).count();
+    (count("fitted"), count("again"))
+}
+
+/// The answer in a sentence or two.
+pub(crate) fn answer_text(outcomes: &[Outcome]) -> String {
+    let Accuracy { relative, runs, .. } = checked(outcomes);
+    let (fitted, again) = left_out(outcomes);
+    if relative.number == 0 {
+        return format!("No figure checks the model: rows fitted to {fitted}, stated again {again}.");
+    }
+    let [near, far] = NEAR;
+    format!(
+        "The median error is {:.1} % of the measured value and the mean {:.1} %; {} of the figures are within {near} %, {} \
+         within {far} %. Run by run, the mean error is {:.1} %. That is for {} figures of {} runs; rows that were fitted \
+         ({fitted}) or state a figure again ({again}) are left out.",
+        relative.median,
+        relative.mean,
+        percent(relative.near[0], relative.number),
+        percent(relative.near[1], relative.number),
+        runs.mean,
+        relative.number,
+        runs.number,
+    )
+}
+
+fn percent(part: usize, whole: usize) -> String {
+    format!("{:.0} %", 100.0 * part as f64 / whole.max(1) as f64)
+}
+
+fn answer(outcomes: &[Outcome]) -> Section {
+    Section { title: "Accuracy".to_owned(), body: Body::Notes(vec![answer_text(outcomes)]) }
+}
+
+/// Errors of the figures that check the model, by kind, of all of them, and run by run: a label, the errors and their unit.
+pub(crate) fn spreads(outcomes: &[Outcome]) -> Vec<(String, Spread, &'static str)> {
+    let of_kind = |kind: Kind| checked(outcomes.iter().filter(move |outcome| outcome.kind == kind));
+    let all = checked(outcomes);
+    let mut lines: Vec<_> =
+        Kind::ALL.into_iter().map(|kind| (kind.title().to_owned(), of_kind(kind).relative, "%")).collect();
+    lines.push(("shares, in points".to_owned(), of_kind(Kind::Share).points, "pt"));
+    lines.push(("all figures".to_owned(), all.relative, "%"));
+    lines.push(("all, mean of each run".to_owned(), all.runs, "%"));
+    lines.retain(|line| line.1.number > 0);
+    lines
+}
+
+/// Errors by kind of figure.
+fn accuracy(outcomes: &[Outcome]) -> Section {
+    let [near, far] = NEAR.map(|limit| format!("within {limit}"));
+    let headings = ["errors without sign", "number", "median", "mean", &near, &far].map(str::to_owned).to_vec();
     let text = |text: String| Some(Value::Text(text));
-    let share = |n: usize| text(format!("{n} ({:.0} %)", 100.0 * n as f64 / summary.rows.max(1) as f64));
-    let (pairs, right) = summary.directions;
-    let directions = if pairs == 0 { None } else { text(format!("{right} of {pairs}")) };
-    let rows =
-        if summary.failed == 0 { summary.rows.to_string() } else { format!("{} + {}", summary.rows, summary.failed) };
+    let row = |(label, spread, unit): (String, Spread, &str)| {
+        let near = spread.near.map(|n| text(format!("{n} ({})", percent(n, spread.number))));
+        let mut values = vec![text(spread.number.to_string())];
+        values.extend([spread.median, spread.mean].map(|error| text(format!("{error:.1} {unit}"))));
+        values.extend(near);
+        Row { label, values }
+    };
+    let rows = spreads(outcomes).into_iter().map(row).collect();
+    Section { title: "Errors by kind".to_owned(), body: Body::Table { headings, rows } }
+}
+
+/// Figures of each family and of all.
+fn summary(outcomes: &[Outcome]) -> Section {
+    let [near, far] = NEAR.map(|limit| format!("within {limit} %"));
+    let headings = ["family", "rows", "left out", "figures", "median", "mean", &near, &far, "directions"];
+    let headings = headings.map(str::to_owned).to_vec();
+    let mut rows: Vec<_> = families(outcomes)
+        .into_iter()
+        .map(|family| figures(family, &of_family(outcomes, family).collect::<Vec<_>>()))
+        .collect();
+    rows.push(figures("all", &outcomes.iter().collect::<Vec<_>>()));
+    Section { title: "Families".to_owned(), body: Body::Table { headings, rows } }
+}
+
+fn figures(label: &str, outcomes: &[&Outcome]) -> Row {
+    let text = |text: String| Some(Value::Text(text));
+    let Accuracy { relative, failed, directions: (pairs, right), .. } = checked(outcomes.iter().copied());
+    let out = outcomes.iter().filter(|outcome| !outcome.is_independent()).count();
+    let of_figures = |value: String| if relative.number == 0 { None } else { text(value) };
+    let rows = if failed == 0 { outcomes.len().to_string() } else { format!("{} ({failed} failed)", outcomes.len()) };
     let values = vec![
         text(rows),
-        text(format!("{:.1} %", summary.mean)),
-        share(summary.near[0]),
-        share(summary.near[1]),
-        directions,
+        text(out.to_string()),
+        text(relative.number.to_string()),
+        of_figures(format!("{:.1} %", relative.median)),
+        of_figures(format!("{:.1} %", relative.mean)),
+        of_figures(percent(relative.near[0], relative.number)),
+        of_figures(percent(relative.near[1], relative.number)),
+        if pairs == 0 { None } else { text(format!("{right} of {pairs}")) },
     ];
     Row { label: label.to_owned(), values }
 }
@@ -139,7 +219,9 @@ fn worst(outcomes: &[Outcome]) -> Option<Section> {
 
 fn notes(outcomes: &[Outcome]) -> Vec<String> {
     let mut notes = vec![
-        "Errors are percent of the measured value, or points (pt) where that is a share. Dn: see DEVIATIONS.md."
+        "Errors are percent of the measured value; those of rows that are percentages stand in points (pt). Dn: see \
+         DEVIATIONS.md. fitted: the measured value has decided something of the model or of the kernel, or the row states \
+         the same figure as one that has. again: the figure of a row above."
             .to_owned(),
     ];
     notes.extend(unexpected(outcomes));
@@ -173,24 +255,44 @@ pub(crate) fn unexpected(outcomes: &[Outcome]) -> Vec<String> {
     notes
 }
 
-/// All of it for programs: figures of each family and of all, and every row.
+/// All of it for programs: the accuracy of the figures that check the model, as `headline`; that of all rows, used or not, as
+/// `all`; that of each family; and every row.
 #[must_use]
 pub fn json(suite: &str, outcomes: &[Outcome]) -> Json {
+    let of_kind = |kind: Kind| accuracy_json(&checked(outcomes.iter().filter(move |outcome| outcome.kind == kind)));
+    let mut headline: serde_json::Map<_, _> =
+        Kind::ALL.into_iter().map(|kind| (kind.key().to_owned(), of_kind(kind))).collect();
+    headline.insert("together".to_owned(), accuracy_json(&checked(outcomes)));
+    let (fitted, again) = left_out(outcomes);
+    headline.insert("rows_fitted".to_owned(), fitted.into());
+    headline.insert("rows_stated_again".to_owned(), again.into());
     let families: serde_json::Map<_, _> = families(outcomes)
         .into_iter()
-        .map(|f| (f.to_owned(), summary_json(Summary::of(of_family(outcomes, f)))))
+        .map(|f| (f.to_owned(), accuracy_json(&checked(of_family(outcomes, f)))))
         .collect();
     let rows: Vec<_> = outcomes.iter().map(row_json).collect();
-    json!({ "suite": suite, "all": summary_json(Summary::of(outcomes.iter())), "families": families, "rows": rows })
+    json!({
+        "suite": suite, "headline": headline, "all": accuracy_json(&Accuracy::of(outcomes)), "families": families,
+        "rows": rows,
+    })
 }
 
-fn summary_json(summary: Summary) -> Json {
-    let (pairs, right) = summary.directions;
+fn accuracy_json(accuracy: &Accuracy) -> Json {
+    let (pairs, right) = accuracy.directions;
     json!({
-        "rows": summary.rows, "failed": summary.failed, "mean_absolute_error": summary.mean,
-        "within_5": summary.near[0], "within_10": summary.near[1],
-        "directions": pairs, "directions_right": right,
+        "rows": accuracy.figures, "failed": accuracy.failed, "measured_as_zero": accuracy.zero(),
+        "relative": spread_json(&accuracy.relative), "points": spread_json(&accuracy.points),
+        "by_run": spread_json(&accuracy.runs), "directions": pairs, "directions_right": right,
     })
+}
+
+/// `null` without any figure.
+fn spread_json(spread: &Spread) -> Json {
+    let values = json!({
+        "number": spread.number, "mean": spread.mean, "median": spread.median,
+        "within_5": spread.near[0], "within_10": spread.near[1],
+    });
+    if spread.number == 0 { Json::Null } else { values }
 }
 
 fn row_json(outcome: &Outcome) -> Json {
@@ -199,16 +301,27 @@ fn row_json(outcome: &Outcome) -> Json {
     json!({
         "row": row.row, "family": outcome.family, "what": row.what, "measured": row.measured, "unit": row.unit,
         "simulated": judgement.ok().map(|j| j.simulated), "error": judgement.ok().map(|j| j.error),
+        "relative_error": judgement.ok().and_then(|j| j.relative), "kind": outcome.kind.key(),
+        "fitted": outcome.fitted, "fitted_to": row.fitted.split_whitespace().collect::<Vec<_>>(),
+        "repeats": outcome.repeats,
         "tolerance": row.tolerance, "accepted_error": row.error, "deviation": row.deviation, "source": row.source,
         "verdict": judgement.map_or("failed", |j| match j.verdict.word() { "" => "within", word => word }),
         "reason": judgement.err(),
     })
 }
 
+/// Errors by kind, and figures of the families: headings and rows.
+fn summary_tables(outcomes: &[Outcome]) -> impl Iterator<Item = (Vec<String>, Vec<Row>)> {
+    [accuracy(outcomes), summary(outcomes)].into_iter().filter_map(|section| match section.body {
+        Body::Table { headings, rows } => Some((headings, rows)),
+        _ => None,
+    })
+}
+
 /// The figures of the families and all rows as Markdown tables.
 #[must_use]
 pub fn markdown(outcomes: &[Outcome]) -> String {
-    let mut text = String::new();
+    let mut text = format!("{}\n\n", answer_text(outcomes));
     let mut table = |headings: &[String], rows: &mut dyn Iterator<Item = Row>| {
         text += &format!("| {} |\n|{}\n", headings.join(" | "), "---|".repeat(headings.len()));
         for row in rows {
@@ -221,7 +334,7 @@ pub fn markdown(outcomes: &[Outcome]) -> String {
         }
         text.push('\n');
     };
-    if let Body::Table { headings, rows } = summary(outcomes).body {
+    for (headings, rows) in summary_tables(outcomes) {
         table(&headings, &mut rows.into_iter());
     }
     table(&headings(), &mut outcomes.iter().map(|outcome| row(outcome, usize::MAX)));

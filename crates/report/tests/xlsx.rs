@@ -63,3 +63,16 @@ fn tables_stand_in_their_order_though_they_are_written_at_the_same_time() {
         names.iter().filter_map(|n| n.split_once(' ')).map(|n| n.0).filter(|l| l.len() == 1).collect();
     assert!(letters.is_sorted() && letters.len() > 8, "{names:?}");
 }
+
+#[test]
+fn a_name_that_looks_like_a_formula_is_text() {
+    let mut run = common::threads();
+    run.regions[0].name = "=1+1".to_owned();
+    let report = report(&run, &Options::default()).expect("all regions");
+    let bytes = render(&[report]).expect("a workbook");
+    let mut book: Xlsx<_> = calamine::open_workbook_from_rs(Cursor::new(bytes)).expect("a workbook");
+    let values = book.worksheet_range("A Statistics").expect("a sheet");
+    assert!(column(&values, "Region").contains(&Data::String("=1+1".to_owned())));
+    let formulas = book.worksheet_formula("A Statistics").expect("a sheet");
+    assert!(formulas.cells().all(|(.., formula)| formula.is_empty()));
+}

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fxscope_aarch64::BlockId;
 use fxscope_base::Cycle;
 use fxscope_linux::Process;
-use fxscope_uop::Partial;
+use fxscope_uop::{Partial, Subnormal};
 
 use crate::core::Core;
 use crate::timing::Driver;
@@ -18,8 +18,8 @@ struct Executed {
     words: usize,
     next_pc: u64,
     partials: Box<[Partial]>,
-    /// Operations in it on denormal numbers.
-    denormals: u32,
+    /// Instructions of it that met subnormal numbers.
+    subnormals: Box<[Subnormal]>,
     /// Cycles of the kernel's work on pages behind it.
     pause: Cycle,
 }
@@ -100,7 +100,7 @@ impl Ahead {
     }
 
     /// The thread in place has executed `instructions` instructions of `block`.
-    pub(crate) fn push(&mut self, block: BlockId, instructions: usize, denormals: u32, process: &Process) {
+    pub(crate) fn push(&mut self, block: BlockId, instructions: usize, process: &Process) {
         let cpu = process.cpu();
         self.words.extend(cpu.stream());
         self.instructions += instructions as u64;
@@ -110,7 +110,7 @@ impl Ahead {
             words: cpu.stream().len(),
             next_pc: cpu.pc,
             partials: cpu.partials().into(),
-            denormals,
+            subnormals: cpu.subnormals().into(),
             pause: 0,
         });
     }
@@ -139,8 +139,8 @@ impl Core {
         } else {
             self.pipeline.run_partly(block, instructions, (words, &executed.partials), next_pc, &mut ());
         }
-        if executed.denormals > 0 {
-            self.pipeline.denormals(block, executed.denormals);
+        if !executed.subnormals.is_empty() {
+            self.pipeline.subnormals(block, &executed.subnormals);
         }
         block.count(instructions);
         if executed.pause > 0 {

@@ -16,7 +16,7 @@ use crate::marks::Marks;
 use crate::origin::Origins;
 use crate::pages::{KnownPages, cycles};
 use crate::run::{Follow, Options};
-use crate::sectors::{SectorData, SectorWays};
+use crate::sectors::{self, SectorData, SectorWays};
 use crate::spin::Spin;
 
 /// A core that threads run on.
@@ -38,8 +38,6 @@ pub(crate) struct Core {
     pub(crate) called_kernel: bool,
     /// Version of the pages that the model knows.
     pages_of: u64,
-    /// Denormal operations of the thread that runs, so far.
-    pub(crate) denormals: u32,
     /// The ways of sectors that the caches know.
     sector_ways: SectorWays,
     ns_per_cycle_32: u64,
@@ -56,11 +54,12 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// A core that has not begun to run the process in place.
+    /// A core that has not begun to run the process in place. It learns the program's control registers when its first
+    /// thread comes, and needs no chip before.
     pub(crate) fn new(mut pipeline: Pipeline, process: &Process, options: &Options, data: &SectorData) -> Core {
-        let sector_ways = SectorWays::new(&options.spec, &process.cpu().hpc, &mut pipeline.memory);
+        pipeline.memory.assign_sectors(sectors::assignment(&options.spec));
         let mut core = Core {
-            sector_ways,
+            sector_ways: SectorWays::default(),
             pipeline,
             blocks: Vec::new(),
             pid: process.pid(),
@@ -70,7 +69,6 @@ impl Core {
             retired: Vec::new(),
             called_kernel: false,
             pages_of: u64::MAX,
-            denormals: process.cpu().fp.denormals,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
             marks: Marks::of(process),
             spin: Spin::default(),
@@ -120,7 +118,6 @@ impl Core {
             self.pages_of = u64::MAX;
             self.marks = Marks::of(process);
         }
-        self.denormals = process.cpu().fp.denormals;
         if let Spin::Watched(_) = self.spin
             && self.thread != Some(process.thread().tid - PID)
         {

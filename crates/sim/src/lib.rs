@@ -21,7 +21,7 @@ mod waiting;
 pub use hot::HotSpot;
 pub use intervals::{Interval, MOST_INTERVALS};
 pub use pages::page_sizes;
-pub use region::{Counted, Region, Totals, Unpaired};
+pub use region::{Counted, Region, ThreadStarts, Totals, Unpaired};
 pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, platform};
 pub use side_by_side::HostThreads;
 pub use tap::{BlockObserver, MemoryAccess, Ran};

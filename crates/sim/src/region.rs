@@ -32,6 +32,24 @@ pub struct Region {
     pub calls: u64,
     /// What was counted inside, all calls together.
     pub threads: Totals,
+    /// What the start of threads inside took; `None`: none was started there, or the region is each thread's own.
+    pub starts: Option<ThreadStarts>,
+}
+
+/// Threads whose `clone` and first instruction both lie in a region that is one of the whole process. Times are sums over
+/// the calls in which threads were started, ns of simulated time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadStarts {
+    /// How many threads.
+    pub threads: u64,
+    /// Calls in which threads were started.
+    pub calls: u64,
+    /// From the beginning of a call to the first instruction of the last thread started in it.
+    pub until_ns: u64,
+    /// The part of this from the first `clone` on.
+    pub creating_ns: u64,
+    /// What all calls took, those without such threads too.
+    pub region_ns: u64,
 }
 
 /// A region whose marks do not come in pairs: mostly a name that is spelled in two ways, or marks of two threads.
@@ -49,8 +67,20 @@ struct Open {
     first: bool,
     name: String,
     start: Totals,
+    /// When it was entered, ns of simulated time.
+    start_ns: u64,
     /// Times it was entered once more inside: a library's function may call another one that marks the same.
     again: u32,
+    /// Threads of the process that were started inside.
+    starting: Option<Starting>,
+}
+
+/// Threads that are started in a region that is open.
+struct Starting {
+    threads: u64,
+    /// When the first of them was created, and the last first instruction of one, ns of simulated time.
+    first_created_ns: u64,
+    last_began_ns: u64,
 }
 
 /// Spans of one name that are over.
@@ -62,6 +92,8 @@ struct Done {
     /// Times each thread was in it, and what it counted itself.
     own_calls: BTreeMap<u32, u64>,
     own: Totals,
+    /// The first thread's time in it, and the threads started meanwhile.
+    starts: ThreadStarts,
     /// Threads other than the first ones have been in it.
     shared: bool,
 }
@@ -73,6 +105,16 @@ pub struct Regions {
     open: Vec<Open>,
     /// Names that threads left without having entered, and how often.
     never_entered: BTreeMap<String, u64>,
+    /// Threads that have executed an instruction, but the program's first one.
+    began: BTreeSet<u32>,
+}
+
+/// The counters at a time.
+pub struct Snapshot {
+    /// The counts of all threads.
+    pub totals: Totals,
+    /// Simulated time, ns.
+    pub ns: u64,
 }
 
 /// Adds to a thread's counts.
@@ -95,19 +137,56 @@ pub(crate) fn sum(totals: &Totals) -> Signals {
     sum
 }
 
+impl ThreadStarts {
+    /// Adds a call that lasted from `start_ns` to `end_ns`.
+    fn add_call(&mut self, start_ns: u64, end_ns: u64, starting: Option<&Starting>) {
+        self.region_ns += end_ns.saturating_sub(start_ns);
+        if let Some(Starting { threads, first_created_ns, last_began_ns }) = starting {
+            // A thread may begin on a core that is some cycles ahead of the one that ends the region.
+            let last = (*last_began_ns).min(end_ns);
+            self.threads += threads;
+            self.calls += 1;
+            self.until_ns += last.saturating_sub(start_ns);
+            self.creating_ns += last.saturating_sub(*first_created_ns);
+        }
+    }
+}
+
 impl Regions {
     /// `thread`, which is the `first` of its process or another one, enters `name`; `now` is the state of the counters.
     /// Inside of a region of that name it counts on.
-    pub fn begin(&mut self, thread: u32, first: bool, name: String, now: Totals) {
+    pub fn begin(&mut self, thread: u32, first: bool, name: String, now: Snapshot) {
         match self.open.iter_mut().find(|open| open.thread == thread && open.name == name) {
             Some(open) => open.again += 1,
-            None => self.open.push(Open { thread, first, name, start: now, again: 0 }),
+            None => {
+                let Snapshot { totals: start, ns: start_ns } = now;
+                self.open.push(Open { thread, first, name, start, start_ns, again: 0, starting: None });
+            }
+        }
+    }
+
+    /// `thread` of the process whose first thread is `leader` is about to execute an instruction at `now_ns`. If it is its
+    /// first one, the regions that its `clone` at `created_ns` lies in contain its start.
+    pub fn runs(&mut self, thread: u32, leader: u32, created_ns: u64, now_ns: u64) {
+        if thread == leader || !self.began.insert(thread) {
+            return;
+        }
+        let of_process = |open: &&mut Open| open.first && open.thread == leader && open.start_ns <= created_ns;
+        for open in self.open.iter_mut().filter(of_process) {
+            let starting = open.starting.get_or_insert(Starting {
+                threads: 0,
+                first_created_ns: created_ns,
+                last_began_ns: now_ns,
+            });
+            starting.threads += 1;
+            starting.first_created_ns = starting.first_created_ns.min(created_ns);
+            starting.last_began_ns = starting.last_began_ns.max(now_ns);
         }
     }
 
     /// A thread leaves the region called `name` that it entered last, or the last one of all. One that was never entered
     /// counts nothing.
-    pub fn end(&mut self, thread: u32, name: Option<&str>, now: &Totals) {
+    pub fn end(&mut self, thread: u32, name: Option<&str>, now: &Snapshot) {
         let left = |open: &Open| open.thread == thread && name.is_none_or(|name| open.name == name);
         let Some(last) = self.open.iter().rposition(left) else {
             *self.never_entered.entry(name.unwrap_or_default().to_owned()).or_default() += 1;
@@ -117,19 +196,23 @@ impl Regions {
             self.open[last].again -= 1;
             return;
         }
-        let Open { first, name, start, .. } = self.open.remove(last);
+        let Open { first, name, start, start_ns, starting, .. } = self.open.remove(last);
         let done = match self.done.iter().position(|done| done.name == name) {
             Some(known) => &mut self.done[known],
             None => {
                 let (all, own) = (Totals::new(), Totals::new());
-                self.done.push(Done { name, calls: 0, all, own_calls: BTreeMap::new(), own, shared: false });
+                let (own_calls, starts) = (BTreeMap::new(), ThreadStarts::default());
+                self.done.push(Done { name, calls: 0, all, own_calls, own, starts, shared: false });
                 self.done.last_mut().expect("just pushed")
             }
         };
         done.calls += u64::from(first);
         done.shared |= !first;
         *done.own_calls.entry(thread).or_default() += 1;
-        for (&number, counted) in now {
+        if first {
+            done.starts.add_call(start_ns, now.ns, starting.as_ref());
+        }
+        for (&number, counted) in &now.totals {
             let since = start.get(&number).map_or(counted.signals.clone(), |s| counted.signals.since(&s.signals));
             let counted = Counted { cpu: counted.cpu, signals: since };
             if number == thread {
@@ -166,7 +249,7 @@ impl Regions {
     }
 
     /// All regions, the whole run first; regions still open end here.
-    pub fn finish(mut self, now: &Totals) -> Vec<Region> {
+    pub fn finish(mut self, now: &Snapshot) -> Vec<Region> {
         while let Some(open) = self.open.last_mut() {
             let thread = open.thread;
             open.again = 0;
@@ -175,9 +258,10 @@ impl Regions {
         let region = |done: Done| {
             let own_calls = done.own_calls.values().copied().max().unwrap_or(0);
             let (calls, threads) = if done.shared { (own_calls, done.own) } else { (done.calls, done.all) };
-            Region { name: done.name, calls, threads }
+            let starts = Some(done.starts).filter(|starts| starts.threads > 0 && !done.shared);
+            Region { name: done.name, calls, threads, starts }
         };
-        let all = Region { name: ALL.to_string(), calls: 1, threads: now.clone() };
+        let all = Region { name: ALL.to_string(), calls: 1, threads: now.totals.clone(), starts: None };
         std::iter::once(all).chain(self.done.into_iter().map(region)).collect()
     }
 }
@@ -197,7 +281,12 @@ mod tests {
         (0..).zip(n.map(counted)).collect()
     }
 
-    fn seen(regions: Regions, now: &Totals) -> Vec<(String, u64, Vec<u64>)> {
+    /// The same, at the time that thread 0 has counted.
+    fn at<const N: usize>(n: [u64; N]) -> Snapshot {
+        Snapshot { totals: cycles(n), ns: n[0] }
+    }
+
+    fn seen(regions: Regions, now: &Snapshot) -> Vec<(String, u64, Vec<u64>)> {
         let threads = |r: &Region| r.threads.values().map(|c| c.signals.get(Signal::CpuCycles)).collect();
         regions.finish(now).into_iter().map(|r| (r.name.clone(), r.calls, threads(&r))).collect()
     }
@@ -205,89 +294,123 @@ mod tests {
     #[test]
     fn nested_regions_count_their_own_spans_and_calls_add_up() {
         let mut r = Regions::default();
-        r.begin(0, true, "outer".into(), cycles([10]));
-        r.begin(0, true, "inner".into(), cycles([20]));
-        r.end(0, None, &cycles([25]));
-        r.begin(0, true, "inner".into(), cycles([30]));
-        r.end(0, None, &cycles([33]));
-        r.end(0, None, &cycles([40]));
-        r.end(0, None, &cycles([41]));
+        r.begin(0, true, "outer".into(), at([10]));
+        r.begin(0, true, "inner".into(), at([20]));
+        r.end(0, None, &at([25]));
+        r.begin(0, true, "inner".into(), at([30]));
+        r.end(0, None, &at([33]));
+        r.end(0, None, &at([40]));
+        r.end(0, None, &at([41]));
         let want = [("all".into(), 1, vec![50]), ("inner".into(), 2, vec![8]), ("outer".into(), 1, vec![30])];
-        assert_eq!(seen(r, &cycles([50])), want);
+        assert_eq!(seen(r, &at([50])), want);
     }
 
     /// The first thread is in two regions: "a" from cycle 10 on and "b" from 20 on.
     fn within_two() -> Regions {
         let mut r = Regions::default();
-        r.begin(0, true, "a".into(), cycles([10]));
-        r.begin(0, true, "b".into(), cycles([20]));
+        r.begin(0, true, "a".into(), at([10]));
+        r.begin(0, true, "b".into(), at([20]));
         r
     }
 
     #[test]
     fn what_a_region_has_counted_so_far_is_known_at_any_time() {
-        let so_far = |r: &Regions, now: Totals| r.so_far("a", &now).get(Signal::CpuCycles);
+        let so_far = |r: &Regions, now: Snapshot| r.so_far("a", &now.totals).get(Signal::CpuCycles);
         let mut r = Regions::default();
-        assert_eq!(so_far(&r, cycles([7])), 0);
-        r.begin(0, true, "a".into(), cycles([10]));
-        assert_eq!(so_far(&r, cycles([9])), 0, "a moment behind");
-        assert_eq!(so_far(&r, cycles([15, 4])), 9, "all threads while it is the process's");
-        r.end(0, None, &cycles([20, 6]));
-        assert_eq!(so_far(&r, cycles([30, 9])), 16);
-        r.begin(1, false, "a".into(), cycles([30, 10]));
-        assert_eq!(so_far(&r, cycles([40, 13])), 13, "each thread's own once others enter it");
+        assert_eq!(so_far(&r, at([7])), 0);
+        r.begin(0, true, "a".into(), at([10]));
+        assert_eq!(so_far(&r, at([9])), 0, "a moment behind");
+        assert_eq!(so_far(&r, at([15, 4])), 9, "all threads while it is the process's");
+        r.end(0, None, &at([20, 6]));
+        assert_eq!(so_far(&r, at([30, 9])), 16);
+        r.begin(1, false, "a".into(), at([30, 10]));
+        assert_eq!(so_far(&r, at([40, 13])), 13, "each thread's own once others enter it");
     }
 
     #[test]
     fn regions_that_end_by_name_may_overlap() {
         let mut r = within_two();
-        r.end(0, Some("a"), &cycles([35]));
-        r.end(0, Some("c"), &cycles([36]));
-        r.end(0, Some("b"), &cycles([40]));
+        r.end(0, Some("a"), &at([35]));
+        r.end(0, Some("c"), &at([36]));
+        r.end(0, Some("b"), &at([40]));
         let want = [("all".into(), 1, vec![50]), ("a".into(), 1, vec![25]), ("b".into(), 1, vec![20])];
-        assert_eq!(seen(r, &cycles([50])), want);
+        assert_eq!(seen(r, &at([50])), want);
     }
 
     #[test]
     fn marks_that_lack_the_other_end_are_known_by_name() {
         let mut r = within_two();
-        r.end(0, Some("b"), &cycles([30]));
-        r.end(1, Some("a"), &cycles([35]));
-        r.end(0, Some("A"), &cycles([36]));
-        r.end(0, Some("A"), &cycles([37]));
+        r.end(0, Some("b"), &at([30]));
+        r.end(1, Some("a"), &at([35]));
+        r.end(0, Some("A"), &at([36]));
+        r.end(0, Some("A"), &at([37]));
         let never_entered = |name: &str, times| Unpaired::NeverEntered(name.to_owned(), times);
         assert_eq!(r.unpaired(), [Unpaired::NeverLeft("a".to_owned()), never_entered("A", 2), never_entered("a", 1)]);
-        r.end(0, Some("a"), &cycles([40]));
+        r.end(0, Some("a"), &at([40]));
         assert_eq!(r.unpaired(), [never_entered("A", 2), never_entered("a", 1)]);
     }
 
     #[test]
     fn a_region_entered_inside_of_itself_is_counted_once() {
         let mut r = Regions::default();
-        r.begin(0, true, "a".into(), cycles([10]));
-        r.begin(0, true, "a".into(), cycles([11]));
-        r.end(0, Some("a"), &cycles([20]));
-        r.end(0, Some("a"), &cycles([30]));
+        r.begin(0, true, "a".into(), at([10]));
+        r.begin(0, true, "a".into(), at([11]));
+        r.end(0, Some("a"), &at([20]));
+        r.end(0, Some("a"), &at([30]));
         let want = [("all".into(), 1, vec![50]), ("a".into(), 1, vec![20])];
-        assert_eq!(seen(r, &cycles([50])), want);
+        assert_eq!(seen(r, &at([50])), want);
     }
 
     #[test]
     fn a_region_of_the_first_thread_counts_for_all_threads_started_inside_too() {
         let mut r = Regions::default();
-        r.begin(0, true, "parallel".into(), cycles([10, 3]));
-        r.end(0, None, &cycles([30, 9, 5]));
+        r.begin(0, true, "parallel".into(), at([10, 3]));
+        r.end(0, None, &at([30, 9, 5]));
         let want = [("all".into(), 1, vec![40, 9, 6]), ("parallel".into(), 1, vec![20, 6, 5])];
-        assert_eq!(seen(r, &cycles([40, 9, 6])), want);
+        assert_eq!(seen(r, &at([40, 9, 6])), want);
     }
 
     #[test]
     fn a_region_that_other_threads_enter_too_is_each_thread_s_own() {
         let mut r = Regions::default();
-        r.begin(0, true, "each".into(), cycles([10, 10]));
-        r.begin(1, false, "each".into(), cycles([12, 12]));
-        r.end(1, None, &cycles([20, 20]));
-        r.end(0, None, &cycles([30, 30]));
-        assert_eq!(seen(r, &cycles([40, 40]))[1], ("each".into(), 1, vec![20, 8]));
+        r.begin(0, true, "each".into(), at([10, 10]));
+        r.begin(1, false, "each".into(), at([12, 12]));
+        r.end(1, None, &at([20, 20]));
+        r.end(0, None, &at([30, 30]));
+        assert_eq!(seen(r, &at([40, 40]))[1], ("each".into(), 1, vec![20, 8]));
+    }
+
+    #[test]
+    fn a_region_has_the_time_until_the_last_thread_that_is_started_inside_begins() {
+        let mut r = Regions::default();
+        r.runs(1, 0, 3, 5);
+        r.begin(0, true, "a".into(), at([100]));
+        r.runs(1, 0, 3, 110);
+        r.runs(2, 0, 130, 150);
+        r.runs(3, 0, 140, 145);
+        r.end(0, None, &at([300]));
+        r.begin(0, true, "a".into(), at([400]));
+        r.end(0, None, &at([500]));
+        let starts = ThreadStarts { threads: 2, calls: 1, until_ns: 50, creating_ns: 20, region_ns: 300 };
+        assert_eq!(r.finish(&at([600]))[1].starts, Some(starts));
+    }
+
+    #[test]
+    fn threads_that_are_created_before_a_region_or_begin_after_it_are_not_started_inside() {
+        let mut r = Regions::default();
+        r.begin(0, true, "a".into(), at([100]));
+        r.runs(1, 0, 99, 120);
+        r.end(0, None, &at([200]));
+        r.runs(2, 0, 150, 210);
+        r.runs(3, 7, 150, 160);
+        assert_eq!(r.finish(&at([300]))[1].starts, None);
+    }
+
+    #[test]
+    fn another_process_starts_no_threads_in_a_region() {
+        let mut r = Regions::default();
+        r.begin(0, true, "a".into(), at([100]));
+        r.runs(8, 7, 150, 160);
+        assert_eq!(r.finish(&at([300]))[1].starts, None);
     }
 }

@@ -12,7 +12,7 @@ use fxscope_machine::Spec;
 use crate::hot::HotSpot;
 use crate::intervals::Interval;
 use crate::pages::page_sizes;
-use crate::region::{self, Counted, Region, Regions, Totals, Unpaired};
+use crate::region::{self, Counted, Region, Regions, Snapshot, Totals, Unpaired};
 use crate::sectors;
 use crate::side_by_side::HostThreads;
 use crate::tap::{BlockObserver, Tap};
@@ -139,12 +139,16 @@ pub struct Simulation {
 #[must_use]
 pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
     let (id, t) = (&spec.identity, &spec.topology);
+    let assistants = t.assistant_cmgs.iter().zip(0..);
+    let assistants = assistants.map(|(&cmg, cpu)| CpuPlace { cpu, node: t.first_node + cmg as u32 }).collect();
     let cpus = (0..t.cmgs * t.cores_per_cmg)
         .map(|i| CpuPlace { cpu: t.first_core + i, node: t.first_node + i / t.cores_per_cmg })
         .collect();
     Platform {
         vector_bytes: spec.clock.vector_bits as usize / 8,
         cpus,
+        assistants,
+        node_distances: t.node_distances.map(|distance| distance as u32),
         caches: caches(spec),
         counter_hz: id.counter_hz,
         id: fxscope_aarch64::cpu::IdRegisters {
@@ -173,21 +177,21 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
     }
 }
 
-/// The caches that a program finds described: sizes as the machine has them, whatever is kept from programs.
+/// The caches that a program finds described: sizes as the machine has them, whatever sectors leave a program.
 fn caches(spec: &Spec) -> Vec<Cache> {
-    let cache = |level, kind, bytes, ways, line_bytes, shared_by_node| Cache {
+    let cache = |level, kind, cache: &fxscope_machine::spec::Cache| Cache {
         level,
         kind,
-        bytes,
-        ways,
-        line_bytes,
-        shared_by_node,
+        bytes: cache.bytes,
+        ways: cache.ways,
+        kept_ways: 0,
+        line_bytes: cache.line_bytes,
+        shared_by_node: false,
     };
-    let (d, i, l2) = (&spec.l1d, &spec.l1i, &spec.l2);
     vec![
-        cache(1, CacheKind::Data, d.bytes, d.ways, d.line_bytes, false),
-        cache(1, CacheKind::Instruction, i.bytes, i.ways, i.line_bytes, false),
-        cache(2, CacheKind::Unified, l2.bytes, l2.ways, l2.line_bytes, true),
+        cache(1, CacheKind::Data, &spec.l1d),
+        cache(1, CacheKind::Instruction, &spec.l1i),
+        Cache { kept_ways: spec.l2.reserved_ways, shared_by_node: true, ..cache(2, CacheKind::Unified, &spec.l2) },
     ]
 }
 
@@ -260,7 +264,7 @@ impl Simulation {
             finish,
             now_ns,
             unpaired: self.regions.unpaired(),
-            regions: std::mem::take(&mut self.regions).finish(&totals),
+            regions: std::mem::take(&mut self.regions).finish(&Snapshot { totals, ns: now_ns }),
             intervals,
             hot: timing.map_or_else(Vec::new, Timing::hot_spots),
             files: timing.map_or_else(Vec::new, Timing::files),

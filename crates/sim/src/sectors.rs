@@ -30,21 +30,19 @@ pub(crate) struct SectorWays {
     l2: Option<[u8; 2]>,
 }
 
-impl SectorWays {
-    /// The caches of a core that begins with these registers.
-    pub(crate) fn new(spec: &Spec, registers: &HpcExtension, memory: &mut Hierarchy) -> SectorWays {
-        let s = &spec.sector_cache;
-        let mut ways = SectorWays::default();
-        if s.enabled {
-            // The machine's description is checked for numbers that fit.
-            let (default, group) = (s.default_sector as u8, s.assign as u8);
-            memory.assign_sectors(Assignment::new(s.tagged_pointers, default, group, s.mode == 0));
-            ways.learn(registers, memory);
-        }
-        ways
+/// How the accesses of a core get their sectors, as the kernel sets it up.
+pub(crate) fn assignment(spec: &Spec) -> Assignment {
+    let s = &spec.sector_cache;
+    if !s.enabled {
+        return Assignment::default();
     }
+    // The machine's description is checked for numbers that fit.
+    Assignment::new(s.tagged_pointers, s.default_sector as u8, s.assign as u8, s.mode == 0)
+}
 
-    /// The registers may have been written, or another thread's may have taken their place.
+impl SectorWays {
+    /// The registers may have been written, or another thread's may have taken their place. The core has the chip, since
+    /// L2 is part of it.
     pub(crate) fn learn(&mut self, registers: &HpcExtension, memory: &mut Hierarchy) {
         let (l1, l2) = (registers.l1_sector_ways(), registers.l2_sector_ways());
         if (l1, l2) != (self.l1, self.l2) {

@@ -216,9 +216,7 @@ impl Driver<'_> {
             return false;
         }
         let Step::Ran { executed, .. } = self.process.step() else { return false };
-        let denormals = self.process.cpu().fp.denormals;
-        core.ahead.push(id, executed, denormals.wrapping_sub(core.denormals), self.process);
-        core.denormals = denormals;
+        core.ahead.push(id, executed, self.process);
         true
     }
 

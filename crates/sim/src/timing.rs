@@ -6,7 +6,7 @@
 //! their requests to what cores share meet in its calendars, whoever makes them first.
 
 use fxscope_aarch64::block::MAX_BLOCK;
-use fxscope_base::{Cycle, Signals};
+use fxscope_base::{Cycle, Signals, Stall};
 use fxscope_linux::{Process, Step};
 use fxscope_memory::NEVER;
 use fxscope_pipeline::Pipeline;
@@ -18,7 +18,7 @@ use crate::intervals::{Interval, Intervals};
 use crate::marks::Edge;
 use crate::origin::Origins;
 use crate::pages::KnownPages;
-use crate::region::{self, Counted, Regions, Totals};
+use crate::region::{self, Counted, Regions, Snapshot, Totals};
 use crate::run::{Control, Finish, Options, Progress, SpinLoops};
 use crate::sectors::SectorData;
 use crate::side_by_side;
@@ -368,13 +368,15 @@ impl Driver<'_> {
         }
         let block = core.blocks[index].as_mut().expect("just resolved");
         trace.run(&mut core.pipeline, block, executed, self.process);
-        let denormals = self.process.cpu().fp.denormals;
-        if denormals != core.denormals {
-            core.pipeline.denormals(block, denormals.wrapping_sub(core.denormals));
-            core.denormals = denormals;
+        let subnormals = self.process.cpu().subnormals();
+        if !subnormals.is_empty() {
+            core.pipeline.subnormals(block, subnormals);
         }
         block.count(executed);
         let (start, marked, enters_kernel) = (block.start, block.marked, block.enters_kernel);
+        if enters_kernel {
+            block.charge(executed.max(1) as u8 - 1, Stall::Kernel, self.options.spec.assumptions.system_call);
+        }
         if block.controls {
             self.controlled(enters_kernel);
         }
@@ -467,6 +469,11 @@ impl Driver<'_> {
         }
         let before = self.timing.core.count_for(thread);
         self.credit(self.timing.here, before);
+        if let Some(thread) = thread {
+            let leader = self.process.pid() - fxscope_linux::process::PID;
+            let created_ns = self.process.thread().created_ns();
+            self.regions.runs(thread, leader, created_ns, self.timing.core.now_ns());
+        }
         // Registers that control the processor are the thread's.
         self.timing.core.read_controls(self.process);
     }
@@ -486,7 +493,7 @@ impl Driver<'_> {
     fn marked(&mut self, last: u64) {
         let Some((edge, name)) = self.timing.core.marks.met(last, self.process) else { return };
         let (thread, first) = (self.thread_number(), self.process.thread().tid == self.process.pid());
-        let now = self.totals();
+        let now = Snapshot { totals: self.totals(), ns: self.timing.core.now_ns() };
         match edge {
             Edge::Begin => self.regions.begin(thread, first, name.unwrap_or_default(), now),
             Edge::End => self.regions.end(thread, name.as_deref(), &now),

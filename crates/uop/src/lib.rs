@@ -16,5 +16,5 @@ pub use class::ClassId;
 pub use classes::{Class, Classes};
 pub use inst::{Branch, FpOp, Governing, InstKind, StaticInst};
 pub use mem::{Access, MemOp, Shape};
-pub use partial::Partial;
+pub use partial::{Partial, Subnormal};
 pub use reg::{Reg, RegClass, RegList};

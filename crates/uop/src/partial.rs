@@ -11,6 +11,15 @@ pub struct Partial {
     pub elements: u8,
 }
 
+/// An instruction of a block that met subnormal numbers when the block ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subnormal {
+    /// Which instruction of the block.
+    pub inst: u8,
+    /// Operations on elements that took or gave one which is not flushed.
+    pub operations: u32,
+}
+
 impl Partial {
     /// What is missing to `whole`, which stands for all elements, when each stands for the same; rounded up.
     #[must_use]

@@ -76,6 +76,9 @@ impl Cache {
     }
 }
 
+/// Largest program, bytes.
+const MOST_BYTES: u64 = 4 << 30;
+
 fn read(file: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(file).map_err(|e| format!("{}: cannot be read ({e})", file.display()))
+    fxscope_host::read(file, MOST_BYTES).map_err(|e| e.to_string())
 }

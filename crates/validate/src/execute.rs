@@ -3,10 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use fxscope_host::Helper;
 use rayon::prelude::*;
 
 use crate::{Cache, Counts, Run, Suite};
+
+/// How often a run is looked at.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How runs are made.
 #[derive(Clone, Debug)]
@@ -19,6 +24,8 @@ pub struct Execution {
     pub cache: Cache,
     /// Runs at a time.
     pub jobs: usize,
+    /// Whether to end now; runs that go on are ended then.
+    pub stopped: fn() -> bool,
 }
 
 /// By the name of a run: what it counted, or why it did not.
@@ -67,13 +74,22 @@ impl Execution {
             .arg("--")
             .arg(format!("./{}.elf", run.program))
             .args(run.arguments.split_whitespace())
-            .stdin(Stdio::null());
-        let output = command.output().map_err(|e| format!("{}: {e}", self.simulator.display()))?;
-        if !output.status.success() {
-            let said = [output.stderr, output.stdout].concat();
-            let said = String::from_utf8_lossy(&said);
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        let failed = |e| format!("{}: {e}", self.simulator.display());
+        let mut simulation = Helper::start_apart(command).map_err(failed)?;
+        let status = loop {
+            if (self.stopped)() {
+                return Err("was not made: a signal ended the validation".to_owned());
+            }
+            if let Some(status) = simulation.ended_within(LOOK).map_err(failed)? {
+                break status;
+            }
+        };
+        if !status.success() {
+            let said = simulation.last_words();
             let last = said.lines().rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
-            return Err(format!("{} ended with {}: {last}", program.display(), output.status));
+            return Err(format!("{} ended with {status}: {last}", program.display()));
         }
         let text = std::fs::read_to_string(json.path()).map_err(|e| format!("{}: {e}", json.path().display()))?;
         Counts::parse(&text)

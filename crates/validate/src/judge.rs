@@ -1,7 +1,10 @@
 //! How far the model is from what was measured.
 
+use fxscope_pmu::formula::Formula;
+
 use crate::accept::tenths;
 use crate::counts::Names;
+use crate::figure::{Kind, Probe, Relation, probe, relation};
 use crate::{Counts, Results, Row, Suite};
 
 /// Points by which a row may be worse than when its error was accepted.
@@ -9,6 +12,9 @@ pub const SLACK: f64 = 1.0;
 
 /// Errors, in percent or points, whose shares a summary tells.
 pub const NEAR: [f64; 2] = [5.0, 10.0];
+
+/// Two tables that state one measurement differ by their rounding; relative to the value that is at most this.
+const SAME_MEASUREMENT: f64 = 0.01;
 
 /// Measured ratios of two runs nearer to 1 than this have no direction.
 const NO_DIRECTION: f64 = 0.01;
@@ -55,6 +61,8 @@ pub struct Judgement {
     pub simulated: f64,
     /// Its error: percent of the measured value, or points.
     pub error: f64,
+    /// Its error in percent of the measured value, whatever the unit; `None` where 0 was measured.
+    pub relative: Option<f64>,
     /// What that means.
     pub verdict: Verdict,
 }
@@ -66,8 +74,23 @@ pub struct Outcome<'a> {
     pub family: &'a str,
     /// The row.
     pub row: &'a Row,
+    /// What kind of figure it states.
+    pub kind: Kind,
+    /// It has decided something of the model or of a kernel ([`Row::fitted`]), or states the same figure as a row that
+    /// has: how near the model comes to it says nothing.
+    pub fitted: bool,
+    /// The row before it that states the same figure of the same runs: a rate beside its share of peak or the time.
+    pub repeats: Option<&'a str>,
     /// The judgement, or why there is none.
     pub judgement: Result<Judgement, String>,
+}
+
+impl Outcome<'_> {
+    /// Whether it checks the model, and is the first of its run to state this figure.
+    #[must_use]
+    pub fn is_independent(&self) -> bool {
+        !self.fitted && self.repeats.is_none()
+    }
 }
 
 /// What came of all rows of a suite, in their order.
@@ -78,31 +101,87 @@ pub fn judge<'a>(suite: &'a Suite, results: &Results) -> Vec<Outcome<'a>> {
         Some(Err(e)) => Err(e.clone()),
         None => Err(format!("run '{name}' was not made")),
     };
-    let mut outcomes = Vec::new();
+    outcomes(suite, |row, formula| {
+        let run: &Counts = of(&row.run)?;
+        let before = if row.before.is_empty() { None } else { Some(of(&row.before)?) };
+        let names = Names { run, before };
+        formula.value(&names).ok_or_else(|| {
+            let unknown = formula.names().into_iter().find(|n| fxscope_pmu::formula::Scope::name(&names, n).is_none());
+            format!("its runs count no {}", unknown.map_or("value for each thread", |n| n))
+        })
+    })
+}
+
+/// What the rows of a suite came to when they were last accepted, without any run; accepted errors have one digit behind the
+/// point.
+#[must_use]
+pub fn accepted(suite: &Suite) -> Vec<Outcome<'_>> {
+    outcomes(suite, |row, _| {
+        let added = if row.is_points() { row.error } else { row.measured * row.error / 100.0 };
+        Ok(row.measured + added)
+    })
+}
+
+/// The rows of a suite with the values that they come to.
+fn outcomes(suite: &Suite, value: impl Fn(&Row, &Formula) -> Result<f64, String>) -> Vec<Outcome<'_>> {
+    let (mut outcomes, mut probes) = (Vec::new(), Vec::new());
     for family in &suite.families {
         for (row, formula) in &family.rows {
-            let value = || {
-                let run: &Counts = of(&row.run)?;
-                let before = if row.before.is_empty() { None } else { Some(of(&row.before)?) };
-                let names = Names { run, before };
-                formula.value(&names).ok_or_else(|| {
-                    let unknown =
-                        formula.names().into_iter().find(|n| fxscope_pmu::formula::Scope::name(&names, n).is_none());
-                    format!("its runs count no {}", unknown.map_or("value for each thread", |n| n))
-                })
-            };
-            outcomes.push(Outcome { family: &family.name, row, judgement: value().map(|v| row.judge(v)) });
+            let (kind, fitted) = (Kind::of(row, formula), !row.fitted.is_empty());
+            let judgement = value(row, formula).map(|v| row.judge(v));
+            outcomes.push(Outcome { family: &family.name, row, kind, fitted, repeats: None, judgement });
+            probes.push(probe(formula));
         }
     }
+    find_repetitions(&mut outcomes, &probes);
     outcomes
+}
+
+/// Finds rows that state a figure again, and what was fitted through any of those that state it.
+fn find_repetitions(outcomes: &mut [Outcome], probes: &[Probe]) {
+    for i in 1..outcomes.len() {
+        let first = (0..i).find(|&first| {
+            let [a, b] = [&outcomes[first], &outcomes[i]];
+            let related = || relation(probes[first], probes[i]);
+            a.repeats.is_none()
+                && (&a.row.run, &a.row.before) == (&b.row.run, &b.row.before)
+                && related().is_some_and(|relation| is_same_measurement(a, b, relation))
+        });
+        if let Some(first) = first {
+            outcomes[i].repeats = Some(&outcomes[first].row.row);
+            outcomes[first].fitted |= outcomes[i].fitted;
+        }
+    }
+    let fitted: std::collections::BTreeSet<&str> =
+        outcomes.iter().filter(|o| o.fitted).map(|o| o.row.row.as_str()).collect();
+    for outcome in outcomes {
+        outcome.fitted |= outcome.repeats.is_some_and(|first| fitted.contains(first));
+    }
+}
+
+/// Whether measured values of two figures that hang together are one measurement.
+fn is_same_measurement(a: &Outcome, b: &Outcome, relation: Relation) -> bool {
+    let (Ok(x), Ok(y)) = (&a.judgement, &b.judgement) else { return false };
+    if a.row.measured == 0.0 || b.row.measured == 0.0 {
+        return a.row.measured == b.row.measured;
+    }
+    let (x, y) = (x.simulated / a.row.measured, y.simulated / b.row.measured);
+    let ratio = match relation {
+        Relation::Proportional => x / y,
+        Relation::Inverse => x * y,
+    };
+    (ratio - 1.0).abs() <= SAME_MEASUREMENT
 }
 
 impl Row {
     /// The judgement of a simulated value.
     #[must_use]
     pub fn judge(&self, simulated: f64) -> Judgement {
-        let error =
-            if self.is_points() { simulated - self.measured } else { 100.0 * (simulated / self.measured - 1.0) };
+        let relative = (self.measured != 0.0).then(|| 100.0 * (simulated / self.measured - 1.0));
+        let error = match relative {
+            Some(relative) if !self.is_points() => relative,
+            _ => simulated - self.measured,
+        };
         let within = error.abs() <= self.tolerance;
         let verdict = match (within, self.deviation.is_empty()) {
             // Accepted errors are rounded, and so is what is compared with them.
@@ -112,7 +191,7 @@ impl Row {
             (false, true) => Verdict::Unexplained,
             (false, false) => Verdict::Gap,
         };
-        Judgement { simulated, error, verdict }
+        Judgement { simulated, error, relative, verdict }
     }
 
     /// For a ratio of two runs: whether `simulated` lies on the side of 1 that the measured ratio lies on. `None` for
@@ -124,51 +203,9 @@ impl Row {
     }
 }
 
-/// Figures of several rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Summary {
-    /// Rows that have an error.
-    pub rows: usize,
-    /// Rows that could not be simulated.
-    pub failed: usize,
-    /// The mean of the errors without their signs.
-    pub mean: f64,
-    /// Rows whose error is at most each of [`NEAR`].
-    pub near: [usize; 2],
-    /// Ratios of two runs, and those of them on the right side of 1.
-    pub directions: (usize, usize),
-}
-
-impl Summary {
-    /// The figures of `outcomes`.
-    #[must_use]
-    pub fn of<'a>(outcomes: impl Iterator<Item = &'a Outcome<'a>>) -> Summary {
-        let mut summary = Summary::default();
-        let mut sum = 0.0;
-        for outcome in outcomes {
-            let Ok(judgement) = &outcome.judgement else {
-                summary.failed += 1;
-                continue;
-            };
-            summary.rows += 1;
-            sum += judgement.error.abs();
-            for (near, limit) in summary.near.iter_mut().zip(NEAR) {
-                *near += usize::from(judgement.error.abs() <= limit);
-            }
-            if let Some(right) = outcome.row.direction(judgement.simulated) {
-                summary.directions.0 += 1;
-                summary.directions.1 += usize::from(right);
-            }
-        }
-        summary.mean = if summary.rows == 0 { 0.0 } else { sum / summary.rows as f64 };
-        summary
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn row(measured: f64, error: f64, deviation: &str) -> Row {
         Row {
@@ -182,6 +219,7 @@ mod tests {
             tolerance: 5.0,
             error,
             deviation: deviation.to_owned(),
+            fitted: String::new(),
             source: String::new(),
         }
     }
@@ -197,6 +235,55 @@ mod tests {
     fn an_error_in_points_is_a_difference() {
         let points = Row { unit: "points".to_owned(), ..row(2.0, 0.0, "") };
         assert!((points.judge(2.5).error - 0.5).abs() < 1e-9);
+        assert!(points.judge(2.5).relative.is_some_and(|relative| (relative - 25.0).abs() < 1e-9));
+        assert_eq!(Row { measured: 0.0, ..points }.judge(2.5).relative, None);
+    }
+
+    fn outcome<'a>(row: &'a Row, simulated: f64, fitted: bool) -> Outcome<'a> {
+        let judgement = Ok(row.judge(simulated));
+        Outcome { family: "f", row, kind: Kind::Rate, fitted, repeats: None, judgement }
+    }
+
+    /// The rows with these formulas, measured values and simulated ones.
+    fn repetitions(rows: &[(&str, f64, f64, bool)]) -> Vec<(bool, Option<usize>)> {
+        let named = |(i, &(_, measured, _, _)): (usize, &(&str, f64, f64, bool))| Row {
+            row: i.to_string(),
+            ..row(measured, 0.0, "")
+        };
+        let made: Vec<Row> = rows.iter().enumerate().map(named).collect();
+        let mut outcomes: Vec<_> = made.iter().zip(rows).map(|(row, r)| outcome(row, r.2, r.3)).collect();
+        let probes: Vec<_> = rows.iter().map(|r| probe(&Formula::parse(r.0).expect("a formula"))).collect();
+        find_repetitions(&mut outcomes, &probes);
+        outcomes.iter().map(|o| (o.fitted, o.repeats.map(|first| first.parse().expect("a number")))).collect()
+    }
+
+    #[test]
+    fn a_figure_that_stands_in_several_rows_counts_once() {
+        // A rate, its share of a peak of 64, the time of two operations, and something else.
+        let rows = [
+            ("2/seconds", 14.84, 14.99, false),
+            ("100*2/seconds/64", 23.19, 23.42, false),
+            ("seconds", 0.1348, 0.1334, false),
+            ("INST_RETIRED", 10.0, 10.0, false),
+        ];
+        assert_eq!(repetitions(&rows), [(false, None), (false, Some(0)), (false, Some(0)), (false, None)]);
+    }
+
+    #[test]
+    fn another_measurement_of_the_same_figure_counts_too() {
+        let rows = [("1/seconds", 819.7, 804.0, false), ("1/seconds", 804.0, 804.0, false)];
+        assert_eq!(repetitions(&rows), [(false, None), (false, None)]);
+    }
+
+    #[test]
+    fn what_states_a_fitted_figure_is_fitted() {
+        let rows = [
+            ("seconds", 0.347, 0.348, false),
+            ("32/seconds", 92.2, 91.9, true),
+            ("cycles", 0.347, 0.348, false),
+            ("INST_RETIRED", 1.0, 1.0, false),
+        ];
+        assert_eq!(repetitions(&rows), [(true, None), (true, Some(0)), (true, Some(0)), (false, None)]);
     }
 
     #[test]
@@ -223,21 +310,5 @@ mod tests {
         assert_eq!(row(1.08, 0.0, "").direction(1.2), Some(true));
         assert_eq!(row(1.08, 0.0, "").direction(0.99), Some(false));
         assert_eq!(row(1.005, 0.0, "").direction(0.99), None);
-    }
-
-    proptest! {
-        #[test]
-        fn a_summary_counts_every_row_once(errors in prop::collection::vec(-30.0..30.0f64, 0..50)) {
-            let row = row(1.0, 100.0, "");
-            let all: Vec<_> = errors
-                .iter()
-                .map(|e| Outcome { family: "f", row: &row, judgement: Ok(row.judge(1.0 + e / 100.0)) })
-                .collect();
-            let summary = Summary::of(all.iter());
-            prop_assert_eq!(summary.rows, errors.len());
-            prop_assert!(summary.near[0] <= summary.near[1] && summary.near[1] <= summary.rows);
-            let most = errors.iter().fold(0.0f64, |m, e| m.max(e.abs()));
-            prop_assert!(summary.mean <= most + 1e-9);
-        }
     }
 }

@@ -63,6 +63,11 @@ pub struct Row {
     pub error: f64,
     /// The number in `DEVIATIONS.md` of what keeps it beyond its tolerance, or nothing.
     pub deviation: String,
+    /// What the measured value has decided, and so checks no longer, separated by blanks; nothing for most. A key of the
+    /// machine's description, the number in `DEVIATIONS.md` of a rule or of an order of instructions, `kernel` for a
+    /// kernel that was built to have it, `rule` for a rule that a comment in the model's code names.
+    #[serde(default)]
+    pub fitted: String,
     /// Where the measured value was published.
     pub source: String,
 }
@@ -195,7 +200,21 @@ impl Suite {
     }
 }
 
+impl Suite {
+    /// The rows whose measured values have decided `what`, in their order.
+    pub fn fitted_to<'a>(&'a self, what: &'a str) -> impl Iterator<Item = &'a Row> {
+        let rows = self.families.iter().flat_map(|family| &family.rows).map(|(row, _)| row);
+        rows.filter(move |row| row.is_fitted_to(what))
+    }
+}
+
 impl Row {
+    /// Whether its measured value has decided `what` ([`Row::fitted`]).
+    #[must_use]
+    pub fn is_fitted_to(&self, what: &str) -> bool {
+        self.fitted.split_whitespace().any(|fitted| fitted == what)
+    }
+
     /// Names of its runs.
     pub fn runs(&self) -> impl Iterator<Item = &str> {
         [self.run.as_str(), self.before.as_str()].into_iter().filter(|name| !name.is_empty())
@@ -227,13 +246,16 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
+/// Largest file of a family, bytes.
+const MOST_BYTES: u64 = 64 << 20;
+
 /// The lines of a CSV file with headings, and their numbers.
 fn lines<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Vec<(u64, T)>, String> {
     let failed = |e: csv::Error| match e.position() {
         Some(at) => format!("{}:{}: {e}", file.display(), at.line()),
         None => format!("{}: {e}", file.display()),
     };
-    let mut reader = csv::Reader::from_path(file).map_err(failed)?;
+    let mut reader = csv::Reader::from_reader(fxscope_host::open(file, MOST_BYTES).map_err(|e| e.to_string())?);
     let headings = reader.headers().map_err(failed)?.clone();
     let mut lines = Vec::new();
     for record in reader.records() {

@@ -9,9 +9,9 @@ pub struct FpEnv {
     pub fpcr: u32,
     /// FPSR: cumulative exception flags and QC.
     pub fpsr: u32,
-    /// Operations on elements that took or gave a denormal number which is not flushed: arithmetic, comparisons and
-    /// conversions. (Integer arithmetic does them, so that they can be counted there.) Counts round and round; differences
-    /// mean something, and whether it is 0: operands of vectors are looked at once there was one.
+    /// Operations on elements that took or gave a subnormal number which is not flushed: arithmetic, comparisons and
+    /// conversions. (Integer arithmetic does them, so that they can be counted there.) The count wraps around: what an
+    /// instruction adds to it has a meaning, and whether it is 0. Operands of vectors are checked once there was one.
     pub denormals: u32,
 }
 

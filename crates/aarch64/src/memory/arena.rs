@@ -18,6 +18,10 @@ pub(super) struct Arena {
     limit: u32,
     /// Bytes of the limit that are used for something else than pages.
     elsewhere: u64,
+    /// Bytes of the limit that whoever runs the program holds on its behalf.
+    reserved: u64,
+    /// Bytes of tables of pages, of all address spaces, beyond those that each of them has for certain.
+    tables: u64,
     /// Pages in use by more than one address space, with the number of further ones.
     sharers: HashMap<u32, u32>,
 }
@@ -41,7 +45,7 @@ impl Arena {
     }
 
     fn over(bytes: MmapMut, limit: u32) -> Arena {
-        Arena { bytes, used: 0, free: Vec::new(), limit, elsewhere: 0, sharers: HashMap::new() }
+        Arena { bytes, used: 0, free: Vec::new(), limit, elsewhere: 0, reserved: 0, tables: 0, sharers: HashMap::new() }
     }
 
     /// How many bytes of the limit something else than pages uses.
@@ -53,9 +57,32 @@ impl Arena {
         self.elsewhere
     }
 
+    /// How many bytes of the limit are held on the program's behalf.
+    pub(super) fn set_reserved(&mut self, bytes: u64) {
+        self.reserved = bytes;
+    }
+
+    /// An address space has a table of `bytes` bytes more. Whether there is room for it.
+    pub(super) fn take_table(&mut self, bytes: u64) -> bool {
+        let fits = self.room() >= bytes;
+        self.tables += if fits { bytes } else { 0 };
+        fits
+    }
+
+    /// An address space has tables of `bytes` bytes less.
+    pub(super) fn release_tables(&mut self, bytes: u64) {
+        self.tables = self.tables.saturating_sub(bytes);
+    }
+
     /// Bytes that may still be used.
     pub(super) fn room(&self) -> u64 {
-        (u64::from(self.limit) * PAGE).saturating_sub(self.used_bytes() + self.elsewhere)
+        let used = self.used_bytes() + self.elsewhere + self.reserved + self.tables;
+        self.limit().saturating_sub(used)
+    }
+
+    /// Bytes that may be used in all.
+    pub(super) fn limit(&self) -> u64 {
+        u64::from(self.limit) * PAGE
     }
 
     /// Bytes of pages in use.

@@ -16,7 +16,11 @@ impl Memory {
             }
         }
         let mut child = Memory::empty(Arena::absent()?);
-        for (leaf, copy) in self.leaves.iter().zip(&mut child.leaves) {
+        if !self.arena.take_table(self.counted_table_bytes()) {
+            return Err(std::io::ErrorKind::OutOfMemory.into());
+        }
+        child.tables = self.tables;
+        for (leaf, copy) in self.leaves.iter().zip(&mut child.leaves).filter(|(leaf, _)| leaf.is_some()) {
             copy.clone_from(leaf);
             for &entry in leaf.iter().flat_map(|leaf| leaf.iter()).filter(|&&entry| entry != 0) {
                 self.arena.share(entry - 1);
@@ -48,6 +52,7 @@ impl Memory {
             self.discard(start, end);
         }
         self.regions.clear();
+        self.release_tables();
         self.generation += 1;
     }
 

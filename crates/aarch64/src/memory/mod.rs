@@ -123,12 +123,15 @@ const TLB_EMPTY: TlbEntry = TlbEntry { read: u64::MAX, write: u64::MAX, base: 0 
 /// Pages of 4 GiB of address space; entry: arena page number plus one, or 0 when not backed.
 type Leaf = Box<[u32]>;
 const LEAF_BITS: u32 = 16;
+const LEAF_BYTES: u64 = 4 << LEAF_BITS;
 
 /// The address space of one process.
 pub struct Memory {
     arena: Arena,
     tlb: Box<[TlbEntry; TLB_ENTRIES]>,
     leaves: Vec<Option<Leaf>>,
+    /// How many of `leaves` there are.
+    tables: u64,
     regions: BTreeMap<u64, Region>,
     /// Addresses of the pages backed since [`Memory::take_fresh`] was called last.
     fresh: Vec<u64>,
@@ -154,6 +157,7 @@ impl Memory {
                 .try_into()
                 .unwrap_or_else(|_| unreachable!("fixed length")),
             leaves: vec![None; 1 << (48 - PAGE_SHIFT - LEAF_BITS)],
+            tables: 0,
             regions: BTreeMap::new(),
             fresh: Vec::new(),
             generation: 0,
@@ -488,8 +492,11 @@ impl Memory {
 
     /// The arena page number plus one of a page, or 0: where to read and write it. `None`: no such address.
     fn entry(&mut self, page: u64) -> Option<&mut u32> {
-        let leaf = self.leaves.get_mut((page >> LEAF_BITS) as usize)?;
-        let leaf = leaf.get_or_insert_with(|| vec![0; 1 << LEAF_BITS].into());
+        let index = (page >> LEAF_BITS) as usize;
+        if self.leaves.get(index)?.is_none() {
+            self.grow_tables()?;
+        }
+        let leaf = self.leaves[index].get_or_insert_with(|| vec![0; 1 << LEAF_BITS].into());
         Some(&mut leaf[page as usize & ((1 << LEAF_BITS) - 1)])
     }
 

@@ -1,6 +1,9 @@
 //! How much of the memory there is has been used.
 
-use super::Memory;
+use super::{LEAF_BYTES, Memory, Region};
+
+/// Tables that each address space has without their counting against the limit: for text, heap, mappings and stack.
+const INCLUDED_TABLES: u64 = 4;
 
 impl Memory {
     /// Bytes of guest memory that are backed now, in all address spaces of the arena.
@@ -20,6 +23,57 @@ impl Memory {
         self.arena.elsewhere()
     }
 
+    /// Says how many bytes of the limit whoever runs the program holds on its behalf: these are not there for pages either.
+    pub fn set_reserved(&mut self, bytes: u64) {
+        self.arena.set_reserved(bytes);
+    }
+
+    /// Bytes that may be used in all.
+    #[must_use]
+    pub fn limit_bytes(&self) -> u64 {
+        self.arena.limit()
+    }
+
+    /// Number of regions.
+    #[must_use]
+    pub fn region_count(&self) -> usize {
+        self.regions.len()
+    }
+
+    /// The regions that reach into `[start, end)`, lowest first.
+    pub fn regions_within(&self, start: u64, end: u64) -> impl Iterator<Item = &Region> {
+        let first = self.region_at(start).map_or(start, |region| region.start);
+        self.regions.range(first..end.max(first)).map(|(_, region)| region)
+    }
+
+    /// Bytes of the tables that say where this address space's pages are.
+    #[must_use]
+    pub fn table_bytes(&self) -> u64 {
+        self.tables * LEAF_BYTES
+    }
+
+    /// Bytes of tables that count against the limit.
+    pub(super) fn counted_table_bytes(&self) -> u64 {
+        self.tables.saturating_sub(INCLUDED_TABLES) * LEAF_BYTES
+    }
+
+    /// Gives tables back; nothing is backed any more.
+    pub(super) fn release_tables(&mut self) {
+        self.arena.release_tables(self.counted_table_bytes());
+        for leaf in self.leaves.iter_mut().filter(|leaf| leaf.is_some()) {
+            *leaf = None;
+        }
+        self.tables = 0;
+    }
+
+    /// Makes room for one table more. `None`: there is none.
+    pub(super) fn grow_tables(&mut self) -> Option<()> {
+        if self.tables >= INCLUDED_TABLES && !self.arena.take_table(LEAF_BYTES) {
+            return None;
+        }
+        self.tables += 1;
+        Some(())
+    }
     /// Bytes of the limit that nothing uses yet.
     #[must_use]
     pub fn room_bytes(&self) -> u64 {
@@ -54,6 +108,27 @@ mod tests {
         m.set_elsewhere(PAGE);
         assert_eq!(m.store(0x20000, 1u8), Ok(()));
         assert_eq!((m.room_bytes(), m.backed_bytes(), m.elsewhere_bytes()), (0, 2 * PAGE, PAGE));
+    }
+
+    #[test]
+    fn what_is_held_for_the_program_is_not_there_for_pages() {
+        let mut m = of_pages(2);
+        m.set_reserved(PAGE);
+        m.store(0x10000, 1u8).unwrap();
+        assert!(m.store(0x20000, 1u8).unwrap_err().out_of_memory);
+        assert_eq!((m.room_bytes(), m.backed_bytes(), m.limit_bytes()), (0, PAGE, 2 * PAGE));
+    }
+
+    #[test]
+    fn tables_of_pages_that_are_far_apart_take_memory_until_they_are_given_back() {
+        const APART: u64 = 1 << 32;
+        let mut m = Memory::new(20 * PAGE).expect("reserve");
+        m.map(0, 64 * APART, Prot::RW, Segment::Mmap).unwrap();
+        let touched = (0..64).take_while(|n| m.store(n * APART, 1u8).is_ok()).count();
+        // Four tables are free; each other one takes four pages beside the one touched.
+        assert_eq!((touched, m.table_bytes()), (7, 7 * 4 * PAGE));
+        m.clear();
+        assert_eq!((m.room_bytes(), m.table_bytes()), (20 * PAGE, 0));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use fxscope::report::annotate::{document, json};
 use fxscope::report::render::terminal;
 
 use super::launch::{self, Launch};
-use super::output::Target;
+use super::output::{Target, program_streams};
 use super::{Failure, Outcome, print, say, style};
 
 /// Arguments that only mean something for a program that is run now.
@@ -74,8 +74,10 @@ pub(super) fn annotate(args: &Args) -> Outcome {
         Some(path) => recorded(args, path)?,
         None => {
             let spec = args.launch.spec()?;
-            let session = args.launch.session(spec.clone(), &args.command, fxscope::Mode::Timing)?;
-            (launch::simulate(session, false, None)?, spec.as_ref().clone())
+            let simulate = |session| launch::simulate(session, false, None);
+            let stdio = program_streams(json_target.as_ref())?;
+            let run = args.launch.contained(spec.clone(), &args.command, fxscope::Mode::Timing, stdio, simulate)?;
+            (run, spec.as_ref().clone())
         }
     };
     if let Finish::Failed(message) = &run.finish {

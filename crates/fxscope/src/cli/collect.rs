@@ -2,15 +2,17 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
-use std::time::Instant;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::time::{Duration, Instant};
 
+use fxscope::host::{Helper, Signal};
 use fxscope::import::{Machine, Source, perf};
+use fxscope::jitter::Time;
 use fxscope::pmu::groups::Group;
 use fxscope::record::{self, Run};
 
 use super::import::{keep, machine};
-use super::{Failure, Outcome, say};
+use super::{Failure, Outcome, interrupt, say};
 
 /// Count what the report needs on a real machine, through perf, in as many runs of the program as that takes.
 ///
@@ -45,6 +47,9 @@ pub struct Args {
     /// The perf to use.
     #[arg(long, value_name = "PATH", default_value = "perf")]
     perf: PathBuf,
+    /// Give up a run of the program that takes longer than this, such as 300s; without it, none is given up.
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Time>,
     /// Count although this computer's processor is another one, whose events of the same numbers mean something else.
     #[arg(long)]
     any_processor: bool,
@@ -70,7 +75,7 @@ const AGREE: f64 = 0.05;
 
 /// Measures, and shows what was found.
 pub(super) fn collect(args: &Args) -> Outcome {
-    record::check_target(&args.output)?;
+    record::Target::check(&args.output)?;
     let machine = machine(&args.machine)?;
     if !args.any_processor {
         check_processor(&args.machine)?;
@@ -98,7 +103,7 @@ pub(super) fn collect(args: &Args) -> Outcome {
             let number = (repeat as usize - 1) * wanted.len() + i + 1;
             let (all, seconds) = (wanted.len() * args.repeat as usize, begin.elapsed().as_secs_f64());
             say(&format!("run {number} of {all}: {seconds:.1} s"));
-            let bytes = std::fs::read(&file).map_err(|e| format!("perf left no {}: {e}", file.display()))?;
+            let bytes = fxscope::host::read(&file, MOST_BYTES).map_err(|e| format!("perf left no counts: {e}"))?;
             check_output(&machine, Source { name: &name, bytes: &bytes })?;
             outputs.push((name, bytes));
         }
@@ -164,18 +169,34 @@ fn run_once(args: &Args, machine: &Machine, group: &Group, file: &Path) -> Resul
     if let Some(cpus) = &args.cpus {
         perf.args(["-a", "-A", "-C", cpus]);
     }
-    run_under(perf, &args.command, &format!(" when group {} was counted", group.number), "")
+    run_under(perf, &args.command, args.timeout, &format!(" when group {} was counted", group.number), "")
 }
 
-/// Runs a program under perf. When one of both fails, the message says `when`, and what to do `instead`.
-pub(super) fn run_under(mut perf: Command, program: &[OsString], when: &str, instead: &str) -> Result<(), Failure> {
-    let started = perf.arg("--").args(program).status();
-    let status = started.map_err(|e| {
-        format!(
-            "cannot start {}: {e}; install it (Debian: apt-get install linux-perf) or name it with --perf",
-            Path::new(perf.get_program()).display()
-        )
+/// Largest output of perf, bytes.
+const MOST_BYTES: u64 = 1 << 30;
+/// How often a run under perf is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long perf may take to start the program.
+const START: Duration = Duration::from_secs(30);
+/// How long perf has to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Runs a program under perf, for at most as long as `limit` says. When one of both fails, the message says `when`, and what to do
+/// `instead`.
+pub(super) fn run_under(
+    mut perf: Command,
+    program: &[OsString],
+    limit: Option<Time>,
+    when: &str,
+    instead: &str,
+) -> Result<(), Failure> {
+    interrupt::catch()?;
+    perf.arg("--").args(program);
+    let name = Path::new(perf.get_program()).display().to_string();
+    let mut helper = Helper::start(perf).map_err(|e| {
+        format!("cannot start {name}: {e}; install it (Debian: apt-get install linux-perf) or name it with --perf")
     })?;
+    let status = supervise(&mut helper, &name, limit)?;
     if status.success() {
         return Ok(());
     }
@@ -185,6 +206,47 @@ pub(super) fn run_under(mut perf: Command, program: &[OsString], when: &str, ins
     };
     let hint = permission_hint();
     Err(format!("perf, or the program under it, {why}{when}; nothing is recorded{hint}{instead}").into())
+}
+
+/// Waits for perf, unless a signal comes, it starts no program, or it takes too long.
+fn supervise(perf: &mut Helper, name: &str, limit: Option<Time>) -> Result<ExitStatus, Failure> {
+    let (begin, mut busy) = (Instant::now(), Instant::now());
+    loop {
+        if let Some(status) = perf.ended_within(LOOK)? {
+            return Ok(status);
+        }
+        if interrupt::received().is_some() {
+            perf.signal(Signal::TERM);
+            perf.wait(GRACE)?;
+            let message = format!("{} ended the measurement; nothing is recorded", interrupt::name());
+            return Err(Failure { status: interrupt::status(), message });
+        }
+        if has_children(perf.id()) {
+            busy = Instant::now();
+        }
+        if busy.elapsed() > START {
+            let seconds = START.as_secs();
+            return Err(format!(
+                "{name} has run no program for {seconds} s, and was ended; nothing is recorded. It is not perf, or hangs: name \
+                 another one with --perf"
+            )
+            .into());
+        }
+        if limit.is_some_and(|limit| begin.elapsed() > Duration::from_nanos(limit.ns())) {
+            let limit = limit.map_or(String::new(), |limit| limit.to_string());
+            return Err(format!(
+                "perf and the program under it did not end within {limit} (--timeout), and were ended; nothing is recorded"
+            )
+            .into());
+        }
+    }
+}
+
+/// Whether a process has children, as far as the kernel tells (proc_tid_children(5)).
+fn has_children(process: u32) -> bool {
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+    // Kernels without this file (CONFIG_PROC_CHILDREN) tell nothing.
+    children.map_or(true, |children| !children.trim().is_empty())
 }
 
 /// What the system allows, if that may be what is missing.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use fxscope::base::text::printable;
 use fxscope::import::{Machine, Source, fapp, likwid, papi, perf};
-use fxscope::latency::System;
 use fxscope::latency::inputs::pmus;
 use fxscope::pmu::Pmu;
 use fxscope::record::{self, Run};
@@ -57,7 +57,7 @@ const SHOWN_REGIONS: usize = 100;
 
 /// Imports, and shows what was found.
 pub(super) fn import(args: &Args) -> Outcome {
-    record::check_target(&args.output)?;
+    record::Target::check(&args.output)?;
     let machine = machine(&args.machine)?;
     let mut paths = Vec::new();
     for path in &args.files {
@@ -67,6 +67,9 @@ pub(super) fn import(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Largest file of a tool, bytes.
+const MOST_BYTES: u64 = 4 << 30;
+
 /// What files of the format hold.
 fn runs(args: &Args, paths: &[PathBuf], machine: &Machine) -> Result<Vec<Run>, Failure> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -75,8 +78,7 @@ fn runs(args: &Args, paths: &[PathBuf], machine: &Machine) -> Result<Vec<Run>, F
         None if args.format == Format::Fapp => vec![name(&args.files[0])],
         None => Vec::new(),
     };
-    let contents =
-        |place: usize| std::fs::read(&paths[place]).map_err(|e| format!("cannot be read ({e}); check the path"));
+    let contents = |place: usize| fxscope::host::read(&paths[place], MOST_BYTES).map_err(|e| e.why.to_string());
     let all = || {
         (0..paths.len()).map(|i| contents(i).map_err(|e| format!("{}: {e}", names[i]))).collect::<Result<Vec<_>, _>>()
     };
@@ -106,7 +108,7 @@ pub(super) fn machine(name: &str) -> Result<Machine, Failure> {
         return Ok(Machine { name: name.to_owned(), path: None, pmu: Pmu::default(), constants });
     }
     let spec = fxscope::machine::load(name, &[])?;
-    let constants = fxscope::pmu::constants(&spec).into_iter().chain(System::constants(&spec)).collect();
+    let constants = fxscope::machine_constants(&spec);
     Ok(Machine { name: spec.name, path: spec.path, pmu: spec.pmu, constants })
 }
 
@@ -116,7 +118,8 @@ pub(super) fn keep(runs: &[Run], output: &Path) -> Result<(), Failure> {
     for run in runs {
         if run.regions.len() > SHOWN_REGIONS {
             let regions = run.regions.len();
-            print(format!("{}: {regions} regions; fxscope report shows them\n", output.display()))?;
+            let output = output.display().to_string();
+            print(format!("{}: {regions} regions; fxscope report shows them\n", printable(&output)))?;
         } else {
             print(terminal::render(&fxscope::report::summary(run), style(&std::io::stdout())))?;
         }

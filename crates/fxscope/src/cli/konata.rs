@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{BufWriter, Seek as _};
 use std::path::PathBuf;
 
+use fxscope::host::OutputFile;
 use fxscope::konata::Konata;
 use fxscope::{Mode, Window};
 
 use super::Failure;
-use super::output::{draft, failure, folder, replaceable};
+use super::output::{failure, folder, replaceable};
 
 /// Instructions that are traced unless another number is asked for.
 const INSTRUCTIONS: u64 = 10_000;
@@ -29,7 +30,7 @@ pub(super) struct TraceArgs {
 
 /// A trace that is being taken, and the file it becomes.
 pub(super) struct TraceTarget {
-    path: PathBuf,
+    place: OutputFile,
     from: u64,
     instructions: u64,
     /// Written to a file without a name: nothing is left of it when the run is killed.
@@ -43,15 +44,15 @@ impl TraceTarget {
         if mode == Mode::Functional {
             return Err("--konata: functional mode has no pipeline to trace; leave out --mode functional".into());
         }
-        let Some(path) = replaceable(path)? else {
+        let Some(place) = replaceable(path)? else {
             return Err(format!("{}: is no regular file; give the path of a file", path.display()).into());
         };
-        let nameless = tempfile::tempfile_in(folder(&path)).map_err(|e| failure(&path, &e))?;
+        let nameless = tempfile::tempfile_in(folder(place.path())).map_err(|e| failure(path, &e))?;
         Ok(Some(TraceTarget {
             from: args.konata_from.unwrap_or(0),
             instructions: args.konata_instructions.unwrap_or(INSTRUCTIONS),
             konata: Konata::new(BufWriter::new(nameless)),
-            path,
+            place,
         }))
     }
 
@@ -62,7 +63,7 @@ impl TraceTarget {
 
     /// Writes the file, when the run is over: it holds either what it held before or the whole trace.
     pub(super) fn write(self) -> Result<(), Failure> {
-        let path = &self.path;
+        let path = self.place.path();
         if self.konata.rows() == 0 {
             return Err(format!(
                 "--konata-from {}: the run ended before it came there, and {} was not written; choose a smaller number",
@@ -71,11 +72,11 @@ impl TraceTarget {
             )
             .into());
         }
-        let written = self.konata.finish().and_then(|out| Ok(out.into_inner()?));
-        let copied = written.and_then(|mut trace| trace.rewind().map(|()| trace));
-        let mut draft = draft(path)?;
-        copied.and_then(|mut trace| std::io::copy(&mut trace, &mut draft)).map_err(|e| failure(path, &e))?;
-        draft.persist(path).map_err(|e| failure(path, &e.error))?;
-        Ok(())
+        let copied = self.konata.finish().and_then(|out| {
+            let mut trace = out.into_inner()?;
+            trace.rewind()?;
+            self.place.replace(|file| std::io::copy(&mut trace, file).map(drop))
+        });
+        copied.map_err(|e| failure(path, &e))
     }
 }

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use fxscope::linux::hwpfctl::Settings;
 use fxscope::linux::{Access, ClockSource, StartError, Stdio};
@@ -12,13 +12,12 @@ use fxscope::machine::Spec;
 use fxscope::record::{ALL, Run};
 use fxscope::{CallPages, Control, Mode, Progress, QUANTUM, Request, Session, Window, guest_environment};
 
+use super::interrupt::{self, STOP};
 use super::placement::{Placement, Remote};
 use super::progress::ProgressLine;
 use super::sector::Sectors;
 use super::{FAILED, Failure, hwpf};
 
-/// Exit status when the user stopped the run: 128 + SIGINT.
-pub(super) const STOPPED: u8 = 130;
 /// Exit status when the program's file cannot be run, and when there is none, as shells have it.
 const CANNOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
@@ -203,11 +202,6 @@ fn machine_of(run: &Run) -> &str {
     run.description.as_ref().and_then(|description| description.path.as_deref()).unwrap_or(&run.machine)
 }
 
-/// Whether Ctrl-C has been pressed.
-static STOP: AtomicBool = AtomicBool::new(false);
-/// Whether results are being written, which takes a moment and is not to be cut short.
-static SAVING: AtomicBool = AtomicBool::new(false);
-
 impl Launch {
     /// The machine with all its settings.
     pub(super) fn spec(&self) -> Result<Arc<Spec>, Failure> {
@@ -232,7 +226,8 @@ impl Launch {
         all.extend(self.decided.iter().cloned());
         if self.sectors.limits() {
             let machine = self.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
-            all.extend(self.sectors.settings(&fxscope::machine::load(machine, &all)?)?);
+            let spec = fxscope::machine::load(machine, &all)?;
+            all.extend(self.sectors.settings(&spec, &self.placement.cmgs(&spec)?)?);
         }
         Ok(all)
     }
@@ -339,19 +334,17 @@ impl Launch {
         Ok(memory_bytes(self, spec)?.unwrap_or_else(|| fxscope::machine_memory(spec)))
     }
 
-    /// Loads the program named first in `command`, which gets the rest as its arguments.
-    pub(super) fn session(&self, spec: Arc<Spec>, command: &[OsString], mode: Mode) -> Result<Session, Failure> {
-        self.session_on(spec, command, mode, None)
-    }
-
-    /// The same, with other standard streams than those of fxscope.
-    pub(super) fn session_on(
+    /// Loads the program named first in `command`, which gets the rest as its arguments, and `stdio` as its standard streams if
+    /// they are not those of fxscope. Hands it to `with`, on a thread that may touch of the host what the program may
+    /// ([`Session::contained`]).
+    pub(super) fn contained<R: Send>(
         &self,
         spec: Arc<Spec>,
         command: &[OsString],
         mode: Mode,
         stdio: Option<Stdio>,
-    ) -> Result<Session, Failure> {
+        with: impl FnOnce(Session) -> Result<R, Failure> + Send,
+    ) -> Result<R, Failure> {
         let (command, prefetch) = match hwpf::taken_off(command)? {
             Some((command, settings)) => (command, Some(settings)),
             None => (command.to_vec(), self.hwpf.clone()),
@@ -373,7 +366,7 @@ impl Launch {
             )
             .into());
         }
-        let session = Session::start(Request {
+        let request = Request {
             settings: self.settings()?,
             arguments: arguments.to_vec(),
             environment: guest_environment(std::env::vars_os(), &self.environment),
@@ -404,11 +397,15 @@ impl Launch {
             stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
             stdio,
             ..Request::new(spec, program)
-        });
-        let mut session = session.map_err(|e| Failure { status: start_status(&e), message: e.to_string() })?;
-        session.assign_sectors(&sector_data).map_err(|message| format!("--sector: {message}"))?;
-        session.assign_pages(&self.placement.call_pages()).map_err(|message| format!("--pages: {message}"))?;
-        Ok(session)
+        };
+        let call_pages = self.placement.call_pages();
+        let prepared = |mut session: Session| {
+            session.assign_sectors(&sector_data).map_err(|message| format!("--sector: {message}"))?;
+            session.assign_pages(&call_pages).map_err(|message| format!("--pages: {message}"))?;
+            with(session)
+        };
+        Session::contained(request, prepared)
+            .unwrap_or_else(|e| Err(Failure { status: start_status(&e), message: e.to_string() }))
     }
 }
 
@@ -420,16 +417,15 @@ pub(super) fn simulate(session: Session, quiet: bool, traced: Option<&mut Window
     })
 }
 
-/// Runs the program with `run` until it ends or the user presses Ctrl-C. From then on Ctrl-C is ignored: results are being
-/// written, which takes a moment and is not to be cut short.
+/// Runs the program with `run` until it ends or a signal asks for its end. From then on signals wait: results are being written,
+/// which takes a moment and is not to be cut short.
 pub(super) fn simulate_with(
     mut session: Session,
     quiet: bool,
     run: impl FnOnce(Session, &mut dyn FnMut(Progress) -> Control) -> Run,
 ) -> Result<Run, Failure> {
     let progress = ProgressLine::new(!quiet);
-    SAVING.store(false, Ordering::Relaxed);
-    catch_interrupts(&progress)?;
+    interrupt::catch_for(&progress)?;
     if progress.has_terminal() {
         let line = progress.clone();
         session.watch_terminal(move |at_line_start| line.make_way(at_line_start));
@@ -439,26 +435,9 @@ pub(super) fn simulate_with(
         if STOP.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
     };
     let run = run(session, &mut watch);
-    SAVING.store(true, Ordering::Relaxed);
+    interrupt::save();
     progress.end();
     Ok(run)
-}
-
-/// Ctrl-C stops the run that `progress` shows, and fxscope when it is pressed again.
-fn catch_interrupts(progress: &ProgressLine) -> Result<(), Failure> {
-    static LINE: Mutex<Option<ProgressLine>> = Mutex::new(None);
-    let before = LINE.lock().unwrap_or_else(PoisonError::into_inner).replace(progress.clone());
-    if before.is_none() {
-        ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) && !SAVING.load(Ordering::Relaxed) {
-                if let Some(line) = &*LINE.lock().unwrap_or_else(PoisonError::into_inner) {
-                    line.end();
-                }
-                std::process::exit(i32::from(STOPPED));
-            }
-        })?;
-    }
-    Ok(())
 }
 
 /// The exit status for a program that cannot start.

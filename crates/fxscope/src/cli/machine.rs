@@ -36,6 +36,7 @@ pub(super) fn machine(command: &Command) -> Outcome {
         Command::Show { machine: name } => machine::show(&machine::load(name, &[])?),
         Command::Check { machine: name } => {
             let spec = machine::load(name, &[])?;
+            fxscope::check_rows(&spec)?;
             let known = machine::evidence_summary(&spec);
             let known: Vec<_> =
                 known.iter().map(|(how, keys)| format!("{keys} {}", format!("{how:?}").to_lowercase())).collect();

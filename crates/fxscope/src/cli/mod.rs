@@ -6,6 +6,7 @@ mod compare;
 mod events;
 mod hwpf;
 mod import;
+mod interrupt;
 mod jitter;
 mod konata;
 mod latency;
@@ -20,10 +21,12 @@ mod run;
 mod sector;
 mod validate;
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use fxscope::base::text::printable_lines;
 use fxscope::report::render::terminal::Style;
 
 /// Exit status when fxscope itself could not do what it was asked for.
@@ -75,7 +78,8 @@ impl<E: std::fmt::Display> From<E> for Failure {
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    interrupt::survive_file_size_limit();
+    let outcome = match parsed().command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare_files(&args),
@@ -95,11 +99,22 @@ pub fn main() -> ExitCode {
     })
 }
 
+/// The command line. Messages about one that is wrong quote it.
+fn parsed() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let text = error.to_string();
+        if let Cow::Owned(text) = printable_lines(&text) {
+            let _ = std::io::stderr().write_all(text.as_bytes());
+            std::process::exit(error.exit_code());
+        }
+        error.exit()
+    })
+}
+
 /// Writes a message of fxscope's own, without what could play tricks on a terminal: messages quote files.
 /// When standard error is gone there is nobody to tell.
 fn say(message: &str) {
-    let message: String = message.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
-    let _ = writeln!(std::io::stderr(), "fxscope: {message}");
+    let _ = writeln!(std::io::stderr(), "fxscope: {}", printable_lines(message));
 }
 
 /// What a stream can show.

@@ -1,27 +1,37 @@
-//! Where outputs go: files that are replaced as a whole, and streams.
+//! Where outputs go: files that are replaced as a whole, and streams. Both are open before there is anything to write.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use fxscope::host::{Found, OutputFile, write_error};
+use fxscope::linux::Stdio;
+
 use super::Failure;
+
+/// What standard output is called.
+const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 /// A place for output that could be written when it was checked.
 pub(super) enum Target {
     StandardOutput,
     /// A file that is replaced as a whole.
-    File(PathBuf),
+    File(OutputFile),
     /// A device or a pipe.
-    Stream(PathBuf),
+    Stream(PathBuf, File),
 }
 
 impl Target {
-    /// Checks the argument of an option before there is anything to write. Nothing is changed.
+    /// Opens what the argument of an option names before there is anything to write. No file is changed.
     pub(super) fn check(path: &Path) -> Result<Target, Failure> {
-        if path == Path::new("-") {
+        if STANDARD_OUTPUT.iter().any(|name| path == Path::new(name)) {
             return Ok(Target::StandardOutput);
         }
-        Ok(replaceable(path)?.map_or_else(|| Target::Stream(path.to_owned()), Target::File))
+        if let Some(file) = replaceable(path)? {
+            return Ok(Target::File(file));
+        }
+        let stream = OpenOptions::new().write(true).open(path).map_err(|e| failure(path, &e))?;
+        Ok(Target::Stream(path.to_owned(), stream))
     }
 
     /// Writes `value`. A file holds either what it held before or the whole of it.
@@ -43,39 +53,35 @@ impl Target {
         };
         match self {
             Target::StandardOutput => super::told(finish(&mut io::stdout().lock())),
-            Target::Stream(path) => {
-                let open = OpenOptions::new().write(true).open(&path);
-                open.and_then(|mut file| finish(&mut file)).map_err(|e| failure(&path, &e))
-            }
-            Target::File(path) => {
-                let mut draft = draft(&path)?;
-                finish(&mut draft).map_err(|e| failure(&path, &e))?;
-                draft.persist(&path).map_err(|e| failure(&path, &e.error))?;
-                Ok(())
-            }
+            Target::Stream(path, mut stream) => finish(&mut stream).map_err(|e| failure(&path, &e)),
+            Target::File(place) => place.replace(|file| finish(file)).map_err(|e| failure(place.path(), &e)),
         }
     }
 }
 
-/// Checks that a file could be written to `path`, as a whole in place of one that is there, and gives its own path.
-/// Nothing is changed. `None` for a device or a pipe.
-pub(super) fn replaceable(path: &Path) -> Result<Option<PathBuf>, Failure> {
-    match std::fs::metadata(path) {
-        Ok(m) if m.is_dir() => Err(format!("{}: is a folder; give the path of a file", path.display()).into()),
-        Ok(m) if m.is_file() => {
-            OpenOptions::new().write(true).open(path).map_err(|e| failure(path, &e))?;
-            // Through a link, the file itself is replaced.
-            let path = std::fs::canonicalize(path).map_err(|e| failure(path, &e))?;
-            draft(&path)?;
-            Ok(Some(path))
-        }
-        Ok(_) => Ok(None),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            draft(path)?;
-            Ok(Some(path.to_owned()))
-        }
-        Err(e) => Err(failure(path, &e)),
+/// A place for a file that is written as a whole in place of one that is there. Nothing is changed. `None` for a device or a
+/// pipe.
+pub(super) fn replaceable(path: &Path) -> Result<Option<OutputFile>, Failure> {
+    if path == Path::new("-") {
+        return Err("-: standard output cannot hold it; give the path of a file".into());
     }
+    match OutputFile::find(path) {
+        Ok(Found::File(file)) => Ok(Some(file)),
+        Ok(Found::Folder) => Err(format!("{}: is a folder; give the path of a file", path.display()).into()),
+        Ok(Found::Stream) => Ok(None),
+        Err(error) => Err(failure(path, &error)),
+    }
+}
+
+/// The standard streams of a program, where they are not those of fxscope: when fxscope writes its results to standard output,
+/// what the program writes there goes to standard error.
+pub(super) fn program_streams(target: Option<&Target>) -> io::Result<Option<Stdio>> {
+    if !matches!(target, Some(Target::StandardOutput)) {
+        return Ok(None);
+    }
+    let mut stdio = Stdio::inherit()?;
+    stdio.output = stdio.error.try_clone()?;
+    Ok(Some(stdio))
 }
 
 /// The folder that a file is in.
@@ -83,15 +89,6 @@ pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A file in the folder of `path` that vanishes unless it takes its place.
-pub(super) fn draft(path: &Path) -> Result<tempfile::NamedTempFile, Failure> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".fxscope-").suffix(".tmp");
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder(path)).map_err(|e| failure(path, &e))
-}
-
 pub(super) fn failure(path: &Path, error: &std::io::Error) -> Failure {
-    format!("{}: cannot be written ({error}); check the path, its permissions and the free space there", path.display())
-        .into()
+    format!("{}: {}", path.display(), write_error(error)).into()
 }

@@ -148,6 +148,15 @@ impl Placement {
         list.transpose().map_err(|e| Failure::from(format!("--cpus {}: {e}", self.cpus.as_deref().unwrap_or_default())))
     }
 
+    /// The CMGs of these CPUs, counted from 0.
+    pub(super) fn cmgs(&self, spec: &Spec) -> Result<Vec<u32>, Failure> {
+        let t = &spec.topology;
+        let Some(cpus) = self.cpus(spec)? else { return Ok((0..t.cmgs).collect()) };
+        let mut cmgs: Vec<u32> = cpus.iter().map(|cpu| (cpu - t.first_core) / t.cores_per_cmg).collect();
+        cmgs.dedup();
+        Ok(cmgs)
+    }
+
     /// On which nodes the program's memory is to be.
     pub(super) fn policy(&self, spec: &Spec) -> Result<MemoryPolicy, Failure> {
         let t = &spec.topology;

@@ -1,6 +1,6 @@
 //! The line that shows how far a long run is.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -82,7 +82,8 @@ impl ProgressLine {
         if let Some(mut terminal) = self.lock() {
             terminal.clear();
             if !std::mem::replace(&mut terminal.at_line_start, true) {
-                eprintln!();
+                // A terminal that is gone needs no end of line.
+                let _ = writeln!(std::io::stderr());
             }
         }
     }

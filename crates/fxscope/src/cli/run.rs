@@ -8,17 +8,18 @@ use std::process::ExitCode;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{json, terminal};
 
+use super::interrupt;
 use super::konata::{TraceArgs, TraceTarget};
-use super::launch::{self, Launch, STOPPED};
-use super::output::Target;
+use super::launch::{self, Launch};
+use super::output::{self, Target};
 use super::{FAILED, Failure, Outcome, say, style};
 
 /// Run a program on a modelled machine, and show what its PMU would have counted.
 ///
 /// The program's input, output and exit status pass through untouched; what fxscope says itself goes to
-/// standard error. Exit status: the program's own; 128 + n when signal n ended it; 130 after Ctrl-C, which
-/// ends the run and reports what was simulated (a second one ends fxscope at once); 0 at the instruction
-/// limit; 127 when the program does not exist, 126 when it is no program that can run, 125 when anything else
+/// standard error. Exit status: the program's own; 128 + n when signal n ended it; 130 after Ctrl-C (SIGINT), 143 after SIGTERM,
+/// 129 after SIGHUP: each ends the run, and what was simulated is reported and recorded (a second one ends fxscope at once);
+/// 0 at the instruction limit; 127 when the program does not exist, 126 when it is no program that can run, 125 when anything else
 /// is wrong: the machine, the outputs, or all threads waiting for ever.
 ///
 /// The program's environment is HOME, PATH, LANG, USER, TERM and PWD, every variable whose name starts with
@@ -34,7 +35,8 @@ pub struct Args {
     /// Add the run to a record file, which is made when it does not exist.
     #[arg(short, value_name = "FILE.fxr")]
     output: Option<PathBuf>,
-    /// Write the counts as JSON to a file, or to standard output (-).
+    /// Write the counts as JSON to a file, or to standard output (-); what the program writes to its standard output then goes
+    /// to standard error.
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
     #[command(flatten)]
@@ -52,6 +54,9 @@ pub struct Args {
     /// Do not print the summary and the progress line.
     #[arg(long, short)]
     quiet: bool,
+    /// Say, after the summary, what of the host's kernel kept the program from the host (docs/running.md).
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
     /// The program (AArch64 Linux) and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
@@ -67,9 +72,7 @@ enum Mode {
 pub(super) fn run(args: &Args) -> Outcome {
     let spec = args.launch.spec()?;
     // What cannot be written is told now and not after an hour.
-    if let Some(path) = &args.output {
-        record::check_target(path)?;
-    }
+    let record_target = args.output.as_deref().map(record::Target::check).transpose()?;
     let json_target = args.json.as_deref().map(Target::check).transpose()?;
     let mode = match args.mode {
         Mode::Timing => fxscope::Mode::Timing,
@@ -79,19 +82,23 @@ pub(super) fn run(args: &Args) -> Outcome {
         return Err("--interval: only --mode timing knows when something was counted".to_owned().into());
     }
     let mut trace = TraceTarget::check(&args.trace, mode)?;
-    let session = args.launch.with_intervals(args.interval, args.interval_region.as_deref()).session(
-        spec,
-        &args.command,
-        mode,
-    )?;
-    let run = launch::simulate(session, args.quiet, trace.as_mut().map(TraceTarget::window).as_mut())?;
+    let launch = args.launch.with_intervals(args.interval, args.interval_region.as_deref());
+    let stdio = output::program_streams(json_target.as_ref())?;
+    let (run, barrier) = launch.contained(spec, &args.command, mode, stdio, |session| {
+        let barrier = session.barrier().clone();
+        let run = launch::simulate(session, args.quiet, trace.as_mut().map(TraceTarget::window).as_mut())?;
+        Ok((run, barrier))
+    })?;
     if let Some(name) = args.interval_region.as_deref().filter(|name| run.region(name).is_none()) {
         say(&format!(
             "--interval-region: the program has marked no region '{name}', so that its intervals have counted nothing"
         ));
     }
     show(args, &run);
-    let saved = save(args, json_target, trace, &run);
+    if args.verbose {
+        say(&format!("barrier of the host's kernel: {barrier}"));
+    }
+    let saved = save(record_target, json_target, trace, &run);
     Ok(if saved { status(&run.finish) } else { ExitCode::from(FAILED) })
 }
 
@@ -103,7 +110,7 @@ fn status(finish: &Finish) -> ExitCode {
             ExitCode::from(finish.exit_code().map_or(FAILED, |code| code as u8))
         }
         Finish::Limit | Finish::Unknown => ExitCode::SUCCESS,
-        Finish::Stopped => ExitCode::from(STOPPED),
+        Finish::Stopped => ExitCode::from(interrupt::status()),
         Finish::Failed(_) => ExitCode::from(FAILED),
     }
 }
@@ -113,7 +120,8 @@ fn show(args: &Args, run: &Run) {
     match &run.finish {
         Finish::Killed { message, .. } => say(&format!("the program was {message}")),
         Finish::Failed(message) => say(&format!("the program cannot go on: {message}")),
-        Finish::Exited(_) | Finish::Limit | Finish::Stopped | Finish::Unknown => {}
+        Finish::Stopped => say(&format!("{} ended the run; this is what was simulated until then", interrupt::name())),
+        Finish::Exited(_) | Finish::Limit | Finish::Unknown => {}
     }
     if !args.quiet {
         let text = terminal::render(&fxscope::report::summary(run), style(&std::io::stderr()));
@@ -122,9 +130,14 @@ fn show(args: &Args, run: &Run) {
 }
 
 /// Writes the outputs that were asked for, each whether or not the others can be. Whether all could be.
-fn save(args: &Args, json_target: Option<Target>, trace: Option<TraceTarget>, run: &Run) -> bool {
+fn save(
+    record_target: Option<record::Target>,
+    json_target: Option<Target>,
+    trace: Option<TraceTarget>,
+    run: &Run,
+) -> bool {
     let json = json_target.map_or(Ok(()), |target| target.write(&json::run(run)));
-    let record = args.output.as_ref().map_or(Ok(()), |path| Ok(record::append(path, run)?));
+    let record = record_target.map_or(Ok(()), |target| Ok(target.append(std::slice::from_ref(run))?));
     let trace = trace.map_or(Ok(()), TraceTarget::write);
     let results: [Result<(), Failure>; 3] = [json, record, trace];
     let mut saved = true;

@@ -2,7 +2,6 @@
 
 use fxscope::SectorData;
 use fxscope::machine::Spec;
-use fxscope::machine::spec::Cache;
 
 use super::Failure;
 
@@ -29,8 +28,9 @@ struct Level {
     sectors: usize,
     /// The key of the machine's description with their ways.
     key: &'static str,
-    table: &'static str,
-    cache: fn(&Spec) -> &Cache,
+    /// Its ways, and those of them that programs on a CMG can use.
+    ways: fn(&Spec) -> u32,
+    usable: fn(&Spec, u32) -> u32,
 }
 
 impl std::fmt::Debug for Level {
@@ -40,8 +40,20 @@ impl std::fmt::Debug for Level {
 }
 
 static LEVELS: [Level; 2] = [
-    Level { name: "L1", sectors: 4, key: "sector_cache.l1_ways", table: "l1d", cache: |spec| &spec.tables.l1d },
-    Level { name: "L2", sectors: 2, key: "sector_cache.l2_ways", table: "l2", cache: |spec| &spec.tables.l2 },
+    Level {
+        name: "L1",
+        sectors: 4,
+        key: "sector_cache.l1_ways",
+        ways: |spec| spec.l1d.ways,
+        usable: |spec, _| spec.l1d.ways - spec.l1d.reserved_ways,
+    },
+    Level {
+        name: "L2",
+        sectors: 2,
+        key: "sector_cache.l2_ways",
+        ways: |spec| spec.l2.ways,
+        usable: |spec, cmg| spec.l2_ways(cmg),
+    },
 ];
 
 fn parse(text: &str) -> Result<Item, String> {
@@ -72,14 +84,14 @@ impl Sectors {
         self.sector.iter().any(|item| matches!(item, Item::Ways(..)))
     }
 
-    /// The settings of the machine that the options are short for.
-    pub(super) fn settings(&self, spec: &Spec) -> Result<Vec<(String, String)>, Failure> {
+    /// The settings of the machine that the options are short for, when the program may run on the CPUs of `cmgs`.
+    pub(super) fn settings(&self, spec: &Spec, cmgs: &[u32]) -> Result<Vec<(String, String)>, Failure> {
         self.check_enabled(spec)?;
         let ways = self.sector.iter().filter_map(|item| match item {
             Item::Ways(level, ways) => Some((level, ways)),
             Item::Data(_) => None,
         });
-        ways.map(|(level, ways)| Ok((level.key.to_owned(), format!("{:?}", level.all(ways, spec)?)))).collect()
+        ways.map(|(level, ways)| Ok((level.key.to_owned(), format!("{:?}", level.all(ways, spec, cmgs)?)))).collect()
     }
 
     fn check_enabled(&self, spec: &Spec) -> Result<(), Failure> {
@@ -102,27 +114,25 @@ impl Sectors {
 
 impl Level {
     /// The ways of all sectors.
-    fn all(&self, given: &[u64], spec: &Spec) -> Result<Vec<u64>, Failure> {
-        let cache = (self.cache)(spec);
-        let usable = u64::from(cache.ways - cache.reserved_ways);
-        if let Some(most) = given.iter().find(|&&most| most > usable) {
-            return Err(self.too_many(*most, usable, cache).into());
+    fn all(&self, given: &[u64], spec: &Spec, cmgs: &[u32]) -> Result<Vec<u64>, Failure> {
+        let usable = |cmg: u32| (self.usable)(spec, cmg);
+        let least = cmgs.iter().copied().min_by_key(|&cmg| usable(cmg)).unwrap_or_default();
+        let most = u64::from(usable(least));
+        if let Some(asked) = given.iter().find(|&&asked| asked > most) {
+            return Err(self.too_many(*asked, most, spec, least).into());
         }
         let &[one] = given else { return Ok(given.to_vec()) };
         let mut all = vec![0; self.sectors];
-        (all[0], all[1]) = (usable - one, one);
+        (all[0], all[1]) = (most - one, one);
         Ok(all)
     }
 
-    fn too_many(&self, most: u64, usable: u64, cache: &Cache) -> String {
-        let Level { name, table, .. } = self;
-        let message = format!("--sector {name}={most}: a sector can have 0 to {usable} ways of {name}");
-        match cache.reserved_ways {
-            0 => format!("{message} ({table}.ways)"),
-            kept => format!(
-                "{message}: it has {}, of which assistant cores keep {kept} (--set {table}.reserved_ways=0 for a CMG without)",
-                cache.ways
-            ),
+    fn too_many(&self, asked: u64, most: u64, spec: &Spec, cmg: u32) -> String {
+        let (name, ways) = (self.name, u64::from((self.ways)(spec)));
+        let message = format!("--sector {name}={asked}: a sector can have 0 to {most} ways of {name}");
+        match ways - most {
+            0 => message,
+            kept => format!("{message}: it has {ways}, of which {kept} are kept for the assistant core of CMG{cmg}"),
         }
     }
 }

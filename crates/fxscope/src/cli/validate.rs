@@ -8,6 +8,7 @@ use fxscope::report::render::{html, terminal};
 use fxscope::report::validation;
 use fxscope::validate::{self, Cache, Execution, Outcome as RowOutcome, Suite};
 
+use super::interrupt;
 use super::output::Target;
 use super::progress::bar;
 use super::{Failure, Outcome, style};
@@ -97,7 +98,9 @@ fn run(args: &Args, suite: &Suite) -> Result<validate::Results, Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(cores, usize::from);
     let beside = args.folder.parent().unwrap_or(Path::new(""));
-    let execution = Execution { simulator, programs: beside.join("kernels/prebuilt"), cache, jobs };
+    interrupt::catch()?;
+    let stopped = || interrupt::received().is_some();
+    let execution = Execution { simulator, programs: beside.join("kernels/prebuilt"), cache, jobs, stopped };
 
     let bar = bar(suite.needed().len() as u64);
     let done = |name: &str| {
@@ -106,6 +109,10 @@ fn run(args: &Args, suite: &Suite) -> Result<validate::Results, Failure> {
     };
     let results = validate::execute(suite, &execution, &done);
     bar.finish_and_clear();
+    if stopped() {
+        let message = format!("{} ended the validation; runs that were done are kept", interrupt::name());
+        return Err(Failure { status: interrupt::status(), message });
+    }
     Ok(results?)
 }
 

@@ -1,9 +1,9 @@
 //! Model files: TOML, read strictly.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fxscope_host::Refusal;
 use fxscope_noise::trace::is_trace;
 use serde::Deserialize;
 
@@ -111,14 +111,10 @@ pub fn load(name_or_path: &str) -> Result<Model, String> {
 
 /// Reads a file of text.
 pub(crate) fn read(path: &Path) -> Result<String, String> {
-    let fail = |why: &dyn std::fmt::Display| format!("cannot read {}: {why}; check the path", path.display());
-    let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
-    read.map_err(|e| fail(&e))?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(fail(&format!("it has more than {MOST_BYTES} bytes")));
-    }
-    String::from_utf8(bytes).map_err(|_| fail(&"it is not UTF-8 text"))
+    fxscope_host::read_text(path, MOST_BYTES).map_err(|e| match &e.why {
+        Refusal::Io(why) => format!("cannot read {}: {why}; check the path", path.display()),
+        _ => e.to_string(),
+    })
 }
 
 /// Reads a model from text. `name` is what it is called in messages; traces are looked for in `folder`.

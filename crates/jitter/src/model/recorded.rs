@@ -1,7 +1,6 @@
 //! Models that replay what was measured (`.fxn`).
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
@@ -75,7 +74,7 @@ pub(super) fn trace(path: &Path) -> Result<Trace, String> {
 
 impl Recorded {
     fn read(path: &Path) -> Result<Recorded, String> {
-        let file = File::open(path).map_err(|e| format!("cannot be read ({e}); check the path"))?;
+        let file = fxscope_host::open(path, u64::MAX).map_err(|e| e.why.to_string())?;
         let mut reader = Reader::new(BufReader::new(file)).map_err(|e| e.to_string())?;
         let header = reader.header().clone();
         let cores = header.cores.iter().map(|core| core.core).collect();
@@ -88,8 +87,7 @@ impl Recorded {
                         recorded.duration = recorded.duration.max(detour.end());
                         let cause = reader.causes().get(detour.cause as usize).cloned();
                         let cause = cause.unwrap_or_else(Cause::unknown);
-                        // What the measurement took is no noise of the host.
-                        if cause.kind == Kind::Own {
+                        if recorded.header.comes_from_measuring(&cause) {
                             own += 1;
                             continue;
                         }
@@ -122,7 +120,9 @@ impl Recorded {
         recorded.cores = recorded.cores.iter().copied().chain(cores).collect();
         recorded.cores.sort_unstable();
         recorded.cores.dedup();
-        recorded.notes.extend((own > 0).then(|| "Detours of the measurement itself are left out.".to_owned()));
+        recorded.notes.extend((own > 0).then(|| {
+            "Detours that come from measuring (its own work, the limit of real-time threads) are left out.".to_owned()
+        }));
         Ok(recorded)
     }
 

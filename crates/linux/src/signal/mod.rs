@@ -5,8 +5,9 @@ pub mod frame;
 use fxscope_aarch64::memory::MemFault;
 use fxscope_aarch64::memory::Touch;
 
+use crate::budget::PENDING_SIGNALS;
 use crate::disasm;
-use crate::kernel::{End, Kernel, Killed, Refused};
+use crate::kernel::{End, Kernel, Killed, OutOfMemory, Refused};
 use crate::scheduler::System;
 use crate::thread::Thread;
 
@@ -28,6 +29,7 @@ pub mod number {
     pub const SIGTTIN: u32 = 21;
     pub const SIGTTOU: u32 = 22;
     pub const SIGURG: u32 = 23;
+    pub const SIGXFSZ: u32 = 25;
     pub const SIGVTALRM: u32 = 26;
     pub const SIGPROF: u32 = 27;
     pub const SIGWINCH: u32 = 28;
@@ -327,7 +329,8 @@ pub(crate) fn send_to_process(kernel: &mut Kernel, running: &mut Thread, pid: u3
 /// Adds to a list of pending signals; `false` for a standard signal that is already in it, which is not queued
 /// again. Real-time signals are.
 fn add(pending: &mut Vec<SigInfo>, info: SigInfo) -> bool {
-    let queues = info.signal >= FIRST_REALTIME;
+    // `kill` does not fail when the queue is full; one of each signal waits then.
+    let queues = info.signal >= FIRST_REALTIME && (pending.len() as u64) < PENDING_SIGNALS;
     if !queues && pending.iter().any(|p| p.signal == info.signal) {
         return false;
     }
@@ -412,12 +415,20 @@ fn kill(kernel: &mut Kernel, thread: &Thread, info: SigInfo) {
         Origin::Sender { .. } | Origin::Queued { .. } | Origin::Child { .. } => None,
     };
     let pc = thread.cpu.pc;
+    let no_memory = info.signal == SIGBUS && info.code == code::BUS_ADRERR;
+    let memory = &kernel.mem;
+    let out_of_memory = no_memory.then(|| OutOfMemory {
+        limit: memory.limit_bytes(),
+        pages: memory.backed_bytes(),
+        files: memory.elsewhere_bytes(),
+    });
     let word = address.filter(|_| info.signal == SIGILL).and_then(|_| kernel.mem.fetch(pc).ok());
     kernel.end = Some(End::Killed(Killed {
         signal: info.signal,
         pc,
         function: kernel.function_at(pc),
         address,
+        out_of_memory,
         refused: word.map(|word| Refused { word, disassembly: disasm::disassemble(word, pc) }),
     }));
 }

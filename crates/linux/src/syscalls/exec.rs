@@ -1,7 +1,6 @@
 //! `execve`: another program in the place of the one that runs.
 
 use std::ffi::OsStr;
-use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::rc::Rc;
@@ -12,7 +11,8 @@ use rustix::io::Errno;
 
 use super::files::open;
 use super::{Args, Result, guest};
-use crate::elf::Image;
+use crate::content::{Content, ProgramFile};
+use crate::elf::{Image, Role};
 use crate::files::AT_FDCWD;
 use crate::hwpfctl::{self, Call};
 use crate::kernel::{End, Kernel, Limit};
@@ -39,11 +39,14 @@ const LINE: usize = 256;
 /// Arguments, or variables as `NAME=value`.
 type Words = Vec<Vec<u8>>;
 
-/// Most arguments or variables.
-const MOST: usize = 1 << 16;
+/// Bytes that arguments and variables may take together, their pointers included: a quarter of the stack, and 6 MiB at most
+/// (`execve(2)`).
+fn argument_room(k: &Kernel) -> u64 {
+    (k.limits[Limit::STACK].soft / 4).clamp(128 << 10, 6 << 20)
+}
 
-/// An array of pointers to strings that ends with a null pointer.
-fn strings(k: &mut Kernel, pointer: u64) -> std::result::Result<Words, Errno> {
+/// An array of pointers to strings that ends with a null pointer. They are taken out of `room`.
+fn strings(k: &mut Kernel, pointer: u64, room: &mut u64) -> std::result::Result<Words, Errno> {
     let mut list = Vec::new();
     if pointer == 0 {
         return Ok(list);
@@ -53,31 +56,29 @@ fn strings(k: &mut Kernel, pointer: u64) -> std::result::Result<Words, Errno> {
         if at == 0 {
             return Ok(list);
         }
-        if list.len() == MOST {
-            return Err(Errno::TOOBIG);
-        }
-        list.push(guest::long_string(&mut k.mem, at)?);
+        let text = guest::long_string(&mut k.mem, at)?;
+        *room = room.checked_sub(text.len() as u64 + 1 + 8).ok_or(Errno::TOOBIG)?;
+        list.push(text);
     }
 }
 
-/// A program's path as it was resolved, and its contents.
+/// A program's path as it was resolved, and its file.
 struct Found {
     path: Vec<u8>,
-    content: Vec<u8>,
+    file: ProgramFile,
 }
 
-/// Opens and reads a program.
-fn read(k: &Kernel, t: &Thread, dir: i32, path: &[u8]) -> std::result::Result<Found, Errno> {
-    let file = open(k, t, dir, path, OFlags::RDONLY, Mode::empty())?;
+/// Opens a program.
+fn find(k: &Kernel, t: &Thread, dir: i32, path: &[u8]) -> std::result::Result<Found, Errno> {
+    let file = open(k, t, dir, path, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?;
     let status = rustix::fs::fstat(&file.host)?;
     if !FileType::from_raw_mode(status.st_mode).is_file() || status.st_mode & 0o111 == 0 {
         return Err(Errno::ACCESS);
     }
     let real = crate::vfs::resolve::path_of(std::os::fd::AsFd::as_fd(&file.host)).ok_or(Errno::NOENT)?;
-    let mut content = Vec::new();
-    let mut host = std::fs::File::from(file.host);
-    host.read_to_end(&mut content).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
-    Ok(Found { path: real, content })
+    let file = ProgramFile::of(std::fs::File::from(file.host), k.platform.memory_bytes);
+    let file = file.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+    Ok(Found { path: real, file })
 }
 
 /// Interpreter and argument of a script's first line; `None`: it is no script.
@@ -101,7 +102,8 @@ pub(super) fn execveat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 fn exec(k: &mut Kernel, t: &mut Thread, dir: i32, [path, args, env]: [u64; 3], flags: u64) -> Result {
     const EMPTY_PATH: u64 = 0x1000;
     let mut name = guest::string(&mut k.mem, path)?;
-    let (args, env) = (strings(k, args)?, strings(k, env)?);
+    let mut room = argument_room(k);
+    let (args, env) = (strings(k, args, &mut room)?, strings(k, env, &mut room)?);
     if name.is_empty() && flags & EMPTY_PATH != 0 {
         name = format!("/proc/self/fd/{dir}").into_bytes();
     }
@@ -113,12 +115,12 @@ fn exec(k: &mut Kernel, t: &mut Thread, dir: i32, [path, args, env]: [u64; 3], f
 
 /// Executes the program, or the script, at a path.
 fn execute(k: &mut Kernel, t: &mut Thread, dir: i32, mut name: Vec<u8>, mut args: Words, env: Words) -> Result {
-    let mut found = read(k, t, dir, &name)?;
+    let mut found = find(k, t, dir, &name)?;
     for _ in 0..SCRIPTS {
-        let Some((program, argument)) = interpreter(&found.content) else { break };
+        let Some((program, argument)) = interpreter(Content::File(&found.file).start(LINE as u64)) else { break };
         let given = args.split_off(args.len().min(1));
         args = std::iter::once(program.clone()).chain(argument).chain([name]).chain(given).collect();
-        found = read(k, t, AT_FDCWD, &program)?;
+        found = find(k, t, AT_FDCWD, &program)?;
         name = program;
     }
     let stack_bytes = match k.limits[Limit::STACK].soft {
@@ -235,8 +237,8 @@ fn errno(error: &StartError) -> Errno {
 }
 
 /// A program names its interpreter itself: it gets none that it may not read.
-fn check_interpreter(k: &Kernel, file: &[u8]) -> std::result::Result<(), Errno> {
-    let image = Image::parse(file).map_err(|_| Errno::NOEXEC)?;
+fn check_interpreter(k: &Kernel, file: Content<'_>) -> std::result::Result<(), Errno> {
+    let image = Image::read(file, Role::Program).map_err(|_| Errno::NOEXEC)?;
     let Some(name) = image.interpreter() else { return Ok(()) };
     let view = &k.files.view;
     let path = view.find(name).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::NOENT))?;
@@ -246,13 +248,13 @@ fn check_interpreter(k: &Kernel, file: &[u8]) -> std::result::Result<(), Errno> 
 
 /// Loads the program into a new address space and, when that has worked, gives up the old one.
 fn replace(k: &mut Kernel, t: &mut Thread, found: &Found, arguments: Arguments) -> Result {
-    check_interpreter(k, &found.content)?;
+    check_interpreter(k, Content::File(&found.file))?;
     let mut new = k.mem.sibling().map_err(|_| Errno::NOMEM)?;
     let mut at_random = [0; 16];
     k.random.fill(&mut at_random);
     let path = Path::new(OsStr::from_bytes(&found.path));
     new.use_arena_of(&mut k.mem);
-    let loaded = prepare(path, &found.content, &k.files.view, &mut new, &k.platform, &arguments, at_random);
+    let loaded = prepare(path, Content::File(&found.file), &k.files.view, &mut new, &k.platform, &arguments, at_random);
     let ready = match loaded {
         Ok(ready) => ready,
         Err(error) => {
@@ -284,7 +286,7 @@ fn end_other_threads(k: &mut Kernel, t: &mut Thread) {
 }
 
 fn become_program(k: &mut Kernel, t: &mut Thread, ready: Ready, arguments: Arguments, found: &Found) {
-    let mut cpu = Cpu::new(k.platform.vector_bytes);
+    let mut cpu = Cpu::new(t.next_vl.take(k.platform.vector_bytes));
     (cpu.id, cpu.counter_hz, cpu.counter) = (t.cpu.id, t.cpu.counter_hz, t.cpu.counter);
     // They belong to the core, not to the program: tools set them and then become the program that they are for.
     cpu.hpc = t.cpu.hpc;
@@ -299,12 +301,14 @@ fn become_program(k: &mut Kernel, t: &mut Thread, ready: Ready, arguments: Argum
     }
     k.timers.numbered.clear();
     k.files.close_for_exec();
-    k.files.program = crate::files::Program {
+    k.files.program = Rc::new(crate::files::Program {
+        charge: k.budget.charge(0),
         path: found.path.clone(),
         args: arguments.args,
         env: arguments.env,
         auxv: ready.stack.auxv,
-    };
+    });
+    k.files.program.charge.set(k.files.program.bytes());
     k.mapped = ready.program.mapped;
     let sizes = k.platform.page_sizes.clone();
     k.pages.restart(&sizes, &k.files.program.env);
@@ -313,5 +317,6 @@ fn become_program(k: &mut Kernel, t: &mut Thread, ready: Ready, arguments: Argum
     k.heap_start = k.pages.heap_start(ready.program.image.end());
     k.brk = k.heap_start;
     k.symbols = Rc::new(ready.program.image.symbols);
+    k.symbols_charge = Rc::new(k.budget.charge(k.symbols.bytes()));
     k.code_changed = true;
 }

@@ -8,14 +8,16 @@ use bytemuck::{Pod, Zeroable};
 use rustix::fs::{FallocateFlags, FileType, FlockOperation, MemfdFlags, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
-use super::transfer::CHUNK;
-use super::{Args, Result, guest};
-use crate::files::OpenFile;
+use super::transfer::{CHUNK, write_error};
+use super::{Args, Result, fifo, guest};
+use crate::attempt::Attempt;
+use crate::files::{Files, OpenFile};
 use crate::kernel::{Kernel, Limit};
 use crate::memory_files::growing;
 use crate::thread::Thread;
 use crate::vfs::Origin;
-use crate::vfs::access::Denied;
+use crate::vfs::access::{Denied, Policy};
+use crate::vfs::handle::{self, Handle};
 use crate::vfs::resolve::{self, Last, Place, Target, resolve};
 use crate::vfs::tree::{Kind, Node};
 
@@ -70,9 +72,9 @@ pub(super) fn limit(kernel: &Kernel) -> u64 {
 pub(super) fn openat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let (flags, mode) = (a[2] as u32, Mode::from_raw_mode(a[3] as u32 & 0o7777));
     let name = guest::string(&mut k.mem, a[1])?;
-    let file = open(k, t, a[0] as i32, &name, open_flags(flags)?, mode)?;
-    let limit = limit(k);
-    Ok(k.files.insert(file, flags & O_CLOEXEC != 0, 0, limit)? as u64)
+    let Some(file) = fifo::open(k, t, a[0] as i32, &name, open_flags(flags)?, mode)? else { return Ok(0) };
+    let (channel, limit) = (k.opened_channel(&file)?, limit(k));
+    Ok(k.files.insert_channel(file, channel, flags & O_CLOEXEC != 0, limit)? as u64)
 }
 
 /// Opens a path of the program.
@@ -97,6 +99,16 @@ pub(super) fn open(
     }
 }
 
+/// A name is about to be made at a path of the host. Of those in `/dev/shm` there may be as many as `tmpfs` lets there be: one
+/// for every other page of memory.
+///
+/// # Errors
+/// `ENOSPC`.
+pub(super) fn add_name(k: &Kernel, path: &[u8]) -> std::result::Result<(), Errno> {
+    let most = k.platform.memory_bytes / k.platform.page_bytes / 2;
+    k.files.view.policy.shared_memory.add_name(path, most)
+}
+
 /// Whether a file opened so can be written.
 fn writes(flags: OFlags) -> bool {
     flags & OFlags::RWMODE != OFlags::RDONLY || flags.contains(OFlags::TRUNC)
@@ -113,22 +125,42 @@ fn open_host(k: &Kernel, place: Place, flags: OFlags, mode: Mode) -> std::result
         }
         _ => {}
     }
-    if unnamed {
+    let host = if unnamed {
         let inside = [path, &b"/file"[..]].concat();
-        policy.check(policy.may_write(&inside), Denied::Write, &inside)?;
-    } else if flags.contains(OFlags::PATH) {
-        // Such a descriptor neither reads nor writes.
-    } else if place.kind.is_none() || writes(flags) {
-        policy.check(policy.may_write(path), Denied::Write, path)?;
+        policy.check(policy.may_change(&inside), Denied::Write, &inside)?;
+        k.files.umask.making(|| handle::create_unnamed(policy, path, flags, mode))?
+    } else if place.kind.is_none() {
+        policy.check(policy.may_change(path), Denied::Write, path)?;
+        add_name(k, path)?;
+        match k.files.umask.making(|| handle::create(policy, path, flags, mode)) {
+            // Another program has made it in the meantime.
+            Err(Errno::EXIST) if !flags.contains(OFlags::EXCL) => Handle::new(policy, path)?.open(policy, flags)?,
+            made => made?,
+        }
     } else {
-        policy.check(policy.may_read(path), Denied::Read, path)?;
+        check_open(policy, path, flags)?;
+        Handle::new(policy, path)?.open(policy, flags)?
+    };
+    opened(k, host, path, place.origin)
+}
+
+/// Whether the program may open what is at a path of the host so.
+fn check_open(policy: &Policy, path: &[u8], flags: OFlags) -> std::result::Result<(), Errno> {
+    if flags.contains(OFlags::PATH) {
+        // Such a descriptor neither reads nor writes.
+        Ok(())
+    } else if writes(flags) {
+        policy.check(policy.may_write(path), Denied::Write, path)
+    } else {
+        policy.check(policy.may_read(path), Denied::Read, path)
     }
-    let flags = if place.kind.is_some() && !unnamed { flags - OFlags::CREATE } else { flags };
-    let open = || resolve::open(path, flags, mode);
-    let host = if unnamed || flags.contains(OFlags::CREATE) { k.files.umask.making(open) } else { open() }?;
-    let in_memory =
-        policy.shared_memory.has(path) && FileType::from_raw_mode(rustix::fs::fstat(&host)?.st_mode).is_file();
-    Ok(OpenFile { host, origin: if in_memory { Origin::Memory } else { place.origin } })
+}
+
+/// An open file of the host, which is at `path`.
+fn opened(k: &Kernel, host: OwnedFd, path: &[u8], origin: Origin) -> std::result::Result<OpenFile, Errno> {
+    let in_memory = k.files.view.policy.shared_memory.has(path)
+        && FileType::from_raw_mode(rustix::fs::fstat(&host)?.st_mode).is_file();
+    Ok(OpenFile { host, origin: if in_memory { Origin::Memory } else { origin } })
 }
 
 /// Opens a simulated file: its contents as they are now, as a file of its own.
@@ -175,8 +207,13 @@ fn reopen(k: &Kernel, t: &Thread, fd: i32, flags: OFlags) -> std::result::Result
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
     match resolve::path_of(file.host.as_fd()) {
         Some(path) if kind.is_file() || kind.is_dir() => {
-            let place = Place { path, kind: Some(kind), origin: file.origin.clone() };
-            open_host(k, place, flags, Mode::empty())
+            let policy = &k.files.view.policy;
+            if kind.is_dir() && writes(flags) && !flags.contains(OFlags::PATH) {
+                return Err(Errno::ISDIR);
+            }
+            check_open(policy, &path, flags)?;
+            let host = Handle::of(policy, file.host.as_fd(), path.clone())?.open(policy, flags)?;
+            opened(k, host, &path, file.origin.clone())
         }
         _ => {
             let (has, wanted) = (rustix::fs::fcntl_getfl(&file.host)? & OFlags::RWMODE, flags & OFlags::RWMODE);
@@ -217,13 +254,13 @@ pub(super) fn lseek(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     rustix::fs::seek(k.files.host(a[0] as i32)?, to)
 }
 
-pub(super) fn ftruncate(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn ftruncate(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let len = u64::try_from(a[1] as i64).map_err(|_| Errno::INVAL)?;
-    rustix::fs::ftruncate(k.files.host(a[0] as i32)?, len)?;
+    rustix::fs::ftruncate(k.files.host(a[0] as i32)?, len).map_err(|e| write_error(k, t, e))?;
     Ok(0)
 }
 
-pub(super) fn fallocate(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn fallocate(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let mode = FallocateFlags::from_bits(a[1] as u32).ok_or(Errno::OPNOTSUPP)?;
     let (offset, len) = (a[2] as i64, a[3] as i64);
     if offset < 0 || len <= 0 {
@@ -236,13 +273,14 @@ pub(super) fn fallocate(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         growing(&mut k.mem, file, Some(offset), len, |fitting| match fitting == len {
             true => rustix::fs::fallocate(&file.host, mode, offset, len),
             false => Err(Errno::NOSPC),
-        })?;
+        })
+        .map_err(|e| write_error(k, t, e))?;
     }
     Ok(0)
 }
 
 /// `flock`. A lock that has to be waited for is tried again until it is free.
-pub(super) fn flock(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn flock(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     const NONBLOCKING: u64 = 4;
     let operation = match a[1] & !NONBLOCKING {
         1 => FlockOperation::NonBlockingLockShared,
@@ -251,7 +289,10 @@ pub(super) fn flock(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         _ => return Err(Errno::INVAL),
     };
     match rustix::fs::flock(k.files.host(a[0] as i32)?, operation) {
-        Err(Errno::WOULDBLOCK) if a[1] & NONBLOCKING == 0 => Err(Errno::INTR),
+        Err(Errno::WOULDBLOCK) if a[1] & NONBLOCKING == 0 => {
+            t.try_later(k, Attempt::Lock { fd: a[0] as i32, operation });
+            Ok(0)
+        }
         result => result.map(|()| 0),
     }
 }
@@ -299,13 +340,6 @@ pub(super) fn dup3(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(k.files.duplicate_to(a[0] as i32, a[1] as i32, flags & O_CLOEXEC != 0, limit)? as u64)
 }
 
-/// Notes a pipe or socket that only guest processes have: nobody outside can end a wait for it.
-pub(super) fn note_own(k: &mut Kernel, channel: &std::os::fd::OwnedFd) -> std::result::Result<(), Errno> {
-    let status = rustix::fs::fstat(channel)?;
-    k.system.own_channels.insert((status.st_dev, status.st_ino));
-    Ok(())
-}
-
 pub(super) fn pipe2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let flags = a[1] as u32;
     let mut host = rustix::pipe::PipeFlags::CLOEXEC;
@@ -313,11 +347,18 @@ pub(super) fn pipe2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         host |= rustix::pipe::PipeFlags::NONBLOCK;
     }
     let (reader, writer) = rustix::pipe::pipe_with(host)?;
-    note_own(k, &reader)?;
+    let bytes = Files::capacity(reader.as_fd());
+    let channel = k.new_channel(reader.as_fd(), bytes, true).map_err(|_| Errno::NFILE)?;
     let (limit, close_on_exec) = (limit(k), flags & O_CLOEXEC != 0);
     let pipe = |host| OpenFile { host, origin: Origin::Host };
-    let reader = k.files.insert(pipe(reader), close_on_exec, 0, limit)?;
-    let writer = k.files.insert(pipe(writer), close_on_exec, 0, limit)?;
+    let reader = k.files.insert_channel(pipe(reader), Some(channel.clone()), close_on_exec, limit)?;
+    let writer = match k.files.insert_channel(pipe(writer), Some(channel), close_on_exec, limit) {
+        Ok(writer) => writer,
+        Err(error) => {
+            k.files.close(reader)?;
+            return Err(error);
+        }
+    };
     guest::write(&mut k.mem, a[0], [reader, writer])?;
     Ok(0)
 }
@@ -345,12 +386,23 @@ pub(super) fn fcntl(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         5..=7 | 36..=38 => lock(k, fd, a),
         // F_GETPIPE_SZ and F_SETPIPE_SZ
         1032 => Ok(rustix::pipe::fcntl_getpipe_size(k.files.host(fd)?)? as u64),
-        1031 => Ok(rustix::pipe::fcntl_setpipe_size(k.files.host(fd)?, a[2] as usize)? as u64),
+        1031 => set_pipe_size(k, fd, a[2]),
         _ => {
             k.files.host(fd)?;
             Err(Errno::INVAL)
         }
     }
+}
+
+/// `F_SETPIPE_SZ`.
+fn set_pipe_size(k: &mut Kernel, fd: i32, bytes: u64) -> Result {
+    let bytes = u64::from(bytes as u32);
+    k.afford(bytes)?;
+    let now = rustix::pipe::fcntl_setpipe_size(k.files.host(fd)?, bytes as usize)? as u64;
+    if let Some(channel) = k.files.channel(fd) {
+        channel.charge.set(now);
+    }
+    Ok(now)
 }
 
 /// `struct flock`.

@@ -1,6 +1,7 @@
 //! System calls on the address space.
 
 use std::os::fd::BorrowedFd;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use fxscope_aarch64::memory::{PAGE, Region, USER_END};
@@ -9,6 +10,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::{Args, Result, guest};
+use crate::content::{Content, ProgramFile};
 use crate::elf;
 use crate::kernel::Kernel;
 use crate::layout::MMAP_TOP;
@@ -41,7 +43,7 @@ fn range(start: u64, len: u64) -> std::result::Result<(u64, u64), Errno> {
 
 /// Whether a region reaches into `[start, end)`.
 fn in_use(mem: &Memory, start: u64, end: u64) -> bool {
-    mem.regions().any(|r| r.start < end && start < r.end)
+    mem.regions_within(start, end).next().is_some()
 }
 
 /// Whether every page of `[start, end)` is mapped.
@@ -73,7 +75,7 @@ fn free_place(mem: &Memory, len: u64, align: u64) -> Option<u64> {
 
 /// Notes that code in `[start, end)` may change.
 fn touch_code(k: &mut Kernel, start: u64, end: u64) {
-    k.code_changed |= k.mem.regions().any(|r| r.prot.exec && r.start < end && start < r.end);
+    k.code_changed |= k.mem.regions_within(start, end).any(|r| r.prot.exec);
 }
 
 /// What a new mapping is to be besides its region.
@@ -185,6 +187,7 @@ pub(super) fn brk(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 pub(super) fn mmap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let (hint, len, bits, flags, fd, offset) = (a[0], a[1], a[2], a[3], a[4] as i32, a[5]);
     let anonymous = flags & MAP_ANONYMOUS != 0;
+    k.check_regions()?;
     if len == 0 || !matches!(flags & MAP_TYPE, 1..=3) || (!anonymous && offset % PAGE != 0) {
         return Err(Errno::INVAL);
     }
@@ -258,19 +261,16 @@ fn note_file(k: &mut Kernel, fd: i32, start: u64, len: u64, offset: u64, flags: 
 
 /// Takes over the names of a library's functions, for reports.
 fn note_library(k: &mut Kernel, fd: i32, start: u64, offset: u64) -> std::result::Result<(), Errno> {
-    /// Names are a convenience: those of a file beyond this size in bytes are not worth the time.
-    const MAX_LIBRARY: usize = 256 << 20;
-    let file = k.files.host(fd)?;
-    let mut content = vec![0; (rustix::fs::fstat(file)?.st_size as usize).min(MAX_LIBRARY)];
-    let mut done = 0;
-    while done < content.len() {
-        match rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut content[done..], done as u64))? {
-            0 => break,
-            n => done += n,
+    let file = std::fs::File::from(k.files.second(fd)?.host);
+    // A file that is cut short meanwhile has no names.
+    let Ok(file) = ProgramFile::of(file, k.platform.memory_bytes) else { return Ok(()) };
+    if let Some(symbols) = elf::library_symbols(Content::File(&file), start, offset) {
+        // The program runs without them.
+        if k.afford(symbols.bytes()).is_err() {
+            return Ok(());
         }
-    }
-    if let Some(symbols) = elf::library_symbols(&content[..done], start, offset) {
-        std::rc::Rc::make_mut(&mut k.symbols).add(symbols);
+        Rc::make_mut(&mut k.symbols).add(symbols);
+        k.symbols_charge = Rc::new(k.budget.charge(k.symbols.bytes()));
     }
     Ok(())
 }
@@ -336,23 +336,29 @@ pub(super) fn munmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
 }
 
 pub(super) fn mprotect(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    const PROT_SEM: u64 = 8;
+    k.check_regions()?;
     let (start, end) = range(a[0], a[1])?;
-    if a[2] & !7 != 0 {
+    if a[2] & !(7 | PROT_SEM) != 0 {
         return Err(Errno::INVAL);
     }
-    if start < end {
-        touch_code(k, start, end);
-        k.mem.protect(start, end - start, prot(a[2])).map_err(|_| Errno::NOMEM)?;
-        prepage_reserved(k, t, start, end);
+    let prot = prot(a[2]);
+    // Linux changes one mapping after the other and keeps what it has changed when it refuses one.
+    let refused = if prot.write { k.mapped.first_unwritable(start, end) } else { None };
+    let allowed_end = refused.unwrap_or(end);
+    if start < allowed_end {
+        touch_code(k, start, allowed_end);
+        k.mem.protect(start, allowed_end - start, prot).map_err(|_| Errno::NOMEM)?;
+        prepage_reserved(k, t, start, allowed_end);
     }
-    Ok(0)
+    if refused.is_some() { Err(Errno::ACCESS) } else { Ok(0) }
 }
 
 /// C libraries reserve the stack of a thread, and heaps of other threads than the first, and make them writable then.
 fn prepage_reserved(k: &mut Kernel, t: &Thread, start: u64, end: u64) {
     let who = k.toucher(t);
     let reserved = |region: &&Region| matches!(region.segment, Segment::ThreadStack | Segment::Mmap);
-    for region in k.mem.regions().filter(|r| r.start < end && start < r.end).filter(reserved) {
+    for region in k.mem.regions_within(start, end).filter(reserved) {
         k.pages.mapped(region, who);
     }
 }
@@ -360,6 +366,7 @@ fn prepage_reserved(k: &mut Kernel, t: &Thread, start: u64, end: u64) {
 pub(super) fn mremap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     const MAYMOVE: u64 = 1;
     const FIXED: u64 = 2;
+    k.check_regions()?;
     let flags = a[3];
     if flags & !(MAYMOVE | FIXED) != 0 || (flags & FIXED != 0 && flags & MAYMOVE == 0) || a[1] == 0 || a[2] == 0 {
         return Err(Errno::INVAL);
@@ -442,7 +449,7 @@ pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     }
     if a[2] == DONTNEED {
         let anonymous = |s| !matches!(s, Segment::Text | Segment::Data | Segment::File | Segment::Shared);
-        let regions: Vec<_> = k.mem.regions().filter(|r| r.start < end && start < r.end).copied().collect();
+        let regions: Vec<_> = k.mem.regions_within(start, end).copied().collect();
         for region in regions.iter().filter(|r| anonymous(r.segment) && !r.shared) {
             let (start, end) = (region.start.max(start), region.end.min(end));
             k.mem.discard(start, end);
@@ -457,18 +464,17 @@ pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(0)
 }
 
-/// `msync`: what has changed in shared mappings goes to their files.
+/// `msync`: what has changed in shared mappings goes to their files, also when parts of the range are not mapped.
 pub(super) fn msync(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    const FLAGS: u64 = 7;
-    let (start, end) = range(a[0], a[1])?;
-    if a[2] & !FLAGS != 0 {
+    const ASYNC: u64 = 1;
+    const INVALIDATE: u64 = 2;
+    const SYNC: u64 = 4;
+    if a[2] & !(ASYNC | INVALIDATE | SYNC) != 0 || a[2] & (ASYNC | SYNC) == ASYNC | SYNC {
         return Err(Errno::INVAL);
     }
-    if !mapped(&k.mem, start, end) {
-        return Err(Errno::NOMEM);
-    }
+    let (start, end) = range(a[0], a[1])?;
     k.mapped.write_back(&mut k.mem, start, end)?;
-    Ok(0)
+    if mapped(&k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
 }
 
 /// `mlock` and its relatives: memory is always in memory.

@@ -7,6 +7,7 @@
 mod barrier;
 mod children;
 mod exec;
+mod fifo;
 mod files;
 mod futex;
 pub(crate) mod guest;
@@ -80,18 +81,20 @@ pub fn name(number: u64) -> &'static str {
 
 /// Answers the system call that the thread has just made.
 pub(crate) fn call(kernel: &mut Kernel, thread: &mut Thread) {
+    thread.discard_sve_state();
     let number = thread.cpu.x(8);
     let args: Args = std::array::from_fn(|n| thread.cpu.x(n as u8));
     let result = match find(number).and_then(|call| call.handler) {
         Some(handler) => handler(kernel, thread, &args),
         None => {
-            *kernel.system.unknown_calls.entry(number).or_default() += 1;
+            kernel.system.note_unknown(number);
             Err(Errno::NOSYS)
         }
     };
     if kernel.mem.elsewhere_bytes() > 0 {
         memory_files::recount(kernel);
     }
+    kernel.settle_charges(thread);
     if thread.blocked.is_some() {
         return;
     }

@@ -1,17 +1,19 @@
 //! System calls on names: making, renaming and deleting files and folders, the current directory, rights and times.
 
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 
-use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
+use super::transfer::write_error;
+use super::{Args, Result, files, guest};
 use crate::files::{AT_FDCWD, DIRECTORY, OpenFile};
 use crate::kernel::Kernel;
 use crate::thread::Thread;
 use crate::vfs::Origin;
 use crate::vfs::access::Denied;
-use crate::vfs::resolve::{self, Last, Place, Target, parent, resolve};
+use crate::vfs::handle::{Handle, is_device, parent, set_times};
+use crate::vfs::resolve::{self, Last, Place, Target, resolve};
 use crate::vfs::tree::Kind;
 
 type Outcome<T> = std::result::Result<T, Errno>;
@@ -37,12 +39,14 @@ pub(super) fn last(flags: u64) -> Last {
     if flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow }
 }
 
-/// A file of the host that the program may change, make or delete. `EACCES` for any other, `EPERM` for simulated ones.
+/// A file of the host that the program may change, make or delete. `EACCES` for any other and for devices, which may only be
+/// opened; `EPERM` for simulated ones.
 fn changeable(k: &Kernel, target: Target) -> Outcome<Place> {
     match target {
         Target::Host(place) => {
             let policy = &k.files.view.policy;
-            policy.check(policy.may_write(&place.path), Denied::Write, &place.path)?;
+            policy.check(!place.kind.is_some_and(is_device), Denied::Device, &place.path)?;
+            policy.check(policy.may_change(&place.path), Denied::Write, &place.path)?;
             Ok(place)
         }
         Target::Simulated(_) | Target::Descriptor(_) => Err(Errno::PERM),
@@ -56,7 +60,9 @@ fn vacant(k: &mut Kernel, t: &Thread, dir: u64, name: u64) -> Outcome<Place> {
         _ => return Err(Errno::EXIST),
     }
     let target = target(k, t, dir, name, Last::Keep)?;
-    changeable(k, target)
+    let place = changeable(k, target)?;
+    files::add_name(k, &place.path)?;
+    Ok(place)
 }
 
 /// An existing file of the host that the program may change. `ENOENT` when there is none.
@@ -67,25 +73,39 @@ fn existing(k: &mut Kernel, t: &Thread, dir: u64, name: u64, last: Last) -> Outc
     }
 }
 
-/// Whether the program may change the file behind a descriptor: one with a path as the path says, others always.
+/// Whether the program may change the attributes of the file behind a descriptor: of one that has or had a path as the path
+/// says, of others unless they are the host's.
 fn check_descriptor(k: &Kernel, fd: i32) -> Outcome<()> {
     let file = k.files.open_file(fd)?;
     if let Origin::Simulated(_) = file.origin {
         return Err(Errno::PERM);
     }
-    let Some(path) = resolve::path_of(file.host.as_fd()) else { return Ok(()) };
+    let host = file.host.as_fd();
+    let Some((path, _)) = resolve::last_path_of(host) else {
+        return if k.files.is_inherited(host) { Err(Errno::PERM) } else { Ok(()) };
+    };
     let policy = &k.files.view.policy;
-    policy.check(policy.may_write(&path), Denied::Write, &path)
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(host)?.st_mode);
+    policy.check(!is_device(kind), Denied::Device, &path)?;
+    policy.check(policy.may_change(&path), Denied::Write, &path)
 }
 
-/// A handle of a file that can be used to change its rights without opening it.
-fn handle(place: &Place) -> Outcome<OwnedFd> {
-    resolve::open(&place.path, OFlags::PATH, Mode::empty())
+/// A handle of a file of which the program may change the attributes.
+fn handle(k: &Kernel, place: &Place) -> Outcome<Handle> {
+    let policy = &k.files.view.policy;
+    let handle = Handle::new(policy, &place.path)?;
+    policy.check(!is_device(handle.kind()), Denied::Device, &place.path)?;
+    Ok(handle)
+}
+
+/// The folder of a file of the host, and the file's name in it.
+fn named<'p>(k: &Kernel, place: &'p Place) -> Outcome<(Handle, &'p [u8])> {
+    parent(&k.files.view.policy, &place.path)
 }
 
 pub(super) fn mkdirat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let place = vacant(k, t, a[0], a[1])?;
-    let (folder, name) = parent(&place.path)?;
+    let (folder, name) = named(k, &place)?;
     let mode = Mode::from_raw_mode(a[2] as u32 & 0o7777);
     k.files.umask.making(|| rustix::fs::mkdirat(folder, name, mode))?;
     Ok(0)
@@ -99,7 +119,7 @@ pub(super) fn mknodat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         _ => return Err(Errno::PERM),
     };
     let place = vacant(k, t, a[0], a[1])?;
-    let (folder, name) = parent(&place.path)?;
+    let (folder, name) = named(k, &place)?;
     let mode = Mode::from_raw_mode(a[2] as u32 & 0o7777);
     k.files.umask.making(|| rustix::fs::mknodat(folder, name, kind, mode, 0))?;
     Ok(0)
@@ -108,7 +128,7 @@ pub(super) fn mknodat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 pub(super) fn unlinkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     check_flags(a[2], AT_REMOVEDIR)?;
     let place = existing(k, t, a[0], a[1], Last::Keep)?;
-    let (folder, name) = parent(&place.path)?;
+    let (folder, name) = named(k, &place)?;
     let flags = if a[2] & AT_REMOVEDIR != 0 { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     rustix::fs::unlinkat(folder, name, flags)?;
     Ok(0)
@@ -119,11 +139,12 @@ pub(super) fn renameat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 }
 
 pub(super) fn renameat2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let flags = rustix::fs::RenameFlags::from_bits(a[4] as u32).ok_or(Errno::INVAL)?;
+    let known = RenameFlags::NOREPLACE | RenameFlags::EXCHANGE;
+    let flags = RenameFlags::from_bits(a[4] as u32).filter(|&flags| known.contains(flags)).ok_or(Errno::INVAL)?;
     let old = existing(k, t, a[0], a[1], Last::Keep)?;
     let new = target(k, t, a[2], a[3], Last::Keep)?;
     let new = changeable(k, new)?;
-    let ((old_folder, old_name), (new_folder, new_name)) = (parent(&old.path)?, parent(&new.path)?);
+    let ((old_folder, old_name), (new_folder, new_name)) = (named(k, &old)?, named(k, &new)?);
     rustix::fs::renameat_with(old_folder, old_name, new_folder, new_name, flags)?;
     Ok(0)
 }
@@ -134,7 +155,7 @@ pub(super) fn linkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let last = if a[4] & AT_SYMLINK_FOLLOW != 0 { Last::Follow } else { Last::Keep };
     let old = existing(k, t, a[0], a[1], last)?;
     let new = vacant(k, t, a[2], a[3])?;
-    let ((old_folder, old_name), (new_folder, new_name)) = (parent(&old.path)?, parent(&new.path)?);
+    let ((old_folder, old_name), (new_folder, new_name)) = (named(k, &old)?, named(k, &new)?);
     rustix::fs::linkat(old_folder, old_name, new_folder, new_name, AtFlags::empty())?;
     Ok(0)
 }
@@ -142,7 +163,7 @@ pub(super) fn linkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 pub(super) fn symlinkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let text = guest::string(&mut k.mem, a[0])?;
     let place = vacant(k, t, a[1], a[2])?;
-    let (folder, name) = parent(&place.path)?;
+    let (folder, name) = named(k, &place)?;
     rustix::fs::symlinkat(text, folder, name)?;
     Ok(0)
 }
@@ -153,7 +174,12 @@ pub(super) fn truncate(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     if place.kind == Some(FileType::Directory) {
         return Err(Errno::ISDIR);
     }
-    rustix::fs::ftruncate(resolve::open(&place.path, OFlags::WRONLY, Mode::empty())?, len)?;
+    if place.kind != Some(FileType::RegularFile) {
+        return Err(Errno::INVAL);
+    }
+    let policy = &k.files.view.policy;
+    let file = Handle::new(policy, &place.path)?.open(policy, OFlags::WRONLY | OFlags::NONBLOCK)?;
+    rustix::fs::ftruncate(file, len).map_err(|e| write_error(k, t, e))?;
     Ok(0)
 }
 
@@ -165,9 +191,8 @@ pub(super) fn fchmod(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
 
 pub(super) fn fchmodat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let place = existing(k, t, a[0], a[1], Last::Follow)?;
-    let file = handle(&place)?;
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    rustix::fs::chmod(path, Mode::from_raw_mode(a[2] as u32 & 0o7777))?;
+    let file = handle(k, &place)?;
+    rustix::fs::chmod(file.link(), Mode::from_raw_mode(a[2] as u32 & 0o7777))?;
     Ok(0)
 }
 
@@ -191,7 +216,7 @@ pub(super) fn fchownat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     }
     let place = existing(k, t, a[0], a[1], last(a[4]))?;
     let (owner, group) = owners(a, 2);
-    rustix::fs::chownat(handle(&place)?, "", owner, group, AtFlags::EMPTY_PATH)?;
+    rustix::fs::chownat(handle(k, &place)?, "", owner, group, AtFlags::EMPTY_PATH)?;
     Ok(0)
 }
 
@@ -207,8 +232,7 @@ pub(super) fn utimensat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         return Ok(0);
     }
     let place = existing(k, t, a[0], a[1], last(a[3]))?;
-    let (folder, name) = parent(&place.path)?;
-    rustix::fs::utimensat(folder, name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+    set_times(&handle(k, &place)?, &times)?;
     Ok(0)
 }
 
@@ -231,11 +255,11 @@ pub(super) fn chdir(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         Target::Host(place) => {
             let policy = &k.files.view.policy;
             policy.check(policy.may_read(&place.path), Denied::Read, &place.path)?;
-            OpenFile { host: resolve::open(&place.path, DIRECTORY, Mode::empty())?, origin: place.origin }
+            OpenFile { host: Handle::new(policy, &place.path)?.open(policy, DIRECTORY)?, origin: place.origin }
         }
         Target::Simulated(node) if node.kind == Kind::Directory => {
             // The host's folder is not looked at.
-            OpenFile { host: resolve::open(b"/", DIRECTORY, Mode::empty())?, origin: Origin::Simulated(node) }
+            OpenFile { host: rustix::fs::open("/", DIRECTORY, Mode::empty())?, origin: Origin::Simulated(node) }
         }
         Target::Simulated(_) => return Err(Errno::NOTDIR),
         Target::Descriptor(fd) => return fchdir(k, t, &[fd as u64, 0, 0, 0, 0, 0]),

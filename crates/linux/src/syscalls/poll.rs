@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::files::limit;
 use super::{Args, Result, guest};
+use crate::budget;
 use crate::descriptors::{Interest, ready};
 use crate::files::OpenFile;
 use crate::kernel::Kernel;
@@ -16,8 +17,8 @@ use crate::thread::Thread;
 use crate::vfs::Origin;
 use crate::wait::{Blocked, FOR_EVER, Wait};
 
-/// Most descriptors one call may ask about.
-const MOST: u64 = 1 << 16;
+/// Most events one call may return.
+const MOST: u64 = 1 << 12;
 
 /// `struct pollfd`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -59,7 +60,7 @@ fn wait(k: &mut Kernel, t: &mut Thread, interests: Vec<Interest>, until_ns: u64)
 }
 
 pub(super) fn ppoll(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    if a[1] > MOST {
+    if a[1] > limit(k) {
         return Err(Errno::INVAL);
     }
     let until_ns = until(k, t, a[2])?;
@@ -94,10 +95,9 @@ const SETS: [(PollFlags, PollFlags); 3] = [
 ];
 
 pub(super) fn pselect6(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let count = u64::from(a[0] as u32).min(MOST) as usize;
-    if (a[0] as i32) < 0 {
-        return Err(Errno::INVAL);
-    }
+    // Higher numbers are not looked at.
+    let count = (a[0] as i32).min(k.files.end());
+    let count = usize::try_from(count).map_err(|_| Errno::INVAL)?;
     let until_ns = until(k, t, a[4])?;
     let bytes = count.div_ceil(64) * 8;
     let mut sets = [const { Vec::new() }; 3];
@@ -141,10 +141,10 @@ pub(super) fn pselect6(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 const CLOEXEC: u64 = 0o2_000_000;
 const NONBLOCK: u64 = 0o4000;
 
-fn insert(k: &mut Kernel, host: std::os::fd::OwnedFd, flags: u64) -> Result {
-    let limit = limit(k);
+fn insert(k: &mut Kernel, host: std::os::fd::OwnedFd, flags: u64, bytes: u64) -> Result {
+    let (channel, limit) = (k.unnamed_channel(bytes)?, limit(k));
     let file = OpenFile { host, origin: Origin::Host };
-    Ok(k.files.insert(file, flags & CLOEXEC != 0, 0, limit)? as u64)
+    Ok(k.files.insert_channel(file, Some(channel), flags & CLOEXEC != 0, limit)? as u64)
 }
 
 pub(super) fn eventfd2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
@@ -155,14 +155,14 @@ pub(super) fn eventfd2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let mut flags = EventfdFlags::CLOEXEC;
     flags.set(EventfdFlags::SEMAPHORE, a[1] & SEMAPHORE != 0);
     flags.set(EventfdFlags::NONBLOCK, a[1] & NONBLOCK != 0);
-    insert(k, rustix::event::eventfd(a[0] as u32, flags)?, a[1])
+    insert(k, rustix::event::eventfd(a[0] as u32, flags)?, a[1], budget::EVENT)
 }
 
 pub(super) fn epoll_create1(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     if a[0] & !CLOEXEC != 0 {
         return Err(Errno::INVAL);
     }
-    insert(k, epoll::create(epoll::CreateFlags::CLOEXEC)?, a[0])
+    insert(k, epoll::create(epoll::CreateFlags::CLOEXEC)?, a[0], budget::EPOLL)
 }
 
 /// `struct epoll_event` of arm64, which is not packed.

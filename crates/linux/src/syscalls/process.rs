@@ -4,7 +4,7 @@ use rustix::io::Errno;
 
 use super::{Args, Result, guest};
 use crate::kernel::{Kernel, Limit};
-use crate::thread::Thread;
+use crate::thread::{NextVl, Thread};
 use crate::umask::Umask;
 
 pub(super) fn getpid(k: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
@@ -250,6 +250,9 @@ pub(super) fn membarrier(_: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     }
 }
 
+/// `PR_SVE_VL_INHERIT`.
+const SVE_VL_INHERIT: u64 = 1 << 17;
+
 pub(super) fn prctl(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     const SET_PDEATHSIG: u64 = 1;
     const GET_DUMPABLE: u64 = 3;
@@ -273,7 +276,7 @@ pub(super) fn prctl(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
             guest::write(&mut k.mem, a[1], t.name)?;
             Ok(0)
         }
-        SVE_GET_VL => Ok(t.cpu.vl as u64),
+        SVE_GET_VL => Ok(vector_length(t, t.cpu.vl)),
         SVE_SET_VL => set_vector_length(k, t, a[1]),
         _ => Err(Errno::INVAL),
     }
@@ -281,23 +284,30 @@ pub(super) fn prctl(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 
 /// `PR_SVE_SET_VL`: the largest length the machine has that is not above the one asked for.
 fn set_vector_length(k: &mut Kernel, t: &mut Thread, argument: u64) -> Result {
-    const INHERIT: u64 = 1 << 17;
-    const ONEXEC: u64 = 1 << 18;
-    let wanted = argument & 0xffff;
-    if argument & !(0xffff | INHERIT | ONEXEC) != 0 || wanted < 16 || !wanted.is_multiple_of(16) {
+    /// `PR_SVE_VL_LEN_MASK`.
+    const LENGTH: u64 = 0xffff;
+    const SET_ON_EXEC: u64 = 1 << 18;
+    /// `SVE_VL_MAX`: the longest vectors that Linux has numbers for, bytes.
+    const MOST: u64 = 8192;
+    let (wanted, flags) = (argument & LENGTH, argument & !LENGTH);
+    if flags & !(SVE_VL_INHERIT | SET_ON_EXEC) != 0 || !(16..=MOST).contains(&wanted) || !wanted.is_multiple_of(16) {
         return Err(Errno::INVAL);
     }
     let possible = [64, 32, 16].into_iter().filter(|&vl| vl <= k.platform.vector_bytes);
-    let vl = possible.clone().find(|&vl| vl as u64 <= wanted).unwrap_or(16);
-    if argument & ONEXEC == 0 && vl != t.cpu.vl {
-        // Only the SIMD&FP registers keep their values.
-        for z in &mut t.cpu.z {
-            z.0[2..].fill(0);
-        }
-        t.cpu.p = [0; 16];
-        t.cpu.ffr = 0;
+    let vl = possible.into_iter().find(|&vl| vl as u64 <= wanted).unwrap_or(16);
+    t.next_vl = NextVl { inherit: flags & SVE_VL_INHERIT != 0, on_exec: (flags != 0).then_some(vl) };
+    if flags & SET_ON_EXEC != 0 {
+        return Ok(vector_length(t, vl));
+    }
+    if vl != t.cpu.vl {
+        // The call has already left only the SIMD&FP registers.
         t.cpu.vl = vl;
         k.code_changed = true;
     }
-    Ok(t.cpu.vl as u64 | argument & INHERIT)
+    Ok(vector_length(t, vl))
+}
+
+/// What the calls about the vector length return for the length `vl`.
+fn vector_length(t: &Thread, vl: usize) -> u64 {
+    vl as u64 | if t.next_vl.inherit { SVE_VL_INHERIT } else { 0 }
 }

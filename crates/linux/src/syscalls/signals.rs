@@ -195,6 +195,7 @@ fn queued(k: &mut Kernel, number: u64, pointer: u64) -> std::result::Result<Opti
 
 pub(super) fn rt_sigqueueinfo(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let info = queued(k, a[1], a[2])?;
+    k.check_signals(t)?;
     if (a[0] as i32) < 1 {
         return Err(Errno::SRCH);
     }
@@ -203,6 +204,7 @@ pub(super) fn rt_sigqueueinfo(k: &mut Kernel, t: &mut Thread, a: &Args) -> Resul
 
 pub(super) fn rt_tgsigqueueinfo(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let info = queued(k, a[2], a[3])?;
+    k.check_signals(t)?;
     if a[0] == u64::from(k.pid) { send_to_thread(k, t, a[1], info) } else { Err(Errno::SRCH) }
 }
 

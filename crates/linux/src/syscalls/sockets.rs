@@ -4,10 +4,10 @@
 //! [`Access::network`]: crate::Access::network
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use fxscope_aarch64::memory::Touch;
 use rustix::event::PollFlags;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg as _;
 use rustix::net::{
@@ -15,11 +15,12 @@ use rustix::net::{
     sockopt,
 };
 
-use super::files::{O_CLOEXEC, limit, note_own};
-use super::streams::ready_or_block;
-use super::transfer::{CHUNK, Piece, pieces};
+use super::files::{O_CLOEXEC, limit};
+use super::streams::{check_writable, deliver, gather, ready_or_block, scatter, wait};
+use super::transfer::{CHUNK, MAX_TRANSFER, Piece, pieces, write_error};
 use super::{Args, Result, guest};
-use crate::files::{AT_FDCWD, OpenFile};
+use crate::attempt::{self, Attempt};
+use crate::files::{AT_FDCWD, Files, OpenFile};
 use crate::kernel::Kernel;
 use crate::thread::Thread;
 use crate::vfs::Origin;
@@ -53,9 +54,11 @@ fn host_flags(bits: u32) -> SocketFlags {
     SocketFlags::CLOEXEC | nonblocking
 }
 
-fn insert(k: &mut Kernel, host: OwnedFd, close_on_exec: bool) -> Outcome<i32> {
-    let limit = limit(k);
-    k.files.insert(OpenFile { host, origin: Origin::Host }, close_on_exec, 0, limit)
+/// A descriptor for a new socket; `own`: it leads to another one of the program.
+fn insert(k: &mut Kernel, host: OwnedFd, close_on_exec: bool, own: bool) -> Outcome<i32> {
+    let bytes = Files::capacity(host.as_fd());
+    let (channel, limit) = (k.new_channel(host.as_fd(), bytes, own)?, limit(k));
+    k.files.insert_channel(OpenFile { host, origin: Origin::Host }, Some(channel), close_on_exec, limit)
 }
 
 pub(super) fn socket(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
@@ -72,7 +75,7 @@ pub(super) fn socket(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     }
     let protocol = std::num::NonZero::new(a[2] as u32).map(Protocol::from_raw);
     let host = rustix::net::socket_with(family, kind, flags, protocol)?;
-    Ok(insert(k, host, close_on_exec)? as u64)
+    Ok(insert(k, host, close_on_exec, false)? as u64)
 }
 
 pub(super) fn socketpair(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
@@ -81,9 +84,14 @@ pub(super) fn socketpair(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         return Err(Errno::OPNOTSUPP);
     }
     let (first, second) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None)?;
-    note_own(k, &first)?;
-    note_own(k, &second)?;
-    let pair = [insert(k, first, close_on_exec)?, insert(k, second, close_on_exec)?];
+    let first = insert(k, first, close_on_exec, true)?;
+    let pair = match insert(k, second, close_on_exec, true) {
+        Ok(second) => [first, second],
+        Err(error) => {
+            k.files.close(first)?;
+            return Err(error);
+        }
+    };
     guest::write(&mut k.mem, a[3], pair)?;
     Ok(0)
 }
@@ -174,7 +182,15 @@ pub(super) fn connect(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     k.files.host(a[0] as i32)?;
     let address = address(k, t, a[1], a[2])?;
     k.files.view.policy.check_network()?;
-    rustix::net::connect(k.files.host(a[0] as i32)?, &address)?;
+    let fd = a[0] as i32;
+    let waits = !rustix::fs::fcntl_getfl(k.files.host(fd)?)?.contains(OFlags::NONBLOCK);
+    match attempt::connect(k.files.host(fd)?, &address) {
+        // An attempt of this call has succeeded.
+        Err(Errno::ISCONN) if t.resumed.is_some() => {}
+        Err(Errno::INPROGRESS | Errno::ALREADY) if waits => wait(k, t, fd, PollFlags::OUT, 0)?,
+        Err(Errno::AGAIN) if waits => t.try_later(k, Attempt::Connect { fd, address }),
+        result => result?,
+    }
     Ok(0)
 }
 
@@ -192,12 +208,12 @@ pub(super) fn accept4(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     if bits & !(SOCK_NONBLOCK | O_CLOEXEC) != 0 {
         return Err(Errno::INVAL);
     }
-    if !ready_or_block(k, t, a[0] as i32, PollFlags::IN, 0)? {
+    if !ready_or_block(k, t, a[0] as i32, PollFlags::IN)? {
         return Ok(0);
     }
     let (host, peer) = rustix::net::acceptfrom_with(k.files.host(a[0] as i32)?, host_flags(bits))?;
     give_address(k, peer.as_ref(), a[1], a[2])?;
-    Ok(insert(k, host, bits & O_CLOEXEC != 0)? as u64)
+    Ok(insert(k, host, bits & O_CLOEXEC != 0, false)? as u64)
 }
 
 pub(super) fn getsockname(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
@@ -223,50 +239,103 @@ pub(super) fn shutdown(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(0)
 }
 
-fn send(k: &mut Kernel, fd: i32, bytes: &[u8], flags: u64, to: Option<&SocketAddrAny>) -> Result {
-    // The program learns of a closed peer from the error; no signal reaches the simulator.
-    let flags = SendFlags::from_bits_retain(flags as u32) | SendFlags::NOSIGNAL;
-    let file = k.files.host(fd)?;
-    let sent = match to {
-        None => rustix::net::send(file, bytes, flags)?,
-        Some(address) => {
-            k.files.view.policy.check_network()?;
-            rustix::net::sendto(file, bytes, flags, address)?
+/// Most bytes of a message: more than any host lets its sockets hold.
+const MESSAGE_MOST: u64 = 64 << 20;
+
+/// Whether a file is a socket.
+pub(super) fn is_socket(file: BorrowedFd<'_>) -> bool {
+    sockopt::socket_type(file).is_ok()
+}
+
+/// Sends the pieces: to a stream all of them, however often the other side has to make room; else as one message.
+pub(super) fn send(
+    k: &mut Kernel,
+    t: &mut Thread,
+    fd: i32,
+    pieces: &[Piece],
+    flags: SendFlags,
+    to: Option<&SocketAddrAny>,
+) -> Result {
+    let is_stream = sockopt::socket_type(k.files.host(fd)?)? == SocketType::STREAM;
+    let total: u64 = pieces.iter().map(|piece| piece.len).sum();
+    if !is_stream && total > MESSAGE_MOST {
+        return Err(Errno::MSGSIZE);
+    }
+    if to.is_some() {
+        k.files.view.policy.check_network()?;
+    }
+    // No signal reaches the simulator; the program gets its own.
+    let host_flags = flags | SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let most = if is_stream { CHUNK } else { total as usize };
+    let result = deliver(k, t, fd, total, !flags.contains(SendFlags::DONTWAIT), |k, done| {
+        let bytes = gather(k, pieces, done, most)?;
+        let socket = k.files.host(fd)?;
+        match to {
+            None => rustix::net::send(socket, &bytes, host_flags),
+            Some(address) => rustix::net::sendto(socket, &bytes, host_flags, address),
         }
-    };
-    Ok(sent as u64)
+    });
+    match result {
+        Err(Errno::PIPE) if is_stream && !flags.contains(SendFlags::NOSIGNAL) => Err(write_error(k, t, Errno::PIPE)),
+        result => result,
+    }
 }
 
 pub(super) fn sendto(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let bytes = guest::read_bytes(&mut k.mem, a[1], a[2].min(CHUNK as u64) as usize)?;
     let to = if a[4] == 0 { None } else { Some(address(k, t, a[4], a[5])?) };
-    send(k, a[0] as i32, &bytes, a[3], to.as_ref())
+    let piece = Piece { addr: a[1], len: a[2].min(MAX_TRANSFER) };
+    send(k, t, a[0] as i32, &[piece], SendFlags::from_bits_retain(a[3] as u32), to.as_ref())
 }
 
-/// Whether to receive now; if not, the thread waits.
-fn may_receive(k: &mut Kernel, t: &mut Thread, fd: i32, flags: u64) -> Outcome<bool> {
-    let waits = !RecvFlags::from_bits_retain(flags as u32).contains(RecvFlags::DONTWAIT);
-    if waits { ready_or_block(k, t, fd, PollFlags::IN, 0) } else { Ok(true) }
+/// What has been received.
+pub(super) struct Received {
+    /// Bytes; of a message that was cut off perhaps more than there was room for.
+    pub bytes: u64,
+    from: Option<SocketAddrAny>,
 }
 
-fn receive(k: &Kernel, fd: i32, room: usize, flags: u64) -> Outcome<(Vec<u8>, usize, Option<SocketAddrAny>)> {
-    let mut bytes = vec![0; room];
-    let flags = RecvFlags::from_bits_retain(flags as u32);
-    let (_, len, from) = rustix::net::recvfrom(k.files.host(fd)?, &mut bytes[..], flags)?;
-    bytes.truncate(len);
-    Ok((bytes, len, from))
+/// Receives into the pieces: what there is, or all that fits if the flags want that. `None`: the thread waits.
+pub(super) fn receive(
+    k: &mut Kernel,
+    t: &mut Thread,
+    fd: i32,
+    pieces: &[Piece],
+    flags: RecvFlags,
+) -> Outcome<Option<Received>> {
+    check_writable(k, pieces)?;
+    let is_stream = sockopt::socket_type(k.files.host(fd)?)? == SocketType::STREAM;
+    let fills = is_stream && flags.contains(RecvFlags::WAITALL) && !flags.contains(RecvFlags::PEEK);
+    let waits = !flags.contains(RecvFlags::DONTWAIT);
+    let host_flags = (flags - RecvFlags::WAITALL) | RecvFlags::DONTWAIT;
+    let total: u64 = pieces.iter().map(|piece| piece.len).sum();
+    let mut done = t.resumed.map_or(0, |resumed| resumed.progress);
+    loop {
+        let mut bytes = vec![0; total.saturating_sub(done).min(CHUNK as u64) as usize];
+        let error = match rustix::net::recvfrom(k.files.host(fd)?, &mut bytes[..], host_flags) {
+            Ok((_, len, from)) => {
+                scatter(k, pieces, done, &bytes[..len.min(bytes.len())])?;
+                done += len as u64;
+                if fills && len > 0 && done < total {
+                    continue;
+                }
+                return Ok(Some(Received { bytes: done, from }));
+            }
+            Err(Errno::AGAIN) if waits => match wait(k, t, fd, PollFlags::IN, done) {
+                Ok(()) => return Ok(None),
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        return if done > 0 { Ok(Some(Received { bytes: done, from: None })) } else { Err(error) };
+    }
 }
 
 pub(super) fn recvfrom(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let room = a[2].min(CHUNK as u64);
-    k.mem.check(a[1], room, Touch::Write).map_err(|_| Errno::FAULT)?;
-    if !may_receive(k, t, a[0] as i32, a[3])? {
-        return Ok(0);
-    }
-    let (bytes, len, from) = receive(k, a[0] as i32, room as usize, a[3])?;
-    guest::write_bytes(&mut k.mem, a[1], &bytes)?;
-    give_address(k, from.as_ref(), a[4], a[5])?;
-    Ok(len as u64)
+    let piece = Piece { addr: a[1], len: a[2].min(MAX_TRANSFER) };
+    let flags = RecvFlags::from_bits_retain(a[3] as u32);
+    let Some(received) = receive(k, t, a[0] as i32, &[piece], flags)? else { return Ok(0) };
+    give_address(k, received.from.as_ref(), a[4], a[5])?;
+    Ok(received.bytes)
 }
 
 /// `struct msghdr`.
@@ -290,43 +359,27 @@ pub(super) fn sendmsg(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     if message.control_len != 0 {
         return Err(Errno::OPNOTSUPP);
     }
-    let mut bytes = Vec::new();
-    for Piece { addr, len } in pieces(k, message.pieces, message.count)? {
-        let room = CHUNK.saturating_sub(bytes.len()) as u64;
-        bytes.extend(guest::read_bytes(&mut k.mem, addr, len.min(room) as usize)?);
-    }
+    let pieces = pieces(k, message.pieces, message.count)?;
     let to = match message.name {
         0 => None,
         name => Some(address(k, t, name, u64::from(message.name_len))?),
     };
-    send(k, a[0] as i32, &bytes, a[2], to.as_ref())
+    send(k, t, a[0] as i32, &pieces, SendFlags::from_bits_retain(a[2] as u32), to.as_ref())
 }
 
 /// `recvmsg`; there is never ancillary data.
 pub(super) fn recvmsg(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let message: Message = guest::read(&mut k.mem, a[1])?;
     let pieces = pieces(k, message.pieces, message.count)?;
-    let room: u64 = pieces.iter().map(|piece| piece.len).sum();
-    for piece in &pieces {
-        k.mem.check(piece.addr, piece.len, Touch::Write).map_err(|_| Errno::FAULT)?;
-    }
-    if !may_receive(k, t, a[0] as i32, a[2])? {
-        return Ok(0);
-    }
-    let (bytes, len, from) = receive(k, a[0] as i32, room.min(CHUNK as u64) as usize, a[2])?;
-    let mut rest = &bytes[..];
-    for piece in pieces {
-        let (here, next) = rest.split_at(rest.len().min(piece.len as usize));
-        guest::write_bytes(&mut k.mem, piece.addr, here)?;
-        rest = next;
-    }
-    let name = from.as_ref().map(address_bytes).unwrap_or_default();
+    let flags = RecvFlags::from_bits_retain(a[2] as u32);
+    let Some(received) = receive(k, t, a[0] as i32, &pieces, flags)? else { return Ok(0) };
+    let name = received.from.as_ref().map(address_bytes).unwrap_or_default();
     if message.name != 0 {
         guest::write_bytes(&mut k.mem, message.name, &name[..name.len().min(message.name_len as usize)])?;
     }
     let name_len = if message.name == 0 { 0 } else { name.len() as u32 };
     guest::write(&mut k.mem, a[1], Message { name_len, control_len: 0, flags: 0, ..message })?;
-    Ok(len as u64)
+    Ok(received.bytes)
 }
 
 const SOL_SOCKET: u64 = 1;
@@ -342,6 +395,11 @@ const TCP_NODELAY: u64 = 1;
 /// `setsockopt`: the options that clients and servers set. Others do not exist: `ENOPROTOOPT`.
 pub(super) fn setsockopt(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let value: u32 = guest::read(&mut k.mem, a[3])?;
+    let is_buffer = a[1] == SOL_SOCKET && matches!(a[2], SO_SNDBUF | SO_RCVBUF);
+    if is_buffer {
+        // The host reserves twice of what is asked for.
+        k.afford(2 * u64::from(value))?;
+    }
     let file = k.files.host(a[0] as i32)?;
     match (a[1], a[2]) {
         (SOL_SOCKET, SO_REUSEADDR) => sockopt::set_socket_reuseaddr(file, value != 0)?,
@@ -350,6 +408,9 @@ pub(super) fn setsockopt(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         (SOL_SOCKET, SO_RCVBUF) => sockopt::set_socket_recv_buffer_size(file, value as usize)?,
         (IPPROTO_TCP, TCP_NODELAY) => sockopt::set_tcp_nodelay(file, value != 0)?,
         _ => return Err(Errno::NOPROTOOPT),
+    }
+    if let Some(channel) = k.files.channel(a[0] as i32).filter(|_| is_buffer) {
+        channel.charge.set(Files::capacity(file));
     }
     Ok(0)
 }

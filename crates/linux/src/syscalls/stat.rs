@@ -11,6 +11,7 @@ use crate::files::AT_FDCWD;
 use crate::kernel::Kernel;
 use crate::thread::Thread;
 use crate::vfs::Origin;
+use crate::vfs::handle::Handle;
 use crate::vfs::resolve::{Last, Place, Target, resolve};
 use crate::vfs::tree::{Kind, Node};
 
@@ -120,7 +121,7 @@ fn stat_at(k: &mut Kernel, t: &Thread, dir: u64, name: u64, flags: u64) -> std::
     };
     match target {
         Target::Host(Place { kind: None, .. }) => Err(Errno::NOENT),
-        Target::Host(place) => Ok(guest_stat(&rustix::fs::lstat(place.path)?)),
+        Target::Host(place) => Ok(guest_stat(Handle::new(&k.files.view.policy, &place.path)?.stat())),
         Target::Simulated(node) => Ok(simulated_stat(k, &node)),
         Target::Descriptor(fd) => stat_descriptor(k, fd),
     }
@@ -217,7 +218,7 @@ pub(super) fn faccessat2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
                 return Err(Errno::ACCESS);
             }
             let flags = if a[3] & EACCESS != 0 { AtFlags::EACCESS } else { AtFlags::empty() };
-            rustix::fs::accessat(CWD, place.path, access, flags)?;
+            rustix::fs::accessat(CWD, Handle::new(policy, &place.path)?.link(), access, flags)?;
             Ok(0)
         }
         Target::Simulated(node) => {
@@ -234,7 +235,8 @@ pub(super) fn readlinkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     }
     let text = match paths::target(k, t, a[0], a[1], Last::Keep)? {
         Target::Host(Place { kind: None, .. }) => return Err(Errno::NOENT),
-        Target::Host(place) => rustix::fs::readlink(place.path, Vec::new())?.into_bytes(),
+        Target::Host(Place { kind: Some(kind), .. }) if !kind.is_symlink() => return Err(Errno::INVAL),
+        Target::Host(place) => Handle::new(&k.files.view.policy, &place.path)?.read_link()?,
         Target::Simulated(node) if matches!(node.kind, Kind::Link | Kind::Descriptor(_)) => {
             k.files.view.tree.link(k, t, &node)
         }
@@ -308,9 +310,9 @@ pub(super) fn statfs(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let stat = match paths::target(k, t, AT_FDCWD as u64, a[0], Last::Follow)? {
         Target::Host(Place { kind: None, .. }) => return Err(Errno::NOENT),
         Target::Host(place) if k.files.view.policy.shared_memory.has(&place.path) => {
-            memory_stat_fs(k, &rustix::fs::statfs(place.path)?)
+            memory_stat_fs(k, &Handle::new(&k.files.view.policy, &place.path)?.stat_fs()?)
         }
-        Target::Host(place) => guest_stat_fs(&rustix::fs::statfs(place.path)?),
+        Target::Host(place) => guest_stat_fs(&Handle::new(&k.files.view.policy, &place.path)?.stat_fs()?),
         Target::Simulated(node) => simulated_stat_fs(&node),
         Target::Descriptor(fd) => stat_fs_descriptor(k, fd)?,
     };

@@ -1,10 +1,11 @@
 //! System calls that start and end threads.
 
 use bytemuck::{Pod, Zeroable};
-use fxscope_aarch64::{Blocks, Cpu};
+use fxscope_aarch64::{Blocks, Cpu, Memory};
 use rustix::io::Errno;
 
 use super::{Args, Result, guest};
+use crate::budget;
 use crate::futex;
 use crate::kernel::{End, Kernel};
 use crate::processes::Parked;
@@ -82,9 +83,11 @@ fn start(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
     if contradictory || has(flag::UNSUPPORTED) {
         return Err(Errno::INVAL);
     }
+    k.check_tasks()?;
     if !has(flag::THREAD) {
         return start_process(k, t, request);
     }
+    k.afford(budget::THREAD)?;
     let tid = k.system.new_id();
     let mut child = Box::new(t.duplicate(tid, k.pid));
     prepare(k, &mut child, request)?;
@@ -92,6 +95,8 @@ fn start(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
         child.alt_stack = AltStack::NONE;
     }
     child.cpu_number = k.cpu_of_new(&child.affinity, t);
+    child.charge = k.budget.charge(budget::THREAD);
+    child.created_ns = k.now_ns;
     k.system.threads.push_back(child);
     Ok(tid.into())
 }
@@ -104,9 +109,10 @@ fn start_process(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
     if borrows && !waits {
         return Err(Errno::INVAL);
     }
-    let pid = k.system.new_id();
+    k.afford(budget::PROCESS)?;
+    let (pid, files) = (k.system.new_id(), k.files.fork()?);
     let mem = if borrows { k.mem.sibling() } else { k.mem.fork() }.map_err(|_| Errno::NOMEM)?;
-    let mut process = k.fork(pid, mem, borrows)?;
+    let mut process = k.fork(pid, files, mem, borrows);
     let mut child = Box::new(t.duplicate(pid, pid));
     child.cpu_number = k.cpu_of_new(&child.affinity, t);
     let in_child = Request { flags: request.flags & !flag::PARENT_SETTID, ..request };
@@ -116,10 +122,16 @@ fn start_process(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
         process.mem.use_arena_of(&mut k.mem);
         let prepared = prepare(&mut process, &mut child, in_child);
         k.mem.use_arena_of(&mut process.mem);
-        prepared?;
+        if let Err(error) = prepared {
+            give_back(k, &mut process.mem);
+            return Err(error);
+        }
     }
-    if request.flags & flag::PARENT_SETTID != 0 {
-        guest::write(&mut k.mem, request.parent_tid, pid)?;
+    if request.flags & flag::PARENT_SETTID != 0
+        && let Err(error) = guest::write(&mut k.mem, request.parent_tid, pid)
+    {
+        give_back(k, &mut process.mem);
+        return Err(error);
     }
     let blocks = Blocks::new(child.cpu.vl);
     k.system.processes.insert(pid, Box::new(Parked { kernel: process, blocks }));
@@ -128,6 +140,13 @@ fn start_process(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
         t.block(k, Blocked::new(Wait::Child { vfork: Some(pid) }));
     }
     Ok(pid.into())
+}
+
+/// Gives the pages of an address space back that no process has got.
+fn give_back(k: &mut Kernel, mem: &mut Memory) {
+    mem.use_arena_of(&mut k.mem);
+    mem.clear();
+    k.mem.use_arena_of(mem);
 }
 
 /// What the flags say about the new thread's registers and the words that are told its number.

@@ -105,6 +105,7 @@ pub(super) fn timer_create(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     if free == MOST {
         return Err(Errno::AGAIN);
     }
+    k.afford(1 << 10).map_err(|_| Errno::AGAIN)?;
     let timer = Timer::new(counts, notification(k, a[1], free)?);
     guest::write(&mut k.mem, a[2], free as i32)?;
     if free == k.timers.numbered.len() {

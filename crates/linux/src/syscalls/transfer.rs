@@ -5,8 +5,10 @@ use std::os::fd::AsFd as _;
 use bytemuck::{Pod, Zeroable};
 use fxscope_aarch64::Memory;
 use fxscope_aarch64::memory::Touch;
+use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
+use super::sockets::is_socket;
 use super::streams::{self, is_stream};
 use super::{Args, Result, guest};
 use crate::files::OpenFile;
@@ -20,7 +22,7 @@ use crate::vfs::tree::Kind;
 pub(super) const CHUNK: usize = 1 << 20;
 
 /// Most bytes one call transfers (Linux's `MAX_RW_COUNT` with 64 KiB pages).
-const MAX_TRANSFER: u64 = 0x7fff_0000;
+pub(super) const MAX_TRANSFER: u64 = 0x7fff_0000;
 
 /// Most entries of an `iovec` array.
 const IOV_MAX: u64 = 1024;
@@ -148,12 +150,16 @@ fn write_pieces(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece], offse
     Ok(done)
 }
 
-/// The error of a write. One to a pipe that nobody reads is a signal, too.
+/// The error of a write, or of making a file longer. One to a pipe that nobody reads is a signal, too, and so is one beyond
+/// the limit of the size of files (setrlimit(2), `RLIMIT_FSIZE`).
 pub(super) fn write_error(k: &Kernel, t: &mut Thread, error: Errno) -> Errno {
-    if error == Errno::PIPE {
-        let origin = Origin::Sender { pid: k.pid, uid: rustix::process::getuid().as_raw() };
-        signal::send(k, t, SigInfo { signal: number::SIGPIPE, code: code::SI_USER, origin });
-    }
+    let signal = match error {
+        Errno::PIPE => number::SIGPIPE,
+        Errno::FBIG if fxscope_host::file_size_limit().is_some() => number::SIGXFSZ,
+        _ => return error,
+    };
+    let origin = Origin::Sender { pid: k.pid, uid: rustix::process::getuid().as_raw() };
+    signal::send(k, t, SigInfo { signal, code: code::SI_USER, origin });
     error
 }
 
@@ -232,14 +238,20 @@ fn plain_offset(a: &Args) -> std::result::Result<Option<u64>, Errno> {
     }
 }
 
-pub(super) fn preadv2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn preadv2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    read_pieces(k, a[0], &pieces, plain_offset(a)?)
+    match plain_offset(a)? {
+        None => read_on(k, t, a[0], &pieces),
+        offset => read_pieces(k, a[0], &pieces, offset),
+    }
 }
 
 pub(super) fn pwritev2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    write_pieces(k, t, a[0], &pieces, plain_offset(a)?)
+    match plain_offset(a)? {
+        None => write_on(k, t, a[0], &pieces),
+        offset => write_pieces(k, t, a[0], &pieces, offset),
+    }
 }
 
 /// Reads an offset that a call goes on from, if it has one.
@@ -247,7 +259,10 @@ fn offset_at(k: &mut Kernel, addr: u64) -> std::result::Result<Option<u64>, Errn
     if addr == 0 { Ok(None) } else { offset(guest::read(&mut k.mem, addr)?) }
 }
 
-pub(super) fn sendfile(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn sendfile(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    if is_stream(k, a[0] as i32) {
+        return send_to_stream(k, t, a);
+    }
     let mut at = offset_at(k, a[2])?;
     let (to, from) = (k.files.open_file(a[0] as i32)?, k.files.host(a[1] as i32)?);
     k.system.terminal.used(to.host.as_fd(), false);
@@ -258,6 +273,37 @@ pub(super) fn sendfile(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         guest::write(&mut k.mem, a[2], at)?;
     }
     Ok(done as u64)
+}
+
+/// `sendfile` to a pipe, which gets what it has room for, or to a socket, which gets all. The position it reads from moves on
+/// with what is sent.
+fn send_to_stream(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+    let (to, from, total) = (a[0] as i32, a[1] as i32, a[3].min(MAX_TRANSFER));
+    k.files.host(from)?;
+    if is_stream(k, from) {
+        return Err(Errno::INVAL);
+    }
+    offset_at(k, a[2])?;
+    let least = if is_socket(k.files.host(to)?) { total } else { total.min(1) };
+    let result = streams::deliver(k, t, to, least, true, |k, done| {
+        let at = match offset_at(k, a[2])? {
+            Some(at) => at,
+            None => rustix::fs::tell(k.files.host(from)?)?,
+        };
+        let mut bytes = vec![0; (total - done).min(CHUNK as u64) as usize];
+        let got = rustix::io::pread(k.files.host(from)?, &mut bytes[..], at)?;
+        if got == 0 {
+            return Ok(0);
+        }
+        k.system.terminal.used(k.files.host(to)?, bytes[..got].ends_with(b"\n"));
+        let sent = streams::write_now(k, to, &bytes[..got])?;
+        match a[2] {
+            0 => rustix::fs::seek(k.files.host(from)?, SeekFrom::Start(at + sent as u64)).map(|_| ())?,
+            pointer => guest::write(&mut k.mem, pointer, at + sent as u64)?,
+        }
+        Ok(sent)
+    });
+    result.map_err(|error| write_error(k, t, error))
 }
 
 pub(super) fn copy_file_range(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {

@@ -1,14 +1,16 @@
 //! What of the host a program may touch, and what it was refused.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::shared_memory::SharedMemory;
+use super::handle::Handle;
+use super::shared_memory::{SharedFolder, SharedMemory};
 
 /// Devices that hold nothing of the host's and that every program may use.
 const DEVICES: [&[u8]; 3] = [b"/dev/null", b"/dev/zero", b"/dev/full"];
@@ -54,6 +56,10 @@ pub enum Denied {
     Read,
     /// Making, changing or deleting a file.
     Write,
+    /// Changing a device, or opening another one than `/dev/null` and its like.
+    Device,
+    /// A file of procfs, sysfs or another file system that shows and changes the state of the kernel.
+    KernelFile,
     /// Opening a socket.
     Network,
 }
@@ -75,28 +81,39 @@ pub(crate) struct Policy {
     write: Vec<Vec<u8>>,
     network: bool,
     pub(crate) shared_memory: SharedMemory,
+    /// Device numbers of the file systems met so far that hold ordinary files.
+    file_systems: RefCell<BTreeSet<u64>>,
     refused: RefCell<BTreeMap<(Denied, Vec<u8>), u64>>,
 }
 
 impl Policy {
-    pub(crate) fn new(access: &Access) -> Policy {
+    /// `shared_folder`: where `/dev/shm` is; `None`: in a folder that is made when the program first looks there.
+    pub(crate) fn new(access: &Access, shared_folder: Option<Arc<SharedFolder>>) -> Policy {
         let real = |folder: &PathBuf| real_path(folder);
         Policy {
             read: access.read.as_ref().map(|folders| folders.iter().map(real).collect()),
             write: access.write.iter().map(real).collect(),
             network: access.network,
-            shared_memory: SharedMemory::default(),
+            shared_memory: shared_folder.map_or_else(SharedMemory::default, SharedMemory::within),
+            file_systems: RefCell::default(),
             refused: RefCell::default(),
         }
     }
 
-    /// Whether a path without symbolic links lies below a folder that may be written to. The folder itself may not
-    /// be moved or deleted.
+    /// Whether the program may make, rename and delete what is at a path without symbolic links, and change its attributes: it
+    /// lies below a folder that may be written to. The folder itself may not be moved or deleted.
+    pub(crate) fn may_change(&self, path: &[u8]) -> bool {
+        self.write.iter().any(|area| path != area && is_within(path, area)) || self.shared_memory.has_below(path)
+    }
+
+    /// Whether the program may open what is at a path for writing.
     pub(crate) fn may_write(&self, path: &[u8]) -> bool {
-        self.write.iter().any(|area| path != area && is_within(path, area))
-            || self.shared_memory.has_below(path)
-            || DEVICES.contains(&path)
-            || (self.read.is_none() && path == TERMINAL)
+        self.may_change(path) || self.is_open_device(path)
+    }
+
+    /// Whether a path is that of a device that the program may open.
+    pub(crate) fn is_open_device(&self, path: &[u8]) -> bool {
+        DEVICES.contains(&path) || (self.read.is_none() && path == TERMINAL)
     }
 
     pub(crate) fn may_read(&self, path: &[u8]) -> bool {
@@ -119,6 +136,15 @@ impl Policy {
     /// Passes, or notes the refusal: `EACCES`.
     pub(crate) fn check(&self, allowed: bool, denied: Denied, path: &[u8]) -> Result<(), Errno> {
         if allowed { Ok(()) } else { Err(self.refuse(denied, path)) }
+    }
+
+    /// Passes if ordinary files are on the file system with this device number, on which `path` lies.
+    pub(crate) fn check_file_system(&self, device: u64, path: &[u8]) -> Result<(), Errno> {
+        if !self.file_systems.borrow().contains(&device) {
+            Handle::new(self, path)?;
+            self.file_systems.borrow_mut().insert(device);
+        }
+        Ok(())
     }
 
     pub(crate) fn check_network(&self) -> Result<(), Errno> {
@@ -163,7 +189,7 @@ mod tests {
 
     fn policy(read: Option<&[&str]>, write: &[&str]) -> Policy {
         let list = |folders: &[&str]| folders.iter().map(PathBuf::from).collect();
-        Policy::new(&Access { read: read.map(list), write: list(write), network: false })
+        Policy::new(&Access { read: read.map(list), write: list(write), network: false }, None)
     }
 
     #[test]
@@ -174,6 +200,14 @@ mod tests {
             assert!(!p.may_write(path), "{}", path.escape_ascii());
         }
         assert!(p.may_read(b"/etc/passwd"));
+    }
+
+    #[test]
+    fn devices_may_be_opened_and_not_changed() {
+        for p in [policy(None, &["/no/such/a"]), policy(Some(&[]), &[])] {
+            assert!(p.may_write(b"/dev/null") && !p.may_change(b"/dev/null"));
+        }
+        assert!(policy(None, &[]).may_write(b"/dev/tty") && !policy(None, &[]).may_change(b"/dev/tty"));
     }
 
     #[test]

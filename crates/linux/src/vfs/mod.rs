@@ -1,24 +1,31 @@
 //! The files that a program sees, and which of them it may touch.
 //!
 //! A path leads to one of four places: the simulated `/proc`, `/sys` and `/dev` ([`tree`]), the run's own `/dev/shm`
-//! ([`shared_memory`]), the sysroot, or the host. [`resolve`] follows it one component at a time, symbolic links included, and gives a path of the host that
-//! has none left; [`access`] says whether the program may read or write there. System calls then act on exactly that
-//! file: the host follows no link on the way.
+//! ([`shared_memory`]), the sysroot, or the host. [`resolve`] follows it one component at a time, symbolic links included,
+//! and gives a path of the host that has none left; [`access`] says whether the program may read or write there. System
+//! calls then act on a [`handle`] on exactly that file: the host follows no link on the way.
 
 pub(crate) mod access;
+pub(crate) mod handle;
 mod libraries;
 mod procfs;
 pub(crate) mod resolve;
-mod shared_memory;
+pub(crate) mod shared_memory;
 pub(crate) mod sysfs;
 pub(crate) mod tree;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use crate::platform::Platform;
 use access::{Access, Policy};
+use handle::Handle;
+use shared_memory::SharedFolder;
 use tree::{Node, Tree};
 
 /// Where Debian and its relatives keep the libraries that come with the AArch64 cross compilers.
@@ -53,18 +60,26 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(crate) fn new(sysroot: Option<&Path>, access: &Access, platform: &Platform) -> View {
-        View { sysroot: sysroot.map(access::real_path), policy: Policy::new(access), tree: Tree::new(platform) }
+    pub(crate) fn new(
+        sysroot: Option<&Path>,
+        access: &Access,
+        shared_folder: Option<Arc<SharedFolder>>,
+        platform: &Platform,
+    ) -> View {
+        let policy = Policy::new(access, shared_folder);
+        View { sysroot: sysroot.map(access::real_path), policy, tree: Tree::new(platform) }
     }
 
     /// The host's path of a file that a program's header names: in the sysroot if it is there.
     ///
     /// # Errors
-    /// The host's; `ENOENT` when it is in neither.
+    /// The host's; `ENOENT` when it is in neither, `EACCES` for what is no regular file.
     pub(crate) fn find(&self, path: &[u8]) -> std::io::Result<PathBuf> {
         let sysroot = self.sysroot.as_deref().map(|sysroot| OsStr::from_bytes(sysroot).to_owned());
         let inside = sysroot.and_then(|sysroot| resolve::inside(Path::new(&sysroot), path));
-        inside.map_or_else(|| std::fs::canonicalize(OsStr::from_bytes(path)), Ok)
+        let found = inside.map_or_else(|| std::fs::canonicalize(OsStr::from_bytes(path)), Ok)?;
+        let handle = Handle::new(&self.policy, found.as_os_str().as_bytes())?;
+        if handle.kind() == FileType::RegularFile { Ok(found) } else { Err(Errno::ACCESS.into()) }
     }
 
     /// The folders that absolute paths are looked up in, for messages.

@@ -115,7 +115,7 @@ fn cpuinfo(platform: &Platform) -> String {
     // Linux takes the speed of the delay loop from the counter: two loops a tick.
     let centi_mips = platform.counter_hz / 5_000;
     let mut text = String::new();
-    for place in &platform.cpus {
+    for place in platform.online() {
         let _ = write!(
             text,
             "processor\t: {}\nBogoMIPS\t: {}.{:02}\nFeatures\t: {features}\nCPU implementer\t: {:#04x}\n\
@@ -178,8 +178,9 @@ fn ticks(k: &Kernel) -> (u64, u64) {
 fn machine_stat(k: &Kernel) -> String {
     let (busy, idle) = ticks(k);
     let mut text = format!("cpu  {busy} 0 0 {idle} 0 0 0 0 0 0\n");
-    for (index, place) in k.platform.cpus.iter().enumerate() {
-        let (busy, idle) = if index == 0 { (busy, idle) } else { (0, busy + idle) };
+    let first = k.platform.cpus.first().copied();
+    for place in k.platform.online() {
+        let (busy, idle) = if Some(place) == first { (busy, idle) } else { (0, busy + idle) };
         let _ = writeln!(text, "cpu{} {busy} 0 0 {idle} 0 0 0 0 0 0", place.cpu);
     }
     let start = k.start_unix_ns / 1_000_000_000;

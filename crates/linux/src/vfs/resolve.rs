@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::ffi::OsStr;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::access::Denied;
+use super::handle::Handle;
 use super::tree::{self, Kind, Tree};
 use super::{Origin, View};
 use crate::files::DIRECTORY;
@@ -235,11 +236,14 @@ impl Walk<'_> {
         let policy = &self.view().policy;
         policy.check(policy.may_see(&host), Denied::Read, &host)?;
         match rustix::fs::lstat(&host) {
-            Ok(stat) => Ok(match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Directory => Found::Directory,
-                FileType::Symlink => Found::Link(rustix::fs::readlink(&host, Vec::new())?.into_bytes()),
-                other => Found::Other(other),
-            }),
+            Ok(stat) => {
+                policy.check_file_system(stat.st_dev, &host)?;
+                Ok(match FileType::from_raw_mode(stat.st_mode) {
+                    FileType::Directory => Found::Directory,
+                    FileType::Symlink => Found::Link(Handle::new(policy, &host)?.read_link()?),
+                    other => Found::Other(other),
+                })
+            }
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(Found::Missing),
             Err(error) => Err(error),
         }
@@ -249,21 +253,6 @@ impl Walk<'_> {
 /// The names in a path, the last one first, without empty ones and dots.
 fn components(path: &[u8]) -> Vec<Vec<u8>> {
     path.split(|&b| b == b'/').filter(|c| !c.is_empty() && *c != b".").rev().map(<[u8]>::to_vec).collect()
-}
-
-/// Opens a file of the host without following links. On hosts without `openat2` (Linux before 5.6) the links on the
-/// way are those that [`resolve`] has just seen not to be there.
-pub(crate) fn open(path: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    let mut flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    if flags.contains(OFlags::PATH) {
-        flags &= OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    }
-    let creates = flags.intersects(OFlags::CREATE) || flags.contains(OFlags::TMPFILE);
-    let mode = if creates { mode } else { Mode::empty() };
-    match rustix::fs::openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS) {
-        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(CWD, path, flags, mode),
-        result => result,
-    }
 }
 
 /// The host's path of `path` within `sysroot`, whose links do not lead out of it. `None`: it is not there. On hosts
@@ -281,24 +270,22 @@ pub(crate) fn inside(sysroot: &Path, path: &[u8]) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(&path_of(file.ok()?.as_fd())?)))
 }
 
-/// The folder of a file of the host, and the file's name in it.
-///
-/// # Errors
-/// `EBUSY` for the root.
-pub(crate) fn parent(path: &[u8]) -> Result<(OwnedFd, &[u8]), Errno> {
-    let slash = path.iter().rposition(|&b| b == b'/').ok_or(Errno::NOENT)?;
-    let (folder, name) = (&path[..slash.max(1)], &path[slash + 1..]);
-    if name.is_empty() {
-        return Err(Errno::BUSY);
-    }
-    Ok((open(folder, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?, name))
-}
-
 /// Where an open file of the host is now. `None`: it has no path (any more).
 pub(crate) fn path_of(file: BorrowedFd<'_>) -> Option<Vec<u8>> {
+    last_path_of(file).and_then(|(path, deleted)| (!deleted).then_some(path))
+}
+
+/// Where an open file of the host is, or was when it was deleted, and whether it has been. `None`: it never had a path.
+pub(crate) fn last_path_of(file: BorrowedFd<'_>) -> Option<(Vec<u8>, bool)> {
+    const DELETED: &[u8] = b" (deleted)";
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     let path = rustix::fs::readlink(link, Vec::new()).ok()?.into_bytes();
-    // A file that is there may have such a name too.
-    let deleted = path.ends_with(b" (deleted)") && rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink == 0);
-    (path.starts_with(b"/") && !deleted && !path.starts_with(b"/memfd:")).then_some(path)
+    if !path.starts_with(b"/") || path.starts_with(b"/memfd:") {
+        return None;
+    }
+    match path.strip_suffix(DELETED) {
+        // A file that is there may have such a name too.
+        Some(name) if rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink == 0) => Some((name.to_vec(), true)),
+        _ => Some((path, false)),
+    }
 }

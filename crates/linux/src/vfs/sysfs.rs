@@ -7,9 +7,6 @@ use crate::barrier;
 use crate::kernel::Kernel;
 use crate::platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
 
-/// Distances between memory nodes that Linux gives when firmware has none: to the node itself, to others.
-const DISTANCES: [u32; 2] = [10, 20];
-
 const KIB: u64 = 1 << 10;
 
 type Entries = BTreeMap<Vec<u8>, Entry>;
@@ -19,11 +16,11 @@ pub(super) fn entries(platform: &Platform, entries: &mut Entries) {
         entries.insert(path.into_bytes(), Entry::Text(format!("{text}\n").into_bytes()));
     };
     processors(platform, &mut put);
-    for place in &platform.cpus {
-        processor(platform, *place, &mut put);
+    for place in platform.online() {
+        processor(platform, place, &mut put);
         for (index, cache) in platform.caches.iter().enumerate() {
             let folder = format!("/sys/devices/system/cpu/cpu{}/cache/index{index}", place.cpu);
-            self::cache(platform, *place, cache, &folder, &mut put);
+            self::cache(platform, place, cache, &folder, &mut put);
         }
     }
     nodes(platform, &mut put);
@@ -47,7 +44,7 @@ pub(super) fn entries(platform: &Platform, entries: &mut Entries) {
 }
 
 fn processors(platform: &Platform, put: &mut impl FnMut(String, String)) {
-    let all = list(platform.cpus.iter().map(|p| p.cpu));
+    let all = list(platform.online().map(|p| p.cpu));
     let last = platform.cpus.iter().map(|p| p.cpu).max().unwrap_or(0);
     for name in ["online", "possible", "present"] {
         put(format!("/sys/devices/system/cpu/{name}"), all.clone());
@@ -62,8 +59,10 @@ fn processor(platform: &Platform, place: CpuPlace, put: &mut impl FnMut(String, 
     let topology = format!("{folder}/topology");
     let nodes = platform.nodes();
     let group = nodes.iter().position(|&node| node == place.node).unwrap_or(0);
-    let members = platform.cpus_of(place.node);
-    let core = members.iter().position(|&cpu| cpu == place.cpu).unwrap_or(0);
+    let members = platform.online_of(place.node);
+    // Assistant cores come behind the others of their CMG.
+    let cores = platform.cpus_of(place.node);
+    let core = cores.iter().position(|&cpu| cpu == place.cpu).unwrap_or(cores.len());
     let sets = [
         ("thread_siblings", vec![place.cpu]),
         ("core_cpus", vec![place.cpu]),
@@ -82,18 +81,21 @@ fn processor(platform: &Platform, place: CpuPlace, put: &mut impl FnMut(String, 
 }
 
 fn cache(platform: &Platform, place: CpuPlace, cache: &Cache, folder: &str, put: &mut impl FnMut(String, String)) {
-    let cpus = if cache.shared_by_node { platform.cpus_of(place.node) } else { vec![place.cpu] };
+    let cpus = if cache.shared_by_node { platform.online_of(place.node) } else { vec![place.cpu] };
+    let assisted = platform.assistants.iter().any(|assistant| assistant.node == place.node);
+    let ways = cache.ways.saturating_sub(if assisted { cache.kept_ways } else { 0 });
+    let bytes = cache.bytes / u64::from(cache.ways.max(1)) * u64::from(ways);
     let kind = match cache.kind {
         CacheKind::Data => "Data",
         CacheKind::Instruction => "Instruction",
         CacheKind::Unified => "Unified",
     };
-    let sets = cache.bytes / (u64::from(cache.ways) * u64::from(cache.line_bytes)).max(1);
+    let sets = bytes / (u64::from(ways) * u64::from(cache.line_bytes)).max(1);
     put(format!("{folder}/level"), cache.level.to_string());
     put(format!("{folder}/type"), kind.to_owned());
-    put(format!("{folder}/size"), format!("{}K", cache.bytes / KIB));
+    put(format!("{folder}/size"), format!("{}K", bytes / KIB));
     put(format!("{folder}/coherency_line_size"), cache.line_bytes.to_string());
-    put(format!("{folder}/ways_of_associativity"), cache.ways.to_string());
+    put(format!("{folder}/ways_of_associativity"), ways.to_string());
     put(format!("{folder}/number_of_sets"), sets.to_string());
     put(format!("{folder}/shared_cpu_map"), mask(platform, &cpus));
     put(format!("{folder}/shared_cpu_list"), list(cpus.into_iter()));
@@ -105,13 +107,13 @@ fn nodes(platform: &Platform, put: &mut impl FnMut(String, String)) {
     for name in ["online", "possible", "has_cpu", "has_memory", "has_normal_memory"] {
         put(format!("/sys/devices/system/node/{name}"), all.clone());
     }
-    for &node in &nodes {
+    for (place, &node) in nodes.iter().enumerate() {
         let folder = format!("/sys/devices/system/node/node{node}");
         let cpus = platform.cpus_of(node);
         put(format!("{folder}/cpumap"), mask(platform, &cpus));
         put(format!("{folder}/cpulist"), list(cpus.into_iter()));
         let distances: Vec<String> =
-            nodes.iter().map(|&other| DISTANCES[usize::from(other != node)].to_string()).collect();
+            (0..nodes.len()).map(|other| platform.distance(place, other).to_string()).collect();
         put(format!("{folder}/distance"), distances.join(" "));
         put(format!("{folder}/numastat"), "numa_hit 0\nnuma_miss 0\nnuma_foreign 0\ninterleave_hit 0".to_owned());
         for kib in huge_page_kib(platform) {

@@ -8,9 +8,9 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fxscope_linux::{Access, End, Process, Refusal, Setup, Stdio};
+use fxscope_linux::{Access, End, Platform, Process, Refusal, Setup, Stdio};
 
-mod platform;
+pub mod platform;
 pub use platform::platform;
 
 /// How a program is run.
@@ -22,6 +22,8 @@ pub struct Run<'a> {
     pub max_instructions: u64,
     /// `None`: the default one.
     pub sysroot: Option<PathBuf>,
+    /// The machine; `None`: that of [`platform`].
+    pub platform: Option<Platform>,
     /// Bytes of memory; `None`: all that the machine has.
     pub memory_bytes: Option<u64>,
 }
@@ -35,6 +37,7 @@ impl Default for Run<'_> {
             vector_bytes: 64,
             max_instructions: 300_000_000,
             sysroot: None,
+            platform: None,
             memory_bytes: None,
         }
     }
@@ -76,7 +79,7 @@ fn run_process(program: &Path, run: &Run, access: &Access) -> (End, String, Stri
     let error = tempfile::tempfile().expect("temporary file");
     let handle = |f: &File| f.try_clone().expect("duplicate handle").into();
     let name = program.to_str().expect("UTF-8 path");
-    let mut platform = platform(run.vector_bytes);
+    let mut platform = run.platform.clone().unwrap_or_else(|| platform(run.vector_bytes));
     platform.memory_bytes = run.memory_bytes.unwrap_or(platform.memory_bytes);
     let mut setup = Setup::new(platform, name).expect("setup");
     setup.args.extend(run.args.iter().map(|a| a.as_bytes().to_vec()));
@@ -85,7 +88,11 @@ fn run_process(program: &Path, run: &Run, access: &Access) -> (End, String, Stri
     setup.access = access.clone();
     setup.sysroot = run.sysroot.clone().or(setup.sysroot);
     let mut process = Process::open(program, setup).unwrap_or_else(|e| panic!("{e}"));
-    let end = process.run_functional(run.max_instructions).cloned();
+    // While it waits for the host, it is to be asked again.
+    while process.end().is_none() && process.instructions() < run.max_instructions {
+        process.run_functional(run.max_instructions - process.instructions());
+    }
+    let end = process.end().cloned();
     let end = end.unwrap_or_else(|| panic!("{name} did not end within {} instructions", run.max_instructions));
     (end, text(output), text(error), process.refusals())
 }

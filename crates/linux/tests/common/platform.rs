@@ -1,4 +1,7 @@
-//! The machine that tests run on.
+//! The machines that tests run on.
+
+// Each test file uses its own part of this.
+#![allow(dead_code)]
 
 use fxscope_aarch64::cpu::IdRegisters;
 use fxscope_aarch64::hpc::HpcExtension;
@@ -9,6 +12,8 @@ pub fn platform(vector_bytes: usize) -> Platform {
     Platform {
         vector_bytes,
         cpus: (12..24).map(|cpu| CpuPlace { cpu, node: 4 }).collect(),
+        assistants: Vec::new(),
+        node_distances: [10, 20, 30],
         caches: vec![
             cache(1, CacheKind::Data, 65536, 4),
             cache(1, CacheKind::Instruction, 65536, 4),
@@ -36,6 +41,18 @@ pub fn platform(vector_bytes: usize) -> Platform {
     }
 }
 
+/// The same with all core groups of a compute node of FX1000, two of which have an assistant core.
+pub fn compute_node() -> Platform {
+    let one = platform(64);
+    let caches = one.caches.iter().map(|&cache| Cache { kept_ways: if cache.shared_by_node { 2 } else { 0 }, ..cache });
+    Platform {
+        cpus: (12..60).map(|cpu| CpuPlace { cpu, node: 4 + (cpu - 12) / 12 }).collect(),
+        assistants: (0..2).map(|cpu| CpuPlace { cpu, node: 4 + cpu }).collect(),
+        caches: caches.collect(),
+        ..one
+    }
+}
+
 fn cache(level: u32, kind: CacheKind, bytes: u64, ways: u32) -> Cache {
-    Cache { level, kind, bytes, ways, line_bytes: 256, shared_by_node: false }
+    Cache { level, kind, bytes, ways, kept_ways: 0, line_bytes: 256, shared_by_node: false }
 }

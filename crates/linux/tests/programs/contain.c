@@ -93,6 +93,9 @@ static void the_host(void) {
     report("host device", opened(open("/dev/mem", O_RDONLY)));
     report("another terminal", opened(open("/dev/pts/0", O_RDONLY)));
     report("null device", opened(open("/dev/null", O_WRONLY)));
+    report("rights of a standard stream", fchmod(1, 0));
+    report("owner of a standard stream", fchown(2, getuid(), getgid()));
+    report("times of a standard stream", futimens(0, NULL));
     report("internet socket", opened(socket(AF_INET, SOCK_STREAM, 0)));
     report("packet socket", opened(socket(AF_PACKET, SOCK_RAW, 0)));
     struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "/run/host.socket"};

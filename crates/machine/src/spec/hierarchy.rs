@@ -12,7 +12,8 @@ table! {
         bytes: u64 => Range(1024, GIB),
         /// Associativity.
         ways: u32 => Range(1, MAX_WAYS),
-        /// Ways kept from applications (assistant cores).
+        /// Ways that programs cannot use. Those of L2 are kept for assistant cores, in the CMGs that have one
+        /// (`topology.assistant_cmgs`).
         reserved_ways: u32 => Range(0, MAX_WAYS),
         /// Line size.
         line_bytes: u32 => Power(64, 4 * KIB),

@@ -108,6 +108,27 @@ fn reserved_ways_are_not_used() {
 }
 
 #[test]
+fn the_l2_of_a_cmg_without_an_assistant_core_has_all_its_ways() {
+    let spec = machine();
+    assert_eq!(spec.topology.assistant_cmgs, [0, 1]);
+    for (cmg, ways) in [(0, 14), (1, 14), (2, 16), (3, 16)] {
+        // Lines of one set in the memory of the CMG: more than there are ways.
+        let addresses = (0..1 << 12).map(|i| cmg * (8 << 30) + (i << 19));
+        let set: Vec<u64> = addresses.filter(|&address| index(address) == 0).map(|address| address / LINE).collect();
+        assert!(set.len() > 16);
+        let (mut chip, seat) = (Chip::new(&spec), Seat { cmg: cmg as usize, core: 0 });
+        for &line in &set {
+            let joins = Joins::default();
+            let request = Request { line, at: 0, cause: Cause::Demand, holder: Holder::Data, write: false, joins };
+            chip.read(seat, request, &mut Signals::default());
+        }
+        assert_eq!(set.iter().filter(|&&line| chip.holds(seat.cmg, line)).count(), ways, "CMG{cmg}");
+        assert_eq!(u64::from(spec.l2_ways(cmg as u32)), ways as u64);
+        assert_eq!(spec.l2_bytes(cmg as u32), (ways as u64) << 19, "{ways} of 16 ways of 8 MiB");
+    }
+}
+
+#[test]
 fn a_bank_takes_one_line_a_cycle_and_the_other_bank_is_not_in_the_way() {
     let spec = machine();
     let mut signals = Signals::default();

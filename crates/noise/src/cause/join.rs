@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
 
-use super::{Event, NO_EVENT};
+use super::{Event, NO_EVENT, REALTIME_LIMIT, Recognised, TICK};
 use crate::trace::{Cause, Detour, Error, Header, Item, Kind, Method, Reader, Summary, UNKNOWN, Writer};
 
 /// How far the clocks of detours and of events may be apart, ns: traces write whole µs.
@@ -15,14 +15,16 @@ const LEAST: u64 = 10;
 const MOST: usize = 1 << 20;
 
 /// What is known of the events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Naming {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Naming<'a> {
     /// The clock's time at the trace's begin, ns.
     pub start: u64,
     /// Whether everything that the kernel does is among them: a detour without one is then the hardware's or the host's.
     pub complete: bool,
     /// Whether the machine is virtual.
     pub virtual_machine: bool,
+    /// What the trace shows by itself.
+    pub recognised: &'a Recognised,
 }
 
 /// Copies a trace with names for detours that have none. Gives what was known after the last detour, none if the trace was
@@ -33,7 +35,7 @@ pub struct Naming {
 pub fn name<R: Read, W: Write>(
     mut trace: Reader<R>,
     mut events: impl Iterator<Item = Event>,
-    naming: Naming,
+    naming: Naming<'_>,
     out: W,
     notes: &dyn Fn() -> Vec<String>,
 ) -> Result<Option<Summary>, Error> {
@@ -88,7 +90,7 @@ fn copy_named<W: Write>(
     detours: &[Detour],
     (header, causes): (&Header, &[Cause]),
     events: &mut VecDeque<Event>,
-    naming: Naming,
+    naming: Naming<'_>,
 ) -> io::Result<()> {
     for &detour in detours {
         let from = detour.start.saturating_add(naming.start);
@@ -105,9 +107,19 @@ fn copy_named<W: Write>(
         let largest = near.max_by_key(|(time, _)| *time);
         let largest = largest.filter(|(time, _)| time.saturating_mul(LEAST) >= detour.length);
         let known = causes.get(detour.cause as usize).filter(|_| detour.cause != UNKNOWN);
+        // A thread that ran behind a tick was a smaller part of it than the tick itself.
+        let is_tick = !naming.complete && naming.recognised.is_tick(core, detour);
+        let largest = largest.filter(|(_, event)| !is_tick || event.length.saturating_mul(2) >= detour.length);
         let cause = match (known, largest) {
             (Some(known), _) => copy.cause(known),
+            _ if naming.recognised.is_limited(core, detour) => {
+                copy.cause(&Cause::new(Kind::Throttling, REALTIME_LIMIT))
+            }
+            (None, Some((_, event))) if event.cause.kind == Kind::Throttling && header.priority.is_some() => {
+                copy.cause(&Cause::new(Kind::Throttling, REALTIME_LIMIT))
+            }
             (None, Some((_, event))) => copy.cause(&event.cause),
+            (None, None) if is_tick => copy.cause(&Cause::new(Kind::Interrupt, TICK)),
             (None, None) if naming.complete => {
                 let kind = if naming.virtual_machine { Kind::Hypervisor } else { Kind::Hardware };
                 copy.cause(&Cause::new(kind, NO_EVENT))

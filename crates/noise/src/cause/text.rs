@@ -110,7 +110,7 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
             _ => self.thread(bare, number.parse().ok()?, true)?,
         };
         let start = if self.start == Start::Field { start } else { line.time.saturating_sub(length) };
-        Some(Event { core: line.core, start, length, cause })
+        Some(Event { core: line.core, start, length, net: true, cause })
     }
 
     /// What a thread is to the one that measures; `taken_off` is whether that could run.
@@ -151,7 +151,7 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
         let at = open.iter().rposition(|(of, ..)| *of == kind)?;
         let (kind, name, start) = open.drain(at..).next()?;
         let length = line.time.checked_sub(start)?;
-        Some(Event { core: line.core, start, length, cause: Cause::new(kind, name) })
+        Some(Event { core: line.core, start, length, net: false, cause: Cause::new(kind, name) })
     }
 
     /// `prev_comm=a prev_pid=1 … prev_state=R+ ==> next_comm=b next_pid=2 next_prio=120`
@@ -188,7 +188,7 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
         let (name, number, start) = self.running.remove(&core)?;
         let cause = self.thread(&name, number, self.taken_off.contains(&core))?;
         let length = time.checked_sub(start)?;
-        Some(Event { core, start, length, cause })
+        Some(Event { core, start, length, net: false, cause })
     }
 }
 

@@ -4,11 +4,13 @@ use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use fxscope_host::{Ended, Helper, Signal};
 
 use super::{Event, Parser, Start, Who};
 
@@ -29,7 +31,7 @@ enum How {
         stop: Arc<AtomicBool>,
         copying: JoinHandle<io::Result<()>>,
     },
-    Perf(Child),
+    Perf(Helper),
 }
 
 /// A setting of tracefs: a file below the instance, or below tracefs itself when its path begins with a slash, and its value.
@@ -168,25 +170,23 @@ fn switches(perf: &Path, cores: &[u32], spool: &Path) -> Result<Tracer, String> 
     let mut command = Command::new(perf);
     command.args(["record", "-q", "-e", "dummy:u", "--switch-events", "-k", "CLOCK_MONOTONIC", "-m", "1024", "-C"]);
     command.arg(crate::host::list(cores)).arg("-o").arg(spool);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|e| {
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut perf_record = Helper::start_apart(command).map_err(|e| {
         format!(
             "perf, which names tasks and kernel threads, cannot be started ({e}); Debian: apt-get install linux-perf"
         )
     })?;
     // It refuses at once what it may not do.
-    std::thread::sleep(Duration::from_millis(500));
-    if let Ok(Some(_)) = child.try_wait() {
-        let mut text = String::new();
-        let told = child.stderr.take().and_then(|mut stream| stream.read_to_string(&mut text).ok());
+    if let Ok(Some(_)) = perf_record.ended_within(Duration::from_millis(500)) {
+        let text = perf_record.last_words();
         let first = text.lines().map(str::trim).find(|line| !line.is_empty() && *line != "Error:");
-        let why = told.and(first).unwrap_or("it says nothing");
+        let why = first.unwrap_or("it says nothing");
         return Err(format!(
             "perf may not tell which threads run ({why}): run this as root, or have /proc/sys/kernel/perf_event_paranoid \
              set to 0"
         ));
     }
-    let (what, how) = ("context switches through perf", How::Perf(child));
+    let (what, how) = ("context switches through perf", How::Perf(perf_record));
     Ok(Tracer { what, complete: false, spool: spool.to_owned(), perf: perf.to_owned(), how })
 }
 
@@ -217,21 +217,56 @@ impl Tracer {
                 let file = File::open(&self.spool).map_err(|e| format!("{}: {e}", self.spool.display()))?;
                 Ok(Box::new(BufReader::new(file)))
             }
-            How::Perf(mut child) => {
-                let process = rustix::process::Pid::from_child(&child);
+            How::Perf(mut record) => {
                 // If it has ended before, what it wrote is read below.
-                let _ = rustix::process::kill_process(process, rustix::process::Signal::INT);
-                child.wait().map_err(|e| format!("perf record: {e}"))?;
-                let mut script = Command::new(&self.perf);
-                script
-                    .args(["script", "--show-switch-events", "--ns", "-F", "comm,tid,cpu,time", "-i"])
-                    .arg(&self.spool);
-                let script = script.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-                let text = script.map_err(|e| format!("perf script: {e}"))?.stdout.take();
-                Ok(Box::new(BufReader::new(text.ok_or("perf script told nothing")?)))
+                record.signal(Signal::INT);
+                if record.wait(PATIENCE).map_err(|e| format!("perf record: {e}"))? == Ended::Late {
+                    let seconds = PATIENCE.as_secs();
+                    return Err(format!(
+                        "perf record did not end within {seconds} s when it was asked to, and was killed: detours have no names \
+                         (--perf names another perf, --causes none does without)"
+                    ));
+                }
+                let file = script(&self.perf, &self.spool)?;
+                Ok(Box::new(BufReader::new(file)))
             }
         }
     }
+}
+
+/// How long perf may take to end, or to write nothing, before it is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Most text that is taken from perf, bytes.
+const MOST_TEXT: u64 = 4 << 30;
+
+/// What perf has recorded, as text in a file beside it that has no name any more.
+fn script(perf: &Path, spool: &Path) -> Result<File, String> {
+    let failed = |e: io::Error| format!("perf script: {e}");
+    let path = spool.with_extension("txt");
+    let out = File::create(&path).map_err(failed)?;
+    let text = File::open(&path).map_err(failed)?;
+    fs::remove_file(&path).map_err(failed)?;
+    let mut command = Command::new(perf);
+    command.args(["script", "--show-switch-events", "--ns", "-F", "comm,tid,cpu,time", "-i"]).arg(spool);
+    command.stdin(Stdio::null()).stdout(out);
+    let mut script = Helper::start_apart(command).map_err(failed)?;
+    let (mut written, mut since) = (0, Instant::now());
+    while script.ended_within(Duration::from_millis(200)).map_err(failed)?.is_none() {
+        let bytes = text.metadata().map_err(failed)?.len();
+        if bytes > MOST_TEXT {
+            return Err(format!(
+                "perf script wrote more than {} GiB, and was killed: detours have no names",
+                MOST_TEXT >> 30
+            ));
+        }
+        if bytes != written {
+            (written, since) = (bytes, Instant::now());
+        } else if since.elapsed() > PATIENCE {
+            let seconds = PATIENCE.as_secs();
+            return Err(format!("perf script wrote nothing for {seconds} s, and was killed: detours have no names"));
+        }
+    }
+    Ok(text)
 }
 
 /// The events of a tracer's text. How many the tracer has lost is counted in `lost`.

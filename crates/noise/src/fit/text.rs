@@ -2,20 +2,18 @@
 
 use std::fmt::Write as _;
 
+use fxscope_base::text::printable;
+
 use super::{Arrival, Length, Model, Source};
 
 /// A text as a TOML string.
 fn string(text: &str) -> String {
     let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => {
-                out.push('\\');
-                out.push(c);
-            }
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
+    for c in printable(text).chars() {
+        if matches!(c, '"' | '\\') {
+            out.push('\\');
         }
+        out.push(c);
     }
     out.push('"');
     out

@@ -240,12 +240,10 @@ pub fn together(
         let now = lab.now();
         if let Some(waited) = elapsed(stats, before, now) {
             stats.waiting += waited;
-            if blocks == 0 {
-                stats.count(waited);
-                let excess = waited - stats.minimum;
-                if excess > threshold {
-                    keep.keep(before, excess);
-                }
+            if blocks > 0 {
+                stats.total += waited;
+            } else {
+                piece_done(keep, stats, before..now, threshold);
             }
         }
         if until.over(now) {

@@ -1,25 +1,47 @@
 //! Which micro-operations access memory, and how.
 
-use fxscope_machine::{Flow, Spec, Uop};
+use fxscope_machine::{Recipe, Spec, Uop};
 use fxscope_uop::{Access, MemOp, RegClass, StaticInst};
 
 use super::flows::EAG;
 use super::operands::{add_all, push};
 use crate::resolved::{Action, Attribute, RFlow, RUop};
 
-/// An address computation has latency 1; what goes to the cache has the load-to-use latency, at least this.
-const MIN_LOAD: u16 = 5;
-
-/// Whether this micro-operation accesses memory: it passes an address pipe, in an instruction that does,
-/// and is not the update of the base register.
-pub(super) fn is_memory(uop: &Uop, info: &StaticInst) -> bool {
-    let Some(op) = info.mem else { return false };
-    let reads = |f: &Flow| f.pipes.within(EAG) && f.latency >= u32::from(MIN_LOAD);
-    match op.access {
-        Access::Load => uop.flows.iter().any(reads),
-        Access::Atomic => uop.flows.iter().any(|f| reads(f) || (f.pipes.within(EAG) && f.latency == 0)),
-        _ => uop.flows.iter().any(|f| f.pipes.meets(EAG) && f.latency == 0),
+/// The micro-operations of a row that access memory, in order, when the instruction is `info`.
+///
+/// Every access passes an address pipe. So do operations on addresses, which a row has beside its accesses: one that a
+/// later access waits for, and the update of the base register, which comes last.
+pub(super) fn accesses(info: &StaticInst, uops: &[Uop]) -> Vec<usize> {
+    if info.mem.is_none() {
+        return Vec::new();
     }
+    let on_address_pipe: Vec<usize> = (0..uops.len()).filter(|&k| addresses(&uops[k])).collect();
+    // A micro-operation that does more than pass the address pipe moves data; others beside it only make addresses.
+    let moving: Vec<usize> = on_address_pipe.iter().copied().filter(|&k| uops[k].flows.len() > 1).collect();
+    if !moving.is_empty() {
+        return moving;
+    }
+    let makes_address = |k: usize| {
+        let waits = |later: usize| uops[later].depends.iter().any(|d| later - d.places as usize == k);
+        on_address_pipe.iter().any(|&later| waits(later))
+    };
+    let mut accesses: Vec<usize> = on_address_pipe.iter().copied().filter(|&k| !makes_address(k)).collect();
+    let updates_base = info.writeback.is_some() && accesses.last() == Some(&(uops.len() - 1));
+    if updates_base && accesses.len() > info.dsts.len().max(1) {
+        accesses.pop();
+    }
+    accesses
+}
+
+/// Whether an instruction accesses memory and its row has nothing that could: no flow of it passes an address pipe.
+#[must_use]
+pub fn lacks_access(info: &StaticInst, recipe: &Recipe) -> bool {
+    info.mem.is_some() && accesses(info, &recipe.uops).is_empty()
+}
+
+/// Whether one of its flows passes an address pipe.
+fn addresses(uop: &Uop) -> bool {
+    uop.flows.iter().any(|flow| flow.pipes.within(EAG))
 }
 
 impl RUop {
@@ -49,7 +71,7 @@ impl RUop {
         self.action = Action::Load;
         self.vector = info.dsts.iter().next().is_some_and(|r| r.class() == RegClass::Vector);
         let flows = &self.flows[..usize::from(self.nflows)];
-        let access = flows.iter().position(|f| f.pipes.within(EAG) && f.latency >= MIN_LOAD);
+        let access = flows.iter().position(|f| f.pipes.within(EAG));
         let access = access.unwrap_or(flows.len().max(1) - 1);
         self.continues = access + 1 < flows.len();
         self.nflows = access as u8 + 1;
@@ -57,7 +79,7 @@ impl RUop {
         // The unit itself spreads the flows of gathers and structures: the latency is that of one.
         let repeats = flow.busy.max(1) - 1;
         let latency = flow.latency.saturating_sub(repeats);
-        self.load_latency = if latency >= MIN_LOAD { latency } else { spec.load_store.load_integer as u16 } as u8;
+        self.load_latency = if latency > 0 { latency } else { spec.load_store.load_integer as u16 } as u8;
     }
 
     /// Of a store's flows the address comes first, in whatever order its row has them.

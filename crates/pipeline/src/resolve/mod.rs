@@ -11,6 +11,7 @@ use fxscope_base::{Signals, Stall};
 use fxscope_machine::{Blocking, Recipe, Spec, Uop};
 use fxscope_uop::{Branch, InstKind, Shape, StaticInst};
 
+pub use self::memory::lacks_access;
 use self::prefix::{behind_prefix, merges, with_merge};
 use self::roles::Roles;
 use crate::commit::counts;
@@ -34,7 +35,7 @@ pub fn resolve_block(start: u64, infos: &[StaticInst], spec: &Spec) -> ResolvedB
     for (i, info) in infos.iter().enumerate() {
         let before = uops.len();
         let plain;
-        let recipe = match spec.recipes.get(info.class) {
+        let recipe = match spec.recipes.get(info.class).filter(|recipe| !lacks_access(info, recipe)) {
             Some(recipe) => recipe,
             None => {
                 unknown.push(i);

@@ -8,7 +8,7 @@ use fxscope_machine::{Pipes, Recipe, Uop};
 use fxscope_uop::{Access, MemOp, Reg, RegClass, Shape, StaticInst};
 
 use super::flows::{EAG, FL};
-use super::memory::is_memory;
+use super::memory::accesses;
 use super::operands::{add_all, push, temp};
 use crate::resolved::RUop;
 
@@ -27,7 +27,7 @@ pub(super) struct Roles<'a> {
 impl<'a> Roles<'a> {
     pub(super) fn new(info: &'a StaticInst, recipe: &'a Recipe) -> Roles<'a> {
         let uops = &recipe.uops[..];
-        let accesses: Vec<usize> = (0..uops.len()).filter(|&k| is_memory(&uops[k], info)).collect();
+        let accesses = accesses(info, uops);
         let last = uops.len().checked_sub(1);
         let update = last.filter(|k| info.writeback.is_some() && info.mem.is_some() && !accesses.contains(k));
         let mut roles = Roles { info, uops, accesses, update, accumulate: Vec::new() };

@@ -50,6 +50,8 @@ pub enum Family {
     Other,
     /// Sleep, at a barrier or in the kernel.
     Barrier,
+    /// The kernel works for the program.
+    Kernel,
     /// Instructions commit.
     Commit,
 }

@@ -3,6 +3,8 @@
 use fxscope_analyze::{Comparison, Kind, Quantity, Spread};
 use serde_json::{Value, json};
 
+use super::csv;
+
 /// The columns of the CSV form, in order.
 pub const COLUMNS: [&str; 13] = [
     "region",
@@ -22,25 +24,22 @@ pub const COLUMNS: [&str; 13] = [
 
 /// A line for each quantity and subject, what differs most first, below a line of [`COLUMNS`]. `ratio` is to the first
 /// subject; fields are empty where nothing is known.
-///
-/// # Panics
-/// Never: what is written to memory is text.
 #[must_use]
 pub fn csv(comparison: &Comparison) -> Vec<u8> {
-    let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record(COLUMNS).expect("written to memory");
+    let mut out = String::new();
+    csv::line(&mut out, &COLUMNS);
     for quantity in comparison.metrics.iter().chain(&comparison.events) {
         for (subject, label) in comparison.labels.iter().enumerate() {
             if let Some(spread) = &quantity.values[subject] {
-                let line = line(&comparison.region, quantity, subject, label, spread);
-                out.write_record(line).expect("written to memory");
+                let fields = fields(&comparison.region, quantity, subject, label, spread);
+                csv::line(&mut out, &fields.each_ref().map(String::as_str));
             }
         }
     }
-    out.into_inner().expect("written to memory")
+    out.into_bytes()
 }
 
-fn line(region: &str, quantity: &Quantity, subject: usize, label: &str, spread: &Spread) -> [String; 13] {
+fn fields(region: &str, quantity: &Quantity, subject: usize, label: &str, spread: &Spread) -> [String; 13] {
     let or_empty = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     [
         region.to_owned(),

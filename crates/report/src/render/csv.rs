@@ -1,5 +1,7 @@
 //! Tables as lines of one value each.
 
+use std::borrow::Cow;
+
 use crate::document::{Body, Grid, Place, Report};
 
 /// The columns of the file, in order.
@@ -7,13 +9,10 @@ pub const COLUMNS: [&str; 12] =
     ["run", "region", "scope", "process", "cmg", "thread", "cpu", "table", "id", "name", "unit", "value"];
 
 /// All values of all tables: a line for each that is known, below a line of [`COLUMNS`].
-///
-/// # Panics
-/// Never: what is written to memory is text.
 #[must_use]
 pub fn render(reports: &[Report]) -> Vec<u8> {
-    let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record(COLUMNS).expect("written to memory");
+    let mut out = String::new();
+    line(&mut out, &COLUMNS);
     for (run, report) in (1..).zip(reports) {
         for region in &report.regions {
             for section in &region.sections {
@@ -23,16 +22,38 @@ pub fn render(reports: &[Report]) -> Vec<u8> {
             }
         }
     }
-    out.into_inner().expect("written to memory")
+    out.into_bytes()
 }
 
-fn table(out: &mut csv::Writer<Vec<u8>>, [run, region]: [&str; 2], grid: &Grid) {
+/// Adds a line of fields to a text of comma-separated values (RFC 4180, with a line feed alone at the end of a line).
+pub fn line(out: &mut String, fields: &[&str]) {
+    for (i, text) in fields.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        out.push_str(&field(text));
+    }
+    out.push('\n');
+}
+
+/// A field of a line. Names come from programs and files, and spreadsheets take some of them for formulas: those are quoted and
+/// begin with an apostrophe, as OWASP has it (CSV Injection). Numbers stay as they are.
+fn field(text: &str) -> Cow<'_, str> {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && text.parse::<f64>().is_err();
+    if !formula && !text.contains([',', '"', '\n', '\r']) {
+        return Cow::Borrowed(text);
+    }
+    let apostrophe = if formula { "'" } else { "" };
+    Cow::Owned(format!("\"{apostrophe}{}\"", text.replace('"', "\"\"")))
+}
+
+fn table(out: &mut String, [run, region]: [&str; 2], grid: &Grid) {
     for record in &grid.records {
         let [scope, process, cmg, thread, cpu] = place(record.place);
         for (heading, value) in grid.headings.iter().zip(&record.values) {
             let Some(value) = value else { continue };
             let value = value.to_string();
-            let line = [
+            let fields = [
                 run,
                 region,
                 &scope,
@@ -46,7 +67,7 @@ fn table(out: &mut csv::Writer<Vec<u8>>, [run, region]: [&str; 2], grid: &Grid) 
                 &heading.unit,
                 &value,
             ];
-            out.write_record(line).expect("written to memory");
+            line(out, &fields);
         }
     }
 }
@@ -61,5 +82,34 @@ fn place(place: Place) -> [String; 5] {
         Place::Cmg { process, cmg } => ["cmg".to_owned(), process.to_string(), cmg.to_string(), none(), none()],
         Place::Process(process) => ["process".to_owned(), process.to_string(), none(), none(), none()],
         Place::Total => ["total".to_owned(), none(), none(), none(), none()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_spreadsheets_would_take_for_a_formula_is_quoted_behind_an_apostrophe() {
+        for (text, expected) in [
+            ("=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""),
+            ("=1+1", "\"'=1+1\""),
+            ("+cmd|' /C calc'!A0", "\"'+cmd|' /C calc'!A0\""),
+            ("-2+3", "\"'-2+3\""),
+            ("@SUM(A1)", "\"'@SUM(A1)\""),
+            ("\t=1", "\"'\t=1\""),
+            ("\r=1", "\"'\r=1\""),
+        ] {
+            assert_eq!(field(text), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_and_other_texts_stay_as_they_are() {
+        for text in ["-1.5", "+3", "-1e-9", "0", "all", "a=b", "loop 1-2", "", "µs"] {
+            assert_eq!(field(text), text);
+        }
+        assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(field("two\nlines"), "\"two\nlines\"");
     }
 }

@@ -19,6 +19,7 @@ const COLOURS: &[(Family, &str, &[u32])] = &[
     (Family::Operation, "operation", &[0x08_519c, 0x42_92c6]),
     (Family::Other, "other", &[0x6b_7280, 0x9c_a3af, 0xcc_79a7, 0xe3_b3cf]),
     (Family::Barrier, "barrier", &[0xcf_d4da]),
+    (Family::Kernel, "kernel", &[0x3c_4048]),
     (Family::Commit, "commit", &[0xbf_e5da, 0x7f_ccb5, 0x36_a98b, 0x00_735c, 0x00_483a]),
 ];
 

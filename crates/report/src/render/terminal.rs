@@ -41,7 +41,8 @@ const RESET: &str = "\x1b[0m";
 /// The text of `documents`, one after the other.
 #[must_use]
 pub fn render(documents: &[Document], style: Style) -> String {
-    let one = |document| {
+    let one = |document: &Document| {
+        let document = &document.clone().printable();
         let mut out = Terminal { style, text: String::new() };
         out.document(document);
         out.text

@@ -7,11 +7,15 @@ use crate::document::{Body, Row, Section, Value};
 pub(super) const RUN: &[(&str, &str)] =
     &[("time", "seconds"), ("cycles", "cycles"), ("instructions", "instructions"), ("IPC", "ipc")];
 
-pub(super) const RATES: &[(&str, &str)] = &[
+const RATES: &[(&str, &str)] = &[
     ("FP", "gflops"),
     ("of FP peak", "gflops_percent_of_peak"),
+    ("FP peak", "gflops_peak"),
     ("memory", "memory_gbs"),
     ("of memory peak", "memory_percent_of_peak"),
+    ("memory peak", "memory_peak_gbs"),
+    ("cores", "cores_used"),
+    ("CMGs", "cmgs_used"),
     ("SVE instructions", "sve_instruction_rate"),
 ];
 
@@ -36,6 +40,22 @@ pub(super) const BUSY: &[(&str, &str)] = &[
     ("L2", "l2_busy"),
     ("memory", "memory_busy"),
 ];
+
+/// Peaks, and what they belong to: without a rate there is nothing to hold against them.
+const PEAKS: &[(&str, &str)] = &[
+    ("gflops_peak", "gflops"),
+    ("cores_used", "gflops"),
+    ("memory_peak_gbs", "memory_gbs"),
+    ("cmgs_used", "memory_gbs"),
+];
+
+/// The rates of regions, each beside its peak.
+pub(super) fn rates(columns: &[&Values]) -> Section {
+    let has = |name: &str| columns.iter().any(|values| values.get(name).is_some());
+    let is_wanted = |name: &str| PEAKS.iter().find(|peak| peak.0 == name).is_none_or(|&(_, rate)| has(rate));
+    let list: Vec<_> = RATES.iter().filter(|(_, name)| is_wanted(name)).copied().collect();
+    section("Rates", &list, columns)
+}
 
 /// The metrics of `list` that at least one of several regions has.
 pub(super) fn section(title: &str, list: &[(&str, &str)], columns: &[&Values]) -> Section {

@@ -26,7 +26,7 @@ pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
     let values: Vec<&Values> = columns.iter().map(|column| &column.values).collect();
     let all = [
         facts::section("Run", facts::RUN, &values),
-        facts::section("Rates", facts::RATES, &values),
+        facts::rates(&values),
         accounting::section(columns),
         facts::section("Misses", facts::MISSES, &values),
         facts::section("Busy", facts::BUSY, &values),
@@ -38,7 +38,7 @@ pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
 pub(crate) fn head(values: &Values) -> Vec<Section> {
     let all = [
         facts::section("Run", facts::RUN, &[values]),
-        facts::section("Rates", facts::RATES, &[values]),
+        facts::rates(&[values]),
         facts::section("Misses", facts::MISSES, &[values]),
     ];
     all.into_iter().filter(has_content).collect()
@@ -81,7 +81,7 @@ pub(crate) fn program(run: &Run) -> String {
 
 /// Text of a program or a file, without the control characters by which it could play tricks on a terminal.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    fxscope_base::text::printable(text).into_owned()
 }
 
 /// What was run, where, and how it ended.

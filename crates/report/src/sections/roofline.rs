@@ -1,7 +1,6 @@
 //! The rate of floating-point operations against what the machine can do.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use fxscope_pmu::Values;
 use fxscope_record::{Region, Run};
 
 use crate::document::{Body, Point, Roof, Roofline, Section, Slope};
@@ -22,7 +21,7 @@ const READING_WITHOUT: &str = "No slope limits it, since its data stay in L1 and
 pub(crate) fn section(run: &Run, region: &Region, evaluated: &Evaluated) -> Option<Section> {
     let values = evaluated.evaluation.total();
     let gflops = values.get("gflops").filter(|rate| *rate > 0.0)?;
-    let (roof, slopes) = ceilings(run, region, evaluated)?;
+    let (roof, slopes) = ceilings(run, &values)?;
     let (mut points, mut idle) = (Vec::new(), Vec::new());
     for (level, metric) in POINTS {
         let level = (*level).to_owned();
@@ -42,22 +41,16 @@ pub(crate) fn section(run: &Run, region: &Region, evaluated: &Evaluated) -> Opti
     Some(Section { title: "Roofline".to_owned(), body: Body::Roofline(roofline) })
 }
 
-/// What the cores and CMGs that threads run on can do.
-fn ceilings(run: &Run, region: &Region, evaluated: &Evaluated) -> Option<(Roof, Vec<Slope>)> {
-    let cores = region.threads.iter().map(|t| (t.node, t.cpu)).collect::<BTreeSet<_>>().len() as f64;
-    let cmgs = evaluated.evaluation.teams().iter().map(|team| team.cmg).collect::<BTreeSet<_>>().len().max(1) as f64;
-    let peak = |name: &str, count: f64| peak(&run.constants, name, count);
+/// What the cores and CMGs that threads run on can do: the peaks that shares of peak are of, and those of the caches.
+fn ceilings(run: &Run, values: &Values) -> Option<(Roof, Vec<Slope>)> {
+    let (cores, cmgs) = (values.get("cores_used")?, values.get("cmgs_used")?);
+    let cache = |name: &str, count: f64| Some(run.constants.get(name)? * count / 1e9);
     let roof = Roof {
         label: format!("double precision, {cores} core{}", if cores == 1.0 { "" } else { "s" }),
-        gflops: peak("peak_flops_dp", cores)?,
+        gflops: values.get("gflops_peak")?,
     };
-    let l2 = peak("l2_core_peak", cores)?.min(peak("l2_cmg_peak", cmgs)?);
-    let slopes = [("L1", peak("l1_core_peak", cores)?), ("L2", l2), ("memory", peak("memory_peak", cmgs)?)];
+    let l2 = cache("l2_core_peak", cores)?.min(cache("l2_cmg_peak", cmgs)?);
+    let slopes = [("L1", cache("l1_core_peak", cores)?), ("L2", l2), ("memory", values.get("memory_peak_gbs")?)];
     let slopes = slopes.map(|(label, gigabytes)| Slope { label: label.to_owned(), gigabytes });
     Some((roof, slopes.to_vec()))
-}
-
-/// What so many of a machine's parts can do, 1e9 each second.
-fn peak(constants: &BTreeMap<String, f64>, name: &str, count: f64) -> Option<f64> {
-    Some(constants.get(name)? * count / 1e9)
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use fxscope::noise::import::{self, Source};
 
-use super::super::output::{draft, failure, replaceable};
-use super::super::{Failure, Outcome};
+use super::super::Outcome;
+use super::super::output::{failure, replaceable};
 use super::trace;
 
 /// Make a trace of what another program has measured, and show it.
@@ -42,6 +42,9 @@ enum Format {
     Netgauge,
 }
 
+/// Largest file, bytes.
+const MOST_BYTES: u64 = 4 << 30;
+
 fn rate(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok();
     number.filter(|hz| (1.0..=1e12).contains(hz)).ok_or_else(|| format!("'{text}' is not from 1 to 1e12"))
@@ -53,10 +56,7 @@ pub(super) fn import(args: &Args) -> Outcome {
         return Err(format!("{}: is no file; a trace needs one", args.output.display()).into());
     };
     let names: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
-    let contents =
-        args.files.iter().zip(&names).map(|(path, name)| {
-            std::fs::read(path).map_err(|e| format!("{name}: cannot be read ({e}); check the path"))
-        });
+    let contents = args.files.iter().map(|path| fxscope::host::read(path, MOST_BYTES));
     let contents: Vec<Vec<u8>> = contents.collect::<Result<_, _>>()?;
     let sources: Vec<Source<'_>> = names.iter().zip(&contents).map(|(name, bytes)| Source { name, bytes }).collect();
     let format = match args.format {
@@ -68,10 +68,8 @@ pub(super) fn import(args: &Args) -> Outcome {
         Format::Netgauge => import::Format::Netgauge,
     };
     let imported = import::read(format, &sources, args.hz)?;
-    let mut file = draft(&output)?;
-    let written = imported.write(BufWriter::new(&mut file)).map(drop);
-    written.map_err(|e| failure(&output, &e))?;
-    file.persist(&output).map_err(|e| Failure::from(failure(&output, &e.error).message))?;
-    let view = trace::look(&output)?;
+    let written = output.replace(|file| imported.write(BufWriter::new(file)).map(drop));
+    written.map_err(|e| failure(output.path(), &e))?;
+    let view = trace::look(output.path())?;
     trace::sheet(&view, &args.output.display().to_string()).show()
 }

@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fxscope::host::OutputFile;
 use fxscope::jitter::Time;
 use fxscope::noise::cause::{self, Naming, Tracer};
 use fxscope::noise::host::{self, Host};
@@ -14,7 +14,8 @@ use fxscope::noise::measure::{self, Plan, Watch, native};
 use fxscope::noise::trace::{Method, Reader};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::super::output::{draft, failure, folder, replaceable};
+use super::super::interrupt::{self, STOP};
+use super::super::output::{failure, folder, replaceable};
 use super::super::{Failure, Outcome, say};
 use super::trace;
 
@@ -31,7 +32,7 @@ pub struct Args {
     /// The cores, as 0-3,8; all that this process may use without it.
     #[arg(long, value_name = "LIST")]
     cores: Option<String>,
-    /// How long; Ctrl-C ends it earlier.
+    /// How long; Ctrl-C, SIGTERM and SIGHUP end it earlier.
     #[arg(long, value_name = "TIME", default_value = "10s")]
     duration: Time,
     /// A piece of work (fwq, dgemm), or an interval (ftq); without it 100us, one block, 1ms.
@@ -96,21 +97,22 @@ const SHORTEST: Duration = Duration::from_millis(10);
 /// Measures, names, and shows.
 pub(super) fn measure(args: &Args) -> Outcome {
     let plan = plan(args)?;
-    let Some(output) = replaceable(&args.output)? else {
+    let Some(place) = replaceable(&args.output)? else {
         return Err(format!("{}: is no file; a trace needs one", args.output.display()).into());
     };
     let host = Host::read(Path::new("/"));
     let cores = measure::cores(&plan.cores, &native::allowed()?, &host)?;
-    let place = tempfile::Builder::new().prefix(".fxscope-").tempdir_in(folder(&output));
-    let place = place.map_err(|e| failure(&output, &e))?;
+    let output = place.path();
+    let scratch = tempfile::Builder::new().prefix(".fxscope-").tempdir_in(folder(output));
+    let scratch = scratch.map_err(|e| failure(output, &e))?;
     let (tracer, reasons) = match args.causes {
-        Causes::Auto => cause::start(Path::new("/"), &args.perf, &cores, &place.path().join("events")),
+        Causes::Auto => cause::start(Path::new("/"), &args.perf, &cores, &scratch.path().join("events")),
         Causes::None => (None, vec!["detours have no names as --causes none asks for it".to_owned()]),
     };
     announce(&plan, &cores, tracer.as_ref());
-    let measured = record(&plan, &output);
-    name(tracer, &reasons, &host, &output, measured)?;
-    let view = trace::look(&output)?;
+    let measured = record(&plan, output);
+    name(tracer, &reasons, &host, &place, measured)?;
+    let view = trace::look(output)?;
     trace::sheet(&view, &args.output.display().to_string()).show()
 }
 
@@ -152,8 +154,7 @@ fn announce(plan: &Plan, cores: &[u32], tracer: Option<&Tracer>) {
 
 /// Measures into the file, which has all up to the last second if this is cut off.
 fn record(plan: &Plan, output: &Path) -> Result<(), Failure> {
-    static STOP: AtomicBool = AtomicBool::new(false);
-    ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))?;
+    interrupt::catch()?;
     let bar = ProgressBar::with_draw_target(Some(plan.duration.as_secs().max(1)), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{bar:40} {pos} of {len} s");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -197,11 +198,12 @@ fn name(
     tracer: Option<Tracer>,
     reasons: &[String],
     host: &Host,
-    output: &Path,
+    place: &OutputFile,
     measured: Result<(), Failure>,
 ) -> Result<(), Failure> {
+    let output = place.path();
     let complete = tracer.as_ref().is_some_and(Tracer::complete);
-    let what = tracer.as_ref().map(Tracer::what);
+    let mut what = tracer.as_ref().map(Tracer::what);
     // It is stopped in any case.
     let text = tracer.map(Tracer::stop);
     measured?;
@@ -210,6 +212,7 @@ fn name(
         Some(Ok(text)) => text,
         Some(Err(why)) => {
             said.push(why);
+            what = None;
             Box::new(io::empty()) as Box<dyn io::BufRead>
         }
         None => Box::new(io::empty()),
@@ -224,13 +227,24 @@ fn name(
         );
         notes
     };
+    let trace = reader(output)?;
+    let recognised = cause::recognise(reader(output)?, host.realtime_limit);
+    let recognised = recognised.map_err(|e| format!("{}: {e}", output.display()))?;
+    let naming = Naming {
+        start: trace.header().monotonic_start,
+        complete,
+        virtual_machine: host.virtual_machine == Some(true),
+        recognised: &recognised,
+    };
+    let named = place.replace(|file| {
+        let named = cause::name(trace, cause::events(text, &lost), naming, BufWriter::new(file), &notes);
+        named.map(drop).map_err(io::Error::other)
+    });
+    named.map_err(|e| format!("{}: {e}", output.display()).into())
+}
+
+/// The trace that was measured.
+fn reader(output: &Path) -> Result<Reader<BufReader<File>>, Failure> {
     let file = File::open(output).map_err(|e| format!("{}: cannot be read ({e})", output.display()))?;
-    let trace = Reader::new(BufReader::new(file)).map_err(|e| format!("{}: {e}", output.display()))?;
-    let naming =
-        Naming { start: trace.header().monotonic_start, complete, virtual_machine: host.virtual_machine == Some(true) };
-    let mut named = draft(output)?;
-    let copied = cause::name(trace, cause::events(text, &lost), naming, BufWriter::new(&mut named), &notes);
-    copied.map_err(|e| format!("{}: {e}", output.display()))?;
-    named.persist(output).map_err(|e| failure(output, &e.error))?;
-    Ok(())
+    Ok(Reader::new(BufReader::new(file)).map_err(|e| format!("{}: {e}", output.display()))?)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fxscope::report::document::{Body, Curve, Document, Part, Plot, Row, Section, Tone, Value};
-use fxscope::report::render::{html, terminal};
+use fxscope::report::render::{csv, html, terminal};
 use serde_json::json;
 
 use super::super::output::Target;
@@ -142,9 +142,7 @@ impl Table {
                     serde_json::Value::Null => String::new(),
                     other => other.to_string(),
                 };
-                let line: Vec<_> = [&self.title, label, heading, &value].map(|text| quoted(text)).to_vec();
-                out.push_str(&line.join(","));
-                out.push('\n');
+                csv::line(out, &[&self.title, label, heading, &value]);
             }
         }
     }
@@ -160,18 +158,8 @@ fn plot_json(plot: &Plot) -> serde_json::Value {
 fn plot_csv(plot: &Plot, out: &mut String) {
     for curve in &plot.curves {
         for (across, up) in &curve.points {
-            let line = [quoted(&plot.title), across.to_string(), quoted(&curve.label), up.to_string()];
-            out.push_str(&line.join(","));
-            out.push('\n');
+            csv::line(out, &[&plot.title, &across.to_string(), &curve.label, &up.to_string()]);
         }
-    }
-}
-
-/// A field of a line of comma-separated values.
-fn quoted(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
     }
 }
 
@@ -242,12 +230,6 @@ impl Form {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fields_with_commas_and_quotes_are_quoted() {
-        assert_eq!(quoted("a"), "a");
-        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
-    }
 
     #[test]
     fn shares_have_the_digits_that_tell() {

@@ -32,7 +32,7 @@ const STRETCHES: usize = 12;
 /// Begins to read a trace.
 pub(super) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
     let fail = |why: &dyn std::fmt::Display| Failure::from(format!("{}: {why}", path.display()));
-    let file = File::open(path).map_err(|e| fail(&format!("cannot be read ({e}); check the path")))?;
+    let file = fxscope::host::open(path, u64::MAX)?;
     Reader::new(BufReader::new(file)).map_err(|e| fail(&e))
 }
 

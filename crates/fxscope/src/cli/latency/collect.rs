@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use fxscope::import::{Source, perf};
+use fxscope::jitter::Time;
 use fxscope::latency::inputs::{Event, Pmu, pmus};
 use fxscope::record;
 
@@ -41,14 +42,20 @@ pub struct Args {
     /// The perf to use.
     #[arg(long, value_name = "PATH", default_value = "perf")]
     perf: PathBuf,
+    /// Give up a run of the program that takes longer than this, such as 300s; without it, none is given up.
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<Time>,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
 }
 
+/// Largest output of perf, bytes.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// Measures, and shows what was found.
 pub(super) fn collect(args: &Args) -> Outcome {
-    record::check_target(&args.output)?;
+    record::Target::check(&args.output)?;
     let pmu = processor(args.processor.as_deref())?;
     let machine = machine(&pmu.machines[0])?;
     let scratch = tempfile::tempdir().map_err(|e| format!("cannot make a temporary folder: {e}"))?;
@@ -65,7 +72,7 @@ pub(super) fn collect(args: &Args) -> Outcome {
         let name = format!("perf-{pass}.csv");
         let file = folder.join(&name);
         run_once(args, pmu, &events, &file)?;
-        let text = std::fs::read_to_string(&file).map_err(|e| format!("perf left no {}: {e}", file.display()))?;
+        let text = fxscope::host::read_text(&file, MOST_BYTES).map_err(|e| format!("perf left no counts: {e}"))?;
         outputs.push((name, offered(&text, pmu)?.into_bytes()));
     }
     let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -134,7 +141,7 @@ fn run_once(args: &Args, pmu: &Pmu, events: &[&Event], file: &Path) -> Result<()
     }
     perf.args(["-e", "duration_time"]);
     let instead = if all { "; --own counts the program alone, without memory controllers" } else { "" };
-    run_under(perf, &args.command, "", instead)
+    run_under(perf, &args.command, args.timeout, "", instead)
 }
 
 /// perf's output without events that the system does not offer, which are named.

@@ -66,6 +66,9 @@ struct Options {
     launch: Launch,
 }
 
+/// Largest file of programs, bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
 /// The programs of files, which must not have the same name.
 pub(super) fn read(paths: &[PathBuf], asked: &Asked) -> Result<Vec<Subject>, Failure> {
     let mut subjects = Vec::new();
@@ -78,7 +81,7 @@ pub(super) fn read(paths: &[PathBuf], asked: &Asked) -> Result<Vec<Subject>, Fai
 /// Adds the programs of a file.
 fn add(path: &Path, asked: &Asked, subjects: &mut Vec<Subject>) -> Result<(), Failure> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|e| format!("{shown}: cannot be read ({e}); check the path"))?;
+    let text = fxscope::host::read_text(path, MOST_BYTES)?;
     let file: File = toml::from_str(&text).map_err(|e| format!("{shown}: {e}"))?;
     let mut asked = asked.clone();
     if asked.latencies.is_empty() {

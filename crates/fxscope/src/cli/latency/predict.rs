@@ -9,7 +9,7 @@ use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{html, terminal};
 
 use super::super::launch::{self, Launch, interval_ns};
-use super::super::output::Target;
+use super::super::output::{Target, program_streams};
 use super::super::{Failure, Outcome, say, style};
 use super::case::Case;
 use super::{Asked, nanoseconds, show};
@@ -70,7 +70,7 @@ pub(super) fn predict(args: &Args) -> Outcome {
     let target = Target::check(&args.output)?;
     let run = match &args.file {
         Some(path) => recorded(path, args.run)?,
-        None => simulated(args)?,
+        None => simulated(args, Some(&target).filter(|_| args.format != Format::Terminal))?,
     };
     let mut case = Case::of(&run, &args.asked, args.base_ns, None)?;
     if let (Some(path), Some(ns)) = (&args.second, args.second_ns) {
@@ -111,11 +111,12 @@ fn recorded(path: &Path, number: Option<u32>) -> Result<Run, Failure> {
     Ok(runs.swap_remove(number - 1))
 }
 
-/// The run of the program that is named.
-fn simulated(args: &Args) -> Result<Run, Failure> {
+/// The run of the program that is named; `target` is where results for programs go.
+fn simulated(args: &Args, target: Option<&Target>) -> Result<Run, Failure> {
     let launch = args.launch.with_intervals(Some(args.interval), args.asked.region.as_deref());
-    let session = launch.session(launch.spec()?, &args.command, Mode::Timing)?;
-    let run = launch::simulate(session, false, None)?;
+    let simulate = |session| launch::simulate(session, false, None);
+    let stdio = program_streams(target)?;
+    let run = launch.contained(launch.spec()?, &args.command, Mode::Timing, stdio, simulate)?;
     match &run.finish {
         Finish::Exited(0) => {}
         Finish::Exited(status) => say(&format!("the program ended with status {status}")),

@@ -9,7 +9,7 @@ use fxscope::latency::{Counts, Second, System};
 use fxscope::linux::Stdio;
 use fxscope::record::{Finish, Run};
 use fxscope::validate::Cache;
-use fxscope::{Control, Mode};
+use fxscope::{Control, Mode, Session};
 use rayon::prelude::*;
 
 use super::super::Failure;
@@ -18,6 +18,9 @@ use super::super::placement::Remote;
 use super::super::progress::bar;
 use super::Asked;
 use super::case::Case;
+
+/// Largest program, bytes.
+const MOST_PROGRAM: u64 = 4 << 30;
 
 /// A program to be checked.
 pub(super) struct Subject {
@@ -163,7 +166,7 @@ impl Lab {
     fn file(&self, trial: &Trial<'_>) -> Result<Option<PathBuf>, String> {
         let subject = trial.subject;
         let program = subject.command.first().ok_or("no program given")?;
-        let bytes = std::fs::read(program).map_err(|e| format!("{}: {e}", Path::new(program).display()))?;
+        let bytes = fxscope::host::read(Path::new(program), MOST_PROGRAM).map_err(|e| e.to_string())?;
         let launch = trial.launch();
         let spec = launch.spec().map_err(|failure| failure.message)?;
         let asked = (&subject.asked.region, subject.asked.threads);
@@ -209,8 +212,9 @@ impl Trial<'_> {
         let launch = self.launch();
         let text = |failure: Failure| failure.message;
         let spec = launch.spec().map_err(text)?;
-        let session = launch.session_on(spec.clone(), &self.subject.command, Mode::Timing, Some(stdio));
-        let run = session.map_err(text)?.run(&mut |_| Control::Continue);
+        let simulate = |session: Session| Ok(session.run(&mut |_| Control::Continue));
+        let run = launch.contained(spec.clone(), &self.subject.command, Mode::Timing, Some(stdio), simulate);
+        let run = run.map_err(text)?;
         ended(&run, said.path(), self.subject.refuses)?;
         let case = Case::of(&run, &self.subject.asked, None, Some(&spec)).map_err(text)?;
         let Case { taken, intervals, no_intervals, .. } = case;

@@ -54,11 +54,6 @@ fn all(host: &Host, process: Option<&Process>) -> serde_json::Value {
     all
 }
 
-/// Text of other programs without what could play tricks on a terminal.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
-}
-
 fn word(text: impl Into<String>) -> Option<Value> {
     Some(Value::Text(text.into()))
 }
@@ -68,7 +63,7 @@ fn count(number: Option<u64>) -> Option<Value> {
 }
 
 fn facts(title: &str, facts: impl IntoIterator<Item = (String, String)>) -> Section {
-    let row = |(label, value): (String, String)| Row { label, values: vec![word(plain(&value))] };
+    let row = |(label, value): (String, String)| Row { label, values: vec![word(value)] };
     Section { title: title.to_owned(), body: Body::Facts(facts.into_iter().map(row).collect()) }
 }
 
@@ -78,7 +73,7 @@ fn table(headings: &[&str], rows: Vec<Row>) -> Section {
 }
 
 fn sentences(title: &str, sentences: &[String]) -> Section {
-    Section { title: title.to_owned(), body: Body::Notes(sentences.iter().map(|s| plain(s)).collect()) }
+    Section { title: title.to_owned(), body: Body::Notes(sentences.to_vec()) }
 }
 
 fn about_host(host: &Host) -> Document {
@@ -133,7 +128,7 @@ fn about_process(host: &Host, process: &Process) -> Document {
     sections.push(table(&["largest mappings", "mapped", "in memory", "page", "MMU page", "THP", "segment"], rows));
     sections.push(sentences("Findings", &host::about_process(host, process)));
     sections.push(sentences("Notes", &process.notes));
-    let title = format!("Process {} ({})", process.pid, plain(&process.name));
+    let title = format!("Process {} ({})", process.pid, process.name);
     Document { title, columns: vec![String::new()], sections }
 }
 
@@ -161,7 +156,7 @@ fn segment_row(part: &SegmentUse) -> Row {
 }
 
 fn mapping_row(mapping: &Mapping) -> Row {
-    let name = if mapping.path.is_empty() { format!("at {:#x}", mapping.start) } else { plain(&mapping.path) };
+    let name = if mapping.path.is_empty() { format!("at {:#x}", mapping.start) } else { mapping.path.clone() };
     let values = vec![
         word(size(mapping.bytes())),
         word(size(in_memory(mapping))),

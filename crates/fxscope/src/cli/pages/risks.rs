@@ -13,7 +13,7 @@ use fxscope::risks::{Kind, Places, Risk, RiskFinder, Risks};
 use serde_json::json;
 
 use super::super::launch::{self, Launch};
-use super::super::output::Target;
+use super::super::output::{Target, program_streams};
 use super::super::{Outcome, print, say, style};
 
 /// Find instructions that name pages under a false mask which are not there: memory that was never mapped, or of which
@@ -44,9 +44,11 @@ const LISTED: usize = 20;
 pub(super) fn risks(args: &Args) -> Outcome {
     let target = args.json.as_deref().map(Target::check).transpose()?;
     let spec = args.launch.spec()?;
-    let session = args.launch.session(spec.clone(), &args.command, Mode::Timing)?;
+    let stdio = program_streams(target.as_ref())?;
     let mut finder = RiskFinder::new(&spec);
-    let run = launch::simulate_with(session, false, |session, watch| session.run_observed(watch, &mut finder))?;
+    let run = args.launch.contained(spec.clone(), &args.command, Mode::Timing, stdio, |session| {
+        launch::simulate_with(session, false, |session, watch| session.run_observed(watch, &mut finder))
+    })?;
     if let Finish::Failed(message) = &run.finish {
         say(&format!("the program cannot go on: {message}"));
     }
@@ -70,11 +72,6 @@ pub(super) fn risks(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Text of programs without what could play tricks on a terminal.
-fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
-}
-
 fn document(run: &Run, spec: &Spec, risks: &Risks) -> Document {
     let mut sections = Vec::new();
     if risks.risks.is_empty() {
@@ -87,12 +84,12 @@ fn document(run: &Run, spec: &Spec, risks: &Risks) -> Document {
         sections.push(notes("Advice", risks.risks.iter().take(LISTED).map(advice).collect()));
     }
     sections.push(notes("Notes", remarks(spec, risks)));
-    let title = format!("Accesses under a false mask: {} on {}", plain(run.program()), run.machine);
+    let title = format!("Accesses under a false mask: {} on {}", run.program(), run.machine);
     Document { title, columns: vec![String::new()], sections }
 }
 
 fn notes(title: &str, notes: Vec<String>) -> Section {
-    Section { title: title.to_owned(), body: Body::Notes(notes.iter().map(|note| plain(note)).collect()) }
+    Section { title: title.to_owned(), body: Body::Notes(notes) }
 }
 
 fn listing(risks: &[Risk]) -> Section {
@@ -114,7 +111,7 @@ fn cut(text: String, most: usize) -> String {
 fn caption(risk: &Risk) -> String {
     let line = file_and_line(risk).map_or_else(String::new, |line| format!(" ({line})"));
     let place = cut(format!("{}{line}", place(risk)), PLACE);
-    cut(plain(&format!("{place}: {}", risk.text.as_deref().unwrap_or("not readable"))), CAPTION)
+    cut(format!("{place}: {}", risk.text.as_deref().unwrap_or("not readable")), CAPTION)
 }
 
 /// The line without the folders of its file.

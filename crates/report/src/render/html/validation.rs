@@ -1,13 +1,13 @@
 //! The model beside measured results, as a page of its own.
 
-use fxscope_validate::{NEAR, Outcome, SLACK, Summary, Verdict};
+use fxscope_validate::{NEAR, Outcome, SLACK, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::chart::{self, Class, Histogram, Pair};
 use super::{SCRIPT, head};
 use crate::render::palette;
 use crate::render::quantity::digits;
-use crate::validation::{TITLE, families, far_off, of_family, unexpected};
+use crate::validation::{TITLE, answer_text, checked, families, far_off, of_family, spreads, unexpected, used};
 
 const RULES: &str = include_str!("validation.css");
 /// Rows in the picture of the worst.
@@ -28,6 +28,7 @@ pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
                         "Suite " strong { (suite) } ": " (outcomes.len()) " measured figures of A64FX, " (families.len())
                         @if families.len() == 1 { " family" } @else { " families" } ", each beside what the model makes of the same program."
                     }
+                    p.answer { (answer_text(outcomes)) }
                 }
                 main id="main" {
                     (figures(outcomes))
@@ -43,8 +44,10 @@ pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
                 }
                 footer {
                     p {
-                        "Errors are percent of the measured value, or points (pt) where that is a share. Numbers with D are entries of "
-                        code { "DEVIATIONS.md" } "; accepted is the error as it stands in the rows' files."
+                        "Errors are percent of the measured value; those of rows that are percentages stand in points (pt), with the
+                         relative error behind. Numbers with D are entries of " code { "DEVIATIONS.md" } "; accepted is the error as it
+                         stands in the rows' files. The measured value of a row marked fitted has decided something of the model or of
+                         its kernel, or the row states the same figure as one that has; one marked again states the figure of a row above."
                     }
                     p { "Made by fxscope." }
                 }
@@ -59,20 +62,33 @@ fn percent(part: usize, whole: usize) -> String {
     format!("{part} ({:.0} %)", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
-/// The figures of all rows.
+/// Errors by kind of figure, and how many rows are beyond their tolerance.
 fn figures(outcomes: &[Outcome]) -> Markup {
-    let all = Summary::of(outcomes.iter());
+    let all = checked(outcomes);
     let (pairs, right) = all.directions;
     let beyond = outcomes.iter().filter(|o| far_off(o)).count();
+    let failed = outcomes.iter().filter(|o| o.judgement.is_err()).count();
     let fact = |label: &str, value: String| html! { div { dt { (label) } dd { (value) } } };
+    let [near, far] = NEAR.map(|limit| format!("within {limit}"));
+    let headings = ["errors without sign", "number", "median", "mean", &near, &far].map(|heading| (heading, false));
+    let body = html! {
+        @for (label, spread, unit) in spreads(outcomes) {
+            tr {
+                th scope="row" { (label) }
+                td { (spread.number) }
+                @for error in [spread.median, spread.mean] { td { (format!("{error:.1} {unit}")) } }
+                @for near in spread.near { td { (percent(near, spread.number)) } }
+            }
+        }
+    };
     html! {
+        div.scroll { (table("plain", &headings, &body)) }
         dl.facts {
-            (fact("rows", all.rows.to_string()))
-            (fact("mean error without sign", format!("{:.1} %", all.mean)))
-            @for (near, limit) in all.near.iter().zip(NEAR) { (fact(&format!("within {limit} %"), percent(*near, all.rows))) }
+            (fact("rows", outcomes.len().to_string()))
+            (fact("figures that check the model", all.figures.to_string()))
             (fact("directions of ratios", format!("{right} of {pairs} right")))
-            (fact("beyond their tolerance", percent(beyond, all.rows)))
-            @if all.failed > 0 { (fact("could not be simulated", all.failed.to_string())) }
+            (fact("rows beyond their tolerance", percent(beyond, outcomes.len())))
+            @if failed > 0 { (fact("could not be simulated", failed.to_string())) }
         }
     }
 }
@@ -122,7 +138,7 @@ fn pairs(outcomes: &[Outcome]) -> Vec<Pair> {
 
 fn histograms(outcomes: &[Outcome], families: &[&str]) -> Vec<Histogram> {
     let errors =
-        |family: &str| of_family(outcomes, family).filter_map(|o| Some(o.judgement.as_ref().ok()?.error)).collect();
+        |family: &str| of_family(outcomes, family).filter_map(|o| o.judgement.as_ref().ok()?.relative).collect();
     families.iter().map(|family| Histogram { label: (*family).to_owned(), errors: errors(family) }).collect()
 }
 
@@ -142,6 +158,12 @@ fn unit<'a>(outcome: &'a Outcome) -> &'a str {
 fn error(outcome: &Outcome) -> String {
     let sign = if outcome.row.is_points() { "pt" } else { "%" };
     outcome.judgement.as_ref().map_or("–".to_owned(), |j| format!("{:+.1} {sign}", j.error))
+}
+
+/// Behind an error in points, the relative one.
+fn relative(outcome: &Outcome) -> String {
+    let relative = outcome.judgement.as_ref().ok().and_then(|j| j.relative).filter(|_| outcome.row.is_points());
+    relative.map_or_else(String::new, |relative| format!(" ({relative:+.1} %)"))
 }
 
 fn size(outcome: &Outcome) -> f64 {
@@ -190,6 +212,8 @@ fn summary(outcomes: &[Outcome], families: &[&str]) -> Markup {
     let headings = [
         ("family", true),
         ("rows", true),
+        ("figures", true),
+        ("median error, %", true),
         ("mean error, %", true),
         (near.as_str(), true),
         (far.as_str(), true),
@@ -197,13 +221,19 @@ fn summary(outcomes: &[Outcome], families: &[&str]) -> Markup {
     ];
     let body = html! {
         @for family in families {
-            @let figures = Summary::of(of_family(outcomes, family));
-            @let (pairs, right) = figures.directions;
+            @let accuracy = checked(of_family(outcomes, family));
+            @let (pairs, right) = accuracy.directions;
+            @let errors = accuracy.relative;
             tr {
                 th scope="row" { a href=(format!("#family-{family}")) { (family) } }
-                td { (figures.rows) }
-                td { (format!("{:.1}", figures.mean)) }
-                @for near in figures.near { td { (format!("{:.0} %", 100.0 * near as f64 / figures.rows.max(1) as f64)) } }
+                td { (of_family(outcomes, family).count()) }
+                td { (errors.number) }
+                @if errors.number == 0 { @for _ in 0..4 { td { "–" } } }
+                @else {
+                    td { (format!("{:.1}", errors.median)) }
+                    td { (format!("{:.1}", errors.mean)) }
+                    @for near in errors.near { td { (format!("{:.0} %", 100.0 * near as f64 / errors.number as f64)) } }
+                }
                 td { @if pairs > 0 { (right) " of " (pairs) } @else { "–" } }
             }
         }
@@ -211,7 +241,7 @@ fn summary(outcomes: &[Outcome], families: &[&str]) -> Markup {
     html! { h2 { "Families" } div.scroll { (table("plain", &headings, &body)) } }
 }
 
-const HEADINGS: [(&str, bool); 9] = [
+const HEADINGS: [(&str, bool); 10] = [
     ("row", true),
     ("what", false),
     ("measured", true),
@@ -220,6 +250,7 @@ const HEADINGS: [(&str, bool); 9] = [
     ("accepted", true),
     ("tolerance", true),
     ("verdict", false),
+    ("left out", false),
     ("source", false),
 ];
 
@@ -248,10 +279,11 @@ fn row(outcome: &Outcome) -> Markup {
             td { (row.what) }
             td { (measured(outcome)) }
             td { (simulated) }
-            td.high[far_off(outcome)] { (error(outcome)) }
+            td.high[far_off(outcome)] { (error(outcome)) (relative(outcome)) }
             td { (format!("{:+.1}", row.error)) }
             td { (row.tolerance) }
             td.high[bad] { (row.deviation) " " (verdict) }
+            td title=[(!row.fitted.is_empty()).then_some(&row.fitted)] { (used(outcome)) }
             td { (row.source) }
         }
     }

@@ -143,6 +143,7 @@ fn label(heading: &Heading) -> String {
 const FAMILIES: &[(Family, &str)] = &[
     (Family::Commit, "commit"),
     (Family::Barrier, "barrier"),
+    (Family::Kernel, "kernel"),
     (Family::Other, "other wait"),
     (Family::Operation, "operation"),
     (Family::L1, "L1D"),
@@ -155,6 +156,7 @@ fn sign(family: Family) -> char {
     match family {
         Family::Commit => '=',
         Family::Barrier => '.',
+        Family::Kernel => 'K',
         Family::Other => '-',
         Family::Operation => '+',
         Family::L1 => '1',

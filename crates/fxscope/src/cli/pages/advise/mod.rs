@@ -13,7 +13,7 @@ use fxscope::machine::settings::size;
 use fxscope::record::{self, Origin, Run};
 
 use super::super::launch::{self, Launch};
-use super::super::output::Target;
+use super::super::output::{Target, program_streams};
 use super::super::placement::is_page;
 use super::super::{Failure, Outcome, print, say, style};
 use runs::Runs;
@@ -66,6 +66,9 @@ fn percent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "give a number from 0 to 100".to_owned())
 }
 
+/// Largest program that is compared with what was recorded, bytes.
+const MOST_PROGRAM: u64 = 4 << 30;
+
 /// Finds out, and tells.
 pub(super) fn advise(args: &Args) -> Outcome {
     let target = args.json.as_deref().map(Target::check).transpose()?;
@@ -75,7 +78,7 @@ pub(super) fn advise(args: &Args) -> Outcome {
     };
     let spec = launch.spec()?;
     let sizes = asked(args, &spec)?;
-    let mut runs = Runs::new(command, args.quiet)?;
+    let mut runs = Runs::new(command, args.quiet, program_streams(target.as_ref())?)?;
     let question = weigh::Question { sizes, simulate: args.simulate as usize, least: args.least / 100.0 };
     let findings = match weigh::weigh(&launch, spec, &mut runs, &question) {
         Ok(findings) => findings,
@@ -144,7 +147,7 @@ fn recorded(args: &Args, path: &Path) -> Result<(Launch, Vec<OsString>), Failure
 /// Says so when the program is not the one that was recorded.
 fn changed(run: &Run) -> Option<String> {
     let recorded = run.files.first().filter(|file| !file.digest.is_empty())?;
-    let now = std::fs::read(run.program()).ok()?;
+    let now = fxscope::host::read(Path::new(run.program()), MOST_PROGRAM).ok()?;
     (record::digest(&now) != recorded.digest)
         .then(|| format!("{} has changed since it was recorded; the advice is about what it is now", run.program()))
 }

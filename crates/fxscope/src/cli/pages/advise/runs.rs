@@ -22,20 +22,27 @@ pub(super) struct Runs {
     input: Option<(File, u64)>,
     /// How often it has run.
     count: u32,
+    /// The streams of the first run where they are not those of fxscope.
+    first: Option<Stdio>,
 }
 
 impl Runs {
-    pub(super) fn new(command: Vec<OsString>, quiet: bool) -> Result<Runs, Failure> {
+    pub(super) fn new(command: Vec<OsString>, quiet: bool, first: Option<Stdio>) -> Result<Runs, Failure> {
         let mut input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
         let is_file = input.metadata().is_ok_and(|metadata| metadata.is_file());
         let input = if is_file { Some(input.stream_position()?).map(|begin| (input, begin)) } else { None };
-        Ok(Runs { command, quiet, input, count: 0 })
+        Ok(Runs { command, quiet, input, count: 0, first })
     }
 
-    /// The program, ready to run. Only its first run writes where fxscope does.
-    pub(super) fn session(&mut self, launch: &Launch, spec: Arc<Spec>) -> Result<Session, Failure> {
+    /// Hands the program, ready to run, to `with`. Only its first run writes anywhere.
+    pub(super) fn contained<R: Send>(
+        &mut self,
+        launch: &Launch,
+        spec: Arc<Spec>,
+        with: impl FnOnce(Session) -> Result<R, Failure> + Send,
+    ) -> Result<R, Failure> {
         let nothing = || OpenOptions::new().read(true).write(true).open("/dev/null");
-        let mut stdio = Stdio::inherit()?;
+        let mut stdio = self.first.take().map_or_else(Stdio::inherit, Ok)?;
         stdio.input = match &mut self.input {
             Some((file, begin)) => {
                 file.seek(SeekFrom::Start(*begin))?;
@@ -47,14 +54,14 @@ impl Runs {
             (stdio.output, stdio.error) = (nothing()?.into(), nothing()?.into());
         }
         self.count += 1;
-        launch.session_on(spec, &self.command, Mode::Timing, Some(stdio))
+        launch.contained(spec, &self.command, Mode::Timing, Some(stdio), with)
     }
 
     /// Runs it once more, and says which run it is and what it is about.
     pub(super) fn simulate(&mut self, launch: &Launch, about: &str) -> Result<Run, Failure> {
         self.say(about);
-        let session = self.session(launch, launch.spec()?)?;
-        launch::simulate(session, self.quiet, None)
+        let quiet = self.quiet;
+        self.contained(launch, launch.spec()?, |session| launch::simulate(session, quiet, None))
     }
 
     /// Says which run comes and what it is about.

@@ -13,7 +13,8 @@ use fxscope::machine::{Spec, spec};
 use fxscope::pmu::Evaluation;
 use fxscope::record::{ALL, Finish, Run};
 
-use super::super::super::launch::{self, Launch, STOPPED};
+use super::super::super::interrupt;
+use super::super::super::launch::{self, Launch};
 use super::super::super::{FAILED, Failure};
 use super::runs::Runs;
 
@@ -220,13 +221,16 @@ fn observe(
     question: &Question,
     known: Vec<Call>,
 ) -> Result<(Run, Observation, Start), Over> {
-    let mut session = runs.session(launch, Arc::clone(spec))?;
-    let start = Start::new(|segment| session.page_bytes(segment)).map_err(Failure::from)?;
-    session.note_mappings(spec.pages.large);
-    let mut observer = Observer::new(spec, &start, &question.sizes, known).map_err(Failure::from)?;
-    let run = launch::simulate_with(session, runs.quiet, |session, watch| session.run_observed(watch, &mut observer))?;
+    let quiet = runs.quiet;
+    let (run, observation, start) = runs.contained(launch, Arc::clone(spec), |mut session| {
+        let start = Start::new(|segment| session.page_bytes(segment))?;
+        session.note_mappings(spec.pages.large);
+        let mut observer = Observer::new(spec, &start, &question.sizes, known)?;
+        let run = launch::simulate_with(session, quiet, |session, watch| session.run_observed(watch, &mut observer))?;
+        Ok((run, observer.finish(), start))
+    })?;
     finished(&run)?;
-    Ok((run, observer.finish(), start))
+    Ok((run, observation, start))
 }
 
 /// Whether the program has run to an end that tells something.
@@ -239,7 +243,7 @@ fn finished(run: &Run) -> Result<(), Over> {
                 format!("{program} was {message}: there is no advice for a program that does not run to its end");
             return Err(Over::Ended(128 + *signal as u8, text));
         }
-        Finish::Stopped => return Err(Over::Ended(STOPPED, "stopped: there is no advice".to_owned())),
+        Finish::Stopped => return Err(Over::Ended(interrupt::status(), "stopped: there is no advice".to_owned())),
         Finish::Failed(message) => message,
     };
     Err(Over::Ended(FAILED, format!("{program} cannot go on: {message}: there is no advice")))

@@ -129,14 +129,15 @@ impl Lab {
         let said = tempfile::NamedTempFile::new().map_err(|e| format!("no temporary file: {e}"))?;
         let stream = || said.reopen().map(Into::into).map_err(|e| text(&e));
         let input = File::open("/dev/null").map_err(|e| text(&e))?.into();
-        let session = Session::start(Request {
+        let request = Request {
             settings,
             arguments: trial.arguments.iter().map(Into::into).collect(),
             environment: trial.environment.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
             stdio: Some(Stdio { input, output: stream()?, error: stream()? }),
             ..Request::new(Arc::new(spec), program)
-        });
-        let run = session.map_err(|e| text(&e))?.run(&mut |_| Control::Continue);
+        };
+        let run = Session::contained(request, |session| session.run(&mut |_| Control::Continue));
+        let run = run.map_err(|e| text(&e))?;
         match run.finish {
             Finish::Exited(0) => Ok(run),
             _ => {

@@ -1,0 +1,105 @@
+//! Signals that end a run but not its results: Ctrl-C, the end of a terminal, and a batch system's time limit.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::iterator::Signals;
+
+use super::Failure;
+use super::progress::ProgressLine;
+
+/// Set by the first signal: whatever goes on ends, and what it has found is kept.
+pub(super) static STOP: AtomicBool = AtomicBool::new(false);
+/// The first signal; 0 before one has come.
+static RECEIVED: AtomicI32 = AtomicI32::new(0);
+/// Whether results are being written, which takes a moment and is not to be cut short.
+static SAVING: AtomicBool = AtomicBool::new(false);
+/// The progress line of what goes on, which must not stay behind.
+static LINE: Mutex<Option<ProgressLine>> = Mutex::new(None);
+/// Signals that follow the first one within this time are the same event: closing a terminal sends SIGHUP from the kernel and
+/// from the shell, timeout(1) sends SIGTERM to the process and to its group.
+const ONE_EVENT: Duration = Duration::from_millis(200);
+
+/// From now on the first of the signals sets [`STOP`], and a second one ends fxscope at once. SIGHUP that is ignored already, as
+/// nohup(1) has it, stays ignored.
+pub(super) fn catch() -> Result<(), Failure> {
+    static CAUGHT: Once = Once::new();
+    let mut failure = None;
+    CAUGHT.call_once(|| {
+        let hangup = (!ignores(SIGHUP)).then_some(SIGHUP);
+        let signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup));
+        let started = signals.and_then(|signals| {
+            let thread = std::thread::Builder::new().name("fxscope/signals".to_owned());
+            thread.spawn(move || follow(signals)).map(drop)
+        });
+        failure = started.err();
+    });
+    failure.map_or(Ok(()), |e| Err(format!("signals such as Ctrl-C cannot be caught: {e}").into()))
+}
+
+/// The same while `line` shows how far a run is. Results of one before are written.
+pub(super) fn catch_for(line: &ProgressLine) -> Result<(), Failure> {
+    SAVING.store(false, Ordering::Relaxed);
+    *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.clone());
+    catch()
+}
+
+/// From now on results are written: further signals wait for that.
+pub(super) fn save() {
+    SAVING.store(true, Ordering::Relaxed);
+}
+
+/// The signal that came.
+pub(super) fn received() -> Option<i32> {
+    Some(RECEIVED.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
+}
+
+/// The exit status after a signal: 128 and its number, as shells have it.
+pub(super) fn status() -> u8 {
+    128 + received().unwrap_or(SIGINT) as u8
+}
+
+/// The name of the signal that came.
+pub(super) fn name() -> &'static str {
+    match received() {
+        Some(SIGTERM) => "SIGTERM",
+        Some(SIGHUP) => "SIGHUP",
+        _ => "SIGINT (Ctrl-C)",
+    }
+}
+
+/// Has writes beyond the limit of the size of files (`ulimit -f`) fail, which is told, where SIGXFSZ would end fxscope and lose
+/// its results.
+pub(super) fn survive_file_size_limit() {
+    // Where it cannot be caught the system's own ending remains.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+}
+
+fn follow(mut signals: Signals) {
+    let mut first: Option<Instant> = None;
+    for signal in signals.forever() {
+        match first {
+            None => {
+                first = Some(Instant::now());
+                RECEIVED.store(signal, Ordering::Relaxed);
+                STOP.store(true, Ordering::Relaxed);
+            }
+            Some(first) if first.elapsed() > ONE_EVENT && !SAVING.load(Ordering::Relaxed) => {
+                if let Some(line) = &*LINE.lock().unwrap_or_else(PoisonError::into_inner) {
+                    line.end();
+                }
+                std::process::exit(128 + signal);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Whether this process ignores a signal (proc_pid_status(5)).
+fn ignores(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}

@@ -1,0 +1,198 @@
+//! Helper programs: started, listened to, and ended in time.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+pub use rustix::process::Signal;
+use rustix::process::{Pid, PidfdFlags, kill_process};
+
+/// Most bytes that are kept of what a helper says; of more the last ones.
+const MOST: usize = 64 << 10;
+/// How often a waiting caller looks.
+const STEP: Duration = Duration::from_millis(10);
+/// How long a helper has to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How a helper ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself.
+    Itself(ExitStatus),
+    /// It did not end in time, and was killed.
+    Late,
+}
+
+/// A program that runs for fxscope. What it writes to standard error is read as it comes, so that it never waits for a reader.
+/// It is ended when this is dropped.
+pub struct Helper {
+    child: Child,
+    /// Tells of its end without being asked again and again; kernels before 5.3 have none.
+    exit: Option<OwnedFd>,
+    said: Arc<Mutex<VecDeque<u8>>>,
+    listener: Option<JoinHandle<()>>,
+}
+
+impl Helper {
+    /// Starts it with the streams that the caller has given it.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(mut command: Command) -> io::Result<Helper> {
+        let mut child = command.spawn()?;
+        let exit = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
+        let said = Arc::new(Mutex::new(VecDeque::new()));
+        let listener = child.stderr.take().map(|stream| {
+            let said = Arc::clone(&said);
+            std::thread::spawn(move || listen(stream, &said))
+        });
+        Ok(Helper { child, exit, said, listener })
+    }
+
+    /// Starts it in a process group of its own, which Ctrl-C does not reach, and listens to what it writes to standard error.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start_apart(mut command: Command) -> io::Result<Helper> {
+        command.stderr(Stdio::piped()).process_group(0);
+        Helper::start(command)
+    }
+
+    /// Its process number.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal, unless it has ended.
+    pub fn signal(&self, signal: Signal) {
+        // If it has ended in the meantime there is nobody to tell.
+        let _ = kill_process(Pid::from_child(&self.child), signal);
+    }
+
+    /// Waits for it up to a time; then it is ended, first by SIGTERM, then by SIGKILL.
+    ///
+    /// # Errors
+    /// When the system cannot wait for it.
+    pub fn wait(&mut self, patience: Duration) -> io::Result<Ended> {
+        if let Some(status) = self.ended_within(patience)? {
+            return Ok(Ended::Itself(status));
+        }
+        self.end()?;
+        Ok(Ended::Late)
+    }
+
+    /// Its status once it has ended, or none after this time.
+    ///
+    /// # Errors
+    /// When the system cannot wait for it.
+    pub fn ended_within(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Some(status));
+            }
+            let left = patience.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            match (&self.exit, Timespec::try_from(left)) {
+                // A signal to fxscope ends the wait early: it goes on.
+                (Some(exit), Ok(left)) => drop(poll(&mut [PollFd::new(exit, PollFlags::IN)], Some(&left))),
+                _ => std::thread::sleep(STEP.min(left)),
+            }
+        }
+    }
+
+    /// What it has written to standard error so far, the last 64 KiB of it.
+    #[must_use]
+    pub fn said(&self) -> String {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&said.iter().copied().collect::<Vec<u8>>()).into_owned()
+    }
+
+    /// What it has written to standard error, once it has ended. Children of its own may go on and hold the pipe; they are not
+    /// waited for.
+    #[must_use]
+    pub fn last_words(&mut self) -> String {
+        let begin = Instant::now();
+        if let Some(listener) = &self.listener {
+            while !listener.is_finished() && begin.elapsed() < GRACE {
+                std::thread::sleep(STEP);
+            }
+        }
+        self.said()
+    }
+
+    /// Ends it.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        self.signal(Signal::TERM);
+        if let Some(status) = self.ended_within(GRACE)? {
+            return Ok(status);
+        }
+        self.child.kill()?;
+        self.child.wait()
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            let _ = self.end();
+        }
+    }
+}
+
+/// Reads until the end, and keeps the last of it.
+fn listen(mut stream: impl Read, said: &Mutex<VecDeque<u8>>) {
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.extend(&buffer[..count]);
+        let beyond = said.len().saturating_sub(MOST);
+        said.drain(..beyond);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Helper {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::null());
+        Helper::start_apart(command).expect("a shell")
+    }
+
+    #[test]
+    fn what_a_helper_says_is_there_when_it_has_ended() {
+        let mut helper = shell("echo no such event >&2; exit 3");
+        let Ended::Itself(status) = helper.wait(Duration::from_secs(60)).expect("waited for") else { panic!("late") };
+        assert_eq!((status.code(), helper.last_words().as_str()), (Some(3), "no such event\n"));
+    }
+
+    #[test]
+    fn a_helper_that_sleeps_is_ended_in_time() {
+        let begin = Instant::now();
+        assert_eq!(shell("exec sleep 1000").wait(Duration::from_millis(100)).expect("waited for"), Ended::Late);
+        assert_eq!(
+            shell("trap '' TERM; while :; do sleep 1; done").wait(Duration::ZERO).expect("waited for"),
+            Ended::Late
+        );
+        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+    }
+
+    #[test]
+    fn a_helper_that_floods_standard_error_does_not_wait_for_a_reader_and_is_kept_in_bounds() {
+        let mut helper = shell("i=0; while [ $i -lt 40 ]; do printf '%65536s' x >&2; i=$((i+1)); done; echo end >&2");
+        assert!(matches!(helper.wait(Duration::from_secs(60)).expect("waited for"), Ended::Itself(_)));
+        let said = helper.last_words();
+        assert!(said.ends_with("xend\n") && said.len() == MOST, "{}", said.len());
+    }
+}

@@ -1,0 +1,215 @@
+//! What a program makes the host hold beside the pages of its memory: processes and threads, what is under way in pipes and sockets,
+//! names, arguments, timers, mappings. Every such thing has a [`Charge`], and all charges together count against the memory of the
+//! simulated machine as pages do: a program that asks for more than that is told so by the call that asks.
+//!
+//! Charges change in system calls only; running a program costs nothing.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use rustix::io::Errno;
+
+use crate::files::{Files, Program};
+use crate::kernel::{Kernel, Limit};
+use crate::thread::Thread;
+
+/// What a process takes whatever it does: translations, tables of pages, decoded blocks.
+pub(crate) const PROCESS: u64 = 2 << 20;
+/// What a thread takes: registers, and room for the accesses of a block.
+pub(crate) const THREAD: u64 = 160 << 10;
+/// What an `epoll` instance takes, with as many descriptors as a process has by default.
+pub(crate) const EPOLL: u64 = 256 << 10;
+/// What an event counter takes.
+pub(crate) const EVENT: u64 = 1 << 10;
+/// What a name in `/dev/shm` takes: an inode, and a page for the text of a link.
+pub(crate) const NAME: u64 = 5 << 10;
+
+/// What the host keeps for a region of an address space, for a file that is mapped, for a descriptor, for a timer and for a
+/// signal that waits.
+const REGION: u64 = 256;
+const MAPPED_FILE: u64 = 256;
+const DESCRIPTOR: u64 = 512;
+const TIMER: u64 = 128;
+const SIGNAL: u64 = 64;
+
+/// What every process may hold of these without their counting: those that C libraries make.
+const INCLUDED: u64 = 512 << 10;
+
+/// Most threads and processes, those that have ended and are not waited for included (`RLIMIT_NPROC`).
+pub(crate) const TASKS: u64 = 2048;
+
+/// Most signals that wait in queues (`RLIMIT_SIGPENDING`).
+pub(crate) const PENDING_SIGNALS: u64 = 4096;
+
+/// Most regions of an address space (Linux's default of `vm.max_map_count`).
+const REGIONS: usize = 65_530;
+
+/// Bytes of an instruction that has been decoded.
+const DECODED: u64 = 128;
+
+/// The sum of all charges of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Budget(Rc<Cell<u64>>);
+
+impl Budget {
+    /// Charges `bytes` bytes until the charge is dropped.
+    pub(crate) fn charge(&self, bytes: u64) -> Charge {
+        let charge = Charge { budget: self.clone(), bytes: Cell::new(0) };
+        charge.set(bytes);
+        charge
+    }
+
+    /// Bytes charged now.
+    pub(crate) fn charged(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// A part of what the program makes the host hold.
+#[derive(Debug, Default)]
+pub(crate) struct Charge {
+    budget: Budget,
+    bytes: Cell<u64>,
+}
+
+impl Charge {
+    /// From now on `bytes` bytes are held.
+    pub(crate) fn set(&self, bytes: u64) {
+        let others = self.budget.charged() - self.bytes.replace(bytes);
+        self.budget.0.set(others + bytes);
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+impl Kernel {
+    /// Whether there is room for `bytes` bytes more.
+    ///
+    /// # Errors
+    /// `ENOMEM` when there is not.
+    pub(crate) fn afford(&mut self, bytes: u64) -> Result<(), Errno> {
+        self.mem.set_reserved(self.budget.charged());
+        if self.mem.room_bytes() >= bytes { Ok(()) } else { Err(Errno::NOMEM) }
+    }
+
+    /// Brings the process's own charge up to date, after a system call.
+    pub(crate) fn settle_charges(&mut self, thread: &Thread) {
+        let signals = self.pending.len() + thread.pending.len();
+        let parts = [
+            (self.mem.region_count(), REGION),
+            (self.mapped.len(), MAPPED_FILE),
+            (self.files.end() as usize, DESCRIPTOR),
+            (self.timers.numbered.len(), TIMER),
+            (signals, SIGNAL),
+        ];
+        let grown: u64 = parts.iter().map(|&(count, bytes)| count as u64 * bytes).sum();
+        let names = self.files.view.policy.shared_memory.names() * NAME;
+        self.names_charge.set(names);
+        self.charge.set(self.fixed_bytes + grown.saturating_sub(INCLUDED));
+        self.mem.set_reserved(self.budget.charged());
+    }
+
+    /// Whether there may be one thread or process more.
+    ///
+    /// # Errors
+    /// `EAGAIN` when there are as many as there may be.
+    pub(crate) fn check_tasks(&self) -> Result<(), Errno> {
+        let tasks = (self.system.threads.len() + self.system.zombies.len() + 1) as u64;
+        if tasks < self.limits[Limit::PROCESSES].soft.min(TASKS) { Ok(()) } else { Err(Errno::AGAIN) }
+    }
+
+    /// Whether a call may make regions more, which takes two at most.
+    ///
+    /// # Errors
+    /// `ENOMEM` when there are as many as there may be, or no room for them.
+    pub(crate) fn check_regions(&mut self) -> Result<(), Errno> {
+        let count = self.mem.region_count();
+        if count + 2 > REGIONS || (count as u64 * REGION > INCLUDED && self.afford(2 * REGION).is_err()) {
+            return Err(Errno::NOMEM);
+        }
+        Ok(())
+    }
+
+    /// Whether one more signal may wait in a queue.
+    ///
+    /// # Errors
+    /// `EAGAIN` when as many wait as may.
+    pub(crate) fn check_signals(&self, running: &Thread) -> Result<(), Errno> {
+        let threads: usize = self.system.parked().chain([running]).map(|thread| thread.pending.len()).sum();
+        let others: usize = self.system.processes.values().map(|parked| parked.kernel.pending.len()).sum();
+        let waiting = (threads + others + self.pending.len()) as u64;
+        if waiting < self.limits[Limit::SIGNALS].soft.min(PENDING_SIGNALS) { Ok(()) } else { Err(Errno::AGAIN) }
+    }
+}
+
+/// Most instructions that are kept decoded in a machine with so much memory: enough for every program of a size that fits.
+pub(crate) fn most_decoded(memory_bytes: u64) -> usize {
+    const LEAST: u64 = 1 << 18;
+    const MOST: u64 = 1 << 24;
+    (memory_bytes / 2 / DECODED).clamp(LEAST, MOST) as usize
+}
+
+/// Descriptors of the host that the simulator keeps for itself, for records and reports.
+const KEPT_DESCRIPTORS: u64 = 64;
+
+/// One more than the highest descriptor of the host that programs may take.
+pub(crate) fn host_descriptors() -> u64 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.unwrap_or(u64::MAX).saturating_sub(KEPT_DESCRIPTORS)
+}
+
+impl Program {
+    /// What its strings take, in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let words = self.args.iter().chain(&self.env);
+        words.map(|word| (word.len() + size_of::<Vec<u8>>()) as u64).sum()
+    }
+}
+
+impl Files {
+    /// What a pipe or socket of the host can hold, in bytes.
+    pub(crate) fn capacity(file: std::os::fd::BorrowedFd<'_>) -> u64 {
+        use rustix::net::sockopt::{socket_recv_buffer_size, socket_send_buffer_size};
+        match (rustix::pipe::fcntl_getpipe_size(file), socket_send_buffer_size(file)) {
+            (Ok(bytes), _) => bytes as u64,
+            // What is sent is held until the other side has received it, there or here.
+            (_, Ok(bytes)) => {
+                bytes as u64 + if is_local(file) { 0 } else { socket_recv_buffer_size(file).unwrap_or(0) as u64 }
+            }
+            _ => 0,
+        }
+    }
+}
+
+fn is_local(socket: std::os::fd::BorrowedFd<'_>) -> bool {
+    rustix::net::sockopt::socket_domain(socket).is_ok_and(|domain| domain == rustix::net::AddressFamily::UNIX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charges_add_up_and_are_gone_when_what_they_are_for_is() {
+        let budget = Budget::default();
+        let (first, second) = (budget.charge(100), budget.charge(20));
+        assert_eq!(budget.charged(), 120);
+        first.set(30);
+        assert_eq!(budget.charged(), 50);
+        drop(first);
+        assert_eq!(budget.charged(), 20);
+        drop(second);
+        assert_eq!(budget.charged(), 0);
+    }
+
+    #[test]
+    fn what_is_kept_decoded_hangs_on_memory_within_limits() {
+        assert_eq!(most_decoded(1 << 20), 1 << 18);
+        assert_eq!(most_decoded(1 << 30), 1 << 22);
+        assert_eq!(most_decoded(1 << 40), 1 << 24);
+    }
+}

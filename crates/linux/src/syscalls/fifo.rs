@@ -1,0 +1,61 @@
+//! Opening files: `openat`, which waits when it leads to a FIFO until the other end is open too.
+
+use std::os::fd::AsFd as _;
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::files;
+use crate::attempt::{Attempt, has_writer};
+use crate::files::OpenFile;
+use crate::kernel::Kernel;
+use crate::thread::Thread;
+use crate::vfs::resolve::{Last, Target, resolve};
+
+type Outcome<T> = std::result::Result<T, Errno>;
+
+/// Opens a path. `None`: the thread waits for the other end of a FIFO.
+pub(super) fn open(
+    k: &mut Kernel,
+    t: &mut Thread,
+    dir: i32,
+    name: &[u8],
+    flags: OFlags,
+    mode: Mode,
+) -> Outcome<Option<OpenFile>> {
+    if flags.intersects(OFlags::NONBLOCK | OFlags::PATH) {
+        return files::open(k, t, dir, name, flags, mode).map(Some);
+    }
+    let file = match t.opening.take() {
+        Some(file) => file,
+        None => match files::open(k, t, dir, name, flags | OFlags::NONBLOCK, mode) {
+            // A FIFO without a reader: its handle leads to it later, whatever becomes of its name.
+            Err(Errno::NXIO) if flags & OFlags::RWMODE == OFlags::WRONLY => {
+                files::open(k, t, dir, name, OFlags::PATH, Mode::empty())?
+            }
+            file => file?,
+        },
+    };
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
+    let has_name = kind.is_file() || kind.is_dir();
+    if !has_name && matches!(resolve(k, t, dir, name, Last::Follow), Ok(Target::Descriptor(_))) {
+        // Open already, with flags of its own.
+        return Ok(Some(file));
+    }
+    let status = rustix::fs::fcntl_getfl(&file.host)?;
+    let attempt = match flags & OFlags::RWMODE {
+        _ if status.contains(OFlags::PATH) && kind != FileType::Fifo => return Err(Errno::NXIO),
+        _ if status.contains(OFlags::PATH) => Some(Attempt::FifoWriter),
+        OFlags::RDONLY if kind == FileType::Fifo && !has_writer(file.host.as_fd()) => Some(Attempt::FifoReader),
+        _ => None,
+    };
+    if let Some(attempt) = attempt {
+        t.opening = Some(file);
+        t.try_later(k, attempt);
+        return Ok(None);
+    }
+    if status.contains(OFlags::NONBLOCK) {
+        rustix::fs::fcntl_setfl(&file.host, status - OFlags::NONBLOCK)?;
+    }
+    Ok(Some(file))
+}

@@ -1,0 +1,54 @@
+//! Documents without what names of programs, files, regions and functions could do to a terminal.
+
+use fxscope_base::text::printable;
+
+use super::{Body, Document, Line, Row, Section, Value};
+
+impl Document {
+    /// The same document, fit for a terminal.
+    pub(crate) fn printable(mut self) -> Document {
+        clean(&mut self.title);
+        self.columns.iter_mut().for_each(clean);
+        self.sections.iter_mut().for_each(section);
+        self
+    }
+}
+
+fn clean(text: &mut String) {
+    if let std::borrow::Cow::Owned(cleaned) = printable(text) {
+        *text = cleaned;
+    }
+}
+
+fn section(section: &mut Section) {
+    clean(&mut section.title);
+    match &mut section.body {
+        Body::Facts(rows) => rows.iter_mut().for_each(row),
+        Body::Parts(parts) => parts.iter_mut().for_each(|part| clean(&mut part.label)),
+        Body::Table { headings, rows } => {
+            headings.iter_mut().for_each(clean);
+            rows.iter_mut().for_each(row);
+        }
+        Body::Listing { headings, lines } => {
+            headings.iter_mut().for_each(clean);
+            for line in lines {
+                match line {
+                    Line::Caption(text) => clean(text),
+                    Line::Row(of) => row(of),
+                }
+            }
+        }
+        Body::Notes(notes) => notes.iter_mut().for_each(clean),
+        // Their words are the machine's and the metrics'.
+        Body::Grid(_) | Body::Stack(_) | Body::Gauges(_) | Body::Roofline(_) | Body::Matrix(_) => {}
+    }
+}
+
+fn row(row: &mut Row) {
+    clean(&mut row.label);
+    for value in row.values.iter_mut().flatten() {
+        if let Value::Text(text) = value {
+            clean(text);
+        }
+    }
+}
