@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use fxscope_import::{Machine, Source, fapp, likwid, papi, perf};
-use fxscope_pmu::{Evaluation, Events, constants};
+use fxscope_pmu::{Evaluation, constants};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 
@@ -20,8 +20,7 @@ struct Input<'a> {
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(|| {
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    let events = Events::of("a64fx").expect("built in");
-    Machine { name: "a64fx".to_owned(), events, constants: constants(&spec) }
+    Machine { name: "a64fx".to_owned(), path: None, pmu: spec.pmu.clone(), constants: constants(&spec) }
 });
 
 fuzz_target!(|input: Input| {

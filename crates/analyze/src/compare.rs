@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fxscope_pmu::{Column, Evaluation, Events, Metrics, scope};
+use fxscope_pmu::{Column, Evaluation, Metrics, scope, unknown_events};
 use fxscope_record::{ALL, Region, Run};
 
 /// The table of the report whose columns are the parts of cycle accounting, and the column that is their sum.
@@ -290,8 +290,8 @@ fn metrics(subjects: &[Vec<Place>]) -> Vec<Quantity> {
 /// All events that a subject has counted.
 fn events(subjects: &[Vec<Place>]) -> Vec<Quantity> {
     let totals = |(run, region): &Place| {
-        let events = Events::of(&run.machine).unwrap_or_else(Events::of_the_model);
-        let totals = scope::totals(&events, region, &run.constants);
+        let pmu = fxscope_pmu::of_run(run);
+        let totals = scope::totals(&pmu.events, region, &run.constants);
         totals.into_iter().map(|(name, count)| (name.to_owned(), count as f64)).collect::<BTreeMap<_, _>>()
     };
     let totals: Vec<Vec<_>> = subjects.iter().map(|places| places.iter().map(totals).collect()).collect();
@@ -325,7 +325,12 @@ fn by_effect(mut quantities: Vec<Quantity>, rare: impl Fn(&Quantity) -> bool) ->
 
 /// The conditions that differ from those of the first subject, a sentence for each.
 fn notes(subjects: &[Subject], regions: &[Vec<Place>]) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = Vec::new();
+    for note in subjects.iter().flat_map(|subject| &subject.runs).filter_map(|run| unknown_events(run)) {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
     let first = subjects[0].runs[0];
     let list = |pairs: &[(String, String)]| match pairs {
         [] => "none".to_owned(),

@@ -16,6 +16,7 @@ fn run(program: &str, counts: &[(&str, u64)]) -> Run {
         machine: "a64fx".to_owned(),
         settings: Vec::new(),
         machine_hash: "0123".to_owned(),
+        description: None,
         constants: [("core_hz".to_owned(), 2e9)].into(),
         mode: Mode::Timing,
         finish: Finish::Exited(0),

@@ -32,6 +32,7 @@ pub use fxscope_validate as validate;
 pub mod advise;
 mod annotate;
 mod contain;
+mod described;
 mod environment;
 pub mod konata;
 mod mapping;
@@ -43,6 +44,7 @@ mod session;
 
 pub use annotate::{Wanted, annotate};
 pub use contain::Barrier;
+pub use described::machine_constants;
 pub use environment::guest_environment;
 pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, SpinLoops, Window};
 pub use mapping::CallPages;

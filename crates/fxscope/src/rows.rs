@@ -30,7 +30,7 @@ pub fn check_rows(spec: &Spec) -> Result<(), String> {
     Err(format!(
         "{}: these instructions access memory, and no flow of their rows passes an address pipe: {}; give each row a flow \
          through EAGA, EAGB or EAG*",
-        spec.instructions,
+        spec.csv_from,
         rows.join(", ")
     ))
 }

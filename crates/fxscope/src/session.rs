@@ -13,10 +13,9 @@ use fxscope_base::{Cycle, Signal, Signals, Stall};
 use fxscope_linux::hwpfctl;
 use fxscope_linux::pages::{MappingPages, MemoryPolicy, PageUse, list};
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, SharedFolder, StartError, Stdio};
-use fxscope_machine::Spec;
-use fxscope_machine::settings::size;
+use fxscope_machine::{Spec, settings::size};
 use fxscope_pipeline::resolve::PIPE_NAMES;
-use fxscope_pmu::{Events, constants, energy, scope};
+use fxscope_pmu::{constants, energy, recorded, scope};
 use fxscope_record::{
     ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Region, Run, Thread,
 };
@@ -26,6 +25,7 @@ use fxscope_sim::{
 };
 
 use crate::contain::{Barrier, Needs, on_its_own_thread, restrict};
+use crate::described::machine_constants;
 use crate::environment::bears_on_speed;
 use crate::mapping::CallPages;
 use crate::sector::{SectorData, find_all};
@@ -44,8 +44,7 @@ pub struct Request {
     pub environment: Vec<(OsString, OsString)>,
     /// Names of variables that the record keeps besides those that bear on speed.
     pub record_variables: Vec<OsString>,
-    /// The folder that absolute paths of the program are looked up in first; `None`: the cross compilers' own
-    /// (see [`fxscope_linux::default_sysroot`]).
+    /// The folder in which the program's absolute paths are looked up first; `None`: [`fxscope_linux::default_sysroot`].
     pub sysroot: Option<PathBuf>,
     /// What of the host the program may touch.
     pub access: Access,
@@ -291,7 +290,8 @@ impl Session {
             machine: request.spec.name.clone(),
             settings: request.settings.clone(),
             machine_hash: fxscope_machine::hash(&request.spec),
-            constants: constants(&request.spec),
+            description: Some(Arc::new(recorded::description(request.spec.path.as_deref(), &request.spec.pmu))),
+            constants: machine_constants(&request.spec),
             mode: match request.mode {
                 Mode::Timing => fxscope_record::Mode::Timing,
                 Mode::Functional => fxscope_record::Mode::Functional,
@@ -492,7 +492,7 @@ fn refusal(refusal: &Refusal) -> String {
 }
 
 fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
-    let events = Events::of(&request.spec.name).unwrap_or_else(Events::of_the_model);
+    let events = &request.spec.pmu.events;
     // What functional mode does not model must not appear as zero.
     let counted = |signal: Signal| match request.mode {
         Mode::Timing => true,
@@ -505,7 +505,7 @@ fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
     let region = |r: &fxscope_sim::Region| {
         let rows = r.threads.iter().map(|(&thread, c)| row(thread, c)).collect();
         let mut region = Region::of_one_pass(&r.name, r.calls, rows);
-        scope::widen(&events, &mut region, &constants);
+        scope::widen(events, &mut region, &constants);
         energy::count(&mut region, &request.spec.energy, request.spec.clock.core_hz);
         region
     };
@@ -517,7 +517,7 @@ fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
     if outcome.intervals.is_empty() {
         return None;
     }
-    let events = Events::of(&request.spec.name).unwrap_or_else(Events::of_the_model);
+    let events = &request.spec.pmu.events;
     let names: Names = events.iter().filter(|e| !e.terms.is_empty()).map(|e| e.name.clone()).collect();
     let mut signals = Signals::default();
     let mut told = vec![0; names.len()];

@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn the_ways_to_write_an_event_lead_to_the_machine_s_name() {
-        let events = Events::of("a64fx").expect("built in");
+        let events = fxscope_pmu::Pmu::built_in("a64fx").expect("built in").events;
         let ways = [
             ("r11", "CPU_CYCLES"),
             ("r0011", "CPU_CYCLES"),

@@ -115,7 +115,7 @@ fn complete(repeats: &[Vec<Pass>]) -> Result<(), Problem> {
 
 /// Makes a run of passes. Those that have counted a group of events as a whole come first, by its number.
 fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String]) -> Result<Run, Problem> {
-    let groups = Groups::of(&machine.name);
+    let groups = &machine.pmu.groups;
     passes.sort_by_key(|pass| group_of(pass, groups).unwrap_or(u8::MAX));
     passes.iter().try_for_each(|pass| check_same(&passes[0], pass))?;
     let names = passes.iter().map(|pass| match group_of(pass, groups) {

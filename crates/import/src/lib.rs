@@ -12,8 +12,9 @@ pub mod perf;
 mod rows;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use fxscope_pmu::Events;
+use fxscope_pmu::{Pmu, recorded};
 use fxscope_record::{Finish, Host, Mode, Origin, Run};
 
 pub use events::event_name;
@@ -65,8 +66,10 @@ impl Problem {
 pub struct Machine {
     /// Its name.
     pub name: String,
-    /// Its events.
-    pub events: Events,
+    /// Its folder or file; none for one that comes with the program.
+    pub path: Option<String>,
+    /// Its PMU.
+    pub pmu: Pmu,
     /// Its constants for metrics ([`fxscope_pmu::constants`]).
     pub constants: BTreeMap<String, f64>,
 }
@@ -81,6 +84,7 @@ impl Machine {
             machine: self.name.clone(),
             settings: Vec::new(),
             machine_hash: String::new(),
+            description: Some(Arc::new(recorded::description(self.path.as_deref(), &self.pmu))),
             constants: self.constants.clone(),
             mode: Mode::Timing,
             finish: Finish::Unknown,

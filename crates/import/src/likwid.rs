@@ -130,7 +130,7 @@ fn row(fields: &[&str], columns: &[Who], rows: &mut Rows, machine: &Machine) -> 
             "call count" => rows.calls = rows.calls.max(number as u64),
             // A metric: what fxscope calculates itself, from the counts.
             _ if fields.len() == columns.len() + 1 => {}
-            _ => rows.add(who, event_name(&machine.events, name), count(number, text, name)?)?,
+            _ => rows.add(who, event_name(&machine.pmu.events, name), count(number, text, name)?)?,
         }
     }
     Ok(())

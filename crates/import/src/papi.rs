@@ -142,9 +142,9 @@ fn event(key: &str, machine: &Machine) -> String {
     let plain = key.rsplit("::").next().unwrap_or(key);
     let plain = plain.split(':').next().unwrap_or(plain);
     let generic = plain.to_ascii_lowercase();
-    let name = event_name(&machine.events, plain);
-    let by_generic = event_name(&machine.events, &generic);
-    if name != plain || machine.events.named(plain).is_some() {
+    let name = event_name(&machine.pmu.events, plain);
+    let by_generic = event_name(&machine.pmu.events, &generic);
+    if name != plain || machine.pmu.events.named(plain).is_some() {
         name
     } else if by_generic != generic {
         by_generic

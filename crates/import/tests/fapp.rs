@@ -3,13 +3,13 @@
 use std::sync::LazyLock;
 
 use fxscope_import::{Machine, Problem, Source, fapp};
-use fxscope_pmu::{Evaluation, Events, constants};
+use fxscope_pmu::{Evaluation, constants};
 use fxscope_record::{Finish, Origin, Run};
 use proptest::prelude::*;
 
 static MACHINE: LazyLock<Machine> = LazyLock::new(|| {
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    Machine { name: "a64fx".to_owned(), events: Events::of("a64fx").expect("built in"), constants: constants(&spec) }
+    Machine { name: "a64fx".to_owned(), path: None, pmu: spec.pmu.clone(), constants: constants(&spec) }
 });
 
 const HEAD: &str = "FAPP-info,CSV version,2\n\

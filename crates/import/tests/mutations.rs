@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fxscope_import::{Machine, Problem, Source, fapp, likwid, papi, perf};
-use fxscope_pmu::{Evaluation, Events, Metrics, constants};
+use fxscope_pmu::{Evaluation, Metrics, constants};
 use fxscope_record::Run;
 
 /// Words that importers look at closely.
@@ -138,8 +138,7 @@ fn damaged_files_give_runs_or_messages() {
     let number = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (seconds, mut seed) = (number("FXSCOPE_FUZZ_SECONDS", 2), number("FXSCOPE_FUZZ_SEED", 1));
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    let events = Events::of("a64fx").expect("built in");
-    let machine = Machine { name: "a64fx".to_owned(), events, constants: constants(&spec) };
+    let machine = Machine { name: "a64fx".to_owned(), path: None, pmu: spec.pmu.clone(), constants: constants(&spec) };
     let mut golden_files = Vec::new();
     golden(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/import"), &mut golden_files);
     assert!(golden_files.len() > 100, "{}", golden_files.len());

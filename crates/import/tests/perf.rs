@@ -4,14 +4,12 @@ use std::path::Path;
 
 use fxscope_import::perf::{Options, read};
 use fxscope_import::{Machine, Source};
-use fxscope_pmu::Events;
 use fxscope_record::{Origin, Run};
 use proptest::prelude::*;
 
 fn machine() -> Machine {
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    let events = Events::of("a64fx").expect("built in");
-    Machine { name: "a64fx".to_owned(), events, constants: fxscope_pmu::constants(&spec) }
+    Machine { name: "a64fx".to_owned(), path: None, pmu: spec.pmu.clone(), constants: fxscope_pmu::constants(&spec) }
 }
 
 fn golden(name: &str) -> Vec<u8> {
@@ -301,7 +299,7 @@ fn measurements_without_intervals_have_no_series_and_each_pass_with_them_has_its
 
 #[test]
 fn an_event_of_a_whole_cmg_counts_once_for_each_in_intervals_too() {
-    let events = machine().events;
+    let events = machine().pmu.events;
     let event = events.iter().find(|e| e.scope == fxscope_pmu::Scope::Cmg && e.number.is_some()).expect("there");
     let line = |cpu, count| format!("0.1001,CPU{cpu},{count},,{},1,100.00,,\n", event.name);
     let text = [line(12, 5), line(13, 5), line(24, 7)].concat();

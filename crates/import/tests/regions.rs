@@ -3,14 +3,12 @@
 use std::path::Path;
 
 use fxscope_import::{Machine, Source, likwid, papi};
-use fxscope_pmu::Events;
 use fxscope_record::{Region, Run};
 use proptest::prelude::*;
 
 fn machine() -> Machine {
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    let events = Events::of("a64fx").expect("built in");
-    Machine { name: "a64fx".to_owned(), events, constants: fxscope_pmu::constants(&spec) }
+    Machine { name: "a64fx".to_owned(), path: None, pmu: spec.pmu.clone(), constants: fxscope_pmu::constants(&spec) }
 }
 
 fn golden(name: &str) -> Vec<u8> {

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use fxscope_pmu::formula::{Formula, Over, Scope};
-use fxscope_pmu::{CYCLES, Events, TICKS, scope};
-use fxscope_record::{ALL, Intervals, Region, Run};
+use fxscope_pmu::{CYCLES, TICKS, scope};
+use fxscope_record::{ALL, Intervals, Origin, Region, Run};
 use serde::Deserialize;
 
 use crate::{Counts, Quantity};
@@ -19,8 +19,10 @@ pub struct Pmu {
     pub id: String,
     /// Its name for people.
     pub title: String,
-    /// Machines whose records have its events.
+    /// Machines whose measurements have its events.
     pub machines: Vec<String>,
+    /// An event that only it has: simulated runs that counted it are of such a machine, whatever that is called.
+    pub known_by: Option<String>,
     /// How `/proc/cpuinfo` names it: `vendor/family/model`, `vendor/family` or `arm/implementer/part`.
     pub processors: Vec<String>,
     /// Whether whole computers must be counted CPU by CPU.
@@ -105,6 +107,8 @@ pub fn parse(text: &str) -> Result<Vec<Pmu>, String> {
         id: String,
         title: String,
         machines: Vec<String>,
+        #[serde(default)]
+        known_by: Option<String>,
         processors: Vec<String>,
         #[serde(default)]
         by_cpu: bool,
@@ -129,6 +133,7 @@ pub fn parse(text: &str) -> Result<Vec<Pmu>, String> {
             id: e.id,
             title: e.title,
             machines: e.machines,
+            known_by: e.known_by,
             processors: e.processors,
             by_cpu: e.by_cpu,
             source: e.source,
@@ -143,8 +148,7 @@ pub fn parse(text: &str) -> Result<Vec<Pmu>, String> {
 /// # Errors
 /// See [`Unusable`].
 pub fn take(run: &Run, region: &Region, threads: Option<f64>) -> Result<Taken, Unusable> {
-    let events = Events::of(&run.machine).unwrap_or_default();
-    let totals = scope::totals(&events, region, &run.constants);
+    let totals = scope::totals(&fxscope_pmu::of_run(run).events, region, &run.constants);
     let pmu = Pmu::of(run, &totals).ok_or_else(|| Unusable::NoEvents(run.machine.clone()))?;
     let seconds = seconds(run, region).ok_or_else(|| Unusable::NoTime(region.name.clone()))?;
     let mut notes = Vec::new();
@@ -216,7 +220,11 @@ fn same_intervals(run: &Run, first: &Intervals, other: &Intervals) -> Result<(),
 impl Pmu {
     /// The processor that a run's events are from: of those that its machine may have, the one that tells most.
     fn of(run: &Run, totals: &BTreeMap<&str, u64>) -> Option<&'static Pmu> {
-        let named = |pmu: &&Pmu| pmu.machines.contains(&run.machine);
+        // A folder of a machine may have any name; of a measurement the user has named the processor.
+        let named = |pmu: &&Pmu| match run.origin {
+            Origin::Simulated => pmu.known_by.as_ref().is_some_and(|event| totals.contains_key(event.as_str())),
+            Origin::Imported { .. } => pmu.machines.contains(&run.machine),
+        };
         let any = pmus().iter().any(|pmu| named(&pmu));
         let candidates = pmus().iter().filter(|pmu| !any || named(pmu));
         let tells = |pmu: &&'static Pmu| pmu.counts.iter().filter(|c| pmu.value(&c.1, totals).is_some()).count();
@@ -336,7 +344,7 @@ mod tests {
 
     #[test]
     fn events_of_the_simulated_machine_are_events_of_its_pmu() {
-        let (a64fx, events) = (&pmus()[0], Events::of("a64fx").expect("built in"));
+        let (a64fx, events) = (&pmus()[0], fxscope_pmu::Pmu::built_in("a64fx").expect("built in").events);
         for event in &a64fx.events {
             let number = events.named(&event.name).unwrap_or_else(|| panic!("{}", event.name)).number;
             assert_eq!(event.perf, number.map(|n| format!("r{n:04x}")), "{}", event.name);
@@ -345,7 +353,7 @@ mod tests {
 
     #[test]
     fn everything_that_is_known_of_knights_landing_is_an_event_of_its_model() {
-        let (knl, events) = (&pmus()[1], Events::of("knl").expect("built in"));
+        let (knl, events) = (&pmus()[1], fxscope_pmu::Pmu::built_in("knl").expect("built in").events);
         for event in &knl.events {
             let named = std::iter::once(&event.name).chain(&event.also).any(|name| events.named(name).is_some());
             assert!(named, "{}", event.name);

@@ -1,8 +1,13 @@
 //! What methods need to know of the machine.
 
+use std::collections::BTreeMap;
+
 use fxscope_machine::Spec;
 
 use crate::{Counts, Quantity};
+
+/// What names of a record's constants for predictions begin with.
+const PREFIX: &str = "latency.";
 
 /// A machine's memory, and what can wait for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,6 +91,53 @@ impl System {
         }
     }
 
+    /// What records keep of a machine's description for [`System::recorded`], by name.
+    #[must_use]
+    pub fn constants(spec: &Spec) -> BTreeMap<String, f64> {
+        let System { base_ns, added_ns, details } = System::of(spec);
+        let mut constants = vec![("base_ns", base_ns), ("added_ns", added_ns)];
+        if let Some(d) = details {
+            constants.extend([
+                ("clock_hz", d.clock_hz),
+                ("bandwidth", d.bandwidth),
+                ("port_bandwidth", d.port_bandwidth),
+                ("line_bytes", d.line_bytes),
+                ("group_cores", d.group_cores),
+                ("buffers", d.buffers),
+                ("l1_buffers", d.l1_buffers),
+                ("detection", d.detection),
+                ("distance", d.distance),
+                ("l1_distance", d.l1_distance),
+                ("streams", d.streams),
+            ]);
+            constants.extend(d.cache_latency.map(|cycles| ("cache_latency", cycles)));
+        }
+        constants.into_iter().map(|(name, value)| (format!("{PREFIX}{name}"), value)).collect()
+    }
+
+    /// The machine that a record's constants describe; `None` for records that do not have them, as those of older versions.
+    #[must_use]
+    pub fn recorded(constants: &BTreeMap<String, f64>) -> Option<System> {
+        let get = |name: &str| constants.get(&format!("{PREFIX}{name}")).copied();
+        let details = || {
+            Some(Details {
+                clock_hz: get("clock_hz")?,
+                cache_latency: get("cache_latency"),
+                bandwidth: get("bandwidth")?,
+                port_bandwidth: get("port_bandwidth")?,
+                line_bytes: get("line_bytes")?,
+                group_cores: get("group_cores")?,
+                buffers: get("buffers")?,
+                l1_buffers: get("l1_buffers")?,
+                detection: get("detection")?,
+                distance: get("distance")?,
+                l1_distance: get("l1_distance")?,
+                streams: get("streams")?,
+            })
+        };
+        Some(System { base_ns: get("base_ns")?, added_ns: get("added_ns")?, details: details() })
+    }
+
     /// Whether a run with memory of another node says something of slower memory.
     ///
     /// # Errors
@@ -104,5 +156,19 @@ impl System {
     pub fn with_latency(mut self, base_ns: f64) -> System {
         self.base_ns = base_ns;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_record_keeps_of_a_machine_is_all_that_predictions_need() {
+        for name in fxscope_machine::names() {
+            let spec = fxscope_machine::load(name, &[]).expect("built in");
+            assert_eq!(System::recorded(&System::constants(&spec)), Some(System::of(&spec)), "{name}");
+        }
+        assert_eq!(System::recorded(&BTreeMap::new()), None);
     }
 }

@@ -24,6 +24,7 @@ fn run(machine: &str, threads: &[Counted<'_>]) -> Run {
         machine: machine.to_owned(),
         settings: Vec::new(),
         machine_hash: String::new(),
+        description: None,
         constants: constants.map(|(name, value)| (name.to_owned(), value)).into(),
         mode: Mode::Timing,
         finish: Finish::Exited(0),

@@ -123,6 +123,7 @@ fn relations(t: &Tables) -> Vec<Violation> {
         let must = format!("that of l1d, {line}: lines have one size in all caches");
         r.require(cache.line_bytes == line, &key, cache.line_bytes, &["l1d.line_bytes"], must);
     }
+    l2_hash(t, &mut r);
     paths(t, &mut r);
     hardware_barrier(t, &mut r);
     assistant_cores(t, &mut r);
@@ -176,6 +177,14 @@ fn core(t: &Tables, r: &mut Relations) {
     let must = format!("at most {group}, {}", w.group_entries);
     r.require(w.dispatch_width <= w.group_entries, "window.dispatch_width", w.dispatch_width, &[group], must);
     r.multiple("window.commit_stack", w.commit_stack, group, w.group_entries);
+}
+
+/// A hash is of bits that tell lines apart.
+fn l2_hash(t: &Tables, r: &mut Relations) {
+    let lowest = t.l2.line_bytes.trailing_zeros();
+    let must = format!("of bits from {lowest} on: those below are within a line of l2.line_bytes, {}", t.l2.line_bytes);
+    let above = t.l2_hash.fields.iter().all(|&field| field >= lowest.into());
+    r.require_value(above, "l2_hash.fields", Value::List(t.l2_hash.fields.clone()), &["l2.line_bytes"], must);
 }
 
 /// Latencies and transfers between caches and memory.

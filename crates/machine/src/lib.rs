@@ -1,32 +1,41 @@
 //! Machine descriptions: their types, their loader, their checks.
 //!
 //! A machine is a folder: `machine.toml` (tables of parameters, each with its source and how well it is
-//! known) and `instructions.csv` (what each timing class costs). Nothing else in the program holds a
-//! number of the machine. A machine may extend another and say only what differs.
+//! known), `instructions.csv` (what each timing class costs), `pmu.csv` (the events of its PMU) and `groups.csv` (which of
+//! them are counted together). Nothing else in the program holds a number of the machine. A machine may extend another
+//! and say only what differs.
 //!
 //! * [`spec`]: the tables, each key with its meaning and limits. [`schema`]: what the others know of them.
 //! * [`mod@load`]: from names and paths to a [`Spec`]; with [`layer`] for one `machine.toml`, [`settings`] for
-//!   changes from the command line, [`rows`] and [`notation`] for `instructions.csv`, [`recipe`] for what a row says.
+//!   changes from the command line, [`rows`] and [`notation`] for `instructions.csv`, [`recipe`] for what a row says,
+//!   [`mod@pmu`] with [`events`] and [`groups`] for `pmu.csv` and `groups.csv`.
 //! * [`mod@check`]: limits and relations of values. [`mod@show`]: a resolved machine as text and as a hash.
 //! * [`paging`]: the translation tables of pages of a size.
 //! * [`error`]: what can go wrong, and how it is said.
 
 pub mod check;
 pub mod error;
+pub mod events;
+pub mod groups;
 pub mod layer;
 pub mod load;
 pub mod notation;
 pub mod paging;
+pub mod pmu;
 pub mod recipe;
 pub mod rows;
 pub mod schema;
 pub mod settings;
 pub mod show;
 pub mod spec;
+mod table;
 
 pub use check::Violation;
 pub use error::LoadError;
-pub use load::{list, load, load_bytes};
-pub use recipe::{Blocking, Dependence, Flow, Pipes, Recipe, Recipes, Uop};
+pub use events::{Event, Events, Scope};
+pub use groups::{Group, Groups};
+pub use load::{list, load, load_bytes, names};
+pub use pmu::Pmu;
+pub use recipe::{Blocking, Dependence, Flow, LoadToUse, Pipes, Recipe, Recipes, Uop};
 pub use show::{evidence_summary, hash, show};
 pub use spec::{Evidence, Spec, Tables};

@@ -10,17 +10,19 @@ use fxscope_host::Refusal;
 use crate::check::{Violation, check};
 use crate::error::{LoadError, Place, nearest, suggest};
 use crate::layer::Layer;
+use crate::pmu::Pmu;
 use crate::recipe::Pipes;
 use crate::rows::{self, Rows};
 use crate::spec::{SCHEMA, Spec};
 use crate::{layer, settings};
 
-/// A machine that comes with the program.
+/// A machine that comes with the program: the files of its folder. What it lacks it has from the machine that it extends.
 struct BuiltIn {
     name: &'static str,
     tables: &'static str,
-    /// None: it has those of the machine that it extends.
     instructions: Option<&'static str>,
+    events: Option<&'static str>,
+    groups: Option<&'static str>,
 }
 
 /// The machines that come with the program.
@@ -29,20 +31,40 @@ const BUILT_IN: &[BuiltIn] = &[
         name: "a64fx",
         tables: include_str!("../../../machines/a64fx/machine.toml"),
         instructions: Some(include_str!("../../../machines/a64fx/instructions.csv")),
+        events: Some(include_str!("../../../machines/a64fx/pmu.csv")),
+        groups: Some(include_str!("../../../machines/a64fx/groups.csv")),
     },
     BuiltIn {
         name: "k-computer",
         tables: include_str!("../../../machines/k-computer/machine.toml"),
         instructions: None,
+        events: None,
+        groups: None,
     },
-    BuiltIn { name: "knl", tables: include_str!("../../../machines/knl/machine.toml"), instructions: None },
-    BuiltIn { name: "knl-small", tables: include_str!("../../../machines/knl-small/machine.toml"), instructions: None },
+    BuiltIn {
+        name: "knl",
+        tables: include_str!("../../../machines/knl/machine.toml"),
+        instructions: None,
+        events: Some(include_str!("../../../machines/knl/pmu.csv")),
+        groups: None,
+    },
+    BuiltIn {
+        name: "knl-small",
+        tables: include_str!("../../../machines/knl-small/machine.toml"),
+        instructions: None,
+        events: None,
+        groups: None,
+    },
 ];
 
 /// The file with the tables, in a machine's folder.
 const TABLES_FILE: &str = "machine.toml";
 /// The file with the instruction rows, beside it.
 const ROWS_FILE: &str = "instructions.csv";
+/// The file with the events of the PMU.
+const EVENTS_FILE: &str = "pmu.csv";
+/// The file with the groups of events that are counted together.
+const GROUPS_FILE: &str = "groups.csv";
 /// Largest file that is read, bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -55,7 +77,8 @@ pub fn load(name_or_path: &str, settings: &[(String, String)]) -> Result<Spec, L
     assemble(find(name_or_path, None)?, settings)
 }
 
-/// Loads a machine from the bytes of a `machine.toml` and an `instructions.csv`. It can extend built-in machines.
+/// Loads a machine from the bytes of a `machine.toml` and an `instructions.csv`. It can extend built-in machines, and has
+/// the PMU of the one it extends.
 ///
 /// # Errors
 /// See [`LoadError`].
@@ -74,6 +97,8 @@ pub fn load_bytes(
         folder: None,
         tables: text(tables, TABLES_FILE)?,
         instructions: instructions.map(|bytes| text(bytes, ROWS_FILE)).transpose()?,
+        events: None,
+        groups: None,
     };
     assemble(files, settings)
 }
@@ -84,13 +109,32 @@ pub fn load_bytes(
 /// Never: a test loads them all.
 #[must_use]
 pub fn list() -> Vec<(&'static str, String)> {
-    let title = |m: &BuiltIn| load(m.name, &[]).expect("built-in machines load").tables.identity.title;
-    BUILT_IN.iter().map(|m| (m.name, title(m))).collect()
+    let title = |name| load(name, &[]).expect("built-in machines load").tables.identity.title;
+    names().map(|name| (name, title(name))).collect()
+}
+
+/// The names of the built-in machines.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|m| m.name)
+}
+
+/// The PMU of a built-in machine.
+pub(crate) fn built_in_pmu(name: &str) -> Option<Pmu> {
+    let machine = BUILT_IN.iter().find(|m| m.name == name)?;
+    let pmu = chain(machine.files()).and_then(|chain| pmu_of(&chain));
+    Some(pmu.expect("built-in machines load: a test loads them all"))
 }
 
 struct Text<'a> {
     file: Arc<str>,
     text: Cow<'a, str>,
+}
+
+impl Text<'_> {
+    /// The file's name, and what it holds.
+    fn named(&self) -> (&str, &str) {
+        (&self.file, &self.text)
+    }
 }
 
 /// The files of one machine.
@@ -102,13 +146,38 @@ struct Files<'a> {
     folder: Option<PathBuf>,
     tables: Text<'a>,
     instructions: Option<Text<'a>>,
+    events: Option<Text<'a>>,
+    groups: Option<Text<'a>>,
 }
 
-/// Follows `extends` down to the machine that extends nothing, then lays one over the other.
-fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadError> {
-    let name = machine.name.clone();
-    let settings = settings::read(settings)?;
-    let mut chain: Vec<(Files, Layer)> = Vec::new();
+impl Files<'_> {
+    /// Whether it has a table beside `machine.toml`.
+    fn has_csv(&self) -> bool {
+        self.instructions.is_some() || self.events.is_some() || self.groups.is_some()
+    }
+}
+
+impl BuiltIn {
+    fn files(&self) -> Files<'static> {
+        let text = |file: &str, text| Text { file: format!("{}/{file}", self.name).into(), text: Cow::Borrowed(text) };
+        Files {
+            name: self.name.to_owned(),
+            id: self.name.to_owned(),
+            folder: None,
+            tables: text(TABLES_FILE, self.tables),
+            instructions: self.instructions.map(|rows| text(ROWS_FILE, rows)),
+            events: self.events.map(|events| text(EVENTS_FILE, events)),
+            groups: self.groups.map(|groups| text(GROUPS_FILE, groups)),
+        }
+    }
+}
+
+/// A machine and those that it extends one after the other, the one that extends nothing last.
+type Chain<'a> = Vec<(Files<'a>, Layer)>;
+
+/// Follows `extends` down to the machine that extends nothing.
+fn chain(machine: Files) -> Result<Chain, LoadError> {
+    let mut chain: Chain = Vec::new();
     let mut next = Some(machine);
     while let Some(files) = next.take() {
         let (layer, base) = layer::parse(&files.tables.text, &files.tables.file)?;
@@ -123,13 +192,37 @@ fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadE
         }
         chain.push((files, layer));
     }
+    Ok(chain)
+}
 
+/// The PMU of the first machine of a chain.
+fn pmu_of(chain: &Chain) -> Result<Pmu, LoadError> {
+    let mut pmu: Option<Pmu> = None;
+    for (files, _) in chain.iter().rev() {
+        let (events, groups) = (files.events.as_ref().map(Text::named), files.groups.as_ref().map(Text::named));
+        // A table of events takes the place of the model's own signals.
+        let base = match (pmu, events) {
+            (Some(pmu), _) => pmu,
+            (None, Some(_)) => Pmu::default(),
+            (None, None) => Pmu::of_the_model(),
+        };
+        pmu = Some(base.extended(events, groups)?);
+    }
+    Ok(pmu.unwrap_or_default())
+}
+
+/// Lays the machines of a chain one over the other.
+fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadError> {
+    let (name, path) = (machine.name.clone(), machine.folder.is_some().then(|| machine.id.clone()));
+    let settings = settings::read(settings)?;
+    let chain = chain(machine)?;
     let root = Arc::clone(&chain.last().expect("at least the machine itself").0.tables.file);
-    let instructions = chain.iter().find(|(f, _)| f.instructions.is_some()).map(|(f, _)| f.id.clone());
-    let Some(instructions) = instructions else {
+    if chain.iter().all(|(files, _)| files.instructions.is_none()) {
         let advice = format!("put an {ROWS_FILE} beside it, or let it extend a known machine: extends = \"a64fx\"");
         return Err(LoadError::bad(Place::of(&root), "no file says what instructions cost", advice));
-    };
+    }
+    let csv_from = chain.iter().find(|(files, _)| files.has_csv()).map(|(files, _)| files.id.clone());
+    let pmu = pmu_of(&chain)?;
     let mut values: Option<Layer> = None;
     let mut rows: Option<Rows> = None;
     for (files, layer) in chain.into_iter().rev() {
@@ -149,11 +242,12 @@ fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadE
     let tables = values.tables(&root)?;
     check(&tables).map_err(|found| LoadError::Values(placed(found, &values, &root)))?;
     let mut recipes = rows::recipes(rows.unwrap_or_default(), tables.clock.vector_bits);
+    recipes.set_loads(&tables.load_store);
     if tables.clock.fma_pipes == 1 {
         // Only the first has all functional units (manual 6.2, table 6-1).
         recipes.close_pipe(Pipes::FLB, Pipes::FLA);
     }
-    Ok(Spec { name, instructions, tables, recipes })
+    Ok(Spec { name, path, csv_from: csv_from.unwrap_or_default(), tables, recipes, pmu })
 }
 
 /// The machine that `files` extend.
@@ -187,14 +281,7 @@ fn placed(mut found: Vec<Violation>, values: &Layer, root: &Arc<str>) -> Vec<Vio
 /// Finds a machine by name, or by path: from the current folder, or from that of the machine that extends it.
 fn find(name_or_path: &str, from: Option<&Files>) -> Result<Files<'static>, LoadError> {
     if let Some(m) = BUILT_IN.iter().find(|m| m.name == name_or_path) {
-        let text = |file: &str, text| Text { file: format!("{}/{file}", m.name).into(), text: Cow::Borrowed(text) };
-        return Ok(Files {
-            name: m.name.to_owned(),
-            id: m.name.to_owned(),
-            folder: None,
-            tables: text(TABLES_FILE, m.tables),
-            instructions: m.instructions.map(|rows| text(ROWS_FILE, rows)),
-        });
+        return Ok(m.files());
     }
     let path = match from {
         None => Some(PathBuf::from(name_or_path)),
@@ -204,10 +291,9 @@ fn find(name_or_path: &str, from: Option<&Files>) -> Result<Files<'static>, Load
     match path {
         Some(path) if looks_like_path || path.exists() => read_machine(&path),
         _ => {
-            let known = || BUILT_IN.iter().map(|m| m.name);
-            let advice = suggest(nearest(name_or_path, known()), || {
-                let names = known().collect::<Vec<_>>().join(", ");
-                format!("known are {names}; others are named by the path of a folder with a {TABLES_FILE}")
+            let advice = suggest(nearest(name_or_path, names()), || {
+                let all = names().collect::<Vec<_>>().join(", ");
+                format!("known are {all}; others are named by the path of a folder with a {TABLES_FILE}")
             });
             Err(LoadError::Unknown { name: name_or_path.escape_debug().to_string(), advice })
         }
@@ -220,10 +306,13 @@ fn read_machine(path: &Path) -> Result<Files<'static>, LoadError> {
     let tables = read_text(&file)?;
     let real = file.canonicalize().unwrap_or_else(|_| file.clone());
     let folder = real.parent().unwrap_or(Path::new("/")).to_path_buf();
-    // Only a whole folder has rows of its own: a single file may lie among others.
+    // Only a whole folder has further tables of its own: a single file may lie among others.
     let whole = file.file_name().is_some_and(|n| n == TABLES_FILE);
-    let rows = file.with_file_name(ROWS_FILE);
-    let instructions = if whole && rows.exists() { Some(read_text(&rows)?) } else { None };
+    let beside = |name: &str| {
+        let path = file.with_file_name(name);
+        if whole && path.exists() { read_text(&path).map(Some) } else { Ok(None) }
+    };
+    let (instructions, events, groups) = (beside(ROWS_FILE)?, beside(EVENTS_FILE)?, beside(GROUPS_FILE)?);
     let named = if whole { folder.file_name() } else { real.file_stem() };
     Ok(Files {
         name: named.map_or_else(|| "machine".to_owned(), |n| n.to_string_lossy().into_owned()),
@@ -231,6 +320,8 @@ fn read_machine(path: &Path) -> Result<Files<'static>, LoadError> {
         folder: Some(folder),
         tables,
         instructions,
+        events,
+        groups,
     })
 }
 

@@ -3,9 +3,9 @@
 //! `/` separates micro-operations, `+` and `;` sequential flows, `,` independent flows, `|` alternatives, `&` pipes
 //! used together; `Pipe(X, N)` is a flow issued N times, `NULL` a fixed bypass, `(…) x N` a repetition;
 //! in latencies `[n]` names the micro-operation *n* places earlier that the flow behind it waits for, `NA` means none,
-//! `n (a-b)` a range.
+//! `n (a-b)` a range; `load_integer`, `load_short` and `load_long` stand for the machine's load-to-use latencies.
 
-use crate::recipe::{Blocking, Dependence, Flow, MAX_FLOWS, MAX_LATENCY, MAX_REPEAT, MAX_UOPS, Pipes, Uop};
+use crate::recipe::{Blocking, Dependence, Flow, LoadToUse, MAX_FLOWS, MAX_LATENCY, MAX_REPEAT, MAX_UOPS, Pipes, Uop};
 
 /// Reads the `pipes`, `latency` and `blocking` cells of a row with `count` micro-operations.
 ///
@@ -142,8 +142,8 @@ fn read_uop(pipes: &str, latency: &str, blocking: Blocking) -> Result<Uop, Strin
     // A short latency list leaves out the single-cycle step before repeated flows, or flows without result.
     let ends_repeated = matches!(stages.last(), Some(Stage::Flow { repeat: 2.., .. }));
     let latency_of = |i: usize| match ends_repeated {
-        true => i.checked_sub(missing).map_or((1, 1), |j| latencies[j]),
-        false => latencies.get(i).copied().unwrap_or((0, 0)),
+        true => i.checked_sub(missing).map_or(Latency::fixed(1), |j| latencies[j]),
+        false => latencies.get(i).copied().unwrap_or(Latency::fixed(0)),
     };
     let mut flows = Vec::new();
     let mut depends = Vec::new();
@@ -153,10 +153,11 @@ fn read_uop(pipes: &str, latency: &str, blocking: Blocking) -> Result<Uop, Strin
         let here = named.iter().filter(|&&(at, _)| Some(at) == cell);
         depends.extend(here.map(|&(_, places)| Dependence { places, flow: flows.len() as u32 }));
         match *stage {
-            Stage::Bypass => wait += latency_of(i).0,
+            Stage::Bypass => wait += latency_of(i).low,
             Stage::Flow { pipes, all, repeat, independent } => {
-                let (low, high) = latency_of(i);
-                flows.push(Flow { pipes, all_pipes: all, latency: low, latency_max: high, repeat, wait, independent });
+                let Latency { low, high, load } = latency_of(i);
+                let (latency, latency_max) = (low, high);
+                flows.push(Flow { pipes, all_pipes: all, latency, latency_max, load, repeat, wait, independent });
                 wait = 0;
             }
         }
@@ -275,9 +276,22 @@ fn pipe(name: &str) -> Result<Pipes, String> {
     })
 }
 
-/// The micro-operations depended on, as the latency they stand at and their distance; and the latencies as
-/// (shortest, longest).
-type Latencies = (Vec<(usize, u32)>, Vec<(u32, u32)>);
+/// The latency of a flow as its row gives it.
+#[derive(Clone, Copy)]
+struct Latency {
+    low: u32,
+    high: u32,
+    load: Option<LoadToUse>,
+}
+
+impl Latency {
+    const fn fixed(cycles: u32) -> Latency {
+        Latency { low: cycles, high: cycles, load: None }
+    }
+}
+
+/// The micro-operations depended on, as the latency they stand at and their distance; and the latencies.
+type Latencies = (Vec<(usize, u32)>, Vec<Latency>);
 
 fn read_latencies(text: &str) -> Result<Latencies, String> {
     let mut depends = Vec::new();
@@ -301,13 +315,19 @@ fn read_latencies(text: &str) -> Result<Latencies, String> {
     Ok((depends, values))
 }
 
-fn latency_value(text: &str) -> Result<(u32, u32), String> {
+fn latency_value(text: &str) -> Result<Latency, String> {
     let cycles = |t: &str| {
         let n = t.trim().parse().ok().filter(|&n| n <= MAX_LATENCY);
-        n.ok_or_else(|| format!("'{text}' is not a latency from 0 to {MAX_LATENCY} cycles"))
+        n.ok_or_else(|| {
+            let loads = LoadToUse::ALL.map(LoadToUse::name).join(", ");
+            format!("'{text}' is neither a latency from 0 to {MAX_LATENCY} cycles nor one of {loads}")
+        })
     };
     if text == "NA" {
-        return Ok((0, 0));
+        return Ok(Latency::fixed(0));
+    }
+    if let Some(load) = LoadToUse::ALL.into_iter().find(|load| load.name() == text) {
+        return Ok(Latency { load: Some(load), ..Latency::fixed(0) });
     }
     if let Some(inner) = text.strip_prefix("Pipe(").and_then(|t| t.strip_suffix(')')) {
         return latency_value(inner.split(',').next().unwrap_or("").trim());
@@ -315,10 +335,13 @@ fn latency_value(text: &str) -> Result<(u32, u32), String> {
     if let Some(range) = text.strip_prefix("n (").and_then(|t| t.strip_suffix(')')) {
         let (low, high) = range.split_once('-').ok_or_else(|| format!("'{text}' is no range of latencies"))?;
         let (low, high) = (cycles(low)?, cycles(high)?);
-        return if low <= high { Ok((low, high)) } else { Err(format!("'{text}' ends before it begins")) };
+        return if low <= high {
+            Ok(Latency { low, high, load: None })
+        } else {
+            Err(format!("'{text}' ends before it begins"))
+        };
     }
-    let n = cycles(text)?;
-    Ok((n, n))
+    Ok(Latency::fixed(cycles(text)?))
 }
 
 #[cfg(test)]
@@ -357,6 +380,19 @@ mod tests {
         assert_eq!(f.len(), 3);
         assert_eq!((f[1].wait, f[1].latency), (3, 4));
         assert_eq!((f[2].all_pipes, f[2].repeat, f[2].latency), (true, 2, 11));
+    }
+
+    #[test]
+    fn a_load_names_the_load_to_use_latency_that_it_has() {
+        let loads = |pipes: &str, latency: &str, count| {
+            let uops = read(pipes, latency, count);
+            uops.iter().flat_map(|u| &u.flows).map(|f| f.load).collect::<Vec<_>>()
+        };
+        assert_eq!(loads("EAG* / EX*| EAG*", "load_integer / 1", 2), [Some(LoadToUse::Integer), None]);
+        assert_eq!(loads("EAG* / FLA", "load_short / 6", 2), [Some(LoadToUse::Short), None]);
+        assert_eq!(loads("FLA + Pipe((EAGA & EAGB), 2)", "4+Pipe(load_long, 2)", 1), [None, Some(LoadToUse::Long)]);
+        let error = read_uops("EAG*", "load_quick", "", 1).unwrap_err();
+        assert!(error.ends_with("nor one of load_integer, load_short, load_long"), "{error}");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 
 use fxscope_uop::ClassId;
 
+use crate::spec::LoadStore;
+
 /// Most micro-operations of one instruction: the model has so many registers for results between them.
 pub const MAX_UOPS: usize = 64;
 /// Most flows of one micro-operation, unless it blocks its pipe.
@@ -68,6 +70,42 @@ impl Pipes {
     }
 }
 
+/// Which of the machine's load-to-use latencies a load has: a key of its table `load_store`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadToUse {
+    /// Into a general-purpose register.
+    Integer,
+    /// Into a SIMD&FP register, in short mode.
+    Short,
+    /// Into SVE registers, or several registers, in long mode.
+    Long,
+}
+
+impl LoadToUse {
+    /// All of them.
+    pub const ALL: [LoadToUse; 3] = [LoadToUse::Integer, LoadToUse::Short, LoadToUse::Long];
+
+    /// The word for it in `instructions.csv`, which is the key in `machine.toml`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            LoadToUse::Integer => "load_integer",
+            LoadToUse::Short => "load_short",
+            LoadToUse::Long => "load_long",
+        }
+    }
+
+    /// The machine's value, cycles.
+    #[must_use]
+    pub const fn cycles(self, load_store: &LoadStore) -> u64 {
+        match self {
+            LoadToUse::Integer => load_store.load_integer,
+            LoadToUse::Short => load_store.load_short,
+            LoadToUse::Long => load_store.load_long,
+        }
+    }
+}
+
 /// One pass through a pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
@@ -79,6 +117,8 @@ pub struct Flow {
     pub latency: u32,
     /// Longest latency where it varies with the operands; otherwise equal to `latency`.
     pub latency_max: u32,
+    /// The load-to-use latency of the machine that both are, when it is that of a load.
+    pub load: Option<LoadToUse>,
     /// Flows issued back to back (`Pipe(L, N)`).
     pub repeat: u32,
     /// Cycles of fixed bypass between the flow before and this one (`NULL`).
@@ -161,6 +201,15 @@ impl Recipes {
     #[must_use]
     pub fn named(&self, class: &str) -> Option<&Recipe> {
         self.by_class.get(class)
+    }
+
+    /// With the machine's load-to-use latencies.
+    pub(crate) fn set_loads(&mut self, load_store: &LoadStore) {
+        let flows = self.by_class.values_mut().flat_map(|r| &mut r.uops).flat_map(|u| &mut u.flows);
+        for (flow, load) in flows.filter_map(|flow| flow.load.map(|load| (flow, load))) {
+            flow.latency = load.cycles(load_store) as u32;
+            flow.latency_max = flow.latency;
+        }
     }
 
     /// Without the pipe `gone`: what passes it passes `instead`.

@@ -174,7 +174,7 @@ fn row<'a>(cell: impl Fn(usize) -> &'a str, known: &mut Known<'a>) -> Result<(u6
     Ok((bits, recipe))
 }
 
-fn bad_csv(error: &csv::Error, file: &Arc<str>) -> LoadError {
+pub(crate) fn bad_csv(error: &csv::Error, file: &Arc<str>) -> LoadError {
     let place = error.position().map_or(Place::of(file), |p| Place::line(file, p.line() as usize));
     match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => LoadError::bad(
@@ -187,7 +187,7 @@ fn bad_csv(error: &csv::Error, file: &Arc<str>) -> LoadError {
 }
 
 /// Text of a file as a message shows it.
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     text.chars().take(80).collect::<String>().escape_debug().to_string()
 }
 

@@ -207,6 +207,9 @@ pub struct Key {
     pub kind: Kind,
     /// The values it may have.
     pub rule: Rule,
+    /// Why nothing that is simulated depends on it, in whatever table; none for keys on which something does. See
+    /// [`Table::inert`].
+    pub inert: Option<&'static str>,
 }
 
 /// A table of `machine.toml`.
@@ -218,6 +221,8 @@ pub struct Table {
     pub doc: &'static str,
     /// Its keys, `source` and `evidence` last.
     pub keys: &'static [Key],
+    /// Keys on which nothing that is simulated depends in this table alone, and why.
+    pub inert: &'static [(&'static str, &'static str)],
 }
 
 impl Table {
@@ -225,6 +230,13 @@ impl Table {
     #[must_use]
     pub fn find(&self, key: &str) -> Option<usize> {
         self.keys.iter().position(|k| k.name == key)
+    }
+
+    /// Why nothing that is simulated depends on a key of it; none for keys on which something does.
+    #[must_use]
+    pub fn inert(&self, key: &Key) -> Option<&'static str> {
+        let here = self.inert.iter().find(|(name, _)| *name == key.name).map(|(_, reason)| *reason);
+        key.inert.or(here)
     }
 }
 
@@ -243,10 +255,11 @@ pub trait TableType: Sized {
     fn build(values: &[Value]) -> Option<Self>;
 }
 
-/// Declares a table of `machine.toml`: its fields with the values allowed, and `source` and `evidence` beside them.
+/// Declares a table of `machine.toml`: its fields with the values allowed, and `source` and `evidence` beside them. A field on
+/// which nothing that is simulated depends says `inert` and why.
 macro_rules! table {
     ($(#[$doc:meta])* $name:ident {
-        $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty $(=> $rule:expr)?,)+
+        $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty $(=> $rule:expr)? $(; inert $reason:literal)?,)+
     }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq)]
@@ -265,18 +278,21 @@ macro_rules! table {
                     doc: concat!($($fdoc),*),
                     kind: <$ty as $crate::schema::KeyType>::KIND,
                     rule: $crate::schema::first_rule(&[$($rule,)? $crate::schema::Rule::Any]),
+                    inert: $crate::schema::first_reason(&[$(Some($reason),)? None]),
                 },)+
                 $crate::schema::Key {
                     name: $crate::schema::SOURCE,
                     doc: " Where the numbers come from.",
                     kind: $crate::schema::Kind::Text,
                     rule: $crate::schema::Rule::Any,
+                    inert: Some("for readers"),
                 },
                 $crate::schema::Key {
                     name: $crate::schema::EVIDENCE,
                     doc: " How well they are known.",
                     kind: $crate::schema::Kind::Evidence,
                     rule: $crate::schema::Rule::Any,
+                    inert: Some("for readers"),
                 },
             ];
             fn values(&self) -> Vec<$crate::schema::Value> {
@@ -302,14 +318,22 @@ pub(crate) const fn first_rule(rules: &[Rule]) -> Rule {
     rules[0]
 }
 
+/// The reason a field gives for being inert, if it is.
+pub(crate) const fn first_reason(reasons: &[Option<&'static str>]) -> Option<&'static str> {
+    reasons[0]
+}
+
 /// The first sentence of a key's meaning, without its full stop.
 pub(crate) fn first_sentence(doc: &str) -> &str {
     doc.split_once(". ").map_or(doc, |(first, _)| first).trim().trim_end_matches('.')
 }
 
-/// Declares the tables of `machine.toml` and their schema.
+/// Declares the tables of `machine.toml` and their schema. A table of a type that others have, too, says `inert` for a key on
+/// which nothing that is simulated depends in this one, and why.
 macro_rules! tables {
-    ($(#[$doc:meta])* $name:ident { $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty,)+ }) => {
+    ($(#[$doc:meta])* $name:ident {
+        $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty $(; inert $key:ident $reason:literal)*,)+
+    }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
@@ -322,6 +346,7 @@ macro_rules! tables {
                 name: stringify!($field),
                 doc: concat!($($fdoc),*),
                 keys: <$ty as $crate::schema::TableType>::KEYS,
+                inert: &[$((stringify!($key), $reason)),*],
             },)+
         ];
 

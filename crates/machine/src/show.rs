@@ -4,19 +4,19 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::recipe::{Flow, Recipe};
-use crate::schema::{EVIDENCE, Key, Rule, SOURCE, Value, first_sentence};
+use crate::recipe::{Flow, LoadToUse, Recipe};
+use crate::schema::{EVIDENCE, Key, Rule, SOURCE, Table, Value, first_sentence};
 use crate::spec::{Evidence, SCHEMA, Spec};
 
 /// Column at which meanings start, beside the values.
 const MEANING: usize = 40;
 
 /// The machine as a `machine.toml` with every key, its meaning and the values allowed. Loaded again it gives the
-/// same tables and recipes: it extends the machine that its instruction rows come from.
+/// same machine: it extends the one that its CSV tables come from.
 #[must_use]
 pub fn show(spec: &Spec) -> String {
     let mut out = format!("# Machine {}, resolved: {}\n", spec.name.escape_debug(), hash(spec));
-    let _ = writeln!(out, "extends = {}", Value::Text(spec.instructions.clone()));
+    let _ = writeln!(out, "extends = {}", Value::Text(spec.csv_from.clone()));
     for (table, values) in SCHEMA.iter().zip(spec.tables.values()) {
         let _ = write!(out, "\n# {}\n[{}]\n", table.doc.trim(), table.name);
         for (key, value) in table.keys.iter().zip(values) {
@@ -27,7 +27,7 @@ pub fn show(spec: &Spec) -> String {
             match key.name {
                 SOURCE | EVIDENCE => out.push_str(&line),
                 _ => {
-                    let _ = write!(out, "{line:MEANING$} # {}", meaning(key));
+                    let _ = write!(out, "{line:MEANING$} # {}", meaning(table, key));
                 }
             }
             out.push('\n');
@@ -36,9 +36,10 @@ pub fn show(spec: &Spec) -> String {
     out
 }
 
-fn meaning(key: &Key) -> String {
+fn meaning(table: &Table, key: &Key) -> String {
     let doc = first_sentence(key.doc);
-    key.rule.words().map_or_else(|| doc.to_owned(), |words| format!("{doc}; {words}"))
+    let parts = [Some(doc.to_owned()), key.rule.words(), table.inert(key).map(|reason| format!("no effect: {reason}"))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// A hash of everything that the model computes with: the same for machines on which every program takes the same
@@ -83,8 +84,10 @@ fn write_recipe(text: &mut String, recipe: &Recipe) {
     for uop in uops {
         let _ = write!(text, " / {:?} {:?}", uop.blocking, uop.depends);
         for flow in &uop.flows {
-            let &Flow { pipes, all_pipes, latency, latency_max, repeat, wait, independent } = flow;
-            let _ = write!(text, " {} {all_pipes} {latency} {latency_max} {repeat} {wait} {independent};", pipes.0);
+            let &Flow { pipes, all_pipes, latency, latency_max, load, repeat, wait, independent } = flow;
+            let load = load.map_or("", LoadToUse::name);
+            let _ =
+                write!(text, " {} {all_pipes} {latency} {latency_max} {load} {repeat} {wait} {independent};", pipes.0);
         }
     }
 }

@@ -5,12 +5,13 @@
 
 mod hierarchy;
 
+use crate::pmu::Pmu;
 use crate::recipe::Recipes;
 use crate::schema::Rule::{self, OneOf, Power, Range, Register};
 use crate::schema::{table, tables};
 
 pub use hierarchy::{
-    Cache, Energy, HardwareBarrier, L2Timing, MemorySideCache, MemoryTiming, PageCosts, Pages, Prefetch, Ring,
+    Cache, Energy, HardwareBarrier, L2Hash, L2Timing, MemorySideCache, MemoryTiming, PageCosts, Pages, Prefetch, Ring,
     SectorCache, Tlb,
 };
 
@@ -72,7 +73,7 @@ table! {
     /// What the machine is.
     Identity {
         /// Full name.
-        title: String,
+        title: String; inert "a name for people, which `fxscope machine list` shows",
         /// `MIDR_EL1`.
         midr: u64 => Register,
         /// `CTR_EL0`.
@@ -313,11 +314,11 @@ table! {
         write_buffer_moves: u32 => ENTRIES,
         /// Bytes of a write buffer entry that data of general and scalar stores may fill.
         narrow_write_bytes: u32 => Power(8, 4 * KIB),
-        /// Load to use, integer register, L1D hit.
+        /// Load to use, integer register, L1D hit; `load_integer` in `instructions.csv`.
         load_integer: u64 => Range(1, 255),
-        /// Load to use, SIMD&FP register (short mode).
+        /// Load to use, SIMD&FP register (short mode); `load_short` in `instructions.csv`.
         load_short: u64 => Range(1, 255),
-        /// Load to use, SVE and multi-register (long mode).
+        /// Load to use, SVE and multi-register (long mode); `load_long` in `instructions.csv`.
         load_long: u64 => Range(1, 255),
         /// Commit of a store to its write into the L1D cache (W5), at the earliest.
         store_write: u64 => CYCLES,
@@ -362,18 +363,22 @@ table! {
     }
 }
 
-/// Everything the timing model reads.
+/// Everything that a machine's folder says, with what it inherits and with settings applied.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// The machine's name: that of its folder, or of its file.
     pub name: String,
-    /// The machine that gives the instruction rows: a built-in name or a path. It is this machine itself
-    /// unless it takes all its rows from the one it extends.
-    pub instructions: String,
+    /// Its folder, or its file, from the root of the file system; none for a machine that comes with the program.
+    pub path: Option<String>,
+    /// Where its CSV tables come from: the nearest machine, along `extends` from itself on, that has one of its own. A
+    /// built-in name or a path.
+    pub csv_from: String,
     /// Its tables.
     pub tables: Tables,
     /// What each timing class costs.
     pub recipes: Recipes,
+    /// What its PMU counts.
+    pub pmu: Pmu,
 }
 
 /// Reads the page size of one segment, bytes.
@@ -444,11 +449,13 @@ tables! {
         /// Load/store unit.
         load_store: LoadStore,
         /// L1 instruction cache.
-        l1i: Cache,
+        l1i: Cache; inert miss_buffers "the front end waits for one line at a time",
         /// L1 data cache.
         l1d: Cache,
         /// L2 cache of a CMG.
         l2: Cache,
+        /// Hash of L2's set numbers.
+        l2_hash: L2Hash,
         /// L2 timing.
         l2_timing: L2Timing,
         /// Local memory.

@@ -37,6 +37,15 @@ fn an_unknown_machine_is_answered_with_the_known_ones() {
 }
 
 #[test]
+fn a_hash_of_bits_within_a_line_is_refused() {
+    assert_eq!(
+        setting("l2_hash.fields", "[21, 7]"),
+        "--set l2_hash.fields=[21, 7]: l2_hash.fields is [21, 7]; it must be of bits from 8 on: those below are within a \
+         line of l2.line_bytes, 256"
+    );
+}
+
+#[test]
 fn a_missing_or_unreadable_file_is_named_with_the_reason() {
     let missing = load("no/such/folder", &[]).unwrap_err().to_string();
     assert!(missing.starts_with("cannot read no/such/folder: there is no such file; give the path of"), "{missing}");

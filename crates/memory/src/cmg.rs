@@ -72,10 +72,12 @@ pub struct Cmg {
     /// What stands in front of main memory.
     side_cache: Option<Box<SideCache>>,
     sets_mask: usize,
-    /// Where in the index the hash begins.
+    /// Where in the set number the hash begins.
     hash_at: u32,
-    /// Where in the line number the lowest field begins that is hashed.
-    hash_from: u32,
+    /// The bits that are hashed, from 0 on.
+    hash_mask: u64,
+    /// Where in the line number each field begins that is hashed.
+    hash_fields: [u32; HASH_FIELDS],
     /// For each core, L2 pipeline start to line ready to send, hit.
     hit: Box<[Cycle]>,
     /// For each core, request to main memory granted to line ready to send.
@@ -99,10 +101,19 @@ pub struct Cmg {
 /// Places remembered: many more than there are lines that cores have asked for ahead, about a hundred each.
 const RECENT: usize = 8192;
 
-/// Bits of the index that are hashed.
-const HASH_BITS: u32 = 3;
-/// The lowest bit of an address that is hashed: beyond the bytes of any line.
-const HASHED_FROM: u32 = 21;
+/// Most fields of a line's number that are hashed.
+const HASH_FIELDS: usize = 8;
+/// A shift that leaves nothing of a line's number, which has fewer bits.
+const NO_FIELD: u32 = u64::BITS - 1;
+
+/// Where in the numbers of lines the fields begin that the machine hashes.
+fn hash_fields(spec: &Spec) -> [u32; HASH_FIELDS] {
+    let mut shifts = [NO_FIELD; HASH_FIELDS];
+    for (shift, &field) in shifts.iter_mut().zip(&spec.l2_hash.fields) {
+        *shift = field as u32 - spec.l2.line_bytes.trailing_zeros();
+    }
+    shifts
+}
 
 impl Cmg {
     /// CMG number `number` of the chip, with an empty L2 cache.
@@ -136,8 +147,9 @@ impl Cmg {
             channel: Channel::new(&rate, l2.line_bytes, spec.clock.core_hz),
             side_cache,
             sets_mask: sets - 1,
-            hash_at: sets.trailing_zeros().saturating_sub(HASH_BITS),
-            hash_from: HASHED_FROM - l2.line_bytes.trailing_zeros(),
+            hash_at: sets.trailing_zeros().saturating_sub(spec.l2_hash.bits),
+            hash_mask: (1 << spec.l2_hash.bits) - 1,
+            hash_fields: hash_fields(spec),
             hit: by_position(spec, t.hit_nearest, t.hit_farthest, path),
             memory: by_position(spec, memory.latency_nearest + slower, memory.latency_farthest + slower, to_memory),
             miss_detect: t.miss_detect,
@@ -162,14 +174,10 @@ impl Cmg {
         }
     }
 
-    /// The hashed set index of a line (microarchitecture manual, table 9-3, for 2,048 sets). The hash changes the highest
-    /// bits of the index, however many sets there are.
+    /// The hashed set number of a line. The hash changes its highest bits, however many sets there are.
     #[inline(always)]
     pub fn set_of(&self, line: u64) -> usize {
-        // Fields 23:21 and 27:25 of the address, 32:30 and 36:34 nine bits above these, and 31:29.
-        let first = line >> self.hash_from;
-        let two = first ^ first >> 4;
-        let hash = (two ^ two >> 9 ^ first >> 8) & ((1 << HASH_BITS) - 1);
+        let hash = self.hash_fields.iter().fold(0, |hash, &field| hash ^ line >> field) & self.hash_mask;
         (hash << self.hash_at ^ line) as usize & self.sets_mask
     }
 

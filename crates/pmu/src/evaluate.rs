@@ -4,13 +4,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Index;
 
+use fxscope_machine::Groups;
 use fxscope_record::{Region, Run};
 
 use crate::formula::{Formula, Over};
-use crate::groups::Groups;
 use crate::metrics::{CLOCKS, Count, KERNEL, Metric, Metrics, Name, Total, Variable, constant_values};
 use crate::scope::{Cmg, cmg_of};
 use crate::tables::{Column, Form, Mark};
+use crate::{passes, recorded};
 
 /// The values of all metrics. One that could not be calculated, because an event was not counted, is absent.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,7 +119,7 @@ impl<'a> Evaluation<'a> {
     /// The metrics of a region of a run.
     #[must_use]
     pub fn new(run: &'a Run, region: &'a Region) -> Evaluation<'a> {
-        Evaluation::with(region, &run.constants, Groups::of(&run.machine))
+        Evaluation::with(region, &run.constants, &recorded::of_run(run).groups)
     }
 
     /// The metrics of a region on a machine with these constants and groups of events.
@@ -142,7 +143,7 @@ impl<'a> Evaluation<'a> {
             metrics,
             region,
             constants: constant_values(constants),
-            sources: sources(metrics, region, &groups.passes(region)),
+            sources: sources(metrics, region, &passes::of_groups(groups, region)),
             team_of: team_of.collect(),
             teams,
             processes: processes.into_iter().collect(),

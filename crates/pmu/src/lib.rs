@@ -1,10 +1,10 @@
-//! What a machine's performance monitoring unit counts, and what follows from its counts.
+//! What follows from the counts of a machine's performance monitoring unit (PMU), whose events its description has
+//! ([`fxscope_machine::Pmu`]).
 //!
-//! * [`events`]: a machine's events, from its `pmu.csv`, and the model's signals each one counts.
 //! * [`energy`]: events that follow from others, by the machine's energy for each.
 //! * [`metrics`]: named quantities, from `metrics/*.toml`, each with one formula over event names.
 //! * [`evaluate`]: their values for a region, its threads and its CMGs.
-//! * [`groups`]: which events a measurement counts together.
+//! * [`mod@recorded`]: the PMU that counted a run: what it counts, and together with what.
 //! * [`scope`]: events that a whole CMG counts, in the rows of threads and in their sums.
 //! * [`tables`]: the tables of the CPU performance analysis report.
 //! * [`formula`]: the language of those formulas.
@@ -13,20 +13,20 @@
 
 pub mod energy;
 pub mod evaluate;
-pub mod events;
 pub mod formula;
-pub mod groups;
 pub mod metrics;
+mod passes;
+pub mod recorded;
 pub mod scope;
 pub mod tables;
 
 pub use evaluate::{Cell, Cells, Evaluation, Team, Values};
-pub use events::{Event, Events, Scope};
-pub use groups::Groups;
+pub use fxscope_machine::{Event, Events, Groups, Pmu, Scope, groups};
 pub use metrics::{CALLS, CLOCKS, CYCLES, Group, KERNEL, Metric, Metrics, TICKS, constants};
+pub use recorded::{of_run, unknown_events};
 pub use tables::{Column, Mark, Table, Tone};
 
-/// Why a table of events or metrics cannot be used.
+/// Why a table of metrics cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {what}")]
 pub struct TableError {

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use fxscope_machine::Spec;
+use fxscope_machine::{Events, Pmu, Spec};
 
 use crate::TableError;
-use crate::events::Events;
 use crate::formula::Formula;
 use crate::tables::{self, Table};
 
@@ -158,6 +157,13 @@ pub enum Total {
     Add,
     /// The largest of the threads' values.
     Max,
+}
+
+/// Whether a machine that comes with the program has an event of this name.
+fn is_event(name: &str) -> bool {
+    static KNOWN: LazyLock<Vec<Events>> =
+        LazyLock::new(|| fxscope_machine::names().filter_map(Pmu::built_in).map(|pmu| pmu.events).collect());
+    KNOWN.iter().any(|events| events.named(name).is_some())
 }
 
 /// A named quantity.
@@ -378,7 +384,7 @@ impl Resolver<'_> {
             }
             None => (text, None),
         };
-        if !COUNTED_BESIDES.contains(&name) && !Events::built_in().iter().any(|e| e.named(name).is_some()) {
+        if !COUNTED_BESIDES.contains(&name) && !is_event(name) {
             return Err(format!("no event, constant or metric is called '{name}'"));
         }
         let known = self.counts[first..].iter().position(|c| c.name == name && c.group == group);
@@ -425,7 +431,6 @@ fn parse_group(file: &str, text: &str) -> Result<Group, TableError> {
 mod tests {
     use super::*;
     use crate::evaluate::{Evaluation, Values};
-    use crate::groups::Groups;
     use fxscope_record::{Region, Thread};
 
     fn values(threads: &[&[(&str, u64)]]) -> Values {
@@ -434,7 +439,7 @@ mod tests {
             .zip(threads)
             .map(|(thread, list)| (Thread { thread, cpu: 12 + thread, ..Thread::default() }, events(list)));
         let region = Region::of_one_pass("all", 1, rows.collect());
-        Evaluation::with(&region, &a64fx(), Groups::of("a64fx")).total()
+        Evaluation::with(&region, &a64fx(), &Pmu::built_in("a64fx").expect("built in").groups).total()
     }
 
     fn a64fx() -> BTreeMap<String, f64> {

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fxscope_machine::{Events, Scope};
 use fxscope_record::{Region, Thread};
-
-use crate::events::{Events, Scope};
 
 /// A CMG: its computer, and its number there.
 pub(crate) type Cmg = (u32, u32);
@@ -58,9 +57,10 @@ pub fn totals<'a>(events: &Events, region: &'a Region, constants: &BTreeMap<Stri
 
 #[cfg(test)]
 mod tests {
+    use fxscope_machine::Pmu;
+
     use super::*;
     use crate::evaluate::Evaluation;
-    use crate::groups::Groups;
     use crate::metrics::constants;
 
     /// Cycles of every thread in these tests.
@@ -83,7 +83,7 @@ mod tests {
     }
 
     fn a64fx() -> Events {
-        Events::of("a64fx").expect("built in")
+        Pmu::built_in("a64fx").expect("built in").events
     }
 
     fn numbers() -> BTreeMap<String, f64> {
@@ -114,7 +114,8 @@ mod tests {
         // Two banks; as much as the threads of a CMG cause in the cycles of one of them.
         for (cpus, on_a_cmg) in [(12..13, 1.0), (12..15, 3.0), (12..24, 12.0), (12..60, 12.0)] {
             let region = region(cpus.clone());
-            let busy = Evaluation::with(&region, &numbers(), Groups::of("a64fx")).total()["l2_busy"];
+            let busy = Evaluation::with(&region, &numbers(), &Pmu::built_in("a64fx").expect("built in").groups).total()
+                ["l2_busy"];
             let expected = on_a_cmg * PIPE as f64 / 2.0 / CYCLES as f64;
             assert!((busy / expected - 1.0).abs() < 1e-12, "{cpus:?}: {busy}");
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_pmu::{Evaluation, Groups, constants};
+use fxscope_pmu::{Evaluation, Pmu, constants};
 use fxscope_record::{Region, Thread};
 
 const COUNTERS: &str = include_str!("../../../testdata/flash/counters.csv");
@@ -32,7 +32,7 @@ fn every_rate_of_flash_follows_from_its_counters() {
         let count = |(name, cells): (&str, Vec<&str>)| (name.to_owned(), cells[variant].parse().expect("a count"));
         let counts: BTreeMap<String, u64> = lines(COUNTERS).map(count).collect();
         let region = Region::of_one_pass("all", 1, vec![(Thread { cpu: 12, ..Thread::default() }, counts)]);
-        let values = Evaluation::with(&region, &constants, Groups::of("a64fx")).total();
+        let values = Evaluation::with(&region, &constants, &Pmu::built_in("a64fx").expect("built in").groups).total();
         let mut rates = 0;
         for (metric, cells) in lines(RATES) {
             let printed: f64 = cells[variant].parse().expect("a rate");

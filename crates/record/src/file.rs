@@ -61,7 +61,7 @@ pub fn load(path: &Path) -> Result<Vec<Run>, RecordError> {
 }
 
 fn read_runs(db: &Connection, count: u32, path: &Path) -> Result<Vec<Run>, RecordError> {
-    (1..=count).map(|id| read::read(db, id).map_err(|e| sql_error(path, &e))).collect()
+    read::read_all(db, count).map_err(|e| sql_error(path, &e))
 }
 
 /// The number of runs, each of which is what was written.

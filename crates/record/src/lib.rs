@@ -17,7 +17,7 @@ mod write;
 
 pub use counts::{Counts, Names, Region, Tallies, Thread};
 pub use file::{RecordError, Target, append, append_all, load};
-pub use run::{CodeFile, Finish, Host, HotSpot, Interval, Intervals, Mode, Origin, Pages, Run};
+pub use run::{CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, Origin, Pages, Run};
 
 /// The region that every run has: all of it.
 pub const ALL: &str = "all";

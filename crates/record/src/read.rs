@@ -3,16 +3,30 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::ONE_PASS;
 use crate::counts::{Counts, Names, Region, Thread};
 use crate::pack::unpack;
-use crate::run::{CodeFile, Finish, Host, HotSpot, Interval, Intervals, Mode, Origin, Pages, Run};
-use crate::schema::{INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, REGION_INTERVALS, version};
+use crate::run::{CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, Origin, Pages, Run};
+use crate::schema::{DESCRIBED, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, REGION_INTERVALS, version};
+
+/// Reads all runs, of which there are `count`.
+pub(crate) fn read_all(db: &Connection, count: u32) -> rusqlite::Result<Vec<Run>> {
+    let mut runs: Vec<Run> = Vec::new();
+    for id in 1..=count {
+        let mut run = read(db, id)?;
+        // Most runs of a file are of one machine.
+        if let Some(same) = runs.iter().find(|other| other.description == run.description) {
+            run.description = same.description.clone();
+        }
+        runs.push(run);
+    }
+    Ok(runs)
+}
 
 /// Reads run `id`.
-pub(crate) fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
+fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     let mut run = db.query_row("SELECT * FROM run WHERE run = ?1", [id], read_origin)?;
     run.command = list(db, id, "SELECT value FROM argument WHERE run = ?1 ORDER BY position", |r| r.get(0))?;
     run.environment = list(db, id, "SELECT name, value FROM environment WHERE run = ?1 ORDER BY position", |r| {
@@ -35,6 +49,9 @@ pub(crate) fn read(db: &Connection, id: u32) -> rusqlite::Result<Run> {
     if version >= INTERVALS {
         run.intervals = read_intervals(db, id)?;
     }
+    if version >= DESCRIBED {
+        run.description = read_description(db, id)?.map(Arc::new);
+    }
     if version >= PAGES {
         run.pages = read_pages(db, id)?;
     }
@@ -50,6 +67,12 @@ fn read_sources(db: &Connection, id: u32) -> rusqlite::Result<Origin> {
     let format: Option<String> = db.query_row("SELECT format FROM run WHERE run = ?1", [id], |r| r.get(0))?;
     let files = list(db, id, "SELECT path FROM source WHERE run = ?1 ORDER BY position", |r| r.get(0))?;
     Ok(format.map_or(Origin::Simulated, |format| Origin::Imported { format, files }))
+}
+
+fn read_description(db: &Connection, id: u32) -> rusqlite::Result<Option<Description>> {
+    let query = "SELECT path, pmu_csv, groups_csv FROM described WHERE run = ?1";
+    let description = |r: &Row| Ok(Description { path: r.get(0)?, pmu_csv: r.get(1)?, groups_csv: r.get(2)? });
+    db.query_row(query, [id], description).optional()
 }
 
 fn read_pages(db: &Connection, id: u32) -> rusqlite::Result<Vec<Pages>> {
@@ -138,6 +161,7 @@ fn read_origin(row: &Row) -> rusqlite::Result<Run> {
         machine: row.get("machine")?,
         settings: Vec::new(),
         machine_hash: row.get("machine_hash")?,
+        description: None,
         constants: Default::default(),
         mode,
         finish,

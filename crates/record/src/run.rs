@@ -1,6 +1,7 @@
 //! What is known about a run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::counts::{Names, Region};
 
@@ -157,6 +158,17 @@ pub struct Intervals {
     pub rows: Vec<Interval>,
 }
 
+/// What a record keeps of its machine's description, so that it can be read without it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Description {
+    /// The machine's folder or file; none for a machine that comes with the program.
+    pub path: Option<String>,
+    /// Its events, as the text of a `pmu.csv`: those that it inherits included.
+    pub pmu_csv: String,
+    /// Which of them are counted together, as the text of a `groups.csv`.
+    pub groups_csv: String,
+}
+
 /// One run of one program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
@@ -172,7 +184,9 @@ pub struct Run {
     pub settings: Vec<(String, String)>,
     /// Digest of the machine's description with all settings applied; equal means equal machine.
     pub machine_hash: String,
-    /// The machine's constants that metrics use, by name. All finite.
+    /// What its machine's description says of its events; none in records of older versions. Runs of one file share it.
+    pub description: Option<Arc<Description>>,
+    /// The machine's constants that metrics and predictions use, by name. All finite.
     pub constants: BTreeMap<String, f64>,
     /// How much was modelled.
     pub mode: Mode,

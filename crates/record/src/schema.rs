@@ -1,8 +1,8 @@
 //! The tables of a record file, and the digests over their rows.
 //!
 //! A change of any table is a new [`VERSION`]; files of version 1, which knew neither files nor causes, of version 2,
-//! which knew no pages, of version 3, which had a row for each count, of version 4, which knew no intervals, and of version 5, which
-//! knew them of whole runs only, can be read.
+//! which knew no pages, of version 3, which had a row for each count, of version 4, which knew no intervals, of version 5, which
+//! knew them of whole runs only, and of version 6, which had no tables of the machine, can be read.
 
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
@@ -12,7 +12,7 @@ pub(crate) const APPLICATION: i32 = 0x6678_7372;
 /// The oldest version that can be read.
 pub(crate) const OLDEST: i32 = 1;
 /// `PRAGMA user_version`.
-pub(crate) const VERSION: i32 = 6;
+pub(crate) const VERSION: i32 = 7;
 
 /// Everything of one run has its number in the column `run`. `digest` holds, for each run, the digest over
 /// its rows in all other tables and over the digest of the run before it; `contents` the number of runs. `part` names
@@ -25,6 +25,9 @@ pub(crate) const VERSION: i32 = 6;
 ///
 /// `series` has a row for each series of intervals, `interval` one for each interval of it: its counts, in the same form, name
 /// by name in the order of the series' `name_set`.
+///
+/// `described` has, for a run, the path of its machine and the texts of its `pmu.csv` and `groups.csv`. Each text is in `text`
+/// once, however many runs have it, under its SHA-256.
 pub(crate) const SCHEMA: &str = "
 CREATE TABLE contents (runs INTEGER NOT NULL) STRICT;
 CREATE TABLE digest (run INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT;
@@ -44,6 +47,11 @@ CREATE TABLE setting (run INTEGER NOT NULL, position INTEGER NOT NULL, key TEXT 
     PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
 CREATE TABLE constant (run INTEGER NOT NULL, name TEXT NOT NULL, value REAL NOT NULL,
     PRIMARY KEY (run, name)) STRICT, WITHOUT ROWID;
+CREATE TABLE text (digest TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE description (run INTEGER PRIMARY KEY, path TEXT, pmu_csv TEXT NOT NULL, groups_csv TEXT NOT NULL) STRICT;
+CREATE VIEW described (run, path, pmu_csv, groups_csv) AS
+    SELECT run, path, pmu.content, grouped.content FROM description
+    JOIN text pmu ON pmu.digest = pmu_csv JOIN text grouped ON grouped.digest = groups_csv;
 CREATE TABLE note (run INTEGER NOT NULL, position INTEGER NOT NULL, value TEXT NOT NULL,
     PRIMARY KEY (run, position)) STRICT, WITHOUT ROWID;
 CREATE TABLE region (run INTEGER NOT NULL, region INTEGER NOT NULL, name TEXT NOT NULL, calls INTEGER NOT NULL,
@@ -74,7 +82,7 @@ CREATE TABLE hot_part (run INTEGER NOT NULL, spot INTEGER NOT NULL, part INTEGER
     PRIMARY KEY (run, spot, part)) STRICT, WITHOUT ROWID;
 ";
 
-/// A table that a run's digest covers.
+/// A table, or a view, that a run's digest covers.
 struct Covered {
     name: &'static str,
     /// The columns that order its rows.
@@ -95,6 +103,7 @@ const COVERED: &[Covered] = &[
     covered("environment", "position", 1, VERSION),
     covered("setting", "position", 1, VERSION),
     covered("constant", "name", 1, VERSION),
+    covered("described", "run", DESCRIBED, VERSION),
     covered("note", "position", 1, VERSION),
     covered("pass", "pass", PACKED, VERSION),
     covered("region", "region", 1, VERSION),
@@ -123,6 +132,8 @@ pub(crate) const PACKED: i32 = 4;
 pub(crate) const INTERVALS: i32 = 5;
 /// The version that brought those of a region.
 pub(crate) const REGION_INTERVALS: i32 = 6;
+/// The version that brought the tables of the machine.
+pub(crate) const DESCRIBED: i32 = 7;
 
 /// Writes the tables into an empty database, whose pages are to have this size.
 pub(crate) fn create(db: &Connection, page_bytes: u32) -> rusqlite::Result<()> {

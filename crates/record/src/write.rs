@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 
 use crate::counts::{Names, Region, Thread};
 use crate::pack::pack;
-use crate::run::{Finish, Intervals, Mode, Origin, Pages, Run};
+use crate::run::{Description, Finish, Intervals, Mode, Origin, Pages, Run};
 use crate::schema::{digest, runs};
 
 /// Writes `run` as the next one.
@@ -47,9 +47,24 @@ fn insert_origin(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
     for (name, value) in &run.constants {
         db.execute("INSERT INTO constant VALUES (?1, ?2, ?3)", params![id, name, value])?;
     }
+    if let Some(description) = &run.description {
+        insert_description(db, id, description)?;
+    }
     for (i, value) in run.notes.iter().enumerate() {
         db.execute("INSERT INTO note VALUES (?1, ?2, ?3)", params![id, i as i64, value])?;
     }
+    Ok(())
+}
+
+fn insert_description(db: &Connection, id: u32, description: &Description) -> rusqlite::Result<()> {
+    let Description { path, pmu_csv, groups_csv } = description;
+    let mut text = db.prepare("INSERT OR IGNORE INTO text VALUES (?1, ?2)")?;
+    let digests = [pmu_csv, groups_csv].map(|content| crate::digest(content.as_bytes()));
+    for (digest, content) in digests.iter().zip([pmu_csv, groups_csv]) {
+        text.execute(params![digest, content])?;
+    }
+    let [pmu_csv, groups_csv] = digests;
+    db.execute("INSERT INTO description VALUES (?1, ?2, ?3, ?4)", params![id, path, pmu_csv, groups_csv])?;
     Ok(())
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fxscope_record::{
-    ALL, CodeFile, Counts, Finish, Host, HotSpot, Interval, Intervals, Mode, Names, Origin, Pages, RecordError, Region,
-    Run, Target, Thread, append, append_all, load,
+    ALL, CodeFile, Counts, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, Names, Origin, Pages,
+    RecordError, Region, Run, Target, Thread, append, append_all, load,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -117,9 +117,15 @@ fn intervals() -> impl Strategy<Value = Intervals> {
     parts.prop_map(|(pass, region, (names, rows))| Intervals { pass, region, names, rows })
 }
 
+fn description() -> impl Strategy<Value = Arc<Description>> {
+    let parts = (proptest::option::of(any::<String>()), any::<String>(), any::<String>());
+    parts.prop_map(|(path, pmu_csv, groups_csv)| Arc::new(Description { path, pmu_csv, groups_csv }))
+}
+
 prop_compose! {
     fn run()(
         texts in vec(any::<String>(), 3),
+        description in proptest::option::of(description()),
         command in vec(any::<String>(), 0..4),
         environment in vec((any::<String>(), any::<String>()), 0..4),
         settings in vec((any::<String>(), any::<String>()), 0..3),
@@ -140,6 +146,7 @@ prop_compose! {
             machine: texts[1].clone(),
             settings,
             machine_hash: texts[2].clone(),
+            description,
             constants,
             mode: if functional { Mode::Functional } else { Mode::Timing },
             finish,
@@ -234,6 +241,7 @@ fn small_run() -> Run {
         machine: "machine".to_owned(),
         settings: Vec::new(),
         machine_hash: String::new(),
+        description: None,
         constants: Default::default(),
         mode: Mode::Timing,
         finish: Finish::Exited(0),
@@ -513,6 +521,58 @@ fn intervals_of_records_of_version_5_are_those_of_the_whole_run() {
     runs[1].intervals[0].region = "loop".to_owned();
     append(&path, &runs[1]).expect("saved");
     assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+/// Made by an fxscope whose records had version 6.
+const VERSION_6: &[u8] = include_bytes!("version6.fxr");
+
+#[test]
+fn records_of_version_6_are_read_without_tables_of_their_machine() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_6).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!((runs.len(), runs[0].machine.as_str()), (1, "a64fx"));
+    assert_eq!(runs[0].description, None);
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_6, "reading changes nothing");
+    runs.push(described("a,b\n"));
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+/// A run of a machine with this table of events.
+fn described(pmu_csv: &str) -> Run {
+    let (pmu_csv, groups_csv) = (pmu_csv.to_owned(), "group\n".to_owned());
+    Run { description: Some(Arc::new(Description { path: None, pmu_csv, groups_csv })), ..small_run() }
+}
+
+#[test]
+fn runs_of_one_machine_keep_and_give_its_tables_once() {
+    let (_folder, path) = place();
+    let table = "number,name\n".repeat(1_000);
+    append_all(&path, &[described(&table), described(&table), described("another")]).expect("saved");
+    append(&path, &described(&table)).expect("saved");
+    let runs = load(&path).expect("loaded");
+    let of = |i: usize| runs[i].description.as_ref().expect("kept");
+    assert_eq!(of(0).pmu_csv, table);
+    assert!(Arc::ptr_eq(of(0), of(1)) && Arc::ptr_eq(of(0), of(3)) && !Arc::ptr_eq(of(0), of(2)));
+    let db = rusqlite::Connection::open(&path).expect("a database");
+    let texts: u32 = db.query_row("SELECT count(*) FROM text", [], |r| r.get(0)).expect("a number");
+    assert_eq!(texts, 3);
+}
+
+#[test]
+fn a_record_with_a_changed_table_of_its_machine_is_damaged() {
+    for change in [
+        "UPDATE text SET content = 'x'",
+        "DELETE FROM text",
+        "UPDATE description SET path = '/x'",
+        "DELETE FROM description",
+    ] {
+        let (_folder, path) = place();
+        append(&path, &described("table")).expect("saved");
+        rusqlite::Connection::open(&path).and_then(|db| db.execute(change, [])).expect("changed");
+        assert!(matches!(load(&path), Err(RecordError::Damaged { .. })), "{change}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fxscope_pmu::{CLOCKS, Cell, Cells, Column, Evaluation, Groups, KERNEL, Metrics, Table};
+use fxscope_pmu::{CLOCKS, Cell, Cells, Column, Evaluation, KERNEL, Metrics, Table};
 use fxscope_record::{Counts, Names, Region, Run};
 
 use crate::document::Place;
@@ -69,8 +69,9 @@ pub(crate) fn column(id: &str) -> Option<&'static Column> {
 
 /// What of a run's counts a measurement of this level has.
 pub(crate) fn at_level(run: &Run, level: Level) -> Run {
-    let groups = Groups::of(&run.machine);
-    let wanted: BTreeSet<&str> = groups
+    let pmu = fxscope_pmu::of_run(run);
+    let wanted: BTreeSet<&str> = pmu
+        .groups
         .iter()
         .filter(|g| g.level <= level.number())
         .flat_map(|g| &g.events)

@@ -88,7 +88,7 @@ fn shares_of_time_add_up_to_all_of_it_when_threads_took_different_times() {
 
 #[test]
 fn a_measurement_of_the_first_five_groups_has_coarser_parts_that_add_up_as_well() {
-    let groups = fxscope_pmu::Groups::of("a64fx");
+    let groups = fxscope_pmu::Pmu::built_in("a64fx").expect("built in").groups;
     let few: Vec<&String> = groups.iter().filter(|g| g.number <= 5).flat_map(|g| &g.events).collect();
     let mut counts = common::counts(10);
     counts.retain(|name, _| few.contains(&name) || name == "CPU_CYCLES");
@@ -97,6 +97,22 @@ fn a_measurement_of_the_first_five_groups_has_coarser_parts_that_add_up_as_well(
     // 1,300,000 of 2,000,000 cycles.
     assert!((load - 0.65).abs() < 1e-9, "{shares:?}");
     assert!((shares.iter().map(|s| s.1).sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
+}
+
+#[test]
+fn a_record_without_the_events_of_its_machine_says_so_unless_the_machine_comes_with_the_program() {
+    let known = Run { description: None, ..common::large(1, 1) };
+    let unknown = Run { machine: "slow".to_owned(), ..known.clone() };
+    let said = |run: &Run| render(&summary(run), ASCII).split_whitespace().collect::<Vec<_>>().join(" ");
+    let note = "The events of the machine 'slow' are not known (the record does not have them";
+    assert!(said(&unknown).contains(note), "{}", said(&unknown));
+    assert!(!said(&known).contains("are not known"));
+    let pmu = fxscope_pmu::Pmu::built_in("a64fx").expect("built in");
+    let description = std::sync::Arc::new(fxscope_pmu::recorded::description(Some("/gone/slow"), &pmu));
+    let recorded = Run { description: Some(description), ..unknown };
+    assert!(!said(&recorded).contains("are not known"));
+    let values = |run: &Run| fxscope_pmu::Evaluation::new(run, &run.regions[0]).total();
+    assert_eq!(values(&recorded), values(&known));
 }
 
 /// What the report says of columns that no run of the model fills.
@@ -113,7 +129,7 @@ fn left_empty(run: &Run, level: Level) -> String {
 
 #[test]
 fn a_simulated_run_says_why_columns_of_what_is_not_modelled_are_empty() {
-    let events = fxscope_pmu::Events::of("a64fx").expect("built in");
+    let events = fxscope_pmu::Pmu::built_in("a64fx").expect("built in").events;
     let simulated = common::large(1, 1);
     let mut counts: std::collections::BTreeMap<_, _> =
         simulated.regions[0].counts(0).into_iter().map(|(n, c)| (n.to_owned(), c)).collect();

@@ -188,13 +188,14 @@ impl Spots<'_> {
     }
 }
 
-/// Says so when the machine is not what it was when the program ran.
+/// Says so when the machine is not the one that the program ran on.
 fn changed_machine(run: &Run, spec: &Spec) -> Option<String> {
     (fxscope_machine::hash(spec) != run.machine_hash).then(|| {
         format!(
-            "The description of {} has changed since the run: cycles are of then, micro-operations and pipes of now. \
-             Repeat the run to have both of one machine.",
-            run.machine
+            "The description of {} ({}) is not the one that the run was made with: cycles are of that one, micro-operations \
+             and pipes of this one. Repeat the run, or name the right description with --machine.",
+            spec.name,
+            spec.path.as_deref().unwrap_or("comes with fxscope")
         )
     })
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fxscope::host::{Helper, Signal};
 use fxscope::import::{Machine, Source, perf};
 use fxscope::jitter::Time;
-use fxscope::pmu::groups::{Group, Groups};
+use fxscope::pmu::groups::Group;
 use fxscope::record::{self, Run};
 
 use super::import::{keep, machine};
@@ -41,7 +41,7 @@ pub struct Args {
     /// Keep perf's own output in this folder, a file for each run of the program.
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
-    /// The machine whose events are counted.
+    /// The machine whose events are counted: a name that `fxscope machine list` shows, or the path of a machine's folder.
     #[arg(short, long, default_value = "a64fx")]
     machine: String,
     /// The perf to use.
@@ -80,10 +80,14 @@ pub(super) fn collect(args: &Args) -> Outcome {
     if !args.any_processor {
         check_processor(&args.machine)?;
     }
-    let groups = Groups::of(&args.machine);
-    let wanted: Vec<&Group> = groups.iter().filter(|group| u32::from(group.level) <= args.level as u32).collect();
+    let wanted: Vec<&Group> =
+        machine.pmu.groups.iter().filter(|group| u32::from(group.level) <= args.level as u32).collect();
     if wanted.is_empty() {
-        return Err(format!("no groups of events are known for the machine '{}'", args.machine).into());
+        return Err(format!(
+            "the machine '{}' has no groups of events for such a report; its groups.csv says which events are counted together",
+            machine.name
+        )
+        .into());
     }
     let scratch = tempfile::tempdir().map_err(|e| format!("cannot make a temporary folder: {e}"))?;
     let folder = args.keep.as_deref().unwrap_or(scratch.path());
@@ -156,7 +160,7 @@ fn disagreeing(run: &Run) -> Vec<String> {
 /// Runs the program once under perf, which counts one group's events.
 fn run_once(args: &Args, machine: &Machine, group: &Group, file: &Path) -> Result<(), Failure> {
     let modifier = if args.user { ":u" } else { "" };
-    let number = |name: &str| machine.events.named(name).and_then(|event| event.number);
+    let number = |name: &str| machine.pmu.events.named(name).and_then(|event| event.number);
     let raw = |name: &str| number(name).map(|number| format!("r{number:04x}{modifier}"));
     let events: Option<Vec<String>> = group.events.iter().map(String::as_str).chain(["CPU_CYCLES"]).map(raw).collect();
     let events = events.ok_or_else(|| format!("group {} has an event without a number", group.number))?;

@@ -1,28 +1,28 @@
 //! `fxscope events`: what a machine's PMU counts.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
-use fxscope::pmu::{Events, Scope};
+use fxscope::pmu::{Events, Scope, of_run, unknown_events};
+use fxscope::record;
 
-use super::{Outcome, print};
+use super::{Failure, Outcome, print};
 
 /// List the events of a machine's PMU: number, whose activity each counts, name, and what of the model it counts.
 ///
 /// Events of a CMG show the same to all its cores.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The machine.
-    #[arg(default_value = "a64fx")]
+    /// The machine: a name that `fxscope machine list` shows, the path of a machine's folder or file, or a record
+    /// (FILE.fxr), whose last run has the events of its machine.
+    #[arg(default_value = "a64fx", value_name = "MACHINE|FILE.fxr")]
     machine: String,
 }
 
 /// Lists the events on standard output.
 pub(super) fn events(args: &Args) -> Outcome {
-    let events = Events::of(&args.machine).ok_or_else(|| {
-        let known: Vec<_> = Events::machines().collect();
-        format!("no events are known for a machine '{}'; there are those of {}", args.machine, known.join(", "))
-    })?;
+    let events = events_of(&args.machine)?;
     let width = events.iter().map(|event| event.name.len()).max().unwrap_or(0);
     let mut text = format!("number  of    {:<width$}  counts\n", "name");
     for event in events.iter() {
@@ -42,4 +42,18 @@ pub(super) fn events(args: &Args) -> Outcome {
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The events of a machine, or of the machine of a record's last run.
+fn events_of(machine: &str) -> Result<Events, Failure> {
+    let path = Path::new(machine);
+    if path.extension().is_none_or(|suffix| suffix != record::SUFFIX) {
+        return Ok(fxscope::machine::load(machine, &[])?.pmu.events);
+    }
+    let runs = record::load(path)?;
+    let run = runs.last().ok_or_else(|| format!("{machine}: the record holds no run"))?;
+    match unknown_events(run) {
+        Some(why) => Err(format!("{machine}: {why}").into()),
+        None => Ok(of_run(run).events.clone()),
+    }
 }

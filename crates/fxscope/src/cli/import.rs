@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use fxscope::base::text::printable;
 use fxscope::import::{Machine, Source, fapp, likwid, papi, perf};
 use fxscope::latency::inputs::pmus;
-use fxscope::pmu::Events;
+use fxscope::pmu::Pmu;
 use fxscope::record::{self, Run};
 use fxscope::report::render::terminal;
 
@@ -28,7 +28,8 @@ pub struct Args {
     /// Add the runs to a record file, which is made when it does not exist.
     #[arg(short, value_name = "FILE.fxr")]
     output: PathBuf,
-    /// The machine that was measured.
+    /// The machine that was measured: a name that `fxscope machine list` shows, the path of a machine's folder, or a
+    /// processor of `fxscope latency methods`.
     #[arg(short, long, default_value = "a64fx")]
     machine: String,
     /// The program that was measured, where the files do not tell.
@@ -100,15 +101,15 @@ fn name(path: &Path) -> String {
 
 /// What importers know of a machine.
 pub(super) fn machine(name: &str) -> Result<Machine, Failure> {
-    let is_built_in = fxscope::machine::list().iter().any(|machine| machine.0 == name);
+    let is_built_in = fxscope::machine::names().any(|machine| machine == name);
     if !is_built_in && pmus().iter().any(|pmu| pmu.machines.iter().any(|machine| machine == name)) {
         // No machine of the model: events keep perf's names, and time is in nanoseconds.
         let constants = [("timer_hz".to_owned(), 1e9)].into();
-        return Ok(Machine { name: name.to_owned(), events: Events::default(), constants });
+        return Ok(Machine { name: name.to_owned(), path: None, pmu: Pmu::default(), constants });
     }
     let spec = fxscope::machine::load(name, &[])?;
-    let events = Events::of(name).ok_or_else(|| format!("no events are known for the machine '{name}'"))?;
-    Ok(Machine { name: name.to_owned(), events, constants: fxscope::pmu::constants(&spec) })
+    let constants = fxscope::machine_constants(&spec);
+    Ok(Machine { name: spec.name, path: spec.path, pmu: spec.pmu, constants })
 }
 
 /// Adds runs to a record file, and shows them.

@@ -197,6 +197,11 @@ fn memory_bytes(args: &Launch, spec: &Spec) -> Result<Option<u64>, Failure> {
     }
 }
 
+/// What `-m` would say to mean the machine of a run.
+fn machine_of(run: &Run) -> &str {
+    run.description.as_ref().and_then(|description| description.path.as_deref()).unwrap_or(&run.machine)
+}
+
 impl Launch {
     /// The machine with all its settings.
     pub(super) fn spec(&self) -> Result<Arc<Spec>, Failure> {
@@ -207,9 +212,12 @@ impl Launch {
 
     /// The machine that a recorded run was made on, as it is described now.
     pub(super) fn spec_of(&self, run: &Run) -> Result<Spec, Failure> {
-        let machine = self.machine.as_deref().unwrap_or(&run.machine);
+        let machine = self.machine.as_deref().unwrap_or(machine_of(run));
         let spec = fxscope::machine::load(machine, &run.settings);
-        spec.map_err(|e| format!("the machine of the run: {e}; --machine PATH names its description").into())
+        spec.map_err(|e| {
+            let hint = if self.machine.is_some() { "" } else { "; --machine PATH names its description" };
+            format!("the machine of the run: {e}{hint}").into()
+        })
     }
 
     fn settings(&self) -> Result<Vec<(String, String)>, Failure> {
@@ -228,7 +236,7 @@ impl Launch {
     /// now count besides.
     pub(super) fn repeating(&self, run: &Run) -> Launch {
         let mut launch = self.clone();
-        launch.machine.get_or_insert_with(|| run.machine.clone());
+        launch.machine.get_or_insert_with(|| machine_of(run).to_owned());
         launch.set.splice(0..0, run.settings.iter().cloned());
         let variables = run.environment.iter().map(|(name, value)| (name.into(), value.into()));
         launch.environment.splice(0..0, variables);

@@ -40,7 +40,8 @@ pub(super) fn machine(command: &Command) -> Outcome {
             let known = machine::evidence_summary(&spec);
             let known: Vec<_> =
                 known.iter().map(|(how, keys)| format!("{keys} {}", format!("{how:?}").to_lowercase())).collect();
-            format!("{name}: sound; values: {}\n", known.join(", "))
+            let (events, groups) = (spec.pmu.events.iter().count(), spec.pmu.groups.iter().count());
+            format!("{name}: sound; values: {}; events: {events}, groups of them: {groups}\n", known.join(", "))
         }
     };
     print(&text)?;

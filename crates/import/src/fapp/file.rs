@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
         let text = String::from_utf8_lossy(code);
         let number = text.strip_prefix("0x").and_then(|hex| u16::from_str_radix(hex, 16).ok());
         let number = number.ok_or_else(|| self.error(format!("'{text}' is no code of an event such as 0x0011")))?;
-        if let Some(event) = self.machine.events.iter().find(|e| e.number == Some(number)) {
+        if let Some(event) = self.machine.pmu.events.iter().find(|e| e.number == Some(number)) {
             return Ok(Some(event.name.clone()));
         }
         self.notes.push(format!("The event {number:#06x} is none that {} is known to have.", self.machine.name));

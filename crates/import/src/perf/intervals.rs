@@ -68,7 +68,7 @@ impl Part {
     fn row(&self, names: &Names, machine: &Machine) -> Result<Interval, String> {
         let rows = self.rows.counts.iter().enumerate().map(|(i, (who, row))| (thread(i, who), row.clone())).collect();
         let region = Region::of_one_pass("", 1, rows);
-        let totals = fxscope_pmu::scope::totals(&machine.events, &region, &machine.constants);
+        let totals = fxscope_pmu::scope::totals(&machine.pmu.events, &region, &machine.constants);
         let count = |name: &str| match totals.get(name) {
             Some(&count) => Ok(count),
             None if self.idle.contains(name) => Ok(0),

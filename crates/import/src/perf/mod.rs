@@ -102,7 +102,7 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
     for line in &contents.lines {
         let problem = |what: String| source.problem(Some(line.number), what);
         if line.is_idle() {
-            series.add(line, &event_name(&machine.events, line.event), None).map_err(problem)?;
+            series.add(line, &event_name(&machine.pmu.events, line.event), None).map_err(problem)?;
             continue;
         }
         if let Some(why) = line.absence() {
@@ -119,7 +119,7 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
             continue;
         }
         let count = count(line, options).map_err(problem)?;
-        let name = event_name(&machine.events, line.event);
+        let name = event_name(&machine.pmu.events, line.event);
         if seen.is_new(line, &name).map_err(problem)? {
             series.add(line, &name, Some(count)).map_err(problem)?;
             rows.add(&line.who, name, count).map_err(problem)?;

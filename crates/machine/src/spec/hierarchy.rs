@@ -23,6 +23,17 @@ table! {
 }
 
 table! {
+    /// How the L2 cache hashes set numbers: fields of the physical address change the highest bits of the number that the
+    /// address has without a hash.
+    L2Hash {
+        /// Bits of the set number that are hashed, of as many as it has; 0: none.
+        bits: u32 => Range(0, 16),
+        /// The lowest address bit of each field, as many bits wide. The exclusive or of all fields changes the set number.
+        fields: Vec<u64> => Range(6, 57),
+    }
+}
+
+table! {
     /// Timing of the L2 cache and of the path between L1 and L2.
     L2Timing {
         /// Load-to-use of an integer load that hits L2, core nearest to the cache.
@@ -140,7 +151,7 @@ table! {
     /// Page sizes by segment.
     Pages {
         /// Sizes of pages that there are.
-        sizes: Vec<u64> => PAGE,
+        sizes: Vec<u64> => PAGE; inert "it limits what other keys and options may ask for",
         /// Pages that the kernel gives without the large-page library.
         normal: u64 => PAGE,
         /// Pages that the large-page library takes.
@@ -250,7 +261,7 @@ table! {
         /// A line found by an access of another sector moves to that sector (0) or stays in its own (1).
         mode: u32 => Range(0, 1),
         /// Which pair of L2's sectors the cores use: 0 and 1 (0), or 2 and 3 (1).
-        assign: u32 => Range(0, 1),
+        assign: u32 => Range(0, 1); inert "all cores of a machine use the same pair, and the pairs are alike",
         /// Sector of instructions, and of data whose pointers do not choose one.
         default_sector: u32 => Range(0, 3),
         /// Most ways of each sector of L1D at the start. All 0: no sector has a limit.

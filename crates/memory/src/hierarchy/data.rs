@@ -324,21 +324,23 @@ impl Hierarchy {
 }
 
 /// Lines that L2 was told to zero last. What misses them in L1D asks L2 for them when it is known that L2 has done so.
-#[derive(Default)]
 pub(super) struct Zeroing {
-    lines: [(u64, Cycle); Zeroing::LINES],
+    lines: Box<[(u64, Cycle)]>,
     next: usize,
     /// When the last of them is done.
     pub(super) until: Cycle,
 }
 
 impl Zeroing {
-    /// More than a write buffer has entries for.
-    const LINES: usize = 16;
+    /// Of a core with so many entries of its write buffer, each of which waits for one line. As many lines are remembered
+    /// that have left it: loads may be executed earlier than that.
+    pub(super) fn new(write_buffer: u32) -> Zeroing {
+        Zeroing { lines: vec![(0, 0); 2 * write_buffer as usize].into(), next: 0, until: 0 }
+    }
 
     fn add(&mut self, line: u64, heard: Cycle) {
         self.lines[self.next] = (line, heard);
-        self.next = (self.next + 1) % Zeroing::LINES;
+        self.next = (self.next + 1) % self.lines.len();
         self.until = self.until.max(heard);
     }
 

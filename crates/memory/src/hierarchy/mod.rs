@@ -221,7 +221,7 @@ impl Hierarchy {
             page: translation::NO_PAGES,
             misses: Pool::new(spec.l1d.miss_buffers as usize),
             code_misses: Pool::new(spec.l1i.miss_buffers as usize),
-            zeroing: Zeroing::default(),
+            zeroing: Zeroing::new(spec.load_store.write_buffer),
             move_outs: Pool::new(spec.load_store.move_out_buffers as usize),
             bus: CacheBus::new(spec),
             requests: LineBus::new((spec.l2_timing.request_period * 256.0) as u64),

@@ -294,6 +294,21 @@ fn a_line_that_l2_is_zeroing_is_asked_for_when_the_core_has_heard_that_it_is_don
 }
 
 #[test]
+fn as_many_zeroed_lines_are_waited_for_as_the_write_buffer_has_entries() {
+    for entries in [1, 8, 64] {
+        let mut spec = machine();
+        spec.tables.load_store.write_buffer = entries;
+        let mut core = Core::new(&spec);
+        core.store(0, 100);
+        let heard = core.memory.zero_line(0.into(), 3_000, &mut core.signals);
+        for i in 1..u64::from(entries) {
+            core.memory.zero_line((i * LINE).into(), 3_000, &mut core.signals);
+        }
+        assert!(3_001 + core.load(0, 3_001).0 > heard, "{entries} entries");
+    }
+}
+
+#[test]
 fn code_is_fetched_through_l2_and_stays_in_the_instruction_cache() {
     let mut core = Core::new(&machine());
     let cold = core.memory.fetch(0, 1_000, &mut core.signals);

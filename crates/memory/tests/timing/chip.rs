@@ -64,6 +64,34 @@ fn lines_that_the_manual_s_formula_puts_into_one_set_drive_each_other_out_and_ot
     assert_eq!(left, 1, "one more does not");
 }
 
+/// Of one line more than a set has ways for, all in the set that the low bits of addresses name, how many L2 gives up.
+fn given_up_of_one_set_by_low_bits(spec: &Spec) -> usize {
+    let usable = u64::from(spec.l2.ways - spec.l2.reserved_ways);
+    let sets = spec.l2.bytes / u64::from(spec.l2.ways) / LINE;
+    let lines: Vec<u64> = (0..=usable).map(|i| i * sets).collect();
+    let (mut l2, mut signals) = (L2::new(spec), Signals::default());
+    for &line in &lines {
+        l2.read(line, 0, Cause::Demand, &mut signals);
+    }
+    lines.iter().filter(|&&line| !l2.holds(line)).count()
+}
+
+#[test]
+fn the_hash_of_set_numbers_is_the_machine_s() {
+    let mut spec = machine();
+    assert_eq!(given_up_of_one_set_by_low_bits(&spec), 0, "bits from 21 on spread them");
+    spec.tables.l2_hash.bits = 0;
+    assert_eq!(given_up_of_one_set_by_low_bits(&spec), 1, "without a hash they have one set");
+    // Bits that are the same in all of them.
+    (spec.tables.l2_hash.bits, spec.tables.l2_hash.fields) = (3, vec![40]);
+    assert_eq!(given_up_of_one_set_by_low_bits(&spec), 1);
+    spec.tables.l2_hash.fields = vec![19];
+    assert_eq!(given_up_of_one_set_by_low_bits(&spec), 0);
+    for name in ["knl", "k-computer"] {
+        assert_eq!(fxscope_machine::load(name, &[]).expect("built in").l2_hash.bits, 0, "{name}: none is documented");
+    }
+}
+
 #[test]
 fn reserved_ways_are_not_used() {
     let mut spec = machine();

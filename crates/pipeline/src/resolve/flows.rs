@@ -1,6 +1,6 @@
 //! The flows of a micro-operation, the stations that take it, and when it may commit.
 
-use fxscope_machine::{Blocking, Flow, Pipes, Spec, Uop};
+use fxscope_machine::{Blocking, Flow, LoadToUse, Pipes, Spec, Uop};
 use fxscope_uop::{Branch, Reg, Shape, StaticInst};
 
 use crate::resolved::{Action, Attribute, Brief, Late, Producer, READY, RFlow, RUop, chain_bit};
@@ -113,9 +113,9 @@ impl RUop {
     }
 
     /// Cycles from its result to its commit.
-    pub(super) fn commit_from(&mut self, info: &StaticInst, spec: &Spec) {
+    pub(super) fn commit_from(&mut self, uop: &Uop, info: &StaticInst, spec: &Spec) {
         let s = &spec.stages;
-        let long = self.load_latency as u64 > spec.load_store.load_short
+        let long = uop.flows.iter().any(|flow| flow.load == Some(LoadToUse::Long))
             || info.mem.is_some_and(|op| op.shape != Shape::Single && self.vector);
         let cycles = match self.action {
             Action::Load | Action::Store | Action::Prefetch | Action::Zero => {

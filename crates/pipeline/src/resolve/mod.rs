@@ -141,7 +141,7 @@ fn resolve_inst(index: u8, info: &StaticInst, recipe: &Recipe, spec: &Spec, out:
         roles.results(k, &mut r);
         r.bypasses(info);
         r.branch(info, k + 1 == recipe.uops.len());
-        r.commit_from(info, spec);
+        r.commit_from(uop, info, spec);
         r.wait = accounting::wait(&r, info, spec);
         r.finish();
         out.push(r);

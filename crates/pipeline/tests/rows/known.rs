@@ -27,7 +27,7 @@ pub const KNOWN: &[Known] = &[
     (
         Loop::Independent,
         "D62: three temporary operand registers, each taken until the operation starts, are two cycles for each (5.4)",
-        &[("EAGB: 1", 2), ("EAGB: 5", 6), ("EAGB: 8", 3)],
+        &[("EAGB: 1", 2), ("EAGB: load_integer", 6), ("EAGB: load_short", 3)],
     ),
     (
         Loop::Independent,

@@ -287,8 +287,10 @@ fn rows_without_a_loop_are_those_that_steer_fetch_or_wait_for_commit_and_rows_wi
         let waits = notes.contains("pre_sync") || notes.contains("post_sync") || notes.contains("seq_decode") && empty;
         let name = class.split_once(':').map_or(class, |(_, name)| name);
         let stores = name.starts_with("ST") && !name.starts_with("STX") && !name.starts_with("STLX");
-        let no_result =
-            stores || name.starts_with("PRF") || class.contains("{ST") || !latency.contains(char::is_numeric);
+        let no_result = stores
+            || name.starts_with("PRF")
+            || class.contains("{ST")
+            || !(latency.contains(char::is_numeric) || latency.contains("load_"));
         in_table[if branch || waits {
             0
         } else if no_result {

@@ -7,7 +7,7 @@ mod region;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use fxscope_pmu::{Evaluation, Events};
+use fxscope_pmu::{Evaluation, unknown_events};
 use fxscope_record::{ALL, Finish, Mode, Origin, Pages, Region, Run};
 use rayon::prelude::*;
 use serde::ser::Serialize;
@@ -30,8 +30,8 @@ const AT_ONCE: usize = 16;
 /// Never: keys are text, and numbers that JSON does not have become `null`.
 #[must_use]
 pub fn run(run: &Run) -> Value {
-    let (events, options) = (events(run), Options::default());
-    let region = |region| serde_json::to_value(RegionJson { run, region, events: &events, options: &options });
+    let (pmu, options) = (fxscope_pmu::of_run(run), Options::default());
+    let region = |region| serde_json::to_value(RegionJson { run, region, events: &pmu.events, options: &options });
     let regions = run.regions.iter().map(region).collect::<Result<Vec<_>, _>>();
     let mut json = head(run);
     json.insert("regions".to_owned(), regions.expect("keys are text").into());
@@ -65,10 +65,10 @@ fn write_run(out: &mut dyn Write, run: &Run, options: &Options) -> io::Result<()
         write!(out, ",")?;
     }
     write!(out, "\n    \"regions\": [")?;
-    let events = events(run);
+    let pmu = fxscope_pmu::of_run(run);
     let mut before = "\n      ";
     for some in regions.chunks(AT_ONCE) {
-        let region = |region: &&Region| bytes(&RegionJson { run, region, events: &events, options }, 3);
+        let region = |region: &&Region| bytes(&RegionJson { run, region, events: &pmu.events, options }, 3);
         let made: Vec<Vec<u8>> = some.par_iter().map(region).collect();
         for region in made {
             write!(out, "{before}")?;
@@ -90,10 +90,6 @@ fn bytes(value: &impl Serialize, level: usize) -> Vec<u8> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Lines::new(level, DEPTH));
     value.serialize(&mut serializer).expect("written to memory, and keys are text");
     bytes
-}
-
-fn events(run: &Run) -> Events {
-    Events::of(&run.machine).unwrap_or_else(Events::of_the_model)
 }
 
 /// What is known about a run as a whole.
@@ -129,7 +125,7 @@ fn head(run: &Run) -> Map<String, Value> {
             "guest_bytes": run.host.guest_bytes,
             "cpus": run.host.cpus,
         },
-        "notes": run.notes,
+        "notes": run.notes.iter().cloned().chain(unknown_events(run)).collect::<Vec<_>>(),
         "pages": run.pages.iter().map(pages).collect::<Vec<_>>(),
     });
     match json {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fxscope_pmu::{Evaluation, Events, Groups, Metrics, Table};
+use fxscope_pmu::{Evaluation, Metrics, Table};
 use fxscope_record::{Origin, Run};
 
 use crate::Column;
@@ -24,14 +24,14 @@ pub(super) fn section(columns: &[Column]) -> Section {
     Section { title: "Missing".to_owned(), body: Body::Notes(notes) }
 }
 
-/// The columns of the report that no run of the model fills, and why; nothing for runs that were measured.
+/// The columns of the report that a run of the model leaves empty, and why.
 pub(super) fn not_modelled(column: &Column) -> Section {
     let Column { run, evaluation, .. } = column;
-    let events = Events::of(&run.machine).filter(|_| run.origin == Origin::Simulated).unwrap_or_default();
+    let pmu = fxscope_pmu::of_run(run);
     let columns = Metrics::built_in().tables().iter().flat_map(|table| &table.columns);
     let notes = columns.filter_map(|lacking| {
         let wanted = evaluation.missing_in(lacking);
-        let known = wanted.iter().filter_map(|name| events.named(name)).filter(|event| !event.reason.is_empty());
+        let known = wanted.iter().filter_map(|name| pmu.events.named(name)).filter(|event| !event.reason.is_empty());
         let reasons: Vec<String> = known.map(|event| format!("{} ({})", event.reason, event.name)).collect();
         (!reasons.is_empty()).then(|| format!("{} {}: {}", lacking.id, lacking.title(), reasons.join("; ")))
     });
@@ -46,7 +46,8 @@ fn sentence(run: &Run, table: &Table, evaluation: &Evaluation) -> Option<String>
     if events.is_empty() {
         return None;
     }
-    let groups = Groups::of(&run.machine).iter().filter(|group| group.events.iter().any(|e| events.contains(e)));
+    let pmu = fxscope_pmu::of_run(run);
+    let groups = pmu.groups.iter().filter(|group| group.events.iter().any(|e| events.contains(e)));
     let groups: Vec<String> = groups.map(|group| format!("pa{}", group.number)).collect();
     let mut names = events.iter().take(NAMED).map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
     if events.len() > NAMED {

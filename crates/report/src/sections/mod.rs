@@ -44,9 +44,10 @@ pub(crate) fn head(values: &Values) -> Vec<Section> {
     all.into_iter().filter(has_content).collect()
 }
 
-/// What no run of the model counts, of which the report has columns.
+/// What no run of the model counts, of which the report has columns; nothing for runs that were measured.
 pub(crate) fn not_modelled(column: &Column) -> Option<Section> {
-    Some(missing::not_modelled(column)).filter(has_content)
+    let simulated = column.run.origin == Origin::Simulated;
+    simulated.then(|| missing::not_modelled(column)).filter(has_content)
 }
 
 /// The sections about runs as a whole.

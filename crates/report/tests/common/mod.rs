@@ -89,6 +89,7 @@ pub fn run(program: &str, regions: Vec<Region>) -> Run {
         machine: "a64fx".to_owned(),
         settings: Vec::new(),
         machine_hash: "0123".to_owned(),
+        description: None,
         constants: constants.map(|(name, value)| (name.to_owned(), value)).into(),
         mode: Mode::Timing,
         finish: Finish::Exited(0),
@@ -134,7 +135,7 @@ pub fn large(threads: u32, regions: u32) -> Run {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         n + n * (state >> 40) / (1 << 25)
     };
-    let events = fxscope_pmu::Events::of("a64fx").expect("built in");
+    let events = fxscope_pmu::Pmu::built_in("a64fx").expect("built in").events;
     let usual = |name: &str| COUNTS.iter().find(|c| c.0 == name).map_or(10_000, |c| c.1);
     let region = |i: u32| {
         let rows = (0..threads).map(|t| {

@@ -64,12 +64,16 @@ impl Case {
     }
 }
 
-/// The machine that a run was made on, as it is described.
+/// The machine that a run was made on, as it is described: by the record, or, if that is of an older version, by the machine of
+/// its name that comes with fxscope.
 fn system(run: &Run, base_ns: Option<f64>, spec: Option<&Spec>) -> Result<System, Failure> {
     let settings = if run.origin == Origin::Simulated { &run.settings[..] } else { &[] };
     let described = match spec {
         Some(spec) => Some(System::of(spec)),
-        None => fxscope::machine::load(&run.machine, settings).ok().map(|spec| System::of(&spec)),
+        None => System::recorded(&run.constants).or_else(|| {
+            let name = fxscope::machine::names().find(|name| *name == run.machine)?;
+            fxscope::machine::load(name, settings).ok().map(|spec| System::of(&spec))
+        }),
     };
     match (described, base_ns) {
         (Some(system), Some(base_ns)) => Ok(system.with_latency(base_ns)),

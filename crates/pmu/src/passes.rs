@@ -1,0 +1,13 @@
+//! Which pass of a measurement counted which group of events.
+
+use fxscope_machine::{Group, Groups};
+use fxscope_record::{Counts, Region};
+
+/// For each group the pass of a region that has counted all its events; where there is one pass, that one.
+pub(crate) fn of_groups(groups: &Groups, region: &Region) -> Vec<Option<usize>> {
+    let whole = |group: &Group| {
+        let counted = |pass: &Counts| group.events.iter().all(|e| pass.names().index(e).is_some());
+        if region.passes.len() == 1 { Some(0) } else { region.passes.iter().position(counted) }
+    };
+    groups.iter().map(whole).collect()
+}

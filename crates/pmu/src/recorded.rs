@@ -1,0 +1,87 @@
+//! The PMU that counted a run.
+//!
+//! A record carries the tables of its machine, so that it can be read without the machine's folder. Records of older versions
+//! do not: for them, the machine that comes with the program under that name is taken.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fxscope_machine::Pmu;
+use fxscope_record::{Description, Run};
+
+/// What a PMU is known by.
+#[derive(Clone, Debug)]
+enum Key {
+    /// The tables of a record.
+    Recorded(Arc<Description>),
+    /// The name of a machine.
+    Named(String),
+}
+
+impl Key {
+    fn of(run: &Run) -> Key {
+        match &run.description {
+            Some(description) => Key::Recorded(Arc::clone(description)),
+            None => Key::Named(run.machine.clone()),
+        }
+    }
+
+    fn is_of(&self, run: &Run) -> bool {
+        match (self, &run.description) {
+            (Key::Recorded(known), Some(asked)) => {
+                Arc::ptr_eq(known, asked) || (known.pmu_csv == asked.pmu_csv && known.groups_csv == asked.groups_csv)
+            }
+            (Key::Named(known), None) => *known == run.machine,
+            _ => false,
+        }
+    }
+
+    fn read(&self) -> Result<Pmu, String> {
+        match self {
+            Key::Recorded(description) => {
+                Pmu::recorded(&description.pmu_csv, &description.groups_csv).map_err(|e| e.to_string())
+            }
+            Key::Named(name) => Pmu::built_in(name).ok_or_else(|| {
+                "the record does not have them, and no machine of this name comes with fxscope; repeat the run or the import"
+                    .to_owned()
+            }),
+        }
+    }
+}
+
+/// A PMU, or why there is none; read once, as regions ask for it by the thousand.
+type Known = (Key, Result<Arc<Pmu>, String>);
+
+fn known(run: &Run) -> Result<Arc<Pmu>, String> {
+    static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+    let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, pmu)) = all.iter().find(|(key, _)| key.is_of(run)) {
+        return pmu.clone();
+    }
+    let key = Key::of(run);
+    let pmu = key.read().map(Arc::new);
+    all.push((key, pmu.clone()));
+    pmu
+}
+
+/// What a record keeps of the description of a machine at `path` (none: it comes with the program) with this PMU.
+#[must_use]
+pub fn description(path: Option<&str>, pmu: &Pmu) -> Description {
+    Description { path: path.map(str::to_owned), pmu_csv: pmu.events.to_csv(), groups_csv: pmu.groups.to_csv() }
+}
+
+/// The PMU that counted a run. Where its tables are not known ([`unknown_events`]), an event for each signal of the model.
+#[must_use]
+pub fn of_run(run: &Run) -> Arc<Pmu> {
+    known(run).unwrap_or_else(|_| Arc::new(Pmu::of_the_model()))
+}
+
+/// Why the events of a run's machine are not known, one sentence; `None` when they are.
+#[must_use]
+pub fn unknown_events(run: &Run) -> Option<String> {
+    let why = known(run).err()?;
+    Some(format!(
+        "The events of the machine '{}' are not known ({why}): what belongs to a whole CMG is taken as each thread's own, and \
+         what follows from groups of events is missing.",
+        run.machine
+    ))
+}
