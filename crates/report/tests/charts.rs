@@ -163,7 +163,7 @@ fn the_single_level_has_the_statistics_and_what_else_follows_from_their_events()
 fn the_brief_level_has_cycle_accounting_in_its_main_parts() {
     let options = Options { level: Level::Brief, by: By::Process, ..Options::default() };
     let ids: Vec<_> = stack(&common::large(2, 1), &options).parts.into_iter().map(|p| p.id).collect();
-    assert_eq!(ids, ["B01", "B07", "B10", "B12", "B13", "B14", "B15", "B16", "B20"]);
+    assert_eq!(ids, ["B01", "B07", "B10", "B12", "B13", "B14", "B15", "B kernel", "B16", "B20"]);
 }
 
 #[test]

@@ -168,6 +168,7 @@ fn over_random_programs_the_instructions_cycles_and_causes_add_up_to_those_of_th
                 let idle = match event {
                     Signal::RobEmpty => outside,
                     Signal::WfeWfiCycle => slept,
+                    Signal::KernelCycles => outside - slept,
                     _ => 0,
                 };
                 assert_eq!(by_cause.get(event) + idle, since.get(event), "seed {seed}: {}", event.name());
@@ -318,6 +319,7 @@ fn time_asleep_counts_as_such_and_time_in_the_kernel_does_not() {
     rig.core.pause(50);
     let since = rig.core.counters().since(&before);
     assert_eq!(since.get(Signal::WfeWfiCycle), 100);
+    assert_eq!(since.get(Signal::KernelCycles), 50);
     assert_eq!(since.get(Signal::RobEmpty), 150);
 }
 
