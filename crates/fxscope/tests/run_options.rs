@@ -124,7 +124,7 @@ const CASES: &[Case] = &[
         nodes.dedup();
         assert!(ran.has_note("--interleave") && nodes == [4, 5], "{nodes:?}");
     }),
-    case("--sector", "--sector L2=10", |ran, _| assert_eq!(ran.setting("sector_cache.l2_ways"), Some("[4,10]"))),
+    case("--sector", "--sector L2=10", |ran, _| assert_eq!(ran.setting("sector_cache.l2_ways"), Some("[4, 10]"))),
     case("--sector", "--sector L2=10 --cpus 12-13", |ran, _| assert_eq!(ran.cpus(), [12, 13])),
     case("--sector", "--sector L2=10 --cpus 12,24", |ran, _| assert_eq!(ran.cpus(), [12, 24])),
     case("--sector", "--sector L1=1,L2=2,assign=numbers", |ran, _| assert!(ran.has_note("were put into sector 1"))),
