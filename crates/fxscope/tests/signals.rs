@@ -111,8 +111,8 @@ fn a_hangup_that_nohup_has_ignored_stays_ignored() {
     assert_eq!(ended(child).status.code(), Some(143));
 }
 
-/// A perf that does not end when it is asked to.
-const STUBBORN: &str = "#!/bin/sh\ntrap '' TERM\necho\nwhile :; do sleep 1; done\n";
+/// A perf that does not end when it is asked to, but when fxscope has.
+const STUBBORN: &str = "#!/bin/sh\ntrap '' TERM\necho\nwhile kill -0 $PPID; do sleep 1; done\n";
 
 fn perf(folder: &Path, script: &str) {
     let path = folder.join("perf");

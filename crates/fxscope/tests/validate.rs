@@ -107,10 +107,8 @@ fn the_headline_has_times_counts_and_shares_apart_and_each_figure_once() {
     assert_eq!([&headline["rows_fitted"], &headline["rows_stated_again"]], [1, 1]);
     assert_eq!(result["all"]["relative"]["number"], 5, "all rows but the one measured as 0");
     let row = |i: usize, key: &str| result["rows"][i][key].clone();
-    assert_eq!(
-        [row(1, "repeats"), row(5, "fitted"), row(5, "fitted_to")],
-        [serde_json::json!("c-1"), true.into(), serde_json::json!(["tlb.walk_extra"])]
-    );
+    let used = serde_json::json!(["c-1", true, ["tlb.walk_extra"]]);
+    assert_eq!(serde_json::json!([row(1, "repeats"), row(5, "fitted"), row(5, "fitted_to")]), used);
 }
 
 #[test]

@@ -104,7 +104,9 @@ impl Helper {
             }
             match (&self.exit, Timespec::try_from(left)) {
                 // A signal to fxscope ends the wait early: it goes on.
-                (Some(exit), Ok(left)) => drop(poll(&mut [PollFd::new(exit, PollFlags::IN)], Some(&left))),
+                (Some(exit), Ok(left)) => {
+                    let _ = poll(&mut [PollFd::new(exit, PollFlags::IN)], Some(&left));
+                }
                 _ => std::thread::sleep(STEP.min(left)),
             }
         }
@@ -130,14 +132,26 @@ impl Helper {
         self.said()
     }
 
-    /// Ends it.
+    /// Ends it and what it has started.
     fn end(&mut self) -> io::Result<ExitStatus> {
+        let mut started = Vec::new();
+        add_descendants(self.child.id(), &mut started);
+        let all = |signal| {
+            for &process in &started {
+                let _ = kill_process(process, signal);
+            }
+        };
         self.signal(Signal::TERM);
-        if let Some(status) = self.ended_within(GRACE)? {
-            return Ok(status);
+        all(Signal::TERM);
+        let ended = self.ended_within(GRACE)?;
+        all(Signal::KILL);
+        match ended {
+            Some(status) => Ok(status),
+            None => {
+                self.child.kill()?;
+                self.child.wait()
+            }
         }
-        self.child.kill()?;
-        self.child.wait()
     }
 }
 
@@ -146,6 +160,15 @@ impl Drop for Helper {
         if let Ok(None) = self.child.try_wait() {
             let _ = self.end();
         }
+    }
+}
+
+/// Adds the children of a process and theirs, as far as the kernel tells (proc_tid_children(5)).
+fn add_descendants(process: u32, found: &mut Vec<Pid>) {
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    for child in children.split_whitespace().filter_map(|word| word.parse::<u32>().ok()) {
+        found.extend(Pid::from_raw(child as i32));
+        add_descendants(child, found);
     }
 }
 
@@ -186,6 +209,28 @@ mod tests {
             Ended::Late
         );
         assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+    }
+
+    #[test]
+    fn what_a_helper_has_started_ends_with_it() {
+        let mut helper = shell("sleep 1000; true");
+        while fs_children(helper.id()).is_empty() {
+            std::thread::sleep(STEP);
+        }
+        let mut started = Vec::new();
+        add_descendants(helper.id(), &mut started);
+        assert_eq!(helper.wait(Duration::ZERO).expect("waited for"), Ended::Late);
+        let gone = |process: &Pid| rustix::process::test_kill_process(*process).is_err();
+        let begin = Instant::now();
+        while !started.iter().all(gone) {
+            // It may be there until its new parent has waited for it.
+            assert!(begin.elapsed() < Duration::from_secs(60), "{started:?}");
+            std::thread::sleep(STEP);
+        }
+    }
+
+    fn fs_children(process: u32) -> String {
+        std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default()
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use crate::{Outcome, Suite};
+use crate::{Outcome, Row, Suite};
+
+/// Digits behind the point that an error has at most.
+const MOST_DIGITS: f64 = 8.0;
 
 /// Writes the errors of `outcomes` into the files of `suite`, each file as a whole; everything else stays as it is written.
 /// Returns how many rows changed.
@@ -27,8 +30,8 @@ fn accept_in(file: &Path, outcomes: &[Outcome]) -> Result<usize, Box<dyn std::er
     let mut changed = 0;
     for record in reader.records() {
         let record = record?;
-        let judged = outcomes.iter().find(|o| o.row.row == record[row]).and_then(|o| o.judgement.as_ref().ok());
-        let accepted = judged.map_or(record[error].to_owned(), |j| format!("{:.1}", tenths(j.error)));
+        let outcome = outcomes.iter().find(|o| o.row.row == record[row]);
+        let accepted = outcome.and_then(written).unwrap_or_else(|| record[error].to_owned());
         changed += usize::from(accepted != record[error]);
         let cell = |(i, text): (usize, &str)| if i == error { accepted.clone() } else { text.to_owned() };
         out.write_record(record.iter().enumerate().map(cell))?;
@@ -41,7 +44,55 @@ fn accept_in(file: &Path, outcomes: &[Outcome]) -> Result<usize, Box<dyn std::er
     Ok(changed)
 }
 
+/// The error of an outcome as its row has it: to tenths, of a percentage to a thousandth of the measured value where that is
+/// finer, so that the relative error follows from it.
+fn written(outcome: &Outcome) -> Option<String> {
+    let error = outcome.judgement.as_ref().ok()?.error;
+    let Row { measured, .. } = outcome.row;
+    let digits = match outcome.row.is_points() && *measured != 0.0 {
+        true => (3.0 - measured.abs().log10()).ceil().clamp(1.0, MOST_DIGITS) as usize,
+        false => 1,
+    };
+    // Without the sign of a zero.
+    let unit = 10f64.powi(digits as i32);
+    Some(format!("{:.digits$}", (error * unit).round() / unit + 0.0))
+}
+
 /// To tenths, as tables show it.
 pub(crate) fn tenths(error: f64) -> f64 {
     (error * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, Row};
+
+    #[test]
+    fn an_error_is_written_as_finely_as_its_measured_value_asks_for() {
+        let text = |unit: &str, measured: f64, simulated: f64| {
+            let row = Row {
+                row: "r".to_owned(),
+                what: String::new(),
+                run: "a".to_owned(),
+                before: String::new(),
+                simulated: String::new(),
+                measured,
+                unit: unit.to_owned(),
+                tolerance: 5.0,
+                error: 0.0,
+                deviation: String::new(),
+                fitted: String::new(),
+                source: String::new(),
+            };
+            let judgement = Ok(row.judge(simulated));
+            let (kind, fitted, repeats) = (Kind::Share, false, None);
+            written(&Outcome { family: "f", row: &row, kind, fitted, repeats, judgement })
+        };
+        assert_eq!(text("GB/s", 100.0, 103.14).as_deref(), Some("3.1"));
+        assert_eq!(text("points", 58.61, 59.5).as_deref(), Some("0.89"));
+        assert_eq!(text("points", 0.00033, 0.00066).as_deref(), Some("0.0003300"));
+        assert_eq!(text("points", 0.0, 0.04).as_deref(), Some("0.0"));
+        assert_eq!(text("points", 0.0, -0.04).as_deref(), Some("0.0"), "no sign of a zero");
+    }
 }

@@ -112,8 +112,7 @@ pub fn judge<'a>(suite: &'a Suite, results: &Results) -> Vec<Outcome<'a>> {
     })
 }
 
-/// What the rows of a suite came to when they were last accepted, without any run; accepted errors have one digit behind the
-/// point.
+/// What the rows of a suite came to when they were last accepted, without any run: errors are as rounded as rows have them.
 #[must_use]
 pub fn accepted(suite: &Suite) -> Vec<Outcome<'_>> {
     outcomes(suite, |row, _| {

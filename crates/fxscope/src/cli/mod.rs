@@ -22,11 +22,12 @@ mod sector;
 mod validate;
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use fxscope::base::text::printable_lines;
+use fxscope::base::text::{printable, printable_lines};
 use fxscope::report::render::terminal::Style;
 
 /// Exit status when fxscope itself could not do what it was asked for.
@@ -102,12 +103,12 @@ pub fn main() -> ExitCode {
 /// The command line. Messages about one that is wrong quote it.
 fn parsed() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
-        let text = error.to_string();
-        if let Cow::Owned(text) = printable_lines(&text) {
-            let _ = std::io::stderr().write_all(text.as_bytes());
-            std::process::exit(error.exit_code());
+        let is_plain = |word: OsString| matches!(printable(&word.to_string_lossy()), Cow::Borrowed(_));
+        if std::env::args_os().all(is_plain) {
+            error.exit();
         }
-        error.exit()
+        let _ = std::io::stderr().write_all(printable_lines(&error.to_string()).as_bytes());
+        std::process::exit(error.exit_code())
     })
 }
 

@@ -18,12 +18,13 @@
 #include <unistd.h>
 
 enum { N = 8192 };
-static double data[N];
+static double numbers[N];
 static double *sums;
 
-__attribute__((noinline)) static void *share(void)
+__attribute__((noinline)) static const char *map_much(void)
 {
-    return mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(0, 256 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? strerrorname_np(errno) : "ok";
 }
 
 static void *half(void *number)
@@ -31,7 +32,7 @@ static void *half(void *number)
     double sum = 0;
     int from = (long)number * (N / 2);
     for (int round = 0; round < 4; round++)
-        for (int i = from; i < from + N / 2; i++) sum += data[i];
+        for (int i = from; i < from + N / 2; i++) sum += numbers[i];
     sums[(long)number] = sum / 4;
     return 0;
 }
@@ -43,8 +44,8 @@ static const char *tried(int result)
 
 int main(int argc, char **argv)
 {
-    sums = share();
-    for (int i = 0; i < N; i++) data[i] = i;
+    sums = mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < N; i++) numbers[i] = i;
     FXSCOPE_BEGIN("work");
     if (strcmp(argv[1], "threads") == 0) {
         pthread_t second;
@@ -74,7 +75,5 @@ int main(int argc, char **argv)
     printf("write %s\n", tried(open(writes ? writes : "pair.out", O_WRONLY | O_CREAT, 0600)));
     printf("read %s\n", tried(open(reads ? reads : "/etc/passwd", O_RDONLY)));
     printf("socket %s\n", tried(socket(AF_INET, SOCK_STREAM, 0)));
-    size_t bytes = 256 << 20;
-    void *large = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    printf("large %s\n", large == MAP_FAILED ? tried(-1) : "ok");
+    printf("much %s\n", map_much());
 }
