@@ -191,6 +191,10 @@ const CASES: &[Case] = &[
         assert!(ran.error.is_empty() && plain.error.contains("Where the cycles went"), "{}", ran.error);
     }),
     case("-q", "-q", |ran, _| assert!(ran.error.is_empty(), "{}", ran.error)),
+    case("--verbose", "--verbose", |ran, plain| {
+        let barrier = |ran: &Ran| ran.error.lines().any(|line| line.contains("Landlock"));
+        assert!(barrier(ran) && !barrier(plain), "{}", ran.error);
+    }),
 ];
 
 /// Options of which a run with none of these programs tells.
