@@ -13,8 +13,12 @@ use crate::root;
 /// The runs: name, options and program, separated by bars.
 const RUNS: &str = include_str!("counts/runs.txt");
 
-/// Part of a run's JSON that depends on the host.
-const HOST: &str = "host";
+/// Members of a run's JSON that are compared. Others depend on the host or describe the run.
+const OF_RUN: [&str; 5] = ["finish", "exit_code", "simulated", "pages", "intervals"];
+/// Members of a region that are compared. Metrics and tables follow from the events.
+const OF_REGION: [&str; 3] = ["name", "calls", "events"];
+/// Members of a thread that are compared.
+const OF_THREAD: [&str; 5] = ["process", "thread", "node", "cpu", "events"];
 
 /// Compiles the programs that are not prebuilt.
 const COMPILER: &str = "aarch64-linux-gnu-gcc";
@@ -108,14 +112,16 @@ fn split_quoted(text: &str) -> Vec<String> {
     text.split('"').enumerate().flat_map(words).collect()
 }
 
-/// The JSON of a run, without what depends on the host.
+/// The counts of a run. Programs are named by relative paths: their names are part of their memory.
 fn counts(fxscope: &Path, run: &Run, scratch: &Path) -> Result<Value, String> {
-    let program = match run.program.strip_suffix(".c") {
-        Some(name) => compile(name, scratch)?,
-        None => root().join(format!("kernels/prebuilt/{}.elf", run.program)),
+    let (folder, program) = match run.program.strip_suffix(".c") {
+        Some(name) => (scratch.to_owned(), compile(name, scratch)?),
+        None => (root().join("kernels/prebuilt"), format!("{}.elf", run.program)),
     };
+    let program = format!("./{program}");
     let output = scratch.join("counts.json");
-    let mut command = Command::new(fxscope);
+    let mut command = Command::new(std::path::absolute(fxscope).map_err(|e| format!("{}: {e}", fxscope.display()))?);
+    command.current_dir(folder);
     command.args(["run", "--quiet", "--json"]).arg(&output).args(&run.options).arg("--").arg(&program);
     command.args(&run.arguments).stdout(Stdio::null());
     let status = command.status().map_err(|e| format!("{}: {e}; build it first", fxscope.display()))?;
@@ -123,15 +129,32 @@ fn counts(fxscope: &Path, run: &Run, scratch: &Path) -> Result<Value, String> {
         return Err(format!("{}: {command:?} ended with {status}", run.name));
     }
     let text = std::fs::read_to_string(&output).map_err(|e| format!("{}: {e}", output.display()))?;
-    let mut json: Value = serde_json::from_str(&text).map_err(|e| format!("{}: {e}", run.name))?;
-    let top = json.as_object_mut().ok_or_else(|| format!("{}: the JSON is no object", run.name))?;
-    top.remove(HOST);
-    top.remove("command");
-    Ok(json)
+    let json: Value = serde_json::from_str(&text).map_err(|e| format!("{}: {e}", run.name))?;
+    Ok(counted(&json))
 }
 
-fn compile(name: &str, scratch: &Path) -> Result<PathBuf, String> {
-    let program = scratch.join(format!("{name}.elf"));
+/// The parts of a run that are compared.
+fn counted(run: &Value) -> Value {
+    let list = |of: &Value, each: &dyn Fn(&Value) -> Value| {
+        Value::Array(of.as_array().into_iter().flatten().map(each).collect())
+    };
+    let region = |region: &Value| {
+        let mut kept = members(region, &OF_REGION);
+        kept["threads"] = list(&region["threads"], &|thread| members(thread, &OF_THREAD));
+        kept
+    };
+    let mut kept = members(run, &OF_RUN);
+    kept["regions"] = list(&run["regions"], &region);
+    kept
+}
+
+fn members(of: &Value, names: &[&str]) -> Value {
+    names.iter().map(|&name| (name.to_owned(), of[name].clone())).collect()
+}
+
+fn compile(name: &str, scratch: &Path) -> Result<String, String> {
+    let file = format!("{name}.elf");
+    let program = scratch.join(&file);
     if !program.exists() {
         let source = root().join(format!("xtask/src/counts/{name}.c"));
         let status = Command::new(COMPILER).args(["-O1", "-static", "-o"]).arg(&program).arg(&source).status();
@@ -140,7 +163,7 @@ fn compile(name: &str, scratch: &Path) -> Result<PathBuf, String> {
             return Err(format!("{COMPILER} {}: {status}", source.display()));
         }
     }
-    Ok(program)
+    Ok(file)
 }
 
 /// Where two JSON values differ: path, value before, value now.

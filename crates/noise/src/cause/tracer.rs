@@ -235,7 +235,7 @@ impl Tracer {
 }
 
 /// How long perf may take to end, or to write nothing, before it is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Most text that is taken from perf, bytes.
 const MOST_TEXT: u64 = 4 << 30;
 
