@@ -36,7 +36,8 @@ pub struct Cache {
     pub bytes: u64,
     /// Ways of associativity.
     pub ways: u32,
-    /// How many of its ways, and how much of its size, an assistant core keeps for itself on nodes that have one.
+    /// How many of its ways, and how much of its size, an assistant core keeps for itself on nodes that have one. They are
+    /// shown as a cache of that core alone.
     pub kept_ways: u32,
     /// Bytes of a line.
     pub line_bytes: u32,
@@ -121,9 +122,9 @@ impl Platform {
         self.assistants.iter().chain(&self.cpus).copied()
     }
 
-    /// The processors of a memory node that are online, in ascending order.
-    pub(crate) fn online_of(&self, node: u32) -> Vec<u32> {
-        self.online().filter(|place| place.node == node).map(|place| place.cpu).collect()
+    /// The place of an assistant core among its kind.
+    pub(crate) fn assistant(&self, cpu: u32) -> Option<usize> {
+        self.assistants.iter().position(|place| place.cpu == cpu)
     }
 
     /// The distance of two memory nodes, by their places in [`Platform::nodes`].

@@ -58,11 +58,13 @@ fn processor(platform: &Platform, place: CpuPlace, put: &mut impl FnMut(String, 
     let folder = format!("/sys/devices/system/cpu/cpu{}", place.cpu);
     let topology = format!("{folder}/topology");
     let nodes = platform.nodes();
-    let group = nodes.iter().position(|&node| node == place.node).unwrap_or(0);
-    let members = platform.online_of(place.node);
-    // Assistant cores come behind the others of their CMG.
-    let cores = platform.cpus_of(place.node);
-    let core = cores.iter().position(|&cpu| cpu == place.cpu).unwrap_or(cores.len());
+    // No memory node lists the assistant cores, so each is a package of its own, behind those of the CMGs: hwloc refuses sets of
+    // processors that overlap without one of them containing the other.
+    let (package, members) = match platform.assistant(place.cpu) {
+        Some(number) => (nodes.len() + number, vec![place.cpu]),
+        None => (nodes.iter().position(|&node| node == place.node).unwrap_or(0), platform.cpus_of(place.node)),
+    };
+    let core = members.iter().position(|&cpu| cpu == place.cpu).unwrap_or(0);
     let sets = [
         ("thread_siblings", vec![place.cpu]),
         ("core_cpus", vec![place.cpu]),
@@ -74,16 +76,21 @@ fn processor(platform: &Platform, place: CpuPlace, put: &mut impl FnMut(String, 
         put(format!("{topology}/{name}_list"), list(cpus.into_iter()));
     }
     put(format!("{topology}/core_id"), core.to_string());
-    put(format!("{topology}/physical_package_id"), group.to_string());
+    put(format!("{topology}/physical_package_id"), package.to_string());
     put(format!("{topology}/cluster_id"), "-1".to_owned());
     put(format!("{folder}/regs/identification/midr_el1"), format!("{:#018x}", platform.id.midr));
     put(format!("{folder}/online"), "1".to_owned());
 }
 
 fn cache(platform: &Platform, place: CpuPlace, cache: &Cache, folder: &str, put: &mut impl FnMut(String, String)) {
-    let cpus = if cache.shared_by_node { platform.online_of(place.node) } else { vec![place.cpu] };
+    let is_assistant = platform.assistant(place.cpu).is_some();
+    let cpus = if cache.shared_by_node && !is_assistant { platform.cpus_of(place.node) } else { vec![place.cpu] };
     let assisted = platform.assistants.iter().any(|assistant| assistant.node == place.node);
-    let ways = cache.ways.saturating_sub(if assisted { cache.kept_ways } else { 0 });
+    let ways = match (is_assistant, assisted) {
+        (true, _) if cache.kept_ways > 0 => cache.kept_ways,
+        (false, true) => cache.ways.saturating_sub(cache.kept_ways),
+        _ => cache.ways,
+    };
     let bytes = cache.bytes / u64::from(cache.ways.max(1)) * u64::from(ways);
     let kind = match cache.kind {
         CacheKind::Data => "Data",
