@@ -12,7 +12,7 @@
 # make osnoise-test  boots Debian kernels with tracers in QEMU, measures their noise and has it named; takes minutes
 # make validate  every measured figure against the model; takes minutes
 # make fmt       formats the sources
-# make lint      formatting and clippy only
+# make lint      formatting and clippy, and that the fuzz targets compile
 
 # Where rustup puts cargo, for shells that have not been told.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -21,7 +21,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 HOST_TOOLS := cc:gcc,libc6-dev
 CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gnu/lib/libc.a:libc6-dev-arm64-cross
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
-	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user unshare:util-linux
+	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user c++:g++ unshare:util-linux
 
 .PHONY: demo release test validate programs npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test kernels fmt lint cargo
 
@@ -101,3 +101,4 @@ fmt: cargo
 lint: cargo
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo check --manifest-path fuzz/Cargo.toml --locked --target-dir target/fuzz

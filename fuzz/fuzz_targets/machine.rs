@@ -38,6 +38,7 @@ impl Setting {
             Kind::Real => self.real.to_string(),
             Kind::Switch => (self.number & 1 == 1).to_string(),
             Kind::List(n) => format!("{:?}", vec![self.number & 0x1ff; n]),
+            Kind::UpTo(n) => format!("{:?}", vec![self.number & 0x1ff; (self.number >> 9) as usize % (n + 1)]),
             Kind::Evidence => Evidence::ALL[self.number as usize % 4].name().to_owned(),
             Kind::Text => self.text.clone(),
         };
