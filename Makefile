@@ -84,11 +84,11 @@ office-test: cargo
 
 jitter-test: cargo
 	.ci/need $(HOST_TOOLS)
-	cargo test --profile fast -p fxscope-noise --test injected -- --ignored --nocapture
+	cargo test --profile fast -p fxscope-osnoise --test injected -- --ignored --nocapture
 
 osnoise-test: cargo
 	.ci/need $(HOST_TOOLS) qemu-system-x86_64:qemu-system-x86
-	cargo build -p fxscope-noise --example inject
+	cargo build -p fxscope-osnoise --example inject
 	cargo test -p fxscope --test jitter_kernels -- --ignored --nocapture --test-threads 1
 
 kernels:

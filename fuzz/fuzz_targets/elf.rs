@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use fxscope_aarch64::Memory;
+use fxscope_guestmem::Memory;
 use fxscope_linux::Image;
 use libfuzzer_sys::fuzz_target;
 

@@ -103,7 +103,7 @@ impl Sources {
 }
 
 fn sources() -> Result<Sources, String> {
-    let path = root().join(format!("machines/{MACHINE}/instructions.csv"));
+    let path = root().join(format!("data/machines/{MACHINE}/instructions.csv"));
     let bad = |e: csv::Error| format!("{}: {e}", path.display());
     let mut reader = csv::Reader::from_path(&path).map_err(bad)?;
     let header = reader.headers().map_err(bad)?;
@@ -232,5 +232,5 @@ whose fields are an unallocated combination, raises SIGILL (`ILL_ILLOPC`).
   a register or operation named in the word.
 * *Compared*: random operands and states are compared bit for bit with `qemu-aarch64 -cpu a64fx`
   (`crates/aarch64/tests/differential`); a reason stands where they are not.
-* *Timed from*: the rows of `machines/a64fx/instructions.csv`, by operands and vector length, and the source of their
+* *Timed from*: the rows of `data/machines/a64fx/instructions.csv`, by operands and vector length, and the source of their
   numbers. MM is the A64FX Microarchitecture Manual with section and page: documented evidence.";

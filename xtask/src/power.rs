@@ -13,7 +13,7 @@ use crate::root;
 
 /// Passes of the profiler with the events that are needed.
 const PASSES: [u32; 3] = [3, 8, 17];
-/// Numbers of events (`machines/a64fx/pmu.csv`).
+/// Numbers of events (`data/machines/a64fx/pmu.csv`).
 const EA_CORE: u16 = 0x01e0;
 const EA_L2: u16 = 0x03e0;
 const EA_MEMORY: u16 = 0x03e8;

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use fxscope_uop::StaticInst;
+use fxscope_isa::StaticInst;
 
 use crate::cpu::{Cpu, Trap};
 use crate::governed::{Governed, governed};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{self, Ctx, Inst};
 
 /// Longest block in instructions; longer runs are cut.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::cpu::{Cpu, Trap};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, lookup};
 
 /// Rows that are not compared with QEMU: name and reason. Unit tests cover them.

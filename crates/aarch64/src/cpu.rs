@@ -1,10 +1,10 @@
 //! Architectural state of one thread.
 
 use bytemuck::{Pod, Zeroable};
-use fxscope_uop::{Partial, Subnormal, mem};
+use fxscope_isa::{Partial, Subnormal, mem};
 
 use crate::hpc::HpcExtension;
-use crate::memory::MemFault;
+use fxscope_guestmem::MemFault;
 
 /// Largest vector length in bytes.
 pub const MAX_VL: usize = 64;
@@ -138,7 +138,7 @@ pub struct Monitor {
 
 impl Monitor {
     /// Whether memory still has what the load-exclusive read there.
-    pub fn holds(&self, mem: &mut crate::Memory) -> bool {
+    pub fn holds(&self, mem: &mut fxscope_guestmem::Memory) -> bool {
         let mut bytes = [0; 16];
         let len = usize::from(self.bytes).min(bytes.len());
         mem.read(self.addr, &mut bytes[..len]).is_ok() && u128::from_le_bytes(bytes) == self.value

@@ -4,7 +4,7 @@
 //! looked at once for each value it has in a block, where the block gets it, and leaves something only if an element is
 //! missing.
 
-use fxscope_uop::{Partial, Reg, StaticInst};
+use fxscope_isa::{Partial, Reg, StaticInst};
 
 use crate::cpu::Cpu;
 

@@ -283,7 +283,7 @@ impl HpcExtension {
 mod tests {
     use super::*;
     use crate::cpu::{Cpu, Trap};
-    use crate::memory::Memory;
+    use fxscope_guestmem::Memory;
     use crate::table::{Ctx, decode};
 
     /// The word of `MSR reg, X0`, or with `read` of `MRS X0, reg`.

@@ -2,7 +2,6 @@
 //!
 //! * [`coverage`]: what decoding shows of each encoding, for the documents and tests.
 //! * [`cpu`]: architectural state of one thread.
-//! * [`memory`]: a guest address space that no guest access can leave.
 //! * [`table`]: encodings as data, and the decoder built from them.
 //! * [`insn`]: one file for each instruction group; each entry is encoding, operands, timing class and
 //!   semantics side by side. This is the one place to add an instruction.
@@ -11,7 +10,7 @@
 //! * [`block`]: decoded basic blocks and their execution.
 //!
 //! Invariant: nothing here knows of time. Executing an instruction changes architectural state and
-//! appends words to the dynamic stream (`fxscope_uop::mem`); the timing model reads them afterwards.
+//! appends words to the dynamic stream (`fxscope_isa::mem`); the timing model reads them afterwards.
 
 pub mod block;
 pub mod coverage;
@@ -20,11 +19,9 @@ pub mod fp;
 mod governed;
 pub mod hpc;
 pub mod insn;
-pub mod memory;
 mod statistics;
 pub mod table;
 
 pub use block::{Block, BlockId, Blocks, Outcome};
 pub use cpu::{Cpu, Stop, Trap, Vreg};
-pub use memory::{Memory, Prot, Segment};
 pub use table::{Ctx, Decoded, Encoding, Inst};

@@ -4,7 +4,7 @@
 //! floating-point, conversion and integer operations refer to the lists of Arm's SVE supplement. What the documents leave
 //! open follows the counts of measured programs: see DEVIATIONS.md, D193.
 
-use fxscope_uop::{Access, Class, Classes, Governing, InstKind, Reg, RegClass, StaticInst};
+use fxscope_isa::{Access, Class, Classes, Governing, InstKind, Reg, RegClass, StaticInst};
 
 use crate::table::{Decoded, bits};
 
@@ -197,7 +197,7 @@ fn belongs_to_sve(info: &StaticInst) -> bool {
 /// Whether a predicate says which elements it works on.
 fn governed(name: &str, info: &StaticInst) -> bool {
     let reads =
-        |list: &fxscope_uop::RegList| list.iter().any(|reg| reg.class() == RegClass::Predicate && reg != Reg::FFR);
+        |list: &fxscope_isa::RegList| list.iter().any(|reg| reg.class() == RegClass::Predicate && reg != Reg::FFR);
     let operand = match info.kind {
         InstKind::Memory => return reads(&info.addr_srcs),
         InstKind::Sve | InstKind::SvePredicate => reads(&info.srcs),

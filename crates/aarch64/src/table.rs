@@ -6,11 +6,11 @@
 
 use std::sync::LazyLock;
 
-use fxscope_uop::{Reg, RegList, StaticInst};
+use fxscope_isa::{Reg, RegList, StaticInst};
 
 use crate::cpu::{Cpu, Stop, Trap};
 use crate::insn;
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::statistics;
 
 /// Executes one instruction. `Ok` goes on to the next one in the block; a branch writes `cpu.pc`.

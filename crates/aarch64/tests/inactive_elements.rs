@@ -1,9 +1,10 @@
 //! Elements that are not active touch nothing: no memory changes, no page is taken, nothing faults.
 
-use fxscope_aarch64::memory::PAGE;
+use fxscope_guestmem::PAGE;
 use fxscope_aarch64::table::{self, Ctx, Encoding};
-use fxscope_aarch64::{Block, Cpu, Memory, Prot, Segment};
-use fxscope_uop::{Access, MemOp, RegClass, Shape, StaticInst};
+use fxscope_aarch64::{Block, Cpu};
+use fxscope_guestmem::{Memory, Prot, Segment};
+use fxscope_isa::{Access, MemOp, RegClass, Shape, StaticInst};
 
 const CODE: u64 = 0x1_0000;
 const DATA: u64 = 0x2_0000;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fxscope_aarch64::table::{Ctx, decode, encodings};
-use fxscope_uop::{Reg, RegClass, StaticInst};
+use fxscope_isa::{Reg, RegClass, StaticInst};
 
 /// Words tried for each encoding.
 const SAMPLES: u64 = 4096;

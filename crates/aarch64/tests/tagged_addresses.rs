@@ -1,10 +1,11 @@
 //! The top byte of a data address is no part of the address, and the dynamic stream keeps it: on machines with
 //! the HPC extension it steers prefetching and sectors.
 
-use fxscope_aarch64::memory::PAGE;
+use fxscope_guestmem::PAGE;
 use fxscope_aarch64::table::{self, Ctx, Encoding};
-use fxscope_aarch64::{Block, Cpu, Memory, Prot, Segment};
-use fxscope_uop::{MemOp, RegClass, Shape, StaticInst};
+use fxscope_aarch64::{Block, Cpu};
+use fxscope_guestmem::{Memory, Prot, Segment};
+use fxscope_isa::{MemOp, RegClass, Shape, StaticInst};
 
 const CODE: u64 = 0x1_0000;
 const DATA: u64 = 0x2_0000;
@@ -47,7 +48,7 @@ fn run(word: u32, info: &StaticInst, tag: u64) -> Option<Left> {
     }
     let mut memory = vec![0; PAGE as usize];
     mem.read(DATA, &mut memory).expect("the data page is mapped");
-    let written = |r: u8| Some(fxscope_uop::Reg(r)) != info.writeback && !general.iter().any(|g| g.0 == r);
+    let written = |r: u8| Some(fxscope_isa::Reg(r)) != info.writeback && !general.iter().any(|g| g.0 == r);
     Some(Left {
         stream: cpu.stream().to_vec(),
         vectors: cpu.z.iter().enumerate().filter(|(i, _)| !is_address(info, *i)).map(|(_, z)| z.0).collect(),

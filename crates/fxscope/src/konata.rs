@@ -21,8 +21,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io::{self, Write};
 
-use fxscope_base::Cycle;
-use fxscope_base::text::printable;
+use fxscope_calendar::Cycle;
+use fxscope_host::text::printable;
 use fxscope_linux::disasm::disassemble;
 use fxscope_memory::Level;
 use fxscope_pipeline::dispatch::Station;

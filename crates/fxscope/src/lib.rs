@@ -14,15 +14,16 @@
 //! ```
 
 pub use fxscope_analyze as analyze;
-pub use fxscope_base as base;
+pub use fxscope_calendar as calendar;
+pub use fxscope_counts as counts;
 pub use fxscope_host as host;
 pub use fxscope_import as import;
 pub use fxscope_jitter as jitter;
 pub use fxscope_latency as latency;
 pub use fxscope_linux as linux;
 pub use fxscope_machine as machine;
-pub use fxscope_noise as noise;
-pub use fxscope_pages as pages;
+pub use fxscope_osnoise as osnoise;
+pub use fxscope_tlbsweep as tlbsweep;
 pub use fxscope_pmu as pmu;
 pub use fxscope_record as record;
 pub use fxscope_report as report;

@@ -13,7 +13,7 @@ use fxscope_machine::Spec;
 use fxscope_record::{ALL, HotSpot, Run};
 use fxscope_report::annotate::Source;
 use fxscope_sim::{BlockObserver, MemoryAccess, Ran};
-use fxscope_uop::{Access, Reg, Shape};
+use fxscope_isa::{Access, Reg, Shape};
 use serde::Serialize;
 
 use crate::{Wanted, annotate};

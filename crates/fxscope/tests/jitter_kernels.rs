@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fxscope::noise::trace::{Cause, Detour, Item, Kind, Reader, Summary};
+use fxscope::osnoise::trace::{Cause, Detour, Item, Kind, Reader, Summary};
 
 /// A measurement of an emulated machine.
 struct Measured {

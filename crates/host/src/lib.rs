@@ -6,6 +6,7 @@ mod input;
 mod leftovers;
 mod limit;
 mod output;
+pub mod text;
 
 pub use helper::{Ended, Helper, Signal};
 pub use input::{InputError, Refusal, open, read, read_text};

@@ -16,7 +16,7 @@ use crate::model::{self, Evidence, Model, read};
 use crate::network::square;
 use crate::scale::{Meet, Setup, simulate};
 
-const BUILT_IN: &[(&str, &str)] = &[("fx1", include_str!("../../../linpack/fx1.toml"))];
+const BUILT_IN: &[(&str, &str)] = &[("fx1", include_str!("../../../data/linpack/fx1.toml"))];
 
 /// The version of the format.
 pub const VERSION: u32 = 1;

@@ -1,6 +1,6 @@
 //! Networks: what it takes to synchronise without noise.
 //!
-//! A network is a text file (`networks/`): LogGP's latency, overhead and bandwidth, hops by the shape of the machine, and what
+//! A network is a text file (`data/networks/`): LogGP's latency, overhead and bandwidth, hops by the shape of the machine, and what
 //! the network does without the cores. Costs are those of the usual algorithms: recursive doubling along each side for barriers
 //! and small messages, scatter and gather for large ones.
 
@@ -13,10 +13,10 @@ use crate::scale::Meet;
 use crate::time::Time;
 
 const BUILT_IN: &[(&str, &str)] = &[
-    ("tofud", include_str!("../../../networks/tofud.toml")),
-    ("infiniband-ddr", include_str!("../../../networks/infiniband-ddr.toml")),
-    ("ethernet", include_str!("../../../networks/ethernet.toml")),
-    ("ideal", include_str!("../../../networks/ideal.toml")),
+    ("tofud", include_str!("../../../data/networks/tofud.toml")),
+    ("infiniband-ddr", include_str!("../../../data/networks/infiniband-ddr.toml")),
+    ("ethernet", include_str!("../../../data/networks/ethernet.toml")),
+    ("ideal", include_str!("../../../data/networks/ideal.toml")),
 ];
 
 /// The version of the format.

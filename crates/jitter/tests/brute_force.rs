@@ -3,8 +3,8 @@
 use fxscope_jitter::model::{self, Model};
 use fxscope_jitter::network;
 use fxscope_jitter::scale::{Detour, Meet, Setup, Streams, simulate};
-use fxscope_noise::import::Imported;
-use fxscope_noise::trace::{Cause, CoreSummary, Kind, Summary};
+use fxscope_osnoise::import::Imported;
+use fxscope_osnoise::trace::{Cause, CoreSummary, Kind, Summary};
 
 /// A bit of everything: overlaps, queues, detours longer than phases, correlations, traces.
 const MIXED: &str = r#"

@@ -130,7 +130,7 @@ fn the_runs_of_the_machines_file_are_the_published_ones() {
 
 #[test]
 fn bad_machines_and_problems_are_refused_with_what_is_wrong() {
-    let text = include_str!("../../../linpack/fx1.toml");
+    let text = include_str!("../../../data/linpack/fx1.toml");
     for (from, to, why) in [
         ("dgemm = 0.9508", "dgemm = 1.5", "dgemm = 1.5"),
         ("block = 256", "block = 0", "block"),

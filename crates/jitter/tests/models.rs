@@ -152,7 +152,7 @@ fn bad_files_are_refused_with_what_is_wrong() {
 proptest! {
     #[test]
     fn damaged_files_give_a_model_or_a_message(at in 0usize..2000, with in "[ -~]{0,8}", cut in 0usize..20) {
-        let text = include_str!("../../../noise/linux-250hz.toml");
+        let text = include_str!("../../../data/noise/linux-250hz.toml");
         let at = at.min(text.len());
         let end = (at + cut).min(text.len());
         let damaged = format!("{}{with}{}", &text[..at], &text[end..]);

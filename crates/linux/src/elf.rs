@@ -3,8 +3,8 @@
 //! [`Image::parse`] checks every number that later code relies on: a parsed image can be mapped without
 //! further tests, except for what depends on the machine's memory.
 
-use fxscope_aarch64::memory::{MapError, PAGE, USER_END};
-use fxscope_aarch64::{Memory, Prot, Segment};
+use fxscope_guestmem::{MapError, PAGE, USER_END};
+use fxscope_guestmem::{Memory, Prot, Segment};
 use object::elf;
 use object::read::ReadRef as _;
 use object::read::elf::{FileHeader as _, ProgramHeader as _};

@@ -1,6 +1,6 @@
 //! Futexes: the waiters, and what the end of a thread does to the locks it holds.
 
-use fxscope_aarch64::Memory;
+use fxscope_guestmem::Memory;
 
 use crate::kernel::Kernel;
 use crate::thread::Thread;
@@ -108,7 +108,7 @@ pub(crate) fn thread_ends(k: &mut Kernel, t: &mut Thread) {
 }
 
 /// `struct robust_list_head`: first entry, distance from an entry to its lock word, entry being changed.
-fn release_robust_locks(k: &mut Kernel, t: &Thread, head: u64) -> Result<(), fxscope_aarch64::memory::MemFault> {
+fn release_robust_locks(k: &mut Kernel, t: &Thread, head: u64) -> Result<(), fxscope_guestmem::MemFault> {
     let [mut entry, distance, pending]: [u64; 3] = k.mem.load(head)?;
     for _ in 0..ROBUST_LIMIT {
         // The lowest bit of a pointer marks a priority-inheritance lock.
@@ -133,7 +133,7 @@ fn release_robust_lock(
     t: &Thread,
     address: u64,
     inherits: bool,
-) -> Result<(), fxscope_aarch64::memory::MemFault> {
+) -> Result<(), fxscope_guestmem::MemFault> {
     let word: u32 = k.mem.load(address)?;
     let key = Key::of(&k.mem, k.pid, address, false);
     if word & OWNER != t.tid {

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use fxscope_aarch64::Memory;
+use fxscope_guestmem::Memory;
 
 use crate::budget::{Budget, Charge};
 use crate::files::Files;

@@ -7,7 +7,7 @@
 //! STACK_TOP          the stack, downwards
 //! ```
 
-use fxscope_aarch64::memory::{PAGE, USER_END};
+use fxscope_guestmem::{PAGE, USER_END};
 
 /// Address behind the stack.
 pub const STACK_TOP: u64 = USER_END;

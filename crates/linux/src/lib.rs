@@ -9,7 +9,7 @@
 //!   of them runs, and `cpus` on which CPU.
 //!
 //! Invariants: the same program, input, files and seed give the same execution. Programs reach host memory
-//! only through `fxscope_aarch64::Memory`. A bad pointer in a system call is `EFAULT` to the program.
+//! only through `fxscope_guestmem::Memory`. A bad pointer in a system call is `EFAULT` to the program.
 
 mod attempt;
 mod barrier;

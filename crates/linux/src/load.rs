@@ -6,8 +6,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use fxscope_aarch64::memory::PAGE;
-use fxscope_aarch64::{Memory, Prot, Segment};
+use fxscope_guestmem::PAGE;
+use fxscope_guestmem::{Memory, Prot, Segment};
 
 use crate::content::{Content, ProgramFile};
 use crate::elf::{ElfError, Image, Role};

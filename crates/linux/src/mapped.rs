@@ -8,8 +8,8 @@ use std::hash::Hasher as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use fxscope_aarch64::Memory;
-use fxscope_aarch64::memory::PAGE;
+use fxscope_guestmem::Memory;
+use fxscope_guestmem::PAGE;
 use rustix::io::Errno;
 
 use crate::files::OpenFile;

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use fxscope_aarch64::Memory;
+use fxscope_guestmem::Memory;
 use rustix::fs::{OFlags, Stat};
 use rustix::io::Errno;
 

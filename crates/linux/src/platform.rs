@@ -82,7 +82,7 @@ pub struct Platform {
     pub hwcap: u64,
     /// `AT_HWCAP2`.
     pub hwcap2: u64,
-    /// Base page size in bytes (`AT_PAGESZ`). Must be [`fxscope_aarch64::memory::PAGE`].
+    /// Base page size in bytes (`AT_PAGESZ`). Must be [`fxscope_guestmem::PAGE`].
     pub page_bytes: u64,
     /// Sizes of the huge pages in bytes.
     pub huge_page_bytes: Vec<u64>,

@@ -6,7 +6,8 @@
 
 use std::rc::Rc;
 
-use fxscope_aarch64::{Blocks, Memory};
+use fxscope_aarch64::Blocks;
+use fxscope_guestmem::Memory;
 
 use crate::budget;
 use crate::files::Files;

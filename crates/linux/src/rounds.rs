@@ -2,8 +2,9 @@
 
 use fxscope_aarch64::block::Block;
 use fxscope_aarch64::cpu::Nzcv;
-use fxscope_aarch64::{BlockId, Cpu, Inst, Memory};
-use fxscope_uop::{Reg, StaticInst};
+use fxscope_aarch64::{BlockId, Cpu, Inst};
+use fxscope_guestmem::Memory;
+use fxscope_isa::{Reg, StaticInst};
 
 use crate::process::Process;
 use crate::thread::Thread;
@@ -264,7 +265,7 @@ fn rounds_with_sign(value: u64, step: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use fxscope_aarch64::memory::{Prot, Segment};
+    use fxscope_guestmem::{Prot, Segment};
     use fxscope_aarch64::table::{Ctx, decode};
 
     use super::*;

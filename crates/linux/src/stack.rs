@@ -1,7 +1,7 @@
 //! The initial stack: arguments, environment and auxiliary vector as arm64 Linux lays them out.
 
-use fxscope_aarch64::memory::PAGE;
-use fxscope_aarch64::{Memory, Prot, Segment};
+use fxscope_guestmem::PAGE;
+use fxscope_guestmem::{Memory, Prot, Segment};
 
 use crate::layout::{STACK_ROOM, STACK_TOP};
 use crate::load::{Arguments, Loaded};

@@ -1,6 +1,7 @@
 //! What belongs to one thread of a process.
 
-use fxscope_aarch64::{Cpu, Memory, Trap};
+use fxscope_aarch64::{Cpu, Trap};
+use fxscope_guestmem::Memory;
 
 use crate::budget::Charge;
 use crate::cpus::Queued;

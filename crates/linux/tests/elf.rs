@@ -1,6 +1,6 @@
 //! What the loader refuses, and what it maps.
 
-use fxscope_aarch64::{Memory, Prot, Segment};
+use fxscope_guestmem::{Memory, Prot, Segment};
 use fxscope_linux::elf::{PIE_BASE, Role};
 use fxscope_linux::{ElfError, Image};
 

@@ -5,7 +5,7 @@ mod common;
 use std::io::{Read as _, Seek as _};
 
 use common::{HOSTED, build, platform};
-use fxscope_aarch64::Segment;
+use fxscope_guestmem::Segment;
 use fxscope_linux::pages::{MappingPages, MemoryPolicy, MemoryWork, PageSizes, PageUse, Placement, SitePages};
 use fxscope_linux::{CpuPlace, Process, Setup, Stdio};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use fxscope_base::{Signal, Signals};
+use fxscope_counts::{Signal, Signals};
 
 use crate::error::{LoadError, nearest, suggest};
 use crate::rows::shortened;

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use fxscope_uop::ClassId;
+use fxscope_isa::ClassId;
 
 use crate::spec::LoadStore;
 

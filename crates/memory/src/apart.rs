@@ -11,7 +11,7 @@ use std::ops::{Index, IndexMut, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 
 use crate::chip::Chip;
 use crate::cmg::Cmg;

@@ -1,6 +1,6 @@
 //! The bus between a core's L1D cache and L2. Lines in, lines out and word of clean lines given up share it.
 
-use fxscope_base::{Cycle, LineBus};
+use fxscope_calendar::{Cycle, LineBus};
 use fxscope_machine::Spec;
 
 /// The bus as a calendar of short slots; a transfer takes several.

@@ -1,6 +1,6 @@
 //! What lines of a memory go over: reads take a slot each, writes more or less.
 
-use fxscope_base::{Cycle, LineBus};
+use fxscope_calendar::{Cycle, LineBus};
 
 /// The channel of a memory.
 pub(crate) struct Channel {

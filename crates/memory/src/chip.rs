@@ -12,7 +12,8 @@ mod claims;
 
 use std::sync::Arc;
 
-use fxscope_base::{Cycle, READS_FROM_MEMORY, Signal, Signals, WRITES_TO_CMG};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{READS_FROM_MEMORY, Signal, Signals, WRITES_TO_CMG};
 use fxscope_machine::Spec;
 
 use crate::apart::{Beside, Cmgs};

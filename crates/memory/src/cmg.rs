@@ -1,6 +1,8 @@
 //! One core memory group: its L2 cache and its memory.
 
-use fxscope_base::{Calendar, Cycle, Pool, Signal, Signals, fetch_early};
+use fxscope_calendar::{Calendar, Cycle, Pool};
+use fxscope_counts::{Signal, Signals};
+use fxscope_hint::fetch_early;
 use fxscope_machine::Spec;
 
 use crate::abroad::Abroad;

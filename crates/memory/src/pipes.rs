@@ -4,8 +4,8 @@
 //! pipe 1) beside which only a store's tag access (ST0) of an eligible kind may run on pipe 0; moving a
 //! line in or out takes both pipes.
 
-use fxscope_base::calendar::{leap_word, leap_words};
-use fxscope_base::{Cycle, SPAN};
+use fxscope_calendar::calendar::{leap_word, leap_words};
+use fxscope_calendar::{Cycle, SPAN};
 
 /// What is taken in 64 cycles, a bit for each cycle.
 #[derive(Clone, Copy, Default)]

@@ -10,7 +10,7 @@
 
 pub mod control;
 
-use fxscope_base::Signal;
+use fxscope_counts::Signal;
 use fxscope_machine::spec::Prefetch as PrefetchSpec;
 
 use crate::pointer::{ADDRESS, Steering};

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use fxscope_base::{Cycle, LineBus};
+use fxscope_calendar::{Cycle, LineBus};
 use fxscope_machine::Spec;
 
 /// Links between neighbours, one each way, the CMGs' ports to them, and the way around.

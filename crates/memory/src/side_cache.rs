@@ -3,7 +3,8 @@
 //! Tags lie beside the lines, so that every access that looks one up reads it: a miss takes the channel as a hit does, the
 //! victim is at hand then, and the line that main memory sends takes the channel once more to be written.
 
-use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals};
 use fxscope_machine::Spec;
 
 use crate::channel::{Channel, Rate};

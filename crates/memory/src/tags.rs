@@ -1,6 +1,7 @@
 //! A set-associative tag array with LRU replacement.
 
-use fxscope_base::{Cycle, fetch_early};
+use fxscope_calendar::Cycle;
+use fxscope_hint::fetch_early;
 use fxscope_machine::spec;
 
 use crate::sectors::{Joins, Limits, SECTORS, Sector};

@@ -3,7 +3,7 @@
 
 mod beside;
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::spec::Tlb as TlbSpec;
 
 use beside::Beside;

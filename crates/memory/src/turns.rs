@@ -1,7 +1,7 @@
 //! The cores of a CMG take turns: what those that wait have to do about lines that others take, and from when on they will
 //! ask for anything again.
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 
 /// Another cache takes a line that this core holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

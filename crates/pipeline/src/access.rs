@@ -1,6 +1,6 @@
 //! Memory accesses in the pipeline: address generation, store data, prefetches and zeroed lines.
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::Pipes;
 use fxscope_memory::{Misses, Response};
 

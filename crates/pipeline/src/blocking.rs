@@ -4,7 +4,7 @@
 //! while all older ones wait for operands starts before them. It is visited after them, when they have been given their
 //! starts already: those that it is in the way of are moved behind it, and what followed from them is put right.
 
-use fxscope_base::{Calendar, Cycle};
+use fxscope_calendar::{Calendar, Cycle};
 
 use crate::bypass::Value;
 use crate::core::Pipeline;

@@ -1,6 +1,6 @@
 //! Bypasses: what a result costs on its way from one pipe to another (manual 2.7, table 2-4).
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::Spec;
 
 use crate::resolve::{BY_PIPE, PRODUCERS, Producer};

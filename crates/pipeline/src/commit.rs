@@ -1,6 +1,7 @@
 //! Commit: in order, some a cycle, one group a cycle; and the account of cycles without commit.
 
-use fxscope_base::{Cycle, Signal, Signals, Stall, Stalls};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals, Stall, Stalls};
 use fxscope_memory::Misses;
 
 use crate::resolve::{Action, Profile, RUop};

@@ -1,9 +1,10 @@
 //! The pipeline: all stages of a core, and the way of a micro-operation through them.
 
-use fxscope_base::{Calendar, Cycle, Signal, Signals, Stall};
+use fxscope_calendar::{Calendar, Cycle};
+use fxscope_counts::{Signal, Signals, Stall};
 use fxscope_machine::Spec;
 use fxscope_memory::{Chip, Hierarchy, Misses, NEVER, Seat};
-use fxscope_uop::{Branch, Subnormal};
+use fxscope_isa::{Branch, Subnormal};
 
 use crate::blocking::Blockers;
 use crate::bypass::{Bypasses, EXA, PIPES, Value};
@@ -71,7 +72,7 @@ const PIPE_SIGNALS: [Option<Signal>; PIPES] = [
 ];
 
 /// Cycles between two times that calendars forget the past: few of their span.
-const ADVANCE: Cycle = fxscope_base::SPAN / 32;
+const ADVANCE: Cycle = fxscope_calendar::SPAN / 32;
 
 impl Pipeline {
     /// Core number `core` of a chip, counted from 0, with nothing in flight and cold caches. It has the chip.

@@ -5,7 +5,7 @@
 
 mod releases;
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::Spec;
 
 use crate::resolve::{Attribute, RUop};

@@ -1,6 +1,6 @@
 //! Execution: the flows of a micro-operation through the pipes, operands and results.
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::Pipes;
 use fxscope_memory::Misses;
 

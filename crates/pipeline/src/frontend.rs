@@ -3,7 +3,8 @@
 //! One aligned block is fetched a cycle into a buffer of a few blocks; how long the
 //! target of a taken branch takes depends on who predicted it (manual 3.1–3.4).
 
-use fxscope_base::{Cycle, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::Signals;
 use fxscope_machine::Spec;
 use fxscope_memory::Hierarchy;
 

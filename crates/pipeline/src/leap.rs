@@ -5,7 +5,8 @@
 //! round counts. What is in flight and matters to what comes next is taken along; stores, misses and divisions, which such
 //! loops do not have, are over by then.
 
-use fxscope_base::{Cycle, Signal, Signals, Stalls};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals, Stalls};
 
 use crate::bypass::PIPES;
 use crate::core::Pipeline;

@@ -7,10 +7,11 @@ mod ports;
 pub mod rules;
 mod write_buffer;
 
-use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals};
 use fxscope_machine::Spec;
 use fxscope_memory::{Hierarchy, Pointer, Response, Wants};
-use fxscope_uop::{Access, Shape};
+use fxscope_isa::{Access, Shape};
 
 use crate::resolve::RUop;
 use older::{Meeting, OlderStores, Read, Span, Store};

@@ -1,7 +1,7 @@
 //! What one execution of an instruction adds to the instruction mix.
 
-use fxscope_base::{Signal, Signals};
-use fxscope_uop::{Access, Branch, Class, FpOp, InstKind, MemOp, RegClass, Shape, StaticInst};
+use fxscope_counts::{Signal, Signals};
+use fxscope_isa::{Access, Branch, Class, FpOp, InstKind, MemOp, RegClass, Shape, StaticInst};
 
 /// What counts instructions of a class, whatever else they are.
 const BY_CLASS: [(Class, Signal); 19] = [

@@ -4,8 +4,8 @@
 //! `FLA_VAL_PRD_CNT` and the like). What is missing is counted: nearly always nothing. Only blocks whose predicates left out
 //! elements are run by [`Pipeline::run_partly`], which looks at which pipes their instructions take.
 
-use fxscope_base::{Signal, Signals};
-use fxscope_uop::Partial;
+use fxscope_counts::{Signal, Signals};
+use fxscope_isa::Partial;
 
 use crate::bypass::{FLA, FLB, PIPES};
 use crate::core::Pipeline;

@@ -1,6 +1,6 @@
 //! Pre-decode: how many instructions are read from the instruction buffer in a cycle (manual 4.3 and 4.4, stage PD1).
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::spec::Frontend;
 
 use crate::resolve::RUop;

@@ -10,9 +10,9 @@ mod short_loop;
 mod targets;
 mod weights;
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::spec::Frontend as FrontendSpec;
-use fxscope_uop::Branch;
+use fxscope_isa::Branch;
 
 use chain::SmallTakenChain;
 use loops::LoopTable;

@@ -1,6 +1,7 @@
 //! Watching micro-operations on their way, for traces. Watching nothing costs nothing.
 
-use fxscope_base::{Cycle, Signal};
+use fxscope_calendar::Cycle;
+use fxscope_counts::Signal;
 use fxscope_machine::Pipes;
 use fxscope_memory::Level;
 

@@ -4,7 +4,7 @@
 //! the younger one that is in its way. It is put right then, with the operations of the vector pipes that were to start
 //! with its result, and with what commits behind it.
 
-use fxscope_base::{Calendar, Cycle};
+use fxscope_calendar::{Calendar, Cycle};
 
 use crate::bypass::FLA;
 use crate::core::Pipeline;

@@ -2,7 +2,7 @@
 //! ([`fxscope_machine::Pmu`]).
 //!
 //! * [`energy`]: events that follow from others, by the machine's energy for each.
-//! * [`metrics`]: named quantities, from `metrics/*.toml`, each with one formula over event names.
+//! * [`metrics`]: named quantities, from `data/metrics/*.toml`, each with one formula over event names.
 //! * [`evaluate`]: their values for a region, its threads and its CMGs.
 //! * [`mod@recorded`]: the PMU that counted a run: what it counts, and together with what.
 //! * [`scope`]: events that a whole CMG counts, in the rows of threads and in their sums.

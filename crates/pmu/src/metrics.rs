@@ -11,23 +11,23 @@ use crate::tables::{self, Table};
 
 /// The groups of metrics, in the order in which reports show them.
 const BUILT_IN: &[(&str, &str)] = &[
-    ("time.toml", include_str!("../../../metrics/time.toml")),
-    ("vector.toml", include_str!("../../../metrics/vector.toml")),
-    ("memory.toml", include_str!("../../../metrics/memory.toml")),
-    ("cycle-accounting.toml", include_str!("../../../metrics/cycle-accounting.toml")),
-    ("cycle-accounting-brief.toml", include_str!("../../../metrics/cycle-accounting-brief.toml")),
-    ("misses.toml", include_str!("../../../metrics/misses.toml")),
-    ("busy.toml", include_str!("../../../metrics/busy.toml")),
-    ("instruction-mix.toml", include_str!("../../../metrics/instruction-mix.toml")),
-    ("extra.toml", include_str!("../../../metrics/extra.toml")),
-    ("hardware-prefetch.toml", include_str!("../../../metrics/hardware-prefetch.toml")),
-    ("traffic.toml", include_str!("../../../metrics/traffic.toml")),
-    ("power.toml", include_str!("../../../metrics/power.toml")),
-    ("manual-rates.toml", include_str!("../../../metrics/manual-rates.toml")),
+    ("time.toml", include_str!("../../../data/metrics/time.toml")),
+    ("vector.toml", include_str!("../../../data/metrics/vector.toml")),
+    ("memory.toml", include_str!("../../../data/metrics/memory.toml")),
+    ("cycle-accounting.toml", include_str!("../../../data/metrics/cycle-accounting.toml")),
+    ("cycle-accounting-brief.toml", include_str!("../../../data/metrics/cycle-accounting-brief.toml")),
+    ("misses.toml", include_str!("../../../data/metrics/misses.toml")),
+    ("busy.toml", include_str!("../../../data/metrics/busy.toml")),
+    ("instruction-mix.toml", include_str!("../../../data/metrics/instruction-mix.toml")),
+    ("extra.toml", include_str!("../../../data/metrics/extra.toml")),
+    ("hardware-prefetch.toml", include_str!("../../../data/metrics/hardware-prefetch.toml")),
+    ("traffic.toml", include_str!("../../../data/metrics/traffic.toml")),
+    ("power.toml", include_str!("../../../data/metrics/power.toml")),
+    ("manual-rates.toml", include_str!("../../../data/metrics/manual-rates.toml")),
 ];
 
 /// The tables of the report.
-const TABLES: (&str, &str) = ("report.toml", include_str!("../../../metrics/report.toml"));
+const TABLES: (&str, &str) = ("report.toml", include_str!("../../../data/metrics/report.toml"));
 
 /// A constant of a machine: its name in formulas, and its value.
 type Constant = (&'static str, fn(&Spec) -> f64);
@@ -533,7 +533,7 @@ mod tests {
 
     #[test]
     fn each_cause_of_waiting_is_the_part_of_cycle_accounting_that_has_its_title() {
-        use fxscope_base::{Signal, Signals, Stall};
+        use fxscope_counts::{Signal, Signals, Stall};
         let metrics = Metrics::built_in();
         let group = metrics.group("cycle_accounting").expect("there");
         for &stall in Stall::ALL {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use fxscope_base::Stall;
+use fxscope_counts::Stall;
 use fxscope_record::Run;
 use serde_json::{Value as Json, json};
 

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use fxscope_aarch64::BlockId;
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_linux::Process;
-use fxscope_uop::{Partial, Subnormal};
+use fxscope_isa::{Partial, Subnormal};
 
 use crate::core::Core;
 use crate::timing::Driver;

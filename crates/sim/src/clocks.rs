@@ -2,7 +2,7 @@
 
 use std::ops::Index;
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_memory::NEVER;
 
 /// When each CPU goes on; [`NEVER`]: it has nothing to do.

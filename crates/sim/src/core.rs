@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use fxscope_aarch64::BlockId;
-use fxscope_base::{Cycle, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::Signals;
 use fxscope_linux::Process;
 use fxscope_linux::pages::MemoryWork;
 use fxscope_linux::process::{FUNCTIONAL_NS, PID};

@@ -4,7 +4,8 @@
 //! then. Where all of them sleep or wait in loops past several ends, one interval takes the place of those; so it does where nothing
 //! was counted, as outside of a region that alone is counted.
 
-use fxscope_base::{Cycle, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::Signals;
 use fxscope_memory::NEVER;
 
 use crate::run::Options;

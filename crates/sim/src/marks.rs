@@ -2,7 +2,7 @@
 //! names of the functions, and the marks of `include/fxscope.h`.
 
 use fxscope_linux::Process;
-use fxscope_uop::Branch;
+use fxscope_isa::Branch;
 
 /// Longest name read from the program, bytes.
 const NAME_BYTES: u64 = 256;

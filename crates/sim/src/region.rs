@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fxscope_base::Signals;
+use fxscope_counts::Signals;
 
 /// The region every run has.
 pub const ALL: &str = "all";
@@ -269,7 +269,7 @@ impl Regions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fxscope_base::Signal;
+    use fxscope_counts::Signal;
 
     /// Cycles counted by threads 0, 1, ….
     fn cycles<const N: usize>(n: [u64; N]) -> Totals {

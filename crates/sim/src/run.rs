@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals};
 use fxscope_linux::pages::PageUse;
 use fxscope_linux::process::FUNCTIONAL_NS;
 use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Platform, Process, TerminalWatch};
@@ -170,7 +171,7 @@ pub fn platform(spec: &Spec, memory_bytes: u64) -> Platform {
         }),
         hwcap: id.hwcap,
         hwcap2: id.hwcap2,
-        page_bytes: fxscope_aarch64::memory::PAGE,
+        page_bytes: fxscope_guestmem::PAGE,
         huge_page_bytes: vec![spec.pages.large],
         page_sizes: page_sizes(&spec.pages, &[]),
         memory_bytes,

@@ -12,7 +12,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_linux::Step;
 use fxscope_machine::spec::Topology;
 use fxscope_memory::{Chip, NEVER, Part, Rest};

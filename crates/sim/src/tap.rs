@@ -2,7 +2,7 @@
 
 use fxscope_linux::Process;
 use fxscope_pipeline::{Pipeline, ResolvedBlock};
-use fxscope_uop::MemOp;
+use fxscope_isa::MemOp;
 
 use crate::trace::Trace;
 
@@ -25,7 +25,7 @@ pub struct MemoryAccess<'a> {
     pub pc: u64,
     /// What it does.
     pub op: &'a MemOp,
-    /// Where: its words of the dynamic stream (`fxscope_uop::mem`).
+    /// Where: its words of the dynamic stream (`fxscope_isa::mem`).
     pub words: &'a [u64],
 }
 

@@ -6,7 +6,8 @@
 //! their requests to what cores share meet in its calendars, whoever makes them first.
 
 use fxscope_aarch64::block::MAX_BLOCK;
-use fxscope_base::{Cycle, Signals, Stall};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signals, Stall};
 use fxscope_linux::{Process, Step};
 use fxscope_memory::NEVER;
 use fxscope_pipeline::Pipeline;

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use fxscope_aarch64::BlockId;
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_memory::NEVER;
 
 use crate::core::Core;

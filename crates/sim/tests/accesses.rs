@@ -4,7 +4,7 @@ use fxscope_aarch64::coverage::samples;
 use fxscope_aarch64::table::encodings;
 use fxscope_machine::{Pipes, Recipe, Spec};
 use fxscope_pipeline::resolve_block;
-use fxscope_uop::{Access, StaticInst};
+use fxscope_isa::{Access, StaticInst};
 
 const EAG: Pipes = Pipes::EAGA.or(Pipes::EAGB);
 /// Words of each encoding: enough for all forms that have rows of their own.

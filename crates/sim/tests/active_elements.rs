@@ -3,9 +3,10 @@
 //! A pipe counts 16 for an operation or request whose elements are all active, and their share for another one (A64FX PMU
 //! events 1.3). Expectations are sums of that over the instructions of each program.
 
-use fxscope_aarch64::memory::PAGE;
-use fxscope_aarch64::{Blocks, Cpu, Memory, Prot, Segment};
-use fxscope_base::{Signal, Signals};
+use fxscope_guestmem::PAGE;
+use fxscope_aarch64::{Blocks, Cpu};
+use fxscope_guestmem::{Memory, Prot, Segment};
+use fxscope_counts::{Signal, Signals};
 use fxscope_pipeline::{Pipeline, resolve_block};
 
 const CODE: u64 = 0x1_0000;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use fxscope_aarch64::table::{Ctx, decode, encodings};
-use fxscope_base::{Signal, Signals};
+use fxscope_counts::{Signal, Signals};
 use fxscope_machine::Spec;
 use fxscope_pipeline::resolve_block;
-use fxscope_uop::{Access, Class, StaticInst};
+use fxscope_isa::{Access, Class, StaticInst};
 
 fn machine() -> Spec {
     fxscope_machine::load("a64fx", &[]).expect("built in")
@@ -249,7 +249,7 @@ fn what_has_floating_point_operations_is_a_floating_point_instruction() {
 
 #[test]
 fn what_works_on_vector_registers_has_a_class() {
-    use fxscope_uop::{InstKind, RegClass};
+    use fxscope_isa::{InstKind, RegClass};
     for (name, info) in samples() {
         let vector = info.srcs.iter().chain(info.dsts.iter()).any(|reg| reg.class() == RegClass::Vector);
         let computes = matches!(info.kind, InstKind::AdvSimd | InstKind::FpScalar | InstKind::Sve);

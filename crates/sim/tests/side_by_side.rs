@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fxscope_base::{Signal, Signals};
+use fxscope_counts::{Signal, Signals};
 use fxscope_linux::{Process, Setup, Stdio};
 use fxscope_machine::Spec;
 use fxscope_sim::{

@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_rows_are_marked_with_is_there() {
-        let machine = std::fs::read_to_string(crate::root().join("machines/a64fx/machine.toml")).expect("a file");
+        let machine = std::fs::read_to_string(crate::root().join("data/machines/a64fx/machine.toml")).expect("a file");
         let has_key = |table: &str, key: &str| {
             let lines = machine.lines().skip_while(|line| *line != format!("[{table}]")).skip(1);
             lines.take_while(|line| !line.starts_with('[')).any(|line| line.split_whitespace().next() == Some(key))

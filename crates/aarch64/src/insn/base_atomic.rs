@@ -7,11 +7,11 @@
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 
 use bytemuck::Pod;
-use fxscope_uop::{Access, InstKind, MemOp};
+use fxscope_isa::{Access, InstKind, MemOp};
 
 use crate::cpu::{Cpu, Monitor, Stop, Trap};
 use crate::insn::base_pair::pair_op;
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// An LSE operation of one size: mnemonic, its `o3:opc` field, size suffix and field, decode function.
@@ -419,7 +419,7 @@ fn compare_and_swap_pair(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded
 
 #[cfg(test)]
 mod tests {
-    use crate::memory::{PAGE, Prot, Segment};
+    use fxscope_guestmem::{PAGE, Prot, Segment};
 
     use super::*;
 

@@ -1,10 +1,10 @@
 //! Branches.
 
-use fxscope_uop::{Branch, InstKind, Reg};
+use fxscope_isa::{Branch, InstKind, Reg};
 
 use crate::cpu::{Cpu, Stop};
 use crate::enc;
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 
 /// Encodings of this group.

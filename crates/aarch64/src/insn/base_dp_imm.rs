@@ -3,7 +3,7 @@
 use crate::cpu::{Cpu, Stop};
 use crate::enc;
 use crate::insn::alu::{ASR, Add, Adds, Alu, And, Ands, Eor, LSL, LSR, Orr, Sub, Subs, Word, by_width, shift};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Inst, bits, sbits};
 
 /// Encodings of this group.

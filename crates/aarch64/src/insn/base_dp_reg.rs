@@ -6,7 +6,7 @@ use crate::insn::alu::{
     ASR, Add, Adds, Alu, And, Ands, Bic, Bics, Eon, Eor, LSL, LSR, Orn, Orr, ROR, Sub, Subs, UNSHIFTED, Word, by_width,
     extend, shift,
 };
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// Timing classes of a form whose cost depends on how the second operand is shifted.

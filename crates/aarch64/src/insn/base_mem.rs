@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 
 use bytemuck::Pod;
-use fxscope_uop::{Access, InstKind, MemOp, Reg};
+use fxscope_isa::{Access, InstKind, MemOp, Reg};
 
 use crate::cpu::{Cpu, Stop, Vreg};
 use crate::insn::alu::extend;
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 
 /// Encodings of this group.

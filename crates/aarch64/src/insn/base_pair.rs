@@ -1,11 +1,11 @@
 //! Loads and stores of register pairs, general and SIMD&FP.
 
 use bytemuck::Pod;
-use fxscope_uop::{Access, InstKind, MemOp, Shape};
+use fxscope_isa::{Access, InstKind, MemOp, Shape};
 
 use crate::cpu::{Cpu, Stop};
 use crate::insn::base_mem::{OFFSET, POST, PRE, Storable, Transfer, V, address, base_register, write_back};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 
 /// Encodings of this group.

@@ -1,11 +1,11 @@
 //! System instructions, hints, barriers, system registers.
 
-use fxscope_uop::{Access, InstKind, MemOp};
+use fxscope_isa::{Access, InstKind, MemOp};
 
 use crate::cpu::{Cpu, Stop, Trap};
 use crate::enc;
 use crate::hpc;
-use crate::memory::{Memory, Touch};
+use fxscope_guestmem::{Memory, Touch};
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// Encodings of this group.

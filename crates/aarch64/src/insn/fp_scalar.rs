@@ -1,11 +1,11 @@
 //! Scalar floating point.
 
-use fxscope_uop::{FpOp, InstKind};
+use fxscope_isa::{FpOp, InstKind};
 
 use crate::cpu::{Cpu, Stop, Vreg};
 use crate::enc;
 use crate::fp::{self, Float, FpEnv, Integer, Rounding};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// Encodings of this group.

@@ -8,7 +8,7 @@
 use std::ops::{BitAnd, BitOr};
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
-use fxscope_uop::InstKind;
+use fxscope_isa::InstKind;
 
 use crate::cpu::{Cpu, Vreg};
 use crate::table::{Ctx, Decoded, Exec, Inst, bits};

@@ -2,7 +2,7 @@
 
 use std::array::from_fn;
 
-use fxscope_uop::InstKind;
+use fxscope_isa::InstKind;
 
 use crate::cpu::{Cpu, Vreg};
 use crate::enc;

@@ -2,12 +2,12 @@
 //!
 //! `simd_fp_unary` has the operations on one operand and the conversions.
 
-use fxscope_uop::{FpOp, InstKind};
+use fxscope_isa::{FpOp, InstKind};
 
 use crate::cpu::{Cpu, Stop, Vreg};
 use crate::enc;
 use crate::fp::{self, Float, FpEnv, vector};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// Encodings of this group. Half-precision forms have an encoding of their own.

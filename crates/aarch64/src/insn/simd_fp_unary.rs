@@ -4,7 +4,7 @@ use crate::cpu::{Cpu, Stop, Vreg};
 use crate::enc;
 use crate::fp::{self, Float, FpEnv, Integer, Rounding, vector};
 use crate::insn::simd_fp::{Form, active, ones, write};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// Encodings of this group. Half-precision forms have an encoding of their own.

@@ -1,12 +1,12 @@
 //! AdvSIMD loads and stores of structures.
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
-use fxscope_uop::{Access, InstKind, MemOp, Reg, Shape};
+use fxscope_isa::{Access, InstKind, MemOp, Reg, Shape};
 
 use crate::cpu::{Cpu, Stop, Vreg};
 use crate::enc;
 use crate::insn::simd_common::{by_size, is_full};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// Encodings of this group.

@@ -7,7 +7,7 @@
 //! Where an operation makes something else than zero of them, the caller trims the destination.
 
 use bytemuck::Pod;
-use fxscope_uop::InstKind;
+use fxscope_isa::InstKind;
 
 use crate::cpu::{Cpu, MAX_VL, Nzcv, Stop, Vreg};
 use crate::table::{Ctx, Decoded, Exec, bits};

@@ -5,7 +5,7 @@ use super::sve_common::{
 };
 use super::sve_element::Int;
 use crate::cpu::{Cpu, Vreg};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Inst, bits, sbits};
 use crate::{sizes, sve};
 

@@ -3,7 +3,7 @@
 use super::sve_common::{BySize, Classes, Done, ELEMENT_BITS, at_least, map1, pattern_elements, size, sve};
 use super::sve_element::Int;
 use crate::cpu::Cpu;
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 use crate::{sizes, sve};
 

@@ -4,13 +4,13 @@
 //! Inactive elements raise no flags. Where the operands of an instruction are not in the order of its
 //! operation (FSUBR, FMAD, …), the decoder puts them so: execution reads `rn`, `rm`, `ra` and writes `rd`.
 
-use fxscope_uop::FpOp;
+use fxscope_isa::FpOp;
 
 use super::sve_common::{BySize, Classes, Done, Element, size, sve, write_merging};
 use crate::cpu::{Cpu, Vreg};
 use crate::fp::vector::all;
 use crate::fp::{Float, FpEnv};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Inst, bits};
 
 /// An operation on one vector under a predicate.

@@ -1,13 +1,13 @@
 //! SVE conversions of floating-point numbers: between formats, to and from integers, to integral values.
 
-use fxscope_uop::Governing;
+use fxscope_isa::Governing;
 
 use super::sve_common::{Classes, Done, Element, sve, write_merging};
 use super::sve_float::{Unary, floats, merging, merging1, reg, split, unary};
 use crate::cpu::{Cpu, Vreg};
 use crate::fp::vector::unary as each;
 use crate::fp::{self, Float, FpEnv, Integer, Rounding};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::sve;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 

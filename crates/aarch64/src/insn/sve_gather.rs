@@ -1,12 +1,12 @@
 //! SVE gather loads, and the element addresses that gathers, scatters and gather prefetches share.
 
-use fxscope_uop::{Access, InstKind, MemOp, Reg, Shape};
+use fxscope_isa::{Access, InstKind, MemOp, Reg, Shape};
 
 use super::sve_common::{Done, Element, active, low_bits};
 use super::sve_mem::on_fault::{FIRST, TRAP};
 use super::sve_mem::{MemElement, by_vector, each_active};
 use crate::cpu::{Cpu, MAX_VL, Vreg};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// Encodings of this group.

@@ -1,6 +1,6 @@
 //! SVE integer arithmetic and logic.
 
-use fxscope_uop::InstKind;
+use fxscope_isa::InstKind;
 
 use super::sve_common::{
     BySize, Classes, Done, at_least, from_fn, map1, map2, map3, predicated, size, sve, unary, unpredicated,
@@ -8,7 +8,7 @@ use super::sve_common::{
 };
 use super::sve_element::Int;
 use crate::cpu::Cpu;
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 use crate::{sizes, sve};
 

@@ -4,7 +4,7 @@ use super::base_dp_imm::bit_mask;
 use super::sve_common::{BySize, Classes, Done, at_most, map1, select_active, size, splat, sve};
 use super::sve_element::Int;
 use crate::cpu::{Cpu, Vreg};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 use crate::{sizes, sve};
 

@@ -1,7 +1,7 @@
 //! SVE contiguous loads: elements widened to register elements, first-fault and non-fault forms,
 //! broadcasts, structures, and whole registers.
 
-use fxscope_uop::{Access, MemOp, Reg};
+use fxscope_isa::{Access, MemOp, Reg};
 
 use super::sve_common::{Done, ELEMENT_BITS, Element, active, element_mask, first_elements, low_bits, select, splat};
 use super::sve_mem::on_fault::{FIRST, NEVER, TRAP};
@@ -10,7 +10,7 @@ use super::sve_mem::{
     with_imm4, with_index,
 };
 use crate::cpu::{Cpu, MAX_VL, Stop, Vreg};
-use crate::memory::{MemFault, Memory};
+use fxscope_guestmem::{MemFault, Memory};
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// Encodings of this group.
@@ -423,7 +423,7 @@ fn predicate(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::{PAGE, Prot, Segment};
+    use fxscope_guestmem::{PAGE, Prot, Segment};
     use crate::table::decode;
 
     const BASE: u64 = 0x10000;

@@ -1,11 +1,11 @@
 //! What the SVE memory groups share: memory elements, addresses, and the decoding of operand forms.
 
 use bytemuck::Pod;
-use fxscope_uop::{Access, InstKind, MemOp, Shape};
+use fxscope_isa::{Access, InstKind, MemOp, Shape};
 
 use super::sve_common::Element;
 use crate::cpu::{Cpu, Vreg};
-use crate::memory::{MemFault, Memory, PAGE};
+use fxscope_guestmem::{MemFault, Memory, PAGE};
 use crate::table::{Ctx, Decoded, Exec, Inst, bits, sbits};
 
 /// An element in memory that is widened to, or narrowed from, a register element of type `R`.

@@ -6,7 +6,7 @@ use super::sve_common::{
 };
 use super::sve_element::Int;
 use crate::cpu::{Cpu, MAX_VL, Vreg};
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 use crate::{sizes, sve};
 

@@ -1,13 +1,13 @@
 //! SVE predicates: initialisation, logic, partition breaks, loop control, the first-fault register.
 
-use fxscope_uop::Reg;
+use fxscope_isa::Reg;
 
 use super::sve_common::{
     Classes, Done, ELEMENT_BITS, first_elements, low_bits, pattern_elements, predicate_test, size, sve_predicate,
 };
 use super::sve_element::Int;
 use crate::cpu::Cpu;
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::sve;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 

@@ -1,13 +1,13 @@
 //! SVE prefetches. They fault never and change nothing; they note the words of their access.
 
-use fxscope_uop::{Access, InstKind};
+use fxscope_isa::{Access, InstKind};
 
 use super::base_mem::prefetch_access;
 use super::sve_common::{Done, Element, active};
 use super::sve_gather::{Offset, Sizes, element_addresses, extend, scalar_plus_vector, vector_plus_immediate};
 use super::sve_mem::{address, by_vector, masked, memory, sve_mem, with_index};
 use crate::cpu::Cpu;
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 
 /// The rows of each operation, which are the same but for the element size's field.

@@ -1,12 +1,12 @@
 //! SVE scatter stores.
 
-use fxscope_uop::Access;
+use fxscope_isa::Access;
 
 use super::sve_common::Done;
 use super::sve_gather::{Offset, Sizes, element_addresses, extend, scalar_plus_vector, vector_plus_immediate};
 use super::sve_mem::{MemElement, by_vector, each_active};
 use crate::cpu::Cpu;
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// Encodings of this group.

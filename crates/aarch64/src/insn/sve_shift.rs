@@ -1,13 +1,13 @@
 //! SVE shifts by immediates, vectors and wide elements.
 
-use fxscope_uop::Governing;
+use fxscope_isa::Governing;
 
 use super::sve_common::{
     BySize, Classes, Done, at_most, from_fn, map1, map2, predicated, sve, unpredicated, write_merging,
 };
 use super::sve_element::Int;
 use crate::cpu::Cpu;
-use crate::memory::Memory;
+use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Inst, bits};
 use crate::{sizes, sve};
 

@@ -1,6 +1,6 @@
 //! SVE contiguous stores: elements narrowed to memory elements, structures, and whole registers.
 
-use fxscope_uop::Access;
+use fxscope_isa::Access;
 
 use super::sve_common::{Done, ELEMENT_BITS, Element, active, first_elements};
 use super::sve_mem::{
@@ -8,7 +8,7 @@ use super::sve_mem::{
     with_imm4, with_index,
 };
 use crate::cpu::{Cpu, MAX_VL, Vreg};
-use crate::memory::{MemFault, Memory, Touch};
+use fxscope_guestmem::{MemFault, Memory, Touch};
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 
 /// Encodings of this group.

@@ -5,7 +5,7 @@
 use fxscope_aarch64::Encoding;
 use fxscope_aarch64::cpu::stream_words;
 use fxscope_aarch64::table::{self, Ctx, Decoded, bits};
-use fxscope_uop::{Access, MemOp, RegClass};
+use fxscope_isa::{Access, MemOp, RegClass};
 
 use crate::consistency::each_access;
 use crate::exclude::{READS_STATUS, is_system, unpredictable};

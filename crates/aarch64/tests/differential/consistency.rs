@@ -2,7 +2,7 @@
 //! stream) must agree with what executing the instruction does, because the timing model sees only them.
 
 use fxscope_aarch64::cpu::stream_words;
-use fxscope_uop::{Access, MemOp, Reg, RegClass, Shape, StaticInst};
+use fxscope_isa::{Access, MemOp, Reg, RegClass, Shape, StaticInst};
 
 use crate::machine::{Case, End, Machine, Outcome, State, WINDOW, WINDOW_BYTES};
 use crate::rng::Rng;

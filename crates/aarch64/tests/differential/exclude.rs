@@ -2,7 +2,7 @@
 
 use fxscope_aarch64::hpc::REGISTERS;
 use fxscope_aarch64::table::bits;
-use fxscope_uop::{Reg, RegClass, StaticInst};
+use fxscope_isa::{Reg, RegClass, StaticInst};
 
 use crate::machine::{Case, End, Outcome};
 

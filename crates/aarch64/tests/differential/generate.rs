@@ -2,7 +2,7 @@
 
 use fxscope_aarch64::Encoding;
 use fxscope_aarch64::table::{self, Ctx, Pattern, bits};
-use fxscope_uop::{Access, Branch, InstKind, MemOp, Reg, RegClass, Shape, StaticInst};
+use fxscope_isa::{Access, Branch, InstKind, MemOp, Reg, RegClass, Shape, StaticInst};
 
 use crate::exclude::{
     FPCR, FPSR, SEMIHOSTING, SYSTEM, comparable, is_system, qemu_mistaken, system_differs, unpredictable,

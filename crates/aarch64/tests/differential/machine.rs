@@ -4,8 +4,9 @@
 
 use bytemuck::{Pod, Zeroable};
 use fxscope_aarch64::table::{self, Ctx};
-use fxscope_aarch64::{Block, Cpu, Memory, Prot, Segment, Trap, Vreg};
-use fxscope_uop::StaticInst;
+use fxscope_aarch64::{Block, Cpu, Trap, Vreg};
+use fxscope_guestmem::{Memory, Prot, Segment};
+use fxscope_isa::StaticInst;
 
 /// Bytes of each of the two mapped regions.
 pub const PAGE: u64 = 0x10000;

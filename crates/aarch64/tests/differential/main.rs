@@ -37,7 +37,7 @@ use std::env;
 use fxscope_aarch64::Encoding;
 use fxscope_aarch64::coverage::not_compared;
 use fxscope_aarch64::insn::GROUPS;
-use fxscope_uop::StaticInst;
+use fxscope_isa::StaticInst;
 
 use machine::{Case, End, Machine, Outcome};
 use qemu::Qemu;

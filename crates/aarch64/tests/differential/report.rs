@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use fxscope_uop::{Reg, RegClass, StaticInst};
+use fxscope_isa::{Reg, RegClass, StaticInst};
 
 use crate::exclude;
 use crate::machine::{Case, End, Outcome, State, WINDOW, WINDOW_BYTES};

@@ -4,9 +4,10 @@
 use std::cell::RefCell;
 
 use fxscope_aarch64::cpu::stream_words;
-use fxscope_aarch64::memory::{PAGE, USER_END};
+use fxscope_guestmem::{PAGE, USER_END};
 use fxscope_aarch64::table::encodings;
-use fxscope_aarch64::{Block, Blocks, Cpu, Memory, Outcome, Prot, Segment, Trap};
+use fxscope_aarch64::{Block, Blocks, Cpu, Outcome, Trap};
+use fxscope_guestmem::{Memory, Prot, Segment};
 
 /// Address of the page of code.
 pub const CODE: u64 = 0x1_0000;

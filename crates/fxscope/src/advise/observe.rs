@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use fxscope_aarch64::Segment;
+use fxscope_guestmem::Segment;
 use fxscope_linux::Process;
 use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
-use fxscope_pages::{Access, Analysis, Answer, Counts, Design, Error, Question};
+use fxscope_tlbsweep::{Access, Analysis, Answer, Counts, Design, Error, Question};
 use fxscope_sim::{BlockObserver, Ran};
 
 use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};

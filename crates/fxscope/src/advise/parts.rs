@@ -1,8 +1,8 @@
 //! The parts of a program's memory that can have pages of their own, and assignments of pages to them.
 
-use fxscope_aarch64::Segment;
+use fxscope_guestmem::Segment;
 use fxscope_linux::pages::MappingPages;
-use fxscope_pages::SEGMENTS;
+use fxscope_tlbsweep::SEGMENTS;
 
 /// Calls whose mappings have pages of their own: those that map most.
 pub const CALLS: usize = 8;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use addr2line::Loader;
-use fxscope_aarch64::{Blocks, Memory};
+use fxscope_aarch64::Blocks;
+use fxscope_guestmem::Memory;
 use fxscope_linux::disasm::disassemble;
 use fxscope_linux::elf::{Image, Role};
 use fxscope_machine::Spec;

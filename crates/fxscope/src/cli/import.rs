@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fxscope::base::text::printable;
+use fxscope::host::text::printable;
 use fxscope::import::{Machine, Source, fapp, likwid, papi, perf};
 use fxscope::latency::inputs::pmus;
 use fxscope::pmu::Pmu;

@@ -27,7 +27,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use fxscope::base::text::{printable, printable_lines};
+use fxscope::host::text::{printable, printable_lines};
 use fxscope::report::render::terminal::Style;
 
 /// Exit status when fxscope itself could not do what it was asked for.

@@ -1,6 +1,6 @@
 //! Noise models: what interrupts a program's cores, when and for how long.
 //!
-//! A model is a text file (`noise/`): sources of noise, each with a cause, arrivals, lengths, where it strikes and what strikes
+//! A model is a text file (`data/noise/`): sources of noise, each with a cause, arrivals, lengths, where it strikes and what strikes
 //! together. Every source steals its core: detours of one core that meet wait for each other.
 
 mod length;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fxscope_host::Refusal;
-use fxscope_noise::trace::is_trace;
+use fxscope_osnoise::trace::is_trace;
 use serde::Deserialize;
 
 use super::{

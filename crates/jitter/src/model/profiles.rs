@@ -1,14 +1,14 @@
 //! Models that come with the program.
 
 const PROFILES: &[(&str, &str)] = &[
-    ("silent", include_str!("../../../../noise/silent.toml")),
-    ("k-computer", include_str!("../../../../noise/k-computer.toml")),
-    ("k-computer-unaligned", include_str!("../../../../noise/k-computer-unaligned.toml")),
-    ("fx1", include_str!("../../../../noise/fx1.toml")),
-    ("fx1-suppressed", include_str!("../../../../noise/fx1-suppressed.toml")),
-    ("mckernel", include_str!("../../../../noise/mckernel.toml")),
-    ("linux-250hz", include_str!("../../../../noise/linux-250hz.toml")),
-    ("linux-1000hz", include_str!("../../../../noise/linux-1000hz.toml")),
+    ("silent", include_str!("../../../../data/noise/silent.toml")),
+    ("k-computer", include_str!("../../../../data/noise/k-computer.toml")),
+    ("k-computer-unaligned", include_str!("../../../../data/noise/k-computer-unaligned.toml")),
+    ("fx1", include_str!("../../../../data/noise/fx1.toml")),
+    ("fx1-suppressed", include_str!("../../../../data/noise/fx1-suppressed.toml")),
+    ("mckernel", include_str!("../../../../data/noise/mckernel.toml")),
+    ("linux-250hz", include_str!("../../../../data/noise/linux-250hz.toml")),
+    ("linux-1000hz", include_str!("../../../../data/noise/linux-1000hz.toml")),
 ];
 
 /// Names of the models that come with the program.

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use fxscope_noise::trace::{Cause, Header, Item, Kind, Reader};
+use fxscope_osnoise::trace::{Cause, Header, Item, Kind, Reader};
 
 use super::{Arrival, Correlation, Evidence, Length, Lengths, Model, On, Source, Trace};
 use crate::time::Time;

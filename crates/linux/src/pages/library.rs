@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use fxscope_aarch64::Segment;
+use fxscope_guestmem::Segment;
 
 use super::malloc::{Malloc, entry};
 

@@ -1,6 +1,6 @@
 //! Pages of a process: their sizes, when they are taken, and on which memory nodes they are.
 //!
-//! `fxscope_aarch64::Memory` backs what a program touches in units of its own and knows nothing of this. Here is what
+//! `fxscope_guestmem::Memory` backs what a program touches in units of its own and knows nothing of this. Here is what
 //! the modelled system would do: [`Plan`] says which page size each segment has and which segments are *prepaged*,
 //! taken as a whole when they are mapped; all others are taken page by page when they are touched first. Which pages
 //! are resident, and where, follows from that, from the memory policies, and from what `Memory` tells about first touches.
@@ -17,8 +17,8 @@ mod usage;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use fxscope_aarch64::memory::{PAGE, Region};
-use fxscope_aarch64::{Memory, Segment};
+use fxscope_guestmem::{PAGE, Region};
+use fxscope_guestmem::{Memory, Segment};
 
 pub use own::MappingPages;
 pub use policy::{NodeMask, Placement, list, mask, parse_nodes};

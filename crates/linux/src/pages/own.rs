@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use fxscope_aarch64::Memory;
-use fxscope_aarch64::memory::{PAGE, Region};
+use fxscope_guestmem::Memory;
+use fxscope_guestmem::{PAGE, Region};
 use rustix::io::Errno;
 
 use super::Pages;

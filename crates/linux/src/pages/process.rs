@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fxscope_aarch64::{Prot, Segment};
+use fxscope_guestmem::{Prot, Segment};
 
 use super::{MemoryWork, PageSpan, PageUse, PageView, Site, SitePages, add_up};
 use crate::process::Process;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use fxscope_aarch64::Segment;
+use fxscope_guestmem::Segment;
 
 use super::{Placement, pages};
 

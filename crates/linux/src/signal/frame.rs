@@ -12,8 +12,9 @@
 
 use bytemuck::Pod;
 use fxscope_aarch64::insn::base_system::{FPCR_BITS, FPSR_BITS};
-use fxscope_aarch64::memory::MemFault;
-use fxscope_aarch64::{Cpu, Memory};
+use fxscope_guestmem::MemFault;
+use fxscope_aarch64::Cpu;
+use fxscope_guestmem::Memory;
 
 use super::{Action, AltStack, Origin, SigInfo, flags};
 use crate::layout::SIGNAL_RETURN;

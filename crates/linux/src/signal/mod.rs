@@ -2,8 +2,8 @@
 
 pub mod frame;
 
-use fxscope_aarch64::memory::MemFault;
-use fxscope_aarch64::memory::Touch;
+use fxscope_guestmem::MemFault;
+use fxscope_guestmem::Touch;
 
 use crate::budget::PENDING_SIGNALS;
 use crate::disasm;

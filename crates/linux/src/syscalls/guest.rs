@@ -1,7 +1,7 @@
 //! Reading and writing the program's memory from system calls: every failure is `EFAULT`.
 
 use bytemuck::Pod;
-use fxscope_aarch64::Memory;
+use fxscope_guestmem::Memory;
 use rustix::io::Errno;
 
 /// Longest path in bytes, its terminating zero included.

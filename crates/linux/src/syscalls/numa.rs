@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fxscope_aarch64::memory::{PAGE, USER_END};
+use fxscope_guestmem::{PAGE, USER_END};
 use rustix::io::Errno;
 
 use super::{Args, Result, guest};

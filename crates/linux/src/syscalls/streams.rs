@@ -92,7 +92,7 @@ pub(super) fn read(k: &mut Kernel, t: &mut Thread, fd: i32, pieces: &[Piece]) ->
 /// Whether the pieces can be written, looked at first so that nothing is taken out of a stream and lost.
 pub(super) fn check_writable(k: &mut Kernel, pieces: &[Piece]) -> Outcome<()> {
     for piece in pieces {
-        let touch = fxscope_aarch64::memory::Touch::Write;
+        let touch = fxscope_guestmem::Touch::Write;
         k.mem.check(piece.addr, piece.len.min(MOST), touch).map_err(|_| Errno::FAULT)?;
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! System calls that start and end threads.
 
 use bytemuck::{Pod, Zeroable};
-use fxscope_aarch64::{Blocks, Cpu, Memory};
+use fxscope_aarch64::{Blocks, Cpu};
+use fxscope_guestmem::Memory;
 use rustix::io::Errno;
 
 use super::{Args, Result, guest};

@@ -3,8 +3,8 @@
 use std::os::fd::AsFd as _;
 
 use bytemuck::{Pod, Zeroable};
-use fxscope_aarch64::Memory;
-use fxscope_aarch64::memory::Touch;
+use fxscope_guestmem::Memory;
+use fxscope_guestmem::Touch;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 

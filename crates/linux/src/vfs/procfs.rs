@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fxscope_aarch64::memory::Region;
-use fxscope_aarch64::{Prot, Segment};
+use fxscope_guestmem::Region;
+use fxscope_guestmem::{Prot, Segment};
 
 use super::sysfs::{list, mask};
 use super::tree::{Entry, Make};

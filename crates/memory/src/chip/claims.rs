@@ -1,6 +1,7 @@
 //! Claims on lines that others hold: cores of the same CMG, and other CMGs.
 
-use fxscope_base::{Cycle, READS_FROM_L2, READS_FROM_MEMORY, Signal, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{READS_FROM_L2, READS_FROM_MEMORY, Signal, Signals};
 
 use super::{Answer, Chip, Request, Seat, count_of};
 use crate::cmg::Holders;

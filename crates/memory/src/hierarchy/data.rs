@@ -1,6 +1,7 @@
 //! Loads and stores: L1D, what it asks L2 for, what leaves it.
 
-use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals};
 
 use super::{Cause, Hierarchy, Located, Misses, NEVER, Response};
 use crate::chip::{Chip, Evicted, Held, Holder, Request};

@@ -1,6 +1,7 @@
 //! Accesses without active elements: they touch no memory, but some machines look for their pages all the same.
 
-use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals};
 
 use super::Hierarchy;
 use crate::pointer::Pointer;

@@ -1,6 +1,7 @@
 //! Instruction fetch.
 
-use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals};
 
 use super::{Cause, Hierarchy};
 use crate::chip::{Held, Holder, Request};

@@ -12,7 +12,8 @@ mod walk;
 
 use std::sync::Arc;
 
-use fxscope_base::{Cycle, LineBus, Pool, Signal};
+use fxscope_calendar::{Cycle, LineBus, Pool};
+use fxscope_counts::Signal;
 use fxscope_machine::Spec;
 
 use self::data::Zeroing;

@@ -3,7 +3,8 @@
 //! What goes into L2 only needs a prefetch port until L2 has taken it; what goes into L1D needs a miss buffer. When none
 //! is free a strong prefetch waits for it, and what caused it cannot commit; a weak one is dropped (manual 11.3, 14.4).
 
-use fxscope_base::{Cycle, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::Signals;
 
 use super::{Cause, Hierarchy, Located, Misses, Response};
 use crate::chip::{Holder, Request};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals};
 
 use super::Hierarchy;
 use crate::frames::{PageRange, Placement};

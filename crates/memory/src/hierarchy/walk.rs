@@ -1,6 +1,7 @@
 //! Walks of the translation tables, and traps in their place.
 
-use fxscope_base::{Cycle, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::Signals;
 
 use super::{Cause, Hierarchy};
 use crate::chip::{Holder, Request};

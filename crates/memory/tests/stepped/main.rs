@@ -3,7 +3,8 @@
 mod parts;
 mod twin;
 
-use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals};
 use fxscope_machine::Spec;
 use fxscope_memory::hierarchy::Located;
 use fxscope_memory::{Hierarchy, Seat, Wants};

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::Spec;
 
 /// One access of a core: it starts at the earliest `gap` cycles after the one before it.

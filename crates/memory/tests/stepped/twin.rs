@@ -5,7 +5,7 @@ mod l2;
 
 use std::collections::BTreeMap;
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::Spec;
 
 use crate::parts::*;

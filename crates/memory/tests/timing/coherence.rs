@@ -476,7 +476,7 @@ fn a_core_that_has_nothing_to_do_does_not_hold_up_the_past() {
     let mut cores = Cores::neighbours();
     let [first, second] = cores.cores.get_disjoint_mut([0, 1]).expect("two cores");
     second.memory.take_over(&mut first.memory, Cycle::MAX, 1_000, &mut second.signals);
-    let t = second.now(10 * fxscope_base::SPAN);
+    let t = second.now(10 * fxscope_calendar::SPAN);
     // As many lines at once as the channel needs a while for: what it has given away it remembers.
     let last = (0..12).map(|i| second.access(i * LINE, t, false).at).max().expect("some");
     assert!(last > t + cores.spec.memory.latency_nearest + 11 * 2 - cores.use_after());

@@ -1,6 +1,6 @@
 //! Accesses without active elements: whether their pages are looked up, and what it takes when there is none.
 
-use fxscope_base::Signal;
+use fxscope_counts::Signal;
 use fxscope_memory::{PageRange, Placement};
 
 use super::*;

@@ -17,7 +17,8 @@ mod walks;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals};
 use fxscope_machine::Spec;
 use fxscope_memory::{Chip, Hierarchy, Level, PageRange, Response, Seat, Wants};
 

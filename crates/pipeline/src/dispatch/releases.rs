@@ -1,6 +1,6 @@
 //! Releases of station entries by cycle.
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 
 /// Cycles whose releases are counted one by one: more than most operations wait, and little for the host's caches.
 const NEAR: usize = 1024;

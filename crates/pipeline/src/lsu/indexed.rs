@@ -1,6 +1,7 @@
 //! Accesses of many flows: gathers, scatters and structures (manual 7.8).
 
-use fxscope_base::{Cycle, Signal, Signals};
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals};
 use fxscope_memory::{Hierarchy, Pointer, Response};
 
 use super::older::Span;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::spec::LoadStore;
 
 use super::rules::forwards;

@@ -1,6 +1,6 @@
 //! Fetch ports and store ports: queues that keep the order of loads and stores (manual 7.3).
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 
 /// Ports that are taken and given back in program order.
 ///

@@ -1,6 +1,6 @@
 //! The write buffer between committed stores and the L1D cache (manual 7.4).
 
-use fxscope_base::{Cycle, Pool};
+use fxscope_calendar::{Cycle, Pool};
 use fxscope_machine::spec::LoadStore;
 use fxscope_memory::LoadStorePipes;
 

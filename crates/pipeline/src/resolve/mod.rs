@@ -7,9 +7,9 @@ mod operands;
 mod prefix;
 mod roles;
 
-use fxscope_base::{Signals, Stall};
+use fxscope_counts::{Signals, Stall};
 use fxscope_machine::{Blocking, Recipe, Spec, Uop};
-use fxscope_uop::{Branch, InstKind, Shape, StaticInst};
+use fxscope_isa::{Branch, InstKind, Shape, StaticInst};
 
 pub use self::memory::lacks_access;
 use self::prefix::{behind_prefix, merges, with_merge};

@@ -5,7 +5,7 @@
 //! adds to it, addresses and data of a memory access to the pipes that handle them.
 
 use fxscope_machine::{Pipes, Recipe, Uop};
-use fxscope_uop::{Access, MemOp, Reg, RegClass, Shape, StaticInst};
+use fxscope_isa::{Access, MemOp, Reg, RegClass, Shape, StaticInst};
 
 use super::flows::{EAG, FL};
 use super::memory::accesses;

@@ -3,12 +3,12 @@
 // Each test binary uses its own part of this module.
 #![allow(dead_code)]
 
-use fxscope_base::{Signal, Signals};
+use fxscope_counts::{Signal, Signals};
 use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::RUop;
 use fxscope_pipeline::watch::{Passage, Watch};
 use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
-use fxscope_uop::{Access, Branch, InstKind, MemOp, Reg, Shape, StaticInst};
+use fxscope_isa::{Access, Branch, InstKind, MemOp, Reg, Shape, StaticInst};
 
 /// Where the code of all programs lies, and how far it reaches.
 pub const CODE: u64 = 0x40_0000;

@@ -2,7 +2,7 @@
 //! pipes, stations, dispatch and load/store pipes set to its throughput.
 
 use fxscope_machine::{Blocking, Flow, Pipes, Spec, Uop};
-use fxscope_uop::{Access, MemOp, Shape};
+use fxscope_isa::{Access, MemOp, Shape};
 
 use crate::row::{EAG, FL, Kind, Row};
 

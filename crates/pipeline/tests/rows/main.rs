@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use common::*;
 use expected::{CYCLE, bypass};
 use fxscope_machine::{Blocking, Spec};
-use fxscope_uop::Shape;
+use fxscope_isa::Shape;
 use known::{KNOWN, Loop};
 use row::{Kind, Row};
 
@@ -58,7 +58,7 @@ fn roomy(bits: u32) -> Spec {
 
 /// The cells of pipes and latencies of each line of the table, as one text.
 fn notations() -> BTreeMap<u32, String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/a64fx/instructions.csv");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/machines/a64fx/instructions.csv");
     let mut reader = csv::Reader::from_path(path).expect("the machine's table");
     let line = |r: &csv::StringRecord| r.position().map_or(0, |p| p.line() as u32);
     let records = reader.records().map(|r| r.expect("a row of the table"));
@@ -276,7 +276,7 @@ fn numbered_reasons_are_told_in_the_list_of_deviations() {
 
 #[test]
 fn rows_without_a_loop_are_those_that_steer_fetch_or_wait_for_commit_and_rows_without_a_chain_have_no_result() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/a64fx/instructions.csv");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/machines/a64fx/instructions.csv");
     let mut reader = csv::Reader::from_path(path).expect("the machine's table");
     let records: Vec<_> = reader.records().map(|r| r.expect("a row of the table")).collect();
     let mut in_table = [0; 3];

@@ -3,7 +3,7 @@
 //! Registers follow the pipes of the row's first and last flow; memory accesses follow its mnemonic.
 
 use fxscope_machine::{Flow, Pipes, Recipe};
-use fxscope_uop::{Access, MemOp, Reg, Shape};
+use fxscope_isa::{Access, MemOp, Reg, Shape};
 
 use crate::common::*;
 

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::Spec;
 
 use crate::parts::Step;

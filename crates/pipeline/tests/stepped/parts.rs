@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::{Pipes, Spec};
 use fxscope_pipeline::resolve::{Action, Producer, RUop};
-use fxscope_uop::Shape;
+use fxscope_isa::Shape;
 
 use crate::common::Block;
 

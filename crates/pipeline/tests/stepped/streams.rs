@@ -1,6 +1,6 @@
 //! Random streams: thousands of different instructions, each executed once, with branches among them.
 
-use fxscope_base::Signal;
+use fxscope_counts::Signal;
 
 use crate::common::*;
 use crate::parts::{Step, steps};

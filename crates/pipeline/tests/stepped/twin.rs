@@ -8,7 +8,7 @@ mod meetings;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::Spec;
 use fxscope_pipeline::resolve::{Action, Attribute, READY, REGS, RUop};
 

@@ -1,6 +1,6 @@
 //! The account of cycles: every cycle is counted once, by what committed in it or by what was waited for.
 
-use fxscope_base::{Signal, Signals, Stall};
+use fxscope_counts::{Signal, Signals, Stall};
 use fxscope_machine::Spec;
 
 use crate::common::*;
@@ -59,7 +59,7 @@ fn random_run(seed: u64) -> Ran {
     for i in 0..4 {
         let mut insts: Vec<Inst> = (0..5 + r.below(40)).map(|_| random_inst(&mut r)).collect();
         insts.push(if r.below(2) == 0 { b_cond() } else { cbz(r.below(8) as u8) });
-        sizes.push(insts.iter().filter(|i| i.info.kind != fxscope_uop::InstKind::MovPrfx).count() as u64);
+        sizes.push(insts.iter().filter(|i| i.info.kind != fxscope_isa::InstKind::MovPrfx).count() as u64);
         blocks.push(Block::new(CODE + 1024 * i, &insts, &rig.spec));
     }
     let before = rig.core.counters();

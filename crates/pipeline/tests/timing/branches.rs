@@ -1,6 +1,6 @@
 //! Branches: what a misprediction costs, and the bubbles behind taken branches.
 
-use fxscope_base::{Signal, Signals};
+use fxscope_counts::{Signal, Signals};
 
 use crate::common::*;
 

@@ -1,7 +1,7 @@
 //! Decode: how many instructions are read and packed a cycle, and who shares a dispatch group.
 
 use crate::common::*;
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 
 /// When each micro-operation is dispatched, from the first one on.
 fn dispatched(insts: &[Inst]) -> Vec<Cycle> {
@@ -96,5 +96,5 @@ fn the_target_of_a_taken_branch_is_not_read_with_it() {
     let first = rig.core.counters();
     let mut blocks = [Block::new(CODE, &[nop(), nop(), b()], &spec), Block::new(CODE + 16, &[nop()], &spec)];
     rig.run_blocks(&mut blocks, &[0, 1]);
-    assert_eq!(rig.core.counters().since(&first).get(fxscope_base::Signal::L1iCache), 2, "two reads of the cache");
+    assert_eq!(rig.core.counters().since(&first).get(fxscope_counts::Signal::L1iCache), 2, "two reads of the cache");
 }

@@ -1,7 +1,7 @@
 //! Loads behind stores to the same place, or to what looks like it: forwarding and interlocks (manual 7.5).
 
-use fxscope_base::Signal;
-use fxscope_uop::Access;
+use fxscope_counts::Signal;
+use fxscope_isa::Access;
 
 use crate::common::*;
 

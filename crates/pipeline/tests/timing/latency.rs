@@ -1,8 +1,8 @@
 //! Latencies and bypasses: when the last instruction of a short dependent program commits.
 
-use fxscope_base::{Signal, Signals};
+use fxscope_counts::{Signal, Signals};
 use fxscope_pipeline::resolve_block;
-use fxscope_uop::{Access, Branch, MemOp, Reg, StaticInst};
+use fxscope_isa::{Access, Branch, MemOp, Reg, StaticInst};
 
 use crate::common::*;
 

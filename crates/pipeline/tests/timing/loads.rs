@@ -1,7 +1,7 @@
 //! Loads of several flows: gathers and structures (manual 7.8), and the ports they take (manual 7.3).
 
-use fxscope_base::Signal;
-use fxscope_uop::Access;
+use fxscope_counts::Signal;
+use fxscope_isa::Access;
 
 use crate::common::*;
 

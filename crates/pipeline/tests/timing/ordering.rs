@@ -1,6 +1,6 @@
 //! Loads that run ahead of older stores to the same place (manual 7.5: pipeline flush).
 
-use fxscope_base::Signal;
+use fxscope_counts::Signal;
 
 use crate::common::*;
 

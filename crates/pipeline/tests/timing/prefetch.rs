@@ -1,9 +1,9 @@
 //! Prefetch instructions, and what instructions wait for when prefetch ports are short.
 
-use fxscope_base::Signal;
+use fxscope_counts::Signal;
 use fxscope_machine::Spec;
 use fxscope_memory::PrefetchRegisters;
-use fxscope_uop::Access;
+use fxscope_isa::Access;
 
 use crate::common::*;
 

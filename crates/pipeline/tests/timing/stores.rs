@@ -1,7 +1,7 @@
 //! Stores: the write buffer, store flows beside others.
 
-use fxscope_base::Signal;
-use fxscope_uop::Access;
+use fxscope_counts::Signal;
+use fxscope_isa::Access;
 
 use crate::common::*;
 

@@ -193,7 +193,7 @@ fn loads_that_only_one_address_pipe_takes_pass_one_a_cycle() {
 
 #[test]
 fn gather_flows_are_counted_by_pairs_that_share_a_block_or_are_split() {
-    use fxscope_base::Signal::{Gather0Flow, Gather1Flow, Gather2Flow};
+    use fxscope_counts::Signal::{Gather0Flow, Gather1Flow, Gather2Flow};
     let mut rig = rig();
     let at = |offset| Some(DATA + offset);
     let elements = [at(0), at(120), at(64), at(128), None, at(8), at(16), None];
@@ -204,7 +204,7 @@ fn gather_flows_are_counted_by_pairs_that_share_a_block_or_are_split() {
 /// As counted on the machine: gathers of five elements of eight have four flows, those of four and fewer leave out two.
 #[test]
 fn a_pair_without_active_elements_has_a_flow_if_the_addresses_made_with_its_own_have_some() {
-    use fxscope_base::Signal::{Gather0Flow, Gather1Flow, L1Pipe0Val, L1Pipe1Val};
+    use fxscope_counts::Signal::{Gather0Flow, Gather1Flow, L1Pipe0Val, L1Pipe1Val};
     let flows = |active: usize| {
         let mut rig = rig();
         let elements = std::array::from_fn(|i| (i < active).then_some(DATA + 8 * i as u64));
@@ -219,7 +219,7 @@ fn a_pair_without_active_elements_has_a_flow_if_the_addresses_made_with_its_own_
 
 #[test]
 fn a_gather_prefetch_has_flows_for_the_same_pairs_as_a_gather() {
-    use fxscope_base::Signal::{L1Pipe0Val, L1Pipe1Val};
+    use fxscope_counts::Signal::{L1Pipe0Val, L1Pipe1Val};
     let flows = |of: fn([Option<u64>; 8]) -> Inst, active: usize| {
         let mut rig = rig();
         let elements = std::array::from_fn(|i| (i < active).then_some(DATA + 8 * i as u64));

@@ -1,6 +1,6 @@
 //! Documents without what names of programs, files, regions and functions could do to a terminal.
 
-use fxscope_base::text::printable;
+use fxscope_host::text::printable;
 
 use super::{Body, Document, Line, Row, Section, Value};
 

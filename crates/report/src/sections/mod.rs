@@ -81,7 +81,7 @@ pub(crate) fn program(run: &Run) -> String {
 
 /// Text of a program or a file, without the control characters by which it could play tricks on a terminal.
 pub(crate) fn plain(text: &str) -> String {
-    fxscope_base::text::printable(text).into_owned()
+    fxscope_host::text::printable(text).into_owned()
 }
 
 /// What was run, where, and how it ended.

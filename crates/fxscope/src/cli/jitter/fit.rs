@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fxscope::jitter::Time;
-use fxscope::noise::fit::{self, Arrival, Length, Model, Source};
+use fxscope::osnoise::fit::{self, Arrival, Length, Model, Source};
 
 use super::super::Outcome;
 use super::super::output::Target;
@@ -73,7 +73,7 @@ fn arrivals(arrival: &Arrival) -> String {
 
 fn place(source: &Source) -> String {
     let on = match &source.chosen {
-        Some(cores) => format!("core {}", fxscope::noise::host::list(cores)),
+        Some(cores) => format!("core {}", fxscope::osnoise::host::list(cores)),
         None => "each core".to_owned(),
     };
     if source.together { format!("{on}, as one") } else { on }

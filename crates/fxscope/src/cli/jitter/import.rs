@@ -3,7 +3,7 @@
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-use fxscope::noise::import::{self, Source};
+use fxscope::osnoise::import::{self, Source};
 
 use super::super::Outcome;
 use super::super::output::{failure, replaceable};

@@ -15,7 +15,7 @@ const POINTS: i32 = 8;
 /// Without --nodes, the runs of the machine's file, beside what was published of them.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The machine: fx1, or the path of a file like linpack/fx1.toml.
+    /// The machine: fx1, or the path of a file like data/linpack/fx1.toml.
     #[arg(long, value_name = "NAME|FILE", default_value = "fx1")]
     machine: String,
     /// Numbers of nodes.

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use fxscope::host::OutputFile;
 use fxscope::jitter::Time;
-use fxscope::noise::cause::{self, Naming, Tracer};
-use fxscope::noise::host::{self, Host};
-use fxscope::noise::measure::{self, Plan, Watch, native};
-use fxscope::noise::trace::{Method, Reader};
+use fxscope::osnoise::cause::{self, Naming, Tracer};
+use fxscope::osnoise::host::{self, Host};
+use fxscope::osnoise::measure::{self, Plan, Watch, native};
+use fxscope::osnoise::trace::{Method, Reader};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::super::interrupt::{self, STOP};

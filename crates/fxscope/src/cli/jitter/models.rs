@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use fxscope::jitter::model::{self, Model, Source};
 use fxscope::jitter::network;
-use fxscope::noise::trace::is_trace;
+use fxscope::osnoise::trace::is_trace;
 
 use super::super::{Failure, Outcome, print};
 use super::sheet::{Cell, Form, Sheet, Table};

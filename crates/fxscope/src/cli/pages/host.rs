@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fxscope::pages::host::{self, Host, Mapping, Node, Pool, Process, SegmentUse, Thp, read, size};
+use fxscope::tlbsweep::host::{self, Host, Mapping, Node, Pool, Process, SegmentUse, Thp, read, size};
 use fxscope::report::document::{Body, Document, Row, Section, Value};
 use fxscope::report::render::terminal;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! L2 caches and homes of lines: claims, answers, what leaves.
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 
 use super::Twin;
 use crate::parts::*;

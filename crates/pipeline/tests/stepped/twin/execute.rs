@@ -1,6 +1,6 @@
 //! Execution: operands, pipes, results.
 
-use fxscope_base::Cycle;
+use fxscope_calendar::Cycle;
 use fxscope_machine::Pipes;
 use fxscope_pipeline::resolve::{Action, BY_PIPE, Producer, READY, RFlow, RUop};
 

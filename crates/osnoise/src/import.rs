@@ -1,0 +1,163 @@
+//! Traces of other programs: the kernel's osnoise tracer and rtla, FTQ and FWQ, netgauge.
+
+mod quantum;
+mod rtla;
+mod tracer;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use fxscope_host::text::printable;
+use thiserror::Error;
+
+use crate::trace::{Cause, CoreHeader, CoreSummary, Detour, Header, Method, Summary, Writer};
+
+/// A format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Text of the kernel's tracers (`trace`, `trace_pipe`, `rtla osnoise -t`).
+    Trace,
+    /// The table of `rtla osnoise top -q`.
+    RtlaTop,
+    /// The histogram of `rtla osnoise hist`.
+    RtlaHist,
+    /// Files of FTQ: time and count in one file, or `*_times.dat` and `*_counts.dat`.
+    Ftq,
+    /// Files of FWQ: a time for each piece of work, in ticks.
+    Fwq,
+    /// Output of netgauge's pattern `noise`: selfish, fwq, ftq.
+    Netgauge,
+}
+
+/// A file.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What is in it.
+    pub bytes: &'a [u8],
+}
+
+/// What is wrong with a file.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum Error {
+    /// A line.
+    #[error("{file}, line {line}: {what}")]
+    Line {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// A file as a whole.
+    #[error("{file}: {what}")]
+    File {
+        /// The file.
+        file: String,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+}
+
+/// What files say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Imported {
+    /// The program whose output it is.
+    pub program: String,
+    /// The quantum, ns; 0 if there is none.
+    pub quantum: u64,
+    /// Shortest detour, ns; 0 if it is not known.
+    pub threshold: u64,
+    /// Detours by core.
+    pub cores: BTreeMap<u32, Vec<(u64, u64, Cause)>>,
+    /// What is known of all.
+    pub summary: Summary,
+}
+
+/// Understands files. `hz` is how many ticks of times without a unit a second has.
+///
+/// # Errors
+/// What is wrong, with file and line.
+pub fn read(format: Format, sources: &[Source<'_>], hz: f64) -> Result<Imported, Error> {
+    let mut imported = match format {
+        Format::Trace => tracer::read(sources),
+        Format::RtlaTop => rtla::top(sources),
+        Format::RtlaHist => rtla::hist(sources),
+        Format::Ftq => quantum::ftq(sources, hz),
+        Format::Fwq => quantum::fwq(sources, hz),
+        Format::Netgauge => quantum::netgauge(sources),
+    }?;
+    for detours in imported.cores.values_mut() {
+        detours.sort();
+    }
+    let ends = imported.cores.values().flatten().map(|(start, length, _)| start.saturating_add(*length));
+    imported.summary.duration = imported.summary.duration.max(ends.max().unwrap_or(0));
+    for &core in imported.cores.keys() {
+        if !imported.summary.cores.iter().any(|summary| summary.core == core) {
+            imported.summary.cores.push(CoreSummary { core, ..CoreSummary::default() });
+        }
+    }
+    imported.summary.cores.sort_by_key(|core| core.core);
+    Ok(imported)
+}
+
+impl Imported {
+    /// Writes it as a trace.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write<W: Write>(&self, out: W) -> io::Result<W> {
+        let core = |core: &CoreSummary| CoreHeader { core: core.core, minimum: core.minimum };
+        let header = Header {
+            host: String::new(),
+            kernel: String::new(),
+            processor: String::new(),
+            virtual_machine: None,
+            method: Method::Imported,
+            program: self.program.clone(),
+            clock: "as imported".to_owned(),
+            clock_hz: 0.0,
+            quantum: self.quantum,
+            threshold: self.threshold,
+            wanted: 0,
+            monotonic_start: 0,
+            unix_start: 0,
+            priority: None,
+            overhead: None,
+            cores: self.summary.cores.iter().map(core).collect(),
+            notes: Vec::new(),
+        };
+        let mut writer = Writer::new(out, &header)?;
+        for (&core, detours) in &self.cores {
+            for (start, length, cause) in detours {
+                let cause = writer.cause(cause);
+                writer.push(core, Detour { start: *start, length: *length, cause })?;
+            }
+        }
+        writer.finish(&self.summary)
+    }
+}
+
+/// The lines of a file with their numbers.
+fn lines<'a>(source: &Source<'a>) -> impl Iterator<Item = (usize, std::borrow::Cow<'a, str>)> {
+    source.bytes.split(|&b| b == b'\n').enumerate().map(|(i, line)| (i + 1, String::from_utf8_lossy(line)))
+}
+
+fn wrong_line(source: &Source<'_>, line: usize, what: impl Into<String>) -> Error {
+    Error::Line { file: source.name.to_owned(), line, what: what.into() }
+}
+
+fn wrong_file(source: &Source<'_>, what: impl Into<String>) -> Error {
+    Error::File { file: source.name.to_owned(), what: what.into() }
+}
+
+/// The beginning of a text, fit to be quoted.
+fn quoted(text: &str) -> String {
+    let mut short: String = printable(text.trim()).chars().take(40).collect();
+    if text.trim().chars().nth(40).is_some() {
+        short.push('…');
+    }
+    format!("'{short}'")
+}

@@ -1,0 +1,339 @@
+//! One pass counts what each assignment's own simulation counts.
+
+mod plain;
+mod streams;
+
+use fxscope_memory::tlb::Tlb;
+use fxscope_tlbsweep::{Access, Analysis, Answer, Arrangement, Counts, Design, Question, Replacement};
+use proptest::prelude::*;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+/// Of A64FX.
+const SIZES: [u64; 5] = [4 * KIB, 64 * KIB, 2 * MIB, 32 * MIB, 1024 * MIB];
+/// Of the K computer.
+const K_SIZES: [u64; 4] = [8 * KIB, 4 * MIB, 32 * MIB, 256 * MIB];
+
+fn a64fx() -> Design {
+    Design::of(&fxscope_machine::load("a64fx", &[]).expect("built in").tables.tlb)
+}
+
+fn k_computer(served: &[u64]) -> Design {
+    Design {
+        entries: 16,
+        replacement: Replacement::Lru,
+        set_entries: 256,
+        ways: 2,
+        arrangement: Arrangement::Beside(served.to_vec()),
+    }
+}
+
+/// Designs small enough for short streams to overflow them in all ways.
+fn small() -> impl Strategy<Value = Design> {
+    let arrangement = prop_oneof![
+        Just(Arrangement::Behind),
+        Just(Arrangement::Beside(vec![64 * KIB])),
+        Just(Arrangement::Beside(vec![4 * KIB, 2 * MIB])),
+        Just(Arrangement::Beside(Vec::new())),
+    ];
+    let replacement = prop_oneof![Just(Replacement::Fifo), Just(Replacement::Lru)];
+    (1usize..9, replacement, 0u32..4, 1usize..5, arrangement).prop_map(
+        |(entries, replacement, log_sets, ways, arrangement)| Design {
+            entries,
+            replacement,
+            set_entries: ways << log_sets,
+            ways,
+            arrangement,
+        },
+    )
+}
+
+/// Designs whose first level misses often, before sets of four.
+fn before_sets_of_four() -> impl Strategy<Value = Design> {
+    (3usize..17, 0u32..9).prop_map(|(entries, log_sets)| Design { entries, set_entries: 4 << log_sets, ..a64fx() })
+}
+
+/// TLBs of the timing model: with the sets behind the first level or beside it, and either way to replace.
+fn model() -> impl Strategy<Value = [(&'static str, &'static str); 4]> {
+    let beside = prop_oneof![Just("[]"), Just("[64KiB]"), Just("[4KiB, 2MiB]")];
+    let entries = prop_oneof![Just(("16", "64")), Just(("4", "8"))];
+    (beside, prop_oneof![Just("true"), Just("false")], entries).prop_map(|(beside, lru, (first, second))| {
+        [("tlb.l2_beside", beside), ("tlb.l1_lru", lru), ("tlb.l1_entries", first), ("tlb.l2_entries", second)]
+    })
+}
+
+fn question(sizes: &[u64], segments: usize) -> Question {
+    Question {
+        sizes: sizes.to_vec(),
+        segments,
+        allowed: Vec::new(),
+        lanes: 1_000_000,
+        keep: Vec::new(),
+        costs: [1, 10],
+    }
+}
+
+fn analysed(design: &Design, question: &Question, stream: &[Access]) -> Answer {
+    let mut analysis = Analysis::new(design, question).expect("fits");
+    analysis.accesses(stream);
+    analysis.finish()
+}
+
+fn simulated(design: &Design, sizes: &[u64], assignment: &[usize], stream: &[Access]) -> Counts {
+    let sizes: Vec<u64> = assignment.iter().map(|&size| sizes[size]).collect();
+    plain::simulate(design, &sizes, stream)
+}
+
+/// Compares every `step`th assignment.
+fn compare(design: &Design, question: &Question, stream: &[Access], step: usize) -> Result<(), TestCaseError> {
+    let answer = analysed(design, question, stream);
+    for assignment in answer.assignments().step_by(step) {
+        let expected = simulated(design, &question.sizes, &assignment, stream);
+        prop_assert_eq!(answer.counts(&assignment), Ok(expected), "{:?}", assignment);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn small_tlbs_of_any_kind_under_every_assignment(design in small(), stream in streams::stream(3)) {
+        compare(&design, &question(&SIZES[..4], 3), &stream, 1)?;
+    }
+
+    #[test]
+    fn tlbs_of_a64fx_with_five_sizes_and_six_segments(stream in streams::stream(6), from in 0usize..97) {
+        let question = question(&SIZES, 6);
+        compare(&a64fx(), &question, &stream, 97 + from)?;
+    }
+
+    #[test]
+    fn tlbs_of_the_k_computer_whatever_size_the_sets_serve(stream in streams::stream(6), served in 0usize..4) {
+        compare(&k_computer(&K_SIZES[served..=served]), &question(&K_SIZES, 6), &stream, 41)?;
+    }
+
+    #[test]
+    fn each_segment_has_the_sizes_that_it_may_have_and_no_others(
+        design in prop_oneof![Just(a64fx()), small()], stream in streams::stream(4), masks in prop::collection::vec(1u8..16, 4)
+    ) {
+        let question = Question { allowed: masks.clone(), ..question(&SIZES[..4], 4) };
+        let answer = analysed(&design, &question, &stream);
+        let possible: u32 = masks.iter().map(|mask| mask.count_ones()).product();
+        prop_assert_eq!(answer.assignments().count(), possible as usize);
+        for assignment in answer.assignments() {
+            prop_assert_eq!(answer.counts(&assignment), Ok(simulated(&design, &SIZES[..4], &assignment, &stream)));
+        }
+        let refused = masks.iter().position(|mask| *mask != 15);
+        if let Some(segment) = refused {
+            let mut other = answer.assignments().next().expect("one");
+            other[segment] = (!masks[segment]).trailing_zeros() as usize;
+            prop_assert!(answer.counts(&other).is_err());
+        }
+    }
+
+    #[test]
+    fn twelve_segments_with_two_sizes_each(stream in streams::stream(12), from in 0usize..61) {
+        compare(&a64fx(), &question(&SIZES[1..3], 12), &stream, 61 + from)?;
+    }
+
+    #[test]
+    fn assignments_that_are_given_up_have_lower_bounds_and_kept_ones_all(
+        design in prop_oneof![Just(a64fx()), small()], stream in streams::stream(4), lanes in 4usize..40, kept in 0usize..256
+    ) {
+        let sizes = &SIZES[..4];
+        let kept: Vec<usize> = (0..4).map(|segment| kept >> (2 * segment) & 3).collect();
+        let question = Question { lanes, keep: vec![kept.clone(), vec![0; 4]], ..question(sizes, 4) };
+        let answer = analysed(&design, &question, &stream);
+        prop_assert!(answer.lanes() <= lanes);
+        for assignment in answer.assignments().step_by(3) {
+            let found = answer.counts(&assignment).expect("fits");
+            let all = simulated(&design, sizes, &assignment, &stream);
+            if found.exact {
+                prop_assert_eq!(found, all);
+            }
+            let none_above = |found: &[u64], all: &[u64]| found.iter().zip(all).all(|(found, all)| found <= all);
+            prop_assert!(none_above(&found.first, &all.first) && none_above(&found.walks, &all.walks));
+            prop_assert!(found.exact || !question.keep.contains(&assignment));
+        }
+    }
+
+    #[test]
+    fn the_timing_models_own_tlb_counts_the_same(
+        stream in streams::stream(6),
+        number in 0usize..15_625,
+        settings in model(),
+    ) {
+        let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let spec = fxscope_machine::load("a64fx", &settings).expect("fits").tables.tlb;
+        let answer = analysed(&Design::of(&spec), &question(&SIZES, 6), &stream);
+        let assignment = answer.assignments().nth(number).expect("one of 5^6");
+        let mut tlb = Tlb::new(&spec);
+        let mut counts = Counts { exact: true, ..Counts::default() };
+        for &Access { addr, segment } in &stream {
+            let shift = SIZES[assignment[usize::from(segment)]].trailing_zeros();
+            if tlb.hit(addr).is_some() {
+                continue;
+            }
+            counts.first[usize::from(segment)] += 1;
+            if tlb.second_level(addr, shift, 0).is_err() {
+                counts.second[usize::from(segment)] += 1;
+                tlb.insert(addr, shift, 0, 0);
+            }
+        }
+        counts.walks = counts.second;
+        let found = answer.counts(&assignment).expect("fits");
+        if spec.l2_beside.is_empty() {
+            prop_assert_eq!(found, counts);
+        } else {
+            prop_assert_eq!(found.walks, counts.walks);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn long_phases_of_misses_and_of_hits(
+        design in prop_oneof![Just(a64fx()), Just(k_computer(&[64 * KIB])), Just(k_computer(&[])), small()],
+        stream in streams::phases(3),
+    ) {
+        compare(&design, &question(&SIZES[..4], 3), &stream, 1)?;
+    }
+
+    #[test]
+    fn long_phases_under_more_assignments_than_are_looked_at_together(
+        design in prop_oneof![Just(a64fx()), Just(k_computer(&[64 * KIB])), small()],
+        stream in streams::phases(5),
+        from in 0usize..13,
+    ) {
+        compare(&design, &question(&SIZES[..4], 5), &stream, 31 + from)?;
+    }
+
+    #[test]
+    fn phases_of_gathers(design in before_sets_of_four(), stream in streams::gathers(4), from in 0usize..13) {
+        compare(&design, &question(&SIZES[..4], 4), &stream, 17 + from)?;
+    }
+
+    #[test]
+    fn lanes_given_up_among_misses_have_lower_bounds(stream in streams::phases(4), lanes in 4usize..40) {
+        let question = Question { lanes, keep: vec![vec![0; 4]], ..question(&SIZES[..4], 4) };
+        let answer = analysed(&a64fx(), &question, &stream);
+        prop_assert!(answer.lanes() <= lanes);
+        for assignment in answer.assignments().step_by(3) {
+            let found = answer.counts(&assignment).expect("fits");
+            let all = simulated(&a64fx(), &SIZES[..4], &assignment, &stream);
+            prop_assert!(found.walks.iter().zip(&all.walks).all(|(found, all)| found <= all));
+            prop_assert!(!found.exact || found == all);
+            prop_assert!(found.exact || assignment != [0; 4]);
+        }
+    }
+}
+
+#[test]
+fn streams_that_processors_share_for_long() {
+    let streams = [
+        streams::gather(300_000),
+        streams::anywhere(200_000),
+        [streams::gather(40_000), streams::anywhere(90_000)].concat(),
+    ];
+    for (design, sizes) in [(a64fx(), &SIZES[..]), (k_computer(&[4 * MIB]), &K_SIZES[..])] {
+        for stream in &streams {
+            compare(&design, &question(sizes, 3), stream, 7).expect("as simulated");
+        }
+    }
+}
+
+#[test]
+fn segments_that_all_sizes_hold_in_one_page_beside_a_gather() {
+    // With two sizes for each of 27 segments beside, assignments that miss together are without number.
+    let beside = |i: usize| Access { addr: streams::base((3 + i % 27) as u8), segment: (3 + i % 27) as u8 };
+    let stream = streams::gather(60_000);
+    let with_others = stream.chunks(64).enumerate().map(|(i, part)| [part, &[beside(i)]].concat());
+    let stream = with_others.collect::<Vec<Vec<Access>>>().concat();
+    let question = question(&SIZES[1..3], 30);
+    let answer = analysed(&a64fx(), &question, &stream);
+    for assignment in [[0; 30], [1; 30], std::array::from_fn(|segment| segment % 2)] {
+        let expected = simulated(&a64fx(), &question.sizes, &assignment, &stream);
+        assert_eq!(answer.counts(&assignment), Ok(expected));
+    }
+}
+
+#[test]
+fn of_lanes_given_up_while_processors_share_them_those_that_stay_are_exact() {
+    let stream = streams::gather(300_000);
+    for lanes in [9, 20, 60] {
+        let question = Question { lanes, keep: vec![vec![0; 3], vec![3; 3]], ..question(&SIZES, 3) };
+        let answer = analysed(&a64fx(), &question, &stream);
+        assert!(answer.lanes() <= lanes);
+        let mut exact = 0;
+        for assignment in answer.assignments().step_by(4).chain(question.keep.clone()) {
+            let found = answer.counts(&assignment).expect("fits");
+            let all = simulated(&a64fx(), &SIZES, &assignment, &stream);
+            assert!(if found.exact {
+                found == all
+            } else {
+                found.walks.iter().zip(all.walks).all(|(found, all)| *found <= all)
+            });
+            assert!(found.exact || !question.keep.contains(&assignment));
+            exact += usize::from(found.exact);
+        }
+        assert!(exact >= 2);
+    }
+}
+
+#[test]
+fn segments_in_one_page_of_each_size_are_one_lane() {
+    let stream: Vec<Access> =
+        (0..600u64).map(|i| Access { addr: streams::base((i % 6) as u8) + i, segment: (i % 6) as u8 }).collect();
+    let answer = analysed(&a64fx(), &question(&SIZES, 6), &stream);
+    assert_eq!(answer.lanes(), 1);
+    let counts = answer.counts(&[0, 1, 2, 3, 4, 0]).expect("fits");
+    assert_eq!((&counts.first[..6], &counts.walks[..6]), (&[1; 6][..], &[1; 6][..]));
+}
+
+#[test]
+fn a_page_is_found_again_whichever_set_a_size_that_its_segment_has_not_would_put_it_into() {
+    // Of both pages of 4 KiB one would be in the set of the page of 2 MiB around them, the other one not.
+    let stream = [0, 4 * KIB].map(|offset| Access { addr: 1 << 40 | offset, segment: 0 });
+    let design =
+        Design { set_entries: 4, ways: 2, arrangement: Arrangement::Beside(vec![4 * KIB, 2 << 20]), ..a64fx() };
+    for stream in [stream, [stream[1], stream[0]]] {
+        let answer = analysed(&design, &Question { allowed: vec![4], ..question(&SIZES, 1) }, &stream);
+        assert_eq!(answer.counts(&[2]).expect("fits").walks[0], 1);
+    }
+}
+
+#[test]
+fn a_sweep_misses_once_in_each_page_of_its_size() {
+    let stream: Vec<Access> = (0..1 << 16).map(|i| Access { addr: 1 << 40 | i << 12, segment: 0 }).collect();
+    let answer = analysed(&a64fx(), &question(&SIZES, 1), &stream);
+    let misses = |size: usize| answer.counts(&[size]).expect("fits").walks[0];
+    assert_eq!([0, 1, 2, 3, 4].map(misses), [65_536, 4_096, 128, 8, 1]);
+}
+
+#[test]
+fn what_cannot_be_analysed_is_refused_with_what_would_do() {
+    let message = |design: &Design, question: &Question| {
+        Analysis::new(design, question).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    let good = question(&SIZES, 2);
+    let with = |change: fn(&mut Question)| {
+        let mut question = good.clone();
+        change(&mut question);
+        message(&a64fx(), &question)
+    };
+    assert!(with(|q| q.sizes = vec![65_536, 4_096]).contains("ascending powers of two"));
+    assert!(with(|q| q.sizes = vec![1; 9]).contains("1 to 8"));
+    assert!(with(|q| q.sizes.clear()).contains("1 to 8"));
+    assert!(with(|q| q.allowed = vec![0]).contains("segment 0 may have none of the page sizes"));
+    assert!(with(|q| q.segments = 33).contains("1 to 32 segments, not 33"));
+    assert!(with(|q| q.keep = vec![vec![0, 5]]).contains("[0, 5]"));
+    assert!(with(|q| (q.keep, q.lanes) = (vec![vec![0, 0]], 1)).contains("above that of the assignments"));
+    assert!(message(&Design { entries: 0, ..a64fx() }, &good).contains("1 to 256 entries, not 0"));
+    assert!(message(&Design { ways: 3, ..a64fx() }, &good).contains("sets a power of two"));
+    assert!(message(&k_computer(&[7]), &good).contains("7 bytes"));
+    let answer = analysed(&a64fx(), &good, &[]);
+    assert!(answer.counts(&[0]).is_err() && answer.counts(&[0, 5]).is_err() && answer.counts(&[4, 4]).is_ok());
+}

@@ -1,0 +1,61 @@
+//! One assignment simulated by itself, in the plainest way: lists of pages, searched from the front.
+
+use std::collections::VecDeque;
+
+use fxscope_tlbsweep::{Access, Arrangement, Counts, Design, Replacement};
+
+/// A page: its segment, its number, its size.
+type Page = (u8, u64, u64);
+
+/// Counts of a simulation with `sizes[s]` bytes for the pages of segment `s`.
+pub fn simulate(design: &Design, sizes: &[u64], stream: &[Access]) -> Counts {
+    let mut first: VecDeque<Page> = VecDeque::new();
+    let sets = design.set_entries / design.ways;
+    let mut second: Vec<VecDeque<Page>> = vec![VecDeque::new(); sets];
+    let mut counts = Counts { exact: true, ..Counts::default() };
+    for access in stream {
+        let segment = usize::from(access.segment);
+        let size = sizes[segment];
+        let page = (access.segment, access.addr / size, size);
+        let set = &mut second[(access.addr / size) as usize % sets];
+        match &design.arrangement {
+            Arrangement::Behind => {
+                if missed(&mut first, page, design.entries, design.replacement) {
+                    counts.first[segment] += 1;
+                    if missed(set, page, design.ways, Replacement::Lru) {
+                        counts.second[segment] += 1;
+                        counts.walks[segment] += 1;
+                    }
+                }
+            }
+            Arrangement::Beside(served) if served.contains(&size) => {
+                let miss = u64::from(missed(set, page, design.ways, Replacement::Lru));
+                counts.second[segment] += miss;
+                counts.walks[segment] += miss;
+            }
+            Arrangement::Beside(_) => {
+                let miss = u64::from(missed(&mut first, page, design.entries, design.replacement));
+                counts.first[segment] += miss;
+                counts.walks[segment] += miss;
+            }
+        }
+    }
+    counts
+}
+
+/// Whether an associative memory lacked a page, which it has then.
+fn missed(held: &mut VecDeque<Page>, page: Page, room: usize, replacement: Replacement) -> bool {
+    let place = held.iter().position(|&other| other == page);
+    match (place, replacement) {
+        (Some(_), Replacement::Fifo) => {}
+        (Some(place), Replacement::Lru) => {
+            held.remove(place);
+            held.push_front(page);
+        }
+        (None, _) => {
+            held.push_front(page);
+            held.truncate(room);
+        }
+    }
+    place.is_none()
+}
