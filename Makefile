@@ -67,29 +67,29 @@ SEED ?= 2
 fuzz-isa: cargo
 	.ci/need $(HOST_TOOLS) $(CROSS_TOOLS) qemu-aarch64:qemu-user
 	FXSCOPE_DIFF_SEED=$(SEED) FXSCOPE_DIFF_COUNT=4500 FXSCOPE_DIFF_BLOCKS=450000 FXSCOPE_DIFF_WORDS=500000 \
-		cargo test -p fxscope-aarch64 --test differential -- --nocapture
+		cargo test -p fxscope-aarch64 --test it differential:: -- --nocapture
 
 SECONDS ?= 300
 fuzz-import: cargo
 	.ci/need $(HOST_TOOLS)
-	FXSCOPE_FUZZ_SECONDS=$(SECONDS) FXSCOPE_FUZZ_SEED=$(SEED) cargo test -p fxscope-import --test mutations -- --nocapture
+	FXSCOPE_FUZZ_SECONDS=$(SECONDS) FXSCOPE_FUZZ_SEED=$(SEED) cargo test -p fxscope-import --test it mutations:: -- --nocapture
 
 browser-test: cargo
 	.ci/need $(HOST_TOOLS) chromium-headless-shell:chromium-headless-shell
-	FXSCOPE_BROWSER=chromium-headless-shell cargo test -p fxscope-report --test browser -- --nocapture
+	FXSCOPE_BROWSER=chromium-headless-shell cargo test -p fxscope-report --test it browser:: -- --nocapture
 
 office-test: cargo
 	.ci/need $(HOST_TOOLS) soffice:libreoffice-calc
-	FXSCOPE_OFFICE=soffice cargo test -p fxscope-report --test spreadsheet -- --nocapture
+	FXSCOPE_OFFICE=soffice cargo test -p fxscope-report --test it spreadsheet:: -- --nocapture
 
 jitter-test: cargo
 	.ci/need $(HOST_TOOLS)
-	cargo test --profile fast -p fxscope-osnoise --test injected -- --ignored --nocapture
+	cargo test --profile fast -p fxscope-osnoise --test it injected:: -- --ignored --nocapture
 
 osnoise-test: cargo
 	.ci/need $(HOST_TOOLS) qemu-system-x86_64:qemu-system-x86
 	cargo build -p fxscope-osnoise --example inject
-	cargo test -p fxscope --test jitter_kernels -- --ignored --nocapture --test-threads 1
+	cargo test -p fxscope --test it jitter_kernels:: -- --ignored --nocapture --test-threads 1
 
 kernels:
 	.ci/need $(CROSS_TOOLS)

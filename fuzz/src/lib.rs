@@ -1,5 +1,5 @@
-//! What the fuzz targets share: the guest address space of `crates/aarch64/tests/hostile`, started from what the fuzzer
-//! chooses, and the programs of `crates/linux/tests/hostile`.
+//! What the fuzz targets share: the guest address space of `crates/aarch64/tests/it/hostile`, started from what the fuzzer
+//! chooses, and the programs of `crates/linux/tests/it/hostile`.
 //!
 //! ```text
 //! cargo +nightly fuzz run calls
@@ -14,10 +14,10 @@
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 
-#[path = "../../crates/aarch64/tests/hostile/harness.rs"]
+#[path = "../../crates/aarch64/tests/it/hostile/harness.rs"]
 pub mod harness;
 
-#[path = "../../crates/linux/tests/hostile/calls.rs"]
+#[path = "../../crates/linux/tests/it/hostile/calls.rs"]
 pub mod calls;
 
 /// Registers as the fuzzer chooses them, few bytes for many registers.

@@ -231,6 +231,6 @@ whose fields are an unallocated combination, raises SIGILL (`ILL_ILLOPC`).
 * *Executes*: \"SIGILL\" marks instructions that user code may not execute; \"by operands\" those of which it depends on
   a register or operation named in the word.
 * *Compared*: random operands and states are compared bit for bit with `qemu-aarch64 -cpu a64fx`
-  (`crates/aarch64/tests/differential`); a reason stands where they are not.
+  (`crates/aarch64/tests/it/differential`); a reason stands where they are not.
 * *Timed from*: the rows of `data/machines/a64fx/instructions.csv`, by operands and vector length, and the source of their
   numbers. MM is the A64FX Microarchitecture Manual with section and page: documented evidence.";

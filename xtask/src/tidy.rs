@@ -25,7 +25,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "fxscope-sim",
         &[
-            "calendar", "counts", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline", "pmu", "record",
+            "calendar", "counts", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline", "pmu",
+            "record",
         ],
     ),
     ("fxscope-import", &["pmu", "record"]),
@@ -37,8 +38,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "fxscope",
         &[
-            "calendar", "counts", "host", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline", "pmu",
-            "record", "sim", "import", "analyze", "validate", "report", "tlbsweep", "latency", "jitter", "osnoise",
+            "calendar", "counts", "host", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline",
+            "pmu", "record", "sim", "import", "analyze", "validate", "report", "tlbsweep", "latency", "jitter",
+            "osnoise",
         ],
     ),
     ("xtask", &["aarch64", "machine", "pmu", "validate"]),

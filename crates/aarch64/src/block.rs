@@ -6,8 +6,8 @@ use fxscope_isa::StaticInst;
 
 use crate::cpu::{Cpu, Trap};
 use crate::governed::{Governed, governed};
-use fxscope_guestmem::Memory;
 use crate::table::{self, Ctx, Inst};
+use fxscope_guestmem::Memory;
 
 /// Longest block in instructions; longer runs are cut.
 pub const MAX_BLOCK: usize = 64;

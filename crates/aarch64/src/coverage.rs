@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::cpu::{Cpu, Trap};
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, lookup};
+use fxscope_guestmem::Memory;
 
 /// Rows that are not compared with QEMU: name and reason. Unit tests cover them.
 pub const NOT_COMPARED: &[(&str, &str)] = &[

@@ -283,8 +283,8 @@ impl HpcExtension {
 mod tests {
     use super::*;
     use crate::cpu::{Cpu, Trap};
-    use fxscope_guestmem::Memory;
     use crate::table::{Ctx, decode};
+    use fxscope_guestmem::Memory;
 
     /// The word of `MSR reg, X0`, or with `read` of `MRS X0, reg`.
     fn access([op0, op1, crn, crm, op2]: [u32; 5], read: bool) -> u32 {

@@ -10,8 +10,8 @@ use fxscope_isa::{Reg, RegList, StaticInst};
 
 use crate::cpu::{Cpu, Stop, Trap};
 use crate::insn;
-use fxscope_guestmem::Memory;
 use crate::statistics;
+use fxscope_guestmem::Memory;
 
 /// Executes one instruction. `Ok` goes on to the next one in the block; a branch writes `cpu.pc`.
 pub type Exec = fn(&mut Cpu, &mut Memory, &Inst) -> Result<(), Stop>;

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fxscope_aarch64::table::{Ctx, decode};
+use fxscope_isa::{Access, Reg, Shape};
 use fxscope_linux::Process;
 use fxscope_linux::disasm::disassemble;
 use fxscope_linux::pages::Backing;
@@ -13,7 +14,6 @@ use fxscope_machine::Spec;
 use fxscope_record::{ALL, HotSpot, Run};
 use fxscope_report::annotate::Source;
 use fxscope_sim::{BlockObserver, MemoryAccess, Ran};
-use fxscope_isa::{Access, Reg, Shape};
 use serde::Serialize;
 
 use crate::{Wanted, annotate};

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fxscope_guestmem::Segment;
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals, Stall};
+use fxscope_guestmem::Segment;
 use fxscope_linux::hwpfctl;
 use fxscope_linux::pages::{MappingPages, MemoryPolicy, PageUse, list};
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, SharedFolder, StartError, Stdio};

@@ -86,7 +86,7 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
-    use crate::memory::{Memory, PAGE, Prot, Segment};
+    use crate::{Memory, PAGE, Prot, Segment};
 
     const PRIVATE: u64 = 0x1_0000;
     const SHARED: u64 = 0x5_0000;

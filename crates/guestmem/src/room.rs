@@ -83,7 +83,7 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
-    use crate::memory::{Memory, PAGE, Prot, Segment};
+    use crate::{Memory, PAGE, Prot, Segment};
 
     fn of_pages(pages: u64) -> Memory {
         let mut m = Memory::new(pages * PAGE).expect("reserve");

@@ -57,7 +57,7 @@ impl Memory {
 mod tests {
     use std::ops::Range;
 
-    use crate::memory::{Memory, PAGE, Prot, Segment};
+    use crate::{Memory, PAGE, Prot, Segment};
 
     const AT: u64 = 0x1_0000;
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use fxscope_guestmem::PAGE;
 use fxscope_aarch64::{Block, BlockId, Blocks, Cpu, Trap};
 use fxscope_guestmem::Memory;
+use fxscope_guestmem::PAGE;
 
 use crate::budget::{self, Budget, Charge};
 use crate::clock::{ClockSource, HostClock, unix_ns};

@@ -265,8 +265,8 @@ fn rounds_with_sign(value: u64, step: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use fxscope_guestmem::{Prot, Segment};
     use fxscope_aarch64::table::{Ctx, decode};
+    use fxscope_guestmem::{Prot, Segment};
 
     use super::*;
 

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-#[path = "../tests/common/steal.rs"]
+#[path = "../tests/it/common/steal.rs"]
 mod steal;
 
 fn main() -> ExitCode {

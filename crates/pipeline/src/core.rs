@@ -2,9 +2,9 @@
 
 use fxscope_calendar::{Calendar, Cycle};
 use fxscope_counts::{Signal, Signals, Stall};
+use fxscope_isa::{Branch, Subnormal};
 use fxscope_machine::Spec;
 use fxscope_memory::{Chip, Hierarchy, Misses, NEVER, Seat};
-use fxscope_isa::{Branch, Subnormal};
 
 use crate::blocking::Blockers;
 use crate::bypass::{Bypasses, EXA, PIPES, Value};

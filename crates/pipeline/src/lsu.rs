@@ -9,9 +9,9 @@ mod write_buffer;
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
+use fxscope_isa::{Access, Shape};
 use fxscope_machine::Spec;
 use fxscope_memory::{Hierarchy, Pointer, Response, Wants};
-use fxscope_isa::{Access, Shape};
 
 use crate::resolve::RUop;
 use older::{Meeting, OlderStores, Read, Span, Store};

@@ -11,8 +11,8 @@ mod targets;
 mod weights;
 
 use fxscope_calendar::Cycle;
-use fxscope_machine::spec::Frontend as FrontendSpec;
 use fxscope_isa::Branch;
+use fxscope_machine::spec::Frontend as FrontendSpec;
 
 use chain::SmallTakenChain;
 use loops::LoopTable;

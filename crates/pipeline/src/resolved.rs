@@ -1,9 +1,9 @@
 //! Instructions joined with a machine's recipes, as the hot path reads them.
 
 use fxscope_counts::{Signals, Stall, Stalls};
+use fxscope_isa::{Access, Branch, MemOp, Reg};
 use fxscope_machine::Pipes;
 use fxscope_machine::recipe::{MAX_FLOWS, MAX_UOPS};
-use fxscope_isa::{Access, Branch, MemOp, Reg};
 
 pub use crate::bypass::{PIPE_NAMES, PIPES};
 use crate::lsu::rules::Writing;

@@ -1,7 +1,7 @@
 //! Writes a record as large as they get: `large_record FILE.fxr [THREADS [REGIONS]]`, 48 and 100 if not given. What reports of it
 //! take is measured with it (`docs/report.md`).
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use std::error::Error;

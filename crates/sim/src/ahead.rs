@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use fxscope_aarch64::BlockId;
 use fxscope_calendar::Cycle;
-use fxscope_linux::Process;
 use fxscope_isa::{Partial, Subnormal};
+use fxscope_linux::Process;
 
 use crate::core::Core;
 use crate::timing::Driver;

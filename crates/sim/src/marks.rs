@@ -1,8 +1,8 @@
 //! Where programs say that a part of them begins or ends: calls that they have for other tools already, recognised by the
 //! names of the functions, and the marks of `include/fxscope.h`.
 
-use fxscope_linux::Process;
 use fxscope_isa::Branch;
+use fxscope_linux::Process;
 
 /// Longest name read from the program, bytes.
 const NAME_BYTES: u64 = 256;

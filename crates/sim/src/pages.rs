@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fxscope_guestmem::Segment;
 use fxscope_calendar::Cycle;
+use fxscope_guestmem::Segment;
 use fxscope_linux::Process;
 use fxscope_linux::pages::{self, MemoryWork, PageSizes, PageView};
 use fxscope_machine::{Spec, spec};

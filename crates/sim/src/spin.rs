@@ -11,9 +11,9 @@ use fxscope_aarch64::block::{Block, BlockId};
 use fxscope_aarch64::cpu::Cpu;
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
+use fxscope_isa::{Access, InstKind, Reg, RegClass, Shape, StaticInst};
 use fxscope_linux::rounds::{REGISTERS, Round};
 use fxscope_pipeline::{BlockTally, Pipeline, ResolvedBlock, Tally};
-use fxscope_isa::{Access, InstKind, Reg, RegClass, Shape, StaticInst};
 
 /// Places where turns ended that a core remembers.
 const PLACES: usize = 4;

@@ -1,8 +1,8 @@
 //! A tap: somebody who is told of each block that is executed and timed.
 
+use fxscope_isa::MemOp;
 use fxscope_linux::Process;
 use fxscope_pipeline::{Pipeline, ResolvedBlock};
-use fxscope_isa::MemOp;
 
 use crate::trace::Trace;
 

@@ -11,8 +11,8 @@ use fxscope_isa::{Access, InstKind, MemOp};
 
 use crate::cpu::{Cpu, Monitor, Stop, Trap};
 use crate::insn::base_pair::pair_op;
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// An LSE operation of one size: mnemonic, its `o3:opc` field, size suffix and field, decode function.
 /// With `alias`, the forms that discard the old value have timing classes of their own.

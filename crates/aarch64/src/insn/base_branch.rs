@@ -4,8 +4,8 @@ use fxscope_isa::{Branch, InstKind, Reg};
 
 use crate::cpu::{Cpu, Stop};
 use crate::enc;
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 pub const TABLE: &[Encoding] = &[

@@ -3,8 +3,8 @@
 use crate::cpu::{Cpu, Stop};
 use crate::enc;
 use crate::insn::alu::{ASR, Add, Adds, Alu, And, Ands, Eor, LSL, LSR, Orr, Sub, Subs, Word, by_width, shift};
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Inst, bits, sbits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 pub const TABLE: &[Encoding] = &[

@@ -6,8 +6,8 @@ use crate::insn::alu::{
     ASR, Add, Adds, Alu, And, Ands, Bic, Bics, Eon, Eor, LSL, LSR, Orn, Orr, ROR, Sub, Subs, UNSHIFTED, Word, by_width,
     extend, shift,
 };
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// Timing classes of a form whose cost depends on how the second operand is shifted.
 struct ShiftClasses {

@@ -7,8 +7,8 @@ use fxscope_isa::{Access, InstKind, MemOp, Reg};
 
 use crate::cpu::{Cpu, Stop, Vreg};
 use crate::insn::alu::extend;
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 pub const TABLE: &[Encoding] = &[

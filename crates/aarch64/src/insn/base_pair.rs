@@ -5,8 +5,8 @@ use fxscope_isa::{Access, InstKind, MemOp, Shape};
 
 use crate::cpu::{Cpu, Stop};
 use crate::insn::base_mem::{OFFSET, POST, PRE, Storable, Transfer, V, address, base_register, write_back};
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 pub const TABLE: &[Encoding] = &[

@@ -5,8 +5,8 @@ use fxscope_isa::{Access, InstKind, MemOp};
 use crate::cpu::{Cpu, Stop, Trap};
 use crate::enc;
 use crate::hpc;
-use fxscope_guestmem::{Memory, Touch};
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::{Memory, Touch};
 
 /// Encodings of this group.
 pub const TABLE: &[Encoding] = &[

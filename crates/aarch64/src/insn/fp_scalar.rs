@@ -5,8 +5,8 @@ use fxscope_isa::{FpOp, InstKind};
 use crate::cpu::{Cpu, Stop, Vreg};
 use crate::enc;
 use crate::fp::{self, Float, FpEnv, Integer, Rounding};
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 pub const TABLE: &[Encoding] = &[

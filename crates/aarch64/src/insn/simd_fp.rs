@@ -7,8 +7,8 @@ use fxscope_isa::{FpOp, InstKind};
 use crate::cpu::{Cpu, Stop, Vreg};
 use crate::enc;
 use crate::fp::{self, Float, FpEnv, vector};
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group. Half-precision forms have an encoding of their own.
 pub const TABLE: &[Encoding] = &[

@@ -4,8 +4,8 @@ use crate::cpu::{Cpu, Stop, Vreg};
 use crate::enc;
 use crate::fp::{self, Float, FpEnv, Integer, Rounding, vector};
 use crate::insn::simd_fp::{Form, active, ones, write};
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group. Half-precision forms have an encoding of their own.
 pub const TABLE: &[Encoding] = &[

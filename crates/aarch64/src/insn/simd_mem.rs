@@ -6,8 +6,8 @@ use fxscope_isa::{Access, InstKind, MemOp, Reg, Shape};
 use crate::cpu::{Cpu, Stop, Vreg};
 use crate::enc;
 use crate::insn::simd_common::{by_size, is_full};
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]

@@ -5,9 +5,9 @@ use super::sve_common::{
 };
 use super::sve_element::Int;
 use crate::cpu::{Cpu, Vreg};
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Inst, bits, sbits};
 use crate::{sizes, sve};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]

@@ -6,9 +6,9 @@ use super::sve_common::{BySize, Classes, Done, select_active, size, splat, sve, 
 use super::sve_element::Int;
 use crate::cpu::Cpu;
 use crate::fp::expand_immediate;
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 use crate::{sizes, sve};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]

@@ -3,9 +3,9 @@
 use super::sve_common::{BySize, Classes, Done, ELEMENT_BITS, at_least, map1, pattern_elements, size, sve};
 use super::sve_element::Int;
 use crate::cpu::Cpu;
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
 use crate::{sizes, sve};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]

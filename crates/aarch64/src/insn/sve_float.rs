@@ -10,8 +10,8 @@ use super::sve_common::{BySize, Classes, Done, Element, size, sve, write_merging
 use crate::cpu::{Cpu, Vreg};
 use crate::fp::vector::all;
 use crate::fp::{Float, FpEnv};
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// An operation on one vector under a predicate.
 pub trait Unary {

@@ -8,9 +8,9 @@ use super::sve_float::{
 use crate::cpu::{Cpu, Vreg};
 use crate::fp::vector::{self, all};
 use crate::fp::{self, Float, FpEnv};
-use fxscope_guestmem::Memory;
 use crate::sve;
 use crate::table::{Ctx, Decoded, Encoding, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]

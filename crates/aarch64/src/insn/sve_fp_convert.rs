@@ -7,9 +7,9 @@ use super::sve_float::{Unary, floats, merging, merging1, reg, split, unary};
 use crate::cpu::{Cpu, Vreg};
 use crate::fp::vector::unary as each;
 use crate::fp::{self, Float, FpEnv, Integer, Rounding};
-use fxscope_guestmem::Memory;
 use crate::sve;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]

@@ -5,9 +5,9 @@ use super::sve_float::{float, floats, reg, split};
 use crate::cpu::{Cpu, Vreg};
 use crate::fp::vector::test;
 use crate::fp::{self, Float, FpEnv};
-use fxscope_guestmem::Memory;
 use crate::sve;
 use crate::table::{Ctx, Decoded, Encoding, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]

@@ -6,8 +6,8 @@ use super::sve_common::{Done, Element, active, low_bits};
 use super::sve_mem::on_fault::{FIRST, TRAP};
 use super::sve_mem::{MemElement, by_vector, each_active};
 use crate::cpu::{Cpu, MAX_VL, Vreg};
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]

@@ -4,9 +4,9 @@ use super::base_dp_imm::bit_mask;
 use super::sve_common::{BySize, Classes, Done, at_most, map1, select_active, size, splat, sve};
 use super::sve_element::Int;
 use crate::cpu::{Cpu, Vreg};
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 use crate::{sizes, sve};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]

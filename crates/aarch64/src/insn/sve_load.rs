@@ -10,8 +10,8 @@ use super::sve_mem::{
     with_imm4, with_index,
 };
 use crate::cpu::{Cpu, MAX_VL, Stop, Vreg};
-use fxscope_guestmem::{MemFault, Memory};
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::{MemFault, Memory};
 
 /// Encodings of this group.
 #[rustfmt::skip]
@@ -423,8 +423,8 @@ fn predicate(w: u32, c: &Ctx, class: &'static str) -> Option<Decoded> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fxscope_guestmem::{PAGE, Prot, Segment};
     use crate::table::decode;
+    use fxscope_guestmem::{PAGE, Prot, Segment};
 
     const BASE: u64 = 0x10000;
 

@@ -5,8 +5,8 @@ use fxscope_isa::{Access, InstKind, MemOp, Shape};
 
 use super::sve_common::Element;
 use crate::cpu::{Cpu, Vreg};
-use fxscope_guestmem::{MemFault, Memory, PAGE};
 use crate::table::{Ctx, Decoded, Exec, Inst, bits, sbits};
+use fxscope_guestmem::{MemFault, Memory, PAGE};
 
 /// An element in memory that is widened to, or narrowed from, a register element of type `R`.
 pub trait MemElement<R>: Pod {

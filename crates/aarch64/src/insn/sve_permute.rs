@@ -6,9 +6,9 @@ use super::sve_common::{
 };
 use super::sve_element::Int;
 use crate::cpu::{Cpu, MAX_VL, Vreg};
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
 use crate::{sizes, sve};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]

@@ -7,9 +7,9 @@ use super::sve_common::{
 };
 use super::sve_element::Int;
 use crate::cpu::Cpu;
-use fxscope_guestmem::Memory;
 use crate::sve;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]

@@ -7,8 +7,8 @@ use super::sve_common::{Done, Element, active};
 use super::sve_gather::{Offset, Sizes, element_addresses, extend, scalar_plus_vector, vector_plus_immediate};
 use super::sve_mem::{address, by_vector, masked, memory, sve_mem, with_index};
 use crate::cpu::Cpu;
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits, sbits};
+use fxscope_guestmem::Memory;
 
 /// The rows of each operation, which are the same but for the element size's field.
 macro_rules! prefetches {

@@ -6,8 +6,8 @@ use super::sve_common::Done;
 use super::sve_gather::{Offset, Sizes, element_addresses, extend, scalar_plus_vector, vector_plus_immediate};
 use super::sve_mem::{MemElement, by_vector, each_active};
 use crate::cpu::Cpu;
-use fxscope_guestmem::Memory;
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::Memory;
 
 /// Encodings of this group.
 #[rustfmt::skip]

@@ -8,8 +8,8 @@ use super::sve_mem::{
     with_imm4, with_index,
 };
 use crate::cpu::{Cpu, MAX_VL, Vreg};
-use fxscope_guestmem::{MemFault, Memory, Touch};
 use crate::table::{Ctx, Decoded, Encoding, Exec, Inst, bits};
+use fxscope_guestmem::{MemFault, Memory, Touch};
 
 /// Encodings of this group.
 #[rustfmt::skip]

@@ -7,8 +7,8 @@ use fxscope_guestmem::Segment;
 use fxscope_linux::Process;
 use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
-use fxscope_tlbsweep::{Access, Analysis, Answer, Counts, Design, Error, Question};
 use fxscope_sim::{BlockObserver, Ran};
+use fxscope_tlbsweep::{Access, Analysis, Answer, Counts, Design, Error, Question};
 
 use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
 use super::{Costs, part_of_call};

@@ -17,8 +17,8 @@ mod usage;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use fxscope_guestmem::{PAGE, Region};
 use fxscope_guestmem::{Memory, Segment};
+use fxscope_guestmem::{PAGE, Region};
 
 pub use own::MappingPages;
 pub use policy::{NodeMask, Placement, list, mask, parse_nodes};

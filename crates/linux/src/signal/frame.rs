@@ -11,9 +11,9 @@
 //! ```
 
 use bytemuck::Pod;
+use fxscope_aarch64::Cpu;
 use fxscope_aarch64::insn::base_system::{FPCR_BITS, FPSR_BITS};
 use fxscope_guestmem::MemFault;
-use fxscope_aarch64::Cpu;
 use fxscope_guestmem::Memory;
 
 use super::{Action, AltStack, Origin, SigInfo, flags};

@@ -4,8 +4,8 @@ use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use fxscope_guestmem::{PAGE, Region, USER_END};
 use fxscope_guestmem::{Memory, Prot, Segment};
+use fxscope_guestmem::{PAGE, Region, USER_END};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 

@@ -1,7 +1,7 @@
 //! With which addresses accesses look up the data TLB: what their flows do, without their time.
 
-use fxscope_memory::Pointer;
 use fxscope_isa::{Access, Shape};
+use fxscope_memory::Pointer;
 
 use super::indexed::{Pair, pieces};
 use super::older::Span;

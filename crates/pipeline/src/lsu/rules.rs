@@ -1,7 +1,7 @@
 //! What of a memory access depends on the instruction alone (manual tables 7-2 to 7-6): decided once.
 
-use fxscope_machine::Spec;
 use fxscope_isa::{MemOp, RegClass, Shape, StaticInst};
+use fxscope_machine::Spec;
 
 use crate::resolved::RMem;
 

@@ -1,8 +1,8 @@
 //! What an operation is charged as while it is waited for.
 
 use fxscope_counts::Stall;
-use fxscope_machine::Spec;
 use fxscope_isa::{InstKind, Reg, RegClass, StaticInst};
+use fxscope_machine::Spec;
 
 use crate::resolved::{Action, RUop};
 

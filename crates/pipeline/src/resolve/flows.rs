@@ -1,7 +1,7 @@
 //! The flows of a micro-operation, the stations that take it, and when it may commit.
 
-use fxscope_machine::{Blocking, Flow, LoadToUse, Pipes, Spec, Uop};
 use fxscope_isa::{Branch, Reg, Shape, StaticInst};
+use fxscope_machine::{Blocking, Flow, LoadToUse, Pipes, Spec, Uop};
 
 use crate::resolved::{Action, Attribute, Brief, Late, Producer, READY, RFlow, RUop, chain_bit};
 

@@ -1,7 +1,7 @@
 //! Which micro-operations access memory, and how.
 
-use fxscope_machine::{Recipe, Spec, Uop};
 use fxscope_isa::{Access, MemOp, RegClass, StaticInst};
+use fxscope_machine::{Recipe, Spec, Uop};
 
 use super::flows::EAG;
 use super::operands::{add_all, push};

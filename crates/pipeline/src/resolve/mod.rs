@@ -8,8 +8,8 @@ mod prefix;
 mod roles;
 
 use fxscope_counts::{Signals, Stall};
-use fxscope_machine::{Blocking, Recipe, Spec, Uop};
 use fxscope_isa::{Branch, InstKind, Shape, StaticInst};
+use fxscope_machine::{Blocking, Recipe, Spec, Uop};
 
 pub use self::memory::lacks_access;
 use self::prefix::{behind_prefix, merges, with_merge};

@@ -1,7 +1,7 @@
 //! Operands and results of micro-operations.
 
-use fxscope_machine::Pipes;
 use fxscope_isa::{Reg, RegClass, RegList, StaticInst};
+use fxscope_machine::Pipes;
 
 use super::flows::FL;
 use crate::resolved::{Action, BY_PIPE, Producer, READY, RUop, TEMP, TEMPS};

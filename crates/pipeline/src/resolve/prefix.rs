@@ -1,7 +1,7 @@
 //! MOVPRFX: packed with the instruction behind it (manual 4.3, 6.5.1).
 
-use fxscope_machine::{Dependence, Recipe, Spec, Uop};
 use fxscope_isa::{RegClass, RegList, StaticInst};
+use fxscope_machine::{Dependence, Recipe, Spec, Uop};
 
 /// An instruction packed with the MOVPRFX before it: it reads what the MOVPRFX reads in place of the register moved.
 /// What a merging one keeps of that register is left to the operation at the end, if there is one (`extra`).

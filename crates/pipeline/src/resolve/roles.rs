@@ -4,8 +4,8 @@
 //! kinds of micro-operations: those that wait for no other one read the operands, the accumulator goes to the one that
 //! adds to it, addresses and data of a memory access to the pipes that handle them.
 
-use fxscope_machine::{Pipes, Recipe, Uop};
 use fxscope_isa::{Access, MemOp, Reg, RegClass, Shape, StaticInst};
+use fxscope_machine::{Pipes, Recipe, Uop};
 
 use super::flows::{EAG, FL};
 use super::memory::accesses;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fxscope::tlbsweep::host::{self, Host, Mapping, Node, Pool, Process, SegmentUse, Thp, read, size};
 use fxscope::report::document::{Body, Document, Row, Section, Value};
 use fxscope::report::render::terminal;
+use fxscope::tlbsweep::host::{self, Host, Mapping, Node, Pool, Process, SegmentUse, Thp, read, size};
 use serde_json::json;
 
 use super::super::output::Target;

@@ -1,0 +1,8 @@
+//! The integration tests of `fxscope-aarch64`, as one program: it links once.
+
+mod differential;
+mod floating_point;
+mod hostile;
+mod inactive_elements;
+mod operands;
+mod tagged_addresses;

@@ -1,0 +1,3 @@
+//! The integration tests of `fxscope-analyze`, as one program: it links once.
+
+mod compare;

@@ -1,0 +1,3 @@
+//! The integration tests of `fxscope-calendar`, as one program: it links once.
+
+mod calendar;

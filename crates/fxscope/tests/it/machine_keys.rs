@@ -1,0 +1,281 @@
+//! Every key of a machine's description has an effect on some small program, or says beside its definition why it has none.
+
+use crate::common;
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use fxscope::linux::Stdio;
+use fxscope::linux::pages::MemoryPolicy;
+use fxscope::machine::schema::{EVIDENCE, Key, Kind, Rule, SOURCE, Table, Value};
+use fxscope::machine::spec::SCHEMA;
+use fxscope::machine::{Spec, load};
+use fxscope::record::{Finish, Pages, Region};
+use fxscope::{Control, Request, SectorData, Session};
+
+use common::{compile, kernel};
+
+const FLAGS: &[&str] = &[
+    "-O2",
+    "-march=armv8.2-a+sve",
+    "-nostdlib",
+    "-static",
+    "-ffreestanding",
+    "-fno-stack-protector",
+    "-fno-tree-vectorize",
+];
+
+/// A program on a machine.
+#[derive(Clone, Copy)]
+struct Case {
+    machine: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+    /// A prebuilt kernel, or a part of `programs/keys.c`.
+    program: &'static str,
+    arguments: &'static [&'static str],
+    /// What the large-page library is asked for.
+    page_type: &'static str,
+    /// Memory is from this node only.
+    node: Option<u32>,
+    /// It runs on this CPU only.
+    cpu: Option<u32>,
+    /// A variable that is in sector 1 of the caches.
+    sector_1: Option<&'static str>,
+}
+
+const fn case(machine: &'static str, part: &'static str) -> Case {
+    Case { machine, settings: &[], program: part, arguments: &[], page_type: "", node: None, cpu: None, sector_1: None }
+}
+
+/// An A64FX whose caches and tables are soon full.
+const SMALL: &[(&str, &str)] =
+    &[("l1d.bytes", "16KiB"), ("l1i.bytes", "16KiB"), ("l2.bytes", "256KiB"), ("tlb.l2_entries", "64")];
+/// The same with sectors.
+const SECTORS: &[(&str, &str)] = &[
+    ("l1d.bytes", "16KiB"),
+    ("l2.bytes", "256KiB"),
+    ("sector_cache.l1_ways", "1,3,0,0"),
+    ("sector_cache.l2_ways", "3,9"),
+];
+/// The same where pointers do not choose sectors.
+const UNTAGGED: &[(&str, &str)] = &[
+    ("l1d.bytes", "16KiB"),
+    ("l2.bytes", "256KiB"),
+    ("sector_cache.tagged_pointers", "false"),
+    ("sector_cache.l1_ways", "1,3,0,0"),
+    ("sector_cache.l2_ways", "3,9"),
+];
+/// An A64FX with pages of one size, which are groups of descriptors in its translation tables.
+const GROUPS: &[(&str, &str)] = &[
+    ("pages.sizes", "64KiB"),
+    ("pages.large", "64KiB"),
+    ("pages.data", "64KiB"),
+    ("pages.bss", "64KiB"),
+    ("pages.heap", "64KiB"),
+    ("pages.stack", "64KiB"),
+    ("pages.thread_stack", "64KiB"),
+    ("pages.mmap", "64KiB"),
+    ("tlb.granules", "4096,65536"),
+    ("tlb.contiguous", "16,32"),
+    ("tlb.l2_entries", "64"),
+];
+/// Keys that must be equal, and change together: lines have one size in all caches.
+const EQUAL: [&str; 3] = ["l1i.line_bytes", "l1d.line_bytes", "l2.line_bytes"];
+
+const CASES: &[Case] = &[
+    case("a64fx", "identity"),
+    case("a64fx", "branches"),
+    case("a64fx", "operations"),
+    case("a64fx", "numbers"),
+    case("a64fx", "accesses"),
+    Case { settings: SMALL, ..case("a64fx", "streams") },
+    Case { settings: SMALL, ..case("a64fx", "pages") },
+    Case { settings: GROUPS, ..case("a64fx", "pages") },
+    Case { page_type: "none", ..case("a64fx", "pages") },
+    Case { page_type: "hugetlbfs", ..case("a64fx", "pages") },
+    Case { settings: SMALL, ..case("a64fx", "code") },
+    Case { settings: SECTORS, ..case("a64fx", "x-sectors") },
+    Case { settings: UNTAGGED, sector_1: Some("area"), ..case("a64fx", "x-sectors") },
+    Case { arguments: &["n=512", "m=512", "l2-ways=4", "passes=1"], ..case("a64fx", "sector.elf") },
+    case("a64fx", "threads"),
+    Case { cpu: Some(5), ..case("knl-small", "streams") },
+    case("k-computer", "pages"),
+    Case { node: Some(6), ..case("a64fx", "streams") },
+    Case { arguments: &["kind=hardware", "threads=2", "rounds=5"], ..case("a64fx", "barrier.elf") },
+];
+
+/// What a run shows: output, counts and times.
+#[derive(PartialEq)]
+struct Shown {
+    finish: Finish,
+    output: Vec<u8>,
+    notes: Vec<String>,
+    regions: Vec<Region>,
+    pages: Vec<Pages>,
+}
+
+/// Runs cases, those of `programs/keys.c` with the program `keys`.
+struct Bench {
+    keys: PathBuf,
+}
+
+impl Bench {
+    /// The machine of a case with one more setting; none when it cannot have it.
+    fn machine(case: &Case, more: Option<(&str, &str)>) -> Option<(Spec, Vec<(String, String)>)> {
+        let equal = more.filter(|(key, _)| EQUAL.contains(key)).map(|(_, value)| EQUAL.map(|key| (key, value)));
+        let settings = case.settings.iter().copied().chain(more).chain(equal.into_iter().flatten());
+        let settings: Vec<_> = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        Some((load(case.machine, &settings).ok()?, settings))
+    }
+
+    /// Runs a case; none when the program cannot start on such a machine.
+    fn run(&self, case: &Case, spec: Spec, settings: Vec<(String, String)>) -> Option<Shown> {
+        let own = Path::new(case.program).extension().is_none();
+        let program = if own { self.keys.clone() } else { kernel(case.program).into() };
+        let mut output = tempfile::tempfile().expect("temporary file");
+        let stream = output.try_clone().expect("a descriptor").into();
+        let nothing = || File::open("/dev/null").expect("there").into();
+        let part = own.then_some(case.program);
+        let request = Request {
+            settings,
+            arguments: part.into_iter().chain(case.arguments.iter().copied()).map(OsString::from).collect(),
+            environment: vec![("XOS_MMM_L_HPAGE_TYPE".into(), case.page_type.into())],
+            cpus: case.cpu.map(|cpu| vec![cpu]),
+            memory_policy: case.node.map_or_else(MemoryPolicy::default, |node| MemoryPolicy::Bind(1 << node)),
+            stdio: Some(Stdio { input: nothing(), output: stream, error: nothing() }),
+            max_instructions: Some(2_000_000),
+            ..Request::new(Arc::new(spec), program)
+        };
+        let data = case.sector_1.map(|name| SectorData::parse(name, 1).expect("a variable"));
+        let run = Session::contained(request, |mut session| {
+            session.assign_sectors(data.as_slice()).expect("the program has it");
+            session.run(&mut |_| Control::Continue)
+        });
+        let run = run.ok()?;
+        let mut text = Vec::new();
+        output.rewind().and_then(|()| output.read_to_end(&mut text)).expect("readable");
+        Some(Shown { finish: run.finish, output: text, notes: run.notes, regions: run.regions, pages: run.pages })
+    }
+}
+
+/// Other values of a key, those nearest to what it is first.
+fn others(key: &Key, value: &Value) -> Vec<String> {
+    let numbers = |n: u64| -> Vec<u64> {
+        let near = [n + 1, n.saturating_sub(1), 2 * n, n / 2, n + 10, n + 100, 16 * n, n / 16, n + 5_000];
+        match key.rule {
+            Rule::Range(low, high) => near.into_iter().chain([low, high.min(4096)]).collect(),
+            Rule::OneOf(list) => list.to_vec(),
+            Rule::Register => vec![n ^ 0x10],
+            _ => near.to_vec(),
+        }
+    };
+    let text = |list: &[u64]| format!("{list:?}");
+    match value {
+        Value::Integer(n) => numbers(*n).iter().map(u64::to_string).collect(),
+        Value::Real(x) => [2.0 * x, x / 2.0, x * 0.9, x + 100.0].iter().map(f64::to_string).collect(),
+        Value::Switch(on) => vec![(!on).to_string()],
+        Value::Text(_) => vec!["another".to_owned()],
+        Value::List(row) => {
+            let each = |f: &dyn Fn(u64) -> u64| row.iter().map(|&n| f(n)).collect::<Vec<_>>();
+            let mut rows = vec![each(&|n| n + 3), each(&|n| 2 * n), each(&|n| n / 2), each(&|n| n + 20)];
+            rows.push(row.iter().rev().copied().collect());
+            if let Rule::OneOf(list) = key.rule {
+                rows.extend(list.iter().map(|&n| vec![n; row.len()]));
+            }
+            if let (Kind::UpTo(_), [_, rest @ ..]) = (key.kind, &row[..]) {
+                rows.extend([rest.to_vec(), row[..rest.len()].to_vec()]);
+            }
+            rows.iter().map(|row| text(row)).collect()
+        }
+    }
+}
+
+/// The case on which some other value of the key shows something else, by its place.
+fn effect(bench: &Bench, table: &Table, key: usize, cases: &[(Case, Shown)], order: &VecDeque<usize>) -> Option<usize> {
+    let k = &table.keys[key];
+    let name = format!("{}.{}", table.name, k.name);
+    let t = SCHEMA.iter().position(|other| other.name == table.name)?;
+    // Of a key without effect all cases are run: few values do.
+    let most = if table.inert(k).is_some() { 3 } else { usize::MAX };
+    order.iter().copied().find(|&place| {
+        let (case, before) = &cases[place];
+        let (plain, _) = Bench::machine(case, None).expect("a machine");
+        let value = plain.tables.values()[t][key].clone();
+        others(k, &value).iter().take(most).any(|other| {
+            let Some((spec, settings)) = Bench::machine(case, Some((&name, other))) else { return false };
+            if spec.tables == plain.tables {
+                return false;
+            }
+            // That a program cannot start is an effect, too.
+            bench.run(case, spec, settings).is_none_or(|after| after != *before)
+        })
+    })
+}
+
+/// Cycles of a chase through L1, and how many loads it has.
+fn chase(setting: (&str, &str)) -> (u64, u64) {
+    const HOPS: u64 = 4_000;
+    let bench = Bench { keys: PathBuf::new() };
+    let arguments = &["footprint=8192", "hops=4000", "state=warm"];
+    let case = Case { arguments, ..case("a64fx", "chase.elf") };
+    let (spec, settings) = Bench::machine(&case, Some(setting)).expect("a machine");
+    let shown = bench.run(&case, spec, settings).expect("it starts");
+    let marked = shown.regions.iter().find(|region| region.name != fxscope::record::ALL).expect("a marked region");
+    (marked.count(0, "CPU_CYCLES").expect("counted"), HOPS)
+}
+
+#[test]
+fn a_chase_through_l1_takes_the_cycles_that_the_key_of_the_load_to_use_latency_has() {
+    for cycles in [5, 10, 20] {
+        let (all, hops) = chase(("load_store.load_integer", &cycles.to_string()));
+        let each = all as f64 / hops as f64;
+        assert!((each - f64::from(cycles)).abs() < 0.05 * f64::from(cycles), "{cycles}: {each}");
+    }
+}
+
+#[test]
+fn every_key_of_a_machine_has_an_effect_or_a_reason_for_having_none() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let bench = Bench { keys: compile(folder.path(), "keys", FLAGS, include_str!("../programs/keys.c")).into() };
+    let plain = |case: &Case| {
+        let (spec, settings) = Bench::machine(case, None).expect("a machine");
+        let shown = bench.run(case, spec, settings).expect("it starts");
+        assert!(matches!(shown.finish, Finish::Exited(0)), "{}: {:?}", case.program, shown.finish);
+        (*case, shown)
+    };
+    let cases: Vec<(Case, Shown)> = CASES.iter().map(plain).collect();
+    let next = AtomicUsize::new(0);
+    let wrong = Mutex::new(Vec::new());
+    let work = || {
+        // What showed the key before is most likely to show this one.
+        let mut order: VecDeque<usize> = (0..cases.len()).collect();
+        while let Some(table) = SCHEMA.get(next.fetch_add(1, Ordering::Relaxed)) {
+            for (k, key) in table.keys.iter().enumerate().filter(|(_, key)| ![SOURCE, EVIDENCE].contains(&key.name)) {
+                let name = format!("{}.{}", table.name, key.name);
+                let what = match (effect(&bench, table, k, &cases, &order), table.inert(key)) {
+                    (Some(place), None) => {
+                        order.retain(|&other| other != place);
+                        order.push_front(place);
+                        continue;
+                    }
+                    (None, Some(_)) => continue,
+                    (None, None) => format!("{name} changes nothing"),
+                    (Some(_), Some(reason)) => format!("{name} changes something, though: {reason}"),
+                };
+                wrong.lock().expect("nobody panics with it").push(what);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let wrong = wrong.into_inner().expect("nobody panics with it");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,94 @@
+//! `fxscope report` and `fxscope compare` on a record of a small run. What the forms contain is tested where they are made.
+
+use crate::common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{failure, json, kernel, output};
+
+/// A folder with `a.fxr`, a run of a kernel, and `b.fxr`, a run of another size.
+fn records() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    for (file, size) in [("a.fxr", "n=1024"), ("b.fxr", "n=2048")] {
+        let program = kernel("triad-l1.elf");
+        let done = output(folder.path(), &["run", "-q", "-o", file, "--", &program, size, "passes=2"]);
+        assert!(done.status.success(), "{done:?}");
+    }
+    folder
+}
+
+fn report(folder: &Path, args: &[&str]) -> Vec<u8> {
+    let done = output(folder, args);
+    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    assert!(done.stderr.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    done.stdout
+}
+
+#[test]
+fn every_format_goes_to_standard_output_or_to_a_file() {
+    let folder = records();
+    let starts: [(&str, &[u8]); 5] = [
+        ("terminal", b"triad-l1.elf on a64fx"),
+        ("html", b"<!DOCTYPE html>"),
+        ("xlsx", b"PK"),
+        ("csv", b"run,region,"),
+        ("json", b"["),
+    ];
+    for (format, start) in starts {
+        let shown = report(folder.path(), &["report", "a.fxr", "--format", format]);
+        assert!(shown.starts_with(start), "{format}");
+        let nothing = report(folder.path(), &["report", "a.fxr", "--format", format, "-o", "out"]);
+        assert!(nothing.is_empty(), "{format}");
+        let written = fs::read(folder.path().join("out")).expect("written");
+        // Workbooks hold the time at which they were made.
+        assert!(format == "xlsx" || written == shown, "{format}");
+    }
+}
+
+#[test]
+fn a_region_that_is_not_there_is_told_with_those_that_are_and_no_file_is_written() {
+    let folder = records();
+    for command in ["report", "compare"] {
+        let (status, error) = failure(
+            folder.path(),
+            &[command, "a.fxr", "b.fxr", "--region", "solve", "--format", "html", "-o", "out.html"],
+        );
+        assert_eq!(status, 125);
+        assert!(error.contains("no region 'solve'; it has all, triad"), "{error}");
+        assert!(!folder.path().join("out.html").exists());
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_told() {
+    let folder = records();
+    let (status, error) = failure(folder.path(), &["report", "a.fxr", "-o", "no/such/folder/report.txt"]);
+    assert_eq!(status, 125);
+    assert!(error.contains("no/such/folder/report.txt") && error.contains("check the path"), "{error}");
+}
+
+#[test]
+fn a_comparison_has_the_ratios_of_two_runs_and_names_what_differs() {
+    let folder = records();
+    let compared =
+        json(&report(folder.path(), &["compare", "a.fxr", "b.fxr", "--region", "triad", "--format", "json"]));
+    assert_eq!(compared["subjects"], serde_json::json!(["a", "b"]));
+    let events = compared["events"].as_array().expect("a list");
+    let ratio = |name: &str| {
+        let event = events.iter().find(|e| e["name"] == name).expect(name);
+        event["values"][1]["ratio"].as_f64().expect("both counted it")
+    };
+    // Twice as many elements: exactly twice the operations.
+    assert_eq!(ratio("FP_SCALE_OPS_SPEC"), 2.0);
+    let text = String::from_utf8(report(folder.path(), &["compare", "a.fxr", "b.fxr"])).expect("text");
+    assert!(text.contains("n=2048") && text.contains("differ"), "{text}");
+}
+
+#[test]
+fn one_run_alone_is_nothing_to_compare() {
+    let folder = records();
+    let (status, error) = failure(folder.path(), &["compare", "a.fxr"]);
+    assert_eq!(status, 125);
+    assert!(error.contains("give two files or more"), "{error}");
+}

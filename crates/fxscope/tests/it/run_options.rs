@@ -1,0 +1,298 @@
+//! Every option of `fxscope run`, with two threads and with two processes: the program's result stays right, and the option
+//! does what it says.
+
+use crate::common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use common::{compile, json, output};
+use serde_json::Value;
+
+const INCLUDE: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../../include");
+/// The sum of 0 to 8191.
+const RESULT: &str = "sum 33550336";
+
+/// Who sums the halves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pair {
+    Threads,
+    Processes,
+}
+
+/// What a run gave.
+struct Ran {
+    text: String,
+    error: String,
+    json: Value,
+    folder: PathBuf,
+    pair: Pair,
+}
+
+impl Ran {
+    /// The words behind the first one of a line of the program's.
+    fn said(&self, first: &str) -> &str {
+        let line = self.text.lines().find_map(|line| line.strip_prefix(first));
+        line.unwrap_or_else(|| panic!("no '{first}' in {}", self.text)).trim()
+    }
+
+    fn cycles(&self) -> f64 {
+        self.json["simulated"]["cycles"].as_f64().expect("cycles")
+    }
+
+    fn instructions(&self) -> u64 {
+        self.json["simulated"]["instructions"].as_u64().expect("instructions")
+    }
+
+    /// A count of the whole run.
+    fn event(&self, name: &str) -> u64 {
+        self.json["regions"][0]["events"][name].as_u64().unwrap_or_else(|| panic!("no {name}"))
+    }
+
+    fn has_note(&self, part: &str) -> bool {
+        self.json["notes"].as_array().expect("a list").iter().any(|note| note.as_str().expect("text").contains(part))
+    }
+
+    /// The CPUs of all rows of threads, each once.
+    fn cpus(&self) -> Vec<u64> {
+        let rows = self.json["regions"][0]["threads"].as_array().expect("rows");
+        let mut cpus: Vec<u64> = rows.iter().map(|row| row["cpu"].as_u64().expect("a number")).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    }
+
+    /// Members of what is said of pages: of those of a segment, or of all.
+    fn pages(&self, segment: Option<&str>, member: &str) -> Vec<u64> {
+        let all = self.json["pages"].as_array().expect("a list").iter();
+        let wanted = all.filter(|pages| segment.is_none_or(|segment| pages["segment"] == segment));
+        wanted.map(|pages| pages[member].as_u64().expect("a number")).collect()
+    }
+
+    fn setting(&self, key: &str) -> Option<&str> {
+        self.json["settings"][key].as_str()
+    }
+
+    fn file(&self, name: &str) -> Vec<u8> {
+        fs::read(self.folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+}
+
+/// What an option must have done, beside the run without any.
+type Check = fn(&Ran, &Ran);
+
+/// A representative use of an option: its name, the whole command line, and what to look for.
+struct Case {
+    option: &'static str,
+    arguments: &'static str,
+    check: Check,
+}
+
+const fn case(option: &'static str, arguments: &'static str, check: Check) -> Case {
+    Case { option, arguments, check }
+}
+
+/// All options, most of them in the forms whose effects differ. Arguments are separated by blanks, `~` stands for one inside.
+const CASES: &[Case] = &[
+    case("--machine", "-m knl", |ran, _| assert_eq!(ran.json["machine"], "knl")),
+    case("--machine", "--machine k-computer", |ran, _| assert_eq!(ran.json["machine"], "k-computer")),
+    case("--set", "--set memory.added_ns=2000", |ran, plain| {
+        assert_eq!(ran.setting("memory.added_ns"), Some("2000"));
+        assert!(ran.cycles() > plain.cycles() + 4000.0, "{} for {}", ran.cycles(), plain.cycles());
+    }),
+    case("--vector-bits", "--vector-bits 256", |ran, _| assert!(ran.said("vector").starts_with("32,"))),
+    case("--cpus", "--cpus 12-13", |ran, _| {
+        assert!(ran.said("vector").ends_with("cpus 2"));
+        assert_eq!(ran.cpus(), [12, 13]);
+    }),
+    case("--cpus", "--cpus 30", |ran, _| assert_eq!(ran.cpus(), [30], "both take turns")),
+    case("--cpus", "--cpus 12,59", |ran, _| assert_eq!(ran.cpus(), [12, 59])),
+    case("--pages", "--pages bss=64KiB", |ran, plain| {
+        assert_eq!([plain, ran].map(|r| r.pages(Some("bss"), "page_bytes")[0]), [2 << 20, 64 << 10]);
+    }),
+    case("--pages", "--pages all=64KiB", |ran, _| {
+        assert!(ran.pages(None, "page_bytes").iter().all(|&bytes| bytes == 64 << 10), "{}", ran.json["pages"]);
+    }),
+    case("--pages", "--pages mmap@map_much=64KiB", |ran, _| assert!(ran.has_note("--pages mmap@map_much: pages of"))),
+    case("--membind", "--membind 5", |ran, _| {
+        assert!(ran.has_note("node 5 only") && ran.pages(None, "node").iter().all(|&node| node == 5));
+    }),
+    case("--interleave", "--interleave 4-5 --pages all=64KiB", |ran, _| {
+        let mut nodes = ran.pages(None, "node");
+        nodes.sort_unstable();
+        nodes.dedup();
+        assert!(ran.has_note("--interleave") && nodes == [4, 5], "{nodes:?}");
+    }),
+    case("--sector", "--sector L2=10", |ran, _| assert_eq!(ran.setting("sector_cache.l2_ways"), Some("[4, 10]"))),
+    case("--sector", "--sector L2=10 --cpus 12-13", |ran, _| assert_eq!(ran.cpus(), [12, 13])),
+    case("--sector", "--sector L2=10 --cpus 12,24", |ran, _| assert_eq!(ran.cpus(), [12, 24])),
+    case("--sector", "--sector L1=1,L2=2,assign=numbers", |ran, _| assert!(ran.has_note("were put into sector 1"))),
+    case("-e", "-e PAIR=hello", |ran, plain| assert_eq!([plain, ran].map(|r| r.said("variable")), ["none", "hello"])),
+    case("--sysroot", "--sysroot root -e PAIR_READS=/only/in/sysroot", |ran, _| assert_eq!(ran.said("read"), "ok")),
+    case("--hwpf", "--hwpf --disableL1~--disableL2", |ran, plain| {
+        assert!(ran.has_note("Hardware prefetch") && plain.event("L1HWPF_STREAM_PF") > 0);
+        assert_eq!(ran.event("L1HWPF_STREAM_PF") + ran.event("L2HWPF_STREAM_PF"), 0);
+    }),
+    case("--hwpf", "--hwpf --distL1~2~--distL2~6~--weakL1", |ran, _| assert!(ran.has_note("Hardware prefetch"))),
+    case("--allow", "--allow net", |ran, plain| assert_eq!([plain, ran].map(|r| r.said("socket")), ["EACCES", "ok"])),
+    case("--allow", "--sandbox --allow write=.", |ran, _| assert_eq!(ran.said("write"), "ok")),
+    case("--allow", "--sandbox --allow read=/etc", |ran, _| {
+        assert_eq!([ran.said("read"), ran.said("write")], ["ok", "EACCES"]);
+    }),
+    case("--sandbox", "--sandbox", |ran, plain| {
+        assert_eq!([plain.said("read"), plain.said("write")], ["ok", "ok"]);
+        assert_eq!([ran.said("read"), ran.said("write")], ["EACCES", "EACCES"]);
+        assert!(ran.has_note("was refused reading"));
+    }),
+    case("--memory", "--memory 128MiB", |ran, plain| {
+        assert_eq!([plain, ran].map(|r| r.said("much")), ["ok", "ENOMEM"]);
+    }),
+    case("--follow", "--follow first", |ran, plain| {
+        let [all, first] = [plain, ran].map(Ran::instructions);
+        assert!(if ran.pair == Pair::Threads { first == all } else { first < all - 8192 }, "{first} of {all}");
+    }),
+    case("--clock", "--clock host", |ran, _| assert_eq!(ran.said("year"), this_year())),
+    case("--clock", "--clock simulated", |ran, plain| assert_eq!(ran.said("year"), plain.said("year"))),
+    case("--quantum", "--quantum 1", |ran, plain| assert!(is_near(ran.cycles(), plain.cycles(), 0.1))),
+    case("--quantum", "--quantum 1000000", |ran, plain| assert!(is_near(ran.cycles(), plain.cycles(), 0.2))),
+    case("--host-threads", "--host-threads 2 --cpus 12,24", |ran, _| assert!(ran.has_note("2 host threads:"))),
+    case("--host-threads", "--host-threads 4", |ran, _| assert!(ran.has_note("4 host threads:"))),
+    case("--spin", "--spin exact", |ran, plain| assert!(is_near(ran.cycles(), plain.cycles(), 0.02))),
+    case("--spin", "--spin fast", |ran, plain| assert_eq!(ran.cycles(), plain.cycles())),
+    case("--max-instructions", "--max-instructions 30000", |ran, _| {
+        assert_eq!(ran.json["finish"], "limit");
+        assert!((30_000..31_000).contains(&ran.instructions()), "{}", ran.instructions());
+    }),
+    case("-o", "-o run.fxr", |ran, _| {
+        let shown = output(&ran.folder, &["report", "run.fxr", "--section", "summary"]);
+        assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
+        assert!(String::from_utf8_lossy(&shown.stdout).contains("Region work"));
+    }),
+    case("--json", "--json again.json", |ran, _| assert_eq!(json(&ran.file("again.json"))["finish"], "exited")),
+    case("--konata", "--konata trace.log", |ran, _| assert_eq!(traced(ran), 10_000)),
+    case("--konata-from", "--konata trace.log --konata-from 20000 --konata-instructions 50", |ran, _| {
+        assert_eq!(traced(ran), 50);
+    }),
+    case("--konata-instructions", "--konata trace.log --konata-instructions 7", |ran, _| assert_eq!(traced(ran), 7)),
+    case("--mode", "--mode functional", |ran, plain| {
+        assert!(ran.has_note("Functional mode") && ran.event("INST_RETIRED") > 0);
+        assert!(ran.json["regions"][0]["events"]["L1D_CACHE"].is_null() && plain.event("L1D_CACHE") > 0);
+    }),
+    case("--mode", "--mode timing", |ran, plain| assert_eq!(ran.cycles(), plain.cycles())),
+    case("--interval", "--interval 10us", |ran, _| {
+        assert_eq!(counted_in_intervals(ran), ran.event("INST_RETIRED"));
+    }),
+    case("--interval-region", "--interval 10us --interval-region work", |ran, _| {
+        let counted = counted_in_intervals(ran);
+        assert!(0 < counted && counted < ran.event("INST_RETIRED"), "{counted}");
+    }),
+    case("--quiet", "--quiet", |ran, plain| {
+        assert!(ran.error.is_empty() && plain.error.contains("Where the cycles went"), "{}", ran.error);
+    }),
+    case("-q", "-q", |ran, _| assert!(ran.error.is_empty(), "{}", ran.error)),
+    case("--verbose", "--verbose", |ran, plain| {
+        let barrier = |ran: &Ran| ran.error.lines().any(|line| line.contains("Landlock"));
+        assert!(barrier(ran) && !barrier(plain), "{}", ran.error);
+    }),
+];
+
+/// Options of which a run with none of these programs tells.
+const WITHOUT_A_RUN: [&str; 1] = ["--help"];
+
+fn is_near(a: f64, b: f64, share: f64) -> bool {
+    (a / b - 1.0).abs() <= share
+}
+
+fn this_year() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    (1970 + now.as_secs() / 31_556_952).to_string()
+}
+
+/// How many instructions a trace has: their numbers are the third column of the lines that begin a micro-operation.
+fn traced(ran: &Ran) -> usize {
+    let trace = String::from_utf8(ran.file("trace.log")).expect("text");
+    assert!(trace.starts_with("Kanata\t"), "{trace}");
+    let begun = trace.lines().filter(|line| line.starts_with("I\t"));
+    begun.filter_map(|line| line.split('\t').nth(2)).collect::<std::collections::BTreeSet<_>>().len()
+}
+
+fn counted_in_intervals(ran: &Ran) -> u64 {
+    let counts = ran.json["intervals"][0]["events"]["INST_RETIRED"].as_array().expect("a list");
+    assert!(counts.len() > 1, "more than one interval");
+    counts.iter().map(|count| count.as_u64().expect("a count")).sum()
+}
+
+/// Runs the program with options, in a folder of their own.
+fn run(folder: &Path, program: &str, arguments: &str, pair: Pair) -> Ran {
+    fs::create_dir_all(folder.join("root/only/in")).expect("a folder");
+    fs::write(folder.join("root/only/in/sysroot"), "found").expect("a file");
+    let arguments: Vec<String> = arguments.split_whitespace().map(|argument| argument.replace('~', " ")).collect();
+    let mut all = vec!["run"];
+    all.extend(arguments.iter().map(String::as_str));
+    if !arguments.iter().any(|argument| argument == "--json") {
+        all.extend(["--json", "run.json"]);
+    }
+    all.extend(["--", program, if pair == Pair::Threads { "threads" } else { "processes" }]);
+    let output = output(folder, &all);
+    let [text, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("text"));
+    let command = all.join(" ");
+    assert!(output.status.success(), "{command}: {}\n{text}{error}", output.status);
+    assert!(!error.contains("panicked"), "{command}: {error}");
+    let written = ["run.json", "again.json"].iter().find_map(|name| fs::read(folder.join(name)).ok());
+    let json = json(&written.unwrap_or_else(|| panic!("{command} has written no JSON")));
+    if json["finish"] != "limit" {
+        assert!(text.contains(RESULT), "{command}: {text}{error}");
+        assert_eq!(json["exit_code"], 0, "{command}");
+    }
+    Ran { text, error, json, folder: folder.to_owned(), pair }
+}
+
+/// Runs all cases.
+fn check_all(pair: Pair) {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let source = include_str!("../programs/pair.c");
+    let program = compile(folder.path(), "pair", &["-O2", "-mcpu=a64fx", "-static", "-pthread", INCLUDE], source);
+    let plain = run(&folder.path().join("plain"), &program, "", pair);
+    for (i, case) in CASES.iter().enumerate() {
+        let ran = run(&folder.path().join(i.to_string()), &program, case.arguments, pair);
+        println!("{pair:?} {}", case.arguments);
+        (case.check)(&ran, &plain);
+    }
+}
+
+#[test]
+fn every_option_works_with_two_threads() {
+    check_all(Pair::Threads);
+}
+
+#[test]
+fn every_option_works_with_two_processes() {
+    check_all(Pair::Processes);
+}
+
+#[test]
+fn no_option_of_run_lacks_a_case() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let help = String::from_utf8(output(folder.path(), &["run", "--help"]).stdout).expect("text");
+    // What clap says of an option begins with a line of its own, with its long name last if it has one.
+    let names = |line: &str| {
+        let line = line.trim_start();
+        let words = line.split([' ', ',']).filter(|word| word.starts_with('-')).map(str::to_owned);
+        if line.starts_with('-') { words.collect::<Vec<_>>() } else { Vec::new() }
+    };
+    let (_, options) = help.split_once("Options:\n").expect("a list of options");
+    let listed: Vec<Vec<String>> = options.lines().map(names).filter(|names| !names.is_empty()).collect();
+    assert!(listed.len() > 25, "{listed:?}");
+    for names in &listed {
+        let has_case =
+            |name: &String| WITHOUT_A_RUN.contains(&name.as_str()) || CASES.iter().any(|case| case.option == name);
+        assert!(names.iter().any(has_case), "{names:?} has no case in this file");
+    }
+    for case in CASES {
+        let names = listed.iter().find(|names| names.iter().any(|name| name == case.option));
+        let names = names.unwrap_or_else(|| panic!("fxscope run has no option {}", case.option));
+        let is_used = |name: &String| case.arguments.split_whitespace().any(|word| word == name);
+        assert!(names.iter().any(is_used), "'{}' does not use {}", case.arguments, case.option);
+    }
+}

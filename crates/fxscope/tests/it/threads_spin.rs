@@ -1,0 +1,270 @@
+//! Threads that wait in loops: rounds counted together come to what they come to one by one.
+
+use crate::common;
+
+use common::{compile, json, kernel, output};
+use serde_json::Value;
+use std::path::Path;
+
+/// A run with rounds counted together (`fast`) or one by one (`exact`): what it printed, and the JSON.
+fn run(folder: &Path, spin: &str, options: &str, program: &str, arguments: &str) -> (String, Value) {
+    let result = folder.join("result.json");
+    let result = result.to_str().expect("UTF-8 path");
+    let mut args = vec!["run", "--quiet", "--json", result, "--spin", spin];
+    args.extend(options.split_whitespace().chain(["--", program]).chain(arguments.split_whitespace()));
+    let output = output(folder, &args);
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    (text, json(&std::fs::read(result).expect("written")))
+}
+
+/// Each event of the whole run, all threads together. Pipes that are alike count together: which of two an operation takes
+/// depends on every one before.
+fn events(json: &Value) -> Vec<(String, f64)> {
+    const ALIKE: [[&str; 2]; 5] = [
+        ["EXA_VAL", "EXB_VAL"],
+        ["EAGA_VAL", "EAGB_VAL"],
+        ["L1_PIPE0_VAL", "L1_PIPE1_VAL"],
+        ["L1_PIPE0_COMP", "L1_PIPE1_COMP"],
+        ["L1_PIPE0_COMP_PRD_CNT", "L1_PIPE1_COMP_PRD_CNT"],
+    ];
+    let all = &json["regions"][0]["threads"];
+    let rows = all.as_array().expect("rows of threads");
+    let names = rows[0]["events"].as_object().expect("events").keys();
+    let sum = |name: &str| rows.iter().map(|row| row["events"][name].as_f64().unwrap_or(0.0)).sum();
+    let single =
+        names.filter(|name| !ALIKE.as_flattened().contains(&name.as_str())).map(|name| (name.clone(), sum(name)));
+    single.chain(ALIKE.map(|[a, b]| (format!("{a} and {b}"), sum(a) + sum(b)))).collect()
+}
+
+/// Runs both ways: what is printed is the same; time, and what is counted often enough to be compared, differ by less than
+/// 1 %.
+fn agree(options: &str, program: &str, arguments: &str) {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let (exact_text, exact) = run(folder.path(), "exact", options, program, arguments);
+    let (fast_text, fast) = run(folder.path(), "fast", options, program, arguments);
+    assert_eq!(exact_text, fast_text);
+    let cycles = |json: &Value| json["simulated"]["cycles"].as_f64().expect("cycles");
+    let (a, b) = (cycles(&exact), cycles(&fast));
+    assert!((b / a - 1.0).abs() < 0.01, "{program} {arguments}: {b} cycles, {a} round by round");
+    for ((name, one), (_, other)) in events(&exact).into_iter().zip(events(&fast)) {
+        let often = one.max(a);
+        assert!((other - one).abs() < 0.01 * often, "{program} {arguments}: {name} {other}, {one} round by round");
+    }
+}
+
+/// Compiles a C program whose threads work or wait.
+fn threads(folder: &Path, source: &str) -> String {
+    const START: &str = r"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <unistd.h>
+static volatile int go, here;
+static volatile double sum;
+static void work(int n) { for (int i = 0; i < n; i++) sum += i; }
+static void *other(void *);
+";
+    const MAIN: &str = r"
+int main(void)
+{
+    pthread_t t;
+    if (pthread_create(&t, 0, other, 0)) abort();
+    first();
+    pthread_join(t, 0);
+}
+";
+    let flags = ["-O2", "-mcpu=a64fx", "-static", "-pthread"];
+    compile(folder, "program", &flags, &format!("{START}{source}{MAIN}"))
+}
+
+/// `source` defines what the two threads do; what it prints when rounds are counted together.
+fn prints(source: &str) -> String {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = threads(folder.path(), source);
+    run(folder.path(), "fast", "--cpus 12-13", &program, "").0
+}
+
+const OPENMP: &str = r#"
+#include <omp.h>
+#include <stdio.h>
+static double a[512];
+int main(void)
+{
+    #pragma omp parallel
+    for (int pass = 0; pass < 3; pass++) {
+        #pragma omp master
+        for (int k = 0; k < 12; k++) for (int i = 1; i < 512; i++) a[i] = a[i - 1] * 0.5 + a[i] + k;
+        #pragma omp barrier
+        #pragma omp for
+        for (int i = 0; i < 512; i++) a[i] += i;
+    }
+    printf("%g\n", a[511]);
+}
+"#;
+
+#[test]
+fn kernels_that_wait_in_loops_take_the_same_time_and_count_the_same() {
+    for (cpus, program, arguments) in [
+        // Long enough that it does not matter which thread leaves the last meeting first.
+        ("12-23", "barrier", "kind=spin rounds=200"),
+        ("12-15", "lock", "rounds=100"),
+        ("12,24", "pingpong", "rounds=50"),
+        ("12-23", "triad-threads", "n=8320 passes=4 threads=12"),
+    ] {
+        agree(&format!("--cpus {cpus}"), &kernel(&format!("{program}.elf")), arguments);
+    }
+}
+
+#[test]
+fn an_openmp_program_whose_threads_wait_for_one_takes_the_same_time_and_counts_the_same() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let flags = ["-O2", "-mcpu=a64fx", "-static", "-fopenmp"];
+    let program = compile(folder.path(), "program", &flags, OPENMP);
+    // Waiting for ever, by default, and for a number of rounds after which libgomp's threads sleep.
+    for wait in ["OMP_WAIT_POLICY=active", "OMP_DYNAMIC=false", "GOMP_SPINCOUNT=2000"] {
+        agree(&format!("--cpus 12-15 -e OMP_NUM_THREADS=4 -e {wait}"), &program, "");
+    }
+}
+
+#[test]
+fn the_same_run_twice_gives_the_same_json_but_for_the_host_s_part() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("barrier.elf");
+    let once = || {
+        let (_, mut json) = run(folder.path(), "fast", "--cpus 12-23", &program, "kind=spin rounds=60");
+        json.as_object_mut().expect("an object").remove("host");
+        json
+    };
+    assert_eq!(once(), once());
+}
+
+#[test]
+fn cycles_of_threads_that_wait_add_up() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let source =
+        "static void first(void) { while (!go); } static void *other(void *p) { work(5000); go = 1; return p; }";
+    let program = threads(folder.path(), source);
+    let (_, json) = run(folder.path(), "fast", "--cpus 12-13", &program, "");
+    for row in json["regions"][0]["threads"].as_array().expect("rows of threads") {
+        let event = |name: &str| row["events"][name].as_u64().unwrap_or_else(|| panic!("no {name}"));
+        let commits = ["0INST_COMMIT", "1INST_COMMIT", "2INST_COMMIT", "3INST_COMMIT", "4INST_COMMIT"].map(event);
+        assert_eq!(commits.iter().sum::<u64>(), event("CPU_CYCLES"));
+        let causes = ["LD_COMP_WAIT", "EU_COMP_WAIT", "BR_COMP_WAIT", "ROB_EMPTY", "UOP_ONLY_COMMIT"].map(event);
+        assert_eq!(causes.iter().sum::<u64>() + event("SINGLE_MOVPRFX_COMMIT"), event("0INST_COMMIT"));
+    }
+}
+
+#[test]
+fn a_loop_that_waits_for_a_number_of_rounds_ends_after_exactly_as_many() {
+    let source = r#"
+static void first(void)
+{
+    unsigned down = 30000;
+    long up;
+    while (--down && !go);
+    for (up = 0; up < 30011; up++) if (go) break;
+    printf("%u %ld\n", down, up);
+    go = 1;
+}
+static void *other(void *p) { while (!go) work(100); return p; }
+"#;
+    assert_eq!(prints(source), "0 30011\n");
+}
+
+#[test]
+fn a_loop_that_divides_its_number_of_rounds_leaves_it_where_its_last_round_did() {
+    let source = r#"
+static void first(void)
+{
+    unsigned polls = 0, rest = 0, yields = 0;
+    for (; !go; rest = polls % 1000) {
+        polls++;
+        if (polls % 1000 == 0) yields++, sched_yield();
+    }
+    printf("%d %d\n", rest == polls % 1000, yields == polls / 1000 && yields > 2);
+}
+static void *other(void *p) { work(100000); go = 1; return p; }
+"#;
+    assert_eq!(prints(source), "1 1\n");
+}
+
+#[test]
+fn a_thread_goes_on_waiting_in_a_loop_while_another_one_makes_code() {
+    let source = r#"
+static void first(void) { while (!go); puts("over"); }
+static void *other(void *p)
+{
+    work(5000);
+    unsigned *code = mmap(0, 65536, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    code[0] = 0x52800540; /* MOV W0, #42 */
+    code[1] = 0xd65f03c0; /* RET */
+    __builtin___clear_cache((char *)code, (char *)(code + 2));
+    printf("%d\n", ((int (*)(void))code)());
+    work(5000);
+    go = 1;
+    return p;
+}
+"#;
+    assert_eq!(prints(source), "42\nover\n");
+}
+
+#[test]
+fn a_signal_ends_a_wait_in_a_loop() {
+    // By a timer, and by the other thread.
+    let source = r#"
+static void handler(int n) { here = n; }
+static void first(void)
+{
+    struct itimerval in = { .it_value = { .tv_usec = 200 } };
+    signal(SIGALRM, handler);
+    signal(SIGUSR1, handler);
+    setitimer(ITIMER_REAL, &in, 0);
+    while (here != SIGALRM);
+    go = 1;
+    while (here != SIGUSR1);
+    puts("both");
+}
+static void *other(void *p) { while (!go); work(5000); kill(getpid(), SIGUSR1); return p; }
+"#;
+    assert_eq!(prints(source), "both\n");
+}
+
+#[test]
+fn what_the_kernel_writes_ends_a_wait_in_a_loop() {
+    let source = r#"
+static int ends[2];
+static volatile char seen;
+static void first(void) { while (!seen); puts("seen"); }
+static void *other(void *p)
+{
+    work(5000);
+    if (pipe(ends) || write(ends[1], "x", 1) != 1 || read(ends[0], (char *)&seen, 1) != 1) abort();
+    return p;
+}
+"#;
+    assert_eq!(prints(source), "seen\n");
+}
+
+#[test]
+fn a_thread_that_sleeps_wakes_up_in_time_while_all_others_wait_in_loops() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let source =
+        "static void first(void) { while (!go); } static void *other(void *p) { usleep(300); go = 1; return p; }";
+    let program = threads(folder.path(), source);
+    agree("--cpus 12-13", &program, "");
+}
+
+#[test]
+fn threads_that_wait_in_loops_on_one_cpu_take_turns() {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let source =
+        "static void first(void) { while (!go); } static void *other(void *p) { work(500); go = 1; return p; }";
+    let program = threads(folder.path(), source);
+    agree("--cpus 12", &program, "");
+}

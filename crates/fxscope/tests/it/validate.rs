@@ -1,0 +1,273 @@
+//! `fxscope validate`: measured rows against the model.
+
+use crate::common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{failure, kernel, output};
+
+const ROWS: &str = "row,what,run,before,simulated,measured,unit,tolerance,error,deviation,fitted,source\n";
+const RUNS: &str = "run,program,arguments,options,suite\n\
+    small,triad-l1,n=64 passes=1,,quick\n\
+    large,triad-l1,n=64 passes=4,,full\n";
+
+/// A folder of a program and rows; `instructions` is what one pass of its loop was measured to take.
+fn folder(instructions: f64, tolerance: f64, error: f64, deviation: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path();
+    fs::create_dir_all(path.join("kernels/prebuilt")).expect("a folder");
+    fs::copy(kernel("triad-l1.elf"), path.join("kernels/prebuilt/triad-l1.elf")).expect("a copy");
+    fs::create_dir(path.join("validation")).expect("a folder");
+    fs::write(path.join("validation/runs.csv"), RUNS).expect("a file");
+    let rows = format!(
+        "{ROWS}a-1,instructions,small,,INST_RETIRED,{instructions},instructions,{tolerance},{error},{deviation},,here\n\
+         a-2,more of them,large,small,INST_RETIRED/before_INST_RETIRED,3,ratio,40,20,,,here\n"
+    );
+    fs::write(path.join("validation/loops.csv"), rows).expect("a file");
+    folder
+}
+
+/// Status, standard output.
+fn validate(folder: &Path, more: &[&str]) -> (i32, String) {
+    let args = [&["validate", "--folder", "validation", "--cache", "cache"], more].concat();
+    let output = output(folder, &args);
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert!(!error.contains("panicked"), "{error}");
+    (output.status.code().expect("ended by itself"), String::from_utf8(output.stdout).expect("text") + &error)
+}
+
+fn json(folder: &Path, more: &[&str]) -> (i32, serde_json::Value) {
+    let (status, text) = validate(folder, &[more, &["--json", "-"]].concat());
+    (status, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
+}
+
+/// What one pass of the loop takes, counted by another command.
+fn counted() -> f64 {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let program = kernel("triad-l1.elf");
+    let run = ["run", "--quiet", "--json", "run.json", "--", &program, "n=64", "passes=1"];
+    assert!(output(folder.path(), &run).status.success());
+    let text = fs::read_to_string(folder.path().join("run.json")).expect("a file");
+    let run: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let region = run["regions"].as_array().and_then(|regions| regions.last()).expect("a region");
+    region["events"]["INST_RETIRED"].as_f64().expect("a count")
+}
+
+#[test]
+fn a_row_is_the_relative_difference_of_simulated_and_measured() {
+    let counted = counted();
+    let folder = folder(counted / 1.04, 5.0, 4.0, "");
+    let (status, result) = json(folder.path(), &[]);
+    assert_eq!(status, 0);
+    let rows = result["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 1, "the second row's run is of the full suite");
+    assert_eq!(rows[0]["simulated"], counted);
+    assert!((rows[0]["error"].as_f64().expect("a number") - 4.0).abs() < 1e-6);
+    assert_eq!(rows[0]["verdict"], "within");
+    assert!((rows[0]["relative_error"].as_f64().expect("a number") - 4.0).abs() < 1e-6);
+    assert_eq!(
+        (&rows[0]["kind"], &result["headline"]["counts"]["relative"]["within_5"]),
+        (&"counts".into(), &1.into())
+    );
+}
+
+/// A row of the small run: name, formula, measured value and unit, what it has decided.
+fn small(name: &str, formula: &str, measured: f64, unit: &str, fitted: &str) -> String {
+    format!("{name},what,small,,{formula},{measured},{unit},90,0,D6,{fitted},here\n")
+}
+
+#[test]
+fn the_headline_has_times_counts_and_shares_apart_and_each_figure_once() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let base = json(folder.path(), &[]).1["rows"][0]["simulated"].as_f64().expect("a count");
+    let rows = [
+        small("c-1", "INST_RETIRED", base / 1.2, "count", ""),
+        small("c-2", "INST_RETIRED*2", base * 2.0 / 1.2, "count", ""),
+        small("c-3", "100*INST_RETIRED/INST_RETIRED", 80.0, "points", ""),
+        small("c-4", "0*INST_RETIRED", 0.0, "points", ""),
+        small("c-5", "1+0*seconds", 2.0, "us", ""),
+        small("c-6", "CPU_CYCLES/CPU_CYCLES", 100.0, "count", "tlb.walk_extra"),
+    ];
+    fs::write(folder.path().join("validation/loops.csv"), ROWS.to_owned() + &rows.concat()).expect("a file");
+    let result = json(folder.path(), &[]).1;
+    let headline = &result["headline"];
+    let mean = |kind: &str, what: &str| headline[kind][what]["mean"].as_f64().map(|mean| mean.round());
+    assert_eq!(mean("counts", "relative"), Some(20.0), "c-2 states c-1 again: {headline}");
+    assert_eq!(headline["counts"]["relative"]["number"], 1, "c-6 was fitted");
+    assert_eq!(
+        [mean("shares", "points"), mean("shares", "relative")],
+        [Some(10.0), Some(25.0)],
+        "0 has no relative error"
+    );
+    assert_eq!(headline["shares"]["measured_as_zero"], 1);
+    assert_eq!(mean("times_and_rates", "relative"), Some(50.0));
+    assert_eq!(headline["together"]["relative"]["number"], 3);
+    assert_eq!(headline["together"]["by_run"]["number"], 1, "all are of one run");
+    assert_eq!([&headline["rows_fitted"], &headline["rows_stated_again"]], [1, 1]);
+    assert_eq!(result["all"]["relative"]["number"], 5, "all rows but the one measured as 0");
+    let row = |i: usize, key: &str| result["rows"][i][key].clone();
+    let used = serde_json::json!(["c-1", true, ["tlb.walk_extra"]]);
+    assert_eq!(serde_json::json!([row(1, "repeats"), row(5, "fitted"), row(5, "fitted_to")]), used);
+}
+
+#[test]
+fn the_answer_comes_first_and_names_what_it_leaves_out() {
+    let folder = folder(counted() / 1.04, 5.0, 4.0, "");
+    let answer =
+        "The median error is 4.0 % of the measured value and the mean 4.0 %; 100 % of the figures are within 5 %";
+    let (_, text) = validate(folder.path(), &[]);
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.starts_with("The model against measured results Accuracy ") && joined.contains(answer), "{text}");
+    assert!(joined.contains("rows that were fitted (0) or state a figure again (0) are left out"), "{text}");
+    validate(folder.path(), &["--html", "page.html", "--markdown", "rows.md"]);
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a file");
+    assert!(read("page.html").contains(answer) && read("rows.md").starts_with(answer));
+}
+
+#[test]
+fn the_full_suite_has_ratios_of_two_runs_and_their_direction() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let (status, result) = json(folder.path(), &["full"]);
+    assert_eq!(status, 0, "{result}");
+    assert_eq!(result["all"]["rows"], 2);
+    assert_eq!(result["headline"]["together"]["directions"], 1);
+    assert_eq!(result["headline"]["together"]["directions_right"], 1);
+    let more = result["rows"][1]["simulated"].as_f64().expect("a number");
+    assert!(more > 1.0 && more <= 4.0, "four passes take at most four times as many: {more}");
+}
+
+#[test]
+fn a_row_that_got_worse_fails_until_its_error_is_accepted() {
+    let folder = folder(counted() / 1.04, 5.0, 2.9, "");
+    let (status, text) = validate(folder.path(), &[]);
+    assert_eq!(status, 1);
+    assert!(text.contains("a-1: worse by more than 1 than accepted (+2.9, now +4.0)"), "{text}");
+    assert_eq!(validate(folder.path(), &["--accept"]).0, 0);
+    assert_eq!(validate(folder.path(), &[]).0, 0);
+    let rows = fs::read_to_string(folder.path().join("validation/loops.csv")).expect("a file");
+    assert!(rows.contains(",5,4.0,,,here"), "{rows}");
+    assert!(rows.contains("a-2,"), "rows of other suites stay: {rows}");
+}
+
+#[test]
+fn a_row_beyond_its_tolerance_needs_a_deviation_and_one_within_has_none() {
+    let counted = counted();
+    let (status, text) = validate(folder(counted / 1.2, 5.0, 20.0, "").path(), &[]);
+    assert_eq!(status, 1);
+    assert!(text.contains("no deviation says why"), "{text}");
+    assert_eq!(validate(folder(counted / 1.2, 5.0, 20.0, "D6").path(), &[]).0, 0);
+    let (status, text) = validate(folder(counted, 5.0, 20.0, "D6").path(), &[]);
+    assert_eq!(status, 1);
+    assert!(text.contains("take D6 out of its line"), "{text}");
+}
+
+#[test]
+fn counts_are_kept_until_something_changes() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let kept = |more: &[&str]| {
+        assert_eq!(validate(folder.path(), more).0, 0);
+        fs::read_dir(folder.path().join("cache")).expect("a folder").count()
+    };
+    assert_eq!(kept(&[]), 1);
+    // With the program out of the way, only what was kept can answer; and it no longer is what was asked for.
+    assert_eq!(kept(&["full"]), 2);
+    let runs = RUNS.replace("n=64 passes=1,,", "n=64 passes=1,--set memory.added_ns=1,");
+    fs::write(folder.path().join("validation/runs.csv"), runs).expect("a file");
+    assert_eq!(kept(&[]), 3);
+    let file = fs::read_dir(folder.path().join("cache")).expect("a folder").next().expect("a file").expect("an entry");
+    fs::write(file.path(), "{").expect("a damaged file");
+    assert_eq!(kept(&["full"]), 3, "what is damaged is made anew");
+}
+
+#[test]
+fn a_run_that_fails_fails_its_rows_only() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let runs = RUNS.replace("n=64 passes=4", "n=65");
+    fs::write(folder.path().join("validation/runs.csv"), runs).expect("a file");
+    let (status, result) = json(folder.path(), &["full"]);
+    assert_eq!(status, 1);
+    assert_eq!(result["rows"][0]["verdict"], "within");
+    assert_eq!(result["rows"][1]["verdict"], "failed");
+    let reason = result["rows"][1]["reason"].as_str().expect("a text");
+    assert!(reason.contains("run 'large'") && reason.contains("n must be"), "{reason}");
+}
+
+/// The page of the full suite of a folder.
+fn page(folder: &Path) -> String {
+    validate(folder, &["full", "--html", "page.html"]);
+    fs::read_to_string(folder.join("page.html")).expect("a page")
+}
+
+#[test]
+fn the_page_has_a_title_of_its_own_charts_and_every_row() {
+    let page = page(folder(counted(), 5.0, 0.0, "").path());
+    assert!(page.contains("<h1>The model against measured results</h1>"), "{page}");
+    assert!(page.contains("<strong>full</strong>: 2 measured figures"), "{page}");
+    assert!(!page.contains("Region"), "no region of a run is shown");
+    assert_eq!(page.matches("<svg viewBox=\"0 0 560").count(), 2, "measured and simulated, and errors by family");
+    assert_eq!(page.matches("<circle class=\"l-0\" cx=").count() - 1, 2, "both rows, and the legend");
+    for row in ["<tr id=\"a-1\">", "<tr id=\"a-2\">"] {
+        assert_eq!(page.matches(row).count(), 1, "{row}");
+    }
+}
+
+#[test]
+fn the_page_asks_for_nothing_from_elsewhere() {
+    let page = page(folder(counted(), 5.0, 0.0, "").path());
+    for address in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!page.contains(address), "{address}");
+    }
+}
+
+#[test]
+fn the_page_says_which_rows_are_not_as_accepted_and_which_are_furthest_off() {
+    let page = page(folder(counted() / 1.2, 5.0, 10.0, "").path());
+    assert!(page.contains("Not as accepted"), "{page}");
+    assert!(page.contains("a-1: worse by more than 1 than accepted (+10.0, now +20.0)"), "{page}");
+    assert!(page.contains("Furthest beyond their tolerance") && page.contains("href=\"#a-1\""), "{page}");
+    assert!(page.contains("svg .busy{fill:") && page.contains("class=\"busy"), "bars have a colour: {page}");
+    let page = self::page(folder(counted(), 5.0, 0.0, "").path());
+    assert!(!page.contains("Not as accepted") && !page.contains("Furthest beyond"), "{page}");
+}
+
+#[test]
+fn tables_fit_a_hundred_columns() {
+    let (_, text) = validate(folder(counted(), 5.0, 0.0, "").path(), &["full"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn wrong_files_are_named_with_line_and_reason() {
+    let counted = counted();
+    let wrong = |file: &str, text: &str, parts: &[&str]| {
+        let folder = folder(counted, 5.0, 0.0, "");
+        fs::write(folder.path().join("validation").join(file), text).expect("a file");
+        let (status, error) = failure(folder.path(), &["validate", "--no-cache"]);
+        assert_eq!(status, 125, "{error}");
+        for part in parts {
+            assert!(error.contains(part), "'{part}' in {error}");
+        }
+    };
+    let row = |rest: &str| format!("{ROWS}b-1,what,{rest}\n");
+    wrong("b.csv", &row("none,,1,1,x,5,0,,,here"), &["b.csv:2", "no run 'none'"]);
+    wrong("b.csv", &row("small,,1+,1,x,5,0,,,here"), &["b.csv:2", "formula '1+'"]);
+    wrong("b.csv", &row("small,,1,-1,x,5,0,,,here"), &["b.csv:2", "measured is -1"]);
+    wrong("b.csv", &row("small,,1,1,x,0,0,,,here"), &["b.csv:2", "tolerance is 0"]);
+    wrong("b.csv", &row("small,,before_cycles,1,x,5,0,,,here"), &["b.csv:2", "'before'"]);
+    wrong("b.csv", &row("small,,1,many,x,5,0,,,here"), &["b.csv:2"]);
+    wrong("b.csv", &format!("{ROWS}a-1,what,small,,1,1,x,5,0,,,here\n"), &["loops.csv", "row 'a-1' is in b.csv too"]);
+    wrong("runs.csv", &RUNS.replace("large", "small"), &["runs.csv:3", "'small' is above already"]);
+    wrong("runs.csv", "run,program\n", &["loops.csv:2", "no run 'small'"]);
+}
+
+#[test]
+fn a_suite_that_is_not_there_is_answered_with_those_that_are() {
+    let folder = folder(counted(), 5.0, 0.0, "");
+    let (status, error) = failure(folder.path(), &["validate", "everything"]);
+    assert_eq!(status, 125);
+    assert!(error.contains("'everything' is no suite; there are quick, full, the families loops"), "{error}");
+    let (status, error) = failure(folder.path(), &["validate", "--folder", "nowhere"]);
+    assert_eq!(status, 125);
+    assert!(error.contains("nowhere/runs.csv") && error.contains("--folder"), "{error}");
+}

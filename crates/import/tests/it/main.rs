@@ -1,0 +1,6 @@
+//! The integration tests of `fxscope-import`, as one program: it links once.
+
+mod fapp;
+mod mutations;
+mod perf;
+mod regions;

@@ -1,0 +1,4 @@
+//! The integration tests of `fxscope-latency`, as one program: it links once.
+
+mod methods;
+mod records;

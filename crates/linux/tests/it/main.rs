@@ -1,0 +1,17 @@
+//! The integration tests of `fxscope-linux`, as one program: it links once.
+
+mod barrier;
+mod blocking;
+mod budget;
+mod common;
+mod containment;
+mod elf;
+mod files;
+mod hostile;
+mod memory_files;
+mod pages;
+mod processes;
+mod programs;
+mod sectors;
+mod threads;
+mod vectors;

@@ -1,0 +1,4 @@
+//! The integration tests of `fxscope-machine`, as one program: it links once.
+
+mod bad_input;
+mod machines;

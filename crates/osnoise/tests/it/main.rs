@@ -1,0 +1,10 @@
+//! The integration tests of `fxscope-osnoise`, as one program: it links once.
+
+mod cause;
+mod common;
+mod fit;
+mod import;
+mod injected;
+mod loops;
+mod measured;
+mod trace;

@@ -1,0 +1,18 @@
+//! What the pipeline promises, one behaviour a test.
+//!
+//! Expected numbers are computed from the machine's description, never taken from the model's own output.
+//! The description is the real machine's; single values are changed where an odd one shows better
+//! which parameter acts.
+
+mod accounting;
+mod branches;
+mod decode;
+mod interlock;
+mod latency;
+mod loads;
+mod ordering;
+mod passages;
+mod prefetch;
+mod stores;
+mod throughput;
+mod window;

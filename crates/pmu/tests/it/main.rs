@@ -1,0 +1,3 @@
+//! The integration tests of `fxscope-pmu`, as one program: it links once.
+
+mod flash;

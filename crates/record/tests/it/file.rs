@@ -1,0 +1,592 @@
+//! What a record file promises: what was written comes back, damage is told, nothing is lost.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fxscope_record::{
+    ALL, CodeFile, Counts, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, Names, Origin, Pages,
+    RecordError, Region, Run, Target, Thread, append, append_all, load,
+};
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+
+/// A folder for one test and a path in it at which nothing is.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("temporary folder");
+    let path = folder.path().join("a b?mode=ro.fxr");
+    (folder, path)
+}
+
+/// What SQLite can hold as an integer.
+fn count() -> impl Strategy<Value = u64> {
+    prop_oneof![0..=1000u64, 0..=i64::MAX as u64]
+}
+
+fn finish() -> impl Strategy<Value = Finish> {
+    prop_oneof![
+        (0..256).prop_map(Finish::Exited),
+        (1..65, any::<String>()).prop_map(|(signal, message)| Finish::Killed { signal, message }),
+        Just(Finish::Limit),
+        Just(Finish::Unknown),
+        Just(Finish::Stopped),
+        any::<String>().prop_map(Finish::Failed),
+    ]
+}
+
+fn host() -> impl Strategy<Value = Host> {
+    (any::<u32>(), 0.0..1e9, 0.0..1e6, count(), count()).prop_map(|(cpus, wall_seconds, mips, rss, guest)| Host {
+        cpus,
+        wall_seconds,
+        mips,
+        peak_rss_bytes: rss,
+        guest_bytes: guest,
+    })
+}
+
+/// A table of counts for so many threads, some of them not counted.
+fn counts(threads: usize) -> impl Strategy<Value = Counts> {
+    let number = proptest::option::of(prop_oneof![0..=1000u64, 0..u64::MAX]);
+    btree_map(any::<String>(), vec(number, threads), 0..40).prop_map(move |columns| {
+        let names: Names = columns.keys().cloned().collect();
+        let mut counts = Counts::new(Arc::new(names), threads);
+        for (column, numbers) in columns.into_values().enumerate() {
+            for (thread, number) in numbers.into_iter().enumerate() {
+                number.into_iter().for_each(|n| counts.set(thread, column, n));
+            }
+        }
+        counts
+    })
+}
+
+fn region() -> impl Strategy<Value = Region> {
+    let threads = btree_map((any::<u32>(), any::<u32>()), (any::<u32>(), any::<u32>()), 0..4);
+    (any::<String>(), count(), threads).prop_flat_map(|(name, calls, threads)| {
+        let thread = |((process, thread), (node, cpu))| Thread { process, thread, node, cpu };
+        let threads: Vec<_> = threads.into_iter().map(thread).collect();
+        vec(counts(threads.len()), 0..3).prop_map(move |passes| Region {
+            name: name.clone(),
+            calls,
+            threads: threads.clone(),
+            passes,
+        })
+    })
+}
+
+fn origin() -> impl Strategy<Value = Origin> {
+    let imported = (any::<String>(), vec(any::<String>(), 0..3));
+    prop_oneof![Just(Origin::Simulated), imported.prop_map(|(format, files)| Origin::Imported { format, files })]
+}
+
+/// Causes, pipes and hot spots with as many counts of each.
+fn hot_spots() -> impl Strategy<Value = (Vec<String>, Vec<String>, Vec<HotSpot>)> {
+    (vec(any::<String>(), 0..4), vec(any::<String>(), 0..4)).prop_flat_map(|(stalls, pipes)| {
+        let counts = |n: usize| vec(prop_oneof![Just(0), count()], n);
+        let key = (proptest::option::of(any::<u32>()), count());
+        let times = (count(), count(), count());
+        let spot = (any::<String>(), count(), count(), times, counts(stalls.len()), counts(pipes.len()));
+        let spots = btree_map(key, spot, 0..40).prop_map(|spots| {
+            let spot = |((file, place), (function, address, offset, times, stalls, pipes))| {
+                let (executions, cycles, in_flight) = times;
+                HotSpot { file, place, address, function, offset, executions, cycles, in_flight, stalls, pipes }
+            };
+            spots.into_iter().map(spot).collect()
+        });
+        (Just(stalls), Just(pipes), spots)
+    })
+}
+
+fn pages() -> impl Strategy<Value = Pages> {
+    let place = (any::<String>(), count(), any::<u32>());
+    (place, count(), count()).prop_map(|((segment, page_bytes, node), pages, bytes)| Pages {
+        segment,
+        page_bytes,
+        node,
+        pages,
+        bytes,
+    })
+}
+
+fn intervals() -> impl Strategy<Value = Intervals> {
+    let rows = |names: Names| {
+        let row = (count(), vec(count(), names.len())).prop_map(|(end_ns, counts)| Interval { end_ns, counts });
+        (Just(names), vec(row, 0..20))
+    };
+    let names = vec(any::<String>(), 0..20).prop_map(|names| names.into_iter().collect::<Names>());
+    let parts = (0..4usize, any::<String>(), names.prop_flat_map(rows));
+    parts.prop_map(|(pass, region, (names, rows))| Intervals { pass, region, names, rows })
+}
+
+fn description() -> impl Strategy<Value = Arc<Description>> {
+    let parts = (proptest::option::of(any::<String>()), any::<String>(), any::<String>());
+    parts.prop_map(|(path, pmu_csv, groups_csv)| Arc::new(Description { path, pmu_csv, groups_csv }))
+}
+
+prop_compose! {
+    fn run()(
+        texts in vec(any::<String>(), 3),
+        description in proptest::option::of(description()),
+        command in vec(any::<String>(), 0..4),
+        environment in vec((any::<String>(), any::<String>()), 0..4),
+        settings in vec((any::<String>(), any::<String>()), 0..3),
+        constants in btree_map(any::<String>(), -1e300..1e300, 0..5),
+        functional in any::<bool>(),
+        finish in finish(),
+        host in host(),
+        notes in vec(any::<String>(), 0..3),
+        (origin, passes) in (origin(), vec(any::<String>(), 0..4)),
+        (regions, intervals, pages) in (vec(region(), 0..4), vec(intervals(), 0..3), vec(pages(), 0..4)),
+        files in vec((any::<String>(), any::<String>()), 0..3),
+        (stalls, pipes, hot_spots) in hot_spots(),
+    ) -> Run {
+        Run {
+            tool: texts[0].clone(),
+            command,
+            environment,
+            machine: texts[1].clone(),
+            settings,
+            machine_hash: texts[2].clone(),
+            description,
+            constants,
+            mode: if functional { Mode::Functional } else { Mode::Timing },
+            finish,
+            host,
+            notes,
+            origin,
+            passes,
+            regions,
+            intervals,
+            pages,
+            files: files.into_iter().map(|(path, digest)| CodeFile { path, digest }).collect(),
+            stalls,
+            pipes,
+            hot_spots,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn runs_come_back_as_they_were_saved(runs in vec(run(), 1..4)) {
+        let (_folder, path) = place();
+        for run in &runs {
+            append(&path, run).expect("saved");
+        }
+        prop_assert_eq!(load(&path).expect("loaded"), runs);
+    }
+
+    #[test]
+    fn a_truncated_file_is_an_error(runs in vec(run(), 1..3), share in 0.0..1.0) {
+        let (_folder, path) = place();
+        for run in &runs {
+            append(&path, run).expect("saved");
+        }
+        let bytes = fs::read(&path).expect("readable");
+        fs::write(&path, &bytes[..(bytes.len() as f64 * share) as usize]).expect("writable");
+        prop_assert!(load(&path).is_err());
+    }
+
+    #[test]
+    fn a_file_without_its_last_bytes_is_an_error(runs in vec(run(), 1..3), missing in 1..600usize) {
+        let (_folder, path) = place();
+        for run in &runs {
+            append(&path, run).expect("saved");
+        }
+        let bytes = fs::read(&path).expect("readable");
+        fs::write(&path, &bytes[..bytes.len() - missing]).expect("writable");
+        prop_assert!(load(&path).is_err());
+    }
+
+    #[test]
+    fn a_corrupted_file_is_an_error_or_loads_unchanged(
+        runs in vec(run(), 1..3),
+        hits in vec((0.0..1.0, vec(any::<u8>(), 1..64)), 16),
+    ) {
+        let (_folder, path) = place();
+        for run in &runs {
+            append(&path, run).expect("saved");
+        }
+        let good = fs::read(&path).expect("readable");
+        for (share, junk) in hits {
+            let mut bytes = good.clone();
+            let at = (bytes.len() as f64 * share) as usize;
+            for (byte, junk) in bytes[at..].iter_mut().zip(junk) {
+                *byte = junk;
+            }
+            fs::write(&path, &bytes).expect("writable");
+            if let Ok(loaded) = load(&path) {
+                prop_assert_eq!(&loaded, &runs);
+            }
+        }
+    }
+
+    #[test]
+    fn any_other_file_is_refused_and_left_alone(bytes in vec(any::<u8>(), 0..4096), run in run()) {
+        let (_folder, path) = place();
+        fs::write(&path, &bytes).expect("writable");
+        prop_assert!(matches!(append(&path, &run), Err(RecordError::NotARecord { .. })), "append");
+        prop_assert!(matches!(Target::check(&path), Err(RecordError::NotARecord { .. })), "check");
+        prop_assert!(matches!(load(&path), Err(RecordError::NotARecord { .. })), "load");
+        prop_assert_eq!(fs::read(&path).expect("readable"), bytes);
+    }
+}
+
+fn small_run() -> Run {
+    Run {
+        tool: "test".to_owned(),
+        command: vec!["program".to_owned()],
+        environment: Vec::new(),
+        machine: "machine".to_owned(),
+        settings: Vec::new(),
+        machine_hash: String::new(),
+        description: None,
+        constants: Default::default(),
+        mode: Mode::Timing,
+        finish: Finish::Exited(0),
+        host: Host::default(),
+        notes: Vec::new(),
+        origin: Origin::Simulated,
+        passes: vec!["run".to_owned()],
+        regions: vec![Region::of_one_pass(fxscope_record::ALL, 1, vec![(Thread::default(), Default::default())])],
+        intervals: Vec::new(),
+        pages: Vec::new(),
+        files: Vec::new(),
+        stalls: Vec::new(),
+        pipes: Vec::new(),
+        hot_spots: Vec::new(),
+    }
+}
+
+fn names(folder: &tempfile::TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).expect("readable folder");
+    entries.map(|e| e.expect("entry").file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn a_first_save_that_fails_leaves_nothing_behind() {
+    let (folder, path) = place();
+    let mut run = small_run();
+    run.regions[0].calls = u64::MAX; // more than SQLite's integers hold
+    assert!(matches!(append(&path, &run), Err(RecordError::Run { .. })));
+    assert_eq!(names(&folder), [""; 0]);
+}
+
+#[test]
+fn a_later_save_that_fails_leaves_what_was_there() {
+    let (folder, path) = place();
+    append(&path, &small_run()).expect("saved");
+    let before = fs::read(&path).expect("readable");
+    let mut run = small_run();
+    run.regions[0].threads.push(Thread::default()); // a second thread 0
+    assert!(matches!(append(&path, &run), Err(RecordError::Run { .. })));
+    assert_eq!(fs::read(&path).expect("readable"), before);
+    assert_eq!(names(&folder).len(), 1);
+}
+
+#[test]
+fn of_several_runs_all_are_added_or_none() {
+    let (_folder, path) = place();
+    append_all(&path, &[small_run(), small_run()]).expect("saved");
+    let mut wrong = small_run();
+    wrong.regions[0].calls = u64::MAX; // more than SQLite's integers hold
+    assert!(matches!(append_all(&path, &[small_run(), wrong]), Err(RecordError::Run { .. })));
+    assert_eq!(load(&path).expect("loaded"), [small_run(), small_run()]);
+}
+
+#[test]
+fn nothing_is_added_to_a_record_with_a_changed_count() {
+    let (folder, path) = place();
+    append(&path, &small_run()).expect("saved");
+    let db = rusqlite::Connection::open(&path).expect("opened");
+    db.execute("UPDATE region SET calls = 2", []).expect("changed");
+    drop(db);
+    let before = fs::read(&path).expect("readable");
+    assert!(matches!(append(&path, &small_run()), Err(RecordError::Damaged { .. })));
+    assert!(matches!(Target::check(&path), Err(RecordError::Damaged { .. })));
+    assert_eq!(fs::read(&path).expect("readable"), before);
+    assert_eq!(names(&folder).len(), 1);
+}
+
+#[test]
+fn a_full_device_leaves_what_was_there() {
+    // /dev/full cannot hold a database; SQLite's own limit takes the same path through it.
+    let (_folder, path) = place();
+    append(&path, &small_run()).expect("saved");
+    let before = load(&path).expect("loaded");
+    let db = rusqlite::Connection::open(&path).expect("opened");
+    let pages: u32 = db.query_row("PRAGMA page_count", [], |r| r.get(0)).expect("page count");
+    db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).expect("limit");
+    let text = "x".repeat(100_000);
+    let error = db.execute("INSERT INTO note VALUES (1, 0, ?1)", [&text]).expect_err("no room");
+    assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DiskFull));
+    drop(db);
+    assert_eq!(load(&path).expect("loaded"), before);
+}
+
+#[test]
+fn an_interrupted_save_leaves_what_was_there() {
+    let (folder, path) = place();
+    append(&path, &small_run()).expect("saved");
+    // A program that dies half-way leaves the file partly overwritten, and the journal beside it.
+    let db = rusqlite::Connection::open(&path).expect("opened");
+    db.execute_batch("PRAGMA cache_size = 1; BEGIN IMMEDIATE; UPDATE run SET machine = 'x';").expect("begun");
+    for i in 0..2000 {
+        db.execute("INSERT INTO note VALUES (1, ?1, hex(randomblob(500)))", [i]).expect("inserted");
+    }
+    let copy = folder.path().join("copy.fxr");
+    let journal = |p: &PathBuf| PathBuf::from(format!("{}-journal", p.display()));
+    fs::copy(&path, &copy).expect("copied");
+    fs::copy(journal(&path), journal(&copy)).expect("a journal");
+    drop(db);
+    assert_eq!(load(&copy).expect("rolled back"), [small_run()]);
+}
+
+#[test]
+fn records_of_a_newer_version_are_refused() {
+    let (_folder, path) = place();
+    append(&path, &small_run()).expect("saved");
+    rusqlite::Connection::open(&path).and_then(|db| db.pragma_update(None, "user_version", 1000)).expect("updated");
+    assert!(matches!(load(&path), Err(RecordError::Newer { found: 1000, .. })));
+    assert!(matches!(append(&path, &small_run()), Err(RecordError::Newer { .. })));
+}
+
+/// Made by an fxscope whose records had version 1.
+const VERSION_1: &[u8] = include_bytes!("../version1.fxr");
+
+#[test]
+fn records_of_version_1_are_read_without_what_they_do_not_have() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_1).expect("written");
+    let runs = load(&path).expect("loaded");
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0].finish, Finish::Exited(3));
+    let spots: Vec<_> = runs[0].hot_spots.iter().map(|s| (s.address, s.function.as_str(), s.executions)).collect();
+    let expected = [("_start", 1), ("work", 5), ("work", 5), ("work", 1), ("work", 1), ("work", 1)];
+    let addresses = (0x40_00d4..).step_by(4);
+    assert_eq!(spots, addresses.zip(expected).map(|(a, (f, n))| (a, f, n)).collect::<Vec<_>>());
+    assert!(runs[0].files.is_empty() && runs[0].stalls.is_empty() && runs[0].pipes.is_empty());
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_1, "reading changes nothing");
+}
+
+#[test]
+fn a_run_added_to_a_record_of_version_1_makes_it_one_of_today() {
+    let (folder, path) = place();
+    fs::write(&path, VERSION_1).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    append(&path, &small_run()).expect("saved");
+    runs.push(small_run());
+    assert_eq!(load(&path).expect("loaded"), runs);
+    assert_eq!(names(&folder).len(), 1);
+}
+
+#[test]
+fn a_record_of_version_1_that_is_damaged_is_an_error() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_1).expect("written");
+    rusqlite::Connection::open(&path)
+        .and_then(|db| db.execute("UPDATE hot_spot SET executions = 6 WHERE function = 'work' AND offset = 0", []))
+        .expect("changed");
+    assert!(matches!(load(&path), Err(RecordError::Damaged { .. })));
+}
+
+/// Made by an fxscope whose records had version 2.
+const VERSION_2: &[u8] = include_bytes!("../version2.fxr");
+
+#[test]
+fn records_of_version_2_are_read_without_pages_and_made_ones_of_today_by_a_further_run() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_2).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!(runs.len(), 1);
+    assert_eq!((runs[0].files[0].path.as_str(), runs[0].hot_spots[0].stalls.as_slice()), ("work.elf", &[7][..]));
+    assert!(runs[0].pages.is_empty());
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_2, "reading changes nothing");
+    runs.push(Run { pages: vec![Pages { segment: "bss".to_owned(), ..Pages::default() }], ..small_run() });
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+#[test]
+fn what_of_pages_is_not_mapped_is_lost() {
+    let pages = Pages { page_bytes: 2 << 20, pages: 3, bytes: 5 << 20, ..Pages::default() };
+    assert_eq!(pages.lost(), 1 << 20);
+}
+
+#[test]
+fn databases_of_other_programs_are_refused_and_left_alone() {
+    let (_folder, path) = place();
+    rusqlite::Connection::open(&path).and_then(|db| db.execute_batch("CREATE TABLE t (x)")).expect("made");
+    let before = fs::read(&path).expect("readable");
+    assert!(matches!(append(&path, &small_run()), Err(RecordError::NotARecord { .. })));
+    assert_eq!(fs::read(&path).expect("readable"), before);
+}
+
+#[test]
+fn targets_are_checked_without_making_them() {
+    let (folder, path) = place();
+    Target::check(&path).expect("writable");
+    assert_eq!(names(&folder), [""; 0]);
+    append(&path, &small_run()).expect("saved");
+    Target::check(&path).expect("writable");
+    assert_eq!(names(&folder).len(), 1);
+    assert!(matches!(Target::check(folder.path()), Err(RecordError::NotAFile { .. })));
+    assert!(matches!(Target::check(&folder.path().join("no/such.fxr")), Err(RecordError::Io { .. })));
+}
+
+#[test]
+fn two_programs_may_add_to_one_file_at_a_time() {
+    let (_folder, path) = place();
+    std::thread::scope(|s| {
+        for _ in 0..4 {
+            s.spawn(|| append(&path, &small_run()).expect("saved"));
+        }
+    });
+    assert_eq!(load(&path).expect("loaded").len(), 4);
+}
+
+/// Made by an fxscope whose records had version 3, a row for each count.
+const VERSION_3: &[u8] = include_bytes!("../version3.fxr");
+
+#[test]
+fn counts_of_records_of_version_3_are_those_of_one_pass() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_3).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!((runs.len(), runs[0].passes.as_slice()), (1, &[fxscope_record::ONE_PASS.to_owned()][..]));
+    assert_eq!(runs[0].origin, Origin::Simulated);
+    let all = runs[0].region(fxscope_record::ALL).expect("every run has it");
+    assert_eq!((all.threads.len(), all.threads[0].cpu), (1, 12));
+    assert_eq!(all.counts(0), [("CPU_CYCLES", 4004), ("INST_RETIRED", 2002), ("INST_SPEC", 2002)].into());
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_3, "reading changes nothing");
+    runs.push(small_run());
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+#[test]
+fn a_large_run_comes_back_from_its_large_pages() {
+    let (_folder, path) = place();
+    let (threads, columns) = (1 << 10, 1 << 10);
+    let names: Arc<Names> = Arc::new((0..columns).map(|i| format!("event {i}")).collect());
+    let values = (0..threads * columns).map(|i| i as u64 * 0x1_0001).collect();
+    let counts = Counts::from_values(names, threads, values).expect("it is full");
+    let mut run = small_run();
+    run.regions[0].threads = (0..threads as u32).map(|i| Thread { process: i, thread: i, node: 0, cpu: i }).collect();
+    run.regions[0].passes = vec![counts];
+    append(&path, &run).expect("saved");
+    let header = fs::read(&path).expect("readable");
+    // In the header 1 stands for 65,536 bytes.
+    assert_eq!(header[16..18], [0, 1]);
+    append(&path, &small_run()).expect("saved");
+    assert!(load(&path).expect("loaded") == [run, small_run()]);
+}
+
+/// Made by an fxscope whose records had version 4.
+const VERSION_4: &[u8] = include_bytes!("../version4.fxr");
+
+#[test]
+fn records_of_version_4_are_read_without_intervals_and_get_some_with_a_further_run() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_4).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!((runs.len(), runs[0].program(), runs[0].finish.clone()), (1, "steps.elf", Finish::Limit));
+    // Functional: an instruction takes a nanosecond, two cycles.
+    let counts = runs[0].regions[0].counts(0);
+    assert_eq!(counts["CPU_CYCLES"], 2 * counts["INST_RETIRED"]);
+    assert!(runs[0].intervals.is_empty());
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_4, "reading changes nothing");
+    let names: Names = ["CPU_CYCLES".to_owned()].into_iter().collect();
+    let rows = vec![Interval { end_ns: 1_000, counts: vec![2_000] }, Interval { end_ns: 1_500, counts: vec![1_000] }];
+    runs.push(Run { intervals: vec![Intervals { pass: 0, region: ALL.to_owned(), names, rows }], ..small_run() });
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+/// Made by an fxscope whose records had version 5.
+const VERSION_5: &[u8] = include_bytes!("../version5.fxr");
+
+#[test]
+fn intervals_of_records_of_version_5_are_those_of_the_whole_run() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_5).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    let [series] = &runs[0].intervals[..] else { panic!("one series") };
+    assert_eq!((series.region.as_str(), series.names.len() > 100), (ALL, true));
+    let cycles = series.names.iter().position(|name| name == "CPU_CYCLES").expect("counted");
+    let sum: u64 = series.rows.iter().map(|row| row.counts[cycles]).sum();
+    assert_eq!(sum, runs[0].regions[0].counts(0)["CPU_CYCLES"]);
+    runs.push(Run { intervals: runs[0].intervals.clone(), ..small_run() });
+    runs[1].intervals[0].region = "loop".to_owned();
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+/// Made by an fxscope whose records had version 6.
+const VERSION_6: &[u8] = include_bytes!("../version6.fxr");
+
+#[test]
+fn records_of_version_6_are_read_without_tables_of_their_machine() {
+    let (_folder, path) = place();
+    fs::write(&path, VERSION_6).expect("written");
+    let mut runs = load(&path).expect("loaded");
+    assert_eq!((runs.len(), runs[0].machine.as_str()), (1, "a64fx"));
+    assert_eq!(runs[0].description, None);
+    assert_eq!(fs::read(&path).expect("readable"), VERSION_6, "reading changes nothing");
+    runs.push(described("a,b\n"));
+    append(&path, &runs[1]).expect("saved");
+    assert_eq!(load(&path).expect("loaded"), runs);
+}
+
+/// A run of a machine with this table of events.
+fn described(pmu_csv: &str) -> Run {
+    let (pmu_csv, groups_csv) = (pmu_csv.to_owned(), "group\n".to_owned());
+    Run { description: Some(Arc::new(Description { path: None, pmu_csv, groups_csv })), ..small_run() }
+}
+
+#[test]
+fn runs_of_one_machine_keep_and_give_its_tables_once() {
+    let (_folder, path) = place();
+    let table = "number,name\n".repeat(1_000);
+    append_all(&path, &[described(&table), described(&table), described("another")]).expect("saved");
+    append(&path, &described(&table)).expect("saved");
+    let runs = load(&path).expect("loaded");
+    let of = |i: usize| runs[i].description.as_ref().expect("kept");
+    assert_eq!(of(0).pmu_csv, table);
+    assert!(Arc::ptr_eq(of(0), of(1)) && Arc::ptr_eq(of(0), of(3)) && !Arc::ptr_eq(of(0), of(2)));
+    let db = rusqlite::Connection::open(&path).expect("a database");
+    let texts: u32 = db.query_row("SELECT count(*) FROM text", [], |r| r.get(0)).expect("a number");
+    assert_eq!(texts, 3);
+}
+
+#[test]
+fn a_record_with_a_changed_table_of_its_machine_is_damaged() {
+    for change in [
+        "UPDATE text SET content = 'x'",
+        "DELETE FROM text",
+        "UPDATE description SET path = '/x'",
+        "DELETE FROM description",
+    ] {
+        let (_folder, path) = place();
+        append(&path, &described("table")).expect("saved");
+        rusqlite::Connection::open(&path).and_then(|db| db.execute(change, [])).expect("changed");
+        assert!(matches!(load(&path), Err(RecordError::Damaged { .. })), "{change}");
+    }
+}
+
+#[test]
+fn a_record_with_a_changed_interval_is_damaged() {
+    for change in ["UPDATE interval SET end_ns = 8", "UPDATE series SET pass = 1", "DELETE FROM interval"] {
+        let (_folder, path) = place();
+        let names: Names = ["CPU_CYCLES".to_owned()].into_iter().collect();
+        let rows = vec![Interval { end_ns: 7, counts: vec![14] }];
+        append(
+            &path,
+            &Run { intervals: vec![Intervals { pass: 0, region: ALL.to_owned(), names, rows }], ..small_run() },
+        )
+        .expect("saved");
+        rusqlite::Connection::open(&path).and_then(|db| db.execute(change, [])).expect("changed");
+        assert!(matches!(load(&path), Err(RecordError::Damaged { .. })), "{change}");
+    }
+}

@@ -1,0 +1,3 @@
+//! The integration tests of `fxscope-record`, as one program: it links once.
+
+mod file;

@@ -1,0 +1,14 @@
+//! The integration tests of `fxscope-report`, as one program: it links once.
+
+mod annotate;
+mod browser;
+mod charts;
+mod common;
+mod compare;
+mod html;
+mod json;
+mod peaks;
+mod spreadsheet;
+mod tables;
+mod terminal;
+mod xlsx;

@@ -1,0 +1,7 @@
+//! The integration tests of `fxscope-sim`, as one program: it links once.
+
+mod accesses;
+mod active_elements;
+mod instruction_mix;
+mod platform;
+mod side_by_side;

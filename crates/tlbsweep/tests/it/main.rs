@@ -1,0 +1,4 @@
+//! The integration tests of `fxscope-tlbsweep`, as one program: it links once.
+
+mod exact;
+mod host;
