@@ -186,7 +186,6 @@ impl Predictor {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use fxscope_machine::Evidence;
 
     /// A front end with the sizes of A64FX and round thresholds.
     pub fn spec() -> FrontendSpec {
@@ -213,8 +212,6 @@ pub(crate) mod tests {
             return_stack: 8,
             return_stack_cycles: 2,
             mispredict_extra: 0,
-            source: String::new(),
-            evidence: Evidence::Assumed,
         }
     }
 
