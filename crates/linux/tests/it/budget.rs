@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{FREESTANDING, HOSTED, Run, build, platform, run_here, run_to_end};
-use fxscope_linux::{End, Process, Setup, StartError};
+use fxscope_linux::{End, Guest, Setup, StartError};
 
 const MIB: u64 = 1 << 20;
 
@@ -162,11 +162,11 @@ fn of_a_program_file_only_what_is_mapped_is_read() {
     });
     let mut setup = Setup::new(platform(64), "segment").expect("setup");
     setup.platform.memory_bytes = MEMORY;
-    let error = Process::open(&large, setup).err().expect("too large");
+    let error = Guest::open(&large, setup).err().expect("too large");
     assert!(matches!(error, StartError::Elf { .. }), "{error}");
     let mut setup = Setup::new(platform(64), "null").expect("setup");
     setup.platform.memory_bytes = MEMORY;
-    let error = Process::open(Path::new("/dev/zero"), setup).err().expect("no file");
+    let error = Guest::open(Path::new("/dev/zero"), setup).err().expect("no file");
     assert!(error.to_string().contains("/dev/zero: it is a device"), "{error}");
 }
 
