@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-counts", &[]),
     ("fxscope-hint", &[]),
     ("fxscope-host", &[]),
+    ("fxscope-testkit", &[]),
     ("fxscope-isa", &[]),
     ("fxscope-guestmem", &["hint"]),
     ("fxscope-record", &["host"]),
