@@ -1,7 +1,7 @@
 //! Branch prediction (manual 3.2 and 3.3): the predictors together.
 //!
 //! Undocumented details (history length, hashing, thresholds, when entries are made) are parameters marked assumed in
-//! the machine's description, or choices listed in DEVIATIONS.md.
+//! the machine's description, or choices (docs/model/limits.md#prediction).
 
 mod chain;
 mod loops;
