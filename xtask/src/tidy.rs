@@ -46,8 +46,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "fxscope",
         &[
             "calendar", "counts", "host", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline",
-            "pmu", "record", "sim", "session", "import", "analyze", "validate", "report", "tlbsweep", "latency", "jitter",
-            "osnoise",
+            "pmu", "record", "sim", "session", "import", "analyze", "validate", "report", "tlbsweep", "latency",
+            "jitter", "osnoise",
         ],
     ),
     ("xtask", &["aarch64", "machine", "pmu", "validate"]),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fxscope_counts::{Signal, Signals, Stall};
 use fxscope_linux::pages::PageUse;
-use fxscope_linux::{End, Process};
+use fxscope_linux::{End, Guest};
 use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{constants, energy, recorded, scope};
 use fxscope_record::{
@@ -23,7 +23,7 @@ use crate::{MAX_PROGRAM_BYTES, Request};
 pub(crate) fn run(
     request: &Request,
     outcome: &Outcome,
-    process: &Process,
+    process: &Guest,
     host: &HostView,
     wall_seconds: f64,
     first_notes: Vec<String>,
@@ -126,7 +126,7 @@ fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
 }
 
 /// The files that code was mapped from, as they are now.
-fn files(outcome: &Outcome, process: &Process) -> Vec<CodeFile> {
+fn files(outcome: &Outcome, process: &Guest) -> Vec<CodeFile> {
     let file = |path: &Vec<u8>| {
         let path = process.host_path(path);
         let digest = fxscope_host::open(&path, MAX_PROGRAM_BYTES)

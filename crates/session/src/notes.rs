@@ -2,7 +2,7 @@
 
 use fxscope_counts::Signal;
 use fxscope_linux::pages::{MemoryPolicy, list};
-use fxscope_linux::{Denied, End, Process, Refusal, hwpfctl};
+use fxscope_linux::{Denied, End, Guest, Refusal, hwpfctl};
 use fxscope_sim::{MOST_INTERVALS, Mode, Outcome, ThreadStarts, Unpaired};
 
 use crate::Request;
@@ -22,7 +22,7 @@ fn host_threads(threads: usize, outcome: &Outcome) -> Option<String> {
     }
 }
 
-pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String> {
+pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(Some(&request.spec.identity.note).filter(|note| !note.is_empty()).cloned());
     if request.options.stream_detect != 0 {
@@ -106,7 +106,7 @@ fn memory_policy(policy: MemoryPolicy) -> Option<String> {
 }
 
 /// The dynamic linker ends with status 127 when a library is missing, having named it. Where it was looked for.
-fn missing_library(outcome: &Outcome, process: &Process) -> Option<String> {
+fn missing_library(outcome: &Outcome, process: &Guest) -> Option<String> {
     let linker_gave_up = matches!(outcome.finish, fxscope_sim::Finish::Ended(End::Exit { code: 127 }));
     let searched = process.searched().filter(|_| linker_gave_up)?;
     Some(format!(

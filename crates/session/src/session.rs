@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use fxscope_guestmem::Segment;
 use fxscope_linux::pages::MappingPages;
-use fxscope_linux::{ClockSource, Process, Setup, SharedFolder, StartError};
+use fxscope_linux::{ClockSource, Guest, Setup, SharedFolder, StartError};
 use fxscope_machine::settings::size;
 use fxscope_record::Run;
 use fxscope_sim::{
@@ -72,7 +72,7 @@ impl Session {
         setup.clock = options.clock;
         setup.platform.hpc.set_stream_detect(options.stream_detect);
         setup.shared_folder = shared_folder.clone();
-        let process = Process::open(&request.program, setup)?;
+        let process = Guest::open(&request.program, setup)?;
         let barrier = restrict(&Needs {
             access: &request.access,
             shared_folder: shared_folder.as_deref().map(SharedFolder::path),

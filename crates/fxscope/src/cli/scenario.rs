@@ -150,9 +150,7 @@ impl ScenarioArgs {
 }
 
 /// A parser of one of `values`, which are listed by name.
-pub(super) fn choice<T: Copy + Send + Sync>(
-    values: &'static [(&'static str, T)],
-) -> impl TypedValueParser<Value = T> {
+pub(super) fn choice<T: Copy + Send + Sync>(values: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
     let value = |name: String| values.iter().find(|(known, _)| *known == name).map(|&(_, value)| value);
     PossibleValuesParser::new(values.iter().map(|(name, _)| *name)).try_map(move |name| value(name).ok_or("unknown"))
 }
