@@ -33,8 +33,8 @@ cargo:
 
 demo: cargo
 	.ci/need $(HOST_TOOLS)
-	cargo build --release
-	target/release/xtask demo
+	cargo build --profile fast -p fxscope
+	kernels/demo.sh target/fast/fxscope
 
 release: cargo
 	.ci/need $(HOST_TOOLS)
