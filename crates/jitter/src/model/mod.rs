@@ -32,8 +32,9 @@ pub enum Evidence {
     Documented,
     /// It was measured.
     Measured,
-    /// It was chosen so that the model meets measured results.
-    Calibrated,
+    /// It was chosen so that the model reproduces measured results; older files call this `calibrated`.
+    #[serde(alias = "calibrated")]
+    Fitted,
     /// It is assumed.
     Assumed,
 }
@@ -45,7 +46,7 @@ impl Evidence {
         match self {
             Evidence::Documented => "documented",
             Evidence::Measured => "measured",
-            Evidence::Calibrated => "calibrated",
+            Evidence::Fitted => "fitted",
             Evidence::Assumed => "assumed",
         }
     }
