@@ -6,8 +6,8 @@
 pub mod cause;
 pub mod clock;
 pub mod fit;
-pub mod host;
 pub mod import;
+pub mod kernel_counts;
 pub mod measure;
 pub mod see;
 pub mod trace;

@@ -15,10 +15,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use fxscope_hostinfo::cpus::{self, Host};
 use thiserror::Error;
 
 use crate::clock::{self, Clock, Counter, Monotonic, Timebase};
-use crate::host::{self, Counts, Host};
+use crate::kernel_counts::Counts;
 use crate::trace::{CoreHeader, CoreSummary, Header, Method, Overhead, Summary, Writer};
 use loops::{Stats, Until};
 use native::{Barrier, Member, Multiplication, Native, allowed, pin, prioritise};
@@ -132,7 +133,7 @@ pub fn cores(wanted: &[u32], allowed: &[u32], host: &Host) -> Result<Vec<u32>, E
     // The scheduler puts nobody on isolated cores, and lets those run there who ask for it.
     let usable = |core: &u32| allowed.contains(core) || host.isolated.contains(core) && host.online.contains(core);
     let Some(&core) = cores.iter().find(|core| !usable(core)) else { return Ok(cores) };
-    let usable = host::list(allowed);
+    let usable = cpus::format_list(allowed);
     Err(Error::Core(if host.offline.contains(&core) {
         format!("core {core} is offline (its administrator can set it online); cores {usable} can be measured")
     } else if host.online.contains(&core) {
@@ -347,11 +348,11 @@ fn notes(plan: &Plan, host: &Host, cores: &[u32], spare: &[u32], jumped: bool) -
     for (of, what) in [(&host.isolated, "isolated"), (&host.tickless, "without timer tick while one thread runs")] {
         let those = among(of);
         if !those.is_empty() {
-            notes.push(format!("{what}: core {}", host::list(&those)));
+            notes.push(format!("{what}: core {}", cpus::format_list(&those)));
         }
     }
     if !host.offline.is_empty() {
-        notes.push(format!("offline and not measured: core {}", host::list(&host.offline)));
+        notes.push(format!("offline and not measured: core {}", cpus::format_list(&host.offline)));
     }
     if spare.is_empty() {
         notes.push("all cores are measured: what writes the trace runs on them, too, once a second".to_owned());

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use crate::host::RealtimeLimit;
+use fxscope_hostinfo::cpus::RealtimeLimit;
+
 use crate::trace::{Detour, Error, Header, Item, Method, Reader};
 
 /// Ticks a second that Linux can be built with (`CONFIG_HZ`), the most first: those of a slow tick do not fill the periods of a

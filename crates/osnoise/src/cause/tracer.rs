@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fxscope_host::{Ended, Helper, Signal};
+use fxscope_hostinfo::cpus;
 
 use super::{Event, Parser, Start, Who};
 
@@ -169,7 +170,7 @@ fn clean(instance: &Path, undo: &[(PathBuf, String)]) {
 fn switches(perf: &Path, cores: &[u32], spool: &Path) -> Result<Tracer, String> {
     let mut command = Command::new(perf);
     command.args(["record", "-q", "-e", "dummy:u", "--switch-events", "-k", "CLOCK_MONOTONIC", "-m", "1024", "-C"]);
-    command.arg(crate::host::list(cores)).arg("-o").arg(spool);
+    command.arg(cpus::format_list(cores)).arg("-o").arg(spool);
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut perf_record = Helper::start_apart(command).map_err(|e| {
         format!(

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use fxscope_hostinfo::cpus::RealtimeLimit;
 use fxscope_osnoise::cause::{self, Event, Naming, Parser, Start, Who, name, osnoise_settings, plain_settings};
-use fxscope_osnoise::host::RealtimeLimit;
 use fxscope_osnoise::trace::{Cause, Detour, Header, Item, Kind, Method, Reader, Summary, UNKNOWN, Writer};
 use proptest::prelude::*;
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use fxscope_osnoise::host::Host;
+use fxscope_hostinfo::cpus::Host;
 use fxscope_osnoise::measure::{self, Error, Plan, Watch, native};
 use fxscope_osnoise::trace::{Header, Item, Method, Reader, Summary};
 

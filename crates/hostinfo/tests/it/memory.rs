@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fxscope_tlbsweep::host::{
+use fxscope_hostinfo::memory::{
     Files, Host, Notes, Process, ProcessTexts, Segment, about_host, about_process, parse_numa_maps, parse_smaps, read,
     size,
 };

@@ -1,8 +1,8 @@
-//! Addresses with their segments, page sizes, and sets of assignments.
+//! Addresses tagged with their segments, page sizes, and sets of assignments.
 
 use crate::{SEGMENTS, SIZES};
 
-/// Bits of an address; the number of its segment stands above them.
+/// Bits of an address; the segment number is above them.
 const ADDRESS_BITS: u32 = 56;
 
 /// An address and its segment.
@@ -10,7 +10,7 @@ const ADDRESS_BITS: u32 = 56;
 pub struct Key(u64);
 
 impl Key {
-    /// What no access matches: a segment that is not there.
+    /// Matches no access: a segment that does not exist.
     pub const NONE: Key = Key(u64::MAX);
 
     /// An address of a segment.
@@ -20,52 +20,52 @@ impl Key {
         Key((segment as u64) << ADDRESS_BITS | addr & ((1 << ADDRESS_BITS) - 1))
     }
 
-    /// The number of its segment.
+    /// The segment number.
     #[inline(always)]
     #[must_use]
     pub fn segment(self) -> usize {
         (self.0 >> ADDRESS_BITS) as usize % SEGMENTS
     }
 
-    /// The number of its page of `1 << shift` bytes among all pages of that size; the segment's number stands above it.
+    /// The page number for pages of `1 << shift` bytes, with the segment number above it.
     #[inline(always)]
     #[must_use]
     pub fn page(self, shift: u32) -> u64 {
         self.0 >> shift
     }
 
-    /// The first address of a page that [`Key::page`] numbered.
+    /// The first address of a page numbered by [`Key::page`].
     #[must_use]
     pub const fn from_page(page: u64, shift: u32) -> Key {
         Key(page << shift)
     }
 
-    /// In how many low bits two addresses differ at most: in a page of as many bits both lie.
+    /// Number of low bits in which two addresses differ at most: a page of that many bits holds both.
     #[inline(always)]
     #[must_use]
-    pub fn apart(self, other: Key) -> u32 {
+    pub fn distance(self, other: Key) -> u32 {
         u64::BITS - (self.0 ^ other.0).leading_zeros()
     }
 
-    /// The bits in which two addresses differ, or their segments.
+    /// The bits in which two tagged addresses differ.
     #[inline(always)]
     #[must_use]
     pub fn differing(self, other: Key) -> u64 {
         self.0 ^ other.0
     }
 
-    /// This one's bits where `mask` is set, and another's where it is not.
+    /// Takes the bits in `mask` from this address and the others from `other`.
     #[inline(always)]
     #[must_use]
     pub fn where_set(self, mask: u64, other: Key) -> Key {
         Key(self.0 & mask | other.0 & !mask)
     }
 
-    /// Of several addresses, how far the nearest is apart.
+    /// Distance to the nearest of several addresses.
     #[inline(always)]
     #[must_use]
     pub fn nearest(self, others: &[Key]) -> u32 {
-        // Four that do not wait for each other.
+        // Four independent chains.
         let mut least = [u64::MAX; 4];
         let mut fours = others.chunks_exact(4);
         for four in &mut fours {
@@ -75,7 +75,7 @@ impl Key {
         u64::BITS - least.into_iter().fold(rest, u64::min).leading_zeros()
     }
 
-    /// The first address of the page of `1 << shift` bytes around it.
+    /// The first address of the page of `1 << shift` bytes around this address.
     #[inline(always)]
     #[must_use]
     pub fn first_of(self, shift: u32) -> Key {
@@ -85,17 +85,17 @@ impl Key {
 
 /// Page sizes.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct PageSizes {
     shifts: [u32; SIZES],
     n: usize,
-    /// By how many low bits two addresses of a segment are apart, the sizes whose pages hold both, as a mask.
+    /// For each distance of two addresses of a segment, the mask of the sizes whose pages hold both.
     holding: [u8; 65],
 }
 
-impl Sizes {
-    /// Sizes in bytes; `None` unless they are ascending powers of two that leave room for a page's number.
+impl PageSizes {
+    /// Page sizes in bytes; `None` unless they are ascending powers of two that leave room for a page number.
     #[must_use]
-    pub fn new(bytes: &[u64]) -> Option<Sizes> {
+    pub fn new(bytes: &[u64]) -> Option<PageSizes> {
         let fits = |&size: &u64| size.is_power_of_two() && (2..1 << ADDRESS_BITS).contains(&size);
         if bytes.is_empty() || bytes.len() > SIZES || !bytes.iter().all(fits) || !bytes.is_sorted_by(|a, b| a < b) {
             return None;
@@ -103,14 +103,14 @@ impl Sizes {
         let mut shifts = [0; SIZES];
         shifts.iter_mut().zip(bytes).for_each(|(shift, size)| *shift = size.trailing_zeros());
         let mut holding = [0; 65];
-        for (apart, mask) in holding.iter_mut().enumerate() {
-            let holds = |&size: &usize| shifts[size] as usize >= apart;
+        for (distance, mask) in holding.iter_mut().enumerate() {
+            let holds = |&size: &usize| shifts[size] as usize >= distance;
             *mask = (0..bytes.len()).filter(holds).fold(0, |mask, size| mask | 1 << size);
         }
-        Some(Sizes { shifts, n: bytes.len(), holding })
+        Some(PageSizes { shifts, n: bytes.len(), holding })
     }
 
-    /// How many.
+    /// Number of sizes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.n
@@ -129,83 +129,84 @@ impl Sizes {
         self.shifts[0]
     }
 
-    /// Log2 bytes of the largest of a mask's sizes.
+    /// Log2 bytes of the largest size in a mask.
     #[inline(always)]
     #[must_use]
     pub fn largest_of(&self, mask: u8) -> u32 {
         self.shift((7 - mask.leading_zeros().min(7)) as usize)
     }
 
-    /// Log2 bytes of the smallest of a mask's sizes.
+    /// Log2 bytes of the smallest size in a mask.
     #[inline(always)]
     #[must_use]
     pub fn smallest_of(&self, mask: u8) -> u32 {
         self.shift(mask.trailing_zeros() as usize)
     }
 
-    /// The sizes whose pages hold two addresses of a segment that are so many low bits apart, as a mask.
+    /// Mask of the sizes whose pages hold two addresses of a segment that are `distance` low bits apart.
     #[inline(always)]
     #[must_use]
-    pub fn holding(&self, apart: u32) -> u8 {
-        self.holding[apart as usize]
+    pub fn holding(&self, distance: u32) -> u8 {
+        self.holding[distance as usize]
     }
 }
 
-/// Assignments: each that has for each segment one of the sizes of that segment's mask.
+/// A set of assignments: for each segment a mask of sizes. It contains every assignment that picks one size of each
+/// mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice(pub [u8; SEGMENTS]);
+pub struct SizeMasks(pub [u8; SEGMENTS]);
 
-impl Choice {
-    /// All assignments of so many sizes to so many segments, of which each may have those of its mask in `allowed`, or all
-    /// where that has none.
+impl SizeMasks {
+    /// All assignments of `sizes` sizes to `segments` segments; a segment is restricted to its mask in `allowed`, if it
+    /// has one.
     #[must_use]
-    pub fn all(segments: usize, sizes: usize, allowed: &[u8]) -> Choice {
+    pub fn all(segments: usize, sizes: usize, allowed: &[u8]) -> SizeMasks {
         let every = u8::MAX >> (SIZES - sizes);
         let of = |segment: usize| every & allowed.get(segment).copied().unwrap_or(every);
-        Choice(std::array::from_fn(|segment| if segment < segments { of(segment) } else { 1 }))
+        SizeMasks(std::array::from_fn(|segment| if segment < segments { of(segment) } else { 1 }))
     }
 
-    /// One assignment; segments beyond its end count as having the first size.
+    /// A single assignment; segments beyond its end get the first size.
     #[must_use]
-    pub fn one(assignment: &[usize]) -> Choice {
-        Choice(std::array::from_fn(|segment| 1 << assignment.get(segment).copied().unwrap_or(0)))
+    pub fn one(assignment: &[usize]) -> SizeMasks {
+        SizeMasks(std::array::from_fn(|segment| 1 << assignment.get(segment).copied().unwrap_or(0)))
     }
 
-    /// Whether all of another's assignments are among these.
+    /// Whether this set contains all assignments of another.
     #[must_use]
-    pub fn contains(&self, other: &Choice) -> bool {
+    pub fn contains(&self, other: &SizeMasks) -> bool {
         self.0.iter().zip(&other.0).all(|(mine, theirs)| theirs & !mine == 0)
     }
 
-    /// Whether some assignment is among both.
+    /// Whether two sets have an assignment in common.
     #[must_use]
-    pub fn meets(&self, other: &Choice) -> bool {
+    pub fn intersects(&self, other: &SizeMasks) -> bool {
         self.0.iter().zip(&other.0).all(|(mine, theirs)| theirs & mine != 0)
     }
 
-    /// The assignments that are among both.
+    /// The intersection of two sets.
     #[must_use]
-    pub fn and(&self, other: &Choice) -> Choice {
-        Choice(std::array::from_fn(|segment| self.0[segment] & other.0[segment]))
+    pub fn and(&self, other: &SizeMasks) -> SizeMasks {
+        SizeMasks(std::array::from_fn(|segment| self.0[segment] & other.0[segment]))
     }
 
-    /// The same with the sizes of a mask for a segment.
+    /// This set with another mask for a segment.
     #[must_use]
-    pub fn with(mut self, segment: usize, sizes: u8) -> Choice {
+    pub fn with(mut self, segment: usize, sizes: u8) -> SizeMasks {
         self.0[segment] = sizes;
         self
     }
 
-    /// Both of two that differ in one segment at most.
+    /// The union of two sets that differ in at most one segment.
     #[must_use]
-    pub fn or(&self, other: &Choice) -> Option<Choice> {
+    pub fn or(&self, other: &SizeMasks) -> Option<SizeMasks> {
         let differing = self.0.iter().zip(&other.0).filter(|(mine, theirs)| mine != theirs).count();
-        (differing < 2).then(|| Choice(std::array::from_fn(|segment| self.0[segment] | other.0[segment])))
+        (differing < 2).then(|| SizeMasks(std::array::from_fn(|segment| self.0[segment] | other.0[segment])))
     }
 
-    /// The assignment with the smallest page of each segment.
+    /// The assignment with the smallest page for each segment.
     #[must_use]
-    pub fn smallest(&self) -> Choice {
-        Choice(self.0.map(|mask| mask & mask.wrapping_neg()))
+    pub fn smallest(&self) -> SizeMasks {
+        SizeMasks(self.0.map(|mask| mask & mask.wrapping_neg()))
     }
 }

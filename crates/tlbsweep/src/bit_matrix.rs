@@ -1,20 +1,20 @@
-//! Rows of bits, one column for each lane.
+//! A matrix of bits with one column for each class.
 
-/// A table of bits.
-pub struct Bits {
+/// A matrix of bits.
+pub struct BitMatrix {
     rows: usize,
-    /// Words of a row.
+    /// Words in a row.
     words: usize,
     bits: Vec<u64>,
 }
 
-impl Bits {
-    /// So many rows, without a bit set, of at least one column.
-    pub fn new(rows: usize) -> Bits {
-        Bits { rows, words: 1, bits: vec![0; rows] }
+impl BitMatrix {
+    /// A matrix of zeros with `rows` rows and at least one column.
+    pub fn new(rows: usize) -> BitMatrix {
+        BitMatrix { rows, words: 1, bits: vec![0; rows] }
     }
 
-    /// Makes room for so many columns.
+    /// Makes room for `columns` columns.
     pub fn reserve(&mut self, columns: usize) {
         let words = columns.div_ceil(64).next_power_of_two();
         if words <= self.words {
@@ -39,14 +39,14 @@ impl Bits {
         &mut self.bits[row * self.words..][..self.words]
     }
 
-    /// Sets or takes a bit.
+    /// Sets or clears a bit.
     #[inline(always)]
     pub fn put(&mut self, row: usize, column: usize, on: bool) {
         let word = &mut self.bits[row * self.words + column / 64];
         *word = *word & !(1 << (column % 64)) | u64::from(on) << (column % 64);
     }
 
-    /// Makes a column like another.
+    /// Copies a column to another.
     pub fn copy_column(&mut self, from: usize, to: usize) {
         for row in 0..self.rows {
             let on = self.bits[row * self.words + from / 64] >> (from % 64) & 1 != 0;
@@ -54,13 +54,13 @@ impl Bits {
         }
     }
 
-    /// Takes all bits.
+    /// Clears all bits.
     pub fn clear(&mut self) {
         self.bits.fill(0);
     }
 }
 
-/// The numbers of the bits that are set.
+/// The indices of the bits that are set.
 #[inline(always)]
 pub fn ones(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
