@@ -13,7 +13,7 @@ use fxscope_counts::{Signal, Signals, Stall};
 use fxscope_guestmem::Segment;
 use fxscope_linux::hwpfctl;
 use fxscope_linux::pages::{MappingPages, MemoryPolicy, PageUse, list};
-use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, SharedFolder, StartError, Stdio};
+use fxscope_linux::{Access, ClockSource, Denied, End, Guest, Refusal, Setup, SharedFolder, StartError, Stdio};
 use fxscope_machine::{Spec, settings::size};
 use fxscope_pipeline::resolve::PIPE_NAMES;
 use fxscope_pmu::{constants, energy, recorded, scope};
@@ -169,7 +169,7 @@ impl Session {
         setup.clock = request.clock;
         setup.platform.hpc.set_stream_detect(request.stream_detect);
         setup.shared_folder = shared_folder.clone();
-        let process = Process::open(&request.program, setup)?;
+        let process = Guest::open(&request.program, setup)?;
         let barrier = restrict(&Needs {
             access: &request.access,
             shared_folder: shared_folder.as_deref().map(SharedFolder::path),
@@ -371,7 +371,7 @@ fn host_threads(threads: usize, outcome: &Outcome) -> Option<String> {
     }
 }
 
-fn notes(request: &Request, outcome: &Outcome, process: &Process) -> Vec<String> {
+fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(Some(&request.spec.identity.note).filter(|note| !note.is_empty()).cloned());
     if request.stream_detect != 0 {
@@ -455,7 +455,7 @@ fn memory_policy(policy: MemoryPolicy) -> Option<String> {
 }
 
 /// The dynamic linker ends with status 127 when a library is missing, having named it. Where it was looked for.
-fn missing_library(outcome: &Outcome, process: &Process) -> Option<String> {
+fn missing_library(outcome: &Outcome, process: &Guest) -> Option<String> {
     let linker_gave_up = matches!(outcome.finish, fxscope_sim::Finish::Ended(End::Exit { code: 127 }));
     let searched = process.searched().filter(|_| linker_gave_up)?;
     Some(format!(
@@ -542,7 +542,7 @@ fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
 pub(crate) const MOST_CODE: u64 = 4 << 30;
 
 /// The files that code was mapped from, as they are now.
-fn files(outcome: &Outcome, process: &Process) -> Vec<CodeFile> {
+fn files(outcome: &Outcome, process: &Guest) -> Vec<CodeFile> {
     let file = |path: &Vec<u8>| {
         let path = process.host_path(path);
         let digest = fxscope_host::open(&path, MOST_CODE)

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fxscope_aarch64::BlockId;
 use fxscope_calendar::Cycle;
 use fxscope_isa::{Partial, Subnormal};
-use fxscope_linux::Process;
+use fxscope_linux::Guest;
 
 use crate::core::Core;
 use crate::timing::Driver;
@@ -100,7 +100,7 @@ impl Ahead {
     }
 
     /// The thread in place has executed `instructions` instructions of `block`.
-    pub(crate) fn push(&mut self, block: BlockId, instructions: usize, process: &Process) {
+    pub(crate) fn push(&mut self, block: BlockId, instructions: usize, process: &Guest) {
         let cpu = process.cpu();
         self.words.extend(cpu.stream());
         self.instructions += instructions as u64;

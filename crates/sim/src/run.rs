@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
+use fxscope_linux::guest::FUNCTIONAL_NS;
 use fxscope_linux::pages::PageUse;
-use fxscope_linux::process::FUNCTIONAL_NS;
-use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Platform, Process, TerminalWatch};
+use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Guest, Platform, TerminalWatch};
 use fxscope_machine::Spec;
 
 use crate::hot::HotSpot;
@@ -130,7 +130,7 @@ pub struct Outcome {
 
 /// A program on a modelled machine.
 pub struct Simulation {
-    process: Process,
+    process: Guest,
     options: Options,
     timing: Option<Timing>,
     regions: Regions,
@@ -199,7 +199,7 @@ fn caches(spec: &Spec) -> Vec<Cache> {
 impl Simulation {
     /// Prepares a run of `process`.
     #[must_use]
-    pub fn new(process: Process, options: Options) -> Simulation {
+    pub fn new(process: Guest, options: Options) -> Simulation {
         let mut process = process;
         let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut process, &options));
         Simulation { process, options, timing, regions: Regions::default() }
@@ -214,12 +214,12 @@ impl Simulation {
 
     /// The program.
     #[must_use]
-    pub fn process(&self) -> &Process {
+    pub fn process(&self) -> &Guest {
         &self.process
     }
 
     /// The process, to say before it runs what it gets.
-    pub fn process_mut(&mut self) -> &mut Process {
+    pub fn process_mut(&mut self) -> &mut Guest {
         &mut self.process
     }
 

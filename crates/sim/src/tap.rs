@@ -1,7 +1,7 @@
 //! A tap: somebody who is told of each block that is executed and timed.
 
 use fxscope_isa::MemOp;
-use fxscope_linux::Process;
+use fxscope_linux::Guest;
 use fxscope_pipeline::{Pipeline, ResolvedBlock};
 
 use crate::trace::Trace;
@@ -10,7 +10,7 @@ use crate::trace::Trace;
 pub struct Ran<'a> {
     /// The thread that executed it is in place; its dynamic stream is that of the block. A system call at the end of the
     /// block has not been answered yet.
-    pub process: &'a mut Process,
+    pub process: &'a mut Guest,
     /// The core that timed it.
     pub pipeline: &'a mut Pipeline,
     /// The block.
@@ -58,7 +58,7 @@ pub(crate) struct Tap<'o, O>(pub(crate) &'o mut O);
 impl<O: BlockObserver> Trace for Tap<'_, O> {
     const FAST: bool = O::SKIPS_ROUNDS;
 
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process) {
+    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Guest) {
         ().run(pipeline, block, executed, process);
         self.0.ran(&mut Ran { process, pipeline, block, executed });
     }

@@ -1,6 +1,6 @@
 //! Traces: a window of executed instructions whose micro-operations somebody is told of.
 
-use fxscope_linux::Process;
+use fxscope_linux::Guest;
 use fxscope_linux::symbols::{Place, Symbols};
 use fxscope_pipeline::resolve::RUop;
 use fxscope_pipeline::watch::{Passage, Watch};
@@ -49,13 +49,7 @@ impl<'t> Window<'t> {
     }
 
     #[cold]
-    fn run_traced(
-        &mut self,
-        pipeline: &mut Pipeline,
-        block: &mut ResolvedBlock,
-        executed: usize,
-        process: &mut Process,
-    ) {
+    fn run_traced(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Guest) {
         let mut word = |i: usize| {
             let mut bytes = [0; 4];
             for (byte, address) in bytes.iter_mut().zip(block.start + 4 * i as u64..) {
@@ -88,7 +82,7 @@ pub(crate) trait Trace {
     const AHEAD: bool = false;
 
     /// Runs the first `executed` instructions of `block`, which `process` has executed.
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process);
+    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Guest);
 }
 
 /// Without a trace.
@@ -97,7 +91,7 @@ impl Trace for () {
     const AHEAD: bool = true;
 
     #[inline(always)]
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process) {
+    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Guest) {
         let cpu = process.cpu();
         if cpu.partials().is_empty() {
             pipeline.run(block, executed, cpu.stream(), cpu.pc);
@@ -110,7 +104,7 @@ impl Trace for () {
 impl Trace for Window<'_> {
     const FAST: bool = false;
 
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process) {
+    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Guest) {
         let after = self.executed + executed as u64;
         if self.executed < self.end && after > self.from {
             self.run_traced(pipeline, block, executed, process);
