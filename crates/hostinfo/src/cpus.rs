@@ -3,59 +3,60 @@
 use std::fs;
 use std::path::Path;
 
-/// What a measurement must know of the host.
+/// Properties of a host that matter for measurements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Host {
-    /// Its name.
+    /// Host name.
     pub name: String,
-    /// Kernel and version.
+    /// Kernel name and version.
     pub kernel: String,
-    /// The processor's name.
+    /// Processor name.
     pub processor: String,
-    /// Whether it is a virtual machine, where that is known.
+    /// Whether the host is a virtual machine, if known.
     pub virtual_machine: Option<bool>,
-    /// Cores that run.
+    /// Online cores.
     pub online: Vec<u32>,
-    /// Cores that are there and do not run.
+    /// Offline cores.
     pub offline: Vec<u32>,
-    /// Cores that the scheduler leaves alone.
+    /// Cores isolated from the scheduler.
     pub isolated: Vec<u32>,
-    /// Cores on which the timer tick stops while one thread runs.
+    /// Cores on which the timer tick stops while a single thread runs.
     pub tickless: Vec<u32>,
-    /// The clock that the kernel keeps time with.
+    /// The kernel's clock source.
     pub clocksource: Option<String>,
-    /// Whether the TSC runs at one rate and never stops; none where there is no TSC.
+    /// Whether the TSC runs at a constant rate and never stops; `None` without a TSC.
     pub invariant_tsc: Option<bool>,
-    /// The kernel's limit of real-time threads, where there is one.
+    /// The kernel's limit on real-time threads, if it has one.
     pub realtime_limit: Option<RealtimeLimit>,
 }
 
-/// How long real-time threads may have a core (`sched_rt_period_us` and `sched_rt_runtime_us` in `/proc/sys/kernel`; sched(7)).
+/// Time that real-time threads may use a core (`sched_rt_period_us` and `sched_rt_runtime_us` in `/proc/sys/kernel`;
+/// sched(7)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RealtimeLimit {
     /// The period, ns.
     pub period: u64,
-    /// Of each period, ns.
+    /// Time for real-time threads in each period, ns.
     pub runtime: u64,
 }
 
 impl RealtimeLimit {
-    /// What is left to other threads of each period, ns.
+    /// Time left to other threads in each period, ns.
     #[must_use]
-    pub fn others(&self) -> u64 {
+    pub fn remainder(&self) -> u64 {
         self.period - self.runtime
     }
 }
 
 impl Host {
-    /// Reads this host below `root`.
+    /// Reads the host's files below `root`.
     #[must_use]
     pub fn read(root: &Path) -> Host {
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
         let cpuinfo = text("proc/cpuinfo");
         let cpus = "sys/devices/system/cpu";
         let list = |name: &str| parse_list(text(&format!("{cpus}/{name}")).trim()).unwrap_or_default();
-        // Without a limit the time is -1.
+        // The runtime is -1 if there is no limit.
         let ns = |path: &str| text(path).trim().parse::<u64>().ok()?.checked_mul(1000);
         let runtime = ns("proc/sys/kernel/sched_rt_runtime_us");
         let period = ns("proc/sys/kernel/sched_rt_period_us");
@@ -96,15 +97,15 @@ fn flags(cpuinfo: &str) -> Option<Vec<&str>> {
     value(cpuinfo, "flags").map(|flags| flags.split_whitespace().collect())
 }
 
-/// Only x86 processors tell.
+/// Only x86 processors report it.
 fn virtual_machine(cpuinfo: &str) -> Option<bool> {
     flags(cpuinfo).map(|flags| flags.contains(&"hypervisor"))
 }
 
-/// Understands a list of cores such as `0-3,8`. `None` if it is none.
+/// Parses a list of cores such as `0-3,8`. `None` if it is malformed.
 #[must_use]
 pub fn parse_list(text: &str) -> Option<Vec<u32>> {
-    /// Linux has 8192 at most on the largest machines.
+    /// Linux supports at most 8192 cores.
     const MOST: u32 = 1 << 16;
     if text.is_empty() {
         return Some(Vec::new());
@@ -123,7 +124,7 @@ pub fn parse_list(text: &str) -> Option<Vec<u32>> {
     Some(cores)
 }
 
-/// Writes cores as a list such as `0-3,8`.
+/// Formats cores as a list such as `0-3,8`.
 #[must_use]
 pub fn format_list(cores: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();

@@ -1,7 +1,7 @@
-//! What a Linux host offers of page sizes, and what one of its processes got.
+//! Page sizes that a Linux host offers, and those that a process got.
 //!
-//! [`read`] fetches the texts of `/sys` and `/proc`; all else are functions over texts, so that those of other hosts can be
-//! looked at as well. What a kernel does not have is absent, what is not understood is skipped and noted.
+//! [`read`] reads files of `/sys` and `/proc`. Everything else parses texts, so that other hosts can be examined as
+//! well. What a kernel does not report is absent; what cannot be parsed is skipped with a note.
 
 mod findings;
 mod numa;
@@ -18,47 +18,47 @@ pub use system::{Files, Host, MultiSize, Node, Pool, Thp};
 
 use serde::Serialize;
 
-/// What is known of a process.
+/// What is known about a process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Process {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// Its name.
+    /// Process name.
     pub name: String,
-    /// The file it executes.
+    /// The file that it executes.
     pub program: Option<String>,
-    /// Whether transparent huge pages are allowed to it (`prctl(PR_SET_THP_DISABLE)` forbids them).
+    /// Whether the process may use transparent huge pages (`prctl(PR_SET_THP_DISABLE)` forbids them).
     pub thp_enabled: Option<bool>,
-    /// Its memory, summed by segment.
+    /// Memory by segment.
     pub segments: Vec<SegmentUse>,
-    /// Its mappings, lowest address first.
+    /// Mappings, by ascending address.
     pub mappings: Vec<Mapping>,
-    /// What was not understood or could not be read.
+    /// What could not be read or parsed.
     pub notes: Vec<String>,
 }
 
-/// The texts of a process, as the kernel wrote them.
+/// Texts about a process, as the kernel wrote them.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessTexts {
     /// `smaps`.
     pub smaps: String,
-    /// `numa_maps`, where there is one that can be read.
+    /// `numa_maps`, if it can be read.
     pub numa_maps: Option<String>,
     /// `status`.
     pub status: String,
-    /// Where the link `exe` leads.
+    /// Target of the link `exe`.
     pub exe: Option<String>,
 }
 
 impl Process {
-    /// Understands a process's texts.
+    /// Parses the texts about a process.
     #[must_use]
     pub fn parse(pid: u32, texts: &ProcessTexts) -> Process {
         let mut notes = Notes::default();
         let mut mappings = parse_smaps(&texts.smaps, &mut notes);
         match &texts.numa_maps {
             Some(text) => numa::join(&mut mappings, &parse_numa_maps(text, &mut notes)),
-            None => notes.add("numa_maps cannot be read: on which nodes pages lie is not known".to_owned()),
+            None => notes.add("numa_maps cannot be read: the nodes of pages are unknown".to_owned()),
         }
         let deleted = |path: &str| path.trim_end_matches(" (deleted)").to_owned();
         let program = texts.exe.as_deref().map(deleted);
@@ -79,7 +79,7 @@ impl Process {
     }
 }
 
-/// Most notes that are kept of one kind of text.
+/// Maximum number of notes kept for one kind of text.
 const MOST_NOTES: usize = 10;
 
 /// What was skipped, and why.
@@ -95,7 +95,7 @@ impl Notes {
         if self.lines.len() < MOST_NOTES { self.lines.push(note) } else { self.more += 1 }
     }
 
-    /// The notes; of many the first.
+    /// The notes; only the first, if there are many.
     #[must_use]
     pub fn into_lines(mut self) -> Vec<String> {
         if self.more > 0 {
@@ -105,7 +105,7 @@ impl Notes {
     }
 }
 
-/// The beginning of a text that is not understood, fit to be quoted.
+/// The beginning of a text that cannot be parsed, safe to quote.
 fn quoted(text: &str) -> String {
     let mut short: String = fxscope_host::text::printable(text).chars().take(40).collect();
     if text.chars().nth(40).is_some() {
@@ -114,7 +114,7 @@ fn quoted(text: &str) -> String {
     short
 }
 
-/// A number of bytes in the largest binary unit of which there is one at least, such as 64 KiB or 3.1 GiB.
+/// Formats a number of bytes in the largest fitting binary unit, such as 64 KiB or 3.1 GiB.
 #[must_use]
 pub fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];

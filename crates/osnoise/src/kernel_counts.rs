@@ -6,21 +6,21 @@ use std::path::Path;
 
 use crate::trace::{Cause, Counted, Kind};
 
-/// What the kernel has counted since it started, by core.
+/// Counts since boot, by core.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     by_core: BTreeMap<u32, BTreeMap<Cause, (u64, bool)>>,
 }
 
 impl Counts {
-    /// Reads `/proc/interrupts`, `/proc/softirqs` and `/proc/stat` below `root`. What cannot be read is not among them.
+    /// Reads the three files below `root`. Unreadable files contribute nothing.
     #[must_use]
     pub fn read(root: &Path) -> Counts {
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
         Counts::parse(&text("proc/interrupts"), &text("proc/softirqs"), &text("proc/stat"))
     }
 
-    /// Understands the three texts; lines that are not understood are left out.
+    /// Parses the three texts. Malformed lines are skipped.
     #[must_use]
     pub fn parse(interrupts: &str, softirqs: &str, stat: &str) -> Counts {
         let mut counts = Counts::default();
@@ -34,7 +34,7 @@ impl Counts {
         self.by_core.entry(core).or_default().insert(cause, (amount, time));
     }
 
-    /// A table with a column for each core, in which the names stand before and behind.
+    /// Parses a table with one column per core, and names before and after the columns.
     fn table(&mut self, text: &str, kind: Kind) {
         let mut lines = text.lines();
         let heading = lines.next().unwrap_or_default().split_whitespace();
@@ -43,7 +43,7 @@ impl Counts {
             let (Some(cores), Some((name, rest))) = (&cores, line.split_once(':')) else { continue };
             let words: Vec<&str> = rest.split_whitespace().collect();
             let numbers: Vec<u64> = words.iter().map_while(|word| word.parse().ok()).take(cores.len()).collect();
-            // Totals such as ERR have one number for all cores.
+            // Totals such as ERR have a single number for all cores.
             if numbers.len() < cores.len() {
                 continue;
             }
@@ -55,7 +55,7 @@ impl Counts {
         }
     }
 
-    /// Time that a hypervisor took, in hundredths of a second.
+    /// Parses stolen time, which is in hundredths of a second.
     fn steal(&mut self, stat: &str) {
         for line in stat.lines() {
             let mut words = line.split_whitespace();
@@ -67,7 +67,7 @@ impl Counts {
         }
     }
 
-    /// What a core counted since `before`, the largest numbers first.
+    /// Increases of a core's counts since `before`, largest first.
     #[must_use]
     pub fn since(&self, before: &Counts, core: u32) -> Vec<Counted> {
         let old = before.by_core.get(&core);
@@ -82,12 +82,12 @@ impl Counts {
     }
 }
 
-/// What people call an interrupt: its description when its name is a number or an abbreviation.
+/// Display name of an interrupt: its description if the name is a number or an abbreviation.
 fn label(kind: Kind, name: &str, words: &[&str]) -> String {
     if kind != Kind::Interrupt || words.is_empty() {
         return name.to_owned();
     }
-    // Numbered ones end with the device, behind the controller and the line.
+    // Descriptions of numbered interrupts end with the device, after controller and line.
     if name.bytes().all(|b| b.is_ascii_digit()) {
         return format!("{name} {}", words[words.len() - 1]);
     }

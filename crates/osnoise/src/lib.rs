@@ -1,7 +1,8 @@
-//! Noise of a Linux host: measured on its cores, kept, looked at, and fitted.
+//! Operating-system noise of Linux hosts: measured, stored, viewed, imported and fitted.
 //!
-//! A *detour* is a stretch of time in which a core did not do a program's work though the program could run.
-//! [`measure`] finds detours, [`cause`] names them, [`trace`] keeps them.
+//! A *detour* is a stretch of time in which a core did not do a program's work although the program could run.
+//! [`measure`] finds detours, [`cause`] attributes them, [`trace`] stores them, [`view`] summarises them, and [`fit`]
+//! fits noise models to them.
 
 pub mod cause;
 pub mod clock;
@@ -9,5 +10,5 @@ pub mod fit;
 pub mod import;
 pub mod kernel_counts;
 pub mod measure;
-pub mod see;
 pub mod trace;
+pub mod view;

@@ -7,7 +7,7 @@ use crate::{Analysis, Counts, Error, SEGMENTS, SIZES};
 
 /// Misses of every assignment of page sizes to segments.
 pub struct Answer {
-    /// All assignments that were analyzed.
+    /// All assignments that were analysed.
     all: SizeMasks,
     segments: usize,
     sizes: usize,
@@ -23,7 +23,7 @@ impl Answer {
         Answer { all, segments, sizes: sizes.len(), classes: classes.take(), dropped, split_l2 }
     }
 
-    /// Number of classes that were not dropped: the distinct behaviors among all assignments.
+    /// Number of classes that were not dropped: the distinct behaviours among all assignments.
     #[must_use]
     pub fn classes(&self) -> usize {
         self.classes.len()

@@ -129,7 +129,7 @@ impl Design {
     }
 }
 
-/// What to analyze.
+/// What to analyse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// Page sizes in bytes: powers of two, ascending.
@@ -189,7 +189,7 @@ pub enum Error {
         /// Requested ways.
         ways: usize,
     },
-    /// The set-associative TLB holds a size that is not analyzed.
+    /// The set-associative TLB holds a size that is not analysed.
     #[error("the set-associative TLB serves pages of {0} bytes, which are not among the sizes asked about")]
     L2Only(u64),
     /// An assignment that does not fit the segments and sizes.
@@ -208,7 +208,7 @@ pub struct Analysis {
     sizes: PageSizes,
     segments: usize,
     design: Design,
-    /// All assignments that are analyzed.
+    /// All assignments that are analysed.
     all: SizeMasks,
     budget: Budget,
     filter: HitFilter,

@@ -1,11 +1,11 @@
-//! What follows from a host's settings and a process's memory, in sentences.
+//! Conclusions from a host's settings and a process's memory, as sentences.
 
 use super::{Host, MultiSize, Pool, Process, Segment, SegmentUse, Thp, size};
 
-/// Entries that second-level TLBs have, about: a segment of no more base pages gains nothing to speak of by larger ones.
+/// Typical number of second-level TLB entries. A segment with fewer base pages gains little from larger ones.
 const TLB_REACH: u64 = 1024;
 
-/// What a host offers, in sentences.
+/// Findings about a host.
 #[must_use]
 pub fn about_host(host: &Host) -> Vec<String> {
     let mut found = Vec::new();
@@ -21,32 +21,36 @@ fn about_thp(thp: &Thp, found: &mut Vec<String>) {
     let page = thp.page.map_or_else(|| "large".to_owned(), |page| format!("{} pages", size(page)));
     let page = page.replace("large", "large pages");
     match thp.enabled.as_deref() {
-        Some("always") => found.push(format!("THP is always: private memory gets {page} where they fit and are free.")),
+        Some("always") => {
+            found.push(format!("THP is always: private memory gets {page} where they fit and are available."))
+        }
         Some("madvise") => found.push(format!(
-            "THP is madvise: only memory for which a program asks, with madvise(MADV_HUGEPAGE), gets {page}. \
-             With GLIBC_TUNABLES=glibc.malloc.hugetlb=1 malloc of GNU's C library asks."
+            "THP is madvise: only memory for which a program requests them with madvise(MADV_HUGEPAGE) gets {page}. \
+             With GLIBC_TUNABLES=glibc.malloc.hugetlb=1, glibc's malloc requests them."
         )),
         Some("never") => found.push(format!(
-            "THP is never: no program gets {page} so. As root: \
+            "THP is never: no program gets {page} this way. To enable, as root: \
              echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
         )),
         _ => {}
     }
     let defrag = match thp.defrag.as_deref() {
-        Some("always") => "is always: the first touch of a page waits until memory is moved together for a large one",
-        Some("madvise") => "is madvise: where a program asked, the first touch waits until a large page is made",
-        Some("defer+madvise") => {
-            "is defer+madvise: where a program asked, the first touch waits for a large page; elsewhere it is made later"
+        Some("always") => "is always: a page fault waits for compaction to make a large page",
+        Some("madvise") => {
+            "is madvise: where a program requested large pages, a page fault waits for compaction to make one"
         }
-        Some("defer") => "is defer: a first touch takes a large page if there is one, else it is made later",
-        Some("never") => "is never: a first touch takes a large page only if one is free at once",
+        Some("defer+madvise") => {
+            "is defer+madvise: where a program requested large pages, a page fault waits for one; elsewhere they are made later"
+        }
+        Some("defer") => "is defer: a page fault takes a large page if one is available; otherwise it is made later",
+        Some("never") => "is never: a page fault takes a large page only if one is available immediately",
         _ => "",
     };
     if !defrag.is_empty() && thp.enabled.as_deref() != Some("never") {
         found.push(format!("THP defrag {defrag}."));
     }
     if let Some(word @ ("never" | "deny")) = thp.shmem_enabled.as_deref() {
-        found.push(format!("THP of shared memory is {word}: shared memory and /dev/shm have base pages."));
+        found.push(format!("THP for shared memory is {word}: shared memory and /dev/shm use base pages."));
     }
     about_sizes(thp, found);
 }
@@ -60,8 +64,8 @@ fn about_sizes(thp: &Thp, found: &mut Vec<String>) {
     if let (Some(first), Some(last)) = (smaller().next(), smaller().next_back()) {
         let range = format!("{} to {}", size(first.page), size(last.page));
         found.push(match on.as_slice() {
-            [] => format!("Smaller THP sizes ({range}) are all never."),
-            on => format!("Smaller THP sizes that are on: {}.", on.join(", ")),
+            [] => format!("All smaller THP sizes ({range}) are never."),
+            on => format!("Smaller THP sizes enabled: {}.", on.join(", ")),
         });
     }
 }
@@ -76,8 +80,8 @@ fn about_pools(host: &Host, found: &mut Vec<String>) {
         if pool.total == 0 && more == 0 {
             let folder = format!("hugepages-{}kB", pool.page / 1024);
             found.push(format!(
-                "hugetlbfs {page}: 0 reserved; memory that asks for them (MAP_HUGETLB) is refused. \
-                 As root: echo N > /sys/kernel/mm/hugepages/{folder}/nr_hugepages"
+                "hugetlbfs {page}: no pages in the pool; mappings with MAP_HUGETLB fail. \
+                 To add pages, as root: echo N > /sys/kernel/mm/hugepages/{folder}/nr_hugepages"
             ));
             continue;
         }
@@ -93,15 +97,15 @@ fn described(pool: &Pool) -> String {
         text += &format!(", {free} free");
     }
     if let Some(reserved) = pool.reserved.filter(|&n| n > 0) {
-        text += &format!(", {reserved} of these promised to programs that run");
+        text += &format!(", {reserved} of these reserved by running programs");
     }
     if let Some(more) = pool.overcommit.filter(|&n| n > 0) {
-        text += &format!(", {more} more at need");
+        text += &format!(", up to {more} more on demand");
     }
     text
 }
 
-/// Nodes that have no free page when others have.
+/// Nodes without free pages while other nodes have some.
 fn about_nodes(host: &Host, pool: &Pool, found: &mut Vec<String>) {
     let mut free: Vec<(u32, u64)> = Vec::new();
     for node in &host.nodes {
@@ -115,19 +119,19 @@ fn about_nodes(host: &Host, pool: &Pool, found: &mut Vec<String>) {
     if !list(true).is_empty() && !list(false).is_empty() {
         let page = size(pool.page);
         found.push(format!(
-            "hugetlbfs {page}: all free pages are on node {}, none on node {}, whose threads get remote ones.",
+            "hugetlbfs {page}: all free pages are on node {}, none on node {}, so threads there get remote pages.",
             list(false),
             list(true)
         ));
     }
 }
 
-/// What a process got, in sentences.
+/// Findings about a process.
 #[must_use]
 pub fn about_process(host: &Host, process: &Process) -> Vec<String> {
     let mut found = Vec::new();
     if process.thp_enabled == Some(false) {
-        found.push("THP is switched off for this process (prctl PR_SET_THP_DISABLE).".to_owned());
+        found.push("THP is disabled for this process (prctl PR_SET_THP_DISABLE).".to_owned());
     }
     let base_page = host.base_page.unwrap_or(4096);
     let reach = TLB_REACH.saturating_mul(base_page);
@@ -139,7 +143,7 @@ pub fn about_process(host: &Host, process: &Process) -> Vec<String> {
     }
     if process.segments.iter().all(|part| part.rss <= reach && part.hugetlb.is_empty()) {
         found.push(format!(
-            "No segment has more than {} in memory, which {TLB_REACH} TLB entries reach with {} pages: larger pages gain \
+            "No segment has more than {} in memory, which {TLB_REACH} TLB entries cover with {} pages: larger pages would gain \
              little here.",
             size(reach),
             size(base_page)
@@ -173,24 +177,26 @@ fn about_base(host: &Host, process: &Process, part: &SegmentUse, found: &mut Vec
     let asked = part.asked_in_vain > part.base() / 2;
     found.push(match enabled {
         _ if matches!(part.segment, Segment::Files | Segment::Text) => {
-            format!("Pages of files are base pages, whatever THP is: {what} has none else.")
+            format!("File mappings use base pages regardless of THP: {what} has no others.")
         }
-        _ if process.thp_enabled == Some(false) => format!("THP is off for it: {what} has base pages."),
-        None => format!("This kernel has no THP for it: {what} could have large pages from hugetlbfs only."),
+        _ if process.thp_enabled == Some(false) => format!("THP is disabled for it: {what} has base pages."),
+        None => format!("This kernel has no THP for it: {what} can get large pages only from hugetlbfs."),
         Some("never" | "deny") => format!("THP is never: {what} has none."),
         Some(_) if part.declined > part.base() / 2 => {
             format!("THP is declined by the program (MADV_NOHUGEPAGE): {what} has none.")
         }
         Some(word @ ("madvise" | "advise")) if !asked => {
-            format!("THP is {word}: {what} asked for nothing and has none.")
+            format!("THP is {word}: {what} did not request huge pages and has none.")
         }
         Some(_) if asked => format!(
-            "THP was asked for, yet {what} has none: none were free, or its mappings hold no aligned {}. \
-             khugepaged may make some later.",
+            "THP was requested, but {what} has none: none were available, or its mappings contain no aligned {}. \
+             khugepaged may create some later.",
             thp.and_then(|thp| thp.page).map_or_else(|| "huge page".to_owned(), size)
         ),
         Some(word) => {
-            format!("THP is {word}, yet {what} has none: none were free, or its mappings hold no aligned huge page.")
+            format!(
+                "THP is {word}, but {what} has none: none were available, or its mappings contain no aligned huge page."
+            )
         }
     });
 }
@@ -204,7 +210,7 @@ fn noun(segment: Segment) -> &'static str {
     }
 }
 
-/// Segments that lie on one node of several that the process uses.
+/// Whether the largest segment lies on one node although the process uses several.
 fn about_placement(process: &Process, found: &mut Vec<String>) {
     let used = |part: &SegmentUse| part.nodes.iter().filter(|(_, bytes)| *bytes > 0).count();
     let mut nodes: Vec<u32> = process.segments.iter().flat_map(|part| &part.nodes).map(|(node, _)| *node).collect();
@@ -217,7 +223,7 @@ fn about_placement(process: &Process, found: &mut Vec<String>) {
     if let Some(part) = largest.filter(|part| used(part) == 1) {
         let node = part.nodes.iter().find(|(_, bytes)| *bytes > 0).map_or(0, |(node, _)| *node);
         found.push(format!(
-            "{}: all of it is on node {node}, while the process uses {} nodes; threads elsewhere read it from there.",
+            "{}: all of it is on node {node}, although the process uses {} nodes; threads on other nodes access it remotely.",
             part.segment.name(),
             nodes.len()
         ));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Mapping, Notes, quoted};
 
-/// Where the pages of a mapping lie.
+/// Placement of a mapping's pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NumaMap {
     /// First address of the mapping.
@@ -15,20 +15,20 @@ pub struct NumaMap {
     pub nodes: Vec<(u32, u64)>,
 }
 
-/// The mappings that a text of `numa_maps` has. A line that is not understood is skipped with a note.
+/// Parses `numa_maps`. Malformed lines are skipped with a note.
 #[must_use]
 pub fn parse_numa_maps(text: &str, notes: &mut Notes) -> Vec<NumaMap> {
     let mut maps = Vec::new();
     for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         match numa_map(line) {
             Some(map) => maps.push(map),
-            None => notes.add(format!("numa_maps line {}: '{}' is not understood, left out", i + 1, quoted(line))),
+            None => notes.add(format!("numa_maps line {}: '{}' cannot be parsed; skipped", i + 1, quoted(line))),
         }
     }
     maps
 }
 
-/// `7f00000000 default anon=4 dirty=4 N0=3 N1=1 kernelpagesize_kB=4`.
+/// Parses a line such as `7f00000000 default anon=4 dirty=4 N0=3 N1=1 kernelpagesize_kB=4`.
 fn numa_map(line: &str) -> Option<NumaMap> {
     let mut words = line.split_whitespace();
     let start = u64::from_str_radix(words.next()?, 16).ok()?;
@@ -46,7 +46,7 @@ fn numa_map(line: &str) -> Option<NumaMap> {
     Some(NumaMap { start, policy, nodes: pages.into_iter().map(bytes).collect::<Option<_>>()? })
 }
 
-/// Gives mappings their nodes.
+/// Adds nodes to mappings.
 pub(super) fn join(mappings: &mut [Mapping], maps: &[NumaMap]) {
     let by_start: BTreeMap<u64, &NumaMap> = maps.iter().map(|map| (map.start, map)).collect();
     for mapping in mappings {

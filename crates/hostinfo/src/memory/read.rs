@@ -1,4 +1,4 @@
-//! Reading what the kernel tells.
+//! Reads the kernel's files.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -8,48 +8,48 @@ use thiserror::Error;
 
 use super::{Files, Host, Process, ProcessTexts};
 
-/// Why a process cannot be looked at.
+/// Why a process cannot be examined.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// No such process.
-    #[error("there is no process {0} on this host (it may have ended); ps -e shows those there are")]
+    /// There is no such process.
+    #[error("there is no process {0} on this host (it may have ended); ps -e lists the processes")]
     None(u32),
-    /// It ended meanwhile.
-    #[error("process {0} ended while it was looked at; start it again, and look while it runs")]
+    /// The process ended meanwhile.
+    #[error("process {0} ended while it was being read; start it again and retry while it runs")]
     Ended(u32),
-    /// It is a zombie.
-    #[error("process {0} has ended and has no memory any more; its parent has not asked for its status")]
+    /// The process is a zombie.
+    #[error("process {0} has ended and no longer has memory; its parent has not collected its status")]
     Zombie(u32),
-    /// It has no memory of its own.
-    #[error("process {0} is part of the kernel and has no mappings; give the number of a program")]
+    /// A kernel thread, which has no memory of its own.
+    #[error("process {0} is a kernel thread and has no mappings; give the ID of a user process")]
     Kernel(u32),
-    /// It belongs to others.
+    /// The process belongs to another user.
     #[error(
-        "{path}: {error}; mappings are shown to the process's own user and to root: run this as one of them, or with sudo"
+        "{path}: {error}; only the process's owner and root may read its mappings: run this as one of them, or with sudo"
     )]
     Refused {
         /// The file.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// Anything else.
+    /// Any other error.
     #[error("{path}: cannot be read ({error}); is /proc mounted here?")]
     Other {
         /// The file.
         path: PathBuf,
-        /// What the kernel says.
+        /// The kernel's error.
         error: io::Error,
     },
 }
 
-/// What this host offers.
+/// Memory configuration of this host.
 #[must_use]
 pub fn host() -> Host {
     Host::parse(Some(rustix::param::page_size() as u64), &files(Path::new("/")))
 }
 
-/// The files that say what a host offers, below `root`. What cannot be read is not among them.
+/// The files below `root` that describe a host's memory. Unreadable files are absent.
 #[must_use]
 pub fn files(root: &Path) -> Files {
     let mut files = Files::new();
@@ -79,7 +79,7 @@ pub fn files(root: &Path) -> Files {
     files
 }
 
-/// Names in a folder, in order; none if it cannot be read.
+/// Names in a directory, sorted; empty if it cannot be read.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -87,10 +87,10 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A process of this host.
+/// Examines a process of this host.
 ///
 /// # Errors
-/// When there is none, it may not be looked at, or it ends meanwhile.
+/// When the process does not exist, may not be examined, or ends meanwhile.
 pub fn process(pid: u32) -> Result<Process, Error> {
     Ok(Process::parse(pid, &texts(Path::new("/proc"), pid)?))
 }
@@ -98,7 +98,7 @@ pub fn process(pid: u32) -> Result<Process, Error> {
 /// The texts of a process below `proc`.
 ///
 /// # Errors
-/// As [`process`].
+/// As for [`process`].
 pub fn texts(proc: &Path, pid: u32) -> Result<ProcessTexts, Error> {
     let folder = proc.join(pid.to_string());
     if !folder.is_dir() {
@@ -112,7 +112,7 @@ pub fn texts(proc: &Path, pid: u32) -> Result<ProcessTexts, Error> {
     })
 }
 
-/// The texts of a process that `read` reads by their names, one after the other: in between it may end.
+/// Reads a process's texts one after the other with `read`; the process may end in between.
 fn texts_of(
     pid: u32,
     exe: impl FnOnce() -> Option<String>,
@@ -126,12 +126,12 @@ fn texts_of(
     }
     let numa_maps = read("numa_maps").ok();
     let exe = exe();
-    // The number may be another process's by now.
+    // The process ID may have been reused.
     let after = read("stat")?;
     if started(&after) != started(&before) {
         return Err(Error::Ended(pid));
     }
-    // Of a process that ends, the kernel says no more from the next mapping on, and that is no error to it.
+    // The kernel truncates the files of a process that ends, without an error.
     if addresses(&after) == Some("0") {
         return Err(ended(pid, &read("status")?));
     }
@@ -141,7 +141,7 @@ fn texts_of(
     Ok(ProcessTexts { smaps, numa_maps, status, exe })
 }
 
-/// Why a process's file cannot be read.
+/// Why a file of a process cannot be read.
 fn failed(path: PathBuf, error: io::Error, pid: u32) -> Error {
     match error.kind() {
         ErrorKind::NotFound => Error::Ended(pid),
@@ -151,17 +151,17 @@ fn failed(path: PathBuf, error: io::Error, pid: u32) -> Error {
     }
 }
 
-/// When a process started, as `stat` has it: the 20th word behind the name, which is in parentheses and may hold any.
+/// Start time of a process in `stat`: word 20 after the name, which is in parentheses and may contain anything.
 fn started(stat: &str) -> Option<&str> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)
 }
 
-/// Bytes of addresses that a process has, as `stat` has them behind its start: 0 once its memory is gone.
+/// Virtual memory size of a process in `stat`, after the start time: 0 once its memory is gone.
 fn addresses(stat: &str) -> Option<&str> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(20)
 }
 
-/// Whether a text of `smaps` ends within a line, or its last mapping before the field that is the first mapping's last.
+/// Whether `smaps` is truncated: it ends within a line, or its last mapping lacks the last field of its first.
 fn is_cut(smaps: &str) -> bool {
     let is_field = |line: &&str| line.starts_with(|c: char| c.is_ascii_uppercase());
     let key = |line: &str| line.split(':').next().map(str::to_owned);
@@ -169,9 +169,9 @@ fn is_cut(smaps: &str) -> bool {
     !smaps.ends_with('\n') || smaps.lines().last().and_then(key) != last_of_first.and_then(key)
 }
 
-/// Why a process has no mappings, by its `status`.
+/// Why a process has no mappings, from its `status`.
 fn without_memory(pid: u32, status: &str) -> Error {
-    // Kernels before 6.9 do not say what is a thread of theirs; what ends has no VmSize, either.
+    // Kernels before 6.9 do not mark their threads; ending processes have no VmSize, either.
     let thread = match value(status, "Kthread") {
         Some(answer) => answer == "1",
         None => value(status, "VmSize").is_none(),
@@ -182,13 +182,13 @@ fn without_memory(pid: u32, status: &str) -> Error {
     }
 }
 
-/// How a process that had mappings ended, by its `status`.
+/// How a process that had mappings ended, from its `status`.
 fn ended(pid: u32, status: &str) -> Error {
     let state = value(status, "State").unwrap_or_default();
     if state.starts_with(['Z', 'X']) { Error::Zombie(pid) } else { Error::Ended(pid) }
 }
 
-/// What a `status` says of `key`.
+/// The value of `key` in `status`.
 fn value<'s>(status: &'s str, key: &str) -> Option<&'s str> {
     status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim)
 }
@@ -198,13 +198,13 @@ mod tests {
     use super::*;
 
     const STAT: &str = "7 (a) b) R 1 7 7 0 -1 4194304 9 0 0 0 1 1 0 0 20 0 1 0 4242 12288 3 0";
-    /// The same when its memory is gone.
+    /// `stat` of the same process when its memory is gone.
     const LEAVING: &str = "7 (a) b) R 1 7 7 0 -1 4194308 9 0 0 0 1 1 0 0 20 0 1 0 4242 0 0 0";
     const SMAPS: &str = "00400000-00401000 r-xp 00000000 00:00 1 /bin/a\nRss: 4 kB\nVmFlags: rd ex\n\
                          00500000-00502000 rw-p 00000000 00:00 0 [heap]\nRss: 8 kB\nVmFlags: rd wr\n";
 
-    /// What is said of process 7 with these texts of `smaps`, of `stat` behind it, and of `status`.
-    fn said(smaps: Result<&str, i32>, after: Result<&str, i32>, status: &str) -> Result<ProcessTexts, String> {
+    /// The result for process 7 with these texts of `smaps`, of `stat` read after it, and of `status`.
+    fn result_of(smaps: Result<&str, i32>, after: Result<&str, i32>, status: &str) -> Result<ProcessTexts, String> {
         let mut stats = 0;
         let read = |name: &str| {
             let text = match name {
@@ -227,32 +227,32 @@ mod tests {
     fn a_process_that_ends_while_its_mappings_are_read_is_told_and_nothing_of_it_is_shown() {
         let srch = rustix::io::Errno::SRCH.raw_os_error();
         let noent = rustix::io::Errno::NOENT.raw_os_error();
-        let ended = "process 7 ended while it was looked at";
-        let whole = said(Ok(SMAPS), Ok(STAT), RUNNING).expect("it runs on");
+        let ended = "process 7 ended while it was being read";
+        let whole = result_of(Ok(SMAPS), Ok(STAT), RUNNING).expect("it runs on");
         assert_eq!(whole.smaps, SMAPS);
-        // Which fields a kernel writes is known once there is a mapping with all of them.
+        // A kernel's fields are known once there is a complete mapping.
         let lines = |&at: &usize| !["00500000", "VmFlags: rd ex"].iter().any(|line| SMAPS[at..].starts_with(line));
         for cut in (1..SMAPS.len()).filter(lines) {
-            let message = said(Ok(&SMAPS[..cut]), Ok(STAT), RUNNING).expect_err("cut");
+            let message = result_of(Ok(&SMAPS[..cut]), Ok(STAT), RUNNING).expect_err("cut");
             assert!(message.contains(ended), "{cut}: {message}");
         }
-        // Between mappings, only that it has no memory any more tells.
+        // Between mappings, truncation is recognised only by the missing memory.
         let first = &SMAPS[..SMAPS.find("00500000").expect("there")];
         for (smaps, after) in [(Err(srch), Ok(STAT)), (Ok(first), Err(noent)), (Ok(first), Err(srch))] {
-            assert!(said(smaps, after, RUNNING).expect_err("ended").contains(ended));
+            assert!(result_of(smaps, after, RUNNING).expect_err("ended").contains(ended));
         }
-        let leaving = said(Ok(first), Ok(LEAVING), "State:\tR (running)\nKthread:\t0\n").expect_err("ended");
+        let leaving = result_of(Ok(first), Ok(LEAVING), "State:\tR (running)\nKthread:\t0\n").expect_err("ended");
         assert!(leaving.contains(ended), "{leaving}");
-        let leaving = said(Ok(""), Ok(LEAVING), "State:\tR (running)\nKthread:\t0\n").expect_err("ended");
+        let leaving = result_of(Ok(""), Ok(LEAVING), "State:\tR (running)\nKthread:\t0\n").expect_err("ended");
         assert!(leaving.contains(ended), "{leaving}");
-        let zombie = said(Ok(first), Ok(LEAVING), "State:\tZ (zombie)\n").expect_err("ended");
-        assert!(zombie.contains("process 7 has ended and has no memory any more"), "{zombie}");
+        let zombie = result_of(Ok(first), Ok(LEAVING), "State:\tZ (zombie)\n").expect_err("ended");
+        assert!(zombie.contains("process 7 has ended and no longer has memory"), "{zombie}");
     }
 
     #[test]
     fn a_number_that_another_process_has_by_now_is_not_taken_for_the_first() {
         let other = STAT.replace("4242", "4243");
-        let message = said(Ok(SMAPS), Ok(&other), RUNNING).expect_err("another");
-        assert!(message.contains("process 7 ended while it was looked at"), "{message}");
+        let message = result_of(Ok(SMAPS), Ok(&other), RUNNING).expect_err("another");
+        assert!(message.contains("process 7 ended while it was being read"), "{message}");
     }
 }

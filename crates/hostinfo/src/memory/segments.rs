@@ -1,4 +1,4 @@
-//! Which segment of a program a mapping is.
+//! Assigns mappings to the segments of a program.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,28 @@ use serde::Serialize;
 
 use super::Mapping;
 
-/// A kind of memory of a process.
+/// A kind of process memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Segment {
-    /// Code and read-only data of the program's file.
+    /// Code and read-only data of the program file.
     Text,
-    /// Writable data of the program's file.
+    /// Writable data of the program file.
     Data,
-    /// What directly follows it without a file.
+    /// Memory without a file directly after the data.
     Bss,
-    /// Memory of `brk`.
+    /// Memory from `brk`.
     Heap,
-    /// Stack of the first thread; those of others are anonymous mappings like any other.
+    /// Stack of the first thread; stacks of other threads are anonymous mappings.
     Stack,
-    /// Mapped files, libraries included.
+    /// Mapped files, including libraries.
     Files,
-    /// Private memory of `mmap`: large blocks of `malloc`, stacks of threads.
+    /// Private memory from `mmap`: large `malloc` blocks, thread stacks.
     #[default]
     Anonymous,
     /// Shared memory without a file of its own.
     Shared,
-    /// What the kernel maps.
+    /// Mappings of the kernel.
     Kernel,
 }
 
@@ -48,7 +48,8 @@ impl Segment {
         }
     }
 
-    /// That of a mapping which begins where one of segment `before` ends, or a gap (`None`).
+    /// The segment of a mapping. `before` is the segment of the mapping that ends where this one begins, or `None`
+    /// after a gap.
     fn of(mapping: &Mapping, program: Option<&str>, before: Option<Segment>) -> Segment {
         let path = mapping.path.trim_end_matches(" (deleted)");
         let writable = mapping.permissions.as_bytes().get(1) == Some(&b'w');
@@ -71,39 +72,39 @@ impl Segment {
     }
 }
 
-/// The memory of a segment, bytes.
+/// Memory of a segment, in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SegmentUse {
-    /// Which.
+    /// The segment.
     pub segment: Segment,
-    /// Mappings.
+    /// Number of mappings.
     pub mappings: usize,
-    /// Addresses.
+    /// Virtual memory.
     pub mapped: u64,
-    /// In memory, without pages of hugetlbfs.
+    /// Resident memory, without hugetlbfs pages.
     pub rss: u64,
-    /// Of these, in transparent huge pages.
+    /// Part of `rss` in transparent huge pages.
     pub transparent: u64,
-    /// In pages of hugetlbfs, by page size.
+    /// Memory in hugetlbfs pages, by page size.
     pub hugetlb: Vec<(u64, u64)>,
-    /// Of what is in memory in base pages, that in mappings for which the program asked for transparent huge pages.
+    /// Resident memory in base pages, in mappings for which the program requested transparent huge pages.
     pub asked_in_vain: u64,
-    /// Of what is in memory in base pages, that in mappings for which it declined them.
+    /// Resident memory in base pages, in mappings for which the program declined them.
     pub declined: u64,
-    /// By node, hugetlbfs included; empty where it is not known.
+    /// Memory by node, including hugetlbfs; empty if unknown.
     pub nodes: Vec<(u32, u64)>,
 }
 
 impl SegmentUse {
-    /// In memory in base pages.
+    /// Resident memory in base pages.
     #[must_use]
     pub fn base(&self) -> u64 {
         self.rss.saturating_sub(self.transparent)
     }
 }
 
-/// Tells each mapping its segment, and adds up. `program` is the file that is executed; if it is not known, the file of the
-/// first mapping that has one counts as it.
+/// Assigns each mapping its segment, and sums up. `program` is the executed file; if unknown, the file of the first
+/// mapping with a file.
 pub(super) fn sum(mappings: &mut [Mapping], program: Option<&str>) -> Vec<SegmentUse> {
     let first = mappings.iter().map(|m| m.path.trim_end_matches(" (deleted)")).find(|path| path.starts_with('/'));
     let program = program.or(first).map(str::to_owned);
@@ -132,7 +133,7 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, mapping: &Mapping) {
-        // Damaged texts may have any numbers.
+        // Damaged texts may contain any number.
         let add = |sum: &mut u64, bytes: u64| *sum = sum.saturating_add(bytes);
         let base = mapping.rss.saturating_sub(mapping.transparent());
         self.mappings += 1;

@@ -4,73 +4,72 @@ use serde::Serialize;
 
 use super::{Notes, Segment, quoted};
 
-/// A mapping of a process. Sizes are bytes; what the kernel does not tell is 0.
+/// A mapping of a process. Sizes are in bytes; what the kernel does not report is 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Mapping {
     /// First address.
     pub start: u64,
-    /// Address behind it.
+    /// End address (exclusive).
     pub end: u64,
     /// `r`, `w`, `x` or `-` each, then `p` (private) or `s` (shared).
     pub permissions: String,
-    /// File, or what it is in brackets, or nothing.
+    /// File, or a kind in brackets, or empty.
     pub path: String,
-    /// What segment it counts in.
+    /// The segment it belongs to.
     pub segment: Segment,
-    /// Page size the kernel allots it by.
+    /// Page size that the kernel allocates.
     pub kernel_page: u64,
     /// Page size of the processor's translations, for hugetlbfs and base pages.
     pub mmu_page: u64,
-    /// In memory, without pages of hugetlbfs.
+    /// Resident memory, without hugetlbfs pages.
     pub rss: u64,
-    /// Of these, anonymous memory in transparent huge pages.
+    /// Part of `rss`: anonymous memory in transparent huge pages.
     pub anon_huge: u64,
-    /// Of these, shared memory in transparent huge pages.
+    /// Part of `rss`: shared memory in transparent huge pages.
     pub shmem_huge: u64,
-    /// Of these, file pages in transparent huge pages.
+    /// Part of `rss`: file pages in transparent huge pages.
     pub file_huge: u64,
-    /// In pages of hugetlbfs that others have, too.
+    /// Memory in hugetlbfs pages shared with other processes.
     pub shared_hugetlb: u64,
-    /// In pages of hugetlbfs of its own.
+    /// Memory in private hugetlbfs pages.
     pub private_hugetlb: u64,
     /// Swapped out.
     pub swap: u64,
-    /// Whether the mapping could have transparent huge pages now.
+    /// Whether the mapping is currently eligible for transparent huge pages.
     pub thp_eligible: Option<bool>,
-    /// Whether the program asked for transparent huge pages (`MADV_HUGEPAGE`).
+    /// Whether the program requested transparent huge pages (`MADV_HUGEPAGE`).
     pub asked: bool,
-    /// Whether the program asked for none (`MADV_NOHUGEPAGE`).
+    /// Whether the program declined them (`MADV_NOHUGEPAGE`).
     pub declined: bool,
     /// Bytes by node, from `numa_maps`.
     pub nodes: Vec<(u32, u64)>,
 }
 
 impl Mapping {
-    /// Bytes of addresses.
+    /// Virtual memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.end - self.start
     }
 
-    /// In transparent huge pages.
+    /// Memory in transparent huge pages.
     #[must_use]
     pub fn transparent(&self) -> u64 {
         self.anon_huge.saturating_add(self.shmem_huge).saturating_add(self.file_huge)
     }
 
-    /// In pages of hugetlbfs.
+    /// Memory in hugetlbfs pages.
     #[must_use]
     pub fn hugetlb(&self) -> u64 {
         self.shared_hugetlb.saturating_add(self.private_hugetlb)
     }
 }
 
-/// The mappings that a text of `smaps` has. A line that is not understood is skipped with a note; where it is the first of a
-/// mapping, so is the mapping.
+/// Parses `smaps`. Malformed lines are skipped with a note; a malformed first line of a mapping skips the mapping.
 #[must_use]
 pub fn parse_smaps(text: &str, notes: &mut Notes) -> Vec<Mapping> {
     let mut mappings: Vec<Mapping> = Vec::new();
-    // Whether lines are those of the last mapping.
+    // Whether lines belong to the last mapping.
     let mut within = false;
     for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let problem = if line.starts_with(|c: char| c.is_ascii_uppercase()) {
@@ -79,7 +78,7 @@ pub fn parse_smaps(text: &str, notes: &mut Notes) -> Vec<Mapping> {
         } else {
             let found = header(line);
             within = found.is_some();
-            let problem = if within { None } else { Some(("the first line of a mapping", "which is left out")) };
+            let problem = if within { None } else { Some(("the first line of a mapping", "which is skipped")) };
             mappings.extend(found);
             problem
         };
@@ -90,7 +89,7 @@ pub fn parse_smaps(text: &str, notes: &mut Notes) -> Vec<Mapping> {
     mappings
 }
 
-/// `7f00000000-7f00021000 rw-p 00000000 00:00 0    [heap]`.
+/// Parses `7f00000000-7f00021000 rw-p 00000000 00:00 0    [heap]`.
 fn header(line: &str) -> Option<Mapping> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
@@ -102,7 +101,7 @@ fn header(line: &str) -> Option<Mapping> {
     (start <= end).then(|| Mapping { start, end, permissions: permissions.to_owned(), path, ..Mapping::default() })
 }
 
-/// `Rss:  8 kB`, or flags. Fields that are not wanted are passed over.
+/// Parses `Rss:  8 kB`, or flags. Other fields are ignored.
 fn field(mapping: &mut Mapping, line: &str) -> Result<(), &'static str> {
     let (key, value) = line.split_once(':').ok_or("a field with its value")?;
     let number = || {

@@ -1,4 +1,4 @@
-//! `/sys/kernel/mm`, `/sys/devices/system/node`.
+//! Parses `/sys/kernel/mm` and `/sys/devices/system/node`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,38 +6,38 @@ use serde::Serialize;
 
 use super::{Notes, quoted};
 
-/// Texts of files by their paths below the root, without a slash at the beginning.
+/// Contents of files by path below the root, without a leading slash.
 pub type Files = BTreeMap<String, String>;
 
-/// What a host offers.
+/// Memory configuration of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Host {
-    /// Bytes of a normal page, where known.
+    /// Base page size in bytes, if known.
     pub base_page: Option<u64>,
-    /// Pages of hugetlbfs by size, smallest first.
+    /// Pools of hugetlbfs pages, by ascending page size.
     pub pools: Vec<Pool>,
     /// Memory nodes.
     pub nodes: Vec<Node>,
-    /// Transparent huge pages, when the kernel has them.
+    /// Transparent huge pages, if the kernel has them.
     pub thp: Option<Thp>,
-    /// What was not understood.
+    /// What could not be parsed.
     pub notes: Vec<String>,
 }
 
-/// Pages of hugetlbfs of one size, of the host or of one node. A number that the kernel does not tell is absent.
+/// Pool of hugetlbfs pages of one size, of the host or of one node. Numbers that the kernel does not report are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pool {
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page: u64,
-    /// Pages there are (`nr_hugepages`).
+    /// Pages in the pool (`nr_hugepages`).
     pub total: u64,
-    /// Of these, pages in no use.
+    /// Free pages.
     pub free: Option<u64>,
-    /// Of the free ones, those promised to mappings.
+    /// Free pages reserved for mappings.
     pub reserved: Option<u64>,
-    /// Pages beyond those set aside, which go back when they are free.
+    /// Pages beyond the pool, which are released when free.
     pub surplus: Option<u64>,
-    /// Most surplus pages.
+    /// Maximum number of surplus pages.
     pub overcommit: Option<u64>,
 }
 
@@ -46,37 +46,37 @@ pub struct Pool {
 pub struct Node {
     /// Its number.
     pub number: u32,
-    /// Memory, bytes.
+    /// Memory in bytes.
     pub memory: Option<u64>,
-    /// Of this, free.
+    /// Free memory in bytes.
     pub free: Option<u64>,
-    /// Its pages of hugetlbfs.
+    /// Its pools of hugetlbfs pages.
     pub pools: Vec<Pool>,
 }
 
-/// Transparent huge pages. Settings are the words of the kernel.
+/// Transparent huge pages. Settings are the kernel's words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Thp {
     /// Who gets them: `always`, `madvise`, `never`.
     pub enabled: Option<String>,
-    /// How much a page fault does for one.
+    /// How much a page fault does to get one.
     pub defrag: Option<String>,
     /// The same for shared memory.
     pub shmem_enabled: Option<String>,
-    /// Bytes of one.
+    /// Page size in bytes.
     pub page: Option<u64>,
-    /// Settings and counts of the thread that makes huge pages of small ones later.
+    /// Settings and counters of khugepaged, the kernel thread that merges base pages into huge ones.
     pub khugepaged: BTreeMap<String, u64>,
-    /// Smaller sizes, where the kernel has them.
+    /// Smaller sizes, if the kernel has them.
     pub sizes: Vec<MultiSize>,
 }
 
 /// One size of multi-size transparent huge pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MultiSize {
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page: u64,
-    /// Who gets them: `always`, `inherit` (as of [`Thp::enabled`]), `madvise`, `never`.
+    /// Who gets them: `always`, `inherit` (as in [`Thp::enabled`]), `madvise`, `never`.
     pub enabled: Option<String>,
     /// The same for shared memory.
     pub shmem_enabled: Option<String>,
@@ -87,7 +87,7 @@ const THP: &str = "sys/kernel/mm/transparent_hugepage";
 const NODES: &str = "sys/devices/system/node";
 
 impl Host {
-    /// Understands a host's files.
+    /// Parses a host's files.
     #[must_use]
     pub fn parse(base_page: Option<u64>, files: &Files) -> Host {
         let mut tree = Tree { files, notes: Notes::default() };
@@ -98,14 +98,14 @@ impl Host {
     }
 }
 
-/// The files, and what is wrong with them.
+/// The files, and notes about errors in them.
 struct Tree<'a> {
     files: &'a Files,
     notes: Notes,
 }
 
 impl Tree<'_> {
-    /// Names of what is directly below a folder.
+    /// Names directly below a directory.
     fn names(&self, folder: &str) -> BTreeSet<String> {
         let within = |path: &String| Some(path.strip_prefix(folder)?.strip_prefix('/')?.split('/').next()?.to_owned());
         self.files.keys().filter_map(within).collect()
@@ -115,22 +115,22 @@ impl Tree<'_> {
         let text = self.files.get(path)?.trim();
         let number = text.parse().ok();
         if number.is_none() {
-            self.notes.add(format!("/{path}: '{}' is no number, left out", quoted(text)));
+            self.notes.add(format!("/{path}: '{}' is not a number; skipped", quoted(text)));
         }
         number
     }
 
-    /// The word in brackets of a setting.
+    /// The word in brackets in a setting.
     fn setting(&mut self, path: &str) -> Option<String> {
         let text = self.files.get(path)?.trim();
         let chosen = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
         if chosen.is_none() {
-            self.notes.add(format!("/{path}: '{}' has no choice in brackets, left out", quoted(text)));
+            self.notes.add(format!("/{path}: '{}' has no selected value in brackets; skipped", quoted(text)));
         }
         chosen.map(str::to_owned)
     }
 
-    /// Page sizes of the folders `hugepages-*kB` of a folder, with their paths, smallest first.
+    /// Page sizes and paths of the directories `hugepages-*kB`, by ascending size.
     fn sizes(&mut self, folder: &str) -> Vec<(u64, String)> {
         let mut sizes = Vec::new();
         for name in self.names(folder) {
@@ -139,7 +139,7 @@ impl Tree<'_> {
             };
             match digits.parse().ok().and_then(|kib: u64| kib.checked_mul(1024)) {
                 Some(bytes) => sizes.push((bytes, format!("{folder}/{name}"))),
-                None => self.notes.add(format!("/{folder}/{}: no page size, left out", quoted(&name))),
+                None => self.notes.add(format!("/{folder}/{}: not a page size; skipped", quoted(&name))),
             }
         }
         sizes.sort_unstable();

@@ -1,4 +1,4 @@
-//! What is understood of a kernel's texts: those of real hosts, of kernels that lack files, of damaged ones.
+//! Parsing of the kernel's files: those of real hosts, of kernels that lack files, and damaged ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use proptest::prelude::*;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A host of two cores with Linux 6.18, and two processes: one that asked for large pages and one that did not.
+/// Files of a host with two cores and Linux 6.18, and of two processes: one that requested large pages and one that did
+/// not.
 fn captured() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/pages/linux-6.18")
 }
@@ -40,7 +41,7 @@ fn has(found: &[String], part: &str) -> bool {
     found.iter().any(|sentence| sentence.contains(part))
 }
 
-/// A process of one mapping.
+/// A process with one mapping.
 fn one(header: &str, fields: &str) -> Process {
     let smaps = format!("{header}\n{fields}");
     Process::parse(1, &ProcessTexts { smaps, exe: Some("/bin/a.out".to_owned()), ..ProcessTexts::default() })
@@ -49,7 +50,7 @@ fn one(header: &str, fields: &str) -> Process {
 const HEAP: &str = "10000000-d6600000 rw-p 00000000 00:00 0   [heap]";
 
 #[test]
-fn a_host_with_all_files_is_understood_without_notes() {
+fn a_host_with_all_files_is_parsed_without_notes() {
     let host = host();
     assert_eq!(host.notes, Vec::<String>::new());
     assert_eq!(host.pools.iter().map(|pool| pool.page).collect::<Vec<_>>(), [2 * MIB, 1024 * MIB]);
@@ -60,12 +61,12 @@ fn a_host_with_all_files_is_understood_without_notes() {
     assert_eq!(thp.khugepaged["max_ptes_none"], 511);
     assert_eq!(thp.sizes.first().map(|one| one.page), Some(8 * KIB));
     let found = about_host(&host);
-    assert!(has(&found, "THP is madvise") && has(&found, "hugetlbfs 2 MiB: 0 reserved"), "{found:?}");
-    assert!(has(&found, "Smaller THP sizes (16 KiB to 1 MiB) are all never"), "{found:?}");
+    assert!(has(&found, "THP is madvise") && has(&found, "hugetlbfs 2 MiB: no pages in the pool"), "{found:?}");
+    assert!(has(&found, "All smaller THP sizes (16 KiB to 1 MiB) are never"), "{found:?}");
 }
 
 #[test]
-fn a_kernel_without_a_file_lacks_that_and_nothing_else() {
+fn a_missing_file_leaves_out_only_its_own_values() {
     let files = read::files(&captured());
     for gone in files.keys() {
         let mut fewer = files.clone();
@@ -83,7 +84,7 @@ fn a_kernel_without_a_file_lacks_that_and_nothing_else() {
 }
 
 #[test]
-fn pages_on_one_node_only_are_told() {
+fn pools_on_only_one_node_are_reported() {
     let mut files = Files::new();
     let mut put = |path: &str, text: &str| files.insert(path.to_owned(), text.to_owned());
     put("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "512");
@@ -97,7 +98,7 @@ fn pages_on_one_node_only_are_told() {
     let host = Host::parse(Some(64 * KIB), &files);
     assert_eq!(host.nodes.iter().map(|node| node.number).collect::<Vec<_>>(), [4, 5, 10]);
     let found = about_host(&host);
-    assert!(has(&found, "512 pages (1 GiB), 100 free, 40 of these promised"), "{found:?}");
+    assert!(has(&found, "512 pages (1 GiB), 100 free, 40 of these reserved"), "{found:?}");
     assert!(has(&found, "all free pages are on node 5, none on node 4, 10"), "{found:?}");
 }
 
@@ -121,16 +122,16 @@ fn memory_is_summed_by_segment() {
 }
 
 #[test]
-fn who_asked_has_large_pages_and_who_did_not_is_told_so() {
+fn findings_tell_whether_large_pages_were_requested_and_obtained() {
     let found = about_process(&host(), &process("asked"));
     assert!(has(&found, "anonymous: 300 MiB of 300 MiB (100 %) in transparent huge pages"), "{found:?}");
     let found = about_process(&host(), &process("not-asked"));
-    let wanted = "THP is madvise: this program's 300 MiB anonymous memory asked for nothing and has none.";
+    let wanted = "THP is madvise: this program's 300 MiB anonymous memory did not request huge pages and has none.";
     assert!(has(&found, wanted), "{found:?}");
 }
 
 #[test]
-fn each_reason_for_base_pages_has_its_sentence() {
+fn each_reason_for_base_pages_has_a_finding() {
     let with = |enabled: &str, header: &str, fields: &str| {
         let mut host = host();
         host.thp.as_mut().expect("there").enabled = Some(enabled.to_owned());
@@ -140,12 +141,12 @@ fn each_reason_for_base_pages_has_its_sentence() {
     };
     let rss = "Rss: 3250586 kB";
     let says = |sentence: String, part: &str| assert!(sentence.contains(part), "{sentence}");
-    says(with("madvise", HEAP, rss), "this program's 3.1 GiB heap asked for nothing and has none");
+    says(with("madvise", HEAP, rss), "this program's 3.1 GiB heap did not request huge pages and has none");
     says(with("never", HEAP, rss), "THP is never: this program's 3.1 GiB heap has none");
-    says(with("always", HEAP, rss), "THP is always, yet");
-    says(with("madvise", HEAP, &format!("{rss}\nVmFlags: rd wr hg")), "THP was asked for");
+    says(with("always", HEAP, rss), "THP is always, but");
+    says(with("madvise", HEAP, &format!("{rss}\nVmFlags: rd wr hg")), "THP was requested");
     says(with("always", HEAP, &format!("{rss}\nVmFlags: rd wr nh")), "MADV_NOHUGEPAGE");
-    says(with("always", "10000000-d6600000 r--p 0 fe:00 9 /data", rss), "Pages of files are base pages");
+    says(with("always", "10000000-d6600000 r--p 0 fe:00 9 /data", rss), "File mappings use base pages");
     says(with("always", "10000000-d6600000 rw-s 0 00:01 9 /dev/shm/x", rss), "shared memory has none");
     says(with("always", HEAP, "Rss: 4096 kB"), "No segment has more than 4 MiB in memory, which 1024 TLB entries");
     let huge = "KernelPageSize: 2048 kB\nMMUPageSize: 2048 kB\nPrivate_Hugetlb: 1048576 kB";
@@ -156,7 +157,7 @@ fn each_reason_for_base_pages_has_its_sentence() {
 }
 
 #[test]
-fn bss_is_what_follows_data_without_a_gap() {
+fn bss_directly_follows_data() {
     let mapping = |range: &str, path: &str| format!("{range} rw-p 00000000 00:00 0 {path}\nRss: 4 kB\n");
     let smaps = [
         mapping("400000-401000", "/bin/a.out"),
@@ -172,7 +173,7 @@ fn bss_is_what_follows_data_without_a_gap() {
 }
 
 #[test]
-fn names_of_files_cannot_mislead() {
+fn misleading_file_names_do_not_change_the_segment() {
     for path in ["/SYSVx", "/SYSV", "/tmp/a b [heap]", "[", "[stack:", "/memfd:[stack]", "/é\u{1b}[2J", "/x (deleted)"]
     {
         let process = one(&format!("1000-2000 rw-s 00000000 00:01 5 {path}"), "Rss: 4 kB");
@@ -182,7 +183,7 @@ fn names_of_files_cannot_mislead() {
 }
 
 #[test]
-fn lines_that_are_not_understood_are_left_out_with_a_note() {
+fn malformed_lines_are_skipped_with_a_note() {
     let mut notes = Notes::default();
     let text =
         "zzz\nRss: 1 kB\n1000-2000 rw-p 0 00:00 0\nRss: many kB\nSwap: 18446744073709551615 kB\nNew: 1 kB\nRss: 8 kB\n";
@@ -201,14 +202,14 @@ fn lines_that_are_not_understood_are_left_out_with_a_note() {
 }
 
 #[test]
-fn sizes_are_read_as_people_write_them() {
+fn sizes_use_the_largest_fitting_unit() {
     let sizes = [0, 1023, 64 * KIB, 2 * MIB, 3_328_600_064, 16 << 30, 1 << 40];
     assert_eq!(sizes.map(size), ["0 B", "1023 B", "64 KiB", "2 MiB", "3.1 GiB", "16 GiB", "1 TiB"]);
 }
 
 #[test]
-fn processes_that_are_not_there_or_have_no_memory_are_told_apart() {
-    let folder = std::env::temp_dir().join(format!("fxscope-tlbsweep-{}", std::process::id()));
+fn missing_processes_and_processes_without_memory_are_distinguished() {
+    let folder = std::env::temp_dir().join(format!("fxscope-hostinfo-{}", std::process::id()));
     let put = |pid: u32, status: &str, smaps: Option<&str>| {
         let process = folder.join(pid.to_string());
         fs::create_dir_all(&process).expect("writable");
@@ -225,13 +226,13 @@ fn processes_that_are_not_there_or_have_no_memory_are_told_apart() {
     let message = |pid: u32| read::texts(&folder, pid).expect_err("refused").to_string();
     assert!(message(1).contains("there is no process 1 on this host"));
     assert!(message(2).contains("process 2 has ended"));
-    assert!(message(3).contains("process 3 is part of the kernel"));
-    assert!(message(4).contains("process 4 ended while it was looked at"));
-    assert!(message(5).contains("process 5 ended while it was looked at"));
+    assert!(message(3).contains("process 3 is a kernel thread"));
+    assert!(message(4).contains("process 4 ended while it was being read"));
+    assert!(message(5).contains("process 5 ended while it was being read"));
     fs::remove_dir_all(&folder).expect("there");
 }
 
-/// A text with a few characters replaced, left out or put in, or cut short.
+/// A text with a few characters replaced, removed or inserted, or truncated.
 fn damaged(text: String) -> impl Strategy<Value = String> {
     let length = text.chars().count();
     let pieces = prop_oneof![
@@ -257,7 +258,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn damaged_texts_of_a_process_give_what_is_left(
+    fn damaged_process_files_give_the_remaining_values(
         smaps in damaged(text("asked/smaps")),
         numa_maps in damaged(text("asked/numa_maps")),
         status in damaged(text("asked/status")),
@@ -270,7 +271,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_files_of_a_host_give_what_is_left(number in any::<prop::sample::Index>(), put in "[ -~\\n]{0,20}|é|184467440737095516150") {
+    fn damaged_host_files_give_the_remaining_values(number in any::<prop::sample::Index>(), put in "[ -~\\n]{0,20}|é|184467440737095516150") {
         let mut files = read::files(&captured());
         let path = files.keys().nth(number.index(files.len())).expect("one of them").clone();
         files.insert(path.replace("2048kB", &put), put.clone());

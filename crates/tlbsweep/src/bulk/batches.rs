@@ -1,11 +1,11 @@
-//! Batches that workers process before they synchronize.
+//! Batches that workers process before they synchronise.
 
 use rayon::prelude::*;
 
 use crate::bulk::batch::Batch;
 use crate::size_masks::{Key, PageSizes};
 
-/// Maximum number of batches at once: enough to amortize waking processors and loading classes into their caches. A
+/// Maximum number of batches at once: enough to amortise waking processors and loading classes into their caches. A
 /// batch takes tenths of a millisecond.
 const MOST_BATCHES: usize = 64;
 

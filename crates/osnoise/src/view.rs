@@ -1,4 +1,4 @@
-//! What a trace shows: shares, rates, lengths, periods, spectrum, time line. One pass over the trace, in bounded memory.
+//! Summarises a trace: shares, rates, lengths, periods, spectrum and timeline, in one pass and bounded memory.
 
 mod periods;
 mod series;
@@ -13,55 +13,55 @@ use series::Series;
 
 use crate::trace::{Cause, Detour, Error, Header, Item, Kind, Method, Reader, Summary, bin};
 
-/// Slices of the time line.
+/// Slices of the timeline.
 const SLICES: usize = 120;
 /// Slices of each core's series for the spectrum.
 const SAMPLES: usize = 1 << 14;
-/// Causes whose periods are looked for.
+/// Maximum number of causes to search for periods.
 const CAUSES: usize = 64;
 
-/// How many of its periods a trace has at least.
+/// Minimum number of periods that a trace must cover.
 const FEWEST: f64 = 5.0;
 
-/// What was found.
+/// Summary of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct View {
     /// The trace's header.
     pub header: Header,
-    /// Its summary; none if the measurement was cut off.
+    /// The trace's summary; `None` if the measurement was cut off.
     pub summary: Option<Summary>,
     /// Why not all of the file could be read.
     pub damage: Option<String>,
-    /// How long the trace is, ns; to the end of the last detour if nothing else is known.
+    /// Duration of the trace, ns; up to the end of the last detour if nothing else is known.
     pub duration: u64,
-    /// All cores together.
+    /// Totals over all cores.
     pub all: Part,
-    /// By core.
+    /// Totals by core.
     pub cores: BTreeMap<u32, Part>,
-    /// By cause, the one with most time first.
+    /// Totals by cause, by descending time.
     pub causes: Vec<(Cause, Part)>,
     /// Detours by length, in the bins of [`bin`].
     pub histogram: Vec<u64>,
     /// The same for each cause, in the order of `causes`.
     pub by_cause: Vec<Vec<u64>>,
-    /// What comes back in equal times.
+    /// Periods found, with their causes.
     pub periods: Vec<(Cause, Period)>,
-    /// Noise over time: the share of each slice in all cores' time.
+    /// Timeline: for each slice, the noise as a share of all cores' time.
     pub time_line: Vec<f64>,
-    /// How long a slice is, ns.
+    /// Length of a slice, ns.
     pub slice: u64,
-    /// Power of the noise by frequency (Hz), mean of the cores, each as a part of the largest.
+    /// Power of the noise by frequency (Hz), averaged over cores and normalised to the largest value.
     pub spectrum: Vec<(f64, f64)>,
 }
 
-/// Detours of a core, or with a cause.
+/// Totals of the detours of a core or a cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Part {
-    /// How many.
+    /// Number of detours.
     pub detours: u64,
-    /// How long all together, ns.
+    /// Total length, ns.
     pub time: u64,
-    /// The longest, ns.
+    /// Longest, ns.
     pub longest: u64,
 }
 
@@ -72,21 +72,21 @@ impl Part {
         self.longest = self.longest.max(length);
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn with(self, other: &Part) -> Part {
         let longest = self.longest.max(other.longest);
         Part { detours: self.detours + other.detours, time: self.time + other.time, longest }
     }
 
-    /// The share of the time of so many cores.
+    /// Share of the time of `cores` cores.
     #[must_use]
     pub fn share(&self, duration: u64, cores: usize) -> f64 {
         let whole = duration as f64 * cores as f64;
         if whole > 0.0 { self.time as f64 / whole } else { 0.0 }
     }
 
-    /// How many each second on each of so many cores.
+    /// Detours per second on each of `cores` cores.
     #[must_use]
     pub fn rate(&self, duration: u64, cores: usize) -> f64 {
         let whole = duration as f64 / 1e9 * cores as f64;
@@ -100,11 +100,11 @@ impl Part {
     }
 }
 
-/// Looks through a trace.
+/// Summarises a trace.
 ///
 /// # Errors
-/// When it cannot be read; one that is damaged or cut off is looked through as far as it goes.
-pub fn look<R: Read>(mut trace: Reader<R>) -> Result<View, Error> {
+/// When it cannot be read. A damaged or truncated trace is summarised as far as it goes.
+pub fn summarise<R: Read>(mut trace: Reader<R>) -> Result<View, Error> {
     let mut found = Found::default();
     let (summary, damage) = loop {
         match trace.next_item() {
@@ -156,7 +156,7 @@ impl Found {
         let header = trace.header().clone();
         let duration = summary.as_ref().map_or(0, |summary| summary.duration).max(self.end);
         let mut cores = self.cores;
-        // Cores without a detour count as well.
+        // Include cores without detours.
         for core in &header.cores {
             cores.entry(core.core).or_default();
         }
@@ -172,7 +172,7 @@ impl Found {
         let (causes, by_cause) = causes.into_iter().unzip();
         let mut periods = Vec::new();
         for (&number, lags) in &self.lags {
-            // What has come back a few times only may be chance.
+            // A period seen only a few times may be chance.
             let often = lags.periods().into_iter().filter(|period| period.period * FEWEST <= duration as f64);
             periods.extend(often.map(|period| (cause(number), period)));
         }
@@ -197,7 +197,7 @@ impl Found {
     }
 }
 
-/// What programs tell that keep no detours, only how many and how long they were together.
+/// Adds the totals of imported traces that have no individual detours.
 fn sums(summary: &Summary, all: &mut Part, cores: &mut BTreeMap<u32, Part>, histogram: &mut Vec<u64>) {
     for core in &summary.cores {
         let part = cores.entry(core.core).or_default();

@@ -1,43 +1,43 @@
-//! What comes back in equal times: times between detours of a core, not only neighbours, of one cause, and of one cause and
-//! like lengths. A period stands out among them, whatever else there is between.
+//! Finds periods among the lags between detours of a core, not only adjacent ones, by cause and by cause and length
+//! class. A period stands out regardless of other detours in between.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::Serialize;
 
-/// A time in which detours come back.
+/// A period of recurring detours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Period {
-    /// The time from one to the next, ns.
+    /// The period, ns.
     pub period: f64,
-    /// How many followed another one after this time, beyond what chance does.
+    /// Number of detours that followed another after this time, beyond chance.
     pub detours: u64,
-    /// What part of the detours looked at these are.
+    /// Their share of the detours examined.
     pub share: f64,
 }
 
-/// Detours before, with which each is compared.
+/// Number of preceding detours with which each one is compared.
 const BEFORE: usize = 64;
-/// Bins of a lag histogram for each factor of e.
+/// Bins of a lag histogram per factor of e.
 const FINE: f64 = 200.0;
 /// The shortest lag, ns.
 const SHORTEST: f64 = 1_000.0;
-/// Bins, up to a lag of about two hours.
+/// Number of bins, up to a lag of about two hours.
 const BINS: usize = 4_600;
-/// Bins to each side that belong to a peak, 1.5 %.
+/// Bins on each side that belong to a peak, 1.5 %.
 const PEAK: usize = 3;
-/// Bins to each side that say what chance does, 10 %.
+/// Bins on each side that estimate chance, 10 %.
 const AROUND: usize = 20;
-/// Fewest detours of a period, and the part of the detours that they must be.
+/// Minimum number of detours of a period, and their minimum share of all detours.
 const FEWEST: f64 = 8.0;
 const PART: f64 = 0.2;
-/// Classes of lengths: a class for each factor of four.
+/// Length classes: one for each factor of four.
 const CLASS: u32 = 2;
 
-/// Times between the detours of a cause.
+/// Lags between the detours of a cause.
 #[derive(Default)]
 pub struct Lags {
-    /// All lengths, then by class of length.
+    /// Lags of all lengths (`None`) and of each length class.
     streams: BTreeMap<Option<u32>, Stream>,
 }
 
@@ -70,7 +70,7 @@ impl Stream {
         before.push_back(start);
     }
 
-    /// The detours of a peak at a bin beyond what its surroundings make of chance, and their mean lag.
+    /// The detours of the peak at a bin in excess of its surroundings, and their mean lag.
     fn peak(&self, bin: usize) -> (f64, f64) {
         let sum = |from: usize, to: usize| {
             let part = &self.counts[from.min(BINS)..to.min(BINS)];
@@ -83,7 +83,7 @@ impl Stream {
         (inside - chance - 4.0 * chance.sqrt(), if inside > 0.0 { lags / inside } else { 0.0 })
     }
 
-    /// Periods, shortest first, none a multiple of another one.
+    /// Periods, shortest first, without multiples of others.
     fn periods(&self) -> Vec<Period> {
         let mut found: Vec<Period> = Vec::new();
         let fewest = FEWEST.max(PART * self.detours as f64);
@@ -116,7 +116,7 @@ impl Stream {
 }
 
 impl Lags {
-    /// Adds a detour, those of each core in the order of their starts.
+    /// Adds a detour. Those of each core must come in order of their starts.
     pub fn add(&mut self, core: u32, start: u64, length: u64) {
         let class = length.max(1).ilog2() / CLASS;
         for stream in [None, Some(class)] {
@@ -124,7 +124,7 @@ impl Lags {
         }
     }
 
-    /// The periods, that with the most detours first.
+    /// The periods, by descending number of detours.
     #[must_use]
     pub fn periods(&self) -> Vec<Period> {
         let mut found: Vec<Period> = Vec::new();

@@ -1,10 +1,10 @@
-//! Noise as a function of time, in a fixed number of slices, and its spectrum.
+//! Noise over time in a fixed number of slices, and its spectrum.
 
 use std::collections::BTreeMap;
 
 use realfft::RealFftPlanner;
 
-/// Noise in slices of time. When the time goes beyond the last one, slices become twice as long.
+/// Noise in time slices. When the time exceeds the last slice, slices double in length.
 pub struct Series<const N: usize> {
     slice: u64,
     sums: Vec<f64>,
@@ -20,7 +20,7 @@ impl<const N: usize> Default for Series<N> {
 }
 
 impl<const N: usize> Series<N> {
-    /// Adds a detour, to each slice what of it lies there.
+    /// Adds a detour, split over the slices that it covers.
     pub fn add(&mut self, start: u64, length: u64) {
         let end = start.saturating_add(length);
         while end / self.slice >= N as u64 {
@@ -39,7 +39,7 @@ impl<const N: usize> Series<N> {
         }
     }
 
-    /// The length of a slice, ns, and the noise in each up to a time.
+    /// The length of a slice, ns, and the noise in each slice up to a time.
     pub fn until(mut self, end: u64) -> (u64, Vec<f64>) {
         let used = (end.div_ceil(self.slice) as usize).min(N);
         self.sums.truncate(used);
@@ -47,12 +47,13 @@ impl<const N: usize> Series<N> {
     }
 }
 
-/// Points of a spectrum at most.
+/// Maximum number of points of a spectrum.
 const POINTS: usize = 400;
 
-/// The mean power of the cores by frequency, as a part of the largest. Neighbours are joined to the largest of them.
+/// Mean power of the cores by frequency, normalised to the largest value. Adjacent frequencies are merged into the
+/// largest.
 pub fn spectrum<const N: usize>(cores: &BTreeMap<u32, Series<N>>, duration: u64) -> Vec<(f64, f64)> {
-    // All cores have the longest slices that one has.
+    // All cores use the longest slices of any core.
     let Some(slice) = cores.values().map(|series| series.slice).max() else { return Vec::new() };
     let length = (duration.div_ceil(slice) as usize).min(N);
     if length < 16 {
@@ -67,7 +68,7 @@ pub fn spectrum<const N: usize>(cores: &BTreeMap<u32, Series<N>>, duration: u64)
         let mean = input.iter().sum::<f64>() / length as f64;
         input.iter_mut().for_each(|value| *value -= mean);
         let mut output = forward.make_output_vec();
-        // Lengths are those that were planned for.
+        // The lengths are those of the plan.
         if forward.process(&mut input, &mut output).is_ok() {
             power.iter_mut().zip(&output).for_each(|(sum, value)| *sum += value.norm_sqr());
         }
