@@ -5,8 +5,8 @@ use std::io::BufReader;
 use std::path::Path;
 
 use fxscope::jitter::Time;
-use fxscope::osnoise::view::{self, Part, View};
 use fxscope::osnoise::trace::{BINS_PER_OCTAVE, Cause, Kind, Method, Reader, bin_begin};
+use fxscope::osnoise::view::{self, Part, View};
 use fxscope::report::document::{Curve, Plot};
 
 use super::super::Failure;

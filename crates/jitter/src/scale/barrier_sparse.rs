@@ -1,26 +1,26 @@
-//! Phases that all cores end together, where most detours are so short that they need not be drawn.
+//! Phases that all cores end together, when most detours are so short that they need not be drawn.
 //!
-//! Long detours are drawn; what others may add has bounds ([`super::bounds`]). So for each core there is a time by which it
-//! ends for sure. The cores that may be the last by that are looked at with all their detours.
+//! Long detours are drawn; the effect of the others is bounded ([`super::bounds`]). So each core has a time by which it
+//! certainly finishes. Only cores that may be last by these bounds are examined with all their detours.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::Setup;
+use super::barrier::{CORES_PER_PART, Finish};
 use super::bounds::Bounds;
+use super::detours::{Detour, Position, Streams, end};
 use super::outcome::{Outcome, Recorder};
-use super::streams::{Detour, Position, Streams, end};
-use super::together::{CORES_PER_PART, Finish};
 use crate::model::Model;
 
-/// Detours of a part that are drawn at a time.
+/// Detours of a part drawn at a time.
 const DETOURS_PER_PART: f64 = 4096.0;
 
-/// Parts that a thread looks at in a go.
+/// Parts that a thread processes per task.
 const PARTS: usize = 32;
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Run {
     bounds: Bounds,
     rest: Streams,
@@ -37,16 +37,16 @@ struct Part {
     first: u32,
     cores: usize,
     positions: Vec<Position>,
-    /// Until when each core is taken by long detours at the latest.
+    /// For each core, until when long detours occupy it at the latest.
     taken: Vec<u64>,
-    /// Long detours in order of beginning; those before `from` are over, and there for what comes after them.
+    /// Long detours by start; those before `from` are over, and remain for later ones that depend on them.
     detours: Vec<Long>,
     from: usize,
-    /// By how much each core may be delayed in the phase that is looked at; 0 between looks.
+    /// Possible delay of each core in the current phase; 0 between phases.
     delays: Vec<u64>,
 }
 
-/// A detour before others delay it, and when it takes its core at the latest.
+/// A detour before queueing, and the latest time at which it occupies its core.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Long {
     detour: Detour,
@@ -89,7 +89,7 @@ impl Run {
         recorder.done(now)
     }
 
-    /// The last core, and by when it ends for sure.
+    /// The last core, and the time by which it certainly finishes.
     fn last(&mut self, now: u64, work: u64) -> (Finish, u64) {
         let quiet = now + self.bounds.stretched(work + self.bounds.slack);
         let top = self.top(now, quiet);
@@ -113,7 +113,7 @@ impl Run {
         (self.parts.par_iter().map(of).reduce(|| last, Finish::later), until)
     }
 
-    /// The core that may end last, and when it does at the latest. Other cores end by `quiet`.
+    /// The core that may finish last, and when at the latest. All others finish by `quiet`.
     fn top(&mut self, now: u64, quiet: u64) -> Finish {
         let mut until = quiet;
         loop {
@@ -130,14 +130,14 @@ impl Run {
         }
     }
 
-    /// When a core ends, of which it is known to do so by `until`.
+    /// When a core finishes, which is known to be by `until`.
     fn exact(&self, core: Finish, now: u64, work: u64, until: u64) -> Finish {
         let part = &self.parts[core.node as usize / self.nodes];
         let queue = part.queue(&self.rest, core, now.saturating_sub(self.bounds.back)..until);
         Finish { time: end(&queue, now, work, ignore), ..core }
     }
 
-    /// Draws long detours of the next stretch of time.
+    /// Draws long detours in the next time window.
     fn extend(&mut self, now: u64) {
         let to = self.horizon + self.cell;
         let (long, bounds) = (&self.long, &self.bounds);
@@ -160,7 +160,7 @@ impl Part {
         }
     }
 
-    /// Draws what begins in `time`. What can be no matter from `now` on is forgotten.
+    /// Draws detours that start in `time`; drops those that no longer matter from `now` on.
     fn extend(&mut self, long: &Streams, bounds: &Bounds, now: u64, time: Range<u64>) {
         self.detours.retain(|long| long.until + bounds.back > now);
         let mut plain = Vec::new();
@@ -180,7 +180,7 @@ impl Part {
         self.from = 0;
     }
 
-    /// The core that may end last of all, others by `quiet`.
+    /// The core that may finish last of all; others finish by `quiet`.
     fn latest(&mut self, now: u64, quiet: u64) -> Finish {
         while self.detours.get(self.from).is_some_and(|long| long.until <= now) {
             self.from += 1;
@@ -206,7 +206,8 @@ impl Part {
         last
     }
 
-    /// The cores that long detours before `until` may make end at `time` or later, and when at the latest; some twice.
+    /// Cores that long detours before `until` may make finish at `time` or later, and when at the latest; may contain
+    /// duplicates.
     fn reaching(&mut self, now: u64, quiet: u64, until: u64, time: u64) -> Vec<Finish> {
         let mut cores = Vec::new();
         let mut seen = 0;
@@ -226,7 +227,7 @@ impl Part {
         cores
     }
 
-    /// Sets back the delays of as many detours.
+    /// Resets the delays of the first `seen` detours.
     fn clear(&mut self, seen: usize) {
         for long in &self.detours[self.from..][..seen] {
             self.delays[usize::from(long.detour.core)] = 0;
@@ -239,7 +240,7 @@ impl Part {
         Finish { time: 0, node: self.first + node as u32, core: core as u16 }
     }
 
-    /// All detours of a core that begin in `time`, each of which waits for the one before.
+    /// All detours of a core that start in `time`, queued up.
     fn queue(&self, rest: &Streams, core: Finish, time: Range<u64>) -> Vec<Detour> {
         let number = (core.node - self.first) as usize * self.cores + usize::from(core.core);
         let first = self.detours.partition_point(|long| long.detour.start < time.start);
@@ -251,7 +252,7 @@ impl Part {
         queue
     }
 
-    /// The last of all cores, looking at each.
+    /// The last of all cores, examining each.
     fn every(&self, rest: &Streams, bounds: &Bounds, now: u64, work: u64, until: u64) -> Finish {
         let (back, back_rest) = (now.saturating_sub(bounds.back), now.saturating_sub(bounds.back_rest));
         let mut struck = vec![false; self.taken.len()];
@@ -280,10 +281,10 @@ impl Part {
     }
 }
 
-/// Who held a core up is of no interest.
+/// Which source delayed a core does not matter.
 fn ignore(_: &Detour, _: u64) {}
 
-/// Lets each of a core's detours wait for the one before.
+/// Queues up the detours of a core.
 fn in_order(detours: &mut [Detour]) {
     detours.sort_unstable();
     let mut free = 0;
@@ -295,7 +296,7 @@ fn in_order(detours: &mut [Detour]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Meet, together};
+    use super::super::{Meet, barrier};
     use super::*;
 
     fn model(rates: [f64; 3]) -> Model {
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_needed_changes_nothing() {
+    fn detours_not_drawn_change_nothing() {
         let mut split = 0;
         for (nodes, rates) in
             [(1, [50.0, 20.0, 400.0]), (3, [900.0, 5.0, 90.0]), (12, [300.0, 9.0, 300.0]), (64, [60.0, 2.0, 9.0])]
@@ -330,8 +331,8 @@ mod tests {
                 let meet = Meet::All { cost: 1500 };
                 let setup = Setup { nodes, cores: 3, grain, imbalance: 0.0, phases: 400, meet, seed };
                 let streams = Streams::new(&model, 3, seed).unwrap();
-                let all = together::Run::new(streams.clone(), &model, &setup).all(&setup, 1500);
-                // By length, daemons are first, then threads.
+                let all = barrier::Run::new(streams.clone(), &model, &setup).all(&setup, 1500);
+                // By descending length: daemons, then threads.
                 for long in [&[4][..], &[4, 3], &[4, 3, 2]] {
                     let Some(bounds) = Bounds::split(&model, &setup, long) else { continue };
                     let few = Run::new(&streams, bounds, &model, &setup).all(&setup, 1500);

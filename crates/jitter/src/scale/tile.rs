@@ -1,47 +1,47 @@
-//! Some nodes with their detours of the time at hand.
+//! A tile: some nodes with their detours in the current time window.
 
-use super::streams::{Detour, Position, Streams, end};
+use super::detours::{Detour, Position, Streams, end};
 
-/// Where a node's work ends, and on which core.
+/// When and on which core a node's work ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Finish {
     time: u64,
     core: u16,
 }
 
-/// Ends a node's detours: begins later than any.
+/// Sentinel after a node's detours: later than any.
 const NEVER: Detour = Detour { start: u64::MAX, core: 0, source: 0, length: 0 };
 
-/// Consecutive nodes. Detours are drawn until `horizon`; those of a core wait for each other.
-pub(super) struct Chunk {
-    /// The number of its first node.
+/// Consecutive nodes. Detours are drawn up to `horizon`; those of a core queue up.
+pub(super) struct Tile {
+    /// Number of its first node.
     number: u32,
     cores: usize,
     horizon: u64,
-    /// By how much the horizon moves.
+    /// Step by which the horizon advances.
     cell: u64,
     positions: Vec<Position>,
-    /// Until when each core is taken by what was drawn.
+    /// For each core, until when drawn detours occupy it.
     busy: Vec<u64>,
-    /// Detours of all nodes, those of a node in order and with `NEVER` at the end.
+    /// Detours of all nodes: those of a node in order, with `NEVER` at the end.
     detours: Vec<Detour>,
-    /// Each node's first detour that may not be over, and where it is in `detours`.
+    /// Each node's first detour that may not be over yet, and its index in `detours`.
     first: Vec<Detour>,
     from: Vec<u32>,
-    /// The nodes that are struck in the phase at hand.
+    /// Nodes struck in the current phase.
     struck: Vec<u32>,
-    /// When each core of the node that is looked at ends its work, and in which look a detour moved it there.
+    /// For each core of the current node, when its work ends, and the examination in which a detour moved it there.
     ends: Vec<(u64, u64)>,
     looks: u64,
-    /// Room for what is drawn, and for the next `detours`.
+    /// Buffer for drawn detours and for the next `detours`.
     spare: Vec<Detour>,
     all: Vec<Detour>,
 }
 
-impl Chunk {
-    pub(super) fn new(streams: &Streams, nodes: std::ops::Range<u32>, cores: u32, cell: u64) -> Chunk {
+impl Tile {
+    pub(super) fn new(streams: &Streams, nodes: std::ops::Range<u32>, cores: u32, cell: u64) -> Tile {
         let count = nodes.len();
-        Chunk {
+        Tile {
             number: nodes.start,
             cores: cores as usize,
             horizon: 0,
@@ -59,8 +59,8 @@ impl Chunk {
         }
     }
 
-    /// Draws what begins in the next stretch of time. `now` is when the work of each node begins: what is over by then is
-    /// forgotten.
+    /// Draws detours that start in the next time window. Drops detours that end before `now`, the start of each node's
+    /// work.
     fn extend(&mut self, streams: &Streams, now: impl Fn(usize) -> u64) {
         let to = self.horizon + self.cell;
         let mut all = std::mem::take(&mut self.all);
@@ -90,8 +90,8 @@ impl Chunk {
         self.all = std::mem::replace(&mut self.detours, all);
         self.horizon = to;
     }
-    /// When a node's `work` that begins at `now` ends, where no more than one detour meets it, which is over then and
-    /// forgotten. Adds to `stolen` what it took. `None` otherwise, and when more must be drawn to tell.
+    /// When a node's `work` that starts at `now` ends, if at most one detour meets it; drops that detour. Adds its time
+    /// to `stolen`. `None` in other cases, or if more must be drawn.
     fn once(&mut self, node: usize, now: u64, work: u64, stolen: &mut [u64]) -> Option<u64> {
         while self.first[node].end() <= now {
             self.forget(node);
@@ -110,13 +110,13 @@ impl Chunk {
         Some(end)
     }
 
-    /// Forgets a node's first detour.
+    /// Drops a node's first detour.
     fn forget(&mut self, node: usize) {
         self.from[node] += 1;
         self.first[node] = self.detours[self.from[node] as usize];
     }
 
-    /// When a node's `work` that begins at `now` ends, and on which core. `None`: more must be drawn to tell.
+    /// When and on which core a node's `work` that starts at `now` ends. `None` if more must be drawn.
     fn finish(&mut self, node: usize, now: u64, work: u64) -> Option<Finish> {
         let plain = now + work;
         let mut last = Finish { time: plain, core: 0 };
@@ -142,7 +142,7 @@ impl Chunk {
         (last.time <= self.horizon).then_some(last)
     }
 
-    /// As `finish`; draws what is needed.
+    /// As `finish`, drawing as needed.
     fn finish_drawing(
         &mut self,
         streams: &Streams,
@@ -159,7 +159,7 @@ impl Chunk {
         }
     }
 
-    /// When each node ends its work that begins at times of its own. Adds to `stolen` what each source delayed nodes.
+    /// When each node ends work that starts at its own time. Adds each source's delays to `stolen`.
     pub(super) fn each(
         &mut self,
         streams: &Streams,
@@ -186,8 +186,8 @@ impl Chunk {
         }
     }
 
-    /// When nodes end their work unless they are struck. Those that are come to `struck`; gives their number. Without
-    /// branches, as nobody can foretell which ones these are.
+    /// When nodes end their work unless they are struck. Collects struck nodes in `struck` and returns their number.
+    /// Branch-free, since struck nodes are unpredictable.
     fn plain(&mut self, starts: &[u64], works: &[u64], ends: &mut [u64]) -> usize {
         let mut struck = 0;
         let nodes = starts.iter().zip(works).zip(ends).zip(&self.first).zip(0..);
@@ -199,7 +199,7 @@ impl Chunk {
         struck
     }
 
-    /// Adds to `stolen` by how much each source delayed a node's core that ended last.
+    /// Adds to `stolen` how much each source delayed the core of a node that finished last.
     fn blame(&self, node: usize, finish: Finish, now: u64, work: u64, stolen: &mut [u64]) {
         let met = self.detours[self.from[node] as usize..].iter().take_while(|detour| detour.start < finish.time);
         let own = met.filter(|detour| detour.core == finish.core);

@@ -1,4 +1,4 @@
-//! The detours of a node, in order, from counted draws: the same whatever else is simulated.
+//! The detours of a node, in order, from counter-based random draws: independent of whatever else is simulated.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,38 +6,38 @@ use std::sync::Arc;
 use crate::model::{Arrival, Correlation, Length, Lengths, Model, On, Phase, Source, Trace};
 use crate::random::Stream;
 
-/// A detour before the ones before it have delayed it, or after.
+/// A detour, before or after queueing behind earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Detour {
-    /// When it begins, nanoseconds.
+    /// Start, nanoseconds.
     pub start: u64,
-    /// Its core in the node.
+    /// Core in the node.
     pub core: u16,
-    /// The model's source of noise.
+    /// Source in the model.
     pub source: u8,
-    /// How long it is, nanoseconds.
+    /// Length, nanoseconds.
     pub length: u32,
 }
 
 impl Detour {
-    /// When it is over.
+    /// End, nanoseconds.
     #[must_use]
     pub fn end(self) -> u64 {
         self.start + u64::from(self.length)
     }
 }
 
-/// Draws of a stream: the first ones place it, then some for each detour.
+/// Draws of a stream: the first ones place it, the others belong to its detours.
 const PLACE: u64 = 0;
 const PLACE_FURTHER: u64 = 1;
 const PER_DETOUR: u64 = 4;
 
-/// Draws of a cell: how many detours it has.
+/// Draw of a cell: its number of detours.
 const COUNT: u64 = 0;
-/// Detours that a cell has on average, about.
+/// Approximate mean number of detours per cell.
 const PER_CELL: f64 = 4.0;
 
-/// The draws of a stream's detour number `n`.
+/// Index of the draw for the gap of a stream's detour `n`.
 fn gap_draw(n: u64) -> u64 {
     PER_DETOUR * (n + 1)
 }
@@ -50,14 +50,14 @@ fn length_draw(n: u64) -> u64 {
     PER_DETOUR * (n + 1) + 2
 }
 
-/// The nearest whole number to one that is not negative. The library's rounding is a call; converting to signed is one
+/// Rounds a non-negative number to the nearest integer. The library's rounding is a call; conversion to signed is one
 /// instruction.
 fn nearest(x: f64) -> u64 {
     (x + 0.5) as i64 as u64
 }
 
-/// When a core with these detours, each of which begins behind the one before, ends the `work` that it begins at `now`. Of each that
-/// holds it up `delayed` is told by how much.
+/// When a core with these detours, each of which starts after the previous one, finishes `work` started at `now`.
+/// `delayed` receives each detour that delays it, and by how much.
 pub(super) fn end<'a>(
     detours: impl IntoIterator<Item = &'a Detour>,
     now: u64,
@@ -76,18 +76,18 @@ pub(super) fn end<'a>(
     end
 }
 
-/// Whom a stream's detours strike.
+/// What a stream's detours strike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Strikes {
-    /// The core whose stream it is.
+    /// The core that the stream belongs to.
     Own,
-    /// One of the cores, drawn.
+    /// A random core.
     Drawn,
-    /// All of them.
+    /// All cores.
     All,
 }
 
-/// Times between arrivals, nanoseconds.
+/// Inter-arrival times, nanoseconds.
 #[derive(Clone, Debug)]
 enum Times {
     Periodic {
@@ -98,7 +98,8 @@ enum Times {
     Exponential {
         mean: f64,
     },
-    /// At random, in cells of a length in which so many or fewer come with these chances: any time can be drawn on its own.
+    /// Poisson arrivals in cells of a fixed length, with the distribution of the number per cell: any time can be drawn
+    /// independently.
     Cells {
         cell: u64,
         chances: Vec<f64>,
@@ -115,7 +116,7 @@ enum Times {
 }
 
 impl Times {
-    /// Arrivals at random with this mean between them.
+    /// Poisson arrivals with this mean time between them.
     fn cells(mean: f64) -> Times {
         let cell = (PER_CELL * mean).ceil().min(1e18) as u64;
         let here = cell as f64 / mean;
@@ -131,15 +132,15 @@ impl Times {
     }
 }
 
-/// What a trace's cores are taken for, of all sources that are parts of the same recording.
+/// A recording: the detours of its cores, from all sources that are parts of it.
 #[derive(Clone, Debug)]
 struct Replay {
     duration: u64,
-    /// Beginning, length and source of each detour, by core, ascending.
+    /// Start, length and source of each detour, by core, ascending.
     cores: Vec<Vec<(u64, u32, u8)>>,
 }
 
-/// A source of noise, ready to draw from.
+/// A source of noise, prepared for drawing.
 #[derive(Clone, Debug)]
 struct Plan {
     number: u8,
@@ -152,13 +153,13 @@ struct Plan {
     same_length: bool,
 }
 
-/// All sources of a model on nodes of a size.
+/// All sources of a model on nodes of a given size.
 #[derive(Clone, Debug)]
 pub struct Streams {
     plans: Vec<Plan>,
 }
 
-/// Where the streams of a node stand that go from draw to draw: the next arrival and how many were before it.
+/// Position of a node's sequential streams: next arrival, and number of earlier ones.
 #[derive(Clone, Debug, Default)]
 pub struct Position {
     next: Vec<u64>,
@@ -175,7 +176,7 @@ impl Streams {
         let plan = |(i, source)| Plan::new(i, source, cores, Stream::new(seed).of(i as u64));
         let mut plans: Vec<Plan> = Vec::new();
         for (i, source) in model.sources.iter().enumerate() {
-            match source.arrival.trace().and_then(|trace| together(&model.sources[..i], source, trace)) {
+            match source.arrival.trace().and_then(|trace| same_recording(&model.sources[..i], source, trace)) {
                 Some(first) => plans
                     .iter_mut()
                     .filter(|plan| usize::from(plan.number) == first)
@@ -186,33 +187,34 @@ impl Streams {
         Ok(Streams { plans })
     }
 
-    /// Those of some sources, and those of the others, which must be such that any time can be drawn on its own: `extend` takes
-    /// any position for these.
+    /// The streams of some sources, and those of the others. The others must allow drawing any time independently:
+    /// `extend` then ignores their position.
     pub(super) fn split(&self, some: &[bool]) -> (Streams, Streams) {
         let plans =
             |which: bool| self.plans.iter().filter(move |plan| some[usize::from(plan.number)] == which).cloned();
         (Streams { plans: plans(true).collect() }, Streams { plans: plans(false).collect() })
     }
 
-    /// Where the streams of a node begin.
+    /// Initial position of a node's streams.
     #[must_use]
     pub fn position(&self, node: u32) -> Position {
         let mut position = Position::default();
-        for plan in self.plans.iter().filter(|plan| plan.goes_on()) {
-            for lane in 0..plan.lanes() {
-                position.next.push(plan.first(plan.stream(node, lane)));
+        for plan in self.plans.iter().filter(|plan| plan.is_sequential()) {
+            for index in 0..plan.stream_count() {
+                position.next.push(plan.first(plan.stream(node, index)));
                 position.count.push(0);
             }
         }
         position
     }
 
-    /// Appends the detours of a node that begin from `from` to before `to`, in no order. `position` stands at `from`.
+    /// Appends the detours of a node that start from `from` to before `to`, unordered. `position` is at `from`.
     pub fn extend(&self, node: u32, position: &mut Position, from: u64, to: u64, out: &mut Vec<Detour>) {
         self.draw(node, None, position, from..to, out);
     }
 
-    /// The detours of a core that begin in a range of time, in no order, of streams any time of which can be drawn on its own.
+    /// The detours of a core that start in a time range, unordered, for streams that allow drawing any time
+    /// independently.
     pub(super) fn of_core(&self, node: u32, core: u16, time: Range<u64>) -> Vec<Detour> {
         let mut own = Vec::new();
         self.draw(node, Some(core), &mut Position::default(), time, &mut own);
@@ -220,20 +222,20 @@ impl Streams {
         own
     }
 
-    /// Appends the detours of a node. With a core, some of those of others are left out.
+    /// Appends the detours of a node. With a core, some detours of other cores are omitted.
     fn draw(&self, node: u32, core: Option<u16>, position: &mut Position, time: Range<u64>, out: &mut Vec<Detour>) {
         let mut at = 0;
         for plan in &self.plans {
             match &plan.times {
                 Times::Periodic { period, phase, missing } => {
                     let times = (*period, *phase, *missing);
-                    plan.lanes_of(core).for_each(|lane| plan.periodic(node, lane, times, time.clone(), out))
+                    plan.streams_striking(core).for_each(|index| plan.periodic(node, index, times, time.clone(), out))
                 }
                 Times::Trace(trace) => plan.replay(node, trace, time.clone(), out),
                 Times::Cells { cell, chances } => plan.cells(node, core, (*cell, chances), time.clone(), out),
                 _ => {
-                    for lane in 0..plan.lanes() {
-                        plan.go_on(node, lane, (&mut position.next[at], &mut position.count[at]), time.end, out);
+                    for index in 0..plan.stream_count() {
+                        plan.sequential(node, index, (&mut position.next[at], &mut position.count[at]), time.end, out);
                         at += 1;
                     }
                 }
@@ -242,8 +244,8 @@ impl Streams {
     }
 }
 
-/// The first of the sources before one that are parts of the same recording and strike the same cores with it.
-fn together(before: &[Source], source: &Source, trace: &Trace) -> Option<usize> {
+/// The first earlier source that is part of the same recording and strikes the same cores simultaneously.
+fn same_recording(before: &[Source], source: &Source, trace: &Trace) -> Option<usize> {
     let same = |other: &Source| {
         let goes_with = other.arrival.trace().is_some_and(|other| trace.goes_with(other));
         goes_with && (&other.on, other.correlation) == (&source.on, source.correlation)
@@ -258,7 +260,7 @@ impl Replay {
         replay
     }
 
-    /// Adds a part of the recording, which has the same cores.
+    /// Adds a part of the recording with the same cores.
     fn join(&mut self, number: usize, trace: &Trace) {
         for (all, detours) in self.cores.iter_mut().zip(&trace.cores) {
             all.extend(detours.iter().map(|&(start, length)| (start, length, number as u8)));
@@ -276,7 +278,7 @@ impl Plan {
         let poisson = matches!(source.arrival, Arrival::Poisson { .. });
         let strikes = match (&source.on, source.correlation) {
             (On::Node, _) => Strikes::Drawn,
-            // Arrivals at random on all cores are one stream at the sum of the rates, each on a drawn core.
+            // Poisson arrivals on all cores are one stream with the total rate, each on a random core.
             (_, Correlation::Independent) if poisson => Strikes::Drawn,
             (_, Correlation::Independent) => Strikes::Own,
             _ => Strikes::All,
@@ -286,8 +288,8 @@ impl Plan {
                 Times::Periodic { period: period.0, phase: *phase, missing: *missing }
             }
             Arrival::Poisson { rate } => {
-                let together = strikes == Strikes::Drawn && source.on != On::Node;
-                match together {
+                let same_recording = strikes == Strikes::Drawn && source.on != On::Node;
+                match same_recording {
                     true => Times::cells(1e9 / (rate * struck.len() as f64)),
                     false => Times::Exponential { mean: 1e9 / rate },
                 }
@@ -315,47 +317,47 @@ impl Plan {
         }
     }
 
-    /// Whether its next arrival follows from the one before.
-    fn goes_on(&self) -> bool {
+    /// Whether the next arrival depends on the previous one.
+    fn is_sequential(&self) -> bool {
         !matches!(self.times, Times::Periodic { .. } | Times::Cells { .. } | Times::Trace(_))
     }
 
-    /// Streams that it has in a node.
-    fn lanes(&self) -> usize {
+    /// Number of its streams in a node.
+    fn stream_count(&self) -> usize {
         if self.strikes == Strikes::Own { self.cores.len() } else { 1 }
     }
 
-    /// Those of its streams that may strike a core, or all.
-    fn lanes_of(&self, core: Option<u16>) -> Range<usize> {
+    /// Those of its streams that may strike a core; without a core, all.
+    fn streams_striking(&self, core: Option<u16>) -> Range<usize> {
         match core {
             Some(core) if self.strikes == Strikes::Own => {
-                let lane = self.cores.iter().position(|&own| own == core);
-                lane.map_or(0..0, |lane| lane..lane + 1)
+                let index = self.cores.iter().position(|&own| own == core);
+                index.map_or(0..0, |index| index..index + 1)
             }
-            _ => 0..self.lanes(),
+            _ => 0..self.stream_count(),
         }
     }
 
-    /// The draws of a stream: a core's, a node's or everybody's.
-    fn stream(&self, node: u32, lane: usize) -> Stream {
+    /// The draws of a stream of a core, a node or all nodes.
+    fn stream(&self, node: u32, index: usize) -> Stream {
         match (self.correlation, self.strikes) {
             (Correlation::Aligned, _) => self.draws.of(0),
-            (_, Strikes::Own) => self.own(node, self.cores[lane]),
+            (_, Strikes::Own) => self.own(node, self.cores[index]),
             _ => self.draws.of(u64::from(node)),
         }
     }
 
-    /// Draws of a core's own.
+    /// Draws of a core.
     fn own(&self, node: u32, core: u16) -> Stream {
         self.draws.of(u64::from(node) << 16 | u64::from(core))
     }
 
-    /// When the first arrival is: the streams run since long, so that nothing happens to begin with the program.
+    /// Time of the first arrival. Streams are in steady state, so that nothing starts with the program.
     fn first(&self, stream: Stream) -> u64 {
         let (place, further) = (stream.unit(PLACE), stream.unit(PLACE_FURTHER));
         let time = match self.times {
             Times::Exponential { mean } => -mean * further.ln(),
-            // The residual gap: even over the part that all gaps have, then as the rest of the gap falls.
+            // The residual gap: uniform over the part common to all gaps, then as the tail of the gap distribution.
             Times::Least { least, beyond } if place * (least + beyond) < least => further * least,
             Times::Least { least, beyond } => least - beyond * further.ln(),
             Times::Even { least, most } if place * f64::midpoint(least, most) < least => further * least,
@@ -378,22 +380,22 @@ impl Plan {
         nearest(gap)
     }
 
-    /// Detours of a stream until `to`.
-    fn go_on(&self, node: u32, lane: usize, position: (&mut u64, &mut u32), to: u64, out: &mut Vec<Detour>) {
+    /// Detours of a stream up to `to`.
+    fn sequential(&self, node: u32, index: usize, position: (&mut u64, &mut u32), to: u64, out: &mut Vec<Detour>) {
         let (next, count) = position;
         if *next >= to {
             return;
         }
-        let stream = self.stream(node, lane);
+        let stream = self.stream(node, index);
         while *next < to {
             let n = u64::from(*count);
-            self.strike(node, lane, stream, n, *next, out);
+            self.strike(node, index, stream, n, *next, out);
             *next += self.gap(stream, n);
             *count += 1;
         }
     }
 
-    /// Detours of a core, or of all, in cells of a length in which so many come with these chances, in a range of time.
+    /// Detours of a core, or of all cores, in a time range, drawn by cells.
     fn cells(
         &self,
         node: u32,
@@ -418,10 +420,10 @@ impl Plan {
         }
     }
 
-    /// Detours of a periodic stream with this period, phase and share that is missing.
-    fn periodic(&self, node: u32, lane: usize, times: (f64, Phase, f64), range: Range<u64>, out: &mut Vec<Detour>) {
+    /// Detours of a periodic stream with a period, a phase and a share of missing periods.
+    fn periodic(&self, node: u32, index: usize, times: (f64, Phase, f64), range: Range<u64>, out: &mut Vec<Detour>) {
         let (period, phase, missing) = times;
-        let stream = self.stream(node, lane);
+        let stream = self.stream(node, index);
         let first = if phase == Phase::Aligned { 0.0 } else { stream.unit(PLACE) * period };
         let at = |n: u64| nearest(first + n as f64 * period);
         let mut n = ((range.start as f64 - first) / period - 1.0).max(0.0) as u64;
@@ -429,32 +431,33 @@ impl Plan {
             n += 1;
         }
         while at(n) < range.end {
-            // The draw that other arrivals have for the time to the next.
+            // Uses the draw that other arrivals use for the gap.
             if missing > 0.0 && stream.unit(gap_draw(n)) < missing {
                 n += 1;
                 continue;
             }
-            self.strike(node, lane, stream, n, at(n), out);
+            self.strike(node, index, stream, n, at(n), out);
             n += 1;
         }
     }
 
-    /// Detours of a trace that groups of cores, nodes or all begin at a moment of their own. The cores of a group are as many as were
-    /// recorded and have one recorded core each, so that what struck these together strikes them together.
+    /// Replays a trace: each group of cores, each node, or all nodes start at their own moment. A group has as many
+    /// cores as were recorded, one recorded core each, so that what struck these simultaneously strikes the group
+    /// simultaneously.
     fn replay(&self, node: u32, trace: &Replay, range: Range<u64>, out: &mut Vec<Detour>) {
-        let lanes = trace.cores.len();
+        let stream_count = trace.cores.len();
         for (i, &core) in self.cores.iter().enumerate() {
             let (stream, first) = match self.strikes {
                 Strikes::All => (self.stream(node, 0), 0),
-                // Any of the recorded cores may be the first, as a node may have fewer.
+                // A random recorded core comes first, since a node may have fewer cores.
                 _ => {
-                    let group = self.own(node, self.cores[i - i % lanes]);
-                    (group, group.below(PLACE_FURTHER, lanes as u64) as usize)
+                    let group = self.own(node, self.cores[i - i % stream_count]);
+                    (group, group.below(PLACE_FURTHER, stream_count as u64) as usize)
                 }
             };
-            let lane = (first + i) % lanes;
+            let index = (first + i) % stream_count;
             let offset = stream.below(PLACE, trace.duration);
-            let detours = &trace.cores[lane];
+            let detours = &trace.cores[index];
             let mut round = (range.start + offset) / trace.duration;
             let mut at = detours.partition_point(|d| d.0 < (range.start + offset) % trace.duration);
             while !detours.is_empty() {
@@ -471,13 +474,13 @@ impl Plan {
         }
     }
 
-    /// The core that arrival `n` of a stream strikes when that is drawn.
+    /// The random core that arrival `n` of a stream strikes.
     fn struck(&self, stream: Stream, n: u64) -> u16 {
         self.cores[stream.below(core_draw(n), self.cores.len() as u64) as usize]
     }
 
-    /// What arrival `n` of a stream does.
-    fn strike(&self, node: u32, lane: usize, stream: Stream, n: u64, start: u64, out: &mut Vec<Detour>) {
+    /// The detours of arrival `n` of a stream.
+    fn strike(&self, node: u32, index: usize, stream: Stream, n: u64, start: u64, out: &mut Vec<Detour>) {
         let mut push = |core: u16, u: f64| {
             let length = nearest(self.length.quantile(u)) as u32;
             if length > 0 {
@@ -489,7 +492,7 @@ impl Plan {
             false => self.own(node, core).of(u64::MAX).unit(length_draw(n)),
         };
         match self.strikes {
-            Strikes::Own => push(self.cores[lane], own(self.cores[lane])),
+            Strikes::Own => push(self.cores[index], own(self.cores[index])),
             Strikes::Drawn => {
                 let core = self.struck(stream, n);
                 push(core, own(core));

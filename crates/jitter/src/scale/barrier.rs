@@ -1,28 +1,29 @@
-//! Phases that all cores end together.
+//! Phases that all cores end together with a barrier.
 //!
-//! The last core of a phase is all that counts. A detour that is alone on its core, far from the ones before and after, is no
-//! matter where every phase that it could meet has a longer one from beginning to end, and is forgotten as soon as it is drawn.
+//! Only the last core of a phase counts. A detour that is alone on its core, far from earlier and later ones, does not
+//! matter if every phase that it could affect contains a longer one from start to end; it is dropped as soon as it is
+//! drawn.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::Setup;
+use super::detours::{Detour, Position, Streams, end};
 use super::outcome::{Outcome, Recorder};
-use super::streams::{Detour, Position, Streams, end};
 use crate::model::Model;
 
-/// Parts of a phase whose longest detours are known. Any three one after the other lie within a phase or at its edge.
+/// Slots per phase whose longest detours are known. Any three adjacent slots lie within a phase or at its edge.
 const SLOTS: u64 = 4;
 
-/// Cores that a part has, about: their state fits a cache.
+/// Approximate number of cores per part: their state fits a cache.
 pub(super) const CORES_PER_PART: usize = 1 << 14;
-/// Detours that are drawn at a time for a part.
+/// Detours drawn at a time for a part.
 const DETOURS_PER_PART: f64 = 32768.0;
-/// Detours at hand from which on several threads look at a phase.
+/// Number of pending detours from which several threads examine a phase.
 const DETOURS_FOR_THREADS: usize = 1 << 20;
 
-/// Where a node's work ends, and on which core.
+/// When and on which core a node's work ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Finish {
     pub time: u64,
@@ -31,18 +32,18 @@ pub(super) struct Finish {
 }
 
 impl Finish {
-    /// The later one; of equal ones that of the lower node and core, so that the order of comparisons is no matter.
+    /// The later one; of equal ones, that of the lower node and core, so that the order of comparisons does not matter.
     pub(super) fn later(self, other: Finish) -> Finish {
         let key = |f: Finish| (f.time, std::cmp::Reverse((f.node, f.core)));
         if key(self) >= key(other) { self } else { other }
     }
 }
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Run {
     streams: Streams,
     parts: Vec<Part>,
-    /// Until when detours are drawn, and by how much that moves.
+    /// Until when detours are drawn, and the step of this horizon.
     horizon: u64,
     cell: u64,
     sources: usize,
@@ -81,7 +82,7 @@ impl Run {
         recorder.done(now)
     }
 
-    /// When the last core ends the work that all begin at `now`; `most` is the largest.
+    /// When the last core finishes work that all start at `now`; `most` is the largest work.
     fn last(&mut self, now: u64, most: u64) -> Finish {
         let mut end = now + most;
         loop {
@@ -96,7 +97,7 @@ impl Run {
         }
     }
 
-    /// Draws what begins in the next stretch of time.
+    /// Draws detours that start in the next time window.
     fn extend(&mut self, now: u64) {
         let (from, to) = (self.horizon, self.horizon + self.cell);
         let streams = &self.streams;
@@ -106,7 +107,7 @@ impl Run {
         self.horizon = to;
     }
 
-    /// The last core as far as detours are drawn.
+    /// The last core, from the detours drawn so far.
     fn look(&mut self, now: u64) -> Finish {
         let at_hand: usize = self.parts.iter().map(|part| part.detours.len()).sum();
         let later = |a: Option<Finish>, b: Option<Finish>| a.into_iter().chain(b).reduce(Finish::later);
@@ -118,7 +119,7 @@ impl Run {
     }
 }
 
-/// Consecutive nodes whose phases begin at the same time. Cores are numbered through all nodes of the part.
+/// Consecutive nodes whose phases start together. Cores are numbered through all nodes of the part.
 struct Part {
     first: u32,
     cores: usize,
@@ -127,27 +128,27 @@ struct Part {
     least: u64,
     most: u64,
     positions: Vec<Position>,
-    /// Until when each core is taken by what was drawn, and when detours begin that no phase has together with those.
+    /// For each core: until when drawn detours occupy it, and from when on detours cannot share a phase with those.
     taken: Vec<(u64, u64)>,
-    /// Detours that may be the last ones of their phases, in order; those before `from` are over.
+    /// Detours that may be the last ones of their phases, by start; those before `from` are over.
     detours: Vec<Detour>,
     from: usize,
-    /// By how much each core is delayed in the phase that is looked at; 0 between looks.
+    /// Delay of each core in the current phase; 0 between phases.
     delays: Vec<u64>,
 }
 
-/// What drawing needs for a while.
+/// Temporary buffers for drawing.
 #[derive(Default)]
 struct Scratch {
-    /// Of a node, before its detours have waited for each other.
+    /// Detours of a node before queueing.
     plain: Vec<Detour>,
-    /// Of a part.
+    /// Detours of a part.
     drawn: Vec<Drawn>,
-    /// Which of `drawn` was the last one of each core of a node, and one more; 0: none.
+    /// For each core of a node, the index plus one of its last detour in `drawn`; 0 if none.
     latest: Vec<usize>,
 }
 
-/// A detour that was drawn, and whether no phase has it together with another of its core.
+/// A drawn detour, and whether no phase contains another detour of its core.
 #[derive(Clone, Copy)]
 struct Drawn {
     detour: Detour,
@@ -171,7 +172,7 @@ impl Part {
         }
     }
 
-    /// Draws what begins in `time`. What is over at `now` is forgotten.
+    /// Draws detours that start in `time`; drops those that end before `now`.
     fn extend(&mut self, streams: &Streams, now: u64, time: Range<u64>, scratch: &mut Scratch) {
         let Range { start: from, end: to } = time;
         let Scratch { plain, drawn, latest } = scratch;
@@ -180,7 +181,7 @@ impl Part {
         for node in 0..self.positions.len() {
             plain.clear();
             streams.extend(self.first + node as u32, &mut self.positions[node], from, to, plain);
-            // Those of a core must be in order, no matter which core comes first.
+            // Those of a core must be in order; the order of cores does not matter.
             if !plain.is_sorted_by_key(|d| (d.core, d.start)) {
                 plain.sort_unstable();
             }
@@ -202,7 +203,7 @@ impl Part {
         self.detours.sort_unstable();
     }
 
-    /// Adds the detours of a node to `drawn`: those of a core wait for each other.
+    /// Adds the detours of a node to `drawn`, queueing those of each core.
     fn queue(&mut self, node: usize, plain: &[Detour], drawn: &mut Vec<Drawn>, latest: &mut [usize]) {
         let begin = drawn.len();
         latest.fill(0);
@@ -212,21 +213,21 @@ impl Part {
             let (busy, reach) = &mut self.taken[number];
             let start = detour.start.max(*busy);
             let length = u64::from(detour.length);
-            // What the core lost to detours that a phase may have together with this one.
-            let together = start < *reach;
-            let lost = if together { *reach - *busy - self.most } else { 0 };
+            // Time that the core lost to detours that may share a phase with this one.
+            let shares_phase = start < *reach;
+            let lost = if shares_phase { *reach - *busy - self.most } else { 0 };
             *busy = start + length;
             *reach = *busy + self.most + lost + length;
-            if together && latest[core] > begin {
+            if shares_phase && latest[core] > begin {
                 drawn[latest[core] - 1].alone = false;
             }
-            drawn.push(Drawn { detour: Detour { start, core: number as u16, ..detour }, alone: !together });
+            drawn.push(Drawn { detour: Detour { start, core: number as u16, ..detour }, alone: !shares_phase });
             latest[core] = drawn.len();
         }
     }
 
-    /// For each slot of the time from `from` to `to` what a lone detour that begins in it must reach to be the last one of any
-    /// phase; empty where too little is drawn for that to tell, or nodes have unequal work.
+    /// For each slot from `from` to `to`, the length that a lone detour starting there must reach to be the last of any
+    /// phase; empty if too little is drawn to tell, or nodes have unequal work.
     fn floors(&self, drawn: &[Drawn], from: u64, to: u64) -> Vec<u32> {
         let slot = (self.least / SLOTS).max(1);
         let slots = ((to - from) / slot) as usize;
@@ -239,9 +240,9 @@ impl Part {
                 *longest = detour.length.max(*longest);
             }
         }
-        // Of three slots, all of which lie in the same phase whenever the first one is the first of a phase.
+        // Three slots lie within the same phase whenever the first is the first of a phase.
         let three: Vec<u32> = longest.windows(3).map(|w| w[0].max(w[1]).max(w[2])).collect();
-        // A phase that a detour in slot `k` meets has one of `k - 3` to `k + 2` as the first that it has from its beginning.
+        // The first complete slot of a phase that a detour in slot `k` meets is one of `k - 3` to `k + 2`.
         let floor = |k: usize| match k.checked_sub(3).and_then(|first| three.get(first..k + 3)) {
             Some(firsts) => firsts.iter().copied().min().unwrap_or(0),
             None => 0,
@@ -249,7 +250,7 @@ impl Part {
         (0..slots).map(floor).collect()
     }
 
-    /// When the last node ends the work that all begin at `now`.
+    /// When the last node finishes work that all start at `now`.
     fn last(&mut self, now: u64) -> Finish {
         while self.detours.get(self.from).is_some_and(|d| d.end() <= now) {
             self.from += 1;
@@ -280,7 +281,8 @@ impl Part {
         last
     }
 
-    /// Adds to `stolen` by how much each source delayed the core that ended last, which is of this part, in a phase from `now` on.
+    /// Adds to `stolen` how much each source delayed the last core, which belongs to this part, in a phase that starts
+    /// at `now`.
     fn blame(&self, finish: Finish, now: u64, stolen: &mut [u64]) {
         let node = (finish.node - self.first) as usize;
         let core = (node * self.cores) as u16 + finish.core;

@@ -1,27 +1,27 @@
-//! Phases whose nodes wait for some others only: each node has a clock.
+//! Phases in which nodes wait only for some other nodes (halo exchange, panels): each node has its own clock.
 //!
-//! Cost: nodes × phases × partners, in rows that the compiler turns into vector code.
+//! Cost: nodes × phases × partners, in loops that the compiler vectorises.
 
 use rayon::prelude::*;
 
-use super::chunk::Chunk;
+use super::detours::Streams;
 use super::outcome::{Outcome, Recorder};
-use super::streams::Streams;
+use super::tile::Tile;
 use super::{Meet, Setup};
 use crate::model::Model;
 
-/// Nodes that a thread looks at together.
-const NODES_PER_CHUNK: usize = 256;
-/// Nodes from which on several threads work.
+/// Nodes that a thread processes together.
+const NODES_PER_TILE: usize = 256;
+/// Number of nodes from which several threads are used.
 const NODES_FOR_THREADS: u32 = 2048;
 
-/// Detours that are drawn at a time, over all nodes.
-const DETOURS_AT_A_TIME: f64 = 4e6;
+/// Detours drawn at a time, over all nodes.
+const DETOURS_PER_DRAW: f64 = 4e6;
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Run {
     streams: Streams,
-    chunks: Vec<Chunk>,
+    tiles: Vec<Tile>,
     /// Computation of each node.
     works: Vec<u64>,
     sources: usize,
@@ -29,14 +29,14 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn new(streams: Streams, model: &Model, setup: &Setup) -> Run {
-        let ends: Vec<u32> = (0..setup.nodes).step_by(NODES_PER_CHUNK).chain([setup.nodes]).collect();
-        let cell = setup.cell(model, setup.nodes as usize, DETOURS_AT_A_TIME);
-        let chunk = |pair: &[u32]| Chunk::new(&streams, pair[0]..pair[1], setup.cores, cell);
-        let chunks = ends.par_windows(2).map(chunk).collect();
-        Run { streams, chunks, works: setup.works(), sources: model.sources.len() }
+        let ends: Vec<u32> = (0..setup.nodes).step_by(NODES_PER_TILE).chain([setup.nodes]).collect();
+        let cell = setup.cell(model, setup.nodes as usize, DETOURS_PER_DRAW);
+        let tile = |pair: &[u32]| Tile::new(&streams, pair[0]..pair[1], setup.cores, cell);
+        let tiles = ends.par_windows(2).map(tile).collect();
+        Run { streams, tiles, works: setup.works(), sources: model.sources.len() }
     }
 
-    /// Runs all phases; the time is that of the node that ends last.
+    /// Runs all phases; the run ends with the last node.
     pub(super) fn all(mut self, setup: &Setup) -> Outcome {
         let quiet = if setup.imbalance > 0.0 { quiet(setup, &self.works) } else { plain(setup) };
         let mut recorder = Recorder::new(setup, self.sources, &self.works, 0);
@@ -46,7 +46,7 @@ impl Run {
         let mut works = self.works.clone();
         let sum = |works: &[u64]| works.iter().map(|&work| work as f64).sum::<f64>();
         let mut each = sum(&works);
-        let mut stolen = vec![vec![0; self.sources]; self.chunks.len()];
+        let mut stolen = vec![vec![0; self.sources]; self.tiles.len()];
         for phase in 0..setup.phases {
             shrink(setup, phase, &self.works, &mut works);
             if matches!(setup.meet, Meet::Panel { .. }) {
@@ -58,7 +58,7 @@ impl Run {
             recorder.phase(now - before);
             before = now;
         }
-        let all = |source: usize| stolen.iter().map(|chunk| chunk[source]).sum::<u64>();
+        let all = |source: usize| stolen.iter().map(|tile| tile[source]).sum::<u64>();
         let shares: Vec<u64> = (0..self.sources).map(all).collect();
         recorder.whole(quiet, worked / nodes as f64);
         recorder.blame(before.saturating_sub(quiet) as f64, |stolen| stolen.copy_from_slice(&shares));
@@ -67,19 +67,19 @@ impl Run {
 
     fn compute(&mut self, setup: &Setup, starts: &[u64], works: &[u64], ends: &mut [u64], stolen: &mut [Vec<u64>]) {
         let streams = &self.streams;
-        type Item<'a> = ((((&'a mut Chunk, &'a [u64]), &'a [u64]), &'a mut [u64]), &'a mut Vec<u64>);
-        let of = |((((chunk, starts), works), ends), stolen): Item| chunk.each(streams, starts, works, ends, stolen);
-        const N: usize = NODES_PER_CHUNK;
+        type Item<'a> = ((((&'a mut Tile, &'a [u64]), &'a [u64]), &'a mut [u64]), &'a mut Vec<u64>);
+        let of = |((((tile, starts), works), ends), stolen): Item| tile.each(streams, starts, works, ends, stolen);
+        const N: usize = NODES_PER_TILE;
         if setup.nodes < NODES_FOR_THREADS {
-            let each = self.chunks.iter_mut().zip(starts.chunks(N)).zip(works.chunks(N));
+            let each = self.tiles.iter_mut().zip(starts.chunks(N)).zip(works.chunks(N));
             return each.zip(ends.chunks_mut(N)).zip(stolen).for_each(of);
         }
-        let each = self.chunks.par_iter_mut().zip(starts.par_chunks(N)).zip(works.par_chunks(N));
+        let each = self.tiles.par_iter_mut().zip(starts.par_chunks(N)).zip(works.par_chunks(N));
         each.zip(ends.par_chunks_mut(N)).zip(stolen).with_min_len(64).for_each(of);
     }
 }
 
-/// What is left to do in a phase.
+/// Remaining work of each node in a phase.
 fn shrink(setup: &Setup, phase: u64, all: &[u64], works: &mut [u64]) {
     if let Meet::Panel { .. } = setup.meet {
         let factor = panel_share(phase, setup.phases);
@@ -87,13 +87,13 @@ fn shrink(setup: &Setup, phase: u64, all: &[u64], works: &mut [u64]) {
     }
 }
 
-/// The work of a phase over the mean of all: the square of what is left, times three.
+/// Work of a phase relative to the mean: three times the square of the remaining part.
 pub(super) fn panel_share(phase: u64, phases: u64) -> f64 {
     let left = 1.0 - (phase as f64 + 0.5) / phases as f64;
     3.0 * left * left
 }
 
-/// Finds when each node begins its next phase; gives the last of these times.
+/// Computes when each node starts its next phase; returns the latest of these times.
 fn meet(setup: &Setup, phase: u64, ends: &[u64], starts: &mut [u64]) -> u64 {
     match setup.meet {
         Meet::Neighbours { cost, grid } => neighbours(cost, grid, ends, starts),
@@ -109,8 +109,8 @@ fn meet(setup: &Setup, phase: u64, ends: &[u64], starts: &mut [u64]) -> u64 {
     }
 }
 
-/// The later of two times below 2^62 ns. As floating-point numbers: those with these bits have the same order, and every
-/// machine compares several at once, where 64-bit integers need more than SSE2.
+/// The later of two times below 2^62 ns. Compared as floating-point numbers: these bit patterns have the same order,
+/// and SSE2 can compare several at once, unlike 64-bit integers.
 fn later(a: u64, b: u64) -> u64 {
     let number = |time: u64| f64::from_bits(time | 1 << 62);
     if number(a) > number(b) { a } else { b }
@@ -184,7 +184,7 @@ fn plain(setup: &Setup) -> u64 {
     }
 }
 
-/// Nanoseconds without noise, where nodes differ.
+/// Nanoseconds without noise, with imbalance.
 fn quiet(setup: &Setup, all: &[u64]) -> u64 {
     let mut works = all.to_vec();
     let (mut starts, mut ends) = (vec![0; all.len()], vec![0; all.len()]);
