@@ -15,7 +15,7 @@ use fxscope_linux::hwpfctl;
 use fxscope_linux::pages::{MappingPages, MemoryPolicy, PageUse, list};
 use fxscope_linux::{Access, ClockSource, Denied, End, Process, Refusal, Setup, SharedFolder, StartError, Stdio};
 use fxscope_machine::{Spec, settings::size};
-use fxscope_pipeline::resolve::PIPE_NAMES;
+use fxscope_pipeline::bind::PIPE_NAMES;
 use fxscope_pmu::{constants, energy, recorded, scope};
 use fxscope_record::{
     ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Region, Run, Thread,
@@ -181,7 +181,7 @@ impl Session {
             mode: request.mode,
             max_instructions: request.max_instructions,
             quantum: request.quantum,
-            side_by_side: (request.host_threads > 1)
+            host_threads: (request.host_threads > 1)
                 .then(|| HostThreads::new(request.host_threads, &request.spec.topology))
                 .transpose()?,
             spin: if request.clock == ClockSource::Host || limited { SpinLoops::Exact } else { request.spin },
@@ -360,8 +360,8 @@ fn finish(finish: &fxscope_sim::Finish) -> Finish {
 fn host_threads(threads: usize, outcome: &Outcome) -> Option<String> {
     let all = outcome.regions.first()?.threads.values();
     let instructions: u64 = all.map(|counted| counted.signals.get(Signal::InstRetired)).sum();
-    let share = 100.0 * outcome.side_by_side as f64 / instructions.max(1) as f64;
-    match (threads, outcome.side_by_side) {
+    let share = 100.0 * outcome.parallel_instructions as f64 / instructions.max(1) as f64;
+    match (threads, outcome.parallel_instructions) {
         (0 | 1, _) => None,
         (_, 0) => Some(format!("{threads} host threads: nothing was simulated side by side.")),
         _ => Some(format!(

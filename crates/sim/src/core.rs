@@ -10,21 +10,21 @@ use fxscope_linux::pages::MemoryWork;
 use fxscope_linux::process::{FUNCTIONAL_NS, PID};
 use fxscope_machine::Spec;
 use fxscope_memory::PrefetchRegisters;
-use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
+use fxscope_pipeline::{BoundBlock, Pipeline, bind_block};
 
-use crate::ahead::Ahead;
-use crate::marks::Marks;
-use crate::origin::Origins;
+use crate::code_map::CodeMap;
+use crate::markers::Markers;
 use crate::pages::{KnownPages, cycles};
 use crate::run::{Follow, Options};
+use crate::run_ahead::RunAhead;
 use crate::sectors::{self, SectorData, SectorWays};
-use crate::spin::Spin;
+use crate::spin_skip::Spin;
 
 /// A core that threads run on.
 pub(crate) struct Core {
     pub(crate) pipeline: Pipeline,
     /// The blocks of the process that runs.
-    pub(crate) blocks: Vec<Option<ResolvedBlock>>,
+    pub(crate) blocks: Vec<Option<BoundBlock>>,
     /// Its number.
     pid: u32,
     /// That process runs untimed.
@@ -32,9 +32,9 @@ pub(crate) struct Core {
     /// Instructions of untimed processes whose time has not passed yet.
     pub(crate) untimed_instructions: u64,
     /// The blocks of other processes, by their numbers.
-    others: BTreeMap<u32, Vec<Option<ResolvedBlock>>>,
+    others: BTreeMap<u32, Vec<Option<BoundBlock>>>,
     /// Blocks of code that has changed since.
-    retired: Vec<ResolvedBlock>,
+    retired: Vec<BoundBlock>,
     /// The last block called the kernel, which answers before the next one.
     pub(crate) called_kernel: bool,
     /// Version of the pages that the model knows.
@@ -43,7 +43,7 @@ pub(crate) struct Core {
     sector_ways: SectorWays,
     ns_per_cycle_32: u64,
     /// Where regions begin and end in the process that runs.
-    pub(crate) marks: Marks,
+    pub(crate) markers: Markers,
     /// Whether it waits in a loop.
     pub(crate) spin: Spin,
     /// The thread that runs, or sleeps, here, whose counts these are.
@@ -51,7 +51,7 @@ pub(crate) struct Core {
     /// The counters when it came.
     since: Signals,
     /// Blocks that its thread has executed before their time.
-    pub(crate) ahead: Ahead,
+    pub(crate) ahead: RunAhead,
 }
 
 impl Core {
@@ -71,11 +71,11 @@ impl Core {
             called_kernel: false,
             pages_of: u64::MAX,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
-            marks: Marks::of(process),
+            markers: Markers::of(process),
             spin: Spin::default(),
             thread: None,
             since: Signals::default(),
-            ahead: Ahead::default(),
+            ahead: RunAhead::default(),
         };
         core.assign_sectors(data);
         core
@@ -117,7 +117,7 @@ impl Core {
             self.pid = pid;
             self.untimed = follow == Follow::First && pid != PID;
             self.pages_of = u64::MAX;
-            self.marks = Marks::of(process);
+            self.markers = Markers::of(process);
         }
         if let Spin::Watched(_) = self.spin
             && self.thread != Some(process.thread().tid - PID)
@@ -169,7 +169,7 @@ impl Core {
     pub(crate) fn forget_blocks(&mut self, process: &Process) {
         let pid = process.pid();
         let blocks = if pid == self.pid {
-            self.marks = Marks::of(process);
+            self.markers = Markers::of(process);
             std::mem::take(&mut self.blocks)
         } else {
             self.others.remove(&pid).unwrap_or_default()
@@ -177,7 +177,7 @@ impl Core {
         self.retired.extend(blocks.into_iter().flatten());
     }
 
-    pub(crate) fn all_blocks(&self) -> impl Iterator<Item = &ResolvedBlock> {
+    pub(crate) fn all_blocks(&self) -> impl Iterator<Item = &BoundBlock> {
         self.retired.iter().chain(self.others.values().chain([&self.blocks]).flatten().flatten())
     }
 
@@ -193,9 +193,9 @@ impl Core {
     /// What has been counted since the thread here came; if it waits in a loop, up to `now`.
     pub(crate) fn counted_by(&self, now: Cycle) -> Signals {
         let mut counters = self.counters();
-        if let Spin::Waits(wait) = &self.spin {
-            let periods = now.saturating_sub(self.pipeline.now()) / wait.cycles();
-            wait.add_counters(periods.min(wait.left), &mut counters);
+        if let Spin::Spins(summary) = &self.spin {
+            let periods = now.saturating_sub(self.pipeline.now()) / summary.cycles();
+            summary.add_counters(periods.min(summary.left), &mut counters);
         }
         counters.since(&self.since)
     }
@@ -216,10 +216,10 @@ impl Core {
             self.blocks.resize_with(index + 1, || None);
         }
         let block = process.block(id);
-        let mut resolved = resolve_block(block.start, &block.infos, spec);
+        let mut resolved = bind_block(block.start, &block.infos, spec);
         let last = block.start + 4 * (block.infos.len() as u64 - 1);
-        resolved.marked = self.marks.may_meet(resolved.branch, last);
-        resolved.origin = known.origins.note(process, block.start, block.infos.len());
+        resolved.marked = self.markers.may_meet(resolved.branch, last);
+        resolved.origin = known.code_map.note(process, block.start, block.infos.len());
         for &i in &resolved.unknown {
             let name = block.infos[i].class.name();
             match known.unknown.iter_mut().find(|(n, _)| *n == name) {
@@ -234,7 +234,7 @@ impl Core {
 /// What is known of code, whichever core runs it.
 pub(crate) struct Known {
     /// Where the code of all blocks is from.
-    pub(crate) origins: Origins,
+    pub(crate) code_map: CodeMap,
     /// Timing classes without a row, with the number of instructions that have them.
     pub(crate) unknown: Vec<(&'static str, usize)>,
 }

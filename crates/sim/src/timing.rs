@@ -1,6 +1,6 @@
 //! A run with time: every CPU has its core, and the core whose clock is behind goes on.
 //!
-//! A core runs for a turn: until its clock is a quantum ahead of the one that is furthest behind. What threads tell each
+//! A core runs for a quantum: until its clock is a quantum ahead of the one that is furthest behind. What threads tell each
 //! other by (atomic and ordered accesses, barriers, events, system calls) is done in the order of time: a core that is
 //! ahead ends its turn in front of it. Everything else of a turn is seen by the others at most a quantum too early, and
 //! their requests to what cores share meet in its calendars, whoever makes them first.
@@ -13,19 +13,19 @@ use fxscope_memory::NEVER;
 use fxscope_pipeline::Pipeline;
 
 use crate::clocks::Clocks;
+use crate::code_map::CodeMap;
 use crate::core::{Core, Known};
-use crate::hot::{HotSpot, hot_spots};
+use crate::hotspots::{HotSpot, hot_spots};
 use crate::intervals::{Interval, Intervals};
-use crate::marks::Edge;
-use crate::origin::Origins;
+use crate::markers::Edge;
 use crate::pages::KnownPages;
+use crate::parallel;
 use crate::region::{self, Counted, Regions, Snapshot, Totals};
 use crate::run::{Control, Finish, Options, Progress, SpinLoops};
 use crate::sectors::SectorData;
-use crate::side_by_side;
-use crate::spin::Spin;
+use crate::spin_skip::Spin;
+use crate::spin_skip::Spinning;
 use crate::trace::Trace;
-use crate::waiting::Waiting;
 
 /// Blocks between two looks at the limit and at whoever watches.
 const WATCH_BLOCKS: u64 = 1 << 16;
@@ -49,7 +49,7 @@ pub(crate) struct Timing {
     /// When each CPU goes on; [`NEVER`]: it has no thread that is ready.
     pub(crate) clocks: Clocks,
     /// Cores whose threads wait in loops; their clocks say until when.
-    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) spinning: Vec<Spinning>,
     /// The state of the process's CPUs that `clocks` follow.
     pub(crate) changes: u64,
     /// What threads have counted on cores that others have now, or nobody.
@@ -61,9 +61,9 @@ pub(crate) struct Timing {
     /// Up to this time CMGs are not simulated side by side.
     pub(crate) alone_until: Cycle,
     /// Cycles that they are not the next time that this is not worth it.
-    pub(crate) rest: Cycle,
+    pub(crate) backoff: Cycle,
     /// Instructions that were simulated side by side.
-    pub(crate) side_by_side: u64,
+    pub(crate) parallel_instructions: u64,
 }
 
 impl Timing {
@@ -79,16 +79,16 @@ impl Timing {
             here,
             parked: cpus.iter().map(|_| None).collect(),
             clocks: Clocks::new(cpus.len()),
-            waiting: Vec::new(),
+            spinning: Vec::new(),
             changes: u64::MAX,
             totals: Totals::new(),
             pages: KnownPages::default(),
-            known: Known { origins: Origins::new(process), unknown: Vec::new() },
+            known: Known { code_map: CodeMap::new(process), unknown: Vec::new() },
             sectors,
             intervals: Intervals::new(options),
             alone_until: 0,
-            rest: *side_by_side::REST.start(),
-            side_by_side: 0,
+            backoff: *parallel::BACKOFF.start(),
+            parallel_instructions: 0,
         }
     }
 
@@ -104,14 +104,14 @@ impl Timing {
     }
 
     /// Claims on lines of other cores so far.
-    fn claims(&self) -> u64 {
-        self.core.pipeline.memory.chip().claims()
+    fn snoops(&self) -> u64 {
+        self.core.pipeline.memory.chip().snoops()
     }
 
     /// Instructions by file and place, of all cores.
     pub(crate) fn hot_spots(&self) -> Vec<HotSpot> {
         let cores = self.parked.iter().flatten().chain([&self.core]);
-        hot_spots(cores.flat_map(|core| core.all_blocks()), &self.known.origins)
+        hot_spots(cores.flat_map(|core| core.all_blocks()), &self.known.code_map)
     }
 
     /// The intervals of a run that is over at `now_ns`, with what they are to have counted in all.
@@ -121,7 +121,7 @@ impl Timing {
 
     /// Files that code was mapped from.
     pub(crate) fn files(&self) -> Vec<Vec<u8>> {
-        self.known.origins.files().to_vec()
+        self.known.code_map.files().to_vec()
     }
 
     /// Timing classes that the machine has no row for.
@@ -132,7 +132,7 @@ impl Timing {
 
 /// A turn of a core.
 #[derive(Clone, Copy)]
-pub(crate) struct Turn {
+pub(crate) struct Quantum {
     /// Which one's.
     pub(crate) index: usize,
     /// The clock of the core that is behind all others. Up to there nothing that others do can come before.
@@ -155,21 +155,21 @@ impl Driver<'_> {
         let mut blocks = self.blocks_left();
         loop {
             self.follow_cpus();
-            let turn = self.next_turn();
-            if let Some(turn) = turn {
-                self.reach(self.timing.clocks[turn.index]);
+            let turn = self.next_quantum();
+            if let Some(quantum) = turn {
+                self.reach(self.timing.clocks[quantum.index]);
             }
             let finish = match turn {
-                Some(turn) if self.waits(turn.index) => {
-                    self.waited(turn.index);
+                Some(quantum) if self.spins(quantum.index) => {
+                    self.spun(quantum.index);
                     blocks -= 1;
                     None
                 }
-                Some(turn) => match self.side_by_side(turn, &mut blocks, trace) {
+                Some(quantum) => match self.run_parallel(quantum, &mut blocks, trace) {
                     Some(finish) => finish,
                     None => {
-                        self.enter(turn.index);
-                        self.take_turn(turn, &mut blocks, trace)
+                        self.enter(quantum.index);
+                        self.run_quantum(quantum, &mut blocks, trace)
                     }
                 },
                 None => self.nobody_ready(&mut blocks),
@@ -211,7 +211,7 @@ impl Driver<'_> {
         if self.process.cpu_changes() == self.timing.changes {
             return;
         }
-        self.look_at_waiting();
+        self.review_spinning();
         self.timing.changes = self.process.cpu_changes();
         let wake = self.options.spec.assumptions.thread_wake;
         for (index, state) in self.process.cpus().enumerate() {
@@ -236,16 +236,16 @@ impl Driver<'_> {
     }
 
     /// The turn of the core that is furthest behind.
-    fn next_turn(&self) -> Option<Turn> {
+    fn next_quantum(&self) -> Option<Quantum> {
         let (index, second) = self.timing.clocks.first_two()?;
-        Some(Turn { index, in_order: second, end: second.saturating_add(self.options.quantum) })
+        Some(Quantum { index, in_order: second, end: second.saturating_add(self.options.quantum) })
     }
 
     /// The CPU with this number goes on.
     pub(crate) fn enter(&mut self, index: usize) {
         let t = &mut *self.timing;
         if index != t.here {
-            let goes_on = t.clocks[t.here] != NEVER && !matches!(t.core.spin, Spin::Waits(_));
+            let goes_on = t.clocks[t.here] != NEVER && !matches!(t.core.spin, Spin::Spins(_));
             let next = t.parked[index].take();
             let spec = &self.options.spec;
             let mut next = next.unwrap_or_else(|| {
@@ -288,17 +288,17 @@ impl Driver<'_> {
     // ---- a turn -------------------------------------------------------------------------------
 
     /// The core in place runs until its turn is over, or no block is left. `Some`: so is the run.
-    fn take_turn<T: Trace>(&mut self, turn: Turn, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
+    fn run_quantum<T: Trace>(&mut self, quantum: Quantum, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
         self.timing.core.ahead.stuck = false;
-        if !self.timing.core.ahead.is_empty() && !self.timing.core.catch_up_to(turn.end) {
+        if !self.timing.core.ahead.is_empty() && !self.timing.core.catch_up_to(quantum.end) {
             *blocks -= 1;
             self.timing.clocks.set(self.timing.here, self.timing.now());
             return None;
         }
         let mut patience = EXCLUSIVE_BLOCKS;
-        let claims = self.timing.claims();
+        let snoops = self.timing.snoops();
         let watched = matches!(self.timing.core.spin, Spin::Watched(_));
-        let others_wait = !self.timing.waiting.is_empty();
+        let others_spin = !self.timing.spinning.is_empty();
         while *blocks > 0 {
             *blocks -= 1;
             let before = self.timing.now();
@@ -317,10 +317,10 @@ impl Driver<'_> {
             if blocks.is_multiple_of(CLOCK_BLOCKS) {
                 self.set_clock();
                 if self.process.cpu_changes() == self.timing.changes {
-                    self.reach(self.timing.now().min(turn.in_order));
+                    self.reach(self.timing.now().min(quantum.in_order));
                 }
             }
-            if others_wait && self.process.memory().has_written() {
+            if others_spin && self.process.memory().has_written() {
                 self.watched_written(before);
                 break;
             }
@@ -328,10 +328,10 @@ impl Driver<'_> {
                 break;
             }
             let now = self.timing.now();
-            if now > turn.in_order {
+            if now > quantum.in_order {
                 // A line that several cores write goes from one to the other in the order of time, too.
-                let contends = self.timing.claims() != claims;
-                let over = now >= turn.end || contends || self.process.has_trap();
+                let contends = self.timing.snoops() != snoops;
+                let over = now >= quantum.end || contends || self.process.has_trap();
                 if over && !(self.process.in_exclusive() && patience > 0) {
                     break;
                 }
@@ -342,11 +342,11 @@ impl Driver<'_> {
         self.set_clock();
         let t = &mut *self.timing;
         let core = &mut *t.core;
-        if t.clocks[t.here] != NEVER && !matches!(core.spin, Spin::Waits(_)) {
+        if t.clocks[t.here] != NEVER && !matches!(core.spin, Spin::Spins(_)) {
             let now = core.pipeline.now();
             t.clocks.set(t.here, now);
             if T::FAST && self.options.spin == SpinLoops::Fast && !core.untimed {
-                core.spin.turn_ended(self.process.cpu(), now);
+                core.spin.quantum_ended(self.process.cpu(), now);
             }
         }
         None
@@ -411,7 +411,7 @@ impl Driver<'_> {
         core.called_kernel = true;
         core.pipeline.pause(self.options.spec.assumptions.system_call);
         core.read_controls(self.process);
-        core.marks.learn(self.process);
+        core.markers.learn(self.process);
         self.set_clock();
     }
 
@@ -420,7 +420,7 @@ impl Driver<'_> {
     fn back_from_kernel(&mut self) {
         self.timing.core.called_kernel = false;
         self.set_clock();
-        self.look_at_waiting();
+        self.review_spinning();
     }
 
     /// The program's clock follows the core's; the model learns of changes to the address space.
@@ -440,7 +440,7 @@ impl Driver<'_> {
     /// Code has changed; so may the program have.
     #[cold]
     pub(crate) fn forget_blocks(&mut self) {
-        self.stop_all_waiting();
+        self.stop_all_spinning();
         self.catch_up_all();
         for core in self.timing.parked.iter_mut().flatten().chain([&mut self.timing.core]) {
             core.forget_blocks(self.process);
@@ -492,7 +492,7 @@ impl Driver<'_> {
     /// The program may have marked a region, at the instruction at `last` or by the call that it has just made.
     #[inline(never)]
     fn marked(&mut self, last: u64) {
-        let Some((edge, name)) = self.timing.core.marks.met(last, self.process) else { return };
+        let Some((edge, name)) = self.timing.core.markers.met(last, self.process) else { return };
         let (thread, first) = (self.thread_number(), self.process.thread().tid == self.process.pid());
         let now = Snapshot { totals: self.totals(), ns: self.timing.core.now_ns() };
         match edge {
@@ -555,7 +555,7 @@ impl Driver<'_> {
         for index in 0..self.timing.parked.len() {
             let clock = self.timing.clocks[index];
             let Some(core) = self.timing.core_at(index) else { continue };
-            if !matches!(core.spin, Spin::Waits(_)) {
+            if !matches!(core.spin, Spin::Spins(_)) {
                 core.sleep_until(now.min(clock));
             }
             if let Some(thread) = core.thread {
@@ -569,7 +569,7 @@ impl Driver<'_> {
 
     /// The run is over: everything in flight ends, and all cores with it. Returns all counters.
     pub(crate) fn finish(&mut self) -> Totals {
-        self.stop_all_waiting();
+        self.stop_all_spinning();
         self.catch_up_all();
         let now = self.timing.now();
         let t = &mut *self.timing;

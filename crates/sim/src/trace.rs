@@ -2,9 +2,9 @@
 
 use fxscope_linux::Process;
 use fxscope_linux::symbols::{Place, Symbols};
-use fxscope_pipeline::resolve::RUop;
-use fxscope_pipeline::watch::{Passage, Watch};
-use fxscope_pipeline::{Pipeline, ResolvedBlock};
+use fxscope_pipeline::bind::BoundUop;
+use fxscope_pipeline::uop_probe::{StageTimes, UopProbe};
+use fxscope_pipeline::{BoundBlock, Pipeline};
 
 /// A micro-operation that has passed the pipeline.
 pub struct Traced<'a> {
@@ -23,9 +23,9 @@ pub struct Traced<'a> {
     /// Number of the instruction's micro-operations.
     pub parts: u32,
     /// What it is.
-    pub uop: &'a RUop,
+    pub uop: &'a BoundUop,
     /// When it passed the stages.
-    pub passage: &'a Passage,
+    pub times: &'a StageTimes,
 }
 
 /// Somebody who takes a trace.
@@ -49,13 +49,7 @@ impl<'t> Window<'t> {
     }
 
     #[cold]
-    fn run_traced(
-        &mut self,
-        pipeline: &mut Pipeline,
-        block: &mut ResolvedBlock,
-        executed: usize,
-        process: &mut Process,
-    ) {
+    fn run_traced(&mut self, pipeline: &mut Pipeline, block: &mut BoundBlock, executed: usize, process: &mut Process) {
         let mut word = |i: usize| {
             let mut bytes = [0; 4];
             for (byte, address) in bytes.iter_mut().zip(block.start + 4 * i as u64..) {
@@ -88,7 +82,7 @@ pub(crate) trait Trace {
     const AHEAD: bool = false;
 
     /// Runs the first `executed` instructions of `block`, which `process` has executed.
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process);
+    fn run(&mut self, pipeline: &mut Pipeline, block: &mut BoundBlock, executed: usize, process: &mut Process);
 }
 
 /// Without a trace.
@@ -97,7 +91,7 @@ impl Trace for () {
     const AHEAD: bool = true;
 
     #[inline(always)]
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process) {
+    fn run(&mut self, pipeline: &mut Pipeline, block: &mut BoundBlock, executed: usize, process: &mut Process) {
         let cpu = process.cpu();
         if cpu.partials().is_empty() {
             pipeline.run(block, executed, cpu.stream(), cpu.pc);
@@ -110,7 +104,7 @@ impl Trace for () {
 impl Trace for Window<'_> {
     const FAST: bool = false;
 
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Process) {
+    fn run(&mut self, pipeline: &mut Pipeline, block: &mut BoundBlock, executed: usize, process: &mut Process) {
         let after = self.executed + executed as u64;
         if self.executed < self.end && after > self.from {
             self.run_traced(pipeline, block, executed, process);
@@ -135,10 +129,10 @@ struct Watcher<'a, 't> {
     symbols: &'a Symbols,
 }
 
-impl Watch for Watcher<'_, '_> {
-    const WATCHES: bool = true;
+impl UopProbe for Watcher<'_, '_> {
+    const ACTIVE: bool = true;
 
-    fn passed(&mut self, uop: &RUop, pc: u64, passage: &Passage) {
+    fn passed(&mut self, uop: &BoundUop, pc: u64, times: &StageTimes) {
         let i = ((pc - self.start) / 4) as usize;
         let first_part = i.checked_sub(1).map_or(0, |before| self.uop_end[before]);
         let part = self.passed - first_part;
@@ -156,7 +150,7 @@ impl Watch for Watcher<'_, '_> {
             part,
             parts: self.uop_end[i] - first_part,
             uop,
-            passage,
+            times,
         });
     }
 }

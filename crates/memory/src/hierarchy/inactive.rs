@@ -1,4 +1,4 @@
-//! Accesses without active elements: they touch no memory, but some machines look for their pages all the same.
+//! Accesses without active elements: they touch no memory, but some machines translate their addresses all the same.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
@@ -7,14 +7,14 @@ use super::Hierarchy;
 use crate::pointer::Pointer;
 
 impl Hierarchy {
-    /// An access without active elements at `pointer` goes to its pipe at `t`; returns when it may, at the earliest.
+    /// An access without active elements at `pointer` is ready for its pipe at `t`. Returns when it may enter it.
     #[inline(always)]
     pub fn inactive(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
         if self.inactive_lookup { self.look_up_inactive(pointer, t, signals) } else { t }
     }
 
-    /// A page that is there is translated as for any access. One that is not gets no frame, and no TLB keeps that it is
-    /// missing: the next access looks for it again.
+    /// A present page is translated as for any access. An absent one gets no frame, and no TLB remembers that it is absent:
+    /// the next access looks it up again.
     #[cold]
     #[inline(never)]
     fn look_up_inactive(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {

@@ -1,4 +1,4 @@
-//! Walks of the translation tables, and traps in their place.
+//! Walks of the translation tables, and the traps that replace them on some machines.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
@@ -8,8 +8,8 @@ use crate::chip::{Holder, Request};
 use crate::frames::PageRange;
 
 impl Hierarchy {
-    /// The page of `addr` is in no TLB, as is known at `t`. Returns the physical address of its frame and when it is
-    /// known. The walk begins at the lowest table whose descriptor is cached; a register has the address of the top one.
+    /// Walks the tables for `addr`, whose TLB miss is known at `t`. Returns the physical address of its frame and when it is
+    /// known. The walk begins at the lowest table whose descriptor is cached; the address of the top table is in a register.
     #[cold]
     #[inline(never)]
     pub(super) fn walk(&mut self, addr: u64, range: PageRange, t: Cycle, signals: &mut Signals) -> (u64, Cycle) {
@@ -17,8 +17,8 @@ impl Hierarchy {
         (self.frame_of(addr, range), end)
     }
 
-    /// Reads the tables that lead to the page of `addr`, which need not be there: its descriptor says so then. Where software
-    /// does that, takes its trap. Returns when it is known.
+    /// Reads the tables down to the descriptor of the page of `addr`, which may be absent. Takes a trap instead on machines
+    /// where software walks the tables. Returns when the descriptor is known.
     pub(super) fn read_tables(&mut self, addr: u64, range: PageRange, t: Cycle, signals: &mut Signals) -> Cycle {
         if self.miss_trap > 0 {
             let handler = self.walkers.first_free(t);
@@ -27,7 +27,7 @@ impl Hierarchy {
             return end;
         }
         let way = self.tables.way(self.in_space(addr), range.shift);
-        let local = self.seat.cmg;
+        let local = self.id.cmg;
         let walker = self.walkers.first_free(t);
         let (mut level, mut table) = match self.tables.cached(&way) {
             Some(lowest) => lowest,
@@ -48,16 +48,16 @@ impl Hierarchy {
         end
     }
 
-    /// The walker reads the descriptor at `physical` from L2, asking at `t`. Returns when it has it: in the time that
-    /// loads wait for a line, but without a whole line's time on the bus.
+    /// The walker reads the descriptor at `physical` from L2 at `t`. Returns when it has it: after the time of a line fill, but
+    /// without occupying the bus for a whole line.
     fn read_descriptor(&mut self, physical: u64, t: Cycle, signals: &mut Signals) -> Cycle {
         let asked = self.requests.book(t);
         let line = self.line_of(physical);
         let at = asked + self.request;
         let joins = self.sectors.in_l2(self.sectors.code());
         let request = Request { line, at, cause: Cause::Demand, holder: Holder::None, write: false, joins };
-        let (answer, left) = self.chip.read(self.seat, request, signals);
-        self.give_up(left, signals);
+        let (answer, evicted) = self.chip.read(self.id, request, signals);
+        self.back_invalidate(evicted, signals);
         answer.ready + self.fill_cycles
     }
 }

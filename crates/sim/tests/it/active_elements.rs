@@ -7,7 +7,7 @@ use fxscope_aarch64::{Blocks, Cpu};
 use fxscope_counts::{Signal, Signals};
 use fxscope_guestmem::PAGE;
 use fxscope_guestmem::{Memory, Prot, Segment};
-use fxscope_pipeline::{Pipeline, resolve_block};
+use fxscope_pipeline::{Pipeline, bind_block};
 
 const CODE: u64 = 0x1_0000;
 const DATA: u64 = 0x2_0000;
@@ -67,7 +67,7 @@ fn run(code: &[u32], p0: u64, p1: u64) -> (Signals, Active) {
     let block = blocks.get(id);
     let outcome = block.run(&mut cpu, &mut mem);
     assert_eq!(outcome.executed, code.len() + 1);
-    let mut resolved = resolve_block(CODE, &block.infos, &spec);
+    let mut resolved = bind_block(CODE, &block.infos, &spec);
     if cpu.partials().is_empty() {
         core.run(&mut resolved, outcome.executed, cpu.stream(), cpu.pc);
     } else {

@@ -7,7 +7,7 @@ use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 use fxscope_machine::Spec;
 use fxscope_memory::hierarchy::Located;
-use fxscope_memory::{Hierarchy, Seat, Wants};
+use fxscope_memory::{CoreId, Hierarchy, Wants};
 
 use parts::Access;
 use twin::{Counts, Twin};
@@ -67,9 +67,9 @@ fn stream(r: &mut Random, mix: Mix, core: u64, node_lines: u64) -> Vec<Access> {
 /// Times of both cores in the model, the core that is behind first, and what was counted.
 fn model(spec: &Spec, mix: Mix, streams: &[Vec<Access>], window: usize) -> (Vec<Cycle>, Counts) {
     let each = spec.topology.cores_per_cmg;
-    let seat = |i: usize| Seat::of(spec, mix.cmgs[i] as u32 * each + i as u32);
+    let id = |i: usize| CoreId::of(spec, mix.cmgs[i] as u32 * each + i as u32);
     let mut cores =
-        [Hierarchy::new(spec, seat(0), Box::new(fxscope_memory::Chip::new(spec))), Hierarchy::waiting(spec, seat(1))];
+        [Hierarchy::new(spec, id(0), Box::new(fxscope_memory::Chip::new(spec))), Hierarchy::waiting(spec, id(1))];
     let mut signals = [Signals::default(), Signals::default()];
     let mut done: [Vec<Cycle>; 2] = Default::default();
     let mut clocks = [0, 1].map(|i| streams[i][0].gap);
@@ -86,13 +86,13 @@ fn model(spec: &Spec, mix: Mix, streams: &[Vec<Access>], window: usize) -> (Vec<
             this.take_over(other, clocks[1 - i], t, &mut signals[i]);
             running = i;
         }
-        this.read_notices(t, &mut signals[i]);
+        this.handle_snoops(t, &mut signals[i]);
         this.advance(t);
         let n = done[i].len();
         let Access { line, write, .. } = streams[i][n];
         let addr = line * u64::from(spec.l1d.line_bytes);
         let place = Located { ready: 0, pointer: addr.into(), physical: addr };
-        done[i].push(this.access(&place, t, Wants { write, again: 0 }, &mut signals[i]).at);
+        done[i].push(this.access(&place, t, Wants { write, replay_period: 0 }, &mut signals[i]).at);
         clocks[i] = streams[i].get(n + 1).map_or(Cycle::MAX, |next| {
             let room = if n + 1 >= window { done[i][n + 1 - window] } else { 0 };
             (t + next.gap).max(room)
@@ -105,7 +105,7 @@ fn model(spec: &Spec, mix: Mix, streams: &[Vec<Access>], window: usize) -> (Vec<
             this.take_over(other, 0, Cycle::MAX, &mut signals[i]);
             running = i;
         }
-        this.read_notices(Cycle::MAX, &mut signals[i]);
+        this.handle_snoops(Cycle::MAX, &mut signals[i]);
     }
     let sum = |signal| signals.iter().map(|s| s.get(signal)).sum();
     let counts = Counts {

@@ -57,7 +57,7 @@ fn a_core_between_the_nearest_and_the_farthest_has_a_latency_between_theirs() {
 
 #[test]
 fn a_load_of_a_line_that_another_access_asked_for_is_sent_again_until_it_is_there() {
-    let reads = Wants { write: false, again: 15 };
+    let reads = Wants { write: false, replay_period: 15 };
     for behind in 1..=30 {
         let mut core = Core::new(&machine());
         let there = core.wanting(0, 1_000, reads).at;
@@ -90,7 +90,7 @@ fn a_request_that_l2_has_no_miss_buffer_for_passes_its_pipeline_again_until_it_h
 #[test]
 fn the_load_that_asks_for_a_line_has_it_when_it_comes() {
     for again in [0, 11, 15] {
-        let arrival = Core::new(&machine()).wanting(0, 1_000, Wants { write: false, again }).at;
+        let arrival = Core::new(&machine()).wanting(0, 1_000, Wants { write: false, replay_period: again }).at;
         assert_eq!(arrival, Core::new(&machine()).access(0, 1_000, false).at, "every {again} cycles");
     }
 }

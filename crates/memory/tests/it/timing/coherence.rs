@@ -21,7 +21,7 @@ impl Cores {
             if i == 0 {
                 return Core::at(&spec, position);
             }
-            Core::with(&spec, Hierarchy::waiting(&spec, Seat::of(&spec, position)))
+            Core::with(&spec, Hierarchy::waiting(&spec, CoreId::of(&spec, position)))
         };
         let mut cores: Vec<Core> = positions.iter().enumerate().map(core).collect();
         let (first, others) = cores.split_at_mut(1);
@@ -50,7 +50,7 @@ impl Cores {
             self.running = i;
         }
         let core = &mut self.cores[i];
-        core.memory.read_notices(now, &mut core.signals);
+        core.memory.handle_snoops(now, &mut core.signals);
         core
     }
     fn load(&mut self, i: usize, addr: u64, t: Cycle) -> (Cycle, Level) {

@@ -2,12 +2,12 @@
 //!
 //! Expected numbers are computed from the machine's description, never taken from the model's own output.
 
-mod apart;
-mod beside;
 mod caches;
 mod chip;
 mod coherence;
 mod inactive;
+mod large_page;
+mod partition;
 mod prefetch;
 mod sectors;
 mod side_cache;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 use fxscope_machine::Spec;
-use fxscope_memory::{Chip, Hierarchy, Level, PageRange, Response, Seat, Wants};
+use fxscope_memory::{Chip, CoreId, Hierarchy, Level, PageRange, Response, Wants};
 
 /// Bytes of a line, and of all lines of one L1D set together.
 const LINE: u64 = 256;
@@ -50,7 +50,7 @@ impl Core {
         Core::at(spec, 0)
     }
     fn at(spec: &Spec, position: u32) -> Core {
-        Core::with(spec, Hierarchy::new(spec, Seat::of(spec, position), Box::new(Chip::new(spec))))
+        Core::with(spec, Hierarchy::new(spec, CoreId::of(spec, position), Box::new(Chip::new(spec))))
     }
     fn with(spec: &Spec, memory: Hierarchy) -> Core {
         let load = spec.load_store.load_integer;
@@ -67,7 +67,7 @@ impl Core {
 
     /// An access whose flow runs at `t`, its address translated long before.
     fn access(&mut self, addr: u64, t: Cycle, write: bool) -> Response {
-        self.wanting(addr, t, Wants { write, again: 0 })
+        self.wanting(addr, t, Wants { write, replay_period: 0 })
     }
     fn wanting(&mut self, addr: u64, t: Cycle, wants: Wants) -> Response {
         let place = self.memory.translate(addr.into(), 0, &mut Signals::default());

@@ -47,9 +47,9 @@ fn followed(wants: Wants) -> (Cycle, Cycle) {
 
 #[test]
 fn an_access_to_a_prefetched_line_is_followed_when_it_finds_the_line() {
-    let (found, next) = followed(Wants { write: false, again: 0 });
+    let (found, next) = followed(Wants { write: false, replay_period: 0 });
     assert!(next - found >= found - 1, "{next} {found}: each of the two took its way after the other");
-    let (later, next_later) = followed(Wants { write: false, again: 15 });
+    let (later, next_later) = followed(Wants { write: false, replay_period: 15 });
     assert_eq!((later - 1) % 15, 0);
     assert_eq!(next_later - next, later - found);
 }

@@ -6,9 +6,9 @@
 use fxscope_counts::{Signal, Signals};
 use fxscope_isa::{Access, Branch, InstKind, MemOp, Reg, Shape, StaticInst};
 use fxscope_machine::Spec;
-use fxscope_pipeline::resolve::RUop;
-use fxscope_pipeline::watch::{Passage, Watch};
-use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
+use fxscope_pipeline::bind::BoundUop;
+use fxscope_pipeline::uop_probe::{StageTimes, UopProbe};
+use fxscope_pipeline::{BoundBlock, Pipeline, bind_block};
 
 /// Where the code of all programs lies, and how far it reaches.
 pub const CODE: u64 = 0x40_0000;
@@ -323,7 +323,7 @@ impl Random {
 
 /// A basic block with what one execution of it leaves in the dynamic stream.
 pub struct Block {
-    resolved: ResolvedBlock,
+    resolved: BoundBlock,
     stream: Vec<u64>,
     last: Option<StaticInst>,
 }
@@ -337,22 +337,23 @@ impl Block {
     pub fn new(start: u64, insts: &[Inst], spec: &Spec) -> Block {
         let infos: Vec<StaticInst> =
             (start..).step_by(4).zip(insts).map(|(addr, i)| StaticInst { addr, ..i.info }).collect();
-        let resolved = resolve_block(start, &infos, spec);
+        let resolved = bind_block(start, &infos, spec);
         assert!(resolved.unknown.is_empty(), "instructions without a row");
         let last = insts.last().map(|inst| inst.info);
         Block { resolved, stream: insts.iter().flat_map(|i| i.words.clone()).collect(), last }
     }
-    pub fn uops(&self) -> &[fxscope_pipeline::resolve::RUop] {
+    pub fn uops(&self) -> &[fxscope_pipeline::bind::BoundUop] {
         &self.resolved.uops
     }
     /// For each instruction, its memory access and the words it leaves.
-    pub fn accesses(&self) -> Vec<Option<(fxscope_pipeline::resolve::RMem, Vec<u64>)>> {
+    pub fn accesses(&self) -> Vec<Option<(fxscope_pipeline::bind::BoundAccess, Vec<u64>)>> {
         let mut words = self.stream.iter().copied();
-        let mut take = |m: &fxscope_pipeline::resolve::RMem| (*m, words.by_ref().take(usize::from(m.words)).collect());
+        let mut take =
+            |m: &fxscope_pipeline::bind::BoundAccess| (*m, words.by_ref().take(usize::from(m.words)).collect());
         self.resolved.mem.iter().map(|m| m.as_ref().map(&mut take)).collect()
     }
     /// For each instruction, what is known from its executions.
-    pub fn profile(&self) -> &[fxscope_pipeline::resolve::Profile] {
+    pub fn profile(&self) -> &[fxscope_pipeline::bind::Profile] {
         &self.resolved.profile
     }
     /// Address of its first instruction.
@@ -476,19 +477,19 @@ impl Rig {
     }
 
     /// Runs at most 128 instructions in a straight line on an empty core; how each micro-operation passed.
-    pub fn passages(&mut self, insts: &[Inst]) -> Vec<Passage> {
-        struct All(Vec<Passage>);
-        impl Watch for All {
-            const WATCHES: bool = true;
-            fn passed(&mut self, _: &RUop, _: u64, passage: &Passage) {
-                self.0.push(*passage);
+    pub fn passages(&mut self, insts: &[Inst]) -> Vec<StageTimes> {
+        struct All(Vec<StageTimes>);
+        impl UopProbe for All {
+            const ACTIVE: bool = true;
+            fn passed(&mut self, _: &BoundUop, _: u64, times: &StageTimes) {
+                self.0.push(*times);
             }
         }
         self.drain();
         let mut block = Block::new(CODE, insts, &self.spec);
         let end = block.end();
         let mut all = All(Vec::new());
-        self.core.run_watched(&mut block.resolved, insts.len(), &block.stream, end, &mut all);
+        self.core.run_probed(&mut block.resolved, insts.len(), &block.stream, end, &mut all);
         all.0
     }
 
