@@ -164,20 +164,6 @@ impl Chip {
         }
     }
 
-    /// The placeholder of cores that do not run: it must not be used.
-    #[must_use]
-    pub fn elsewhere() -> Chip {
-        Chip {
-            cmgs: Cmgs::default(),
-            ring: Ring::default(),
-            frames: Arc::default(),
-            partition: None,
-            multicore: false,
-            snoops: 0,
-            shape: Shape::default(),
-        }
-    }
-
     /// The running core sends no more requests before `now`. Reservations that waiting cores may still need are kept.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
@@ -227,9 +213,9 @@ impl Chip {
         &self.frames
     }
 
-    /// Physical memory, to be changed.
+    /// Physical memory, to be changed. Partitions that read it have given it back; a clone of the chip gets its own copy.
     pub(crate) fn frames_mut(&mut self) -> &mut Frames {
-        Arc::get_mut(&mut self.frames).expect("only the whole chip changes physical memory")
+        Arc::make_mut(&mut self.frames)
     }
 
     /// The physical address of the page at `page` in `range`, which a core of CMG `local` translates.

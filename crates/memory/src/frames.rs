@@ -97,7 +97,7 @@ impl Nodes {
 }
 
 /// The page frames of all nodes.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Frames {
     nodes: Box<[Node]>,
     node_bytes: u64,

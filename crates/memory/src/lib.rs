@@ -30,7 +30,7 @@ pub mod tlb;
 
 pub use chip::{Chip, CoreId};
 pub use frames::{PageRange, Placement};
-pub use hierarchy::{Hierarchy, Level, Located, Misses, NEVER, Response, Wants};
+pub use hierarchy::{CoreMemory, Hierarchy, Level, Located, Misses, NEVER, Response, Wants};
 pub use partition::{Partition, PartitionResult, Partitioned};
 pub use pipes::LoadStorePipes;
 pub use pointer::Pointer;

@@ -85,7 +85,8 @@ pub(crate) struct DeferredOps {
 
 /// Some CMGs of a partitioned chip.
 pub struct Partition {
-    chip: Box<Chip>,
+    /// The chip as the cores of these CMGs see it.
+    pub chip: Chip,
     guard: PanicGuard,
 }
 
@@ -99,14 +100,13 @@ pub struct PartitionResult {
 /// A partitioned chip.
 pub struct Partitioned {
     rendezvous: Arc<Rendezvous>,
-    whole: Box<Chip>,
 }
 
 impl Chip {
     /// Partitions the chip. `cmgs` are the CMGs of each partition: every CMG in exactly one, in order. No core runs
-    /// ([`crate::Hierarchy::leave_chip`]).
+    /// ([`crate::Hierarchy::suspend`]). [`Partitioned::join`] puts the chip together again.
     #[must_use]
-    pub fn into_partitions(mut self: Box<Chip>, cmgs: &[Range<usize>]) -> (Partitioned, Vec<Partition>) {
+    pub fn partition(&mut self, cmgs: &[Range<usize>]) -> (Partitioned, Vec<Partition>) {
         let others_lookahead = self.cmgs.iter().map(|cmg| cmg.snoop_queues.lookahead()).min().unwrap_or(Cycle::MAX);
         let rendezvous = Arc::new(Rendezvous::new(self.take_shared(), cmgs));
         let partition = |number: usize| {
@@ -123,10 +123,10 @@ impl Chip {
                 snoops: 0,
                 shape: self.shape,
             };
-            Partition { chip: Box::new(chip), guard }
+            Partition { chip, guard }
         };
         let partitions = (0..cmgs.len()).map(partition).collect();
-        (Partitioned { rendezvous, whole: self }, partitions)
+        (Partitioned { rendezvous }, partitions)
     }
 
     /// Does `what` with the whole chip: at once, or in this partition's turn.
@@ -187,14 +187,11 @@ impl Chip {
 }
 
 impl Partition {
-    /// The chip as the cores of this partition's CMGs see it, and a function that ends the partition.
-    pub fn begin(self) -> (Box<Chip>, impl FnOnce(Box<Chip>) -> PartitionResult) {
-        let guard = self.guard;
-        (self.chip, move |chip| Partition { chip, guard }.finish())
-    }
-
     /// The cores of these CMGs have done their work.
-    fn finish(mut self) -> PartitionResult {
+    ///
+    /// # Panics
+    /// When the chip is not the one of this partition.
+    pub fn finish(mut self) -> PartitionResult {
         self.chip.frames = Arc::default();
         let ctx = self.chip.partition.take().expect("a partition has a context");
         ctx.rendezvous.finish(ctx.number, std::mem::take(&mut self.chip.cmgs));
@@ -203,10 +200,8 @@ impl Partition {
 }
 
 impl Partitioned {
-    /// Joins the chip after all its partitions have finished. Also returns how often a partition has blocked.
-    #[must_use]
-    pub fn join(self, results: Vec<PartitionResult>) -> (Box<Chip>, u64) {
-        let mut chip = self.whole;
+    /// Puts `chip` together after all its partitions have finished. Returns how often a partition has blocked.
+    pub fn join(self, chip: &mut Chip, results: Vec<PartitionResult>) -> u64 {
         let (shared, blocked) = self.rendezvous.all();
         chip.put_shared(shared);
         for mut result in results {
@@ -215,7 +210,7 @@ impl Partitioned {
         }
         // Partitions have advanced their own CMGs only.
         chip.advance(Cycle::MAX);
-        (chip, blocked)
+        blocked
     }
 }
 

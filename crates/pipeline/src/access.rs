@@ -2,7 +2,7 @@
 
 use fxscope_calendar::Cycle;
 use fxscope_machine::Pipes;
-use fxscope_memory::{Misses, Response};
+use fxscope_memory::{Chip, Misses, Response};
 
 use crate::bind::{Action, BoundFlow, BoundUop, Profile};
 use crate::bypass::{EAGA, EAGB, EXA};
@@ -21,12 +21,13 @@ impl Pipeline {
         d: Cycle,
         station: Station,
         own: &mut Profile,
+        chip: &mut Chip,
     ) -> Executed {
         let port = self.lsu.real_ports_free(uop);
         let started = self.address(uop, d, station, port, own);
-        let mut answer = self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
+        let mut answer = self.lsu.load(uop, uop.words(stream), started, &mut self.memory.with(chip), &mut self.signals);
         while let Some(flush) = self.lsu.take_violation() {
-            answer = self.load_again(uop, stream, flush);
+            answer = self.load_again(uop, stream, flush, chip);
         }
         self.count_request();
         let longer = self.lengthened_access(uop, answer.at);
@@ -58,11 +59,11 @@ impl Pipeline {
     /// dropped and fetched again (manual 4.6, 7.5).
     #[cold]
     #[inline(never)]
-    fn load_again(&mut self, uop: &BoundUop, stream: &[u64], flush: Cycle) -> Response {
+    fn load_again(&mut self, uop: &BoundUop, stream: &[u64], flush: Cycle, chip: &mut Chip) -> Response {
         self.front.redirect(flush + 1);
         self.dispatch.hold_until(flush + 1 + self.refetch);
         let started = flush + 1 + self.refetch + self.stage_of_pipe[EAGA];
-        self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals)
+        self.lsu.load(uop, uop.words(stream), started, &mut self.memory.with(chip), &mut self.signals)
     }
 
     /// An access has passed its load/store pipe: it counts where its last flow did.
@@ -88,6 +89,7 @@ impl Pipeline {
         d: Cycle,
         station: Station,
         own: &mut Profile,
+        chip: &mut Chip,
     ) -> Executed {
         let port = self.lsu.real_ports_free(uop);
         if port > d {
@@ -95,7 +97,7 @@ impl Pipeline {
         }
         let data = self.store_data(uop, d, own);
         let started = self.address(uop, d, station, port, own);
-        let at = self.lsu.store(uop, uop.words(stream), started, data, &mut self.memory, &mut self.signals);
+        let at = self.lsu.store(uop, uop.words(stream), started, data, &mut self.memory.with(chip), &mut self.signals);
         self.result(uop, at + 1, EAGA);
         self.count_request();
         let to_commit = u64::from(uop.to_commit) + self.lengthened_access(uop, at);
@@ -207,10 +209,11 @@ impl Pipeline {
         d: Cycle,
         station: Station,
         own: &mut Profile,
+        chip: &mut Chip,
     ) -> Executed {
         let port = self.lsu.real_ports_free(uop);
         let started = self.address(uop, d, station, port, own);
-        let answer = self.lsu.prefetch(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
+        let answer = self.lsu.prefetch(uop, uop.words(stream), started, &mut self.memory.with(chip), &mut self.signals);
         self.count_request();
         let complete = answer.at + u64::from(uop.to_commit);
         self.lsu.fetch_ports_taken(uop.fetch_ports, complete);

@@ -2,7 +2,7 @@
 
 use fxscope_calendar::Cycle;
 use fxscope_machine::Pipes;
-use fxscope_memory::Misses;
+use fxscope_memory::{Chip, Misses};
 
 use crate::bind::{Action, BoundFlow, BoundUop, Profile, READY};
 use crate::bypass::{EAGA, EAGB, EXA, FLA, FLB, PIPES, PRX};
@@ -27,6 +27,7 @@ impl Pipeline {
         d: Cycle,
         station: Station,
         own: &mut Profile,
+        chip: &mut Chip,
     ) -> Executed {
         let to_commit = u64::from(uop.to_commit);
         let by = |started, done| Executed { started, complete: done + to_commit, misses: Misses::NONE };
@@ -41,9 +42,9 @@ impl Pipeline {
                 self.forwards_base(&uop.flows[0], own);
                 by(started, done)
             }
-            Action::Load => self.load(uop, stream, d, station, own),
-            Action::Store => self.store(uop, stream, d, station, own),
-            Action::Prefetch => self.prefetch(uop, stream, d, station, own),
+            Action::Load => self.load(uop, stream, d, station, own, chip),
+            Action::Store => self.store(uop, stream, d, station, own, chip),
+            Action::Prefetch => self.prefetch(uop, stream, d, station, own, chip),
             Action::Zero => self.zero(uop, d, station, own),
             Action::BranchOnFlags => {
                 let ready = self.operands(&uop.srcs, PIPES - 1) + 1;

@@ -11,7 +11,7 @@ use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 use fxscope_isa::{Access, Shape};
 use fxscope_machine::Spec;
-use fxscope_memory::{Hierarchy, Pointer, Response, Wants};
+use fxscope_memory::{Hierarchy, LoadStorePipes, Pointer, Response, Wants};
 
 use crate::bind::BoundUop;
 use ports::Ports;
@@ -124,7 +124,7 @@ impl Lsu {
             Shape::Indexed => self.gather(uop, words, t, memory, signals),
             Shape::Masked if words[1] == 0 => {
                 let t = memory.inactive(words[0].into(), t, signals);
-                Response::hit(memory.pipes.load(t))
+                Response::hit(memory.core.pipes.load(t))
             }
             _ if mem.interleaved => self.load_structures(uop, words[0].into(), t, memory, signals),
             _ => self.load_flow(uop, &one_flow(uop, words[0].into()), t, memory, signals),
@@ -147,7 +147,7 @@ impl Lsu {
         let (Access::PrefetchLoad(level) | Access::PrefetchStore(level)) = op.access else { return Response::hit(t) };
         match op.shape {
             Shape::Indexed => self.gather_prefetch(uop, words, level, t, memory, signals),
-            Shape::Masked if words[1] == 0 => Response::hit(memory.pipes.load(t)),
+            Shape::Masked if words[1] == 0 => Response::hit(memory.core.pipes.load(t)),
             _ => memory.prefetch_instruction(words[0].into(), op.bytes.into(), level, t, signals),
         }
     }
@@ -174,7 +174,7 @@ impl Lsu {
         let wants = Wants { write: uop.mem.op.access == Access::Atomic, replay_period: self.flow_after_flow(uop) };
         let Flow { pointer, bytes, checked, .. } = *flow;
         let place = memory.translate(pointer, t, signals);
-        let mut at = memory.pipes.load(place.ready);
+        let mut at = memory.core.pipes.load(place.ready);
         let mut answer = memory.access(&place, at, wants, signals);
         if bytes.crosses(self.line_shift) {
             answer = answer.and(second_line(pointer, bytes, at, wants, memory, signals));
@@ -184,7 +184,7 @@ impl Lsu {
             at = self.past_stores(&read, wants.replay_period, at, answer.at, memory, signals);
         }
         // If the line was not there the flow is sent again when it is.
-        answer.at = if answer.at > at { memory.pipes.load(answer.at) } else { at };
+        answer.at = if answer.at > at { memory.core.pipes.load(answer.at) } else { at };
         answer
     }
 
@@ -210,7 +210,7 @@ impl Lsu {
                 }
                 Meeting::Cancelled(store_line) => {
                     signals.add(Signal::L1PipeAbortStldIntlk, 1);
-                    at = memory.pipes.load((at + replay_period).max(store_line).max(line));
+                    at = memory.core.pipes.load((at + replay_period).max(store_line).max(line));
                 }
             }
         }
@@ -244,7 +244,7 @@ impl Lsu {
             // Without active elements there is nothing to write, and nothing to wait for (manual 7.5.2).
             Shape::Masked if words[1] == 0 => {
                 let t = memory.inactive(words[0].into(), t, signals);
-                memory.pipes.store_access(t, mem.eligible)
+                memory.core.pipes.store_access(t, mem.eligible)
             }
             _ if mem.interleaved => self.store_structures(uop, words[0].into(), t, data, memory, signals),
             _ => {
@@ -271,7 +271,7 @@ impl Lsu {
         let Flow { pointer, bytes, checked, forward } = *flow;
         let place = memory.translate(pointer, t, signals);
         let known = place.ready;
-        let tags = memory.pipes.store_access(known, eligible);
+        let tags = memory.core.pipes.store_access(known, eligible);
         // It has read the tags, which is all it does.
         let wants = Wants { write: true, replay_period: 0 };
         let mut line = memory.access(&place, tags, wants, signals).at;
@@ -296,7 +296,7 @@ impl Lsu {
     /// A store commits at `t`: it moves to the write buffer and from there into the cache. What another micro-operation hands
     /// over moves when that commits.
     #[inline(always)]
-    pub fn commit_store(&mut self, uop: &BoundUop, t: Cycle, memory: &mut Hierarchy) {
+    pub fn commit_store(&mut self, uop: &BoundUop, t: Cycle, pipes: &mut LoadStorePipes) {
         let t = t.max(self.pending_data + u64::from(uop.to_commit));
         let mut moved = t;
         let mut given_back = t + self.store_write;
@@ -305,7 +305,7 @@ impl Lsu {
             let store = self.store_queue.next();
             // Each port's data move; a structure has one for several flows.
             moved = if flow < usize::from(uop.store_ports) { self.write_buffer.turn(t) } else { moved };
-            let written = self.write_buffer.write(store.bytes, uop.mem.writing, moved, store.line, &mut memory.pipes);
+            let written = self.write_buffer.write(store.bytes, uop.mem.writing, moved, store.line, pipes);
             store.committed = t;
             store.writes = written.first;
             store.done = written.last + u64::from(uop.to_commit);

@@ -6,6 +6,7 @@
 
 use fxscope_counts::{Signal, Signals};
 use fxscope_isa::Partial;
+use fxscope_memory::Chip;
 
 use crate::bind::{Action, BoundBlock, BoundUop};
 use crate::bypass::{FLA, FLB, PIPES};
@@ -28,11 +29,12 @@ impl Pipeline {
         (stream, partials): (&[u64], &[Partial]),
         next_pc: u64,
         probe: &mut W,
+        chip: &mut Chip,
     ) {
         let operates = |block: &BoundBlock, partial: &Partial| block.profile[usize::from(partial.inst)].pipes;
         let before: Vec<[u64; PIPES]> = partials.iter().map(|partial| operates(block, partial)).collect();
         let mut requests = Requests { partials, missing: [0; 2], probe };
-        self.run_probed(block, executed, stream, next_pc, &mut requests);
+        self.run_probed(block, executed, stream, next_pc, &mut requests, chip);
         for (signal, missing) in MISSING_IN_LOAD_STORE_PIPE.into_iter().zip(requests.missing) {
             self.signals.add(signal, missing);
         }

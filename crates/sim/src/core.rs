@@ -9,7 +9,7 @@ use fxscope_linux::Process;
 use fxscope_linux::pages::MemoryWork;
 use fxscope_linux::process::{FUNCTIONAL_NS, PID};
 use fxscope_machine::Spec;
-use fxscope_memory::PrefetchRegisters;
+use fxscope_memory::{Chip, PrefetchRegisters};
 use fxscope_pipeline::{BoundBlock, Pipeline, bind_block};
 
 use crate::code_map::CodeMap;
@@ -55,8 +55,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// A core that has not begun to run the process in place. It learns the program's control registers when its first
-    /// thread comes, and needs no chip before.
+    /// A core that has not run the current process yet. It reads the program's control registers when its first thread comes.
     pub(crate) fn new(mut pipeline: Pipeline, process: &Process, options: &Options, data: &SectorData) -> Core {
         pipeline.memory.assign_sectors(sectors::assignment(&options.spec));
         let mut core = Core {
@@ -108,10 +107,10 @@ impl Core {
     }
 
     /// The thread in place goes on here, perhaps of another process than the last one.
-    pub(crate) fn switched(&mut self, process: &Process, follow: Follow) {
+    pub(crate) fn switched(&mut self, process: &Process, follow: Follow, chip: &mut Chip) {
         let pid = process.pid();
         if pid != self.pid {
-            self.catch_up();
+            self.catch_up(chip);
             let next = self.others.remove(&pid).unwrap_or_default();
             self.others.insert(self.pid, std::mem::replace(&mut self.blocks, next));
             self.pid = pid;
@@ -128,7 +127,7 @@ impl Core {
 
     /// The core learns what the program that runs has set: whether it wants floating-point exceptions judged, how to
     /// prefetch, and the ways of sectors.
-    pub(crate) fn read_controls(&mut self, process: &Process) {
+    pub(crate) fn read_controls(&mut self, process: &Process, chip: &mut Chip) {
         let cpu = process.cpu();
         self.pipeline.judge_exceptions(cpu.fp.judges_exceptions());
         self.pipeline.memory.set_prefetch_registers(&PrefetchRegisters {
@@ -136,16 +135,16 @@ impl Core {
             injection_ctrl: std::array::from_fn(|n| cpu.hpc.injection_ctrl(n)),
             injection_distance: std::array::from_fn(|n| cpu.hpc.injection_distance(n)),
         });
-        self.sector_ways.learn(&cpu.hpc, &mut self.pipeline.memory);
+        self.sector_ways.learn(&cpu.hpc, &mut self.pipeline.memory.with(chip));
     }
 
     /// The model learns of changes to the address space, of which `known` has the last state that a core has asked for.
     #[inline(always)]
-    pub(crate) fn learn_pages(&mut self, process: &Process, known: &mut KnownPages, spec: &Spec) {
+    pub(crate) fn learn_pages(&mut self, process: &Process, known: &mut KnownPages, spec: &Spec, chip: &mut Chip) {
         let version = process.pages_version();
         if version != self.pages_of {
             self.pages_of = version;
-            known.tell(process, spec, &mut self.pipeline.memory);
+            known.tell(process, spec, &mut self.pipeline.memory.with(chip));
         }
     }
 

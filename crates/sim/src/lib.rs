@@ -5,6 +5,7 @@ mod code_map;
 mod core;
 pub mod hotspots;
 pub mod intervals;
+mod machine;
 mod markers;
 pub mod observer;
 pub mod pages;

@@ -2,6 +2,7 @@
 
 use fxscope_isa::MemOp;
 use fxscope_linux::Process;
+use fxscope_memory::Chip;
 use fxscope_pipeline::{BoundBlock, Pipeline};
 
 use crate::trace::Trace;
@@ -58,8 +59,15 @@ pub(crate) struct Observed<'o, O>(pub(crate) &'o mut O);
 impl<O: BlockObserver> Trace for Observed<'_, O> {
     const FAST: bool = O::SKIPS_ITERATIONS;
 
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut BoundBlock, executed: usize, process: &mut Process) {
-        ().run(pipeline, block, executed, process);
+    fn run(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        process: &mut Process,
+    ) {
+        ().run(pipeline, chip, block, executed, process);
         self.0.ran(&mut BlockEvent { process, pipeline, block, executed });
     }
 }

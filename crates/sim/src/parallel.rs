@@ -19,6 +19,7 @@ use fxscope_memory::{Chip, NEVER, Partition, PartitionResult};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::core::Core;
+use crate::machine::Machine;
 use crate::pages;
 use crate::run::Finish;
 use crate::run_ahead::RunAhead;
@@ -76,25 +77,25 @@ impl HostThreads {
     /// part had to wait for all others meanwhile.
     fn run(
         &self,
-        chip: Box<Chip>,
+        chip: &mut Chip,
         runners: &mut [Vec<Runner>],
         steps: impl Iterator<Item = Cycle> + Clone + Send,
         quantum: Cycle,
-    ) -> (Box<Chip>, u64) {
-        let (partitioned, partitions) = chip.into_partitions(&self.parts);
-        let mut rests: Vec<Option<PartitionResult>> = runners.iter().map(|_| None).collect();
+    ) -> u64 {
+        let (partitioned, partitions) = chip.partition(&self.parts);
+        let mut results: Vec<Option<PartitionResult>> = runners.iter().map(|_| None).collect();
         self.threads.in_place_scope(|scope| {
-            let mut work = runners.iter_mut().zip(partitions).zip(&mut rests);
+            let mut work = runners.iter_mut().zip(partitions).zip(&mut results);
             let first = work.next();
-            for ((cores, part), rest) in work {
+            for ((cores, partition), result) in work {
                 let steps = steps.clone();
-                scope.spawn(move |_| *rest = Some(run_part(cores, part, steps, quantum)));
+                scope.spawn(move |_| *result = Some(run_partition(cores, partition, steps, quantum)));
             }
-            if let Some(((cores, part), rest)) = first {
-                *rest = Some(run_part(cores, part, steps, quantum));
+            if let Some(((cores, partition), result)) = first {
+                *result = Some(run_partition(cores, partition, steps, quantum));
             }
         });
-        partitioned.join(rests.into_iter().flatten().collect())
+        partitioned.join(chip, results.into_iter().flatten().collect())
     }
 }
 
@@ -130,7 +131,7 @@ impl Driver<'_> {
         if !self.is_worth_it(quantum.index, end) {
             return None;
         }
-        let others = (0..self.timing.parked.len()).filter(|&index| index != quantum.index);
+        let others = (0..self.timing.machine.cores.len()).filter(|&index| index != quantum.index);
         for index in [quantum.index].into_iter().chain(others) {
             if !self.timing.may_go_ahead(index, end) {
                 continue;
@@ -138,7 +139,7 @@ impl Driver<'_> {
             if let Some(finish) = self.execute_ahead(index, end, blocks) {
                 return Some(Some(finish));
             }
-            if index == quantum.index && self.timing.core.ahead.is_empty() {
+            if index == quantum.index && self.timing.machine.core().ahead.is_empty() {
                 return None;
             }
             if *blocks == 0 || self.process.cpu_changes() != self.timing.changes {
@@ -151,9 +152,9 @@ impl Driver<'_> {
 
     /// The end of a stretch from `from` on: no interval of counts ends in it, and no time limit expires.
     fn epoch_end(&self, from: Cycle) -> Cycle {
-        let due = self.process.next_due_ns().map_or(NEVER, |ns| self.timing.core.cycle_at(ns));
+        let due = self.process.next_due_ns().map_or(NEVER, |ns| self.timing.machine.core().cycle_at(ns));
         let runs = self.timing.clocks.iter().enumerate().filter(|&(_, clock)| clock != NEVER);
-        let paces = runs.filter_map(|(index, _)| Some(self.timing.known_core(index)?.ahead.pace()));
+        let paces = runs.filter_map(|(index, _)| Some(self.timing.machine.get(index)?.ahead.pace()));
         let cycles = RunAhead::cycles_of(INSTRUCTIONS, paces.sum());
         // One behind others that were not worth it is a try.
         let most = if self.timing.backoff > *BACKOFF.start() { *QUANTA.start() } else { *QUANTA.end() };
@@ -169,7 +170,7 @@ impl Driver<'_> {
         t.spinning.is_empty()
             && self.process.is_alone()
             && runs(first)
-            && (0..t.parked.len()).any(|index| host.part_of(index) != host.part_of(first) && runs(index))
+            && (0..t.machine.cores.len()).any(|index| host.part_of(index) != host.part_of(first) && runs(index))
     }
 
     /// The thread of CPU number `index` executes what it is likely to execute until `end`. `Some`: the run is over.
@@ -177,23 +178,25 @@ impl Driver<'_> {
         self.enter(index);
         self.process.hold(true);
         if let Some(step) = self.process.attend_due() {
-            self.timing.core.catch_up();
+            let (core, chip) = self.timing.machine.running();
+            core.catch_up(chip);
             match step {
                 Step::Switched => self.switched(),
                 Step::CodeChanged => self.forget_blocks(),
                 Step::Ended => return Some(self.ended()),
                 _ => {}
             }
-            self.timing.core.ahead.stuck = true;
+            self.timing.machine.core_mut().ahead.stuck = true;
             return None;
         }
-        let core = &mut *self.timing.core;
+        let core = self.timing.machine.core_mut();
         let (now_ns, left) = (core.now_ns(), end.saturating_sub(core.pipeline.now()));
         core.ahead.begin(now_ns);
         let mut executed: u64 = 0;
-        while *blocks > 0 && !self.timing.core.ahead.lasts(left) {
+        while *blocks > 0 && !self.timing.machine.core().ahead.lasts(left) {
             if !self.execute_block() {
-                self.timing.core.ahead.stuck = self.timing.core.ahead.is_empty();
+                let ahead = &mut self.timing.machine.core_mut().ahead;
+                ahead.stuck = ahead.is_empty();
                 break;
             }
             *blocks -= 1;
@@ -213,7 +216,7 @@ impl Driver<'_> {
             return false;
         }
         let Some(id) = self.process.next_block() else { return false };
-        let (core, index) = (&mut *self.timing.core, id.0 as usize);
+        let (core, index) = (self.timing.machine.core_mut(), id.0 as usize);
         if core.blocks.get(index).is_none_or(Option::is_none) {
             core.resolve(self.process, id, &self.options.spec, &mut self.timing.known);
         }
@@ -229,7 +232,7 @@ impl Driver<'_> {
     fn look_at_pages(&mut self, now_ns: u64) {
         self.process.set_now_ns(now_ns);
         if let Some(work) = self.process.take_memory_work() {
-            self.timing.core.ahead.pause(pages::cycles(work, &self.options.spec));
+            self.timing.machine.core_mut().ahead.pause(pages::cycles(work, &self.options.spec));
         }
     }
 
@@ -237,10 +240,13 @@ impl Driver<'_> {
     fn time_epoch(&mut self, from: Cycle, end: Cycle) {
         let Some(host) = &self.options.host_threads else { return };
         let t = &mut *self.timing;
-        let chip = t.core.pipeline.leave_chip(t.clocks[t.here] != NEVER);
-        let mut runners = t.runners(host, end);
+        let resumes = t.clocks[t.machine.active] != NEVER;
+        let (core, chip) = t.machine.running();
+        core.pipeline.suspend(chip, resumes);
+        let Machine { chip, cores, .. } = &mut t.machine;
+        let mut runners = runners(cores, host, end);
         let steps = (1..=STEPS).map(|step| from + (end - from) * step / STEPS);
-        let (chip, waits) = host.run(chip, &mut runners, steps, self.options.quantum);
+        let waits = host.run(chip, &mut runners, steps, self.options.quantum);
         let (mut instructions, mut clocks) = (0, Vec::new());
         for Runner { index, core, began, ahead } in runners.into_iter().flatten() {
             let (now, done) = (core.pipeline.now(), ahead - core.ahead.instructions());
@@ -249,7 +255,8 @@ impl Driver<'_> {
             instructions += done;
         }
         clocks.into_iter().for_each(|(index, now)| t.clocks.set(index, now));
-        t.core.pipeline.take_chip(chip);
+        let (core, chip) = t.machine.running();
+        core.pipeline.resume(chip);
         t.parallel_instructions += instructions;
         if instructions < (waits + 1) * WORTH_IT {
             t.alone_until = end + t.backoff;
@@ -266,61 +273,52 @@ impl Timing {
         let free = |core: &Core| {
             !core.ahead.stuck && !core.untimed && !core.called_kernel && matches!(core.spin, Spin::Runs(_))
         };
-        self.clocks[index] < end && self.known_core(index).is_some_and(free)
-    }
-
-    /// The cores of each part that have executed something ahead for the time until `end`.
-    fn runners(&mut self, host: &HostThreads, end: Cycle) -> Vec<Vec<Runner<'_>>> {
-        let mut runners: Vec<Vec<Runner>> = host.parts.iter().map(|_| Vec::new()).collect();
-        let mut here = Some(&mut self.core);
-        for (index, parked) in self.parked.iter_mut().enumerate() {
-            let core = if index == self.here { here.take() } else { parked.as_mut() };
-            if let Some(core) = core.filter(|core| !core.ahead.is_empty() && core.pipeline.now() < end) {
-                let (began, ahead) = (core.pipeline.now(), core.ahead.instructions());
-                runners[host.part_of(index)].push(Runner { index, core, began, ahead });
-            }
-        }
-        runners
-    }
-
-    /// The core of CPU number `index`, if it has run yet.
-    fn known_core(&self, index: usize) -> Option<&Core> {
-        if index == self.here { Some(&self.core) } else { self.parked[index].as_deref() }
+        self.clocks[index] < end && self.machine.get(index).is_some_and(free)
     }
 }
 
-/// The cores of a part go on until each has come to the end of `steps` or has nothing left that was executed ahead.
-fn run_part(
+/// The cores of each partition that have run ahead, for the time until `end`.
+fn runners<'a>(cores: &'a mut [Option<Box<Core>>], host: &HostThreads, end: Cycle) -> Vec<Vec<Runner<'a>>> {
+    let mut runners: Vec<Vec<Runner>> = host.parts.iter().map(|_| Vec::new()).collect();
+    for (index, core) in cores.iter_mut().enumerate() {
+        let core = core.as_deref_mut().filter(|core| !core.ahead.is_empty() && core.pipeline.now() < end);
+        if let Some(core) = core {
+            let (began, ahead) = (core.pipeline.now(), core.ahead.instructions());
+            runners[host.part_of(index)].push(Runner { index, core, began, ahead });
+        }
+    }
+    runners
+}
+
+/// The cores of a partition run until each has reached the end of `steps` or has no block left that it ran ahead.
+fn run_partition(
     cores: &mut [Runner],
-    part: Partition,
+    mut partition: Partition,
     steps: impl Iterator<Item = Cycle>,
     quantum: Cycle,
 ) -> PartitionResult {
-    let (mut chip, rest) = part.begin();
+    let chip = &mut partition.chip;
     for end in steps {
-        match cores.first_mut() {
-            None => chip.sync(),
-            Some(first) => {
-                first.core.pipeline.take_chip(chip);
-                let here = run_cores(cores, end, quantum);
-                chip = cores[here].core.pipeline.leave_chip(true);
-                chip.sync();
-            }
+        if let Some(first) = cores.first_mut() {
+            first.core.pipeline.resume(chip);
+            let active = run_cores(cores, chip, end, quantum);
+            cores[active].core.pipeline.suspend(chip, true);
         }
+        chip.sync();
     }
-    rest(chip)
+    partition.finish()
 }
 
-/// Cores, of which the first one has the chip, take turns until each has come to `end` or has nothing left that was
-/// executed ahead. Returns which one has the chip then.
-fn run_cores(cores: &mut [Runner], end: Cycle, quantum: Cycle) -> usize {
-    let mut here = 0;
+/// Cores, the first of which is active, run in quanta until each has reached `end` or has no block left that it ran ahead.
+/// Returns which one is active then.
+fn run_cores(cores: &mut [Runner], chip: &mut Chip, end: Cycle, quantum: Cycle) -> usize {
+    let mut active = 0;
     loop {
         let clock = |runner: &Runner| {
             let now = runner.core.pipeline.now();
             if runner.core.ahead.is_empty() || now >= end { NEVER } else { now }
         };
-        let (mut next, mut first, mut second) = (here, NEVER, NEVER);
+        let (mut next, mut first, mut second) = (active, NEVER, NEVER);
         for (i, now) in cores.iter().map(clock).enumerate() {
             if now < first {
                 (next, first, second) = (i, now, first);
@@ -329,24 +327,23 @@ fn run_cores(cores: &mut [Runner], end: Cycle, quantum: Cycle) -> usize {
             }
         }
         if first == NEVER {
-            return here;
+            return active;
         }
-        if next != here
-            && let Ok([to, from]) = cores.get_disjoint_mut([next, here])
-        {
-            to.core.pipeline.take_over(&mut from.core.pipeline, true);
-            here = next;
+        if next != active {
+            cores[active].core.pipeline.suspend(chip, true);
+            cores[next].core.pipeline.resume(chip);
+            active = next;
         }
-        run_quantum(cores[here].core, second, end.min(second.saturating_add(quantum)));
+        run_quantum(cores[active].core, chip, second, end.min(second.saturating_add(quantum)));
     }
 }
 
-/// A core goes on until `end`, or beyond `in_order` until it takes lines from others.
-fn run_quantum(core: &mut Core, in_order: Cycle, end: Cycle) {
-    let snoops = core.pipeline.memory.chip().snoops();
-    while core.run_ahead() {
+/// A core runs until `end`, or beyond `in_order` until it takes lines from other cores.
+fn run_quantum(core: &mut Core, chip: &mut Chip, in_order: Cycle, end: Cycle) {
+    let snoops = chip.snoops();
+    while core.run_ahead(chip) {
         let now = core.pipeline.now();
-        if now >= end || now > in_order && core.pipeline.memory.chip().snoops() != snoops {
+        if now >= end || now > in_order && chip.snoops() != snoops {
             break;
         }
     }

@@ -6,9 +6,10 @@ use fxscope_aarch64::BlockId;
 use fxscope_calendar::Cycle;
 use fxscope_isa::{Partial, Subnormal};
 use fxscope_linux::Process;
+use fxscope_memory::{Chip, NEVER};
 
 use crate::core::Core;
-use crate::timing::Driver;
+use crate::timing::{Driver, Timing};
 
 /// A block that was executed.
 struct Executed {
@@ -126,7 +127,7 @@ impl RunAhead {
 impl Core {
     /// The time of the first block comes that was executed ahead, if there is one.
     #[inline(always)]
-    pub(crate) fn run_ahead(&mut self) -> bool {
+    pub(crate) fn run_ahead(&mut self, chip: &mut Chip) -> bool {
         let ahead = &mut self.ahead;
         let Some(executed) = ahead.blocks.pop_front() else { return false };
         let words = &ahead.words[ahead.first..ahead.first + executed.words];
@@ -135,9 +136,9 @@ impl Core {
         let block = self.blocks[executed.block.0 as usize].as_mut().expect("resolved when it was executed");
         let (instructions, next_pc) = (executed.instructions, executed.next_pc);
         if executed.partials.is_empty() {
-            self.pipeline.run(block, instructions, words, next_pc);
+            self.pipeline.run(block, instructions, words, next_pc, chip);
         } else {
-            self.pipeline.run_partly(block, instructions, (words, &executed.partials), next_pc, &mut ());
+            self.pipeline.run_partly(block, instructions, (words, &executed.partials), next_pc, &mut (), chip);
         }
         if !executed.subnormals.is_empty() {
             self.pipeline.subnormals(block, &executed.subnormals);
@@ -150,9 +151,9 @@ impl Core {
     }
 
     /// The time of blocks comes that were executed ahead, until `end`. Returns whether that was all of them.
-    pub(crate) fn catch_up_to(&mut self, end: Cycle) -> bool {
+    pub(crate) fn catch_up_to(&mut self, end: Cycle, chip: &mut Chip) -> bool {
         while self.pipeline.now() < end {
-            if !self.run_ahead() {
+            if !self.run_ahead(chip) {
                 return true;
             }
         }
@@ -160,24 +161,26 @@ impl Core {
     }
 
     /// The time of all blocks comes that were executed ahead.
-    pub(crate) fn catch_up(&mut self) {
-        while self.run_ahead() {}
+    pub(crate) fn catch_up(&mut self, chip: &mut Chip) {
+        while self.run_ahead(chip) {}
     }
 }
 
 impl Driver<'_> {
     /// The time of all blocks comes that threads have executed ahead.
     pub(crate) fn catch_up_all(&mut self) {
-        let t = &mut *self.timing;
-        t.core.catch_up();
-        for (index, core) in t.parked.iter_mut().enumerate() {
-            let Some(core) = core.as_mut().filter(|core| !core.ahead.is_empty()) else { continue };
-            core.pipeline.take_over(&mut t.core.pipeline, true);
-            core.catch_up();
-            t.core.pipeline.take_over(&mut core.pipeline, true);
-            if t.clocks[index] != fxscope_memory::NEVER {
-                t.clocks.set(index, core.pipeline.now());
-            }
-        }
+        let Timing { machine, clocks, .. } = &mut *self.timing;
+        let (core, chip) = machine.running();
+        core.catch_up(chip);
+        machine.for_others(
+            true,
+            |core| !core.ahead.is_empty(),
+            |index, core, chip| {
+                core.catch_up(chip);
+                if clocks[index] != NEVER {
+                    clocks.set(index, core.pipeline.now());
+                }
+            },
+        );
     }
 }

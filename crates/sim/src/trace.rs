@@ -2,6 +2,7 @@
 
 use fxscope_linux::Process;
 use fxscope_linux::symbols::{Place, Symbols};
+use fxscope_memory::Chip;
 use fxscope_pipeline::bind::BoundUop;
 use fxscope_pipeline::uop_probe::{StageTimes, UopProbe};
 use fxscope_pipeline::{BoundBlock, Pipeline};
@@ -49,7 +50,14 @@ impl<'t> Window<'t> {
     }
 
     #[cold]
-    fn run_traced(&mut self, pipeline: &mut Pipeline, block: &mut BoundBlock, executed: usize, process: &mut Process) {
+    fn run_traced(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        process: &mut Process,
+    ) {
         let mut word = |i: usize| {
             let mut bytes = [0; 4];
             for (byte, address) in bytes.iter_mut().zip(block.start + 4 * i as u64..) {
@@ -69,7 +77,7 @@ impl<'t> Window<'t> {
             symbols: process.running_symbols(),
             window: self,
         };
-        pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut watcher);
+        pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut watcher, chip);
     }
 }
 
@@ -82,7 +90,14 @@ pub(crate) trait Trace {
     const AHEAD: bool = false;
 
     /// Runs the first `executed` instructions of `block`, which `process` has executed.
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut BoundBlock, executed: usize, process: &mut Process);
+    fn run(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        process: &mut Process,
+    );
 }
 
 /// Without a trace.
@@ -91,12 +106,19 @@ impl Trace for () {
     const AHEAD: bool = true;
 
     #[inline(always)]
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut BoundBlock, executed: usize, process: &mut Process) {
+    fn run(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        process: &mut Process,
+    ) {
         let cpu = process.cpu();
         if cpu.partials().is_empty() {
-            pipeline.run(block, executed, cpu.stream(), cpu.pc);
+            pipeline.run(block, executed, cpu.stream(), cpu.pc, chip);
         } else {
-            pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut ());
+            pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut (), chip);
         }
     }
 }
@@ -104,12 +126,19 @@ impl Trace for () {
 impl Trace for Window<'_> {
     const FAST: bool = false;
 
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut BoundBlock, executed: usize, process: &mut Process) {
+    fn run(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        process: &mut Process,
+    ) {
         let after = self.executed + executed as u64;
         if self.executed < self.end && after > self.from {
-            self.run_traced(pipeline, block, executed, process);
+            self.run_traced(pipeline, chip, block, executed, process);
         } else {
-            ().run(pipeline, block, executed, process);
+            ().run(pipeline, chip, block, executed, process);
         }
         self.executed = after;
     }

@@ -3,8 +3,8 @@
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 
-use super::{Cause, Hierarchy, Located, Misses, NEVER, Response};
-use crate::chip::{Chip, Evicted, Held, Holder, Request};
+use super::{Cause, CoreMemory, Hierarchy, Located, Misses, NEVER, Response};
+use crate::chip::{Evicted, Held, Holder, Request};
 use crate::pointer::Pointer;
 use crate::sectors::{Joins, Sector};
 use crate::snoop_queue::{Snoop, SnoopKind};
@@ -19,36 +19,29 @@ pub struct Wants {
     pub replay_period: Cycle,
 }
 
-impl Hierarchy {
-    /// The line number of an address.
-    #[inline(always)]
-    #[must_use]
-    pub fn line_of(&self, addr: u64) -> u64 {
-        addr >> self.line_shift
-    }
-
+impl Hierarchy<'_> {
     /// A demand access whose flow ran at `t`. Returns when the line's data can be used, and which level served the access.
     #[inline(always)]
     pub fn access(&mut self, place: &Located, t: Cycle, wants: Wants, signals: &mut Signals) -> Response {
         let write = wants.write;
-        let line = place.physical >> self.line_shift;
+        let line = place.physical >> self.core.line_shift;
         signals.add(Signal::L1dCache, 1);
-        let set = line as usize & self.l1d_set_mask;
-        let Some(slot) = self.l1d.find_again(set, line) else { return self.miss(*place, line, t, write, signals) };
-        self.l1d.touch(slot);
-        if self.moves {
-            let sector = self.sector_of(place.pointer);
-            self.l1d.line_mut(slot).join(Joins { sector, moves: true });
+        let set = line as usize & self.core.l1d_set_mask;
+        let Some(slot) = self.core.l1d.find_again(set, line) else { return self.miss(*place, line, t, write, signals) };
+        self.core.l1d.touch(slot);
+        if self.core.moves {
+            let sector = self.core.sector_of(place.pointer);
+            self.core.l1d.line_mut(slot).join(Joins { sector, moves: true });
         }
-        if write && !self.l1d.line(slot).has(Line::DIRTY) {
+        if write && !self.core.l1d.line(slot).has(Line::DIRTY) {
             self.first_write(slot, line, t, signals);
         }
-        let state = self.l1d.line_mut(slot);
+        let state = self.core.l1d.line_mut(slot);
         let first_use = state.take(Line::PREFETCHED);
         let state = *state;
-        let response = if state.ready() <= t { Response::hit(t) } else { self.hit_in_flight(state, t, wants) };
+        let response = if state.ready() <= t { Response::hit(t) } else { self.core.hit_in_flight(state, t, wants) };
         // The prefetcher sees misses and the first hit of each prefetched line, not every hit.
-        if first_use || self.prefetcher.watches(place.pointer.steering) {
+        if first_use || self.core.prefetcher.watches(place.pointer.steering) {
             self.follow_stream(place.pointer, false, response.at, signals);
         }
         response
@@ -58,28 +51,28 @@ impl Hierarchy {
     #[cold]
     #[inline(never)]
     fn miss(&mut self, place: Located, line: u64, t: Cycle, write: bool, signals: &mut Signals) -> Response {
-        let sector = self.sector_of(place.pointer);
+        let sector = self.core.sector_of(place.pointer);
         let state = self.refill(line, sector, t, write, Cause::Demand, signals);
         self.follow_stream(place.pointer, true, t, signals);
-        self.wait_for(state, t, write)
+        self.core.wait_for(state, t, write)
     }
 
     /// A store to a clean line: an exclusive one becomes modified; a shared one must be upgraded first.
     #[cold]
     #[inline(never)]
     fn first_write(&mut self, slot: Slot, line: u64, t: Cycle, signals: &mut Signals) {
-        let state = self.l1d.line_mut(slot);
+        let state = self.core.l1d.line_mut(slot);
         state.set(Line::DIRTY, true);
         // Whether a line in flight is shared is known when it arrives.
         let known = t.max(state.ready());
         if state.take(Line::SHARED) {
             let (ready, refilled) = self.upgrade(slot, line, known, signals);
-            let state = self.l1d.line_mut(slot);
+            let state = self.core.l1d.line_mut(slot);
             state.take(Line::ASKED);
             if refilled { state.set_ready(ready) } else { state.ask(ready) }
         } else {
-            let l2_slot_hint = self.l2_slot_hints[slot.number()];
-            self.chip.first_write(self.id, Held { line, l2_slot_hint });
+            let l2_slot_hint = self.core.l2_slot_hints[slot.number()];
+            self.chip.first_write(self.core.id, Held { line, l2_slot_hint });
         }
     }
 
@@ -90,17 +83,17 @@ impl Hierarchy {
         let lost = self.absorb_invalidations(line);
         signals.add(Signal::L1dCacheRefill, u64::from(lost));
         signals.add(Cause::Demand.l1_refill(), u64::from(lost));
-        let buffer = self.mshrs.first_free(t);
-        let at = self.requests.book(buffer.at) + self.request;
-        let joins = self.sectors.in_l2(self.l1d.line(slot).sector());
+        let buffer = self.core.mshrs.first_free(t);
+        let at = self.core.requests.book(buffer.at) + self.core.request;
+        let joins = self.core.sectors.in_l2(self.core.l1d.line(slot).sector());
         let request = Request { line, at, cause: Cause::Demand, holder: Holder::Data, write: true, joins };
-        let (answer, evicted) = self.chip.read(self.id, request, signals);
+        let (answer, evicted) = self.chip.read(self.core.id, request, signals);
         self.back_invalidate(evicted, signals);
         if answer.own_copy_lost {
-            self.invalidate_code(line);
+            self.core.invalidate_code(line);
         }
-        let ready = if lost { self.bus.fill(answer.ready) } else { answer.ready };
-        self.mshrs.hold(buffer, buffer.at, ready);
+        let ready = if lost { self.core.bus.fill(answer.ready) } else { answer.ready };
+        self.core.mshrs.hold(buffer, buffer.at, ready);
         (ready, lost)
     }
 
@@ -108,11 +101,160 @@ impl Hierarchy {
     /// copies. Returns whether there was one.
     #[inline(always)]
     fn absorb_invalidations(&mut self, line: u64) -> bool {
-        let invalidated = self.chip.absorb_invalidations(self.id, line);
+        let invalidated = self.chip.absorb_invalidations(self.core.id, line);
         if invalidated {
-            self.invalidate_code(line);
+            self.core.invalidate_code(line);
         }
         invalidated
+    }
+
+    /// Refills a line into a sector of L1D. Returns its state there.
+    #[inline(never)]
+    pub(super) fn refill(
+        &mut self,
+        line: u64,
+        sector: Sector,
+        t: Cycle,
+        write: bool,
+        cause: Cause,
+        signals: &mut Signals,
+    ) -> Line {
+        signals.add(Signal::L1dCacheRefill, 1);
+        signals.add(cause.l1_refill(), 1);
+        if cause == Cause::HardwarePrefetch {
+            signals.add(Signal::L1dCacheRefillPrf, 1);
+        }
+        self.absorb_invalidations(line);
+        let t = if t < self.core.zeroed.until { self.core.zeroed.requestable(line, t) } else { t };
+        let buffer = self.core.mshrs.first_free(t);
+        let asked = self.core.requests.book(buffer.at);
+        let joins = self.core.sectors.in_l2(sector);
+        let request = Request { line, at: asked + self.core.request, cause, holder: Holder::Data, write, joins };
+        let (answer, evicted) = self.chip.read(self.core.id, request, signals);
+        self.back_invalidate(evicted, signals);
+        if answer.own_copy_lost {
+            self.core.invalidate_code(line);
+        }
+        let ready = self.core.bus.fill(answer.ready);
+        let arriving = match answer.missed {
+            Some(missed) => Line::arriving_from_memory(ready, missed),
+            None => Line::arriving(ready),
+        };
+        let mut state = arriving
+            .in_sector(sector)
+            .with(Line::DIRTY, write)
+            .with(Line::SHARED, answer.shared)
+            .with(Line::PREFETCHED, cause == Cause::HardwarePrefetch);
+        let (slot, victim) = self.core.l1d.insert(line as usize & self.core.l1d_set_mask, line, state, t);
+        self.core.l1d.remember(line, slot);
+        let before = std::mem::replace(&mut self.core.l2_slot_hints[slot.number()], answer.slot);
+        if let Some(victim) = victim {
+            let room = self.evict(victim, before, buffer.at, signals);
+            if room > ready {
+                state.set_ready(room);
+                self.core.l1d.line_mut(slot).set_ready(room);
+            }
+        }
+        self.core.mshrs.hold(buffer, buffer.at, state.ready());
+        signals.add(Signal::L1MissWait, state.ready() - buffer.at);
+        self.core.pipes.both(state.ready(), self.core.move_in);
+        state
+    }
+
+    /// Evicts a line from L1D at `t`. L2 probably has it at `l2_slot_hint`. Returns when its slot is free.
+    fn evict(&mut self, victim: Victim, l2_slot_hint: Slot, t: Cycle, signals: &mut Signals) -> Cycle {
+        let held = Held { line: victim.line, l2_slot_hint };
+        if victim.dirty() {
+            let (out, at_l2) = self.core.write_back(t, signals);
+            let joins = self.core.sectors.in_l2(victim.state.sector());
+            self.chip.write_back(self.core.id, held, joins, at_l2, signals);
+            return out;
+        }
+        let out = self.core.pipes.both(t, self.core.move_out_clean);
+        self.core.bus.release(out);
+        self.chip.clean_eviction(self.core.id, held, Holder::Data);
+        out
+    }
+
+    /// L2 evicted a line: L1 must give it up, too.
+    pub(super) fn back_invalidate(&mut self, evicted: Option<Evicted>, signals: &mut Signals) {
+        let Some(Evicted { line, dirty, code, at }) = evicted else { return };
+        if code {
+            self.core.invalidate_code(line);
+        }
+        let newer = self.core.invalidate_data(line, at, signals);
+        if dirty || newer.is_some() {
+            self.chip.write_memory(self.core.id.cmg, line, newer.unwrap_or(at), signals);
+        }
+    }
+
+    /// The core begins to run at `now`. Its snoops that have arrived take effect.
+    pub fn resume(&mut self, now: Cycle, signals: &mut Signals) {
+        self.chip.set_lookahead(self.core.id, NEVER);
+        self.chip.take_remote_counts(self.core.id.cmg, signals);
+        self.handle_snoops(now, signals);
+    }
+
+    /// The core stops running. It sends no request before `from` when it resumes; [`NEVER`] if it has nothing to do.
+    pub fn suspend(&mut self, from: Cycle) {
+        self.chip.set_lookahead(self.core.id, from);
+    }
+
+    /// Handles the snoops that have reached this core by `now`.
+    pub fn handle_snoops(&mut self, now: Cycle, signals: &mut Signals) {
+        while let Some(Snoop { line, at, kind }) = self.chip.pop_snoop(self.core.id, now) {
+            match kind {
+                SnoopKind::Downgrade => self.core.downgrade(line, at, signals),
+                SnoopKind::Invalidate => {
+                    self.core.invalidate_code(line);
+                    self.core.invalidate_data(line, at, signals);
+                }
+            }
+        }
+    }
+
+    /// `DC ZVA` on the line of `pointer`, executed at `t`: L2 makes a line of zeros without reading memory. A copy in L1D
+    /// leaves first. Returns when the core learns that it is done.
+    pub fn zero_line(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
+        let place = self.translate(pointer, t, signals);
+        let line = place.physical >> self.core.line_shift;
+        let joins = self.core.sectors.in_l2(self.core.sector_of(pointer));
+        let mut sent = place.ready;
+        if let Some(state) = self.core.l1d.remove(line as usize & self.core.l1d_set_mask, line) {
+            let cycles = if state.has(Line::DIRTY) { self.core.move_out_dirty } else { self.core.move_out_clean };
+            sent = self.core.pipes.both(sent.max(state.ready()), cycles);
+            if state.has(Line::DIRTY) {
+                signals.add(Signal::L1dCacheWb, 1);
+                sent = self.core.bus.write_back(sent).1;
+                let l2_slot_hint = self.chip.remembered(self.core.id.cmg, line);
+                self.chip.write_back(
+                    self.core.id,
+                    Held { line, l2_slot_hint },
+                    joins,
+                    sent + self.core.request,
+                    signals,
+                );
+            }
+        }
+        self.absorb_invalidations(line);
+        let start = self.core.requests.book(sent) + self.core.request;
+        let (answer, evicted) = self.chip.zero(self.core.id, line, joins, start, signals);
+        self.back_invalidate(evicted, signals);
+        if answer.own_copy_lost {
+            self.core.invalidate_code(line);
+        }
+        let done = answer.ready + self.core.request;
+        self.core.zeroed.add(line, done);
+        done
+    }
+}
+
+impl CoreMemory {
+    /// The line number of an address.
+    #[inline(always)]
+    #[must_use]
+    pub fn line_of(&self, addr: u64) -> u64 {
+        addr >> self.line_shift
     }
 
     /// An access at `t` to a line that another access has requested. Its flow is replayed until the line arrives, like one
@@ -144,74 +286,6 @@ impl Hierarchy {
         self.sectors.of(pointer.sector(), pointer.addr >> self.line_shift << self.line_shift)
     }
 
-    /// Refills a line into a sector of L1D. Returns its state there.
-    #[inline(never)]
-    pub(super) fn refill(
-        &mut self,
-        line: u64,
-        sector: Sector,
-        t: Cycle,
-        write: bool,
-        cause: Cause,
-        signals: &mut Signals,
-    ) -> Line {
-        signals.add(Signal::L1dCacheRefill, 1);
-        signals.add(cause.l1_refill(), 1);
-        if cause == Cause::HardwarePrefetch {
-            signals.add(Signal::L1dCacheRefillPrf, 1);
-        }
-        self.absorb_invalidations(line);
-        let t = if t < self.zeroed.until { self.zeroed.requestable(line, t) } else { t };
-        let buffer = self.mshrs.first_free(t);
-        let asked = self.requests.book(buffer.at);
-        let joins = self.sectors.in_l2(sector);
-        let request = Request { line, at: asked + self.request, cause, holder: Holder::Data, write, joins };
-        let (answer, evicted) = self.chip.read(self.id, request, signals);
-        self.back_invalidate(evicted, signals);
-        if answer.own_copy_lost {
-            self.invalidate_code(line);
-        }
-        let ready = self.bus.fill(answer.ready);
-        let arriving = match answer.missed {
-            Some(missed) => Line::arriving_from_memory(ready, missed),
-            None => Line::arriving(ready),
-        };
-        let mut state = arriving
-            .in_sector(sector)
-            .with(Line::DIRTY, write)
-            .with(Line::SHARED, answer.shared)
-            .with(Line::PREFETCHED, cause == Cause::HardwarePrefetch);
-        let (slot, victim) = self.l1d.insert(line as usize & self.l1d_set_mask, line, state, t);
-        self.l1d.remember(line, slot);
-        let before = std::mem::replace(&mut self.l2_slot_hints[slot.number()], answer.slot);
-        if let Some(victim) = victim {
-            let room = self.evict(victim, before, buffer.at, signals);
-            if room > ready {
-                state.set_ready(room);
-                self.l1d.line_mut(slot).set_ready(room);
-            }
-        }
-        self.mshrs.hold(buffer, buffer.at, state.ready());
-        signals.add(Signal::L1MissWait, state.ready() - buffer.at);
-        self.pipes.both(state.ready(), self.move_in);
-        state
-    }
-
-    /// Evicts a line from L1D at `t`. L2 probably has it at `l2_slot_hint`. Returns when its slot is free.
-    fn evict(&mut self, victim: Victim, l2_slot_hint: Slot, t: Cycle, signals: &mut Signals) -> Cycle {
-        let held = Held { line: victim.line, l2_slot_hint };
-        if victim.dirty() {
-            let (out, at_l2) = self.write_back(t, signals);
-            let joins = self.sectors.in_l2(victim.state.sector());
-            self.chip.write_back(self.id, held, joins, at_l2, signals);
-            return out;
-        }
-        let out = self.pipes.both(t, self.move_out_clean);
-        self.bus.release(out);
-        self.chip.clean_eviction(self.id, held, Holder::Data);
-        out
-    }
-
     /// A dirty line leaves L1D at `t` for a write-back buffer, and from there for L2. Returns when it is in the buffer, and
     /// when it reaches L2.
     fn write_back(&mut self, t: Cycle, signals: &mut Signals) -> (Cycle, Cycle) {
@@ -221,18 +295,6 @@ impl Hierarchy {
         let (sent, all) = self.bus.write_back(out);
         self.writeback_buffers.hold(buffer, buffer.at, all + self.request);
         (out, sent + self.request)
-    }
-
-    /// L2 evicted a line: L1 must give it up, too.
-    pub(super) fn back_invalidate(&mut self, evicted: Option<Evicted>, signals: &mut Signals) {
-        let Some(Evicted { line, dirty, code, at }) = evicted else { return };
-        if code {
-            self.invalidate_code(line);
-        }
-        let newer = self.invalidate_data(line, at, signals);
-        if dirty || newer.is_some() {
-            self.chip.write_memory(self.id.cmg, line, newer.unwrap_or(at), signals);
-        }
     }
 
     /// Removes a line from L1D. Returns when it reaches L2, if it was dirty.
@@ -253,74 +315,6 @@ impl Hierarchy {
         if state.take(Line::DIRTY) {
             self.write_back(t, signals);
         }
-    }
-
-    /// This core resumes at `now` in place of `other`, which sends no request before `from` when it resumes; [`NEVER`] if it
-    /// has nothing to do. The snoops of this core that have arrived take effect.
-    pub fn take_over(&mut self, other: &mut Hierarchy, from: Cycle, now: Cycle, signals: &mut Signals) {
-        other.chip.set_lookahead(other.id, from);
-        std::mem::swap(&mut self.chip, &mut other.chip);
-        self.resume(now, signals);
-    }
-
-    /// This core, which has the chip, stops and hands it over. It sends no request before `from`.
-    pub fn leave_chip(&mut self, from: Cycle) -> Box<Chip> {
-        self.chip.set_lookahead(self.id, from);
-        std::mem::replace(&mut self.chip, Box::new(Chip::elsewhere()))
-    }
-
-    /// This core resumes at `now` with `chip`, or with its partition of the chip.
-    pub fn take_chip(&mut self, chip: Box<Chip>, now: Cycle, signals: &mut Signals) {
-        self.chip = chip;
-        self.resume(now, signals);
-    }
-
-    fn resume(&mut self, now: Cycle, signals: &mut Signals) {
-        self.chip.set_lookahead(self.id, NEVER);
-        self.chip.take_remote_counts(self.id.cmg, signals);
-        self.handle_snoops(now, signals);
-    }
-
-    /// Handles the snoops that have reached this core by `now`.
-    pub fn handle_snoops(&mut self, now: Cycle, signals: &mut Signals) {
-        while let Some(Snoop { line, at, kind }) = self.chip.pop_snoop(self.id, now) {
-            match kind {
-                SnoopKind::Downgrade => self.downgrade(line, at, signals),
-                SnoopKind::Invalidate => {
-                    self.invalidate_code(line);
-                    self.invalidate_data(line, at, signals);
-                }
-            }
-        }
-    }
-
-    /// `DC ZVA` on the line of `pointer`, executed at `t`: L2 makes a line of zeros without reading memory. A copy in L1D
-    /// leaves first. Returns when the core learns that it is done.
-    pub fn zero_line(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
-        let place = self.translate(pointer, t, signals);
-        let line = place.physical >> self.line_shift;
-        let joins = self.sectors.in_l2(self.sector_of(pointer));
-        let mut sent = place.ready;
-        if let Some(state) = self.l1d.remove(line as usize & self.l1d_set_mask, line) {
-            let cycles = if state.has(Line::DIRTY) { self.move_out_dirty } else { self.move_out_clean };
-            sent = self.pipes.both(sent.max(state.ready()), cycles);
-            if state.has(Line::DIRTY) {
-                signals.add(Signal::L1dCacheWb, 1);
-                sent = self.bus.write_back(sent).1;
-                let l2_slot_hint = self.chip.remembered(self.id.cmg, line);
-                self.chip.write_back(self.id, Held { line, l2_slot_hint }, joins, sent + self.request, signals);
-            }
-        }
-        self.absorb_invalidations(line);
-        let start = self.requests.book(sent) + self.request;
-        let (answer, evicted) = self.chip.zero(self.id, line, joins, start, signals);
-        self.back_invalidate(evicted, signals);
-        if answer.own_copy_lost {
-            self.invalidate_code(line);
-        }
-        let done = answer.ready + self.request;
-        self.zeroed.add(line, done);
-        done
     }
 }
 

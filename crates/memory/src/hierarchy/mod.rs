@@ -133,12 +133,19 @@ impl Response {
     }
 }
 
-/// The private memory structures of a core: L1 caches, translation, prefetcher. While the core runs it has the chip, too.
-pub struct Hierarchy {
+/// The memory hierarchy as a running core sees it: its private structures, and the chip that it shares with the other cores.
+/// Borrowed for as long as the core runs.
+pub struct Hierarchy<'a> {
+    /// The private structures of the core.
+    pub core: &'a mut CoreMemory,
+    /// The chip, or the core's partition of it.
+    pub chip: &'a mut Chip,
+}
+
+/// The private memory structures of a core: L1 caches, translation, prefetcher.
+pub struct CoreMemory {
     /// The load/store pipes.
     pub pipes: LoadStorePipes,
-    /// What the cores share. Another core has it while this one does not run.
-    chip: Box<Chip>,
     id: CoreId,
     l1d: Tags,
     /// For each slot of L1D, where L2 probably has the same line.
@@ -194,16 +201,15 @@ pub struct Hierarchy {
     fetched: u64,
 }
 
-impl Hierarchy {
-    /// Cold caches of the core at `id`, which has `chip`.
+impl CoreMemory {
+    /// Cold caches of core `id`.
     #[must_use]
-    pub fn new(spec: &Spec, id: CoreId, chip: Box<Chip>) -> Hierarchy {
+    pub fn new(spec: &Spec, id: CoreId) -> CoreMemory {
         let sets = |c: &fxscope_machine::spec::Cache| (c.bytes / u64::from(c.ways) / u64::from(c.line_bytes)) as usize;
         let usable = |c: &fxscope_machine::spec::Cache| (c.ways - c.reserved_ways) as usize;
         let l1d = Tags::new(sets(&spec.l1d), usable(&spec.l1d));
-        Hierarchy {
+        CoreMemory {
             pipes: LoadStorePipes::default(),
-            chip,
             id,
             l2_slot_hints: vec![Slot::default(); l1d.places()].into(),
             l1d,
@@ -244,19 +250,10 @@ impl Hierarchy {
         }
     }
 
-    /// Cold caches of the core at `id`, while another core has the chip.
-    #[must_use]
-    pub fn waiting(spec: &Spec, id: CoreId) -> Hierarchy {
-        Hierarchy::new(spec, id, Box::new(Chip::elsewhere()))
-    }
-
-    /// No request before `now` follows.
+    /// The hierarchy of this core with `chip`.
     #[inline(always)]
-    pub fn advance(&mut self, now: Cycle) {
-        self.pipes.advance(now);
-        self.bus.advance(now);
-        self.requests.advance(now);
-        self.chip.advance(now);
+    pub fn with<'a>(&'a mut self, chip: &'a mut Chip) -> Hierarchy<'a> {
+        Hierarchy { core: self, chip }
     }
 
     /// Sets how accesses get their sectors.
@@ -269,23 +266,23 @@ impl Hierarchy {
     pub fn sectors(&self) -> &Assignment {
         &self.sectors
     }
+}
+
+impl Hierarchy<'_> {
+    /// No request before `now` follows.
+    #[inline(always)]
+    pub fn advance(&mut self, now: Cycle) {
+        self.core.pipes.advance(now);
+        self.core.bus.advance(now);
+        self.core.requests.advance(now);
+        self.chip.advance(now);
+    }
 
     /// Limits the ways of the sectors of L1D, and of the two sectors of L2 that the core uses; `None`: no limits. Cores of
     /// a CMG that use the same two sectors share their limits.
     pub fn limit_sectors(&mut self, l1: Option<[u8; SECTORS]>, l2: Option<[u8; 2]>) {
-        self.moves |= self.sectors.moves() && (l1.is_some() || l2.is_some());
-        self.l1d.limit(l1.map_or_else(Limits::default, Limits::new));
-        self.chip.limit_sectors(self.id.cmg, self.sectors.group(), l2);
-    }
-
-    /// Lets blocked partitions be served ([`Chip::sync`]).
-    pub fn sync(&mut self) {
-        self.chip.sync();
-    }
-
-    /// What the cores share, while this core runs ([`Hierarchy::take_over`]).
-    #[must_use]
-    pub fn chip(&self) -> &Chip {
-        &self.chip
+        self.core.moves |= self.core.sectors.moves() && (l1.is_some() || l2.is_some());
+        self.core.l1d.limit(l1.map_or_else(Limits::default, Limits::new));
+        self.chip.limit_sectors(self.core.id.cmg, self.core.sectors.group(), l2);
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 
-use super::Hierarchy;
+use super::{CoreMemory, Hierarchy};
+use crate::chip::Chip;
 use crate::frames::{PageRange, Placement};
 use crate::pointer::Pointer;
 use crate::tables::VIRTUAL_BITS;
@@ -27,17 +28,67 @@ pub struct Located {
     pub physical: u64,
 }
 
-impl Hierarchy {
-    /// Address space number `space` had the pages `before` and now has `pages`: frees the frames of the pages that are gone.
-    /// One core does this for all.
-    pub fn release_pages(&mut self, space: u16, before: &[PageRange], pages: &[PageRange]) {
-        let space = u64::from(space) << VIRTUAL_BITS;
-        for gone in unmapped(before, pages) {
-            // Added, not combined by "or": the last range may end where the address space does.
-            self.chip.frames_mut().release(space + gone.start, space + gone.end);
+impl Hierarchy<'_> {
+    /// Translates a data address for an access at `t`.
+    #[inline(always)]
+    pub fn translate(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
+        let addr = self.core.in_space(pointer.addr);
+        match self.core.data_tlb.hit(addr) {
+            Some(hit) => Located { ready: t.max(hit.ready), pointer, physical: addr.wrapping_add(hit.offset) },
+            None => self.translate_slow(pointer, t, signals),
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn translate_slow(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
+        let range = self.core.page_of(pointer.addr);
+        let addr = self.core.in_space(pointer.addr);
+        signals.add(Signal::L1dTlbRefill, 1);
+        signals.add(Signal::L2dTlb, 1);
+        let hit = match self.core.data_tlb.second_level(addr, range.shift, t) {
+            Ok(hit) => hit,
+            Err(missed) => {
+                signals.add(Signal::L2dTlbRefill, 1);
+                let (frame, ready) = self.walk(pointer.addr, range, missed, signals);
+                self.core.data_tlb.insert(addr, range.shift, frame, ready)
+            }
+        };
+        Located { ready: hit.ready, pointer, physical: addr.wrapping_add(hit.offset) }
+    }
+
+    /// Translates the address of an instruction for a fetch at `t`. Returns when that is done, and the physical address.
+    pub(super) fn translate_code(&mut self, virtual_addr: u64, t: Cycle, signals: &mut Signals) -> (Cycle, u64) {
+        let addr = self.core.in_space(virtual_addr);
+        if let Some(hit) = self.core.code_tlb.hit(addr) {
+            return (t.max(hit.ready), addr.wrapping_add(hit.offset));
+        }
+        let range = self.core.page_of(virtual_addr);
+        signals.add(Signal::L1iTlbRefill, 1);
+        signals.add(Signal::L2iTlb, 1);
+        let hit = match self.core.code_tlb.second_level(addr, range.shift, t) {
+            Ok(hit) => hit,
+            Err(missed) => {
+                signals.add(Signal::L2iTlbRefill, 1);
+                let (frame, ready) = self.walk(virtual_addr, range, missed, signals);
+                self.core.code_tlb.insert(addr, range.shift, frame, ready)
+            }
+        };
+        (hit.ready, addr.wrapping_add(hit.offset))
+    }
+
+    /// The physical address of the page of `addr`. Addresses outside all ranges are physical ones.
+    pub(super) fn frame_of(&mut self, addr: u64, range: PageRange) -> u64 {
+        let page = addr >> range.shift << range.shift;
+        if range.end == 0 {
+            return page;
+        }
+        let page = self.core.in_space(page);
+        self.chip.frame(page, range, self.core.id.cmg)
+    }
+}
+
+impl CoreMemory {
     /// Address space number `space` is in use and has these pages: drops the translations that are no longer valid.
     pub fn follow_pages(&mut self, space: u16, pages: Arc<[PageRange]>) {
         let space = u64::from(space) << VIRTUAL_BITS;
@@ -85,64 +136,6 @@ impl Hierarchy {
         addr | self.space
     }
 
-    /// Translates a data address for an access at `t`.
-    #[inline(always)]
-    pub fn translate(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
-        let addr = self.in_space(pointer.addr);
-        match self.data_tlb.hit(addr) {
-            Some(hit) => Located { ready: t.max(hit.ready), pointer, physical: addr.wrapping_add(hit.offset) },
-            None => self.translate_slow(pointer, t, signals),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn translate_slow(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
-        let range = self.page_of(pointer.addr);
-        let addr = self.in_space(pointer.addr);
-        signals.add(Signal::L1dTlbRefill, 1);
-        signals.add(Signal::L2dTlb, 1);
-        let hit = match self.data_tlb.second_level(addr, range.shift, t) {
-            Ok(hit) => hit,
-            Err(missed) => {
-                signals.add(Signal::L2dTlbRefill, 1);
-                let (frame, ready) = self.walk(pointer.addr, range, missed, signals);
-                self.data_tlb.insert(addr, range.shift, frame, ready)
-            }
-        };
-        Located { ready: hit.ready, pointer, physical: addr.wrapping_add(hit.offset) }
-    }
-
-    /// Translates the address of an instruction for a fetch at `t`. Returns when that is done, and the physical address.
-    pub(super) fn translate_code(&mut self, virtual_addr: u64, t: Cycle, signals: &mut Signals) -> (Cycle, u64) {
-        let addr = self.in_space(virtual_addr);
-        if let Some(hit) = self.code_tlb.hit(addr) {
-            return (t.max(hit.ready), addr.wrapping_add(hit.offset));
-        }
-        let range = self.page_of(virtual_addr);
-        signals.add(Signal::L1iTlbRefill, 1);
-        signals.add(Signal::L2iTlb, 1);
-        let hit = match self.code_tlb.second_level(addr, range.shift, t) {
-            Ok(hit) => hit,
-            Err(missed) => {
-                signals.add(Signal::L2iTlbRefill, 1);
-                let (frame, ready) = self.walk(virtual_addr, range, missed, signals);
-                self.code_tlb.insert(addr, range.shift, frame, ready)
-            }
-        };
-        (hit.ready, addr.wrapping_add(hit.offset))
-    }
-
-    /// The physical address of the page of `addr`. Addresses outside all ranges are physical ones.
-    pub(super) fn frame_of(&mut self, addr: u64, range: PageRange) -> u64 {
-        let page = addr >> range.shift << range.shift;
-        if range.end == 0 {
-            return page;
-        }
-        let page = self.in_space(page);
-        self.chip.frame(page, range, self.id.cmg)
-    }
-
     /// Whether an address is mapped.
     pub(super) fn is_mapped(&mut self, addr: u64) -> bool {
         self.page_of(addr).end != 0
@@ -169,6 +162,18 @@ impl Hierarchy {
             .peek(addr)
             .filter(|hit| hit.ready <= t)
             .map(|hit| addr.wrapping_add(hit.offset) >> self.line_shift)
+    }
+}
+
+impl Chip {
+    /// Address space number `space` had the pages `before` and now has `pages`: frees the frames of the pages that are gone.
+    /// One core does this for all.
+    pub fn release_pages(&mut self, space: u16, before: &[PageRange], pages: &[PageRange]) {
+        let space = u64::from(space) << VIRTUAL_BITS;
+        for gone in unmapped(before, pages) {
+            // Added, not combined by "or": the last range may end where the address space does.
+            self.frames_mut().release(space + gone.start, space + gone.end);
+        }
     }
 }
 

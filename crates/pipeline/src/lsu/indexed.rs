@@ -32,7 +32,7 @@ impl Lsu {
             let Some(Pair { first, second, together }) = self.pair(mask >> (2 * pair * step), step, addrs) else {
                 if made_with_active(uop, mask, pair, pairs, step) {
                     signals.add(Signal::Gather1Flow, 1);
-                    answer = answer.and(Response::hit(memory.pipes.load(ready)));
+                    answer = answer.and(Response::hit(memory.core.pipes.load(ready)));
                 } else {
                     signals.add(Signal::Gather0Flow, 1);
                 }
@@ -82,7 +82,7 @@ impl Lsu {
             let mut ready = t + address_cycle(uop, pair, pairs);
             let Some(flows) = self.pair(mask >> (2 * pair * step), step, addrs) else {
                 if made_with_active(uop, mask, pair, pairs, step) {
-                    answer = answer.and(Response::hit(memory.pipes.load(ready)));
+                    answer = answer.and(Response::hit(memory.core.pipes.load(ready)));
                 }
                 continue;
             };
@@ -117,7 +117,7 @@ impl Lsu {
             let ready = t + address_cycle(uop, place, each);
             let at = if words[0] >> (i * step) & 1 == 0 {
                 let ready = memory.inactive(words[1 + i].into(), ready, signals);
-                memory.pipes.store_access(ready, true)
+                memory.core.pipes.store_access(ready, true)
             } else {
                 let flow = element(uop, words[1 + i].into(), None);
                 let eligible = mem.eligible && flow.bytes.start.is_multiple_of(8);

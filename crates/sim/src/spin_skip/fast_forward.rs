@@ -11,8 +11,7 @@ use fxscope_calendar::Cycle;
 use fxscope_memory::NEVER;
 
 use super::{Seen, Spin};
-use crate::core::Core;
-use crate::timing::{Driver, Timing};
+use crate::timing::Driver;
 
 /// Most cycles for which a spinning core is left out.
 const REACH: Cycle = 1 << 16;
@@ -25,13 +24,6 @@ pub(crate) struct Spinning {
     reads: Vec<Range<u64>>,
 }
 
-impl Timing {
-    /// The core of CPU number `index`.
-    pub(crate) fn core_at(&mut self, index: usize) -> Option<&mut Core> {
-        if index == self.here { Some(&mut self.core) } else { self.parked[index].as_deref_mut() }
-    }
-}
-
 impl Driver<'_> {
     /// Whether the core of CPU number `index` spins.
     pub(crate) fn spins(&self, index: usize) -> bool {
@@ -41,7 +33,7 @@ impl Driver<'_> {
     /// The active core is watched, and a block ran. Returns whether it is not watched any more.
     #[cold]
     pub(crate) fn watch_block(&mut self, id: BlockId, executed: usize) -> bool {
-        let core = &mut *self.timing.core;
+        let core = self.timing.machine.core_mut();
         let Spin::Watched(iterations) = &mut core.spin else { return false };
         let now = core.pipeline.now();
         let last = self.process.block(id).end - 4;
@@ -68,11 +60,11 @@ impl Driver<'_> {
 
     /// The active core begins to spin, if its loop reads private memory only.
     fn begin_to_spin(&mut self) {
-        let (index, thread, process) = (self.timing.here, self.process.thread().tid, self.process.pid());
-        let Spin::Spins(summary) = &self.timing.core.spin else { return };
+        let (index, thread, process) = (self.timing.machine.active, self.process.thread().tid, self.process.pid());
+        let Spin::Spins(summary) = &self.timing.machine.core().spin else { return };
         let private = |range: &Range<u64>| self.process.memory().region_at(range.start).is_some_and(|r| !r.shared);
         let reads = summary.reads().filter(|reads| reads.iter().all(private));
-        let Some(reads) = reads else { return self.timing.core.spin = Spin::backed_off() };
+        let Some(reads) = reads else { return self.timing.machine.core_mut().spin = Spin::backed_off() };
         self.timing.spinning.push(Spinning { index, thread, process, reads });
         self.watch_memory();
         self.continue_to_spin(self.timing.spinning.len() - 1);
@@ -92,7 +84,7 @@ impl Driver<'_> {
     fn continue_to_spin(&mut self, entry: usize) {
         let Spinning { index, thread, .. } = self.timing.spinning[entry];
         let undisturbed = self.process.is_undisturbed(thread);
-        let Some(core) = self.timing.core_at(index) else { return };
+        let Some(core) = self.timing.machine.get_mut(index) else { return };
         let Spin::Spins(summary) = &mut core.spin else { return };
         let most = REACH / summary.cycles();
         let look = summary.iterations_to_follow(most);
@@ -107,7 +99,7 @@ impl Driver<'_> {
     /// Until when the core of CPU number `index` can spin; `None`: not at all.
     fn spins_until(&mut self, index: usize) -> Option<Cycle> {
         let due_ns = self.process.next_due_ns();
-        let core = self.timing.core_at(index)?;
+        let core = self.timing.machine.get_mut(index)?;
         let now = core.pipeline.now();
         let due = due_ns.map_or(NEVER, |ns| core.cycle_at(ns));
         let Spin::Spins(summary) = &core.spin else { return None };
@@ -126,7 +118,7 @@ impl Driver<'_> {
     /// Spinning core number `entry` does all iterations that begin before `until`, as far as they are known.
     fn fast_forward(&mut self, entry: usize, until: Cycle) {
         let Spinning { index, thread, .. } = self.timing.spinning[entry];
-        let Some(core) = self.timing.core_at(index) else { return };
+        let Some(core) = self.timing.machine.get_mut(index) else { return };
         let (now, began_ns) = (core.pipeline.now(), core.now_ns());
         let Spin::Spins(summary) = &mut core.spin else { return };
         let periods = until.saturating_sub(now).div_ceil(summary.cycles()).min(summary.left);
@@ -139,7 +131,7 @@ impl Driver<'_> {
     /// Spinning core number `entry` is simulated again.
     fn stop_spinning(&mut self, entry: usize) {
         let Spinning { index, .. } = self.timing.spinning.remove(entry);
-        let Some(core) = self.timing.core_at(index) else { return };
+        let Some(core) = self.timing.machine.get_mut(index) else { return };
         core.spin = Spin::default();
         let now = core.pipeline.now();
         self.timing.clocks.set(index, now);
