@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fxscope_aarch64::table::{Ctx, decode};
 use fxscope_isa::{Access, Reg, Shape};
-use fxscope_linux::Process;
+use fxscope_linux::Guest;
 use fxscope_linux::disasm::disassemble;
 use fxscope_linux::pages::Backing;
 use fxscope_machine::Spec;
@@ -16,7 +16,7 @@ use fxscope_report::annotate::Source;
 use fxscope_sim::{BlockEvent, BlockObserver, MemoryAccess};
 use serde::Serialize;
 
-use crate::{Wanted, annotate};
+use fxscope_session::{Wanted, annotate};
 
 /// Whether an instruction reads or writes where its elements are active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -115,7 +115,7 @@ impl Named {
     }
 }
 
-/// Looks for accesses under a false mask while a program runs ([`crate::Session::run_observed`]).
+/// Looks for accesses under a false mask while a program runs ([`fxscope_session::Session::run_observed`]).
 pub struct RiskFinder {
     page_bytes: u64,
     vector_bytes: usize,
@@ -144,7 +144,7 @@ impl RiskFinder {
 
     /// An access under a mask: active elements have their pages by now, so a page that is missing was named by elements
     /// that are not active.
-    fn look(&mut self, process: &Process, access: &MemoryAccess<'_>) {
+    fn look(&mut self, process: &Guest, access: &MemoryAccess<'_>) {
         let (op, words) = (access.op, access.words);
         let kind = match op.access {
             Access::Load => Kind::Load,
@@ -176,7 +176,7 @@ impl RiskFinder {
         }
     }
 
-    fn name(&mut self, process: &Process, address: u64) {
+    fn name(&mut self, process: &Guest, address: u64) {
         match process.backing(address) {
             Backing::Page => {}
             Backing::Untouched => self.untouched.push(address),
@@ -186,7 +186,7 @@ impl RiskFinder {
 }
 
 impl RiskFinder {
-    fn note(&mut self, process: &Process, access: &MemoryAccess<'_>, kind: Kind, none_active: bool) {
+    fn note(&mut self, process: &Guest, access: &MemoryAccess<'_>, kind: Kind, none_active: bool) {
         let key = (process.pid(), access.pc);
         let fresh = &mut self.fresh;
         let found = self.found.entry(key).or_insert_with(|| {
@@ -212,7 +212,7 @@ impl RiskFinder {
     }
 
     /// Reads an instruction that was found. Loads that write the first-fault register are made for this.
-    fn read(&mut self, process: &mut Process, key: (u32, u64)) {
+    fn read(&mut self, process: &mut Guest, key: (u32, u64)) {
         let mut bytes = [0; 4];
         for (byte, address) in bytes.iter_mut().zip(key.1..) {
             let Some(read) = process.read_byte(address) else { return };

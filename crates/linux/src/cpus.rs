@@ -1,9 +1,9 @@
 //! CPUs: which thread runs on which one.
 //!
 //! Functional runs have one host of all threads, and a thread's CPU is only a number that it can ask for. With time,
-//! whoever drives a run has each CPU run a thread of its own ([`Process::spread`]): the threads that are ready wait in
+//! whoever drives a run has each CPU run a thread of its own ([`Guest::spread`]): the threads that are ready wait in
 //! line at their CPUs, the first in line has it for a time slice, and the driver chooses the CPU that goes on
-//! ([`Process::enter`]).
+//! ([`Guest::enter`]).
 //!
 //! Where Linux is free to choose, the rules are these. A new thread goes to the CPU with the fewest threads; of several,
 //! to one of its parent's memory node, and then to the one with the lowest number. A thread that wakes up goes back to
@@ -15,9 +15,9 @@ use std::ops::Range;
 use fxscope_aarch64::BlockId;
 
 use crate::descriptors::poke_ready;
+use crate::guest::{Guest, Step};
 use crate::kernel::Kernel;
 use crate::platform::CpuPlace;
-use crate::process::{Process, Step};
 use crate::scheduler::System;
 use crate::thread::Thread;
 use crate::wait::{Blocked, FOR_EVER, Wait};
@@ -173,7 +173,7 @@ pub struct CpuState {
     pub on_core: bool,
 }
 
-impl Process {
+impl Guest {
     /// From now on each CPU runs threads of its own, and whoever drives the run chooses which CPU goes on.
     pub fn spread(&mut self) {
         let lane = |&place: &CpuPlace| Lane {
@@ -204,7 +204,7 @@ impl Process {
         })
     }
 
-    /// Changes whenever [`Process::cpus`] may have other threads that are ready.
+    /// Changes whenever [`Guest::cpus`] may have other threads that are ready.
     #[inline(always)]
     #[must_use]
     pub fn cpu_changes(&self) -> u64 {
@@ -232,7 +232,7 @@ impl Process {
         self.held = hold;
     }
 
-    /// Puts the thread of CPU number `index` of [`Process::cpus`] in place, where it is `now_ns`, which may be before the
+    /// Puts the thread of CPU number `index` of [`Guest::cpus`] in place, where it is `now_ns`, which may be before the
     /// time of the CPU that was there.
     pub fn enter(&mut self, index: usize, now_ns: u64) {
         self.account();

@@ -1,8 +1,8 @@
 //! Runs AArch64 Linux programs: loads ELF files, answers system calls, delivers signals.
 //!
 //! * [`elf`] checks and maps a program; [`symbols`] names its functions.
-//! * [`process`] starts it and executes it block by block. A driver calls [`Process::step`], looks at what
-//!   ran, and keeps the time: [`Process::set_now_ns`]. Everything a program can learn about time follows from that.
+//! * [`guest`] starts it and executes it block by block. A driver calls [`Guest::step`], looks at what
+//!   ran, and keeps the time: [`Guest::set_now_ns`]. Everything a program can learn about time follows from that.
 //! * [`syscalls`] is the table of system calls; the handlers stand beside it, by subject.
 //! * [`signal`] has dispositions, frames and delivery.
 //! * [`kernel`] is what the threads of a process share, [`thread`] what each has for itself; `scheduler` says which
@@ -24,6 +24,7 @@ pub mod disasm;
 pub mod elf;
 mod files;
 mod futex;
+pub mod guest;
 pub mod hwpfctl;
 pub mod kernel;
 mod layout;
@@ -32,7 +33,6 @@ mod mapped;
 mod memory_files;
 pub mod pages;
 pub mod platform;
-pub mod process;
 mod processes;
 pub mod rounds;
 mod scheduler;
@@ -51,9 +51,9 @@ mod wait;
 pub use clock::ClockSource;
 pub use cpus::{CpuState, SLICE_NS};
 pub use elf::{ElfError, Image};
+pub use guest::{Guest, Setup, StartError, Stdio, Step};
 pub use kernel::{End, Killed, OutOfMemory, Refused, Waiting};
 pub use platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
-pub use process::{Process, Setup, StartError, Stdio, Step};
 pub use scheduler::QUANTUM;
 pub use symbols::{Place, Probe, Symbols};
 pub use terminal::TerminalWatch;

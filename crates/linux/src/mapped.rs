@@ -13,10 +13,10 @@ use fxscope_guestmem::PAGE;
 use rustix::io::Errno;
 
 use crate::files::OpenFile;
+use crate::guest::Guest;
 use crate::memory_files;
-use crate::process::Process;
 
-impl Process {
+impl Guest {
     /// The host's paths of the files that are mapped now: before the first step the program and its interpreter.
     #[must_use]
     pub fn mapped_files(&self) -> Vec<PathBuf> {

@@ -1,5 +1,5 @@
 //! Processes: how they begin, how one after the other runs, and how they end. The one that runs is kept in place in
-//! [`Process`]; the others are parked. Their address spaces have pages of the same arena, which is with the one that
+//! [`Guest`]; the others are parked. Their address spaces have pages of the same arena, which is with the one that
 //! runs, as is [`System`].
 //!
 //! [`System`]: crate::scheduler::System
@@ -12,10 +12,10 @@ use fxscope_guestmem::Memory;
 use crate::budget;
 use crate::files::Files;
 use crate::futex;
+use crate::guest::{Guest, PID, Step};
 use crate::kernel::{End, Kernel, Random};
 use crate::memory_files;
 use crate::pages::add_up;
-use crate::process::{PID, Process, Step};
 use crate::scheduler::System;
 use crate::signal::{self, Origin, SigInfo, code, flags, number::SIGCHLD};
 use crate::thread::Thread;
@@ -134,7 +134,7 @@ impl Kernel {
     }
 }
 
-impl Process {
+impl Guest {
     /// Puts the process `pid` in the place of the one that runs; that one is forgotten if it has ended.
     pub(crate) fn switch_process(&mut self, pid: u32) {
         self.kernel.exchange_memory();

@@ -6,7 +6,7 @@ use fxscope_aarch64::{BlockId, Cpu, Inst};
 use fxscope_guestmem::Memory;
 use fxscope_isa::{Reg, StaticInst};
 
-use crate::process::Process;
+use crate::guest::Guest;
 use crate::thread::Thread;
 use crate::wait::FOR_EVER;
 
@@ -171,7 +171,7 @@ fn numbers(regs: impl Iterator<Item = Reg>) -> u128 {
     regs.fold(0, |all, reg| all | 1 << reg.0)
 }
 
-impl Process {
+impl Guest {
     /// How many rounds more thread `tid` would run if nobody wrote what it reads, for sure; 0 if nothing can be said, as
     /// when its process is not in place. `limit` of them are executed at most, for their way and results; nothing changes
     /// by this.
@@ -190,7 +190,7 @@ impl Process {
         rounds
     }
 
-    /// Thread `tid` has run `rounds` rounds, as many as [`Process::rounds_ahead`] said at most, which took it `ns`.
+    /// Thread `tid` has run `rounds` rounds, as many as [`Guest::rounds_ahead`] said at most, which took it `ns`.
     pub fn skip_rounds(&mut self, tid: u32, round: &Round, rounds: u64, ns: u64) {
         self.instructions += rounds * round.infos().count() as u64;
         let parked = self.kernel.system.threads.iter_mut().map(Box::as_mut);

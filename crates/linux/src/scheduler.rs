@@ -12,9 +12,9 @@ use crate::channels::Channels;
 use crate::cmg::SharedRegisters;
 use crate::cpus::{Cpus, Turn};
 use crate::descriptors::{SLICE_NS, outside_can_help, poke_ready};
+use crate::guest::{Guest, Step};
 use crate::kernel::{End, Kernel, Waiting};
 use crate::pages::PageUse;
-use crate::process::{Process, Step};
 use crate::processes::{Parked, Zombie};
 use crate::signal;
 use crate::syscalls;
@@ -126,7 +126,7 @@ impl Thread {
     }
 }
 
-impl Process {
+impl Guest {
     /// Deals with what the last block left and with what has come since, and chooses the thread to go on with.
     /// `None`: run its next block.
     #[cold]
@@ -360,7 +360,7 @@ impl Process {
         End::Deadlock { threads }
     }
 
-    /// When [`Process::attend`] is called next, if nothing else makes it.
+    /// When [`Guest::attend`] is called next, if nothing else makes it.
     fn set_deadline(&mut self) {
         if self.kernel.system.next_event_ns <= self.kernel.now_ns {
             let now_ns = self.kernel.now_ns;

@@ -3,10 +3,10 @@
 use fxscope_guestmem::PAGE;
 use fxscope_guestmem::{Memory, Prot, Segment};
 
+use crate::guest::StartError;
 use crate::layout::{STACK_ROOM, STACK_TOP};
 use crate::load::{Arguments, Loaded};
 use crate::platform::Platform;
-use crate::process::StartError;
 use crate::signal::frame;
 
 /// Types of auxiliary vector entries (Linux `auxvec.h`).

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rustix::fd::BorrowedFd;
 
-use crate::process::Process;
+use crate::guest::Guest;
 
 /// Whoever else writes to the terminal. Called whenever a program is about to write there or to wait for input, and
 /// when it has read; with whether the cursor is at the beginning of a line afterwards.
@@ -36,7 +36,7 @@ impl fmt::Debug for Terminal {
     }
 }
 
-impl Process {
+impl Guest {
     /// Lets `watch` know of what programs do at the host's terminal, which it writes to as well.
     pub fn watch_terminal(&mut self, watch: TerminalWatch) {
         self.kernel.system.terminal.watch(watch);

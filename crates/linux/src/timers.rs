@@ -1,7 +1,7 @@
 //! Timers of a process. They follow its clocks: simulated time, or the time it has spent running.
 
+use crate::guest::Guest;
 use crate::kernel::Kernel;
-use crate::process::Process;
 use crate::signal::{self, Origin, SigInfo, code};
 use crate::wait::FOR_EVER;
 
@@ -150,7 +150,7 @@ impl Kernel {
     }
 }
 
-impl Process {
+impl Guest {
     /// Sends the signals of all timers that have expired.
     pub(crate) fn expire_timers(&mut self) {
         let now_ns = self.kernel.now_ns;

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use fxscope_linux::Process;
+use fxscope_linux::Guest;
 
 /// A function that code is from.
 type FunctionId = u32;
@@ -39,12 +39,12 @@ pub(crate) struct CodeMap {
 
 impl CodeMap {
     /// Those of a run of `process`, whose own file is the first.
-    pub(crate) fn new(process: &Process) -> CodeMap {
+    pub(crate) fn new(process: &Guest) -> CodeMap {
         CodeMap { files: vec![process.program_file().to_vec()], ..CodeMap::default() }
     }
 
     /// Notes where `count` instructions from `start` on are from; returns the number by which to ask for it.
-    pub(crate) fn note(&mut self, process: &Process, start: u64, count: usize) -> u32 {
+    pub(crate) fn note(&mut self, process: &Guest, start: u64, count: usize) -> u32 {
         let (file, place) = match process.file_at(start) {
             Some((path, offset)) => (Some(self.file(path)), offset),
             None => (None, start),
@@ -62,7 +62,7 @@ impl CodeMap {
         }) as u32
     }
 
-    fn functions(&mut self, process: &Process, start: u64, count: usize) -> Box<[Part]> {
+    fn functions(&mut self, process: &Guest, start: u64, count: usize) -> Box<[Part]> {
         let symbols = process.running_symbols();
         let mut parts: Vec<Part> = Vec::new();
         for i in 0..count {

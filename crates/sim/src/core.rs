@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use fxscope_aarch64::BlockId;
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
-use fxscope_linux::Process;
+use fxscope_linux::Guest;
+use fxscope_linux::guest::{FUNCTIONAL_NS, PID};
 use fxscope_linux::pages::MemoryWork;
-use fxscope_linux::process::{FUNCTIONAL_NS, PID};
 use fxscope_machine::Spec;
 use fxscope_memory::{Chip, PrefetchRegisters};
 use fxscope_pipeline::{BoundBlock, Pipeline, bind_block};
@@ -56,7 +56,7 @@ pub(crate) struct Core {
 
 impl Core {
     /// A core that has not run the current process yet. It reads the program's control registers when its first thread comes.
-    pub(crate) fn new(mut pipeline: Pipeline, process: &Process, options: &Options, data: &SectorData) -> Core {
+    pub(crate) fn new(mut pipeline: Pipeline, process: &Guest, options: &Options, data: &SectorData) -> Core {
         pipeline.memory.assign_sectors(sectors::assignment(&options.spec));
         let mut core = Core {
             sector_ways: SectorWays::default(),
@@ -107,7 +107,7 @@ impl Core {
     }
 
     /// The thread in place goes on here, perhaps of another process than the last one.
-    pub(crate) fn switched(&mut self, process: &Process, follow: Follow, chip: &mut Chip) {
+    pub(crate) fn switched(&mut self, process: &Guest, follow: Follow, chip: &mut Chip) {
         let pid = process.pid();
         if pid != self.pid {
             self.catch_up(chip);
@@ -127,7 +127,7 @@ impl Core {
 
     /// The core learns what the program that runs has set: whether it wants floating-point exceptions judged, how to
     /// prefetch, and the ways of sectors.
-    pub(crate) fn read_controls(&mut self, process: &Process, chip: &mut Chip) {
+    pub(crate) fn read_controls(&mut self, process: &Guest, chip: &mut Chip) {
         let cpu = process.cpu();
         self.pipeline.judge_exceptions(cpu.fp.judges_exceptions());
         self.pipeline.memory.set_prefetch_registers(&PrefetchRegisters {
@@ -140,7 +140,7 @@ impl Core {
 
     /// The model learns of changes to the address space, of which `known` has the last state that a core has asked for.
     #[inline(always)]
-    pub(crate) fn learn_pages(&mut self, process: &Process, known: &mut KnownPages, spec: &Spec, chip: &mut Chip) {
+    pub(crate) fn learn_pages(&mut self, process: &Guest, known: &mut KnownPages, spec: &Spec, chip: &mut Chip) {
         let version = process.pages_version();
         if version != self.pages_of {
             self.pages_of = version;
@@ -165,7 +165,7 @@ impl Core {
 
     /// The code of process `pid` has changed; so may the program in place have, which is `process`.
     #[cold]
-    pub(crate) fn forget_blocks(&mut self, process: &Process) {
+    pub(crate) fn forget_blocks(&mut self, process: &Guest) {
         let pid = process.pid();
         let blocks = if pid == self.pid {
             self.markers = Markers::of(process);
@@ -209,7 +209,7 @@ impl Core {
 
     /// Joins a block that has just run for the first time with the machine's recipes.
     #[cold]
-    pub(crate) fn resolve(&mut self, process: &Process, id: BlockId, spec: &Spec, known: &mut Known) {
+    pub(crate) fn resolve(&mut self, process: &Guest, id: BlockId, spec: &Spec, known: &mut Known) {
         let index = id.0 as usize;
         if self.blocks.len() <= index {
             self.blocks.resize_with(index + 1, || None);

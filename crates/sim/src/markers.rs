@@ -2,7 +2,7 @@
 //! names of the functions, and the marks of `include/fxscope.h`.
 
 use fxscope_isa::Branch;
-use fxscope_linux::Process;
+use fxscope_linux::Guest;
 
 /// Longest name read from the program, bytes.
 const NAME_BYTES: u64 = 256;
@@ -89,7 +89,7 @@ pub(crate) struct Markers {
 
 impl Markers {
     /// Those of the program that runs and the libraries it has so far.
-    pub(crate) fn of(process: &Process) -> Markers {
+    pub(crate) fn of(process: &Guest) -> Markers {
         let symbols = process.running_symbols();
         let call = |(name, address): (&str, u64)| {
             let &(_, edge, naming) = CALLS.iter().find(|call| call.0 == name)?;
@@ -111,7 +111,7 @@ impl Markers {
 
     /// Learns the marks of libraries that have come since.
     #[inline(always)]
-    pub(crate) fn learn(&mut self, process: &Process) {
+    pub(crate) fn learn(&mut self, process: &Guest) {
         if process.running_symbols().version() != self.version {
             *self = Markers::of(process);
         }
@@ -135,7 +135,7 @@ impl Markers {
 
     /// What is marked at the block's last instruction, `last`, or where the program is now: which edge, and the name of
     /// the region if the program gives one.
-    pub(crate) fn met(&self, last: u64, process: &mut Process) -> Option<(Edge, Option<String>)> {
+    pub(crate) fn met(&self, last: u64, process: &mut Guest) -> Option<(Edge, Option<String>)> {
         if let Some(Marker::Probe(edge, name)) = self.find(last) {
             return Some((*edge, Some(name.to_string())));
         }
@@ -147,7 +147,7 @@ impl Markers {
 }
 
 /// The name of the region that the arguments of the function called have.
-fn name(naming: Naming, process: &mut Process) -> Option<String> {
+fn name(naming: Naming, process: &mut Guest) -> Option<String> {
     let [text, number] = [0, 1].map(|argument| process.cpu().x(argument));
     match naming {
         Naming::Last => None,
@@ -165,13 +165,13 @@ fn name(naming: Naming, process: &mut Process) -> Option<String> {
 }
 
 /// The text at an address, as long as argument number `length` says.
-fn fortran(process: &mut Process, text: u64, length: u8) -> String {
+fn fortran(process: &mut Guest, text: u64, length: u8) -> String {
     let length = process.cpu().x(length).min(NAME_BYTES);
     read(process, text, length)
 }
 
 /// The text at an address, up to a zero or `length` bytes, without spaces at its end.
-fn read(process: &mut Process, text: u64, length: u64) -> String {
+fn read(process: &mut Guest, text: u64, length: u64) -> String {
     let bytes: Vec<u8> =
         (0..length).map_while(|i| process.read_byte(text.wrapping_add(i)).filter(|&b| b != 0)).collect();
     let name = String::from_utf8_lossy(&bytes);

@@ -1,7 +1,7 @@
 //! Observer: called after each timed block.
 
 use fxscope_isa::MemOp;
-use fxscope_linux::Process;
+use fxscope_linux::Guest;
 use fxscope_memory::Chip;
 use fxscope_pipeline::{BoundBlock, Pipeline};
 
@@ -11,7 +11,7 @@ use crate::trace::Trace;
 pub struct BlockEvent<'a> {
     /// The guest. Its current thread executed the block, and its dynamic stream is that of the block. A system call at the
     /// end of the block has not been served yet.
-    pub process: &'a mut Process,
+    pub process: &'a mut Guest,
     /// The core that timed it.
     pub pipeline: &'a mut Pipeline,
     /// The block.
@@ -65,7 +65,7 @@ impl<O: BlockObserver> Trace for Observed<'_, O> {
         chip: &mut Chip,
         block: &mut BoundBlock,
         executed: usize,
-        process: &mut Process,
+        process: &mut Guest,
     ) {
         ().run(pipeline, chip, block, executed, process);
         self.0.ran(&mut BlockEvent { process, pipeline, block, executed });

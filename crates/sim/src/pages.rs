@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fxscope_calendar::Cycle;
 use fxscope_guestmem::Segment;
-use fxscope_linux::Process;
+use fxscope_linux::Guest;
 use fxscope_linux::pages::{self, MemoryWork, PageSizes, PageView};
 use fxscope_machine::{Spec, spec};
 use fxscope_memory::{Hierarchy, PageRange, Placement};
@@ -33,7 +33,7 @@ fn named(name: &str) -> Option<Segment> {
 /// Pages of the whole address space of the process that runs, lowest address first. The model counts nodes from
 /// `first_node` on.
 #[must_use]
-pub(crate) fn page_ranges(process: &Process, first_node: u32) -> Vec<PageRange> {
+pub(crate) fn page_ranges(process: &Guest, first_node: u32) -> Vec<PageRange> {
     let placement = |placement| match placement {
         pages::Placement::FirstTouch => Placement::FirstTouch,
         pages::Placement::Node(node) => Placement::Node((node - first_node) as u8),
@@ -64,7 +64,7 @@ struct Known {
 
 impl Known {
     /// The pages as the thread that runs comes to them. Lists that are equal are one and the same.
-    fn ranges(&mut self, process: &Process, first_node: u32) -> Arc<[PageRange]> {
+    fn ranges(&mut self, process: &Guest, first_node: u32) -> Arc<[PageRange]> {
         let view = process.page_view();
         if let Some((_, ranges)) = self.views.iter().find(|(known, _)| *known == view) {
             return Arc::clone(ranges);
@@ -82,7 +82,7 @@ impl KnownPages {
     /// The pages of the process that runs, for the core with `memory`. The first core to ask after a change says what has
     /// become free.
     #[cold]
-    pub(crate) fn tell(&mut self, process: &Process, spec: &Spec, memory: &mut Hierarchy<'_>) {
+    pub(crate) fn tell(&mut self, process: &Guest, spec: &Spec, memory: &mut Hierarchy<'_>) {
         let pid = process.pid();
         let known = self.0.entry(pid).or_default();
         let ranges = known.ranges(process, spec.topology.first_node);

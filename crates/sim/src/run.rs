@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
+use fxscope_linux::guest::FUNCTIONAL_NS;
 use fxscope_linux::pages::PageUse;
-use fxscope_linux::process::FUNCTIONAL_NS;
-use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Platform, Process, TerminalWatch};
+use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Guest, Platform, TerminalWatch};
 use fxscope_machine::Spec;
 
 use crate::hotspots::HotSpot;
@@ -25,7 +25,8 @@ use crate::trace::{Trace, Window};
 pub const QUANTUM: Cycle = 100;
 
 /// What a run is to give.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Results and instruction counts only; time is one nanosecond for each instruction.
     Functional,
@@ -34,7 +35,8 @@ pub enum Mode {
 }
 
 /// Which processes are timed and counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Follow {
     /// All, together.
     All,
@@ -43,7 +45,8 @@ pub enum Follow {
 }
 
 /// How threads that wait in loops are simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SpinLoops {
     /// Rounds that repeat themselves exactly are counted together.
     Fast,
@@ -130,7 +133,7 @@ pub struct Outcome {
 
 /// A program on a modelled machine.
 pub struct Simulation {
-    process: Process,
+    process: Guest,
     options: Options,
     timing: Option<Timing>,
     regions: Regions,
@@ -199,7 +202,7 @@ fn caches(spec: &Spec) -> Vec<Cache> {
 impl Simulation {
     /// Prepares a run of `process`.
     #[must_use]
-    pub fn new(process: Process, options: Options) -> Simulation {
+    pub fn new(process: Guest, options: Options) -> Simulation {
         let mut process = process;
         let timing = (options.mode == Mode::Timing).then(|| Timing::new(&mut process, &options));
         Simulation { process, options, timing, regions: Regions::default() }
@@ -214,12 +217,12 @@ impl Simulation {
 
     /// The program.
     #[must_use]
-    pub fn process(&self) -> &Process {
+    pub fn process(&self) -> &Guest {
         &self.process
     }
 
     /// The process, to say before it runs what it gets.
-    pub fn process_mut(&mut self) -> &mut Process {
+    pub fn process_mut(&mut self) -> &mut Guest {
         &mut self.process
     }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fxscope_aarch64::BlockId;
 use fxscope_calendar::Cycle;
 use fxscope_isa::{Partial, Subnormal};
-use fxscope_linux::Process;
+use fxscope_linux::Guest;
 use fxscope_memory::{Chip, NEVER};
 
 use crate::core::Core;
@@ -101,7 +101,7 @@ impl RunAhead {
     }
 
     /// The thread in place has executed `instructions` instructions of `block`.
-    pub(crate) fn push(&mut self, block: BlockId, instructions: usize, process: &Process) {
+    pub(crate) fn push(&mut self, block: BlockId, instructions: usize, process: &Guest) {
         let cpu = process.cpu();
         self.words.extend(cpu.stream());
         self.instructions += instructions as u64;

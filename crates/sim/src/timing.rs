@@ -8,7 +8,7 @@
 use fxscope_aarch64::block::MAX_BLOCK;
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signals, Stall};
-use fxscope_linux::{Process, Step};
+use fxscope_linux::{Guest, Step};
 use fxscope_memory::{Chip, NEVER};
 use fxscope_pipeline::Pipeline;
 
@@ -65,7 +65,7 @@ pub(crate) struct Timing {
 
 impl Timing {
     /// The cores of a run of `process`: that of its first thread.
-    pub(crate) fn new(process: &mut Process, options: &Options) -> Timing {
+    pub(crate) fn new(process: &mut Guest, options: &Options) -> Timing {
         process.spread();
         let cpus: Vec<u32> = process.cpus().map(|state| state.place.cpu).collect();
         let active = cpus.iter().position(|&cpu| cpu == process.cpu_number()).unwrap_or(0);
@@ -133,7 +133,7 @@ pub(crate) struct Quantum {
 
 /// What drives a run.
 pub(crate) struct Driver<'a> {
-    pub(crate) process: &'a mut Process,
+    pub(crate) process: &'a mut Guest,
     pub(crate) options: &'a Options,
     pub(crate) regions: &'a mut Regions,
     pub(crate) timing: &'a mut Timing,
@@ -439,7 +439,7 @@ impl Driver<'_> {
 
     /// The number of the thread in place in the record.
     fn thread_number(&self) -> u32 {
-        self.process.thread().tid - fxscope_linux::process::PID
+        self.process.thread().tid - fxscope_linux::guest::PID
     }
 
     /// Counts are those of the thread in place from now on.
@@ -459,7 +459,7 @@ impl Driver<'_> {
         let before = self.timing.machine.core_mut().count_for(thread);
         self.credit(active, before);
         if let Some(thread) = thread {
-            let leader = self.process.pid() - fxscope_linux::process::PID;
+            let leader = self.process.pid() - fxscope_linux::guest::PID;
             let created_ns = self.process.thread().created_ns();
             self.regions.runs(thread, leader, created_ns, self.timing.machine.core().now_ns());
         }

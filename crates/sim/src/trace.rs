@@ -1,6 +1,6 @@
 //! Traces: a window of executed instructions whose micro-operations somebody is told of.
 
-use fxscope_linux::Process;
+use fxscope_linux::Guest;
 use fxscope_linux::symbols::{Place, Symbols};
 use fxscope_memory::Chip;
 use fxscope_pipeline::bind::BoundUop;
@@ -56,7 +56,7 @@ impl<'t> Window<'t> {
         chip: &mut Chip,
         block: &mut BoundBlock,
         executed: usize,
-        process: &mut Process,
+        process: &mut Guest,
     ) {
         let mut word = |i: usize| {
             let mut bytes = [0; 4];
@@ -96,7 +96,7 @@ pub(crate) trait Trace {
         chip: &mut Chip,
         block: &mut BoundBlock,
         executed: usize,
-        process: &mut Process,
+        process: &mut Guest,
     );
 }
 
@@ -112,7 +112,7 @@ impl Trace for () {
         chip: &mut Chip,
         block: &mut BoundBlock,
         executed: usize,
-        process: &mut Process,
+        process: &mut Guest,
     ) {
         let cpu = process.cpu();
         if cpu.partials().is_empty() {
@@ -132,7 +132,7 @@ impl Trace for Window<'_> {
         chip: &mut Chip,
         block: &mut BoundBlock,
         executed: usize,
-        process: &mut Process,
+        process: &mut Guest,
     ) {
         let after = self.executed + executed as u64;
         if self.executed < self.end && after > self.from {

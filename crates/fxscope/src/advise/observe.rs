@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use fxscope_guestmem::Segment;
-use fxscope_linux::Process;
+use fxscope_linux::Guest;
 use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
 use fxscope_sim::{BlockEvent, BlockObserver};
@@ -12,7 +12,7 @@ use fxscope_tlbsweep::{Access, Analysis, Answer, Counts, Design, Error, Question
 
 use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
 use super::{Costs, part_of_call};
-use crate::annotate::source_line;
+use fxscope_session::source_line;
 
 /// Bits of a program's addresses; the number of its process stands above them.
 const ADDRESS_BITS: u32 = 48;
@@ -206,7 +206,7 @@ impl Observer {
     }
 
     /// Learns of the address space of the process in place.
-    fn follow(&mut self, process: &Process) {
+    fn follow(&mut self, process: &Guest) {
         let (pid, generation) = (process.pid(), process.memory().generation());
         if self.spaces.get(self.here).is_some_and(|space| space.pid == pid && space.generation == generation) {
             return;
@@ -222,7 +222,7 @@ impl Observer {
     }
 
     #[cold]
-    fn read_ranges(&mut self, process: &Process) {
+    fn read_ranges(&mut self, process: &Guest) {
         let calls: Vec<usize> = process.mapping_sites().iter().map(|site| self.call(process, site)).collect();
         let mut ranges = Vec::new();
         let (mut live, mut others) = (vec![0; self.calls.len()], 0);
@@ -268,7 +268,7 @@ impl Observer {
     }
 
     /// The place of a call among all.
-    fn call(&mut self, process: &Process, site: &Site) -> usize {
+    fn call(&mut self, process: &Guest, site: &Site) -> usize {
         self.calls.iter().position(|known| known.site.is_at(site)).unwrap_or_else(|| {
             let taken = self.calls.iter().filter(|call| call.part != Group::Mmap.part()).count();
             // Only calls in the program's own file can be named in another run.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use fxscope_guestmem::{Prot, Segment};
 
 use super::{MemoryWork, PageSpan, PageUse, PageView, Site, SitePages, add_up};
-use crate::process::Process;
+use crate::guest::Guest;
 
 /// What there is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Backing {
     Nothing,
 }
 
-impl Process {
+impl Guest {
     /// The address space of the process that runs as pages, lowest address first, as they are for its thread.
     #[must_use]
     pub fn page_spans(&self) -> Vec<PageSpan> {
@@ -49,13 +49,13 @@ impl Process {
         self.kernel.pages.page_bytes(segment)
     }
 
-    /// What [`Process::page_spans`] follow from.
+    /// What [`Guest::page_spans`] follow from.
     #[must_use]
     pub fn page_view(&self) -> PageView {
         self.kernel.pages.view(&self.kernel.mem, self.kernel.toucher(&self.thread))
     }
 
-    /// A number that changes when [`Process::page_spans`] may have, while one process runs.
+    /// A number that changes when [`Guest::page_spans`] may have, while one process runs.
     #[inline(always)]
     #[must_use]
     pub fn pages_version(&self) -> u64 {
@@ -84,7 +84,7 @@ impl Process {
     }
 
     /// What of a range, of the process that runs, are private mappings whose calls are noted, lowest address first: addresses,
-    /// and the place of the call among [`Process::mapping_sites`].
+    /// and the place of the call among [`Guest::mapping_sites`].
     pub fn mappings(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, usize)> + '_ {
         self.kernel.pages.sites.of.within(range).map(|(range, site)| (range, site as usize))
     }
@@ -102,7 +102,7 @@ impl Process {
         (sites.uses, sites.rules) = (vec![0; rules.len()], rules);
     }
 
-    /// For how many mappings of the process that runs each rule of [`Process::set_mapping_pages`] was.
+    /// For how many mappings of the process that runs each rule of [`Guest::set_mapping_pages`] was.
     #[must_use]
     pub fn mapping_rule_uses(&self) -> &[u64] {
         &self.kernel.pages.sites.uses

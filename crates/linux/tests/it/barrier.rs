@@ -6,7 +6,7 @@ use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use common::{HOSTED, build, platform};
-use fxscope_linux::{CpuPlace, Platform, Process, Setup};
+use fxscope_linux::{CpuPlace, Guest, Platform, Setup};
 
 /// Runs a program on two CMGs, of CPUs 12, 13 and 24, 25; the exit status and the output.
 fn run(program: &Path, args: &[&str], change: impl FnOnce(&mut Platform)) -> (i32, String) {
@@ -17,7 +17,7 @@ fn run(program: &Path, args: &[&str], change: impl FnOnce(&mut Platform)) -> (i3
     let mut setup = Setup::new(machine, program.to_str().expect("UTF-8 path")).expect("setup");
     setup.args.extend(args.iter().map(|arg| arg.as_bytes().to_vec()));
     setup.stdio.output = output.try_clone().expect("duplicate handle").into();
-    let mut process = Process::open(program, setup).expect("opens");
+    let mut process = Guest::open(program, setup).expect("opens");
     let end = process.run_functional(10_000_000).cloned().expect("ends");
     let mut text = String::new();
     output.rewind().expect("rewind");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{FREESTANDING, HOSTED, Run, build, platform, run_here, run_to_end};
-use fxscope_linux::{End, Process, Setup, StartError};
+use fxscope_linux::{End, Guest, Setup, StartError};
 
 const MIB: u64 = 1 << 20;
 
@@ -162,11 +162,11 @@ fn of_a_program_file_only_what_is_mapped_is_read() {
     });
     let mut setup = Setup::new(platform(64), "segment").expect("setup");
     setup.platform.memory_bytes = MEMORY;
-    let error = Process::open(&large, setup).err().expect("too large");
+    let error = Guest::open(&large, setup).err().expect("too large");
     assert!(matches!(error, StartError::Elf { .. }), "{error}");
     let mut setup = Setup::new(platform(64), "null").expect("setup");
     setup.platform.memory_bytes = MEMORY;
-    let error = Process::open(Path::new("/dev/zero"), setup).err().expect("no file");
+    let error = Guest::open(Path::new("/dev/zero"), setup).err().expect("no file");
     assert!(error.to_string().contains("/dev/zero: it is a device"), "{error}");
 }
 
@@ -190,7 +190,7 @@ fn peak_memory_of_the_host_stays_near_the_limit() {
     let folder = tempfile::tempdir().expect("folder");
     let peak = |what: &str| -> u64 {
         let mut command = Command::new(&test);
-        command.args(["flood", "--exact", "--ignored", "--nocapture"]);
+        command.args(["budget::flood", "--exact", "--ignored", "--nocapture"]);
         let output = command.env("FXSCOPE_FLOOD", what).env("TMPDIR", folder.path()).output().expect("start");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let line = text.lines().find_map(|line| line.split_once("VmHWM:")).unwrap_or_else(|| panic!("{what}: {text}"));

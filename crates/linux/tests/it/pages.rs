@@ -7,7 +7,7 @@ use std::io::{Read as _, Seek as _};
 use common::{HOSTED, build, platform};
 use fxscope_guestmem::Segment;
 use fxscope_linux::pages::{MappingPages, MemoryPolicy, MemoryWork, PageSizes, PageUse, Placement, SitePages};
-use fxscope_linux::{CpuPlace, Process, Setup, Stdio};
+use fxscope_linux::{CpuPlace, Guest, Setup, Stdio};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -15,7 +15,7 @@ const DEMAND: &str = "XOS_MMM_L_PAGING_POLICY=demand:demand:demand";
 
 /// `programs/pages.c`, ready to run one of its cases on a machine with the nodes 4 to 7, twelve processors each, whose
 /// segments have pages of 2 MiB.
-fn start(case: &str, environment: &[&str], policy: MemoryPolicy) -> (Process, std::fs::File) {
+fn start(case: &str, environment: &[&str], policy: MemoryPolicy) -> (Guest, std::fs::File) {
     let mut platform = platform(64);
     platform.cpus = (12..60).map(|cpu| CpuPlace { cpu, node: 4 + (cpu - 12) / 12 }).collect();
     let large = [Segment::Data, Segment::Bss, Segment::Heap, Segment::Stack, Segment::ThreadStack, Segment::Mmap];
@@ -29,17 +29,17 @@ fn start(case: &str, environment: &[&str], policy: MemoryPolicy) -> (Process, st
     setup.env = environment.iter().map(|entry| entry.as_bytes().to_vec()).collect();
     setup.policy = policy;
     setup.stdio = Stdio { input: handle(), output: handle(), error: handle() };
-    (Process::open(&program, setup).unwrap_or_else(|e| panic!("{e}")), output)
+    (Guest::open(&program, setup).unwrap_or_else(|e| panic!("{e}")), output)
 }
 
 /// The same, run to its end.
-fn run(case: &str, environment: &[&str], policy: MemoryPolicy) -> (Process, String) {
+fn run(case: &str, environment: &[&str], policy: MemoryPolicy) -> (Guest, String) {
     let (process, output) = start(case, environment, policy);
     finished(process, output)
 }
 
 /// Runs a process to its end; what it has written.
-fn finished(mut process: Process, mut output: std::fs::File) -> (Process, String) {
+fn finished(mut process: Guest, mut output: std::fs::File) -> (Guest, String) {
     let end = process.run_functional(100_000_000).cloned().expect("ends");
     assert_eq!(end.status(), Some(0), "{end}");
     let mut text = String::new();

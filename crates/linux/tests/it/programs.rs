@@ -7,7 +7,7 @@ use common::{
     same_outcome,
 };
 use fxscope_linux::disasm::disassemble;
-use fxscope_linux::{End, Process, Refused, Setup, Stdio, Step};
+use fxscope_linux::{End, Guest, Refused, Setup, Stdio, Step};
 
 #[test]
 fn the_initial_stack_is_as_linux_lays_it_out() {
@@ -176,7 +176,7 @@ fn the_driver_sees_each_block_and_keeps_the_time() {
     let setup = Setup::new(platform(64), "time").expect("setup");
     let mut setup = Setup { stdio: quiet(), ..setup };
     setup.args.push(b"once".to_vec());
-    let mut process = Process::open(&program, setup).expect("starts");
+    let mut process = Guest::open(&program, setup).expect("starts");
     let (mut executed, mut slept) = (0, 0);
     loop {
         match process.step() {
@@ -211,7 +211,7 @@ fn quiet() -> Stdio {
 #[test]
 fn system_calls_that_do_not_exist_are_counted() {
     let setup = Setup { stdio: quiet(), ..Setup::new(platform(64), "calls").expect("setup") };
-    let mut process = Process::open(&build("calls.c", FREESTANDING), setup).expect("starts");
+    let mut process = Guest::open(&build("calls.c", FREESTANDING), setup).expect("starts");
     assert_eq!(process.run_functional(1_000_000), Some(&End::Exit { code: 255 }));
     let calls: Vec<_> = process.unknown_calls().collect();
     assert_eq!(calls, [(425, "io_uring_setup", 1), (999, "(no such system call)", 1)]);

@@ -5,7 +5,7 @@ use crate::common;
 use std::io::{Read as _, Seek as _};
 
 use common::{HOSTED, build, platform};
-use fxscope_linux::{CpuPlace, Platform, Process, Setup};
+use fxscope_linux::{CpuPlace, Guest, Platform, Setup};
 
 /// Runs `sectors.c` on a machine with CPUs 12 and 13 on one CMG and CPU 24 on another; the exit status and the output.
 fn run(second: &str, change: impl FnOnce(&mut Platform)) -> (i32, String) {
@@ -17,7 +17,7 @@ fn run(second: &str, change: impl FnOnce(&mut Platform)) -> (i32, String) {
     let mut setup = Setup::new(machine, program.to_str().expect("UTF-8 path")).expect("setup");
     setup.args.push(second.as_bytes().to_vec());
     setup.stdio.output = output.try_clone().expect("duplicate handle").into();
-    let mut process = Process::open(&program, setup).expect("opens");
+    let mut process = Guest::open(&program, setup).expect("opens");
     let end = process.run_functional(10_000_000).cloned().expect("ends");
     let mut text = String::new();
     output.rewind().expect("rewind");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fxscope_counts::{Signal, Signals};
-use fxscope_linux::{Process, Setup, Stdio};
+use fxscope_linux::{Guest, Setup, Stdio};
 use fxscope_machine::Spec;
 use fxscope_sim::{
     Control, Follow, HostThreads, Mode, Options, Outcome, QUANTUM, Simulation, SpinLoops, page_sizes, platform,
@@ -20,7 +20,7 @@ fn triad(arguments: &str, host_threads: usize) -> Outcome {
     setup.env = vec![b"XOS_MMM_L_PAGING_POLICY=demand:demand:demand".to_vec()];
     let quiet = || std::fs::File::options().read(true).write(true).open("/dev/null").expect("/dev/null").into();
     setup.stdio = Stdio { input: quiet(), output: quiet(), error: quiet() };
-    let process = Process::open(&program, setup).expect("a prebuilt program");
+    let process = Guest::open(&program, setup).expect("a prebuilt program");
     let several = (host_threads > 1).then(|| HostThreads::new(host_threads, &spec.topology).expect("threads"));
     let options = Options {
         spec,

@@ -8,7 +8,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fxscope_linux::{Access, End, Platform, Process, Refusal, Setup, Stdio};
+use fxscope_linux::{Access, End, Guest, Platform, Refusal, Setup, Stdio};
 
 pub mod platform;
 pub use platform::platform;
@@ -87,7 +87,7 @@ fn run_process(program: &Path, run: &Run, access: &Access) -> (End, String, Stri
     setup.stdio = Stdio { input: handle(&input), output: handle(&output), error: handle(&error) };
     setup.access = access.clone();
     setup.sysroot = run.sysroot.clone().or(setup.sysroot);
-    let mut process = Process::open(program, setup).unwrap_or_else(|e| panic!("{e}"));
+    let mut process = Guest::open(program, setup).unwrap_or_else(|e| panic!("{e}"));
     // While it waits for the host, it is to be asked again.
     while process.end().is_none() && process.instructions() < run.max_instructions {
         process.run_functional(run.max_instructions - process.instructions());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fxscope_linux::syscalls::TABLE;
-use fxscope_linux::{Access, Process, Setup, Stdio};
+use fxscope_linux::{Access, Guest, Setup, Stdio};
 
 #[path = "../common/platform.rs"]
 mod platform;
@@ -201,8 +201,7 @@ impl Host {
         let mut setup = Setup::new(platform, "calls").expect("setup");
         setup.stdio = Stdio { input: stream(), output: stream(), error: stream() };
         setup.access = Access::sandbox();
-        let mut process =
-            Process::new(Path::new("/calls"), &program(calls, self.folder.path()), setup).expect("starts");
+        let mut process = Guest::new(Path::new("/calls"), &program(calls, self.folder.path()), setup).expect("starts");
         let start = Instant::now();
         process.run_functional(INSTRUCTIONS);
         assert!(start.elapsed() < PATIENCE, "{calls:?}");

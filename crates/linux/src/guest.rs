@@ -120,10 +120,10 @@ impl Setup {
 /// What one step of a program did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A block ran. Its dynamic stream is in [`Process::cpu`]`.stream()` and the address where execution
+    /// A block ran. Its dynamic stream is in [`Guest::cpu`]`.stream()` and the address where execution
     /// goes on in `.pc`, until the next step. System calls and faults take effect in the next step.
     Ran {
-        /// The block; see [`Process::block`].
+        /// The block; see [`Guest::block`].
         block: BlockId,
         /// Instructions of it that completed; fewer than it has when one of them faulted.
         executed: usize,
@@ -133,18 +133,18 @@ pub enum Step {
         /// Simulated time in ns.
         until_ns: u64,
     },
-    /// The next block synchronises with other threads, and the driver wants to know before ([`Process::hold`]).
+    /// The next block synchronises with other threads, and the driver wants to know before ([`Guest::hold`]).
     Synchronises,
-    /// No thread is ready on the CPU in place ([`Process::spread`]).
+    /// No thread is ready on the CPU in place ([`Guest::spread`]).
     Idle,
-    /// Another thread goes on, perhaps of another process: [`Process::cpu`], [`Process::thread`] and
-    /// [`Process::memory`] are now of that one, and so are the numbers of blocks.
+    /// Another thread goes on, perhaps of another process: [`Guest::cpu`], [`Guest::thread`] and
+    /// [`Guest::memory`] are now of that one, and so are the numbers of blocks.
     Switched,
     /// Every thread waits for files of the host. Whoever drives the run may stop it, or step again.
     Waiting,
     /// Code has changed: all block numbers so far are void.
     CodeChanged,
-    /// The program has ended; see [`Process::end`].
+    /// The program has ended; see [`Guest::end`].
     Ended,
 }
 
@@ -154,12 +154,12 @@ pub const FUNCTIONAL_NS: u64 = 1;
 /// The program's process number: the same on every run.
 pub const PID: u32 = 1000;
 
-/// Instructions between two updates of the clock in [`Process::run_functional`].
+/// Instructions between two updates of the clock in [`Guest::run_functional`].
 const FUNCTIONAL_TICK: u64 = 1 << 12;
 
 /// A program with its threads, memory and open files, and the processes it starts. The process and the thread that
 /// run are kept in place.
-pub struct Process {
+pub struct Guest {
     pub(crate) kernel: Kernel,
     pub(crate) thread: Box<Thread>,
     pub(crate) blocks: Blocks,
@@ -175,7 +175,7 @@ pub struct Process {
     pub(crate) held: bool,
     /// The thread that the driver knows to be running.
     pub(crate) announced: u32,
-    /// Where time comes from instead of [`Process::set_now_ns`].
+    /// Where time comes from instead of [`Guest::set_now_ns`].
     pub(crate) host_clock: Option<HostClock>,
     /// The process in place has ended.
     pub(crate) process_ended: bool,
@@ -184,26 +184,26 @@ pub struct Process {
     pub(crate) end: Option<End>,
 }
 
-impl Process {
+impl Guest {
     /// Loads the program in the file `path`, ready to execute its first instruction.
     ///
     /// # Errors
     /// When the file cannot be read or is not a program that can run, or the host lacks resources.
-    pub fn open(path: &Path, setup: Setup) -> Result<Process, StartError> {
+    pub fn open(path: &Path, setup: Setup) -> Result<Guest, StartError> {
         let file = ProgramFile::open(path, setup.platform.memory_bytes);
         let file = file.map_err(|source| StartError::Read { path: path.to_owned(), source })?;
-        Process::start(path, Content::File(&file), setup)
+        Guest::start(path, Content::File(&file), setup)
     }
 
     /// Loads a program from the contents of its file; `path` is for messages and `/proc/self/exe`.
     ///
     /// # Errors
     /// When it is not a program that can run, or the host lacks resources.
-    pub fn new(path: &Path, file: &[u8], setup: Setup) -> Result<Process, StartError> {
-        Process::start(path, Content::Bytes(file), setup)
+    pub fn new(path: &Path, file: &[u8], setup: Setup) -> Result<Guest, StartError> {
+        Guest::start(path, Content::Bytes(file), setup)
     }
 
-    fn start(path: &Path, file: Content<'_>, setup: Setup) -> Result<Process, StartError> {
+    fn start(path: &Path, file: Content<'_>, setup: Setup) -> Result<Guest, StartError> {
         check_platform(&setup.platform)?;
         let bytes = setup.platform.memory_bytes;
         let mut mem = Memory::new(bytes).map_err(|source| StartError::Reserve { bytes, source })?;
@@ -248,7 +248,7 @@ impl Process {
         let mut thread = Box::new(Thread::new(cpu, PID, affinity.clone(), number, &arguments.program));
         thread.policy = setup.policy.into();
         pages.start(&mut mem, Toucher { policy: thread.policy, node });
-        Ok(Process {
+        Ok(Guest {
             blocks: Blocks::new(thread.cpu.vl),
             most_decoded: budget::most_decoded(bytes),
             thread,
@@ -502,7 +502,7 @@ impl Process {
 /// `WFE` ends at the latest when the next event of Linux's event stream comes: it has 10,000 a second.
 const EVENT_STREAM_NS: u64 = 100_000;
 
-impl Process {
+impl Guest {
     fn wait_for_event(&mut self) {
         let (now_ns, monitor) = (self.kernel.now_ns, self.thread.cpu.monitor);
         let cpu = self.thread.cpu_number();
