@@ -12,8 +12,9 @@ const EACH: u64 = 1 << 30;
 
 /// A core on each CMG, which share a chip that none of them has.
 struct Cores {
+    spec: Spec,
     cores: Vec<Core>,
-    chip: Box<Chip>,
+    chip: Option<Box<Chip>>,
 }
 
 impl Cores {
@@ -26,65 +27,65 @@ impl Cores {
             placement: Placement::Node(node as u8),
             moved: 0,
         };
-        let mut chip = Box::new(Chip::new(spec));
+        let mut chip = Some(Box::new(Chip::new(spec)));
         let core = |cmg: u32| {
-            let mut core =
-                Core::with(spec, Hierarchy::waiting(spec, CoreId::of(spec, cmg * spec.topology.cores_per_cmg)));
-            core.memory.take_chip(std::mem::replace(&mut chip, Box::new(Chip::elsewhere())), NEVER, &mut core.signals);
+            let mut core = Core::with(spec, Memory::waiting(spec, cmg * spec.topology.cores_per_cmg));
+            core.memory.take_chip(chip.take().expect("left"), NEVER, &mut core.signals);
             core.set_pages(0, (0..4).map(node).collect());
-            chip = core.memory.leave_chip(0);
+            chip = Some(core.memory.leave_chip(0));
             core
         };
         let cores = (0..4).map(core).collect();
-        Cores { cores, chip }
+        Cores { spec: spec.clone(), cores, chip }
     }
 
     /// Each core does what `work` says, one after the other, with the whole chip.
     fn one_by_one<T>(&mut self, mut work: impl FnMut(usize, &mut Core) -> T) -> Vec<T> {
         let mut results = Vec::new();
         for (number, core) in self.cores.iter_mut().enumerate() {
-            let chip = std::mem::replace(&mut self.chip, Box::new(Chip::elsewhere()));
+            let chip = self.chip.take().expect("left");
             core.memory.take_chip(chip, NEVER, &mut core.signals);
             results.push(work(number, core));
-            self.chip = core.memory.leave_chip(0);
+            self.chip = Some(core.memory.leave_chip(0));
         }
         results
     }
 
     /// Each core does what `work` says, on the threads of these parts. Returns how often one waited for the whole chip, too.
-    fn side_by_side<T: Send>(
+    fn in_parallel<T: Send>(
         &mut self,
         parts: &[Range<usize>],
         work: impl Fn(usize, &mut Core) -> T + Sync,
     ) -> (Vec<T>, u64) {
-        let chip = std::mem::replace(&mut self.chip, Box::new(Chip::elsewhere()));
-        let (partitioned, divided) = chip.into_partitions(parts);
+        let mut chip = self.chip.take().expect("left");
+        let (partitioned, divided) = chip.partition(parts);
+        let spec = &self.spec;
         let (mut cores, work) = (&mut self.cores[..], &work);
         let done = std::thread::scope(|scope| {
             let threads: Vec<_> = divided
                 .into_iter()
                 .zip(parts)
-                .map(|(part, numbers)| {
+                .map(|(mut partition, numbers)| {
                     let (own, others) = std::mem::take(&mut cores).split_at_mut(numbers.len());
                     cores = others;
                     let numbers = numbers.clone();
                     scope.spawn(move || {
-                        let (mut chip, rest) = part.begin();
                         let mut results = Vec::new();
                         for (number, core) in numbers.zip(own) {
-                            core.memory.take_chip(chip, NEVER, &mut core.signals);
+                            let chip = std::mem::replace(&mut partition.chip, Chip::new(spec));
+                            core.memory.take_chip(Box::new(chip), NEVER, &mut core.signals);
                             results.push(work(number, core));
-                            chip = core.memory.leave_chip(0);
+                            partition.chip = *core.memory.leave_chip(0);
                         }
-                        (results, rest(chip))
+                        (results, partition.finish())
                     })
                 })
                 .collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
         });
         let (results, rests): (Vec<Vec<T>>, Vec<_>) = done.into_iter().unzip();
-        let waits;
-        (self.chip, waits) = partitioned.join(rests);
+        let waits = partitioned.join(&mut chip, rests);
+        self.chip = Some(chip);
         (results.into_iter().flatten().collect(), waits)
     }
 
@@ -119,7 +120,7 @@ fn what_cores_do_with_their_own_cmg_takes_the_same_time_in_parts_of_the_chip() {
     let expected = whole.one_by_one(|number, core| accesses(core, number, 32 << 20));
     for parts in DIVISIONS {
         let mut divided = Cores::new(&spec);
-        let (times, _) = divided.side_by_side(parts, |number, core| accesses(core, number, 32 << 20));
+        let (times, _) = divided.in_parallel(parts, |number, core| accesses(core, number, 32 << 20));
         assert_eq!(times, expected, "{parts:?}");
         assert_eq!(divided.counts(), whole.counts(), "{parts:?}");
     }
@@ -133,8 +134,8 @@ fn a_line_of_another_cmg_takes_as_long_from_a_part_that_waits_for_the_whole_chip
     let expected = once(&mut whole);
     let mut divided = Cores::new(&spec);
     // The page and its tables are known.
-    divided.one_by_one(|_, core| core.memory.translate(0.into(), 0, &mut Signals::default()));
-    let (times, waits) = divided.side_by_side(DIVISIONS[0], |_, core| core.load(8, 1_000));
+    divided.one_by_one(|_, core| core.memory.run().translate(0.into(), 0, &mut Signals::default()));
+    let (times, waits) = divided.in_parallel(DIVISIONS[0], |_, core| core.load(8, 1_000));
     assert_eq!(times, expected);
     // The first one reads its own memory. It does not wait unless others may have the line.
     assert_eq!(waits, 3);
@@ -156,7 +157,7 @@ fn who_waits_for_the_whole_chip_has_it_in_the_order_of_cmgs_whichever_thread_is_
             };
             (0..300).map(one).collect()
         };
-        let (times, waits) = cores.side_by_side(DIVISIONS[0], work);
+        let (times, waits) = cores.in_parallel(DIVISIONS[0], work);
         (times, waits, cores.counts())
     };
     let first = run(usize::MAX);
@@ -179,7 +180,7 @@ fn lines_that_go_back_to_another_cmg_s_memory_are_counted_when_the_chip_is_whole
     let mut whole = Cores::new(&spec);
     whole.one_by_one(writes);
     let mut divided = Cores::new(&spec);
-    divided.side_by_side(DIVISIONS[0], writes);
+    divided.in_parallel(DIVISIONS[0], writes);
     let counts = divided.counts();
     assert!(counts[1].get(Signal::L2dCacheWb) >= lines / 2 - lines / 16, "{}", counts[1].get(Signal::L2dCacheWb));
     assert_eq!(counts, whole.counts());
@@ -190,7 +191,7 @@ fn nobody_waits_for_a_part_whose_thread_has_panicked() {
     let spec = machine();
     let mut cores = Cores::new(&spec);
     let run = std::panic::AssertUnwindSafe(|| {
-        cores.side_by_side(DIVISIONS[1], |number, core| {
+        cores.in_parallel(DIVISIONS[1], |number, core| {
             assert_ne!(number, 3, "as if by a mistake");
             core.load(if number < 2 { 3 * EACH } else { 8 }, 1_000)
         })

@@ -6,6 +6,7 @@
 use fxscope_counts::{Signal, Signals};
 use fxscope_isa::{Access, Branch, InstKind, MemOp, Reg, Shape, StaticInst};
 use fxscope_machine::Spec;
+use fxscope_memory::Chip;
 use fxscope_pipeline::bind::BoundUop;
 use fxscope_pipeline::uop_probe::{StageTimes, UopProbe};
 use fxscope_pipeline::{BoundBlock, Pipeline, bind_block};
@@ -323,7 +324,7 @@ impl Random {
 
 /// A basic block with what one execution of it leaves in the dynamic stream.
 pub struct Block {
-    resolved: BoundBlock,
+    bound: BoundBlock,
     stream: Vec<u64>,
     last: Option<StaticInst>,
 }
@@ -331,38 +332,38 @@ pub struct Block {
 impl Block {
     /// Adds the instruction mix of its executions.
     pub fn add_mix(&self, counts: &mut Signals) {
-        self.resolved.add_mix(counts);
+        self.bound.add_mix(counts);
     }
 
     pub fn new(start: u64, insts: &[Inst], spec: &Spec) -> Block {
         let infos: Vec<StaticInst> =
             (start..).step_by(4).zip(insts).map(|(addr, i)| StaticInst { addr, ..i.info }).collect();
-        let resolved = bind_block(start, &infos, spec);
-        assert!(resolved.unknown.is_empty(), "instructions without a row");
+        let bound = bind_block(start, &infos, spec);
+        assert!(bound.unknown.is_empty(), "instructions without a row");
         let last = insts.last().map(|inst| inst.info);
-        Block { resolved, stream: insts.iter().flat_map(|i| i.words.clone()).collect(), last }
+        Block { bound, stream: insts.iter().flat_map(|i| i.words.clone()).collect(), last }
     }
     pub fn uops(&self) -> &[fxscope_pipeline::bind::BoundUop] {
-        &self.resolved.uops
+        &self.bound.uops
     }
     /// For each instruction, its memory access and the words it leaves.
     pub fn accesses(&self) -> Vec<Option<(fxscope_pipeline::bind::BoundAccess, Vec<u64>)>> {
         let mut words = self.stream.iter().copied();
         let mut take =
             |m: &fxscope_pipeline::bind::BoundAccess| (*m, words.by_ref().take(usize::from(m.words)).collect());
-        self.resolved.mem.iter().map(|m| m.as_ref().map(&mut take)).collect()
+        self.bound.mem.iter().map(|m| m.as_ref().map(&mut take)).collect()
     }
     /// For each instruction, what is known from its executions.
     pub fn profile(&self) -> &[fxscope_pipeline::bind::Profile] {
-        &self.resolved.profile
+        &self.bound.profile
     }
     /// Address of its first instruction.
     pub fn start(&self) -> u64 {
-        self.resolved.start
+        self.bound.start
     }
     /// Address behind its last instruction.
     pub fn end(&self) -> u64 {
-        self.resolved.start + 4 * self.resolved.uop_end.len() as u64
+        self.bound.start + 4 * self.bound.uop_end.len() as u64
     }
 }
 
@@ -378,6 +379,7 @@ pub fn machine() -> Spec {
 pub struct Rig {
     pub spec: Spec,
     pub core: Pipeline,
+    pub chip: Chip,
     /// When the first instruction of the current program reaches decode (stage D).
     pub decode: u64,
 }
@@ -393,8 +395,8 @@ impl Rig {
         rig
     }
     pub fn new(spec: Spec) -> Rig {
-        let core = Pipeline::new(&spec, 0);
-        let mut rig = Rig { spec, core, decode: 0 };
+        let (core, chip) = (Pipeline::new(&spec, 0), Chip::new(&spec));
+        let mut rig = Rig { spec, core, chip, decode: 0 };
         let mut program = vec![nop(); (CODE_BYTES / 4) as usize];
         program[0] = ldr(9, 9, DATA + 0xff00);
         rig.time(&program);
@@ -447,8 +449,8 @@ impl Rig {
 
     /// The branch at `addr` leads to `target` once: from then on the target buffer knows it.
     pub fn take(&mut self, addr: u64, branch: &Inst, target: u64) {
-        let Block { mut resolved, stream, .. } = Block::new(addr, std::slice::from_ref(branch), &self.spec);
-        self.core.run(&mut resolved, 1, &stream, target);
+        let Block { mut bound, stream, .. } = Block::new(addr, std::slice::from_ref(branch), &self.spec);
+        self.core.run(&mut bound, 1, &stream, target, &mut self.chip);
     }
 
     /// Runs `body`, whose last instruction branches and has done so once before, `rounds` times.
@@ -469,15 +471,15 @@ impl Rig {
     /// Runs `blocks` in `order`, without waiting for anything in flight.
     pub fn run_blocks(&mut self, blocks: &mut [Block], order: &[usize]) {
         for (i, &this) in order.iter().enumerate() {
-            let next = order.get(i + 1).map_or(blocks[this].end(), |&n| blocks[n].resolved.start);
-            let Block { resolved, stream, .. } = &mut blocks[this];
-            self.core.run(resolved, resolved.uop_end.len(), stream, next);
-            resolved.count(resolved.uop_end.len());
+            let next = order.get(i + 1).map_or(blocks[this].end(), |&n| blocks[n].bound.start);
+            let Block { bound, stream, .. } = &mut blocks[this];
+            self.core.run(bound, bound.uop_end.len(), stream, next, &mut self.chip);
+            bound.count(bound.uop_end.len());
         }
     }
 
-    /// Runs at most 128 instructions in a straight line on an empty core; how each micro-operation passed.
-    pub fn passages(&mut self, insts: &[Inst]) -> Vec<StageTimes> {
+    /// Runs at most 128 instructions in a straight line on an empty core; the stage times of each micro-operation.
+    pub fn stage_times(&mut self, insts: &[Inst]) -> Vec<StageTimes> {
         struct All(Vec<StageTimes>);
         impl UopProbe for All {
             const ACTIVE: bool = true;
@@ -489,7 +491,7 @@ impl Rig {
         let mut block = Block::new(CODE, insts, &self.spec);
         let end = block.end();
         let mut all = All(Vec::new());
-        self.core.run_probed(&mut block.resolved, insts.len(), &block.stream, end, &mut all);
+        self.core.run_probed(&mut block.bound, insts.len(), &block.stream, end, &mut all, &mut self.chip);
         all.0
     }
 

@@ -8,7 +8,7 @@ use crate::common::*;
 
 /// Passages of `insts`, all of one micro-operation.
 fn passages(rig: &mut Rig, insts: &[Inst]) -> Vec<StageTimes> {
-    let passages = rig.passages(insts);
+    let passages = rig.stage_times(insts);
     assert_eq!(passages.len(), insts.len());
     passages
 }
@@ -79,7 +79,7 @@ fn stages_follow_each_other_and_fetch_and_commit_are_in_order() {
             }
         })
         .collect();
-    let list = rig.passages(&insts);
+    let list = rig.stage_times(&insts);
     for p in &list {
         let stages = [p.fetched, p.decodable, p.dispatched, p.started, p.complete, p.committed];
         assert!(stages.is_sorted(), "{p:?}");
