@@ -11,7 +11,6 @@ use rustix::pipe::{PipeFlags, SpliceFlags};
 
 use crate::files::{Files, OpenFile};
 use crate::kernel::Kernel;
-use crate::scheduler::System;
 use crate::thread::Thread;
 use crate::wait::{Blocked, Wait};
 
@@ -96,11 +95,6 @@ pub(crate) fn connect(socket: BorrowedFd<'_>, address: &SocketAddrAny) -> Result
 }
 
 impl Thread {
-    /// Begins to wait until an attempt succeeds.
-    pub(crate) fn try_later(&mut self, k: &mut Kernel, attempt: Attempt) {
-        self.block(k, Blocked { restart: true, ..Blocked::new(Wait::Attempt(attempt)) });
-    }
-
     fn attempt(&self) -> Option<&Attempt> {
         match &self.blocked.as_ref()?.wait {
             Wait::Attempt(attempt) => Some(attempt),
@@ -109,19 +103,27 @@ impl Thread {
     }
 }
 
+impl Kernel<'_> {
+    /// The thread begins to wait until an attempt succeeds.
+    pub(crate) fn try_later(&mut self, attempt: Attempt) {
+        self.block(Blocked { restart: true, ..Blocked::new(Wait::Attempt(attempt)) });
+    }
+}
+
 /// Whether any thread waits for an attempt to succeed.
-pub(crate) fn any(k: &Kernel, running: &Thread) -> bool {
-    k.system.parked().chain([running]).any(|thread| thread.attempt().is_some())
+pub(crate) fn any(k: &Kernel<'_>) -> bool {
+    k.all_threads().any(|thread| thread.attempt().is_some())
 }
 
 /// Makes all attempts again and marks the threads whose calls have something to return. Whether there are any.
-pub(crate) fn make_all(k: &mut Kernel, running: &mut Thread) -> bool {
-    let Kernel { files: own, system: System { threads, processes, .. }, pid, .. } = k;
+pub(crate) fn make_all(k: &mut Kernel<'_>) -> bool {
+    let Kernel { thread, process, other_threads, other_processes, .. } = k;
     let mut found = false;
-    for thread in threads.iter_mut().map(Box::as_mut).chain([running]) {
-        let files = if thread.pid == *pid { Some(&*own) } else { processes.get(&thread.pid).map(|p| &p.kernel.files) };
-        let (Some(attempt), Some(files)) = (thread.attempt().cloned(), files) else { continue };
-        let succeeds = attempt.succeeds(files, &mut thread.opening);
+    for thread in other_threads.iter_mut().chain([&mut **thread]) {
+        let Some(attempt) = thread.attempt().cloned() else { continue };
+        let mut processes = std::iter::once(&**process).chain(other_processes.iter());
+        let Some(process) = processes.find(|process| process.pid == thread.pid) else { continue };
+        let succeeds = attempt.succeeds(&process.files, &mut thread.opening);
         thread.poked |= succeeds;
         found |= succeeds;
     }

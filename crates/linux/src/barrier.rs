@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::kernel::Kernel;
 use crate::platform::{BarrierPlatform, Platform};
-use crate::thread::Thread;
+use crate::system::System;
 use crate::vfs::tree::Kind;
 use crate::wait::{Blocked, Wait};
 
@@ -250,27 +250,26 @@ impl Barriers {
     }
 }
 
-impl Kernel {
+impl Kernel<'_> {
     /// The open files of the driver, in all processes.
     pub(crate) fn barrier_files(&self) -> BTreeSet<Owner> {
-        let parked = self.system.processes.values().map(|parked| &parked.kernel.files);
-        let all = std::iter::once(&self.files).chain(parked);
+        let all = self.all_processes().map(|process| &process.files);
         all.flat_map(|files| (0..files.end()).filter_map(|fd| barrier_file(files, fd))).collect()
     }
 
-    /// Carries out an access to a window of the CPU on which `thread` runs. `None`: the CPU has no such window, and the
+    /// Carries out an access to a window of the CPU on which the thread runs. `None`: the CPU has no such window, and the
     /// instruction is undefined.
-    pub(crate) fn access_window(&mut self, thread: &mut Thread, access: WindowAccess) -> Option<()> {
-        let (cpu, now_ns) = (thread.cpu_number(), self.now_ns);
+    pub(crate) fn access_window(&mut self, access: WindowAccess) -> Option<()> {
+        let (cpu, now_ns) = (self.thread.cpu_number(), self.system.now_ns);
         let barriers = &mut self.system.shared_registers.barriers;
         match access {
             WindowAccess::Read { window, into } => {
                 let lbsy = barriers.read(cpu, window, now_ns)?;
-                thread.cpu.set_x(into, lbsy.into());
+                self.thread.cpu.set_x(into, lbsy.into());
                 Some(())
             }
             WindowAccess::Write { window, value } => {
-                let latency_ns = self.platform.barrier.map_or(0, |barrier| barrier.latency_ns);
+                let latency_ns = self.system.platform.barrier.map_or(0, |barrier| barrier.latency_ns);
                 barriers.write(cpu, window, value, now_ns, latency_ns)?;
                 self.tell_sleepers();
                 Some(())
@@ -281,7 +280,7 @@ impl Kernel {
     /// Threads that sleep with `WFE` wake at the latest when the hardware barrier sends their CPU an event.
     fn tell_sleepers(&mut self) {
         let events = &self.system.shared_registers.barriers.events;
-        for thread in &mut self.system.threads {
+        for thread in self.other_threads.iter_mut() {
             let Some(&at_ns) = events.get(&thread.cpu_number()) else { continue };
             if let Some(Blocked { wait: Wait::Event(_), until_ns, .. }) = &mut thread.blocked {
                 *until_ns = at_ns.min(*until_ns);
@@ -289,15 +288,17 @@ impl Kernel {
             }
         }
     }
+}
 
+impl System {
     /// When the hardware barrier sends a CPU its next event, in simulated ns: it ends a `WFE`, one that has begun or the next.
     pub(crate) fn barrier_event_ns(&self, cpu: u32) -> Option<u64> {
-        self.system.shared_registers.barriers.event_ns(cpu)
+        self.shared_registers.barriers.event_ns(cpu)
     }
 
     /// Takes the event of a CPU that is due by `now_ns`. Whether there was one.
     pub(crate) fn take_barrier_event(&mut self, cpu: u32, now_ns: u64) -> bool {
-        self.system.shared_registers.barriers.take_event(cpu, now_ns)
+        self.shared_registers.barriers.take_event(cpu, now_ns)
     }
 }
 
@@ -328,30 +329,30 @@ pub(crate) mod sysfs {
     }
 
     /// What is in use by files that are open.
-    fn in_use(k: &Kernel) -> Barriers {
+    fn in_use(k: &Kernel<'_>) -> Barriers {
         let mut barriers = k.system.shared_registers.barriers.clone();
         barriers.keep(&k.barrier_files());
         barriers
     }
 
-    fn cmg(k: &Kernel, node: u32) -> u32 {
-        k.platform.nodes().iter().position(|&other| other == node).unwrap_or(0) as u32
+    fn cmg(k: &Kernel<'_>, node: u32) -> u32 {
+        k.system.platform.nodes().iter().position(|&other| other == node).unwrap_or(0) as u32
     }
 
     /// Blades in use.
-    pub(crate) fn used_blades(k: &Kernel, node: u32) -> Vec<u8> {
+    pub(crate) fn used_blades(k: &Kernel<'_>, node: u32) -> Vec<u8> {
         format!("{:04x}\n", in_use(k).used_blades(cmg(k, node))).into_bytes()
     }
 
     /// Windows in use, for each CPU.
-    pub(crate) fn used_windows(k: &Kernel, node: u32) -> Vec<u8> {
+    pub(crate) fn used_windows(k: &Kernel<'_>, node: u32) -> Vec<u8> {
         let barriers = in_use(k);
         let line = |cpu| format!("{cpu} {:04x}\n", barriers.used_windows(cpu));
-        k.platform.cpus_of(node).into_iter().map(line).collect::<String>().into_bytes()
+        k.system.platform.cpus_of(node).into_iter().map(line).collect::<String>().into_bytes()
     }
 
     /// `BST_MASK` and `BST` of a blade.
-    pub(crate) fn blade(k: &Kernel, node: u32, number: u32) -> Vec<u8> {
+    pub(crate) fn blade(k: &Kernel<'_>, node: u32, number: u32) -> Vec<u8> {
         let barriers = in_use(k);
         let (mask, bst) = barriers.blades.get(&(cmg(k, node), number)).map_or((0, 0), |blade| (blade.mask, blade.bst));
         format!("{mask:04x}\n{bst:04x}\n").into_bytes()

@@ -55,14 +55,14 @@ fn identity(file: BorrowedFd<'_>) -> Result<Identity, Errno> {
     rustix::fs::fstat(file).map(|status| (status.st_dev, status.st_ino))
 }
 
-impl Kernel {
+impl Kernel<'_> {
     /// Charges for something new that holds up to `bytes` bytes and is found by its descriptor `file`.
     ///
     /// # Errors
     /// `ENOMEM`; the host's.
     pub(crate) fn new_channel(&mut self, file: BorrowedFd<'_>, bytes: u64, own: bool) -> Result<Rc<Channel>, Errno> {
         self.afford(bytes)?;
-        let channel = Rc::new(Channel { charge: self.budget.charge(bytes), own });
+        let channel = Rc::new(Channel { charge: self.system.budget.charge(bytes), own });
         self.system.channels.insert(identity(file)?, &channel);
         Ok(channel)
     }
@@ -73,7 +73,7 @@ impl Kernel {
     /// `ENOMEM`.
     pub(crate) fn unnamed_channel(&mut self, bytes: u64) -> Result<Rc<Channel>, Errno> {
         self.afford(bytes)?;
-        Ok(Rc::new(Channel { charge: self.budget.charge(bytes), own: false }))
+        Ok(Rc::new(Channel { charge: self.system.budget.charge(bytes), own: false }))
     }
 
     /// What a file that has just been opened by its name makes the host hold: a pipe its contents, a simulated file its text.

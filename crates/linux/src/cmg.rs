@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::barrier::Barriers;
-use crate::kernel::Kernel;
+use crate::system::System;
 use crate::thread::Thread;
 
 /// What cores have in common.
@@ -18,17 +18,17 @@ pub(crate) struct SharedRegisters {
     pub(crate) barriers: Barriers,
 }
 
-impl Kernel {
+impl System {
     /// `thread` stops running on its core.
     pub(crate) fn leave_core(&mut self, thread: &Thread) {
         let node = self.platform.node_of(thread.cpu_number());
-        self.system.shared_registers.sector_ways.insert(node, thread.cpu.hpc.shared_by_cmg());
+        self.shared_registers.sector_ways.insert(node, thread.cpu.hpc.shared_by_cmg());
     }
 
     /// `thread` starts running on its core, whose shared registers are as they were left or else as at the beginning.
     pub(crate) fn enter_core(&self, thread: &mut Thread) {
         let node = self.platform.node_of(thread.cpu_number());
-        let left = self.system.shared_registers.sector_ways.get(&node).copied();
+        let left = self.shared_registers.sector_ways.get(&node).copied();
         thread.cpu.hpc.set_shared_by_cmg(left.unwrap_or_else(|| self.platform.hpc.shared_by_cmg()));
     }
 }

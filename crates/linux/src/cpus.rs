@@ -17,8 +17,8 @@ use fxscope_aarch64::BlockId;
 use crate::descriptors::poke_ready;
 use crate::guest::{Guest, Step};
 use crate::kernel::Kernel;
-use crate::platform::CpuPlace;
-use crate::scheduler::System;
+use crate::platform::{CpuPlace, Platform};
+use crate::table::Id;
 use crate::thread::Thread;
 use crate::wait::{Blocked, FOR_EVER, Wait};
 
@@ -41,9 +41,9 @@ pub(crate) struct Queued {
 #[derive(Clone, Copy, Debug)]
 struct Lane {
     place: CpuPlace,
-    /// The thread that ran there last, and where it is likely to be among the parked ones.
+    /// The thread that ran there last: its number, and its entry as long as it exists.
     tid: u32,
-    index: usize,
+    thread: Id<Thread>,
     /// The thread that the driver knows to be running there.
     announced: u32,
     /// When the thread that runs there gives way to others, ns.
@@ -103,57 +103,46 @@ impl Cpus {
         self.turns
     }
 
-    /// The CPU with this number.
-    fn lane_of(&mut self, cpu: u32) -> Option<&mut Lane> {
-        // Their numbers nearly always follow each other.
-        let at_hand = cpu.wrapping_sub(self.lanes.first()?.place.cpu) as usize;
-        let is_it = |lane: &Lane| lane.place.cpu == cpu;
-        let found =
-            if self.lanes.get(at_hand).is_some_and(is_it) { Some(at_hand) } else { self.lanes.iter().position(is_it) };
-        self.lanes.get_mut(found?)
-    }
-
     fn is_here(&self, thread: &Thread) -> bool {
         self.lanes[self.here].place.cpu == thread.cpu_number
     }
 }
 
-impl System {
-    /// All threads but the one that runs.
-    pub(crate) fn parked(&self) -> impl Iterator<Item = &Thread> {
-        self.threads.iter().map(Box::as_ref)
+impl Platform {
+    /// The CPU for a thread that may run on those of `affinity`, by how many threads each has; `near`: one that it
+    /// should be near to.
+    fn emptiest_cpu(&self, affinity: &[u64], near: u32, threads_on: impl Fn(u32) -> usize) -> u32 {
+        let near = self.node_of(near);
+        let allowed = self.cpus.iter().filter(|place| allows(affinity, place.cpu));
+        let best = allowed.min_by_key(|place| (threads_on(place.cpu), Some(place.node) != near, place.cpu));
+        best.or(self.cpus.first()).map_or(0, |place| place.cpu)
     }
 }
 
-impl Kernel {
-    /// The CPU for a thread that may run on those of `affinity`, by how many threads each has; `near`: one that it
-    /// should be near to.
-    pub(crate) fn emptiest_cpu(&self, affinity: &[u64], near: u32, threads_on: impl Fn(u32) -> usize) -> u32 {
-        let near = self.platform.node_of(near);
-        let allowed = self.platform.cpus.iter().filter(|place| allows(affinity, place.cpu));
-        let best = allowed.min_by_key(|place| (threads_on(place.cpu), Some(place.node) != near, place.cpu));
-        best.or(self.platform.cpus.first()).map_or(0, |place| place.cpu)
+impl Kernel<'_> {
+    /// Number of threads whose CPU is `cpu`.
+    fn threads_on(&self, cpu: u32) -> usize {
+        self.all_threads().filter(|thread| !thread.ended && thread.cpu_number == cpu).count()
     }
 
-    /// The thread with number `tid`, or `t` for 0, may not run on its CPU any more, perhaps: then it gets another one.
-    pub(crate) fn move_to_allowed_cpu(&mut self, t: &mut Thread, tid: u64) {
-        let index = self.system.threads.iter().position(|other| tid == u64::from(other.tid));
-        let thread = index.map_or(&*t, |index| &self.system.threads[index]);
-        if allows(&thread.affinity, thread.cpu_number) {
+    /// The thread with number `tid`, or the running one for 0, may not run on its CPU any more, perhaps: then it gets
+    /// another one.
+    pub(crate) fn move_to_allowed_cpu(&mut self, tid: u64) {
+        let thread = self.other_threads.iter().find(|other| tid == u64::from(other.tid)).unwrap_or(self.thread);
+        let (own, last) = (thread.tid, thread.cpu_number);
+        if allows(&thread.affinity, last) {
             return;
         }
-        let all = || self.system.parked().chain([&*t]).filter(|thread| !thread.ended);
-        let threads_on = |cpu: u32| all().filter(|t| t.cpu_number == cpu).count();
-        let cpu = self.emptiest_cpu(&thread.affinity, thread.cpu_number, threads_on);
-        let thread = index.map_or(t, |index| &mut self.system.threads[index]);
-        thread.cpu_number = cpu;
+        let cpu = self.system.platform.emptiest_cpu(&thread.affinity, last, |cpu| self.threads_on(cpu));
+        if let Some(thread) = self.all_threads_mut().find(|thread| thread.tid == own) {
+            thread.cpu_number = cpu;
+        }
         self.system.cpus_stale = true;
     }
 
-    /// The CPU of a new thread with these CPUs to choose from, whose parent is `parent`.
-    pub(crate) fn cpu_of_new(&self, affinity: &[u64], parent: &Thread) -> u32 {
-        let all = || self.system.parked().chain([parent]).filter(|thread| !thread.ended);
-        self.emptiest_cpu(affinity, parent.cpu_number, |cpu| all().filter(|t| t.cpu_number == cpu).count())
+    /// The CPU of a new thread with these CPUs to choose from, whose parent is the running one.
+    pub(crate) fn cpu_of_new(&self, affinity: &[u64]) -> u32 {
+        self.system.platform.emptiest_cpu(affinity, self.thread.cpu_number, |cpu| self.threads_on(cpu))
     }
 }
 
@@ -176,28 +165,30 @@ pub struct CpuState {
 impl Guest {
     /// From now on each CPU runs threads of its own, and whoever drives the run chooses which CPU goes on.
     pub fn spread(&mut self) {
+        let running = self.running;
         let lane = |&place: &CpuPlace| Lane {
             place,
             tid: 0,
-            index: 0,
+            thread: running,
             announced: 0,
             slice_end_ns: FOR_EVER,
             ready_ns: FOR_EVER,
             on_core: false,
             alone: None,
         };
-        let cpus = &mut self.kernel.system.cpus;
-        cpus.lanes = self.kernel.platform.cpus.iter().map(lane).collect();
-        cpus.here = cpus.lanes.iter().position(|lane| lane.place.cpu == self.thread.cpu_number).unwrap_or(0);
+        let thread = &self.threads[running];
+        let cpus = &mut self.system.cpus;
+        cpus.lanes = self.system.platform.cpus.iter().map(lane).collect();
+        cpus.here = cpus.lanes.iter().position(|lane| lane.place.cpu == thread.cpu_number).unwrap_or(0);
         let here = cpus.here;
-        (cpus.lanes[here].tid, cpus.lanes[here].announced) = (self.thread.tid, self.announced);
+        (cpus.lanes[here].tid, cpus.lanes[here].announced) = (thread.tid, self.announced);
         self.deadline = 0;
         self.queue_ready();
     }
 
     /// The CPUs, by ascending number.
     pub fn cpus(&self) -> impl Iterator<Item = CpuState> + '_ {
-        self.kernel.system.cpus.lanes.iter().map(|lane| CpuState {
+        self.system.cpus.lanes.iter().map(|lane| CpuState {
             place: lane.place,
             ready_ns: (lane.ready_ns != FOR_EVER).then_some(lane.ready_ns),
             on_core: lane.on_core,
@@ -208,21 +199,21 @@ impl Guest {
     #[inline(always)]
     #[must_use]
     pub fn cpu_changes(&self) -> u64 {
-        self.kernel.system.cpus.changes
+        self.system.cpus.changes
     }
 
     /// Whether a trap of the thread in place waits for the next step.
     #[inline(always)]
     #[must_use]
     pub fn has_trap(&self) -> bool {
-        self.thread.trap.is_some()
+        self.thread().trap.is_some()
     }
 
     /// Whether the thread in place is between a load-exclusive and its store.
     #[inline(always)]
     #[must_use]
     pub fn in_exclusive(&self) -> bool {
-        self.thread.cpu.monitor.is_some()
+        self.thread().cpu.monitor.is_some()
     }
 
     /// From now on the thread in place does not synchronise with others before the driver has had another look
@@ -236,29 +227,33 @@ impl Guest {
     /// time of the CPU that was there.
     pub fn enter(&mut self, index: usize, now_ns: u64) {
         self.account();
-        let system = &mut self.kernel.system;
-        let here = system.cpus.here;
-        system.cpus.lanes[here].announced = self.announced;
-        system.cpus.here = index;
-        self.announced = system.cpus.lanes[index].announced;
-        if here != index || self.thread.ended || !system.cpus.is_here(&self.thread) {
-            let lane = system.cpus.lanes[index];
-            let is_its = |t: &Thread| t.tid == lane.tid && t.cpu_number == lane.place.cpu && t.queued.is_some();
-            let at_hand = system.threads.get(lane.index).is_some_and(|t| is_its(t)).then_some(lane.index);
-            let found = at_hand.or_else(|| system.threads.iter().position(|t| is_its(t))).or_else(|| self.first_here());
-            if let Some(found) = found {
-                self.put_in_place(found);
-            }
+        let cpus = &mut self.system.cpus;
+        let here = cpus.here;
+        cpus.lanes[here].announced = self.announced;
+        cpus.here = index;
+        self.announced = cpus.lanes[index].announced;
+        let thread = &self.threads[self.running];
+        if (here != index || thread.ended || !self.system.cpus.is_here(thread))
+            && let Some(next) = self.thread_of(&self.system.cpus.lanes[index])
+        {
+            self.run_here(next);
         }
-        self.kernel.now_ns = now_ns;
-        self.kernel.system.start_accounting(now_ns);
+        self.system.now_ns = now_ns;
+        self.system.accounted_ns = now_ns;
         self.set_now_ns(now_ns);
         self.deadline = 0;
     }
 
+    /// The thread that goes on at a CPU, of those that are not running: the one that ran there last, or the first in line.
+    fn thread_of(&self, lane: &Lane) -> Option<Id<Thread>> {
+        let is_its = |t: &Thread| t.tid == lane.tid && t.cpu_number == lane.place.cpu && t.queued.is_some();
+        let last = self.threads.get(lane.thread).is_some_and(is_its) && lane.thread != self.running;
+        if last { Some(lane.thread) } else { self.first_here() }
+    }
+
     /// The thread in place, which has just been put there, has been running since `ns`.
     pub fn has_run_since(&mut self, ns: u64) {
-        self.kernel.system.start_accounting(ns);
+        self.system.accounted_ns = ns;
     }
 
     /// Deals with what has to be dealt with before the next block, if anything; `Some`: that was a step of its own.
@@ -270,67 +265,62 @@ impl Guest {
     /// The block that the next step executes when nothing has to be dealt with before; none where there is no code.
     #[inline(always)]
     pub fn next_block(&mut self) -> Option<BlockId> {
-        self.blocks.at(self.thread.cpu.pc, &mut self.kernel.mem).ok()
+        {
+            let thread = &self.threads[self.running];
+            self.processes[thread.process].blocks.at(thread.cpu.pc, &mut self.memory).ok()
+        }
     }
 
     /// Whether no other process is there.
     #[must_use]
     pub fn is_alone(&self) -> bool {
-        self.kernel.system.processes.is_empty()
+        self.processes.len() == 1
     }
 
-    /// The first thread in line at the CPU in place, among the parked ones.
-    pub(crate) fn first_here(&self) -> Option<usize> {
-        let system = &self.kernel.system;
-        let here = system.threads.iter().enumerate().filter(|(_, t)| system.cpus.is_here(t));
-        here.filter_map(|(index, t)| Some((t.queued?.turn, index))).min().map(|(_, index)| index)
+    /// The first thread in line at the CPU in place, other than the running one.
+    fn first_here(&self) -> Option<Id<Thread>> {
+        let others = self.threads.iter().filter(|(id, thread)| *id != self.running && self.system.cpus.is_here(thread));
+        others
+            .filter_map(|(id, thread)| Some((thread.queued?.turn, id)))
+            .min_by_key(|(turn, _)| *turn)
+            .map(|(_, id)| id)
     }
 
-    /// Exchanges the thread in place for a parked one.
-    fn put_in_place(&mut self, index: usize) {
-        self.exchange(index);
-        let old = &self.kernel.system.threads[index];
-        if old.ended {
-            self.kernel.system.threads.remove(index);
-        } else {
-            let (tid, cpu) = (old.tid, old.cpu_number);
-            if let Some(lane) = self.kernel.system.cpus.lane_of(cpu).filter(|lane| lane.tid == tid) {
-                lane.index = index;
-            }
-        }
-        let here = self.kernel.system.cpus.here;
-        self.kernel.system.cpus.lanes[here].tid = self.thread.tid;
-        if self.thread.pid != self.kernel.pid {
-            self.switch_process(self.thread.pid);
-        }
+    /// Makes a thread of the CPU in place the running one.
+    fn run_here(&mut self, next: Id<Thread>) {
+        self.run_thread(next);
+        let here = self.system.cpus.here;
+        let lane = &mut self.system.cpus.lanes[here];
+        (lane.thread, lane.tid) = (next, self.threads[next].tid);
     }
 
-    /// Chooses the thread that goes on at the CPU in place. `None`: the thread in place has just changed and must be
-    /// looked at.
+    /// Chooses the thread that goes on at the CPU in place. `None`: another thread runs, and must be looked at.
     pub(crate) fn choose_here(&mut self) -> Option<Turn> {
-        if self.kernel.files_are_waited_for(&self.thread) && poke_ready(&mut self.kernel, &mut self.thread, 0) {
-            self.kernel.system.cpus.stir();
-            // The thread in place may be one of those that were waiting.
+        let mut k = self.kernel();
+        if k.files_are_waited_for() && poke_ready(&mut k, 0) {
+            self.system.cpus.stir();
+            // The running thread may be one of those that were waiting.
             self.settle_ready();
         }
         self.queue_ready();
-        let now_ns = self.kernel.now_ns;
-        let yielded = std::mem::take(&mut self.thread.yielded);
-        let cpus = &mut self.kernel.system.cpus;
-        let can_run = !self.thread.ended && self.thread.blocked.is_none() && cpus.is_here(&self.thread);
+        let now_ns = self.system.now_ns;
+        let cpus = &mut self.system.cpus;
+        let thread = &mut self.threads[self.running];
+        let yielded = std::mem::take(&mut thread.yielded);
+        let can_run = thread.can_run() && cpus.is_here(thread);
         let slice_over = yielded || now_ns >= cpus.slice_end_ns();
         if can_run && !slice_over {
             self.renew_slice(false);
             return Some(Turn::GoOn);
         }
-        if can_run && let Some(queued) = &mut self.thread.queued {
+        if can_run && let Some(queued) = &mut thread.queued {
             queued.turn = cpus.next_turn();
         }
         match self.first_here() {
-            Some(index) => {
-                self.put_in_place(index);
+            Some(next) => {
+                self.run_here(next);
                 // What is between a load-exclusive and its store-exclusive must not be seen as undisturbed.
-                self.thread.cpu.monitor = None;
+                self.thread_mut().cpu.monitor = None;
                 self.renew_slice(true);
                 None
             }
@@ -345,8 +335,8 @@ impl Guest {
     /// The thread in place has its CPU until the end of a slice, a new one if `new` or if it was alone up to now.
     fn renew_slice(&mut self, new: bool) {
         let alone = self.is_alone_here();
-        let now_ns = self.kernel.now_ns;
-        let cpus = &mut self.kernel.system.cpus;
+        let now_ns = self.system.now_ns;
+        let cpus = &mut self.system.cpus;
         let here = cpus.here;
         let end = &mut cpus.lanes[here].slice_end_ns;
         *end = match (alone, new || *end == FOR_EVER) {
@@ -358,7 +348,7 @@ impl Guest {
 
     /// Whether no other thread is in line at the CPU in place, where the thread in place is.
     fn is_alone_here(&mut self) -> bool {
-        let cpus = &self.kernel.system.cpus;
+        let cpus = &self.system.cpus;
         let (changes, known) = (cpus.changes, cpus.lanes[cpus.here].alone);
         if let Some((since, alone)) = known
             && since == changes
@@ -366,62 +356,65 @@ impl Guest {
             return alone;
         }
         let alone = self.first_here().is_none();
-        let cpus = &mut self.kernel.system.cpus;
+        let cpus = &mut self.system.cpus;
         cpus.lanes[cpus.here].alone = Some((changes, alone));
         alone
     }
 
     /// Threads that have become ready get in line at a CPU; those that are not any more leave it.
     pub(crate) fn queue_ready(&mut self) {
-        let now_ns = self.kernel.now_ns;
-        let goes_on = !self.thread.ended && self.thread.blocked.is_none() && self.thread.queued.is_some();
-        if goes_on && self.kernel.system.cpus.calm.contains(&now_ns) && !self.kernel.system.cpus_stale {
+        let now_ns = self.system.now_ns;
+        let thread = &self.threads[self.running];
+        let goes_on = thread.can_run() && thread.queued.is_some();
+        if goes_on && self.system.cpus.calm.contains(&now_ns) && !self.system.cpus_stale {
             return;
         }
+        let process = thread.process;
         let mut calm = 0..FOR_EVER;
         let mut files = false;
         let mut changed = false;
-        let mut woken: Vec<(u32, Option<usize>)> = Vec::new();
-        let parked = self.kernel.system.threads.iter_mut().enumerate().map(|(i, t)| (Some(i), t.as_mut()));
-        for (index, thread) in parked.chain([(None, &mut *self.thread)]) {
-            thread.look_at_monitor(&mut self.kernel.mem, self.kernel.pid);
+        let mut woken: Vec<(u32, Id<Thread>)> = Vec::new();
+        for (id, thread) in self.threads.iter_mut() {
+            if thread.process == process {
+                thread.look_at_monitor(&mut self.memory);
+            }
             calm = thread.stays_so(now_ns, calm);
             files |= thread.waits_for_files();
             let ready = !thread.ended && thread.has_work(now_ns);
             if !ready {
                 changed |= thread.queued.take().is_some();
             } else if thread.queued.is_none() {
-                woken.push((thread.tid, index));
+                woken.push((thread.tid, id));
             }
         }
-        (self.kernel.system.cpus.calm, self.kernel.system.cpus.files) = (calm, files);
-        woken.sort_unstable();
-        for &(_, index) in &woken {
-            self.queue(index);
+        (self.system.cpus.calm, self.system.cpus.files) = (calm, files);
+        woken.sort_unstable_by_key(|&(tid, _)| tid);
+        for &(_, id) in &woken {
+            self.queue(id);
         }
-        if changed || !woken.is_empty() || self.kernel.system.cpus_stale {
-            self.kernel.system.cpus_stale = false;
-            while let Some((thread, cpu)) = self.overdue_move() {
-                self.pull(thread, cpu);
+        if changed || !woken.is_empty() || self.system.cpus_stale {
+            self.system.cpus_stale = false;
+            while let Some((id, cpu)) = self.overdue_move() {
+                self.pull(id, cpu);
             }
             self.tell_driver();
         }
     }
 
-    /// A thread, parked or in place, gets in line at its CPU or a better one.
-    fn queue(&mut self, index: Option<usize>) {
-        let now_ns = self.kernel.now_ns;
-        let thread = self.thread_at(index);
-        let (affinity, last) = (thread.affinity.clone(), thread.cpu_number);
+    /// A thread gets in line at its CPU or a better one.
+    fn queue(&mut self, id: Id<Thread>) {
+        let now_ns = self.system.now_ns;
+        let thread = &self.threads[id];
+        let (affinity, last) = (&thread.affinity, thread.cpu_number);
         let since_ns = thread.blocked.as_ref().map_or(now_ns, |blocked| blocked.until_ns.min(now_ns));
-        let others = || self.kernel.system.parked().chain([&*self.thread]).filter(|t| t.queued.is_some());
-        let ready_on = |cpu: u32| others().filter(|t| t.cpu_number == cpu).count();
-        let keeps = allows(&affinity, last) && ready_on(last) == 0;
-        let cpu = if keeps { last } else { self.kernel.emptiest_cpu(&affinity, last, |cpu| ready_on(cpu).min(1)) };
+        let ready_on = |cpu: u32| self.threads.values().filter(|t| t.queued.is_some() && t.cpu_number == cpu).count();
+        let keeps = allows(affinity, last) && ready_on(last) == 0;
+        let emptiest = || self.system.platform.emptiest_cpu(affinity, last, |cpu| ready_on(cpu).min(1));
+        let cpu = if keeps { last } else { emptiest() };
         // Where none is free it stays.
-        let cpu = if allows(&affinity, last) && ready_on(cpu) > 0 { last } else { cpu };
-        let turn = self.kernel.system.cpus.next_turn();
-        let thread = self.thread_at_mut(index);
+        let cpu = if allows(affinity, last) && ready_on(cpu) > 0 { last } else { cpu };
+        let turn = self.system.cpus.next_turn();
+        let thread = &mut self.threads[id];
         let in_event = matches!(&thread.blocked, Some(Blocked { wait: Wait::Event(_), .. }));
         let on_core = (std::mem::take(&mut thread.event_ended_wait) || in_event) && cpu == last;
         thread.cpu_number = cpu;
@@ -430,10 +423,9 @@ impl Guest {
 
     /// A thread that waits in line while a CPU where it may run has none that is ready, and that CPU: of the threads in the
     /// longest line that of the one that has waited longest.
-    fn overdue_move(&self) -> Option<(Option<usize>, u32)> {
-        let system = &self.kernel.system;
-        let lanes = &system.cpus.lanes;
-        let queued = || self.all_threads().filter_map(|(index, t)| Some((index, t, t.queued?)));
+    fn overdue_move(&self) -> Option<(Id<Thread>, u32)> {
+        let lanes = &self.system.cpus.lanes;
+        let queued = || self.threads.iter().filter_map(|(id, t)| Some((id, t, t.queued?)));
         let mut lines = vec![0_usize; lanes.len()];
         for (_, thread, _) in queued() {
             if let Some(lane) = lanes.iter().position(|lane| lane.place.cpu == thread.cpu_number) {
@@ -450,55 +442,38 @@ impl Guest {
             let mut line: Vec<_> = queued().filter(|(_, t, _)| t.cpu_number == place.cpu).collect();
             line.sort_by_key(|(_, thread, queued)| (thread.tid != tid, queued.turn));
             // The first one runs, or is about to.
-            line[1..].iter().find_map(|&(index, thread, _)| {
+            line[1..].iter().find_map(|&(id, thread, _)| {
                 let free = (0..lanes.len()).filter(|&l| lines[l] == 0 && allows(&thread.affinity, lanes[l].place.cpu));
                 let nearest = free.min_by_key(|&l| (lanes[l].place.node != place.node, lanes[l].place.cpu))?;
-                Some((index, lanes[nearest].place.cpu))
+                Some((id, lanes[nearest].place.cpu))
             })
         })
     }
 
-    /// A thread that waits in line, parked or in place, goes to the line of `cpu`.
-    fn pull(&mut self, index: Option<usize>, cpu: u32) {
-        let (now_ns, turn) = (self.kernel.now_ns, self.kernel.system.cpus.next_turn());
-        let thread = self.thread_at_mut(index);
+    /// A thread that waits in line goes to the line of `cpu`.
+    fn pull(&mut self, id: Id<Thread>, cpu: u32) {
+        let (now_ns, turn) = (self.system.now_ns, self.system.cpus.next_turn());
+        let thread = &mut self.threads[id];
         thread.cpu_number = cpu;
         thread.queued = Some(Queued { turn, since_ns: now_ns, on_core: false });
         // It has lost its CPU: what is between a load-exclusive and its store-exclusive is disturbed.
         thread.cpu.monitor = None;
     }
 
-    /// All threads: the parked ones with their numbers, and the one in place.
-    fn all_threads(&self) -> impl Iterator<Item = (Option<usize>, &Thread)> {
-        let parked = self.kernel.system.parked().enumerate().map(|(index, thread)| (Some(index), thread));
-        parked.chain([(None, &*self.thread)])
-    }
-
-    fn thread_at_mut(&mut self, index: Option<usize>) -> &mut Thread {
-        match index {
-            Some(index) => &mut self.kernel.system.threads[index],
-            None => &mut self.thread,
-        }
-    }
-
-    fn thread_at(&self, index: Option<usize>) -> &Thread {
-        index.map_or(&self.thread, |index| &self.kernel.system.threads[index])
-    }
-
     /// What the driver is told of the CPUs.
     fn tell_driver(&mut self) {
-        let system = &mut self.kernel.system;
-        for lane in &mut system.cpus.lanes {
+        let cpus = &mut self.system.cpus;
+        for lane in &mut cpus.lanes {
             lane.ready_ns = FOR_EVER;
         }
-        for thread in system.threads.iter().map(Box::as_ref).chain([&*self.thread]) {
+        for thread in self.threads.values() {
             let Some(queued) = thread.queued else { continue };
-            let lane = system.cpus.lanes.iter_mut().find(|lane| lane.place.cpu == thread.cpu_number);
+            let lane = cpus.lanes.iter_mut().find(|lane| lane.place.cpu == thread.cpu_number);
             if let Some(lane) = lane.filter(|lane| queued.since_ns < lane.ready_ns) {
                 (lane.ready_ns, lane.on_core) = (queued.since_ns, queued.on_core);
             }
         }
-        system.cpus.changes += 1;
+        cpus.changes += 1;
     }
 
     /// Nobody is ready on any CPU: until when, or that it is for ever.
@@ -509,10 +484,10 @@ impl Guest {
     /// It is `now_ns`, no CPU has had anything to do, and something may be due.
     pub fn wake_due(&mut self, now_ns: u64) {
         self.account();
-        self.set_now_ns(now_ns.max(self.kernel.now_ns));
-        self.kernel.system.start_accounting(self.kernel.now_ns);
+        self.set_now_ns(now_ns.max(self.system.now_ns));
+        self.system.accounted_ns = self.system.now_ns;
         self.expire_timers();
-        self.kernel.system.cpus.stir();
+        self.system.cpus.stir();
         self.queue_ready();
     }
 }

@@ -38,45 +38,44 @@ fn poll(list: &mut [PollFd<'_>], ns: u64) -> Result<usize, Errno> {
     }
 }
 
-impl Kernel {
+impl Kernel<'_> {
     /// Whether anyone waits for descriptors.
-    pub(crate) fn files_are_waited_for(&self, running: &Thread) -> bool {
-        let others = || self.system.threads.iter().any(|t| t.waits_for_files());
-        !self.system.cpus.no_files() && (others() || running.waits_for_files())
+    pub(crate) fn files_are_waited_for(&self) -> bool {
+        !self.system.cpus.no_files() && self.all_threads().any(Thread::waits_for_files)
+    }
+
+    /// The open files of a thread's process.
+    fn files_of(&self, thread: &Thread) -> Option<&Files> {
+        self.all_processes().find(|process| process.pid == thread.pid).map(|process| &process.files)
     }
 }
 
 /// Marks the threads whose descriptors are ready, or whose attempts succeed. With `patience_ns`, waits that long for one of them
 /// in the host, at most [`SLICE_NS`], and less when there are attempts to make again. Whether there were any.
-pub(crate) fn poke_ready(k: &mut Kernel, running: &mut Thread, patience_ns: u64) -> bool {
-    if !attempt::any(k, running) {
-        return poke_polled(k, running, patience_ns);
+pub(crate) fn poke_ready(k: &mut Kernel<'_>, patience_ns: u64) -> bool {
+    if !attempt::any(k) {
+        return poke_polled(k, patience_ns);
     }
-    let patience_ns = if attempt::make_all(k, running) { 0 } else { patience_ns.min(attempt::PAUSE_NS) };
-    let found = poke_polled(k, running, patience_ns);
-    attempt::make_all(k, running) || found
+    let patience_ns = if attempt::make_all(k) { 0 } else { patience_ns.min(attempt::PAUSE_NS) };
+    let found = poke_polled(k, patience_ns);
+    attempt::make_all(k) || found
 }
 
-fn poke_polled(k: &mut Kernel, running: &mut Thread, patience_ns: u64) -> bool {
-    let mut owners: Vec<usize> = Vec::new();
+fn poke_polled(k: &mut Kernel<'_>, patience_ns: u64) -> bool {
+    let mut owners: Vec<u32> = Vec::new();
     let mut list: Vec<PollFd<'_>> = Vec::new();
-    let mut found: Vec<usize> = Vec::new();
-    let system = &k.system;
-    for (index, thread) in system.threads.iter().map(Box::as_ref).chain([&*running]).enumerate() {
+    let mut found: Vec<u32> = Vec::new();
+    for thread in k.all_threads() {
         let Some(Wait::Files(interests)) = thread.blocked.as_ref().map(|b| &b.wait) else { continue };
-        let files = if thread.pid == k.pid {
-            Some(&k.files)
-        } else {
-            system.processes.get(&thread.pid).map(|p| &p.kernel.files)
-        };
+        let files = k.files_of(thread);
         for &(fd, events) in interests {
             match files.and_then(|files| files.host(fd).ok()) {
                 Some(host) => {
-                    owners.push(index);
+                    owners.push(thread.tid);
                     list.push(PollFd::from_borrowed_fd(host, events));
                 }
                 // Closed by another thread: the call says so.
-                None => found.push(index),
+                None => found.push(thread.tid),
             }
         }
     }
@@ -84,26 +83,21 @@ fn poke_polled(k: &mut Kernel, running: &mut Thread, patience_ns: u64) -> bool {
     if poll(&mut list, patience_ns).is_ok() {
         found.extend(list.iter().zip(&owners).filter(|(fd, _)| !fd.revents().is_empty()).map(|(_, &owner)| owner));
     }
-    for &index in &found {
-        match k.system.threads.get_mut(index) {
-            Some(thread) => thread.poked = true,
-            None => running.poked = true,
-        }
+    for thread in k.all_threads_mut() {
+        thread.poked |= found.contains(&thread.tid);
     }
     !found.is_empty()
 }
 
 /// Whether someone waits for a file that the world outside the simulation can make ready.
-pub(crate) fn outside_can_help(k: &Kernel, running: &Thread) -> bool {
-    k.system.threads.iter().map(Box::as_ref).chain([running]).any(|thread| {
+pub(crate) fn outside_can_help(k: &Kernel<'_>) -> bool {
+    k.all_threads().any(|thread| {
         let interests = match thread.blocked.as_ref().map(|b| &b.wait) {
             Some(Wait::Files(interests)) => interests,
             Some(Wait::Attempt(_)) => return true,
             _ => return false,
         };
-        let parked = k.system.processes.get(&thread.pid).map(|p| &p.kernel.files);
-        let files = if thread.pid == k.pid { Some(&k.files) } else { parked };
-        let Some(files) = files else { return false };
+        let Some(files) = k.files_of(thread) else { return false };
         interests.iter().any(|&(fd, _)| files.host(fd).is_ok_and(|file| !k.system.channels.is_own(file)))
     })
 }

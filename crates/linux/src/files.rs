@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::budget::{self, Charge};
 use crate::channels::Channel;
-use crate::guest::Stdio;
+use crate::setup::Stdio;
 use crate::stack::at;
 use crate::umask::Umask;
 use crate::vfs::resolve::path_of;

@@ -10,7 +10,7 @@ use crate::wait::{Blocked, Wait};
 pub(crate) const OWNER: u32 = 0x3fff_ffff;
 /// Bit of a lock word: the owner ended without unlocking.
 pub(crate) const OWNER_DIED: u32 = 0x4000_0000;
-/// Bit of a lock word: someone waits in the kernel.
+/// Bit of a lock word: someone waits in the k.
 pub(crate) const WAITERS: u32 = 0x8000_0000;
 /// Every bit: a wake-up for everyone.
 pub(crate) const ANY: u32 = u32::MAX;
@@ -43,72 +43,79 @@ impl Key {
     }
 }
 
-/// The threads that wait for `key`, first come first, as indices into the list of threads.
-fn waiters(k: &Kernel, key: Key, bits: u32, locks: bool) -> Vec<usize> {
-    let mut found: Vec<(u64, usize)> = Vec::new();
-    for (index, thread) in k.system.threads.iter().enumerate() {
-        if let Some(Blocked { wait: Wait::Futex { key: its, bitset, lock, .. }, since, .. }) = &thread.blocked
-            && *its == key
-            && bitset & bits != 0
-            && *lock == locks
-        {
-            found.push((*since, index));
+/// The threads that wait for `key`, first come first.
+fn waiters<'a>(k: &'a mut Kernel<'_>, key: Key, bits: u32, locks: bool) -> Vec<&'a mut Thread> {
+    let waits = |thread: &&mut Thread| match &thread.blocked {
+        Some(Blocked { wait: Wait::Futex { key: its, bitset, lock, .. }, .. }) => {
+            *its == key && bitset & bits != 0 && *lock == locks
         }
-    }
-    found.sort_unstable();
-    found.into_iter().map(|(_, index)| index).collect()
+        _ => false,
+    };
+    let mut found: Vec<&mut Thread> = k.other_threads.iter_mut().filter(waits).collect();
+    found.sort_unstable_by_key(|thread| thread.blocked.as_ref().map(|blocked| blocked.since));
+    found
 }
 
 /// Wakes up to `count` threads that wait for `key` with one of `bits`; how many.
-pub(crate) fn wake(k: &mut Kernel, key: Key, count: u64, bits: u32) -> u64 {
-    let chosen = waiters(k, key, bits, false);
-    let count = usize::try_from(count).unwrap_or(usize::MAX).min(chosen.len());
-    for &index in &chosen[..count] {
-        k.system.threads[index].finish_call(0);
-    }
-    count as u64
+pub(crate) fn wake(k: &mut Kernel<'_>, key: Key, count: u64, bits: u32) -> u64 {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let chosen = waiters(k, key, bits, false).into_iter().take(count);
+    chosen.map(|thread| thread.finish_call(0)).count() as u64
 }
 
 /// Makes up to `count` threads that wait for `from` wait for `to` (at `address`) instead; how many.
-pub(crate) fn requeue(k: &mut Kernel, from: Key, to: Key, address: u64, count: u64) -> u64 {
-    let chosen = waiters(k, from, ANY, false);
-    let count = usize::try_from(count).unwrap_or(usize::MAX).min(chosen.len());
-    for &index in &chosen[..count] {
-        if let Some(Blocked { wait: Wait::Futex { key, address: its, .. }, .. }) = &mut k.system.threads[index].blocked
-        {
+pub(crate) fn requeue(k: &mut Kernel<'_>, from: Key, to: Key, address: u64, count: u64) -> u64 {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let chosen = waiters(k, from, ANY, false).into_iter().take(count);
+    let requeued = chosen.map(|thread| {
+        if let Some(Blocked { wait: Wait::Futex { key, address: its, .. }, .. }) = &mut thread.blocked {
             (*key, *its) = (to, address);
         }
-    }
-    count as u64
+    });
+    requeued.count() as u64
 }
 
 /// Gives a priority-inheritance lock that its owner has let go to the first thread that waits for it. The
 /// word to store there: 0 when nobody waits.
-pub(crate) fn hand_over(k: &mut Kernel, key: Key) -> u32 {
-    let chosen = waiters(k, key, ANY, true);
-    let Some((&first, rest)) = chosen.split_first() else { return 0 };
-    let thread = &mut k.system.threads[first];
-    thread.finish_call(0);
-    thread.tid | if rest.is_empty() { 0 } else { WAITERS }
+pub(crate) fn hand_over(k: &mut Kernel<'_>, key: Key) -> u32 {
+    let mut chosen = waiters(k, key, ANY, true);
+    let Some((first, rest)) = chosen.split_first_mut() else { return 0 };
+    first.finish_call(0);
+    first.tid | if rest.is_empty() { 0 } else { WAITERS }
 }
 
-/// What the end of a thread does to memory: marks the robust locks it holds, clears its number and wakes who
-/// waits for that. Bad pointers are passed over, as Linux does.
-pub(crate) fn thread_ends(k: &mut Kernel, t: &mut Thread) {
-    let head = std::mem::take(&mut t.robust_list);
-    if head != 0 {
-        // A pointer that leads nowhere ends the walk.
-        let _ = release_robust_locks(k, t, head);
+/// What the end of a thread does to the memory of its process.
+#[derive(Clone, Copy)]
+pub(crate) struct ExitWork {
+    tid: u32,
+    robust_list: u64,
+    clear_tid: u64,
+}
+
+impl Thread {
+    /// What is to be done at its end, which is done once.
+    pub(crate) fn take_exit_work(&mut self) -> ExitWork {
+        let (robust_list, clear_tid) = (std::mem::take(&mut self.robust_list), std::mem::take(&mut self.clear_tid));
+        ExitWork { tid: self.tid, robust_list, clear_tid }
     }
-    let address = std::mem::take(&mut t.clear_tid);
+}
+
+/// A thread of the process ends: marks the robust locks that it holds, clears its number and wakes who waits for that. Bad
+/// pointers are passed over, as Linux does.
+pub(crate) fn thread_ends(k: &mut Kernel<'_>, work: ExitWork) {
+    if work.robust_list != 0 {
+        // A pointer that leads nowhere ends the walk.
+        let _ = release_robust_locks(k, work.tid, work.robust_list);
+    }
+    let address = work.clear_tid;
     if address != 0 && k.mem.store(address, 0u32).is_ok() {
-        let key = Key::of(&k.mem, k.pid, address, false);
+        let key = Key::of(k.mem, k.process.pid, address, false);
         wake(k, key, 1, ANY);
     }
 }
 
 /// `struct robust_list_head`: first entry, distance from an entry to its lock word, entry being changed.
-fn release_robust_locks(k: &mut Kernel, t: &Thread, head: u64) -> Result<(), fxscope_guestmem::MemFault> {
+fn release_robust_locks(k: &mut Kernel<'_>, tid: u32, head: u64) -> Result<(), fxscope_guestmem::MemFault> {
     let [mut entry, distance, pending]: [u64; 3] = k.mem.load(head)?;
     for _ in 0..ROBUST_LIMIT {
         // The lowest bit of a pointer marks a priority-inheritance lock.
@@ -118,25 +125,25 @@ fn release_robust_locks(k: &mut Kernel, t: &Thread, head: u64) -> Result<(), fxs
         }
         let next: u64 = k.mem.load(at)?;
         if at != pending & !1 {
-            release_robust_lock(k, t, at.wrapping_add(distance), inherits)?;
+            release_robust_lock(k, tid, at.wrapping_add(distance), inherits)?;
         }
         entry = next;
     }
     if pending != 0 {
-        release_robust_lock(k, t, (pending & !1).wrapping_add(distance), pending & 1 != 0)?;
+        release_robust_lock(k, tid, (pending & !1).wrapping_add(distance), pending & 1 != 0)?;
     }
     Ok(())
 }
 
 fn release_robust_lock(
-    k: &mut Kernel,
-    t: &Thread,
+    k: &mut Kernel<'_>,
+    tid: u32,
     address: u64,
     inherits: bool,
 ) -> Result<(), fxscope_guestmem::MemFault> {
     let word: u32 = k.mem.load(address)?;
-    let key = Key::of(&k.mem, k.pid, address, false);
-    if word & OWNER != t.tid {
+    let key = Key::of(k.mem, k.process.pid, address, false);
+    if word & OWNER != tid {
         // It had let the lock go and not yet woken who waits for it.
         if word == 0 && !inherits {
             wake(k, key, 1, ANY);

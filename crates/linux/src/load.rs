@@ -11,12 +11,12 @@ use fxscope_guestmem::{Memory, Prot, Segment};
 
 use crate::content::{Content, ProgramFile};
 use crate::elf::{ElfError, Image, Role};
-use crate::guest::StartError;
 use crate::layout::SIGNAL_RETURN;
 use crate::mapped::{Mapped, MappedFiles};
 use crate::platform::Platform;
 use crate::signal::frame;
 use crate::stack::{self, InitialStack};
+use crate::start_error::StartError;
 use crate::vfs::View;
 use crate::vfs::access::real_path;
 

@@ -20,7 +20,7 @@ impl Guest {
     /// The host's paths of the files that are mapped now: before the first step the program and its interpreter.
     #[must_use]
     pub fn mapped_files(&self) -> Vec<PathBuf> {
-        let paths: BTreeSet<&[u8]> = self.kernel.mapped.paths().collect();
+        let paths: BTreeSet<&[u8]> = self.space().mapped.paths().collect();
         paths.into_iter().map(|path| self.host_path(path)).collect()
     }
 }

@@ -83,7 +83,7 @@ impl Held {
 }
 
 /// Counts again what files in the simulated memory hold: system calls open and close, shorten and delete them.
-pub(crate) fn recount(k: &mut Kernel) {
+pub(crate) fn recount(k: &mut Kernel<'_>) {
     let mut files = BTreeMap::new();
     for (open, mapped) in k.processes_files() {
         let in_memory = |file: &&OpenFile| file.origin == Origin::Memory;
@@ -93,7 +93,7 @@ pub(crate) fn recount(k: &mut Kernel) {
             }
         }
     }
-    if let Some(folder) = k.files.view.policy.shared_memory.folder() {
+    if let Some(folder) = k.process.files.view.policy.shared_memory.folder() {
         add_named(Path::new(OsStr::from_bytes(folder)), &mut files);
     }
     k.mem.set_elsewhere(files.values().sum());

@@ -3,11 +3,11 @@
 use fxscope_guestmem::PAGE;
 use fxscope_guestmem::{Memory, Prot, Segment};
 
-use crate::guest::StartError;
 use crate::layout::{STACK_ROOM, STACK_TOP};
 use crate::load::{Arguments, Loaded};
 use crate::platform::Platform;
 use crate::signal::frame;
+use crate::start_error::StartError;
 
 /// Types of auxiliary vector entries (Linux `auxvec.h`).
 pub(crate) mod at {

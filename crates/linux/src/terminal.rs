@@ -39,6 +39,6 @@ impl fmt::Debug for Terminal {
 impl Guest {
     /// Lets `watch` know of what programs do at the host's terminal, which it writes to as well.
     pub fn watch_terminal(&mut self, watch: TerminalWatch) {
-        self.kernel.system.terminal.watch(watch);
+        self.system.terminal.watch(watch);
     }
 }

@@ -7,7 +7,9 @@ use crate::budget::Charge;
 use crate::cpus::Queued;
 use crate::files::OpenFile;
 use crate::pages::Policy;
+use crate::process::Process;
 use crate::signal::{AltStack, SigInfo, bit, code, number};
+use crate::table::Id;
 use crate::wait::{Blocked, Resumed, Wait};
 
 /// One thread: registers and what Linux keeps for it.
@@ -18,6 +20,8 @@ pub struct Thread {
     pub tid: u32,
     /// Number of its process.
     pub pid: u32,
+    /// Its process.
+    pub(crate) process: Id<Process>,
     /// Blocked signals.
     pub(crate) mask: u64,
     /// The mask to put back once `rt_sigsuspend` and its like are over.
@@ -31,6 +35,8 @@ pub struct Thread {
     pub(crate) affinity: Vec<u64>,
     /// The CPU it runs on, or ran on last.
     pub(crate) cpu_number: u32,
+    /// Its place in the line of all threads in functional runs: the lowest one is next.
+    pub(crate) turn: u64,
     /// It is ready, and in line at its CPU, if CPUs run threads of their own.
     pub(crate) queued: Option<Queued>,
     /// What stopped its last block and has not been dealt with.
@@ -87,11 +93,19 @@ impl NextVl {
 
 impl Thread {
     /// The first thread of a process.
-    pub(crate) fn new(cpu: Cpu, pid: u32, affinity: Vec<u64>, cpu_number: u32, program: &[u8]) -> Thread {
+    pub(crate) fn new(
+        cpu: Cpu,
+        pid: u32,
+        process: Id<Process>,
+        affinity: Vec<u64>,
+        cpu_number: u32,
+        program: &[u8],
+    ) -> Thread {
         Thread {
             cpu,
             tid: pid,
             pid,
+            process,
             mask: 0,
             mask_after_suspend: None,
             pending: Vec::new(),
@@ -99,6 +113,7 @@ impl Thread {
             name: name_of(program),
             affinity,
             cpu_number,
+            turn: 0,
             queued: None,
             trap: None,
             policy: Policy::default(),
@@ -120,7 +135,7 @@ impl Thread {
 
     /// What `clone` starts from: the same registers, mask and affinity; nothing pending.
     pub(crate) fn duplicate(&self, tid: u32, pid: u32) -> Thread {
-        let mut cpu = self.cpu.duplicate();
+        let mut cpu = self.cpu.clone();
         cpu.monitor = None;
         Thread {
             mask: self.mask_after_suspend.unwrap_or(self.mask),
@@ -129,7 +144,7 @@ impl Thread {
             policy: self.policy,
             next_vl: self.next_vl,
             tid,
-            ..Thread::new(cpu, pid, self.affinity.clone(), self.cpu_number, b"")
+            ..Thread::new(cpu, pid, self.process, self.affinity.clone(), self.cpu_number, b"")
         }
     }
 
@@ -162,10 +177,11 @@ impl Thread {
         }
     }
 
-    /// A thread of process `pid` that waits for an event with a monitor armed gets one when somebody has written there.
-    pub(crate) fn look_at_monitor(&mut self, mem: &mut Memory, pid: u32) {
+    /// A thread that waits for an event with a monitor armed gets one when somebody has written there. Its address space
+    /// must be active in `mem`.
+    pub(crate) fn look_at_monitor(&mut self, mem: &mut Memory) {
         let Some(Blocked { wait: Wait::Event(Some(monitor)), .. }) = &self.blocked else { return };
-        if self.pid == pid && !monitor.holds(mem) {
+        if !monitor.holds(mem) {
             self.event();
         }
     }

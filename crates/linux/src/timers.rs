@@ -2,6 +2,7 @@
 
 use crate::guest::Guest;
 use crate::kernel::Kernel;
+use crate::process::Process;
 use crate::signal::{self, Origin, SigInfo, code};
 use crate::wait::FOR_EVER;
 
@@ -15,6 +16,14 @@ pub(crate) enum Counts {
 }
 
 impl Counts {
+    /// The time of what is counted, in ns, when it is `now_ns` and the process has run for `cpu_ns`.
+    fn clock(self, now_ns: u64, cpu_ns: u64) -> u64 {
+        match self {
+            Counts::Time { .. } => now_ns,
+            Counts::Running => cpu_ns,
+        }
+    }
+
     /// A point in time as the program gives it, in ns of what is counted.
     pub(crate) fn since_start(self, at_ns: u64, start_unix_ns: u64) -> u64 {
         let realtime = self == Counts::Time { realtime: true };
@@ -104,34 +113,25 @@ impl Timers {
     }
 }
 
-impl Kernel {
-    /// The time of what a timer counts, in ns.
-    pub(crate) fn timer_clock(&self, counts: Counts, now_ns: u64, runs: bool) -> u64 {
-        match counts {
-            Counts::Time { .. } => now_ns,
-            Counts::Running if runs => self.cpu_ns(),
-            Counts::Running => self.cpu_ns,
-        }
-    }
-
-    /// The earliest simulated time at which one of the process's timers may expire. One that counts time spent
-    /// running cannot expire sooner than if the process ran on.
-    pub(crate) fn next_timer(&self, now_ns: u64, runs: bool) -> u64 {
+impl Process {
+    /// The earliest simulated time at which one of its timers may expire, when it is `now_ns` and its threads have run for
+    /// `cpu_ns`. Timers that count time spent running are left out unless it `runs`; they cannot expire sooner than if it
+    /// ran on.
+    fn next_timer(&self, now_ns: u64, cpu_ns: u64, runs: bool) -> u64 {
         let armed = self.timers.all().filter(|t| t.at_ns != FOR_EVER);
         let times = armed.filter(|t| runs || t.counts != Counts::Running).map(|t| {
-            let left = t.at_ns.saturating_sub(self.timer_clock(t.counts, now_ns, runs));
+            let left = t.at_ns.saturating_sub(t.counts.clock(now_ns, cpu_ns));
             now_ns.saturating_add(left)
         });
         times.min().unwrap_or(FOR_EVER)
     }
 
     /// Signals of the timers that have expired, with the thread they are for.
-    fn expired(&mut self, now_ns: u64, runs: bool) -> Vec<(SigInfo, Option<u32>)> {
-        let running_ns = self.timer_clock(Counts::Running, now_ns, runs);
+    fn expired(&mut self, now_ns: u64, cpu_ns: u64) -> Vec<(SigInfo, Option<u32>)> {
         let mut signals = Vec::new();
         let numbered = self.timers.numbered.iter_mut().enumerate().filter_map(|(id, t)| Some((id, t.as_mut()?)));
         for (id, timer) in self.timers.alarms.iter_mut().map(|t| (0, t)).chain(numbered) {
-            if !timer.expire(if timer.counts == Counts::Running { running_ns } else { now_ns }) {
+            if !timer.expire(timer.counts.clock(now_ns, cpu_ns)) {
                 continue;
             }
             match timer.notify {
@@ -150,35 +150,48 @@ impl Kernel {
     }
 }
 
-impl Guest {
+impl Kernel<'_> {
+    /// The time of what a timer of the running process counts, in ns.
+    pub(crate) fn timer_clock(&self, counts: Counts) -> u64 {
+        counts.clock(self.system.now_ns, self.cpu_ns())
+    }
+
     /// Sends the signals of all timers that have expired.
-    pub(crate) fn expire_timers(&mut self) {
-        let now_ns = self.kernel.now_ns;
-        if self.kernel.system.next_event_ns > now_ns {
-            return;
-        }
-        self.kernel.system.cpus.stir();
-        let own = self.kernel.expired(now_ns, true);
-        let mut due: Vec<_> = own.into_iter().map(|(info, thread)| (self.kernel.pid, info, thread)).collect();
-        for (&pid, other) in &mut self.kernel.system.processes {
-            due.extend(other.kernel.expired(now_ns, false).into_iter().map(|(info, thread)| (pid, info, thread)));
+    fn expire_timers(&mut self) {
+        let (now_ns, cpu_ns) = (self.system.now_ns, self.cpu_ns());
+        let with_pid = |pid| move |(info, thread)| (pid, info, thread);
+        let mut due: Vec<_> =
+            self.process.expired(now_ns, cpu_ns).into_iter().map(with_pid(self.process.pid)).collect();
+        for other in self.other_processes.iter_mut() {
+            due.extend(other.expired(now_ns, other.cpu_ns).into_iter().map(with_pid(other.pid)));
         }
         for (pid, info, thread) in due {
-            let parked = self.kernel.system.threads.iter_mut().map(Box::as_mut);
-            let receiver = parked.chain([&mut *self.thread]).find(|t| thread == Some(t.tid));
-            match receiver {
-                Some(receiver) => signal::queue(receiver, info),
-                None => {
-                    signal::send_to_process(&mut self.kernel, &mut self.thread, pid, info);
-                }
+            if let Some(receiver) = self.all_threads_mut().find(|t| thread == Some(t.tid)) {
+                signal::queue(receiver, info);
+                continue;
             }
+            signal::send_to_process(self, pid, info);
         }
+    }
+}
+
+impl Guest {
+    /// Sends the signals of all timers that have expired, if any may have.
+    pub(crate) fn expire_timers(&mut self) {
+        if self.system.next_event_ns > self.system.now_ns {
+            return;
+        }
+        self.system.cpus.stir();
+        self.kernel().expire_timers();
     }
 
     /// The earliest time at which a timer of any process may expire.
     pub(crate) fn next_timer(&self, runs: bool) -> u64 {
-        let now_ns = self.kernel.now_ns;
-        let others = self.kernel.system.processes.values().map(|p| p.kernel.next_timer(now_ns, false));
-        others.chain([self.kernel.next_timer(now_ns, runs)]).min().unwrap_or(FOR_EVER)
+        let (now_ns, running) = (self.system.now_ns, self.threads[self.running].process);
+        let times = self.processes.iter().map(|(id, process)| match id == running {
+            true => process.next_timer(now_ns, process.cpu_ns + self.system.running_ns(), runs),
+            false => process.next_timer(now_ns, process.cpu_ns, false),
+        });
+        times.min().unwrap_or(FOR_EVER)
     }
 }

@@ -117,13 +117,6 @@ impl Blocked {
 }
 
 impl Thread {
-    /// Begins a wait. `k` numbers it.
-    pub(crate) fn block(&mut self, k: &mut Kernel, blocked: Blocked) {
-        k.system.next_event_ns = k.system.next_event_ns.min(blocked.until_ns);
-        k.system.waits += 1;
-        self.blocked = Some(Blocked { since: k.system.waits, ..blocked });
-    }
-
     /// The time limit of the system call being made: `limit` in ns, unless this is not the first attempt.
     pub(crate) fn time_limit(&self, limit: u64) -> u64 {
         self.resumed.map_or(limit, |r| r.until_ns)
@@ -134,28 +127,39 @@ impl Thread {
         self.blocked = None;
         self.cpu.set_x(0, result as u64);
     }
+}
 
-    /// A handler with these flags is about to run: the system call it is blocked in, if any, is over for now.
-    pub(crate) fn interrupt_call(&mut self, k: &mut Kernel, handler_flags: u64) {
-        let Some(blocked) = self.blocked.take() else { return };
-        self.opening = None;
+impl Kernel<'_> {
+    /// The thread begins a wait.
+    pub(crate) fn block(&mut self, blocked: Blocked) {
+        let system = &mut *self.system;
+        system.next_event_ns = system.next_event_ns.min(blocked.until_ns);
+        system.waits += 1;
+        self.thread.blocked = Some(Blocked { since: system.waits, ..blocked });
+    }
+
+    /// A handler with these flags is about to run: the system call that the thread is blocked in, if any, is over for now.
+    pub(crate) fn interrupt_call(&mut self, handler_flags: u64) {
+        let thread = &mut *self.thread;
+        let Some(blocked) = thread.blocked.take() else { return };
+        thread.opening = None;
         if matches!(blocked.wait, Wait::Event(_)) {
             return;
         }
         if blocked.progress > 0 {
-            self.cpu.set_x(0, blocked.progress);
+            thread.cpu.set_x(0, blocked.progress);
             return;
         }
         if blocked.restart && handler_flags & flags::RESTART != 0 {
             // The call is made again when the handler returns.
-            self.cpu.pc = self.cpu.pc.wrapping_sub(4);
+            thread.cpu.pc = thread.cpu.pc.wrapping_sub(4);
             return;
         }
         if let Wait::Sleep { remaining: address @ 1.. } = blocked.wait {
-            let left = Time::from_ns(blocked.until_ns.saturating_sub(k.now_ns));
+            let left = Time::from_ns(blocked.until_ns.saturating_sub(self.system.now_ns));
             // A bad pointer shows in the result of the call only when it ends by itself.
-            let _ = k.mem.store(address, left);
+            let _ = self.mem.store(address, left);
         }
-        self.cpu.set_x(0, i64::from(Errno::INTR.raw_os_error()).wrapping_neg() as u64);
+        thread.cpu.set_x(0, i64::from(Errno::INTR.raw_os_error()).wrapping_neg() as u64);
     }
 }

@@ -22,7 +22,7 @@ impl Guest {
     /// The address space of the process that runs as pages, lowest address first, as they are for its thread.
     #[must_use]
     pub fn page_spans(&self) -> Vec<PageSpan> {
-        self.kernel.pages.spans(&self.kernel.mem, self.kernel.toucher(&self.thread))
+        self.space().pages.spans(&self.memory, self.system.toucher(self.thread()))
     }
 
     /// What there is at an address for the process that runs. The address' top byte does not count.
@@ -31,13 +31,13 @@ impl Guest {
     pub fn backing(&self, address: u64) -> Backing {
         /// Bits above them are hints, no part of the place.
         const PLACE: u64 = (1 << 56) - 1;
-        let (mem, address) = (&self.kernel.mem, address & PLACE);
+        let (mem, address) = (&self.memory, address & PLACE);
         if mem.physical(address).is_some() {
             return Backing::Page;
         }
         match mem.region_at(address) {
             Some(region) if region.prot == Prot::NONE => Backing::Nothing,
-            Some(_) if self.kernel.pages.resident.at(address).is_some() => Backing::Page,
+            Some(_) if self.space().pages.resident.at(address).is_some() => Backing::Page,
             Some(_) => Backing::Untouched,
             None => Backing::Nothing,
         }
@@ -46,71 +46,73 @@ impl Guest {
     /// Bytes of the pages that a segment of the process that runs has, besides transparent huge ones.
     #[must_use]
     pub fn page_bytes(&self, segment: Segment) -> u64 {
-        self.kernel.pages.page_bytes(segment)
+        self.space().pages.page_bytes(segment)
     }
 
     /// What [`Guest::page_spans`] follow from.
     #[must_use]
     pub fn page_view(&self) -> PageView {
-        self.kernel.pages.view(&self.kernel.mem, self.kernel.toucher(&self.thread))
+        self.space().pages.view(&self.memory, self.system.toucher(self.thread()))
     }
 
     /// A number that changes when [`Guest::page_spans`] may have, while one process runs.
     #[inline(always)]
     #[must_use]
     pub fn pages_version(&self) -> u64 {
-        self.kernel.mem.generation() + self.kernel.pages.version()
+        self.memory.generation() + self.space().pages.version()
     }
 
     /// What was done about pages since the last call, if anything.
     #[inline(always)]
     pub fn take_memory_work(&mut self) -> Option<MemoryWork> {
-        self.kernel.pages.has_work().then(|| self.kernel.pages.take_work())
+        {
+            let pages = &mut self.space_mut().pages;
+            pages.has_work().then(|| pages.take_work())
+        }
     }
 
     /// The most pages each process had at a time, added up over all processes, by segment, size and node.
     #[must_use]
     pub fn page_use(&mut self) -> Vec<PageUse> {
-        self.kernel.note_touched(&self.thread);
-        let system = &mut self.kernel.system;
-        let others = system.processes.values_mut().flat_map(|parked| parked.kernel.pages.page_use());
-        let all: Vec<_> = system.page_use.iter().copied().chain(others).chain(self.kernel.pages.page_use()).collect();
+        self.note_touched();
+        let running = self.spaces.values_mut().flat_map(|space| space.pages.page_use());
+        let all = self.system.page_use.iter().copied().chain(running).collect();
         add_up(all)
     }
 
     /// From now on private mappings of at least so many bytes are noted with the calls that make them.
     pub fn note_mappings(&mut self, least: u64) {
-        self.kernel.pages.sites.noted_from = Some(least);
+        self.space_mut().pages.sites.noted_from = Some(least);
     }
 
     /// What of a range, of the process that runs, are private mappings whose calls are noted, lowest address first: addresses,
     /// and the place of the call among [`Guest::mapping_sites`].
     pub fn mappings(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, usize)> + '_ {
-        self.kernel.pages.sites.of.within(range).map(|(range, site)| (range, site as usize))
+        self.space().pages.sites.of.within(range).map(|(range, site)| (range, site as usize))
     }
 
     /// The calls that have made mappings, as far as they are noted.
     #[must_use]
     pub fn mapping_sites(&self) -> &[Site] {
-        &self.kernel.pages.sites.list
+        &self.space().pages.sites.list
     }
 
     /// Gives the mappings that the program makes from now on, at calls in these parts of it, these pages; of several parts
     /// the last counts. They hold until another program takes its place.
     pub fn set_mapping_pages(&mut self, rules: Vec<SitePages>) {
-        let sites = &mut self.kernel.pages.sites;
+        let sites = &mut self.space_mut().pages.sites;
         (sites.uses, sites.rules) = (vec![0; rules.len()], rules);
     }
 
     /// For how many mappings of the process that runs each rule of [`Guest::set_mapping_pages`] was.
     #[must_use]
     pub fn mapping_rule_uses(&self) -> &[u64] {
-        &self.kernel.pages.sites.uses
+        &self.space().pages.sites.uses
     }
 
     /// What the variables of the large-page library do not do here.
     #[must_use]
     pub fn page_notes(&self) -> &[String] {
-        self.kernel.pages.notes()
+        self.space().pages.notes()
     }
 }

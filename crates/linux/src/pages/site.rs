@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::{MappingPages, Pages, RangeMap};
 use crate::kernel::Kernel;
-use crate::thread::Thread;
 
 /// Most frames that are looked at.
 const FRAMES: usize = 64;
@@ -50,11 +49,12 @@ pub struct Site {
 impl Site {
     /// The call in the program's own file that has led to the system call which a thread makes: the first on the chain of
     /// frame pointers that is in no allocator. Where there is none, one in another file.
-    pub(crate) fn calling(k: &mut Kernel, t: &Thread) -> Site {
-        let calls: Vec<u64> = return_addresses(k, t).into_iter().map(|address| address.wrapping_sub(4)).collect();
-        let file = |&address: &u64| k.mapped.at(address).map(|mapped| (mapped.path, mapped.offset));
-        let own = |address: &u64| file(address).is_some_and(|(path, _)| path == k.files.program.path);
-        let place = |address: u64| k.symbols.at(address).map(|place| (place.function.to_owned(), place.offset));
+    pub(crate) fn calling(k: &mut Kernel<'_>) -> Site {
+        let calls: Vec<u64> = return_addresses(k).into_iter().map(|address| address.wrapping_sub(4)).collect();
+        let file =
+            |&address: &u64| k.spaces[k.process.space].mapped.at(address).map(|mapped| (mapped.path, mapped.offset));
+        let own = |address: &u64| file(address).is_some_and(|(path, _)| path == k.process.files.program.path);
+        let place = |address: u64| k.process.symbols.at(address).map(|place| (place.function.to_owned(), place.offset));
         let outside = |address: &u64| place(*address).is_none_or(|(name, _)| !allocates(&name));
         let candidates = || calls.iter().copied().filter(outside);
         let address = candidates().find(own).or_else(|| candidates().find(|address| file(address).is_some()));
@@ -70,8 +70,8 @@ impl Site {
 }
 
 /// Where a thread is, and where its calls return to, the innermost first.
-fn return_addresses(k: &mut Kernel, t: &Thread) -> Vec<u64> {
-    let (mut frame, mut addresses) = (t.cpu.x(FP), vec![t.cpu.pc, t.cpu.x(LR)]);
+fn return_addresses(k: &mut Kernel<'_>) -> Vec<u64> {
+    let (mut frame, mut addresses) = (k.thread.cpu.x(FP), vec![k.thread.cpu.pc, k.thread.cpu.x(LR)]);
     let mut word = |address: u64| {
         let mut bytes = [0; 8];
         k.mem.read(address, &mut bytes).ok().map(|()| u64::from_le_bytes(bytes))

@@ -58,7 +58,7 @@ pub enum Denied {
     Write,
     /// Changing a device, or opening another one than `/dev/null` and its like.
     Device,
-    /// A file of procfs, sysfs or another file system that shows and changes the state of the kernel.
+    /// A file of procfs, sysfs or another file system that shows and changes the state of the k.
     KernelFile,
     /// Opening a socket.
     Network,

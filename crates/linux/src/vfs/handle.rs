@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::access::{Denied, Policy};
 use super::resolve::path_of;
 
-/// File systems that show and change the state of the kernel, its processes and its devices, by `f_type` of `statfs` (Linux
+/// File systems that show and change the state of the k, its processes and its devices, by `f_type` of `statfs` (Linux
 /// `include/uapi/linux/magic.h` and the file systems' own sources).
 const KERNEL_FILE_SYSTEMS: [u32; 31] = [
     0x0000_1cd1, // devpts

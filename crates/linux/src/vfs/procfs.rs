@@ -8,9 +8,10 @@ use fxscope_guestmem::{Prot, Segment};
 
 use super::sysfs::{list, mask};
 use super::tree::{Entry, Make};
-use crate::kernel::{Kernel, Limit};
+use crate::kernel::Kernel;
 use crate::pages::Pages;
 use crate::platform::Platform;
+use crate::process::Limit;
 use crate::stack::CLOCK_TICKS;
 use crate::syscalls::uname_fields;
 use crate::thread::Thread;
@@ -24,10 +25,10 @@ const FEATURES: [&str; 32] = [
 
 /// Files of the process itself, in the folder of the table that stands for it.
 const OWN: &[(&str, Make)] = &[
-    ("auxv", |k, _| k.files.program.auxv.clone()),
-    ("cmdline", |k, _| joined(&k.files.program.args)),
+    ("auxv", |k, _| k.process.files.program.auxv.clone()),
+    ("cmdline", |k, _| joined(&k.process.files.program.args)),
     ("comm", |_, t| [comm(t), b"\n"].concat()),
-    ("environ", |k, _| joined(&k.files.program.env)),
+    ("environ", |k, _| joined(&k.process.files.program.env)),
     ("limits", |k, _| limits(k)),
     ("maps", |k, _| maps(k, false)),
     ("mounts", |_, _| MOUNTS.to_vec()),
@@ -78,21 +79,21 @@ pub(super) fn entries(platform: &Platform, entries: &mut BTreeMap<Vec<u8>, Entry
     let mut put = |path: String, entry: Entry| entries.insert(path.into_bytes(), entry);
     put("/proc/cpuinfo".into(), Entry::Text(cpuinfo(platform).into_bytes()));
     put("/proc/filesystems".into(), Entry::Text(b"nodev\tproc\nnodev\tsysfs\nnodev\ttmpfs\n\text4\n".to_vec()));
-    put("/proc/loadavg".into(), Entry::Made(|k, _| format!("1.00 1.00 1.00 1/1 {}\n", k.pid).into_bytes()));
+    put("/proc/loadavg".into(), Entry::Made(|k, _| format!("1.00 1.00 1.00 1/1 {}\n", k.process.pid).into_bytes()));
     put("/proc/meminfo".into(), Entry::Made(|k, _| meminfo(k).into_bytes()));
     put("/proc/stat".into(), Entry::Made(|k, _| machine_stat(k).into_bytes()));
     put("/proc/uptime".into(), Entry::Made(|k, _| uptime(k).into_bytes()));
     put("/proc/version".into(), Entry::Text(version().into_bytes()));
     put("/proc/mounts".into(), Entry::Link(|_, _| b"self/mounts".to_vec()));
-    put("/proc/self".into(), Entry::Link(|k, _| k.pid.to_string().into_bytes()));
-    put("/proc/thread-self".into(), Entry::Link(|k, t| format!("{}/task/{}", k.pid, t.tid).into_bytes()));
+    put("/proc/self".into(), Entry::Link(|k, _| k.process.pid.to_string().into_bytes()));
+    put("/proc/thread-self".into(), Entry::Link(|k, t| format!("{}/task/{}", k.process.pid, t.tid).into_bytes()));
     for (name, make) in OWN {
         put(format!("/proc/@/{name}"), Entry::Made(*make));
     }
     put("/proc/@/fd".into(), Entry::Directory);
     put("/proc/@/task".into(), Entry::Directory);
-    put("/proc/@/exe".into(), Entry::Link(|k, _| k.files.program.path.clone()));
-    put("/proc/@/cwd".into(), Entry::Link(|k, _| k.files.current_path().unwrap_or_default()));
+    put("/proc/@/exe".into(), Entry::Link(|k, _| k.process.files.program.path.clone()));
+    put("/proc/@/cwd".into(), Entry::Link(|k, _| k.process.files.current_path().unwrap_or_default()));
     put("/proc/@/root".into(), Entry::Link(|_, _| b"/".to_vec()));
     for (name, value) in SETTINGS {
         put(format!("/proc/sys/{name}"), Entry::Text(format!("{value}\n").into_bytes()));
@@ -132,13 +133,13 @@ fn cpuinfo(platform: &Platform) -> String {
     text
 }
 
-fn meminfo(k: &Kernel) -> String {
-    let total = k.platform.memory_bytes / KIB;
-    let used = k.processes_pages().map(Pages::resident_bytes).sum::<u64>() / KIB;
+fn meminfo(k: &Kernel<'_>) -> String {
+    let total = k.system.platform.memory_bytes / KIB;
+    let used = k.all_pages().map(Pages::resident_bytes).sum::<u64>() / KIB;
     let shared = k.mem.elsewhere_bytes() / KIB;
     let free = total.saturating_sub(used + shared);
-    let huge_bytes = k.platform.huge_page_bytes.first().copied().unwrap_or(0);
-    let huge_pages: u64 = k.processes_pages().map(|pages| pages.resident_of_size(huge_bytes)).sum();
+    let huge_bytes = k.system.platform.huge_page_bytes.first().copied().unwrap_or(0);
+    let huge_pages: u64 = k.all_pages().map(|pages| pages.resident_of_size(huge_bytes)).sum();
     let lines = [
         ("MemTotal", total),
         ("MemFree", free),
@@ -170,26 +171,26 @@ fn meminfo(k: &Kernel) -> String {
 }
 
 /// Clock ticks since the start of the program that it ran, and that it slept.
-fn ticks(k: &Kernel) -> (u64, u64) {
+fn ticks(k: &Kernel<'_>) -> (u64, u64) {
     let ticks = |ns: u64| ns / (1_000_000_000 / CLOCK_TICKS);
-    (ticks(k.cpu_ns()), ticks(k.now_ns - k.cpu_ns().min(k.now_ns)))
+    (ticks(k.cpu_ns()), ticks(k.system.now_ns - k.cpu_ns().min(k.system.now_ns)))
 }
 
-fn machine_stat(k: &Kernel) -> String {
+fn machine_stat(k: &Kernel<'_>) -> String {
     let (busy, idle) = ticks(k);
     let mut text = format!("cpu  {busy} 0 0 {idle} 0 0 0 0 0 0\n");
-    let first = k.platform.cpus.first().copied();
-    for place in k.platform.online() {
+    let first = k.system.platform.cpus.first().copied();
+    for place in k.system.platform.online() {
         let (busy, idle) = if Some(place) == first { (busy, idle) } else { (0, busy + idle) };
         let _ = writeln!(text, "cpu{} {busy} 0 0 {idle} 0 0 0 0 0 0", place.cpu);
     }
-    let start = k.start_unix_ns / 1_000_000_000;
+    let start = k.system.start_unix_ns / 1_000_000_000;
     let _ = write!(text, "intr 0\nctxt 0\nbtime {start}\nprocesses 1\nprocs_running 1\nprocs_blocked 0\n");
     text
 }
 
-fn uptime(k: &Kernel) -> String {
-    let centi = k.now_ns / 10_000_000;
+fn uptime(k: &Kernel<'_>) -> String {
+    let centi = k.system.now_ns / 10_000_000;
     format!("{}.{:02} 0.00\n", centi / 100, centi % 100)
 }
 
@@ -207,19 +208,20 @@ fn comm(t: &Thread) -> &[u8] {
     t.name.split(|&b| b == 0).next().unwrap_or_default()
 }
 
-fn bytes_of(k: &Kernel, wanted: impl Fn(Segment) -> bool) -> u64 {
+fn bytes_of(k: &Kernel<'_>, wanted: impl Fn(Segment) -> bool) -> u64 {
     k.mem.regions().filter(|r| wanted(r.segment)).map(|r| r.end - r.start).sum()
 }
 
 /// The fields of `/proc/PID/stat` (proc(5)); what is not modelled is 0.
-fn stat(k: &Kernel, t: &Thread) -> Vec<u8> {
+fn stat(k: &Kernel<'_>, t: &Thread) -> Vec<u8> {
     let (busy, _) = ticks(k);
     let size = bytes_of(k, |_| true);
-    let resident = k.pages.resident_bytes() / k.platform.page_bytes;
-    let limit = k.limits[RESIDENT_LIMIT].soft;
+    let resident = k.space().pages.resident_bytes() / k.system.platform.page_bytes;
+    let limit = k.process.limits[RESIDENT_LIMIT].soft;
     let mut fields = vec![0u64; 50];
     // Numbered from field 3, the state, which is a letter and stands before.
-    let set = [(4, k.ppid), (5, k.pid), (6, k.pid), (20, k.threads(t).count() as u32)].map(|(n, v)| (n, u64::from(v)));
+    let set = [(4, k.process.ppid), (5, k.process.pid), (6, k.process.pid), (20, k.threads().count() as u32)]
+        .map(|(n, v)| (n, u64::from(v)));
     let more = [(14, busy), (18, 20), (23, size), (24, resident), (25, limit), (38, 17)];
     for (number, value) in set.into_iter().chain(more) {
         fields[number - 4] = value;
@@ -230,48 +232,54 @@ fn stat(k: &Kernel, t: &Thread) -> Vec<u8> {
     format!("{} ({name}) R {}\n", t.tid, numbers.join(" ")).into_bytes()
 }
 
-fn statm(k: &Kernel) -> Vec<u8> {
-    let pages = |bytes: u64| bytes / k.platform.page_bytes;
+fn statm(k: &Kernel<'_>) -> Vec<u8> {
+    let pages = |bytes: u64| bytes / k.system.platform.page_bytes;
     let text = pages(bytes_of(k, |s| s == Segment::Text));
     let data = pages(bytes_of(k, |s| !matches!(s, Segment::Text | Segment::File)));
-    let (size, resident) = (pages(bytes_of(k, |_| true)), pages(k.pages.resident_bytes()));
+    let (size, resident) = (pages(bytes_of(k, |_| true)), pages(k.space().pages.resident_bytes()));
     format!("{size} {resident} 0 {text} 0 {data} 0\n").into_bytes()
 }
 
-fn status(k: &Kernel, t: &Thread) -> Vec<u8> {
+fn status(k: &Kernel<'_>, t: &Thread) -> Vec<u8> {
     let kib = |bytes: u64| bytes / KIB;
-    let (size, resident) = (kib(bytes_of(k, |_| true)), kib(k.pages.resident_bytes()));
+    let (size, resident) = (kib(bytes_of(k, |_| true)), kib(k.space().pages.resident_bytes()));
     let (data, stack) = (kib(bytes_of(k, |s| s != Segment::Text)), kib(bytes_of(k, |s| s == Segment::Stack)));
     let text = kib(bytes_of(k, |s| s == Segment::Text));
     let (uid, euid) = (rustix::process::getuid().as_raw(), rustix::process::geteuid().as_raw());
     let (gid, egid) = (rustix::process::getgid().as_raw(), rustix::process::getegid().as_raw());
-    let cpus: Vec<u32> =
-        k.platform.cpus.iter().map(|p| p.cpu).filter(|&c| t.affinity[c as usize / 64] >> (c % 64) & 1 != 0).collect();
-    let nodes = k.platform.nodes();
+    let cpus: Vec<u32> = k
+        .system
+        .platform
+        .cpus
+        .iter()
+        .map(|p| p.cpu)
+        .filter(|&c| t.affinity[c as usize / 64] >> (c % 64) & 1 != 0)
+        .collect();
+    let nodes = k.system.platform.nodes();
     let node_mask = nodes.iter().fold(0u64, |mask, &node| mask | 1 << (node % 64));
     let name = String::from_utf8_lossy(comm(t)).into_owned();
     let mut out = format!(
         "Name:\t{name}\nUmask:\t{:04o}\nState:\tR (running)\nTgid:\t{}\nNgid:\t0\nPid:\t{}\nPPid:\t{}\nTracerPid:\t0\n\
          Uid:\t{uid}\t{euid}\t{euid}\t{euid}\nGid:\t{gid}\t{egid}\t{egid}\t{egid}\nFDSize:\t{}\nGroups:\t\n",
-        k.files.umask.bits(),
-        k.pid,
+        k.process.files.umask.bits(),
+        k.process.pid,
         t.tid,
-        k.ppid,
-        k.files.end(),
+        k.process.ppid,
+        k.process.files.end(),
     );
     let _ = write!(
         out,
         "VmPeak:\t{size:>8} kB\nVmSize:\t{size:>8} kB\nVmLck:\t       0 kB\nVmHWM:\t{resident:>8} kB\n\
          VmRSS:\t{resident:>8} kB\nVmData:\t{data:>8} kB\nVmStk:\t{stack:>8} kB\nVmExe:\t{text:>8} kB\n\
          VmSwap:\t       0 kB\nThreads:\t{}\nSigBlk:\t{:016x}\nCapEff:\t0000000000000000\nSeccomp:\t0\n",
-        k.threads(t).count(),
+        k.threads().count(),
         t.mask,
     );
     let _ = write!(
         out,
         "Cpus_allowed:\t{}\nCpus_allowed_list:\t{}\nMems_allowed:\t{:08x},{:08x}\nMems_allowed_list:\t{}\n\
          voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n",
-        mask(&k.platform, &cpus),
+        mask(&k.system.platform, &cpus),
         list(cpus.iter().copied()),
         node_mask >> 32,
         node_mask as u32,
@@ -280,7 +288,7 @@ fn status(k: &Kernel, t: &Thread) -> Vec<u8> {
     out.into_bytes()
 }
 
-fn limits(k: &Kernel) -> Vec<u8> {
+fn limits(k: &Kernel<'_>) -> Vec<u8> {
     const NAMES: [(&str, &str); Limit::COUNT] = [
         ("Max cpu time", "seconds"),
         ("Max file size", "bytes"),
@@ -301,17 +309,17 @@ fn limits(k: &Kernel) -> Vec<u8> {
     ];
     let value = |v: u64| if v == Limit::INFINITY { "unlimited".to_owned() } else { v.to_string() };
     let mut text = format!("{:<26}{:<21}{:<21}Units     \n", "Limit", "Soft Limit", "Hard Limit");
-    for ((name, unit), limit) in NAMES.iter().zip(k.limits) {
+    for ((name, unit), limit) in NAMES.iter().zip(k.process.limits) {
         let _ = writeln!(text, "{name:<26}{:<21}{:<21}{unit:<10}", value(limit.soft), value(limit.hard));
     }
     text.into_bytes()
 }
 
 /// One line of `maps` for each mapping; with the sizes that `smaps` has below each, if wanted.
-fn maps(k: &Kernel, sizes: bool) -> Vec<u8> {
+fn maps(k: &Kernel<'_>, sizes: bool) -> Vec<u8> {
     let mut out = Vec::new();
     for region in k.mem.regions() {
-        let file = k.mapped.at(region.start);
+        let file = k.space().mapped.at(region.start);
         let (offset, inode) = file.as_ref().map_or((0, 0), |f| (f.offset, f.inode));
         let line = format!(
             "{:08x}-{:08x} {}{} {offset:08x} {} {inode}",
@@ -329,8 +337,9 @@ fn maps(k: &Kernel, sizes: bool) -> Vec<u8> {
         out.extend(name);
         out.push(b'\n');
         if sizes {
-            let (kib, page) = ((region.end - region.start) / KIB, k.pages.page_bytes_at(region, region.start) / KIB);
-            let resident = k.pages.resident_in(region.start..region.end).1 / KIB;
+            let (kib, page) =
+                ((region.end - region.start) / KIB, k.space().pages.page_bytes_at(region, region.start) / KIB);
+            let resident = k.space().pages.resident_in(region.start..region.end).1 / KIB;
             let text = format!(
                 "Size:           {kib:>8} kB\nKernelPageSize: {page:>8} kB\nMMUPageSize:    {page:>8} kB\n\
                  Rss:            {resident:>8} kB\nPss:            {resident:>8} kB\n"
@@ -355,25 +364,25 @@ fn special_name(region: &Region) -> &'static [u8] {
 
 /// Placement of memory: one line for each mapping, as numa(7) describes them. The policy is that of the range, or of the
 /// thread that asks.
-fn numa_maps(k: &Kernel, t: &Thread) -> Vec<u8> {
+fn numa_maps(k: &Kernel<'_>, t: &Thread) -> Vec<u8> {
     k.mem.regions().flat_map(|region| numa_line(k, t, region)).collect()
 }
 
-fn numa_line(k: &Kernel, t: &Thread, region: &Region) -> Vec<u8> {
-    let policy = k.pages.policy_at(region.start).unwrap_or(t.policy);
+fn numa_line(k: &Kernel<'_>, t: &Thread, region: &Region) -> Vec<u8> {
+    let policy = k.space().pages.policy_at(region.start).unwrap_or(t.policy);
     let mut line = format!("{:08x} {policy}", region.start).into_bytes();
-    let file = k.mapped.at(region.start).map(|file| file.path);
+    let file = k.space().mapped.at(region.start).map(|file| file.path);
     match (&file, region.segment) {
         (Some(path), _) => line.extend([b" file=", &path[..]].concat()),
         (None, Segment::Heap) => line.extend(b" heap"),
         (None, Segment::Stack) => line.extend(b" stack"),
         _ => {}
     }
-    let page = k.pages.page_bytes_at(region, region.start);
-    if page > k.platform.page_bytes {
+    let page = k.space().pages.page_bytes_at(region, region.start);
+    if page > k.system.platform.page_bytes {
         line.extend(b" huge");
     }
-    let (nodes, _) = k.pages.resident_in(region.start..region.end);
+    let (nodes, _) = k.space().pages.resident_in(region.start..region.end);
     let pages: u64 = nodes.values().sum();
     if pages > 0 {
         let kind = if file.is_some() { "mapped" } else { "anon" };

@@ -16,7 +16,6 @@ use super::tree::{self, Kind, Tree};
 use super::{Origin, View};
 use crate::files::DIRECTORY;
 use crate::kernel::Kernel;
-use crate::thread::Thread;
 
 /// Most symbolic links in one path, as under Linux.
 const MAX_LINKS: u32 = 40;
@@ -64,8 +63,8 @@ pub(crate) enum Last {
 ///
 /// # Errors
 /// As Linux has them; `EACCES` for what the program may not see. A last component that does not exist is no error.
-pub(crate) fn resolve(k: &Kernel, t: &Thread, dir: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
-    let found = look_up(k, t, dir, path, last);
+pub(crate) fn resolve(k: &Kernel<'_>, dir: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
+    let found = look_up(k, dir, path, last);
     if !missing(&found) {
         return found;
     }
@@ -77,15 +76,15 @@ fn missing(found: &Result<Target, Errno>) -> bool {
     matches!(found, Ok(Target::Host(Place { kind: None, .. })) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS))
 }
 
-fn look_up(k: &Kernel, t: &Thread, dir: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
-    let walk = Walk { k, t, last, followed: Cell::new(0) };
+fn look_up(k: &Kernel<'_>, dir: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
+    let walk = Walk { k, last, followed: Cell::new(0) };
     if path.is_empty() {
         return Err(Errno::NOENT);
     }
     if path.starts_with(b"/") {
         return walk.absolute(path, 0);
     }
-    let (base, origin) = k.files.directory_path(dir)?;
+    let (base, origin) = k.process.files.directory_path(dir)?;
     match origin {
         Origin::Host | Origin::Memory => walk.within(&Root::HOST, base, path, 0),
         Origin::Sysroot | Origin::Simulated(_) => walk.absolute(&[&base, &b"/"[..], path].concat(), 0),
@@ -114,8 +113,7 @@ enum Found {
 }
 
 struct Walk<'a> {
-    k: &'a Kernel,
-    t: &'a Thread,
+    k: &'a Kernel<'a>,
     last: Last,
     /// Symbolic links followed so far.
     followed: Cell<u32>,
@@ -123,7 +121,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn view(&self) -> &View {
-        &self.k.files.view
+        &self.k.process.files.view
     }
 
     /// An absolute path: in the sysroot first, then on the host; the other way round in the folders that the
@@ -195,7 +193,7 @@ impl Walk<'_> {
     }
 
     fn target(&self, root: &Root<'_>, at: Vec<u8>, kind: FileType) -> Target {
-        match self.view().tree.node(self.k, self.t, &at) {
+        match self.view().tree.node(self.k, &at) {
             Some(node) => Target::Simulated(node),
             None => self.place(root, at, Some(kind)),
         }
@@ -216,11 +214,11 @@ impl Walk<'_> {
 
     /// What is at `here`, a path of the program of which all but the last component are known to be folders.
     fn look(&self, root: &Root<'_>, here: &[u8]) -> Result<Found, Errno> {
-        if let Some(node) = self.view().tree.node(self.k, self.t, here) {
+        if let Some(node) = self.view().tree.node(self.k, here) {
             return Ok(match node.kind {
                 Kind::Directory => Found::Directory,
                 Kind::Descriptor(fd) if self.last == Last::Follow => Found::Descriptor(fd),
-                Kind::Link | Kind::Descriptor(_) => Found::Link(self.view().tree.link(self.k, self.t, &node)),
+                Kind::Link | Kind::Descriptor(_) => Found::Link(self.view().tree.link(self.k, &node)),
                 Kind::File | Kind::Random | Kind::HardwareBarrier | Kind::Command | Kind::Library => {
                     Found::Other(FileType::RegularFile)
                 }

@@ -132,11 +132,11 @@ fn nodes(platform: &Platform, put: &mut impl FnMut(String, String)) {
 }
 
 /// `meminfo` of a memory node.
-fn node_memory(k: &Kernel, node: u32) -> Vec<u8> {
-    let total = k.platform.memory_bytes / k.platform.nodes().len().max(1) as u64;
-    let huge_bytes = k.platform.huge_page_bytes.first().copied().unwrap_or(0);
+fn node_memory(k: &Kernel<'_>, node: u32) -> Vec<u8> {
+    let total = k.system.platform.memory_bytes / k.system.platform.nodes().len().max(1) as u64;
+    let huge_bytes = k.system.platform.huge_page_bytes.first().copied().unwrap_or(0);
     let (used, huge) =
-        k.processes_pages().map(|pages| pages.on_node(node, huge_bytes)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        k.all_pages().map(|pages| pages.on_node(node, huge_bytes)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
     let lines = [("MemTotal", total), ("MemFree", total.saturating_sub(used)), ("MemUsed", used), ("AnonPages", used)];
     let line = |&(name, bytes): &(&str, u64)| format!("Node {node} {:<15} {:>8} kB\n", format!("{name}:"), bytes / KIB);
     let mut text: String = lines.iter().map(line).collect();

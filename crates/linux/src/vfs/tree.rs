@@ -66,10 +66,10 @@ pub(crate) enum Kind {
 }
 
 /// Makes a file's contents from the state of the process.
-pub(super) type Make = fn(&Kernel, &Thread) -> Vec<u8>;
+pub(super) type Make = fn(&Kernel<'_>, &Thread) -> Vec<u8>;
 
 /// Makes a file's contents from the state of a memory node.
-pub(super) type MakeOfNode = fn(&Kernel, u32) -> Vec<u8>;
+pub(super) type MakeOfNode = fn(&Kernel<'_>, u32) -> Vec<u8>;
 
 /// Where the contents of a file come from.
 #[derive(Clone, Debug)]
@@ -115,11 +115,11 @@ impl Tree {
     }
 
     /// The simulated file at an absolute path without `.`, `..` and links.
-    pub(crate) fn node(&self, k: &Kernel, t: &Thread, path: &[u8]) -> Option<Node> {
+    pub(crate) fn node(&self, k: &Kernel<'_>, path: &[u8]) -> Option<Node> {
         if !is_simulated(path) {
             return None;
         }
-        let (key, _) = locate(k, t, path);
+        let (key, _) = locate(k, path);
         let kind = match self.0.get(&key) {
             Some(Entry::Text(_) | Entry::Made(_) | Entry::OfNode(..) | Entry::OfBlade(..)) => Kind::File,
             Some(Entry::Link(_)) => Kind::Link,
@@ -145,21 +145,21 @@ impl Tree {
     }
 
     /// What a link says.
-    pub(crate) fn link(&self, k: &Kernel, t: &Thread, node: &Node) -> Vec<u8> {
-        let (key, t) = locate(k, t, &node.path);
+    pub(crate) fn link(&self, k: &Kernel<'_>, node: &Node) -> Vec<u8> {
+        let (key, t) = locate(k, &node.path);
         match (node.kind, self.0.get(&key)) {
-            (Kind::Descriptor(fd), _) => k.files.link_text(fd),
+            (Kind::Descriptor(fd), _) => k.process.files.link_text(fd),
             (_, Some(Entry::Link(text))) => text(k, t),
             _ => Vec::new(),
         }
     }
 
     /// The contents of a file at this moment.
-    pub(crate) fn content(&self, k: &Kernel, t: &Thread, node: &Node) -> Vec<u8> {
+    pub(crate) fn content(&self, k: &Kernel<'_>, node: &Node) -> Vec<u8> {
         if node.kind == Kind::Library {
             return libraries::CONTENT.to_vec();
         }
-        let (key, t) = locate(k, t, &node.path);
+        let (key, t) = locate(k, &node.path);
         match self.0.get(&key) {
             Some(Entry::Text(text)) => text.clone(),
             Some(Entry::Made(make)) => make(k, t),
@@ -170,15 +170,15 @@ impl Tree {
     }
 
     /// What is in a folder: name, type and inode number, in the order of the names.
-    pub(crate) fn list(&self, k: &Kernel, t: &Thread, node: &Node) -> Vec<(Vec<u8>, FileType, u64)> {
-        let (key, _) = locate(k, t, &node.path);
+    pub(crate) fn list(&self, k: &Kernel<'_>, node: &Node) -> Vec<(Vec<u8>, FileType, u64)> {
+        let (key, _) = locate(k, &node.path);
         let names = self.below(&key).filter_map(|path| path[key.len() + 1..].split(|&b| b == b'/').next());
         let mut names: Vec<Vec<u8>> = names.filter(|name| *name != b"@").map(<[u8]>::to_vec).collect();
         match &key[..] {
-            b"/proc" => names.push(k.pid.to_string().into_bytes()),
-            b"/proc/@/task" => names.extend(k.threads(t).map(|thread| thread.tid.to_string().into_bytes())),
+            b"/proc" => names.push(k.process.pid.to_string().into_bytes()),
+            b"/proc/@/task" => names.extend(k.threads().map(|thread| thread.tid.to_string().into_bytes())),
             b"/proc/@/fd" => {
-                let open = (0..k.files.end()).filter(|&fd| k.files.host(fd).is_ok());
+                let open = (0..k.process.files.end()).filter(|&fd| k.process.files.host(fd).is_ok());
                 names.extend(open.map(|fd| fd.to_string().into_bytes()));
             }
             b"/dev" => names.extend(DEVICES.map(<[u8]>::to_vec)),
@@ -188,7 +188,7 @@ impl Tree {
         names.dedup();
         let entry = |name: Vec<u8>| {
             let path = [&node.path, &b"/"[..], &name].concat();
-            let kind = self.node(k, t, &path).map_or(FileType::Unknown, |node| node.file_type());
+            let kind = self.node(k, &path).map_or(FileType::Unknown, |node| node.file_type());
             (name, kind, inode(&path))
         };
         names.into_iter().map(entry).collect()
@@ -220,13 +220,14 @@ pub(crate) fn is_device(path: &[u8]) -> bool {
 
 /// The path under which the table has a file, and the thread that it is about: the process and its threads are there
 /// under one name.
-fn locate<'a>(k: &'a Kernel, t: &'a Thread, path: &[u8]) -> (Vec<u8>, &'a Thread) {
+fn locate<'a>(k: &'a Kernel<'_>, path: &[u8]) -> (Vec<u8>, &'a Thread) {
+    let t = &*k.thread;
     let Some((pid, rest)) = path.strip_prefix(b"/proc/").and_then(number) else { return (path.to_vec(), t) };
-    if pid != k.pid {
+    if pid != k.process.pid {
         return (path.to_vec(), t);
     }
     let task = rest.strip_prefix(b"/task/").and_then(number);
-    match task.and_then(|(tid, rest)| Some((k.threads(t).find(|thread| thread.tid == tid)?, rest))) {
+    match task.and_then(|(tid, rest)| Some((k.threads().find(|thread| thread.tid == tid)?, rest))) {
         Some((thread, rest)) => ([OWN, rest].concat(), thread),
         None => ([OWN, rest].concat(), t),
     }
@@ -242,8 +243,8 @@ fn number(path: &[u8]) -> Option<(u32, &[u8])> {
 }
 
 /// The open file that a path in `/proc/PID/fd` names.
-fn open_descriptor(k: &Kernel, key: &[u8]) -> Option<i32> {
+fn open_descriptor(k: &Kernel<'_>, key: &[u8]) -> Option<i32> {
     let number = key.strip_prefix(OWN)?.strip_prefix(b"/fd/")?;
     let fd = std::str::from_utf8(number).ok()?.parse().ok()?;
-    k.files.host(fd).ok().map(|_| fd)
+    k.process.files.host(fd).ok().map(|_| fd)
 }

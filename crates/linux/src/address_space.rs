@@ -1,0 +1,20 @@
+//! Address spaces as Linux sees them: what is mapped where, and which pages the modelled system has given it.
+
+use fxscope_guestmem::SpaceId;
+
+use crate::mapped::MappedFiles;
+use crate::pages::Pages;
+
+/// The address space of a process, or of several after `vfork`.
+pub(crate) struct AddressSpace {
+    /// Its translations and regions.
+    pub id: SpaceId,
+    /// Which files are mapped where.
+    pub mapped: MappedFiles,
+    /// Its pages as the modelled system has them.
+    pub pages: Pages,
+    /// First address of the heap.
+    pub heap_start: u64,
+    /// Its current end.
+    pub brk: u64,
+}
