@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-counts", &[]),
     ("fxscope-hint", &[]),
     ("fxscope-host", &[]),
+    ("fxscope-testkit", &[]),
     ("fxscope-isa", &[]),
     ("fxscope-guestmem", &["hint"]),
     ("fxscope-record", &["host"]),
@@ -36,11 +37,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-jitter", &["host", "osnoise"]),
     ("fxscope-report", &["counts", "host", "machine", "pmu", "record", "analyze", "validate"]),
     (
+        "fxscope-session",
+        &[
+            "calendar", "counts", "host", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline",
+            "pmu", "record", "sim", "latency", "report",
+        ],
+    ),
+    (
         "fxscope",
         &[
             "calendar", "counts", "host", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline",
-            "pmu", "record", "sim", "import", "analyze", "validate", "report", "tlbsweep", "latency", "jitter",
-            "osnoise",
+            "pmu", "record", "sim", "session", "import", "analyze", "validate", "report", "tlbsweep", "latency",
+            "jitter", "osnoise",
         ],
     ),
     ("xtask", &["aarch64", "machine", "pmu", "validate"]),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use fxscope::machine::Spec;
 use fxscope::record::Finish;
-use fxscope::{Control, Mode, Request, Session};
+use fxscope::{Control, Mode, Request, RunOptions, Session};
 
 /// What is run: a name, the mode, the program and its arguments, and about how many instructions of it. Each program
 /// would run much longer, so that an iteration measures its steady state and prints nothing.
@@ -38,9 +38,8 @@ fn speed(c: &mut Criterion) {
 fn simulate(spec: &Arc<Spec>, mode: Mode, program: &str, arguments: &[&str], instructions: u64) -> (u64, Duration) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../kernels/prebuilt/{program}.elf"));
     let request = Request {
-        mode,
         arguments: arguments.iter().map(Into::into).collect(),
-        max_instructions: Some(instructions),
+        options: RunOptions { mode, max_instructions: Some(instructions), ..RunOptions::default() },
         ..Request::new(Arc::clone(spec), path)
     };
     let timed = |session: Session| {

@@ -31,24 +31,11 @@ pub use fxscope_tlbsweep as tlbsweep;
 pub use fxscope_validate as validate;
 
 pub mod advise;
-mod annotate;
-mod contain;
-mod described;
-mod environment;
-pub mod konata;
-mod mapping;
-mod pipes;
 pub mod risks;
-mod rows;
-mod sector;
-mod session;
 
-pub use annotate::{Wanted, annotate};
-pub use contain::Barrier;
-pub use described::machine_constants;
-pub use environment::guest_environment;
-pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, SpinLoops, Window};
-pub use mapping::CallPages;
-pub use rows::check_rows;
-pub use sector::SectorData;
-pub use session::{Request, Session, machine_memory};
+pub use fxscope_session::{
+    Barrier, CacheLevel, CallPages, Control, DEFAULT_MACHINE, Error, Follow, HostAccess, Identity, MAX_PROGRAM_BYTES,
+    Mode, PageOption, Placement, Prepared, Progress, QUANTUM, RemoteNode, Request, RunOptions, Scenario, SectorData,
+    SectorOption, Session, SpinLoops, Wanted, Window, annotate, check_page_size, check_rows, guest_environment, konata,
+    machine_constants, machine_memory, machine_of, spec_of,
+};

@@ -16,7 +16,7 @@ use fxscope_report::annotate::Source;
 use fxscope_sim::{BlockObserver, MemoryAccess, Ran};
 use serde::Serialize;
 
-use crate::{Wanted, annotate};
+use fxscope_session::{Wanted, annotate};
 
 /// Whether an instruction reads or writes where its elements are active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -115,7 +115,7 @@ impl Named {
     }
 }
 
-/// Looks for accesses under a false mask while a program runs ([`crate::Session::run_observed`]).
+/// Looks for accesses under a false mask while a program runs ([`fxscope_session::Session::run_observed`]).
 pub struct RiskFinder {
     page_bytes: u64,
     vector_bytes: usize,

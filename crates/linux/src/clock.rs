@@ -3,7 +3,8 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// The time that a program sees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ClockSource {
     /// Simulated time, which whoever drives the run sets: the same on every run.
     #[default]

@@ -25,7 +25,8 @@ use crate::trace::{Trace, Window};
 pub const QUANTUM: Cycle = 100;
 
 /// What a run is to give.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Results and instruction counts only; time is one nanosecond for each instruction.
     Functional,
@@ -34,7 +35,8 @@ pub enum Mode {
 }
 
 /// Which processes are timed and counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Follow {
     /// All, together.
     All,
@@ -43,7 +45,8 @@ pub enum Follow {
 }
 
 /// How threads that wait in loops are simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SpinLoops {
     /// Rounds that repeat themselves exactly are counted together.
     Fast,

@@ -10,8 +10,9 @@ use fxscope::record::{self, Finish, Run};
 use fxscope::report::annotate::{document, json};
 use fxscope::report::render::terminal;
 
-use super::launch::{self, Launch};
+use super::foreground::simulate;
 use super::output::{Target, program_streams};
+use super::scenario::ScenarioArgs;
 use super::{Failure, Outcome, print, say, style};
 
 /// Arguments that only mean something for a program that is run now.
@@ -61,7 +62,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
     #[command(flatten)]
-    launch: Launch,
+    scenario: ScenarioArgs,
     /// The program (AArch64 Linux) and its arguments.
     #[arg(last = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
@@ -73,11 +74,11 @@ pub(super) fn annotate(args: &Args) -> Outcome {
     let (run, spec) = match &args.file {
         Some(path) => recorded(args, path)?,
         None => {
-            let spec = args.launch.spec()?;
-            let simulate = |session| launch::simulate(session, false, None);
+            let prepared = args.scenario.scenario(&args.command)?.prepare()?;
+            let spec = prepared.spec().as_ref().clone();
             let stdio = program_streams(json_target.as_ref())?;
-            let run = args.launch.contained(spec.clone(), &args.command, fxscope::Mode::Timing, stdio, simulate)?;
-            (run, spec.as_ref().clone())
+            let run = prepared.contained(stdio, |session| simulate(session, false, None))??;
+            (run, spec)
         }
     };
     if let Finish::Failed(message) = &run.finish {
@@ -112,6 +113,8 @@ fn recorded(args: &Args, path: &Path) -> Result<(Run, Spec), Failure> {
         .into());
     }
     let run = runs.swap_remove(number - 1);
-    let spec = args.launch.spec_of(&run)?;
+    let machine = args.scenario.machine.as_deref();
+    let hint = if machine.is_some() { "" } else { "; --machine PATH names its description" };
+    let spec = fxscope::spec_of(&run, machine).map_err(|e| format!("the machine of the run: {e}{hint}"))?;
     Ok((run, spec))
 }

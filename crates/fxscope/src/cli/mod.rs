@@ -4,34 +4,38 @@ mod annotate;
 mod collect;
 mod compare;
 mod events;
+mod foreground;
 mod hwpf;
 mod import;
 mod interrupt;
 mod jitter;
 mod konata;
 mod latency;
-mod launch;
 mod machine;
 mod output;
 mod pages;
-mod placement;
 mod progress;
 mod report;
 mod run;
-mod sector;
+mod scenario;
 mod validate;
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use fxscope::host::text::{printable, printable_lines};
+use fxscope::linux::StartError;
 use fxscope::report::render::terminal::Style;
 
 /// Exit status when fxscope itself could not do what it was asked for.
 const FAILED: u8 = 125;
+/// Exit status when the program's file cannot be run, and when there is none, as shells have it.
+const CANNOT_RUN: u8 = 126;
+const NOT_FOUND: u8 = 127;
 
 /// A performance laboratory for A64FX-class processors: runs AArch64+SVE Linux programs on a cycle-level
 /// model of the machine, counts what the machine's own PMU would count, and shows where the cycles went.
@@ -71,9 +75,22 @@ struct Failure {
     message: String,
 }
 
-impl<E: std::fmt::Display> From<E> for Failure {
+impl<E: std::fmt::Display + 'static> From<E> for Failure {
     fn from(error: E) -> Failure {
-        Failure { status: FAILED, message: error.to_string() }
+        Failure { status: status_of(&error), message: error.to_string() }
+    }
+}
+
+/// The exit status that goes with an error: that of shells for a program that cannot start.
+fn status_of(error: &dyn Any) -> u8 {
+    match error.downcast_ref::<fxscope::Error>() {
+        Some(fxscope::Error::Start(StartError::Read { source, .. })) if source.kind() == ErrorKind::NotFound => {
+            NOT_FOUND
+        }
+        Some(fxscope::Error::Start(
+            StartError::Read { .. } | StartError::Elf { .. } | StartError::Interpreter { .. },
+        )) => CANNOT_RUN,
+        _ => FAILED,
     }
 }
 

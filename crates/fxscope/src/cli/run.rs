@@ -5,13 +5,15 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use fxscope::Mode;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{json, terminal};
 
+use super::foreground::simulate;
 use super::interrupt;
 use super::konata::{TraceArgs, TraceTarget};
-use super::launch::{self, Launch};
 use super::output::{self, Target};
+use super::scenario::{self, MODES, ScenarioArgs};
 use super::{FAILED, Failure, Outcome, say, style};
 
 /// Run a program on a modelled machine, and show what its PMU would have counted.
@@ -31,7 +33,7 @@ use super::{FAILED, Failure, Outcome, say, style};
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    launch: Launch,
+    scenario: ScenarioArgs,
     /// Add the run to a record file, which is made when it does not exist.
     #[arg(short, value_name = "FILE.fxr")]
     output: Option<PathBuf>,
@@ -42,11 +44,11 @@ pub struct Args {
     #[command(flatten)]
     trace: TraceArgs,
     /// How much of the machine takes part: everything, or results and instruction counts only.
-    #[arg(long, value_enum, default_value_t = Mode::Timing)]
+    #[arg(long, default_value = "timing", value_parser = scenario::choice(MODES))]
     mode: Mode,
     /// Count by intervals of simulated time, too, such as 100us or 1ms: for the record, and for --json. At most 100,000
     /// intervals; the last one then lasts to the end.
-    #[arg(long, value_name = "TIME", value_parser = launch::interval_ns)]
+    #[arg(long, value_name = "TIME", value_parser = scenario::interval_ns)]
     interval: Option<u64>,
     /// Count by intervals what happens in this region, and nothing else.
     #[arg(long, value_name = "NAME", requires = "interval")]
@@ -62,33 +64,25 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Mode {
-    Timing,
-    Functional,
-}
-
 /// Runs the program; the exit status is its own.
 pub(super) fn run(args: &Args) -> Outcome {
-    let spec = args.launch.spec()?;
+    let mut scenario = args.scenario.scenario(&args.command)?;
+    scenario.options.mode = args.mode;
+    let scenario = scenario.with_intervals(args.interval, args.interval_region.as_deref());
+    let prepared = scenario.prepare()?;
     // What cannot be written is told now and not after an hour.
     let record_target = args.output.as_deref().map(record::Target::check).transpose()?;
     let json_target = args.json.as_deref().map(Target::check).transpose()?;
-    let mode = match args.mode {
-        Mode::Timing => fxscope::Mode::Timing,
-        Mode::Functional => fxscope::Mode::Functional,
-    };
     if args.interval.is_some() && args.mode == Mode::Functional {
         return Err("--interval: only --mode timing knows when something was counted".to_owned().into());
     }
-    let mut trace = TraceTarget::check(&args.trace, mode)?;
-    let launch = args.launch.with_intervals(args.interval, args.interval_region.as_deref());
+    let mut trace = TraceTarget::check(&args.trace, args.mode)?;
     let stdio = output::program_streams(json_target.as_ref())?;
-    let (run, barrier) = launch.contained(spec, &args.command, mode, stdio, |session| {
+    let (run, barrier) = prepared.contained(stdio, |session| {
         let barrier = session.barrier().clone();
-        let run = launch::simulate(session, args.quiet, trace.as_mut().map(TraceTarget::window).as_mut())?;
-        Ok((run, barrier))
+        (simulate(session, args.quiet, trace.as_mut().map(TraceTarget::window).as_mut()), barrier)
     })?;
+    let run = run?;
     if let Some(name) = args.interval_region.as_deref().filter(|name| run.region(name).is_none()) {
         say(&format!(
             "--interval-region: the program has marked no region '{name}', so that its intervals have counted nothing"

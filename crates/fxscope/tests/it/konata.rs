@@ -47,7 +47,7 @@ fn every_cycle_of_a_trace_is_one_that_the_pipeline_told() {
     let spec = Arc::new(fxscope::machine::load("a64fx", &[]).expect("built in"));
     for (program, from) in [("dgemm-tile.elf", 5_000), ("gather.elf", 20_000), ("sort.elf", 0)] {
         let mut request = Request::new(Arc::clone(&spec), kernel(program));
-        request.max_instructions = Some(from + 10_000);
+        request.options.max_instructions = Some(from + 10_000);
         let mut both = Both { konata: Konata::new(Vec::new()), told: Vec::new() };
         Session::contained(request, |session| {
             session.run_traced(&mut |_| Control::Continue, &mut Window::new(from, 3_000, &mut both));

@@ -16,7 +16,7 @@ use fxscope::machine::schema::{EVIDENCE, Key, Kind, Rule, SOURCE, Table, Value};
 use fxscope::machine::spec::SCHEMA;
 use fxscope::machine::{Spec, load};
 use fxscope::record::{Finish, Pages, Region};
-use fxscope::{Control, Request, SectorData, Session};
+use fxscope::{Control, Request, RunOptions, SectorData, Session};
 
 use common::{compile, kernel};
 
@@ -148,7 +148,7 @@ impl Bench {
             cpus: case.cpu.map(|cpu| vec![cpu]),
             memory_policy: case.node.map_or_else(MemoryPolicy::default, |node| MemoryPolicy::Bind(1 << node)),
             stdio: Some(Stdio { input: nothing(), output: stream, error: nothing() }),
-            max_instructions: Some(2_000_000),
+            options: RunOptions { max_instructions: Some(2_000_000), ..RunOptions::default() },
             ..Request::new(Arc::new(spec), program)
         };
         let data = case.sector_1.map(|name| SectorData::parse(name, 1).expect("a variable"));

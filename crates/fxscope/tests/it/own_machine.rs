@@ -60,7 +60,7 @@ fn predicted(folder: &Path, file: &str) -> Value {
 
 /// A copy of the folder of a machine that comes with fxscope, under another name.
 fn copy(folder: &Path, machine: &str, name: &str) -> PathBuf {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines").join(machine);
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/machines").join(machine);
     let to = folder.join(name);
     fs::create_dir(&to).expect("made");
     for entry in fs::read_dir(from).expect("a folder") {

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::Pages;
 
 /// What pages a mapping is to have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum MappingPages {
     /// Pages of so many bytes, a power of two.
     Size(u64),

@@ -190,7 +190,7 @@ fn peak_memory_of_the_host_stays_near_the_limit() {
     let folder = tempfile::tempdir().expect("folder");
     let peak = |what: &str| -> u64 {
         let mut command = Command::new(&test);
-        command.args(["flood", "--exact", "--ignored", "--nocapture"]);
+        command.args(["budget::flood", "--exact", "--ignored", "--nocapture"]);
         let output = command.env("FXSCOPE_FLOOD", what).env("TMPDIR", folder.path()).output().expect("start");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let line = text.lines().find_map(|line| line.split_once("VmHWM:")).unwrap_or_else(|| panic!("{what}: {text}"));

@@ -34,14 +34,20 @@ static pthread_t start(void *(*what)(void *), int fd)
     return id;
 }
 
-/* Takes 4 MiB in small pieces and checks them. */
+/* Takes 4 MiB in small pieces and checks them. Returns what joined() prints: the main thread prints alone, so the order is fixed. */
 static void *drain(void *fd)
 {
     long done = 0, n;
     while (done < 4 * MIB && (n = read((long)fd, taken + done, 10000)) > 0)
         done += n;
-    printf("drained: %s\n", done == 4 * MIB && !memcmp(block, taken, done) ? "all" : "something else");
-    return 0;
+    return done == 4 * MIB && !memcmp(block, taken, done) ? "all" : "something else";
+}
+
+static void joined(pthread_t drain)
+{
+    void *result;
+    pthread_join(drain, &result);
+    printf("drained: %s\n", (char *)result);
 }
 
 static void *fill(void *fd)
@@ -59,15 +65,15 @@ static void transfers(void)
     socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
     pthread_t other = start(drain, pair[1]);
     report("send", send(pair[0], block, 4 * MIB, 0));
-    pthread_join(other, 0);
+    joined(other);
     other = start(drain, pair[1]);
     struct iovec pieces[] = { { block, MIB + 5 }, { block + MIB + 5, 3 * MIB - 5 } };
     struct msghdr message = { .msg_iov = pieces, .msg_iovlen = 2 };
     report("sendmsg", sendmsg(pair[0], &message, 0));
-    pthread_join(other, 0);
+    joined(other);
     other = start(drain, pair[1]);
     report("write to a socket", write(pair[0], block, 4 * MIB));
-    pthread_join(other, 0);
+    joined(other);
     other = start(fill, pair[0]);
     memset(taken, 0, sizeof taken);
     report("recv of all", recv(pair[1], taken, 4 * MIB, MSG_WAITALL));
@@ -80,10 +86,10 @@ static void transfers(void)
     pipe(ends);
     other = start(drain, ends[0]);
     report("write to a pipe", write(ends[1], block, 4 * MIB));
-    pthread_join(other, 0);
+    joined(other);
     other = start(drain, ends[0]);
     report("writev to a pipe", writev(ends[1], pieces, 2));
-    pthread_join(other, 0);
+    joined(other);
     other = start(drain, ends[0]);
     int file = memfd_create("file", 0);
     pwrite(file, block, 4 * MIB, 0);
@@ -91,14 +97,14 @@ static void transfers(void)
     while (at < 4 * MIB && sendfile(ends[1], file, &at, 4 * MIB - at) > 0)
         ;
     report("sendfile to a pipe", at);
-    pthread_join(other, 0);
+    joined(other);
     report("pwritev2 at the position", pwritev2(ends[1], pieces, 0, -1, 0));
 
     socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
     other = start(drain, pair[1]);
     report("sendfile to a socket", sendfile(pair[0], file, 0, 4 * MIB));
     report("position", lseek(file, 0, SEEK_CUR));
-    pthread_join(other, 0);
+    joined(other);
 
     socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair);
     report("message", write(pair[0], block, 10000));

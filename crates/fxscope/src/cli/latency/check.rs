@@ -11,8 +11,8 @@ use fxscope::report::document::{Document, Plot};
 use fxscope::report::render::{html, terminal};
 use serde_json::{Value as Json, json};
 
-use super::super::launch::{Launch, interval_ns};
 use super::super::output::Target;
+use super::super::scenario::{ScenarioArgs, interval_ns};
 use super::super::validate::default_cache;
 use super::super::{Failure, Outcome, print, say, style};
 use super::trial::{Lab, NoSample, Subject};
@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE|-")]
     html: Option<PathBuf>,
     #[command(flatten)]
-    launch: Launch,
+    scenario: ScenarioArgs,
     /// The program (AArch64 Linux) and its arguments.
     #[arg(last = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
@@ -105,8 +105,7 @@ fn one(args: &Args, lab: &Lab) -> Result<Findings, Failure> {
     let subject = Subject {
         name: name.clone(),
         fit: false,
-        launch: args.launch.clone(),
-        command: args.command.clone(),
+        scenario: args.scenario.scenario(&args.command)?,
         asked: args.asked.clone(),
         interval_ns: args.interval,
         refuses: None,

@@ -8,7 +8,7 @@ use clap::Parser as _;
 use serde::Deserialize;
 
 use super::super::Failure;
-use super::super::launch::{Launch, interval_ns};
+use super::super::scenario::{ScenarioArgs, interval_ns};
 use super::trial::Subject;
 use super::{Asked, nanoseconds};
 
@@ -63,7 +63,7 @@ fn usual_interval() -> String {
 #[command(no_binary_name = true)]
 struct Options {
     #[command(flatten)]
-    launch: Launch,
+    scenario: ScenarioArgs,
 }
 
 /// Largest file of programs, bytes.
@@ -111,8 +111,9 @@ fn add(path: &Path, asked: &Asked, subjects: &mut Vec<Subject>) -> Result<(), Fa
                 return Err(wrong(&name, "a second program has this name").into());
             }
             let asked = Asked { region: asked.region.clone().or_else(|| entry.region.clone()), ..asked.clone() };
-            let (fit, refuses, launch) = (entry.fit, entry.refuses, options.launch);
-            subjects.push(Subject { name, fit, launch, command, asked, interval_ns, refuses });
+            let (fit, refuses) = (entry.fit, entry.refuses);
+            let scenario = options.scenario.scenario(&command)?;
+            subjects.push(Subject { name, fit, scenario, asked, interval_ns, refuses });
         }
     }
     if subjects.len() == before {

@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fxscope::Mode;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{html, terminal};
 
-use super::super::launch::{self, Launch, interval_ns};
+use super::super::foreground::simulate;
 use super::super::output::{Target, program_streams};
+use super::super::scenario::{ScenarioArgs, interval_ns};
 use super::super::{Failure, Outcome, say, style};
 use super::case::Case;
 use super::{Asked, nanoseconds, show};
@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(short, value_name = "FILE|-", default_value = "-", hide_default_value = true)]
     output: PathBuf,
     #[command(flatten)]
-    launch: Launch,
+    scenario: ScenarioArgs,
     /// The program (AArch64 Linux) and its arguments.
     #[arg(last = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
@@ -113,10 +113,10 @@ fn recorded(path: &Path, number: Option<u32>) -> Result<Run, Failure> {
 
 /// The run of the program that is named; `target` is where results for programs go.
 fn simulated(args: &Args, target: Option<&Target>) -> Result<Run, Failure> {
-    let launch = args.launch.with_intervals(Some(args.interval), args.asked.region.as_deref());
-    let simulate = |session| launch::simulate(session, false, None);
+    let scenario = args.scenario.scenario(&args.command)?;
+    let scenario = scenario.with_intervals(Some(args.interval), args.asked.region.as_deref());
     let stdio = program_streams(target)?;
-    let run = launch.contained(launch.spec()?, &args.command, Mode::Timing, stdio, simulate)?;
+    let run = scenario.prepare()?.contained(stdio, |session| simulate(session, false, None))??;
     match &run.finish {
         Finish::Exited(0) => {}
         Finish::Exited(status) => say(&format!("the program ended with status {status}")),

@@ -1,6 +1,5 @@
 //! Simulations of a program with memory of several latencies, on all of the host's cores; what they counted is kept.
 
-use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
@@ -9,26 +8,20 @@ use fxscope::latency::{Counts, Second, System};
 use fxscope::linux::Stdio;
 use fxscope::record::{Finish, Run};
 use fxscope::validate::Cache;
-use fxscope::{Control, Mode, Session};
+use fxscope::{Control, RemoteNode, Scenario};
 use rayon::prelude::*;
 
 use super::super::Failure;
-use super::super::launch::Launch;
-use super::super::placement::Remote;
 use super::super::progress::bar;
 use super::Asked;
 use super::case::Case;
-
-/// Largest program, bytes.
-const MOST_PROGRAM: u64 = 4 << 30;
 
 /// A program to be checked.
 pub(super) struct Subject {
     pub name: String,
     /// Whether coefficients may be fitted to it.
     pub fit: bool,
-    pub launch: Launch,
-    pub command: Vec<OsString>,
+    pub scenario: Scenario,
     pub asked: Asked,
     /// Length of the intervals of its normal run, nanoseconds.
     pub interval_ns: u64,
@@ -165,40 +158,37 @@ impl Lab {
 
     fn file(&self, trial: &Trial<'_>) -> Result<Option<PathBuf>, String> {
         let subject = trial.subject;
-        let program = subject.command.first().ok_or("no program given")?;
-        let bytes = fxscope::host::read(Path::new(program), MOST_PROGRAM).map_err(|e| e.to_string())?;
-        let launch = trial.launch();
-        let spec = launch.spec().map_err(|failure| failure.message)?;
-        let asked = (&subject.asked.region, subject.asked.threads);
-        let rest = format!("{:?} {:?} {asked:?}", subject.command, fxscope::machine::hash(&spec));
-        Ok(self.cache.place(&[b"latency", &bytes, &launch.identity(), rest.as_bytes()]))
+        let scenario = trial.scenario();
+        let identity = scenario.spec().and_then(|spec| scenario.identity(&spec)).map_err(|e| e.to_string())?;
+        let asked = format!("{:?}", (&subject.asked.region, subject.asked.threads));
+        Ok(self.cache.place(&[b"latency", identity.bytes(), asked.as_bytes()]))
     }
 }
 
 impl Subject {
     /// The machine that it normally runs on.
     fn system(&self) -> Result<System, String> {
-        let spec = self.launch.spec().map_err(|failure| failure.message)?;
+        let spec = self.scenario.spec().map_err(|e| e.to_string())?;
         Ok(System::of(&spec))
     }
 
     /// The node whose memory a second run takes; or why there is none.
-    fn remote(&self, system: &System) -> Result<Remote, String> {
+    fn remote(&self, system: &System) -> Result<RemoteNode, String> {
         system.remote_memory_tells()?;
-        self.launch.farthest().map_err(|failure| failure.message)
+        self.scenario.farthest_node().map_err(|e| e.to_string())
     }
 }
 
 impl Trial<'_> {
-    fn launch(&self) -> Launch {
-        let launch = &self.subject.launch;
+    fn scenario(&self) -> Scenario {
+        let scenario = self.subject.scenario.clone();
         match self.memory {
             Memory::Normal => {
-                launch.with_intervals(Some(self.subject.interval_ns), self.subject.asked.region.as_deref())
+                scenario.with_intervals(Some(self.subject.interval_ns), self.subject.asked.region.as_deref())
             }
-            Memory::Remote(node) => launch.with_memory_of(node),
+            Memory::Remote(node) => scenario.with_memory_of(node),
             // What the description adds to the latency is in the latency that is asked about.
-            Memory::Slower(ns) => launch.with_added_ns(self.system.added_ns + ns - self.system.base_ns),
+            Memory::Slower(ns) => scenario.with_added_ns(self.system.added_ns + ns - self.system.base_ns),
         }
     }
 
@@ -209,14 +199,12 @@ impl Trial<'_> {
             Ok(Stdio { input: File::open("/dev/null")?.into(), output: nothing()?, error: said.reopen()?.into() })
         };
         let stdio = stdio().map_err(|e| format!("no standard streams: {e}"))?;
-        let launch = self.launch();
-        let text = |failure: Failure| failure.message;
-        let spec = launch.spec().map_err(text)?;
-        let simulate = |session: Session| Ok(session.run(&mut |_| Control::Continue));
-        let run = launch.contained(spec.clone(), &self.subject.command, Mode::Timing, Some(stdio), simulate);
-        let run = run.map_err(text)?;
+        let prepared = self.scenario().prepare().map_err(|e| e.to_string())?;
+        let spec = prepared.spec().clone();
+        let run = prepared.contained(Some(stdio), |session| session.run(&mut |_| Control::Continue));
+        let run = run.map_err(|e| e.to_string())?;
         ended(&run, said.path(), self.subject.refuses)?;
-        let case = Case::of(&run, &self.subject.asked, None, Some(&spec)).map_err(text)?;
+        let case = Case::of(&run, &self.subject.asked, None, Some(&spec)).map_err(|failure| failure.message)?;
         let Case { taken, intervals, no_intervals, .. } = case;
         Ok(Measured { counts: taken.counts, intervals, no_intervals })
     }

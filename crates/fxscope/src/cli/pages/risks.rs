@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fxscope::Mode;
 use fxscope::machine::Spec;
 use fxscope::record::{Finish, Run};
 use fxscope::report::document::{Body, Document, Line, Row, Section, Value};
@@ -12,8 +11,9 @@ use fxscope::report::render::terminal;
 use fxscope::risks::{Kind, Places, Risk, RiskFinder, Risks};
 use serde_json::json;
 
-use super::super::launch::{self, Launch};
+use super::super::foreground::simulate_with;
 use super::super::output::{Target, program_streams};
+use super::super::scenario::ScenarioArgs;
 use super::super::{Outcome, print, say, style};
 
 /// Find instructions that name pages under a false mask which are not there: memory that was never mapped, or of which
@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
     #[command(flatten)]
-    launch: Launch,
+    scenario: ScenarioArgs,
     /// The program (AArch64 Linux) and its arguments.
     #[arg(last = true, required = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
@@ -43,12 +43,13 @@ const LISTED: usize = 20;
 /// Looks for risks in a run.
 pub(super) fn risks(args: &Args) -> Outcome {
     let target = args.json.as_deref().map(Target::check).transpose()?;
-    let spec = args.launch.spec()?;
+    let prepared = args.scenario.scenario(&args.command)?.prepare()?;
+    let spec = prepared.spec().clone();
     let stdio = program_streams(target.as_ref())?;
     let mut finder = RiskFinder::new(&spec);
-    let run = args.launch.contained(spec.clone(), &args.command, Mode::Timing, stdio, |session| {
-        launch::simulate_with(session, false, |session, watch| session.run_observed(watch, &mut finder))
-    })?;
+    let run = prepared.contained(stdio, |session| {
+        simulate_with(session, false, |session, watch| session.run_observed(watch, &mut finder))
+    })??;
     if let Finish::Failed(message) = &run.finish {
         say(&format!("the program cannot go on: {message}"));
     }

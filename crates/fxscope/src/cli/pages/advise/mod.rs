@@ -7,14 +7,15 @@ mod weigh;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use fxscope::machine::Spec;
 use fxscope::machine::settings::size;
 use fxscope::record::{self, Origin, Run};
+use fxscope::{Scenario, check_page_size};
 
-use super::super::launch::{self, Launch};
 use super::super::output::{Target, program_streams};
-use super::super::placement::is_page;
+use super::super::scenario::{self, ScenarioArgs};
 use super::super::{Failure, Outcome, print, say, style};
 use runs::Runs;
 
@@ -40,7 +41,7 @@ pub struct Args {
     run: Option<u32>,
     /// Page sizes to ask about, besides those that the program starts with; without it, the normal and the large pages of
     /// the machine's system.
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = launch::size)]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = scenario::size)]
     sizes: Vec<u64>,
     /// How many of the best assignments are simulated.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
@@ -55,7 +56,7 @@ pub struct Args {
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
-    launch: Launch,
+    scenario: ScenarioArgs,
     /// The program (AArch64 Linux) and its arguments.
     #[arg(last = true, value_name = "PROGRAM [ARGS]")]
     command: Vec<OsString>,
@@ -72,15 +73,15 @@ const MOST_PROGRAM: u64 = 4 << 30;
 /// Finds out, and tells.
 pub(super) fn advise(args: &Args) -> Outcome {
     let target = args.json.as_deref().map(Target::check).transpose()?;
-    let (launch, command) = match &args.file {
+    let scenario = match &args.file {
         Some(path) => recorded(args, path)?,
-        None => (args.launch.clone(), args.command.clone()),
+        None => args.scenario.scenario(&args.command)?,
     };
-    let spec = launch.spec()?;
+    let spec = Arc::new(scenario.spec()?);
     let sizes = asked(args, &spec)?;
-    let mut runs = Runs::new(command, args.quiet, program_streams(target.as_ref())?)?;
+    let mut runs = Runs::new(args.quiet, program_streams(target.as_ref())?)?;
     let question = weigh::Question { sizes, simulate: args.simulate as usize, least: args.least / 100.0 };
-    let findings = match weigh::weigh(&launch, spec, &mut runs, &question) {
+    let findings = match weigh::weigh(&scenario, spec, &mut runs, &question) {
         Ok(findings) => findings,
         Err(weigh::Over::Failed(failure)) => return Err(failure),
         Err(weigh::Over::Ended(status, message)) => {
@@ -100,7 +101,7 @@ pub(super) fn advise(args: &Args) -> Outcome {
 
 /// The page sizes to ask about.
 fn asked(args: &Args, spec: &Spec) -> Result<Vec<u64>, Failure> {
-    args.sizes.iter().try_for_each(|&bytes| is_page(spec, bytes)).map_err(|e| format!("--sizes: {e}"))?;
+    args.sizes.iter().try_for_each(|&bytes| check_page_size(spec, bytes)).map_err(|e| format!("--sizes: {e}"))?;
     let node = spec.topology.node_bytes;
     if let Some(&large) = args.sizes.iter().find(|&&bytes| bytes > node) {
         let (large, node, name) = (size(large), size(node), &spec.name);
@@ -113,7 +114,7 @@ fn asked(args: &Args, spec: &Spec) -> Result<Vec<u64>, Failure> {
 }
 
 /// How to run again what a record holds.
-fn recorded(args: &Args, path: &Path) -> Result<(Launch, Vec<OsString>), Failure> {
+fn recorded(args: &Args, path: &Path) -> Result<Scenario, Failure> {
     let mut runs = record::load(path)?;
     let (count, shown) = (runs.len(), path.display());
     let number = args.run.map_or(count, |n| n as usize);
@@ -141,7 +142,7 @@ fn recorded(args: &Args, path: &Path) -> Result<(Launch, Vec<OsString>), Failure
         .into());
     }
     changed(&run).iter().for_each(|message| say(message));
-    Ok((args.launch.repeating(&run), run.command.iter().map(OsString::from).collect()))
+    Ok(args.scenario.repeating(&run))
 }
 
 /// Says so when the program is not the one that was recorded.

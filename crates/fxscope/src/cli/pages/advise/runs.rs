@@ -1,22 +1,18 @@
 //! Running a program again and again.
 
-use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom};
 use std::os::fd::AsFd as _;
-use std::sync::Arc;
 
 use fxscope::linux::Stdio;
-use fxscope::machine::Spec;
 use fxscope::record::Run;
-use fxscope::{Mode, Session};
+use fxscope::{Scenario, Session};
 
-use super::super::super::launch::{self, Launch};
+use super::super::super::foreground;
 use super::super::super::{Failure, say};
 
 /// A program, and what it needs to run again.
 pub(super) struct Runs {
-    pub(super) command: Vec<OsString>,
     pub(super) quiet: bool,
     /// Standard input, when it is a file, and where it began.
     input: Option<(File, u64)>,
@@ -27,18 +23,17 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    pub(super) fn new(command: Vec<OsString>, quiet: bool, first: Option<Stdio>) -> Result<Runs, Failure> {
+    pub(super) fn new(quiet: bool, first: Option<Stdio>) -> Result<Runs, Failure> {
         let mut input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
         let is_file = input.metadata().is_ok_and(|metadata| metadata.is_file());
         let input = if is_file { Some(input.stream_position()?).map(|begin| (input, begin)) } else { None };
-        Ok(Runs { command, quiet, input, count: 0, first })
+        Ok(Runs { quiet, input, count: 0, first })
     }
 
     /// Hands the program, ready to run, to `with`. Only its first run writes anywhere.
     pub(super) fn contained<R: Send>(
         &mut self,
-        launch: &Launch,
-        spec: Arc<Spec>,
+        scenario: &Scenario,
         with: impl FnOnce(Session) -> Result<R, Failure> + Send,
     ) -> Result<R, Failure> {
         let nothing = || OpenOptions::new().read(true).write(true).open("/dev/null");
@@ -54,14 +49,14 @@ impl Runs {
             (stdio.output, stdio.error) = (nothing()?.into(), nothing()?.into());
         }
         self.count += 1;
-        launch.contained(spec, &self.command, Mode::Timing, Some(stdio), with)
+        scenario.prepare()?.contained(Some(stdio), with)?
     }
 
     /// Runs it once more, and says which run it is and what it is about.
-    pub(super) fn simulate(&mut self, launch: &Launch, about: &str) -> Result<Run, Failure> {
+    pub(super) fn simulate(&mut self, scenario: &Scenario, about: &str) -> Result<Run, Failure> {
         self.say(about);
         let quiet = self.quiet;
-        self.contained(launch, launch.spec()?, |session| launch::simulate(session, quiet, None))
+        self.contained(scenario, |session| foreground::simulate(session, quiet, None))
     }
 
     /// Says which run comes and what it is about.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use fxscope::CallPages;
 use fxscope::advise::{
     Assignment, Call, Candidate, Costs, Group, Library, Misses, Observation, Observer, PARTS, PartMisses, Prediction,
     Room, Start, at_most, candidate, choose,
@@ -12,9 +11,10 @@ use fxscope::machine::settings::size;
 use fxscope::machine::{Spec, spec};
 use fxscope::pmu::Evaluation;
 use fxscope::record::{ALL, Finish, Run};
+use fxscope::{CallPages, Scenario};
 
+use super::super::super::foreground::simulate_with;
 use super::super::super::interrupt;
-use super::super::super::launch::{self, Launch};
 use super::super::super::{FAILED, Failure};
 use super::runs::Runs;
 
@@ -189,20 +189,28 @@ pub(super) struct Findings {
 }
 
 /// Finds everything out.
-pub(super) fn weigh(launch: &Launch, spec: Arc<Spec>, runs: &mut Runs, question: &Question) -> Result<Findings, Over> {
-    let (run, mut observation, start) = observe(launch, &spec, runs, question, Vec::new())?;
+pub(super) fn weigh(
+    scenario: &Scenario,
+    spec: Arc<Spec>,
+    runs: &mut Runs,
+    question: &Question,
+) -> Result<Findings, Over> {
+    let (run, mut observation, start) = observe(scenario, &spec, runs, question, Vec::new())?;
     let mut again = None;
     if let Some(calls) = observation.larger_calls() {
         runs.say("again, as other calls map more than the first ones");
-        let (run, better, _) = observe(launch, &spec, runs, question, calls)?;
+        let (run, better, _) = observe(scenario, &spec, runs, question, calls)?;
         (again, observation) = (Some(run), better);
     }
     let run = again.unwrap_or(run);
     one_size_each(&run, &start)?;
-    let room =
-        Room { default: default_pages(launch)?, parts: mapped(&run, &observation), memory: launch.memory(&spec)? };
+    let room = Room {
+        default: default_pages(scenario)?,
+        parts: mapped(&run, &observation),
+        memory: scenario.memory_bytes(&spec)?,
+    };
     let candidates = choose(&observation, &spec, &room, question.simulate).map_err(Failure::from)?;
-    let mut weighing = Weighing::new(launch, &spec, &observation, &room, &run, question)?;
+    let mut weighing = Weighing::new(scenario, &spec, &observation, &room, &run, question)?;
     let worth = candidates.first().map_or(0.0, |best| weighing.at_most(best));
     if worth < question.least {
         weighing.findings.too_little = Some(worth);
@@ -215,18 +223,18 @@ pub(super) fn weigh(launch: &Launch, spec: Arc<Spec>, runs: &mut Runs, question:
 
 /// Runs the program and counts the misses of all assignments; the mappings of the calls `known` have pages of their own.
 fn observe(
-    launch: &Launch,
+    scenario: &Scenario,
     spec: &Arc<Spec>,
     runs: &mut Runs,
     question: &Question,
     known: Vec<Call>,
 ) -> Result<(Run, Observation, Start), Over> {
     let quiet = runs.quiet;
-    let (run, observation, start) = runs.contained(launch, Arc::clone(spec), |mut session| {
+    let (run, observation, start) = runs.contained(scenario, |mut session| {
         let start = Start::new(|segment| session.page_bytes(segment))?;
         session.note_mappings(spec.pages.large);
         let mut observer = Observer::new(spec, &start, &question.sizes, known)?;
-        let run = launch::simulate_with(session, quiet, |session, watch| session.run_observed(watch, &mut observer))?;
+        let run = simulate_with(session, quiet, |session, watch| session.run_observed(watch, &mut observer))?;
         Ok((run, observer.finish(), start))
     })?;
     finished(&run)?;
@@ -278,8 +286,8 @@ fn one_size_each(run: &Run, start: &Start) -> Result<(), Failure> {
 }
 
 /// The pages that the machine gives each part without variables and options.
-fn default_pages(launch: &Launch) -> Result<[MappingPages; PARTS], Failure> {
-    let spec = launch.spec_of_default_pages()?;
+fn default_pages(scenario: &Scenario) -> Result<[MappingPages; PARTS], Failure> {
+    let spec = scenario.spec_of_default_pages()?;
     let bytes = |name: &str| {
         let key = spec::Pages::SEGMENTS.iter().find(|(segment, _)| *segment == name);
         key.map_or(0, |(_, bytes)| bytes(&spec.pages))
@@ -305,7 +313,7 @@ fn mapped(run: &Run, observation: &Observation) -> [u64; PARTS] {
 
 /// Findings in the making.
 struct Weighing<'a> {
-    launch: &'a Launch,
+    scenario: &'a Scenario,
     spec: &'a Spec,
     observation: &'a Observation,
     room: &'a Room,
@@ -316,7 +324,7 @@ struct Weighing<'a> {
 
 impl<'a> Weighing<'a> {
     fn new(
-        launch: &'a Launch,
+        scenario: &'a Scenario,
         spec: &'a Spec,
         observation: &'a Observation,
         room: &'a Room,
@@ -341,7 +349,7 @@ impl<'a> Weighing<'a> {
         let holds = used.iter().any(|used| observation.holds_huge(used.part));
         let findings = Findings {
             command: run.command.clone(),
-            cpus: launch.cpus_asked().map(str::to_owned),
+            cpus: scenario.placement.cpus.clone(),
             machine: run.machine.clone(),
             finish: run.finish.clone(),
             base,
@@ -361,7 +369,7 @@ impl<'a> Weighing<'a> {
             other_sites: sites.collect(),
         };
         let has_policy = run.environment.iter().any(|(name, _)| name == POLICY);
-        let mut weighing = Weighing { launch, spec, observation, room, has_policy, findings };
+        let mut weighing = Weighing { scenario, spec, observation, room, has_policy, findings };
         let base = candidate(observation, observation.base().clone(), spec, room);
         let base = weighing.choice(base.as_ref(), observation.base());
         weighing.findings.base = Choice { simulated: weighing.findings.base.simulated.take(), ..base };
@@ -402,7 +410,7 @@ impl<'a> Weighing<'a> {
         }
         self.findings.mixed |= choices.iter().any(|choice| choice.library.is_some_and(Library::is_on_demand));
         for choice in &mut choices {
-            let run = runs.simulate(&self.launch_for(choice), &self.describe(choice))?;
+            let run = runs.simulate(&self.scenario_for(choice), &self.describe(choice))?;
             finished(&run)?;
             choice.simulated = Some(Simulated::of(&run));
         }
@@ -440,7 +448,7 @@ impl<'a> Weighing<'a> {
     /// When processors of several nodes have run the program, and nobody has said where its memory is to be: simulates the
     /// other places that it can be.
     fn place(&mut self, runs: &mut Runs) -> Result<(), Over> {
-        if self.findings.cpu_nodes.len() < 2 || self.launch.places_memory() {
+        if self.findings.cpu_nodes.len() < 2 || self.scenario.placement.places_memory() {
             return Ok(());
         }
         let like = self.findings.best.map_or(&self.findings.base, |best| &self.findings.choices[best]);
@@ -451,7 +459,7 @@ impl<'a> Weighing<'a> {
             self.findings.mixed |= placing == Placing::OnDemand;
             let mut choice =
                 Choice { pages, placing, library, default, misses: None, predicted: None, simulated: None };
-            let run = runs.simulate(&self.launch_for(&choice), &self.describe(&choice))?;
+            let run = runs.simulate(&self.scenario_for(&choice), &self.describe(&choice))?;
             finished(&run)?;
             choice.simulated = Some(Simulated::of(&run));
             self.findings.choices.push(choice);
@@ -461,24 +469,24 @@ impl<'a> Weighing<'a> {
     }
 
     /// How to run the program under a choice.
-    fn launch_for(&self, choice: &Choice) -> Launch {
-        let mut launch = self.launch.clone();
+    fn scenario_for(&self, choice: &Choice) -> Scenario {
+        let mut scenario = self.scenario.clone();
         if choice.pages != self.findings.base.pages {
-            launch = match choice.library {
-                Some(Library::Transparent) => launch.without_pages(),
-                _ => self.with_pages(&launch, choice),
+            scenario = match choice.library {
+                Some(Library::Transparent) => scenario.without_pages(),
+                _ => self.with_pages(scenario, choice),
             };
-            launch = launch.with_variables(choice.library.map_or(&[], Library::variables));
+            scenario = scenario.with_variables(choice.library.map_or(&[], Library::variables));
         }
         match choice.placing {
-            Placing::Unchanged => launch,
-            Placing::OnDemand => launch.with_variables(&[(POLICY, ON_DEMAND)]),
-            Placing::Interleaved => launch.with_interleaving(),
+            Placing::Unchanged => scenario,
+            Placing::OnDemand => scenario.with_variables(&[(POLICY, ON_DEMAND)]),
+            Placing::Interleaved => scenario.with_interleaving(),
         }
     }
 
     /// Sizes by segment, and for calls whose mappings have others than that.
-    fn with_pages(&self, launch: &Launch, choice: &Choice) -> Launch {
+    fn with_pages(&self, scenario: Scenario, choice: &Choice) -> Scenario {
         let bytes = |part: usize| match choice.pages[part] {
             _ if part == Group::Mmap.part() => self.findings.rest(choice),
             pages => pages,
@@ -490,9 +498,9 @@ impl<'a> Weighing<'a> {
         let sizes = Group::ALL
             .into_iter()
             .flat_map(|group| group.segments().iter().map(move |segment| (segment.name(), group.part())));
-        let launch = launch.with_pages(sizes.map(|(name, part)| (name, bytes(part))));
+        let scenario = scenario.with_pages(sizes.map(|(name, part)| (name, bytes(part))));
         let calls = self.findings.calls_apart(choice).filter_map(|(call, pages)| CallPages::parse(call, pages).ok());
-        launch.with_call_pages(calls.collect::<Vec<_>>())
+        scenario.with_call_pages(calls.collect::<Vec<_>>())
     }
 
     fn describe(&self, choice: &Choice) -> String {

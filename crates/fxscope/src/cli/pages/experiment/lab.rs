@@ -8,11 +8,10 @@ use fxscope::linux::Stdio;
 use fxscope::machine::Spec;
 use fxscope::machine::settings::size;
 use fxscope::record::{Finish, Region, Run};
-use fxscope::{Control, Request, Session, machine_memory};
+use fxscope::{Control, Request, Session, check_page_size, machine_memory};
 use rayon::prelude::*;
 
 use super::super::super::Failure;
-use super::super::super::placement::is_page;
 use super::super::super::progress::bar;
 use super::{Args, Measured};
 
@@ -62,7 +61,7 @@ impl Lab {
         let mut sizes = if args.sizes.is_empty() { measured.sizes.to_vec() } else { args.sizes.clone() };
         sizes.sort_unstable();
         sizes.dedup();
-        sizes.iter().try_for_each(|&bytes| is_page(&spec, bytes)).map_err(|e| format!("--sizes: {e}"))?;
+        sizes.iter().try_for_each(|&bytes| check_page_size(&spec, bytes)).map_err(|e| format!("--sizes: {e}"))?;
         if !args.programs.is_dir() {
             let shown = args.programs.display();
             return Err(format!(

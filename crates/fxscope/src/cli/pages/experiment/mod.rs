@@ -36,14 +36,14 @@ pub struct Args {
     #[arg(short, long)]
     machine: Option<String>,
     /// Set a value of the machine's description, such as tlb.l2_beside=32MiB.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = super::super::launch::pair)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::super::scenario::pair)]
     set: Vec<(String, String)>,
     /// Page sizes to compare, ascending; the largest is what the others are held against. Without it, those that were
     /// measured: 4MiB,32MiB,256MiB or 64KiB,2MiB.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::super::launch::size)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::super::scenario::size)]
     sizes: Vec<u64>,
     /// Memory that the program's arrays lie in.
-    #[arg(long, value_name = "SIZE", value_parser = super::super::launch::size, default_value = "12GiB")]
+    #[arg(long, value_name = "SIZE", value_parser = super::super::scenario::size, default_value = "12GiB")]
     span: u64,
     /// Draws of base addresses (draws), or runs (steps); as many as were measured without it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]

@@ -10,7 +10,7 @@ use fxscope_record::{ALL, HotSpot, Run};
 use fxscope_report::annotate::{Annotation, Function, Instruction};
 
 use code::FileCode;
-pub(crate) use code::source_line;
+pub use code::source_line;
 
 /// Whose instructions are wanted.
 #[derive(Clone, Debug)]

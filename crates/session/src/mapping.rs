@@ -8,13 +8,14 @@ use fxscope_linux::Symbols;
 use fxscope_linux::elf::{Image, Role};
 use fxscope_linux::pages::{MappingPages, SitePages};
 use fxscope_machine::settings::integer;
+use serde::{Deserialize, Serialize};
 
-use crate::session::MOST_CODE;
+use crate::MAX_PROGRAM_BYTES;
 
 const HOW: &str = "write mmap@FUNCTION, mmap@FUNCTION+OFFSET, mmap@FILE:LINE or mmap@0xADDRESS";
 
 /// Pages for the mappings that calls of the program make.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct CallPages {
     /// What the user calls the calls.
     pub text: String,
@@ -23,7 +24,7 @@ pub struct CallPages {
     pub pages: MappingPages,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 enum Calls {
     At(u64),
     In { function: String, offset: Option<u64> },
@@ -93,7 +94,7 @@ fn in_function(function: &str, offset: Option<u64>, symbols: &Symbols) -> Result
 /// The code of a source line.
 fn on_line(file: &str, line: u32, path: &Path) -> Result<Vec<Range<u64>>, String> {
     let unreadable = |e: &dyn std::fmt::Display| format!("the lines of {} cannot be read: {e}", path.display());
-    let content = fxscope_host::read(path, MOST_CODE).map_err(|e| unreadable(&e.why))?;
+    let content = fxscope_host::read(path, MAX_PROGRAM_BYTES).map_err(|e| unreadable(&e.why))?;
     let image = Image::parse_as(&content, Role::Program).map_err(|e| unreadable(&e))?;
     let lines = Loader::new(path).map_err(|e| unreadable(&e))?;
     let all = lines.find_location_range(0, u64::MAX).map_err(|e| unreadable(&e))?;

@@ -14,8 +14,8 @@ use fxscope_pipeline::{ResolvedBlock, resolve_block};
 use fxscope_record::HotSpot;
 use fxscope_report::annotate::{Code, Flow, Instruction, MicroOp, Source};
 
+use crate::MAX_PROGRAM_BYTES;
 use crate::pipes;
-use crate::session::MOST_CODE;
 
 /// A file with code, mapped as it is when it runs.
 pub(super) struct FileCode<'a> {
@@ -31,7 +31,7 @@ impl<'a> FileCode<'a> {
     /// Reads a file that had the digest `digest` when it ran. Fails, in words, when it has no code or has changed;
     /// `changed` says so then.
     pub(super) fn open(path: &Path, digest: &str, changed: &str, spec: &'a Spec) -> Result<FileCode<'a>, String> {
-        let file = fxscope_host::read(path, MOST_CODE).map_err(|e| e.why.to_string())?;
+        let file = fxscope_host::read(path, MAX_PROGRAM_BYTES).map_err(|e| e.why.to_string())?;
         let image = Image::parse_as(&file, Role::Text).map_err(|e| e.to_string())?;
         if fxscope_record::digest(&file) != digest {
             return Err(changed.to_owned());
@@ -90,8 +90,8 @@ fn line_at(lines: &Loader, address: u64) -> Option<(String, u32)> {
 }
 
 /// Source file and line of the code at the offset `place` of a file, where its debug information has them.
-pub(crate) fn source_line(path: &Path, place: u64) -> Option<(String, u32)> {
-    let image = Image::parse_as(&fxscope_host::read(path, MOST_CODE).ok()?, Role::Text).ok()?;
+pub fn source_line(path: &Path, place: u64) -> Option<(String, u32)> {
+    let image = Image::parse_as(&fxscope_host::read(path, MAX_PROGRAM_BYTES).ok()?, Role::Text).ok()?;
     line_at(&Loader::new(path).ok()?, image.code_at(place)?.checked_sub(image.bias())?)
 }
 

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use fxscope_linux::Symbols;
 use fxscope_machine::settings::integer;
+use serde::{Deserialize, Serialize};
 
 /// Data and their sector.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SectorData {
     /// What the user calls them.
     text: String,
@@ -15,7 +16,7 @@ pub struct SectorData {
     pub sector: u8,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 enum Place {
     Addresses(Range<u64>),
     Variable { name: String, offset: u64, bytes: Option<u64> },

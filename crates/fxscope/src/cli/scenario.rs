@@ -1,0 +1,211 @@
+//! Options of every command that runs a program, as a scenario.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use fxscope::linux::ClockSource;
+use fxscope::linux::hwpfctl::Settings;
+use fxscope::record::Run;
+use fxscope::{Follow, Mode, PageOption, QUANTUM, RunOptions, Scenario, SectorOption, SpinLoops};
+
+use super::{Failure, hwpf};
+
+/// Values of options, by name.
+pub(super) const MODES: &[(&str, Mode)] = &[("timing", Mode::Timing), ("functional", Mode::Functional)];
+const FOLLOW: &[(&str, Follow)] = &[("all", Follow::All), ("first", Follow::First)];
+const CLOCKS: &[(&str, ClockSource)] = &[("simulated", ClockSource::Simulated), ("host", ClockSource::Host)];
+const SPIN: &[(&str, SpinLoops)] = &[("fast", SpinLoops::Fast), ("exact", SpinLoops::Exact)];
+
+/// The machine, and what the program gets and may touch.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct ScenarioArgs {
+    /// Machine: a name that `fxscope machine list` shows, or the path of a machine's folder [default: a64fx].
+    #[arg(short, long)]
+    pub(super) machine: Option<String>,
+    /// Set a value of the machine's description, such as tlb.l1_entries=32.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    set: Vec<(String, String)>,
+    /// Vector length in bits: short for --set clock.vector_bits=N.
+    #[arg(long, value_name = "N", value_parser = ["128", "256", "512"])]
+    vector_bits: Option<String>,
+    /// Let the program run on these CPUs only, such as 12-23 or 12,24,36: a thread for each, and further ones take turns.
+    /// Without it, all CPUs of the machine. The program sees them as its affinity and cannot leave them.
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<String>,
+    /// Page sizes of the program's segments, such as bss=2MiB,heap=64KiB, or all=64KiB: short for --set pages.bss=2MiB.
+    /// They hold whatever the variables of the large-page library (XOS_MMM_L_…) say. mmap@CALL=SIZE is about the mappings
+    /// of single calls, named as FUNCTION, FUNCTION+OFFSET, FILE:LINE (with debug information) or 0xADDRESS;
+    /// mmap@CALL=thp gives them transparent huge pages.
+    #[arg(long, value_name = "SEGMENT=SIZE", value_delimiter = ',', value_parser = PageOption::parse)]
+    pages: Vec<PageOption>,
+    /// Take the program's memory from these nodes only, as numactl --membind does: 4, 4,5, 4-5, +0, !4 or all.
+    #[arg(long, value_name = "NODES", conflicts_with = "interleave")]
+    membind: Option<String>,
+    /// Put the program's pages on these nodes in turn, as numactl --interleave does.
+    #[arg(long, value_name = "NODES")]
+    interleave: Option<String>,
+    /// Sector cache: ways of sector 1, and data that belong to it, such as L2=10,assign=b. L1=N and L2=N give sector 0 the
+    /// rest; L1=N0:N1:N2:N3 and L2=N0:N1 give each sector its own. assign=NAME, NAME+OFFSET:BYTES or 0xADDRESS:BYTES
+    /// put data of the program into sector 1 (assign2=… into sector 2), whatever its pointers say.
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = SectorOption::parse)]
+    sector: Vec<SectorOption>,
+    /// Set a variable of the program's environment.
+    #[arg(short, value_name = "VAR=VALUE", value_parser = variable)]
+    environment: Vec<(OsString, OsString)>,
+    /// Where the program's interpreter and libraries are: its absolute paths are looked up in this folder first.
+    /// Without it, in the folder of the AArch64 cross compilers, if there is one.
+    #[arg(long, value_name = "DIR")]
+    sysroot: Option<PathBuf>,
+    /// Hardware prefetch, as hwpfctl on the machine sets it: one argument with its options, such as
+    /// "--distL1 4 --distL2 20"; --disableL1, --disableL2, --weakL1, --weakL2, --default, --verbose are the others.
+    #[arg(long, value_name = "OPTIONS", value_parser = hwpf::options, allow_hyphen_values = true)]
+    hwpf: Option<Settings>,
+    /// Let the program touch more of the host than it may: write=DIR, read=DIR (with --sandbox), or net.
+    #[arg(long, value_name = "WHAT", value_parser = Allow::parse)]
+    allow: Vec<Allow>,
+    /// Let the program touch nothing of the host but its standard streams, and what --allow gives.
+    #[arg(long)]
+    sandbox: bool,
+    /// Memory the program may use, such as 512MiB; it gets ENOMEM beyond. Without it, all that the machine has.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
+    /// Processes that are timed and counted: all together, or only the first; others then run as in functional mode.
+    #[arg(long, default_value = "all", value_parser = choice(FOLLOW))]
+    follow: Follow,
+    /// The program's clocks: simulated time, the same on every run, or the host's.
+    #[arg(long, default_value = "simulated", value_parser = choice(CLOCKS))]
+    clock: ClockSource,
+    /// Cycles that a core may be simulated beyond the one that is furthest behind. What threads tell each other by is in
+    /// the order of time with any number; fewer cycles cost speed.
+    #[arg(long, value_name = "CYCLES", default_value_t = QUANTUM, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    quantum: u64,
+    /// Threads of the host that simulate the cores, each those of some CMGs. With more than one a run is as repeatable, but
+    /// its figures differ a little from those of one thread, as plain accesses of different CMGs may be up to 2 us older or
+    /// newer and their requests come in another order (docs/threads.md).
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    host_threads: u8,
+    /// Threads that wait in loops: rounds that repeat themselves exactly counted together, or each of them simulated, as
+    /// always with --max-instructions or the host's clock.
+    #[arg(long, default_value = "fast", value_parser = choice(SPIN))]
+    spin: SpinLoops,
+    /// Stop after this many instructions; a basic block is not cut short.
+    #[arg(long, value_name = "N")]
+    max_instructions: Option<u64>,
+}
+
+impl ScenarioArgs {
+    /// The scenario that runs `command`. `hwpfctl` and its options at the front of it are settings, as on the machine.
+    pub(super) fn scenario(&self, command: &[OsString]) -> Result<Scenario, Failure> {
+        let (command, prefetch) = match hwpf::taken_off(command)? {
+            Some((command, settings)) => (command, Some(settings)),
+            None => (command.to_vec(), self.hwpf.clone()),
+        };
+        let (program, arguments) = command.split_first().ok_or("no program given")?;
+        Ok(self.applied_to(Scenario::new(program).with_arguments(arguments), prefetch))
+    }
+
+    /// The scenario that repeats a recorded run; options that are given count over what the record has.
+    pub(super) fn repeating(&self, run: &Run) -> Scenario {
+        self.applied_to(Scenario::repeating(run), self.hwpf.clone())
+    }
+
+    /// `scenario` with all options.
+    fn applied_to(&self, mut scenario: Scenario, prefetch: Option<Settings>) -> Scenario {
+        prefetch.iter().for_each(hwpf::tell);
+        if let Some(machine) = &self.machine {
+            scenario.machine.clone_from(machine);
+        }
+        scenario.settings.extend(self.set.iter().cloned());
+        scenario.settings.extend(self.vector_bits.iter().map(|bits| ("clock.vector_bits".to_owned(), bits.clone())));
+        scenario.variables.extend(self.environment.iter().cloned());
+        scenario.inherit_environment = true;
+        scenario.placement.cpus.clone_from(&self.cpus);
+        scenario.placement.pages.clone_from(&self.pages);
+        scenario.placement.membind.clone_from(&self.membind);
+        scenario.placement.interleave.clone_from(&self.interleave);
+        scenario.sectors.clone_from(&self.sector);
+        scenario.access.sandbox = self.sandbox;
+        for allow in &self.allow {
+            match allow {
+                Allow::Read(folder) => scenario.access.read.push(folder.clone()),
+                Allow::Write(folder) => scenario.access.write.push(folder.clone()),
+                Allow::Network => scenario.access.network = true,
+            }
+        }
+        scenario.memory = self.memory;
+        scenario.options = RunOptions {
+            follow: self.follow,
+            clock: self.clock,
+            quantum: self.quantum,
+            host_threads: self.host_threads.into(),
+            spin: self.spin,
+            max_instructions: self.max_instructions,
+            stream_detect: prefetch.map_or(0, |settings| settings.stream_detect.into()),
+            sysroot: self.sysroot.clone(),
+            ..RunOptions::default()
+        };
+        scenario
+    }
+}
+
+/// A parser of one of `values`, which are listed by name.
+pub(super) fn choice<T: Copy + Send + Sync>(values: &'static [(&'static str, T)]) -> impl TypedValueParser<Value = T> {
+    let value = |name: String| values.iter().find(|(known, _)| *known == name).map(|&(_, value)| value);
+    PossibleValuesParser::new(values.iter().map(|(name, _)| *name)).try_map(move |name| value(name).ok_or("unknown"))
+}
+
+/// Something that `--allow` gives.
+#[derive(Clone, Debug)]
+enum Allow {
+    Read(PathBuf),
+    Write(PathBuf),
+    Network,
+}
+
+impl Allow {
+    fn parse(text: &str) -> Result<Allow, String> {
+        match text.split_once('=') {
+            Some(("read", folder)) if !folder.is_empty() => Ok(Allow::Read(folder.into())),
+            Some(("write", folder)) if !folder.is_empty() => Ok(Allow::Write(folder.into())),
+            None if text == "net" => Ok(Allow::Network),
+            _ => Err("write it as read=DIR, write=DIR or net".to_owned()),
+        }
+    }
+}
+
+pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("write it as KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+fn variable(text: &str) -> Result<(OsString, OsString), String> {
+    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write it as VAR=VALUE")?;
+    Ok((name.into(), value.into()))
+}
+
+/// A number of bytes.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    fxscope::machine::settings::integer(text)
+        .ok_or_else(|| "write it as a number of bytes, or as 512MiB or 8GiB".to_owned())
+}
+
+/// A length of simulated time, ns: from a microsecond to an hour.
+pub(super) fn interval_ns(text: &str) -> Result<u64, String> {
+    let wrong = || "write it as a number and a unit: 100us, 0.5ms, 2s".to_owned();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(digits);
+    let ns_per_unit = match unit {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return Err(wrong()),
+    };
+    let ns = (number.parse::<f64>().map_err(|_| wrong())? * ns_per_unit).round();
+    if (1e3..=3.6e12).contains(&ns) {
+        Ok(ns as u64)
+    } else {
+        Err("an interval takes between 1us and 3600s of simulated time".to_owned())
+    }
+}

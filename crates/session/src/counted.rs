@@ -1,0 +1,160 @@
+//! What a run counted, in the form of the record.
+
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+use fxscope_counts::{Signal, Signals, Stall};
+use fxscope_linux::pages::PageUse;
+use fxscope_linux::{End, Guest};
+use fxscope_pipeline::resolve::PIPE_NAMES;
+use fxscope_pmu::{constants, energy, recorded, scope};
+use fxscope_record::{
+    ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Region, Run, Thread,
+};
+use fxscope_sim::{Counted, Mode, Outcome};
+
+use crate::described::machine_constants;
+use crate::environment::bears_on_speed;
+use crate::host_view::HostView;
+use crate::notes::notes;
+use crate::{MAX_PROGRAM_BYTES, Request};
+
+/// The record of a run; `first_notes` come before all other notes.
+pub(crate) fn run(
+    request: &Request,
+    outcome: &Outcome,
+    process: &Guest,
+    host: &HostView,
+    wall_seconds: f64,
+    first_notes: Vec<String>,
+) -> Run {
+    let text = |s: &OsStr| s.to_string_lossy().into_owned();
+    let kept = |name: &OsString| bears_on_speed(name) || request.recorded_variables.contains(name);
+    let environment = request.environment.iter().filter(|(name, _)| kept(name));
+    Run {
+        tool: concat!("fxscope ", env!("CARGO_PKG_VERSION")).to_owned(),
+        command: std::iter::once(text(request.program.as_os_str()))
+            .chain(request.arguments.iter().map(|a| text(a)))
+            .collect(),
+        environment: environment.map(|(name, value)| (text(name), text(value))).collect(),
+        machine: request.spec.name.clone(),
+        settings: request.settings.clone(),
+        machine_hash: fxscope_machine::hash(&request.spec),
+        description: Some(Arc::new(recorded::description(request.spec.path.as_deref(), &request.spec.pmu))),
+        constants: machine_constants(&request.spec),
+        mode: match request.options.mode {
+            Mode::Timing => fxscope_record::Mode::Timing,
+            Mode::Functional => fxscope_record::Mode::Functional,
+        },
+        finish: finish(&outcome.finish),
+        host: Host {
+            cpus: host.cpus,
+            wall_seconds,
+            mips: process.instructions() as f64 / 1e6 / wall_seconds.max(1e-9),
+            peak_rss_bytes: host.peak_rss_bytes(),
+            guest_bytes: process.memory().backed_bytes(),
+        },
+        notes: first_notes.into_iter().chain(notes(request, outcome, process)).collect(),
+        origin: Origin::Simulated,
+        passes: vec![ONE_PASS.to_owned()],
+        regions: regions(request, outcome),
+        intervals: intervals(request, outcome).into_iter().collect(),
+        pages: outcome.pages.iter().map(pages).collect(),
+        files: files(outcome, process),
+        stalls: Stall::ALL.iter().map(|stall| stall.name().to_owned()).collect(),
+        pipes: PIPE_NAMES.map(str::to_owned).to_vec(),
+        hot_spots: outcome.hot.iter().map(hot_spot).collect(),
+    }
+}
+
+fn finish(finish: &fxscope_sim::Finish) -> Finish {
+    match finish {
+        fxscope_sim::Finish::Ended(end) => match end {
+            End::Exit { code } => Finish::Exited(*code),
+            End::Killed(k) => Finish::Killed { signal: k.signal as i32, message: end.to_string() },
+            End::Deadlock { .. } => Finish::Failed(end.to_string()),
+        },
+        fxscope_sim::Finish::Limit => Finish::Limit,
+        fxscope_sim::Finish::Stopped => Finish::Stopped,
+    }
+}
+
+fn regions(request: &Request, outcome: &Outcome) -> Vec<Region> {
+    let events = &request.spec.pmu.events;
+    // What functional mode does not model must not appear as zero.
+    let counted = |signal: Signal| match request.options.mode {
+        Mode::Timing => true,
+        Mode::Functional => [Signal::InstRetired, Signal::CpuCycles].contains(&signal),
+    };
+    let row = |thread: u32, c: &Counted| {
+        (Thread { thread, cpu: c.cpu, ..Thread::default() }, events.counts(&c.signals, counted))
+    };
+    let constants = constants(&request.spec);
+    let region = |r: &fxscope_sim::Region| {
+        let rows = r.threads.iter().map(|(&thread, c)| row(thread, c)).collect();
+        let mut region = Region::of_one_pass(&r.name, r.calls, rows);
+        scope::widen(events, &mut region, &constants);
+        energy::count(&mut region, &request.spec.energy, request.spec.clock.core_hz);
+        region
+    };
+    outcome.regions.iter().map(region).collect()
+}
+
+/// What was counted in intervals of time, if that was asked for. Events of energy, which are rounded, are not among it.
+fn intervals(request: &Request, outcome: &Outcome) -> Option<Intervals> {
+    if outcome.intervals.is_empty() {
+        return None;
+    }
+    let events = &request.spec.pmu.events;
+    let names: Names = events.iter().filter(|e| !e.terms.is_empty()).map(|e| e.name.clone()).collect();
+    let mut signals = Signals::default();
+    let mut told = vec![0; names.len()];
+    let row = |interval: &fxscope_sim::Interval| {
+        // From the beginning, so that what an event takes away is there before.
+        signals.merge(&interval.signals);
+        let so_far = events.counts(&signals, |_| true);
+        let count = |(name, told): (&str, &mut u64)| {
+            let missing = so_far[name].saturating_sub(*told);
+            *told += missing;
+            missing
+        };
+        Interval { end_ns: interval.end_ns, counts: names.iter().zip(&mut told).map(count).collect() }
+    };
+    let rows = outcome.intervals.iter().map(row).collect();
+    let region = request.options.interval_region.as_deref().unwrap_or(ALL).to_owned();
+    Some(Intervals { pass: 0, region, names, rows })
+}
+
+/// The files that code was mapped from, as they are now.
+fn files(outcome: &Outcome, process: &Guest) -> Vec<CodeFile> {
+    let file = |path: &Vec<u8>| {
+        let path = process.host_path(path);
+        let digest = fxscope_host::open(&path, MAX_PROGRAM_BYTES)
+            .ok()
+            .and_then(|file| fxscope_record::digest_of(file).ok())
+            .unwrap_or_default();
+        CodeFile { path: path.to_string_lossy().into_owned(), digest }
+    };
+    outcome.files.iter().map(file).collect()
+}
+
+fn pages(p: &PageUse) -> Pages {
+    let PageUse { segment, page_bytes, node, pages, bytes } = *p;
+    Pages { segment: segment.name().to_owned(), page_bytes, node, pages, bytes }
+}
+
+fn hot_spot(h: &fxscope_sim::HotSpot) -> HotSpot {
+    let (function, offset) = h.function.clone().unwrap_or_default();
+    HotSpot {
+        file: h.file,
+        place: h.place,
+        address: h.address,
+        function,
+        offset,
+        executions: h.executions,
+        cycles: h.profile.cycles,
+        in_flight: h.profile.in_flight,
+        stalls: h.profile.stalls.to_vec(),
+        pipes: h.profile.pipes.to_vec(),
+    }
+}

@@ -1,0 +1,50 @@
+//! A program on a modelled machine: from a scenario to the record of its run.
+//!
+//! * [`Scenario`]: what to run, on which machine, with which settings. Plain data that can be changed, stored and compared.
+//! * [`Prepared`]: a scenario with its machine loaded and its options checked, ready to run.
+//! * [`Session`]: the loaded program, contained so that it touches nothing of the host but what it may.
+//! * [`annotate()`], [`konata`]: what a run did, instruction by instruction.
+
+mod annotate;
+mod contain;
+mod counted;
+mod described;
+mod environment;
+mod error;
+mod host_view;
+mod identity;
+pub mod konata;
+mod mapping;
+mod notes;
+mod options;
+mod pipes;
+mod placement;
+mod prepared;
+mod request;
+mod rows;
+mod scenario;
+mod sector_data;
+mod sectors;
+mod serial;
+mod session;
+
+pub use annotate::{Wanted, annotate, source_line};
+pub use contain::Barrier;
+pub use described::machine_constants;
+pub use environment::guest_environment;
+pub use error::Error;
+pub use fxscope_sim::{Control, Follow, Mode, Progress, QUANTUM, SpinLoops, Window};
+pub use identity::Identity;
+pub use mapping::CallPages;
+pub use options::RunOptions;
+pub use placement::{PageOption, Placement, RemoteNode, check_page_size};
+pub use prepared::Prepared;
+pub use request::{Request, machine_memory};
+pub use rows::check_rows;
+pub use scenario::{DEFAULT_MACHINE, HostAccess, Scenario, machine_of, spec_of};
+pub use sector_data::SectorData;
+pub use sectors::{CacheLevel, SectorOption};
+pub use session::Session;
+
+/// Largest program file that is read as a whole, bytes.
+pub const MAX_PROGRAM_BYTES: u64 = 4 << 30;

@@ -1,0 +1,144 @@
+//! Notes of a record: what a reader of its counts must know.
+
+use fxscope_counts::Signal;
+use fxscope_linux::pages::{MemoryPolicy, list};
+use fxscope_linux::{Denied, End, Guest, Refusal, hwpfctl};
+use fxscope_sim::{MOST_INTERVALS, Mode, Outcome, ThreadStarts, Unpaired};
+
+use crate::Request;
+
+/// What several threads of the host were good for.
+fn host_threads(threads: usize, outcome: &Outcome) -> Option<String> {
+    let all = outcome.regions.first()?.threads.values();
+    let instructions: u64 = all.map(|counted| counted.signals.get(Signal::InstRetired)).sum();
+    let share = 100.0 * outcome.side_by_side as f64 / instructions.max(1) as f64;
+    match (threads, outcome.side_by_side) {
+        (0 | 1, _) => None,
+        (_, 0) => Some(format!("{threads} host threads: nothing was simulated side by side.")),
+        _ => Some(format!(
+            "{threads} host threads: {share:.0} % of the instructions were simulated side by side. Figures differ a little \
+             from those of one host thread."
+        )),
+    }
+}
+
+pub(crate) fn notes(request: &Request, outcome: &Outcome, process: &Guest) -> Vec<String> {
+    let mut notes = Vec::new();
+    notes.extend(Some(&request.spec.identity.note).filter(|note| !note.is_empty()).cloned());
+    if request.options.stream_detect != 0 {
+        notes.push(format!("Hardware prefetch: {}.", hwpfctl::describe(request.options.stream_detect.into())));
+    }
+    if request.options.mode == Mode::Functional {
+        notes.push(
+            "Functional mode: results and instruction counts only; time and cycles are nominal, one nanosecond for \
+             each instruction."
+                .to_owned(),
+        );
+    }
+    for (class, count) in &outcome.unknown_classes {
+        notes.push(format!(
+            "The machine has no timing for '{class}' (instructions of the program: {count}); theirs is assumed."
+        ));
+    }
+    for (number, name, calls) in process.unknown_calls() {
+        notes.push(format!("System call {number} ({name}) does not exist here; calls answered with ENOSYS: {calls}."));
+    }
+    notes.extend(host_threads(request.options.host_threads, outcome));
+    notes.extend(last_interval(outcome));
+    notes.extend(unpaired(outcome));
+    notes.extend(outcome.regions.iter().filter_map(thread_starts));
+    notes.extend(memory_policy(request.memory_policy));
+    notes.extend(process.page_notes().iter().cloned());
+    notes.extend(process.refusals().iter().map(refusal));
+    notes.extend(missing_library(outcome, process));
+    notes
+}
+
+/// The last interval, when there were to be no more.
+fn last_interval(outcome: &Outcome) -> Option<String> {
+    let from = outcome.intervals.iter().nth_back(1).filter(|_| outcome.intervals.len() == MOST_INTERVALS)?;
+    let seconds = from.end_ns as f64 / 1e9;
+    Some(format!(
+        "The last of {MOST_INTERVALS} intervals lasts from {seconds} s to the end of the run, since there are no more: a longer \
+         --interval tells all of it apart."
+    ))
+}
+
+/// Marks of regions that lack the other end. A run that was stopped says nothing of those that were open then.
+fn unpaired(outcome: &Outcome) -> impl Iterator<Item = String> + '_ {
+    let ended = matches!(outcome.finish, fxscope_sim::Finish::Ended(_));
+    outcome.unpaired.iter().filter_map(move |unpaired| match unpaired {
+        Unpaired::NeverLeft(name) => {
+            ended.then(|| format!("Region '{name}' was never left: it counts up to the end of the run."))
+        }
+        Unpaired::NeverEntered(name, times) => Some(format!(
+            "Region '{name}' was left without having been entered by the same thread, {times}×; that counts nothing."
+        )),
+    })
+}
+
+/// What the start of threads takes of a region that contains it.
+fn thread_starts(region: &fxscope_sim::Region) -> Option<String> {
+    let ThreadStarts { threads, calls, until_ns, creating_ns, region_ns } = region.starts?;
+    let us = |ns: u64| format!("{:.1} µs", ns as f64 / 1e3);
+    let share = 100.0 * until_ns as f64 / region_ns.max(1) as f64;
+    let s = if threads == 1 { "" } else { "s" };
+    let of_calls = if region.calls == 1 { String::new() } else { format!(" in {calls} of {} calls", region.calls) };
+    Some(format!(
+        "Region '{}' contains the start of {threads} thread{s}{of_calls}: {} of its {} ({share:.1} %) pass until the last one \
+         executes its first instruction, the last {} of them after the first clone. To measure the work alone, start the \
+         threads before it, with a parallel region as warm-up, or mark the work behind it as a region of its own and \
+         report that with --region.",
+        region.name,
+        us(until_ns),
+        us(region_ns),
+        us(creating_ns),
+    ))
+}
+
+/// What was asked for of the nodes of memory.
+fn memory_policy(policy: MemoryPolicy) -> Option<String> {
+    match policy {
+        MemoryPolicy::Local => None,
+        MemoryPolicy::Bind(nodes) => Some(format!("Memory is from node {} only (--membind).", list(nodes))),
+        MemoryPolicy::Interleave(nodes) => Some(format!("Pages are on nodes {} in turn (--interleave).", list(nodes))),
+    }
+}
+
+/// The dynamic linker ends with status 127 when a library is missing, having named it. Where it was looked for.
+fn missing_library(outcome: &Outcome, process: &Guest) -> Option<String> {
+    let linker_gave_up = matches!(outcome.finish, fxscope_sim::Finish::Ended(End::Exit { code: 127 }));
+    let searched = process.searched().filter(|_| linker_gave_up)?;
+    Some(format!(
+        "Exit status 127: if a library is missing, it was looked for in {searched}; --sysroot DIR names another folder."
+    ))
+}
+
+/// What the program was refused, and how to allow it.
+fn refusal(refusal: &Refusal) -> String {
+    let Refusal { denied, folder, calls } = refusal;
+    let shown = folder.display();
+    let (what, switch) = match denied {
+        Denied::Network => ("network sockets".to_owned(), "--allow net".to_owned()),
+        Denied::Device => {
+            return format!(
+                "The program was refused devices in {shown} (calls: {calls}); those of the host stay as they are."
+            );
+        }
+        Denied::KernelFile => {
+            return format!(
+                "The program was refused files of the kernel in {shown} (calls: {calls}): no procfs, sysfs or the like of the \
+                 host may be used."
+            );
+        }
+        Denied::Read | Denied::Write => {
+            let (doing, key) = if *denied == Denied::Read { ("reading", "read") } else { ("writing", "write") };
+            if folder.as_os_str().is_empty() {
+                (format!("{doing} in further folders"), format!("--allow {key}=DIR"))
+            } else {
+                (format!("{doing} in {shown}"), format!("--allow {key}={shown}"))
+            }
+        }
+    };
+    format!("The program was refused {what} (calls: {calls}); {switch} permits it.")
+}

@@ -1,0 +1,56 @@
+//! How a program is simulated.
+
+use std::path::PathBuf;
+
+use fxscope_calendar::Cycle;
+use fxscope_linux::ClockSource;
+use fxscope_sim::{Follow, Mode, QUANTUM, SpinLoops};
+use serde::{Deserialize, Serialize};
+
+/// How a program is simulated, whatever the program and the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunOptions {
+    /// The full model, or results and instruction counts only.
+    pub mode: Mode,
+    /// Which of the program's processes are timed and counted.
+    pub follow: Follow,
+    /// The source of the time that the program reads.
+    pub clock: ClockSource,
+    /// Cycles that a core may run ahead of the slowest core.
+    pub quantum: Cycle,
+    /// Host threads that simulate the cores; each takes the cores of whole CMGs.
+    pub host_threads: usize,
+    /// How spin loops are simulated. They are simulated exactly in any case with the host's clock and with a limit of
+    /// instructions.
+    pub spin: SpinLoops,
+    /// Stop after about this many instructions.
+    pub max_instructions: Option<u64>,
+    /// Also count by intervals of this many nanoseconds of simulated time, in timing mode; 0 means `None`.
+    pub interval_ns: Option<u64>,
+    /// Count by intervals only what happens in this region.
+    pub interval_region: Option<String>,
+    /// Initial value of `IMP_PF_STREAM_DETECT_CTRL_EL0`: hardware prefetch as `hwpfctl` sets it.
+    pub stream_detect: u64,
+    /// The folder in which the program's absolute paths are looked up first; `None`: [`fxscope_linux::default_sysroot`].
+    pub sysroot: Option<PathBuf>,
+}
+
+impl Default for RunOptions {
+    /// Full timing of all processes on one host thread, with simulated clocks.
+    fn default() -> RunOptions {
+        RunOptions {
+            mode: Mode::Timing,
+            follow: Follow::All,
+            clock: ClockSource::Simulated,
+            quantum: QUANTUM,
+            host_threads: 1,
+            spin: SpinLoops::Fast,
+            max_instructions: None,
+            interval_ns: None,
+            interval_region: None,
+            stream_detect: 0,
+            sysroot: None,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Where a program runs, where its memory is, and in pages of which size.
+
+use std::ops::RangeInclusive;
+
+use fxscope_linux::pages::{MappingPages, MemoryPolicy, parse_nodes};
+use fxscope_machine::Spec;
+use fxscope_machine::settings::{integer, size};
+use fxscope_machine::spec;
+use fxscope_memory::ring::Ring;
+use serde::{Deserialize, Serialize};
+
+use crate::{CallPages, Error};
+
+/// CPUs of the program, nodes and page sizes of its memory. Lists are text, since what they mean depends on the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Placement {
+    /// CPUs that the program may run on, such as `12-23` or `12,24,36`; `None`: all.
+    pub cpus: Option<String>,
+    /// Page sizes. Later ones count.
+    pub pages: Vec<PageOption>,
+    /// Nodes that its memory comes from, as `numactl --membind` takes them: `4`, `4-5`, `+0`, `!4`, `all`.
+    pub membind: Option<String>,
+    /// Nodes that its pages are interleaved over, as `numactl --interleave` takes them.
+    pub interleave: Option<String>,
+}
+
+/// A memory node away from a program's cores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RemoteNode {
+    /// Its number.
+    pub node: u32,
+    /// How much longer its memory takes, nanoseconds.
+    pub added_ns: f64,
+}
+
+/// Page sizes of a part of the program's memory.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum PageOption {
+    /// Segments, and bytes of a page.
+    Segments(Vec<String>, u64),
+    /// The mappings that some calls make.
+    Calls(CallPages),
+}
+
+impl PageOption {
+    /// Reads `SEGMENT=SIZE`, `all=SIZE` or `mmap@CALL=SIZE`; a call may have `thp` in place of a size.
+    ///
+    /// # Errors
+    /// What is wrong with the text and how to write it.
+    pub fn parse(text: &str) -> Result<PageOption, String> {
+        let (name, pages) = text.split_once('=').ok_or("write it as SEGMENT=SIZE, such as bss=2MiB")?;
+        let bytes = || integer(pages).ok_or_else(|| format!("'{pages}' is no size; write it as in 64KiB or 2MiB"));
+        if let Some(calls) = name.strip_prefix("mmap@") {
+            let pages = if pages == "thp" { MappingPages::Transparent } else { MappingPages::Size(bytes()?) };
+            return CallPages::parse(calls, pages).map(PageOption::Calls);
+        }
+        let all = spec::Pages::SEGMENTS.map(|(segment, _)| segment);
+        let segments: Vec<_> = all.into_iter().filter(|&segment| name == "all" || name == segment).collect();
+        if segments.is_empty() {
+            return Err(format!("there is no segment '{name}'; choose from {}, all, mmap@CALL", all.join(", ")));
+        }
+        if pages == "thp" {
+            return Err(format!(
+                "only mmap@CALL can have thp by itself; for {name}, and all that a transparent huge page fits, use \
+                 -e XOS_MMM_L_HPAGE_TYPE=thp"
+            ));
+        }
+        Ok(PageOption::Segments(segments.into_iter().map(str::to_owned).collect(), bytes()?))
+    }
+
+    /// Bytes of a page, where a size is named.
+    fn bytes(&self) -> Option<u64> {
+        match self {
+            PageOption::Segments(_, bytes) => Some(*bytes),
+            PageOption::Calls(CallPages { pages: MappingPages::Size(bytes), .. }) => Some(*bytes),
+            PageOption::Calls(_) => None,
+        }
+    }
+}
+
+impl Placement {
+    /// The settings of the machine that the options are short for.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        let setting = |pages: &PageOption| match pages {
+            PageOption::Segments(names, bytes) => {
+                names.iter().map(|name| (format!("pages.{name}"), size(*bytes))).collect::<Vec<_>>()
+            }
+            PageOption::Calls(_) => Vec::new(),
+        };
+        self.pages.iter().flat_map(setting)
+    }
+
+    /// The calls whose mappings have pages of their own.
+    pub(crate) fn call_pages(&self) -> Vec<CallPages> {
+        let calls = self.pages.iter().filter_map(|pages| match pages {
+            PageOption::Calls(calls) => Some(calls.clone()),
+            PageOption::Segments(..) => None,
+        });
+        calls.collect()
+    }
+
+    /// Gives the mappings of further calls pages of their own.
+    pub(crate) fn add_call_pages(&mut self, calls: impl IntoIterator<Item = CallPages>) {
+        self.pages.extend(calls.into_iter().map(PageOption::Calls));
+    }
+
+    /// Checks that the machine has the page sizes asked for; the first that it lacks is named.
+    pub(crate) fn check_pages(&self, machine: &Spec) -> Result<(), Error> {
+        let mut sizes = self.pages.iter().filter_map(PageOption::bytes);
+        sizes.try_for_each(|bytes| check_page_size(machine, bytes)).map_err(|why| Error::option("pages", why))
+    }
+}
+
+impl Placement {
+    /// Whether it says where the program's memory comes from.
+    #[must_use]
+    pub fn places_memory(&self) -> bool {
+        self.membind.is_some() || self.interleave.is_some()
+    }
+
+    /// The node farthest from the one of the cores that the program may run on, without a choice the first; or why there is none.
+    pub(crate) fn farthest_node(&self, spec: &Spec) -> Result<RemoteNode, Error> {
+        let t = &spec.topology;
+        let cpus = self.cpus(spec)?.unwrap_or_else(|| vec![t.first_core]);
+        let mut groups = cpus.iter().map(|cpu| (cpu - t.first_core) / t.cores_per_cmg);
+        let first = groups.next().unwrap_or(0);
+        if groups.any(|group| group != first) {
+            return Err(Error::NoRemoteNode("its cores are of several nodes, none of which is far from all"));
+        }
+        let (other, cycles) = Ring::new(spec)
+            .farthest(first as usize)
+            .ok_or(Error::NoRemoteNode("the machine has only one memory node"))?;
+        let added_ns = cycles as f64 * 1e9 / spec.clock.core_hz as f64;
+        Ok(RemoteNode { node: t.first_node + other as u32, added_ns })
+    }
+
+    /// The CPUs that the program may run on, if not all.
+    pub(crate) fn cpus(&self, spec: &Spec) -> Result<Option<Vec<u32>>, Error> {
+        let t = &spec.topology;
+        let all = t.first_core..=t.first_core + t.cmgs * t.cores_per_cmg - 1;
+        let list = self.cpus.as_deref().map(|text| cpu_list(text, &all));
+        list.transpose().map_err(|why| Error::option(format!("cpus {}", self.cpus.as_deref().unwrap_or_default()), why))
+    }
+
+    /// The CMGs of these CPUs, counted from 0.
+    pub(crate) fn cmgs(&self, spec: &Spec) -> Result<Vec<u32>, Error> {
+        let t = &spec.topology;
+        let Some(cpus) = self.cpus(spec)? else { return Ok((0..t.cmgs).collect()) };
+        let mut cmgs: Vec<u32> = cpus.iter().map(|cpu| (cpu - t.first_core) / t.cores_per_cmg).collect();
+        cmgs.dedup();
+        Ok(cmgs)
+    }
+
+    /// On which nodes the program's memory is to be.
+    pub(crate) fn policy(&self, spec: &Spec) -> Result<MemoryPolicy, Error> {
+        let t = &spec.topology;
+        let machine: Vec<u32> = (t.first_node..t.first_node + t.cmgs).collect();
+        let nodes = |option: &str, text: &str| {
+            parse_nodes(text, &machine).map_err(|why| Error::option(format!("{option} {text}"), why.to_string()))
+        };
+        Ok(match (&self.membind, &self.interleave) {
+            (Some(text), _) => MemoryPolicy::Bind(nodes("membind", text)?),
+            (None, Some(text)) => MemoryPolicy::Interleave(nodes("interleave", text)?),
+            (None, None) => MemoryPolicy::Local,
+        })
+    }
+}
+
+/// Numbers and ranges of CPUs, with commas between them.
+fn cpu_list(text: &str, all: &RangeInclusive<u32>) -> Result<Vec<u32>, String> {
+    let valid = || format!("the machine's CPUs are {}-{}", all.start(), all.end());
+    let number = |text: &str| {
+        let number = text.parse::<u32>();
+        number.map_err(|_| format!("'{text}' is no CPU number; write numbers and ranges such as 12-23,36; {}", valid()))
+    };
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(format!("the range {part} is empty: write {last}-{first}; {}", valid()));
+        }
+        if let Some(missing) = [first, last].into_iter().find(|cpu| !all.contains(cpu)) {
+            return Err(format!("there is no CPU {missing}; {}", valid()));
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
+}
+
+/// Checks that a machine has pages of this size.
+///
+/// # Errors
+/// The sizes that it has.
+pub fn check_page_size(machine: &Spec, bytes: u64) -> Result<(), String> {
+    let sizes = &machine.pages.sizes;
+    if sizes.contains(&bytes) {
+        return Ok(());
+    }
+    let known: Vec<_> = sizes.iter().map(|&bytes| size(bytes)).collect();
+    Err(format!("{} has no pages of size '{}'; choose from {}", machine.name, size(bytes), known.join(", ")))
+}

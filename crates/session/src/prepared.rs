@@ -1,0 +1,47 @@
+//! A scenario that is ready to run.
+
+use std::sync::Arc;
+
+use fxscope_linux::Stdio;
+use fxscope_machine::Spec;
+
+use crate::{CallPages, Error, Request, SectorData, Session};
+
+/// A scenario with its machine loaded and its options checked.
+pub struct Prepared {
+    request: Request,
+    sector_data: Vec<SectorData>,
+    call_pages: Vec<CallPages>,
+}
+
+impl Prepared {
+    pub(crate) fn new(request: Request, sector_data: Vec<SectorData>, call_pages: Vec<CallPages>) -> Prepared {
+        Prepared { request, sector_data, call_pages }
+    }
+
+    /// The machine, with all settings.
+    #[must_use]
+    pub fn spec(&self) -> &Arc<Spec> {
+        &self.request.spec
+    }
+
+    /// Loads the program and passes it to `with` on a thread that may touch of the host only what the program may
+    /// ([`Session::contained`]). `stdio` are the program's standard streams; `None`: those of this process.
+    ///
+    /// # Errors
+    /// When the program cannot start, or has not the data or calls that the scenario names.
+    pub fn contained<R: Send>(
+        mut self,
+        stdio: Option<Stdio>,
+        with: impl FnOnce(Session) -> R + Send,
+    ) -> Result<R, Error> {
+        self.request.stdio = stdio;
+        let (sector_data, call_pages) = (self.sector_data, self.call_pages);
+        let prepared = |mut session: Session| {
+            session.assign_sectors(&sector_data).map_err(|why| Error::option("sector", why))?;
+            session.assign_pages(&call_pages).map_err(|why| Error::option("pages", why))?;
+            Ok(with(session))
+        };
+        Session::contained(self.request, prepared)?
+    }
+}

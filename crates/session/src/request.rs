@@ -1,0 +1,66 @@
+//! What to run, with every choice made.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fxscope_linux::pages::MemoryPolicy;
+use fxscope_linux::{Access, Stdio};
+use fxscope_machine::Spec;
+
+use crate::RunOptions;
+
+/// What to run, with every choice made: what a [`crate::Scenario`] becomes when its machine is loaded.
+pub struct Request {
+    /// The machine.
+    pub spec: Arc<Spec>,
+    /// Settings that differ from the machine's description. The record keeps them; `spec` has them already.
+    pub settings: Vec<(String, String)>,
+    /// The program's file.
+    pub program: PathBuf,
+    /// Its arguments, without its name.
+    pub arguments: Vec<OsString>,
+    /// Its environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Names of variables that the record keeps in addition to those that affect speed.
+    pub recorded_variables: Vec<OsString>,
+    /// What of the host the program may touch.
+    pub access: Access,
+    /// The nodes that the program's memory comes from.
+    pub memory_policy: MemoryPolicy,
+    /// Bytes of memory the program may use; `None`: all that the machine has.
+    pub memory_bytes: Option<u64>,
+    /// The CPUs the program may run on; `None`: all.
+    pub cpus: Option<Vec<u32>>,
+    /// The program's standard streams; `None`: those of this process.
+    pub stdio: Option<Stdio>,
+    /// How the program is simulated.
+    pub options: RunOptions,
+}
+
+impl Request {
+    /// A run of `program` with full timing, without arguments and environment.
+    #[must_use]
+    pub fn new(spec: Arc<Spec>, program: impl Into<PathBuf>) -> Request {
+        Request {
+            spec,
+            settings: Vec::new(),
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            recorded_variables: Vec::new(),
+            access: Access::standard(),
+            memory_policy: MemoryPolicy::default(),
+            memory_bytes: None,
+            cpus: None,
+            stdio: None,
+            options: RunOptions::default(),
+        }
+    }
+}
+
+/// Bytes of memory of a machine, all nodes together.
+#[must_use]
+pub fn machine_memory(spec: &Spec) -> u64 {
+    u64::from(spec.topology.cmgs) * spec.topology.node_bytes
+}

@@ -1,0 +1,353 @@
+//! What to run, on which machine, with which settings.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fxscope_linux::Access;
+use fxscope_machine::{LoadError, Spec, settings::size};
+use fxscope_record::{ALL, Run};
+use serde::{Deserialize, Serialize};
+
+use crate::environment::guest_environment;
+use crate::sectors::SectorOption;
+use crate::{CallPages, Error, Placement, Prepared, RemoteNode, Request, RunOptions, machine_memory, serial};
+
+/// The machine when none is named.
+pub const DEFAULT_MACHINE: &str = "a64fx";
+
+/// What to run, on which machine, with which settings: everything that decides what a run counts, as plain data.
+///
+/// [`Scenario::prepare`] checks it and loads its machine.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// The program's file.
+    pub program: PathBuf,
+    /// Its arguments, without its name.
+    #[serde(default, with = "serial::words")]
+    pub arguments: Vec<OsString>,
+    /// Variables of its environment. Of several with one name the last one counts.
+    #[serde(default, with = "serial::variables")]
+    pub variables: Vec<(OsString, OsString)>,
+    /// Also pass on the variables of this process that [`guest_environment`] names.
+    #[serde(default)]
+    pub inherit_environment: bool,
+    /// The machine: a built-in name, or the path of a machine's folder or file.
+    #[serde(default = "default_machine")]
+    pub machine: String,
+    /// Settings of the machine's description, by key. Later ones count.
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
+    /// Settings that count over all others.
+    #[serde(default)]
+    pub overrides: Vec<(String, String)>,
+    /// CPUs, memory nodes and page sizes.
+    #[serde(default)]
+    pub placement: Placement,
+    /// The sector cache: ways of sectors, and data that belong to them.
+    #[serde(default)]
+    pub sectors: Vec<SectorOption>,
+    /// What of the host the program may touch.
+    #[serde(default)]
+    pub access: HostAccess,
+    /// Bytes of memory the program may use; `None`: all that the machine has.
+    #[serde(default)]
+    pub memory: Option<u64>,
+    /// How the program is simulated.
+    #[serde(default)]
+    pub options: RunOptions,
+}
+
+fn default_machine() -> String {
+    DEFAULT_MACHINE.to_owned()
+}
+
+/// What of the host a program may touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HostAccess {
+    /// Only its standard streams and what the other fields give. Otherwise it may read files anywhere, and write below the
+    /// current directory and `/tmp`.
+    pub sandbox: bool,
+    /// Folders that it may read.
+    pub read: Vec<PathBuf>,
+    /// Folders that it may read and write.
+    pub write: Vec<PathBuf>,
+    /// Whether it may open network sockets.
+    pub network: bool,
+}
+
+impl HostAccess {
+    fn resolve(&self) -> Result<Access, Error> {
+        let mut access = if self.sandbox { Access::sandbox() } else { Access::standard() };
+        if let Some(missing) = self.read.iter().chain(&self.write).find(|folder| !folder.is_dir()) {
+            let why = format!("{} is not a folder; name one that exists", missing.display());
+            return Err(Error::option("allow", why));
+        }
+        // Without the sandbox everything may be read already.
+        if let Some(read) = &mut access.read {
+            read.extend(self.read.iter().cloned());
+        }
+        access.write.extend(self.write.iter().cloned());
+        access.network |= self.network;
+        Ok(access)
+    }
+}
+
+impl Scenario {
+    /// A run of `program` with full timing on an A64FX, without arguments and environment.
+    #[must_use]
+    pub fn new(program: impl Into<PathBuf>) -> Scenario {
+        Scenario {
+            program: program.into(),
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            inherit_environment: false,
+            machine: default_machine(),
+            settings: Vec::new(),
+            overrides: Vec::new(),
+            placement: Placement::default(),
+            sectors: Vec::new(),
+            access: HostAccess::default(),
+            memory: None,
+            options: RunOptions::default(),
+        }
+    }
+
+    /// A scenario that runs again what `run` recorded: its program and arguments on its machine, with its settings and
+    /// variables. Records keep no other options.
+    #[must_use]
+    pub fn repeating(run: &Run) -> Scenario {
+        Scenario {
+            arguments: run.command.iter().skip(1).map(OsString::from).collect(),
+            variables: run.environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            machine: machine_of(run).to_owned(),
+            settings: run.settings.clone(),
+            ..Scenario::new(run.program())
+        }
+    }
+
+    /// The same run with these arguments.
+    #[must_use]
+    pub fn with_arguments(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Scenario {
+        self.arguments = arguments.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The same run on another machine.
+    #[must_use]
+    pub fn with_machine(mut self, machine: impl Into<String>) -> Scenario {
+        self.machine = machine.into();
+        self
+    }
+
+    /// The same run with one more setting of the machine.
+    #[must_use]
+    pub fn with_setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Scenario {
+        self.settings.push((key.into(), value.into()));
+        self
+    }
+
+    /// The same run with pages of these sizes in bytes, by segment. They count over all other settings.
+    #[must_use]
+    pub fn with_pages(mut self, sizes: impl IntoIterator<Item = (&'static str, u64)>) -> Scenario {
+        self.overrides.retain(|(key, _)| !is_page_key(key));
+        let setting = |(segment, bytes)| (format!("pages.{segment}"), size(bytes));
+        self.overrides.extend(sizes.into_iter().map(setting));
+        self
+    }
+
+    /// The same run with the page sizes that the machine and the program's variables give.
+    #[must_use]
+    pub fn without_pages(mut self) -> Scenario {
+        self.settings.retain(|(key, _)| !is_page_key(key));
+        self.placement.pages.clear();
+        self
+    }
+
+    /// The same run with page sizes of their own for the mappings of these calls.
+    #[must_use]
+    pub fn with_call_pages(mut self, calls: impl IntoIterator<Item = CallPages>) -> Scenario {
+        self.placement.add_call_pages(calls);
+        self
+    }
+
+    /// The same run with memory whose latency is longer than described by `ns` nanoseconds in all.
+    #[must_use]
+    pub fn with_added_ns(mut self, ns: f64) -> Scenario {
+        self.overrides.push(("memory.added_ns".to_owned(), ns.to_string()));
+        self
+    }
+
+    /// The same run, also counted by intervals of `interval_ns` nanoseconds: those of a region if one is named.
+    #[must_use]
+    pub fn with_intervals(mut self, interval_ns: Option<u64>, region: Option<&str>) -> Scenario {
+        self.options.interval_ns = interval_ns;
+        self.options.interval_region = region.filter(|&region| region != ALL).map(str::to_owned);
+        self
+    }
+
+    /// The same run with these variables in the program's environment.
+    #[must_use]
+    pub fn with_variables(mut self, variables: &[(&str, &str)]) -> Scenario {
+        self.variables.extend(variables.iter().map(|&(name, value)| (name.into(), value.into())));
+        self
+    }
+
+    /// The same run with its pages interleaved over all nodes.
+    #[must_use]
+    pub fn with_interleaving(mut self) -> Scenario {
+        self.placement.interleave = Some("all".to_owned());
+        self
+    }
+
+    /// The same run with memory of this node only.
+    #[must_use]
+    pub fn with_memory_of(mut self, node: u32) -> Scenario {
+        self.placement.membind = Some(node.to_string());
+        self
+    }
+
+    /// The program's name and its arguments.
+    #[must_use]
+    pub fn command(&self) -> Vec<OsString> {
+        std::iter::once(self.program.clone().into_os_string()).chain(self.arguments.iter().cloned()).collect()
+    }
+
+    /// The node farthest from the cores that the program may run on.
+    ///
+    /// # Errors
+    /// When there is no such node, the placement says already where memory is, or the machine cannot be loaded.
+    pub fn farthest_node(&self) -> Result<RemoteNode, Error> {
+        if self.placement.places_memory() {
+            return Err(Error::NoRemoteNode("options say where the program's memory is to be"));
+        }
+        self.placement.farthest_node(&self.spec()?)
+    }
+
+    /// The machine with all settings.
+    ///
+    /// # Errors
+    /// When it cannot be loaded, or a setting does not fit it.
+    pub fn spec(&self) -> Result<Spec, Error> {
+        Ok(self.load()?.0)
+    }
+
+    /// The machine, and the settings that it has.
+    fn load(&self) -> Result<(Spec, Vec<(String, String)>), Error> {
+        if !self.placement.pages.is_empty() {
+            self.placement.check_pages(&fxscope_machine::load(&self.machine, &self.settings)?)?;
+        }
+        let settings = self.all_settings()?;
+        Ok((fxscope_machine::load(&self.machine, &settings)?, settings))
+    }
+
+    /// The machine without any setting of page sizes.
+    ///
+    /// # Errors
+    /// As for [`Scenario::spec`].
+    pub fn spec_of_default_pages(&self) -> Result<Spec, Error> {
+        let others: Vec<_> = self.all_settings()?.into_iter().filter(|(key, _)| !is_page_key(key)).collect();
+        Ok(fxscope_machine::load(&self.machine, &others)?)
+    }
+
+    /// Bytes of memory that the program may use on `spec`.
+    ///
+    /// # Errors
+    /// When the machine has less than what was asked for.
+    pub fn memory_bytes(&self, spec: &Spec) -> Result<u64, Error> {
+        let all = machine_memory(spec);
+        match self.memory {
+            Some(bytes) if bytes > all => Err(Error::option(
+                format!("memory {bytes}"),
+                format!(
+                    "{} has {all} bytes; ask for less, or give it more with --set topology.node_bytes=SIZE",
+                    spec.name
+                ),
+            )),
+            memory => Ok(memory.unwrap_or(all)),
+        }
+    }
+
+    /// Settings of the machine from all fields, in the order in which they count.
+    fn all_settings(&self) -> Result<Vec<(String, String)>, Error> {
+        let mut all: Vec<_> = self.settings.iter().cloned().chain(self.placement.settings()).collect();
+        all.extend(self.overrides.iter().cloned());
+        if SectorOption::limits_ways(&self.sectors) {
+            let spec = fxscope_machine::load(&self.machine, &all)?;
+            all.extend(SectorOption::settings(&self.sectors, &spec, &self.placement.cmgs(&spec)?)?);
+        }
+        Ok(all)
+    }
+
+    /// Checks the scenario and loads its machine.
+    ///
+    /// # Errors
+    /// When the machine cannot be loaded, or an option fits neither it nor the host.
+    pub fn prepare(&self) -> Result<Prepared, Error> {
+        let (spec, settings) = self.load()?;
+        let spec = Arc::new(spec);
+        self.check_host_threads(&spec)?;
+        if let Some(sysroot) = self.options.sysroot.as_ref().filter(|folder| !folder.is_dir()) {
+            let why = "not a folder; name one that holds lib or usr/lib";
+            return Err(Error::option(format!("sysroot {}", sysroot.display()), why));
+        }
+        let sector_data = SectorOption::data(&self.sectors, &spec)?;
+        let memory_bytes = self.memory_bytes(&spec)?;
+        let request = Request {
+            settings,
+            arguments: self.arguments.clone(),
+            environment: self.environment(),
+            recorded_variables: self.variables.iter().map(|(name, _)| name.clone()).collect(),
+            access: self.access.resolve()?,
+            cpus: self.placement.cpus(&spec)?,
+            memory_policy: self.placement.policy(&spec)?,
+            memory_bytes: self.memory.map(|_| memory_bytes),
+            options: self.options.clone(),
+            ..Request::new(spec, &self.program)
+        };
+        Ok(Prepared::new(request, sector_data, self.placement.call_pages()))
+    }
+
+    /// The environment that the program gets.
+    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+        if self.inherit_environment {
+            guest_environment(std::env::vars_os(), &self.variables)
+        } else {
+            guest_environment(std::iter::empty(), &self.variables)
+        }
+    }
+
+    fn check_host_threads(&self, spec: &Spec) -> Result<(), Error> {
+        let (threads, cmgs) = (self.options.host_threads, spec.topology.cmgs);
+        if threads <= cmgs as usize {
+            return Ok(());
+        }
+        let machine = &spec.identity.title;
+        let s = if cmgs == 1 { "" } else { "s" };
+        let most = if cmgs == 1 { "leave it out".to_owned() } else { format!("give 1 to {cmgs}") };
+        Err(Error::option(
+            format!("host-threads {threads}"),
+            format!("each takes the cores of one CMG at least, and {machine} has {cmgs} CMG{s}; {most}"),
+        ))
+    }
+}
+
+fn is_page_key(key: &str) -> bool {
+    key.starts_with("pages.")
+}
+
+/// The name or path of the machine of a run, as [`Scenario::machine`] takes it.
+#[must_use]
+pub fn machine_of(run: &Run) -> &str {
+    run.description.as_ref().and_then(|description| description.path.as_deref()).unwrap_or(&run.machine)
+}
+
+/// The machine that a recorded run was made on, as it is described now; `machine` names another description of it.
+///
+/// # Errors
+/// When it cannot be loaded with the run's settings.
+pub fn spec_of(run: &Run, machine: Option<&str>) -> Result<Spec, LoadError> {
+    fxscope_machine::load(machine.unwrap_or(machine_of(run)), &run.settings)
+}
