@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use rustix::io::Errno;
 
-use crate::files::{Files, Program};
+use crate::fs::files::{Files, Program};
 use crate::kernel::Kernel;
 use crate::process::Limit;
 
@@ -73,6 +73,11 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
+    /// Bytes that are held.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+
     /// From now on `bytes` bytes are held.
     pub(crate) fn set(&self, bytes: u64) {
         let others = self.budget.charged() - self.bytes.replace(bytes);

@@ -1,9 +1,11 @@
 //! How programs end.
 
+use serde::{Deserialize, Serialize};
+
 use crate::signal;
 
 /// How a program came to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
     /// It called `exit`; the low 8 bits of its status.
     Exit {
@@ -20,7 +22,7 @@ pub enum End {
 }
 
 /// A thread that waits for ever.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// Number of its process.
     pub pid: u32,
@@ -35,7 +37,7 @@ pub struct Waiting {
 }
 
 /// A program ended by a signal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Killed {
     /// The signal's number.
     pub signal: u32,
@@ -52,7 +54,7 @@ pub struct Killed {
 }
 
 /// What memory was used for when there was too little of it, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutOfMemory {
     /// What the machine has.
     pub limit: u64,
@@ -80,7 +82,7 @@ impl std::fmt::Display for OutOfMemory {
 }
 
 /// An instruction that the processor does not have, or not for user code.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     /// The instruction.
     pub word: u32,

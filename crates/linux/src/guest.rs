@@ -6,22 +6,23 @@ use std::path::PathBuf;
 
 use fxscope_aarch64::{Block, BlockId, Cpu, Trap};
 use fxscope_guestmem::Memory;
+use rustix::io::Errno;
 
-use crate::address_space::AddressSpace;
 use crate::budget;
-use crate::clock::HostClock;
 use crate::end::End;
+use crate::fs::vfs::access::Refusal;
 use crate::kernel::Kernel;
+use crate::mm::address_space::AddressSpace;
 use crate::process::Process;
-use crate::scheduler::QUANTUM;
+use crate::sched::clock::HostClock;
+use crate::sched::turns::QUANTUM;
+use crate::sched::wait::{Blocked, Resumed, Wait};
 use crate::signal::{self, SigInfo, code, number};
 use crate::symbols::Symbols;
 use crate::syscalls;
 use crate::system::{Started, System};
 use crate::table::{Id, Table};
 use crate::thread::Thread;
-use crate::vfs::access::Refusal;
-use crate::wait::{Blocked, Wait};
 
 /// What one step of a program did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -350,6 +351,49 @@ impl Guest {
     pub(crate) fn handle(&mut self, trap: Trap) {
         self.kernel().handle(trap);
         self.admit_started();
+    }
+
+    /// Makes the system call that the running thread is blocked in again, if there may be something for it.
+    pub(crate) fn settle_ready(&mut self) {
+        let thread = self.thread_mut();
+        let poked = std::mem::take(&mut thread.poked);
+        if poked && thread.blocked.as_ref().is_some_and(|b| b.wait.is_repeated()) {
+            self.call_again();
+        }
+    }
+
+    /// What has happened to the running thread: signals, the end of its wait.
+    pub(crate) fn settle(&mut self) {
+        let in_vfork = matches!(self.thread().blocked, Some(Blocked { wait: Wait::Child { vfork: Some(_) }, .. }));
+        if in_vfork {
+            return;
+        }
+        self.settle_ready();
+        let mut k = self.kernel();
+        signal::deliver_pending(&mut k);
+        let Some(blocked) = &k.thread.blocked else { return };
+        if k.process.end.is_some() || blocked.until_ns > k.system.now_ns {
+            return;
+        }
+        match blocked.wait {
+            Wait::Futex { .. } => k.thread.finish_call(-i64::from(Errno::TIMEDOUT.raw_os_error())),
+            Wait::Sleep { .. } => k.thread.finish_call(0),
+            Wait::Event(_) => {
+                k.system.take_barrier_event(k.thread.cpu_number(), k.system.now_ns);
+                k.thread.event();
+            }
+            Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Child { .. } => self.call_again(),
+        }
+    }
+
+    /// Makes the system call that the running thread is blocked in again.
+    fn call_again(&mut self) {
+        let Some(blocked) = self.thread_mut().blocked.take() else { return };
+        self.system.cpus.stir();
+        self.thread_mut().resumed = Some(Resumed { until_ns: blocked.until_ns, progress: blocked.progress });
+        syscalls::call(&mut self.kernel());
+        self.admit_started();
+        self.thread_mut().resumed = None;
     }
 
     /// Threads and processes that a system call has started enter the tables.

@@ -2,10 +2,10 @@
 
 use fxscope_guestmem::Memory;
 
-use crate::address_space::AddressSpace;
-use crate::files::Files;
-use crate::mapped::MappedFiles;
-use crate::pages::{Pages, Toucher};
+use crate::fs::files::Files;
+use crate::mm::address_space::AddressSpace;
+use crate::mm::mapped::MappedFiles;
+use crate::mm::pages::{Pages, Toucher};
 use crate::process::Process;
 use crate::system::System;
 use crate::table::{Others, Table};

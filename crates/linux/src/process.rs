@@ -3,19 +3,20 @@
 use std::rc::Rc;
 
 use fxscope_aarch64::Blocks;
+use serde::{Deserialize, Serialize};
 
-use crate::address_space::AddressSpace;
 use crate::budget::Charge;
 use crate::end::End;
-use crate::files::Files;
+use crate::fs::files::Files;
+use crate::mm::address_space::AddressSpace;
 use crate::random::Random;
+use crate::sched::timers::Timers;
 use crate::signal::{self, Action, SigInfo};
 use crate::symbols::Symbols;
 use crate::table::Id;
-use crate::timers::Timers;
 
 /// A pair of limits of `prlimit64`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub(crate) struct Limit {
     pub soft: u64,

@@ -3,28 +3,30 @@
 use std::rc::Rc;
 
 use fxscope_aarch64::Blocks;
+use serde::{Deserialize, Serialize};
 
-use crate::address_space::AddressSpace;
 use crate::budget;
 use crate::end::End;
-use crate::files::Files;
-use crate::futex;
+use crate::fs::files::Files;
+use crate::fs::memory_files;
 use crate::guest::{Guest, PID, Step};
+use crate::ipc::futex;
 use crate::kernel::Kernel;
-use crate::memory_files;
-use crate::pages::add_up;
+use crate::mm::address_space::AddressSpace;
+use crate::mm::pages::add_up;
 use crate::process::Process;
 use crate::random::Random;
+use crate::sched::timers::Timers;
+use crate::sched::wait::Wait;
 use crate::signal::{self, Origin, SigInfo, code, flags, number::SIGCHLD};
 use crate::table::Id;
 use crate::thread::Thread;
-use crate::timers::Timers;
-use crate::wait::Wait;
 
 /// The process that becomes the parent of children whose parent has ended.
 const INIT: u32 = 1;
 
 /// A process that has ended and that its parent has not asked about.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Zombie {
     pub pid: u32,
     pub ppid: u32,
@@ -35,7 +37,7 @@ pub(crate) struct Zombie {
 }
 
 /// How a child ended, as its parent is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ChildEnd {
     Exited(i32),
     Killed(u32),

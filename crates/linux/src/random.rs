@@ -1,6 +1,9 @@
 //! Random bytes that programs can get.
 
+use serde::{Deserialize, Serialize};
+
 /// A source of bytes that only its seed determines (SplitMix64, Steele, Lea and Flood 2014).
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Random(pub u64);
 
 impl Random {

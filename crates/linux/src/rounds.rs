@@ -7,8 +7,8 @@ use fxscope_guestmem::Memory;
 use fxscope_isa::{Reg, StaticInst};
 
 use crate::guest::Guest;
+use crate::sched::wait::FOR_EVER;
 use crate::thread::Thread;
-use crate::wait::FOR_EVER;
 
 /// General registers, stack pointer included.
 pub const REGISTERS: usize = 32;

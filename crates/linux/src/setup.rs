@@ -8,28 +8,28 @@ use std::sync::Arc;
 use fxscope_aarch64::{Blocks, Cpu};
 use fxscope_guestmem::{Memory, PAGE};
 
-use crate::address_space::AddressSpace;
+use crate::abi::content::{Content, ProgramFile};
+use crate::abi::layout::DEFAULT_STACK;
+use crate::abi::load;
 use crate::budget::{self, Budget, Charge};
-use crate::clock::{ClockSource, HostClock, unix_ns};
-use crate::content::{Content, ProgramFile};
-use crate::cpus::allows;
-use crate::files::{Files, Program};
+use crate::fs::files::{Files, Program};
+use crate::fs::vfs::access::{Access, real_path};
+use crate::fs::vfs::shared_memory::SharedFolder;
+use crate::fs::vfs::{View, default_sysroot};
 use crate::guest::{Guest, PID};
-use crate::layout::DEFAULT_STACK;
-use crate::load;
-use crate::pages::{self, MemoryPolicy, Pages};
+use crate::mm::address_space::AddressSpace;
+use crate::mm::pages::{self, MemoryPolicy, Pages};
 use crate::platform::{CpuPlace, Platform};
 use crate::process::{Limit, Process};
 use crate::random::Random;
+use crate::sched::clock::{ClockSource, HostClock, unix_ns};
+use crate::sched::cpus::allows;
+use crate::sched::timers::Timers;
 use crate::signal::{self, Action};
 use crate::start_error::StartError;
 use crate::system::System;
 use crate::table::Table;
 use crate::thread::Thread;
-use crate::timers::Timers;
-use crate::vfs::access::{Access, real_path};
-use crate::vfs::shared_memory::SharedFolder;
-use crate::vfs::{View, default_sysroot};
 
 /// The files a program starts with as descriptors 0, 1 and 2.
 pub struct Stdio {

@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::budget::{Budget, Charge};
-use crate::channels::Channels;
-use crate::cmg::SharedRegisters;
-use crate::cpus::Cpus;
-use crate::pages::PageUse;
+use crate::fs::terminal::Terminal;
+use crate::ipc::channels::Channels;
+use crate::ipc::cmg::SharedRegisters;
+use crate::mm::pages::PageUse;
 use crate::platform::Platform;
 use crate::process::Process;
 use crate::processes::Zombie;
-use crate::terminal::Terminal;
+use crate::sched::cpus::Cpus;
+use crate::sched::wait::FOR_EVER;
 use crate::thread::Thread;
-use crate::wait::FOR_EVER;
 
 /// What all processes of a guest share.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct System {
     /// The machine as programs see it.
     pub platform: Platform,
@@ -24,8 +27,10 @@ pub(crate) struct System {
     /// Wall-clock time of the first program's start, in ns since 1970.
     pub start_unix_ns: u64,
     /// What all processes make the host hold.
+    #[serde(skip)]
     pub budget: Budget,
     /// What names in `/dev/shm` take.
+    #[serde(skip)]
     pub names_charge: Rc<Charge>,
     /// The last number given to a thread or process.
     pub last_id: u32,
@@ -50,10 +55,13 @@ pub(crate) struct System {
     /// Pages of processes that have ended.
     pub page_use: Vec<PageUse>,
     /// Pipes and sockets that programs have made or opened.
+    #[serde(skip)]
     pub channels: Channels,
     /// The observer of the host's terminal.
+    #[serde(skip)]
     pub terminal: Terminal,
     /// What the system call being carried out has started: it enters the tables when the call is over.
+    #[serde(skip)]
     pub started: Vec<Started>,
 }
 

@@ -3,6 +3,8 @@
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// Names an entry of a [`Table`].
 pub(crate) struct Id<T> {
     index: u32,
@@ -41,7 +43,20 @@ impl<T> std::fmt::Debug for Id<T> {
     }
 }
 
+impl<T> Serialize for Id<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.index.serialize(serializer)
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Id<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Id<T>, D::Error> {
+        Ok(Id { index: u32::deserialize(deserializer)?, of: PhantomData })
+    }
+}
+
 /// Entries by number. A new one takes the lowest number that is free.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Table<T> {
     slots: Vec<Option<T>>,
 }
@@ -73,6 +88,19 @@ impl<T> Table<T> {
 
     pub(crate) fn get(&self, id: Id<T>) -> Option<&T> {
         self.slots.get(id.index())?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
+        self.slots.get_mut(id.index())?.as_mut()
+    }
+
+    /// A table with the same numbers, of what `f` makes of the entries.
+    ///
+    /// # Errors
+    /// The first one of `f`.
+    pub(crate) fn try_map<U, E>(&self, mut f: impl FnMut(&T) -> Result<U, E>) -> Result<Table<U>, E> {
+        let slots = self.slots.iter().map(|slot| slot.as_ref().map(&mut f).transpose());
+        Ok(Table { slots: slots.collect::<Result<_, E>>()? })
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Id<T>, &T)> {

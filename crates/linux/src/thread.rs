@@ -2,17 +2,19 @@
 
 use fxscope_aarch64::{Cpu, Trap};
 use fxscope_guestmem::Memory;
+use serde::{Deserialize, Serialize};
 
 use crate::budget::Charge;
-use crate::cpus::Queued;
-use crate::files::OpenFile;
-use crate::pages::Policy;
+use crate::fs::files::OpenFile;
+use crate::mm::pages::Policy;
 use crate::process::Process;
+use crate::sched::cpus::Queued;
+use crate::sched::wait::{Blocked, Resumed, Wait};
 use crate::signal::{AltStack, SigInfo, bit, code, number};
 use crate::table::Id;
-use crate::wait::{Blocked, Resumed, Wait};
 
 /// One thread: registers and what Linux keeps for it.
+#[derive(Serialize, Deserialize)]
 pub struct Thread {
     /// Registers.
     pub cpu: Cpu,
@@ -48,6 +50,7 @@ pub struct Thread {
     /// What is left of an earlier attempt, while a system call is made again.
     pub(crate) resumed: Option<Resumed>,
     /// The FIFO that it opens, while the other end is missing.
+    #[serde(skip)]
     pub(crate) opening: Option<OpenFile>,
     /// A signal came for it: it must be looked at although it is blocked.
     pub(crate) poked: bool,
@@ -68,11 +71,12 @@ pub struct Thread {
     /// The vector lengths of programs that it executes.
     pub(crate) next_vl: NextVl,
     /// What it takes, unless it is the first of its process.
+    #[serde(skip)]
     pub(crate) charge: Charge,
 }
 
 /// Which vector length a thread has after `execve` (`PR_SVE_SET_VL`, Linux `Documentation/arch/arm64/sve.rst`, section 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NextVl {
     /// `PR_SVE_VL_INHERIT`: the length is kept by every `execve`.
     pub inherit: bool,

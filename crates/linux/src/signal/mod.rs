@@ -4,6 +4,7 @@ pub mod frame;
 
 use fxscope_guestmem::MemFault;
 use fxscope_guestmem::Touch;
+use serde::{Deserialize, Serialize};
 
 use crate::budget::PENDING_SIGNALS;
 use crate::disasm;
@@ -114,7 +115,7 @@ pub mod flags {
 }
 
 /// What a program asked to happen on a signal (the kernel's `struct sigaction`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Action {
     /// Address of the handler, [`SIG_DFL`] or [`SIG_IGN`].
@@ -157,7 +158,7 @@ mod class {
 }
 
 /// Where a signal comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
     /// An instruction: the address it is about, and the exception syndrome for memory faults.
     Fault {
@@ -194,7 +195,7 @@ pub enum Origin {
 }
 
 /// One signal on its way to a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SigInfo {
     /// The signal's number.
     pub signal: u32,
@@ -261,7 +262,7 @@ impl SigInfo {
 }
 
 /// An alternate signal stack (`stack_t`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct AltStack {
     /// Lowest address.

@@ -3,9 +3,10 @@
 use bytemuck::{Pod, Zeroable};
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
-use crate::barrier::{Owner, Place, barrier_file};
+use super::{Args, Result};
+use crate::ipc::barrier::{Owner, Place, barrier_file};
 use crate::kernel::Kernel;
+use crate::mm::user;
 use crate::platform::BarrierPlatform;
 
 /// `struct fujitsu_hwb_ioc_bb_ctl`.
@@ -48,24 +49,24 @@ fn request(k: &mut Kernel<'_>, barrier: &BarrierPlatform, owner: Owner, a: &Args
     match a[1] as u32 {
         ALLOCATE => allocate(k, barrier, owner, a[2])?,
         FREE => {
-            let asked: BladeRequest = guest::read(k.mem, a[2])?;
+            let asked: BladeRequest = user::read(k.mem, a[2])?;
             k.system.shared_registers.barriers.free(owner, (asked.cmg.into(), asked.blade.into()))?;
         }
         ASSIGN => {
             let place = only_place(k)?;
-            let asked: WindowRequest = guest::read(k.mem, a[2])?;
+            let asked: WindowRequest = user::read(k.mem, a[2])?;
             let barriers = &mut k.system.shared_registers.barriers;
             let window = barriers.assign(owner, place, asked.blade.into(), asked.window)?;
-            guest::write(k.mem, a[2], WindowRequest { window: window as i8, ..asked })?;
+            user::write(k.mem, a[2], WindowRequest { window: window as i8, ..asked })?;
         }
         UNASSIGN => {
             let place = only_place(k)?;
-            let asked: WindowRequest = guest::read(k.mem, a[2])?;
+            let asked: WindowRequest = user::read(k.mem, a[2])?;
             k.system.shared_registers.barriers.unassign(owner, place, asked.blade.into())?;
         }
         PLACE => {
             let place = k.system.platform.place_of(k.thread.cpu_number()).ok_or(Errno::INVAL)?;
-            guest::write(k.mem, a[2], [place.cmg as u8, place.core as u8])?;
+            user::write(k.mem, a[2], [place.cmg as u8, place.core as u8])?;
         }
         _ => return Err(Errno::NOTTY),
     }
@@ -78,14 +79,14 @@ fn allocate(
     owner: Owner,
     address: u64,
 ) -> std::result::Result<(), Errno> {
-    let asked: BladeRequest = guest::read(k.mem, address)?;
-    let mask = guest::read_bytes(k.mem, asked.mask, asked.mask_bytes.min(MASK_BYTES) as usize)?;
+    let asked: BladeRequest = user::read(k.mem, address)?;
+    let mask = user::read_bytes(k.mem, asked.mask, asked.mask_bytes.min(MASK_BYTES) as usize)?;
     let bits =
         mask.iter().zip(0u32..).flat_map(|(&byte, n)| (0..8).map(move |bit| (byte >> bit & 1 == 1, 8 * n + bit)));
     let members = bits.filter(|&(there, _)| there).map(|(_, cpu)| k.system.platform.place_of(cpu).ok_or(Errno::INVAL));
     let members = members.collect::<std::result::Result<Vec<Place>, Errno>>()?;
     let (cmg, blade) = k.system.shared_registers.barriers.allocate(barrier, owner, members)?;
-    guest::write(k.mem, address, BladeRequest { cmg: cmg as u8, blade: blade as u8, ..asked })
+    user::write(k.mem, address, BladeRequest { cmg: cmg as u8, blade: blade as u8, ..asked })
 }
 
 /// Where a thread is that may run on one CPU only: windows are a core's, not a thread's.

@@ -3,12 +3,13 @@
 use rustix::io::Errno;
 
 use super::time::Usage;
-use super::{Args, Result, guest};
+use super::{Args, Result};
 use crate::kernel::Kernel;
+use crate::mm::user;
 use crate::process::Process;
 use crate::processes::Zombie;
+use crate::sched::wait::{Blocked, Wait};
 use crate::signal::{Origin, SigInfo, number::SIGCHLD};
-use crate::wait::{Blocked, Wait};
 
 const WNOHANG: u64 = 1;
 const WEXITED: u64 = 4;
@@ -73,8 +74,8 @@ pub(super) fn wait4(k: &mut Kernel<'_>, a: &Args) -> Result {
         return if a[2] & WNOHANG != 0 { Ok(0) } else { wait(k) };
     };
     let zombie = reap(k, index);
-    guest::write_if(k.mem, a[1], zombie.end.status())?;
-    guest::write_if(k.mem, a[3], usage(&zombie))?;
+    user::write_if(k.mem, a[1], zombie.end.status())?;
+    user::write_if(k.mem, a[3], usage(&zombie))?;
     Ok(zombie.pid.into())
 }
 
@@ -94,7 +95,7 @@ pub(super) fn waitid(k: &mut Kernel<'_>, a: &Args) -> Result {
             return wait(k);
         }
         if a[2] != 0 {
-            guest::write_bytes(k.mem, a[2], &[0; 128])?;
+            user::write_bytes(k.mem, a[2], &[0; 128])?;
         }
         return Ok(0);
     };
@@ -106,9 +107,9 @@ pub(super) fn waitid(k: &mut Kernel<'_>, a: &Args) -> Result {
         reap(k, index);
     }
     if a[2] != 0 {
-        guest::write_bytes(k.mem, a[2], &info.to_bytes())?;
+        user::write_bytes(k.mem, a[2], &info.to_bytes())?;
     }
-    guest::write_if(k.mem, a[4], usage)?;
+    user::write_if(k.mem, a[4], usage)?;
     Ok(0)
 }
 

@@ -11,27 +11,28 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::files::open;
-use super::{Args, Result, guest};
-use crate::address_space::AddressSpace;
-use crate::content::{Content, ProgramFile};
-use crate::cpus::allows;
-use crate::elf::{Image, Role};
+use super::{Args, Result};
+use crate::abi::content::{Content, ProgramFile};
+use crate::abi::elf::{Image, Role};
+use crate::abi::layout::DEFAULT_STACK;
+use crate::abi::load::{Arguments, Ready, prepare};
 use crate::end::End;
-use crate::files::AT_FDCWD;
-use crate::futex::thread_ends;
+use crate::fs::files::AT_FDCWD;
+use crate::fs::vfs::access::Denied;
+use crate::fs::vfs::resolve::{Last, Target, resolve};
+use crate::fs::vfs::tree::{Kind, Node};
 use crate::hwpfctl::{self, Call};
+use crate::ipc::futex::thread_ends;
 use crate::kernel::Kernel;
-use crate::layout::DEFAULT_STACK;
-use crate::load::{Arguments, Ready, prepare};
-use crate::mapped::MappedFiles;
-use crate::pages;
+use crate::mm::address_space::AddressSpace;
+use crate::mm::mapped::MappedFiles;
+use crate::mm::pages;
+use crate::mm::user;
 use crate::process::Limit;
+use crate::sched::cpus::allows;
 use crate::signal::{AltStack, SIG_DFL, SIG_IGN};
 use crate::start_error::StartError;
 use crate::thread::name_of;
-use crate::vfs::access::Denied;
-use crate::vfs::resolve::{Last, Target, resolve};
-use crate::vfs::tree::{Kind, Node};
 
 /// Scripts may name scripts as their interpreters, this many times (Linux's limit).
 const SCRIPTS: usize = 5;
@@ -59,11 +60,11 @@ fn strings(k: &mut Kernel<'_>, pointer: u64, room: &mut u64) -> std::result::Res
         return Ok(list);
     }
     loop {
-        let at: u64 = guest::read(k.mem, pointer.wrapping_add(8 * list.len() as u64))?;
+        let at: u64 = user::read(k.mem, pointer.wrapping_add(8 * list.len() as u64))?;
         if at == 0 {
             return Ok(list);
         }
-        let text = guest::long_string(k.mem, at)?;
+        let text = user::long_string(k.mem, at)?;
         *room = room.checked_sub(text.len() as u64 + 1 + 8).ok_or(Errno::TOOBIG)?;
         list.push(text);
     }
@@ -82,7 +83,7 @@ fn find(k: &Kernel<'_>, dir: i32, path: &[u8]) -> std::result::Result<Found, Err
     if !FileType::from_raw_mode(status.st_mode).is_file() || status.st_mode & 0o111 == 0 {
         return Err(Errno::ACCESS);
     }
-    let real = crate::vfs::resolve::path_of(std::os::fd::AsFd::as_fd(&file.host)).ok_or(Errno::NOENT)?;
+    let real = crate::fs::vfs::resolve::path_of(std::os::fd::AsFd::as_fd(&file.host)).ok_or(Errno::NOENT)?;
     let file = ProgramFile::of(std::fs::File::from(file.host), k.system.platform.memory_bytes);
     let file = file.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
     Ok(Found { path: real, file })
@@ -108,7 +109,7 @@ pub(super) fn execveat(k: &mut Kernel<'_>, a: &Args) -> Result {
 
 fn exec(k: &mut Kernel<'_>, dir: i32, [path, args, env]: [u64; 3], flags: u64) -> Result {
     const EMPTY_PATH: u64 = 0x1000;
-    let mut name = guest::string(k.mem, path)?;
+    let mut name = user::string(k.mem, path)?;
     let mut room = argument_room(k);
     let (args, env) = (strings(k, args, &mut room)?, strings(k, env, &mut room)?);
     if name.is_empty() && flags & EMPTY_PATH != 0 {
@@ -315,7 +316,7 @@ fn become_program(k: &mut Kernel<'_>, ready: Ready, arguments: Arguments, found:
     }
     k.process.timers.numbered.clear();
     k.process.files.close_for_exec();
-    k.process.files.program = Rc::new(crate::files::Program {
+    k.process.files.program = Rc::new(crate::fs::files::Program {
         charge: k.system.budget.charge(0),
         path: found.path.clone(),
         args: arguments.args,

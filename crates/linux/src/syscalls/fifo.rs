@@ -6,10 +6,10 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::files;
-use crate::attempt::{Attempt, has_writer};
-use crate::files::OpenFile;
+use crate::fs::attempt::{Attempt, has_writer};
+use crate::fs::files::OpenFile;
+use crate::fs::vfs::resolve::{Last, Target, resolve};
 use crate::kernel::Kernel;
-use crate::vfs::resolve::{Last, Target, resolve};
 
 type Outcome<T> = std::result::Result<T, Errno>;
 

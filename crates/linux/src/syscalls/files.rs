@@ -9,18 +9,19 @@ use rustix::fs::{FallocateFlags, FileType, FlockOperation, MemfdFlags, Mode, OFl
 use rustix::io::Errno;
 
 use super::transfer::{CHUNK, write_error};
-use super::{Args, Result, fifo, guest};
-use crate::attempt::Attempt;
-use crate::files::{Files, OpenFile};
+use super::{Args, Result, fifo};
+use crate::fs::attempt::Attempt;
+use crate::fs::files::{Files, OpenFile};
 use crate::kernel::Kernel;
+use crate::mm::user;
 use crate::process::Limit;
 
-use crate::memory_files::growing;
-use crate::vfs::Origin;
-use crate::vfs::access::{Denied, Policy};
-use crate::vfs::handle::{self, Handle};
-use crate::vfs::resolve::{self, Last, Place, Target, resolve};
-use crate::vfs::tree::{Kind, Node};
+use crate::fs::memory_files::growing;
+use crate::fs::vfs::Origin;
+use crate::fs::vfs::access::{Denied, writes};
+use crate::fs::vfs::handle::{self, Handle};
+use crate::fs::vfs::resolve::{self, Last, Place, Target, resolve};
+use crate::fs::vfs::tree::{Kind, Node};
 
 /// Flags of `openat` that differ between hosts and arm64: arm64's bit, and the host's flag.
 const OPEN_FLAGS: [(u32, OFlags); 14] = [
@@ -72,7 +73,7 @@ pub(super) fn limit(k: &Kernel<'_>) -> u64 {
 
 pub(super) fn openat(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (flags, mode) = (a[2] as u32, Mode::from_raw_mode(a[3] as u32 & 0o7777));
-    let name = guest::string(k.mem, a[1])?;
+    let name = user::string(k.mem, a[1])?;
     let Some(file) = fifo::open(k, a[0] as i32, &name, open_flags(flags)?, mode)? else { return Ok(0) };
     let (channel, limit) = (k.opened_channel(&file)?, limit(k));
     Ok(k.process.files.insert_channel(file, channel, flags & O_CLOEXEC != 0, limit)? as u64)
@@ -109,11 +110,6 @@ pub(super) fn add_name(k: &Kernel<'_>, path: &[u8]) -> std::result::Result<(), E
     k.process.files.view.policy.shared_memory.add_name(path, most)
 }
 
-/// Whether a file opened so can be written.
-fn writes(flags: OFlags) -> bool {
-    flags & OFlags::RWMODE != OFlags::RDONLY || flags.contains(OFlags::TRUNC)
-}
-
 fn open_host(k: &Kernel<'_>, place: Place, flags: OFlags, mode: Mode) -> std::result::Result<OpenFile, Errno> {
     let (policy, path) = (&k.process.files.view.policy, &place.path);
     let unnamed = flags.contains(OFlags::TMPFILE);
@@ -138,29 +134,17 @@ fn open_host(k: &Kernel<'_>, place: Place, flags: OFlags, mode: Mode) -> std::re
             made => made?,
         }
     } else {
-        check_open(policy, path, flags)?;
+        policy.check_open(path, flags)?;
         Handle::new(policy, path)?.open(policy, flags)?
     };
     opened(k, host, path, place.origin)
-}
-
-/// Whether the program may open what is at a path of the host so.
-fn check_open(policy: &Policy, path: &[u8], flags: OFlags) -> std::result::Result<(), Errno> {
-    if flags.contains(OFlags::PATH) {
-        // Such a descriptor neither reads nor writes.
-        Ok(())
-    } else if writes(flags) {
-        policy.check(policy.may_write(path), Denied::Write, path)
-    } else {
-        policy.check(policy.may_read(path), Denied::Read, path)
-    }
 }
 
 /// An open file of the host, which is at `path`.
 fn opened(k: &Kernel<'_>, host: OwnedFd, path: &[u8], origin: Origin) -> std::result::Result<OpenFile, Errno> {
     let in_memory = k.process.files.view.policy.shared_memory.has(path)
         && FileType::from_raw_mode(rustix::fs::fstat(&host)?.st_mode).is_file();
-    Ok(OpenFile { host, origin: if in_memory { Origin::Memory } else { origin } })
+    Ok(OpenFile::new(host, if in_memory { Origin::Memory } else { origin }))
 }
 
 /// Opens a simulated file: its contents as they are now, as a file of its own.
@@ -184,7 +168,7 @@ fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Res
         Kind::Directory => directory_entries(k, &node),
         Kind::Link | Kind::Random | Kind::HardwareBarrier | Kind::Descriptor(_) | Kind::Command => Vec::new(),
     };
-    Ok(OpenFile { host: text_file(&content)?, origin: Origin::Simulated(node) })
+    Ok(OpenFile::new(text_file(&content)?, Origin::Simulated(node)))
 }
 
 /// A host file with these contents that can only be read.
@@ -211,7 +195,7 @@ fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFil
             if kind.is_dir() && writes(flags) && !flags.contains(OFlags::PATH) {
                 return Err(Errno::ISDIR);
             }
-            check_open(policy, &path, flags)?;
+            policy.check_open(&path, flags)?;
             let host = Handle::of(policy, file.host.as_fd(), path.clone())?.open(policy, flags)?;
             opened(k, host, &path, file.origin.clone())
         }
@@ -299,11 +283,11 @@ pub(super) fn flock(k: &mut Kernel<'_>, a: &Args) -> Result {
 }
 
 pub(super) fn memfd_create(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let name = guest::string(k.mem, a[0])?;
+    let name = user::string(k.mem, a[0])?;
     let flags = MemfdFlags::from_bits(a[1] as u32).ok_or(Errno::INVAL)?;
     let host = rustix::fs::memfd_create(name, flags | MemfdFlags::CLOEXEC)?;
     let (limit, close_on_exec) = (limit(k), flags.contains(MemfdFlags::CLOEXEC));
-    Ok(k.process.files.insert(OpenFile { host, origin: Origin::Memory }, close_on_exec, 0, limit)? as u64)
+    Ok(k.process.files.insert(OpenFile::new(host, Origin::Memory), close_on_exec, 0, limit)? as u64)
 }
 
 /// `sync_file_range` and `readahead`: advice about when to move data.
@@ -351,7 +335,7 @@ pub(super) fn pipe2(k: &mut Kernel<'_>, a: &Args) -> Result {
     let bytes = Files::capacity(reader.as_fd());
     let channel = k.new_channel(reader.as_fd(), bytes, true).map_err(|_| Errno::NFILE)?;
     let (limit, close_on_exec) = (limit(k), flags & O_CLOEXEC != 0);
-    let pipe = |host| OpenFile { host, origin: Origin::Host };
+    let pipe = |host| OpenFile::new(host, Origin::Host);
     let reader = k.process.files.insert_channel(pipe(reader), Some(channel.clone()), close_on_exec, limit)?;
     let writer = match k.process.files.insert_channel(pipe(writer), Some(channel), close_on_exec, limit) {
         Ok(writer) => writer,
@@ -360,7 +344,7 @@ pub(super) fn pipe2(k: &mut Kernel<'_>, a: &Args) -> Result {
             return Err(error);
         }
     };
-    guest::write(k.mem, a[0], [reader, writer])?;
+    user::write(k.mem, a[0], [reader, writer])?;
     Ok(0)
 }
 
@@ -424,13 +408,13 @@ struct RecordLock {
 fn lock(k: &mut Kernel<'_>, fd: i32, a: &Args) -> Result {
     const UNLOCKED: i16 = 2;
     k.process.files.host(fd)?;
-    let mut wanted: RecordLock = guest::read(k.mem, a[2])?;
+    let mut wanted: RecordLock = user::read(k.mem, a[2])?;
     if !(0..=UNLOCKED).contains(&wanted.kind) || !(0..=2).contains(&wanted.whence) {
         return Err(Errno::INVAL);
     }
     if matches!(a[1], 5 | 36) {
         wanted.kind = UNLOCKED;
-        guest::write(k.mem, a[2], wanted)?;
+        user::write(k.mem, a[2], wanted)?;
     }
     Ok(0)
 }
@@ -469,7 +453,7 @@ pub(super) fn getdents64(k: &mut Kernel<'_>, a: &Args) -> Result {
         Some(_) => simulated_entries(k.process.files.host(fd)?, room)?,
         None => host_entries(k.process.files.host(fd)?, room)?,
     };
-    guest::write_bytes(k.mem, a[1], &out)?;
+    user::write_bytes(k.mem, a[1], &out)?;
     Ok(out.len() as u64)
 }
 

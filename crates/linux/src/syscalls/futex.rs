@@ -2,10 +2,12 @@
 
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
-use crate::futex::{ANY, Key, OWNER, OWNER_DIED, WAITERS, hand_over, requeue, wake};
+use super::{Args, Result};
+use crate::abi::time::Time;
+use crate::ipc::futex::{ANY, Key, OWNER, OWNER_DIED, WAITERS, hand_over, requeue, wake};
 use crate::kernel::Kernel;
-use crate::wait::{Blocked, FOR_EVER, Wait};
+use crate::mm::user;
+use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 
 /// Operations (Linux `futex.h`).
 mod op {
@@ -36,7 +38,7 @@ fn checked(k: &mut Kernel<'_>, address: u64, private: bool) -> std::result::Resu
     if !address.is_multiple_of(4) {
         return Err(Errno::INVAL);
     }
-    let word = guest::read::<u32>(k.mem, address)?;
+    let word = user::read::<u32>(k.mem, address)?;
     Ok((Key::of(&k.mem, k.process.pid, address, private), word))
 }
 
@@ -45,7 +47,7 @@ fn time_limit(k: &mut Kernel<'_>, operation: u64, realtime: bool, pointer: u64) 
     if !has_time_limit(operation) || pointer == 0 {
         return Ok(FOR_EVER);
     }
-    let time = guest::read::<guest::Time>(k.mem, pointer)?.to_ns()?;
+    let time = user::read::<Time>(k.mem, pointer)?.to_ns()?;
     Ok(match operation {
         op::WAIT => k.system.now_ns.saturating_add(time),
         _ if realtime || operation == op::LOCK_PI => time.saturating_sub(k.system.start_unix_ns),
@@ -82,7 +84,7 @@ pub(super) fn futex(k: &mut Kernel<'_>, a: &Args) -> Result {
         op::UNLOCK_PI if word & OWNER != k.thread.tid => Err(Errno::PERM),
         op::UNLOCK_PI => {
             let next = hand_over(k, key);
-            guest::write(k.mem, a[0], next)?;
+            user::write(k.mem, a[0], next)?;
             Ok(0)
         }
         _ => Err(Errno::NOSYS),
@@ -136,7 +138,7 @@ fn wake_op(k: &mut Kernel<'_>, first: Key, n1: u32, n2: u32, address: u64, code:
         5 => value >= comparand,
         _ => return Err(Errno::NOSYS),
     };
-    guest::write(k.mem, address, new)?;
+    user::write(k.mem, address, new)?;
     let woken = wake(k, first, count(n1), ANY);
     Ok(woken + if also_second { wake(k, second, count(n2), ANY) } else { 0 })
 }
@@ -149,14 +151,14 @@ fn lock(k: &mut Kernel<'_>, address: u64, key: Key, word: u32, until_ns: Option<
         return Err(Errno::DEADLK);
     }
     if owner == 0 {
-        guest::write(k.mem, address, k.thread.tid | word & (WAITERS | OWNER_DIED))?;
+        user::write(k.mem, address, k.thread.tid | word & (WAITERS | OWNER_DIED))?;
         return Ok(0);
     }
     if !k.other_threads.iter().any(|other| other.tid == owner) {
         return Err(Errno::SRCH);
     }
     let Some(until_ns) = until_ns else { return Err(Errno::AGAIN) };
-    guest::write(k.mem, address, word | WAITERS)?;
+    user::write(k.mem, address, word | WAITERS)?;
     wait(k, Wait::Futex { key, address, bitset: ANY, lock: true }, until_ns);
     Ok(0)
 }
@@ -176,7 +178,7 @@ pub(super) fn get_robust_list(k: &mut Kernel<'_>, a: &Args) -> Result {
     let tid = a[0] as u32;
     let other = k.other_threads.iter().find(|other| other.tid == tid).map(|other| other.robust_list);
     let head = if tid == 0 || tid == k.thread.tid { k.thread.robust_list } else { other.ok_or(Errno::SRCH)? };
-    guest::write(k.mem, a[1], head)?;
-    guest::write(k.mem, a[2], HEAD_BYTES)?;
+    user::write(k.mem, a[1], head)?;
+    user::write(k.mem, a[2], HEAD_BYTES)?;
     Ok(0)
 }

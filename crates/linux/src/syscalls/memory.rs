@@ -9,13 +9,14 @@ use fxscope_guestmem::{PAGE, Region, USER_END};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
-use crate::content::{Content, ProgramFile};
-use crate::elf;
+use super::{Args, Result};
+use crate::abi::content::{Content, ProgramFile};
+use crate::abi::elf;
+use crate::abi::layout::MMAP_TOP;
 use crate::kernel::Kernel;
-use crate::layout::MMAP_TOP;
-use crate::mapped::Mapped;
-use crate::pages::{MappingPages, Site};
+use crate::mm::mapped::Mapped;
+use crate::mm::pages::{MappingPages, Site};
+use crate::mm::user;
 
 const MAP_SHARED: u64 = 1;
 const MAP_TYPE: u64 = 0xf;
@@ -438,7 +439,7 @@ fn move_pages(mem: &mut Memory, from: u64, to: u64, len: u64) -> std::result::Re
     mem.protect(from, len, Prot::R).map_err(|_| Errno::FAULT)?;
     for offset in (0..len).step_by(PAGE as usize) {
         if mem.physical(from + offset).is_some() {
-            let page = guest::read_bytes(mem, from + offset, PAGE as usize)?;
+            let page = user::read_bytes(mem, from + offset, PAGE as usize)?;
             mem.discard(from + offset, from + offset + PAGE);
             mem.write_privileged(to + offset, &page).map_err(|_| Errno::NOMEM)?;
         }
@@ -506,7 +507,7 @@ pub(super) fn mincore(k: &mut Kernel<'_>, a: &Args) -> Result {
         return Err(Errno::NOMEM);
     }
     for page in 0..(end - start) / PAGE {
-        guest::write(k.mem, a[2].wrapping_add(page), 1u8)?;
+        user::write(k.mem, a[2].wrapping_add(page), 1u8)?;
     }
     Ok(0)
 }

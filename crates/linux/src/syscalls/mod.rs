@@ -10,7 +10,6 @@ mod exec;
 mod fifo;
 mod files;
 mod futex;
-pub(crate) mod guest;
 mod memory;
 mod numa;
 mod paths;
@@ -28,10 +27,9 @@ mod transfer;
 
 use rustix::io::Errno;
 
+use crate::fs::memory_files;
 use crate::kernel::Kernel;
-use crate::memory_files;
 
-pub(crate) use process::uname_fields;
 pub use table::TABLE;
 
 /// The six arguments of a system call.

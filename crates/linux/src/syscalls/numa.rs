@@ -5,9 +5,10 @@ use std::ops::Range;
 use fxscope_guestmem::{PAGE, USER_END};
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
+use super::{Args, Result};
 use crate::kernel::Kernel;
-use crate::pages::{NodeMask, Policy};
+use crate::mm::pages::{NodeMask, Policy};
+use crate::mm::user;
 
 /// Most nodes that a mask may speak of.
 const MAX_MASK: u64 = 8 * PAGE;
@@ -30,7 +31,7 @@ fn read_mask(k: &mut Kernel<'_>, mask: u64, bits: u64) -> std::result::Result<No
     }
     let mut nodes = 0;
     for word in 0..bits.div_ceil(64) {
-        let set: u64 = guest::read(k.mem, mask.wrapping_add(8 * word))?;
+        let set: u64 = user::read(k.mem, mask.wrapping_add(8 * word))?;
         let counted = (bits - 64 * word).min(64);
         let set = if counted < 64 { set & ((1 << counted) - 1) } else { set };
         match word {
@@ -49,7 +50,7 @@ fn write_mask(k: &mut Kernel<'_>, mask: u64, bits: u64, nodes: NodeMask) -> std:
     if let Some(first) = words.first_mut() {
         *first = nodes;
     }
-    guest::write_bytes(k.mem, mask, bytemuck::cast_slice(&words))
+    user::write_bytes(k.mem, mask, bytemuck::cast_slice(&words))
 }
 
 pub(super) fn set_mempolicy(k: &mut Kernel<'_>, a: &Args) -> Result {
@@ -123,7 +124,7 @@ pub(super) fn get_mempolicy(k: &mut Kernel<'_>, a: &Args) -> Result {
         NODE => (k.thread.policy.next_interleaved().ok_or(Errno::INVAL)?, k.thread.policy.told_nodes()),
         _ => (k.thread.policy.word(), k.thread.policy.told_nodes()),
     };
-    guest::write_if(k.mem, word, value)?;
+    user::write_if(k.mem, word, value)?;
     if mask != 0 {
         write_mask(k, mask, bits, nodes)?;
     }
@@ -132,7 +133,7 @@ pub(super) fn get_mempolicy(k: &mut Kernel<'_>, a: &Args) -> Result {
 
 /// The node of the page at an address, which is touched for it.
 fn touched_node(k: &mut Kernel<'_>, address: u64) -> std::result::Result<u32, Errno> {
-    guest::read::<u8>(k.mem, address)?;
+    user::read::<u8>(k.mem, address)?;
     k.note_touched();
     k.spaces[k.process.space].pages.node_at(address).ok_or(Errno::FAULT)
 }
@@ -159,9 +160,9 @@ pub(super) fn move_pages(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_own(k, pid)?;
     k.spaces[k.process.space].pages.begin_move();
     for index in 0..count {
-        let page: u64 = guest::read(k.mem, pages.wrapping_add(8 * index))?;
+        let page: u64 = user::read(k.mem, pages.wrapping_add(8 * index))?;
         if nodes != 0 {
-            let node: i32 = guest::read(k.mem, nodes.wrapping_add(4 * index))?;
+            let node: i32 = user::read(k.mem, nodes.wrapping_add(4 * index))?;
             let node = u32::try_from(node).ok().filter(|&node| node < NodeMask::BITS).ok_or(Errno::NODEV)?;
             if k.system.platform.node_mask() >> node & 1 == 0 {
                 return Err(Errno::NODEV);
@@ -170,7 +171,7 @@ pub(super) fn move_pages(k: &mut Kernel<'_>, a: &Args) -> Result {
         }
         let missing = if k.mem.region_at(page).is_some() { Errno::NOENT } else { Errno::FAULT };
         let answer = k.spaces[k.process.space].pages.node_at(page).map_or(-missing.raw_os_error(), |node| node as i32);
-        guest::write(k.mem, status.wrapping_add(4 * index), answer)?;
+        user::write(k.mem, status.wrapping_add(4 * index), answer)?;
     }
     Ok(0)
 }
@@ -185,6 +186,6 @@ pub(super) fn migrate_pages(k: &mut Kernel<'_>, a: &Args) -> Result {
         return Err(Errno::INVAL);
     }
     k.spaces[k.process.space].pages.begin_move();
-    k.spaces[k.process.space].pages.migrate(0..USER_END, |_, _, node| crate::pages::remapped(node, from, to));
+    k.spaces[k.process.space].pages.migrate(0..USER_END, |_, _, node| crate::mm::pages::remapped(node, from, to));
     Ok(0)
 }

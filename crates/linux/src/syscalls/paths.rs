@@ -6,14 +6,16 @@ use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Timespec, Ti
 use rustix::io::Errno;
 
 use super::transfer::write_error;
-use super::{Args, Result, files, guest};
-use crate::files::{AT_FDCWD, DIRECTORY, OpenFile};
+use super::{Args, Result, files};
+use crate::abi::time::Time;
+use crate::fs::files::{AT_FDCWD, DIRECTORY, OpenFile};
+use crate::fs::vfs::Origin;
+use crate::fs::vfs::access::Denied;
+use crate::fs::vfs::handle::{Handle, is_device, parent, set_times};
+use crate::fs::vfs::resolve::{self, Last, Place, Target, resolve};
+use crate::fs::vfs::tree::Kind;
 use crate::kernel::Kernel;
-use crate::vfs::Origin;
-use crate::vfs::access::Denied;
-use crate::vfs::handle::{Handle, is_device, parent, set_times};
-use crate::vfs::resolve::{self, Last, Place, Target, resolve};
-use crate::vfs::tree::Kind;
+use crate::mm::user;
 
 type Outcome<T> = std::result::Result<T, Errno>;
 
@@ -29,7 +31,7 @@ pub(super) fn check_flags(flags: u64, known: u64) -> Outcome<()> {
 
 /// Where a call's path leads.
 pub(super) fn target(k: &mut Kernel<'_>, dir: u64, name: u64, last: Last) -> Outcome<Target> {
-    let name = guest::string(k.mem, name)?;
+    let name = user::string(k.mem, name)?;
     resolve(k, dir as i32, &name, last)
 }
 
@@ -160,7 +162,7 @@ pub(super) fn linkat(k: &mut Kernel<'_>, a: &Args) -> Result {
 }
 
 pub(super) fn symlinkat(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let text = guest::string(k.mem, a[0])?;
+    let text = user::string(k.mem, a[0])?;
     let place = vacant(k, a[1], a[2])?;
     let (folder, name) = named(k, &place)?;
     rustix::fs::symlinkat(text, folder, name)?;
@@ -210,7 +212,7 @@ pub(super) fn fchown(k: &mut Kernel<'_>, a: &Args) -> Result {
 
 pub(super) fn fchownat(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_flags(a[4], AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
-    if a[4] & AT_EMPTY_PATH != 0 && guest::string(k.mem, a[1])?.is_empty() {
+    if a[4] & AT_EMPTY_PATH != 0 && user::string(k.mem, a[1])?.is_empty() {
         return fchown(k, &[a[0], a[2], a[3], 0, 0, 0]);
     }
     let place = existing(k, a[0], a[1], last(a[4]))?;
@@ -222,10 +224,10 @@ pub(super) fn fchownat(k: &mut Kernel<'_>, a: &Args) -> Result {
 /// `utimensat`; without a name it is about the descriptor.
 pub(super) fn utimensat(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_flags(a[3], AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
-    let times = if a[2] == 0 { [NOW; 2] } else { guest::read(k.mem, a[2])? };
-    let [accessed, modified] = times.map(|t: guest::Time| Timespec { tv_sec: t.seconds, tv_nsec: t.fraction });
+    let times = if a[2] == 0 { [NOW; 2] } else { user::read(k.mem, a[2])? };
+    let [accessed, modified] = times.map(|t: Time| Timespec { tv_sec: t.seconds, tv_nsec: t.fraction });
     let times = Timestamps { last_access: accessed, last_modification: modified };
-    if a[1] == 0 || (a[3] & AT_EMPTY_PATH != 0 && guest::string(k.mem, a[1])?.is_empty()) {
+    if a[1] == 0 || (a[3] & AT_EMPTY_PATH != 0 && user::string(k.mem, a[1])?.is_empty()) {
         check_descriptor(k, a[0] as i32)?;
         rustix::fs::futimens(k.process.files.host(a[0] as i32)?, &times)?;
         return Ok(0);
@@ -236,7 +238,7 @@ pub(super) fn utimensat(k: &mut Kernel<'_>, a: &Args) -> Result {
 }
 
 /// The present, as a time of `utimensat` (`UTIME_NOW`).
-const NOW: guest::Time = guest::Time { seconds: 0, fraction: 0x3fff_ffff };
+const NOW: Time = Time { seconds: 0, fraction: 0x3fff_ffff };
 
 pub(super) fn getcwd(k: &mut Kernel<'_>, a: &Args) -> Result {
     let mut path = k.process.files.current_path()?;
@@ -244,7 +246,7 @@ pub(super) fn getcwd(k: &mut Kernel<'_>, a: &Args) -> Result {
     if path.len() as u64 > a[1] {
         return Err(Errno::RANGE);
     }
-    guest::write_bytes(k.mem, a[0], &path)?;
+    user::write_bytes(k.mem, a[0], &path)?;
     Ok(path.len() as u64)
 }
 
@@ -254,11 +256,11 @@ pub(super) fn chdir(k: &mut Kernel<'_>, a: &Args) -> Result {
         Target::Host(place) => {
             let policy = &k.process.files.view.policy;
             policy.check(policy.may_read(&place.path), Denied::Read, &place.path)?;
-            OpenFile { host: Handle::new(policy, &place.path)?.open(policy, DIRECTORY)?, origin: place.origin }
+            OpenFile::new(Handle::new(policy, &place.path)?.open(policy, DIRECTORY)?, place.origin)
         }
         Target::Simulated(node) if node.kind == Kind::Directory => {
             // The host's folder is not looked at.
-            OpenFile { host: rustix::fs::open("/", DIRECTORY, Mode::empty())?, origin: Origin::Simulated(node) }
+            OpenFile::new(rustix::fs::open("/", DIRECTORY, Mode::empty())?, Origin::Simulated(node))
         }
         Target::Simulated(_) => return Err(Errno::NOTDIR),
         Target::Descriptor(fd) => return fchdir(k, &[fd as u64, 0, 0, 0, 0, 0]),

@@ -7,14 +7,16 @@ use rustix::event::{EventfdFlags, PollFlags, epoll};
 use rustix::io::Errno;
 
 use super::files::limit;
-use super::{Args, Result, guest};
+use super::{Args, Result};
+use crate::abi::time::Time;
 use crate::budget;
-use crate::descriptors::{Interest, ready};
-use crate::files::OpenFile;
+use crate::fs::files::OpenFile;
+use crate::fs::poll::{Interest, ready};
+use crate::fs::vfs::Origin;
 use crate::kernel::Kernel;
+use crate::mm::user;
+use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 use crate::signal::UNBLOCKABLE;
-use crate::vfs::Origin;
-use crate::wait::{Blocked, FOR_EVER, Wait};
 
 /// Most events one call may return.
 const MOST: u64 = 1 << 12;
@@ -36,7 +38,7 @@ fn set_mask(k: &mut Kernel<'_>, pointer: u64, bytes: u64) -> std::result::Result
     if bytes != 8 {
         return Err(Errno::INVAL);
     }
-    let mask = guest::read::<u64>(k.mem, pointer)? & !UNBLOCKABLE;
+    let mask = user::read::<u64>(k.mem, pointer)? & !UNBLOCKABLE;
     k.thread.mask_after_suspend = Some(std::mem::replace(&mut k.thread.mask, mask));
     Ok(())
 }
@@ -45,7 +47,7 @@ fn set_mask(k: &mut Kernel<'_>, pointer: u64, bytes: u64) -> std::result::Result
 fn until(k: &mut Kernel<'_>, pointer: u64) -> Result {
     let limit = match pointer {
         0 => FOR_EVER,
-        _ => k.system.now_ns.saturating_add(guest::read::<guest::Time>(k.mem, pointer)?.to_ns()?),
+        _ => k.system.now_ns.saturating_add(user::read::<Time>(k.mem, pointer)?.to_ns()?),
     };
     Ok(k.thread.time_limit(limit))
 }
@@ -82,7 +84,7 @@ pub(super) fn ppoll(k: &mut Kernel<'_>, a: &Args) -> Result {
     if count == 0 && until_ns > k.system.now_ns {
         return wait(k, interests, until_ns);
     }
-    guest::write_bytes(k.mem, a[0], bytemuck::cast_slice(&entries))?;
+    user::write_bytes(k.mem, a[0], bytemuck::cast_slice(&entries))?;
     Ok(count)
 }
 
@@ -101,10 +103,10 @@ pub(super) fn pselect6(k: &mut Kernel<'_>, a: &Args) -> Result {
     let bytes = count.div_ceil(64) * 8;
     let mut sets = [const { Vec::new() }; 3];
     for (set, &pointer) in sets.iter_mut().zip(&a[1..4]) {
-        *set = if pointer == 0 { vec![0; bytes] } else { guest::read_bytes(k.mem, pointer, bytes)? };
+        *set = if pointer == 0 { vec![0; bytes] } else { user::read_bytes(k.mem, pointer, bytes)? };
     }
     if a[5] != 0 {
-        let [pointer, size]: [u64; 2] = guest::read(k.mem, a[5])?;
+        let [pointer, size]: [u64; 2] = user::read(k.mem, a[5])?;
         set_mask(k, pointer, size)?;
     }
     let mut interests: Vec<Interest> = Vec::new();
@@ -131,7 +133,7 @@ pub(super) fn pselect6(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
     for (set, &pointer) in answer.iter().zip(&a[1..4]) {
         if pointer != 0 {
-            guest::write_bytes(k.mem, pointer, set)?;
+            user::write_bytes(k.mem, pointer, set)?;
         }
     }
     Ok(found)
@@ -142,7 +144,7 @@ const NONBLOCK: u64 = 0o4000;
 
 fn insert(k: &mut Kernel<'_>, host: std::os::fd::OwnedFd, flags: u64, bytes: u64) -> Result {
     let (channel, limit) = (k.unnamed_channel(bytes)?, limit(k));
-    let file = OpenFile { host, origin: Origin::Host };
+    let file = OpenFile::new(host, Origin::Host);
     Ok(k.process.files.insert_channel(file, Some(channel), flags & CLOEXEC != 0, limit)? as u64)
 }
 
@@ -182,7 +184,7 @@ pub(super) fn epoll_ctl(k: &mut Kernel<'_>, a: &Args) -> Result {
         epoll::delete(set, file)?;
         return Ok(0);
     }
-    let event: EpollEvent = guest::read(k.mem, a[3])?;
+    let event: EpollEvent = user::read(k.mem, a[3])?;
     let (data, flags) = (epoll::EventData::new_u64(event.data), epoll::EventFlags::from_bits_retain(event.events));
     match a[1] {
         ADD => epoll::add(set, file, data, flags)?,
@@ -220,6 +222,6 @@ fn epoll_wait(k: &mut Kernel<'_>, a: &Args, until_ns: u64) -> Result {
     if list.is_empty() {
         return wait(k, vec![(fd, PollFlags::IN)], until_ns);
     }
-    guest::write_bytes(k.mem, a[1], bytemuck::cast_slice(&list))?;
+    user::write_bytes(k.mem, a[1], bytemuck::cast_slice(&list))?;
     Ok(list.len() as u64)
 }

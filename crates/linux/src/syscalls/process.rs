@@ -2,12 +2,14 @@
 
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
+use super::{Args, Result};
+use crate::abi::uname::FIELDS;
 use crate::kernel::Kernel;
+use crate::mm::user;
 use crate::process::Limit;
 
+use crate::fs::umask::Umask;
 use crate::thread::{NextVl, Thread};
-use crate::umask::Umask;
 
 pub(super) fn getpid(k: &mut Kernel<'_>, _: &Args) -> Result {
     Ok(k.process.pid.into())
@@ -69,22 +71,22 @@ pub(super) fn prlimit64(k: &mut Kernel<'_>, a: &Args) -> Result {
     let resource = resource(a[1])?;
     let old = k.process.limits[resource];
     if a[2] != 0 {
-        let new = guest::read(k.mem, a[2])?;
+        let new = user::read(k.mem, a[2])?;
         set_limit(k, resource, new)?;
     }
-    guest::write_if(k.mem, a[3], old)?;
+    user::write_if(k.mem, a[3], old)?;
     Ok(0)
 }
 
 pub(super) fn getrlimit(k: &mut Kernel<'_>, a: &Args) -> Result {
     let limit = k.process.limits[resource(a[0])?];
-    guest::write(k.mem, a[1], limit)?;
+    user::write(k.mem, a[1], limit)?;
     Ok(0)
 }
 
 pub(super) fn setrlimit(k: &mut Kernel<'_>, a: &Args) -> Result {
     let resource = resource(a[0])?;
-    let new = guest::read(k.mem, a[1])?;
+    let new = user::read(k.mem, a[1])?;
     set_limit(k, resource, new)?;
     Ok(0)
 }
@@ -94,17 +96,12 @@ pub(super) fn umask(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(old.bits().into())
 }
 
-/// Names of a kernel as machines of this kind run it: system, node, release, version, machine, domain.
-pub(crate) fn uname_fields() -> [&'static str; 6] {
-    ["Linux", "fxscope", "5.14.0-fxscope.aarch64+64k", "#1 SMP", "aarch64", "(none)"]
-}
-
 pub(super) fn uname(k: &mut Kernel<'_>, a: &Args) -> Result {
     let mut out = [0u8; 6 * 65];
-    for (slot, text) in out.chunks_mut(65).zip(uname_fields()) {
+    for (slot, text) in out.chunks_mut(65).zip(FIELDS) {
         slot[..text.len()].copy_from_slice(text.as_bytes());
     }
-    guest::write_bytes(k.mem, a[0], &out)?;
+    user::write_bytes(k.mem, a[0], &out)?;
     Ok(0)
 }
 
@@ -118,7 +115,7 @@ pub(super) fn sysinfo(k: &mut Kernel<'_>, a: &Args) -> Result {
     // After buffers, total and free swap: `procs` (16 bits), padding, high memory, and the unit.
     words[10] = 1;
     words[13] = 1;
-    guest::write(k.mem, a[0], words)?;
+    user::write(k.mem, a[0], words)?;
     Ok(0)
 }
 
@@ -128,7 +125,7 @@ pub(super) fn getrandom(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
     let mut bytes = vec![0; a[1].min(1 << 20) as usize];
     k.process.random.fill(&mut bytes);
-    guest::write_bytes(k.mem, a[0], &bytes)?;
+    user::write_bytes(k.mem, a[0], &bytes)?;
     Ok(bytes.len() as u64)
 }
 
@@ -147,14 +144,14 @@ pub(super) fn sched_getaffinity(k: &mut Kernel<'_>, a: &Args) -> Result {
     if !a[1].is_multiple_of(8) || a[1] < bytes as u64 {
         return Err(Errno::INVAL);
     }
-    guest::write_bytes(k.mem, a[2], bytemuck::cast_slice(&mask))?;
+    user::write_bytes(k.mem, a[2], bytemuck::cast_slice(&mask))?;
     Ok(bytes as u64)
 }
 
 pub(super) fn sched_setaffinity(k: &mut Kernel<'_>, a: &Args) -> Result {
     let words = affinity(k, a[0])?.len();
     let len = (a[1] as usize).min(words * 8);
-    let mut bytes = guest::read_bytes(k.mem, a[2], len)?;
+    let mut bytes = user::read_bytes(k.mem, a[2], len)?;
     bytes.resize(words * 8, 0);
     let mut wanted = vec![0u64; words];
     bytemuck::cast_slice_mut(&mut wanted).copy_from_slice(&bytes);
@@ -191,14 +188,14 @@ pub(super) fn sched_getscheduler(k: &mut Kernel<'_>, a: &Args) -> Result {
 /// `sched_getparam`: with that policy, the priority is 0.
 pub(super) fn sched_getparam(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_thread(k, a[0])?;
-    guest::write(k.mem, a[1], 0u32)?;
+    user::write(k.mem, a[1], 0u32)?;
     Ok(0)
 }
 
 /// `sched_setscheduler`: other policies are not for ordinary users.
 pub(super) fn sched_setscheduler(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_thread(k, a[0])?;
-    let priority: u32 = guest::read(k.mem, a[2])?;
+    let priority: u32 = user::read(k.mem, a[2])?;
     match (a[1], priority) {
         (0 | 3 | 5, 0) => Ok(0),
         (1 | 2, 1..=99) => Err(Errno::PERM),
@@ -236,8 +233,8 @@ pub(super) fn setpriority(_: &mut Kernel<'_>, a: &Args) -> Result {
 pub(super) fn getcpu(k: &mut Kernel<'_>, a: &Args) -> Result {
     let cpu = k.thread.cpu_number();
     let node = k.system.platform.cpus.iter().find(|p| p.cpu == cpu).map_or(0, |p| p.node);
-    guest::write_if(k.mem, a[0], cpu)?;
-    guest::write_if(k.mem, a[1], node)?;
+    user::write_if(k.mem, a[0], cpu)?;
+    user::write_if(k.mem, a[1], node)?;
     Ok(0)
 }
 
@@ -268,14 +265,14 @@ pub(super) fn prctl(k: &mut Kernel<'_>, a: &Args) -> Result {
         SET_PDEATHSIG | SET_DUMPABLE | SET_NO_NEW_PRIVS => Ok(0),
         GET_DUMPABLE => Ok(1),
         SET_NAME => {
-            let name = guest::string(k.mem, a[1])?;
+            let name = user::string(k.mem, a[1])?;
             let len = name.len().min(15);
             k.thread.name = [0; 16];
             k.thread.name[..len].copy_from_slice(&name[..len]);
             Ok(0)
         }
         GET_NAME => {
-            guest::write(k.mem, a[1], k.thread.name)?;
+            user::write(k.mem, a[1], k.thread.name)?;
             Ok(0)
         }
         SVE_GET_VL => Ok(vector_length(k.thread, k.thread.cpu.vl)),

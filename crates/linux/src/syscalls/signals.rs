@@ -3,10 +3,12 @@
 use fxscope_aarch64::Cpu;
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
+use super::{Args, Result};
+use crate::abi::time::Time;
 use crate::kernel::Kernel;
+use crate::mm::user;
+use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 use crate::signal::{self, Action, AltStack, Origin, SigInfo, UNBLOCKABLE, code, frame, number};
-use crate::wait::{Blocked, FOR_EVER, Wait};
 
 /// A signal's number; `EINVAL` when there is none such.
 fn signal_number(argument: u64) -> std::result::Result<u32, Errno> {
@@ -29,7 +31,7 @@ pub(super) fn rt_sigaction(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
     let old = k.process.actions[n as usize];
     if a[1] != 0 {
-        let action: Action = guest::read(k.mem, a[1])?;
+        let action: Action = user::read(k.mem, a[1])?;
         k.process.actions[n as usize] = Action { mask: action.mask & !UNBLOCKABLE, ..action };
         if action.handler == signal::SIG_IGN {
             let others = k.other_threads.iter_mut().filter(|other| other.pid == k.process.pid);
@@ -39,7 +41,7 @@ pub(super) fn rt_sigaction(k: &mut Kernel<'_>, a: &Args) -> Result {
             }
         }
     }
-    guest::write_if(k.mem, a[2], old)?;
+    user::write_if(k.mem, a[2], old)?;
     Ok(0)
 }
 
@@ -47,7 +49,7 @@ pub(super) fn rt_sigprocmask(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_set_size(a[3])?;
     let old = k.thread.mask;
     if a[1] != 0 {
-        let set: u64 = guest::read(k.mem, a[1])?;
+        let set: u64 = user::read(k.mem, a[1])?;
         let new = match a[0] {
             0 => old | set,
             1 => old & !set,
@@ -56,19 +58,19 @@ pub(super) fn rt_sigprocmask(k: &mut Kernel<'_>, a: &Args) -> Result {
         };
         k.thread.mask = new & !UNBLOCKABLE;
     }
-    guest::write_if(k.mem, a[2], old)?;
+    user::write_if(k.mem, a[2], old)?;
     Ok(0)
 }
 
 pub(super) fn rt_sigpending(k: &mut Kernel<'_>, a: &Args) -> Result {
     let set = k.thread.pending.iter().chain(&k.process.pending).fold(0, |set, p| set | signal::bit(p.signal));
-    guest::write(k.mem, a[0], set & k.thread.mask)?;
+    user::write(k.mem, a[0], set & k.thread.mask)?;
     Ok(0)
 }
 
 pub(super) fn rt_sigsuspend(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_set_size(a[1])?;
-    let mask = guest::read::<u64>(k.mem, a[0])? & !UNBLOCKABLE;
+    let mask = user::read::<u64>(k.mem, a[0])? & !UNBLOCKABLE;
     k.thread.mask_after_suspend = Some(std::mem::replace(&mut k.thread.mask, mask));
     k.block(Blocked::new(Wait::Signal(0)));
     Ok(0)
@@ -77,14 +79,14 @@ pub(super) fn rt_sigsuspend(k: &mut Kernel<'_>, a: &Args) -> Result {
 /// `rt_sigtimedwait`: takes a signal of the set, which the caller usually blocks.
 pub(super) fn rt_sigtimedwait(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_set_size(a[3])?;
-    let set = guest::read::<u64>(k.mem, a[0])? & !UNBLOCKABLE;
+    let set = user::read::<u64>(k.mem, a[0])? & !UNBLOCKABLE;
     let limit = match a[2] {
         0 => FOR_EVER,
-        pointer => k.system.now_ns.saturating_add(guest::read::<guest::Time>(k.mem, pointer)?.to_ns()?),
+        pointer => k.system.now_ns.saturating_add(user::read::<Time>(k.mem, pointer)?.to_ns()?),
     };
     if let Some(info) = signal::take(k, set) {
         if a[1] != 0 {
-            guest::write_bytes(k.mem, a[1], &info.to_bytes())?;
+            user::write_bytes(k.mem, a[1], &info.to_bytes())?;
         }
         return Ok(info.signal.into());
     }
@@ -107,9 +109,10 @@ pub(super) fn rt_sigreturn(k: &mut Kernel<'_>, _: &Args) -> Result {
 
 pub(super) fn sigaltstack(k: &mut Kernel<'_>, a: &Args) -> Result {
     let on_it = k.thread.alt_stack.holds(k.thread.cpu.x(Cpu::SP));
-    let old = AltStack { flags: k.thread.alt_stack.flags | if on_it { AltStack::ONSTACK } else { 0 }, ..k.thread.alt_stack };
+    let old =
+        AltStack { flags: k.thread.alt_stack.flags | if on_it { AltStack::ONSTACK } else { 0 }, ..k.thread.alt_stack };
     if a[0] != 0 {
-        let new: AltStack = guest::read(k.mem, a[0])?;
+        let new: AltStack = user::read(k.mem, a[0])?;
         if on_it {
             return Err(Errno::PERM);
         }
@@ -120,7 +123,7 @@ pub(super) fn sigaltstack(k: &mut Kernel<'_>, a: &Args) -> Result {
             _ => return Err(Errno::INVAL),
         };
     }
-    guest::write_if(k.mem, a[1], old)?;
+    user::write_if(k.mem, a[1], old)?;
     Ok(0)
 }
 
@@ -175,10 +178,10 @@ fn send_to_thread(k: &mut Kernel<'_>, tid: u64, info: Option<SigInfo>) -> Result
     Ok(0)
 }
 
-/// The signal that a `siginfo_t` of the program describes. Programs may not pretend to be the k.
+/// The signal that a `siginfo_t` of the program describes. Programs may not pretend to be the kernel.
 fn queued(k: &mut Kernel<'_>, number: u64, pointer: u64) -> std::result::Result<Option<SigInfo>, Errno> {
     let signal = signal_number(number)?;
-    let [_, _, code, _, pid, uid, low, high]: [u32; 8] = guest::read(k.mem, pointer)?;
+    let [_, _, code, _, pid, uid, low, high]: [u32; 8] = user::read(k.mem, pointer)?;
     let code = code as i32;
     if code >= 0 || code == code::SI_TKILL {
         return Err(Errno::PERM);

@@ -18,13 +18,14 @@ use rustix::net::{
 use super::files::{O_CLOEXEC, limit};
 use super::streams::{check_writable, deliver, gather, ready_or_block, scatter, wait};
 use super::transfer::{CHUNK, MAX_TRANSFER, Piece, pieces, write_error};
-use super::{Args, Result, guest};
-use crate::attempt::{self, Attempt};
-use crate::files::{AT_FDCWD, Files, OpenFile};
+use super::{Args, Result};
+use crate::fs::attempt::{self, Attempt};
+use crate::fs::files::{AT_FDCWD, Files, OpenFile};
+use crate::fs::vfs::Origin;
+use crate::fs::vfs::access::Denied;
+use crate::fs::vfs::resolve::{Last, Target, resolve};
 use crate::kernel::Kernel;
-use crate::vfs::Origin;
-use crate::vfs::access::Denied;
-use crate::vfs::resolve::{Last, Target, resolve};
+use crate::mm::user;
 
 const AF_UNIX: u16 = 1;
 const AF_INET: u16 = 2;
@@ -57,7 +58,7 @@ fn host_flags(bits: u32) -> SocketFlags {
 fn insert(k: &mut Kernel<'_>, host: OwnedFd, close_on_exec: bool, own: bool) -> Outcome<i32> {
     let bytes = Files::capacity(host.as_fd());
     let (channel, limit) = (k.new_channel(host.as_fd(), bytes, own)?, limit(k));
-    k.process.files.insert_channel(OpenFile { host, origin: Origin::Host }, Some(channel), close_on_exec, limit)
+    k.process.files.insert_channel(OpenFile::new(host, Origin::Host), Some(channel), close_on_exec, limit)
 }
 
 pub(super) fn socket(k: &mut Kernel<'_>, a: &Args) -> Result {
@@ -91,7 +92,7 @@ pub(super) fn socketpair(k: &mut Kernel<'_>, a: &Args) -> Result {
             return Err(error);
         }
     };
-    guest::write(k.mem, a[3], pair)?;
+    user::write(k.mem, a[3], pair)?;
     Ok(0)
 }
 
@@ -102,7 +103,7 @@ fn address(k: &mut Kernel<'_>, addr: u64, len: u64) -> Outcome<SocketAddrAny> {
     if !(2..=128).contains(&len) {
         return Err(Errno::INVAL);
     }
-    let bytes = guest::read_bytes(k.mem, addr, len as usize)?;
+    let bytes = user::read_bytes(k.mem, addr, len as usize)?;
     let word = |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
     let port = || bytes.get(2..4).map(|b| u16::from_be_bytes([b[0], b[1]])).ok_or(Errno::INVAL);
     match u16::from_le_bytes([bytes[0], bytes[1]]) {
@@ -137,11 +138,11 @@ fn give_address(k: &mut Kernel<'_>, address: Option<&SocketAddrAny>, addr: u64, 
     if addr == 0 {
         return Ok(());
     }
-    let room: i32 = guest::read(k.mem, len_addr)?;
+    let room: i32 = user::read(k.mem, len_addr)?;
     let room = usize::try_from(room).map_err(|_| Errno::INVAL)?;
     let bytes = address.map(address_bytes).unwrap_or_default();
-    guest::write_bytes(k.mem, addr, &bytes[..bytes.len().min(room)])?;
-    guest::write(k.mem, len_addr, bytes.len() as u32)
+    user::write_bytes(k.mem, addr, &bytes[..bytes.len().min(room)])?;
+    user::write(k.mem, len_addr, bytes.len() as u32)
 }
 
 fn address_bytes(address: &SocketAddrAny) -> Vec<u8> {
@@ -347,7 +348,7 @@ struct Message {
 
 /// `sendmsg` without ancillary data: descriptors are not passed on.
 pub(super) fn sendmsg(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let message: Message = guest::read(k.mem, a[1])?;
+    let message: Message = user::read(k.mem, a[1])?;
     if message.control_len != 0 {
         return Err(Errno::OPNOTSUPP);
     }
@@ -361,16 +362,16 @@ pub(super) fn sendmsg(k: &mut Kernel<'_>, a: &Args) -> Result {
 
 /// `recvmsg`; there is never ancillary data.
 pub(super) fn recvmsg(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let message: Message = guest::read(k.mem, a[1])?;
+    let message: Message = user::read(k.mem, a[1])?;
     let pieces = pieces(k, message.pieces, message.count)?;
     let flags = RecvFlags::from_bits_retain(a[2] as u32);
     let Some(received) = receive(k, a[0] as i32, &pieces, flags)? else { return Ok(0) };
     let name = received.from.as_ref().map(address_bytes).unwrap_or_default();
     if message.name != 0 {
-        guest::write_bytes(k.mem, message.name, &name[..name.len().min(message.name_len as usize)])?;
+        user::write_bytes(k.mem, message.name, &name[..name.len().min(message.name_len as usize)])?;
     }
     let name_len = if message.name == 0 { 0 } else { name.len() as u32 };
-    guest::write(k.mem, a[1], Message { name_len, control_len: 0, flags: 0, ..message })?;
+    user::write(k.mem, a[1], Message { name_len, control_len: 0, flags: 0, ..message })?;
     Ok(received.bytes)
 }
 
@@ -386,7 +387,7 @@ const TCP_NODELAY: u64 = 1;
 
 /// `setsockopt`: the options that clients and servers set. Others do not exist: `ENOPROTOOPT`.
 pub(super) fn setsockopt(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let value: u32 = guest::read(k.mem, a[3])?;
+    let value: u32 = user::read(k.mem, a[3])?;
     let is_buffer = a[1] == SOL_SOCKET && matches!(a[2], SO_SNDBUF | SO_RCVBUF);
     if is_buffer {
         // The host reserves twice of what is asked for.
@@ -419,9 +420,9 @@ pub(super) fn getsockopt(k: &mut Kernel<'_>, a: &Args) -> Result {
         (IPPROTO_TCP, TCP_NODELAY) => u32::from(sockopt::tcp_nodelay(file)?),
         _ => return Err(Errno::NOPROTOOPT),
     };
-    let room: u32 = guest::read(k.mem, a[4])?;
+    let room: u32 = user::read(k.mem, a[4])?;
     let len = room.min(4);
-    guest::write_bytes(k.mem, a[3], &value.to_le_bytes()[..len as usize])?;
-    guest::write(k.mem, a[4], len)?;
+    user::write_bytes(k.mem, a[3], &value.to_le_bytes()[..len as usize])?;
+    user::write(k.mem, a[4], len)?;
     Ok(0)
 }

@@ -6,13 +6,15 @@ use rustix::io::Errno;
 use rustix::termios::SpecialCodeIndex;
 
 use super::paths::{self, check_flags};
-use super::{Args, Result, barrier, guest};
-use crate::files::AT_FDCWD;
+use super::{Args, Result, barrier};
+use crate::abi::time::Time;
+use crate::fs::files::AT_FDCWD;
+use crate::fs::vfs::Origin;
+use crate::fs::vfs::handle::Handle;
+use crate::fs::vfs::resolve::{Last, Place, Target, resolve};
+use crate::fs::vfs::tree::{Kind, Node};
 use crate::kernel::Kernel;
-use crate::vfs::Origin;
-use crate::vfs::handle::Handle;
-use crate::vfs::resolve::{Last, Place, Target, resolve};
-use crate::vfs::tree::{Kind, Node};
+use crate::mm::user;
 
 /// arm64's `struct stat`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -30,16 +32,16 @@ struct GuestStat {
     blksize: i32,
     pad2: i32,
     blocks: i64,
-    accessed: guest::Time,
-    modified: guest::Time,
-    changed: guest::Time,
+    accessed: Time,
+    modified: Time,
+    changed: Time,
     unused: [u32; 2],
 }
 
 /// The parts of the host's `stat`, whose field types differ between hosts.
 #[allow(clippy::unnecessary_cast)]
 fn guest_stat(s: &Stat) -> GuestStat {
-    let time = |seconds: i64, ns: i64| guest::Time { seconds, fraction: ns };
+    let time = |seconds: i64, ns: i64| Time { seconds, fraction: ns };
     GuestStat {
         dev: s.st_dev as u64,
         ino: s.st_ino as u64,
@@ -71,7 +73,7 @@ fn simulated_stat(k: &Kernel<'_>, node: &Node) -> GuestStat {
         Kind::Random | Kind::HardwareBarrier => 0o666,
     };
     let sysfs = node.kind == Kind::File && node.path.starts_with(b"/sys/");
-    let start = guest::Time::from_ns(k.system.start_unix_ns);
+    let start = Time::from_ns(k.system.start_unix_ns);
     GuestStat {
         dev: DEVICE,
         ino: node.inode(),
@@ -107,7 +109,7 @@ fn stat_at(k: &mut Kernel<'_>, dir: u64, name: u64, flags: u64) -> std::result::
     let mut target = None;
     if flags & EMPTY_PATH != 0 {
         // Since Linux 6.11 a null pointer is an empty path.
-        if name == 0 || guest::string(k.mem, name)?.is_empty() {
+        if name == 0 || user::string(k.mem, name)?.is_empty() {
             target = Some(match dir as i32 {
                 AT_FDCWD => resolve(k, AT_FDCWD, b".", Last::Follow)?,
                 fd => Target::Descriptor(fd),
@@ -128,13 +130,13 @@ fn stat_at(k: &mut Kernel<'_>, dir: u64, name: u64, flags: u64) -> std::result::
 
 pub(super) fn fstat(k: &mut Kernel<'_>, a: &Args) -> Result {
     let stat = stat_descriptor(k, a[0] as i32)?;
-    guest::write(k.mem, a[1], stat)?;
+    user::write(k.mem, a[1], stat)?;
     Ok(0)
 }
 
 pub(super) fn newfstatat(k: &mut Kernel<'_>, a: &Args) -> Result {
     let stat = stat_at(k, a[0], a[1], a[3])?;
-    guest::write(k.mem, a[2], stat)?;
+    user::write(k.mem, a[2], stat)?;
     Ok(0)
 }
 
@@ -177,7 +179,7 @@ const STATX_BASIC_STATS: u32 = 0x7ff;
 
 pub(super) fn statx(k: &mut Kernel<'_>, a: &Args) -> Result {
     let s = stat_at(k, a[0], a[1], a[2])?;
-    let time = |t: guest::Time| StatxTime { seconds: t.seconds, ns: t.fraction as u32, pad: 0 };
+    let time = |t: Time| StatxTime { seconds: t.seconds, ns: t.fraction as u32, pad: 0 };
     let device = |d: u64| [rustix::fs::major(d), rustix::fs::minor(d)];
     let statx = Statx {
         mask: STATX_BASIC_STATS,
@@ -196,7 +198,7 @@ pub(super) fn statx(k: &mut Kernel<'_>, a: &Args) -> Result {
         dev: device(s.dev),
         ..Statx::zeroed()
     };
-    guest::write(k.mem, a[4], statx)?;
+    user::write(k.mem, a[4], statx)?;
     Ok(0)
 }
 
@@ -242,7 +244,7 @@ pub(super) fn readlinkat(k: &mut Kernel<'_>, a: &Args) -> Result {
         Target::Simulated(_) | Target::Descriptor(_) => return Err(Errno::INVAL),
     };
     let len = text.len().min(a[3] as usize);
-    guest::write_bytes(k.mem, a[2], &text[..len])?;
+    user::write_bytes(k.mem, a[2], &text[..len])?;
     Ok(len as u64)
 }
 
@@ -315,13 +317,13 @@ pub(super) fn statfs(k: &mut Kernel<'_>, a: &Args) -> Result {
         Target::Simulated(node) => simulated_stat_fs(&node),
         Target::Descriptor(fd) => stat_fs_descriptor(k, fd)?,
     };
-    guest::write(k.mem, a[1], stat)?;
+    user::write(k.mem, a[1], stat)?;
     Ok(0)
 }
 
 pub(super) fn fstatfs(k: &mut Kernel<'_>, a: &Args) -> Result {
     let stat = stat_fs_descriptor(k, a[0] as i32)?;
-    guest::write(k.mem, a[1], stat)?;
+    user::write(k.mem, a[1], stat)?;
     Ok(0)
 }
 
@@ -376,18 +378,18 @@ pub(super) fn ioctl(k: &mut Kernel<'_>, a: &Args) -> Result {
                 *code = t.special_codes[index];
             }
             let modes = [t.input_modes.bits(), t.output_modes.bits(), t.control_modes.bits(), t.local_modes.bits()];
-            guest::write(k.mem, a[2], GuestTermios { modes, line: t.line_discipline, codes })?;
+            user::write(k.mem, a[2], GuestTermios { modes, line: t.line_discipline, codes })?;
         }
         TIOCGWINSZ => {
             let w = rustix::termios::tcgetwinsize(file)?;
-            guest::write(k.mem, a[2], [w.ws_row, w.ws_col, w.ws_xpixel, w.ws_ypixel])?;
+            user::write(k.mem, a[2], [w.ws_row, w.ws_col, w.ws_xpixel, w.ws_ypixel])?;
         }
         FIONREAD => {
             let bytes = rustix::io::ioctl_fionread(file)?;
-            guest::write(k.mem, a[2], bytes as u32)?;
+            user::write(k.mem, a[2], bytes as u32)?;
         }
         FIONBIO => {
-            let on: u32 = guest::read(k.mem, a[2])?;
+            let on: u32 = user::read(k.mem, a[2])?;
             rustix::io::ioctl_fionbio(file, on != 0)?;
         }
         FIOCLEX => k.process.files.set_close_on_exec(fd, true)?,

@@ -10,12 +10,13 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::{RecvFlags, SendFlags};
 
+use super::Result;
 use super::sockets::{self, is_socket};
 use super::transfer::{CHUNK, Piece, write_error};
-use super::{Result, guest};
-use crate::descriptors::ready;
+use crate::fs::poll::ready;
 use crate::kernel::Kernel;
-use crate::wait::{Blocked, FOR_EVER, Wait};
+use crate::mm::user;
+use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 
 /// Bytes written at a time: what a pipe that is ready takes without blocking (`PIPE_BUF`).
 const PORTION: usize = 4096;
@@ -103,7 +104,7 @@ pub(super) fn scatter(k: &mut Kernel<'_>, pieces: &[Piece], mut skip: u64, mut b
         let before = skip.min(piece.len);
         skip -= before;
         let (here, later) = bytes.split_at(bytes.len().min((piece.len - before) as usize));
-        guest::write_bytes(k.mem, piece.addr.wrapping_add(before), here)?;
+        user::write_bytes(k.mem, piece.addr.wrapping_add(before), here)?;
         bytes = later;
     }
     Ok(())
@@ -116,7 +117,7 @@ pub(super) fn gather(k: &mut Kernel<'_>, pieces: &[Piece], mut skip: u64, most: 
         let before = skip.min(piece.len);
         skip -= before;
         let len = (piece.len - before).min((most - bytes.len()) as u64) as usize;
-        bytes.extend(guest::read_bytes(k.mem, piece.addr.wrapping_add(before), len)?);
+        bytes.extend(user::read_bytes(k.mem, piece.addr.wrapping_add(before), len)?);
     }
     Ok(bytes)
 }

@@ -4,18 +4,19 @@ use bytemuck::{Pod, Zeroable};
 use fxscope_aarch64::Cpu;
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
-use crate::address_space::AddressSpace;
+use super::{Args, Result};
 use crate::budget;
 use crate::end::End;
-use crate::futex;
+use crate::ipc::futex;
 use crate::kernel::Kernel;
+use crate::mm::address_space::AddressSpace;
+use crate::mm::user;
 
+use crate::sched::wait::{Blocked, Wait};
 use crate::signal::AltStack;
 use crate::system::Started;
 use crate::table::Id;
 use crate::thread::Thread;
-use crate::wait::{Blocked, Wait};
 
 /// Flags of `clone` (Linux `sched.h`).
 mod flag {
@@ -66,7 +67,7 @@ pub(super) fn clone3(k: &mut Kernel<'_>, a: &Args) -> Result {
     if a[1] < size_of::<CloneArgs>() as u64 {
         return Err(Errno::INVAL);
     }
-    let args: CloneArgs = guest::read(k.mem, a[0])?;
+    let args: CloneArgs = user::read(k.mem, a[0])?;
     if args.flags & 0xff != 0 || (args.stack == 0) != (args.stack_size == 0) {
         return Err(Errno::INVAL);
     }
@@ -156,7 +157,7 @@ fn fork_space(
 /// The parent is told the number of its child, if it asks for it.
 fn write_parent_tid(k: &mut Kernel<'_>, request: Request, tid: u32) -> std::result::Result<(), Errno> {
     let asked = request.flags & flag::PARENT_SETTID != 0;
-    if asked { guest::write(k.mem, request.parent_tid, tid) } else { Ok(()) }
+    if asked { user::write(k.mem, request.parent_tid, tid) } else { Ok(()) }
 }
 
 /// What the flags say about the new thread's registers and the words that are told its number.
@@ -171,7 +172,7 @@ fn prepare(k: &mut Kernel<'_>, child: &mut Thread, request: Request) -> std::res
     }
     write_parent_tid(k, request, child.tid)?;
     if has(flag::CHILD_SETTID) {
-        guest::write(k.mem, request.child_tid, child.tid)?;
+        user::write(k.mem, request.child_tid, child.tid)?;
     }
     if has(flag::CHILD_CLEARTID) {
         child.clear_tid = request.child_tid;

@@ -3,10 +3,12 @@
 use bytemuck::{Pod, Zeroable};
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
+use super::{Args, Result};
+use crate::abi::stack::CLOCK_TICKS;
+use crate::abi::time::Time;
 use crate::kernel::Kernel;
-use crate::stack::CLOCK_TICKS;
-use crate::wait::{Blocked, Wait};
+use crate::mm::user;
+use crate::sched::wait::{Blocked, Wait};
 
 const TIMER_ABSTIME: u64 = 1;
 
@@ -41,24 +43,24 @@ fn cpu_clock(k: &Kernel<'_>, id: i32) -> std::result::Result<u64, Errno> {
 }
 
 pub(super) fn clock_gettime(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let time = guest::Time::from_ns(clock(k, a[0])?);
-    guest::write(k.mem, a[1], time)?;
+    let time = Time::from_ns(clock(k, a[0])?);
+    user::write(k.mem, a[1], time)?;
     Ok(0)
 }
 
 pub(super) fn clock_getres(k: &mut Kernel<'_>, a: &Args) -> Result {
     clock(k, a[0])?;
     let coarse = matches!(a[0], 5 | 6);
-    let time = guest::Time::from_ns(if coarse { 1_000_000_000 / CLOCK_TICKS } else { 1 });
-    guest::write_if(k.mem, a[1], time)?;
+    let time = Time::from_ns(if coarse { 1_000_000_000 / CLOCK_TICKS } else { 1 });
+    user::write_if(k.mem, a[1], time)?;
     Ok(0)
 }
 
 pub(super) fn gettimeofday(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let time = guest::Time::from_ns_in_us(clock(k, 0)?);
-    guest::write_if(k.mem, a[0], time)?;
+    let time = Time::from_ns_in_us(clock(k, 0)?);
+    user::write_if(k.mem, a[0], time)?;
     // Time zone: minutes west of Greenwich, kind of daylight saving.
-    guest::write_if(k.mem, a[1], [0u32; 2])?;
+    user::write_if(k.mem, a[1], [0u32; 2])?;
     Ok(0)
 }
 
@@ -72,13 +74,13 @@ fn sleep(k: &mut Kernel<'_>, until_ns: u64, remaining: u64) -> Result {
 }
 
 pub(super) fn nanosleep(k: &mut Kernel<'_>, a: &Args) -> Result {
-    let time = guest::read::<guest::Time>(k.mem, a[0])?.to_ns()?;
+    let time = user::read::<Time>(k.mem, a[0])?.to_ns()?;
     sleep(k, k.system.now_ns.saturating_add(time), a[1])
 }
 
 pub(super) fn clock_nanosleep(k: &mut Kernel<'_>, a: &Args) -> Result {
     let now = clock(k, a[0])?;
-    let time = guest::read::<guest::Time>(k.mem, a[2])?.to_ns()?;
+    let time = user::read::<Time>(k.mem, a[2])?.to_ns()?;
     let absolute = a[1] & TIMER_ABSTIME != 0;
     let duration = if absolute { time.saturating_sub(now) } else { time };
     sleep(k, k.system.now_ns.saturating_add(duration), if absolute { 0 } else { a[3] })
@@ -87,7 +89,7 @@ pub(super) fn clock_nanosleep(k: &mut Kernel<'_>, a: &Args) -> Result {
 pub(super) fn times(k: &mut Kernel<'_>, a: &Args) -> Result {
     let ticks = |ns: u64| ns / (1_000_000_000 / CLOCK_TICKS);
     let user = ticks(k.cpu_ns());
-    guest::write_if(k.mem, a[0], [user, 0, ticks(k.process.children_cpu_ns), 0])?;
+    user::write_if(k.mem, a[0], [user, 0, ticks(k.process.children_cpu_ns), 0])?;
     Ok(ticks(k.system.now_ns))
 }
 
@@ -95,8 +97,8 @@ pub(super) fn times(k: &mut Kernel<'_>, a: &Args) -> Result {
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Usage {
-    user: guest::Time,
-    system: guest::Time,
+    user: Time,
+    system: Time,
     max_rss_kib: u64,
     /// Faults, swaps, blocks, messages, signals, switches: not counted.
     rest: [u64; 13],
@@ -105,7 +107,7 @@ pub(super) struct Usage {
 impl Usage {
     /// Of something that ran this long and did nothing else.
     pub(super) fn of_time(ns: u64) -> Usage {
-        Usage { user: guest::Time::from_ns_in_us(ns), ..Usage::zeroed() }
+        Usage { user: Time::from_ns_in_us(ns), ..Usage::zeroed() }
     }
 }
 
@@ -114,13 +116,13 @@ pub(super) fn getrusage(k: &mut Kernel<'_>, a: &Args) -> Result {
     match a[0] as i32 {
         // RUSAGE_SELF, RUSAGE_THREAD
         0 | 1 => {
-            usage.user = guest::Time::from_ns_in_us(k.cpu_ns());
+            usage.user = Time::from_ns_in_us(k.cpu_ns());
             usage.max_rss_kib = k.mem.backed_bytes() / 1024;
         }
         // RUSAGE_CHILDREN
         -1 => usage = Usage::of_time(k.process.children_cpu_ns),
         _ => return Err(Errno::INVAL),
     }
-    guest::write(k.mem, a[1], usage)?;
+    user::write(k.mem, a[1], usage)?;
     Ok(0)
 }

@@ -3,12 +3,13 @@
 use bytemuck::{Pod, Zeroable};
 use rustix::io::Errno;
 
-use super::guest::{self, Time};
 use super::{Args, Result};
+use crate::abi::time::Time;
 use crate::kernel::Kernel;
+use crate::mm::user;
+use crate::sched::timers::{ALARMS, Counts, Notify, Timer};
+use crate::sched::wait::FOR_EVER;
 use crate::signal::{self, number::SIGALRM};
-use crate::timers::{ALARMS, Counts, Notify, Timer};
-use crate::wait::FOR_EVER;
 
 /// Most timers a process may have.
 const MOST: usize = 1 << 16;
@@ -46,16 +47,16 @@ fn alarm_setting(timer: &Timer, now_ns: u64) -> Setting {
 pub(super) fn getitimer(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (index, now_ns) = alarm(k, a[0])?;
     let setting = alarm_setting(&k.process.timers.alarms[index], now_ns);
-    guest::write(k.mem, a[1], setting)?;
+    user::write(k.mem, a[1], setting)?;
     Ok(0)
 }
 
 pub(super) fn setitimer(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (index, now_ns) = alarm(k, a[0])?;
     let old = alarm_setting(&k.process.timers.alarms[index], now_ns);
-    let new = if a[1] == 0 { Setting::zeroed() } else { guest::read::<Setting>(k.mem, a[1])? };
+    let new = if a[1] == 0 { Setting::zeroed() } else { user::read::<Setting>(k.mem, a[1])? };
     let (value, interval) = (us_to_ns(new.value)?, us_to_ns(new.interval)?);
-    guest::write_if(k.mem, a[2], old)?;
+    user::write_if(k.mem, a[2], old)?;
     let mut timer = k.process.timers.alarms[index];
     set(k, &mut timer, if value == 0 { FOR_EVER } else { now_ns.saturating_add(value) }, interval);
     k.process.timers.alarms[index] = timer;
@@ -80,7 +81,7 @@ fn notification(k: &mut Kernel<'_>, pointer: u64, id: usize) -> std::result::Res
     if pointer == 0 {
         return Ok(Notify::Signal { signal: SIGALRM, value: id as u64, thread: None });
     }
-    let event: Event = guest::read(k.mem, pointer)?;
+    let event: Event = user::read(k.mem, pointer)?;
     let thread = match event.notify {
         NONE => return Ok(Notify::Nothing),
         SIGNAL => None,
@@ -106,7 +107,7 @@ pub(super) fn timer_create(k: &mut Kernel<'_>, a: &Args) -> Result {
     }
     k.afford(1 << 10).map_err(|_| Errno::AGAIN)?;
     let timer = Timer::new(counts, notification(k, a[1], free)?);
-    guest::write(k.mem, a[2], free as i32)?;
+    user::write(k.mem, a[2], free as i32)?;
     if free == k.process.timers.numbered.len() {
         k.process.timers.numbered.push(None);
     }
@@ -127,16 +128,16 @@ fn setting(timer: &Timer, now_ns: u64) -> Setting {
 
 pub(super) fn timer_gettime(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (_, timer, now_ns) = numbered(k, a[0])?;
-    guest::write(k.mem, a[1], setting(&timer, now_ns))?;
+    user::write(k.mem, a[1], setting(&timer, now_ns))?;
     Ok(0)
 }
 
 pub(super) fn timer_settime(k: &mut Kernel<'_>, a: &Args) -> Result {
     const ABSTIME: u64 = 1;
     let (index, mut timer, now_ns) = numbered(k, a[0])?;
-    let new: Setting = guest::read(k.mem, a[2])?;
+    let new: Setting = user::read(k.mem, a[2])?;
     let (value, interval) = (new.value.to_ns()?, new.interval.to_ns()?);
-    guest::write_if(k.mem, a[3], setting(&timer, now_ns))?;
+    user::write_if(k.mem, a[3], setting(&timer, now_ns))?;
     let at_ns = match value {
         0 => FOR_EVER,
         at if a[1] & ABSTIME != 0 => timer.counts.since_start(at, k.system.start_unix_ns),

@@ -10,12 +10,13 @@ use rustix::io::Errno;
 
 use super::sockets::is_socket;
 use super::streams::{self, is_stream};
-use super::{Args, Result, guest};
-use crate::files::OpenFile;
+use super::{Args, Result};
+use crate::fs::files::OpenFile;
+use crate::fs::memory_files::growing;
+use crate::fs::vfs::tree::Kind;
 use crate::kernel::Kernel;
-use crate::memory_files::growing;
+use crate::mm::user;
 use crate::signal::{self, Origin, SigInfo, code, number};
-use crate::vfs::tree::Kind;
 
 /// Bytes moved between host and guest at a time.
 pub(super) const CHUNK: usize = 1 << 20;
@@ -42,7 +43,7 @@ pub(super) fn pieces(k: &mut Kernel<'_>, addr: u64, count: u64) -> std::result::
     let mut pieces = Vec::with_capacity(count as usize);
     let mut total = 0u64;
     for i in 0..count {
-        let piece: Piece = guest::read(k.mem, addr.wrapping_add(16 * i))?;
+        let piece: Piece = user::read(k.mem, addr.wrapping_add(16 * i))?;
         if piece.len > i64::MAX as u64 {
             return Err(Errno::INVAL);
         }
@@ -83,7 +84,7 @@ fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64
                 Err(_) if done > 0 => return Ok(done),
                 Err(e) => return Err(e),
             };
-            guest::write_bytes(k.mem, piece.addr.wrapping_add(here), &buffer[..got])?;
+            user::write_bytes(k.mem, piece.addr.wrapping_add(here), &buffer[..got])?;
             here += got as u64;
             done += got as u64;
             if (got as u64) < n {
@@ -100,7 +101,7 @@ fn read_random(k: &mut Kernel<'_>, pieces: &[Piece]) -> Result {
     for piece in pieces {
         let mut bytes = vec![0; piece.len.min(CHUNK as u64) as usize];
         k.process.random.fill(&mut bytes);
-        guest::write_bytes(k.mem, piece.addr, &bytes)?;
+        user::write_bytes(k.mem, piece.addr, &bytes)?;
         done += bytes.len() as u64;
     }
     Ok(done)
@@ -255,7 +256,7 @@ pub(super) fn pwritev2(k: &mut Kernel<'_>, a: &Args) -> Result {
 
 /// Reads an offset that a call goes on from, if it has one.
 fn offset_at(k: &mut Kernel<'_>, addr: u64) -> std::result::Result<Option<u64>, Errno> {
-    if addr == 0 { Ok(None) } else { offset(guest::read(k.mem, addr)?) }
+    if addr == 0 { Ok(None) } else { offset(user::read(k.mem, addr)?) }
 }
 
 pub(super) fn sendfile(k: &mut Kernel<'_>, a: &Args) -> Result {
@@ -269,7 +270,7 @@ pub(super) fn sendfile(k: &mut Kernel<'_>, a: &Args) -> Result {
         rustix::fs::sendfile(&to.host, from, at.as_mut(), fitting as usize)
     })?;
     if let Some(at) = at {
-        guest::write(k.mem, a[2], at)?;
+        user::write(k.mem, a[2], at)?;
     }
     Ok(done as u64)
 }
@@ -298,7 +299,7 @@ fn send_to_stream(k: &mut Kernel<'_>, a: &Args) -> Result {
         let sent = streams::write_now(k, to, &bytes[..got])?;
         match a[2] {
             0 => rustix::fs::seek(k.process.files.host(from)?, SeekFrom::Start(at + sent as u64)).map(|_| ())?,
-            pointer => guest::write(k.mem, pointer, at + sent as u64)?,
+            pointer => user::write(k.mem, pointer, at + sent as u64)?,
         }
         Ok(sent)
     });
@@ -316,7 +317,7 @@ pub(super) fn copy_file_range(k: &mut Kernel<'_>, a: &Args) -> Result {
     })?;
     for (addr, at) in [(a[1], from_at), (a[3], to_at)] {
         if let Some(at) = at {
-            guest::write(k.mem, addr, at)?;
+            user::write(k.mem, addr, at)?;
         }
     }
     Ok(done as u64)
