@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use fxscope::hostinfo::memory::{self, Host, Mapping, Node, Pool, Process, SegmentUse, Thp, read, size};
 use fxscope::report::document::{Body, Document, Row, Section, Value};
 use fxscope::report::render::terminal;
-use fxscope::tlbsweep::host::{self, Host, Mapping, Node, Pool, Process, SegmentUse, Thp, read, size};
 use serde_json::json;
 
 use super::super::output::Target;
@@ -46,10 +46,10 @@ pub(super) fn host(args: &Args) -> Outcome {
 }
 
 fn all(host: &Host, process: Option<&Process>) -> serde_json::Value {
-    let mut all = json!({ "host": host, "host_findings": host::about_host(host) });
+    let mut all = json!({ "host": host, "host_findings": memory::about_host(host) });
     if let Some(process) = process {
         all["process"] = json!(process);
-        all["process_findings"] = json!(host::about_process(host, process));
+        all["process_findings"] = json!(memory::about_process(host, process));
     }
     all
 }
@@ -96,7 +96,7 @@ fn about_host(host: &Host) -> Document {
     if !host.nodes.is_empty() {
         sections.push(facts("Memory", host.nodes.iter().map(memory)));
     }
-    sections.push(sentences("Findings", &host::about_host(host)));
+    sections.push(sentences("Findings", &memory::about_host(host)));
     sections.push(sentences("Notes", &host.notes));
     Document { title: "Pages of this host".to_owned(), columns: vec![String::new()], sections }
 }
@@ -126,7 +126,7 @@ fn about_process(host: &Host, process: &Process) -> Document {
     largest.sort_by_key(|mapping| (std::cmp::Reverse(in_memory(mapping)), mapping.start));
     let rows = largest.into_iter().take(LISTED).map(mapping_row).collect();
     sections.push(table(&["largest mappings", "mapped", "in memory", "page", "MMU page", "THP", "segment"], rows));
-    sections.push(sentences("Findings", &host::about_process(host, process)));
+    sections.push(sentences("Findings", &memory::about_process(host, process)));
     sections.push(sentences("Notes", &process.notes));
     let title = format!("Process {} ({})", process.pid, process.name);
     Document { title, columns: vec![String::new()], sections }
