@@ -6,6 +6,7 @@ use crate::Cycle;
 ///
 /// Each entry remembers its latest holding, with those before it that leave no room for another. A request well before
 /// them uses the entry before it: a far-future holding does not block earlier ones.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct BufferPool {
     capacity: usize,
     /// Of each entry, when it is free again; whole blocks, which [`NO_ENTRY`] fills up.
@@ -36,7 +37,7 @@ const LAST_BIT: usize = u64::BITS as usize - 1;
 
 /// When an entry's latest holding ends, with the entry's number in the low bits: the least of some is that of the first entry
 /// of those that are free first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize, serde::Serialize)]
 struct End(u64);
 
 /// An end without an entry, behind all others.

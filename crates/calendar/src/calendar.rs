@@ -18,8 +18,10 @@ const WORDS: usize = 256;
 pub const SPAN: u64 = WORDS as u64 * 64;
 
 /// One reservation per slot and cycle.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Calendar {
     /// Bit set: cycle reserved. Bit `c % 64` of word `c / 64 % WORDS`.
+    #[serde(with = "crate::array")]
     words: Box<[u64; WORDS]>,
     /// Cycles before this are forgotten; a multiple of 64.
     floor: Cycle,
@@ -216,6 +218,7 @@ fn index(t: Cycle) -> usize {
 }
 
 /// A bus that carries one line every so many cycles; the period may be a fraction.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct LineBus {
     slots: Calendar,
     /// Cycles for each line, times 256.

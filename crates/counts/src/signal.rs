@@ -379,8 +379,23 @@ pub const READS_FROM_MEMORY: [Signal; 4] =
 pub const READS_FROM_L2: [Signal; 4] = [Signal::ReadL2Cmg0, Signal::ReadL2Cmg1, Signal::ReadL2Cmg2, Signal::ReadL2Cmg3];
 
 /// A count for every [`Signal`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(try_from = "Vec<u64>", into = "Vec<u64>")]
 pub struct Signals([u64; Signal::COUNT]);
+
+impl From<Signals> for Vec<u64> {
+    fn from(signals: Signals) -> Vec<u64> {
+        signals.0.into()
+    }
+}
+
+impl TryFrom<Vec<u64>> for Signals {
+    type Error = &'static str;
+
+    fn try_from(counts: Vec<u64>) -> Result<Signals, &'static str> {
+        counts.try_into().map(Signals).map_err(|_| "there is not one count for each signal")
+    }
+}
 
 impl Default for Signals {
     fn default() -> Signals {

@@ -8,7 +8,7 @@ use crate::{Signal, Signals};
 macro_rules! stalls {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $title:literal, $short:literal, [$($signal:ident),*];)+) => {
         /// Why no instruction commits in a cycle (microarchitecture manual 14.4, tables 14-6 and 14-7).
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[repr(u8)]
         pub enum Stall {
             $($(#[$doc])* $variant,)+

@@ -42,7 +42,7 @@ pub struct Answer {
 }
 
 /// A core of the chip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct CoreId {
     /// Its CMG.
     pub cmg: usize,
@@ -110,12 +110,14 @@ pub struct Evicted {
 }
 
 /// What the cores share.
+#[derive(serde::Deserialize, serde::Serialize)]
 pub struct Chip {
     pub(crate) cmgs: Cmgs,
     pub(crate) ring: Ring,
     /// Physical memory. Partitions read it; only the whole chip changes it.
     pub(crate) frames: Arc<Frames>,
     /// Set when this is a partition of a chip.
+    #[serde(skip)]
     pub(crate) partition: Option<Box<PartitionCtx>>,
     /// More than one core has run.
     pub(crate) multicore: bool,
@@ -125,7 +127,7 @@ pub struct Chip {
 }
 
 /// The constants of a chip.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Shape {
     nodes: Nodes,
     line_shift: u32,
@@ -135,6 +137,26 @@ pub(crate) struct Shape {
     fill: Cycle,
     /// From a snoop reaching a core to L2 having the answer: without and with the line itself.
     snoop_answer: [Cycle; 2],
+}
+
+impl Clone for Chip {
+    /// A copy of a whole chip.
+    ///
+    /// # Panics
+    /// When this is a partition of a chip.
+    fn clone(&self) -> Chip {
+        assert!(self.partition.is_none(), "only a whole chip can be cloned");
+        let Chip { cmgs, ring, frames, partition: _, multicore, snoops, shape } = self;
+        Chip {
+            cmgs: cmgs.clone(),
+            ring: ring.clone(),
+            frames: Arc::clone(frames),
+            partition: None,
+            multicore: *multicore,
+            snoops: *snoops,
+            shape: *shape,
+        }
+    }
 }
 
 impl Chip {

@@ -14,7 +14,7 @@ use crate::snoop_queue::SnoopQueues;
 use crate::tags::{Line, Slot, Tags, Victim};
 
 /// The L1 caches of a CMG that hold a line, a bit for each core. Small, since L2 keeps one for each of its lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Holders {
     /// Cores whose L1D has it.
     pub data: u32,
@@ -60,6 +60,7 @@ impl Holders {
 pub type Evicted = (Victim, Holders);
 
 /// L2 cache, its banks and buffers, and the memory channel of one CMG.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Cmg {
     tags: Tags<RECENT>,
     /// Sector limits.

@@ -11,7 +11,7 @@ use fxscope_machine::Spec;
 use crate::tables::VIRTUAL_BITS;
 
 /// Where the pages of a range are put. Nodes are counted from 0, as CMGs are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
 pub enum Placement {
     /// On the node of the core that touches them first.
     #[default]
@@ -23,7 +23,7 @@ pub enum Placement {
 }
 
 /// A range of an address space with one page size and one placement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct PageRange {
     /// First address.
     pub start: u64,
@@ -44,7 +44,7 @@ const CHUNK_SHIFT: u32 = 21;
 const VIRTUAL: u64 = (1 << VIRTUAL_BITS) - 1;
 
 /// The frame of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Frame {
     /// Log2 of its size.
     pub shift: u32,
@@ -55,7 +55,7 @@ pub struct Frame {
 }
 
 /// The memory of one node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Deserialize, serde::Serialize)]
 struct Node {
     /// Bytes handed out, from the first address on.
     used: u64,
@@ -69,7 +69,7 @@ struct Node {
 
 /// Which physical addresses belong to which node. Nodes begin at multiples of a power of two, so that a shift finds the
 /// node of an address whatever size nodes have.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
 pub struct Nodes {
     /// Log2 of the distance between the first addresses of nodes.
     shift: u32,
@@ -97,7 +97,7 @@ impl Nodes {
 }
 
 /// The page frames of all nodes.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub struct Frames {
     nodes: Box<[Node]>,
     node_bytes: u64,

@@ -19,7 +19,7 @@ use crate::frames::Frames;
 use crate::ring::Ring;
 
 /// The CMGs of a chip, or those of a partition, by their numbers.
-#[derive(Default)]
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Cmgs {
     list: Vec<Cmg>,
     first: usize,

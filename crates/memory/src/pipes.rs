@@ -7,7 +7,7 @@ use fxscope_calendar::calendar::{shift_word, shift_words};
 use fxscope_calendar::{Cycle, SPAN};
 
 /// The reservations of 64 cycles, a bit for each cycle.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 struct Taken {
     pipe0: u64,
     pipe1: u64,
@@ -132,7 +132,9 @@ fn periods(cycles: Cycle, period: Cycle) -> u64 {
 const WORDS: usize = SPAN as usize / 64;
 
 /// The calendar of both pipes.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct LoadStorePipes {
+    #[serde(with = "fxscope_calendar::array")]
     taken: Box<[Taken; WORDS]>,
     /// Cycles before this are forgotten; a multiple of 64.
     floor: Cycle,

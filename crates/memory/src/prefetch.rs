@@ -14,9 +14,9 @@ use fxscope_counts::Signal;
 use fxscope_machine::spec::Prefetch as PrefetchSpec;
 
 use crate::pointer::{ADDRESS, Steering};
-use control::{Control, Injection, InjectionLevel, Registers, Reliableness};
+use control::{Control, Injection, InjectionLevel, Parameters, Registers, Reliableness};
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Stream {
     /// The line expected next; while the direction is open, also `next - 2` is.
     next: u64,
@@ -34,7 +34,7 @@ struct Stream {
 }
 
 /// The accesses that a queue entry is compared with.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 enum Of {
     /// Those that name no injection registers.
     Detected,
@@ -105,15 +105,17 @@ pub struct Requests {
 const HINTS: usize = 64;
 
 /// The prefetch queue of a core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Prefetcher {
     queue: Box<[Stream]>,
     /// Next entry to replace (FIFO).
     fifo: usize,
     /// For each `line % HINTS`, the entry that last came to expect such a line.
+    #[serde(with = "fxscope_calendar::array")]
     hints: [u8; HINTS],
     control: Control,
     line_shift: u32,
-    spec: PrefetchSpec,
+    parameters: Parameters,
 }
 
 impl Prefetcher {
@@ -124,15 +126,15 @@ impl Prefetcher {
             queue: vec![IDLE; spec.queue as usize].into(),
             fifo: 0,
             hints: [0; HINTS],
-            control: Control::new(&Registers::default(), spec),
+            control: Control::new(&Registers::default(), &spec.into()),
             line_shift,
-            spec: spec.clone(),
+            parameters: spec.into(),
         }
     }
 
     /// The registers hold this now. Streams go on with what is set.
     pub fn set_registers(&mut self, registers: &Registers) {
-        self.control = Control::new(registers, &self.spec);
+        self.control = Control::new(registers, &self.parameters);
     }
 
     /// How it prefetches.
@@ -205,8 +207,8 @@ impl Prefetcher {
         let s = &mut self.queue[entry];
         s.hits += 1;
         s.next = line.wrapping_add_signed(s.step);
-        let (step, ramp) = (s.step, self.spec.ramp_lines);
-        let adapted = self.spec.l2_stop_hits > 0 && s.l2_hits >= self.spec.l2_stop_hits;
+        let (step, ramp) = (s.step, self.parameters.ramp_lines);
+        let adapted = self.parameters.l2_stop_hits > 0 && s.l2_hits >= self.parameters.l2_stop_hits;
         let none = (line, 0);
         let l2 = if l2_lines > 0 && !adapted { run(&mut s.ask_l2, line, step, ramp, l2_lines) } else { none };
         let l1 = if l1_lines > 0 && s.hits > 1 { run(&mut s.ask_l1, line, step, ramp, l1_lines) } else { none };
@@ -273,7 +275,7 @@ impl Prefetcher {
 
     /// Whether an entry asks for no more lines in L2.
     fn adapted(&self, entry: usize) -> bool {
-        self.spec.l2_stop_hits > 0 && self.queue[entry].l2_hits >= self.spec.l2_stop_hits
+        self.parameters.l2_stop_hits > 0 && self.queue[entry].l2_hits >= self.parameters.l2_stop_hits
     }
 
     /// Stream detect mode: a miss on `line`, which no entry expects, starts a stream unless one leads there.

@@ -6,7 +6,7 @@ use fxscope_calendar::{Cycle, LineBus};
 use fxscope_machine::Spec;
 
 /// The ring: a link each way between neighbours, and each CMG's port.
-#[derive(Default)]
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub struct Ring {
     /// `links[i]` connects stop `i` of the ring and the next one.
     links: Box<[TwoWay]>,
@@ -18,6 +18,7 @@ pub struct Ring {
 }
 
 /// A link between two neighbours.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 struct TwoWay {
     up: LineBus,
     down: LineBus,

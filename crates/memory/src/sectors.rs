@@ -16,7 +16,7 @@ pub type Sector = u8;
 const NO_LIMIT: u8 = u8::MAX;
 
 /// Most lines of each sector in a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Limits([u8; SECTORS]);
 
 impl Limits {
@@ -78,7 +78,7 @@ pub struct Joins {
 }
 
 /// How the accesses of a core get their sectors: by bits 57:56 of the pointer, or by where the data are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Assignment {
     /// The bits of a pointer's sector that count: all, or none when tags of pointers do not choose sectors.
     tag_mask: Sector,

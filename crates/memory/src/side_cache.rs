@@ -10,6 +10,7 @@ use fxscope_machine::Spec;
 use crate::channel::{Channel, Rate};
 
 /// The memory-side cache of one CMG.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct SideCache {
     /// For each place, one plus the tag of its line, and [`DIRTY`]; 0 when it is empty.
     tags: Box<[u32]>,

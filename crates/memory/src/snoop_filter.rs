@@ -2,7 +2,9 @@
 
 /// Counts lines of a CMG's memory that L2 caches of other CMGs hold, by the low bits of their line numbers, so that streams do
 /// not share counters. Most lines are held nowhere else, and the filter shows it without a snoop of the other CMGs.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct SnoopFilter {
+    #[serde(with = "fxscope_calendar::array")]
     counts: Box<[u16; SnoopFilter::COUNTS]>,
     /// The sum of all counters.
     lines: u32,

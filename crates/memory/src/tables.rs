@@ -10,7 +10,7 @@ use fxscope_machine::spec::Tlb as TlbSpec;
 pub const VIRTUAL_BITS: u32 = 48;
 
 /// Tables of one granule.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
 struct Granule {
     /// Log2 bytes.
     shift: u32,
@@ -72,7 +72,7 @@ impl Way {
 }
 
 /// A table descriptor in the cache.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 struct Cached {
     /// [`Way::name`] of the table it leads to, or 0.
     name: u64,
@@ -81,10 +81,12 @@ struct Cached {
 }
 
 /// Shapes of tables, and the translation table cache.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Tables {
     granules: Box<[Granule]>,
-    /// By log2 of a page's size, where its descriptors are.
-    leaves: [Leaf; 64],
+    /// By log2 of a page's size, the granule and the level of its descriptor.
+    #[serde(with = "fxscope_calendar::array")]
+    leaves: [(usize, u32); 64],
     /// The most recently used first.
     cache: Box<[Cached]>,
 }
@@ -100,7 +102,9 @@ impl Tables {
         Tables {
             granules: spec.granules.iter().map(granule).collect(),
             // No page has a size without a place in the tables: they count as single pages.
-            leaves: std::array::from_fn(|shift| spec.leaf(1 << shift).unwrap_or(Leaf { granule: 0, level: 0 })),
+            leaves: std::array::from_fn(|shift| {
+                spec.leaf(1 << shift).map_or((0, 0), |Leaf { granule, level }| (granule, level))
+            }),
             cache: vec![Cached::default(); spec.table_cache as usize].into(),
         }
     }
@@ -109,7 +113,7 @@ impl Tables {
     /// bits.
     #[must_use]
     pub fn way(&self, addr: u64, shift: u32) -> Way {
-        let Leaf { granule, level } = self.leaves[shift as usize];
+        let (granule, level) = self.leaves[shift as usize];
         Way { addr, granule: self.granules[granule], number: granule as u64, leaf: level }
     }
 

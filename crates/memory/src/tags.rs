@@ -8,7 +8,7 @@ use crate::sectors::{Joins, Limits, SECTORS, Sector};
 
 /// What a cache knows of a line it holds: when its data is (or will be) there, and flags above that time. In one
 /// word, since the states of a big cache do not fit the host's own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Line(u64);
 
 impl Line {
@@ -120,7 +120,7 @@ impl Line {
 }
 
 /// A place for a line.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Place {
     /// Line number, or [`EMPTY`].
     tag: u64,
@@ -139,7 +139,7 @@ impl Place {
 const MAX_WAYS: usize = spec::MAX_WAYS as usize;
 
 /// What is looked at first in a set: all that a search usually reads besides one full tag.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Set {
     /// A byte of each line's hash.
     hashes: [u8; MAX_WAYS],
@@ -211,6 +211,7 @@ impl Set {
 
 /// Tags and line states of one cache. Lines are named by their line number (address / line size). `RECENT` places of lines
 /// found lately are remembered, a power of two.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Tags<const RECENT: usize = 256> {
     ways: usize,
     /// Places of set `s` start at `s << way_bits`.
@@ -221,6 +222,7 @@ pub struct Tags<const RECENT: usize = 256> {
     limits: Option<Limits>,
     /// Places of lines found lately, by a hash of the line number: the place in the bits of `place_mask`, more of the hash
     /// in those above.
+    #[serde(with = "fxscope_calendar::array")]
     recent: [u32; RECENT],
     place_mask: u32,
 }
@@ -229,7 +231,7 @@ pub struct Tags<const RECENT: usize = 256> {
 const EMPTY: u64 = u64::MAX;
 
 /// Where a line stands in the array.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Slot(usize);
 
 impl Slot {

@@ -8,7 +8,7 @@ use fxscope_machine::spec::Tlb as TlbSpec;
 
 use large_page::LargePageTlb;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Entry {
     /// First address of the page.
     base: u64,
@@ -27,7 +27,7 @@ impl Entry {
 }
 
 /// A translation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Hit {
     /// When it is there.
     pub ready: Cycle,
@@ -38,7 +38,7 @@ pub struct Hit {
 const NONE: Entry = Entry { base: 1, mask: 0, hit: Hit { ready: 0, offset: 0 } };
 
 /// A page in the second level.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 struct Page {
     /// Its first address with its size in the low bits, or 0.
     tag: u64,
@@ -49,6 +49,7 @@ struct Page {
 const RECENT: usize = 16;
 
 /// The TLBs of one side (data or instructions) of a core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Tlb {
     /// First level; by recency of use, most recent first, if that decides what is replaced.
     l1: Box<[Entry]>,

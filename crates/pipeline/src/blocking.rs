@@ -16,7 +16,7 @@ use crate::execute::{Begun, port};
 const WAITING: usize = 24;
 
 /// A blocking operation that has been given its start.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Blocker {
     /// When its operands are there.
     ready: Cycle,
@@ -56,6 +56,7 @@ impl Blocker {
 }
 
 /// The blocking operations of one pipe.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Blockers {
     /// Those that others may still overtake, in program order.
     waiting: [Blocker; WAITING],

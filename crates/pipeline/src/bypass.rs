@@ -21,7 +21,7 @@ pub(crate) const PRX: usize = 6;
 type ByPipe = [u16; PIPES];
 
 /// A register's value: when it is there, and how many cycles later it has reached each pipe.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, serde::Serialize)]
 #[repr(align(32))]
 pub(crate) struct Value {
     pub there: Cycle,
@@ -42,6 +42,7 @@ impl Value {
 }
 
 /// Extra cycles of results, by their kind ([`BY_PIPE`] included), the pipe that makes them, and the one that needs them.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Bypasses([[ByPipe; PIPES]; PRODUCERS + 1]);
 
 impl Producer {

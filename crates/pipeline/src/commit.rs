@@ -1,4 +1,4 @@
-//! Commit: in order, some a cycle, one group a cycle; and the account of cycles without commit.
+//! Commit: in order, several micro-operations and one group per cycle; and the accounting of cycles without commit.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals, Stall, Stalls};
@@ -7,6 +7,7 @@ use fxscope_memory::Misses;
 use crate::bind::{Action, BoundUop, Profile};
 
 /// The commit clock.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Commit {
     /// Cycle of the last commit.
     now: Cycle,
@@ -17,7 +18,7 @@ pub struct Commit {
     /// A taken branch committed in that cycle: nothing may join it.
     closed: bool,
     width: u32,
-    /// Decoding stood still until then for want of a store port.
+    /// Until when decoding waited for a store port.
     pub store_port_full_until: Cycle,
     /// Cycles without commit, by cause.
     pub stalls: Stalls,
@@ -159,13 +160,13 @@ impl Commit {
         self.charge(memory, to - l2_missed, profile);
     }
 
-    /// Everything is as it is now, so many cycles later, which have been accounted for.
+    /// Moves the state `cycles` later. These cycles are accounted for already.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.now += cycles;
         self.store_port_full_until += cycles;
     }
 
-    /// Nothing executes before `t`, because of `why`.
+    /// Nothing executes before `t`, for the cause `why`.
     pub fn idle_until(&mut self, t: Cycle, why: Stall, signals: &mut Signals) {
         if t > self.now + 1 {
             self.finish(signals);

@@ -15,6 +15,7 @@ use crate::predecode::Predecode;
 const BUFFER: usize = 64;
 
 /// The front end of a core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Frontend {
     /// When the current block was fetched.
     fetched: Cycle,
@@ -26,6 +27,7 @@ pub struct Frontend {
     buffered: bool,
     predecode: Predecode,
     /// When the last instruction of each of the last blocks was read from the buffer.
+    #[serde(with = "fxscope_calendar::array")]
     left: [Cycle; BUFFER],
     blocks: usize,
     capacity: usize,
@@ -88,7 +90,7 @@ impl Frontend {
         self.fetched
     }
 
-    /// The buffer supplies the loop that runs, or does not.
+    /// Sets whether the buffer supplies the running loop.
     #[inline(always)]
     pub fn supply_from_buffer(&mut self, buffered: bool) {
         self.buffered = buffered;
@@ -103,7 +105,7 @@ impl Frontend {
         self.predecode.end_read();
     }
 
-    /// Everything is as it is now, so many cycles later.
+    /// Moves the state `cycles` later.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.fetched += cycles;
         self.decodable += cycles;

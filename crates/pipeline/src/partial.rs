@@ -1,4 +1,4 @@
-//! Counts of active elements: how far operations and memory accesses fall short of working on all elements.
+//! Counts of inactive elements of operations and memory accesses.
 //!
 //! A pipe counts 16 for an operation on all elements, and the share of it for another one (A64FX PMU events 1.3,
 //! `FLA_VAL_PRD_CNT` and the like). What is missing is counted: nearly always nothing. Only blocks whose predicates left out

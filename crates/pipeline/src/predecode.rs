@@ -5,7 +5,7 @@ use fxscope_machine::spec::Frontend;
 
 use crate::bind::BoundUop;
 
-/// What an instruction takes of a read: instructions, MOVPRFX pairs and instructions after packing, a byte each. A pair
+/// The share of a read that an instruction takes: instructions, MOVPRFX pairs and instructions after packing, a byte each. A pair
 /// counts with its second instruction.
 #[must_use]
 pub const fn share(packed: bool) -> u32 {
@@ -16,6 +16,7 @@ pub const fn share(packed: bool) -> u32 {
 const OVER: u32 = 0x80_80_80;
 
 /// The reads of stage PD1. Times are those at which the instructions of a read reach stage D if nothing is in their way.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Predecode {
     /// The last read.
     at: Cycle,
@@ -51,7 +52,7 @@ impl Predecode {
         self.at
     }
 
-    /// Everything is as it is now, so many cycles later.
+    /// Moves the state `cycles` later.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.at += cycles;
     }

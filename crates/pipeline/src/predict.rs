@@ -46,13 +46,14 @@ pub struct Branched {
 }
 
 /// The predictors of a core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Predictor {
     short_loop: ShortLoop,
     chain: SmallTakenChain,
     loops: LoopPredictor,
-    weights: Perceptron,
-    targets: Btb,
-    returns: ReturnStack,
+    perceptron: Perceptron,
+    btb: Btb,
+    ras: ReturnStack,
     /// Directions of the last conditional branches, the newest in bit 0 (GHR).
     history: u64,
     taken_cycles: Cycle,
@@ -67,9 +68,9 @@ impl Predictor {
             short_loop: ShortLoop::new(spec),
             chain: SmallTakenChain::new(spec),
             loops: LoopPredictor::new(spec),
-            weights: Perceptron::new(spec),
-            targets: Btb::new(spec),
-            returns: ReturnStack::new(spec),
+            perceptron: Perceptron::new(spec),
+            btb: Btb::new(spec),
+            ras: ReturnStack::new(spec),
             history: 0,
             taken_cycles: spec.taken_branch_cycles,
             return_cycles: spec.return_stack_cycles,
@@ -111,8 +112,8 @@ impl Predictor {
     /// predictions that were theirs; the loop table counts whatever was mispredicted.
     #[inline(always)]
     fn conditional(&mut self, b: Branched, first: Option<bool>) -> bool {
-        let noted = self.targets.find(b.pc);
-        let row = self.weights.row(b.pc);
+        let noted = self.btb.find(b.pc);
+        let row = self.perceptron.row(b.pc);
         let entry = self.loops.find(b.pc);
         let counted = entry.and_then(|entry| self.loops.predict(entry));
         let right = match (first, noted, counted) {
@@ -127,9 +128,9 @@ impl Predictor {
             None => {}
         }
         if noted.is_none() {
-            self.targets.enter(b.pc, u64::from(b.taken));
+            self.btb.enter(b.pc, u64::from(b.taken));
         }
-        self.weights.pass(row, b.taken);
+        self.perceptron.pass(row, b.taken);
         self.history = self.history << 1 | u64::from(b.taken);
         right
     }
@@ -138,9 +139,9 @@ impl Predictor {
     /// they are wrong.
     #[inline(always)]
     fn weighed(&mut self, row: usize, agreed: bool) -> bool {
-        let right = self.weights.predict(row) == agreed;
+        let right = self.perceptron.predict(row) == agreed;
         if !right {
-            self.weights.correct(row, agreed, self.history);
+            self.perceptron.correct(row, agreed, self.history);
         }
         right
     }
@@ -148,11 +149,11 @@ impl Predictor {
     /// A direct branch or call: its target comes from the target buffer too.
     fn direct(&mut self, b: Branched) -> bool {
         if b.kind == Branch::Call {
-            self.returns.push(b.pc + 4);
+            self.ras.push(b.pc + 4);
         }
-        let known = self.targets.find(b.pc).is_some();
+        let known = self.btb.find(b.pc).is_some();
         if !known {
-            self.targets.enter(b.pc, 1);
+            self.btb.enter(b.pc, 1);
         }
         known
     }
@@ -160,23 +161,23 @@ impl Predictor {
     /// An indirect branch or call: the target that followed the same history, or else the last one.
     fn indirect(&mut self, b: Branched) -> bool {
         if b.kind == Branch::IndirectCall {
-            self.returns.push(b.pc + 4);
+            self.ras.push(b.pc + 4);
         }
-        let rehashed = self.targets.find_rehashed(b.pc, self.history);
-        let last = self.targets.find(b.pc);
+        let rehashed = self.btb.find_rehashed(b.pc, self.history);
+        let last = self.btb.find(b.pc);
         if rehashed.is_some() || last.is_some_and(|target| target != b.next) {
-            self.targets.enter_rehashed(b.pc, self.history, b.next);
+            self.btb.enter_rehashed(b.pc, self.history, b.next);
         }
-        self.targets.enter(b.pc, b.next);
-        self.targets.pass(b.next);
+        self.btb.enter(b.pc, b.next);
+        self.btb.pass(b.next);
         rehashed.or(last) == Some(b.next)
     }
 
     /// A return: the return stack comes before the target buffer, and is faster.
     fn returned(&mut self, b: Branched) -> (bool, Cycle) {
-        let last = self.targets.find(b.pc);
-        self.targets.enter(b.pc, b.next);
-        match self.returns.pop() {
+        let last = self.btb.find(b.pc);
+        self.btb.enter(b.pc, b.next);
+        match self.ras.pop() {
             Some(target) => (target == b.next, self.return_cycles),
             None => (last == Some(b.next), self.taken_cycles),
         }

@@ -1,4 +1,4 @@
-//! Results that leave the vector pipes: where two would leave one pipe together, one comes later (manual 2.9).
+//! Write-back of the vector pipes: where two results would leave a pipe in the same cycle, one is delayed (manual 2.9).
 //!
 //! The operation that began last gives way. That can be an elder one, which was visited, and its result given out, before
 //! the younger one that is in its way. It is put right then, with the operations of the vector pipes that were to start
@@ -17,7 +17,7 @@ const KEPT: usize = 64;
 const RING: usize = 1 << 12;
 
 /// An operation of FLA or FLB that has been given its times.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Kept {
     brief: Brief,
     /// The start of its last flow, which makes the result.
@@ -36,18 +36,22 @@ impl Kept {
 }
 
 /// The results of one pipe by the cycle in which they leave it.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 struct Leaving {
     /// Cycles in which one leaves.
     taken: Calendar,
     /// Whose it is, of those that are kept.
+    #[serde(with = "fxscope_calendar::array")]
     whose: Box<[u8; RING]>,
 }
 
 /// The results that leave FLA and FLB.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Results {
     pipes: [Leaving; 2],
     /// Latencies that change, in ascending order: each to one behind it (manual table 2-7).
     latencies: [Cycle; 3],
+    #[serde(with = "fxscope_calendar::array")]
     kept: Box<[Kept; KEPT]>,
     /// Where the next operation is kept, and so the place of the oldest.
     next: usize,

@@ -6,6 +6,7 @@ use fxscope_memory::Chip;
 use crate::core::Core;
 
 /// A chip and its cores. Each core borrows the chip while it runs.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Machine {
     pub(crate) chip: Chip,
     /// By number of the CPU; `None` until a thread runs on it.

@@ -319,6 +319,7 @@ impl CoreMemory {
 }
 
 /// The lines that L2 was told to zero last. An L1D miss on one of them is sent to L2 when the core knows that L2 has zeroed it.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct ZeroedLines {
     lines: Box<[(u64, Cycle)]>,
     next: usize,

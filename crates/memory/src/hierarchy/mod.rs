@@ -143,6 +143,7 @@ pub struct Hierarchy<'a> {
 }
 
 /// The private memory structures of a core: L1 caches, translation, prefetcher.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct CoreMemory {
     /// The load/store pipes.
     pub pipes: LoadStorePipes,

@@ -5,6 +5,7 @@ use fxscope_machine::spec::Tlb as TlbSpec;
 use super::{Entry, Hit, NONE, take_in};
 
 /// It alone has the pages of some sizes; its sets replace the least recently used page.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct LargePageTlb {
     /// `ways` for each set, most recent first.
     entries: Box<[Entry]>,

@@ -6,8 +6,10 @@ use fxscope_calendar::Cycle;
 const NEAR: usize = 1024;
 
 /// Entries that are released after the cycle that dispatch has come to, `now`; numbers of a byte for each station.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Releases {
     /// Released at each of the next cycles.
+    #[serde(with = "fxscope_calendar::array")]
     near: Box<[u64; NEAR]>,
     /// Released later when they were added.
     far: Vec<(Cycle, u64)>,
@@ -57,14 +59,14 @@ impl Releases {
         there
     }
 
-    /// What was to be released is released so many cycles later.
+    /// Moves all releases `cycles` later.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.near.rotate_right(cycles as usize % NEAR);
         self.far.iter_mut().for_each(|(at, _)| *at += cycles);
         self.far_from = self.far_from.saturating_add(cycles);
     }
 
-    /// Time goes on from `now` to `t`, which is later; returns what has been released until then.
+    /// Time advances from `now` to `t`. Returns what is released until then.
     #[inline(always)]
     pub fn pass(&mut self, now: Cycle, t: Cycle) -> u64 {
         // Mostly by one cycle, for which the host need not begin to count.

@@ -1,4 +1,4 @@
-//! With which addresses accesses look up the data TLB: what their flows do, without their time.
+//! Lists the addresses that each access looks up in the data TLB, without timing.
 
 use fxscope_isa::{Access, Shape};
 use fxscope_memory::Pointer;

@@ -2,10 +2,11 @@
 
 use fxscope_calendar::Cycle;
 
-/// Ports that are taken and given back in program order.
+/// Ports that are taken and released in program order.
 ///
 /// A virtual port is taken at dispatch. The real ports are a window over the virtual ones: what issues needs a port less
 /// than a window's length behind the oldest one in use.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Ports {
     /// When each of the last virtual ports is given back; a power of two of them, to be found with a mask.
     times: Box<[Cycle]>,
@@ -45,7 +46,7 @@ impl Ports {
         self.times[(self.next + ahead).wrapping_sub(window) & (self.times.len() - 1)]
     }
 
-    /// Everything is as it is now, so many cycles later.
+    /// Moves the state `cycles` later.
     pub fn fast_forward(&mut self, cycles: Cycle) {
         self.last += cycles;
         self.times.iter_mut().for_each(|t| *t += cycles);

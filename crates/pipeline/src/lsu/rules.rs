@@ -6,7 +6,7 @@ use fxscope_machine::Spec;
 use crate::bound::BoundAccess;
 
 /// How a store passes the write buffer (manual table 7-2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Writing {
     /// Log2 of the bytes of the aligned blocks its data are split into.
     pub shift: u8,

@@ -8,6 +8,7 @@ use super::rules::Writing;
 use super::store_queue::Span;
 
 /// Entries with data of committed stores.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct WriteBuffer {
     entries: BufferPool,
     /// The youngest entry: its aligned block, the block's size, and when it is written.

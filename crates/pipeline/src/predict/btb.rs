@@ -3,7 +3,7 @@
 use fxscope_machine::spec::Frontend;
 
 /// A branch; its address has two free bits.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Entry {
     /// Address of the branch, with [`REHASHED`] for an entry found by history.
     tag: u64,
@@ -18,6 +18,7 @@ const REHASHED: u64 = 1;
 ///
 /// Each branch has one entry under its address. An indirect branch that leads elsewhere than the last time gets more,
 /// each where its address together with the histories of directions and targets leads (rehash).
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Btb {
     /// `ways` for each set, most recent first.
     entries: Box<[Entry]>,

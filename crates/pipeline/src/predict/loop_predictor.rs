@@ -2,7 +2,7 @@
 
 use fxscope_machine::spec::Frontend;
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 struct Count {
     /// Times in a row the branch went its usual way, now and in the last complete round.
     run: u32,
@@ -14,6 +14,7 @@ struct Count {
 }
 
 /// A few counting entries; a branch gets one when it was mispredicted, in place of the oldest.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct LoopPredictor {
     /// Address of the branch of each entry.
     branches: Box<[u64]>,

@@ -10,6 +10,7 @@ const MOST: usize = 64;
 /// Each conditional branch on the path adds the weight it has for its distance, with the sign of the way it went, as it
 /// executes; the sum, with the branch's own weight, says whether the branch goes the way noted for it (agree
 /// prediction). So a prediction reads one weight, and the sums of the branches to come are kept.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct Perceptron {
     /// For each row the own weight and those for each distance.
     weights: Box<[i8]>,
@@ -19,8 +20,10 @@ pub struct Perceptron {
     /// Largest weight; the smallest is one more below zero.
     largest: i8,
     /// Sums of what the path has added for the branches to come, the next one first.
+    #[serde(with = "fxscope_calendar::array")]
     sums: [i16; MOST],
     /// Rows of the last branches, newest last, and where the next goes.
+    #[serde(with = "fxscope_calendar::array")]
     path: [u32; MOST],
     at: usize,
 }

@@ -3,6 +3,7 @@
 use fxscope_machine::spec::Frontend;
 
 /// The addresses behind the last calls. Deeper calls take the places of the outermost ones.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct ReturnStack {
     /// Return addresses; 0 where there is none.
     stack: Box<[u64]>,

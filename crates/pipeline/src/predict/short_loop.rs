@@ -11,6 +11,7 @@ const MOST: u32 = 64;
 /// way it went in the rounds before. The end of such a loop is therefore found by executing its branch. (Measured
 /// counts agree: inner loops of more than the buffer's instructions end without mispredictions after 37 and 54 rounds,
 /// shorter loops do not.)
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct ShortLoop {
     /// Target of the closing branch, and the distance from there to the closing branch.
     head: u64,

@@ -6,7 +6,7 @@ use fxscope_machine::spec::Frontend;
 pub const MOST: usize = 8;
 
 /// A taken branch: its address and where it leads.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct Step {
     from: u64,
     to: u64,
@@ -20,6 +20,7 @@ const NOWHERE: Step = Step { from: u64::MAX, to: u64::MAX };
 /// It knows nothing of branches that are not taken, so within the chain it says nothing about them. A chain stays
 /// known when a prediction was wrong, and is followed again from the branch at which the program comes back to it;
 /// another one takes its place when it has repeated often enough.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub struct SmallTakenChain {
     /// The chain, `length` steps long.
     steps: [Step; MOST],

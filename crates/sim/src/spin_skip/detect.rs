@@ -30,12 +30,15 @@ const PERIOD: usize = 8;
 const PATIENCE: usize = 400;
 
 /// Whether a core's thread spins.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) enum Spin {
     /// It runs; nothing suspicious is known.
     Runs(Places),
-    /// Its iterations are being compared.
+    /// Its iterations are being compared. Not while a snapshot is taken.
+    #[serde(skip)]
     Watched(Box<Iterations>),
-    /// It spins, and is not simulated.
+    /// It spins, and is not simulated. Not while a snapshot is taken.
+    #[serde(skip)]
     Spins(Box<SpinSummary>),
 }
 
@@ -63,7 +66,7 @@ impl Spin {
 }
 
 /// Where the last quanta ended.
-#[derive(Default)]
+#[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Places {
     last: [u64; PLACES],
     next: usize,
@@ -93,6 +96,7 @@ impl Places {
 }
 
 /// Iterations of a loop that are being compared.
+#[derive(Clone)]
 pub(crate) struct Iterations {
     /// Where each iteration begins.
     head: u64,

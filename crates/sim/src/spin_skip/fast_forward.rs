@@ -17,6 +17,7 @@ use crate::timing::Driver;
 const REACH: Cycle = 1 << 16;
 
 /// A spinning core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Spinning {
     index: usize,
     thread: u32,
@@ -167,6 +168,13 @@ impl Driver<'_> {
                 }
             }
         }
+    }
+
+    /// Every core is caught up and simulated, and none is watched: nothing is known of loops. Spinning cores that go on to
+    /// spin are found anew.
+    pub(crate) fn forget_loops(&mut self) {
+        self.stop_all_spinning();
+        self.timing.machine.iter_mut().for_each(|core| core.spin = Spin::default());
     }
 
     /// Every spinning core is caught up and simulated again.
