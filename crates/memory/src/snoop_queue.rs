@@ -62,8 +62,8 @@ impl SnoopQueues {
         }
     }
 
-    /// A core requests `line` itself: queued invalidations of it are superseded by the answer and removed. Returns whether
-    /// there was one.
+    /// A core requests `line` itself: queued invalidations of it are superseded by the answer and removed. Returns
+    /// whether there was one.
     #[inline(always)]
     pub fn absorb_invalidations(&mut self, core: usize, line: u64) -> bool {
         self.pending > 0 && self.absorb_some(core, line)

@@ -55,8 +55,8 @@ impl Pipeline {
         done
     }
 
-    /// A load went ahead of an older store to the same bytes. When that store commits, at `flush`, everything younger is flushed
-    /// and fetched again (manual 4.6, 7.5).
+    /// A load went ahead of an older store to the same bytes. When that store commits, at `flush`, everything younger
+    /// is flushed and fetched again (manual 4.6, 7.5).
     #[cold]
     #[inline(never)]
     fn load_again(&mut self, uop: &BoundUop, stream: &[u64], flush: Cycle, chip: &mut Chip) -> Response {
@@ -129,7 +129,8 @@ impl Pipeline {
         }
         // Addresses made by other pipes first (gathers and scatters, transfers).
         let pipe = pick(first.pipes, station);
-        // The data of a scatter belong to another flow (table 16-3): its addresses and their ports do not wait for them.
+        // The data of a scatter belong to another flow (table 16-3): its addresses and their ports do not wait for
+        // them.
         let data = if uop.action == Action::Store { 0 } else { self.operands(&uop.srcs, pipe) };
         let ready = self.operands(&uop.addr_srcs, pipe).max(data);
         let earliest = ready.max(d + self.stage_of_pipe[pipe]).max(port_free);
@@ -146,8 +147,8 @@ impl Pipeline {
         t
     }
 
-    /// The first flow of a gather or scatter forwards the base address from general registers. It occupies EXA but does not count as
-    /// an operation: measured programs with gathers count fewer EXA operations than gathers.
+    /// The first flow of a gather or scatter forwards the base address from general registers. It occupies EXA but does
+    /// not count as an operation: measured programs with gathers count fewer EXA operations than gathers.
     pub(crate) fn forwards_base(&mut self, first: &BoundFlow, own: &mut Profile) {
         if first.pipes == Pipes::EXA {
             self.base_forwards += u64::from(first.busy);
@@ -220,8 +221,8 @@ impl Pipeline {
         Executed { started, complete, misses: answer.misses }
     }
 
-    /// When an access that is otherwise complete at `complete` may commit: the hardware prefetches that it triggered must have
-    /// their ports.
+    /// When an access that is otherwise complete at `complete` may commit: the hardware prefetches that it triggered
+    /// must have their ports.
     #[inline(always)]
     fn with_prefetches(&self, complete: Cycle, misses: &mut Misses) -> Cycle {
         let granted = self.memory.port_granted();

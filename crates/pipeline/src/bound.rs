@@ -139,8 +139,8 @@ impl Late {
 /// Longest run of sequential flows in one micro-operation.
 pub const FLOWS: usize = MAX_FLOWS;
 
-/// What is kept of an operation of the vector pipes after its visit, since its result may have to give way to that of a younger
-/// one. Kept together, since it is read and written as a whole.
+/// What is kept of an operation of the vector pipes after its visit, since its result may have to give way to that of a
+/// younger one. Kept together, since it is read and written as a whole.
 #[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
 #[repr(align(8))]
 pub struct Brief {
@@ -421,8 +421,8 @@ impl BoundBlock {
         profile.stalls[why as usize] += cycles;
     }
 
-    /// Flows of instruction `inst` that do floating-point arithmetic: those that take longest among its flows in FLA and FLB;
-    /// the others move elements. Each repetition of a flow counts.
+    /// Flows of instruction `inst` that do floating-point arithmetic: those that take longest among its flows in FLA
+    /// and FLB; the others move elements. Each repetition of a flow counts.
     pub(crate) fn arithmetic_flows(&self, inst: u8) -> u32 {
         let flows =
             self.uops.iter().filter(|uop| uop.inst == inst).flat_map(|uop| &uop.flows[..usize::from(uop.nflows)]);

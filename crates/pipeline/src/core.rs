@@ -121,14 +121,14 @@ impl Pipeline {
 
     /// The core begins to run on `chip`, or on its partition of it.
     pub fn resume(&mut self, chip: &mut Chip) {
-        // What the program reads from now on is what other cores have written: it must get their lines, even where the snoop
-        // of this core's copy would arrive a little later.
+        // What the program reads from now on is what other cores have written: it must get their lines, even where the
+        // snoop of this core's copy would arrive a little later.
         self.memory.with(chip).resume(NEVER, &mut self.signals);
     }
 
     /// The core stops running. `resumes`: it will run again without being woken.
     pub fn suspend(&mut self, chip: &mut Chip, resumes: bool) {
-        let from = if resumes { self.dispatch.asks_from() } else { NEVER };
+        let from = if resumes { self.dispatch.lookahead() } else { NEVER };
         self.memory.with(chip).suspend(from);
     }
 

@@ -144,7 +144,7 @@ pub struct Dispatch {
     /// Entries released after `now`, a byte for each station.
     releases: Releases,
     threshold: u32,
-    /// RSE0 and RSE1 are full with fewer free entries: each takes so many operations a cycle.
+    /// RSE0 and RSE1 count as full with fewer free entries: the operations that each accepts per cycle.
     room: u32,
     /// Results of the last micro-operation that may start a dependency group, as bits, and its station.
     chain: (u64, Station),
@@ -190,8 +190,8 @@ impl Dispatch {
         self.now
     }
 
-    /// When the next instructions are read from the instruction buffer at the earliest: the stages up to decode hold what
-    /// follows the open group, so reading is one group ahead of it at most.
+    /// When the next instructions are read from the instruction buffer at the earliest: the stages up to decode hold
+    /// what follows the open group, so reading is one group ahead of it at most.
     #[inline(always)]
     #[must_use]
     pub fn reads_from(&self) -> Cycle {
@@ -200,7 +200,7 @@ impl Dispatch {
 
     /// Nothing that is not dispatched yet sends a request before this.
     #[must_use]
-    pub fn asks_from(&self) -> Cycle {
+    pub fn lookahead(&self) -> Cycle {
         self.reads_from().max(self.not_before)
     }
 
@@ -375,9 +375,10 @@ impl Dispatch {
         }
     }
 
-    /// Even slots go to the first station, odd slots to the second, unless only one has `room` free entries. Condition 5 of the manual
-    /// is "some free entries". For RSE0 and RSE1 it is taken to be room for all operations of a cycle, which fits measured counts of
-    /// Triad (FLA busy 58.6 % of the time, FLB 34.4 %): the model has 59.5 and 34.6 % so, and 67.7 and 25.6 % with one entry.
+    /// Even slots go to the first station, odd slots to the second, unless only one has `room` free entries. Condition
+    /// 5 of the manual is "some free entries". For RSE0 and RSE1 it is taken to be room for all operations of a cycle,
+    /// which fits measured counts of Triad (FLA busy 58.6 % of the time, FLB 34.4 %): the model has 59.5 and 34.6 % so,
+    /// and 67.7 and 25.6 % with one entry.
     #[inline(always)]
     fn by_slot(&self, even: Station, odd: Station, room: u32) -> Station {
         match (self.free(even) >= room, self.free(odd) >= room) {
@@ -432,11 +433,12 @@ impl Dispatch {
         self.open_group as u16
     }
 
-    /// A micro-operation of the group at place `group` commits no earlier than `t`, and those behind it follow, a group a
-    /// cycle. Returns how many cycles after it the one that was dispatched last commits at the earliest.
-    pub(crate) fn commits_later(&mut self, group: u16, t: Cycle) -> Cycle {
+    /// A micro-operation of the group at place `group` commits no earlier than `t`, and those behind it follow, a group
+    /// a cycle. Returns how many cycles after it the one that was dispatched last commits at the earliest.
+    pub(crate) fn delay_commits(&mut self, group: u16, t: Cycle) -> Cycle {
         let group = usize::from(group);
-        // The last commit of the group before: registers given back later are those of this group and of what is behind it.
+        // The last commit of the previous group: registers that are released later belong to this group and younger
+        // ones.
         let before = self.groups.before(group, 1).saturating_sub(1);
         for ring in &mut self.renames[1..] {
             let many = ring.after(before + self.rename_release);

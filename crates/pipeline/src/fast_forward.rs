@@ -1,8 +1,9 @@
 //! Fast-forwards N identical iterations of a loop.
 //!
-//! The caller has observed that each iteration of a loop takes the same time and counts the same. Then the state of the core after
-//! more iterations is the current state at a later time, and the counts are a multiple of those of one iteration. What is in flight
-//! and affects later operations moves along. Stores, misses and divisions, which such loops do not have, are complete by then.
+//! The caller has observed that each iteration of a loop takes the same time and counts the same. Then the state of the
+//! core after more iterations is the current state at a later time, and the counts are a multiple of those of one
+//! iteration. What is in flight and affects later operations moves along. Stores, misses and divisions, which such
+//! loops do not have, are complete by then.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals, Stalls};

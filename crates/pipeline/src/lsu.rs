@@ -132,8 +132,8 @@ impl Lsu {
         }
     }
 
-    /// A prefetch instruction whose address flow was issued at `t`. The time of the response is that of its last flow, or later when
-    /// that had to wait for a resource.
+    /// A prefetch instruction whose address flow was issued at `t`. The time of the response is that of its last flow,
+    /// or later when that had to wait for a resource.
     #[cold]
     #[inline(never)]
     pub fn prefetch(
@@ -189,8 +189,8 @@ impl Lsu {
         answer
     }
 
-    /// A load's flow ran at `at`, and its line arrives at `line`. Returns when a flow of it, replayed every `replay_period` cycles
-    /// or later, has passed the older stores.
+    /// A load's flow ran at `at`, and its line arrives at `line`. Returns when a flow of it, replayed every
+    /// `replay_period` cycles or later, has passed the older stores.
     #[cold]
     #[inline(never)]
     fn past_stores(
@@ -294,8 +294,8 @@ impl Lsu {
         tags
     }
 
-    /// A store commits at `t`: it moves to the write buffer and from there into the cache. Data that another micro-operation makes
-    /// move when that one commits.
+    /// A store commits at `t`: it moves to the write buffer and from there into the cache. Data that another
+    /// micro-operation makes move when that one commits.
     #[inline(always)]
     pub fn commit_store(&mut self, uop: &BoundUop, t: Cycle, pipes: &mut LoadStorePipes) {
         let t = t.max(self.pending_data + u64::from(uop.to_commit));
@@ -305,12 +305,12 @@ impl Lsu {
         for flow in 0..self.pending_flows {
             let store = self.store_queue.next();
             // Each port's data move; a structure has one for several flows.
-            moved = if flow < usize::from(uop.store_ports) { self.write_buffer.turn(t) } else { moved };
+            moved = if flow < usize::from(uop.store_ports) { self.write_buffer.move_in(t) } else { moved };
             let written = self.write_buffer.write(store.bytes, uop.mem.writing, moved, store.line, pipes);
             store.committed = t;
             store.writes = written.first;
             store.done = written.last + u64::from(uop.to_commit);
-            // Store ports are given back in W5.
+            // Store ports are released in W5.
             given_back = given_back.max(written.entered).max(moved + self.store_write);
             if ports > 1 {
                 self.store_ports.take(1, given_back);
@@ -321,7 +321,8 @@ impl Lsu {
         self.store_ports.take(ports, given_back);
     }
 
-    /// A `DC ZVA` commits at `t`: it moves to the write buffer like a store, and stays there until L2 has zeroed the line.
+    /// A `DC ZVA` commits at `t`: it moves to the write buffer like a store, and stays there until L2 has zeroed the
+    /// line.
     #[cold]
     #[inline(never)]
     pub fn commit_zero(

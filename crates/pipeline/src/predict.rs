@@ -1,4 +1,4 @@
-//! Branch prediction (manual 3.2 and 3.3): the predictors together.
+//! Branch prediction (manual 3.2 and 3.3): all predictors.
 //!
 //! Undocumented details (history length, hashing, thresholds, when entries are made) are parameters marked assumed in
 //! the machine's description, or choices listed in DEVIATIONS.md.
@@ -24,24 +24,24 @@ use small_taken_chain::SmallTakenChain;
 /// How a branch was predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// The right instruction was fetched behind it.
+    /// The prediction was right.
     pub right: bool,
     /// Cycles from the fetch of the branch to that of its target, if it was predicted taken.
     pub target_after: Cycle,
-    /// The instruction buffer has what comes next: nothing is fetched.
+    /// The instruction buffer supplies the next instructions: nothing is fetched.
     pub buffered: bool,
 }
 
-/// What a branch did.
+/// An executed branch.
 #[derive(Clone, Copy, Debug)]
 pub struct Branched {
-    /// What it is.
+    /// Its kind.
     pub kind: Branch,
-    /// Where it is.
+    /// Its address.
     pub pc: u64,
     /// Whether it was taken.
     pub taken: bool,
-    /// Where the program went on.
+    /// The next address.
     pub next: u64,
 }
 
@@ -77,11 +77,11 @@ impl Predictor {
         }
     }
 
-    /// Predicts a branch, learns what it did, and says how the prediction went.
+    /// Predicts a branch, trains the predictors with its outcome, and returns whether the prediction was right.
     ///
-    /// A loop that the instruction buffer supplies goes on as before. Of the predictors, the small taken-chain
-    /// predictor comes first (manual table 3-2): it predicts a branch of its chain taken even where the loop table
-    /// knows better. The others learn all the same.
+    /// A loop that the instruction buffer supplies continues as before. Of the predictors, the small taken-chain
+    /// predictor comes first (manual table 3-2): it predicts a branch of its chain taken even where the loop predictor
+    /// would be right. The others are trained, too.
     pub fn branch(&mut self, b: Branched) -> Prediction {
         let supplied = self.short_loop.predict(b.pc);
         let chained = self.chain.predict(b.pc);
@@ -107,9 +107,9 @@ impl Predictor {
         Prediction { right, target_after, buffered: self.short_loop.supplies() }
     }
 
-    /// A conditional branch, for which `first` says whether a predictor of higher rank was right. The loop table comes
-    /// before the weights. A branch that the target buffer does not know cannot be predicted taken. Weights learn from
-    /// predictions that were theirs; the loop table counts whatever was mispredicted.
+    /// A conditional branch. `first`: whether a predictor of higher priority was right. The loop predictor has priority
+    /// over the perceptron. A branch that is not in the BTB cannot be predicted taken. The perceptron is trained on its
+    /// own predictions; the loop predictor counts every mispredicted branch.
     #[inline(always)]
     fn conditional(&mut self, b: Branched, first: Option<bool>) -> bool {
         let noted = self.btb.find(b.pc);
@@ -135,8 +135,8 @@ impl Predictor {
         right
     }
 
-    /// The weights predict whether a branch of `row` goes the way noted for it, as it did if it `agreed`, and learn when
-    /// they are wrong.
+    /// The perceptron predicts whether a branch of `row` goes in its noted direction, as it did if it `agreed`, and is
+    /// trained when it was wrong.
     #[inline(always)]
     fn weighed(&mut self, row: usize, agreed: bool) -> bool {
         let right = self.perceptron.predict(row) == agreed;
@@ -146,7 +146,7 @@ impl Predictor {
         right
     }
 
-    /// A direct branch or call: its target comes from the target buffer too.
+    /// A direct branch or call: its target comes from the BTB, too.
     fn direct(&mut self, b: Branched) -> bool {
         if b.kind == Branch::Call {
             self.ras.push(b.pc + 4);
@@ -158,7 +158,7 @@ impl Predictor {
         known
     }
 
-    /// An indirect branch or call: the target that followed the same history, or else the last one.
+    /// An indirect branch or call: the target after the same history, or else the last one.
     fn indirect(&mut self, b: Branched) -> bool {
         if b.kind == Branch::IndirectCall {
             self.ras.push(b.pc + 4);
@@ -173,7 +173,7 @@ impl Predictor {
         rehashed.or(last) == Some(b.next)
     }
 
-    /// A return: the return stack comes before the target buffer, and is faster.
+    /// A return: the return stack has priority over the BTB, and is faster.
     fn returned(&mut self, b: Branched) -> (bool, Cycle) {
         let last = self.btb.find(b.pc);
         self.btb.enter(b.pc, b.next);
@@ -220,7 +220,7 @@ pub(crate) mod tests {
     }
 
     fn predictor() -> Predictor {
-        // Without chains and short loops: the other predictors are to be seen.
+        // Without chains and short loops, to test the other predictors.
         Predictor::new(&FrontendSpec { small_taken_targets: 0, short_loop_threshold: 1_000_000, ..spec() })
     }
 

@@ -7,14 +7,14 @@ use fxscope_memory::NEVER;
 
 /// When each CPU runs next; [`NEVER`]: it has nothing to do.
 ///
-/// A tournament tree finds the lowest clock: of two neighbours the lower one advances. When a clock changes, only the matches on its
-/// path are played again.
+/// A tournament tree finds the lowest clock: of two neighbours the lower one advances. When a clock changes, only the
+/// matches on its path are played again.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Clocks {
     /// A power of two of them, at least two. Those beyond the CPUs are [`NEVER`].
     clocks: Box<[Cycle]>,
-    /// The winner of each match: match 1 is the final; match `n` is between the winners of `2 n` and `2 n + 1`. The CPUs themselves
-    /// follow the matches.
+    /// The winner of each match: match 1 is the final; match `n` is between the winners of `2 n` and `2 n + 1`. The
+    /// CPUs themselves follow the matches.
     winners: Box<[usize]>,
     cpus: usize,
 }

@@ -1,6 +1,7 @@
-//! Code map: the file and function of each block. Recorded when a block first runs, since processes and mappings come and go.
+//! Code map: the file and function of each block. Recorded when a block first runs, since processes and mappings come
+//! and go.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use fxscope_linux::Guest;
 
@@ -35,7 +36,7 @@ pub(crate) struct CodeMap {
     /// Paths of files, as programs see them.
     files: Vec<Vec<u8>>,
     names: Vec<Box<str>>,
-    by_name: HashMap<Box<str>, FunctionId>,
+    by_name: BTreeMap<Box<str>, FunctionId>,
 }
 
 impl CodeMap {

@@ -56,7 +56,8 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// A core that has not run the current process yet. It reads the program's control registers when its first thread comes.
+    /// A core that has not run the current process yet. It reads the program's control registers when its first thread
+    /// comes.
     pub(crate) fn new(mut pipeline: Pipeline, process: &Guest, options: &Options, data: &SectorData) -> Core {
         pipeline.memory.assign_sectors(sectors::assignment(&options.spec));
         let mut core = Core {
@@ -126,7 +127,8 @@ impl Core {
         }
     }
 
-    /// Reads the control registers of the current thread: trapped floating-point exceptions, prefetch control, sector ways.
+    /// Reads the control registers of the current thread: trapped floating-point exceptions, prefetch control, sector
+    /// ways.
     pub(crate) fn read_controls(&mut self, process: &Guest, chip: &mut Chip) {
         let cpu = process.cpu();
         self.pipeline.judge_exceptions(cpu.fp.judges_exceptions());

@@ -24,7 +24,8 @@ pub struct HotSpot {
     pub profile: Profile,
 }
 
-/// The hot spots of all blocks, by file and place. Code that was decoded twice, or executed by several processes, is one hot spot.
+/// The hot spots of all blocks, by file and place. Code that was decoded twice, or executed by several processes, is
+/// one hot spot.
 pub(crate) fn hot_spots<'a>(blocks: impl Iterator<Item = &'a BoundBlock>, code_map: &CodeMap) -> Vec<HotSpot> {
     let mut by_place: BTreeMap<(Option<u32>, u64), HotSpot> = BTreeMap::new();
     for block in blocks {

@@ -1,8 +1,8 @@
 //! Counts of all threads by intervals of simulated time.
 //!
-//! An interval has the counts up to the first moment at which every core has reached its end; no core is more than a quantum past it
-//! then. Several intervals are merged into one where all cores sleep or spin past their ends, and where nothing is counted, as outside
-//! of a region that alone is counted.
+//! An interval has the counts up to the first moment at which every core has reached its end; no core is more than a
+//! quantum past it then. Several intervals are merged into one where all cores sleep or spin past their ends, and where
+//! nothing is counted, as outside of a region that alone is counted.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;

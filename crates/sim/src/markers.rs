@@ -1,5 +1,5 @@
-//! Region markers: where programs mark the beginning and the end of a region, by calls for other tools, which are recognised by
-//! function name, or by the probes of `include/fxscope.h`.
+//! Region markers: where programs mark the beginning and the end of a region, by calls for other tools, which are
+//! recognised by function name, or by the probes of `include/fxscope.h`.
 
 use fxscope_isa::Branch;
 use fxscope_linux::Guest;
@@ -36,8 +36,8 @@ enum Naming {
     Last,
 }
 
-/// The functions that mark regions: fxscope's own, those of Fujitsu's profilers (fapp, fipp, and that of the K computer), PAPI's
-/// high-level regions, LIKWID's marker API. Fortran names are mangled as by GNU Fortran.
+/// The functions that mark regions: fxscope's own, those of Fujitsu's profilers (fapp, fipp, and that of the K
+/// computer), PAPI's high-level regions, LIKWID's marker API. Fortran names are mangled as by GNU Fortran.
 const CALLS: &[(&str, Edge, Naming)] = &[
     ("fxscope_roi_begin", Edge::Begin, Naming::C),
     ("fxscope_roi_end", Edge::End, Naming::Last),
@@ -129,8 +129,8 @@ impl Markers {
         self.find(last).is_some() || self.find(next).is_some()
     }
 
-    /// The marker at the block's last instruction, `last`, or at the program counter: its edge, and the name of the region if the
-    /// program gives one.
+    /// The marker at the block's last instruction, `last`, or at the program counter: its edge, and the name of the
+    /// region if the program gives one.
     pub(crate) fn met(&self, last: u64, process: &mut Guest) -> Option<(Edge, Option<String>)> {
         if let Some(Marker::Probe(edge, name)) = self.find(last) {
             return Some((*edge, Some(name.to_string())));

@@ -1,5 +1,5 @@
-//! Pages: from the machine's description to the kernel's view, from there to the timing model, and the cost of the kernel's work on
-//! them.
+//! Pages: from the machine's description to the kernel's view, from there to the timing model, and the cost of the
+//! kernel's work on them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use fxscope_linux::pages::{self, MemoryWork, PageSizes, PageView};
 use fxscope_machine::{Spec, spec};
 use fxscope_memory::{Hierarchy, PageRange, Placement};
 
-/// The page sizes of a machine. Sizes of segments that `settings` names hold whatever the environment of a program says.
+/// The page sizes of a machine. Sizes of segments that `settings` names hold whatever the environment of a program
+/// says.
 #[must_use]
 pub fn page_sizes(sizes: &spec::Pages, settings: &[(String, String)]) -> PageSizes {
     let segments = spec::Pages::SEGMENTS.iter().filter_map(|(name, bytes)| Some((named(name)?, bytes(sizes))));
@@ -54,7 +55,8 @@ pub(crate) struct KnownPages(BTreeMap<u32, Known>);
 /// The pages of one process.
 #[derive(Clone, Default, serde::Deserialize, serde::Serialize)]
 struct Known {
-    /// The current pages for each view that was asked for: threads on other nodes or with other policies may see other placements.
+    /// The current pages for each view that was asked for: threads on other nodes or with other policies may see other
+    /// placements.
     #[serde(skip)]
     views: Vec<(PageView, Arc<[PageRange]>)>,
     /// The pages that the model was told last.
@@ -78,8 +80,8 @@ impl Known {
 }
 
 impl KnownPages {
-    /// Tells the core with `memory` the pages of the current process. The first core to ask after a change frees the frames of
-    /// pages that are gone.
+    /// Tells the core with `memory` the pages of the current process. The first core to ask after a change frees the
+    /// frames of pages that are gone.
     #[cold]
     pub(crate) fn tell(&mut self, process: &Guest, spec: &Spec, memory: &mut Hierarchy<'_>) {
         let pid = process.pid();

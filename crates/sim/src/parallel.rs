@@ -1,14 +1,14 @@
 //! Quantum-parallel simulation: CMGs on several host threads.
 //!
-//! While threads do not synchronise, an epoch of simulated time runs in two steps. First the threads run ahead, one core after the
-//! other: they execute the blocks that will probably fall into the epoch, up to the first one that synchronises, calls the kernel
-//! or controls the processor. Then these blocks are timed: the cores of each partition of the chip in quanta, as ever, and the
-//! partitions in parallel ([`fxscope_memory::partition`]). A block that must not execute early waits for a quantum of its own
-//! ([`crate::timing`]), when all other cores have come as far.
+//! While threads do not synchronise, an epoch of simulated time runs in two steps. First the threads run ahead, one
+//! core after the other: they execute the blocks that will probably fall into the epoch, up to the first one that
+//! synchronises, calls the kernel or controls the processor. Then these blocks are timed: the cores of each partition
+//! of the chip in quanta, as ever, and the partitions in parallel ([`fxscope_memory::partition`]). A block that must
+//! not execute early waits for a quantum of its own ([`crate::timing`]), when all other cores have come as far.
 //!
-//! Results depend neither on the host's threads nor on its load. They differ slightly from those of sequential quanta: unsynchronised
-//! threads see plain accesses of each other up to an epoch early or late, and requests of two CMGs to the same line, memory or link
-//! within an epoch may be served in another order.
+//! Results depend neither on the host's threads nor on its load. They differ slightly from those of sequential quanta:
+//! unsynchronised threads see plain accesses of each other up to an epoch early or late, and requests of two CMGs to
+//! the same line, memory or link within an epoch may be served in another order.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -27,8 +27,8 @@ use crate::spin_skip::Spin;
 use crate::timing::{Driver, Quantum, Timing};
 use crate::trace::Trace;
 
-/// Instructions that an epoch should have, all cores together. A host thread simulates ten in a microsecond; waking another one
-/// takes tens of microseconds.
+/// Instructions that an epoch should have, all cores together. A host thread simulates ten in a microsecond; waking
+/// another one takes tens of microseconds.
 const INSTRUCTIONS: u64 = 60_000;
 /// Fewest and most quanta of an epoch.
 const QUANTA: RangeInclusive<Cycle> = 5..=40;
@@ -109,8 +109,8 @@ struct Runner<'a> {
 }
 
 impl Driver<'_> {
-    /// Runs an epoch from `quantum` on, if cores of several partitions can take part. `None`: they cannot, and the quantum is to be
-    /// run; `Some(Some)`: the run is over.
+    /// Runs an epoch from `quantum` on, if cores of several partitions can take part. `None`: they cannot, and the
+    /// quantum is to be run; `Some(Some)`: the run is over.
     #[inline(always)]
     pub(crate) fn run_parallel<T: Trace>(
         &mut self,
@@ -308,8 +308,8 @@ fn run_partition(
     partition.finish()
 }
 
-/// Cores, the first of which is active, run in quanta until each has reached `end` or has no block left that it ran ahead.
-/// Returns which one is active then.
+/// Cores, the first of which is active, run in quanta until each has reached `end` or has no block left that it ran
+/// ahead. Returns which one is active then.
 fn run_cores(cores: &mut [Runner], chip: &mut Chip, end: Cycle, quantum: Cycle) -> usize {
     let mut active = 0;
     loop {

@@ -1,8 +1,8 @@
 //! Regions: named parts of a run that the program marks, with the counts of each thread.
 //!
-//! A region that only the first thread of a process enters belongs to the whole process: every thread counts from its beginning to
-//! its end. A region that other threads enter, too (one in parallel code), belongs to each thread: each counts between its own
-//! markers.
+//! A region that only the first thread of a process enters belongs to the whole process: every thread counts from its
+//! beginning to its end. A region that other threads enter, too (one in parallel code), belongs to each thread: each
+//! counts between its own markers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +36,8 @@ pub struct Region {
     pub starts: Option<ThreadStarts>,
 }
 
-/// Threads whose `clone` and first instruction are both in a region of the whole process. Times are sums over the calls in which
-/// threads were started, ns of simulated time.
+/// Threads whose `clone` and first instruction are both in a region of the whole process. Times are sums over the calls
+/// in which threads were started, ns of simulated time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct ThreadStarts {
     /// The number of threads.
@@ -168,8 +168,8 @@ impl Regions {
         }
     }
 
-    /// `thread` of the process whose first thread is `leader` is about to execute an instruction at `now_ns`. If it is its
-    /// first one, the regions that its `clone` at `created_ns` lies in contain its start.
+    /// `thread` of the process whose first thread is `leader` is about to execute an instruction at `now_ns`. If it is
+    /// its first one, the regions that its `clone` at `created_ns` lies in contain its start.
     pub fn runs(&mut self, thread: u32, leader: u32, created_ns: u64, now_ns: u64) {
         if thread == leader || !self.began.insert(thread) {
             return;
@@ -187,8 +187,8 @@ impl Regions {
         }
     }
 
-    /// A thread leaves the region called `name` that it entered last, or the last one of all. One that was never entered
-    /// counts nothing.
+    /// A thread leaves the region called `name` that it entered last, or the last one of all. One that was never
+    /// entered counts nothing.
     pub fn end(&mut self, thread: u32, name: Option<&str>, now: &Snapshot) {
         let left = |open: &Open| open.thread == thread && name.is_none_or(|name| open.name == name);
         let Some(last) = self.open.iter().rposition(left) else {
@@ -227,8 +227,8 @@ impl Regions {
         }
     }
 
-    /// What all threads have counted in regions of this name by `now`, whose counts may be some cycles behind those with which a
-    /// thread has entered one.
+    /// What all threads have counted in regions of this name by `now`, whose counts may be some cycles behind those
+    /// with which a thread has entered one.
     pub(crate) fn so_far(&self, name: &str, now: &Totals) -> Signals {
         let done = self.done.iter().find(|done| done.name == name);
         let open = || self.open.iter().filter(|open| open.name == name);

@@ -20,8 +20,8 @@ use crate::sectors;
 use crate::timing::{Driver, Timing};
 use crate::trace::{Trace, Window};
 
-/// Default quantum: cycles that a core may run ahead of the next lowest clock. Long enough that switching cores costs little;
-/// synchronising operations are in simulated-time order whatever it is.
+/// Default quantum: cycles that a core may run ahead of the next lowest clock. Long enough that switching cores costs
+/// little; synchronising operations are in simulated-time order whatever it is.
 pub const QUANTUM: Cycle = 100;
 
 /// What a run models.
@@ -255,7 +255,7 @@ impl Simulation {
         self.conclude(finish)
     }
 
-    /// Runs on to the end, or until `watch` says to stop; it can go on afterwards.
+    /// Runs to the end, or until `watch` stops it. It can be called again.
     pub fn advance(&mut self, watch: &mut dyn FnMut(Progress) -> Control) -> Finish {
         self.advance_with(watch, &mut ())
     }

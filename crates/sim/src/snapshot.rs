@@ -1,8 +1,8 @@
 //! Snapshots of a timed run: everything but the guest and the options.
 //!
-//! A snapshot has the chip, its cores with all their tables and calendars, the blocks that are bound to them, the clocks, and what
-//! was counted. A run that is restored from it, with the guest as it was, goes on byte for byte as the run that it was taken
-//! from. The format is [postcard](https://docs.rs/postcard), behind [`VERSION`].
+//! A snapshot has the chip, its cores with all their tables and calendars, the blocks that are bound to them, the
+//! clocks, and what was counted. A run that is restored from it, with the guest as it was, goes on byte for byte as the
+//! run that it was taken from. The format is [postcard](https://docs.rs/postcard), behind [`VERSION`].
 
 use serde::{Deserialize, Serialize};
 
@@ -43,8 +43,8 @@ struct Read {
 }
 
 impl Simulation {
-    /// The state of the run without that of the guest. Spinning cores are caught up first, in this run, too, so that it and a
-    /// restored one go on alike.
+    /// The state of the run without that of the guest. Spinning cores are caught up first, in this run, too, so that it
+    /// and a restored one go on alike.
     ///
     /// # Errors
     /// When the run is functional.
@@ -55,8 +55,8 @@ impl Simulation {
         Ok(postcard::to_stdvec(&Written { version: VERSION, timing, regions })?)
     }
 
-    /// Puts the run into the state of a snapshot that was taken from a run of the same machine and options. The guest must be
-    /// in the state of that moment, too.
+    /// Puts the run into the state of a snapshot that was taken from a run of the same machine and options. The guest
+    /// must be in the state of that moment, too.
     ///
     /// # Errors
     /// When the run is functional, or the snapshot is damaged or has another version. The run is as it was then.

@@ -1,9 +1,9 @@
 //! Timed run: one core per CPU; the core with the lowest clock runs next.
 //!
-//! A core runs for a quantum: until its clock is a quantum ahead of the next lowest one. Synchronising operations (atomic and
-//! ordered accesses, barriers, events, system calls) execute in simulated-time order: a core that is ahead ends its quantum before
-//! one. Other cores see everything else at most a quantum too early, and requests to shared resources meet in their calendars,
-//! whichever core makes them first.
+//! A core runs for a quantum: until its clock is a quantum ahead of the next lowest one. Synchronising operations
+//! (atomic and ordered accesses, barriers, events, system calls) execute in simulated-time order: a core that is ahead
+//! ends its quantum before one. Other cores see everything else at most a quantum too early, and requests to shared
+//! resources meet in their calendars, whichever core makes them first.
 
 use fxscope_aarch64::block::MAX_BLOCK;
 use fxscope_calendar::Cycle;
@@ -32,8 +32,8 @@ use crate::trace::Trace;
 const WATCH_BLOCKS: u64 = 1 << 16;
 /// Blocks between two updates of the guest's clock.
 const CLOCK_BLOCKS: u64 = 8;
-/// Cycles from an event to the first cycle of a thread that waited for it: one because times are rounded down to cycles, one
-/// because a core sleeps until the cycle before.
+/// Cycles from an event to the first cycle of a thread that waited for it: one because times are rounded down to
+/// cycles, one because a core sleeps until the cycle before.
 const EVENT_CYCLES: Cycle = 2;
 
 /// Blocks for which a core may exceed its quantum between a load-exclusive and its store.

@@ -1,4 +1,4 @@
-//! What a program sets of the hardware prefetcher: distances, levels, reliableness, injection.
+//! The program's control of the hardware prefetcher: distances, levels, reliableness, injection.
 //!
 //! Source: A64FX specification, HPC extension 1.3; microarchitecture manual 11.3 and 11.5.
 
@@ -53,7 +53,7 @@ pub struct Registers {
     pub injection_distance: [u64; INJECTIONS],
 }
 
-/// What becomes of a prefetch when a resource is short (manual 11.3).
+/// What happens to a prefetch when a resource is busy (manual 11.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Reliableness {
     /// It waits for the resource.
@@ -113,7 +113,7 @@ pub struct Control {
     pub l2: StreamLevel,
     /// Injection mode, by number.
     pub injection: [Injection; INJECTIONS],
-    /// Whether tags of pointers steer.
+    /// Whether tags of pointers steer the prefetcher.
     tagged: bool,
 }
 
@@ -133,7 +133,7 @@ const fn signed_field(word: u64, high: u32, low: u32) -> i64 {
 }
 
 impl Control {
-    /// What `registers` set on the machine of `spec`, whose defaults hold where they set nothing.
+    /// The control by `registers`; the machine's defaults, `spec`, hold where they set nothing.
     #[must_use]
     pub fn new(registers: &Registers, spec: &Parameters) -> Control {
         let word = if bit(registers.stream_detect, 63) { registers.stream_detect } else { 0 };
@@ -173,7 +173,7 @@ impl Control {
         (lines(self.l1, steering.l1()), lines(self.l2, steering.l2()))
     }
 
-    /// What becomes of a prefetch instruction through a pointer when a resource is short.
+    /// What happens to a prefetch instruction through a pointer when a resource is busy.
     #[must_use]
     pub fn software(&self, steering: Steering) -> Reliableness {
         match self.injection_of(steering) {

@@ -147,8 +147,8 @@ impl StoreQueue {
         }
     }
 
-    /// A store's flow takes the place of the oldest store. It will be [complete](StoreQueue::done) after `others` that are not complete
-    /// either.
+    /// A store's flow takes the place of the oldest store. It will be [complete](StoreQueue::done) after `others` that
+    /// are not complete either.
     #[inline(always)]
     pub fn begin(&mut self, others: usize, store: Store) {
         let place = (self.count + others) % REMEMBERED;
@@ -232,8 +232,8 @@ impl StoreQueue {
         within(a.start, b) | within(b.start, a)
     }
 
-    /// Whether a store that overlaps in the compared address bits must be taken to overlap: for a read across a page, and for
-    /// stores whose flow is young in the pipes or that wait for their line (manual 7.5.2).
+    /// Whether a store that overlaps in the compared address bits must be taken to overlap: for a read across a page,
+    /// and for stores whose flow is young in the pipes or that wait for their line (manual 7.5.2).
     fn seems_to_overlap(&self, read: &Read, store: &Store, t: Cycle) -> bool {
         let in_pipes = |from: Cycle| from <= t && t < from + self.partial_stages;
         read.bytes.crosses(self.partial_shift) || in_pipes(store.tags) || in_pipes(store.writes) || t < store.line

@@ -1,9 +1,10 @@
 //! Detects spin loops whose iterations are identical.
 //!
 //! A core whose quanta end at the same few places again and again may be in a small loop. It is then watched block by
-//! block. A loop that only loads, computes with general registers and branches, and whose iterations take the same path,
-//! read the same addresses and change registers by the same amounts, repeats until somebody writes one of these addresses or
-//! a counter runs out. Once the timing of its iterations repeats as well, it need not be simulated until then.
+//! block. A loop that only loads, computes with general registers and branches, and whose iterations take the same
+//! path, read the same addresses and change registers by the same amounts, repeats until somebody writes one of these
+//! addresses or a counter runs out. Once the timing of its iterations repeats as well, it need not be simulated until
+//! then.
 
 use fxscope_aarch64::block::{Block, BlockId};
 use fxscope_aarch64::cpu::Cpu;

@@ -1,8 +1,8 @@
 //! Spinning cores are not scheduled until a watched address changes.
 //!
-//! A spinning core ([`Spin::Spins`]) stands at the beginning of an iteration. What it would have done up to a later time is
-//! known, and is added at once when somebody writes an address that its loop reads, when a counter in a register runs
-//! out, when its thread is disturbed otherwise, and at the latest after [`REACH`] cycles.
+//! A spinning core ([`Spin::Spins`]) stands at the beginning of an iteration. What it would have done up to a later
+//! time is known, and is added at once when somebody writes an address that its loop reads, when a counter in a
+//! register runs out, when its thread is disturbed otherwise, and at the latest after [`REACH`] cycles.
 
 use std::ops::Range;
 
@@ -170,8 +170,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Every core is caught up and simulated, and none is watched: nothing is known of loops. Spinning cores that go on to
-    /// spin are found anew.
+    /// Every core is caught up and simulated, and none is watched: nothing is known of loops. Spinning cores that go on
+    /// to spin are found anew.
     pub(crate) fn forget_loops(&mut self) {
         self.stop_all_spinning();
         self.timing.machine.iter_mut().for_each(|core| core.spin = Spin::default());
