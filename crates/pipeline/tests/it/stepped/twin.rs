@@ -92,7 +92,7 @@ pub fn run(spec: &Spec, steps: &[Step]) -> Option<(Cycle, u64)> {
         twin.load_store_pipes();
         twin.commit();
         twin.issue();
-        twin.release();
+        twin.give_back();
         front.step(twin.now, next);
         twin.writes = [0; 5];
         twin.relay_taken = false;
