@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_cycle_accounting_add_up_to_the_cycles() {
+    fn cycle_accounting_components_add_up_to_the_cycles() {
         let values = values(&[&[
             ("CPU_CYCLES", 1000),
             ("0INST_COMMIT", 600),
