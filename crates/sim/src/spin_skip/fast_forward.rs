@@ -1,8 +1,8 @@
 //! Spinning cores are not scheduled until a watched address changes.
 //!
-//! A spinning core ([`Spin::Spins`]) stands at the beginning of an iteration. What it would have done up to a later time is
-//! known, and is added at once when somebody writes an address that its loop reads, when a counter in a register runs
-//! out, when its thread is disturbed otherwise, and at the latest after [`REACH`] cycles.
+//! A spinning core ([`Spin::Spins`]) stands at the beginning of an iteration. What it would have done up to a later
+//! time is known, and is added at once when somebody writes an address that its loop reads, when a counter in a
+//! register runs out, when its thread is disturbed otherwise, and at the latest after [`REACH`] cycles.
 
 use std::ops::Range;
 
@@ -17,6 +17,7 @@ use crate::timing::Driver;
 const REACH: Cycle = 1 << 16;
 
 /// A spinning core.
+#[derive(Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Spinning {
     index: usize,
     thread: u32,
@@ -167,6 +168,13 @@ impl Driver<'_> {
                 }
             }
         }
+    }
+
+    /// Every core is caught up and simulated, and none is watched: nothing is known of loops. Spinning cores that go on
+    /// to spin are found anew.
+    pub(crate) fn forget_loops(&mut self) {
+        self.stop_all_spinning();
+        self.timing.machine.iter_mut().for_each(|core| core.spin = Spin::default());
     }
 
     /// Every spinning core is caught up and simulated again.

@@ -14,6 +14,7 @@ const RANGES: usize = 16;
 const FIRST_LOOK: u64 = 32;
 
 /// What a core had counted at a time.
+#[derive(Clone)]
 pub(super) struct Counts {
     now: Cycle,
     counters: Signals,
@@ -23,6 +24,7 @@ pub(super) struct Counts {
 }
 
 /// What one period counts, or several.
+#[derive(Clone)]
 pub(super) struct PeriodCounts {
     pub(super) cycles: Cycle,
     counters: Signals,
@@ -58,6 +60,7 @@ impl Counts {
 }
 
 /// A thread that spins, at the beginning of an iteration.
+#[derive(Clone)]
 pub(crate) struct SpinSummary {
     pub(crate) iteration: Round,
     /// Iterations of a period.
