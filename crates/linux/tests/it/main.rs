@@ -13,5 +13,6 @@ mod pages;
 mod processes;
 mod programs;
 mod sectors;
+mod snapshot;
 mod threads;
 mod vectors;
