@@ -13,7 +13,7 @@ use fxscope_linux::pages::Backing;
 use fxscope_machine::Spec;
 use fxscope_record::{ALL, HotSpot, Run};
 use fxscope_report::annotate::Source;
-use fxscope_sim::{BlockObserver, MemoryAccess, Ran};
+use fxscope_sim::{BlockEvent, BlockObserver, MemoryAccess};
 use serde::Serialize;
 
 use fxscope_session::{Wanted, annotate};
@@ -260,9 +260,9 @@ impl RiskFinder {
 
 impl BlockObserver for RiskFinder {
     /// A loop that waits does not store under a mask, but nobody says so.
-    const SKIPS_ROUNDS: bool = false;
+    const SKIPS_ITERATIONS: bool = false;
 
-    fn ran(&mut self, ran: &mut Ran<'_>) {
+    fn ran(&mut self, ran: &mut BlockEvent<'_>) {
         ran.accesses().for_each(|access| self.look(ran.process, &access));
         while let Some(key) = self.fresh.pop() {
             self.read(ran.process, key);

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ways_to_write_an_event_lead_to_the_machine_s_name() {
+    fn all_spellings_of_an_event_give_the_machines_name() {
         let events = fxscope_pmu::Pmu::built_in("a64fx").expect("built in").events;
         let ways = [
             ("r11", "CPU_CYCLES"),

@@ -94,9 +94,9 @@ pub(crate) fn runs(
 
 /// Checks that all files with a command have the same.
 fn same_program(passes: &[Pass]) -> Result<(), Problem> {
-    let mut told = passes.iter().filter_map(|pass| Some((pass, pass.command.as_ref()?)));
-    let Some((first, command)) = told.next() else { return Ok(()) };
-    match told.find(|(_, other)| *other != command) {
+    let mut known = passes.iter().filter_map(|pass| Some((pass, pass.command.as_ref()?)));
+    let Some((first, command)) = known.next() else { return Ok(()) };
+    match known.find(|(_, other)| *other != command) {
         None => Ok(()),
         Some((pass, other)) => Err(pass.problem(format!(
             "is of '{other}', but {} is of '{command}': import runs of one program together",
@@ -125,8 +125,8 @@ fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String
     });
     let files = passes.iter().map(|pass| pass.file.to_owned()).collect();
     let mut command = command.to_vec();
-    if let (true, Some(told)) = (command.is_empty(), &passes[0].command) {
-        command = told.split(' ').map(str::to_owned).collect();
+    if let (true, Some(known)) = (command.is_empty(), &passes[0].command) {
+        command = known.split(' ').map(str::to_owned).collect();
     }
     let mut run = machine.run(format, command, files, names.collect());
     run.constants.extend(passes[0].constants.iter().map(|(name, value)| ((*name).to_owned(), *value)));

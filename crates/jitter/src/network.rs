@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn grids_hold_all_nodes_and_are_near_to_cubes() {
+    fn grids_hold_all_nodes_and_are_nearly_cubic() {
         assert_eq!(grid(64), [4, 4, 4]);
         assert_eq!(grid(7), [7, 1, 1]);
         for nodes in [1, 2, 12, 384, 1000, 158_976] {

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_are_even_and_streams_are_unlike() {
+    fn draws_are_uniform_and_streams_differ() {
         let streams: Vec<Stream> = (0..100).map(|n| Stream::new(7).of(n)).collect();
         let draws = || streams.iter().flat_map(|s| (0..1000).map(|i| s.unit(i)));
         let mean = draws().sum::<f64>() / 1e5;
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn below_reaches_all_numbers_and_none_more() {
+    fn below_gives_exactly_the_numbers_in_range() {
         let stream = Stream::new(1);
         let mut seen = [0u32; 5];
         (0..5000).for_each(|i| seen[stream.below(i, 5) as usize] += 1);

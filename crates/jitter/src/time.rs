@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused_with_what_is_wrong() {
+    fn invalid_times_are_refused_with_a_reason() {
         for (text, why) in
             [("-5us", "negative"), ("5", "is not a time"), ("us", "is not a time"), ("1e300s", "too long")]
         {

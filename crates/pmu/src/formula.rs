@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quotient_by_zero_is_zero_and_a_missing_name_has_no_value() {
+    fn division_by_zero_is_zero_and_a_missing_name_has_no_value() {
         assert_eq!(value("5 / (A - 3)"), 0.0);
         assert_eq!(Formula::parse("1 + X").expect("a formula").value(&Names), None);
         assert_eq!(Formula::parse("0 * X").expect("a formula").value(&Names), None);
@@ -372,7 +372,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_parser_panic(text in "[-+*/(),. a-zA-Z0-9_@µ]{0,80}") {
+        fn no_text_causes_a_panic(text in "[-+*/(),. a-zA-Z0-9_@µ]{0,80}") {
             let _ = Formula::parse(&text);
         }
 

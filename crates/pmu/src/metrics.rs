@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_cycle_accounting_add_up_to_the_cycles() {
+    fn cycle_accounting_components_add_up_to_the_cycles() {
         let values = values(&[&[
             ("CPU_CYCLES", 1000),
             ("0INST_COMMIT", 600),
@@ -545,7 +545,7 @@ mod tests {
             let parts: Vec<_> = group.metrics.iter().filter(|m| values[m.name.as_str()] > 0.0).collect();
             // The report has one component for all cycles in which no whole instruction commits.
             let title = match stall {
-                Stall::UopOnly | Stall::Movprfx | Stall::HandOver => "Other wait",
+                Stall::UopOnly | Stall::Movprfx | Stall::StoreData => "Other wait",
                 _ => stall.title(),
             };
             assert_eq!(parts.iter().map(|m| m.title.as_str()).collect::<Vec<_>>(), [title]);

@@ -41,13 +41,13 @@ pub fn widen(events: &Events, region: &mut Region, constants: &BTreeMap<String, 
 #[must_use]
 pub fn totals<'a>(events: &Events, region: &'a Region, constants: &BTreeMap<String, f64>) -> BTreeMap<&'a str, u64> {
     // For a CMG-wide event, the first thread of each CMG counts.
-    let mut told: BTreeSet<Cmg> = BTreeSet::new();
-    let tells: Vec<bool> =
-        region.threads.iter().map(|t| cmg_of(t, constants).is_none_or(|cmg| told.insert(cmg))).collect();
+    let mut seen: BTreeSet<Cmg> = BTreeSet::new();
+    let representative: Vec<bool> =
+        region.threads.iter().map(|t| cmg_of(t, constants).is_none_or(|cmg| seen.insert(cmg))).collect();
     let mut totals = BTreeMap::new();
     for (name, counts) in region.tallies().columns(region.threads.len()) {
         let wide = events.named(name).is_some_and(|event| event.scope == Scope::Cmg);
-        let wanted = counts.filter(|&(thread, _)| !wide || tells[thread]).map(|(_, count)| count);
+        let wanted = counts.filter(|&(thread, _)| !wide || representative[thread]).map(|(_, count)| count);
         if let Some(total) = wanted.reduce(u64::saturating_add) {
             totals.insert(name, total);
         }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn l2_is_as_busy_as_the_mean_cmg_that_threads_run_on() {
+    fn l2_utilisation_is_the_mean_over_the_cmgs_used() {
         // Two banks; pipeline cycles caused by the CMG's threads during the cycles of one of them.
         for (cpus, on_a_cmg) in [(12..13, 1.0), (12..15, 3.0), (12..24, 12.0), (12..60, 12.0)] {
             let region = region(cpus.clone());

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_end_within_a_number_or_hold_too_large_ones_are_refused() {
+    fn truncated_and_too_large_numbers_are_refused() {
         assert_eq!(unpack(&[0x80]), None);
         assert_eq!(unpack(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]), None);
         assert_eq!(unpack(&[0x80; 11]), None);
@@ -59,7 +59,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn no_bytes_cause_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             let _ = unpack(&bytes);
         }
     }

@@ -29,7 +29,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     let noise = if comparison.runs.iter().any(|&n| n > 1) {
         "Values are means; a difference of up to two standard errors is marked as noise."
     } else {
-        "One run each: what is noise is not known. Files with several runs of a program tell."
+        "There is one run of each, so the noise is unknown; files with several runs of a program show it."
     };
     let all = [format!("Runs: {}.", runs.join(", ")), noise.to_owned()];
     comparison.notes.iter().map(|note| plain(note)).chain(all).collect()

@@ -113,7 +113,7 @@ pub(crate) fn answer_text(outcomes: &[Outcome]) -> String {
     let Accuracy { relative, runs, .. } = checked(outcomes);
     let (fitted, again) = left_out(outcomes);
     if relative.number == 0 {
-        return format!("No figure checks the model: rows fitted to {fitted}, stated again {again}.");
+        return format!("No figure tests the model: {fitted} rows were fitted, {again} repeat a figure.");
     }
     let [near, far] = NEAR;
     format!(

@@ -102,7 +102,7 @@ struct Reader<'a> {
     /// Calls, CNTVCT, PMCCNTR, then the events.
     columns: Vec<Column>,
     /// The indices of calls, CNTVCT and PMCCNTR among the names.
-    besides: [usize; 3],
+    clocks: [usize; 3],
     /// The index of the thread expected in the next line.
     next: usize,
     regions: Vec<PassRegion>,
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
             places: HashMap::new(),
             names: Arc::default(),
             columns: Vec::new(),
-            besides: [0; 3],
+            clocks: [0; 3],
             next: 0,
             regions: Vec::new(),
             by_name: HashMap::new(),
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
         }
         self.names = Arc::new(names.iter().flatten().cloned().collect());
         let place = |name: &Option<String>| name.as_ref().and_then(|name| self.names.index(name));
-        self.besides = CLOCKS.map(|name| self.names.index(name).unwrap_or(0));
+        self.clocks = CLOCKS.map(|name| self.names.index(name).unwrap_or(0));
         self.columns = names.iter().map(|name| place(name).map_or(Column::Unused, Column::Name)).collect();
         Ok(())
     }
@@ -299,7 +299,7 @@ impl<'a> Reader<'a> {
             let Column::Name(place) = *column else { continue };
             row[place] = self.number(fields, first + i, "count")?;
         }
-        let [calls, ticks, cycles] = self.besides.map(|place| row[place]);
+        let [calls, ticks, cycles] = self.clocks.map(|place| row[place]);
         if ticks >= ENOUGH_TICKS && cycles / ticks >= ABSURD_CYCLES_PER_TICK {
             return Err(self.error(format!("{cycles} cycles in {ticks} timer ticks are impossible")));
         }

@@ -223,8 +223,8 @@ fn events_in_several_groups_count_once() {
     let text = "5,,r11,1,100.00,,\n1,,r190,1,100.00,,\n6,,r11,1,100.00,,\n2,,r191,1,100.00,,\n";
     let runs = read_one(text).expect("two groups");
     assert_eq!(runs[0].regions[0].count(0, "CPU_CYCLES"), Some(5));
-    let told = "CPU_CYCLES was counted several times at once; the first count is taken".to_owned();
-    assert!(runs[0].notes.contains(&told), "{:?}", runs[0].notes);
+    let note = "CPU_CYCLES was counted several times at once; the first count is taken".to_owned();
+    assert!(runs[0].notes.contains(&note), "{:?}", runs[0].notes);
 }
 
 #[test]

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_a_length_is_the_share_of_longer_ones() {
+    fn exceeds_is_the_share_of_longer_lengths() {
         for length in samples() {
             for x in [500.0, 1500.0, 4000.0, 7000.0, 30e3] {
                 let share = slices(&length).filter(|&l| l > x).count() as f64 / 1e6;

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_spreadsheets_would_take_for_a_formula_is_quoted_behind_an_apostrophe() {
+    fn texts_that_look_like_formulas_are_quoted_with_an_apostrophe() {
         for (text, expected) in [
             ("=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""),
             ("=1+1", "\"'=1+1\""),

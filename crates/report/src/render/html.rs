@@ -70,12 +70,12 @@ pub fn render(reports: &[Report]) -> String {
                 main id="main" { @if let Some(first) = first { (first) } }
                 footer {
                     @if short > 0 {
-                        p { (short) " of the regions, those that took least time, have no rows for threads here, for the size of this page; "
-                            code { "fxscope report --region NAME" } " gives them." }
+                        p { (short) " of the regions, those with the least time, have no rows for threads on this page, to limit its size; "
+                            code { "fxscope report --region NAME" } " shows them." }
                     }
                     @if left_out > 0 {
-                        p { "Of " (left_out) " further regions, that took less time than all in the list, there is only the table below; "
-                            code { "fxscope report --region NAME" } " gives the rest, " code { "--format csv" } " everything." }
+                        p { (left_out) " further regions, with less time than all in the list, are only in the table below; "
+                            code { "fxscope report --region NAME" } " shows one of them in full, " code { "--format csv" } " everything." }
                         (overview::draw(regions.iter().skip(1).enumerate().filter(|(i, _)| !places.contains_key(i)).map(|(_, r)| (name(r), r.2))))
                     }
                     p { "Made by fxscope." }
@@ -112,7 +112,7 @@ fn chooser(choices: impl Iterator<Item = (usize, String)>) -> Markup {
         nav aria-label="Regions" {
             label for="region" { "Region" }
             select id="region" autocomplete="off" { @for (place, name) in choices { option value=(place) { (name) } } }
-            noscript { p { "Other regions than the first need JavaScript." } }
+            noscript { p { "Regions other than the first require JavaScript." } }
         }
     }
 }

@@ -64,7 +64,7 @@ mod tests {
     use crate::document::StackPart;
 
     #[test]
-    fn parts_of_a_family_have_different_colours_that_the_style_sheet_knows() {
+    fn components_of_a_family_have_different_colours_in_the_style_sheet() {
         let families = [Family::Memory, Family::Commit, Family::Memory, Family::Commit];
         let part = |family| StackPart { id: String::new(), label: String::new(), family };
         let stack = Stack { unit: "s".to_owned(), parts: families.map(part).to_vec(), bars: Vec::new() };

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_number_has_four_digits_and_the_others_as_many_behind_the_point() {
+    fn the_largest_number_has_four_digits_and_the_others_as_many_decimals() {
         let cases: &[(&str, &[f64], &str, &[&str])] = &[
             ("s", &[17.71e-6, 1.2e-6], "µs", &["17.71", "1.20"]),
             ("ratio", &[0.5, 0.01234], "%", &["50.00", "1.23"]),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_a_dash() {
+    fn unknown_values_are_a_dash() {
         assert_eq!(Scale::of("s", [1.0].into_iter()).cell(None), "–");
     }
 }

@@ -54,5 +54,5 @@ fn sentence(run: &Run, table: &Table, evaluation: &Evaluation) -> Option<String>
         names += &format!(" and {} more", events.len() - NAMED);
     }
     let (lacks, all) = (lacking.len(), table.columns.len());
-    Some(format!("{} {}: {lacks} of {all} columns want {names} ({})", table.id, table.title, groups.join(", ")))
+    Some(format!("{} {}: {lacks} of {all} columns need {names} ({})", table.id, table.title, groups.join(", ")))
 }

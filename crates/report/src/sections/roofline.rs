@@ -9,11 +9,11 @@ use crate::evaluate::Evaluated;
 /// Memory levels: name, and the metric of operations per byte.
 const POINTS: &[(&str, &str)] = &[("L2", "l2_intensity"), ("memory", "intensity")];
 /// How to interpret a point's position.
-const READING: &str = "A point near the slope of its level is limited by it, one near the roof by the pipes; far below both, threads \
-                       wait for latency: cycle accounting says for which.";
+const READING: &str = "A point near the slope of its level is limited by that bandwidth, one near the roof by the pipes. Far below \
+                       both, latency limits: cycle accounting shows which.";
 /// How to interpret a roofline without points. Traffic between pipes and L1 is not counted in bytes.
-const READING_WITHOUT: &str = "No slope limits it, since its data stay in L1 and bytes from there are not counted: the dashed line \
-                               is what it reached. Near the roof the pipes limit it; below, busy rates tell whether L1 does, and cycle \
+const READING_WITHOUT: &str = "There is no slope, since the data stay in L1, whose traffic is not counted: the dashed line is the rate \
+                               reached. Near the roof the pipes limit it; below, busy rates show whether L1 does, and cycle \
                                accounting what threads wait for.";
 
 /// The region's rate by memory level; `None` without operations, or if their traffic or the machine's peaks are

@@ -83,7 +83,7 @@ fn a_region_with_data_in_l1_has_a_rate_and_ceilings_but_no_point() {
     assert_eq!(roofline.idle, ["L2", "memory"]);
     assert!((roofline.reached.gflops - 3.2).abs() < 1e-9, "{:?}", roofline.reached);
     assert_eq!(roofline.slopes.len(), 3);
-    assert!(roofline.reading.starts_with("No slope limits it"), "{}", roofline.reading);
+    assert!(roofline.reading.starts_with("There is no slope"), "{}", roofline.reading);
 }
 
 #[test]

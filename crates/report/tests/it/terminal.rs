@@ -67,7 +67,7 @@ fn measurements_but_not_simulations_report_missing_events() {
     let text = render(&summary(&Run { origin, command: Vec::new(), ..simulated }), ASCII);
     assert!(text.starts_with("pass1.csv on a64fx"), "{text}");
     // Power has three columns, from three events of the eighth group.
-    assert!(text.contains("K Power: 3 of 3 columns want EA_CORE, EA_L2, EA_MEMORY (pa8)"), "{text}");
+    assert!(text.contains("K Power: 3 of 3 columns need EA_CORE, EA_L2, EA_MEMORY (pa8)"), "{text}");
 }
 
 /// The shares of time in the first document of a run's summary.
@@ -147,7 +147,7 @@ fn a_simulated_run_explains_columns_that_are_not_modelled() {
     assert_eq!(
         left_empty(&Run { origin, ..simulated }, Level::Detailed),
         "",
-        "of a measurement, what is missing is told"
+        "measurements report missing events instead"
     );
 }
 

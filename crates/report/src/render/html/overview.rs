@@ -30,7 +30,7 @@ pub fn draw<'a>(regions: impl Iterator<Item = (String, &'a RegionReport)>) -> Ma
                     tbody { @for (name, region) in &regions { tr { th scope="row" { (name) } (PreEscaped(cells(region, &headings))) } } }
                 }
             }
-            @if more > 0 { p { "Of " (more) " more there is nothing here." } }
+            @if more > 0 { p { (more) " more regions are not shown." } }
         }
     }
 }

@@ -57,11 +57,11 @@ impl Terminal {
 
     /// Interpretations of marked cells, once per quantity.
     fn readings(&mut self, grid: &Grid, shown: Range<usize>) {
-        let mut told = Vec::new();
+        let mut explained = Vec::new();
         for mark in grid.marks.iter().filter(|m| shown.contains(&m.record)) {
             let heading = &grid.headings[mark.column];
-            if !told.contains(&mark.column) {
-                told.push(mark.column);
+            if !explained.contains(&mark.column) {
+                explained.push(mark.column);
                 let words = format!("{SIGN} {}: {}", heading.id, mark.reading);
                 self.flow("", words.split(' ').map(str::to_owned), " ");
             }

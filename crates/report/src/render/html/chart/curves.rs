@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plot_without_points_is_an_empty_one() {
+    fn a_plot_without_points_is_empty() {
         let text = draw(&plot(true, Vec::new())).into_string();
         assert!(text.contains("0 points") && !text.contains("NaN") && !text.contains("inf"), "{text}");
     }

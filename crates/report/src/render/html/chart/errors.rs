@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_beyond_ten_percent_stand_out() {
+    fn bins_beyond_ten_percent_are_marked() {
         let standing_out: Vec<_> = (0..BINS).filter(|&i| far(i)).map(between).collect();
         let expected = ["below -50", "from -50 to -25", "from -25 to -20", "from -20 to -15", "from -15 to -10"];
         assert_eq!(standing_out[..5], expected);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_without_values_has_a_length_nevertheless() {
+    fn an_axis_without_values_still_has_a_length() {
         for most in [0.0, f64::NAN, f64::INFINITY] {
             assert_eq!(Axis::new(most, 10.0).at(1.0), 10.0);
         }

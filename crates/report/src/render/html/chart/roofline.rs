@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slopes_that_are_one_line_have_one_name() {
+    fn coinciding_slopes_have_one_label() {
         let slopes = [("L1", 256.0), ("L2", 128.0), ("memory", 256.0)]
             .map(|(label, gigabytes)| Slope { label: label.to_owned(), gigabytes });
         let labels = [0, 1, 2].map(|i| slope_label(&slopes, i));
