@@ -322,6 +322,10 @@ impl Guest {
         type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
         let rest: Rest = postcard::from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
         let (mut spaces, mut threads, mut system, mut state) = rest;
+        let whole = threads.values().all(|thread| state.processes.get(thread.process).is_some());
+        if !whole || !memory.is_consistent() {
+            return Err(SnapshotError::Damaged);
+        }
         let budget = system.budget.clone();
         system.names_charge = Rc::new(budget.charge(state.names_bytes));
         for (id, bytes) in state.thread_bytes {

@@ -8,6 +8,7 @@ mod containment;
 mod elf;
 mod files;
 mod hostile;
+mod layering;
 mod memory_files;
 mod pages;
 mod processes;
