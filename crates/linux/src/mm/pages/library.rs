@@ -61,7 +61,7 @@ impl Library {
             && number("COLORING", &value, 0..=1, &mut notes).is_some()
         {
             notes.push(format!(
-                "{PREFIX}COLORING={value} has no effect: blocks start where the program's malloc has them (D100)."
+                "{PREFIX}COLORING={value} has no effect: blocks start where the program's malloc has them."
             ));
         }
         let malloc = Malloc::of(environment, &mut notes);

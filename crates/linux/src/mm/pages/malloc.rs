@@ -52,7 +52,7 @@ impl Malloc {
             && word(&[("0", false), ("1", true)], "FORCE_MMAP_THRESHOLD", &given, "0", notes) == Some(true)
         {
             notes.push(format!(
-                "{PREFIX}FORCE_MMAP_THRESHOLD=1: GNU's malloc still looks into its heap before it maps a block (D100)."
+                "{PREFIX}FORCE_MMAP_THRESHOLD=1: GNU's malloc still looks into its heap before it maps a block."
             ));
         }
         let limit = |given: Option<u64>| given.filter(|_| own_arenas);
@@ -91,7 +91,7 @@ impl Malloc {
         }
         let set = (!set.is_empty()).then(|| {
             let set = set.join(", ");
-            format!("For the large-page library's malloc, GNU's C library is told {set} in the environment (D100).")
+            format!("For the large-page library's malloc, GNU's C library is told {set} in the environment.")
         });
         set.into_iter().chain(kept).collect()
     }
