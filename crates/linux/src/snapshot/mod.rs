@@ -322,8 +322,7 @@ impl Guest {
         type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
         let rest: Rest = postcard::from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
         let (mut spaces, mut threads, mut system, mut state) = rest;
-        let whole = threads.values().all(|thread| state.processes.get(thread.process).is_some());
-        if !whole || !memory.is_consistent() {
+        if !memory.is_consistent() {
             return Err(SnapshotError::Damaged);
         }
         let budget = system.budget.clone();
@@ -364,6 +363,9 @@ impl Guest {
         };
         let processes = state.processes.try_map(|process| restorer.process(process))?;
         let mut memory = restorer.memory;
+        if threads.values().any(|thread| processes.get(thread.process).is_none()) {
+            return Err(SnapshotError::Damaged);
+        }
         let running = threads.get(state.running).ok_or(SnapshotError::Damaged)?;
         let space = processes.get(running.process).and_then(|process| spaces.get(process.space));
         memory.activate(space.ok_or(SnapshotError::Damaged)?.id);

@@ -7,7 +7,8 @@ const SUBSYSTEMS: [&str; 6] = ["abi", "mm", "fs", "sched", "ipc", "signal"];
 
 /// The Rust files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).expect("a folder of the crate").map(|entry| entry.expect("readable").path());
+    let entries =
+        std::fs::read_dir(folder).expect("a folder of the crate").map(|entry| entry.expect("readable").path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
