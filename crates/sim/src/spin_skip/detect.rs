@@ -8,9 +8,9 @@
 
 use fxscope_aarch64::block::{Block, BlockId};
 use fxscope_aarch64::cpu::Cpu;
+use fxscope_aarch64::spin::{Iteration, REGISTERS};
 use fxscope_calendar::Cycle;
 use fxscope_isa::{Access, InstKind, Reg, RegClass, Shape, StaticInst};
-use fxscope_linux::rounds::{REGISTERS, Round};
 use fxscope_pipeline::{BoundBlock, Pipeline};
 
 use super::summary::{Counts, SpinSummary};
@@ -102,7 +102,7 @@ pub(crate) struct Iterations {
     /// Where each iteration begins.
     head: u64,
     /// The first iteration; the others must match it.
-    first: Round,
+    first: Iteration,
     /// Blocks and stream words of the current iteration so far.
     blocks: usize,
     words: usize,
@@ -130,7 +130,7 @@ impl Iterations {
     fn new(cpu: &Cpu, now: Cycle) -> Iterations {
         Iterations {
             head: cpu.pc,
-            first: Round::new(cpu.nzcv),
+            first: Iteration::new(cpu.nzcv),
             blocks: 0,
             words: 0,
             registers: std::array::from_fn(|i| cpu.x[i]),

@@ -89,7 +89,8 @@ impl Driver<'_> {
         let Spin::Spins(summary) = &mut core.spin else { return };
         let most = REACH / summary.cycles();
         let look = summary.iterations_to_follow(most);
-        let iterations = if undisturbed { self.process.rounds_ahead(thread, &mut summary.iteration, look) } else { 0 };
+        let iterations =
+            if undisturbed { self.process.iterations_ahead(thread, &mut summary.iteration, look) } else { 0 };
         summary.left = (iterations / summary.iterations).min(most);
         match self.spins_until(index) {
             Some(until) => self.timing.clocks.set(index, until),
@@ -126,7 +127,7 @@ impl Driver<'_> {
         summary.fast_forward(periods, &mut core.pipeline, &mut core.blocks);
         let ns = core.now_ns() - began_ns;
         let Spin::Spins(summary) = &core.spin else { return };
-        self.process.skip_rounds(thread, &summary.iteration, periods * summary.iterations, ns);
+        self.process.skip_iterations(thread, &summary.iteration, periods * summary.iterations, ns);
     }
 
     /// Spinning core number `entry` is simulated again.
