@@ -1,5 +1,6 @@
 //! A report before it has a format.
 
+mod build;
 mod chart;
 mod grid;
 mod plot;

@@ -39,11 +39,10 @@ pub(super) fn catch() -> Result<(), Failure> {
     failure.map_or(Ok(()), |e| Err(format!("signals such as Ctrl-C cannot be caught: {e}").into()))
 }
 
-/// The same while `line` shows how far a run is. Results of one before are written.
-pub(super) fn catch_for(line: &ProgressLine) -> Result<(), Failure> {
+/// From now on `line` shows how far a run is. Results of the run before are written.
+pub(super) fn watch_over(line: &ProgressLine) {
     SAVING.store(false, Ordering::Relaxed);
     *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line.clone());
-    catch()
 }
 
 /// From now on results are written: further signals wait for that.

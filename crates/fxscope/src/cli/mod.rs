@@ -3,8 +3,8 @@
 mod annotate;
 mod collect;
 mod compare;
+mod console;
 mod events;
-mod foreground;
 mod hwpf;
 mod import;
 mod interrupt;
@@ -15,6 +15,7 @@ mod machine;
 mod output;
 mod pages;
 mod progress;
+mod recorded;
 mod report;
 mod run;
 mod scenario;

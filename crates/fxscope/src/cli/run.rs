@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fxscope::Mode;
+use fxscope::lab::simulate;
 use fxscope::record::{self, Finish, Run};
 use fxscope::report::render::{json, terminal};
 
-use super::foreground::simulate;
+use super::console::Console;
 use super::interrupt;
 use super::konata::{TraceArgs, TraceTarget};
 use super::output::{self, Target};
@@ -78,11 +79,15 @@ pub(super) fn run(args: &Args) -> Outcome {
     }
     let mut trace = TraceTarget::check(&args.trace, args.mode)?;
     let stdio = output::program_streams(json_target.as_ref())?;
+    let console = Console::catching_signals(args.quiet)?;
     let (run, barrier) = prepared.contained(stdio, |session| {
         let barrier = session.barrier().clone();
-        (simulate(session, args.quiet, trace.as_mut().map(TraceTarget::window).as_mut()), barrier)
+        let run = simulate(&console, session, |session, watch| match &mut trace {
+            Some(trace) => session.run_traced(watch, &mut trace.window()),
+            None => session.run(watch),
+        });
+        (run, barrier)
     })?;
-    let run = run?;
     if let Some(name) = args.interval_region.as_deref().filter(|name| run.region(name).is_none()) {
         say(&format!(
             "--interval-region: the program has marked no region '{name}', so that its intervals have counted nothing"

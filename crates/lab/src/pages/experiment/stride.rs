@@ -1,17 +1,18 @@
 //! A loop of which each step needs one translation: what the distance of its steps does with pages of several sizes.
 
-use fxscope::machine::settings::size;
-use fxscope::report::document::{Curve, Plot};
+use fxscope_machine::settings::size;
+use fxscope_report::document::{Curve, Plot};
+use fxscope_report::sheet::{Cell, Table};
 
-use super::super::super::Failure;
-use super::findings::{Cell, Findings, Published, Table};
-use super::lab::{Counted, Lab, Trial};
+use super::bench::{Bench, Counted, Trial};
+use super::findings::{Findings, Published};
 use super::{Experiment, K_COMPUTER};
+use crate::Error;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "stride",
     title: "TLB misses and speed of a loop, by its stride and the size of pages",
-    on: &K_COMPUTER,
+    measured: &K_COMPUTER,
     run,
 };
 
@@ -37,38 +38,38 @@ const NOTICED: f64 = 0.001;
 /// Where the loss of speed is published as a miss rate: row, page size, percent.
 const PUBLISHED: [(&str, u64, f64); 2] = [("k_tlb-0013", 4 * MIB, 0.0054), ("k_tlb-0014", 32 * MIB, 0.0058)];
 
-fn run(lab: &Lab) -> Result<Findings, Failure> {
-    let (_, largest) = lab.ends()?;
-    let strides: Vec<u64> = HALVES.iter().map(|n| n * MIB / 2).filter(|stride| 3 * stride <= lab.span).collect();
-    let few = (lab.span / FEW + 1).next_power_of_two() / 2;
+fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
+    let (_, largest) = bench.ends()?;
+    let strides: Vec<u64> = HALVES.iter().map(|n| n * MIB / 2).filter(|stride| 3 * stride <= bench.span).collect();
+    let few = (bench.span / FEW + 1).next_power_of_two() / 2;
     if strides.is_empty() || few < 64 << 10 {
-        return Err(format!("--span {}: too small for any stride; give 2MiB at least", size(lab.span)).into());
+        return Err(format!("--span {}: too small for any stride; give 2MiB at least", size(bench.span)).into());
     }
-    lab.has_memory(lab.span, "the loop of the experiment", "--span")?;
-    let by_stride = |&stride: &u64| trials(lab, stride, STEPS.min(lab.span / stride), ROUNDS);
-    let by_rounds = |&rounds: &u64| trials(lab, few, FEW, rounds);
+    bench.has_memory(bench.span, "the loop of the experiment", "--span")?;
+    let by_stride = |&stride: &u64| trials(bench, stride, STEPS.min(bench.span / stride), ROUNDS);
+    let by_rounds = |&rounds: &u64| trials(bench, few, FEW, rounds);
     let all: Vec<Trial> = strides.iter().flat_map(by_stride).chain(SWEEP.iter().flat_map(by_rounds)).collect();
-    let runs = lab.run(&all)?;
-    let counted = runs.iter().map(|run| lab.counted(run, "stride")).collect::<Result<Vec<Counted>, Failure>>()?;
-    let rows: Vec<&[Counted]> = counted.chunks(lab.sizes.len()).collect();
+    let runs = bench.run(&all)?;
+    let counted = runs.iter().map(|run| bench.counted(run, "stride")).collect::<Result<Vec<Counted>, Error>>()?;
+    let rows: Vec<&[Counted]> = counted.chunks(bench.sizes.len()).collect();
     let (table, sweep) = rows.split_at(strides.len());
 
-    let losses: Vec<Vec<(f64, f64)>> = (0..lab.sizes.len()).map(|i| losses(sweep, i)).collect();
+    let losses: Vec<Vec<(f64, f64)>> = (0..bench.sizes.len()).map(|i| losses(sweep, i)).collect();
     let published = PUBLISHED.iter().filter_map(|&(id, page, value)| {
-        let i = lab.sizes.iter().position(|&bytes| bytes == page && bytes != largest)?;
+        let i = bench.sizes.iter().position(|&bytes| bytes == page && bytes != largest)?;
         let what = format!("miss rate of a loss of {LOSS} %, {}", size(page));
         Some(Published { id, what, value, unit: "%", here: rate_of_loss(&losses[i], LOSS) })
     });
     Ok(Findings {
         published: published.collect(),
-        seen: seen(lab, &strides, table, &losses),
-        plots: plots(lab, &strides, table, &losses),
-        tables: vec![stride_table(lab, &strides, table), loss_table(lab, sweep, &losses)],
+        seen: seen(bench, &strides, table, &losses),
+        plots: plots(bench, &strides, table, &losses),
+        tables: vec![stride_table(bench, &strides, table), loss_table(bench, sweep, &losses)],
     })
 }
 
 /// A run with each page size.
-fn trials(lab: &Lab, stride: u64, steps: u64, rounds: u64) -> Vec<Trial> {
+fn trials(bench: &Bench<'_>, stride: u64, steps: u64, rounds: u64) -> Vec<Trial> {
     let passes = (96 / steps).max(1);
     let arguments = [("stride", stride), ("count", steps), ("rounds", rounds), ("passes", passes)];
     let arguments: Vec<String> = arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -79,7 +80,7 @@ fn trials(lab: &Lab, stride: u64, steps: u64, rounds: u64) -> Vec<Trial> {
         segments: &["mmap"],
         ..Trial::default()
     };
-    lab.sizes.iter().map(trial).collect()
+    bench.sizes.iter().map(trial).collect()
 }
 
 /// Speed of a run against that with the largest pages, percent.
@@ -106,40 +107,40 @@ fn loss_of_rate(losses: &[(f64, f64)], rate: f64) -> Option<f64> {
     rate_of_loss(&swapped, rate)
 }
 
-fn headings(first: &str, lab: &Lab, kinds: [&str; 2]) -> Vec<String> {
-    let each = |kind: &str| lab.sizes.iter().map(|&bytes| format!("{kind} {}", size(bytes))).collect::<Vec<_>>();
+fn headings(first: &str, bench: &Bench<'_>, kinds: [&str; 2]) -> Vec<String> {
+    let each = |kind: &str| bench.sizes.iter().map(|&bytes| format!("{kind} {}", size(bytes))).collect::<Vec<_>>();
     [vec![first.to_owned()], each(kinds[0]), each(kinds[1])].concat()
 }
 
-fn stride_table(lab: &Lab, strides: &[u64], rows: &[&[Counted]]) -> Table {
+fn stride_table(bench: &Bench<'_>, strides: &[u64], rows: &[&[Counted]]) -> Table {
     let row = |(&stride, row): (&u64, &&[Counted])| {
-        let rates = row.iter().map(|c| Cell(c.rate, 4));
-        let speeds = (0..row.len()).map(|i| Cell(speed(row, i), 1));
+        let rates = row.iter().map(|c| Cell::number(c.rate, 4));
+        let speeds = (0..row.len()).map(|i| Cell::number(speed(row, i), 1));
         (size(stride), rates.chain(speeds).collect())
     };
-    Table {
-        title: "Misses of 100 loads and stores; speed against the largest pages, percent",
-        headings: headings("stride", lab, ["misses", "speed"]),
-        rows: strides.iter().zip(rows).map(row).collect(),
-    }
+    Table::new(
+        "Misses of 100 loads and stores; speed against the largest pages, percent",
+        headings("stride", bench, ["misses", "speed"]),
+    )
+    .with_rows(strides.iter().zip(rows).map(row))
 }
 
-fn loss_table(lab: &Lab, rows: &[&[Counted]], losses: &[Vec<(f64, f64)>]) -> Table {
+fn loss_table(bench: &Bench<'_>, rows: &[&[Counted]], losses: &[Vec<(f64, f64)>]) -> Table {
     let row = |(i, (rounds, _)): (usize, (&u64, &&[Counted]))| {
-        let rates = losses.iter().map(|size| Cell(size[i].0, 5));
-        let lost = losses.iter().map(|size| Cell(size[i].1, 2));
+        let rates = losses.iter().map(|size| Cell::number(size[i].0, 5));
+        let lost = losses.iter().map(|size| Cell::number(size[i].1, 2));
         ((rounds * LOADS).to_string(), rates.chain(lost).collect())
     };
-    Table {
-        title: "Each step misses: misses of 100 loads and stores; loss of speed, percent",
-        headings: headings("loads a step", lab, ["misses", "loss"]),
-        rows: SWEEP.iter().zip(rows).enumerate().map(row).collect(),
-    }
+    Table::new(
+        "Each step misses: misses of 100 loads and stores; loss of speed, percent",
+        headings("loads a step", bench, ["misses", "loss"]),
+    )
+    .with_rows(SWEEP.iter().zip(rows).enumerate().map(row))
 }
 
-fn seen(lab: &Lab, strides: &[u64], table: &[&[Counted]], losses: &[Vec<(f64, f64)>]) -> Vec<String> {
+fn seen(bench: &Bench<'_>, strides: &[u64], table: &[&[Counted]], losses: &[Vec<(f64, f64)>]) -> Vec<String> {
     let mut seen = Vec::new();
-    for (i, &page) in lab.sizes.iter().enumerate() {
+    for (i, &page) in bench.sizes.iter().enumerate() {
         let slowest = table.iter().map(|row| speed(row, i)).fold(100.0, f64::min);
         seen.push(match strides.iter().zip(table).find(|(_, row)| row[i].rate > NOTICED) {
             Some((&stride, _)) => format!(
@@ -150,7 +151,7 @@ fn seen(lab: &Lab, strides: &[u64], table: &[&[Counted]], losses: &[Vec<(f64, f6
             None => format!("Pages of {}: no stride has more misses than {NOTICED} %.", size(page)),
         });
     }
-    for (&page, losses) in lab.sizes.iter().zip(losses) {
+    for (&page, losses) in bench.sizes.iter().zip(losses) {
         if let Some(loss) = loss_of_rate(losses, GUIDELINE) {
             seen.push(format!(
                 "At {GUIDELINE} % misses, from which on they are published to matter (k_tlb-0015), pages of {} lose {loss:.1} %.",
@@ -161,11 +162,11 @@ fn seen(lab: &Lab, strides: &[u64], table: &[&[Counted]], losses: &[Vec<(f64, f6
     seen
 }
 
-fn plots(lab: &Lab, strides: &[u64], table: &[&[Counted]], losses: &[Vec<(f64, f64)>]) -> Vec<Plot> {
+fn plots(bench: &Bench<'_>, strides: &[u64], table: &[&[Counted]], losses: &[Vec<(f64, f64)>]) -> Vec<Plot> {
     let curves = |value: &dyn Fn(&[Counted], usize) -> f64| {
         let points =
             |i: usize| strides.iter().zip(table).map(|(&s, row)| (s as f64 / MIB as f64, value(row, i))).collect();
-        lab.sizes.iter().enumerate().map(|(i, &b)| Curve { label: size(b), points: points(i) }).collect::<Vec<_>>()
+        bench.sizes.iter().enumerate().map(|(i, &b)| Curve { label: size(b), points: points(i) }).collect::<Vec<_>>()
     };
     let plot = |title: &str, across: &str, up: &str, logarithmic: bool, curves: Vec<Curve>| Plot {
         title: title.to_owned(),
@@ -176,7 +177,7 @@ fn plots(lab: &Lab, strides: &[u64], table: &[&[Counted]], losses: &[Vec<(f64, f
         curves,
     };
     let time = |row: &[Counted], i: usize| row[i].cycles / row[row.len() - 1].cycles;
-    let lost = lab.sizes.iter().zip(losses).map(|(&b, points)| Curve { label: size(b), points: points.clone() });
+    let lost = bench.sizes.iter().zip(losses).map(|(&b, points)| Curve { label: size(b), points: points.clone() });
     let lost = lost.filter(|curve| curve.points.iter().any(|point| point.0 > 0.0)).collect();
     vec![
         plot("TLB misses", "stride, MiB", "misses of 100 loads and stores", true, curves(&|row, i| row[i].rate)),

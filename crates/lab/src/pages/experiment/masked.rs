@@ -1,17 +1,18 @@
 //! Masked stores to memory that was never allocated.
 
-use fxscope::machine::settings::size;
-use fxscope::record::Run;
+use fxscope_machine::settings::size;
+use fxscope_record::Run;
+use fxscope_report::sheet::{Cell, Table};
 
-use super::super::super::Failure;
-use super::findings::{Cell, Findings, Published, Table};
-use super::lab::{Lab, Trial, event};
+use super::bench::{Bench, Trial, event};
+use super::findings::{Findings, Published};
 use super::{Experiment, K_COMPUTER};
+use crate::Error;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "masked",
     title: "Masked stores to memory that was never allocated, by page size",
-    on: &K_COMPUTER,
+    measured: &K_COMPUTER,
     run,
 };
 
@@ -26,7 +27,7 @@ const WAYS: [(&str, &[&str]); 4] = [
     ("condition before the loop", &["state=absent", "form=branch"]),
 ];
 
-fn run(lab: &Lab) -> Result<Findings, Failure> {
+fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
     let trial = |(_, options): &(&str, &[&str]), page: u64| Trial {
         program: "masked",
         arguments: options.iter().map(|&option| option.to_owned()).chain([format!("rows={ROWS}")]).collect(),
@@ -34,24 +35,24 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
         segments: &["data", "bss", "heap", "stack", "mmap"],
         ..Trial::default()
     };
-    let trials: Vec<Trial> = WAYS.iter().flat_map(|way| lab.sizes.iter().map(|&page| trial(way, page))).collect();
-    let runs = lab.run(&trials)?;
-    let ways: Vec<&[Run]> = runs.chunks(lab.sizes.len()).collect();
-    let cycles = |run: &Run| Ok::<_, Failure>(event(run, REGION, "CPU_CYCLES")? / ROWS as f64);
-    let table = |title: &'static str, of: &dyn Fn(&Run) -> Result<f64, Failure>, digits: usize| {
+    let trials: Vec<Trial> = WAYS.iter().flat_map(|way| bench.sizes.iter().map(|&page| trial(way, page))).collect();
+    let runs = bench.run(&trials)?;
+    let ways: Vec<&[Run]> = runs.chunks(bench.sizes.len()).collect();
+    let cycles = |run: &Run| Ok::<_, Error>(event(run, REGION, "CPU_CYCLES")? / ROWS as f64);
+    let table = |title: &'static str, of: &dyn Fn(&Run) -> Result<f64, Error>, digits: usize| {
         let row = |((label, _), runs): (&(&str, &[&str]), &&[Run])| {
-            let cells = runs.iter().map(|run| Ok(Cell(of(run)?, digits))).collect::<Result<_, Failure>>()?;
+            let cells = runs.iter().map(|run| Ok(Cell::number(of(run)?, digits))).collect::<Result<_, Error>>()?;
             Ok(((*label).to_owned(), cells))
         };
-        let headings = std::iter::once("loop".to_owned()).chain(lab.sizes.iter().map(|&page| size(page))).collect();
-        let rows = WAYS.iter().zip(&ways).map(row).collect::<Result<_, Failure>>()?;
-        Ok::<_, Failure>(Table { title, headings, rows })
+        let headings = std::iter::once("loop".to_owned()).chain(bench.sizes.iter().map(|&page| size(page)));
+        let rows = WAYS.iter().zip(&ways).map(row).collect::<Result<Vec<_>, Error>>()?;
+        Ok::<_, Error>(Table::new(title, headings).with_rows(rows))
     };
-    let rate = |run: &Run| lab.counted(run, REGION).map(|counted| counted.rate);
+    let rate = |run: &Run| bench.counted(run, REGION).map(|counted| counted.rate);
     let absent = &ways[0][0];
     let times = cycles(absent)? / cycles(&ways[3][0])?;
     Ok(Findings {
-        seen: vec![seen(lab, times)],
+        seen: vec![seen(bench, times)],
         published: vec![
             Published {
                 id: "k_tlb-0057",
@@ -76,9 +77,9 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
     })
 }
 
-fn seen(lab: &Lab, times: f64) -> String {
-    let name = &lab.spec.name;
-    if !lab.spec.tlb.inactive_lookup {
+fn seen(bench: &Bench<'_>, times: f64) -> String {
+    let name = &bench.spec.name;
+    if !bench.spec.tlb.inactive_lookup {
         return format!(
             "{name} looks up no page for an access without active elements (tlb.inactive_lookup): where its memory is, and \
              whether there is any, changes nothing."

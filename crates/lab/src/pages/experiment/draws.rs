@@ -1,17 +1,18 @@
 //! The same program with its arrays at other places in the heap each time.
 
-use fxscope::machine::settings::size;
-use fxscope::report::document::{Curve, Plot};
+use fxscope_machine::settings::size;
+use fxscope_report::document::{Curve, Plot};
+use fxscope_report::sheet::{Cell, Column, Table};
 
-use super::super::super::Failure;
-use super::findings::{Cell, Findings, Published, Table};
-use super::lab::{Counted, Lab, Trial};
+use super::bench::{Bench, Counted, Trial};
+use super::findings::{Findings, Published};
 use super::{Experiment, K_COMPUTER};
+use crate::Error;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "draws",
     title: "Run time by where arrays happen to lie, with several sizes of pages",
-    on: &K_COMPUTER,
+    measured: &K_COMPUTER,
     run,
 };
 
@@ -20,35 +21,35 @@ const DRAWS: u32 = 512;
 /// A draw that is this much slower than the fastest stands out.
 const SLOW: f64 = 1.05;
 
-fn run(lab: &Lab) -> Result<Findings, Failure> {
-    lab.ends()?;
-    lab.has_memory(lab.span, "the heap of the experiment", "--span")?;
-    let draws = lab.draws.unwrap_or(DRAWS);
+fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
+    bench.ends()?;
+    bench.has_memory(bench.span, "the heap of the experiment", "--span")?;
+    let draws = bench.draws.unwrap_or(DRAWS);
     let trial = |page: u64, seed: u32| Trial {
         program: "tlb-arrays",
-        arguments: vec![format!("span={}", lab.span), format!("seed={seed}")],
+        arguments: vec![format!("span={}", bench.span), format!("seed={seed}")],
         page,
         segments: &["mmap"],
         ..Trial::default()
     };
     let trials: Vec<Trial> =
-        lab.sizes.iter().flat_map(|&page| (1..=draws).map(move |seed| trial(page, seed))).collect();
-    let runs = lab.run(&trials)?;
-    let counted = runs.iter().map(|run| lab.counted(run, "step 01")).collect::<Result<Vec<Counted>, Failure>>()?;
+        bench.sizes.iter().flat_map(|&page| (1..=draws).map(move |seed| trial(page, seed))).collect();
+    let runs = bench.run(&trials)?;
+    let counted = runs.iter().map(|run| bench.counted(run, "step 01")).collect::<Result<Vec<Counted>, Error>>()?;
     let fastest = counted.iter().map(|c| c.cycles).fold(f64::MAX, f64::min);
     let spreads: Vec<Spread> = counted.chunks(draws as usize).map(|part| Spread::of(part, fastest)).collect();
 
-    let at = |page: u64| lab.sizes.iter().position(|&bytes| bytes == page).map(|i| spreads[i].slowest());
+    let at = |page: u64| bench.sizes.iter().position(|&bytes| bytes == page).map(|i| spreads[i].slowest());
     let published = |id, what: &str, value, here| Published { id, what: what.to_owned(), value, unit: "times", here };
     Ok(Findings {
-        tables: vec![table(lab, &spreads)],
+        tables: vec![table(bench, &spreads)],
         published: vec![
             published("k_tlb-0023", "slowest process, FrontFlow/blue vel3d1", 4.0, at(32 << 20)),
             published("k_tlb-0026", "12 s that become 46 s, pages of 32 MiB", 3.83, at(32 << 20)),
             published("k_tlb-0027", "all alike with pages of 256 MiB", 1.0, at(256 << 20)),
         ],
-        seen: seen(lab, &spreads, draws),
-        plots: vec![plot(lab, &spreads)],
+        seen: seen(bench, &spreads, draws),
+        plots: vec![plot(bench, &spreads)],
     })
 }
 
@@ -76,31 +77,28 @@ impl Spread {
     }
 }
 
-fn table(lab: &Lab, spreads: &[Spread]) -> Table {
+fn table(bench: &Bench<'_>, spreads: &[Spread]) -> Table {
     let row = |(&page, spread): (&u64, &Spread)| {
-        let part = |share: f64| Cell(spread.times[((spread.times.len() - 1) as f64 * share) as usize], 3);
+        let part = |share: f64| Cell::number(spread.times[((spread.times.len() - 1) as f64 * share) as usize], 3);
         let cells = vec![
             part(0.0),
             part(0.5),
             part(0.9),
             part(1.0),
-            Cell(spread.slowest(), 2),
-            Cell(spread.slow as f64, 0),
-            Cell(spread.rate, 3),
+            Cell::number(spread.slowest(), 2),
+            Cell::number(spread.slow as f64, 0),
+            Cell::number(spread.rate, 3),
         ];
         (size(page), cells)
     };
-    let headings = ["pages", "fastest", "median", "90 %", "slowest", "spread", "slow draws", "most misses, %"];
-    Table {
-        title: "Times against the fastest draw of all",
-        headings: headings.map(str::to_owned).to_vec(),
-        rows: lab.sizes.iter().zip(spreads).map(row).collect(),
-    }
+    let headings = ["pages", "fastest", "median", "90 %", "slowest", "spread", "slow draws"];
+    let columns = headings.map(Column::from).into_iter().chain([Column::new("most misses").in_unit("%")]);
+    Table::new("Times against the fastest draw of all", columns).with_rows(bench.sizes.iter().zip(spreads).map(row))
 }
 
-fn seen(lab: &Lab, spreads: &[Spread], draws: u32) -> Vec<String> {
+fn seen(bench: &Bench<'_>, spreads: &[Spread], draws: u32) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
-    for (&page, spread) in lab.sizes.iter().zip(spreads) {
+    for (&page, spread) in bench.sizes.iter().zip(spreads) {
         seen.push(match spread.slow {
             0 => format!("Pages of {}: all {draws} draws are alike.", size(page)),
             slow => format!(
@@ -110,19 +108,20 @@ fn seen(lab: &Lab, spreads: &[Spread], draws: u32) -> Vec<String> {
             ),
         });
     }
-    let tlb = &lab.spec.tlb;
+    let tlb = &bench.spec.tlb;
     let sets = u64::from(tlb.l2_entries / tlb.l2_ways);
-    let shares = lab.sizes.iter().map(|&page| format!("{} of {}", lab.span.div_ceil(page).div_ceil(sets), size(page)));
+    let shares =
+        bench.sizes.iter().map(|&page| format!("{} of {}", bench.span.div_ceil(page).div_ceil(sets), size(page)));
     seen.push(format!(
         "A set of the set-associative TLB holds {} pages. In {} so many are of one set: {}.",
         tlb.l2_ways,
-        size(lab.span),
+        size(bench.span),
         shares.collect::<Vec<_>>().join(", ")
     ));
     seen
 }
 
-fn plot(lab: &Lab, spreads: &[Spread]) -> Plot {
+fn plot(bench: &Bench<'_>, spreads: &[Spread]) -> Plot {
     let points = |spread: &Spread| (1..).map(f64::from).zip(spread.times.iter().copied()).collect();
     let curve = |(&page, spread): (&u64, &Spread)| Curve { label: size(page), points: points(spread) };
     Plot {
@@ -131,6 +130,6 @@ fn plot(lab: &Lab, spreads: &[Spread]) -> Plot {
         logarithmic: false,
         up: "time against the fastest".to_owned(),
         logarithmic_up: false,
-        curves: lab.sizes.iter().zip(spreads).map(curve).collect(),
+        curves: bench.sizes.iter().zip(spreads).map(curve).collect(),
     }
 }

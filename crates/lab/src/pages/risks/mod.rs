@@ -3,20 +3,74 @@
 //! Elements that are not active touch no memory and fault nowhere. Where their addresses have no page, machines differ in
 //! what they pay: some look up the page of every access, and find none each time, whatever the size of pages.
 
+mod show;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use fxscope_aarch64::table::{Ctx, decode};
 use fxscope_isa::{Access, Reg, Shape};
-use fxscope_linux::Guest;
 use fxscope_linux::disasm::disassemble;
 use fxscope_linux::pages::Backing;
+use fxscope_linux::{Guest, Stdio};
 use fxscope_machine::Spec;
 use fxscope_record::{ALL, HotSpot, Run};
 use fxscope_report::annotate::Source;
+use fxscope_report::document::Document;
+use fxscope_session::{Scenario, Wanted, annotate};
 use fxscope_sim::{BlockObserver, MemoryAccess, Ran};
 use serde::Serialize;
+use serde_json::json;
 
-use fxscope_session::{Wanted, annotate};
+use crate::{Error, Progress, runner};
+
+/// The risks of a program, and the run that showed them.
+pub struct Findings {
+    /// The run.
+    pub run: Run,
+    /// Its machine.
+    pub spec: Spec,
+    /// What was found.
+    pub risks: Risks,
+}
+
+/// Runs a program once and finds the instructions that name pages under a false mask which are not there. `stdio` are its
+/// standard streams; `None`: those of this process.
+///
+/// # Errors
+/// When the program cannot start.
+pub fn risks(scenario: &Scenario, stdio: Option<Stdio>, progress: &dyn Progress) -> Result<Findings, Error> {
+    let prepared = scenario.prepare()?;
+    let spec = prepared.spec().as_ref().clone();
+    let mut finder = RiskFinder::new(&spec);
+    let run = prepared.contained(stdio, |session| {
+        runner::simulate(progress, session, |session, watch| session.run_observed(watch, &mut finder))
+    })?;
+    let risks = finder.finish(&run, &spec);
+    Ok(Findings { run, spec, risks })
+}
+
+impl Findings {
+    /// The findings for people.
+    #[must_use]
+    pub fn document(&self) -> Document {
+        show::document(&self.run, &self.spec, &self.risks)
+    }
+
+    /// The findings for programs.
+    #[must_use]
+    pub fn json(&self) -> serde_json::Value {
+        json!({
+            "tool": self.run.tool,
+            "machine": self.run.machine,
+            "program": self.run.program(),
+            "arguments": self.run.command.get(1..).unwrap_or_default(),
+            "page_bytes": self.spec.pages.normal,
+            "cycles": self.risks.cycles,
+            "first_fault_accesses": self.risks.by_design,
+            "risks": self.risks.risks,
+        })
+    }
+}
 
 /// Whether an instruction reads or writes where its elements are active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

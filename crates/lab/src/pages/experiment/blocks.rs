@@ -1,17 +1,18 @@
 //! A mesh in blocks: misses that large pages avoid, and time that they leave.
 
-use fxscope::machine::settings::size;
-use fxscope::record::Run;
+use fxscope_machine::settings::size;
+use fxscope_record::Run;
+use fxscope_report::sheet::{Cell, Table};
 
-use super::super::super::Failure;
-use super::findings::{Cell, Findings, Published, Table};
-use super::lab::{Lab, Trial, event};
+use super::bench::{Bench, Trial, event};
+use super::findings::{Findings, Published};
 use super::{A64FX, Experiment};
+use crate::Error;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "blocks",
     title: "A mesh in blocks with tables: TLB misses and time by page size",
-    on: &A64FX,
+    measured: &A64FX,
     run,
 };
 
@@ -39,8 +40,8 @@ const HYDRO: [(&str, &[(&str, f64)]); 4] = [
     ("L2_MISS_WAIT", &[("flash-0632", 0.99), ("flash-0635", 0.99)]),
 ];
 
-fn run(lab: &Lab) -> Result<Findings, Failure> {
-    let (small, large) = lab.ends()?;
+fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
+    let (small, large) = bench.ends()?;
     let trial = |part: &str, page| Trial {
         program: "blocks",
         arguments: vec![format!("part={part}")],
@@ -49,17 +50,16 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
         ..Trial::default()
     };
     let trials = ["all", "guards"].map(|part| [trial(part, small), trial(part, large)]);
-    let runs = lab.run(&trials.into_iter().flatten().collect::<Vec<_>>())?;
+    let runs = bench.run(&trials.into_iter().flatten().collect::<Vec<_>>())?;
     let [all_small, all_large, guards_small, guards_large] = runs.as_slice() else {
-        return Err("not all runs were made".to_owned().into());
+        return Err("not all runs were made".into());
     };
     let headings = ["event".to_owned(), size(small), size(large), "ratio".to_owned()];
     let tables = vec![
         table("The whole step", &headings, &EVENTS, all_small, all_large)?,
         table("Guard cells alone", &headings, &HYDRO, guards_small, guards_large)?,
     ];
-    // Measured were these two sizes.
-    let measured = (small, large) == (64 << 10, 2 << 20) && lab.spec.name == "a64fx";
+    let measured = bench.is_as_measured();
     let mut published = Vec::new();
     for (what, events, pages) in
         [("EOS", &EVENTS[..], [all_small, all_large]), ("Hydro", &HYDRO[..], [guards_small, guards_large])]
@@ -75,27 +75,29 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
             }));
         }
     }
-    Ok(Findings { seen: seen(lab, [small, large], all_small, all_large)?, published, tables, plots: Vec::new() })
+    Ok(Findings { seen: seen(bench, [small, large], all_small, all_large)?, published, tables, plots: Vec::new() })
 }
 
 type Events<'e> = &'e [(&'e str, &'e [(&'e str, f64)])];
 
-fn table(title: &'static str, headings: &[String], events: Events, small: &Run, large: &Run) -> Result<Table, Failure> {
+fn table(title: &'static str, headings: &[String], events: Events, small: &Run, large: &Run) -> Result<Table, Error> {
     let row = |(name, _): &(&str, &[(&str, f64)])| {
         let counts = [event(small, REGION, name)?, event(large, REGION, name)?];
-        let cells = vec![Cell(counts[0], 0), Cell(counts[1], 0), Cell(counts[1] / counts[0], 4)];
+        let cells =
+            vec![Cell::number(counts[0], 0), Cell::number(counts[1], 0), Cell::number(counts[1] / counts[0], 4)];
         Ok(((*name).to_owned(), cells))
     };
-    Ok(Table { title, headings: headings.to_vec(), rows: events.iter().map(row).collect::<Result<_, Failure>>()? })
+    let rows = events.iter().map(row).collect::<Result<Vec<_>, Error>>()?;
+    Ok(Table::new(title, headings.iter().cloned()).with_rows(rows))
 }
 
-fn ratio(name: &str, small: &Run, large: &Run) -> Result<f64, Failure> {
+fn ratio(name: &str, small: &Run, large: &Run) -> Result<f64, Error> {
     Ok(event(large, REGION, name)? / event(small, REGION, name)?)
 }
 
 /// Why the time is what it is, from what both runs counted.
-fn seen(lab: &Lab, pages: [u64; 2], small: &Run, large: &Run) -> Result<Vec<String>, Failure> {
-    let both = |name: &str| Ok::<_, Failure>([event(small, REGION, name)?, event(large, REGION, name)?]);
+fn seen(bench: &Bench<'_>, pages: [u64; 2], small: &Run, large: &Run) -> Result<Vec<String>, Error> {
+    let both = |name: &str| Ok::<_, Error>([event(small, REGION, name)?, event(large, REGION, name)?]);
     let (cycles, misses, walks) = (both("CPU_CYCLES")?, both("L1D_TLB_REFILL")?, both("L2D_TLB_REFILL")?);
     let (loads, operations) = (both("LD_COMP_WAIT")?, both("EU_COMP_WAIT")?);
     let [small, large] = pages.map(size);
@@ -107,7 +109,7 @@ fn seen(lab: &Lab, pages: [u64; 2], small: &Run, large: &Run) -> Result<Vec<Stri
             cycles[0] / misses[0],
             cycles[0] / walks[0],
             percent(misses[0] - walks[0], misses[0]),
-            lab.spec.tlb.l2_hit,
+            bench.spec.tlb.l2_hit,
         ),
         format!(
             "Each miss that pages of {large} avoid saves {:.1} cycles: the rest of its time other instructions have used.",

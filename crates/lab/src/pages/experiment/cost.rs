@@ -1,18 +1,19 @@
 //! What large pages cost: whole pages for each segment, however little of it is mapped.
 
-use fxscope::machine::settings::size;
-use fxscope::record::Run;
-use fxscope::report::document::{Curve, Plot};
+use fxscope_machine::settings::size;
+use fxscope_record::Run;
+use fxscope_report::document::{Curve, Plot};
+use fxscope_report::sheet::{Cell, Table};
 
-use super::super::super::Failure;
-use super::findings::{Cell, Findings, Published, Table};
-use super::lab::{Lab, Trial};
+use super::bench::{Bench, Trial};
+use super::findings::{Findings, Published};
 use super::{Experiment, K_COMPUTER};
+use crate::Error;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "cost",
     title: "Memory that whole pages take, for a program that has a little in each segment",
-    on: &K_COMPUTER,
+    measured: &K_COMPUTER,
     run,
 };
 
@@ -26,10 +27,10 @@ const SEGMENTS: u64 = 3 + THREADS;
 const KINDS: [(&str, &[&str]); 4] =
     [("data", &["data", "bss"]), ("heap", &["heap"]), ("stack", &["stack"]), ("threads", &["thread_stack"])];
 
-fn run(lab: &Lab) -> Result<Findings, Failure> {
-    let largest = *lab.sizes.last().ok_or("--sizes: give one at least")?;
+fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
+    let largest = *bench.sizes.last().ok_or("--sizes: give one at least")?;
     let what = format!("a page of {} for each of {SEGMENTS} segments", size(largest));
-    lab.has_memory(SEGMENTS * largest, &what, "--sizes")?;
+    bench.has_memory(SEGMENTS * largest, &what, "--sizes")?;
     let segments = &["data", "bss", "heap", "stack", "thread_stack"];
     let arguments = vec![format!("threads={THREADS}")];
     let trial = |&page: &u64| Trial {
@@ -39,18 +40,18 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
         segments,
         ..Trial::default()
     };
-    let runs = lab.run(&lab.sizes.iter().map(trial).collect::<Vec<_>>())?;
+    let runs = bench.run(&bench.sizes.iter().map(trial).collect::<Vec<_>>())?;
     let maps: Vec<Vec<Part>> = runs.iter().map(parts).collect();
     let taken = |parts: &[Part]| parts.iter().map(|part| part.taken).sum::<f64>();
     let mapped = |parts: &[Part]| parts.iter().map(|part| part.mapped).sum::<f64>();
 
     let by_size = |(&page, parts): (&u64, &Vec<Part>)| {
         let worst = SEGMENTS as f64 * page as f64 / MIB;
-        let cells = [taken(parts), mapped(parts), taken(parts) - mapped(parts), worst].map(|mib| Cell(mib, 1));
+        let cells = [taken(parts), mapped(parts), taken(parts) - mapped(parts), worst].map(|mib| Cell::number(mib, 1));
         (size(page), cells.to_vec())
     };
-    let here = lab.sizes.iter().position(|&bytes| bytes == 256 << 20).map(|i| taken(&maps[i]));
-    let points = lab.sizes.iter().zip(&maps).map(|(&page, parts)| (page as f64 / MIB, taken(parts)));
+    let here = bench.sizes.iter().position(|&bytes| bytes == 256 << 20).map(|i| taken(&maps[i]));
+    let points = bench.sizes.iter().zip(&maps).map(|(&page, parts)| (page as f64 / MIB, taken(parts)));
     Ok(Findings {
         seen: vec![format!(
             "{SEGMENTS} segments of which {:.1} MiB are mapped take {:.0} MiB in pages of {}.",
@@ -75,11 +76,8 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
         }],
         tables: vec![
             page_map(&maps[maps.len() - 1]),
-            Table {
-                title: "All segments, MiB",
-                headings: ["pages", "taken", "mapped", "lost", "a page each"].map(str::to_owned).to_vec(),
-                rows: lab.sizes.iter().zip(&maps).map(by_size).collect(),
-            },
+            Table::new("All segments, MiB", ["pages", "taken", "mapped", "lost", "a page each"])
+                .with_rows(bench.sizes.iter().zip(&maps).map(by_size)),
         ],
     })
 }
@@ -107,13 +105,14 @@ fn parts(run: &Run) -> Vec<Part> {
 
 fn page_map(parts: &[Part]) -> Table {
     let row = |part: &Part| {
-        let cells =
-            vec![Cell(part.pages, 0), Cell(part.taken, 1), Cell(part.mapped, 2), Cell(part.taken - part.mapped, 1)];
+        let cells = vec![
+            Cell::number(part.pages, 0),
+            Cell::number(part.taken, 1),
+            Cell::number(part.mapped, 2),
+            Cell::number(part.taken - part.mapped, 1),
+        ];
         (part.kind.to_owned(), cells)
     };
-    Table {
-        title: "Page map with the largest pages, MiB",
-        headings: ["segment", "pages", "taken", "mapped", "lost"].map(str::to_owned).to_vec(),
-        rows: parts.iter().map(row).collect(),
-    }
+    Table::new("Page map with the largest pages, MiB", ["segment", "pages", "taken", "mapped", "lost"])
+        .with_rows(parts.iter().map(row))
 }

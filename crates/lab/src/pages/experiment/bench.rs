@@ -1,22 +1,15 @@
 //! Where experiments are made: a machine, the programs, and runs of them on all of the host's cores.
 
-use std::fs::File;
-use std::path::PathBuf;
-use std::sync::Arc;
+use fxscope_machine::Spec;
+use fxscope_machine::settings::size;
+use fxscope_record::{Finish, Region, Run};
+use fxscope_session::{Scenario, check_page_size, machine_memory};
 
-use fxscope::linux::Stdio;
-use fxscope::machine::Spec;
-use fxscope::machine::settings::size;
-use fxscope::record::{Finish, Region, Run};
-use fxscope::{Control, Request, Session, check_page_size, machine_memory};
-use rayon::prelude::*;
-
-use super::super::super::Failure;
-use super::super::super::progress::bar;
-use super::{Args, Measured};
+use super::{Measured, Options};
+use crate::{Capture, Error, Progress, Runner};
 
 /// What experiments are made with.
-pub(super) struct Lab {
+pub struct Bench<'a> {
     /// The machine, with what is set for all runs.
     pub spec: Spec,
     /// Page sizes to compare, ascending.
@@ -25,15 +18,17 @@ pub(super) struct Lab {
     pub span: u64,
     /// Draws or runs asked for.
     pub draws: Option<u32>,
+    /// What is set of the machine.
+    pub set: Vec<(String, String)>,
+    measured: &'static Measured,
     machine: String,
-    set: Vec<(String, String)>,
-    programs: PathBuf,
-    jobs: usize,
+    programs: std::path::PathBuf,
+    runner: Runner<'a>,
 }
 
 /// A run to be made.
 #[derive(Default)]
-pub(super) struct Trial {
+pub struct Trial {
     /// The program, without its folder and `.elf`.
     pub program: &'static str,
     pub arguments: Vec<String>,
@@ -47,51 +42,57 @@ pub(super) struct Trial {
 
 /// What a part of a run counted.
 #[derive(Clone, Copy)]
-pub(super) struct Counted {
+pub struct Counted {
     pub cycles: f64,
     /// Of 100 loads and stores, those that miss all TLBs.
     pub rate: f64,
 }
 
-impl Lab {
+impl<'a> Bench<'a> {
     /// Checks what was asked for; the rest is as it was measured.
-    pub fn new(args: &Args, measured: &Measured) -> Result<Lab, Failure> {
-        let machine = args.machine.clone().unwrap_or_else(|| measured.machine.to_owned());
-        let spec = fxscope::machine::load(&machine, &args.set)?;
-        let mut sizes = if args.sizes.is_empty() { measured.sizes.to_vec() } else { args.sizes.clone() };
+    pub fn new(options: &Options, measured: &'static Measured, progress: &'a dyn Progress) -> Result<Bench<'a>, Error> {
+        let machine = options.machine.clone().unwrap_or_else(|| measured.machine.to_owned());
+        let spec = fxscope_machine::load(&machine, &options.settings)?;
+        let mut sizes = if options.sizes.is_empty() { measured.sizes.to_vec() } else { options.sizes.clone() };
         sizes.sort_unstable();
         sizes.dedup();
         sizes.iter().try_for_each(|&bytes| check_page_size(&spec, bytes)).map_err(|e| format!("--sizes: {e}"))?;
-        if !args.programs.is_dir() {
-            let shown = args.programs.display();
+        if !options.programs.is_dir() {
+            let shown = options.programs.display();
             return Err(format!(
                 "--programs {shown}: not a folder; run it in the folder of fxscope's sources, or name their kernels/prebuilt"
             )
             .into());
         }
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Lab {
+        Ok(Bench {
             spec,
             sizes,
-            span: args.span,
-            draws: args.draws,
+            span: options.span,
+            draws: options.draws,
+            set: options.settings.clone(),
+            measured,
             machine,
-            set: args.set.clone(),
-            programs: args.programs.clone(),
-            jobs: args.jobs.map_or(cores, usize::from),
+            programs: options.programs.clone(),
+            runner: Runner::new(options.jobs, progress),
         })
     }
 
+    /// Whether the machine and the page sizes are those whose figures are published.
+    pub fn is_as_measured(&self) -> bool {
+        let ends = |sizes: &[u64]| (sizes.first().copied(), sizes.last().copied());
+        self.spec.name == self.measured.machine && ends(&self.sizes) == ends(self.measured.sizes)
+    }
+
     /// The smallest and the largest page size.
-    pub fn ends(&self) -> Result<(u64, u64), Failure> {
+    pub fn ends(&self) -> Result<(u64, u64), Error> {
         match (self.sizes.first(), self.sizes.last()) {
             (Some(&first), Some(&last)) if first < last => Ok((first, last)),
-            _ => Err("--sizes: give two at least: this experiment compares them".to_owned().into()),
+            _ => Err("--sizes: give two at least: this experiment compares them".into()),
         }
     }
 
     /// Checks that the machine has `bytes` of memory, for `what`; `option` is what asks for less.
-    pub fn has_memory(&self, bytes: u64, what: &str, option: &str) -> Result<(), Failure> {
+    pub fn has_memory(&self, bytes: u64, what: &str, option: &str) -> Result<(), Error> {
         let all = machine_memory(&self.spec);
         if bytes <= all {
             return Ok(());
@@ -107,41 +108,26 @@ impl Lab {
     }
 
     /// Makes all runs; the results are in their order.
-    pub fn run(&self, trials: &[Trial]) -> Result<Vec<Run>, Failure> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build()?;
-        let bar = bar(trials.len() as u64);
-        let each = |trial: &Trial| {
-            let run = self.simulate(trial);
-            bar.inc(1);
-            run.map_err(|e| format!("{} {}: {e}", trial.program, trial.arguments.join(" ")))
-        };
-        let runs = pool.install(|| trials.par_iter().with_max_len(1).map(each).collect::<Result<Vec<Run>, String>>());
-        bar.finish_and_clear();
-        Ok(runs?)
+    pub fn run(&self, trials: &[Trial]) -> Result<Vec<Run>, Error> {
+        let name = |trial: &Trial| format!("{} {}", trial.program, trial.arguments.join(" "));
+        let each = |trial: &Trial| self.simulate(trial).map_err(|e| format!("{}: {e}", name(trial)).into());
+        self.runner.batch(trials, name, each)?.into_iter().collect()
     }
 
-    fn simulate(&self, trial: &Trial) -> Result<Run, String> {
-        let text = |e: &dyn std::fmt::Display| e.to_string();
-        let settings = self.settings(trial);
-        let spec = fxscope::machine::load(&self.machine, &settings).map_err(|e| text(&e))?;
-        let program = self.programs.join(format!("{}.elf", trial.program));
-        let said = tempfile::NamedTempFile::new().map_err(|e| format!("no temporary file: {e}"))?;
-        let stream = || said.reopen().map(Into::into).map_err(|e| text(&e));
-        let input = File::open("/dev/null").map_err(|e| text(&e))?.into();
-        let request = Request {
-            settings,
-            arguments: trial.arguments.iter().map(Into::into).collect(),
-            environment: trial.environment.iter().map(|&(name, value)| (name.into(), value.into())).collect(),
-            stdio: Some(Stdio { input, output: stream()?, error: stream()? }),
-            ..Request::new(Arc::new(spec), program)
+    fn simulate(&self, trial: &Trial) -> Result<Run, Error> {
+        let scenario = Scenario {
+            settings: self.settings(trial),
+            ..Scenario::new(self.programs.join(format!("{}.elf", trial.program)))
+                .with_machine(&self.machine)
+                .with_arguments(&trial.arguments)
+                .with_variables(&trial.environment)
         };
-        let run = Session::contained(request, |session| session.run(&mut |_| Control::Continue));
-        let run = run.map_err(|e| text(&e))?;
-        match run.finish {
-            Finish::Exited(0) => Ok(run),
+        let made = self.runner.run_captured(&scenario, Capture::OutputAndError)?;
+        match made.run.finish {
+            Finish::Exited(0) => Ok(made.run),
             _ => {
-                let said = std::fs::read_to_string(said.path()).unwrap_or_default();
-                Err(format!("the program failed: {}", said.lines().last().unwrap_or("it said nothing")))
+                let said = made.last_line.unwrap_or_else(|| "it said nothing".to_owned());
+                Err(format!("the program failed: {said}").into())
             }
         }
     }
@@ -155,7 +141,7 @@ impl Lab {
     }
 
     /// What one region of a run with one thread counted.
-    pub fn counted(&self, run: &Run, region: &str) -> Result<Counted, Failure> {
+    pub fn counted(&self, run: &Run, region: &str) -> Result<Counted, Error> {
         let region = self::region(run, region)?;
         let event = |name: &str| region.count(0, name).map_or(f64::NAN, |count| count as f64);
         let rate = 100.0 * event("L2D_TLB_REFILL") / (event("LD_SPEC") + event("ST_SPEC"));
@@ -163,7 +149,7 @@ impl Lab {
     }
 
     /// Seconds that a region took: those of the thread that took longest.
-    pub fn seconds(&self, run: &Run, name: &str) -> Result<f64, Failure> {
+    pub fn seconds(&self, run: &Run, name: &str) -> Result<f64, Error> {
         let region = region(run, name)?;
         let cycles = (0..region.threads.len()).filter_map(|thread| region.count(thread, "CPU_CYCLES")).max();
         Ok(cycles.unwrap_or(0) as f64 / self.spec.clock.core_hz as f64)
@@ -175,13 +161,13 @@ impl Lab {
     }
 }
 
-fn region<'r>(run: &'r Run, name: &str) -> Result<&'r Region, Failure> {
+fn region<'r>(run: &'r Run, name: &str) -> Result<&'r Region, Error> {
     let region = run.regions.iter().find(|region| region.name == name);
     region.ok_or_else(|| format!("the program has not marked its region '{name}'").into())
 }
 
 /// What a region of a run with one thread counted of an event.
-pub(super) fn event(run: &Run, name: &str, event: &str) -> Result<f64, Failure> {
+pub fn event(run: &Run, name: &str, event: &str) -> Result<f64, Error> {
     let count = region(run, name)?.count(0, event);
     count.map(|count| count as f64).ok_or_else(|| format!("the machine does not count {event}").into())
 }

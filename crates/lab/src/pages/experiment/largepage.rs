@@ -1,16 +1,17 @@
 //! The evaluations of large pages in the vendor's guide, each as it was measured.
 
-use fxscope::record::Run;
+use fxscope_record::Run;
+use fxscope_report::sheet::{Cell, Table};
 
-use super::super::super::Failure;
-use super::findings::{Cell, Findings, Published, Table};
-use super::lab::{Lab, Trial, event};
+use super::bench::{Bench, Trial, event};
+use super::findings::{Findings, Published};
 use super::{A64FX, Experiment};
+use crate::Error;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "largepage",
     title: "Triad by page size, memory kept or given back, pages taken at once or on demand",
-    on: &A64FX,
+    measured: &A64FX,
     run,
 };
 
@@ -18,8 +19,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const TRIAD: u64 = 5_592_384;
 const TRIAD_48: u64 = 4_194_048;
 
-fn run(lab: &Lab) -> Result<Findings, Failure> {
-    let (small, large) = lab.ends()?;
+fn run(bench: &Bench<'_>) -> Result<Findings, Error> {
+    let (small, large) = bench.ends()?;
     let triad = |page| Trial {
         program: "triad-mem-8x",
         arguments: vec![format!("n={TRIAD}"), "passes=1".to_owned()],
@@ -38,7 +39,7 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
     let threads =
         |passes: u64| ["threads=48".into(), "form=zfill".into(), format!("n={TRIAD_48}"), format!("passes={passes}")];
     let policy = |passes, value| with("triad-threads", &threads(passes), "XOS_MMM_L_PAGING_POLICY", value);
-    let runs = lab.run(&[
+    let runs = bench.run(&[
         triad(small),
         triad(large),
         kept("1"),
@@ -47,12 +48,11 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
         policy(2, "demand:demand:demand"),
     ])?;
     let [normal, large, given, kept, prepaged, demand] = runs.as_slice() else {
-        return Err("not all runs were made".to_owned().into());
+        return Err("not all runs were made".into());
     };
-    let seconds = |run: &Run, region: &str| lab.seconds(run, region);
-    let speed = |run: &Run| Ok::<_, Failure>(32.0 * TRIAD as f64 / seconds(run, "triad")? / 1e9);
-    let of_48 =
-        |run: &Run, passes: u64| Ok::<_, Failure>((24 * TRIAD_48 * passes) as f64 / seconds(run, "triad")? / 1e9);
+    let seconds = |run: &Run, region: &str| bench.seconds(run, region);
+    let speed = |run: &Run| Ok::<_, Error>(32.0 * TRIAD as f64 / seconds(run, "triad")? / 1e9);
+    let of_48 = |run: &Run, passes: u64| Ok::<_, Error>((24 * TRIAD_48 * passes) as f64 / seconds(run, "triad")? / 1e9);
     let mut published = Vec::new();
     let mut add = |id, what: &str, value, unit, here| {
         published.push(Published { id, what: what.to_owned(), value, unit, here: Some(here) });
@@ -62,7 +62,7 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
         (large, "large pages", [("largepage-0032", 77.29), ("largepage-0048", 0.00324), ("largepage-0050", 0.00033)]),
     ] {
         let accesses = event(run, "triad", "LD_SPEC")? + event(run, "triad", "ST_SPEC")?;
-        let rate = |name| Ok::<_, Failure>(100.0 * event(run, "triad", name)? / accesses);
+        let rate = |name| Ok::<_, Error>(100.0 * event(run, "triad", name)? / accesses);
         let [speeds, first, second] = rows;
         add(speeds.0, &format!("Triad, {pages}"), speeds.1, "GB/s", speed(run)?);
         add(first.0, &format!("Triad, {pages}: L1 misses"), first.1, "%", rate("L1D_TLB_REFILL")?);
@@ -74,7 +74,7 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
         for ((id, time), (here, value)) in ids.into_iter().zip(times).zip(here.into_iter().zip([1, 2])) {
             add(id, &format!("ARENA_FREE={value}: {region}"), time, "s", here);
         }
-        rows.push((region.to_owned(), vec![Cell(1e3 * here[0], 3), Cell(1e3 * here[1], 3)]));
+        rows.push((region.to_owned(), vec![Cell::number(1e3 * here[0], 3), Cell::number(1e3 * here[1], 3)]));
     }
     add("largepage-0069", "Triad, 48 threads, prepage", 93.0, "GB/s", of_48(prepaged, 1)?);
     add("largepage-0070", "Triad, 48 threads, demand", 804.0, "GB/s", of_48(demand, 2)?);
@@ -90,11 +90,10 @@ fn run(lab: &Lab) -> Result<Findings, Failure> {
                 .to_owned(),
         ],
         published,
-        tables: vec![Table {
-            title: "1024 blocks of 8 MiB taken and given back, ms",
-            headings: ["", "ARENA_FREE=1", "ARENA_FREE=2"].map(str::to_owned).to_vec(),
-            rows,
-        }],
+        tables: vec![
+            Table::new("1024 blocks of 8 MiB taken and given back, ms", ["", "ARENA_FREE=1", "ARENA_FREE=2"])
+                .with_rows(rows),
+        ],
         plots: Vec::new(),
     })
 }

@@ -1,26 +1,14 @@
-//! `fxscope pages experiment`: what page sizes do, measured on a modelled machine. One file for each experiment, and an entry
-//! in [`ALL`].
-
-mod blocks;
-mod cost;
-mod draws;
-mod findings;
-mod lab;
-mod largepage;
-mod masked;
-mod steps;
-mod stride;
+//! `fxscope pages experiment`: what page sizes do, measured on a modelled machine.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use fxscope::machine::settings::size;
+use fxscope::lab::pages::experiment::{ALL, Experiment, Options, named};
 use fxscope::report::render::{html, terminal};
 
+use super::super::console::Console;
 use super::super::output::Target;
-use super::super::{Failure, Outcome, print, style};
-use findings::Findings;
-use lab::Lab;
+use super::super::{Outcome, print, style};
 
 /// Measure what page sizes do: without a name, list the experiments.
 ///
@@ -62,37 +50,6 @@ pub struct Args {
     json: Option<PathBuf>,
 }
 
-/// An experiment.
-struct Experiment {
-    name: &'static str,
-    /// What it shows, in a line.
-    title: &'static str,
-    /// Where it was measured.
-    on: &'static Measured,
-    run: fn(&Lab) -> Result<Findings, Failure>,
-}
-
-/// A machine whose figures are known.
-struct Measured {
-    machine: &'static str,
-    /// Its page sizes.
-    sizes: &'static [u64],
-}
-
-const K_COMPUTER: Measured = Measured { machine: "k-computer", sizes: &[4 << 20, 32 << 20, 256 << 20] };
-const A64FX: Measured = Measured { machine: "a64fx", sizes: &[64 << 10, 2 << 20] };
-
-/// All experiments, in the order in which they are listed.
-const ALL: &[Experiment] = &[
-    stride::EXPERIMENT,
-    draws::EXPERIMENT,
-    steps::EXPERIMENT,
-    cost::EXPERIMENT,
-    masked::EXPERIMENT,
-    blocks::EXPERIMENT,
-    largepage::EXPERIMENT,
-];
-
 /// Lists the experiments, or makes one.
 pub(super) fn experiment(args: &Args) -> Outcome {
     let Some(name) = &args.name else {
@@ -100,28 +57,28 @@ pub(super) fn experiment(args: &Args) -> Outcome {
         print(ALL.iter().map(line).collect::<String>())?;
         return Ok(ExitCode::SUCCESS);
     };
-    let experiment = ALL.iter().find(|e| e.name == name).ok_or_else(|| {
-        let names: Vec<_> = ALL.iter().map(|e| e.name).collect();
-        format!("there is no experiment '{name}'; choose from {}", names.join(", "))
-    })?;
+    let experiment = named(name)?;
     let [json, page] = [&args.json, &args.html].map(|path| path.as_deref().map(Target::check).transpose());
     let (json, page) = (json?, page?);
     let instead = [&args.json, &args.html].into_iter().flatten().any(|path| path.as_os_str() == "-");
-    let lab = Lab::new(args, experiment.on)?;
-    let findings = (experiment.run)(&lab)?;
-
-    let title = format!("{} on {}", experiment.title, lab.spec.name);
-    let document = findings.document(&title, &lab.spec.identity.note);
+    let options = Options {
+        machine: args.machine.clone(),
+        settings: args.set.clone(),
+        sizes: args.sizes.clone(),
+        span: args.span,
+        draws: args.draws,
+        jobs: args.jobs.map(usize::from),
+        programs: args.programs.clone(),
+    };
+    let outcome = experiment.run(&options, &Console::new(false))?;
     if let Some(target) = json {
-        let sizes: Vec<_> = lab.sizes.iter().map(|&bytes| size(bytes)).collect();
-        target.write(&findings.json(experiment.name, &lab.spec, &args.set, &sizes))?;
+        target.write(&outcome.json())?;
     }
     if let Some(target) = page {
-        target.write_bytes(html::experiment(&document, &findings.plots).as_bytes())?;
+        target.write_bytes(html::experiment(&outcome.document(), &outcome.findings.plots).as_bytes())?;
     }
     if !instead {
-        let lines = findings.lines(&title, &lab.spec.identity.note);
-        print(terminal::render(&[lines], style(&std::io::stdout())))?;
+        print(terminal::render(&[outcome.lines()], style(&std::io::stdout())))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,23 +1,19 @@
 //! `fxscope pages advise`: which page sizes a program is best given.
 
-mod runs;
-mod show;
-mod weigh;
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use fxscope::machine::Spec;
-use fxscope::machine::settings::size;
+use fxscope::lab::pages;
 use fxscope::record::{self, Origin, Run};
-use fxscope::{Scenario, check_page_size};
+use fxscope::report::render::terminal;
+use fxscope::{MAX_PROGRAM_BYTES, Scenario};
 
+use super::super::console::Console;
 use super::super::output::{Target, program_streams};
+use super::super::recorded::run_of;
 use super::super::scenario::{self, ScenarioArgs};
 use super::super::{Failure, Outcome, print, say, style};
-use runs::Runs;
 
 /// Find the page sizes that a program runs best with, and what sets them.
 ///
@@ -67,9 +63,6 @@ fn percent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "give a number from 0 to 100".to_owned())
 }
 
-/// Largest program that is compared with what was recorded, bytes.
-const MOST_PROGRAM: u64 = 4 << 30;
-
 /// Finds out, and tells.
 pub(super) fn advise(args: &Args) -> Outcome {
     let target = args.json.as_deref().map(Target::check).transpose()?;
@@ -77,54 +70,27 @@ pub(super) fn advise(args: &Args) -> Outcome {
         Some(path) => recorded(args, path)?,
         None => args.scenario.scenario(&args.command)?,
     };
-    let spec = Arc::new(scenario.spec()?);
-    let sizes = asked(args, &spec)?;
-    let mut runs = Runs::new(args.quiet, program_streams(target.as_ref())?)?;
-    let question = weigh::Question { sizes, simulate: args.simulate as usize, least: args.least / 100.0 };
-    let findings = match weigh::weigh(&scenario, spec, &mut runs, &question) {
-        Ok(findings) => findings,
-        Err(weigh::Over::Failed(failure)) => return Err(failure),
-        Err(weigh::Over::Ended(status, message)) => {
-            say(&message);
-            return Ok(ExitCode::from(status));
-        }
+    let options = pages::advise::Options {
+        sizes: args.sizes.clone(),
+        simulate: args.simulate as usize,
+        least_gain: args.least / 100.0,
     };
+    let stdio = program_streams(target.as_ref())?;
+    let advice = pages::advise(&scenario, &options, stdio, &Console::catching_signals(args.quiet)?)?;
     let instead = matches!(target, Some(Target::StandardOutput));
     if let Some(target) = target {
-        target.write(&show::json(&findings))?;
+        target.write(&advice.json())?;
     }
     if !instead {
-        print(show::text(&findings, style(&std::io::stdout())))?;
+        print(terminal::render(&[advice.document()], style(&std::io::stdout())))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page sizes to ask about.
-fn asked(args: &Args, spec: &Spec) -> Result<Vec<u64>, Failure> {
-    args.sizes.iter().try_for_each(|&bytes| check_page_size(spec, bytes)).map_err(|e| format!("--sizes: {e}"))?;
-    let node = spec.topology.node_bytes;
-    if let Some(&large) = args.sizes.iter().find(|&&bytes| bytes > node) {
-        let (large, node, name) = (size(large), size(node), &spec.name);
-        return Err(format!(
-            "--sizes {large}: no such page fits on a memory node of {name}, which has {node}; ask about smaller ones"
-        )
-        .into());
-    }
-    Ok(if args.sizes.is_empty() { vec![spec.pages.normal, spec.pages.large] } else { args.sizes.clone() })
-}
-
 /// How to run again what a record holds.
 fn recorded(args: &Args, path: &Path) -> Result<Scenario, Failure> {
-    let mut runs = record::load(path)?;
-    let (count, shown) = (runs.len(), path.display());
-    let number = args.run.map_or(count, |n| n as usize);
-    if number == 0 || number > count {
-        return Err(format!(
-            "{shown}: there is no run {number}, it holds {count}; add one with fxscope run -o {shown}"
-        )
-        .into());
-    }
-    let run = runs.swap_remove(number - 1);
+    let (number, run) = run_of(path, args.run)?;
+    let shown = path.display();
     let instead = "name it instead: fxscope pages advise -- PROGRAM [ARGS]";
     if let Origin::Imported { format, .. } = &run.origin {
         return Err(
@@ -148,7 +114,7 @@ fn recorded(args: &Args, path: &Path) -> Result<Scenario, Failure> {
 /// Says so when the program is not the one that was recorded.
 fn changed(run: &Run) -> Option<String> {
     let recorded = run.files.first().filter(|file| !file.digest.is_empty())?;
-    let now = fxscope::host::read(Path::new(run.program()), MOST_PROGRAM).ok()?;
+    let now = fxscope::host::read(Path::new(run.program()), MAX_PROGRAM_BYTES).ok()?;
     (record::digest(&now) != recorded.digest)
         .then(|| format!("{} has changed since it was recorded; the advice is about what it is now", run.program()))
 }

@@ -7,12 +7,12 @@ use fxscope_guestmem::Segment;
 use fxscope_linux::Guest;
 use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
+use fxscope_session::source_line;
 use fxscope_sim::{BlockObserver, Ran};
 use fxscope_tlbsweep::{Access, Analysis, Answer, Counts, Design, Error, Question};
 
 use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
 use super::{Costs, part_of_call};
-use fxscope_session::source_line;
 
 /// Bits of a program's addresses; the number of its process stands above them.
 const ADDRESS_BITS: u32 = 48;
