@@ -1,12 +1,14 @@
 //! The laboratories: questions about programs and machines that take several runs, or a measurement, to answer.
 //!
 //! * [`pages`]: page sizes. Which are best for a program, what they do in known experiments, accesses that no page size helps.
+//! * [`latency`]: what slower memory does to a program.
 //!
 //! A laboratory takes a [`fxscope_session::Scenario`] and options, and gives a documented result. It makes runs through a
 //! [`Runner`], keeps what they counted in a [`Cache`], reports to a [`Progress`], and never writes to the standard streams.
 
 mod cache;
 mod error;
+pub mod latency;
 pub mod pages;
 mod progress;
 mod runner;

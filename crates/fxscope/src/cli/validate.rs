@@ -115,10 +115,3 @@ fn run(args: &Args, suite: &Suite) -> Result<validate::Results, Failure> {
     }
     Ok(results?)
 }
-
-/// The folder for files of a command that can be made again (XDG Base Directory specification).
-pub(super) fn default_cache(command: &str) -> Option<PathBuf> {
-    let of = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")))?;
-    Some(base.join("fxscope").join(command))
-}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use fxscope::lab::Runner;
+use fxscope::lab::latency::Case;
 use fxscope::record::{Finish, Run};
 use fxscope::report::render::{html, terminal};
 
@@ -13,8 +14,7 @@ use super::super::output::{Target, program_streams};
 use super::super::recorded::run_of;
 use super::super::scenario::{ScenarioArgs, interval_ns};
 use super::super::{Failure, Outcome, say, style};
-use super::case::Case;
-use super::{Asked, nanoseconds, show};
+use super::{Asked, nanoseconds};
 
 /// Predict how much longer a program takes with slower memory, by every method that its counts allow.
 ///
@@ -74,7 +74,8 @@ pub(super) fn predict(args: &Args) -> Outcome {
         Some(path) => run_of(path, args.run)?.1,
         None => simulated(args, Some(&target).filter(|_| args.format != Format::Terminal))?,
     };
-    let mut case = Case::of(&run, &args.asked, args.base_ns, None)?;
+    let question = args.asked.question();
+    let mut case = Case::of(&run, &question, args.base_ns, None)?;
     if let (Some(path), Some(ns)) = (&args.second, args.second_ns) {
         let added_ns = ns - case.system.base_ns;
         if added_ns <= 0.0 {
@@ -84,10 +85,10 @@ pub(super) fn predict(args: &Args) -> Outcome {
             )
             .into());
         }
-        case = case.with_second(&run_of(path, None)?.1, &args.asked, added_ns)?;
+        case = case.with_second(&run_of(path, None)?.1, &question, added_ns)?;
     }
-    let prediction = fxscope::latency::predict(&case.program(), &args.asked.latencies());
-    let document = show::prediction(&case, &prediction);
+    let forecast = case.predict(&question);
+    let document = forecast.document();
     match args.format {
         Format::Terminal => {
             let mut style = style(&std::io::stdout());
@@ -95,9 +96,9 @@ pub(super) fn predict(args: &Args) -> Outcome {
             target.write_bytes(terminal::render(&[document], style).as_bytes())?;
         }
         Format::Html => {
-            target.write_bytes(html::experiment(&document, &show::plots(&prediction, None)).as_bytes())?;
+            target.write_bytes(html::experiment(&document, &forecast.plots()).as_bytes())?;
         }
-        Format::Json => target.write(&show::prediction_json(&case, &prediction))?,
+        Format::Json => target.write(&forecast.json())?,
     }
     Ok(ExitCode::SUCCESS)
 }

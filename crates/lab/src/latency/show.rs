@@ -1,30 +1,54 @@
 //! Predictions and checks as documents, JSON and plots.
 
-use fxscope::latency::check::{CLASSES, NEAR, Predictor, Sample, Statistics, error};
-use fxscope::latency::methods::METHODS;
-use fxscope::latency::{Method, Prediction, Program, Quantity, Says, Second};
-use fxscope::report::document::{Body, Curve, Document, Plot, Row, Section, Value};
+use fxscope_latency::check::{CLASSES, NEAR, Predictor, Sample, Statistics, error};
+use fxscope_latency::methods::METHODS;
+use fxscope_latency::{Method, Prediction, Program, Quantity, Says, Second};
+use fxscope_report::document::{Body, Curve, Document, Plot, Row, Section, Value};
+use fxscope_report::sheet::{Cell, Column, Table};
 use serde_json::{Value as Json, json};
 
-use super::case::Case;
+use super::Forecast;
 
 /// Largest slowdown of a plot whose axis is not logarithmic.
 const LINEAR: f64 = 20.0;
 
-fn text(text: impl Into<String>) -> Option<Value> {
-    Some(Value::Text(text.into()))
-}
+impl Forecast {
+    /// The forecast for people.
+    #[must_use]
+    pub fn document(&self) -> Document {
+        let (case, prediction) = (&self.case, &self.prediction);
+        let mut sections = vec![
+            facts(&case.program(), prediction),
+            slowdowns(prediction, None).section(),
+            Section::notes("Trust", trust(prediction)),
+        ];
+        let left_out = left_out(prediction, &case.taken.missing);
+        if !left_out.is_empty() {
+            sections.push(Section::notes("Left out", left_out));
+        }
+        if !case.taken.notes.is_empty() {
+            sections.push(Section::notes("Notes", case.taken.notes.clone()));
+        }
+        Document::of(&case.title, sections)
+    }
 
-fn row(label: impl Into<String>, values: Vec<Option<Value>>) -> Row {
-    Row { label: label.into(), values }
-}
+    /// The forecast for programs.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        let case = &self.case;
+        let mut object = common_json(&case.program(), &self.prediction);
+        let missing = case.taken.missing.iter().map(|(quantity, events)| (quantity.key().to_owned(), json!(events)));
+        object.insert("processor".to_owned(), json!(case.taken.pmu.id));
+        object.insert("missing".to_owned(), Json::Object(missing.collect()));
+        object.insert("notes".to_owned(), json!(case.taken.notes));
+        Json::Object(object)
+    }
 
-fn section(title: &str, body: Body) -> Section {
-    Section { title: title.to_owned(), body }
-}
-
-pub(super) fn notes(title: &str, notes: Vec<String>) -> Section {
-    section(title, Body::Notes(notes))
+    /// Slowdowns against latency, and outstanding reads over time.
+    #[must_use]
+    pub fn plots(&self) -> Vec<Plot> {
+        plots(&self.prediction, None)
+    }
 }
 
 /// A slowdown in few digits.
@@ -57,33 +81,35 @@ fn named(method: &Method) -> String {
 /// What was counted, for people.
 fn facts(program: &Program<'_>, prediction: &Prediction) -> Section {
     let counts = program.counts;
-    let number = |value: f64, unit: &str| Some(Value::number(value, unit));
+    let row = |label: &str, value: Value| Row { label: label.to_owned(), values: vec![Some(value)] };
+    let number = Value::number;
+    let text = |text: String| Value::text(text);
     let mut rows = vec![
-        row("Memory now", vec![text(ns(prediction.base_ns))]),
-        row("Time", vec![number(counts.seconds, "s")]),
-        row("Cores at work", vec![text(format!("{:.1}", counts.threads))]),
+        row("Memory now", text(ns(prediction.base_ns))),
+        row("Time", number(counts.seconds, "s")),
+        row("Cores at work", text(format!("{:.1}", counts.threads))),
     ];
     let shares = [
         ("Last-level misses", counts.get(Quantity::Misses)),
         ("Misses of the memory-side cache", counts.get(Quantity::CacheMisses)),
         ("Accesses at the controllers", counts.get(Quantity::Accesses)),
     ];
-    rows.extend(shares.into_iter().filter_map(|(label, count)| Some(row(label, vec![number(count?, "count")]))));
+    rows.extend(shares.into_iter().filter_map(|(label, count)| Some(row(label, number(count?, "count")))));
     let parts = [
         ("Misses that were prefetches", counts.share(Quantity::Prefetched, Quantity::Misses)),
         ("Cycles waiting for memory", counts.each_cycle(Quantity::MemoryWait)),
         ("Cycles waiting for stores", counts.each_cycle(Quantity::StoreWait)),
     ];
-    rows.extend(parts.into_iter().filter_map(|(label, share)| Some(row(label, vec![number(share?, "ratio")]))));
+    rows.extend(parts.into_iter().filter_map(|(label, share)| Some(row(label, number(share?, "ratio")))));
     if let Some(reads) = counts.each_cycle(Quantity::Outstanding) {
-        rows.push(row("Mean outstanding reads of a core", vec![text(format!("{reads:.2}"))]));
+        rows.push(row("Mean outstanding reads of a core", text(format!("{reads:.2}"))));
     }
     if let Ok(Second { added, slowdown, .. }) = program.second {
         let memory = ns(prediction.base_ns + added * 1e9);
-        rows.push(row("Second run", vec![text(format!("{memory}, {slowdown:.3} times as long"))]));
+        rows.push(row("Second run", text(format!("{memory}, {slowdown:.3} times as long"))));
     }
-    rows.push(row("Kind of program", vec![text(prediction.kind.word())]));
-    section("Run", Body::Facts(rows))
+    rows.push(row("Kind of program", text(prediction.kind.word().to_owned())));
+    Section { title: "Run".to_owned(), body: Body::Facts(rows) }
 }
 
 /// Which method to trust.
@@ -98,31 +124,34 @@ fn headings(first: &str, prediction: &Prediction) -> Vec<String> {
     std::iter::once(first.to_owned()).chain(prediction.points.iter().map(|point| ns(point.latency_ns))).collect()
 }
 
-/// What methods predict; `simulated` are slowdowns to hold them against, point by point.
-fn slowdowns(prediction: &Prediction, simulated: Option<&[Option<f64>]>) -> Section {
-    let mut rows = Vec::new();
+/// What methods predict; `simulated` are slowdowns to compare with, point by point.
+fn slowdowns(prediction: &Prediction, simulated: Option<&[Option<f64>]>) -> Table {
+    let mut table = Table::new("Times as long as now", headings("method", prediction));
     if let Some(simulated) = simulated {
-        let cells = simulated.iter().map(|s| text(s.map_or("-".to_owned(), times))).collect();
-        rows.push(row("   simulated", cells));
+        table.push("   simulated", simulated.iter().map(|s| s.map_or(Cell::none(), slowdown)).collect());
     }
     for method in METHODS.iter() {
         let Some(slowdowns) = prediction.slowdowns(method.id) else { continue };
-        let cell = |(i, slowdown): (usize, &Option<f64>)| {
-            let Some(slowdown) = *slowdown else { return text("-") };
+        let cell = |(i, predicted): (usize, &Option<f64>)| {
+            let Some(predicted) = *predicted else { return Cell::none() };
             let simulated = simulated.and_then(|all| all.get(i).copied().flatten());
-            let off = simulated.map_or(String::new(), |s| format!(" {}", percent(error(slowdown, s))));
-            text(times(slowdown) + &off)
+            let off = simulated.map_or(String::new(), |s| format!(" {}", percent(error(predicted, s))));
+            Cell::new(predicted, times(predicted) + &off)
         };
-        rows.push(row(named(method), slowdowns.iter().enumerate().map(cell).collect()));
+        table.push(named(method), slowdowns.iter().enumerate().map(cell).collect());
     }
-    if rows.len() > 1 {
+    if table.rows.len() > 1 {
         let spread = |i: usize| match prediction.spread(i) {
-            Some((least, most)) => text(format!("{} to {}", times(least), times(most))),
-            None => text("-"),
+            Some((least, most)) => Cell::new([least, most], format!("{} to {}", times(least), times(most))),
+            None => Cell::none(),
         };
-        rows.push(row("   spread", (0..prediction.points.len()).map(spread).collect()));
+        table.push("   spread", (0..prediction.points.len()).map(spread).collect());
     }
-    section("Times as long as now", Body::Table { headings: headings("method", prediction), rows })
+    table
+}
+
+fn slowdown(value: f64) -> Cell {
+    Cell::new(value, times(value))
 }
 
 /// What could not be said, and why.
@@ -144,20 +173,6 @@ fn left_out(prediction: &Prediction, missing: &[(Quantity, Vec<String>)]) -> Vec
     notes
 }
 
-/// What is predicted of a program.
-pub(super) fn prediction(case: &Case, prediction: &Prediction) -> Document {
-    let mut sections =
-        vec![facts(&case.program(), prediction), slowdowns(prediction, None), notes("Trust", trust(prediction))];
-    let left_out = left_out(prediction, &case.taken.missing);
-    if !left_out.is_empty() {
-        sections.push(notes("Left out", left_out));
-    }
-    if !case.taken.notes.is_empty() {
-        sections.push(notes("Notes", case.taken.notes.clone()));
-    }
-    Document { title: case.title.clone(), columns: vec![String::new()], sections }
-}
-
 /// Simulated slowdowns by the points of a prediction.
 fn by_points(prediction: &Prediction, sample: &Sample) -> Vec<Option<f64>> {
     let at = |latency: f64| sample.simulated.iter().find(|point| point.0 == latency).map(|point| point.1);
@@ -169,23 +184,24 @@ pub(super) fn checked(title: &str, sample: &Sample, prediction: &Prediction) -> 
     let simulated = by_points(prediction, sample);
     let mut sections = vec![
         facts(&sample.program(), prediction),
-        slowdowns(prediction, Some(&simulated)),
-        notes("Trust", trust(prediction)),
+        slowdowns(prediction, Some(&simulated)).section(),
+        Section::notes("Trust", trust(prediction)),
     ];
     let left_out = left_out(prediction, &[]);
     if !left_out.is_empty() {
-        sections.push(notes("Left out", left_out));
+        sections.push(Section::notes("Left out", left_out));
     }
-    Document { title: title.to_owned(), columns: vec![String::new()], sections }
+    Document::of(title, sections)
 }
 
-/// How far off methods are over programs.
-pub(super) fn statistics(title: &str, all: &[Statistics]) -> Vec<Section> {
-    let share = |part: usize, whole: usize| {
-        let percent = if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
-        format!("{percent:.1} %")
+/// How far off methods are over programs: two tables.
+pub(super) fn statistics(title: &str, all: &[Statistics]) -> [Section; 2] {
+    let share = |part: usize, whole: usize| if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
+    let of_all = |part: usize, whole: usize| {
+        let share = share(part, whole);
+        Cell::new(share, format!("{share:.1} % of {whole}"))
     };
-    let of_all = |part: usize, whole: usize| text(format!("{} of {whole}", share(part, whole)));
+    let percents = |value: f64| Cell::new(value, format!("{value:.1} %"));
     let line = |of: &Statistics| {
         let name = match of.predictor {
             Predictor::Method(method) => named(method),
@@ -193,26 +209,20 @@ pub(super) fn statistics(title: &str, all: &[Statistics]) -> Vec<Section> {
         };
         let cells = vec![
             of_all(of.near_programs, of.programs),
-            text(share(of.near_on_average, of.programs)),
+            percents(share(of.near_on_average, of.programs)),
             of_all(of.near, of.predictions),
-            text(format!("{:.1} %", of.mean)),
-            text(percent(of.worst).trim_start_matches('+')),
+            percents(of.mean),
+            Cell::new(of.worst, percent(of.worst).trim_start_matches('+')),
         ];
-        row(name, cells)
+        (name, cells)
     };
-    let head = [title, "programs", "on average", "predictions", "mean", "worst"];
-    let errors = Body::Table { headings: head.map(str::to_owned).to_vec(), rows: all.iter().map(line).collect() };
-    let classes = (0..=CLASSES.len()).map(class);
-    let histogram = Body::Table {
-        headings: std::iter::once("error, %".to_owned())
-            .chain(all.iter().map(|of| of.predictor.id().to_owned()))
-            .collect(),
-        rows: classes
-            .enumerate()
-            .map(|(i, label)| row(label, all.iter().map(|of| text(of.histogram[i].to_string())).collect()))
-            .collect(),
-    };
-    vec![section(title, errors), section("Errors", histogram)]
+    let errors = Table::new(title, [title, "programs", "on average", "predictions", "mean", "worst"])
+        .with_rows(all.iter().map(line));
+    let methods = all.iter().map(|of| Column::new(of.predictor.id()));
+    let counts = |i: usize| all.iter().map(|of| Cell::number(of.histogram[i] as f64, 0)).collect();
+    let histogram = Table::new("Errors", std::iter::once(Column::new("error").in_unit("%")).chain(methods))
+        .with_rows((0..=CLASSES.len()).map(|i| (class(i), counts(i))));
+    [errors.section(), histogram.section()]
 }
 
 /// A class of errors, percent.
@@ -235,21 +245,21 @@ pub(super) fn programs(samples: &[&Sample], predictions: &[Prediction]) -> Secti
         let simulated = last.and_then(|i| simulated[i]);
         let of = |id: &str| last.and_then(|i| *prediction.slowdowns(id)?.get(i)?);
         let cell = |id: &str| {
-            let Some((slowdown, simulated)) = of(id).zip(simulated) else { return text("-") };
-            text(percent(error(slowdown, simulated)))
+            let Some((predicted, simulated)) = of(id).zip(simulated) else { return Cell::none() };
+            let off = error(predicted, simulated);
+            Cell::new(off, percent(off))
         };
-        let mut cells = vec![text(simulated.map_or("-".to_owned(), times))];
+        let mut cells = vec![simulated.map_or(Cell::none(), slowdown)];
         cells.extend(methods().map(cell));
-        cells.push(text(prediction.trust.map_or("-", |(method, _)| method.id)));
-        row(sample.name.clone(), cells)
+        cells.push(prediction.trust.map_or(Cell::none(), |(method, _)| Cell::word(method.id)));
+        (sample.name.clone(), cells)
     };
-    let rows = samples.iter().zip(predictions).map(line).collect();
     let latency = predictions.iter().filter_map(|p| p.points.last()).map(|point| point.latency_ns).fold(0.0, f64::max);
     let first = format!("at {}", ns(latency));
     let mut head = vec![first, "simulated".to_owned()];
     head.extend(methods().map(|id| format!("by {id}")));
     head.push("trust".to_owned());
-    section("Programs", Body::Table { headings: head, rows })
+    Table::new("Programs", head).with_rows(samples.iter().zip(predictions).map(line)).section()
 }
 
 /// Slowdowns against latency, and outstanding reads over time.
@@ -337,7 +347,7 @@ pub(super) fn sorted(samples: &[&Sample], predictions: &[Prediction]) -> Vec<Plo
 fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Map<String, Json> {
     let counts = program.counts;
     let quantities = Quantity::ALL.iter().filter_map(|&q| Some((q.key().to_owned(), json!(counts.get(q)?))));
-    let method = |row: &fxscope::latency::Row| {
+    let method = |row: &fxscope_latency::Row| {
         let mut object = json!({ "id": row.method.id, "title": row.method.title, "formula": row.method.formula });
         match &row.says {
             Ok(Says::Slowdowns(slowdowns)) => object["slowdowns"] = json!(slowdowns),
@@ -346,7 +356,7 @@ fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Ma
         }
         object
     };
-    let point = |point: &fxscope::latency::Point| json!({ "latency_ns": point.latency_ns, "added_ns": point.added_ns, "refused": point.refusal() });
+    let point = |point: &fxscope_latency::Point| json!({ "latency_ns": point.latency_ns, "added_ns": point.added_ns, "refused": point.refusal() });
     let intervals: Vec<Json> = prediction
         .outstanding
         .iter()
@@ -370,16 +380,6 @@ fn common_json(program: &Program<'_>, prediction: &Prediction) -> serde_json::Ma
         Json::Object(map) => map,
         _ => serde_json::Map::new(),
     }
-}
-
-/// A prediction for programs.
-pub(super) fn prediction_json(case: &Case, prediction: &Prediction) -> Json {
-    let mut object = common_json(&case.program(), prediction);
-    let missing = case.taken.missing.iter().map(|(quantity, events)| (quantity.key().to_owned(), json!(events)));
-    object.insert("processor".to_owned(), json!(case.taken.pmu.id));
-    object.insert("missing".to_owned(), Json::Object(missing.collect()));
-    object.insert("notes".to_owned(), json!(case.taken.notes));
-    Json::Object(object)
 }
 
 /// A checked program for programs.

@@ -1,28 +1,24 @@
 //! Simulations of a program with memory of several latencies, on all of the host's cores; what they counted is kept.
 
-use std::fs::{File, OpenOptions};
-use std::path::{Path, PathBuf};
+use fxscope_latency::check::Sample;
+use fxscope_latency::{Counts, Second, System};
+use fxscope_record::Finish;
+use fxscope_session::{RemoteNode, Scenario};
 
-use fxscope::latency::check::Sample;
-use fxscope::latency::{Counts, Second, System};
-use fxscope::linux::Stdio;
-use fxscope::record::{Finish, Run};
-use fxscope::validate::Cache;
-use fxscope::{Control, RemoteNode, Scenario};
-use rayon::prelude::*;
-
-use super::super::Failure;
-use super::super::progress::bar;
-use super::Asked;
-use super::case::Case;
+use super::{Case, Question};
+use crate::{Cache, Capture, CapturedRun, Error, Runner};
 
 /// A program to be checked.
-pub(super) struct Subject {
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Its name.
     pub name: String,
     /// Whether coefficients may be fitted to it.
     pub fit: bool,
+    /// How it runs with normal memory.
     pub scenario: Scenario,
-    pub asked: Asked,
+    /// What is asked about it.
+    pub asked: Question,
     /// Length of the intervals of its normal run, nanoseconds.
     pub interval_ns: u64,
     /// The exit status with which it says that what it is asked cannot be done; none when it has no such.
@@ -30,7 +26,8 @@ pub(super) struct Subject {
 }
 
 /// Why there is no sample of a subject.
-pub(super) enum NoSample {
+#[derive(Clone, Debug)]
+pub enum NoSample {
     /// The program says that it cannot do what it is asked, and why.
     Refused(String),
     /// It could not be simulated.
@@ -58,16 +55,22 @@ impl NoSample {
     }
 }
 
-impl From<NoSample> for Failure {
-    fn from(why: NoSample) -> Failure {
-        why.why().into()
+impl From<Error> for NoSample {
+    fn from(error: Error) -> NoSample {
+        NoSample::Failed(error.to_string())
+    }
+}
+
+impl From<NoSample> for Error {
+    fn from(why: NoSample) -> Error {
+        Error::Question(why.why())
     }
 }
 
 /// How simulations are made.
-pub(super) struct Lab {
-    cache: Cache,
-    jobs: usize,
+pub(super) struct Simulations<'a> {
+    pub runner: Runner<'a>,
+    pub cache: &'a Cache,
 }
 
 /// What a run counted.
@@ -99,17 +102,9 @@ struct Trial<'a> {
     memory: Memory,
 }
 
-impl Lab {
-    /// A laboratory that keeps what it counts in `folder`; `jobs` simulations run at a time, as many as the host has cores without it.
-    pub fn new(folder: Option<&Path>, jobs: Option<u16>) -> Result<Lab, Failure> {
-        let simulator =
-            std::env::current_exe().map_err(|e| format!("fxscope does not find its own executable: {e}"))?;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Lab { cache: Cache::new(folder, &simulator)?, jobs: jobs.map_or(cores, usize::from) })
-    }
-
+impl Simulations<'_> {
     /// The samples of subjects, in their order; where one cannot be had, why.
-    pub fn samples(&self, subjects: &[Subject]) -> Result<Vec<Result<Sample, NoSample>>, Failure> {
+    pub fn samples(&self, subjects: &[Subject]) -> Result<Vec<Result<Sample, NoSample>>, Error> {
         let systems: Vec<Result<System, String>> = subjects.iter().map(Subject::system).collect();
         let of = |(subject, system): (&'_ Subject, &'_ Result<System, String>)| {
             let system = system.as_ref().ok()?;
@@ -124,16 +119,9 @@ impl Lab {
                 Some((i, Trial { subject: &subjects[i], system: systems[i].as_ref().ok()?, memory }))
             })
             .collect();
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.jobs).build()?;
-        let bar = bar(trials.len() as u64);
-        let each = |(i, trial): &(usize, Trial<'_>)| {
-            bar.set_message(trial.subject.name.clone());
-            let measured = self.measured(trial);
-            bar.inc(1);
-            (*i, trial.memory, measured)
-        };
-        let measured: Vec<_> = pool.install(|| trials.par_iter().with_max_len(1).map(each).collect());
-        bar.finish_and_clear();
+        let name = |(_, trial): &(usize, Trial<'_>)| trial.subject.name.clone();
+        let each = |(i, trial): &(usize, Trial<'_>)| (*i, trial.memory, self.measured(trial));
+        let measured = self.runner.batch(&trials, name, each)?;
 
         let mut of_subject: Vec<Vec<Outcome>> = subjects.iter().map(|_| Vec::new()).collect();
         for (i, memory, result) in measured {
@@ -145,23 +133,7 @@ impl Lab {
 
     /// What a trial counts: kept, or counted now.
     fn measured(&self, trial: &Trial<'_>) -> Result<Measured, NoSample> {
-        let file = self.file(trial)?;
-        if let Some(measured) = file.as_deref().and_then(Cache::load) {
-            return Ok(measured);
-        }
-        let measured = trial.measure()?;
-        if let Some(file) = file {
-            Cache::store(&file, &measured)?;
-        }
-        Ok(measured)
-    }
-
-    fn file(&self, trial: &Trial<'_>) -> Result<Option<PathBuf>, String> {
-        let subject = trial.subject;
-        let scenario = trial.scenario();
-        let identity = scenario.spec().and_then(|spec| scenario.identity(&spec)).map_err(|e| e.to_string())?;
-        let asked = format!("{:?}", (&subject.asked.region, subject.asked.threads));
-        Ok(self.cache.place(&[b"latency", identity.bytes(), asked.as_bytes()]))
+        self.cache.get_or(|| trial.key(), || trial.measure(self.runner))
     }
 }
 
@@ -192,43 +164,40 @@ impl Trial<'_> {
         }
     }
 
-    fn measure(&self) -> Result<Measured, NoSample> {
-        let nothing = || OpenOptions::new().write(true).open("/dev/null").map(Into::into);
-        let said = tempfile::NamedTempFile::new().map_err(|e| format!("no temporary file: {e}"))?;
-        let stdio = || -> std::io::Result<Stdio> {
-            Ok(Stdio { input: File::open("/dev/null")?.into(), output: nothing()?, error: said.reopen()?.into() })
-        };
-        let stdio = stdio().map_err(|e| format!("no standard streams: {e}"))?;
-        let prepared = self.scenario().prepare().map_err(|e| e.to_string())?;
-        let spec = prepared.spec().clone();
-        let run = prepared.contained(Some(stdio), |session| session.run(&mut |_| Control::Continue));
-        let run = run.map_err(|e| e.to_string())?;
-        ended(&run, said.path(), self.subject.refuses)?;
-        let case = Case::of(&run, &self.subject.asked, None, Some(&spec)).map_err(|failure| failure.message)?;
+    /// What its result depends on.
+    fn key(&self) -> Result<Vec<Vec<u8>>, NoSample> {
+        let scenario = self.scenario();
+        let identity = scenario.spec().and_then(|spec| scenario.identity(&spec)).map_err(Error::from)?;
+        let asked = format!("{:?}", (&self.subject.asked.region, self.subject.asked.threads));
+        Ok(vec![b"latency".to_vec(), identity.bytes().to_vec(), asked.into_bytes()])
+    }
+
+    fn measure(&self, runner: Runner<'_>) -> Result<Measured, NoSample> {
+        let made = runner.run_captured(&self.scenario(), Capture::Error)?;
+        ended(&made, self.subject.refuses)?;
+        let case = Case::of(&made.run, &self.subject.asked, None, Some(&made.spec))?;
         let Case { taken, intervals, no_intervals, .. } = case;
         Ok(Measured { counts: taken.counts, intervals, no_intervals })
     }
 }
 
 /// Refuses a run that has not ended as it should: nothing can be said of its time.
-fn ended(run: &Run, said: &Path, refuses: Option<i32>) -> Result<(), NoSample> {
-    match &run.finish {
-        Finish::Exited(0) => Ok(()),
-        finish => {
-            let said = std::fs::read_to_string(said).unwrap_or_default();
-            let last = said.lines().last().unwrap_or("it said nothing");
-            if refuses.is_some_and(|status| *finish == Finish::Exited(status)) {
-                return Err(NoSample::Refused(last.to_owned()));
-            }
-            let how = match finish {
-                Finish::Exited(status) => format!("ended with status {status}"),
-                Finish::Killed { message, .. } => format!("was {message}"),
-                Finish::Failed(message) => format!("cannot go on: {message}"),
-                Finish::Limit | Finish::Stopped | Finish::Unknown => "did not end".to_owned(),
-            };
-            Err(format!("the program {how}: {last}").into())
-        }
+fn ended(made: &CapturedRun, refuses: Option<i32>) -> Result<(), NoSample> {
+    let finish = &made.run.finish;
+    if *finish == Finish::Exited(0) {
+        return Ok(());
     }
+    let last = made.last_line.as_deref().unwrap_or("it said nothing");
+    if refuses.is_some_and(|status| *finish == Finish::Exited(status)) {
+        return Err(NoSample::Refused(last.to_owned()));
+    }
+    let how = match finish {
+        Finish::Exited(status) => format!("ended with status {status}"),
+        Finish::Killed { message, .. } => format!("was {message}"),
+        Finish::Failed(message) => format!("cannot go on: {message}"),
+        Finish::Limit | Finish::Stopped | Finish::Unknown => "did not end".to_owned(),
+    };
+    Err(format!("the program {how}: {last}").into())
 }
 
 /// A sample of what a subject's runs counted.

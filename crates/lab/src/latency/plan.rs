@@ -1,16 +1,15 @@
-//! Sets of programs to check, as a file tells them.
+//! Sets of programs to check, read from files.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::Parser as _;
+use fxscope_session::Scenario;
 use serde::Deserialize;
 
-use super::super::Failure;
-use super::super::scenario::{ScenarioArgs, interval_ns};
-use super::trial::Subject;
-use super::{Asked, nanoseconds};
+use super::samples::Subject;
+use super::{LATENCY_RANGE_NS, Question};
+use crate::Error;
 
 /// The file.
 #[derive(Deserialize)]
@@ -58,40 +57,50 @@ fn usual_interval() -> String {
     "100us".to_owned()
 }
 
-/// Options of a run by themselves.
-#[derive(clap::Parser)]
-#[command(no_binary_name = true)]
-struct Options {
-    #[command(flatten)]
-    scenario: ScenarioArgs,
+/// How the texts of a file are read that are options of the command line.
+pub trait Syntax {
+    /// The scenario that runs a command with options of `fxscope run`.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn scenario(&self, options: &[&str], command: &[OsString]) -> Result<Scenario, String>;
+
+    /// A length of simulated time, such as 100us, in nanoseconds.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn interval_ns(&self, text: &str) -> Result<u64, String>;
 }
 
 /// Largest file of programs, bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The programs of files, which must not have the same name.
-pub(super) fn read(paths: &[PathBuf], asked: &Asked) -> Result<Vec<Subject>, Failure> {
+///
+/// # Errors
+/// When a file cannot be read, or what is wrong in it.
+pub fn read(paths: &[PathBuf], asked: &Question, syntax: &dyn Syntax) -> Result<Vec<Subject>, Error> {
     let mut subjects = Vec::new();
     for path in paths {
-        add(path, asked, &mut subjects)?;
+        add(path, asked, syntax, &mut subjects)?;
     }
     Ok(subjects)
 }
 
 /// Adds the programs of a file.
-fn add(path: &Path, asked: &Asked, subjects: &mut Vec<Subject>) -> Result<(), Failure> {
+fn add(path: &Path, asked: &Question, syntax: &dyn Syntax, subjects: &mut Vec<Subject>) -> Result<(), Error> {
     let shown = path.display();
-    let text = fxscope::host::read_text(path, MOST_BYTES)?;
+    let text = fxscope_host::read_text(path, MOST_BYTES).map_err(|e| e.to_string())?;
     let file: File = toml::from_str(&text).map_err(|e| format!("{shown}: {e}"))?;
     let mut asked = asked.clone();
     if asked.latencies.is_empty() {
         asked.latencies.clone_from(&file.latencies);
     }
     let wrong = |name: &str, what: &str| format!("{shown}: {name}: {what}");
-    if let Some(ns) = asked.latencies.iter().find(|ns| nanoseconds(&ns.to_string()).is_err()) {
+    if let Some(ns) = asked.latencies.iter().find(|ns| !LATENCY_RANGE_NS.contains(ns)) {
         return Err(wrong("latencies", &format!("{ns} is no latency from 1 to 100000 ns")).into());
     }
-    let interval_ns = interval_ns(&file.interval).map_err(|e| wrong("interval", &e))?;
+    let interval_ns = syntax.interval_ns(&file.interval).map_err(|e| wrong("interval", &e))?;
     let folder = path.parent().unwrap_or(Path::new("")).join(&file.programs);
     let before = subjects.len();
     for entry in &file.program {
@@ -101,8 +110,7 @@ fn add(path: &Path, asked: &Asked, subjects: &mut Vec<Subject>) -> Result<(), Fa
             };
             let name = filled(&entry.name);
             let options = filled(&format!("{} {}", file.options, entry.options));
-            let options = Options::try_parse_from(options.split_whitespace())
-                .map_err(|e| wrong(&name, e.to_string().lines().next().unwrap_or_default()))?;
+            let options: Vec<&str> = options.split_whitespace().collect();
             let run = filled(&entry.run);
             let mut command: Vec<OsString> = run.split_whitespace().map(OsString::from).collect();
             let program = command.first_mut().ok_or_else(|| wrong(&name, "run names no program"))?;
@@ -110,9 +118,9 @@ fn add(path: &Path, asked: &Asked, subjects: &mut Vec<Subject>) -> Result<(), Fa
             if subjects.iter().any(|subject| subject.name == name) {
                 return Err(wrong(&name, "a second program has this name").into());
             }
-            let asked = Asked { region: asked.region.clone().or_else(|| entry.region.clone()), ..asked.clone() };
+            let asked = Question { region: asked.region.clone().or_else(|| entry.region.clone()), ..asked.clone() };
             let (fit, refuses) = (entry.fit, entry.refuses);
-            let scenario = options.scenario.scenario(&command)?;
+            let scenario = syntax.scenario(&options, &command).map_err(|e| wrong(&name, &e))?;
             subjects.push(Subject { name, fit, scenario, asked, interval_ns, refuses });
         }
     }

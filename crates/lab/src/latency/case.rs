@@ -1,20 +1,25 @@
 //! A program's counts, taken from a record.
 
-use fxscope::latency::inputs::{self, Taken};
-use fxscope::latency::{Counts, Program, Second, System};
-use fxscope::machine::Spec;
-use fxscope::record::{ALL, Origin, Run};
+use fxscope_latency::inputs::{self, Taken};
+use fxscope_latency::{Counts, Prediction, Program, Second, System};
+use fxscope_machine::Spec;
+use fxscope_record::{ALL, Origin, Run};
 
-use super::super::Failure;
-use super::Asked;
+use super::Question;
+use crate::Error;
 
-/// What predictions are made from.
-pub(super) struct Case {
+/// The counts of a run, and all else that predictions are made from.
+#[derive(Clone, Debug)]
+pub struct Case {
     /// The program, and the part of it that is looked at.
     pub title: String,
+    /// What its events say.
     pub taken: Taken,
+    /// The same by intervals of time.
     pub intervals: Vec<Counts>,
+    /// Why there are no intervals; empty when there are.
     pub no_intervals: String,
+    /// The machine.
     pub system: System,
     /// Another run of it, with memory that is somewhat slower.
     pub second: Option<Second>,
@@ -26,13 +31,16 @@ const NO_SECOND: &str = "there is no second run, with memory of another node (--
 impl Case {
     /// The case of a run; `base_ns` is the latency of its memory when that is not the described one, `spec` the machine that it
     /// was simulated on, where that is at hand.
-    pub(super) fn of(run: &Run, asked: &Asked, base_ns: Option<f64>, spec: Option<&Spec>) -> Result<Case, Failure> {
+    ///
+    /// # Errors
+    /// When the run has not the region or the counts, or the latency of its memory is not known.
+    pub fn of(run: &Run, asked: &Question, base_ns: Option<f64>, spec: Option<&Spec>) -> Result<Case, Error> {
         let name = asked.region.as_deref().unwrap_or(ALL);
         let region = run.region(name).ok_or_else(|| {
             let names: Vec<&str> = run.regions.iter().map(|region| region.name.as_str()).collect();
             format!("the run has no region '{name}'; it has {}", names.join(", "))
         })?;
-        let taken = inputs::take(run, region, asked.threads)?;
+        let taken = inputs::take(run, region, asked.threads).map_err(|e| e.to_string())?;
         let system = system(run, base_ns, spec)?;
         let (intervals, no_intervals) = match inputs::series(run, name, taken.counts.threads) {
             Ok(intervals) => (intervals, String::new()),
@@ -45,7 +53,10 @@ impl Case {
     }
 
     /// The same with another run of the program whose memory is slower by so many nanoseconds.
-    pub(super) fn with_second(mut self, run: &Run, asked: &Asked, added_ns: f64) -> Result<Case, Failure> {
+    ///
+    /// # Errors
+    /// When nothing follows from the two runs.
+    pub fn with_second(mut self, run: &Run, asked: &Question, added_ns: f64) -> Result<Case, Error> {
         let other = Case::of(run, asked, Some(self.system.base_ns + added_ns), None)?;
         let second = Second::of(&self.taken.counts, other.taken.counts.seconds, added_ns * 1e-9, &self.system);
         let second = second.ok_or("--second: one of the two runs took no time, so that nothing follows from them")?;
@@ -53,7 +64,9 @@ impl Case {
         Ok(self)
     }
 
-    pub(super) fn program(&self) -> Program<'_> {
+    /// What methods predict from.
+    #[must_use]
+    pub fn program(&self) -> Program<'_> {
         Program {
             counts: &self.taken.counts,
             intervals: &self.intervals,
@@ -62,17 +75,31 @@ impl Case {
             second: self.second.ok_or(NO_SECOND),
         }
     }
+    /// Predicts slowdowns by every method that the counts allow.
+    #[must_use]
+    pub fn predict(self, asked: &Question) -> Forecast {
+        let prediction = fxscope_latency::predict(&self.program(), &asked.latencies());
+        Forecast { case: self, prediction }
+    }
+}
+
+/// What is predicted of a program.
+pub struct Forecast {
+    /// What it is predicted from.
+    pub case: Case,
+    /// The prediction.
+    pub prediction: Prediction,
 }
 
 /// The machine that a run was made on, as it is described: by the record, or, if that is of an older version, by the machine of
 /// its name that comes with fxscope.
-fn system(run: &Run, base_ns: Option<f64>, spec: Option<&Spec>) -> Result<System, Failure> {
+fn system(run: &Run, base_ns: Option<f64>, spec: Option<&Spec>) -> Result<System, Error> {
     let settings = if run.origin == Origin::Simulated { &run.settings[..] } else { &[] };
     let described = match spec {
         Some(spec) => Some(System::of(spec)),
         None => System::recorded(&run.constants).or_else(|| {
-            let name = fxscope::machine::names().find(|name| *name == run.machine)?;
-            fxscope::machine::load(name, settings).ok().map(|spec| System::of(&spec))
+            let name = fxscope_machine::names().find(|name| *name == run.machine)?;
+            fxscope_machine::load(name, settings).ok().map(|spec| System::of(&spec))
         }),
     };
     match (described, base_ns) {
