@@ -23,6 +23,9 @@ CROSS_TOOLS := aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu /usr/aarch64-linux-gn
 TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 	aarch64-linux-gnu-gfortran:gfortran-aarch64-linux-gnu qemu-aarch64:qemu-user c++:g++ unshare:util-linux
 
+# Tests that are skipped are listed here, with the reason.
+export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
+
 .PHONY: demo release test validate programs npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test kernels fmt lint cargo
 
 cargo:
@@ -30,8 +33,8 @@ cargo:
 
 demo: cargo
 	.ci/need $(HOST_TOOLS)
-	cargo build --release
-	target/release/xtask demo
+	cargo build --profile fast -p fxscope
+	kernels/demo.sh target/fast/fxscope
 
 release: cargo
 	.ci/need $(HOST_TOOLS)
@@ -42,10 +45,12 @@ test: cargo
 	.ci/need $(HOST_TOOLS) $(TEST_TOOLS)
 	$(MAKE) lint
 	programs/debian.sh --fetch
+	rm -f $(FXSCOPE_SKIPPED)
 	cargo test --workspace
 	$(MAKE) -C kernels check verify
 	FXSCOPE=target/debug/fxscope programs/debian.sh --fast
 	target/debug/fxscope validate quick --cache target/validate
+	.ci/skipped $(FXSCOPE_SKIPPED)
 
 validate: cargo
 	.ci/need $(HOST_TOOLS)

@@ -34,7 +34,11 @@ numpy=2.2.6 # the last version for the Python of Debian 12
 
 give_up() {
     echo "programs: $1" >&2
-    if [ -n "$fast" ]; then echo "programs: skipped" >&2; exit 0; fi
+    if [ -n "$fast" ]; then
+        echo "programs: skipped" >&2
+        if [ -n "${FXSCOPE_SKIPPED:-}" ]; then echo "programs/debian.sh: $1" >>"$FXSCOPE_SKIPPED"; fi
+        exit 0
+    fi
     exit 1
 }
 

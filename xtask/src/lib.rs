@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 pub mod calibrate;
 pub mod counts;
 pub mod coverage;
-pub mod demo;
 pub mod kernel;
 pub mod latency;
 pub mod power;

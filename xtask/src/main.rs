@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{calibrate, counts, coverage, demo, latency, release, speed, tidy};
+use xtask::{calibrate, counts, coverage, latency, release, speed, tidy};
 
 #[derive(Parser)]
 #[command(about = "Tasks of the project")]
@@ -22,8 +22,6 @@ enum Task {
     Coverage(coverage::Args),
     /// Fit a number that no document gives to measured rows; prints the fit and changes nothing.
     Calibrate(calibrate::Args),
-    /// Run Triad from L1, L2 and memory on the modelled A64FX and show the summaries side by side.
-    Demo,
     /// Print the latency of dependent loads by the size of what they go through, for three page sizes.
     Latency(latency::Args),
     /// Build the fastest fxscope: compiled with counts of what runs how often. Takes twice as long as a release build.
@@ -38,7 +36,6 @@ fn main() -> ExitCode {
         Task::Counts(args) => counts::run(&args),
         Task::Coverage(args) => coverage::run(&args),
         Task::Calibrate(args) => calibrate::run(&args),
-        Task::Demo => demo::run(),
         Task::Latency(args) => latency::run(&args),
         Task::Release => release::run(),
         Task::Speed(args) => speed::run(&args),

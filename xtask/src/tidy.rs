@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-counts", &[]),
     ("fxscope-hint", &[]),
     ("fxscope-host", &[]),
+    ("fxscope-testkit", &[]),
     ("fxscope-isa", &[]),
     ("fxscope-guestmem", &["hint"]),
     ("fxscope-record", &["host"]),
@@ -18,8 +19,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("fxscope-machine", &["counts", "isa", "host"]),
     ("fxscope-linux", &["host", "isa", "guestmem", "aarch64", "machine"]),
     ("fxscope-memory", &["calendar", "counts", "hint", "machine"]),
-    ("fxscope-tlbsweep", &["host", "machine"]),
-    ("fxscope-osnoise", &["host"]),
+    ("fxscope-hostinfo", &["host"]),
+    ("fxscope-tlbsweep", &["machine"]),
+    ("fxscope-osnoise", &["host", "hostinfo"]),
     ("fxscope-pipeline", &["calendar", "counts", "isa", "machine", "memory"]),
     ("fxscope-pmu", &["counts", "machine", "record"]),
     (
@@ -45,9 +47,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "fxscope",
         &[
-            "calendar", "counts", "host", "isa", "guestmem", "aarch64", "machine", "linux", "memory", "pipeline",
-            "pmu", "record", "sim", "session", "import", "analyze", "validate", "report", "tlbsweep", "latency",
-            "jitter", "osnoise",
+            "calendar", "counts", "host", "hostinfo", "isa", "guestmem", "aarch64", "machine", "linux", "memory",
+            "pipeline", "pmu", "record", "sim", "session", "import", "analyze", "validate", "report", "tlbsweep",
+            "latency", "jitter", "osnoise",
         ],
     ),
     ("xtask", &["aarch64", "machine", "pmu", "validate"]),

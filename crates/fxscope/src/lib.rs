@@ -17,6 +17,7 @@ pub use fxscope_analyze as analyze;
 pub use fxscope_calendar as calendar;
 pub use fxscope_counts as counts;
 pub use fxscope_host as host;
+pub use fxscope_hostinfo as hostinfo;
 pub use fxscope_import as import;
 pub use fxscope_jitter as jitter;
 pub use fxscope_lab as lab;

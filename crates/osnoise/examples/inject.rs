@@ -1,5 +1,6 @@
-//! `inject CORE PERIOD_MS LENGTH_US SECONDS`: as root, takes a core for a known time every now and then, and prints a line for each time: when it
-//! was due, when it began and when it ended, ns of `CLOCK_MONOTONIC`. A measurement beside it finds these detours.
+//! `inject CORE PERIOD_MS LENGTH_US SECONDS`: as root, occupies a core at known times, and prints for each time when it
+//! was due, when it began and when it ended, in ns of `CLOCK_MONOTONIC`. A concurrent measurement must find these
+//! detours.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

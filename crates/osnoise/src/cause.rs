@@ -1,4 +1,4 @@
-//! What detours were: events of the kernel, as its tracers write them, and detours named by them.
+//! Causes of detours: kernel events from its tracers' output, and their attribution to detours.
 
 mod join;
 mod recognise;
@@ -7,36 +7,36 @@ mod tracer;
 
 pub use join::{Naming, name};
 pub use recognise::{Recognised, recognise};
-pub use text::{Parser, Start, Who};
+pub use text::{Parser, Start, ThreadKind};
 pub use tracer::{Tracer, events, osnoise_settings, plain_settings, start};
 
 use crate::trace::Cause;
 
-/// The name of what the kernel has no event of.
+/// Name for detours in which the kernel reports no event.
 pub const NO_EVENT: &str = "without an event";
 
-/// The name of interrupts that come back with the timer tick where no tracer names them.
+/// Name for interrupts at the rate of the timer tick, when no tracer names them.
 pub const TICK: &str = "timer tick";
-/// The name of throttling by the kernel's limit of real-time threads.
+/// Name for throttling by the kernel's real-time limit.
 pub const REALTIME_LIMIT: &str = "of real-time threads";
 
-/// Something that the kernel did on a core.
+/// An activity of the kernel on a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The core.
+    /// Core.
     pub core: u32,
-    /// When it began, ns of the tracer's clock.
+    /// Start time, ns of the tracer's clock.
     pub start: u64,
-    /// How long it took, ns.
+    /// Duration, ns.
     pub length: u64,
-    /// Whether the length leaves out what interrupted the event, as in events of the osnoise tracer.
+    /// Whether the duration excludes nested events, as in events of the osnoise tracer.
     pub net: bool,
-    /// What it was.
+    /// Cause.
     pub cause: Cause,
 }
 
 impl Event {
-    /// When it was over, ns.
+    /// End time, ns.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start.saturating_add(self.length)

@@ -1,4 +1,4 @@
-//! Clocks for measuring loops, their rate and their cost.
+//! Clocks for measuring loops, with their rate and cost.
 
 mod counter;
 
@@ -8,13 +8,13 @@ use rustix::time::{ClockId, clock_gettime};
 
 pub use counter::Counter;
 
-/// A clock that counts up in ticks.
+/// A clock that counts ticks upwards.
 pub trait Clock {
-    /// The time, ticks.
+    /// Current time, ticks.
     fn now(&mut self) -> u64;
 }
 
-/// The system's clock that adjustments of the time of day do not move, in ns; for processors whose counter cannot be used.
+/// The system's monotonic clock in ns, for processors without a usable counter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Monotonic;
 
@@ -32,47 +32,46 @@ pub fn monotonic() -> u64 {
     (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
 }
 
-/// A clock's rate, and one point at which its time and that of `CLOCK_MONOTONIC` are known.
+/// A clock's rate, and a reference point at which both its time and `CLOCK_MONOTONIC` are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timebase {
-    /// Ticks each ns.
+    /// Ticks per ns.
     pub rate: f64,
-    /// Ticks at the point.
+    /// Ticks at the reference point.
     pub ticks: u64,
-    /// `CLOCK_MONOTONIC` at the point, ns.
+    /// `CLOCK_MONOTONIC` at the reference point, ns.
     pub monotonic: u64,
 }
 
-/// The difference between a clock and its prediction from which on it counts as having jumped, ns.
+/// Deviation of a clock from its prediction that counts as a jump, ns.
 const JUMP: f64 = 1e6;
-/// The part of the time by which clocks may drift apart without one having jumped.
+/// Relative drift between clocks that does not count as a jump.
 const DRIFT: f64 = 1e-3;
 
 impl Timebase {
-    /// A time of the clock as `CLOCK_MONOTONIC`, ns.
+    /// Converts a time of the clock to `CLOCK_MONOTONIC`, ns.
     #[must_use]
     pub fn at(&self, ticks: u64) -> u64 {
         let apart = ticks.wrapping_sub(self.ticks) as i64 as f64 / self.rate;
         self.monotonic.saturating_add_signed(apart.round() as i64)
     }
 
-    /// A length in ns.
+    /// Converts ticks to ns.
     #[must_use]
     pub fn length(&self, ticks: u64) -> u64 {
         (ticks as f64 / self.rate).round() as u64
     }
 
-    /// A length in ticks.
+    /// Converts ns to ticks.
     #[must_use]
     pub fn ticks_of(&self, ns: u64) -> u64 {
         (ns as f64 * self.rate).round() as u64
     }
 
-    /// Moves the point to a later one, which both clocks have shown; `None` if they disagree about the time between, so
-    /// that one of them must have jumped: by how many ns.
+    /// Moves the reference point to a later time, shown by both clocks.
     ///
     /// # Errors
-    /// How far `CLOCK_MONOTONIC` is ahead of what the other clock says, ns.
+    /// How far `CLOCK_MONOTONIC` is ahead of the other clock, ns, if they disagree so much that one must have jumped.
     pub fn follow(&mut self, ticks: u64, monotonic: u64) -> Result<(), i64> {
         let elapsed = monotonic.saturating_sub(self.monotonic) as f64;
         let ahead = monotonic as f64 - self.at(ticks) as f64;
@@ -81,7 +80,7 @@ impl Timebase {
     }
 }
 
-/// Reads a clock between two reads of `CLOCK_MONOTONIC`, of several tries the one in which those are closest together.
+/// Reads a clock between two reads of `CLOCK_MONOTONIC`; of several tries takes the one with the shortest interval.
 pub fn pair(clock: &mut impl Clock) -> (u64, u64) {
     let attempt = || {
         let before = monotonic();
@@ -96,7 +95,7 @@ pub fn pair(clock: &mut impl Clock) -> (u64, u64) {
 /// Why a clock cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It stands still, or goes back.
+    /// It stands still or goes back.
     #[error(
         "the processor's counter went from {0} to {1} in a tenth of a second: it cannot be used here; \
          --clock system reads the system's clock in its place"
@@ -104,7 +103,7 @@ pub enum Error {
     Stuck(u64, u64),
 }
 
-/// Finds a clock's rate.
+/// Measures a clock's rate.
 ///
 /// # Errors
 /// When it does not advance.
@@ -121,7 +120,7 @@ pub fn calibrate(clock: &mut impl Clock) -> Result<Timebase, Error> {
     Ok(Timebase { rate: (later - ticks) as f64 / (end - begin) as f64, ticks: later, monotonic: end })
 }
 
-/// What a read of the clock costs: the shortest mean of a batch of reads, ticks.
+/// Cost of reading a clock: the lowest mean over batches of reads, ticks.
 pub fn read_cost(clock: &mut impl Clock) -> f64 {
     const BATCH: u32 = 1000;
     let batch = || {

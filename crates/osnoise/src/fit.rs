@@ -1,5 +1,5 @@
-//! Noise models of traces: what comes back in equal times, what comes at random, how long it is, whether it strikes cores
-//! together, each by cause and with how well it fits.
+//! Fits noise models to traces: for each cause, its periodic and random sources, their lengths, whether they strike
+//! cores simultaneously, and the goodness of fit.
 
 mod arrivals;
 mod lengths;
@@ -11,82 +11,82 @@ use std::io::Read;
 pub use arrivals::Arrival;
 pub use lengths::Length;
 
-use crate::see::Lags;
 use crate::trace::{Cause, Detour, Error, Item, Kind, Reader};
+use crate::view::Lags;
 
-/// A model of a trace.
+/// A noise model of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// What was measured, in a line.
+    /// What was measured, in one line.
     pub title: String,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
-    /// Sources of noise, the one with most time first.
+    /// Sources of noise, by descending time.
     pub sources: Vec<Source>,
-    /// The share of the cores' time that the trace has as noise.
+    /// Share of the cores' time that is noise in the trace.
     pub measured: f64,
-    /// The share that the model has.
+    /// The same share in the model.
     pub modelled: f64,
 }
 
 /// A source of noise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// What it is.
+    /// Cause.
     pub cause: Cause,
-    /// When its detours begin.
+    /// Arrival process of its detours.
     pub arrival: Arrival,
-    /// How long they are.
+    /// Distribution of their lengths.
     pub length: Length,
-    /// The cores it strikes, when it does not strike all.
+    /// The cores it strikes, if not all.
     pub chosen: Option<Vec<u32>>,
-    /// Whether it strikes these at the same time.
+    /// Whether it strikes these cores simultaneously.
     pub together: bool,
-    /// Whether detours that begin together are equally long.
+    /// Whether simultaneous detours have equal lengths.
     pub same_lengths: bool,
-    /// Detours that it was fitted to.
+    /// Number of detours that it was fitted to.
     pub detours: usize,
-    /// Largest difference between the distribution of gaps and the model's (Kolmogorov–Smirnov); of periodic ones the
-    /// part of the periods in which no detour was found.
+    /// Largest difference between the gap distributions of trace and model (Kolmogorov–Smirnov distance); for periodic
+    /// sources, the share of periods without a detour.
     pub gaps_off: f64,
     /// The same for lengths.
     pub lengths_off: f64,
 }
 
 impl Source {
-    /// Detours a second on each core that it strikes.
+    /// Detours per second on each core that it strikes.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.arrival.rate()
     }
 }
 
-/// Why there is no model.
+/// Why no model can be fitted.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The trace cannot be read.
     #[error("{0}")]
     Trace(#[from] Error),
-    /// It has nothing to fit.
-    #[error("has no single detours to fit ({0}); measure longer, or with a lower --threshold, on the host itself")]
+    /// The trace has nothing to fit.
+    #[error("has no individual detours to fit ({0}); measure longer, or with a lower --threshold, on the host itself")]
     Nothing(String),
 }
 
-/// Most detours that are looked at.
+/// Maximum number of detours processed.
 const MOST: usize = 4_000_000;
-/// Sources that a model has at most; the smallest are joined.
+/// Maximum number of sources in a model; the smallest are merged.
 const SOURCES: usize = 32;
-/// Periods of one cause at most.
+/// Maximum number of periods per cause.
 const PERIODS: usize = 4;
-/// The part by which detours of a periodic source may be more than its periods.
+/// Relative excess of detours over periods that a periodic source may have.
 const CROWDED: f64 = 0.05;
-/// How close to each other detours of cores begin that begin together, ns.
+/// Largest difference between the starts of simultaneous detours on different cores, ns.
 const TOGETHER: u64 = 20_000;
 
 /// Detours by core: start and length, ns.
 type ByCore = BTreeMap<u32, Vec<(u64, u64)>>;
 
-/// Fits a model.
+/// Fits a model to a trace.
 ///
 /// # Errors
 /// When the trace cannot be read or has no detours.
@@ -111,7 +111,7 @@ pub fn fit<R: Read>(mut trace: Reader<R>) -> Result<Model, Failure> {
     sources.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.cause.cmp(&b.cause)));
     let few = sources.iter().filter(|source| source.detours < 30).count();
     if few > 0 {
-        notes.push(format!("sources that rest on fewer than 30 detours: {few}"));
+        notes.push(format!("sources fitted to fewer than 30 detours: {few}"));
     }
     let header = trace.header();
     let on =
@@ -137,7 +137,7 @@ struct Gathered {
     cores: Vec<u32>,
 }
 
-/// Reads a trace's detours by cause. Those that come from measuring are no noise of the host.
+/// Reads a trace's detours by cause. Those caused by the measurement are not noise of the host.
 fn gather<R: Read>(trace: &mut Reader<R>) -> Result<Gathered, Error> {
     let header = trace.header().clone();
     let mut cores: BTreeSet<u32> = header.cores.iter().map(|core| core.core).collect();
@@ -167,29 +167,28 @@ fn gather<R: Read>(trace: &mut Reader<R>) -> Result<Gathered, Error> {
                 break;
             }
             Ok(Some(Item::CutOff) | None) => {
-                notes.push("the measurement was cut off: fitted to what is there".to_owned());
+                notes.push("the measurement was cut off: fitted to the detours before".to_owned());
                 break;
             }
             Err(Error::Read(error)) => return Err(Error::Read(error)),
             Err(error) => {
-                notes.push(format!("the trace {error}: fitted to what is there"));
+                notes.push(format!("the trace {error}: fitted to the detours before"));
                 break;
             }
         }
     }
     if own > 0 {
-        notes.push(format!(
-            "detours that come from measuring (its own work, the limit of real-time threads) are left out: {own}"
-        ));
+        notes
+            .push(format!("detours caused by the measurement (its own work, the real-time limit) are left out: {own}"));
     }
     Ok(Gathered { streams, notes, duration, cores: cores.into_iter().collect() })
 }
 
-/// Joins the causes with least time of each kind, until there are few enough.
+/// Merges the causes with the least time within each kind, until few enough remain.
 fn join_smallest(streams: &mut BTreeMap<Cause, ByCore>) {
     let time = |stream: &ByCore| stream.values().flatten().map(|detour| detour.1).sum::<u64>();
     let mut causes: Vec<(u64, Cause)> = streams.iter().map(|(cause, stream)| (time(stream), cause.clone())).collect();
-    // What has no name is most of what is short and often: it stays on its own.
+    // Detours without a name stay separate: they are most of the short and frequent ones.
     causes.retain(|(_, cause)| cause.kind != Kind::Unknown);
     causes.sort_by(|a, b| b.cmp(a));
     for (_, cause) in causes.into_iter().skip(SOURCES / 2) {
@@ -210,7 +209,7 @@ struct Setting {
 }
 
 impl Setting {
-    /// The sources of a cause: what is periodic, then the rest.
+    /// The sources of a cause: first periodic ones, then the rest.
     fn sources(&self, cause: &Cause, mut stream: ByCore) -> Vec<Source> {
         let mut sources = Vec::new();
         for _ in 0..PERIODS {
@@ -234,25 +233,25 @@ impl Setting {
     fn periodic(&self, cause: &Cause, taken: &ByCore, near: f64) -> Option<Source> {
         let taken = self.struck(taken);
         let (period, missing) = arrivals::period(&taken, near, self.duration)?;
-        // With more detours than periods it is not this that they come back in.
+        // A source with more detours than periods does not have this period.
         (-CROWDED..0.5).contains(&missing).then(|| {
             let missing = missing.max(0.0);
             self.source(cause, &taken, Arrival::Periodic { period, missing }, missing)
         })
     }
 
-    /// What comes at random.
+    /// A random source.
     fn random(&self, cause: &Cause, stream: &ByCore) -> Option<Source> {
         let taken = self.struck(stream);
-        let (arrival, off) = arrivals::random(&taken, self.duration)?;
-        Some(self.source(cause, &taken, arrival, off))
+        let (arrival, distance) = arrivals::random(&taken, self.duration)?;
+        Some(self.source(cause, &taken, arrival, distance))
     }
 
-    /// Without cores that have next to nothing of it, when others have.
+    /// Removes cores with next to nothing of a source when other cores have more.
     fn struck(&self, stream: &ByCore) -> ByCore {
         let most = stream.values().map(Vec::len).max().unwrap_or(0);
         let enough = |detours: &Vec<(u64, u64)>| detours.len() * 5 >= most && !detours.is_empty();
-        // Of few detours a core may have none by chance.
+        // With few detours, a core may have none by chance.
         let few = most < 20;
         stream.iter().filter(|(_, d)| few && !d.is_empty() || enough(d)).map(|(&core, d)| (core, d.clone())).collect()
     }
@@ -262,7 +261,7 @@ impl Setting {
         let (length, lengths_off) = lengths::fit(&lengths);
         let most = taken.values().map(Vec::len).max().unwrap_or(0);
         let all = taken.len() == self.cores.len() || most < 20;
-        // On few detours of a core the rate is that of all cores.
+        // With few detours per core, the rate is the same for all cores.
         let arrival = match arrival {
             Arrival::Poisson { .. } if all => {
                 let seconds = self.duration as f64 / 1e9 * self.cores.len() as f64;

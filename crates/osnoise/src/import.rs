@@ -1,4 +1,4 @@
-//! Traces of other programs: the kernel's osnoise tracer and rtla, FTQ and FWQ, netgauge.
+//! Imports traces of other programs: the kernel's osnoise tracer and rtla, FTQ and FWQ, netgauge.
 
 mod quantum;
 mod rtla;
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::trace::{Cause, CoreHeader, CoreSummary, Detour, Header, Method, Summary, Writer};
 
-/// A format.
+/// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Text of the kernel's tracers (`trace`, `trace_pipe`, `rtla osnoise -t`).
@@ -23,63 +23,63 @@ pub enum Format {
     RtlaHist,
     /// Files of FTQ: time and count in one file, or `*_times.dat` and `*_counts.dat`.
     Ftq,
-    /// Files of FWQ: a time for each piece of work, in ticks.
+    /// Files of FWQ: the time of each piece of work, in ticks.
     Fwq,
-    /// Output of netgauge's pattern `noise`: selfish, fwq, ftq.
+    /// Output of netgauge's `noise` pattern: selfish, fwq, ftq.
     Netgauge,
 }
 
-/// A file.
+/// An input file.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// Its name.
+    /// File name.
     pub name: &'a str,
-    /// What is in it.
+    /// Contents.
     pub bytes: &'a [u8],
 }
 
-/// What is wrong with a file.
+/// An error in an input file.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Error {
-    /// A line.
+    /// An error in a line.
     #[error("{file}, line {line}: {what}")]
     Line {
-        /// The file.
+        /// File name.
         file: String,
-        /// The line, counted from 1.
+        /// Line number, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The error.
         what: String,
     },
-    /// A file as a whole.
+    /// An error of the whole file.
     #[error("{file}: {what}")]
     File {
-        /// The file.
+        /// File name.
         file: String,
-        /// What is wrong, and what to do.
+        /// The error, and how to fix it.
         what: String,
     },
 }
 
-/// What files say.
+/// Imported data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Imported {
-    /// The program whose output it is.
+    /// The program that wrote the files.
     pub program: String,
     /// The quantum, ns; 0 if there is none.
     pub quantum: u64,
-    /// Shortest detour, ns; 0 if it is not known.
+    /// Shortest detour, ns; 0 if unknown.
     pub threshold: u64,
-    /// Detours by core.
+    /// Detours by core: start and length in ns, and cause.
     pub cores: BTreeMap<u32, Vec<(u64, u64, Cause)>>,
-    /// What is known of all.
+    /// Summary of the measurement.
     pub summary: Summary,
 }
 
-/// Understands files. `hz` is how many ticks of times without a unit a second has.
+/// Parses files. `hz` is the number of ticks per second, for times in ticks.
 ///
 /// # Errors
-/// What is wrong, with file and line.
+/// Errors in the files, with file and line.
 pub fn read(format: Format, sources: &[Source<'_>], hz: f64) -> Result<Imported, Error> {
     let mut imported = match format {
         Format::Trace => tracer::read(sources),
@@ -104,7 +104,7 @@ pub fn read(format: Format, sources: &[Source<'_>], hz: f64) -> Result<Imported,
 }
 
 impl Imported {
-    /// Writes it as a trace.
+    /// Writes the data as a trace.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -153,7 +153,7 @@ fn wrong_file(source: &Source<'_>, what: impl Into<String>) -> Error {
     Error::File { file: source.name.to_owned(), what: what.into() }
 }
 
-/// The beginning of a text, fit to be quoted.
+/// The beginning of a text, safe to quote.
 fn quoted(text: &str) -> String {
     let mut short: String = printable(text.trim()).chars().take(40).collect();
     if text.trim().chars().nth(40).is_some() {

@@ -1,7 +1,7 @@
-//! Measuring detours on the cores of this host.
+//! Measures detours on the cores of this host.
 //!
-//! Each core that is measured has a pinned thread that runs one of the loops of [`loops`]. It leaves detours in a ring of
-//! its own; a writer takes them from there, on another core when one is free.
+//! Each measured core runs a pinned thread with one of the measuring loops ([`loops`]), which pushes detours into its
+//! own ring. A writer thread drains the rings, on another core if one is free.
 
 pub mod loops;
 pub mod native;
@@ -15,96 +15,99 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use fxscope_hostinfo::cpus::{self, Host};
 use thiserror::Error;
 
 use crate::clock::{self, Clock, Counter, Monotonic, Timebase};
-use crate::host::{self, Counts, Host};
+use crate::kernel_counts::Counts;
 use crate::trace::{CoreHeader, CoreSummary, Header, Method, Overhead, Summary, Writer};
 use loops::{Stats, Until};
 use native::{Barrier, Member, Multiplication, Native, allowed, pin, prioritise};
 use prepare::{Prepared, prepare};
 use ring::Ring;
 
-/// What is to be measured.
+/// Settings of a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// How.
+    /// Method.
     pub method: Method,
-    /// On which cores; all that this process may use if there are none.
+    /// Cores to measure; if empty, all cores that this process may use.
     pub cores: Vec<u32>,
-    /// How long.
+    /// Duration.
     pub duration: Duration,
-    /// The quantum, ns: a piece of work (fixed work, dgemm) or an interval (fixed time). `None` for the method's own.
+    /// The quantum, ns: a piece of work (fixed work, dgemm) or an interval (fixed time). `None` for the method's
+    /// default.
     pub quantum: Option<u64>,
-    /// Shortest detour to keep, ns. `None` for the method's own.
+    /// Shortest detour to record, ns. `None` for the method's default.
     pub threshold: Option<u64>,
     /// Blocks of a matrix multiplication between two barriers.
     pub blocks: u32,
-    /// Real-time priority of the measuring threads, from 1 to 99.
+    /// Real-time priority of the measuring threads, 1 to 99.
     pub priority: Option<u8>,
-    /// Whether to read the system's clock in place of the processor's counter.
+    /// Whether to read the system clock instead of the processor's counter.
     pub system_clock: bool,
 }
 
-/// Why nothing can be measured.
+/// Why a measurement fails.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A core that is not there, or not for this process.
+    /// A core that does not exist or that this process may not use.
     #[error("{0}")]
     Core(String),
-    /// No real-time priority.
+    /// Real-time priority is not permitted.
     #[error(
-        "the measuring threads cannot have real-time priority {0} ({1}): it takes CAP_SYS_NICE (root, or setcap \
-         cap_sys_nice+ep) or a limit that allows it (ulimit -r); without --rt the measurement works, and other programs \
-         of the same priority count as noise"
+        "the measuring threads cannot get real-time priority {0} ({1}): this requires CAP_SYS_NICE (root, or setcap \
+         cap_sys_nice+ep) or a sufficient limit (ulimit -r); without --rt the measurement works, and other programs of \
+         the same priority count as noise"
     )]
     Priority(u8, String),
-    /// A machine that would stand still.
+    /// The host would hang.
     #[error(
-        "real-time threads on every core, without a limit of their time (/proc/sys/kernel/sched_rt_runtime_us is -1), \
-         would leave this machine no core to run on: leave a core out with --cores, or measure without --rt"
+        "real-time threads on every core without a time limit (/proc/sys/kernel/sched_rt_runtime_us is -1) would hang \
+         this machine: exclude a core with --cores, or measure without --rt"
     )]
     Standstill,
-    /// The clock.
+    /// The clock cannot be used.
     #[error("{0}")]
     Clock(#[from] clock::Error),
-    /// A quantum that cannot be.
+    /// An impossible quantum.
     #[error("{0}")]
     Quantum(String),
     /// The trace cannot be written.
-    #[error("the trace cannot be written ({0}); check the free space there")]
+    #[error("the trace cannot be written ({0}); check the free space")]
     Write(#[from] io::Error),
-    /// A thread that cannot run.
+    /// A measuring thread cannot run.
     #[error("core {core}: {what}")]
     Thread {
-        /// The core.
+        /// Its core.
         core: u32,
-        /// What the system says.
+        /// The system's error.
         what: String,
     },
 }
 
-/// How a measurement is watched while it goes on.
+/// Observes and controls a running measurement.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
-    /// Ends it early when set.
+    /// Ends the measurement early when set.
     pub stop: &'a AtomicBool,
-    /// Is told how long it has gone on, ns, whenever the trace is written. What this takes counts as the measurement's own.
+    /// Called with the elapsed time in ns whenever the trace is written. The call's time counts as the measurement's
+    /// own.
     pub progress: &'a dyn Fn(u64),
 }
 
 impl<'a> Watch<'a> {
-    /// Somebody who only may end it.
+    /// Only allows ending the measurement early.
     #[must_use]
     pub fn until(stop: &'a AtomicBool) -> Watch<'a> {
         Watch { stop, progress: &|_| {} }
     }
 }
 
-/// Detours that a ring has room for: 1 MiB.
+/// Detours that a ring holds: 1 MiB.
 const RING: usize = 1 << 16;
 
-/// Measures, and writes the trace to `out` as it goes on.
+/// Measures, writing the trace to `out` on the way.
 ///
 /// # Errors
 /// When nothing can be measured, or the trace cannot be written.
@@ -118,10 +121,10 @@ pub fn run(plan: &Plan, out: impl Write, watch: Watch<'_>) -> Result<Summary, Er
     }
 }
 
-/// The cores to measure, in order: of those that are `allowed`, or are isolated and asked for.
+/// The cores to measure, in order: `wanted` cores that are `allowed` or isolated, or by default all allowed ones.
 ///
 /// # Errors
-/// When one of those asked for is not there, does not run, or is not for this process.
+/// When a wanted core does not exist, is offline, or may not be used by this process.
 pub fn cores(wanted: &[u32], allowed: &[u32], host: &Host) -> Result<Vec<u32>, Error> {
     if wanted.is_empty() {
         return Ok(allowed.to_vec());
@@ -129,14 +132,14 @@ pub fn cores(wanted: &[u32], allowed: &[u32], host: &Host) -> Result<Vec<u32>, E
     let mut cores = wanted.to_vec();
     cores.sort_unstable();
     cores.dedup();
-    // The scheduler puts nobody on isolated cores, and lets those run there who ask for it.
+    // The scheduler places no threads on isolated cores, but runs those that request them.
     let usable = |core: &u32| allowed.contains(core) || host.isolated.contains(core) && host.online.contains(core);
     let Some(&core) = cores.iter().find(|core| !usable(core)) else { return Ok(cores) };
-    let usable = host::list(allowed);
+    let usable = cpus::format_list(allowed);
     Err(Error::Core(if host.offline.contains(&core) {
-        format!("core {core} is offline (its administrator can set it online); cores {usable} can be measured")
+        format!("core {core} is offline (an administrator can bring it online); cores {usable} can be measured")
     } else if host.online.contains(&core) {
-        format!("core {core} is not for this process (taskset, a cpuset or a container); cores {usable} are")
+        format!("core {core} is not available to this process (taskset, cpuset or container); cores {usable} are")
     } else {
         format!("there is no core {core} on this host; cores {usable} can be measured")
     }))
@@ -191,7 +194,7 @@ fn with_clock<C: Clock + Copy + Send + Sync>(
         let mut base = base;
         let (ticks, monotonic) = clock::pair(&mut clock);
         let jumped = base.follow(ticks, monotonic).is_err();
-        // Late enough for all threads to see it.
+        // Late enough for all threads to notice it.
         let begin = ticks + base.ticks_of(20_000_000);
         let mut header = header(plan, host, &found, &base, clock_name);
         header.monotonic_start = base.at(begin);
@@ -204,7 +207,7 @@ fn with_clock<C: Clock + Copy + Send + Sync>(
         let drained = waiting.drain(writer, &mut clock, base, running).inspect_err(|_| {
             watch.stop.store(true, Ordering::Relaxed);
         });
-        // The writer has moved to where nothing is measured.
+        // The writer thread has moved itself to cores that are not measured.
         let _ = pin(&allowed);
         let (writer, mut notes) = drained?;
         let after = Counts::read(Path::new("/"));
@@ -215,7 +218,7 @@ fn with_clock<C: Clock + Copy + Send + Sync>(
             core_summary(core, &stats, ring.dropped(), &base, counted)
         });
         let cores: Vec<CoreSummary> = summaries.collect();
-        notes.extend(afterthoughts(&cores, header.virtual_machine));
+        notes.extend(closing_notes(&cores, header.virtual_machine));
         let total = cores.iter().map(|core| core.total).fold(0.0, f64::max);
         let summary = Summary { duration: total as u64, cores, notes };
         writer.finish(&summary)?;
@@ -223,18 +226,18 @@ fn with_clock<C: Clock + Copy + Send + Sync>(
     })
 }
 
-/// What all measuring threads share.
+/// State shared by the measuring threads.
 struct Setting<'a, C> {
     plan: &'a Plan,
     base: Timebase,
     clock: C,
     barrier: Barrier,
     stop: &'a AtomicBool,
-    /// When to begin, ticks; 0 until it is known, the largest number for not at all.
+    /// Start time in ticks; 0 until it is known, `u64::MAX` to give up.
     go: &'a AtomicU64,
 }
 
-/// A measuring thread: prepares, says so, waits for the begin, measures.
+/// A measuring thread: prepares, reports ready, waits for the start, measures.
 fn thread<C: Clock + Copy + Send + Sync>(
     setting: &Setting<'_, C>,
     leads: bool,
@@ -247,7 +250,7 @@ fn thread<C: Clock + Copy + Send + Sync>(
     let prepared = match begun {
         Ok(prepared) => prepared,
         Err(error) => {
-            // Nobody listens when another core has failed before.
+            // Nobody receives the error if another core has failed before.
             let _ = ready.send(Err(error));
             return stats;
         }
@@ -266,39 +269,39 @@ fn thread<C: Clock + Copy + Send + Sync>(
     while clock.now() < begin {
         std::hint::spin_loop();
     }
-    let (mut keep, threshold) = (ring, setting.base.ticks_of(prepared.threshold));
+    let (mut sink, threshold) = (ring, setting.base.ticks_of(prepared.threshold));
     let mut member = Member { barrier: &setting.barrier, leads };
     match setting.plan.method {
         Method::Fwq => {
             stats.minimum = prepared.minimum;
-            loops::fixed_work(&mut Native::new(clock), &mut keep, &mut stats, prepared.units, threshold, until);
+            loops::fixed_work(&mut Native::new(clock), &mut sink, &mut stats, prepared.units, threshold, until);
         }
         Method::Ftq => {
             let mut interval = prepared.interval;
-            loops::fixed_time(&mut Native::new(clock), &mut keep, &mut stats, &mut interval, threshold, until);
+            loops::fixed_time(&mut Native::new(clock), &mut sink, &mut stats, &mut interval, threshold, until);
             stats.minimum = interval.piece >> 16;
         }
         Method::Dgemm => {
             stats.minimum = prepared.minimum;
             let work = (setting.plan.blocks.max(1), prepared.units);
-            let lab = &mut Multiplication::new(clock);
-            loops::together(lab, &mut member, &mut keep, &mut stats, work, threshold, until);
+            let core = &mut Multiplication::new(clock);
+            loops::with_barriers(core, &mut member, &mut sink, &mut stats, work, threshold, until);
         }
         Method::Barrier => {
-            let lab = &mut Native::new(clock);
-            loops::together(lab, &mut member, &mut keep, &mut stats, (0, 0), threshold, until);
+            let core = &mut Native::new(clock);
+            loops::with_barriers(core, &mut member, &mut sink, &mut stats, (0, 0), threshold, until);
         }
         Method::Spin | Method::Imported => {
             stats.minimum = prepared.minimum;
-            loops::spin(&mut Native::new(clock), &mut keep, &mut stats, threshold, until);
+            loops::spin(&mut Native::new(clock), &mut sink, &mut stats, threshold, until);
         }
     }
     stats
 }
 
-/// Puts a measuring thread where it belongs.
+/// Pins a measuring thread and sets its priority.
 fn begin(plan: &Plan, core: u32) -> Result<(), Error> {
-    pin(&[core]).map_err(|e| Error::Thread { core, what: format!("no thread can be bound to it ({e})") })?;
+    pin(&[core]).map_err(|e| Error::Thread { core, what: format!("no thread can be pinned to it ({e})") })?;
     plan.priority.map_or(Ok(()), |priority| prioritise(priority).map_err(|what| Error::Priority(priority, what)))
 }
 
@@ -330,43 +333,44 @@ fn header(plan: &Plan, host: &Host, found: &[Prepared], base: &Timebase, clock: 
     }
 }
 
-/// What a reader should know before.
+/// Notes that are known before the measurement.
 fn notes(plan: &Plan, host: &Host, cores: &[u32], spare: &[u32], jumped: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if host.invariant_tsc == Some(false) {
         let why = "the processor's counter changes its rate or stops";
-        notes.push(format!(
-            "{why} (no constant_tsc, nonstop_tsc): the system's clock was read in its place, which costs more"
-        ));
+        notes
+            .push(format!("{why} (no constant_tsc, nonstop_tsc): the system clock was read instead, at a higher cost"));
     } else if let Some(other) =
         host.clocksource.as_deref().filter(|_| host.invariant_tsc.is_some()).filter(|&c| c != "tsc")
     {
-        notes.push(format!("the kernel keeps time with {other} and not with the TSC, which it may not trust"));
+        notes.push(format!("the kernel keeps time with {other} instead of the TSC, which it may distrust"));
     }
     let among = |of: &[u32]| of.iter().copied().filter(|core| cores.contains(core)).collect::<Vec<u32>>();
     for (of, what) in [(&host.isolated, "isolated"), (&host.tickless, "without timer tick while one thread runs")] {
         let those = among(of);
         if !those.is_empty() {
-            notes.push(format!("{what}: core {}", host::list(&those)));
+            notes.push(format!("{what}: core {}", cpus::format_list(&those)));
         }
     }
     if !host.offline.is_empty() {
-        notes.push(format!("offline and not measured: core {}", host::list(&host.offline)));
+        notes.push(format!("offline and not measured: core {}", cpus::format_list(&host.offline)));
     }
     if spare.is_empty() {
-        notes.push("all cores are measured: what writes the trace runs on them, too, once a second".to_owned());
+        notes.push(
+            "all cores are measured: the thread that writes the trace also runs on them, once a second".to_owned(),
+        );
     }
     if let Some(limit) = host.realtime_limit.filter(|_| plan.priority.is_some()) {
-        let [runtime, period, others] = [limit.runtime, limit.period, limit.others()].map(|ns| ns as f64 / 1e6);
+        let [runtime, period, remainder] = [limit.runtime, limit.period, limit.remainder()].map(|ns| ns as f64 / 1e6);
         notes.push(format!(
-            "the kernel lets real-time threads have a core for {runtime} ms of each {period} ms and gives other threads the rest: \
-             detours of {others} ms each {period} ms come from measuring with --rt, are named so where they are found, and fit, \
-             simulate and compare leave them out. To switch the limit off: echo -1 > /proc/sys/kernel/sched_rt_runtime_us; \
-             since Linux 6.12 besides that 0 in /sys/kernel/debug/sched/fair_server/cpu*/runtime"
+            "the kernel limits real-time threads to {runtime} ms of every {period} ms: detours of {remainder} ms every {period} ms \
+             are caused by measuring with --rt; where recognised, they are named accordingly, and fit, simulate and compare \
+             leave them out. To remove the limit: echo -1 > /proc/sys/kernel/sched_rt_runtime_us; since Linux 6.12 also \
+             write 0 to /sys/kernel/debug/sched/fair_server/cpu*/runtime"
         ));
     }
     if jumped {
-        notes.push("the clocks disagreed before the measurement began: one of them jumped".to_owned());
+        notes.push("the clocks disagreed before the measurement: one of them jumped".to_owned());
     }
     notes
 }
@@ -394,16 +398,18 @@ fn core_summary(
     }
 }
 
-/// What a reader should know after.
-fn afterthoughts(cores: &[CoreSummary], virtual_machine: Option<bool>) -> Vec<String> {
+/// Notes that are known after the measurement.
+fn closing_notes(cores: &[CoreSummary], virtual_machine: Option<bool>) -> Vec<String> {
     let mut notes = Vec::new();
     let dropped: u64 = cores.iter().map(|core| core.dropped).sum();
     if dropped > 0 {
-        notes.push(format!("{dropped} detours came too fast to be kept: a higher --threshold keeps the long ones"));
+        notes.push(format!(
+            "{dropped} detours came too fast to be recorded: use a higher --threshold to record the long ones"
+        ));
     }
     for core in cores.iter().filter(|core| core.backward > 0) {
         notes.push(format!(
-            "core {}: the clock went back {} times; what lay around it is left out",
+            "core {}: the clock went back {} times; the time around it is left out",
             core.core, core.backward
         ));
     }
@@ -413,7 +419,7 @@ fn afterthoughts(cores: &[CoreSummary], virtual_machine: Option<bool>) -> Vec<St
         notes.push(format!("a hypervisor took {ms:.0} ms of the measured cores (steal in /proc/stat, to 10 ms)"));
     } else if virtual_machine == Some(true) {
         notes.push(
-            "this is a virtual machine: its hypervisor tells of no stolen time, and may have taken some".to_owned(),
+            "this is a virtual machine whose hypervisor reports no stolen time, but may have taken some".to_owned(),
         );
     }
     notes

@@ -1,10 +1,10 @@
 //! Traces of detours and their file format.
 //!
-//! A file begins with [`MAGIC`] and the format's version, a byte. Blocks follow, each with its kind, its packed and its
-//! unpacked length, a checksum and DEFLATE-packed bytes, so that a measurement that is cut off loses the last block at
-//! most. The first block is the [`Header`] and the last one the [`Summary`], both as JSON; between them are blocks with the
-//! names of causes and blocks with detours, each of one core, as differences in variable-length integers. Neither writing
-//! nor reading holds more than a block.
+//! A file begins with [`MAGIC`] and a byte with the format's version. Blocks follow, each with its kind, packed length,
+//! unpacked length, checksum and DEFLATE-packed bytes, so that an interrupted measurement loses at most the last block.
+//! The first block is the [`Header`] and the last one the [`Summary`], both in JSON. Between them are blocks with names
+//! of causes, and blocks with detours of one core each, as differences in variable-length integers. Neither writing nor
+//! reading holds more than one block in memory.
 
 mod bytes;
 mod read;
@@ -18,12 +18,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// What a trace file begins with.
+/// First bytes of a trace file.
 pub const MAGIC: [u8; 7] = *b"fxnoise";
-/// The version of the format that is written.
+/// Format version that is written.
 pub const VERSION: u8 = 1;
 
-/// Whether a file is a trace, or is meant to be one: by how it begins, or by its name's end.
+/// Whether a file is, or is meant to be, a trace: from its first bytes or its extension.
 #[must_use]
 pub fn is_trace(path: &Path) -> bool {
     let begin = || -> std::io::Result<_> {
@@ -36,31 +36,31 @@ pub fn is_trace(path: &Path) -> bool {
 /// A stretch of time that a core spent on something else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Detour {
-    /// When it began, ns from the trace's begin.
+    /// Start, ns since the start of the trace.
     pub start: u64,
-    /// How long it took, ns.
+    /// Length, ns.
     pub length: u64,
-    /// What it was: the number of a cause of the trace; [`UNKNOWN`] for none that is known.
+    /// Index of its cause in the trace, or [`UNKNOWN`].
     pub cause: u32,
 }
 
 impl Detour {
-    /// When it was over, ns.
+    /// End, ns.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.start.saturating_add(self.length)
     }
 }
 
-/// The number of the cause that all traces have: none is known.
+/// Index of the unknown cause, which all traces have.
 pub const UNKNOWN: u32 = 0;
 
-/// What a core does in a detour.
+/// What a core does during a detour.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cause {
-    /// Its kind.
+    /// Kind.
     pub kind: Kind,
-    /// Its name as the system tells it; empty where there is none.
+    /// Name that the system reports; empty if there is none.
     pub name: String,
 }
 
@@ -68,7 +68,7 @@ pub struct Cause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Not known.
+    /// Unknown.
     Unknown,
     /// A non-maskable interrupt.
     Nmi,
@@ -76,12 +76,12 @@ pub enum Kind {
     Interrupt,
     /// A soft interrupt.
     SoftInterrupt,
-    /// A thread of the kernel.
+    /// A kernel thread.
     KernelThread,
     /// A thread of a program.
     Task,
-    /// The core was idle though the measuring thread could run: the kernel's limit for real-time threads, or the processor
-    /// time of a control group, was used up.
+    /// The core was idle although the measuring thread could run: the kernel's real-time limit, or a control group's
+    /// CPU quota, was exhausted.
     Throttling,
     /// The hypervisor ran something else.
     Hypervisor,
@@ -106,7 +106,7 @@ impl Kind {
         Kind::Own,
     ];
 
-    /// Its name for people.
+    /// Display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -125,7 +125,7 @@ impl Kind {
 }
 
 impl Cause {
-    /// The cause of detours about which nothing is known.
+    /// The unknown cause.
     #[must_use]
     pub fn unknown() -> Cause {
         Cause { kind: Kind::Unknown, name: String::new() }
@@ -137,33 +137,33 @@ impl Cause {
         Cause { kind, name: name.into() }
     }
 
-    /// Its kind and name for people.
+    /// Kind and name for display.
     #[must_use]
     pub fn label(&self) -> String {
         if self.name.is_empty() { self.kind.name().to_owned() } else { format!("{} {}", self.kind.name(), self.name) }
     }
 }
 
-/// How detours were found.
+/// How detours are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// A loop that reads the clock; a gap between two reads is a detour.
     Spin,
-    /// Fixed work quantum: pieces of equal work; what one takes beyond the fastest is a detour.
+    /// Fixed work quantum: pieces of equal work; the time of a piece beyond the fastest is a detour.
     Fwq,
-    /// Fixed time quantum: work done in intervals of equal time; what is missing of the full work is a detour.
+    /// Fixed time quantum: work done in intervals of equal length; work missing from an interval is a detour.
     Ftq,
-    /// Blocks of a matrix multiplication on all cores, joined by barriers.
+    /// Blocks of a matrix multiplication on all cores, with barriers in between.
     Dgemm,
-    /// Barriers of all cores, one after another.
+    /// Consecutive barriers of all cores.
     Barrier,
-    /// Another program's trace.
+    /// Imported from another program.
     Imported,
 }
 
 impl Method {
-    /// Its name for people.
+    /// Display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -180,45 +180,45 @@ impl Method {
 /// What is known before the first detour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// The host's name.
+    /// Host name.
     pub host: String,
-    /// The kernel's name and version.
+    /// Kernel name and version.
     pub kernel: String,
-    /// The processor.
+    /// Processor.
     pub processor: String,
-    /// Whether the host is a virtual machine, where that is known.
+    /// Whether the host is a virtual machine, if known.
     pub virtual_machine: Option<bool>,
-    /// How detours were found; for imported traces which program found them.
+    /// How detours were found.
     pub method: Method,
     /// The program that measured, with its version or file format.
     pub program: String,
     /// The clock that was read, and how its rate is known.
     pub clock: String,
-    /// Ticks of that clock each second; 0 where it is not known.
+    /// Ticks of that clock per second; 0 if unknown.
     pub clock_hz: f64,
-    /// The quantum, ns: a piece of work at its fastest, or an interval; 0 for methods without one.
+    /// The quantum, ns: the fastest piece of work, or an interval; 0 for methods without a quantum.
     pub quantum: u64,
-    /// Shortest detour that is kept, ns.
+    /// Shortest detour recorded, ns.
     pub threshold: u64,
-    /// How long the measurement was to take, ns; 0 where it is not known.
+    /// Requested duration, ns; 0 if unknown.
     pub wanted: u64,
-    /// `CLOCK_MONOTONIC` at the trace's begin, ns; 0 where it is not known.
+    /// `CLOCK_MONOTONIC` at the start of the trace, ns; 0 if unknown.
     pub monotonic_start: u64,
-    /// Seconds since 1970 at the trace's begin; 0 where it is not known.
+    /// Start of the trace in seconds since 1970; 0 if unknown.
     pub unix_start: u64,
     /// Real-time priority of the measuring threads, if they had one.
     pub priority: Option<u8>,
-    /// What the measurement costs, where it was measured.
+    /// Cost of the measurement, if it was measured.
     pub overhead: Option<Overhead>,
-    /// The cores, with what was known of each before.
+    /// The measured cores.
     pub cores: Vec<CoreHeader>,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 impl Header {
-    /// Whether a cause is no noise of the host but comes from measuring it: the measurement's own work, and the kernel's limit
-    /// of real-time threads, which other programs do not meet.
+    /// Whether a cause is not noise of the host but a consequence of measuring it: the measurement's own work, or the
+    /// kernel's real-time limit, which does not apply to other programs.
     #[must_use]
     pub fn comes_from_measuring(&self, cause: &Cause) -> bool {
         cause.kind == Kind::Own || cause.kind == Kind::Throttling && self.priority.is_some()
@@ -228,87 +228,87 @@ impl Header {
 /// A core before the measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CoreHeader {
-    /// Its number.
+    /// Core number.
     pub core: u32,
-    /// The fastest iteration of the measuring loop in its calibration, ns: of the spin loop a round, with a fixed time
-    /// quantum a piece of work. 0 where it is not known.
+    /// The fastest iteration of the measuring loop during calibration, ns: an iteration of the spin loop, or a piece of
+    /// work with a fixed time quantum. 0 if unknown.
     pub minimum: f64,
 }
 
-/// What the measurement itself costs.
+/// Cost of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
-    /// One read of the clock, ns.
+    /// Reading the clock, ns.
     pub read: f64,
-    /// Keeping one detour, ns.
+    /// Recording a detour, ns.
     pub record: f64,
-    /// What reading the clock and keeping books take of a quantum, as a fraction; of methods without a quantum none.
+    /// Share of a quantum spent on reading the clock and bookkeeping; `None` for methods without a quantum.
     pub share: Option<f64>,
 }
 
 /// What is known after the last detour.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How long the trace is, ns.
+    /// Duration of the trace, ns.
     pub duration: u64,
-    /// What each core did.
+    /// The measured cores.
     pub cores: Vec<CoreSummary>,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 /// A core over the whole measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoreSummary {
-    /// Its number.
+    /// Core number.
     pub core: u32,
     /// Iterations of the measuring loop.
     pub iterations: u64,
-    /// The fastest one, ns, as in [`CoreHeader`].
+    /// The fastest iteration, ns, as in [`CoreHeader`].
     pub minimum: f64,
-    /// All together, ns.
+    /// Total time of all iterations, ns.
     pub total: f64,
-    /// Of this, the wait for other cores at barriers, ns.
+    /// Part of it spent waiting for other cores at barriers, ns.
     pub waiting: f64,
-    /// The longest detour, ns, of imported traces without single detours; 0 for others.
+    /// The longest detour, ns, in imported traces without individual detours; otherwise 0.
     #[serde(default)]
     pub longest: u64,
-    /// Detours that were found and could not be kept.
+    /// Detours that were found but could not be recorded.
     pub dropped: u64,
     /// How often the clock went back.
     pub backward: u64,
-    /// Iterations by their time: in bin i those from 2^(i/4) to 2^((i+1)/4) ns, without the empty bins at the end.
+    /// Iterations by time: bin i has those from 2^(i/4) to 2^((i+1)/4) ns. Empty bins at the end are omitted.
     pub histogram: Vec<u64>,
-    /// What the system counted on this core meanwhile.
+    /// What the kernel counted on this core during the measurement.
     pub counted: Vec<Counted>,
 }
 
-/// Something that the system counted.
+/// A count of the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// What it is.
+    /// What was counted.
     pub cause: Cause,
-    /// How often it happened; for times, how many ns.
+    /// Number of occurrences, or time in ns.
     pub amount: u64,
     /// Whether the amount is a time.
     pub time: bool,
 }
 
-/// Bins for each doubling in histograms of times.
+/// Bins per octave in histograms of times.
 pub const BINS_PER_OCTAVE: u32 = 4;
 
-/// The bin of a time in ns: the largest i with 2^(i/4) ≤ time, 0 for less than a nanosecond.
+/// The bin of a time in ns: the largest i with 2^(i/4) ≤ time; 0 below a nanosecond.
 #[must_use]
 pub fn bin(time: u64) -> usize {
     let Some(octave) = time.checked_ilog2() else { return 0 };
-    // Where the quarters of an octave begin, in 1/65536 of its beginning: 2^(1/4), 2^(2/4), 2^(3/4), rounded up.
+    // Starts of the quarters of an octave, in 1/65536 of its start: 2^(1/4), 2^(2/4), 2^(3/4), rounded up.
     const QUARTERS: [u64; 3] = [77_936, 92_682, 110_218];
     let mantissa = if octave >= 16 { time >> (octave - 16) } else { time << (16 - octave) };
     let quarter = QUARTERS.iter().filter(|&&begin| mantissa >= begin).count();
     octave as usize * BINS_PER_OCTAVE as usize + quarter
 }
 
-/// Where a bin begins, ns.
+/// Start of a bin, ns.
 #[must_use]
 pub fn bin_begin(bin: usize) -> f64 {
     f64::exp2(bin as f64 / f64::from(BINS_PER_OCTAVE))

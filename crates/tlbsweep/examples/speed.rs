@@ -1,6 +1,6 @@
-//! How many accesses a second one pass takes, for streams of several kinds:
-//! `cargo run --profile fast -p fxscope-tlbsweep --example speed [LANES [WORD]]`, on a host that does nothing else; with WORD only
-//! streams that are described by it. Where most accesses miss, all its processors take part; `RAYON_NUM_THREADS=1` leaves it to one.
+//! Measures how many accesses per second one pass processes, for several kinds of streams: `cargo run --profile fast -p
+//! fxscope-tlbsweep --example speed [CLASSES [WORD]]`, on an idle host. WORD selects streams whose description contains
+//! it. Where most accesses miss, all host processors take part; `RAYON_NUM_THREADS=1` uses one.
 
 use std::time::Instant;
 
@@ -11,10 +11,10 @@ const MIB: u64 = 1 << 20;
 /// Accesses of each stream.
 const LENGTH: u64 = 20_000_000;
 
-/// Text, data, bss, heap, stack, mmap: where each begins.
+/// Start addresses of text, data, bss, heap, stack and mmap.
 const BASES: [u64; 6] = [0x40_0000, 0x60_0000, 0x80_0000, 0x1000_0000, 0xffff_ffe0_0000, 0xffff_0000_0000];
 
-/// Random numbers (xorshift).
+/// Pseudo-random numbers (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-/// What a stream does at a step: a segment and an offset.
+/// A stream's access at a step: a segment and an offset.
 type Step = fn(u64, &mut Random) -> (usize, u64);
 
 const STREAMS: &[(&str, Step)] = &[
@@ -61,7 +61,7 @@ const STREAMS: &[(&str, Step)] = &[
 ];
 
 fn main() {
-    let lanes = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(512);
+    let max_classes = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(512);
     let a64fx = fxscope_machine::load("a64fx", &[]).map(|machine| Design::of(&machine.tables.tlb));
     let Ok(a64fx) = a64fx else { return };
     let k = Design {
@@ -69,17 +69,17 @@ fn main() {
         replacement: Replacement::Lru,
         set_entries: 256,
         ways: 2,
-        arrangement: Arrangement::Beside(vec![4 * MIB]),
+        arrangement: Arrangement::SplitBySize(vec![4 * MIB]),
     };
     let sizes = [4 * KIB, 64 * KIB, 2 * MIB, 32 * MIB, 1024 * MIB];
     let k_sizes = [8 * KIB, 4 * MIB, 32 * MIB, 256 * MIB];
-    measure("A64FX, 5 sizes of 6 segments", &a64fx, &sizes, lanes);
-    measure("A64FX, 64 KiB to 16 GiB", &a64fx, &[64 * KIB, 2 * MIB, 32 * MIB, 1024 * MIB, 16_384 * MIB], lanes);
-    measure("K, 4 sizes of 6 segments", &k, &k_sizes, lanes);
+    measure("A64FX, 5 sizes of 6 segments", &a64fx, &sizes, max_classes);
+    measure("A64FX, 64 KiB to 16 GiB", &a64fx, &[64 * KIB, 2 * MIB, 32 * MIB, 1024 * MIB, 16_384 * MIB], max_classes);
+    measure("K, 4 sizes of 6 segments", &k, &k_sizes, max_classes);
 }
 
-fn measure(name: &str, design: &Design, sizes: &[u64], lanes: usize) {
-    println!("{name}, {lanes} lanes at most");
+fn measure(name: &str, design: &Design, sizes: &[u64], max_classes: usize) {
+    println!("{name}, {max_classes} max_classes at most");
     let word = std::env::args().nth(2).unwrap_or_default();
     for (what, step) in STREAMS.iter().filter(|(what, _)| what.contains(&word)) {
         let mut random = Random(88_172_645_463_325_252);
@@ -91,9 +91,9 @@ fn measure(name: &str, design: &Design, sizes: &[u64], lanes: usize) {
             .collect();
         let keep = (0..sizes.len()).map(|size| vec![size; 6]).collect();
         let question =
-            Question { sizes: sizes.to_vec(), segments: 6, allowed: Vec::new(), lanes, keep, costs: [10, 55] };
+            Question { sizes: sizes.to_vec(), segments: 6, allowed: Vec::new(), max_classes, keep, costs: [10, 55] };
         let Ok(mut analysis) = Analysis::new(design, &question) else { return };
-        // Streams that take long are cut short.
+        // Slow streams are cut short.
         let start = Instant::now();
         let mut done = 0;
         for part in stream.chunks(100_000) {
@@ -106,6 +106,6 @@ fn measure(name: &str, design: &Design, sizes: &[u64], lanes: usize) {
         let rate = done as f64 / start.elapsed().as_secs_f64() / 1e6;
         let answer = analysis.finish();
         let exact = answer.assignments().filter(|a| answer.counts(a).is_ok_and(|counts| counts.exact)).count();
-        println!("  {rate:7.1} M/s  {:5} lanes  {exact:6} assignments exact  {what}", answer.lanes());
+        println!("  {rate:7.1} M/s  {:5} max_classes  {exact:6} assignments exact  {what}", answer.classes());
     }
 }

@@ -1,35 +1,35 @@
-//! What a pass over a program's accesses has found out.
+//! Results of a pass over a program's accesses.
 
-use crate::choice::Choice;
-use crate::lanes::Lane;
-use crate::sets::SetAssociative;
+use crate::class::Class;
+use crate::set_associative::SetAssociative;
+use crate::size_masks::SizeMasks;
 use crate::{Analysis, Counts, Error, SEGMENTS, SIZES};
 
 /// Misses of every assignment of page sizes to segments.
 pub struct Answer {
-    /// What was asked about.
-    all: Choice,
+    /// All assignments that were analysed.
+    all: SizeMasks,
     segments: usize,
     sizes: usize,
-    lanes: Vec<Lane>,
-    given_up: Vec<Lane>,
-    /// The set-associative TLB, when it stands beside the other.
-    beside: Option<SetAssociative>,
+    classes: Vec<Class>,
+    dropped: Vec<Class>,
+    /// The set-associative TLB, if TLBs are split by page size.
+    split_l2: Option<SetAssociative>,
 }
 
 impl Answer {
     pub(crate) fn new(analysis: Analysis) -> Answer {
-        let Analysis { all, segments, sizes, mut lanes, given_up, beside, .. } = analysis;
-        Answer { all, segments, sizes: sizes.len(), lanes: lanes.take(), given_up, beside }
+        let Analysis { all, segments, sizes, mut classes, dropped, split_l2, .. } = analysis;
+        Answer { all, segments, sizes: sizes.len(), classes: classes.take(), dropped, split_l2 }
     }
 
-    /// How many lanes there are, those given up not counted: different behaviours among all assignments.
+    /// Number of classes that were not dropped: the distinct behaviours among all assignments.
     #[must_use]
-    pub fn lanes(&self) -> usize {
-        self.lanes.len()
+    pub fn classes(&self) -> usize {
+        self.classes.len()
     }
 
-    /// Misses under an assignment, which has for each segment the place of its size in [`Question::sizes`].
+    /// Misses under an assignment, which has for each segment the index of its size in [`Question::sizes`].
     ///
     /// # Errors
     /// When the assignment does not fit the question.
@@ -38,20 +38,21 @@ impl Answer {
         if assignment.len() != self.segments || assignment.iter().any(|&size| size >= self.sizes) {
             return Err(wrong());
         }
-        let one = Choice::one(assignment);
-        let there = self.lanes.iter().find(|lane| lane.choice.contains(&one)).map(|lane| (lane, true));
-        let gone = || self.given_up.iter().find(|lane| lane.choice.contains(&one)).map(|lane| (lane, false));
-        let (lane, exact) = there.or_else(gone).ok_or_else(wrong)?;
-        let first = lane.misses;
-        let second = lane.behind.as_ref().or(self.beside.as_ref()).map_or([0; SEGMENTS], |sets| sets.misses(&one));
+        let one = SizeMasks::one(assignment);
+        let there = self.classes.iter().find(|class| class.masks.contains(&one)).map(|class| (class, true));
+        let gone = || self.dropped.iter().find(|class| class.masks.contains(&one)).map(|class| (class, false));
+        let (class, exact) = there.or_else(gone).ok_or_else(wrong)?;
+        let first = class.misses;
+        let second = class.l2.as_ref().or(self.split_l2.as_ref()).map_or([0; SEGMENTS], |sets| sets.misses(&one));
         let mut walks = second;
-        if self.beside.is_some() {
+        if self.split_l2.is_some() {
             walks.iter_mut().zip(first).for_each(|(walks, first)| *walks += first);
         }
         Ok(Counts { first, second, walks, exact })
     }
 
-    /// All assignments: for each segment the place of its size in [`Question::sizes`], the first segment's changing fastest.
+    /// All assignments: for each segment the index of its size in [`Question::sizes`]; the first segment varies
+    /// fastest.
     pub fn assignments(&self) -> impl Iterator<Item = Vec<usize>> + use<> {
         let allowed = |&mask: &u8| (0..SIZES).filter(|size| mask >> size & 1 != 0).collect();
         let sizes: Vec<Vec<usize>> = self.all.0[..self.segments].iter().map(allowed).collect();

@@ -1,107 +1,99 @@
-//! TLB misses of every assignment of page sizes to segments, from one pass over the accesses of a program ([`Analysis`]);
-//! page sizes of Linux hosts and their processes ([`host`]).
+//! TLB misses of every assignment of page sizes to segments, from one pass over a program's accesses ([`Analysis`]).
 //!
 //! # How
 //!
-//! Page sizes are nested, so an access that hits with one size hits with every larger one. Assignments of which every
-//! access so far has had the same outcome have had their misses at the same accesses, and what their TLBs hold is the same
-//! list of addresses, of which each assignment sees the pages of its own sizes. So they are simulated as one *lane*: the
-//! addresses, and for each segment the set of page sizes it stands for (`Choice`). A lane is split when an access hits
-//! with some of its sizes and misses with others. All assignments are one lane at the beginning; where a segment lies in one
-//! page of each of several sizes, they stay together to the end.
+//! Page sizes nest: an access that hits with one size hits with every larger size. Assignments whose accesses have all
+//! had the same outcome so far have missed at the same accesses, so their TLBs hold the same list of addresses, and
+//! each assignment sees the pages of its own sizes at these addresses. They are simulated together as one equivalence
+//! *class*: the list of addresses, and for each segment the set of page sizes that the class stands for (`SizeMasks`).
+//! A class splits when an access hits with some of its sizes and misses with others. At the start all assignments are
+//! one class. Sizes with which a segment fits into one page never split.
 //!
-//! The sets of a set-associative TLB have nothing to do with each other, so each set is split on its own, when sizes put a
-//! page into different sets or when outcomes differ there (`SetAssociative`).
+//! The sets of a set-associative TLB are independent. Each set splits on its own, when different sizes map a page to
+//! different sets or when outcomes differ within the set (`SetAssociative`).
 //!
-//! Accesses to the pages known to be held by a lane are passed over for it (`Filter`), unless so many accesses miss that this is
-//! not worth its time (`Direct`).
+//! Accesses to pages that a class is known to hold are skipped for that class (`HitFilter`). When too many accesses
+//! miss for this to pay, accesses are processed in bulk (`BulkMode`).
 //!
 //! # What is exact
 //!
-//! All of it, for first in, first out and for least recently used, fully associative and set-associative, with one level
-//! behind the other or beside it: the counts are those of a simulation of each assignment by itself. Time and memory grow with
-//! the number of lanes, though, which is at most that of assignments. When there are more lanes than allowed, those that
-//! cost most so far are given up: their counts are those up to then, and lower bounds ([`Counts::exact`] is false).
-//! Assignments that are named in [`Question::keep`] are never given up.
+//! Everything: FIFO and LRU, fully associative and set-associative, with two levels or with TLBs split by page size.
+//! Counts equal those of a separate simulation of each assignment. Time and memory grow with the number of classes,
+//! which is at most the number of assignments. When there are more classes than allowed, the costliest are dropped:
+//! their counts stop there and are lower bounds ([`Counts::exact`] is false). Assignments named in [`Question::keep`]
+//! are never dropped.
 //!
 //! # How fast
 //!
-//! `cargo run --profile fast -p fxscope-tlbsweep --example speed` prints it for six streams, five sizes (K: four) and six
-//! segments. An access to a page that all lanes hold takes a few nanoseconds. Where most accesses miss, lanes see 2,047 of them
-//! in a row (`direct`), and each of the host's processors takes its share of the lanes through up to 64 rows (`hand`). Lanes that
-//! have one size for the segment that misses most hold nearly the same in their second TLBs, which then see most of it once
-//! (`alike`). On two processors of a cloud machine (AMD EPYC at 2.4 GHz), for A64FX and for the K computer, millions of accesses
-//! a second (and lanes), each the median of three runs:
+//! `cargo run --profile fast -p fxscope-tlbsweep --example speed` prints the speed for six streams, five page sizes (K:
+//! four) and six segments. An access to a page that all classes hold takes a few nanoseconds. Where most accesses miss,
+//! classes process batches of 2,047 accesses (`bulk`), and each host processor takes a share of the classes through up
+//! to 64 batches (`worker`). Classes with one size for the segment that misses most have nearly identical second-level
+//! TLBs, which then process most accesses only once (`sharing`). On two processors of a cloud machine (AMD EPYC at 2.4
+//! GHz), for A64FX and for the K computer, in millions of accesses per second (classes in parentheses), medians of
+//! three runs:
 //!
 //! | Stream | A64FX | A64FX, from 64 KiB on | K |
 //! |---|---|---|---|
-//! | sweeps of three arrays beside a frame, a table and code | 45 (424) | 415 (64) | 17 (380) |
+//! | sweeps of three arrays split_l2 a frame, a table and code | 45 (424) | 415 (64) | 17 (380) |
 //! | blocks of 256 KiB in random order | 245 (16) | 546 (4) | 223 (48) |
 //! | one access in 100 anywhere in 256 MiB | 64 (25) | 110 (16) | 61 (32) |
 //! | a gather: an index, anywhere in 1 GiB, a result | 13 (120) | 19 (77) | 15 (64) |
-//! | each access misses in some lane | 24 (3) | 46 (3) | 51 (3) |
-//! | each access misses in most lanes | 12 (25) | 17 (16) | 14 (16) |
+//! | each access misses in some class | 24 (3) | 46 (3) | 51 (3) |
+//! | each access misses in most classes | 12 (25) | 17 (16) | 14 (16) |
 //!
 //! # What is assumed
 //!
-//! Two segments do not share a page. Nothing is unmapped, or forgotten when address spaces change.
+//! Segments do not share pages. Nothing is unmapped, and TLBs are not flushed when address spaces change.
 
-mod alike;
 mod answer;
-mod bits;
-mod choice;
+mod bit_matrix;
+mod budget;
+mod bulk;
 mod class;
-mod direct;
-mod filter;
-mod group;
-mod hand;
-pub mod host;
-mod lanes;
-mod limit;
-mod queue;
-mod row;
-mod rows;
-mod sets;
-mod tally;
+mod counters;
+mod hit_filter;
+mod set_associative;
+mod size_masks;
 
 use fxscope_machine::spec::Tlb;
 use thiserror::Error;
 
 pub use answer::Answer;
-use choice::{Choice, Key, Sizes};
-use direct::Direct;
-use filter::Filter;
-use lanes::{Lane, Lanes};
-use limit::Limit;
-use row::Row;
-use rows::Rows;
-use sets::SetAssociative;
+use budget::Budget;
+use bulk::BulkMode;
+use bulk::batch::Batch;
+use bulk::batches::Batches;
+use class::{Class, Classes};
+use hit_filter::HitFilter;
+use set_associative::SetAssociative;
+use size_masks::{Key, PageSizes, SizeMasks};
 
-/// Most segments.
+/// Maximum number of segments.
 pub const SEGMENTS: usize = 32;
-/// Most page sizes.
+/// Maximum number of page sizes.
 pub const SIZES: usize = 8;
-/// Most entries of a fully associative TLB.
+/// Maximum number of entries of a fully associative TLB.
 pub const ENTRIES: usize = 256;
-/// Most ways of a set-associative TLB.
+/// Maximum number of ways of a set-associative TLB.
 pub const WAYS: usize = 8;
 
-/// Which entry of a fully associative TLB a new page replaces.
+/// Replacement policy of a fully associative TLB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
-    /// The one that came first.
+    /// First in, first out.
     Fifo,
-    /// The least recently used one.
+    /// Least recently used.
     Lru,
 }
 
-/// How the set-associative TLB stands to the fully associative one.
+/// How the set-associative TLB relates to the fully associative one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arrangement {
-    /// It is asked when the fully associative one misses, and pages are put into both.
-    Behind,
-    /// It has the pages of these sizes (bytes), the fully associative one has all others.
-    Beside(Vec<u64>),
+    /// Second level: accessed when the fully associative TLB misses; pages are filled into both.
+    TwoLevel,
+    /// Holds pages of these sizes (bytes) exclusively; the fully associative TLB holds all other pages.
+    SplitBySize(Vec<u64>),
 }
 
 /// The TLBs of one core.
@@ -109,19 +101,19 @@ pub enum Arrangement {
 pub struct Design {
     /// Entries of the fully associative TLB.
     pub entries: usize,
-    /// What its new pages replace.
+    /// Replacement policy of the fully associative TLB.
     pub replacement: Replacement,
-    /// Entries of the set-associative TLB, whose sets replace the least recently used page. The set is chosen by the
-    /// page's number in its own size.
+    /// Entries of the set-associative TLB. Its sets use LRU replacement; the set is chosen by the number of the page in
+    /// its own size.
     pub set_entries: usize,
-    /// Its ways.
+    /// Ways of the set-associative TLB.
     pub ways: usize,
-    /// Where it stands.
+    /// How the two TLBs are arranged.
     pub arrangement: Arrangement,
 }
 
 impl Design {
-    /// That of a machine's description.
+    /// The TLBs that a machine description defines.
     #[must_use]
     pub fn of(tlb: &Tlb) -> Design {
         Design {
@@ -130,114 +122,114 @@ impl Design {
             set_entries: tlb.l2_entries as usize,
             ways: tlb.l2_ways as usize,
             arrangement: match tlb.l2_beside.as_slice() {
-                [] => Arrangement::Behind,
-                served => Arrangement::Beside(served.to_vec()),
+                [] => Arrangement::TwoLevel,
+                l2_only => Arrangement::SplitBySize(l2_only.to_vec()),
             },
         }
     }
 }
 
-/// What is to be found out.
+/// What to analyse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Page sizes, bytes: powers of two, ascending.
+    /// Page sizes in bytes: powers of two, ascending.
     pub sizes: Vec<u64>,
     /// Number of segments.
     pub segments: usize,
-    /// Which sizes each segment may have, as a mask over `sizes`; those beyond its end may have all.
+    /// Sizes that each segment may use, as a mask over `sizes`. Segments beyond the end of the list may use all.
     pub allowed: Vec<u8>,
-    /// Most lanes before the worst are given up.
-    pub lanes: usize,
-    /// Assignments that are never given up: for each segment the place of its size in `sizes`.
+    /// Maximum number of classes; beyond it the costliest are dropped.
+    pub max_classes: usize,
+    /// Assignments that are never dropped: for each segment the index of its size in `sizes`.
     pub keep: Vec<Vec<usize>>,
-    /// What an access costs that the first TLB misses, and what one costs that needs a table walk besides that, in one
-    /// unit: by this lanes are compared when some are given up.
+    /// Cost of a first-level miss, and additional cost of a table walk, in the same unit. Decides which classes are
+    /// dropped.
     pub costs: [u64; 2],
 }
 
-/// An access.
+/// A memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Its address, below 2^56.
+    /// Address, below 2^56.
     pub addr: u64,
-    /// The number of the segment it lies in.
+    /// Segment that the address lies in.
     pub segment: u8,
 }
 
 /// Misses under one assignment, by segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Of the fully associative TLB.
+    /// Misses of the fully associative TLB.
     pub first: [u64; SEGMENTS],
-    /// Of the set-associative TLB.
+    /// Misses of the set-associative TLB.
     pub second: [u64; SEGMENTS],
-    /// Accesses that no TLB had the page of.
+    /// Table walks: accesses whose page is in neither TLB.
     pub walks: [u64; SEGMENTS],
-    /// Whether this is all; otherwise it is what there was until the assignment was given up.
+    /// Whether the counts cover all accesses; otherwise they end where the assignment was dropped.
     pub exact: bool,
 }
 
-/// What cannot be asked.
+/// Why an analysis cannot be set up.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Error {
-    /// Page sizes that are none.
+    /// Invalid page sizes.
     #[error("page sizes must be 1 to {SIZES} ascending powers of two from 2 bytes to 2^55; these are {0:?}")]
-    Sizes(Vec<u64>),
-    /// Too many or no segments.
-    #[error("there can be 1 to {SEGMENTS} segments, not {0}; join some")]
+    PageSizes(Vec<u64>),
+    /// No segments, or too many.
+    #[error("there can be 1 to {SEGMENTS} segments, not {0}; combine some")]
     Segments(usize),
-    /// A fully associative TLB of a size that is not there.
+    /// Unsupported number of entries of the fully associative TLB.
     #[error("a fully associative TLB has 1 to {ENTRIES} entries, not {0}")]
     Entries(usize),
-    /// Sets that are none.
+    /// Unsupported geometry of the set-associative TLB.
     #[error("a TLB of {entries} entries and {ways} ways: ways must be 1 to {WAYS}, and sets a power of two")]
     Ways {
-        /// Entries asked for.
+        /// Requested entries.
         entries: usize,
-        /// Ways asked for.
+        /// Requested ways.
         ways: usize,
     },
-    /// A size served by the set-associative TLB that is not asked about.
+    /// The set-associative TLB holds a size that is not analysed.
     #[error("the set-associative TLB serves pages of {0} bytes, which are not among the sizes asked about")]
-    Served(u64),
-    /// An assignment that does not fit.
+    L2Only(u64),
+    /// An assignment that does not fit the segments and sizes.
     #[error("an assignment has the place of a page size for each segment; {0:?} does not fit")]
     Assignment(Vec<usize>),
-    /// A segment without a size.
-    #[error("segment {0} may have none of the page sizes asked about; allow it one")]
+    /// A segment without an allowed size.
+    #[error("segment {0} is allowed none of the page sizes; allow at least one")]
     Allowed(usize),
-    /// No room for lanes.
-    #[error("the number of lanes must be above that of the assignments that are kept ({0})")]
-    Lanes(usize),
+    /// Too few classes for the assignments that are kept.
+    #[error("the number of classes must exceed the number of assignments that are kept ({0})")]
+    MaxClasses(usize),
 }
 
-/// An analysis under way.
+/// An analysis in progress.
 pub struct Analysis {
-    sizes: Sizes,
+    sizes: PageSizes,
     segments: usize,
     design: Design,
-    /// What is asked about.
-    all: Choice,
-    limit: Limit,
-    filter: Filter,
-    lanes: Lanes,
-    /// The set-associative TLB, when it stands beside the other.
-    beside: Option<SetAssociative>,
-    /// Up to when it has seen touches of pages.
-    sets_touched: u64,
-    given_up: Vec<Lane>,
-    direct: Direct,
-    /// Accesses that lanes will see in a row.
-    rows: Rows,
+    /// All assignments that are analysed.
+    all: SizeMasks,
+    budget: Budget,
+    filter: HitFilter,
+    classes: Classes,
+    /// The set-associative TLB, if TLBs are split by page size.
+    split_l2: Option<SetAssociative>,
+    /// Time up to which `split_l2` has processed touches of pages.
+    l2_touched: u64,
+    dropped: Vec<Class>,
+    bulk: BulkMode,
+    /// Accesses waiting to be processed in bulk.
+    batches: Batches,
 }
 
 impl Analysis {
-    /// An analysis that has seen nothing.
+    /// Starts an analysis with empty TLBs.
     ///
     /// # Errors
-    /// When the question or the design is outside what can be analysed.
+    /// When the question or the design is outside the supported limits.
     pub fn new(design: &Design, question: &Question) -> Result<Analysis, Error> {
-        let sizes = Sizes::new(&question.sizes).ok_or_else(|| Error::Sizes(question.sizes.clone()))?;
+        let sizes = PageSizes::new(&question.sizes).ok_or_else(|| Error::PageSizes(question.sizes.clone()))?;
         if question.segments == 0 || question.segments > SEGMENTS {
             return Err(Error::Segments(question.segments));
         }
@@ -248,56 +240,57 @@ impl Analysis {
         if ways == 0 || ways > WAYS || set_entries % ways != 0 || !(set_entries / ways).is_power_of_two() {
             return Err(Error::Ways { entries: set_entries, ways });
         }
-        let mut served = 0;
-        if let Arrangement::Beside(list) = &design.arrangement {
+        let mut l2_only = 0;
+        if let Arrangement::SplitBySize(list) = &design.arrangement {
             for &bytes in list {
-                served |= 1 << question.sizes.iter().position(|&size| size == bytes).ok_or(Error::Served(bytes))?;
+                l2_only |= 1 << question.sizes.iter().position(|&size| size == bytes).ok_or(Error::L2Only(bytes))?;
             }
         }
-        let all = Choice::all(question.segments, question.sizes.len(), &question.allowed);
+        let all = SizeMasks::all(question.segments, question.sizes.len(), &question.allowed);
         if let Some(segment) = all.0.iter().position(|&mask| mask == 0) {
             return Err(Error::Allowed(segment));
         }
-        let keep = question.keep.iter().map(|one| singleton(one, question)).collect::<Result<Vec<Choice>, Error>>()?;
-        if question.lanes <= keep.len() {
-            return Err(Error::Lanes(keep.len()));
+        let keep =
+            question.keep.iter().map(|one| singleton(one, question)).collect::<Result<Vec<SizeMasks>, Error>>()?;
+        if question.max_classes <= keep.len() {
+            return Err(Error::MaxClasses(keep.len()));
         }
         let sets = || SetAssociative::new(set_entries / ways, ways, question.segments, all, sizes);
-        let behind = design.arrangement == Arrangement::Behind;
-        let first = Lane::new(all, design.entries, behind.then(sets));
+        let two_level = design.arrangement == Arrangement::TwoLevel;
+        let first = Class::new(all, design.entries, two_level.then(sets));
         Ok(Analysis {
             sizes,
             segments: question.segments,
             design: design.clone(),
-            limit: Limit::of(question, keep),
-            filter: Filter::new(sizes.smallest()),
-            lanes: Lanes::new(first, design.replacement, served),
-            beside: (!behind).then(sets),
-            sets_touched: 0,
-            given_up: Vec::new(),
+            budget: Budget::of(question, keep),
+            filter: HitFilter::new(sizes.smallest()),
+            classes: Classes::new(first, design.replacement, l2_only),
+            split_l2: (!two_level).then(sets),
+            l2_touched: 0,
+            dropped: Vec::new(),
             all,
-            direct: Direct::default(),
-            rows: Rows::new(&sizes),
+            bulk: BulkMode::default(),
+            batches: Batches::new(&sizes),
         })
     }
 
-    /// Takes accesses in their order. Those whose segment was not announced count in the last one.
+    /// Processes accesses in program order. Accesses to a segment beyond the last are counted in the last.
     pub fn accesses(&mut self, accesses: &[Access]) {
         accesses.iter().for_each(|&access| self.access(access));
     }
 
-    /// Takes one access.
+    /// Processes one access.
     #[inline(always)]
     pub fn access(&mut self, access: Access) {
         let key = self.key(access);
-        if self.filter.passes(key) {
+        if self.filter.hits_all(key) {
             return;
         }
-        if !self.direct.on {
+        if !self.bulk.on {
             return self.look_up(key);
         }
-        if self.rows.push(key) {
-            self.see_rows();
+        if self.batches.push(key) {
+            self.flush_batches();
         }
     }
 
@@ -306,127 +299,127 @@ impl Analysis {
         Key::new(usize::from(access.segment).min(self.segments - 1), access.addr)
     }
 
-    /// All TLBs see the accesses that wait, of which nothing is known.
+    /// Processes the waiting accesses in all TLBs. Nothing is known about them yet.
     #[inline(never)]
-    fn see_rows(&mut self) {
-        let Analysis { rows, lanes, sizes, filter, beside, limit, given_up, .. } = self;
-        let (accesses, before, served) = (rows.len(), lanes.len(), lanes.served());
-        let shared = direct::shares(accesses * before) > 1;
-        rows.number(shared);
+    fn flush_batches(&mut self) {
+        let Analysis { batches, classes, sizes, filter, split_l2, budget, dropped, .. } = self;
+        let (accesses, before, l2_only) = (batches.len(), classes.len(), classes.l2_only());
+        let shared = bulk::workers_for(accesses * before) > 1;
+        batches.number(shared);
         let mut touch = || {
-            let Some(sets) = beside else { return };
+            let Some(sets) = split_l2 else { return };
             let mut last = Key::NONE;
-            for &key in rows.filled().iter().flat_map(Row::keys) {
-                // What is touched twice in a row is where it was.
-                if served & !sizes.holding(key.apart(last)) != 0 {
-                    sets.touch(key, served, |_, _| ());
+            for &key in batches.filled().iter().flat_map(Batch::keys) {
+                // A page touched twice in succession stays where it is.
+                if l2_only & !sizes.holding(key.distance(last)) != 0 {
+                    sets.touch(key, l2_only, |_, _| ());
                 }
                 last = key;
             }
         };
-        let mut see = || lanes.see(rows.filled(), sizes, filter, limit);
-        let (missed, gone) = if shared { rayon::join(see, touch).0 } else { (see(), touch()).0 };
-        given_up.extend(gone);
-        rows.clear(lanes.len() == before);
-        filter.seen_elsewhere(accesses as u64);
+        let mut access = || classes.access(batches.filled(), sizes, filter, budget);
+        let (missed, gone) = if shared { rayon::join(access, touch).0 } else { (access(), touch()).0 };
+        dropped.extend(gone);
+        batches.clear(classes.len() == before);
+        filter.advance(accesses as u64);
         let looked_up = missed.accesses.min(accesses as u64);
-        self.direct.on = self.direct.wanted(looked_up, missed.lanes, filter.now(), before);
-        if self.limit.exceeded(self.lanes.len()) {
-            self.give_up_worst();
+        self.bulk.on = self.bulk.decide(looked_up, missed.misses, filter.now(), before);
+        if self.budget.exceeded(self.classes.len()) {
+            self.drop_costliest();
         }
     }
 
-    /// From now on all TLBs see all accesses.
+    /// Switches to bulk mode: all TLBs process all accesses.
     #[cold]
-    fn begin_directly(&mut self) {
+    fn begin_bulk(&mut self) {
         self.catch_up();
-        self.filter.forget();
-        self.direct.on = true;
+        self.filter.clear();
+        self.bulk.on = true;
     }
 
     #[inline(never)]
     fn look_up(&mut self, key: Key) {
-        let slot = self.lanes.open(key, &self.sizes, &mut self.filter);
-        self.touch_forgotten();
-        let lanes = self.lanes.len();
-        let missed = self.lanes.look_up(slot, key, &self.sizes, &mut self.filter);
-        if self.beside.is_some() && !self.filter.in_sets(slot) {
-            self.touch_sets(key);
+        let slot = self.classes.open(key, &self.sizes, &mut self.filter);
+        self.touch_displaced();
+        let classes = self.classes.len();
+        let missed = self.classes.look_up(slot, key, &self.sizes, &mut self.filter);
+        if self.split_l2.is_some() && !self.filter.in_l2(slot) {
+            self.touch_l2(key);
         }
-        self.filter.close(slot);
-        if self.limit.exceeded(self.lanes.len()) {
-            self.give_up_worst();
+        self.filter.mark_held(slot);
+        if self.budget.exceeded(self.classes.len()) {
+            self.drop_costliest();
         }
-        if self.direct.wanted(1, missed, self.filter.now(), lanes) {
-            self.begin_directly();
+        if self.bulk.decide(1, missed, self.filter.now(), classes) {
+            self.begin_bulk();
         }
     }
 
-    /// TLBs that have not seen the last touch of the page that was forgotten see it.
-    fn touch_forgotten(&mut self) {
-        let Some((time, key, apart)) = self.filter.forgotten() else { return };
+    /// Applies the last touch of a page that lost its slot in the filter to TLBs that have not processed it.
+    fn touch_displaced(&mut self) {
+        let Some((time, key, distance)) = self.filter.displaced() else { return };
         if self.design.replacement == Replacement::Lru {
-            self.lanes.touch_all(time, key, apart, &self.sizes);
+            self.classes.touch_all(time, key, distance, &self.sizes);
         }
-        if self.beside.is_some() && self.sets_touched < time {
-            self.sets_see(time, key);
+        if self.split_l2.is_some() && self.l2_touched < time {
+            self.l2_access(time, key);
         }
     }
 
-    /// The TLB beside the lanes sees an access, after all that it has not seen yet.
-    fn touch_sets(&mut self, key: Key) {
-        self.catch_up_sets();
-        self.sets_see(self.sets_touched, key);
+    /// Processes an access in the split TLB, after all pending ones.
+    fn touch_l2(&mut self, key: Key) {
+        self.catch_up_l2();
+        self.l2_access(self.l2_touched, key);
     }
 
-    /// The TLB beside the lanes sees what it has not seen yet.
-    fn catch_up_sets(&mut self) {
+    /// Processes the pending accesses in the split TLB.
+    fn catch_up_l2(&mut self) {
         loop {
-            let next = self.filter.touched_after(self.sets_touched).next();
+            let next = self.filter.touched_after(self.l2_touched).next();
             let Some((time, key)) = next else { return };
-            self.sets_see(time, key);
+            self.l2_access(time, key);
         }
     }
 
-    fn sets_see(&mut self, time: u64, key: Key) {
-        self.sets_touched = time;
-        if let Some(sets) = &mut self.beside {
+    fn l2_access(&mut self, time: u64, key: Key) {
+        self.l2_touched = time;
+        if let Some(sets) = &mut self.split_l2 {
             let evicted = |key, shift| self.filter.evicted(None, key, shift);
-            sets.touch(key, self.lanes.served(), evicted);
+            sets.touch(key, self.classes.l2_only(), evicted);
         }
     }
 
-    /// All TLBs see what they have not seen yet.
+    /// Processes all pending accesses in all TLBs.
     fn catch_up(&mut self) {
         if self.design.replacement == Replacement::Lru {
-            self.lanes.catch_up_all(&self.sizes, &mut self.filter);
+            self.classes.catch_up_all(&self.sizes, &mut self.filter);
         }
-        if self.beside.is_some() {
-            self.catch_up_sets();
+        if self.split_l2.is_some() {
+            self.catch_up_l2();
         }
     }
 
-    /// Gives up the half of the lanes that cost most so far, but none that has an assignment to be kept.
+    /// Drops the costlier half of the classes, except those with an assignment to keep.
     #[cold]
-    fn give_up_worst(&mut self) {
+    fn drop_costliest(&mut self) {
         self.catch_up();
-        let mut lanes = self.lanes.take();
-        self.given_up.extend(self.limit.give_up(&mut lanes, |lane| lane));
-        self.lanes.put(lanes);
-        self.filter.forget();
+        let mut classes = self.classes.take();
+        self.dropped.extend(self.budget.drop_costliest(&mut classes, |class| class));
+        self.classes.put(classes);
+        self.filter.clear();
     }
 
-    /// What has been found out.
+    /// Ends the analysis and returns the counts.
     #[must_use]
     pub fn finish(mut self) -> Answer {
-        if self.rows.len() > 0 {
-            self.see_rows();
+        if self.batches.len() > 0 {
+            self.flush_batches();
         }
         Answer::new(self)
     }
 }
 
-fn singleton(assignment: &[usize], question: &Question) -> Result<Choice, Error> {
+fn singleton(assignment: &[usize], question: &Question) -> Result<SizeMasks, Error> {
     let fits = assignment.len() == question.segments && assignment.iter().all(|&size| size < question.sizes.len());
-    fits.then(|| Choice::one(assignment)).ok_or_else(|| Error::Assignment(assignment.to_vec()))
+    fits.then(|| SizeMasks::one(assignment)).ok_or_else(|| Error::Assignment(assignment.to_vec()))
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use common::fxscope;
+use fxscope_testkit::skip;
 
 const FOLDER: &str = "FXSCOPE_EXTRA_PROGRAMS";
 
@@ -53,7 +54,7 @@ fn run(program: &Path, mode: &str) -> Result<(), String> {
 #[test]
 fn programs_from_outside_the_tree_confirm_their_own_results() {
     let Some(folder) = std::env::var_os(FOLDER) else {
-        println!("skipped: {FOLDER} names no folder of programs (see CONTRIBUTING.md)");
+        skip(format_args!("{FOLDER} names no folder of programs (see CONTRIBUTING.md)"));
         return;
     };
     let folder = fs::canonicalize(&folder).unwrap_or_else(|e| panic!("{FOLDER}={}: {e}", folder.display()));

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use common::compile;
+use fxscope_testkit::skip;
 
 /// Prepares the namespace in the folder `$1`, runs fxscope (`$2`) with the further arguments, and prints the state of the
 /// devices and the nodes before and after.
@@ -41,12 +42,6 @@ const NAMESPACE: &str = r#"
     if cmp -s "$base/before" "$base/after"; then echo "state: same"; else cat "$base/before" "$base/after"; fi
 "#;
 
-/// Says, past the capture of the test's output, why nothing was tested.
-fn skip(why: std::fmt::Arguments<'_>) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stderr(), "{why}");
-}
-
 /// Runs a shell script in a mount namespace of its own; `None`: that is not permitted here.
 fn in_namespace(script: &str, arguments: &[&str]) -> Option<Output> {
     let unshare = |script: &str, arguments: &[&str]| {
@@ -57,14 +52,12 @@ fn in_namespace(script: &str, arguments: &[&str]) -> Option<Output> {
     match unshare(permitted, &[]) {
         Ok(output) if output.status.success() => Some(unshare(script, arguments).expect("unshare starts")),
         Ok(output) => {
-            skip(format_args!(
-                "skipped: no namespace for hostile programs: {}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            ));
+            let error = String::from_utf8_lossy(&output.stderr);
+            skip(format_args!("no namespace for hostile programs: {}", error.trim()));
             None
         }
         Err(error) => {
-            skip(format_args!("skipped: unshare does not start ({error}); it is in util-linux"));
+            skip(format_args!("unshare does not start ({error}); it is in util-linux"));
             None
         }
     }

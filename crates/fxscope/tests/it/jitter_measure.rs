@@ -169,7 +169,7 @@ fn cut_and_damaged_traces_are_shown_as_far_as_they_go() {
     let text = shown(&["show", &cut]);
     assert!(text.contains("The trace has no end: the measurement was cut off."), "{text}");
     let text = shown(&["fit", &cut, "-o", &path(&folder, "cut.toml")]);
-    assert!(text.contains("cut off: fitted to what is there"), "{text}");
+    assert!(text.contains("cut off: fitted to the detours before"), "{text}");
     std::fs::write(&cut, b"").expect("written");
     for command in [&["show", &cut][..], &["simulate", "--model", &cut]] {
         let message = refused(command);
@@ -179,7 +179,7 @@ fn cut_and_damaged_traces_are_shown_as_far_as_they_go() {
         (&b""[..], "is empty"),
         (&whole[..7], "ends in its header"),
         (&whole[..20], "ends in its header"),
-        (b"core,start,length\n", "is no trace of fxscope jitter measure"),
+        (b"core,start,length\n", "is not a trace of fxscope jitter measure"),
         (b"fxnoise\x63aaaaaaaa", "format 99"),
     ] {
         std::fs::write(&cut, bytes).expect("written");

@@ -4,6 +4,7 @@ use crate::common;
 
 use common::timed::{OPENMP, Run, THREADS, run};
 use common::{compile, compile_cpp, failure, output};
+use fxscope_testkit::skip;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -145,7 +146,7 @@ fn debian() -> Option<PathBuf> {
     if root.join(".complete").exists() {
         return Some(root.canonicalize().expect("a folder"));
     }
-    println!("LLVM's OpenMP library is skipped: programs/debian.sh --fetch brings it");
+    skip("LLVM's OpenMP library is missing; programs/debian.sh --fetch brings it");
     None
 }
 

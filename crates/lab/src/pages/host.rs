@@ -1,7 +1,7 @@
-//! Page sizes of a Linux host and what a process of it got, as documents. [`fxscope_tlbsweep::host`] reads and judges them.
+//! Page sizes of a Linux host and what a process of it got, as documents. [`fxscope_hostinfo::memory`] reads and judges them.
 
 use fxscope_report::document::{Document, Row, Section, Value};
-use fxscope_tlbsweep::host::{self, Host, Mapping, Node, Pool, Process, SegmentUse, Thp, size};
+use fxscope_hostinfo::memory::{self, Host, Mapping, Node, Pool, Process, SegmentUse, Thp, size};
 use serde_json::json;
 
 /// Most mappings that are listed.
@@ -10,10 +10,10 @@ const LISTED: usize = 8;
 /// What was read of a host, and of a process, with the findings, for programs.
 #[must_use]
 pub fn json(host: &Host, process: Option<&Process>) -> serde_json::Value {
-    let mut all = json!({ "host": host, "host_findings": host::about_host(host) });
+    let mut all = json!({ "host": host, "host_findings": memory::about_host(host) });
     if let Some(process) = process {
         all["process"] = json!(process);
-        all["process_findings"] = json!(host::about_process(host, process));
+        all["process_findings"] = json!(memory::about_process(host, process));
     }
     all
 }
@@ -52,7 +52,7 @@ pub fn about_host(host: &Host) -> Document {
     if !host.nodes.is_empty() {
         sections.push(Section::facts("Memory", host.nodes.iter().map(memory)));
     }
-    sections.push(Section::notes("Findings", host::about_host(host)));
+    sections.push(Section::notes("Findings", memory::about_host(host)));
     sections.push(Section::notes("Notes", host.notes.clone()));
     Document::of("Pages of this host", sections)
 }
@@ -89,7 +89,7 @@ pub fn about_process(host: &Host, process: &Process) -> Document {
         ["largest mappings", "mapped", "in memory", "page", "MMU page", "THP", "segment"],
         rows,
     ));
-    sections.push(Section::notes("Findings", host::about_process(host, process)));
+    sections.push(Section::notes("Findings", memory::about_process(host, process)));
     sections.push(Section::notes("Notes", process.notes.clone()));
     let title = format!("Process {} ({})", process.pid, process.name);
     Document::of(title, sections)

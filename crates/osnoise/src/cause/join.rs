@@ -1,4 +1,4 @@
-//! Detours named by events of the same core and time.
+//! Attributes detours to events on the same core at the same time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -6,32 +6,33 @@ use std::io::{self, Read, Write};
 use super::{Event, NO_EVENT, REALTIME_LIMIT, Recognised, TICK};
 use crate::trace::{Cause, Detour, Error, Header, Item, Kind, Method, Reader, Summary, UNKNOWN, Writer};
 
-/// How far the clocks of detours and of events may be apart, ns: traces write whole µs.
+/// Tolerance between the clocks of detours and of events, ns: traces have whole µs.
 const SLACK: u64 = 2_000;
-/// A detour is this many times as long as the event that gives it its name at most: entry and exit, what an event does to
-/// caches, and what a hypervisor has to do for it are in no event.
+/// A detour may be this many times as long as the event that names it: entry and exit, cache pollution and a
+/// hypervisor's work are not part of events.
 const LEAST: u64 = 10;
-/// Most events of a core that wait for detours.
+/// Maximum number of a core's events waiting for detours.
 const MOST: usize = 1 << 20;
 
-/// What is known of the events.
+/// What is known about the events.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Naming<'a> {
-    /// The clock's time at the trace's begin, ns.
+    /// Start of the trace in the tracer's clock, ns.
     pub start: u64,
-    /// Whether everything that the kernel does is among them: a detour without one is then the hardware's or the host's.
+    /// Whether the events cover everything that the kernel does: a detour without an event is then due to hardware or
+    /// host.
     pub complete: bool,
     /// Whether the machine is virtual.
     pub virtual_machine: bool,
-    /// What the trace shows by itself.
+    /// Ticks and throttling recognised in the trace itself.
     pub recognised: &'a Recognised,
 }
 
-/// Copies a trace with names for detours that have none. Gives what was known after the last detour, none if the trace was
-/// cut off; `notes` are added to it. Events must come in the order of their ends.
+/// Copies a trace, naming detours without a cause. Returns the trace's summary with `notes` added, or `None` if the
+/// trace was cut off. Events must be sorted by their ends.
 ///
 /// # Errors
-/// When the trace cannot be read or the copy not written.
+/// When the trace cannot be read or the copy cannot be written.
 pub fn name<R: Read, W: Write>(
     mut trace: Reader<R>,
     mut events: impl Iterator<Item = Event>,
@@ -49,7 +50,7 @@ pub fn name<R: Read, W: Write>(
                 let last = detours.last().map_or(0, |&detour| {
                     detour.start.saturating_add(reach(&header, detour)).saturating_add(naming.start)
                 });
-                // A thread's event ends with the thread: a little later than the detour.
+                // A thread's event ends when the thread is switched out, slightly after the detour.
                 while seen <= last.saturating_add(SLACK) {
                     let Some(event) = events.next() else { break };
                     seen = event.end();
@@ -74,8 +75,8 @@ pub fn name<R: Read, W: Write>(
     Ok(None)
 }
 
-/// How long after a detour's begin what it was may have ended, ns. Loops with a quantum tell in which piece of work or interval
-/// time was lost, not where in it.
+/// Maximum time from a detour's start to the end of its cause, ns. Loops with a quantum tell in which piece of work or
+/// interval time was lost, but not where in it.
 fn reach(header: &Header, detour: Detour) -> u64 {
     match header.method {
         Method::Fwq | Method::Dgemm => detour.length.saturating_add(header.quantum),
@@ -107,7 +108,7 @@ fn copy_named<W: Write>(
         let largest = near.max_by_key(|(time, _)| *time);
         let largest = largest.filter(|(time, _)| time.saturating_mul(LEAST) >= detour.length);
         let known = causes.get(detour.cause as usize).filter(|_| detour.cause != UNKNOWN);
-        // A thread that ran behind a tick was a smaller part of it than the tick itself.
+        // A thread that ran after a tick took less time than the tick itself.
         let is_tick = !naming.complete && naming.recognised.is_tick(core, detour);
         let largest = largest.filter(|(_, event)| !is_tick || event.length.saturating_mul(2) >= detour.length);
         let cause = match (known, largest) {

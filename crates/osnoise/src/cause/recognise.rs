@@ -1,37 +1,39 @@
-//! What a trace shows by itself: detours that come back with the timer tick, and those of the kernel's limit of real-time
-//! threads. Found in a pass of its own before detours are named, in bounded memory.
+//! Recognises causes from a trace alone: detours at the rate of the timer tick, and detours due to the kernel's
+//! real-time limit. Runs as a separate pass before detours are named, in bounded memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use crate::host::RealtimeLimit;
+use fxscope_hostinfo::cpus::RealtimeLimit;
+
 use crate::trace::{Detour, Error, Header, Item, Method, Reader};
 
-/// Ticks a second that Linux can be built with (`CONFIG_HZ`), the most first: those of a slow tick do not fill the periods of a
-/// fast one.
+/// Tick rates that Linux can be built with (`CONFIG_HZ`), descending, since the detours of a slow tick do not fill the
+/// periods of a fast one.
 const TICKS_PER_SECOND: [u64; 4] = [1000, 300, 250, 100];
 /// Longest detour that may be a tick, ns.
 const LONGEST_TICK: u64 = 1_000_000;
 /// Bins of a period.
 const BINS: usize = 256;
-/// Fewest periods that tell a tick.
+/// Minimum number of periods needed to recognise a tick.
 const FEWEST: u64 = 50;
-/// The part of the periods that have a detour in the tick's window beyond what chance puts there.
+/// Minimum share of periods with a detour in the tick's window, beyond chance.
 const PRESENT: f64 = 0.5;
-/// The part of the detours in the window that are not there by chance.
+/// Minimum share of the detours in the window that are not there by chance.
 const CLEAR: f64 = 0.6;
-/// Widest window, a part of the period.
+/// Widest window, relative to the period.
 const WIDEST: f64 = 0.1;
-/// How far a detour of the limit may be from what the limit leaves other threads, and from its period, as a part.
+/// Relative deviation allowed between a detour and the time that the real-time limit leaves to other threads, and
+/// between its interval and the limit's period.
 const ALIKE: f64 = 0.2;
 const PUNCTUAL: f64 = 0.1;
 
-/// What was found.
+/// What was recognised.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recognised {
-    /// Core and begin of detours in which the limit of real-time threads took the core.
+    /// Core and start of detours in which the real-time limit took the core.
     limited: BTreeSet<(u32, u64)>,
-    /// By core.
+    /// The timer tick of each core.
     ticks: BTreeMap<u32, Tick>,
 }
 
@@ -52,7 +54,7 @@ impl Tick {
 }
 
 impl Recognised {
-    /// Whether the limit of real-time threads took the core in this detour.
+    /// Whether the real-time limit took the core in this detour.
     #[must_use]
     pub fn is_limited(&self, core: u32, detour: Detour) -> bool {
         self.limited.contains(&(core, detour.start))
@@ -65,7 +67,7 @@ impl Recognised {
     }
 }
 
-/// Looks through a trace; `limit` is the kernel's of real-time threads.
+/// Examines a trace. `limit` is the kernel's real-time limit.
 ///
 /// # Errors
 /// When the trace cannot be read.
@@ -80,7 +82,7 @@ pub fn recognise<R: Read>(mut trace: Reader<R>, limit: Option<RealtimeLimit>) ->
             duration = duration.max(detour.end());
             if detour.length <= LONGEST_TICK {
                 folds.entry(core).or_default().add(detour.start);
-            } else if limit.is_some_and(|limit| is_near(detour.length, limit.others(), ALIKE)) {
+            } else if limit.is_some_and(|limit| is_near(detour.length, limit.remainder(), ALIKE)) {
                 candidates.entry(core).or_default().push(detour.start);
             }
         }
@@ -102,7 +104,7 @@ fn is_near(value: u64, wanted: u64, part: f64) -> bool {
     value.abs_diff(wanted) as f64 <= wanted as f64 * part
 }
 
-/// Begins of a core's detours, folded into the periods of all ticks.
+/// Starts of a core's detours, folded into the period of each tick rate.
 struct Folds([[u64; BINS]; TICKS_PER_SECOND.len()]);
 
 impl Default for Folds {
@@ -111,7 +113,7 @@ impl Default for Folds {
     }
 }
 
-/// The kernel's length of a tick (`TICK_NSEC`), ns.
+/// The kernel's tick length (`TICK_NSEC`), ns.
 fn period(ticks_per_second: u64) -> u64 {
     (1_000_000_000 + ticks_per_second / 2) / ticks_per_second
 }
@@ -125,7 +127,7 @@ impl Folds {
     }
 
     fn tick(&self, duration: u64, header: &Header) -> Option<Tick> {
-        // Loops with a quantum tell in which piece or interval time was lost.
+        // Loops with a quantum tell only in which piece or interval time was lost.
         let spread = if header.method == Method::Spin { 0 } else { header.quantum };
         let found = |(bins, ticks): (&[u64; BINS], u64)| window(bins, period(ticks), duration, spread);
         self.0.iter().zip(TICKS_PER_SECOND).find_map(found)
@@ -136,7 +138,7 @@ impl Folds {
 fn window(bins: &[u64; BINS], period: u64, duration: u64, spread: u64) -> Option<Tick> {
     let periods = duration / period;
     let bin = period as f64 / BINS as f64;
-    // A bin more on each side: the window need not begin where a bin does.
+    // One extra bin on each side, since the window need not start at a bin boundary.
     let count = (spread as f64 / bin).ceil() as usize + 2;
     if periods < FEWEST || count as f64 / BINS as f64 > WIDEST {
         return None;

@@ -1,48 +1,48 @@
-//! Events in the text of `trace_pipe` and of `perf script`: of the osnoise tracer, of interrupts, soft interrupts and the
-//! scheduler, and perf's records of context switches.
+//! Parses events in the text of `trace_pipe` and `perf script`: the osnoise tracer, interrupts, soft interrupts, the
+//! scheduler, and perf's context switches.
 
 use std::collections::{HashMap, HashSet};
 
 use super::Event;
 use crate::trace::{Cause, Kind};
 
-/// Which of the times of an osnoise event says when it began.
+/// Where the start time of an osnoise event comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// That of the line, less the duration: the tracer's clock.
+    /// The line's time minus the duration: the tracer's clock.
     Line,
-    /// That of the event: a clock of osnoise's own.
+    /// The event's own field: osnoise's clock.
     Field,
 }
 
-/// Whose thread one is.
+/// Whose thread it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum ThreadKind {
     /// The kernel's.
     Kernel,
     /// A program's.
     Program,
-    /// The measurement's own beside the measuring threads.
-    Own,
-    /// The idle thread: noise where one that measures could run.
+    /// A helper thread of the measurement.
+    Helper,
+    /// The idle thread: noise if a measuring thread could run.
     Idle,
-    /// One that measures: no noise.
-    Nobody,
+    /// A measuring thread: no noise.
+    Measuring,
 }
 
-/// Understands lines one after another.
+/// Parses lines one after another.
 pub struct Parser<F> {
     start: Start,
     who: F,
-    /// What runs on a core since when: interrupts and soft interrupts, and below them a thread.
+    /// For each core, what is running and since when: nested interrupts and soft interrupts, and below them a thread.
     open: HashMap<u32, Vec<(Kind, String, u64)>>,
     running: HashMap<u32, (String, u32, u64)>,
-    /// Cores that a measuring thread was taken off though it could run.
+    /// Cores from which a measuring thread was preempted although it could run.
     taken_off: HashSet<u32>,
     lost: u64,
 }
 
-/// A line taken apart.
+/// The parts of a line.
 struct Line<'a> {
     task: &'a str,
     core: u32,
@@ -50,18 +50,18 @@ struct Line<'a> {
     event: &'a str,
 }
 
-impl<F: FnMut(&str, u32) -> Who> Parser<F> {
-    /// A parser. `who` says whose a thread is, by name and number.
+impl<F: FnMut(&str, u32) -> ThreadKind> Parser<F> {
+    /// A parser. `who` tells whose a thread is, from its name and number.
     pub fn new(start: Start, who: F) -> Parser<F> {
         Parser { start, who, open: HashMap::new(), running: HashMap::new(), taken_off: HashSet::new(), lost: 0 }
     }
 
-    /// Events that the tracer says it lost.
+    /// Events that the tracer reports as lost.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// The event that a line ends, if there is one. Lines that are not understood are left out.
+    /// The event that ends with this line, if any. Malformed lines are skipped.
     pub fn line(&mut self, text: &str) -> Option<Event> {
         if let Some(lost) = text.split_once("[LOST ").and_then(|(_, rest)| rest.split_once(" EVENTS]")) {
             self.lost = self.lost.saturating_add(lost.0.trim().parse().unwrap_or(1));
@@ -91,7 +91,7 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
         }
     }
 
-    /// `local_timer:236 start 5789.857529929 duration 1845 ns`; NMI and samples have no name.
+    /// Parses `local_timer:236 start 5789.857529929 duration 1845 ns`; NMIs and samples have no name.
     fn osnoise(&mut self, line: &Line<'_>, event: &str, arguments: &str) -> Option<Event> {
         let (name, rest) = match arguments.strip_prefix("start ") {
             Some(rest) => ("", rest),
@@ -106,28 +106,28 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
             "softirq_noise" => Cause::new(Kind::SoftInterrupt, name),
             "nmi_noise" => Cause::new(Kind::Nmi, ""),
             "sample_threshold" => Cause::unknown(),
-            // Measuring threads do not sleep: where one is idle instead, it was kept from running.
+            // Measuring threads do not sleep: if the core is idle instead, the thread was kept from running.
             _ => self.thread(bare, number.parse().ok()?, true)?,
         };
         let start = if self.start == Start::Field { start } else { line.time.saturating_sub(length) };
         Some(Event { core: line.core, start, length, net: true, cause })
     }
 
-    /// What a thread is to the one that measures; `taken_off` is whether that could run.
+    /// Classifies a thread; `taken_off` tells whether a measuring thread was preempted although it could run.
     fn thread(&mut self, name: &str, number: u32, taken_off: bool) -> Option<Cause> {
         let kind = match (self.who)(name, number) {
-            Who::Kernel => Kind::KernelThread,
-            Who::Program => Kind::Task,
-            Who::Own => Kind::Own,
-            Who::Idle if taken_off => return Some(Cause::new(Kind::Throttling, "")),
-            Who::Idle | Who::Nobody => return None,
+            ThreadKind::Kernel => Kind::KernelThread,
+            ThreadKind::Program => Kind::Task,
+            ThreadKind::Helper => Kind::Own,
+            ThreadKind::Idle if taken_off => return Some(Cause::new(Kind::Throttling, "")),
+            ThreadKind::Idle | ThreadKind::Measuring => return None,
         };
         Some(Cause::new(kind, name))
     }
 
-    /// A thread leaves a core; `could_run` is whether it would have gone on.
+    /// A thread leaves a core; `could_run` tells whether it was still runnable.
     fn leaves(&mut self, core: u32, name: &str, number: u32, could_run: bool) {
-        if (self.who)(name, number) != Who::Nobody {
+        if (self.who)(name, number) != ThreadKind::Measuring {
             return;
         }
         match could_run {
@@ -138,7 +138,7 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
 
     fn enter(&mut self, line: &Line<'_>, kind: Kind, name: String) -> Option<Event> {
         let open = self.open.entry(line.core).or_default();
-        // What never ends, as its end was lost, must not pile up.
+        // Entries whose end was lost must not accumulate.
         if open.len() >= 16 {
             open.clear();
         }
@@ -154,7 +154,7 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
         Some(Event { core: line.core, start, length, net: false, cause: Cause::new(kind, name) })
     }
 
-    /// `prev_comm=a prev_pid=1 … prev_state=R+ ==> next_comm=b next_pid=2 next_prio=120`
+    /// Parses `prev_comm=a prev_pid=1 … prev_state=R+ ==> next_comm=b next_pid=2 next_prio=120`.
     fn sched_switch(&mut self, line: &Line<'_>, arguments: &str) -> Option<Event> {
         let ended = self.stop(line.core, line.time);
         let (previous, next) = arguments.split_once(" ==> ")?;
@@ -167,12 +167,13 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
         ended
     }
 
-    /// Of `perf script --show-switch-events -F comm,tid,cpu,time`: `_CPU_WIDE OUT preempt next …`, `_CPU_WIDE IN prev …`.
+    /// Parses `perf script --show-switch-events -F comm,tid,cpu,time`: `_CPU_WIDE OUT preempt next …`, `_CPU_WIDE IN
+    /// prev …`.
     fn perf_switch(&mut self, line: &Line<'_>, switch: &str) -> Option<Event> {
         let way = switch.split_whitespace().find(|word| matches!(*word, "IN" | "OUT"))?;
         let ended = self.stop(line.core, line.time);
         let (name, number) = line.task.rsplit_once(char::is_whitespace)?;
-        // Of threads that it has not seen start perf knows the number only.
+        // For threads whose start it has not seen, perf knows only the number.
         let unnamed = |name: &str| name.strip_prefix(':').is_some_and(|rest| rest == number);
         let name = Some(name.trim()).filter(|name| !unnamed(name)).unwrap_or_default();
         let number = number.parse().ok()?;
@@ -183,7 +184,7 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
         ended
     }
 
-    /// The thread that ran on a core until now.
+    /// Ends the thread that ran on a core until now.
     fn stop(&mut self, core: u32, time: u64) -> Option<Event> {
         let (name, number, start) = self.running.remove(&core)?;
         let cause = self.thread(&name, number, self.taken_off.contains(&core))?;
@@ -192,9 +193,9 @@ impl<F: FnMut(&str, u32) -> Who> Parser<F> {
     }
 }
 
-/// `  task-pid  [core] flags  time: event`, with or without flags.
+/// Splits `  task-pid  [core] flags  time: event`, with or without flags.
 fn take_apart(text: &str) -> Option<Line<'_>> {
-    // Names of tasks may hold brackets: the core is the first number in brackets before a time.
+    // Task names may contain brackets: the core is the first number in brackets before a time.
     for (at, _) in text.match_indices('[') {
         let Some((core, rest)) = text[at + 1..].split_once(']') else { break };
         let Ok(core) = core.trim().parse::<u32>() else { continue };
@@ -205,7 +206,7 @@ fn take_apart(text: &str) -> Option<Line<'_>> {
     None
 }
 
-/// A time in seconds with up to nine decimals, as ns.
+/// Parses a time in seconds with up to nine decimals; returns ns.
 fn seconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.')?;
     let digits = part.len();
@@ -216,13 +217,13 @@ fn seconds(text: &str) -> Option<u64> {
     whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part * 10u64.pow(9 - digits as u32))
 }
 
-/// `irq=24 name=eth0`
+/// Parses `irq=24 name=eth0`.
 fn interrupt_name(arguments: &str) -> Option<String> {
     let (number, name) = arguments.strip_prefix("irq=")?.split_once(" name=")?;
     Some(format!("{number} {name}"))
 }
 
-/// `vec=1 [action=TIMER]`
+/// Parses `vec=1 [action=TIMER]`.
 fn bracketed(arguments: &str) -> Option<String> {
     Some(arguments.split_once("[action=")?.1.trim_end_matches(']').to_owned())
 }

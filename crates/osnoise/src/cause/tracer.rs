@@ -1,4 +1,4 @@
-//! Starting and stopping the kernel's tracers.
+//! Starts and stops the kernel's tracers.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -11,10 +11,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fxscope_host::{Ended, Helper, Signal};
+use fxscope_hostinfo::cpus;
 
-use super::{Event, Parser, Start, Who};
+use super::{Event, Parser, Start, ThreadKind};
 
-/// A tracer that runs.
+/// A running tracer.
 pub struct Tracer {
     what: &'static str,
     complete: bool,
@@ -24,7 +25,7 @@ pub struct Tracer {
 }
 
 enum How {
-    /// An instance of tracefs, what undoes its settings, and the thread that copies what it writes.
+    /// An instance of tracefs, its original settings, and the thread that copies its output.
     Files {
         instance: PathBuf,
         undo: Vec<(PathBuf, String)>,
@@ -34,10 +35,10 @@ enum How {
     Perf(Helper),
 }
 
-/// A setting of tracefs: a file below the instance, or below tracefs itself when its path begins with a slash, and its value.
+/// A tracefs setting: a file of the instance (or of tracefs itself, if its path begins with a slash), and its value.
 type Setting = (String, String);
 
-/// The settings for the osnoise tracer without its own threads, so that it tells what happens to ours.
+/// Settings for the osnoise tracer without its own workload threads, so that it reports what happens to ours.
 #[must_use]
 pub fn osnoise_settings(cores: &[u32]) -> Vec<Setting> {
     let events = ["irq_noise", "softirq_noise", "thread_noise", "nmi_noise"];
@@ -48,7 +49,7 @@ pub fn osnoise_settings(cores: &[u32]) -> Vec<Setting> {
     settings
 }
 
-/// The settings for events of interrupts and of the scheduler.
+/// Settings for interrupt and scheduler events.
 #[must_use]
 pub fn plain_settings(cores: &[u32]) -> Vec<Setting> {
     let events = ["irq/enable", "irq_vectors/enable", "sched/sched_switch/enable"];
@@ -58,21 +59,21 @@ pub fn plain_settings(cores: &[u32]) -> Vec<Setting> {
 }
 
 fn common_settings(cores: &[u32]) -> Vec<Setting> {
-    // A mask in hexadecimal words of 32 cores, the highest first.
+    // A mask in hexadecimal words of 32 cores, highest first.
     let words = cores.iter().max().map_or(1, |core| core / 32 + 1);
     let word = |w: u32| cores.iter().filter(|&&core| core / 32 == w).fold(0u32, |mask, core| mask | 1 << (core % 32));
     let mask = (0..words).rev().map(|w| format!("{:08x}", word(w))).collect::<Vec<_>>().join(",");
     vec![("trace_clock".to_owned(), "mono".to_owned()), ("tracing_cpumask".to_owned(), mask)]
 }
 
-/// Starts the best tracer that this host and its permissions allow, which writes to `spool`; otherwise none. Says why better
-/// ones could not be had.
+/// Starts the best tracer that this host and its permissions allow, writing to `spool`. Returns reasons why better ones
+/// are unavailable.
 pub fn start(root: &Path, perf: &Path, cores: &[u32], spool: &Path) -> (Option<Tracer>, Vec<String>) {
     let mut reasons = Vec::new();
     let places = ["sys/kernel/tracing", "sys/kernel/debug/tracing"].map(|place| root.join(place));
     match places.iter().find(|place| place.join("available_tracers").exists()) {
         None if fs::read_dir(&places[0]).is_err_and(|e| e.kind() == io::ErrorKind::PermissionDenied) => {
-            reasons.push("the kernel's tracers are for root: run this with sudo to have interrupts named".to_owned());
+            reasons.push("the kernel's tracers require root: run with sudo to have interrupts named".to_owned());
         }
         None => reasons.push(
             "the kernel's tracers cannot be reached: tracefs is not there (mount -t tracefs nodev /sys/kernel/tracing, \
@@ -82,14 +83,14 @@ pub fn start(root: &Path, perf: &Path, cores: &[u32], spool: &Path) -> (Option<T
         Some(tracefs) => match files(tracefs, cores, spool) {
             Ok(tracer) => return (Some(tracer), reasons),
             Err(e) => reasons.push(format!(
-                "{}: {e}; it takes root to have the kernel name interrupts",
+                "{}: {e}; naming interrupts requires root",
                 tracefs.display()
             )),
         },
     }
     match switches(perf, cores, spool) {
         Ok(tracer) => {
-            reasons.push("interrupts and what the hypervisor or the hardware took have no names therefore".to_owned());
+            reasons.push("so interrupts, and time taken by hypervisor or hardware, remain unnamed".to_owned());
             (Some(tracer), reasons)
         }
         Err(e) => {
@@ -115,7 +116,7 @@ fn files(tracefs: &Path, cores: &[u32], spool: &Path) -> io::Result<Tracer> {
                     undo.extend(on.then(|| (tracefs.join(shared), "OSNOISE_WORKLOAD".to_owned())));
                     fs::write(tracefs.join(shared), value)?;
                 }
-                // Processors differ in what they tell of interrupts.
+                // Processors differ in the interrupt events they have.
                 None if path == "events/irq_vectors/enable" && !instance.join(&path).exists() => {}
                 None => fs::write(instance.join(path), value)?,
             }
@@ -130,7 +131,7 @@ fn files(tracefs: &Path, cores: &[u32], spool: &Path) -> io::Result<Tracer> {
     };
     match apply() {
         Ok((stop, copying)) => {
-            let what = if osnoise { "the osnoise tracer" } else { "events of interrupts and of the scheduler" };
+            let what = if osnoise { "the osnoise tracer" } else { "interrupt and scheduler events" };
             let how = How::Files { instance, undo, stop, copying };
             Ok(Tracer { what, complete: true, spool: spool.to_owned(), perf: PathBuf::new(), how })
         }
@@ -141,7 +142,7 @@ fn files(tracefs: &Path, cores: &[u32], spool: &Path) -> io::Result<Tracer> {
     }
 }
 
-/// Copies what comes until it is told to stop and nothing comes any more.
+/// Copies output until told to stop and no more arrives.
 fn copy(mut from: File, mut to: File, stop: &AtomicBool) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -158,7 +159,7 @@ fn copy(mut from: File, mut to: File, stop: &AtomicBool) -> io::Result<()> {
 }
 
 fn clean(instance: &Path, undo: &[(PathBuf, String)]) {
-    // When it cannot be undone there is nobody left to do it.
+    // If this fails, nothing more can be done about it.
     let _ = fs::write(instance.join("current_tracer"), "nop");
     for (path, value) in undo {
         let _ = fs::write(path, value);
@@ -169,18 +170,18 @@ fn clean(instance: &Path, undo: &[(PathBuf, String)]) {
 fn switches(perf: &Path, cores: &[u32], spool: &Path) -> Result<Tracer, String> {
     let mut command = Command::new(perf);
     command.args(["record", "-q", "-e", "dummy:u", "--switch-events", "-k", "CLOCK_MONOTONIC", "-m", "1024", "-C"]);
-    command.arg(crate::host::list(cores)).arg("-o").arg(spool);
+    command.arg(cpus::format_list(cores)).arg("-o").arg(spool);
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut perf_record = Helper::start_apart(command).map_err(|e| {
         format!(
             "perf, which names tasks and kernel threads, cannot be started ({e}); Debian: apt-get install linux-perf"
         )
     })?;
-    // It refuses at once what it may not do.
+    // perf exits at once if it lacks permission.
     if let Ok(Some(_)) = perf_record.ended_within(Duration::from_millis(500)) {
         let text = perf_record.last_words();
         let first = text.lines().map(str::trim).find(|line| !line.is_empty() && *line != "Error:");
-        let why = first.unwrap_or("it says nothing");
+        let why = first.unwrap_or("no message");
         return Err(format!(
             "perf may not tell which threads run ({why}): run this as root, or have /proc/sys/kernel/perf_event_paranoid \
              set to 0"
@@ -191,34 +192,34 @@ fn switches(perf: &Path, cores: &[u32], spool: &Path) -> Result<Tracer, String> 
 }
 
 impl Tracer {
-    /// What it tells of.
+    /// What it reports.
     #[must_use]
     pub fn what(&self) -> &'static str {
         self.what
     }
 
-    /// Whether all that the kernel does is told.
+    /// Whether it reports everything that the kernel does.
     #[must_use]
     pub fn complete(&self) -> bool {
         self.complete
     }
 
-    /// Stops it, and gives its text.
+    /// Stops the tracer and returns its text.
     ///
     /// # Errors
-    /// In words, when it has told nothing.
+    /// A message if the tracer produced nothing.
     pub fn stop(self) -> Result<Box<dyn BufRead>, String> {
         match self.how {
             How::Files { instance, undo, stop, copying } => {
                 stop.store(true, Ordering::Relaxed);
-                let copied = copying.join().map_err(|_| "the tracer's text is not whole".to_owned());
+                let copied = copying.join().map_err(|_| "the tracer's output is incomplete".to_owned());
                 clean(&instance, &undo);
-                copied?.map_err(|e| format!("the tracer's text is not whole: {e}"))?;
+                copied?.map_err(|e| format!("the tracer's output is incomplete: {e}"))?;
                 let file = File::open(&self.spool).map_err(|e| format!("{}: {e}", self.spool.display()))?;
                 Ok(Box::new(BufReader::new(file)))
             }
             How::Perf(mut record) => {
-                // If it has ended before, what it wrote is read below.
+                // If it has already ended, its output is read below.
                 record.signal(Signal::INT);
                 if record.wait(PATIENCE).map_err(|e| format!("perf record: {e}"))? == Ended::Late {
                     let seconds = PATIENCE.as_secs();
@@ -234,12 +235,12 @@ impl Tracer {
     }
 }
 
-/// How long perf may take to end, or to write nothing, before it is given up.
+/// How long perf may take to end, or produce no output, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Most text that is taken from perf, bytes.
+/// Maximum size of perf's text, bytes.
 const MOST_TEXT: u64 = 4 << 30;
 
-/// What perf has recorded, as text in a file beside it that has no name any more.
+/// Converts perf's recording to text, in an unnamed file next to it.
 fn script(perf: &Path, spool: &Path) -> Result<File, String> {
     let failed = |e: io::Error| format!("perf script: {e}");
     let path = spool.with_extension("txt");
@@ -255,7 +256,7 @@ fn script(perf: &Path, spool: &Path) -> Result<File, String> {
         let bytes = text.metadata().map_err(failed)?.len();
         if bytes > MOST_TEXT {
             return Err(format!(
-                "perf script wrote more than {} GiB, and was killed: detours have no names",
+                "perf script wrote more than {} GiB and was killed: detours have no names",
                 MOST_TEXT >> 30
             ));
         }
@@ -263,16 +264,16 @@ fn script(perf: &Path, spool: &Path) -> Result<File, String> {
             (written, since) = (bytes, Instant::now());
         } else if since.elapsed() > PATIENCE {
             let seconds = PATIENCE.as_secs();
-            return Err(format!("perf script wrote nothing for {seconds} s, and was killed: detours have no names"));
+            return Err(format!("perf script wrote nothing for {seconds} s and was killed: detours have no names"));
         }
     }
     Ok(text)
 }
 
-/// The events of a tracer's text. How many the tracer has lost is counted in `lost`.
+/// The events in a tracer's text. `lost` counts events that the tracer lost.
 pub fn events(text: impl BufRead, lost: &Cell<u64>) -> impl Iterator<Item = Event> {
     let mut parser = Parser::new(Start::Line, who);
-    // Text that is no UTF-8 is a name's, and costs that line.
+    // Text that is not UTF-8 comes from a name and costs only that line.
     text.split(b'\n').map_while(Result::ok).filter_map(move |line| {
         let event = parser.line(&String::from_utf8_lossy(&line));
         lost.set(parser.lost());
@@ -280,31 +281,31 @@ pub fn events(text: impl BufRead, lost: &Cell<u64>) -> impl Iterator<Item = Even
     })
 }
 
-/// The thread that copies what the tracer writes.
+/// The thread that copies the tracer's output.
 const OWN: &str = "fxnoise/events";
 
 /// Whose a thread of this host is.
-fn who(name: &str, number: u32) -> Who {
+fn who(name: &str, number: u32) -> ThreadKind {
     if number == 0 {
-        return Who::Idle;
+        return ThreadKind::Idle;
     }
-    // Other threads of the measurement measure.
+    // All other threads of the measurement are measuring threads.
     if name.starts_with("fxnoise/") && name != OWN {
-        return Who::Nobody;
+        return ThreadKind::Measuring;
     }
     if name == OWN || name == "perf" || fs::exists(format!("/proc/self/task/{number}")).unwrap_or_default() {
-        return Who::Own;
+        return ThreadKind::Helper;
     }
     let status = fs::read_to_string(format!("/proc/{number}/status")).unwrap_or_default();
     let flag = status.lines().find_map(|line| line.strip_prefix("Kthread:"));
     let kernel = match flag {
         Some(flag) => flag.trim() == "1",
-        // Kernels before 6.7 do not tell, and threads may be gone: these names are the kernel's.
+        // Kernels before 6.7 do not report it, and threads may have ended: these are names of kernel threads.
         None if status.is_empty() || !status.contains("VmSize:") => {
             const NAMES: [&str; 7] = ["kworker/", "ksoftirqd/", "migration/", "rcu", "irq/", "kcompactd", "kswapd"];
             !status.is_empty() || NAMES.iter().any(|known| name.starts_with(known))
         }
         None => false,
     };
-    if kernel { Who::Kernel } else { Who::Program }
+    if kernel { ThreadKind::Kernel } else { ThreadKind::Program }
 }

@@ -2,8 +2,7 @@
 
 use super::Clock;
 
-/// The counter that runs at the same rate whatever the core does: TSC on x86-64, CNTVCT on AArch64. Other processors have
-/// the system's clock in its place.
+/// The counter that runs at a constant rate: TSC on x86-64, CNTVCT on AArch64. Other processors use the system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counter;
 

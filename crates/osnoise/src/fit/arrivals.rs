@@ -1,33 +1,33 @@
-//! When detours begin.
+//! Arrival processes: when detours begin.
 
 use super::ByCore;
 
-/// When detours of a source begin.
+/// Arrival process of a source's detours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrival {
-    /// At equal distances, ns.
+    /// At equal intervals.
     Periodic {
-        /// The distance.
+        /// The interval, ns.
         period: f64,
-        /// The part of the periods without a detour.
+        /// Share of the periods without a detour.
         missing: f64,
     },
-    /// At any time alike.
+    /// A Poisson process.
     Poisson {
-        /// How many a second.
+        /// Rate per second.
         rate: f64,
     },
-    /// At random, and never sooner than a while after the one before, ns.
+    /// Exponential gaps above a minimum.
     Gaps {
-        /// The smallest gap.
+        /// The minimum gap, ns.
         at_least: f64,
-        /// Mean of the gaps.
+        /// The mean gap, ns.
         mean: f64,
     },
 }
 
 impl Arrival {
-    /// Detours a second.
+    /// Detours per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         match self {
@@ -38,13 +38,13 @@ impl Arrival {
     }
 }
 
-/// How far from its time a periodic detour may begin: a part of the period, and ns.
+/// How far from its due time a periodic detour may begin: relative to the period, and in ns.
 const JITTER: f64 = 0.015;
 const LATE: f64 = 5_000.0;
-/// How much longer or shorter than usual a detour of a source may be.
+/// Factor by which the length of a source's detour may differ from the median.
 const UNLIKE: u64 = 16;
 
-/// Splits detours into those that have two others in one or two periods before or behind, and the rest.
+/// Splits detours into those with two others one or two periods before or after, and the rest.
 pub fn periodic(stream: &ByCore, period: f64) -> (ByCore, ByCore) {
     let tolerance = (period * JITTER).max(LATE).min(period / 8.0);
     let (mut taken, mut rest) = (ByCore::new(), ByCore::new());
@@ -60,7 +60,7 @@ pub fn periodic(stream: &ByCore, period: f64) -> (ByCore, ByCore) {
         taken.insert(core, some);
         rest.insert(core, others);
     }
-    // What begins in time by chance is mostly of another length.
+    // Detours that match the period by chance mostly have a different length.
     let mut lengths: Vec<u64> = taken.values().flatten().map(|detour| detour.1).collect();
     lengths.sort_unstable();
     let Some(&usual) = lengths.get(lengths.len() / 2) else { return (taken, rest) };
@@ -70,7 +70,7 @@ pub fn periodic(stream: &ByCore, period: f64) -> (ByCore, ByCore) {
         others.extend(detours.iter().filter(|detour| !alike(detour.1)));
         others.sort_unstable();
         detours.retain(|detour| alike(detour.1));
-        // Two within a tolerance are one that comes back, and one by chance.
+        // Of two within the tolerance, one is periodic and one is there by chance.
         let mut last = None;
         detours.retain(|&(start, length)| {
             let again = last.is_some_and(|last| (start - last) as f64 <= 2.0 * tolerance);
@@ -86,11 +86,11 @@ pub fn periodic(stream: &ByCore, period: f64) -> (ByCore, ByCore) {
     (taken, rest)
 }
 
-/// The period of detours that come back after about `near`, and the part of the periods without a detour: negative when there
-/// are more detours than periods.
+/// The period close to `near` of recurring detours, and the share of periods without a detour (negative if there are
+/// more detours than periods).
 pub fn period(taken: &ByCore, near: f64, duration: u64) -> Option<(f64, f64)> {
     let gaps = taken.values().flat_map(|d| d.windows(2).map(|pair| (pair[1].0 - pair[0].0) as f64));
-    // A gap of several periods is that many; of long ones it is not certain how many.
+    // A gap may span several periods; for long gaps the number is uncertain.
     let close = gaps.map(|gap| (gap, (gap / near).round())).filter(|(_, periods)| (1.0..=4.0).contains(periods));
     let (whole, number) = close.fold((0.0, 0.0), |sum, (gap, periods)| (sum.0 + gap, sum.1 + periods));
     if number < 4.0 {
@@ -102,7 +102,7 @@ pub fn period(taken: &ByCore, near: f64, duration: u64) -> Option<(f64, f64)> {
     Some((period, 1.0 - found as f64 / possible))
 }
 
-/// Random arrivals: without a smallest gap where that fits as well. The second number is how far off gaps are.
+/// Random arrivals, without a minimum gap if that fits equally well; and the distance of the gap distributions.
 pub fn random(taken: &ByCore, duration: u64) -> Option<(Arrival, f64)> {
     let number: usize = taken.values().map(Vec::len).sum();
     if number == 0 {
@@ -113,11 +113,11 @@ pub fn random(taken: &ByCore, duration: u64) -> Option<(Arrival, f64)> {
         taken.values().flat_map(|d| d.windows(2).map(|pair| (pair[1].0 - pair[0].0) as f64)).collect();
     gaps.sort_by(f64::total_cmp);
     let mean = 1e9 / rate;
-    let plain = off(&gaps, |gap| 1.0 - (-gap / mean).exp());
-    // The smallest of many gaps lies a little above the least there can be: by the mean excess over their number.
+    let plain = ks_distance(&gaps, |gap| 1.0 - (-gap / mean).exp());
+    // The smallest of many gaps lies slightly above the true minimum: by the mean excess over their number.
     if let Some(&least) = gaps.first() {
         let excess = mean - least;
-        let shifted = off(&gaps, |gap| 1.0 - (-(gap - least).max(0.0) / excess).exp());
+        let shifted = ks_distance(&gaps, |gap| 1.0 - (-(gap - least).max(0.0) / excess).exp());
         if gaps.len() >= 30 && least > 0.05 * mean && shifted < 0.7 * plain {
             return Some((Arrival::Gaps { at_least: least, mean }, shifted));
         }
@@ -125,8 +125,8 @@ pub fn random(taken: &ByCore, duration: u64) -> Option<(Arrival, f64)> {
     Some((Arrival::Poisson { rate }, plain))
 }
 
-/// The largest difference between a sorted sample's distribution and another one.
-pub fn off(sorted: &[f64], below: impl Fn(f64) -> f64) -> f64 {
+/// Kolmogorov–Smirnov distance between a sorted sample and a distribution function.
+pub fn ks_distance(sorted: &[f64], below: impl Fn(f64) -> f64) -> f64 {
     let number = sorted.len() as f64;
     let step = |(i, &value): (usize, &f64)| {
         let expected = below(value);
@@ -135,10 +135,10 @@ pub fn off(sorted: &[f64], below: impl Fn(f64) -> f64) -> f64 {
     sorted.iter().enumerate().map(step).fold(0.0, f64::max)
 }
 
-/// Cores compared with the first one.
+/// Maximum number of cores compared with the first one.
 const COMPARED: usize = 16;
 
-/// Whether detours of cores begin together, beyond chance, and whether those are equally long.
+/// Whether detours of different cores begin simultaneously beyond chance, and whether those have equal lengths.
 pub fn together(taken: &ByCore, tolerance: u64, rate: f64) -> (bool, bool) {
     let mut cores = taken.values();
     let Some(first) = cores.next().filter(|first| !first.is_empty() && taken.len() > 1) else { return (false, false) };

@@ -1,32 +1,32 @@
-//! How long detours are.
+//! Distributions of detour lengths.
 
-use super::arrivals::off;
+use super::arrivals::ks_distance;
 use crate::trace::{bin, bin_begin};
 
 /// A distribution of lengths, ns.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Length {
-    /// Always the same.
+    /// Constant.
     Fixed(f64),
-    /// Even between two.
+    /// Uniform between two values.
     Uniform(f64, f64),
     /// Exponential with a mean.
     Exponential(f64),
-    /// Pareto, cut: its exponent, the shortest and the longest.
+    /// Truncated Pareto: exponent, shortest and longest.
     Pareto(f64, f64, f64),
-    /// As counted: where bins begin and the last one ends, and what is in each.
+    /// Empirical: bin edges, including the end of the last bin, and the weight of each bin.
     Histogram(Vec<f64>, Vec<f64>),
 }
 
-/// How far off a distribution with few parameters may be before the counted one is taken.
+/// Distance up to which a distribution with few parameters is preferred to the empirical one.
 const GOOD: f64 = 0.05;
-/// Quantile of the difference by chance for samples of size 1: 99 %.
+/// 99 % quantile of the distance by chance, for samples of size 1.
 const CHANCE: f64 = 1.63;
-/// Lengths that differ by less are the same.
+/// Relative difference below which lengths count as equal.
 const SAME: f64 = 0.05;
 
 impl Length {
-    /// The mean, ns.
+    /// Mean, ns.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
@@ -47,7 +47,7 @@ impl Length {
         }
     }
 
-    /// The part of all that is not longer than `x`.
+    /// Cumulative distribution function at `x`.
     fn below(&self, x: f64) -> f64 {
         match self {
             Length::Fixed(value) => f64::from(x >= *value),
@@ -66,7 +66,7 @@ impl Length {
     }
 }
 
-/// The distribution of lengths with the fewest parameters that fits, and how far off it is.
+/// The distribution with the fewest parameters that fits, and its distance from the sample.
 pub fn fit(lengths: &[u64]) -> (Length, f64) {
     let mut sorted: Vec<f64> = lengths.iter().map(|&length| length as f64).collect();
     sorted.sort_by(f64::total_cmp);
@@ -82,20 +82,20 @@ pub fn fit(lengths: &[u64]) -> (Length, f64) {
     if logs > 0.0 {
         candidates.push(Length::Pareto(shape(logs / number as f64, (high / low).ln()), low, high));
     }
-    let judged = candidates.into_iter().map(|length| (off(&sorted, |x| length.below(x)), length));
+    let judged = candidates.into_iter().map(|length| (ks_distance(&sorted, |x| length.below(x)), length));
     let best = judged.min_by(|a, b| a.0.total_cmp(&b.0));
     match best {
-        Some((off, length)) if off <= GOOD.max(CHANCE / (number as f64).sqrt()) => (length, off),
+        Some((distance, length)) if distance <= GOOD.max(CHANCE / (number as f64).sqrt()) => (length, distance),
         _ => {
             let length = histogram(&sorted);
-            let off = off(&sorted, |x| length.below(x));
-            (length, off)
+            let distance = ks_distance(&sorted, |x| length.below(x));
+            (length, distance)
         }
     }
 }
 
-/// The exponent of a cut Pareto distribution whose mean logarithm (over the shortest) and whose longest are known: of greatest
-/// likelihood, 1/α − L e^(−αL) / (1 − e^(−αL)) = mean, found by halving.
+/// Maximum-likelihood exponent of a truncated Pareto distribution, from the mean and the largest logarithm (relative to
+/// the shortest length): solves 1/α − L e^(−αL) / (1 − e^(−αL)) = mean by bisection.
 fn shape(mean: f64, longest: f64) -> f64 {
     let expected = |a: f64| 1.0 / a - longest / (a * longest).exp_m1();
     let (mut low, mut high) = (1e-3, 1e3);
@@ -109,14 +109,14 @@ fn shape(mean: f64, longest: f64) -> f64 {
 /// Longest detour that a model may have, ns.
 const LONGEST: f64 = 4e9;
 
-/// Bins of equal numbers; those that would be wide are divided, so that even ones do not spread a long tail.
+/// Number of bins with equal counts; wide bins are subdivided so that uniform bins do not spread a long tail.
 const EQUAL: usize = 40;
 
 fn histogram(sorted: &[f64]) -> Length {
     let whole = |length: f64| length.min(LONGEST).floor();
     let (low, high) = (whole(sorted[0]), whole(sorted[sorted.len() - 1]) + 1.0);
     let mut edges: Vec<f64> = (0..EQUAL).map(|i| whole(sorted[i * (sorted.len() - 1) / EQUAL])).collect();
-    // What many have exactly has a bin of a nanosecond.
+    // A length that occurs often gets a bin of one nanosecond.
     let common: Vec<f64> = edges.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[1] + 1.0).collect();
     edges.extend(common);
     edges.extend((bin(low as u64)..=bin(high as u64)).map(|bin| bin_begin(bin).floor()));

@@ -1,4 +1,4 @@
-//! Models as text: the files that simulations read.
+//! Writes models as text, in the format that simulations read.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use fxscope_host::text::printable;
 
 use super::{Arrival, Length, Model, Source};
 
-/// A text as a TOML string.
+/// Quotes a text as a TOML string.
 fn string(text: &str) -> String {
     let mut out = String::from("\"");
     for c in printable(text).chars() {
@@ -19,7 +19,7 @@ fn string(text: &str) -> String {
     out
 }
 
-/// A time in ns, with three decimals of the unit.
+/// Formats a time in ns with three decimals of its unit.
 fn time(ns: f64) -> String {
     let (unit, size) = match ns {
         _ if ns < 1e3 => ("ns", 1.0),
@@ -32,7 +32,7 @@ fn time(ns: f64) -> String {
 }
 
 impl Model {
-    /// The model as a file; `trace` is what it was fitted to.
+    /// The model as a file; `trace` names what it was fitted to.
     #[must_use]
     pub fn text(&self, trace: &str) -> String {
         let mut out = String::new();
@@ -43,7 +43,7 @@ impl Model {
         );
         let notes = std::iter::once(explained).chain(self.notes.iter().map(|note| format!("{note}.")));
         let note = notes.collect::<Vec<_>>().join(" ");
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(out, "version = 1\ntitle = {}\nnote = {}", string(&self.title), string(&note));
         for source in &self.sources {
             out.push_str(&entry(source, trace));

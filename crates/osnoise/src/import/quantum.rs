@@ -1,20 +1,20 @@
-//! Files of FTQ, FWQ and netgauge: work or time of each quantum.
+//! Imports FTQ, FWQ and netgauge files: work or time per quantum.
 
 use std::collections::BTreeMap;
 
 use super::{Error, Imported, Source, lines, quoted, wrong_file, wrong_line};
 use crate::trace::{Cause, CoreSummary};
 
-/// The part of a quantum that a detour has at least: work is counted in whole units.
+/// Minimum share of a quantum for a detour, since work is counted in whole units.
 const PART: f64 = 0.02;
 
-/// A line's number and its values.
+/// A line number and its values.
 type Row = (usize, Vec<f64>);
 
-/// Detours, start and length, and what is known of all.
+/// Detours (start and length) and the core's summary.
 type Found = (Vec<(u64, u64)>, CoreSummary);
 
-/// Rows of numbers of a file, and its comments.
+/// The rows of numbers in a file, and its comments.
 struct Rows {
     rows: Vec<Row>,
     comments: Vec<String>,
@@ -46,16 +46,16 @@ fn rows(source: &Source<'_>, columns: usize, what: &str) -> Result<Rows, Error> 
     Ok(found)
 }
 
-/// The core of a file: told in a comment, or the last number in its name, or its place among the files.
+/// The core of a file: from a comment, the last number in its name, or its position among the files.
 fn core(source: &Source<'_>, comments: &[String], place: usize) -> u32 {
-    let told = comments.iter().find_map(|comment| comment.split_once("core ")?.1.trim().parse().ok());
+    let in_comment = comments.iter().find_map(|comment| comment.split_once("core ")?.1.trim().parse().ok());
     let in_name = || {
         let name = source.name.rsplit('/').next()?;
         let name = name.trim_end_matches(".dat").trim_end_matches("_times").trim_end_matches("_counts");
         let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         name[name.len() - digits..].parse().ok()
     };
-    told.or_else(in_name).unwrap_or(place as u32)
+    in_comment.or_else(in_name).unwrap_or(place as u32)
 }
 
 fn add(imported: &mut Imported, source: &Source<'_>, core: u32, found: Found) -> Result<(), Error> {
@@ -63,7 +63,7 @@ fn add(imported: &mut Imported, source: &Source<'_>, core: u32, found: Found) ->
     if imported.cores.insert(core, detours).is_some() {
         return Err(wrong_file(
             source,
-            format!("is the second one of core {core}; names such as ftq_3.dat tell cores apart"),
+            format!("is the second one of core {core}; use names such as ftq_3.dat to distinguish cores"),
         ));
     }
     imported.summary.duration = imported.summary.duration.max(found.1.total as u64);
@@ -71,8 +71,8 @@ fn add(imported: &mut Imported, source: &Source<'_>, core: u32, found: Found) ->
     Ok(())
 }
 
-/// Detours of pieces of equal work: start and time of each, ns.
-fn of_work(pieces: impl Iterator<Item = f64> + Clone) -> Found {
+/// Detours in pieces of equal work, from the time of each, ns.
+fn detours_of_work(pieces: impl Iterator<Item = f64> + Clone) -> Found {
     let minimum = pieces.clone().fold(f64::INFINITY, f64::min);
     let (mut detours, mut now, mut iterations) = (Vec::new(), 0.0, 0);
     for piece in pieces {
@@ -86,8 +86,8 @@ fn of_work(pieces: impl Iterator<Item = f64> + Clone) -> Found {
     (detours, CoreSummary { iterations, minimum, total: now, ..CoreSummary::default() })
 }
 
-/// Detours of intervals: end and work of each; times in ns.
-fn of_time(samples: &[(f64, f64)]) -> Option<(Found, f64)> {
+/// Detours in intervals, from the end (ns) and the work of each.
+fn detours_of_time(samples: &[(f64, f64)]) -> Option<(Found, f64)> {
     let most = samples.iter().map(|sample| sample.1).fold(0.0, f64::max);
     let mut lengths: Vec<f64> = samples.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     if most <= 0.0 || lengths.is_empty() || lengths.iter().any(|&length| length < 0.0) {
@@ -110,9 +110,9 @@ fn of_time(samples: &[(f64, f64)]) -> Option<(Found, f64)> {
     Some(((detours, summary), quantum))
 }
 
-const NO_WORK: &str = "has no two intervals with work in them, in the order of time";
+const NO_WORK: &str = "has no two consecutive intervals with work";
 
-/// FTQ: lines of time (ns) and count, or a pair of files of one column, times in ticks.
+/// Imports FTQ: lines with time (ns) and count, or a pair of single-column files with times in ticks.
 pub fn ftq(sources: &[Source<'_>], hz: f64) -> Result<Imported, Error> {
     let mut imported = Imported { program: "FTQ".to_owned(), ..Imported::default() };
     let stem = |name: &str, end: &str| name.strip_suffix(end).map(str::to_owned);
@@ -128,7 +128,7 @@ pub fn ftq(sources: &[Source<'_>], hz: f64) -> Result<Imported, Error> {
             Some(stem) => {
                 let other = counts
                     .get(&stem)
-                    .ok_or_else(|| wrong_file(source, format!("needs {stem}_counts.dat beside it")))?;
+                    .ok_or_else(|| wrong_file(source, format!("needs {stem}_counts.dat in the same folder")))?;
                 let (times, counts) = (rows(source, 1, "a time in ticks")?, rows(other, 1, "a count")?);
                 if times.rows.len() != counts.rows.len() {
                     let what = format!("has {} counts for {} times", counts.rows.len(), times.rows.len());
@@ -142,7 +142,7 @@ pub fn ftq(sources: &[Source<'_>], hz: f64) -> Result<Imported, Error> {
                 (both.rows.iter().map(|row| (row.1[0], row.1[1])).collect(), both.comments)
             }
         };
-        let (found, quantum) = of_time(&samples).ok_or_else(|| wrong_file(source, NO_WORK))?;
+        let (found, quantum) = detours_of_time(&samples).ok_or_else(|| wrong_file(source, NO_WORK))?;
         imported.quantum = quantum as u64;
         imported.threshold = (quantum * PART) as u64;
         let core = core(source, &comments, place);
@@ -151,12 +151,12 @@ pub fn ftq(sources: &[Source<'_>], hz: f64) -> Result<Imported, Error> {
     Ok(imported)
 }
 
-/// FWQ: a time in ticks for each piece of work.
+/// Imports FWQ: the time of each piece of work in ticks.
 pub fn fwq(sources: &[Source<'_>], hz: f64) -> Result<Imported, Error> {
     let mut imported = Imported { program: "FWQ".to_owned(), ..Imported::default() };
     for (place, source) in sources.iter().enumerate() {
         let times = rows(source, 1, "a time in ticks")?;
-        let found = of_work(times.rows.iter().map(|row| row.1[0] * 1e9 / hz));
+        let found = detours_of_work(times.rows.iter().map(|row| row.1[0] * 1e9 / hz));
         imported.quantum = found.1.minimum as u64;
         imported.threshold = (found.1.minimum * PART) as u64;
         let core = core(source, &times.comments, place);
@@ -165,12 +165,12 @@ pub fn fwq(sources: &[Source<'_>], hz: f64) -> Result<Imported, Error> {
     Ok(imported)
 }
 
-/// A number in a comment behind its label.
-fn told(comments: &[String], label: &str) -> Option<f64> {
+/// The number after a label in a comment.
+fn labelled(comments: &[String], label: &str) -> Option<f64> {
     comments.iter().find_map(|comment| comment.split_once(label)?.1.split_whitespace().next()?.parse().ok())
 }
 
-/// netgauge: a file for each rank; the comments say which benchmark it was.
+/// Imports netgauge: one file per rank, whose comments name the benchmark.
 pub fn netgauge(sources: &[Source<'_>]) -> Result<Imported, Error> {
     let mut imported = Imported { program: "netgauge noise".to_owned(), ..Imported::default() };
     for (place, source) in sources.iter().enumerate() {
@@ -180,19 +180,20 @@ pub fn netgauge(sources: &[Source<'_>]) -> Result<Imported, Error> {
         let core = core(source, &found.comments, place);
         let kept = if is("Selfish Benchmark") {
             let detours = pairs().map(|(start, length)| (start as u64, length as u64)).collect();
-            let total = told(&found.comments, "Measurement period:").map_or(0.0, |seconds| seconds * 1e9);
-            let minimum = told(&found.comments, "Minimal cycle length [ns]:").unwrap_or(0.0);
+            let total = labelled(&found.comments, "Measurement period:").map_or(0.0, |seconds| seconds * 1e9);
+            let minimum = labelled(&found.comments, "Minimal cycle length [ns]:").unwrap_or(0.0);
             (detours, CoreSummary { minimum, total, ..CoreSummary::default() })
         } else if is("Fixed Work Quantum") {
-            let found = of_work(pairs().map(|(_, us)| us * 1e3));
+            let found = detours_of_work(pairs().map(|(_, us)| us * 1e3));
             imported.quantum = found.1.minimum as u64;
             found
         } else if is("Fixed Time Quantum") {
-            let quantum = told(&found.comments, "Compute-Cycle Duration:").filter(|&us| us > 0.0).ok_or_else(|| {
-                wrong_file(source, "does not say how long an interval is (# Compute-Cycle Duration: N usec)")
-            })? * 1e3;
+            let quantum =
+                labelled(&found.comments, "Compute-Cycle Duration:").filter(|&us| us > 0.0).ok_or_else(|| {
+                    wrong_file(source, "does not say how long an interval is (# Compute-Cycle Duration: N usec)")
+                })? * 1e3;
             let samples: Vec<_> = pairs().zip(1u32..).map(|((_, work), i)| (f64::from(i) * quantum, work)).collect();
-            let (found, _) = of_time(&samples).ok_or_else(|| wrong_file(source, NO_WORK))?;
+            let (found, _) = detours_of_time(&samples).ok_or_else(|| wrong_file(source, NO_WORK))?;
             imported.quantum = quantum as u64;
             found
         } else {

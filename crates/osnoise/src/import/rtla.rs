@@ -1,9 +1,9 @@
-//! Tables of rtla. They have sums, and no single detours.
+//! Imports tables of rtla, which have totals but no individual detours.
 
 use super::{Error, Imported, Source, lines, quoted, wrong_file, wrong_line};
 use crate::trace::{Cause, CoreSummary, Counted, Kind, bin};
 
-/// `0 00:01:00`, days and hours, as ns.
+/// Parses a duration such as `0 00:01:00` (days and hours); returns ns.
 fn duration(text: &str) -> Option<u64> {
     let mut words = text.split_whitespace();
     let days: u64 = words.next()?.parse().ok()?;
@@ -19,7 +19,7 @@ fn noise(amount: u64) -> Counted {
 
 const US: u64 = 1000;
 
-/// The table of `rtla osnoise top`: of several prints the last.
+/// Imports the table of `rtla osnoise top`: the last one, if there are several.
 pub fn top(sources: &[Source<'_>]) -> Result<Imported, Error> {
     let mut imported = Imported { program: "rtla osnoise top".to_owned(), ..Imported::default() };
     for source in sources {
@@ -35,7 +35,7 @@ pub fn top(sources: &[Source<'_>]) -> Result<Imported, Error> {
                     wrong_line(
                         source,
                         number,
-                        format!("{} is no row of the table: CPU, #periods, ten numbers", quoted(line)),
+                        format!("{} is not a row of the table: CPU, #periods, ten numbers", quoted(line)),
                     )
                 })?;
                 cores.push(row);
@@ -53,11 +53,11 @@ pub fn top(sources: &[Source<'_>]) -> Result<Imported, Error> {
     imported
         .summary
         .notes
-        .push("rtla osnoise top tells sums: there are no single detours to fit or to replay".to_owned());
+        .push("rtla osnoise top reports totals only: there are no individual detours to fit or replay".to_owned());
     Ok(imported)
 }
 
-/// `0 #59 53100000 304896 99.42580 6978 56 549 0 53111 1590 13`; of hardware noise without the last three.
+/// Parses `0 #59 53100000 304896 99.42580 6978 56 549 0 53111 1590 13`; hardware noise lacks the last three.
 fn row(line: &str) -> Option<CoreSummary> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let core = words.first()?.parse().ok()?;
@@ -75,7 +75,7 @@ fn row(line: &str) -> Option<CoreSummary> {
     Some(CoreSummary { core, total, longest: longest.checked_mul(US)?, counted, ..CoreSummary::default() })
 }
 
-/// The histogram of `rtla osnoise hist`.
+/// Imports the histogram of `rtla osnoise hist`.
 pub fn hist(sources: &[Source<'_>]) -> Result<Imported, Error> {
     let mut imported = Imported { program: "rtla osnoise hist".to_owned(), ..Imported::default() };
     for source in sources {
@@ -83,7 +83,7 @@ pub fn hist(sources: &[Source<'_>]) -> Result<Imported, Error> {
         imported.summary.duration = imported.summary.duration.max(table.duration);
         imported.summary.cores.extend(table.cores);
     }
-    let note = "rtla osnoise hist tells lengths, from the beginning of each bucket: there are no single detours to fit or to replay";
+    let note = "rtla osnoise hist reports the start of each bucket of lengths only: there are no individual detours to fit or replay";
     imported.summary.notes.push(note.to_owned());
     Ok(imported)
 }
@@ -101,18 +101,18 @@ impl Table {
             let line = line.trim();
             let what = |what: String| wrong_line(source, number, what);
             if let Some(rest) = line.strip_prefix("# Duration:") {
-                table.duration = duration(rest).ok_or_else(|| what(format!("{} is no duration", quoted(rest))))?;
+                table.duration = duration(rest).ok_or_else(|| what(format!("{} is not a duration", quoted(rest))))?;
             } else if line.starts_with("# Time unit is nanoseconds") {
                 table.unit = 1;
             } else if let Some(rest) = line.strip_prefix("Index") {
                 let cores: Option<Vec<u32>> =
                     rest.split_whitespace().map(|word| word.strip_prefix("CPU-")?.parse().ok()).collect();
-                let cores = cores.ok_or_else(|| what(format!("{} are no CPUs", quoted(rest))))?;
+                let cores = cores.ok_or_else(|| what(format!("{} are not CPUs", quoted(rest))))?;
                 table.cores = cores.into_iter().map(|core| CoreSummary { core, ..CoreSummary::default() }).collect();
             } else if !line.is_empty() && !line.starts_with('#') && !table.cores.is_empty() {
                 table.row(line).ok_or_else(|| {
                     what(format!(
-                        "{} is no row of the histogram: {} numbers behind a label",
+                        "{} is not a row of the histogram: {} numbers after a label",
                         quoted(line),
                         table.cores.len()
                     ))

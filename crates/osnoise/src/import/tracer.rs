@@ -1,13 +1,13 @@
-//! Text of the kernel's tracers: samples of osnoise, named by its events; without samples, the events themselves.
+//! Imports the kernel's trace text: osnoise samples, named by its events; without samples, the events themselves.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::{Error, Imported, Source, lines, wrong_file};
-use crate::cause::{Event, NO_EVENT, Parser, Start, Who};
+use crate::cause::{Event, NO_EVENT, Parser, Start, ThreadKind};
 use crate::trace::{Cause, Kind};
 
-/// Threads whose names are the kernel's.
+/// Names of kernel threads.
 const KERNEL: [&str; 12] = [
     "kworker/",
     "ksoftirqd/",
@@ -23,15 +23,15 @@ const KERNEL: [&str; 12] = [
     "cpuhp/",
 ];
 
-fn who(name: &str, number: u32) -> Who {
+fn who(name: &str, number: u32) -> ThreadKind {
     match name {
-        _ if number == 0 || name.starts_with("osnoise/") || name.starts_with("timerlat/") => Who::Nobody,
-        _ if KERNEL.iter().any(|known| name.starts_with(known)) => Who::Kernel,
-        _ => Who::Program,
+        _ if number == 0 || name.starts_with("osnoise/") || name.starts_with("timerlat/") => ThreadKind::Measuring,
+        _ if KERNEL.iter().any(|known| name.starts_with(known)) => ThreadKind::Kernel,
+        _ => ThreadKind::Program,
     }
 }
 
-/// Reads traces; lines that are none of events are left out, as there are headers and other events.
+/// Reads traces. Lines that are not events are skipped, such as headers.
 pub fn read(sources: &[Source<'_>]) -> Result<Imported, Error> {
     let mut imported = Imported { program: "kernel tracer".to_owned(), ..Imported::default() };
     let mut all: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
@@ -47,7 +47,7 @@ pub fn read(sources: &[Source<'_>]) -> Result<Imported, Error> {
         if found == 0 {
             return Err(wrong_file(
                 source,
-                "has no event that is understood; osnoise:sample_threshold, osnoise:*_noise, irq, irq_vectors and \
+                "has no recognisable event; osnoise:sample_threshold, osnoise:*_noise, irq, irq_vectors and \
                  sched:sched_switch events are, in the text of the kernel's file trace",
             ));
         }
@@ -61,14 +61,13 @@ pub fn read(sources: &[Source<'_>]) -> Result<Imported, Error> {
         imported.cores.insert(core, detours(events, begin, sampled));
     }
     if !sampled {
-        let note =
-            "the trace has no samples of osnoise: its events are taken for detours, without what entry and exit cost";
+        let note = "the trace has no osnoise samples: its events are taken as detours, which excludes the cost of entry and exit";
         imported.summary.notes.push(note.to_owned());
     }
     Ok(imported)
 }
 
-/// The detours of one core: samples of osnoise with names, or else the events one after another.
+/// The detours of one core: named osnoise samples, or otherwise the events in sequence.
 fn detours(events: Vec<Event>, begin: u64, sampled: bool) -> Vec<(u64, u64, Cause)> {
     let (samples, others): (Vec<Event>, Vec<Event>) = events.into_iter().partition(|e| e.cause.kind == Kind::Unknown);
     let others = net(others);
@@ -76,7 +75,7 @@ fn detours(events: Vec<Event>, begin: u64, sampled: bool) -> Vec<(u64, u64, Caus
         return in_turn(others, begin);
     }
     let named = |sample: Event| {
-        // Events that belong to a sample begin and end in it.
+        // Events that belong to a sample lie within it.
         let from = others.partition_point(|event| event.start < sample.start);
         let within = others[from..].iter().take_while(|event| event.start <= sample.end());
         let longest = within.max_by_key(|event| event.length).map(|event| event.cause.clone());
@@ -86,8 +85,8 @@ fn detours(events: Vec<Event>, begin: u64, sampled: bool) -> Vec<(u64, u64, Caus
     samples.into_iter().map(named).collect()
 }
 
-/// The events of one core with net lengths, in the order in which they begin. Events of the osnoise tracer have them
-/// already and tell everything, so that others beside them would count twice.
+/// The events of a core with net durations, by start. Events of the osnoise tracer are already net and complete; other
+/// events beside them would be counted twice and are dropped.
 fn net(mut events: Vec<Event>) -> Vec<Event> {
     if events.iter().any(|event| event.net) {
         events.retain(|event| event.net);
@@ -102,8 +101,8 @@ fn net(mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
-/// The time of each event without those that interrupt it: every instant belongs to the event that began last of those
-/// going on. Events are in the order in which they begin, of those that begin together the longest first.
+/// The time of each event without nested events: every instant belongs to the most recently started event. Events are
+/// sorted by start, and for equal starts by descending length.
 fn own_times(events: &[Event]) -> Vec<u64> {
     let mut own = vec![0; events.len()];
     let mut going_on: Vec<usize> = Vec::new();
@@ -126,8 +125,8 @@ fn own_times(events: &[Event]) -> Vec<u64> {
     own
 }
 
-/// Events with net lengths as detours that follow each other. Those that interrupt one another fill the time from the begin
-/// of the first to the end of the last, without gap or overlap.
+/// Turns events with net durations into consecutive detours. Nested events fill the time from the start of the first to
+/// the end of the last, without gaps or overlaps.
 fn in_turn(events: Vec<Event>, begin: u64) -> Vec<(u64, u64, Cause)> {
     let mut free = 0;
     let place = |event: Event| {
@@ -147,7 +146,7 @@ mod tests {
         Event { core: 0, start, length, net: false, cause: Cause::new(Kind::Interrupt, number.to_string()) }
     }
 
-    /// The same by looking at every nanosecond: it belongs to the last of the events that cover it.
+    /// The same, computed for every nanosecond: it belongs to the last of the events that cover it.
     fn nanosecond_by_nanosecond(events: &[Event]) -> Vec<u64> {
         let mut own = vec![0; events.len()];
         for now in 0..events.iter().map(Event::end).max().unwrap_or(0) {

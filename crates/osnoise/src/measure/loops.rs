@@ -1,33 +1,33 @@
-//! The measuring loops. They run on a [`Lab`], a core with a clock: the real one, or a simulated one in tests.
-//! In them nothing is allocated and no system call is made.
+//! The measuring loops. They run on a [`Core`]: a real one, or a simulated one in tests. They neither allocate nor make
+//! system calls.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::trace::bin;
 
-/// A core that works and has a clock.
-pub trait Lab {
-    /// The time, ticks.
+/// A core that can do work and read a clock.
+pub trait Core {
+    /// Current time, ticks.
     fn now(&mut self) -> u64;
-    /// Does a number of units of work, each as long as any other.
+    /// Does `units` equal units of work.
     fn work(&mut self, units: u32);
 }
 
-/// Where detours go.
-pub trait Keep {
-    /// Keeps a detour: its start and its length, ticks.
-    fn keep(&mut self, start: u64, length: u64);
+/// Receives detours.
+pub trait DetourSink {
+    /// Records a detour: start and length, ticks.
+    fn record(&mut self, start: u64, length: u64);
 }
 
-impl Keep for Vec<(u64, u64)> {
-    fn keep(&mut self, start: u64, length: u64) {
+impl DetourSink for Vec<(u64, u64)> {
+    fn record(&mut self, start: u64, length: u64) {
         self.push((start, length));
     }
 }
 
-impl Keep for &super::ring::Ring {
+impl DetourSink for &super::ring::Ring {
     #[inline]
-    fn keep(&mut self, start: u64, length: u64) {
+    fn record(&mut self, start: u64, length: u64) {
         self.push(start, length);
     }
 }
@@ -35,14 +35,14 @@ impl Keep for &super::ring::Ring {
 /// When a loop ends.
 #[derive(Clone, Copy)]
 pub struct Until<'a> {
-    /// The time from which on it does, ticks.
+    /// End time, ticks.
     pub end: u64,
-    /// Whether it is to end at once.
+    /// Ends the loop at once when set.
     pub stop: &'a AtomicBool,
 }
 
 impl Until<'_> {
-    /// Whether it is over.
+    /// Whether the loop ends now.
     #[inline]
     #[must_use]
     pub fn over(&self, now: u64) -> bool {
@@ -53,27 +53,27 @@ impl Until<'_> {
 /// Bins of a histogram of times.
 const BINS: usize = 256;
 
-/// What a loop counts. Times are in ticks but for those of the histogram.
+/// Statistics of a loop. Times are in ticks except in the histogram.
 #[derive(Clone, Debug)]
 pub struct Stats {
     /// Iterations.
     pub iterations: u64,
-    /// The fastest one.
+    /// Fastest iteration.
     pub minimum: u64,
-    /// All together.
+    /// Total time of all iterations.
     pub total: u64,
-    /// Of this, waiting at barriers.
+    /// Part of it spent waiting at barriers.
     pub waiting: u64,
     /// How often the clock went back.
     pub backward: u64,
     /// Iterations by time: see [`bin`].
     pub histogram: [u64; BINS],
-    /// ns of a tick, in 2^-32.
+    /// ns per tick, in units of 2^-32.
     scale: u64,
 }
 
 impl Stats {
-    /// No iteration yet, of a clock with so many ticks each ns.
+    /// Empty statistics for a clock with `rate` ticks per ns.
     #[must_use]
     pub fn new(rate: f64) -> Stats {
         let scale = (f64::from(1u32 << 31) * 2.0 / rate) as u64;
@@ -90,7 +90,7 @@ impl Stats {
     }
 }
 
-/// The time from one read of the clock to the next; none when it went back.
+/// Time between two reads of the clock; `None` if it went back.
 #[inline]
 fn elapsed(stats: &mut Stats, before: u64, now: u64) -> Option<u64> {
     let took = now.checked_sub(before);
@@ -98,12 +98,12 @@ fn elapsed(stats: &mut Stats, before: u64, now: u64) -> Option<u64> {
     took
 }
 
-/// Reads the clock over and over; a gap longer than `threshold` is a detour, without what an iteration takes anyway, which
-/// `stats` must know: two reads may come closer together than the loop goes round.
-pub fn spin(lab: &mut impl Lab, keep: &mut impl Keep, stats: &mut Stats, threshold: u64, until: Until<'_>) {
-    let mut before = lab.now();
+/// Reads the clock repeatedly. A gap longer than `threshold` is a detour; its length excludes the normal time of an
+/// iteration, which must be in `stats`, since two reads may be closer with_barriers than an iteration takes.
+pub fn spin(core: &mut impl Core, sink: &mut impl DetourSink, stats: &mut Stats, threshold: u64, until: Until<'_>) {
+    let mut before = core.now();
     loop {
-        let now = lab.now();
+        let now = core.now();
         if let Some(gap) = elapsed(stats, before, now) {
             stats.iterations += 1;
             stats.total += gap;
@@ -111,43 +111,43 @@ pub fn spin(lab: &mut impl Lab, keep: &mut impl Keep, stats: &mut Stats, thresho
                 let length = gap.saturating_sub(stats.minimum);
                 let ns = ((u128::from(length) * u128::from(stats.scale)) >> 32) as u64;
                 stats.histogram[bin(ns)] += 1;
-                keep.keep(before, length);
+                sink.record(before, length);
             }
         }
         if until.over(now) {
             return;
         }
-        // Not the time after keeping: what that takes must not be lost.
+        // Not the time after recording, which would be lost.
         before = now;
     }
 }
 
-/// A piece of work has taken this time: what that is beyond the fastest one is a detour when it exceeds `threshold`.
+/// Accounts for a piece of work: the time beyond the fastest piece is a detour if it exceeds `threshold`.
 #[inline(always)]
-fn piece_done(keep: &mut impl Keep, stats: &mut Stats, time: std::ops::Range<u64>, threshold: u64) {
+fn piece_done(sink: &mut impl DetourSink, stats: &mut Stats, time: std::ops::Range<u64>, threshold: u64) {
     if let Some(took) = elapsed(stats, time.start, time.end) {
         stats.count(took);
         let excess = took - stats.minimum;
         if excess > threshold {
-            keep.keep(time.start, excess);
+            sink.record(time.start, excess);
         }
     }
 }
 
-/// Does the same work over and over; what a piece takes beyond the fastest is a detour when it exceeds `threshold`.
+/// Repeats the same work. The time of a piece beyond the fastest is a detour if it exceeds `threshold`.
 pub fn fixed_work(
-    lab: &mut impl Lab,
-    keep: &mut impl Keep,
+    core: &mut impl Core,
+    sink: &mut impl DetourSink,
     stats: &mut Stats,
     units: u32,
     threshold: u64,
     until: Until<'_>,
 ) {
-    let mut before = lab.now();
+    let mut before = core.now();
     loop {
-        lab.work(units);
-        let now = lab.now();
-        piece_done(keep, stats, before..now, threshold);
+        core.work(units);
+        let now = core.now();
+        piece_done(sink, stats, before..now, threshold);
         if until.over(now) {
             return;
         }
@@ -155,46 +155,47 @@ pub fn fixed_work(
     }
 }
 
-/// A fixed time quantum: how long an interval is, and which work there is in it at most.
+/// Fixed time quantum: length of an interval, and the maximum work in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Ticks of an interval.
+    /// Ticks per interval.
     pub ticks: u64,
-    /// Units that are done between two reads of the clock.
+    /// Units of work between two reads of the clock.
     pub units: u32,
-    /// What such a piece takes in the fastest interval, ticks in 2^-16.
+    /// Time of such a piece in the fastest interval, in units of 2^-16 ticks.
     pub piece: u64,
 }
 
-/// Works in intervals of equal time; of one with less work than the fastest, the time of the work that is missing is a detour.
+/// Works in intervals of equal length. If an interval has less work than the fastest, the time of the missing work is a
+/// detour.
 pub fn fixed_time(
-    lab: &mut impl Lab,
-    keep: &mut impl Keep,
+    core: &mut impl Core,
+    sink: &mut impl DetourSink,
     stats: &mut Stats,
     interval: &mut Interval,
     threshold: u64,
     until: Until<'_>,
 ) {
-    let mut begin = lab.now();
+    let mut begin = core.now();
     let mut edge = begin + interval.ticks;
     loop {
         let mut pieces = 0u64;
         let mut now;
         loop {
-            lab.work(interval.units);
+            core.work(interval.units);
             pieces += 1;
-            now = lab.now();
+            now = core.now();
             if now >= edge || now < begin {
                 break;
             }
         }
         if let Some(took) = elapsed(stats, begin, now) {
-            // An interval ends with a whole piece: its time counts as it is.
+            // An interval ends with a complete piece and is counted with its actual length.
             interval.piece = interval.piece.min((took << 16) / pieces);
             let lost = took.saturating_sub((pieces * interval.piece) >> 16);
             stats.count(took);
             if lost > threshold {
-                keep.keep(begin, lost);
+                sink.record(begin, lost);
             }
         }
         if until.over(now) {
@@ -209,41 +210,41 @@ pub fn fixed_time(
 
 /// What a core does between barriers, and how it waits there.
 pub trait Team {
-    /// Waits for the others. The number of the barrier, counted from 0.
+    /// Waits for the others; returns the number of the barrier, counted from 0.
     fn wait(&mut self) -> u64;
-    /// Says that this barrier of all is the last one, if this core has to say it.
+    /// Announces that this barrier is the last, if this core is the one to announce it.
     fn finish_after(&mut self, barrier: u64);
-    /// The last barrier, as far as it has been said.
+    /// The last barrier, as far as announced.
     fn last(&self) -> u64;
 }
 
-/// Does `blocks` equal pieces of work between barriers, or none: then the barriers are what is timed. What a piece or a
-/// barrier takes beyond the fastest is a detour when it exceeds `threshold`; of the waits the sum is kept.
-pub fn together(
-    lab: &mut impl Lab,
+/// Does `blocks` equal pieces of work between barriers; with none, only the barriers are timed. The time of a piece or
+/// barrier beyond the fastest is a detour if it exceeds `threshold`; waiting time is summed.
+pub fn with_barriers(
+    core: &mut impl Core,
     team: &mut impl Team,
-    keep: &mut impl Keep,
+    sink: &mut impl DetourSink,
     stats: &mut Stats,
     (blocks, units): (u32, u32),
     threshold: u64,
     until: Until<'_>,
 ) {
-    let mut before = lab.now();
+    let mut before = core.now();
     loop {
         for _ in 0..blocks {
-            lab.work(units);
-            let now = lab.now();
-            piece_done(keep, stats, before..now, threshold);
+            core.work(units);
+            let now = core.now();
+            piece_done(sink, stats, before..now, threshold);
             before = now;
         }
         let barrier = team.wait();
-        let now = lab.now();
+        let now = core.now();
         if let Some(waited) = elapsed(stats, before, now) {
             stats.waiting += waited;
             if blocks > 0 {
                 stats.total += waited;
             } else {
-                piece_done(keep, stats, before..now, threshold);
+                piece_done(sink, stats, before..now, threshold);
             }
         }
         if until.over(now) {

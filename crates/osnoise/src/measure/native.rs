@@ -1,4 +1,4 @@
-//! The real core: what its threads do, and where they run.
+//! The real core: the work of measuring threads, and their placement.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -8,10 +8,10 @@ use thread_priority::{
     thread_native_id,
 };
 
-use super::loops::{Lab, Team};
+use super::loops::{Core, Team};
 use crate::clock::Clock;
 
-/// Integer work: a chain of dependent operations, so that no core can do units at once.
+/// Integer work: a chain of dependent operations, so that the core cannot overlap units.
 pub struct Native<C> {
     clock: C,
     state: u64,
@@ -24,10 +24,10 @@ impl<C: Clock> Native<C> {
     }
 }
 
-/// Operations of a unit of work.
+/// Operations per unit of work.
 const OPERATIONS: u32 = 32;
 
-impl<C: Clock> Lab for Native<C> {
+impl<C: Clock> Core for Native<C> {
     #[inline(always)]
     fn now(&mut self) -> u64 {
         self.clock.now()
@@ -45,7 +45,7 @@ impl<C: Clock> Lab for Native<C> {
     }
 }
 
-/// Rows and columns of the matrices of a block: three of them fit in an L2 cache of 256 KiB.
+/// Rows and columns of a block's matrices: three of them fit into an L2 cache of 256 KiB.
 pub const ORDER: usize = 96;
 
 /// A block of a matrix multiplication as the unit of work.
@@ -57,14 +57,14 @@ pub struct Multiplication<C> {
 }
 
 impl<C: Clock> Multiplication<C> {
-    /// Matrices whose memory has been touched.
+    /// Allocates and touches the matrices.
     pub fn new(clock: C) -> Multiplication<C> {
         let matrix = |seed: usize| (0..ORDER * ORDER).map(|i| ((i * seed) % 17) as f64 / 17.0 - 0.5).collect();
         Multiplication { clock, a: matrix(7), b: matrix(5), c: vec![1e-9; ORDER * ORDER] }
     }
 }
 
-impl<C: Clock> Lab for Multiplication<C> {
+impl<C: Clock> Core for Multiplication<C> {
     #[inline(always)]
     fn now(&mut self) -> u64 {
         self.clock.now()
@@ -85,7 +85,7 @@ impl<C: Clock> Lab for Multiplication<C> {
     }
 }
 
-/// A barrier at which threads wait in a loop.
+/// A spinning barrier.
 pub struct Barrier {
     threads: u32,
     arrived: AtomicU32,
@@ -94,18 +94,18 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// A barrier of so many threads.
+    /// A barrier for `threads` threads.
     #[must_use]
     pub fn new(threads: u32) -> Barrier {
         Barrier { threads, arrived: AtomicU32::new(0), passed: AtomicU64::new(0), last: AtomicU64::new(u64::MAX) }
     }
 }
 
-/// A thread's way to a barrier.
+/// A thread at a barrier.
 pub struct Member<'a> {
     /// The barrier.
     pub barrier: &'a Barrier,
-    /// Whether this thread says when the last one is.
+    /// Whether this thread announces the last barrier.
     pub leads: bool,
 }
 
@@ -126,7 +126,7 @@ impl Team for Member<'_> {
     }
 
     fn finish_after(&mut self, barrier: u64) {
-        // Two barriers on: the one in between tells all others.
+        // Two barriers ahead, so that the one in between informs all others.
         if self.leads && self.barrier.last.load(Ordering::Relaxed) == u64::MAX {
             self.barrier.last.store(barrier, Ordering::Release);
         }
@@ -140,16 +140,16 @@ impl Team for Member<'_> {
 /// The cores that this thread may run on.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn allowed() -> std::io::Result<Vec<u32>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).map(|core| core as u32).collect())
 }
 
-/// Has this thread run on these cores only.
+/// Pins this thread to cores.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn pin(cores: &[u32]) -> std::io::Result<()> {
     let mut set = CpuSet::new();
     for &core in cores.iter().filter(|&&core| (core as usize) < CpuSet::MAX_CPU) {
@@ -161,7 +161,7 @@ pub fn pin(cores: &[u32]) -> std::io::Result<()> {
 /// Gives this thread a real-time priority (`SCHED_FIFO`).
 ///
 /// # Errors
-/// In words, with what allows it.
+/// A message that says how to permit it.
 pub fn prioritise(priority: u8) -> Result<(), String> {
     let level = priority.try_into().map(ThreadPriority::Crossplatform);
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);

@@ -1,8 +1,8 @@
-//! Detours on their way from a measuring thread to the writer, without locks, system calls or allocation.
+//! Passes detours from a measuring thread to the writer without locks, system calls or allocation.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A ring of detours in ticks, for one thread that fills it and one that empties it.
+/// A single-producer single-consumer ring of detours, in ticks.
 pub struct Ring {
     slots: Box<[(AtomicU64, AtomicU64)]>,
     written: AtomicU64,
@@ -11,7 +11,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// A ring for `size` detours or the next power of two, all of whose memory has been touched.
+    /// A ring for `size` detours, rounded up to a power of two; its memory is touched.
     #[must_use]
     pub fn new(size: usize) -> Ring {
         let size = size.next_power_of_two();
@@ -20,7 +20,7 @@ impl Ring {
         Ring { slots, written, read, dropped }
     }
 
-    /// Adds a detour; if the ring is full it is only counted.
+    /// Adds a detour; if the ring is full, only counts it as dropped.
     #[inline]
     pub fn push(&self, start: u64, length: u64) {
         let written = self.written.load(Ordering::Relaxed);
@@ -34,7 +34,7 @@ impl Ring {
         self.written.store(written + 1, Ordering::Release);
     }
 
-    /// Takes the oldest detour: its start and its length.
+    /// Takes the oldest detour: start and length.
     pub fn pop(&self) -> Option<(u64, u64)> {
         let read = self.read.load(Ordering::Relaxed);
         if read == self.written.load(Ordering::Acquire) {
@@ -46,7 +46,7 @@ impl Ring {
         Some(detour)
     }
 
-    /// Detours that found the ring full.
+    /// Detours dropped because the ring was full.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What takes detours from the rings while cores are measured.
+//! Drains the rings during the measurement and writes the trace.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -15,21 +15,21 @@ pub struct Waiting<'a> {
     pub rings: Vec<(u32, &'a Ring)>,
     /// Cores that are not measured.
     pub spare: &'a [u32],
-    /// The trace's begin, `CLOCK_MONOTONIC`.
+    /// Start of the trace, `CLOCK_MONOTONIC`.
     pub start: u64,
-    /// Is told how long it has gone on, ns.
+    /// Called with the elapsed time, ns.
     pub progress: &'a dyn Fn(u64),
 }
 
-/// When the writer itself ran: from, to (`CLOCK_MONOTONIC`), and on which core.
+/// When the writer ran: start, end (`CLOCK_MONOTONIC`), and core.
 type Visit = (u64, u64, u32);
-/// Visits that detours which are found late may belong to.
+/// Number of visits remembered, for detours found late.
 const VISITS: usize = 8;
-/// Most jumps of the clock that are told one by one.
-const TOLD: usize = 5;
+/// Maximum number of clock jumps reported individually.
+const REPORTED_JUMPS: usize = 5;
 
 impl Waiting<'_> {
-    /// Writes detours until nothing is `running` any more; gives back the writer, and what a reader should know.
+    /// Writes detours until nothing is `running`; returns the writer, and notes for the reader.
     ///
     /// # Errors
     /// When the trace cannot be written.
@@ -40,10 +40,10 @@ impl Waiting<'_> {
         mut base: Timebase,
         running: impl Fn() -> bool,
     ) -> io::Result<(Writer<W>, Vec<String>)> {
-        // Where there is no other core, as few visits as the rings allow.
+        // Without a spare core, make as few visits as the rings allow.
         let pause = Duration::from_millis(if self.spare.is_empty() { 1000 } else { 200 });
         if !self.spare.is_empty() {
-            // Anywhere else it works as well, and is seen as noise.
+            // If this fails, the writer works elsewhere and appears as noise.
             let _ = pin(self.spare);
         }
         let mut visits: VecDeque<Visit> = VecDeque::new();
@@ -54,7 +54,7 @@ impl Waiting<'_> {
             let (ticks, now) = pair(clock);
             if let Err(ahead) = base.follow(ticks, now) {
                 jumps += 1;
-                if jumps <= TOLD {
+                if jumps <= REPORTED_JUMPS {
                     let (at, ms) = ((now.saturating_sub(self.start)) as f64 / 1e9, ahead as f64 / 1e6);
                     notes.push(format!(
                         "{at:.1} s: the clock jumped, {ms:.1} ms against the system's; detours before may be misplaced"
@@ -75,13 +75,13 @@ impl Waiting<'_> {
             }
             self.sleep(pause, &running);
         }
-        if jumps > TOLD {
-            notes.push(format!("the clock jumped {} more times", jumps - TOLD));
+        if jumps > REPORTED_JUMPS {
+            notes.push(format!("the clock jumped {} more times", jumps - REPORTED_JUMPS));
         }
         Ok((out, notes))
     }
 
-    /// Sleeps, on a core that is not measured not beyond the end.
+    /// Sleeps; on a spare core, not beyond the end.
     fn sleep(&self, pause: Duration, running: &impl Fn() -> bool) {
         let steps = if self.spare.is_empty() { 1 } else { 20 };
         for _ in 0..steps {
@@ -96,7 +96,7 @@ impl Waiting<'_> {
             while let Some((ticks, length)) = ring.pop() {
                 let (begin, length) = (base.at(ticks), base.length(length));
                 let end = begin.saturating_add(length);
-                // Most of it: a program that ran meanwhile may have taken the rest.
+                // At least half of it: another program may have taken the rest.
                 let shared = |from: u64, to: u64| to.min(end).saturating_sub(from.max(begin));
                 let own = visits.iter().any(|&(from, to, on)| on == core && 2 * shared(from, to) > length);
                 let cause = if own { out.cause(&Cause::new(Kind::Own, "writing the trace")) } else { UNKNOWN };

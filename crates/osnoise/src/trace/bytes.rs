@@ -6,12 +6,12 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
-/// Most bytes of a block, packed or not.
+/// Maximum size of a block, packed or not, bytes.
 pub const LARGEST: usize = 1 << 22;
 /// Bytes before a block's contents: kind, packed length, unpacked length, checksum.
 pub const PREFIX: usize = 13;
 
-/// What a block holds.
+/// Kinds of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
     Header = 1,
@@ -28,7 +28,7 @@ impl BlockKind {
     }
 }
 
-/// Writes a block in one go.
+/// Writes a block with a single call.
 pub fn write_block(out: &mut impl Write, kind: BlockKind, contents: &[u8]) -> io::Result<()> {
     let mut packer = DeflateEncoder::new(vec![0; PREFIX], Compression::default());
     packer.write_all(contents)?;
@@ -45,7 +45,7 @@ pub fn write_block(out: &mut impl Write, kind: BlockKind, contents: &[u8]) -> io
     out.write_all(&block)
 }
 
-/// CRC-32 of a block's kind and lengths, and of its packed bytes.
+/// CRC-32 of a block's kind, lengths and packed bytes.
 pub fn checksum(prefix: &[u8], packed: &[u8]) -> u32 {
     let mut sum = flate2::Crc::new();
     sum.update(prefix);
@@ -53,14 +53,14 @@ pub fn checksum(prefix: &[u8], packed: &[u8]) -> u32 {
     sum.sum()
 }
 
-/// Unpacks a block that has `length` bytes. `None` if it has another length.
+/// Unpacks a block of `length` bytes. `None` if its length differs.
 pub fn unpack(packed: &[u8], length: usize) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(length);
     let read = DeflateDecoder::new(packed).take(length as u64 + 1).read_to_end(&mut out).ok()?;
     (read == length).then_some(out)
 }
 
-/// Appends an integer, seven bits in a byte, the lowest first.
+/// Appends an integer, seven bits per byte, lowest first.
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -69,7 +69,7 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes an integer from the front. `None` if there is none, or it has more than 64 bits.
+/// Removes an integer from the front. `None` if there is none or it exceeds 64 bits.
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {

@@ -1,4 +1,4 @@
-//! Reading traces.
+//! Reads traces.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -10,27 +10,29 @@ use super::{Cause, Detour, Header, MAGIC, Summary, VERSION};
 /// Why a trace cannot be read.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// Nothing in it.
+    /// The file is empty.
     #[error("is empty: the measurement wrote nothing, or the file was not copied; measure again")]
     Empty,
-    /// Not a trace.
-    #[error("is no trace of fxscope jitter measure; other programs' files become one with fxscope jitter import")]
+    /// The file is not a trace.
+    #[error("is not a trace of fxscope jitter measure; convert other programs' files with fxscope jitter import")]
     Foreign,
-    /// A later version's.
-    #[error("is a trace of format {0}, this program reads format {VERSION}; use the version of fxscope that wrote it")]
+    /// A later format version.
+    #[error(
+        "is a trace of format {0}, but this program reads format {VERSION}; use the version of fxscope that wrote it"
+    )]
     Version(u8),
-    /// It ends before its first detour.
-    #[error("ends in its header: the measurement was cut off at its beginning, nothing of it is left")]
+    /// The file ends before the first detour.
+    #[error("ends in its header: the measurement was cut off at the start and contains no detours")]
     NoHeader,
-    /// Its bytes have changed.
-    #[error("is damaged at byte {at} ({what}); up to there it can be read")]
+    /// The file is corrupt.
+    #[error("is damaged at byte {at} ({what}); the part before can be read")]
     Damaged {
-        /// Where the block begins.
+        /// Offset of the damaged block.
         at: u64,
         /// What is wrong with it.
         what: &'static str,
     },
-    /// The system says no.
+    /// A read error.
     #[error("cannot be read: {0}")]
     Read(#[from] io::Error),
 }
@@ -38,7 +40,7 @@ pub enum Error {
 /// A piece of a trace.
 #[derive(Debug, PartialEq)]
 pub enum Item {
-    /// Detours of a core, behind those that came before.
+    /// Detours of a core, after those returned before.
     Detours(u32, Vec<Detour>),
     /// The end.
     End(Box<Summary>),
@@ -55,10 +57,10 @@ pub struct Reader<R: Read> {
     done: bool,
 }
 
-/// A block as it is in the file, or why there is none.
+/// A block as read from the file.
 enum Block {
     Whole(BlockKind, Vec<u8>),
-    /// The file ends before it, or within it.
+    /// The file ends before or within it.
     None,
 }
 
@@ -91,20 +93,20 @@ impl<R: Read> Reader<R> {
         Ok(Reader { input, header, causes: vec![Cause::unknown()], at, done: false })
     }
 
-    /// What was known before the first detour.
+    /// The header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The causes of all detours that were read.
+    /// The causes of all detours read so far.
     pub fn causes(&self) -> &[Cause] {
         &self.causes
     }
 
-    /// The next piece; none behind the end.
+    /// The next piece; `None` after the end.
     ///
     /// # Errors
-    /// When the file is damaged. What was read before holds.
+    /// When the file is damaged. Earlier pieces remain valid.
     pub fn next_item(&mut self) -> Result<Option<Item>, Error> {
         while !self.done {
             let at = self.at;
@@ -123,7 +125,7 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// What a block says, unless it only names causes.
+    /// The contents of a block; `None` if it only names causes.
     fn item(&mut self, kind: BlockKind, bytes: &[u8], at: u64) -> Result<Option<Item>, Error> {
         match kind {
             BlockKind::Header => Err(Error::Damaged { at, what: "a second header" }),
@@ -133,7 +135,7 @@ impl<R: Read> Reader<R> {
                 Ok(None)
             }
             BlockKind::Detours => {
-                let what = "detours that are not understood";
+                let what = "malformed detours";
                 let detours = detours(bytes, self.causes.len()).ok_or(Error::Damaged { at, what })?;
                 Ok(Some(detours))
             }
@@ -146,10 +148,10 @@ impl<R: Read> Reader<R> {
 }
 
 fn json<T: serde::de::DeserializeOwned>(bytes: &[u8], at: u64) -> Result<T, Error> {
-    serde_json::from_slice(bytes).map_err(|_| Error::Damaged { at, what: "text that is not understood" })
+    serde_json::from_slice(bytes).map_err(|_| Error::Damaged { at, what: "malformed text" })
 }
 
-/// Reads until `buffer` is full or the input ends, and says how many bytes there were.
+/// Reads until `buffer` is full or the input ends; returns the number of bytes.
 fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut read = 0;
     while read < buffer.len() {
@@ -174,26 +176,26 @@ fn block(input: &mut impl Read, at: &mut u64) -> Result<Block, Error> {
     let (packed, length) = (number(1) as usize, number(5) as usize);
     let kind = BlockKind::of(prefix[0]).ok_or_else(|| damaged("an unknown kind of block"))?;
     if packed > LARGEST || length > LARGEST {
-        return Err(damaged("a block larger than any that is written"));
+        return Err(damaged("a block above the maximum size"));
     }
     let mut bytes = vec![0; packed];
     if fill(input, &mut bytes)? < packed {
         return Ok(Block::None);
     }
     if checksum(&prefix[..9], &bytes) != number(9) {
-        return Err(damaged("its checksum is another one"));
+        return Err(damaged("wrong checksum"));
     }
     *at += (PREFIX + packed) as u64;
-    let bytes = unpack(&bytes, length).ok_or_else(|| damaged("it does not unpack"))?;
+    let bytes = unpack(&bytes, length).ok_or_else(|| damaged("it cannot be unpacked"))?;
     Ok(Block::Whole(kind, bytes))
 }
 
-/// Detours of a block; none if they are not understood.
+/// The detours of a block; `None` if malformed.
 fn detours(mut bytes: &[u8], causes: usize) -> Option<Item> {
     let bytes = &mut bytes;
     let core = u32::try_from(take(bytes)?).ok()?;
     let count = usize::try_from(take(bytes)?).ok()?;
-    // Each has three bytes at least.
+    // Each takes at least three bytes.
     if count > bytes.len() / 3 {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Writing traces.
+//! Writes traces.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
@@ -6,22 +6,22 @@ use std::io::{self, Write};
 use super::bytes::{BlockKind, put, write_block};
 use super::{Cause, Detour, Header, MAGIC, Summary, VERSION};
 
-/// Detours of a block.
+/// Detours per block.
 const BLOCK: usize = 1 << 14;
 
-/// Writes a trace as it comes.
+/// Writes a trace incrementally.
 pub struct Writer<W: Write> {
     out: W,
-    /// Detours that are not written yet, by core.
+    /// Detours not written yet, by core.
     waiting: BTreeMap<u32, Vec<Detour>>,
-    /// Numbers of causes.
+    /// Indices of causes.
     numbers: HashMap<Cause, u32>,
     /// Causes whose names are not written yet.
     new: Vec<Cause>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace.
+    /// Starts a trace.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -35,7 +35,7 @@ impl<W: Write> Writer<W> {
         Ok(Writer { out, waiting: BTreeMap::new(), numbers, new: Vec::new() })
     }
 
-    /// The number of a cause in this trace.
+    /// The index of a cause in this trace.
     pub fn cause(&mut self, cause: &Cause) -> u32 {
         if let Some(&number) = self.numbers.get(cause) {
             return number;
@@ -46,7 +46,7 @@ impl<W: Write> Writer<W> {
         number
     }
 
-    /// Adds a detour of a core, the ones of each core in the order in which they began.
+    /// Adds a detour of a core. Those of each core must come in order of their starts.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -56,7 +56,7 @@ impl<W: Write> Writer<W> {
         if waiting.len() >= BLOCK { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what waits, so that a cut loses nothing before this.
+    /// Writes all pending detours, so that an interruption loses nothing before this point.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -74,7 +74,7 @@ impl<W: Write> Writer<W> {
         self.out.flush()
     }
 
-    /// Ends the trace, and gives back what it was written to.
+    /// Ends the trace, and returns the output.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -86,14 +86,14 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The core, how many detours, and of each the time since the one before began, its length and its cause.
+/// Encodes the core, the number of detours, and for each the time since the previous start, the length and the cause.
 fn packed(core: u32, detours: &[Detour]) -> Vec<u8> {
     let mut out = Vec::with_capacity(detours.len() * 6 + 16);
     put(&mut out, core.into());
     put(&mut out, detours.len() as u64);
     let mut before = 0;
     for detour in detours {
-        // Starts of a core never go back; if a caller's do, they stay where they are.
+        // Starts of a core never decrease; if a caller's do, they are clamped.
         let start = detour.start.max(before);
         put(&mut out, start - before);
         put(&mut out, detour.length);

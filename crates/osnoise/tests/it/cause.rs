@@ -1,20 +1,20 @@
-//! Events of the kernel's tracers, in the text of each, and detours named by them.
+//! Kernel events in the text of each tracer, and their attribution to detours.
 
 use std::path::Path;
 
-use fxscope_osnoise::cause::{self, Event, Naming, Parser, Start, Who, name, osnoise_settings, plain_settings};
-use fxscope_osnoise::host::RealtimeLimit;
+use fxscope_hostinfo::cpus::RealtimeLimit;
+use fxscope_osnoise::cause::{self, Event, Naming, Parser, Start, ThreadKind, name, osnoise_settings, plain_settings};
 use fxscope_osnoise::trace::{Cause, Detour, Header, Item, Kind, Method, Reader, Summary, UNKNOWN, Writer};
 use proptest::prelude::*;
 
-fn who(name: &str, number: u32) -> Who {
+fn who(name: &str, number: u32) -> ThreadKind {
     match (name, number) {
-        (_, 0) => Who::Idle,
-        ("fxnoise/1" | "spin", _) => Who::Nobody,
+        (_, 0) => ThreadKind::Idle,
+        ("fxnoise/1" | "spin", _) => ThreadKind::Measuring,
         (name, _) if name.starts_with("kworker") || name.starts_with("migration") || name == "rcu_preempt" => {
-            Who::Kernel
+            ThreadKind::Kernel
         }
-        _ => Who::Program,
+        _ => ThreadKind::Program,
     }
 }
 
@@ -27,7 +27,7 @@ fn event(core: u32, start: u64, length: u64, kind: Kind, name: &str) -> Event {
     Event { core, start, length, net: false, cause: Cause::new(kind, name) }
 }
 
-/// In the format of Documentation/trace/osnoise-tracer.rst of the kernel.
+/// In the format of the kernel's Documentation/trace/osnoise-tracer.rst.
 const OSNOISE: &str = "\
 # tracer: osnoise
        osnoise/3-961     [003] d.h..   100.000010: irq_noise: local_timer:236 start 100.000007500 duration 2000 ns
@@ -38,7 +38,7 @@ const OSNOISE: &str = "\
 ";
 
 #[test]
-fn events_of_the_osnoise_tracer_have_their_names_and_net_lengths() {
+fn osnoise_events_have_names_and_net_durations() {
     let found = events(Start::Field, OSNOISE);
     let at = |ns: u64| 100_000_000_000 + ns;
     let net = |event: Event| Event { net: true, ..event };
@@ -53,7 +53,7 @@ fn events_of_the_osnoise_tracer_have_their_names_and_net_lengths() {
         ]
         .map(net)
     );
-    // By the line's clock an event begins its length before the line.
+    // By the line's clock, an event starts its length before the line.
     assert_eq!(events(Start::Line, OSNOISE)[0].start, at(8_000));
 }
 
@@ -71,7 +71,7 @@ const PLAIN: &str = "\
 ";
 
 #[test]
-fn interrupts_within_soft_interrupts_and_switches_are_paired() {
+fn nested_interrupts_and_switches_are_paired() {
     let at = |us: u64| 50_000_000_000 + us * 1_000;
     let expected = [
         event(1, at(100), 8_000, Kind::Interrupt, "36 virtio1-req.0"),
@@ -86,7 +86,7 @@ fn interrupts_within_soft_interrupts_and_switches_are_paired() {
 }
 
 #[test]
-fn recorded_switches_of_perf_tell_who_ran_and_for_how_long() {
+fn perf_switches_tell_which_thread_ran_and_how_long() {
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/jitter/perf-switches.txt"));
     let found = events(Start::Line, &text.expect("recorded"));
@@ -96,8 +96,8 @@ fn recorded_switches_of_perf_tell_who_ran_and_for_how_long() {
     assert!(found.iter().all(|event| event.core < 2 && event.length < 1_000_000_000));
 }
 
-/// In the format of perf script of events that a kernel writes when nothing else wants a core whose real-time thread has had
-/// its part of the second, and later when that thread sleeps.
+/// perf script's format. These events are written when a real-time thread has used up its share of the second and no
+/// other thread wants the core, and later when that thread sleeps.
 const THROTTLED: &str = "\
        fxnoise/1   700 [001]   10.950000000: PERF_RECORD_SWITCH_CPU_WIDE OUT preempt  next pid/tid:    15/15
      rcu_preempt    15 [001]   10.950001000: PERF_RECORD_SWITCH_CPU_WIDE IN           prev pid/tid:   699/700
@@ -111,11 +111,11 @@ const THROTTLED: &str = "\
 ";
 
 #[test]
-fn a_core_that_is_idle_though_the_measuring_thread_could_run_is_throttled() {
+fn an_idle_core_with_a_runnable_measuring_thread_is_throttled() {
     let throttled = |start, length| event(1, start, length, Kind::Throttling, "");
     let rcu = event(1, 10_950_001_000, 5_000, Kind::KernelThread, "rcu_preempt");
     assert_eq!(events(Start::Line, THROTTLED), [rcu, throttled(10_950_007_000, 49_993_000)]);
-    // The scheduler's own events tell the state, those of osnoise do not: measuring threads do not sleep.
+    // The scheduler's events tell the state, those of osnoise do not: measuring threads do not sleep.
     let switch = |state: &str| {
         format!(
             "  spin-77 [001] d... 50.000000: sched_switch: prev_comm=spin prev_pid=77 prev_prio=79 prev_state={state} \
@@ -143,7 +143,7 @@ fn header() -> Header {
     header
 }
 
-/// The causes that detours (start, length) of core 1 get.
+/// The causes assigned to detours (start, length) of core 1.
 fn named(detours: &[(u64, u64)], events: Vec<Event>, complete: bool, virtual_machine: bool) -> Vec<Cause> {
     named_by(&header(), detours, events, complete, virtual_machine)
 }
@@ -189,7 +189,7 @@ fn named_with_limit(
 }
 
 #[test]
-fn a_detour_is_named_by_what_took_most_of_it_on_its_core() {
+fn a_detour_is_named_by_the_longest_event_on_its_core() {
     let happened = vec![
         event(1, 1_100_000, 3_000, Kind::Interrupt, "timer"),
         event(0, 1_100_000, 90_000, Kind::Task, "elsewhere"),
@@ -200,14 +200,14 @@ fn a_detour_is_named_by_what_took_most_of_it_on_its_core() {
 }
 
 #[test]
-fn an_event_of_less_than_a_tenth_of_a_detour_gives_it_no_name() {
+fn an_event_shorter_than_a_tenth_of_a_detour_does_not_name_it() {
     let thread = || vec![event(1, 1_110_000, 20_000, Kind::KernelThread, "kworker/1:1")];
     let kind = |length, complete| named(&[(100_000, length)], thread(), complete, true)[0].kind;
     assert_eq!([kind(25_000, true), kind(200_000, true)], [Kind::KernelThread; 2]);
     assert_eq!([kind(200_010, true), kind(200_010, false)], [Kind::Hypervisor, Kind::Unknown]);
 }
 
-/// 2 s with a tick of 250 Hz that takes 8 us, and other detours of 3 us that come when they like.
+/// 2 s with a tick of 250 Hz that takes 8 us, and other detours of 3 us at irregular times.
 fn ticking() -> Vec<(u64, u64)> {
     let ticks = (0..500).map(|i| (1_700_000 + i * 4_000_000, 8_000));
     let others = (0..400).map(|i| (300_000 + i * 4_913_107, 3_000));
@@ -217,10 +217,10 @@ fn ticking() -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn detours_that_come_back_with_the_timer_tick_are_the_tick_whatever_thread_ran_a_little_behind_it() {
+fn detours_at_the_tick_rate_are_ticks_even_if_a_thread_runs_briefly_after_them() {
     let detours = ticking();
     let tick = Cause::new(Kind::Interrupt, "timer tick");
-    // A thread that ran for a fifth of each tick's time gives it no name, one that ran for most of it does.
+    // A thread that runs for a fifth of each tick's time does not name it; one that runs for most of it does.
     let thread = |length: u64| {
         let ran = move |&(start, _): &(u64, u64)| event(1, start + 1_000_000 + 1_000, length, Kind::Task, "short");
         detours.iter().filter(|detour| detour.1 == 8_000).map(ran).collect::<Vec<_>>()
@@ -234,15 +234,15 @@ fn detours_that_come_back_with_the_timer_tick_are_the_tick_whatever_thread_ran_a
         let wrong = detours.iter().zip(&causes).filter(|(detour, cause)| detour.1 == 3_000 && **cause == tick);
         assert!(wrong.count() < 10, "others fall into the tick's window by chance only");
     }
-    // Without a period nothing is a tick.
+    // Without a period, nothing is a tick.
     let others: Vec<(u64, u64)> = detours.into_iter().filter(|detour| detour.1 == 3_000).collect();
     assert!(named(&others, Vec::new(), false, false).iter().all(|cause| cause.kind == Kind::Unknown));
 }
 
 #[test]
-fn what_the_limit_of_real_time_threads_takes_each_second_is_named_as_that() {
+fn detours_of_the_real_time_limit_are_recognised() {
     let limit = Some(RealtimeLimit { period: 1_000_000_000, runtime: 950_000_000 });
-    // 50 ms in each second, once a little more; and 50 ms at another time, 20 ms each second.
+    // 50 ms every second, once slightly more; also 50 ms at another time, and 20 ms every second.
     let detours = [
         (100_000_000, 50_000_000),
         (500_000_000, 20_000_000),
@@ -256,25 +256,25 @@ fn what_the_limit_of_real_time_threads_takes_each_second_is_named_as_that() {
         causes.iter().map(|cause| cause.label() == "throttling of real-time threads").collect::<Vec<_>>()
     };
     assert_eq!(limited(Some(20), limit), [true, false, true, false, true, false]);
-    // Other threads do not meet it, nor does anybody where it is switched off.
+    // Threads without real-time priority are not limited, nor is any thread if the limit is off.
     assert_eq!(limited(None, limit), [false; 6]);
     assert_eq!(limited(Some(20), None), [false; 6]);
 }
 
 #[test]
-fn the_limit_of_real_time_threads_and_the_measurement_itself_are_no_noise_of_the_host() {
+fn the_real_time_limit_and_the_measurement_itself_are_not_noise_of_the_host() {
     let realtime = Header { priority: Some(20), ..header() };
     for kind in Kind::ALL {
         let cause = Cause::new(kind, "");
         assert_eq!(realtime.comes_from_measuring(&cause), matches!(kind, Kind::Own | Kind::Throttling), "{kind:?}");
-        // Throttling of other threads is a control group's, whose programs all have it.
+        // Throttling of other threads is due to a control group and affects all its programs.
         assert_eq!(header().comes_from_measuring(&cause), kind == Kind::Own, "{kind:?}");
     }
 }
 
 #[test]
-fn loops_with_a_quantum_find_events_anywhere_in_the_piece_or_interval_in_which_time_was_lost() {
-    // Pieces of 100 us; one took 10 us more for an interrupt 85 us after it began, and the next for another one.
+fn with_a_quantum_events_anywhere_in_the_affected_piece_or_interval_match() {
+    // Pieces of 100 us. One took 10 us more for an interrupt 85 us after its start, the next for another one.
     let interrupt = |start| event(1, start, 9_000, Kind::Interrupt, "timer");
     let found = |method, start: u64| {
         let header = Header { method, quantum: 100_000, ..header() };
@@ -288,7 +288,7 @@ fn loops_with_a_quantum_find_events_anywhere_in_the_piece_or_interval_in_which_t
 }
 
 #[test]
-fn what_the_kernel_knows_nothing_of_is_the_hosts_or_the_hardwares_when_all_its_events_are_there() {
+fn detours_without_events_are_hardware_or_host_if_events_are_complete() {
     let kind = |complete, vm| named(&[(20_000, 5_000)], Vec::new(), complete, vm)[0].kind;
     assert_eq!(kind(true, true), Kind::Hypervisor);
     assert_eq!(kind(true, false), Kind::Hardware);
@@ -296,7 +296,7 @@ fn what_the_kernel_knows_nothing_of_is_the_hosts_or_the_hardwares_when_all_its_e
 }
 
 #[test]
-fn tracers_are_set_to_the_measured_cores_and_osnoise_to_no_threads_of_its_own() {
+fn tracers_cover_the_measured_cores_and_osnoise_runs_no_workload() {
     let value = |settings: Vec<(String, String)>, path: &str| settings.into_iter().find(|s| s.0 == path).map(|s| s.1);
     assert_eq!(value(plain_settings(&[0, 33]), "tracing_cpumask").as_deref(), Some("00000002,00000001"));
     assert_eq!(value(osnoise_settings(&[2]), "tracing_cpumask").as_deref(), Some("00000004"));
@@ -305,7 +305,7 @@ fn tracers_are_set_to_the_measured_cores_and_osnoise_to_no_threads_of_its_own() 
 }
 
 #[test]
-fn a_host_without_tracers_says_why_nothing_has_a_name() {
+fn a_host_without_tracers_says_why_detours_have_no_names() {
     let empty = tempfile::tempdir().expect("a folder");
     let spool = empty.path().join("spool");
     let (tracer, reasons) = cause::start(empty.path(), Path::new("/nonexistent/perf"), &[0], &spool);
@@ -316,7 +316,7 @@ fn a_host_without_tracers_says_why_nothing_has_a_name() {
 
 proptest! {
     #[test]
-    fn damaged_lines_are_left_out_and_no_panic(at in any::<prop::sample::Index>(), with in any::<char>(), which in 0..2usize) {
+    fn damaged_lines_are_skipped_without_a_panic(at in any::<prop::sample::Index>(), with in any::<char>(), which in 0..2usize) {
         let text = [OSNOISE, PLAIN][which];
         let mut chars: Vec<char> = text.chars().collect();
         let at = at.index(chars.len());

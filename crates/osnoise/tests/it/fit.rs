@@ -1,12 +1,12 @@
-//! Traces made of a known model: what is seen in them, and the model that is fitted to them.
+//! Traces generated from a known model: their summary, and the model fitted to them.
 
 use fxscope_osnoise::fit::{Arrival, Failure, Length, Model, fit};
-use fxscope_osnoise::see::{View, look};
 use fxscope_osnoise::trace::{Cause, CoreHeader, CoreSummary, Detour, Header, Kind, Reader, Summary, Writer};
+use fxscope_osnoise::view::{View, summarise};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Random numbers from 0 to 1 (xorshift), the same each time.
+/// Reproducible random numbers from 0 to 1 (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -24,7 +24,7 @@ impl Random {
 
 type Detours = Vec<(u64, u64, Cause)>;
 
-/// A trace of so many seconds.
+/// A trace of `seconds` seconds.
 fn trace(seconds: u64, cores: Vec<Detours>) -> Vec<u8> {
     let text = r#"{"host":"node","kernel":"Linux","processor":"","virtual_machine":null,"method":"spin","program":"","clock":"",
         "clock_hz":1,"quantum":0,"threshold":1000,"wanted":0,"monotonic_start":0,"unix_start":0,"priority":null,
@@ -51,7 +51,7 @@ fn model(bytes: &[u8]) -> Model {
 }
 
 fn view(bytes: &[u8]) -> View {
-    look(Reader::new(bytes).expect("a trace")).expect("whole")
+    summarise(Reader::new(bytes).expect("a trace")).expect("whole")
 }
 
 fn poisson(
@@ -85,7 +85,7 @@ fn near(value: f64, expected: f64) -> bool {
 }
 
 #[test]
-fn a_tick_is_found_as_periodic_with_its_period_and_lengths() {
+fn a_tick_is_fitted_as_periodic() {
     let random = &mut Random(7);
     let tick = Cause::new(Kind::Interrupt, "local_timer");
     let cores = (0..4).map(|core| periodic(random, 20, 4_000_000, 3_000.0, core * 777_777, &tick)).collect();
@@ -117,7 +117,7 @@ fn a_tick_that_misses_a_third_of_its_periods_keeps_its_rate() {
         all
     };
     let model = model(&trace(20, (0..4).map(thinned).collect()));
-    // The first and the last ones have no others before or behind, and may count as random.
+    // The first and the last detours lack neighbours on one side and may count as random.
     let source = &model.sources[0];
     assert!(source.detours > 13_300, "{model:?}");
     let Arrival::Periodic { period, missing } = source.arrival else { panic!("{source:?}") };
@@ -164,7 +164,7 @@ fn random_arrivals_with_exponential_and_heavy_tailed_lengths_are_found() {
 }
 
 #[test]
-fn gaps_with_a_least_are_told_from_plain_chance() {
+fn gaps_with_a_minimum_are_distinguished_from_a_poisson_process() {
     let random = &mut Random(10);
     let cause = Cause::new(Kind::Task, "monitor");
     let mut now = 0.0;
@@ -182,7 +182,7 @@ fn gaps_with_a_least_are_told_from_plain_chance() {
 }
 
 #[test]
-fn cores_that_are_struck_together_are_noticed_and_others_are_not() {
+fn simultaneous_detours_of_cores_are_recognised() {
     let random = &mut Random(11);
     let (shared, own) = (Cause::new(Kind::Task, "shared"), Cause::new(Kind::Task, "own"));
     let common = poisson(random, 60, 10.0, |r| 50_000.0 + r.next() * 50_000.0, &shared);
@@ -199,7 +199,7 @@ fn cores_that_are_struck_together_are_noticed_and_others_are_not() {
 }
 
 #[test]
-fn a_source_on_one_core_is_chosen() {
+fn a_source_on_one_core_is_fitted_to_that_core() {
     let random = &mut Random(12);
     let cause = Cause::new(Kind::Interrupt, "eth0");
     let mut cores = vec![Vec::new(); 4];
@@ -210,11 +210,11 @@ fn a_source_on_one_core_is_chosen() {
 }
 
 #[test]
-fn the_measurements_own_detours_are_no_noise_of_the_host() {
+fn the_measurements_own_detours_are_not_noise_of_the_host() {
     let own = Cause::new(Kind::Own, "writing the trace");
     let error = fit(Reader::new(&trace(10, vec![vec![(5, 5_000, own)]])[..]).expect("a trace")).expect_err("nothing");
     assert!(
-        matches!(error, Failure::Nothing(_)) && error.to_string().starts_with("has no single detours to fit"),
+        matches!(error, Failure::Nothing(_)) && error.to_string().starts_with("has no individual detours to fit"),
         "{error}"
     );
 }
@@ -228,7 +228,7 @@ fn random_detours_have_no_period() {
 }
 
 #[test]
-fn the_spectrum_of_a_tick_is_highest_at_its_rate_or_a_multiple_and_the_time_line_is_even() {
+fn the_spectrum_of_a_tick_peaks_at_its_rate_or_a_harmonic_and_its_timeline_is_flat() {
     let random = &mut Random(14);
     let seen = view(&trace(10, vec![periodic(random, 10, 20_000_000, 1_000.0, 5_000_000, &Cause::unknown())]));
     let highest = seen.spectrum.iter().max_by(|a, b| a.1.total_cmp(&b.1)).expect("a spectrum").0;
@@ -240,7 +240,7 @@ fn the_spectrum_of_a_tick_is_highest_at_its_rate_or_a_multiple_and_the_time_line
 }
 
 #[test]
-fn lengths_in_two_clusters_are_fitted_as_counted() {
+fn lengths_in_two_clusters_get_an_empirical_distribution() {
     let random = &mut Random(15);
     let length = |r: &mut Random| {
         if r.next() < 0.7 { 4_010_000.0 + r.next() * 5_000.0 } else { 16_010_000.0 + r.next() * 5_000.0 }
@@ -252,7 +252,7 @@ fn lengths_in_two_clusters_are_fitted_as_counted() {
 }
 
 #[test]
-fn simulations_read_the_models_with_the_rates_and_lengths_that_were_fitted() {
+fn fitted_models_are_readable_by_simulations() {
     let random = &mut Random(16);
     let shared =
         poisson(random, 60, 15.0, |r| 50_000.0 + r.exponential(50_000.0), &Cause::new(Kind::Task, "a \"\u{7}\\ b"));

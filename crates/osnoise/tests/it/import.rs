@@ -1,8 +1,8 @@
-//! Files of other programs: what is in them is found, what is wrong is named by file and line.
+//! Files of other programs: their contents are found, errors are reported with file and line.
 
 use fxscope_osnoise::import::{Error, Format, Imported, Source, read};
-use fxscope_osnoise::see::{View, look};
 use fxscope_osnoise::trace::{Cause, Kind, Reader};
+use fxscope_osnoise::view::{View, summarise};
 use proptest::prelude::*;
 
 fn source<'a>(name: &'a str, text: &'a str) -> Source<'a> {
@@ -16,7 +16,7 @@ fn import(format: Format, files: &[(&str, &str)]) -> Result<Imported, Error> {
 
 fn view(imported: &Imported) -> View {
     let file = imported.write(Vec::new()).expect("to memory");
-    look(Reader::new(&file[..]).expect("a trace")).expect("whole")
+    summarise(Reader::new(&file[..]).expect("a trace")).expect("whole")
 }
 
 /// Start and length of each detour of a core.
@@ -32,7 +32,7 @@ const OSNOISE: &str = "\
 ";
 
 #[test]
-fn samples_of_osnoise_are_detours_named_by_their_longest_event() {
+fn osnoise_samples_are_detours_named_by_their_longest_event() {
     let imported = import(Format::Trace, &[("trace", OSNOISE)]).expect("understood");
     assert_eq!(imported.cores[&3], [(0, 53_000, Cause::new(Kind::KernelThread, "kworker/3:1"))]);
     let hardware = Cause::new(Kind::Hardware, "without an event");
@@ -40,15 +40,15 @@ fn samples_of_osnoise_are_detours_named_by_their_longest_event() {
 }
 
 #[test]
-fn without_samples_the_events_are_the_detours() {
+fn without_samples_events_are_detours() {
     let text: String =
         OSNOISE.lines().filter(|line| !line.contains("sample")).map(|line| format!("{line}\n")).collect();
     let imported = import(Format::Trace, &[("trace", &text)]).expect("understood");
     assert_eq!(detours(&imported, 3), [(0, 2_000), (13_500, 28_000)]);
-    assert!(imported.summary.notes[0].contains("no samples of osnoise"));
+    assert!(imported.summary.notes[0].contains("no osnoise samples"));
 }
 
-/// An interrupt of 0.8 ms in a soft interrupt of 0.9 ms in a kernel thread of 1 ms; then an interrupt of 3 us.
+/// An interrupt of 0.8 ms within a soft interrupt of 0.9 ms within a kernel thread of 1 ms; then an interrupt of 3 us.
 const NESTED: &str = "\
           <idle>-0       [001] d..2.   200.100000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=kworker/1:2 next_pid=55 next_prio=120
      kworker/1:2-55      [001] ..s..   200.100050: softirq_entry: vec=3 [action=NET_RX]
@@ -61,7 +61,7 @@ const NESTED: &str = "\
 ";
 
 #[test]
-fn events_within_each_other_count_once_and_for_the_innermost() {
+fn nested_events_are_counted_once_for_the_innermost() {
     let imported = import(Format::Trace, &[("trace", NESTED)]).expect("understood");
     let view = view(&imported);
     // 1.003 ms of 2.003 ms.
@@ -77,7 +77,7 @@ fn events_within_each_other_count_once_and_for_the_innermost() {
 }
 
 #[test]
-fn events_of_osnoise_are_net_and_those_of_others_beside_them_are_left_out() {
+fn osnoise_events_are_net_and_other_events_beside_them_are_dropped() {
     let net = "\
      kworker/1:2-55      [001] d.h..   200.100910: irq_noise: eth0:24 start 200.100100000 duration 800000 ns
      kworker/1:2-55      [001] d..2.   200.101000: thread_noise: kworker/1:2:55 start 200.100000000 duration 200000 ns
@@ -96,7 +96,7 @@ CPU Period       Runtime        Noise  % CPU Aval   Max Noise   Max Single      
 ";
 
 #[test]
-fn the_table_of_rtla_gives_shares_and_counts() {
+fn the_rtla_table_gives_shares_and_counts() {
     let imported = import(Format::RtlaTop, &[("top.txt", TOP)]).expect("understood");
     let view = view(&imported);
     assert_eq!(view.duration, 59_000_000_000);
@@ -122,13 +122,13 @@ max:         10         0
 ";
 
 #[test]
-fn the_histogram_of_rtla_gives_counts_and_time() {
+fn the_rtla_histogram_gives_counts_and_time() {
     let view = view(&import(Format::RtlaHist, &[("hist.txt", HIST)]).expect("understood"));
     assert_eq!((view.duration, view.all.detours, view.all.time), (60_000_000_000, 350, 500_000));
     assert_eq!(view.cores[&0].longest, 10_000);
 }
 
-/// 10 intervals of 1 ms with 1000 units of work at most; in one a quarter is missing, in another a tenth.
+/// 10 intervals of 1 ms with at most 1000 units of work; in one a quarter is missing, in another a tenth.
 fn ftq_lines() -> String {
     let line = |i: u64| {
         format!("{} {}\n", (i + 1) * 1_000_000, [1000, 750, 1000, 1000, 900, 1000, 1000, 1000, 1000, 995][i as usize])
@@ -137,38 +137,38 @@ fn ftq_lines() -> String {
 }
 
 #[test]
-fn missing_work_of_ftq_is_a_detour() {
+fn missing_work_in_ftq_is_a_detour() {
     let text = format!("# Frequency 1000.000000\n# thread 0, core 5\n{}", ftq_lines());
     let imported = import(Format::Ftq, &[("ftq_0.dat", &text)]).expect("understood");
-    // Half a percent is less than work is counted to.
+    // Half a percent is below the resolution of the work count.
     assert_eq!(detours(&imported, 5), [(1_000_000, 250_000), (4_000_000, 100_000)]);
     assert_eq!((imported.quantum, imported.summary.duration), (1_000_000, 10_000_000));
 }
 
 #[test]
-fn a_pair_of_ftq_files_is_read_by_its_ticks() {
+fn a_pair_of_ftq_files_has_times_in_ticks() {
     let (times, counts): (String, String) = ftq_lines()
         .lines()
         .map(|line| line.split_once(' ').expect("two"))
         .map(|(t, c)| (format!("{t}\n"), format!("{c}\n")))
         .unzip();
     let files = [source("ftq_20_times.dat", &times), source("ftq_20_counts.dat", &counts)];
-    // Two ticks each ns: all is half as long.
+    // With two ticks per ns, all lengths are halved.
     let imported = read(Format::Ftq, &files, 2e9).expect("understood");
     assert_eq!(detours(&imported, 20), [(500_000, 125_000), (2_000_000, 50_000)]);
     let alone = read(Format::Ftq, &files[..1], 1e9).expect_err("one of two");
-    assert_eq!(alone.to_string(), "ftq_20_times.dat: needs ftq_20_counts.dat beside it");
+    assert_eq!(alone.to_string(), "ftq_20_times.dat: needs ftq_20_counts.dat in the same folder");
 }
 
 #[test]
-fn slow_pieces_of_fwq_are_detours() {
+fn slow_pieces_in_fwq_are_detours() {
     let imported = import(Format::Fwq, &[("fwq_3_times.dat", "1000\n1000\n1500\n1010\n1000\n")]).expect("understood");
     assert_eq!(detours(&imported, 3), [(2_000, 500)]);
     assert_eq!(imported.summary.duration, 5_510);
 }
 
 #[test]
-fn the_three_benchmarks_of_netgauge_are_told_apart() {
+fn the_three_netgauge_benchmarks_are_distinguished() {
     let selfish = "# Selfish Benchmark\n# Minimal cycle length [ns]: 25.5 \n# Time [ns]\tselfish duration [ns]\n\
                    10.00\t5000.00\n1000010.00\t6000.00\n# Measurement period: 2.00 s\n";
     let fwq = "# Fixed Work Quantum Benchmark\n# cycle number    duration [us]\n0             100\n1             150\n2             100\n";
@@ -185,7 +185,7 @@ fn the_three_benchmarks_of_netgauge_are_told_apart() {
 }
 
 #[test]
-fn malformed_lines_are_named_by_file_and_number() {
+fn malformed_lines_are_reported_with_file_and_line() {
     let message = |format, text: &str| import(format, &[("x.dat", text)]).expect_err("malformed").to_string();
     assert_eq!(message(Format::Fwq, "1000\nabc\n"), "x.dat, line 2: 'abc' is not a time in ticks");
     assert_eq!(message(Format::Ftq, "# x\n1 2 3\n"), "x.dat, line 2: '1 2 3' is not a time in ns and a count");
@@ -196,7 +196,7 @@ fn malformed_lines_are_named_by_file_and_number() {
             .starts_with("x.dat, line 6: '10  50'")
     );
     assert!(message(Format::RtlaHist, "nothing").contains("begins with a line Index CPU-000"));
-    assert!(message(Format::Trace, "nothing").contains("has no event that is understood"));
+    assert!(message(Format::Trace, "nothing").contains("has no recognisable event"));
     assert!(message(Format::Netgauge, "1 2\n").contains("does not say which benchmark it is"));
     let twice = import(Format::Fwq, &[("a_1.dat", "1\n"), ("b_1.dat", "1\n")]).expect_err("two of one core");
     assert!(twice.to_string().starts_with("b_1.dat: is the second one of core 1"), "{twice}");
@@ -204,7 +204,7 @@ fn malformed_lines_are_named_by_file_and_number() {
 
 proptest! {
     #[test]
-    fn damaged_files_give_a_message_or_a_trace_and_no_panic(
+    fn damaged_files_give_a_message_or_a_trace_without_a_panic(
         which in 0..5usize, at in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 0..6), remove in 0..9usize,
     ) {
         let ftq = ftq_lines();

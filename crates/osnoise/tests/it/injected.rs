@@ -1,5 +1,5 @@
-//! Noise that is injected into a real measurement: a thread of higher priority on the same core. It takes the right to real-time
-//! priorities and a core that no other real-time thread uses, so that it runs on request: `make jitter-test`.
+//! Noise injected into a real measurement by a thread of higher priority on the same core. Requires the right to
+//! real-time priorities and a core without other real-time threads, so it runs only on request: `make jitter-test`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use fxscope_osnoise::trace::{Detour, Header, Item, Method, Reader};
 use crate::common;
 use common::steal::{Taken, steal};
 
-/// The trace's header and detours, these from `CLOCK_MONOTONIC`'s zero on.
+/// The trace's header and its detours, with starts in `CLOCK_MONOTONIC`.
 fn detours(file: &[u8]) -> (Header, Vec<Detour>) {
     let mut reader = Reader::new(file).expect("a trace");
     let begin = reader.header().monotonic_start;
@@ -23,12 +23,12 @@ fn detours(file: &[u8]) -> (Header, Vec<Detour>) {
     (reader.header().clone(), all)
 }
 
-/// Detours that were injected, each with the time that was really taken. A detour begins with the piece of work, or the
-/// interval, in which it was found.
+/// The injected detours, each with the time that was actually taken. A detour starts with the piece of work or the
+/// interval in which it was found.
 fn injected(taken: &[Taken], detours: &[Detour], quantum: u64) -> Vec<(u64, u64)> {
     let real = |one: &Taken| one.to - one.from;
     let of = |one: &Taken| {
-        // What is much shorter or longer is the host's own.
+        // Much shorter or longer detours are the host's own.
         let near = |detour: &&Detour| (real(one) / 2..real(one) * 2).contains(&detour.length);
         let there =
             |detour: &&Detour| (detour.start.saturating_sub(SLACK)..detour.end() + quantum + SLACK).contains(&one.from);
@@ -37,7 +37,7 @@ fn injected(taken: &[Taken], detours: &[Detour], quantum: u64) -> Vec<(u64, u64)
     taken.iter().flat_map(of).collect()
 }
 
-/// How far two clocks may be apart, ns.
+/// Tolerance between two clocks, ns.
 const SLACK: u64 = 20_000;
 
 fn within_a_tenth(found: f64, real: f64) -> bool {
@@ -71,8 +71,8 @@ fn injected_noise_is_found_with_its_rate_and_length() {
         });
         let (header, detours) = detours(&file);
         let measured = header.monotonic_start..header.monotonic_start + header.wanted - 2 * header.quantum;
-        // When the injecting thread was itself held up (by the kernel's limit for real-time threads, by a hypervisor), nobody
-        // knows how much of that was its own: a detour holds what held it up as well.
+        // When the injecting thread was itself delayed (by the real-time limit or a hypervisor), the detour includes
+        // that delay, of unknown length.
         let asked = length.as_nanos() as u64;
         let known = |one: &Taken| {
             let inside = measured.contains(&one.from) && measured.contains(&one.to);

@@ -1,9 +1,9 @@
-//! Measurements of the machine that runs the tests: that they work from end to end. How much noise there is, nobody knows.
+//! Measurements of the machine that runs the tests: they must work end to end; the amount of noise is unknown.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use fxscope_osnoise::host::Host;
+use fxscope_hostinfo::cpus::Host;
 use fxscope_osnoise::measure::{self, Error, Plan, Watch, native};
 use fxscope_osnoise::trace::{Header, Item, Method, Reader, Summary};
 
@@ -40,7 +40,7 @@ fn measured(plan: &Plan) -> (Header, usize, Summary) {
 }
 
 #[test]
-fn every_method_measures_every_core_and_states_its_own_cost() {
+fn every_method_measures_every_core_and_reports_its_cost() {
     for method in [Method::Spin, Method::Fwq, Method::Ftq, Method::Dgemm, Method::Barrier] {
         let (header, detours, summary) = measured(&plan(method));
         let cores = native::allowed().expect("known");
@@ -56,7 +56,7 @@ fn every_method_measures_every_core_and_states_its_own_cost() {
 }
 
 #[test]
-fn a_measurement_ends_early_when_it_is_told_to() {
+fn a_measurement_ends_early_on_request() {
     let plan = Plan { duration: Duration::from_secs(3600), ..plan(Method::Spin) };
     let stop = AtomicBool::new(true);
     let summary = measure::run(&plan, Vec::new(), Watch::until(&stop)).expect("measurable");
@@ -64,7 +64,7 @@ fn a_measurement_ends_early_when_it_is_told_to() {
 }
 
 #[test]
-fn a_core_that_is_not_there_is_refused_with_those_that_are() {
+fn a_missing_core_is_refused_with_a_list_of_the_existing_ones() {
     let plan = Plan { cores: vec![0, 60_000], ..plan(Method::Spin) };
     let error = measure::run(&plan, Vec::new(), Watch::until(&AtomicBool::new(false))).expect_err("no such core");
     assert!(matches!(error, Error::Core(_)), "{error:?}");
@@ -72,16 +72,16 @@ fn a_core_that_is_not_there_is_refused_with_those_that_are() {
 }
 
 #[test]
-fn isolated_cores_are_measured_when_they_are_asked_for_and_offline_ones_are_refused() {
+fn isolated_cores_are_measured_on_request_and_offline_ones_are_refused() {
     let host = Host { online: vec![0, 1, 2], offline: vec![3], isolated: vec![2], ..Host::default() };
     let cores = |wanted: &[u32]| measure::cores(wanted, &[0], &host).map_err(|e| e.to_string());
     assert_eq!(cores(&[]), Ok(vec![0]));
     assert_eq!(cores(&[2, 0, 2]), Ok(vec![0, 2]));
     assert_eq!(
         cores(&[1]),
-        Err("core 1 is not for this process (taskset, a cpuset or a container); cores 0 are".to_owned())
+        Err("core 1 is not available to this process (taskset, cpuset or container); cores 0 are".to_owned())
     );
-    assert!(cores(&[3]).is_err_and(|why| why.starts_with("core 3 is offline (its administrator can set it online)")));
+    assert!(cores(&[3]).is_err_and(|why| why.starts_with("core 3 is offline (an administrator can bring it online)")));
 }
 
 #[test]

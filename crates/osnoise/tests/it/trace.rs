@@ -1,4 +1,4 @@
-//! The trace format: what is written is read; damage is told and never a panic.
+//! The trace format: traces round-trip; damage is reported without a panic.
 
 use fxscope_osnoise::trace::{
     Cause, CoreHeader, Detour, Error, Header, Item, Kind, MAGIC, Method, Reader, Summary, Writer, bin, bin_begin,
@@ -38,7 +38,7 @@ fn causes() -> Vec<Cause> {
     ]
 }
 
-/// A trace of detours (core, time since the one before, length, cause), and what is to be read.
+/// A trace of detours (core, time since the previous one, length, cause), and the expected contents.
 fn written(pushed: &[Pushed], end: bool) -> (Vec<u8>, Vec<(u32, Detour, Cause)>) {
     let mut out = Vec::new();
     let mut writer = Writer::new(&mut out, &header()).expect("to memory");
@@ -67,7 +67,7 @@ fn written(pushed: &[Pushed], end: bool) -> (Vec<u8>, Vec<(u32, Detour, Cause)>)
 
 type Read = (Vec<(u32, Detour, Cause)>, Result<Option<Item>, Error>);
 
-/// All detours, and how it ended.
+/// All detours, and how the trace ended.
 fn read(bytes: &[u8]) -> Result<Read, Error> {
     let mut reader = Reader::new(bytes)?;
     let mut found = Vec::new();
@@ -94,7 +94,7 @@ fn pushed() -> impl Strategy<Value = Vec<Pushed>> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(pushed in pushed()) {
+    fn traces_round_trip(pushed in pushed()) {
         let (bytes, expected) = written(&pushed, true);
         let (found, end) = read(&bytes).expect("whole");
         prop_assert_eq!(by_core(found), by_core(expected));
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_trace_gives_whole_blocks_and_says_that_it_was_cut(pushed in pushed(), cut in 0.0..1.0f64) {
+    fn a_truncated_trace_gives_complete_blocks_and_reports_the_cut(pushed in pushed(), cut in 0.0..1.0f64) {
         let (bytes, expected) = written(&pushed, true);
         let cut = (bytes.len() as f64 * cut) as usize;
         match read(&bytes[..cut]) {
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn damage_is_told_and_nothing_else_is_read(pushed in pushed(), at in any::<prop::sample::Index>(), flip in 1..=255u8) {
+    fn damage_is_reported_and_no_wrong_data_is_read(pushed in pushed(), at in any::<prop::sample::Index>(), flip in 1..=255u8) {
         let (mut bytes, expected) = written(&pushed, true);
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
@@ -131,22 +131,22 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_behind_a_sound_beginning_are_no_panic(rest in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_after_a_valid_start_do_not_panic(rest in prop::collection::vec(any::<u8>(), 0..300)) {
         let (mut bytes, _) = written(&[], false);
         bytes.extend(rest);
         let _ = read(&bytes);
     }
 
     #[test]
-    fn a_time_lies_in_its_bin(time in 1..u64::MAX) {
+    fn a_time_lies_within_its_bin(time in 1..u64::MAX) {
         let bin = bin(time);
-        // Bins are counted in whole ns: their edges are rounded.
+        // Bins hold whole ns: their edges are rounded.
         prop_assert!(bin_begin(bin) <= time as f64 * 1.0001 && time as f64 <= bin_begin(bin + 1) * 1.0001);
     }
 }
 
 #[test]
-fn powers_of_two_begin_bins() {
+fn bins_start_at_powers_of_two() {
     for octave in 0..63 {
         assert_eq!(bin(1 << octave), octave * 4);
         if octave > 8 {
@@ -157,28 +157,28 @@ fn powers_of_two_begin_bins() {
 }
 
 #[test]
-fn files_that_are_no_traces_are_told_apart() {
+fn files_that_are_not_traces_are_distinguished() {
     let message = |bytes: &[u8]| Reader::new(bytes).err().expect("no trace").to_string();
     assert!(message(b"").starts_with("is empty"));
-    assert!(message(b"# rtla").starts_with("is no trace of fxscope jitter measure; other programs' files"));
+    assert!(message(b"# rtla").starts_with("is not a trace of fxscope jitter measure; convert other programs' files"));
     assert!(message(&MAGIC).starts_with("ends in its header"));
     let mut later = MAGIC.to_vec();
     later.push(9);
-    assert!(message(&later).starts_with("is a trace of format 9, this program reads format 1"));
+    assert!(message(&later).starts_with("is a trace of format 9, but this program reads format 1"));
 }
 
 #[test]
-fn a_block_that_claims_gigabytes_is_refused_before_memory_is_taken() {
+fn a_block_claiming_gigabytes_is_refused_before_allocation() {
     let (mut bytes, _) = written(&[], false);
     bytes.extend([3, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
     let (_, end) = read(&bytes).expect("a header");
     let Err(Error::Damaged { what, .. }) = end else { panic!("{end:?}") };
-    assert_eq!(what, "a block larger than any that is written");
+    assert_eq!(what, "a block above the maximum size");
 }
 
 #[test]
 fn a_detour_of_a_busy_core_takes_few_bytes() {
-    // A timer tick each ms of 2 to 6 µs, as on a quiet host with 1000 Hz.
+    // A timer tick every ms of 2 to 6 µs, as on a quiet host with 1000 Hz.
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, &header()).expect("to memory");
     for i in 0..20_000 {

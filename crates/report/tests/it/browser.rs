@@ -9,6 +9,7 @@ use std::process::Command;
 
 use fxscope_record::Run;
 use fxscope_report::{Options, render::html, report};
+use fxscope_testkit::skip;
 
 /// What a browser did with a page.
 struct Visit {
@@ -25,7 +26,7 @@ struct Visit {
 /// Opens the page of a run in the browser; `None` when there is none to test with.
 fn visit(run: &Run, fragment: &str, options: &[&str]) -> Option<Visit> {
     let Some(browser) = std::env::var_os("FXSCOPE_BROWSER") else {
-        eprintln!("skipped: FXSCOPE_BROWSER names no browser; make browser-test installs one");
+        skip("FXSCOPE_BROWSER names no browser; make browser-test installs one");
         return None;
     };
     let folder = tempfile::tempdir().expect("temporary folder");

@@ -8,11 +8,12 @@ use std::process::Command;
 
 use fxscope_report::render::xlsx;
 use fxscope_report::{By, Options, report};
+use fxscope_testkit::skip;
 
 #[test]
 fn libreoffice_reads_the_values_that_were_written() {
     let Some(office) = std::env::var_os("FXSCOPE_OFFICE") else {
-        eprintln!("skipped: FXSCOPE_OFFICE names no LibreOffice; make office-test installs one");
+        skip("FXSCOPE_OFFICE names no LibreOffice; make office-test installs one");
         return;
     };
     let folder = tempfile::tempdir().expect("temporary folder");

@@ -1,4 +1,3 @@
 //! The integration tests of `fxscope-tlbsweep`, as one program: it links once.
 
 mod exact;
-mod host;

@@ -73,7 +73,7 @@ fn arrivals(arrival: &Arrival) -> String {
 
 fn place(source: &Source) -> String {
     let on = match &source.chosen {
-        Some(cores) => format!("core {}", fxscope::osnoise::host::list(cores)),
+        Some(cores) => format!("core {}", fxscope::hostinfo::cpus::format_list(cores)),
         None => "each core".to_owned(),
     };
     if source.together { format!("{on}, as one") } else { on }

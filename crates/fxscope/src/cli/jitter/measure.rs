@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fxscope::host::OutputFile;
+use fxscope::hostinfo::cpus::{self, Host};
 use fxscope::jitter::Time;
 use fxscope::osnoise::cause::{self, Naming, Tracer};
-use fxscope::osnoise::host::{self, Host};
 use fxscope::osnoise::measure::{self, Plan, Watch, native};
 use fxscope::osnoise::trace::{Method, Reader};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -117,7 +117,7 @@ pub(super) fn measure(args: &Args) -> Outcome {
 }
 
 fn plan(args: &Args) -> Result<Plan, Failure> {
-    let cores = args.cores.as_deref().map_or(Some(Vec::new()), host::parse_list);
+    let cores = args.cores.as_deref().map_or(Some(Vec::new()), cpus::parse_list);
     let cores = cores.filter(|cores| args.cores.is_none() || !cores.is_empty());
     let Some(cores) = cores else {
         let text = args.cores.as_deref().unwrap_or_default();
@@ -149,7 +149,7 @@ fn plan(args: &Args) -> Result<Plan, Failure> {
 fn announce(plan: &Plan, cores: &[u32], tracer: Option<&Tracer>) {
     let named = tracer.map_or("nothing that names detours".to_owned(), |tracer| tracer.what().to_owned());
     let (method, time) = (plan.method.name(), Time(plan.duration.as_nanos() as f64));
-    say(&format!("measuring core {} for {time} by {method}, with {named}", host::list(cores)));
+    say(&format!("measuring core {} for {time} by {method}, with {named}", cpus::format_list(cores)));
 }
 
 /// Measures into the file, which has all up to the last second if this is cut off.

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use fxscope::jitter::Time;
-use fxscope::osnoise::see::{self, Part, View};
+use fxscope::osnoise::view::{self, Part, View};
 use fxscope::osnoise::trace::{BINS_PER_OCTAVE, Cause, Kind, Method, Reader, bin_begin};
 use fxscope::report::document::{Curve, Plot};
 
@@ -38,7 +38,7 @@ pub(super) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
 
 /// Looks through a trace.
 pub(super) fn look(path: &Path) -> Result<View, Failure> {
-    see::look(open(path)?).map_err(|e| format!("{}: {e}", path.display()).into())
+    view::summarise(open(path)?).map_err(|e| format!("{}: {e}", path.display()).into())
 }
 
 /// What a view says; `name` is the trace's.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use fxscope::lab::pages;
 use fxscope::report::render::terminal;
-use fxscope::tlbsweep::host::read;
+use fxscope::hostinfo::memory::read;
 
 use super::super::output::Target;
 use super::super::{Outcome, print, style};

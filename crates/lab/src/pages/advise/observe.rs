@@ -17,7 +17,7 @@ use super::{Costs, part_of_call};
 /// Bits of a program's addresses; the number of its process stands above them.
 const ADDRESS_BITS: u32 = 48;
 /// Most lanes of each analysis of a core. The pages of few programs differ in so many ways.
-const LANES: usize = 1024;
+const CLASSES: usize = 1024;
 /// Instructions further apart than this may lie in different pages of any size, log2 bytes.
 const CODE_SHIFT: u32 = 12;
 
@@ -169,7 +169,7 @@ impl Observer {
         let mut question = Question {
             segments: NUMBERS,
             allowed: allowed(&kinds, place, place(start.shared)),
-            lanes: LANES,
+            max_classes: CLASSES,
             keep: Vec::new(),
             costs: [hit, walk],
             sizes: sizes.clone(),

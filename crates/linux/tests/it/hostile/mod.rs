@@ -9,6 +9,7 @@ use std::env;
 use std::process::Command;
 
 use calls::{Call, Host};
+use fxscope_testkit::skip;
 
 /// Set within the namespace.
 const INSIDE: &str = "FXSCOPE_HOSTILE_INSIDE";
@@ -43,19 +44,13 @@ impl Rng {
     }
 }
 
-/// Says, past the capture of the test's output, why nothing was tested.
-fn skip(why: std::fmt::Arguments<'_>) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stderr(), "{why}");
-}
-
 fn programs() -> u64 {
     env::var("FXSCOPE_HOSTILE_PROGRAMS").map_or(300, |text| text.parse().expect("FXSCOPE_HOSTILE_PROGRAMS: a number"))
 }
 
 #[test]
 fn random_system_calls_neither_panic_nor_change_the_host_nor_go_on_for_ever() {
-    const NAME: &str = "random_system_calls_neither_panic_nor_change_the_host_nor_go_on_for_ever";
+    const NAME: &str = "hostile::random_system_calls_neither_panic_nor_change_the_host_nor_go_on_for_ever";
     // Others than root cannot change a device.
     if env::var_os(INSIDE).is_some() || !rustix::process::geteuid().is_root() {
         let (mut rng, host) = (Rng(1), Host::default());
@@ -71,12 +66,15 @@ fn random_system_calls_neither_panic_nor_change_the_host_nor_go_on_for_ever() {
     let dev = tempfile::tempdir().expect("folder");
     let output = command.arg(dev.path()).arg(test).args(["--exact", NAME, "--nocapture"]).env(INSIDE, "1").output();
     match output {
-        Ok(output) if output.status.success() => {}
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(text.contains("1 passed"), "the test inside did not run: {text}");
+        }
         Ok(output) => {
             let error = String::from_utf8_lossy(&output.stderr);
             assert!(!error.contains("ready"), "{error}{}", String::from_utf8_lossy(&output.stdout));
-            skip(format_args!("skipped: no namespace for hostile programs: {}", error.trim()));
+            skip(format_args!("no namespace for hostile programs: {}", error.trim()));
         }
-        Err(error) => skip(format_args!("skipped: unshare does not start ({error}); it is in util-linux")),
+        Err(error) => skip(format_args!("unshare does not start ({error}); it is in util-linux")),
     }
 }

@@ -1,19 +1,19 @@
-//! Noise whose times are known.
+//! Noise at known times.
 
 use std::time::Duration;
 
 use fxscope_osnoise::clock::monotonic;
 use fxscope_osnoise::measure::native;
 
-/// A time that was taken from the core, ns (`CLOCK_MONOTONIC`).
+/// Time taken from a core, ns (`CLOCK_MONOTONIC`).
 pub struct Taken {
-    /// When it was to begin.
+    /// When it was due.
     pub due: u64,
     pub from: u64,
     pub to: u64,
 }
 
-/// Takes `length` every `period` from a core, with a high real-time priority, as long as it is told to. Gives when it did.
+/// Takes a core for `length` every `period`, with a high real-time priority, until told to stop. Returns the times.
 pub fn steal(core: u32, period: Duration, length: Duration, go_on: impl Fn() -> bool) -> Vec<Taken> {
     native::pin(&[core]).expect("a core of this process");
     native::prioritise(40).expect("real-time priority: run this as root");

@@ -1,4 +1,4 @@
-//! One pass counts what each assignment's own simulation counts.
+//! One pass counts what separate simulations of each assignment count.
 
 mod plain;
 mod streams;
@@ -9,9 +9,9 @@ use proptest::prelude::*;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-/// Of A64FX.
+/// Page sizes of A64FX.
 const SIZES: [u64; 5] = [4 * KIB, 64 * KIB, 2 * MIB, 32 * MIB, 1024 * MIB];
-/// Of the K computer.
+/// Page sizes of the K computer.
 const K_SIZES: [u64; 4] = [8 * KIB, 4 * MIB, 32 * MIB, 256 * MIB];
 
 fn a64fx() -> Design {
@@ -24,17 +24,17 @@ fn k_computer(served: &[u64]) -> Design {
         replacement: Replacement::Lru,
         set_entries: 256,
         ways: 2,
-        arrangement: Arrangement::Beside(served.to_vec()),
+        arrangement: Arrangement::SplitBySize(served.to_vec()),
     }
 }
 
-/// Designs small enough for short streams to overflow them in all ways.
+/// Designs so small that short streams overflow them in every way.
 fn small() -> impl Strategy<Value = Design> {
     let arrangement = prop_oneof![
-        Just(Arrangement::Behind),
-        Just(Arrangement::Beside(vec![64 * KIB])),
-        Just(Arrangement::Beside(vec![4 * KIB, 2 * MIB])),
-        Just(Arrangement::Beside(Vec::new())),
+        Just(Arrangement::TwoLevel),
+        Just(Arrangement::SplitBySize(vec![64 * KIB])),
+        Just(Arrangement::SplitBySize(vec![4 * KIB, 2 * MIB])),
+        Just(Arrangement::SplitBySize(Vec::new())),
     ];
     let replacement = prop_oneof![Just(Replacement::Fifo), Just(Replacement::Lru)];
     (1usize..9, replacement, 0u32..4, 1usize..5, arrangement).prop_map(
@@ -48,12 +48,12 @@ fn small() -> impl Strategy<Value = Design> {
     )
 }
 
-/// Designs whose first level misses often, before sets of four.
+/// Two-level designs whose first level misses often, with 4-way second-level sets.
 fn before_sets_of_four() -> impl Strategy<Value = Design> {
     (3usize..17, 0u32..9).prop_map(|(entries, log_sets)| Design { entries, set_entries: 4 << log_sets, ..a64fx() })
 }
 
-/// TLBs of the timing model: with the sets behind the first level or beside it, and either way to replace.
+/// TLBs of the timing model: two-level or split by page size, with either replacement policy.
 fn model() -> impl Strategy<Value = [(&'static str, &'static str); 4]> {
     let beside = prop_oneof![Just("[]"), Just("[64KiB]"), Just("[4KiB, 2MiB]")];
     let entries = prop_oneof![Just(("16", "64")), Just(("4", "8"))];
@@ -67,7 +67,7 @@ fn question(sizes: &[u64], segments: usize) -> Question {
         sizes: sizes.to_vec(),
         segments,
         allowed: Vec::new(),
-        lanes: 1_000_000,
+        max_classes: 1_000_000,
         keep: Vec::new(),
         costs: [1, 10],
     }
@@ -98,23 +98,23 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn small_tlbs_of_any_kind_under_every_assignment(design in small(), stream in streams::stream(3)) {
+    fn small_tlbs_match_under_every_assignment(design in small(), stream in streams::stream(3)) {
         compare(&design, &question(&SIZES[..4], 3), &stream, 1)?;
     }
 
     #[test]
-    fn tlbs_of_a64fx_with_five_sizes_and_six_segments(stream in streams::stream(6), from in 0usize..97) {
+    fn a64fx_tlbs_match_with_five_sizes_and_six_segments(stream in streams::stream(6), from in 0usize..97) {
         let question = question(&SIZES, 6);
         compare(&a64fx(), &question, &stream, 97 + from)?;
     }
 
     #[test]
-    fn tlbs_of_the_k_computer_whatever_size_the_sets_serve(stream in streams::stream(6), served in 0usize..4) {
+    fn k_computer_tlbs_match_whichever_size_the_set_associative_tlb_holds(stream in streams::stream(6), served in 0usize..4) {
         compare(&k_computer(&K_SIZES[served..=served]), &question(&K_SIZES, 6), &stream, 41)?;
     }
 
     #[test]
-    fn each_segment_has_the_sizes_that_it_may_have_and_no_others(
+    fn segments_use_only_their_allowed_sizes(
         design in prop_oneof![Just(a64fx()), small()], stream in streams::stream(4), masks in prop::collection::vec(1u8..16, 4)
     ) {
         let question = Question { allowed: masks.clone(), ..question(&SIZES[..4], 4) };
@@ -133,19 +133,19 @@ proptest! {
     }
 
     #[test]
-    fn twelve_segments_with_two_sizes_each(stream in streams::stream(12), from in 0usize..61) {
+    fn twelve_segments_with_two_sizes_each_match(stream in streams::stream(12), from in 0usize..61) {
         compare(&a64fx(), &question(&SIZES[1..3], 12), &stream, 61 + from)?;
     }
 
     #[test]
-    fn assignments_that_are_given_up_have_lower_bounds_and_kept_ones_all(
-        design in prop_oneof![Just(a64fx()), small()], stream in streams::stream(4), lanes in 4usize..40, kept in 0usize..256
+    fn dropped_assignments_have_lower_bounds_and_kept_ones_exact_counts(
+        design in prop_oneof![Just(a64fx()), small()], stream in streams::stream(4), max_classes in 4usize..40, kept in 0usize..256
     ) {
         let sizes = &SIZES[..4];
         let kept: Vec<usize> = (0..4).map(|segment| kept >> (2 * segment) & 3).collect();
-        let question = Question { lanes, keep: vec![kept.clone(), vec![0; 4]], ..question(sizes, 4) };
+        let question = Question { max_classes, keep: vec![kept.clone(), vec![0; 4]], ..question(sizes, 4) };
         let answer = analysed(&design, &question, &stream);
-        prop_assert!(answer.lanes() <= lanes);
+        prop_assert!(answer.classes() <= max_classes);
         for assignment in answer.assignments().step_by(3) {
             let found = answer.counts(&assignment).expect("fits");
             let all = simulated(&design, sizes, &assignment, &stream);
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn the_timing_models_own_tlb_counts_the_same(
+    fn counts_match_the_tlb_of_the_timing_model(
         stream in streams::stream(6),
         number in 0usize..15_625,
         settings in model(),
@@ -195,7 +195,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn long_phases_of_misses_and_of_hits(
+    fn long_phases_of_misses_and_hits_match(
         design in prop_oneof![Just(a64fx()), Just(k_computer(&[64 * KIB])), Just(k_computer(&[])), small()],
         stream in streams::phases(3),
     ) {
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn long_phases_under_more_assignments_than_are_looked_at_together(
+    fn long_phases_match_with_more_classes_than_fit_into_a_group(
         design in prop_oneof![Just(a64fx()), Just(k_computer(&[64 * KIB])), small()],
         stream in streams::phases(5),
         from in 0usize..13,
@@ -212,15 +212,15 @@ proptest! {
     }
 
     #[test]
-    fn phases_of_gathers(design in before_sets_of_four(), stream in streams::gathers(4), from in 0usize..13) {
+    fn phases_of_gathers_match(design in before_sets_of_four(), stream in streams::gathers(4), from in 0usize..13) {
         compare(&design, &question(&SIZES[..4], 4), &stream, 17 + from)?;
     }
 
     #[test]
-    fn lanes_given_up_among_misses_have_lower_bounds(stream in streams::phases(4), lanes in 4usize..40) {
-        let question = Question { lanes, keep: vec![vec![0; 4]], ..question(&SIZES[..4], 4) };
+    fn classes_dropped_in_bulk_mode_have_lower_bounds(stream in streams::phases(4), max_classes in 4usize..40) {
+        let question = Question { max_classes, keep: vec![vec![0; 4]], ..question(&SIZES[..4], 4) };
         let answer = analysed(&a64fx(), &question, &stream);
-        prop_assert!(answer.lanes() <= lanes);
+        prop_assert!(answer.classes() <= max_classes);
         for assignment in answer.assignments().step_by(3) {
             let found = answer.counts(&assignment).expect("fits");
             let all = simulated(&a64fx(), &SIZES[..4], &assignment, &stream);
@@ -232,7 +232,7 @@ proptest! {
 }
 
 #[test]
-fn streams_that_processors_share_for_long() {
+fn long_streams_processed_by_several_workers_match() {
     let streams = [
         streams::gather(300_000),
         streams::anywhere(200_000),
@@ -246,8 +246,8 @@ fn streams_that_processors_share_for_long() {
 }
 
 #[test]
-fn segments_that_all_sizes_hold_in_one_page_beside_a_gather() {
-    // With two sizes for each of 27 segments beside, assignments that miss together are without number.
+fn segments_that_fit_into_one_page_of_every_size_do_not_split_classes_of_a_gather() {
+    // Two sizes for each of 27 more segments give too many assignments to enumerate, but they miss together.
     let beside = |i: usize| Access { addr: streams::base((3 + i % 27) as u8), segment: (3 + i % 27) as u8 };
     let stream = streams::gather(60_000);
     let with_others = stream.chunks(64).enumerate().map(|(i, part)| [part, &[beside(i)]].concat());
@@ -261,12 +261,12 @@ fn segments_that_all_sizes_hold_in_one_page_beside_a_gather() {
 }
 
 #[test]
-fn of_lanes_given_up_while_processors_share_them_those_that_stay_are_exact() {
+fn classes_that_remain_after_workers_drop_others_are_exact() {
     let stream = streams::gather(300_000);
-    for lanes in [9, 20, 60] {
-        let question = Question { lanes, keep: vec![vec![0; 3], vec![3; 3]], ..question(&SIZES, 3) };
+    for max_classes in [9, 20, 60] {
+        let question = Question { max_classes, keep: vec![vec![0; 3], vec![3; 3]], ..question(&SIZES, 3) };
         let answer = analysed(&a64fx(), &question, &stream);
-        assert!(answer.lanes() <= lanes);
+        assert!(answer.classes() <= max_classes);
         let mut exact = 0;
         for assignment in answer.assignments().step_by(4).chain(question.keep.clone()) {
             let found = answer.counts(&assignment).expect("fits");
@@ -284,21 +284,21 @@ fn of_lanes_given_up_while_processors_share_them_those_that_stay_are_exact() {
 }
 
 #[test]
-fn segments_in_one_page_of_each_size_are_one_lane() {
+fn segments_within_one_page_of_every_size_form_one_class() {
     let stream: Vec<Access> =
         (0..600u64).map(|i| Access { addr: streams::base((i % 6) as u8) + i, segment: (i % 6) as u8 }).collect();
     let answer = analysed(&a64fx(), &question(&SIZES, 6), &stream);
-    assert_eq!(answer.lanes(), 1);
+    assert_eq!(answer.classes(), 1);
     let counts = answer.counts(&[0, 1, 2, 3, 4, 0]).expect("fits");
     assert_eq!((&counts.first[..6], &counts.walks[..6]), (&[1; 6][..], &[1; 6][..]));
 }
 
 #[test]
-fn a_page_is_found_again_whichever_set_a_size_that_its_segment_has_not_would_put_it_into() {
-    // Of both pages of 4 KiB one would be in the set of the page of 2 MiB around them, the other one not.
+fn sizes_that_a_segment_is_not_allowed_do_not_affect_its_sets() {
+    // One of the two 4 KiB pages would map to the set of the 2 MiB page around them, the other would not.
     let stream = [0, 4 * KIB].map(|offset| Access { addr: 1 << 40 | offset, segment: 0 });
     let design =
-        Design { set_entries: 4, ways: 2, arrangement: Arrangement::Beside(vec![4 * KIB, 2 << 20]), ..a64fx() };
+        Design { set_entries: 4, ways: 2, arrangement: Arrangement::SplitBySize(vec![4 * KIB, 2 << 20]), ..a64fx() };
     for stream in [stream, [stream[1], stream[0]]] {
         let answer = analysed(&design, &Question { allowed: vec![4], ..question(&SIZES, 1) }, &stream);
         assert_eq!(answer.counts(&[2]).expect("fits").walks[0], 1);
@@ -306,7 +306,7 @@ fn a_page_is_found_again_whichever_set_a_size_that_its_segment_has_not_would_put
 }
 
 #[test]
-fn a_sweep_misses_once_in_each_page_of_its_size() {
+fn a_sweep_misses_once_per_page() {
     let stream: Vec<Access> = (0..1 << 16).map(|i| Access { addr: 1 << 40 | i << 12, segment: 0 }).collect();
     let answer = analysed(&a64fx(), &question(&SIZES, 1), &stream);
     let misses = |size: usize| answer.counts(&[size]).expect("fits").walks[0];
@@ -314,7 +314,7 @@ fn a_sweep_misses_once_in_each_page_of_its_size() {
 }
 
 #[test]
-fn what_cannot_be_analysed_is_refused_with_what_would_do() {
+fn unsupported_questions_are_refused_with_the_supported_range() {
     let message = |design: &Design, question: &Question| {
         Analysis::new(design, question).err().map(|e| e.to_string()).unwrap_or_default()
     };
@@ -327,10 +327,12 @@ fn what_cannot_be_analysed_is_refused_with_what_would_do() {
     assert!(with(|q| q.sizes = vec![65_536, 4_096]).contains("ascending powers of two"));
     assert!(with(|q| q.sizes = vec![1; 9]).contains("1 to 8"));
     assert!(with(|q| q.sizes.clear()).contains("1 to 8"));
-    assert!(with(|q| q.allowed = vec![0]).contains("segment 0 may have none of the page sizes"));
+    assert!(with(|q| q.allowed = vec![0]).contains("segment 0 is allowed none of the page sizes"));
     assert!(with(|q| q.segments = 33).contains("1 to 32 segments, not 33"));
     assert!(with(|q| q.keep = vec![vec![0, 5]]).contains("[0, 5]"));
-    assert!(with(|q| (q.keep, q.lanes) = (vec![vec![0, 0]], 1)).contains("above that of the assignments"));
+    assert!(
+        with(|q| (q.keep, q.max_classes) = (vec![vec![0, 0]], 1)).contains("must exceed the number of assignments")
+    );
     assert!(message(&Design { entries: 0, ..a64fx() }, &good).contains("1 to 256 entries, not 0"));
     assert!(message(&Design { ways: 3, ..a64fx() }, &good).contains("sets a power of two"));
     assert!(message(&k_computer(&[7]), &good).contains("7 bytes"));

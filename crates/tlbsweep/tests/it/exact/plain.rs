@@ -1,13 +1,13 @@
-//! One assignment simulated by itself, in the plainest way: lists of pages, searched from the front.
+//! Simulates one assignment in the simplest way: lists of pages, searched from the front.
 
 use std::collections::VecDeque;
 
 use fxscope_tlbsweep::{Access, Arrangement, Counts, Design, Replacement};
 
-/// A page: its segment, its number, its size.
+/// A page: its segment, number and size.
 type Page = (u8, u64, u64);
 
-/// Counts of a simulation with `sizes[s]` bytes for the pages of segment `s`.
+/// Counts of a simulation in which pages of segment `s` have `sizes[s]` bytes.
 pub fn simulate(design: &Design, sizes: &[u64], stream: &[Access]) -> Counts {
     let mut first: VecDeque<Page> = VecDeque::new();
     let sets = design.set_entries / design.ways;
@@ -19,7 +19,7 @@ pub fn simulate(design: &Design, sizes: &[u64], stream: &[Access]) -> Counts {
         let page = (access.segment, access.addr / size, size);
         let set = &mut second[(access.addr / size) as usize % sets];
         match &design.arrangement {
-            Arrangement::Behind => {
+            Arrangement::TwoLevel => {
                 if missed(&mut first, page, design.entries, design.replacement) {
                     counts.first[segment] += 1;
                     if missed(set, page, design.ways, Replacement::Lru) {
@@ -28,12 +28,12 @@ pub fn simulate(design: &Design, sizes: &[u64], stream: &[Access]) -> Counts {
                     }
                 }
             }
-            Arrangement::Beside(served) if served.contains(&size) => {
+            Arrangement::SplitBySize(served) if served.contains(&size) => {
                 let miss = u64::from(missed(set, page, design.ways, Replacement::Lru));
                 counts.second[segment] += miss;
                 counts.walks[segment] += miss;
             }
-            Arrangement::Beside(_) => {
+            Arrangement::SplitBySize(_) => {
                 let miss = u64::from(missed(&mut first, page, design.entries, design.replacement));
                 counts.first[segment] += miss;
                 counts.walks[segment] += miss;
@@ -43,7 +43,7 @@ pub fn simulate(design: &Design, sizes: &[u64], stream: &[Access]) -> Counts {
     counts
 }
 
-/// Whether an associative memory lacked a page, which it has then.
+/// Accesses a page in an associative memory; returns whether it missed.
 fn missed(held: &mut VecDeque<Page>, page: Page, room: usize, replacement: Replacement) -> bool {
     let place = held.iter().position(|&other| other == page);
     match (place, replacement) {

@@ -1,11 +1,12 @@
-//! Streams of accesses: random ones, and loops like those of programs.
+//! Streams of accesses: random ones, and loops as programs have them.
 
 use fxscope_tlbsweep::Access;
 use proptest::prelude::*;
 
 const KIB: u64 = 1 << 10;
 
-/// Where segments begin: far apart, so that they share no page of up to 64 GiB, and neither all nor none at round numbers.
+/// Base address of a segment: far from others, so that they share no page of up to 64 GiB; some bases are aligned, some
+/// are not.
 pub fn base(segment: u8) -> u64 {
     (u64::from(segment) + 1) << 40 | [0, 0x41_3000, 0x1_2345_6000][usize::from(segment) % 3]
 }
@@ -15,11 +16,11 @@ pub fn base(segment: u8) -> u64 {
 pub enum Part {
     /// Accesses anywhere in a span of a segment.
     Random { segment: u8, span: u64, offsets: Vec<u64> },
-    /// An array of a segment from its start on, at a stride, several times over.
+    /// Strided sweeps over an array, from the start of its segment, several times.
     Sweep { segment: u8, stride: u64, steps: u64, times: u64 },
-    /// Rows of several segments in turn, as loops over several arrays make.
+    /// Strided sweeps over several segments at once, as in loops over several arrays.
     Together { segments: Vec<u8>, stride: u64, steps: u64 },
-    /// A few pages over and over, and a new one each round: what separates LRU from FIFO.
+    /// A few pages repeatedly, and a new one each round: distinguishes LRU from FIFO.
     Favourites { segment: u8, pages: u64, size: u64, rounds: u64 },
 }
 
@@ -67,7 +68,7 @@ fn part(segments: u8) -> impl Strategy<Value = Part> {
     ]
 }
 
-/// Parts one after the other, or their accesses in turn.
+/// Several parts, one after the other or interleaved.
 pub fn stream(segments: u8) -> impl Strategy<Value = Vec<Access>> {
     (prop::collection::vec(part(segments), 1..8), any::<bool>()).prop_map(|(parts, in_turn)| {
         let lists = parts.iter().map(|part| {
@@ -84,8 +85,8 @@ pub fn stream(segments: u8) -> impl Strategy<Value = Vec<Access>> {
     })
 }
 
-/// Long parts most accesses of which miss, by themselves or each among `beside` others along rows, and long ones of hits, in
-/// turn: the first are looked at in another way than the second (`direct.rs`).
+/// Alternates long phases in which most accesses miss (alone or each with `beside` accesses along rows) with long
+/// phases of hits: the first are processed in bulk mode (`bulk.rs`), the second are not.
 pub fn phases(segments: u8) -> impl Strategy<Value = Vec<Access>> {
     let phase = (any::<u64>(), bytes(20, 36), 1usize..4_000, 0u64..4, 0usize..3_000);
     prop::collection::vec(phase, 1..4).prop_map(move |phases| {
@@ -109,7 +110,7 @@ pub fn phases(segments: u8) -> impl Strategy<Value = Vec<Access>> {
     })
 }
 
-/// An index, a place anywhere in a large table, and a result, in three segments.
+/// An index, an element anywhere in a large table, and a result, in three segments.
 pub fn gather(length: u64) -> Vec<Access> {
     let step = |i: u64| {
         let (segment, offset) = match i % 3 {
@@ -122,7 +123,7 @@ pub fn gather(length: u64) -> Vec<Access> {
     (0..length).map(step).collect()
 }
 
-/// Phases in each of which one segment is accessed anywhere and others along rows, as gathers do: lanes that have one size for it
+/// Phases as in gathers: one segment is accessed randomly, others along rows. Classes with one size for that segment
 /// differ little.
 pub fn gathers(segments: u8) -> impl Strategy<Value = Vec<Access>> {
     let strides = prop::collection::vec(prop_oneof![Just(8), Just(512), Just(4 * KIB), Just(96 * KIB)], 1..4);
@@ -142,14 +143,14 @@ pub fn gathers(segments: u8) -> impl Strategy<Value = Vec<Access>> {
     })
 }
 
-/// Places anywhere in two segments.
+/// Accesses anywhere in two segments.
 pub fn anywhere(length: u64) -> Vec<Access> {
     (0..length)
         .map(|i| Access { addr: base((i % 2) as u8) + scattered(i) % (512 << 20), segment: (i % 2) as u8 })
         .collect()
 }
 
-/// A number that looks random.
+/// A hash that looks random.
 fn scattered(i: u64) -> u64 {
     let mixed = (i ^ 0x5555).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 17
