@@ -13,7 +13,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub use fxscope_analyze as analyze;
 pub use fxscope_calendar as calendar;
 pub use fxscope_counts as counts;
 pub use fxscope_host as host;

@@ -1,5 +1,7 @@
 //! How far a laboratory is, for whoever waits for it.
 
+use std::time::Duration;
+
 use fxscope_session::Session;
 
 /// Learns how far a laboratory is, and can end it. All methods do nothing unless implemented.
@@ -42,6 +44,14 @@ pub trait Progress: Sync {
 
     /// The run in the foreground has ended.
     fn foreground_ended(&self) {}
+
+    /// How far a measurement of this host is.
+    fn measured(&self, elapsed: Duration, whole: Duration) {
+        let _ = (elapsed, whole);
+    }
+
+    /// The measurement has ended.
+    fn measurement_ended(&self) {}
 
     /// Whether to end now. Asked often, and from several threads.
     fn stop_requested(&self) -> bool {

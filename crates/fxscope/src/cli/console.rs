@@ -1,12 +1,13 @@
 //! How far a laboratory is, on standard error.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use fxscope::lab;
 use fxscope::{Progress, Session};
 use indicatif::ProgressBar;
 
-use super::progress::{ProgressLine, bar};
+use super::progress::{ProgressLine, bar, seconds_bar};
 use super::{Failure, interrupt, say};
 
 /// Shows how far a laboratory is: a bar for runs out of sight, a line for one in the foreground.
@@ -83,6 +84,19 @@ impl lab::Progress for Console {
         if let Some(line) = lock(&self.line).take() {
             line.end();
         }
+    }
+
+    fn measured(&self, elapsed: Duration, whole: Duration) {
+        let mut bar = lock(&self.bar);
+        let bar = bar.get_or_insert_with(|| seconds_bar(whole));
+        // It is drawn when the trace is written, not by a thread of its own.
+        if bar.position() != elapsed.as_secs() {
+            bar.set_position(elapsed.as_secs());
+        }
+    }
+
+    fn measurement_ended(&self) {
+        self.batch_ended();
     }
 
     fn stop_requested(&self) -> bool {

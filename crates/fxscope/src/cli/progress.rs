@@ -16,6 +16,14 @@ pub(super) fn bar(runs: u64) -> ProgressBar {
     bar
 }
 
+/// A bar on standard error that shows how many seconds of a measurement are over.
+pub(super) fn seconds_bar(whole: Duration) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(whole.as_secs().max(1)), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} s");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
 /// How long a run goes on, and the program leaves the terminal alone, before the line is there.
 const PATIENCE: Duration = Duration::from_secs(1);
 

@@ -1,7 +1,7 @@
 //! Page sizes of a Linux host and what a process of it got, as documents. [`fxscope_hostinfo::memory`] reads and judges them.
 
-use fxscope_report::document::{Document, Row, Section, Value};
 use fxscope_hostinfo::memory::{self, Host, Mapping, Node, Pool, Process, SegmentUse, Thp, size};
+use fxscope_report::document::{Document, Row, Section, Value};
 use serde_json::json;
 
 /// Most mappings that are listed.

@@ -1,9 +1,9 @@
 //! A comparison for programs: all that it holds.
 
-use fxscope_analyze::{Comparison, Kind, Quantity, Spread};
 use serde_json::{Value, json};
 
 use super::csv;
+use crate::compare::{Comparison, Kind, Quantity, Spread};
 
 /// The columns of the CSV form, in order.
 pub const COLUMNS: [&str; 13] = [

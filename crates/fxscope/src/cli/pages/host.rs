@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use fxscope::hostinfo::memory::read;
 use fxscope::lab::pages;
 use fxscope::report::render::terminal;
-use fxscope::hostinfo::memory::read;
 
 use super::super::output::Target;
 use super::super::{Outcome, print, style};

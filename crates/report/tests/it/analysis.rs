@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fxscope_analyze::{Comparison, Quantity, Subject, compare};
 use fxscope_record::{ALL, Finish, Host, Mode, Origin, Region, Run, Thread};
+use fxscope_report::compare::{Comparison, Quantity, Subject, compare};
 
 /// A run of `program` with these counts, beside cycles of cycle accounting that all belong to one part.
 fn run(program: &str, counts: &[(&str, u64)]) -> Run {

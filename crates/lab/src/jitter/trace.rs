@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use fxscope::jitter::Time;
-use fxscope::osnoise::view::{self, Part, View};
-use fxscope::osnoise::trace::{BINS_PER_OCTAVE, Cause, Kind, Method, Reader, bin_begin};
-use fxscope::report::document::{Curve, Plot};
+use fxscope_jitter::Time;
+use fxscope_osnoise::trace::{BINS_PER_OCTAVE, Cause, Kind, Method, Reader, bin_begin};
+use fxscope_osnoise::view::{self, Part, View};
+use fxscope_report::document::{Curve, Plot};
+use fxscope_report::sheet::{Cell, Sheet, Table};
 
-use super::super::Failure;
-use super::sheet::{Cell, Sheet, Table};
+use super::cells;
+use crate::Error;
 
 /// Causes that plots show on their own.
 const CURVES: usize = 7;
@@ -30,21 +31,25 @@ const FAINT: f64 = 1e-6;
 const STRETCHES: usize = 12;
 
 /// Begins to read a trace.
-pub(super) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
-    let fail = |why: &dyn std::fmt::Display| Failure::from(format!("{}: {why}", path.display()));
-    let file = fxscope::host::open(path, u64::MAX)?;
+pub(super) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Error> {
+    let fail = |why: &dyn std::fmt::Display| Error::from(format!("{}: {why}", path.display()));
+    let file = fxscope_host::open(path, u64::MAX).map_err(|e| e.to_string())?;
     Reader::new(BufReader::new(file)).map_err(|e| fail(&e))
 }
 
-/// Looks through a trace.
-pub(super) fn look(path: &Path) -> Result<View, Failure> {
+/// Summarises the trace in a file.
+///
+/// # Errors
+/// When the file is no trace.
+pub fn look(path: &Path) -> Result<View, Error> {
     view::summarise(open(path)?).map_err(|e| format!("{}: {e}", path.display()).into())
 }
 
-/// What a view says; `name` is the trace's.
-pub(super) fn sheet(view: &View, name: &str) -> Sheet {
+/// What a trace says; `name` is that of its file.
+#[must_use]
+pub fn sheet(view: &View, name: &str) -> Sheet {
     let cores = view.cores.len();
-    let share = Cell::share(view.all.share(view.duration, cores)).text;
+    let share = Cell::share(view.all.share(view.duration, cores)).text().to_owned();
     let time = Time(view.duration as f64);
     let of = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
     let filled = |tables: [Table; 5]| tables.into_iter().filter(|table| !table.rows.is_empty()).collect();
@@ -67,7 +72,7 @@ fn by_core(view: &View) -> Table {
     let waits = matches!(view.header.method, Method::Dgemm | Method::Barrier);
     let mut headings = vec!["core", "noise", "detours/s", "mean", "longest", "fastest round", "rounds"];
     headings.extend(waits.then_some("at barriers"));
-    let mut table = Table::new("By core", &headings);
+    let mut table = Table::new("By core", headings.iter().copied());
     let summary = |core: u32| view.summary.as_ref().and_then(|s| s.cores.iter().find(|c| c.core == core));
     for (&core, part) in &view.cores {
         let known = summary(core);
@@ -87,12 +92,12 @@ fn by_core(view: &View) -> Table {
 }
 
 fn time_or_none(ns: f64) -> Cell {
-    if ns > 0.0 { Cell::about(ns) } else { Cell::none() }
+    if ns > 0.0 { cells::about(ns) } else { Cell::none() }
 }
 
 fn by_cause(view: &View) -> Table {
     let headings = ["cause", "of all cores", "of the noise", "detours/s", "mean", "longest"];
-    let mut table = Table::new("By cause", &headings);
+    let mut table = Table::new("By cause", headings.iter().copied());
     let cores = view.cores.len();
     for (cause, part) in &view.causes {
         let cells = vec![
@@ -108,17 +113,17 @@ fn by_cause(view: &View) -> Table {
 }
 
 fn periods(view: &View) -> Table {
-    let mut table = Table::new("What comes back", &["cause that comes back", "every", "Hz", "of its detours"]);
+    let mut table = Table::new("What comes back", ["cause that comes back", "every", "Hz", "of its detours"]);
     for (cause, period) in view.periods.iter().take(PERIODS) {
         let hz = Cell::number(1e9 / period.period, 1);
-        table.rows.push((cause.label(), vec![Cell::about(period.period), hz, Cell::share(period.share)]));
+        table.rows.push((cause.label(), vec![cells::about(period.period), hz, Cell::share(period.share)]));
     }
     table
 }
 
 /// The frequencies with most power: those above their neighbours.
 fn spectrum(view: &View) -> Table {
-    let mut table = Table::new("Frequencies with most power", &["frequency, Hz", "power"]);
+    let mut table = Table::new("Frequencies with most power", ["frequency, Hz", "power"]);
     let points = &view.spectrum;
     let power = |i: usize| points.get(i).map_or(0.0, |point| point.1);
     let is_peak = |&i: &usize| power(i) >= PEAK && power(i) >= power(i + 1) && (i == 0 || power(i) > power(i - 1));
@@ -134,7 +139,7 @@ fn spectrum(view: &View) -> Table {
 /// What the kernel counted on the cores meanwhile, whether or not detours have names.
 fn counted(view: &View) -> Table {
     let headings = ["counted by the kernel", "all cores", "each second and core"];
-    let mut table = Table::new("Counted by the kernel", &headings);
+    let mut table = Table::new("Counted by the kernel", headings.iter().copied());
     let mut sums: Vec<(&Cause, u64, bool)> = Vec::new();
     for counted in view.summary.iter().flat_map(|summary| &summary.cores).flat_map(|core| &core.counted) {
         match sums.iter_mut().find(|sum| *sum.0 == counted.cause) {
@@ -147,7 +152,7 @@ fn counted(view: &View) -> Table {
     for (cause, amount, time) in sums.into_iter().take(COUNTED) {
         let per_second = amount as f64 / whole.max(f64::MIN_POSITIVE);
         let cells = match time {
-            true => vec![Cell::about(amount as f64), Cell::about(per_second)],
+            true => vec![cells::about(amount as f64), cells::about(per_second)],
             false => vec![Cell::number(amount as f64, 0), Cell::number(per_second, 2)],
         };
         table.rows.push((cause.label(), cells));
@@ -168,7 +173,7 @@ fn by_length(view: &View) -> Vec<(String, f64)> {
         .skip_while(|row| row.1 == 0)
         .collect();
     let whole: f64 = rows.iter().map(|row| row.2).sum();
-    let label = |first: usize, count: u64| format!("from {} ({count})", Cell::about(bin_begin(first)).text);
+    let label = |first: usize, count: u64| format!("from {} ({count})", cells::about(bin_begin(first)).text());
     rows.into_iter().map(|(first, count, time)| (label(first, count), time / whole)).collect()
 }
 
@@ -179,7 +184,7 @@ fn over_time(view: &View) -> Vec<(String, f64)> {
         return Vec::new();
     }
     let join = view.time_line.len().div_ceil(STRETCHES);
-    let label = |i: usize| format!("from {}", Cell::about((i * join) as f64 * view.slice as f64).text);
+    let label = |i: usize| format!("from {}", cells::about((i * join) as f64 * view.slice as f64).text());
     view.time_line.chunks(join).enumerate().map(|(i, part)| (label(i), part.iter().sum::<f64>() / whole)).collect()
 }
 
@@ -214,17 +219,17 @@ fn cost(view: &View) -> Vec<String> {
         "{} at {:.4} GHz; a read takes {}, keeping a detour {}.",
         header.clock,
         header.clock_hz / 1e9,
-        Cell::about(overhead.read).text,
-        Cell::about(overhead.record).text
+        cells::about(overhead.read).text(),
+        cells::about(overhead.record).text()
     )];
     if let Some(share) = overhead.share {
-        let text = Cell::share(share).text;
+        let text = Cell::share(share).text().to_owned();
         let judged = if share < 0.01 { "" } else { ": more than 1 %, take a longer --quantum" };
         out.push(format!("Reading the clock and keeping books take {text} of a quantum{judged}."));
     }
     let own = view.causes.iter().filter(|(cause, _)| cause.kind == Kind::Own);
     let own = own.fold(Part::default(), |sum, (_, part)| sum.with(part));
-    let share = Cell::share(own.share(view.duration, view.cores.len())).text;
+    let share = Cell::share(own.share(view.duration, view.cores.len())).text().to_owned();
     out.push(format!("Writing the trace took {share} of the cores' time; it is named as the measurement's own."));
     out
 }
@@ -237,7 +242,7 @@ fn notes(view: &View) -> Vec<String> {
     out.extend(uneven(view));
     let unknown = view.causes.iter().find(|(cause, _)| cause.kind == Kind::Unknown);
     if let Some((_, part)) = unknown.filter(|(_, part)| part.time > 0) {
-        let share = Cell::share(part.time as f64 / view.all.time.max(1) as f64).text;
+        let share = Cell::share(part.time as f64 / view.all.time.max(1) as f64).text().to_owned();
         out.push(format!("Of {share} of the noise it is not known what it was."));
     }
     out
@@ -249,7 +254,7 @@ fn uneven(view: &View) -> Option<String> {
     let rounds: u64 = view.summary.iter().flat_map(|summary| &summary.cores).map(|core| core.iterations).sum();
     let share = view.all.detours as f64 / rounds.max(1) as f64;
     (quanta && rounds > 0 && share > UNEVEN).then(|| {
-        let share = Cell::share(share).text;
+        let share = Cell::share(share).text().to_owned();
         format!(
             "{share} of the rounds are slower than the fastest by more than the threshold: the core's own speed changes \
              (clock frequency, its other hardware thread, a hypervisor); a higher --threshold leaves that out."
