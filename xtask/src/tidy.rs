@@ -46,8 +46,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "fxscope-lab",
         &[
-            "aarch64", "guestmem", "host", "hostinfo", "isa", "jitter", "latency", "linux", "machine", "osnoise", "pmu",
-            "record", "report", "session", "sim", "tlbsweep", "validate",
+            "aarch64", "guestmem", "host", "hostinfo", "import", "isa", "jitter", "latency", "linux", "machine",
+            "osnoise", "pmu", "record", "report", "session", "sim", "tlbsweep", "validate",
         ],
     ),
     (

@@ -2,6 +2,7 @@
 //!
 //! * [`pages`]: page sizes. Which are best for a program, what they do in known experiments, accesses that no page size helps.
 //! * [`latency`]: what slower memory does to a program.
+//! * [`collect`]: counts of a real machine, through perf.
 //! * [`validate`]: the model against measured rows.
 //! * [`compare()`]: runs beside each other.
 //! * [`jitter`]: what the operating system takes from programs.
@@ -10,6 +11,7 @@
 //! [`Runner`], keeps what they counted in a [`Cache`], reports to a [`Progress`], and never writes to the standard streams.
 
 mod cache;
+pub mod collect;
 mod compare;
 mod error;
 pub mod jitter;
