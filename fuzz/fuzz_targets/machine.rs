@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use fxscope_machine::schema::Kind;
 use fxscope_machine::spec::SCHEMA;
 use fxscope_machine::{Evidence, LoadError, Spec, load, load_bytes, show};
+use fxscope_memory::Chip;
 use fxscope_pipeline::Pipeline;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -97,7 +98,7 @@ fn built(loaded: Result<Spec, LoadError>) {
         Ok(spec) => {
             let again = load_bytes(alone(&show(&spec)).as_bytes(), Some(COLUMNS.as_bytes()), &[]);
             assert_eq!(again.expect("what is shown loads").tables, spec.tables);
-            let _ = Pipeline::new(&spec, spec.topology.cores_per_cmg - 1);
+            let _ = (Chip::new(&spec), Pipeline::new(&spec, spec.topology.cores_per_cmg - 1));
         }
         Err(e) => assert!(!e.to_string().is_empty()),
     }

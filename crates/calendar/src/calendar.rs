@@ -57,8 +57,8 @@ impl Calendar {
     }
 
     /// What is reserved is reserved so many cycles later instead.
-    pub fn leap(&mut self, cycles: Cycle) {
-        self.floor = leap_words(&mut self.words[..], self.floor, cycles, leap_word);
+    pub fn fast_forward(&mut self, cycles: Cycle) {
+        self.floor = shift_words(&mut self.words[..], self.floor, cycles, shift_word);
         self.full = self.full.start + cycles..self.full.end + cycles;
     }
 
@@ -183,9 +183,9 @@ impl Calendar {
     }
 }
 
-/// Moves a ring of words of 64 cycles each, forgotten before `floor`, by `cycles`; `shift` is [`leap_word`] for such words.
+/// Moves a ring of words of 64 cycles each, forgotten before `floor`, by `cycles`; `shift` is [`shift_word`] for such words.
 /// Returns the new floor.
-pub fn leap_words<W: Default>(
+pub fn shift_words<W: Default>(
     ring: &mut [W],
     floor: Cycle,
     cycles: Cycle,
@@ -203,7 +203,7 @@ pub fn leap_words<W: Default>(
 }
 
 /// Moves the bits of a word by `bits`, 1 to 63: takes in what `carry` has and leaves what goes beyond there.
-pub fn leap_word(word: &mut u64, bits: u32, carry: &mut u64) {
+pub fn shift_word(word: &mut u64, bits: u32, carry: &mut u64) {
     let beyond = *word >> (64 - bits);
     *word = *word << bits | *carry;
     *carry = beyond;
@@ -295,7 +295,7 @@ mod tests {
             c.advance(640);
             let reserved = [641, 703, 704, 900];
             reserved.into_iter().for_each(|t| c.reserve(t));
-            c.leap(cycles);
+            c.fast_forward(cycles);
             let found: Vec<Cycle> = (640..1000).filter(|t| !c.is_free(t + cycles)).collect();
             assert_eq!(found, reserved, "{cycles}");
         }

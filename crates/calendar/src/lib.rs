@@ -2,11 +2,11 @@
 //!
 //! Depends on `std` only.
 
+pub mod buffer_pool;
 pub mod calendar;
-pub mod pool;
 
+pub use buffer_pool::{BufferPool, Grant};
 pub use calendar::{Calendar, LineBus, SPAN};
-pub use pool::{Grant, Pool};
 
 /// A point in simulated time, or a duration, in core clock cycles.
 pub type Cycle = u64;

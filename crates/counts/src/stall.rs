@@ -74,7 +74,7 @@ stalls! {
     /// The oldest operation, of a SIMD&FP or SVE instruction, is not complete.
     VectorOperation = "FL_COMP_WAIT", "FP operation wait", "FP op", [EuCompWait, FlCompWait];
     /// The oldest operation hands a scatter's data over to store ports and is not complete: no cause that the machine counts.
-    HandOver = "scatter_data_wait", "Scatter data wait", "scatter data", [];
+    StoreData = "scatter_data_wait", "Scatter data wait", "scatter data", [];
     /// The oldest operation is an unresolved branch.
     Branch = "BR_COMP_WAIT", "Branch wait", "branch", [BrCompWait];
     /// Nothing is in flight, mostly for want of instructions.
@@ -135,7 +135,7 @@ mod tests {
             Signal::SingleMovprfxCommit,
         ];
         let uncounted: u64 = Stall::ALL.iter().filter(|s| s.events().is_empty()).map(|&s| stalls[s as usize]).sum();
-        assert_eq!(uncounted, stalls[Stall::HandOver as usize], "one cause has no event");
+        assert_eq!(uncounted, stalls[Stall::StoreData as usize], "one cause has no event");
         let counted = parts.iter().map(|&part| signals.get(part)).sum::<u64>();
         assert_eq!(counted + uncounted, signals.get(Signal::Commit0));
     }

@@ -1,16 +1,16 @@
-//! Writes a measurement as large as they get, as fapp does: `large_fapp FOLDER [THREADS [REGIONS]]`, 48 and 10,000 if not
-//! given. Its 17 files are made of those of `testdata/import/fapp/triadt.0`, whose counts are varied for each region and
-//! thread. What an import takes is measured with it (`docs/report.md`).
+//! Writes a measurement of the maximum size, in fapp's format: `large_fapp FOLDER [THREADS [REGIONS]]`, by default 48
+//! threads and 10,000 regions. Its 17 files are derived from `testdata/import/fapp/triadt.0`, with counts varied by
+//! region and thread. Used to measure the cost of an import (`docs/report.md`).
 
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// The measurement that these files are made of.
+/// The measurement that the files are derived from.
 const PATTERN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/import/fapp/triadt.0");
 const PASSES: u32 = 17;
-/// What a line has before its counts: the tag, and whose they are.
+/// Fields of a line before its counts: the tag, and what they belong to.
 const BEFORE_COUNTS: usize = 7;
 const FIRST_CORE: u32 = 12;
 const CMG_CORES: u32 = 12;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What stands above the counts: the machine, each thread's core, and the headings.
+/// Writes the lines before the counts: the machine, each thread's core, and the headings.
 fn head(out: &mut impl Write, pattern: &str, threads: u32) -> std::io::Result<()> {
     for info in pattern.lines().filter(|line| line.starts_with("FAPP-info")) {
         writeln!(out, "{info}")?;
@@ -49,14 +49,14 @@ fn head(out: &mut impl Write, pattern: &str, threads: u32) -> std::io::Result<()
     pattern.lines().filter(|line| line.starts_with("LABEL-")).try_for_each(|headings| writeln!(out, "{headings}"))
 }
 
-/// The counts of a line of a thread.
+/// The counts in a line of a thread.
 fn counts(line: &str) -> Option<Vec<&str>> {
     line.starts_with("FAPP-cpupa,Thread").then(|| line.split(',').skip(BEFORE_COUNTS).collect())
 }
 
-/// A thread's line in a region: the pattern's counts, up to a fiftieth more.
+/// Writes a thread's line in a region: the pattern's counts, increased by up to a fiftieth.
 fn line(out: &mut impl Write, region: u32, thread: u32, row: &[&str], state: &mut u64) -> std::io::Result<()> {
-    // A linear congruential generator: numbers without a pattern, the same every time.
+    // A linear congruential generator: pseudo-random, but reproducible.
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     let more = *state >> 33;
     write!(out, "FAPP-cpupa,Thread,0,0,{thread},region{region},1")?;

@@ -1,8 +1,8 @@
-//! The names that tools give a machine's events.
+//! Names that tools use for a machine's events.
 
 use fxscope_pmu::Events;
 
-/// Names that tools have for events of every machine, and Arm's names for these.
+/// Names that tools use for events of every machine, and Arm's names for them.
 const GENERIC: &[(&str, &str)] = &[
     ("cpu-cycles", "CPU_CYCLES"),
     ("cycles", "CPU_CYCLES"),
@@ -10,9 +10,9 @@ const GENERIC: &[(&str, &str)] = &[
     ("branch-misses", "BR_MIS_PRED"),
 ];
 
-/// The machine's name for an event that a tool calls `text`: its own name in capitals or not, its number as `r11` or in
-/// `pmu/event=0x11/`, or a generic name; modifiers behind a colon are left out. What the machine has no name for keeps the
-/// tool's.
+/// The machine's name for the event that a tool calls `text`: the machine's own name in any case, its number as `r11`
+/// or in `pmu/event=0x11/`, or a generic name. Modifiers after a colon are ignored. Events unknown to the machine keep
+/// the tool's name.
 #[must_use]
 pub fn event_name(events: &Events, text: &str) -> String {
     let plain = text.split('/').nth(1).unwrap_or(text);
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ways_to_write_an_event_lead_to_the_machine_s_name() {
+    fn all_spellings_of_an_event_give_the_machines_name() {
         let events = fxscope_pmu::Pmu::built_in("a64fx").expect("built in").events;
         let ways = [
             ("r11", "CPU_CYCLES"),

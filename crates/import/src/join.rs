@@ -1,4 +1,4 @@
-//! Passes of a measured program, and how they become runs, whatever tool has measured them.
+//! Combines the passes of a measured program into runs, for all formats.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,54 +8,54 @@ use fxscope_record::{Counts, Intervals, Names, Region, Run, Thread};
 
 use crate::{Machine, Problem};
 
-/// What one pass has counted in a region.
+/// The counts of a region in one pass.
 pub(crate) struct PassRegion {
-    /// The region's name.
+    /// Name of the region.
     pub name: String,
-    /// Times it was entered, where that is known.
+    /// Number of times it was entered, if known.
     pub calls: u64,
-    /// Its threads in the order of processes and numbers, each by its place in [`Pass::threads`].
+    /// Its threads by process and number, as indices into [`Pass::threads`].
     pub threads: Vec<usize>,
-    /// A row for each of them, a number for each of [`Pass::names`]; [`Counts::ABSENT`] for what was not counted.
+    /// A row for each of them with a number for each of [`Pass::names`]; [`Counts::ABSENT`] for missing counts.
     pub values: Vec<u64>,
 }
 
-/// What is the same of a thread in all passes, and tells it from others.
+/// What identifies a thread across passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub process: u32,
-    /// Its number, as the tool has it.
+    /// The tool's number of the thread.
     pub thread: u64,
-    /// Its CMG or CPU, where the tool tells one that stays.
+    /// Its CMG or CPU, if the tool reports a fixed one.
     pub place: Option<u32>,
 }
 
-/// What one run of a program has counted.
+/// The counts of one execution of a program.
 pub(crate) struct Pass<'a> {
-    /// The file it was in.
+    /// The file they are from.
     pub file: &'a str,
-    /// The command line, where it is told.
+    /// The command line, if known.
     pub command: Option<String>,
-    /// Constants that the file tells, by name.
+    /// Constants given in the file, by name.
     pub constants: Vec<(&'static str, f64)>,
-    /// What it has counted.
+    /// Names of the counts.
     pub names: Arc<Names>,
     /// Its threads.
     pub threads: Vec<Thread>,
-    /// What each of them is known by in other passes.
+    /// Identities of the threads in other passes.
     pub identities: Vec<Identity>,
-    /// Numbers of the CMGs of threads, where the file tells them.
+    /// CMGs of the threads, if the file gives them.
     pub cmgs: Vec<Option<u32>>,
-    /// The parts of the program.
+    /// Regions of the program.
     pub regions: Vec<PassRegion>,
-    /// What all threads together have counted in each interval of time, where the file tells.
+    /// Counts of all threads by time interval, if the file has them.
     pub intervals: Option<Intervals>,
-    /// What a reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 impl Pass<'_> {
-    /// The events that it has counted.
+    /// The events that were counted.
     fn events(&self) -> impl Iterator<Item = &str> {
         self.names.iter().filter(|name| ![TICKS, CALLS].contains(name))
     }
@@ -69,11 +69,11 @@ impl Pass<'_> {
     }
 }
 
-/// The runs that files of a format make: those with different events are passes of one run, those with the same events are
-/// of runs of their own.
+/// The runs in the files of a format: files with different events are passes of one run, files with the same events
+/// belong to separate runs.
 ///
 /// # Errors
-/// When files are not of the same program, input and machine, or not all passes were measured as often.
+/// When files are not of the same program, input and machine, or passes were not measured equally often.
 pub(crate) fn runs(
     format: &str,
     passes: Vec<Pass>,
@@ -92,11 +92,11 @@ pub(crate) fn runs(
     repeats.into_iter().map(|passes| run(format, passes, machine, command)).collect()
 }
 
-/// All files that tell a command tell the same.
+/// Checks that all files with a command have the same.
 fn same_program(passes: &[Pass]) -> Result<(), Problem> {
-    let mut told = passes.iter().filter_map(|pass| Some((pass, pass.command.as_ref()?)));
-    let Some((first, command)) = told.next() else { return Ok(()) };
-    match told.find(|(_, other)| *other != command) {
+    let mut known = passes.iter().filter_map(|pass| Some((pass, pass.command.as_ref()?)));
+    let Some((first, command)) = known.next() else { return Ok(()) };
+    match known.find(|(_, other)| *other != command) {
         None => Ok(()),
         Some((pass, other)) => Err(pass.problem(format!(
             "is of '{other}', but {} is of '{command}': import runs of one program together",
@@ -105,15 +105,16 @@ fn same_program(passes: &[Pass]) -> Result<(), Problem> {
     }
 }
 
-/// A program that was measured again was measured as a whole: the first run has the most passes.
+/// Checks that repeated measurements are complete: the first run has the most passes.
 fn complete(repeats: &[Vec<Pass>]) -> Result<(), Problem> {
     let Some(run) = repeats.iter().find(|run| run.len() < repeats[0].len()) else { return Ok(()) };
     let same = repeats[0].iter().find(|pass| pass.has_events_of(&run[0])).unwrap_or(&repeats[0][0]);
-    let what = "but not all passes were measured as often: give one of the two, or as many files of each pass";
+    let what =
+        "but not all passes were measured equally often: give one of the two, or equally many files of each pass";
     Err(run[0].problem(format!("has the same events as {}, {what}", same.file)))
 }
 
-/// Makes a run of passes. Those that have counted a group of events as a whole come first, by its number.
+/// Makes a run from passes. Those that counted a complete event group come first, by its number.
 fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String]) -> Result<Run, Problem> {
     let groups = &machine.pmu.groups;
     passes.sort_by_key(|pass| group_of(pass, groups).unwrap_or(u8::MAX));
@@ -124,8 +125,8 @@ fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String
     });
     let files = passes.iter().map(|pass| pass.file.to_owned()).collect();
     let mut command = command.to_vec();
-    if let (true, Some(told)) = (command.is_empty(), &passes[0].command) {
-        command = told.split(' ').map(str::to_owned).collect();
+    if let (true, Some(known)) = (command.is_empty(), &passes[0].command) {
+        command = known.split(' ').map(str::to_owned).collect();
     }
     let mut run = machine.run(format, command, files, names.collect());
     run.constants.extend(passes[0].constants.iter().map(|(name, value)| ((*name).to_owned(), *value)));
@@ -139,7 +140,7 @@ fn run(format: &str, mut passes: Vec<Pass>, machine: &Machine, command: &[String
     Ok(run)
 }
 
-/// The group of events that a pass has counted, and nothing else.
+/// The event group that a pass counted, if it counted exactly one.
 fn group_of(pass: &Pass, groups: &Groups) -> Option<u8> {
     let events: BTreeSet<&str> = pass.names.iter().filter(|name| !CLOCKS.contains(name)).collect();
     groups
@@ -148,7 +149,7 @@ fn group_of(pass: &Pass, groups: &Groups) -> Option<u8> {
         .map(|g| g.number)
 }
 
-/// A file's name without folder and ending.
+/// A file's name without folder and extension.
 fn stem(file: &str) -> String {
     let name = std::path::Path::new(file).file_stem();
     name.map_or_else(|| file.to_owned(), |name| name.to_string_lossy().into_owned())
@@ -178,7 +179,7 @@ fn check_same(first: &Pass, pass: &Pass) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The number of the machine's first core, by which its cores are in the CMGs that the file tells.
+/// The number of the machine's first core for which its cores are in the CMGs given in the file.
 fn first_core(pass: &Pass, machine: &Machine) -> Result<Option<f64>, Problem> {
     let (Some(&documented), Some(&each)) = (machine.constants.get("first_core"), machine.constants.get("cmg_cores"))
     else {
@@ -192,7 +193,7 @@ fn first_core(pass: &Pass, machine: &Machine) -> Result<Option<f64>, Problem> {
             cmg.is_none_or(|cmg| ((f64::from(thread.cpu) - first) / each).floor() == f64::from(cmg))
         })
     };
-    // Systems without assistant cores number from 0.
+    // Systems without assistant cores number cores from 0.
     match [documented, 0.0].into_iter().find(|&first| fits(first)) {
         Some(first) => Ok(Some(first)),
         None => {
@@ -203,7 +204,7 @@ fn first_core(pass: &Pass, machine: &Machine) -> Result<Option<f64>, Problem> {
     }
 }
 
-/// What a reader should know of all passes together, each thing once.
+/// Notes of all passes, without duplicates.
 fn notes(passes: &[Pass]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for note in passes.iter().flat_map(|pass| &pass.notes) {
@@ -215,7 +216,7 @@ fn notes(passes: &[Pass]) -> Vec<String> {
         passes.iter().map(|pass| pass.regions.iter().map(|r| (r.name.as_str(), r.calls)).collect()).collect();
     for region in &passes[0].regions {
         if calls.iter().any(|calls| calls[region.name.as_str()] != region.calls) {
-            notes.push(format!("The region {} was not entered as often in all passes.", region.name));
+            notes.push(format!("The region {} was not entered equally often in all passes.", region.name));
         }
     }
     notes
@@ -233,7 +234,7 @@ fn regions(passes: Vec<Pass>) -> Result<Vec<Region>, Problem> {
             if region.passes.is_empty() {
                 (region.calls, region.threads) = (part.calls, threads);
             } else if !threads.iter().map(who).eq(region.threads.iter().map(who)) {
-                let what = format!("region '{}' has other threads than in the files before it", region.name);
+                let what = format!("region '{}' has other threads than in the previous files", region.name);
                 return Err(Problem::of(pass.file, None, what));
             }
             let counts = Counts::from_values(Arc::clone(&pass.names), region.threads.len(), part.values);

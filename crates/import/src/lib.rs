@@ -1,7 +1,7 @@
-//! Measurements that other tools have written down, as runs.
+//! Imports measurements of other tools as runs.
 //!
-//! Each format is a module whose `read` turns the bytes of files into [`Run`]s; none reads a file itself, and none knows
-//! what follows from counts. Nothing is guessed: what a file does not say, or says twice, is a [`Problem`] with its place.
+//! Each format is a module whose `read` converts the bytes of files to [`Run`]s. None reads files itself or interprets
+//! counts. Nothing is guessed: missing or contradictory data is a [`Problem`] with its location.
 
 mod events;
 pub mod fapp;
@@ -32,10 +32,10 @@ impl<'a> Source<'a> {
     /// Its contents as text.
     fn text(&self) -> Result<&'a str, Problem> {
         if self.bytes.is_empty() {
-            return Err(self.problem(None, "is empty: nothing was written there, or to somewhere else".to_owned()));
+            return Err(self.problem(None, "is empty: nothing was written to it".to_owned()));
         }
         std::str::from_utf8(self.bytes)
-            .map_err(|e| self.problem(None, format!("is no text (byte {})", e.valid_up_to())))
+            .map_err(|e| self.problem(None, format!("is not text (byte {})", e.valid_up_to())))
     }
 
     fn problem(&self, line: Option<usize>, what: String) -> Problem {
@@ -43,15 +43,15 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What is wrong with a file.
+/// An error in a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {}{what}", line.map_or(String::new(), |line| format!("line {line}: ")))]
 pub struct Problem {
     /// The file.
     pub file: String,
-    /// The line, counted from 1, where there is one.
+    /// The line, counted from 1, if known.
     pub line: Option<usize>,
-    /// What is wrong, and what to do.
+    /// The error, and how to fix it.
     pub what: String,
 }
 
@@ -66,7 +66,7 @@ impl Problem {
 pub struct Machine {
     /// Its name.
     pub name: String,
-    /// Its folder or file; none for one that comes with the program.
+    /// Its folder or file; `None` for a built-in machine.
     pub path: Option<String>,
     /// Its PMU.
     pub pmu: Pmu,
@@ -75,7 +75,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A measured run of `command` without regions, of passes with these names.
+    /// A measured run of `command` with these passes, without regions.
     fn run(&self, format: &str, command: Vec<String>, files: Vec<String>, passes: Vec<String>) -> Run {
         Run {
             tool: format!("fxscope {}", env!("CARGO_PKG_VERSION")),

@@ -1,7 +1,7 @@
-//! The CSV of `likwid-perfctr` (`-o FILE.csv` or `-O`), with and without marked regions, of versions 4 and 5; its JSON
-//! (`-o FILE.json`) without regions, whose names that form does not keep.
+//! Imports the CSV of `likwid-perfctr` (`-o FILE.csv` or `-O`) versions 4 and 5, with and without marked regions; and
+//! its JSON (`-o FILE.json`) without regions, whose names the JSON lacks.
 //!
-//! A group of events is a pass. Counts are by hardware thread, so that threads' CPUs are known.
+//! Each event group is a pass. Counts are by hardware thread, so the threads' CPUs are known.
 
 use fxscope_record::{ALL, Run};
 use serde_json::Value;
@@ -9,14 +9,13 @@ use serde_json::Value;
 use crate::rows::{self, Pass, Rows, Who};
 use crate::{Machine, Problem, Source, event_name};
 
-/// The row that has the time, in tables of counts or of metrics.
+/// The row with the time, in tables of counts or of metrics.
 const RUNTIME: &str = "Runtime (RDTSC) [s]";
 
-/// Reads what `likwid-perfctr` wrote.
+/// Reads output of `likwid-perfctr`.
 ///
 /// # Errors
-/// What is wrong, and in which file and line: no output of LIKWID, counts that are missing or make no sense, groups that do
-/// not belong together.
+/// Errors with file and line: not output of LIKWID, missing or invalid counts, groups that do not belong together.
 pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Result<Vec<Run>, Problem> {
     let mut passes = Vec::new();
     for source in sources {
@@ -27,7 +26,7 @@ pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Re
         };
         if groups.iter().all(|pass| pass.regions.is_empty()) {
             let what =
-                "is no output of likwid-perfctr: CSV (-o FILE.csv, -O) has lines that begin with TABLE".to_owned();
+                "is not output of likwid-perfctr: CSV (-o FILE.csv, -O) has lines that begin with TABLE".to_owned();
             return Err(source.problem(None, what));
         }
         passes.extend(groups.into_iter().map(|pass| (*source, pass)));
@@ -35,7 +34,7 @@ pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Re
     rows::runs("likwid", passes, machine, command)
 }
 
-/// What a table is of.
+/// The heading of a table.
 struct Table<'a> {
     region: &'a str,
     group: usize,
@@ -43,7 +42,7 @@ struct Table<'a> {
     rows: usize,
 }
 
-/// `TABLE,[Region NAME,]Group N Raw|Metric [STAT],GROUP,ROWS`. A region's name may have commas.
+/// Parses `TABLE,[Region NAME,]Group N Raw|Metric [STAT],GROUP,ROWS`. Region names may contain commas.
 fn heading(line: &str) -> Option<Table<'_>> {
     let rest = line.strip_prefix("TABLE,")?.trim_end_matches(',');
     let (rest, rows) = rest.rsplit_once(',')?;
@@ -56,14 +55,14 @@ fn heading(line: &str) -> Option<Table<'_>> {
     Some(Table { region, group: group.parse().ok()?, kind, rows: rows.parse().ok()? })
 }
 
-/// Reads the CSV: a pass for each group.
+/// Reads the CSV: one pass per group.
 fn tables(source: &Source<'_>, text: &str, machine: &Machine) -> Result<Vec<Pass>, Problem> {
     let lines: Vec<&str> = text.lines().collect();
     let mut passes: Vec<Pass> = Vec::new();
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("TABLE,")) {
         let problem = |line: usize, what: String| source.problem(Some(line + 1), what);
         let Some(table) = heading(line) else {
-            // Tables of other tools of LIKWID's have no groups.
+            // Tables of other LIKWID tools have no groups.
             continue;
         };
         if table.group == 0 || table.group > lines.len() {
@@ -77,7 +76,7 @@ fn tables(source: &Source<'_>, text: &str, machine: &Machine) -> Result<Vec<Pass
         }
         let rows = passes[table.group - 1].region(table.region);
         let mut columns = Vec::new();
-        // Marked regions have their times and calls before the events, as a table of its own.
+        // Times and calls of marked regions are in a table before the events.
         let mut left = table.rows + 1;
         for (i, line) in lines.iter().enumerate().skip(at + 1) {
             let fields: Vec<&str> = line.trim_end_matches(',').split(',').map(str::trim).collect();
@@ -94,25 +93,25 @@ fn tables(source: &Source<'_>, text: &str, machine: &Machine) -> Result<Vec<Pass
         if left > 0 {
             return Err(problem(
                 lines.len().saturating_sub(1),
-                "the file ends within a table: it is cut off".to_owned(),
+                "the file ends within a table: it is truncated".to_owned(),
             ));
         }
     }
     Ok(passes)
 }
 
-/// The hardware threads of a table's columns: `HWThread 12`, of version 4 `Core 12`.
+/// The hardware threads of a table's columns: `HWThread 12`, or `Core 12` in version 4.
 fn threads(fields: &[&str]) -> Result<Vec<Who>, String> {
     let words = fields.iter().skip(1).filter(|field| **field != "Counter");
     let thread = |field: &&str| {
         let number = field.strip_prefix("HWThread ").or_else(|| field.strip_prefix("Core "));
         let number = number.and_then(|number| number.parse().ok());
-        number.map(Who::Cpu).ok_or_else(|| format!("'{field}' is no hardware thread such as 'HWThread 12'"))
+        number.map(Who::Cpu).ok_or_else(|| format!("'{field}' is not a hardware thread such as 'HWThread 12'"))
     };
     words.map(thread).collect()
 }
 
-/// Takes one row of a table.
+/// Reads a row of a table.
 fn row(fields: &[&str], columns: &[Who], rows: &mut Rows, machine: &Machine) -> Result<(), String> {
     let values = fields.len().checked_sub(columns.len()).and_then(|first| fields.get(first..)).unwrap_or_default();
     let name = fields[0];
@@ -121,14 +120,14 @@ fn row(fields: &[&str], columns: &[Who], rows: &mut Rows, machine: &Machine) -> 
     }
     for (who, text) in columns.iter().zip(values) {
         let number = text.parse::<f64>().ok().filter(|n| n.is_finite());
-        let number = number.ok_or_else(|| format!("'{text}' is no count of {name}"))?;
+        let number = number.ok_or_else(|| format!("'{text}' is not a count of {name}"))?;
         match name {
             "RDTSC Runtime [s]" | RUNTIME => {
                 rows.counts.entry(who.clone()).or_default();
                 rows.set_seconds(Some(who), number, machine);
             }
             "call count" => rows.calls = rows.calls.max(number as u64),
-            // A metric: what fxscope calculates itself, from the counts.
+            // A metric, which fxscope calculates itself from the counts.
             _ if fields.len() == columns.len() + 1 => {}
             _ => rows.add(who, event_name(&machine.pmu.events, name), count(number, text, name)?)?,
         }
@@ -136,21 +135,21 @@ fn row(fields: &[&str], columns: &[Who], rows: &mut Rows, machine: &Machine) -> 
     Ok(())
 }
 
-/// A count that LIKWID has written as a number with a fraction or an exponent.
+/// A count that LIKWID has written with a fraction or an exponent.
 fn count(number: f64, text: &str, name: &str) -> Result<u64, String> {
     if number < 0.0 || number > (1u64 << 56) as f64 {
-        return Err(format!("{text} is no count of {name}"));
+        return Err(format!("{text} is not a count of {name}"));
     }
     Ok(number.round() as u64)
 }
 
-/// Reads the JSON: a pass for each group.
+/// Reads the JSON: one pass per group.
 fn json(source: &Source<'_>, text: &str, machine: &Machine) -> Result<Vec<Pass>, Problem> {
     let problem = |what: String| source.problem(None, what);
     let file: Value =
-        serde_json::from_str(text).map_err(|e| source.problem(Some(e.line()), format!("is no JSON: {e}")))?;
+        serde_json::from_str(text).map_err(|e| source.problem(Some(e.line()), format!("is not JSON: {e}")))?;
     let cpus = file.pointer("/Info/CPU list").and_then(Value::as_array);
-    let cpus = cpus.ok_or_else(|| problem("is no JSON of likwid-perfctr: it has no 'CPU list'".to_owned()))?;
+    let cpus = cpus.ok_or_else(|| problem("is not JSON of likwid-perfctr: it has no 'CPU list'".to_owned()))?;
     let mut columns: Vec<u64> = cpus.iter().filter_map(Value::as_u64).collect();
     columns.sort_unstable();
     let columns: Vec<Who> = columns.into_iter().filter_map(|cpu| Some(Who::Cpu(cpu.try_into().ok()?))).collect();

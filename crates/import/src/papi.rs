@@ -1,7 +1,8 @@
-//! The JSON of PAPI's high-level interface: `papi_hl_output/rank_*.json`, a file for each process of a parallel program.
+//! Imports the JSON of PAPI's high-level interface: `papi_hl_output/rank_*.json`, one file for each process of a
+//! parallel program.
 //!
-//! Each entry of a thread is one time that it was in a region; their counts are added up. Files of several ranks belong
-//! together; files that counted other events are passes of the same measurement.
+//! Each entry of a thread is one execution of a region; counts of several executions are summed. Files of several ranks
+//! belong together; files with other events are further passes of the same measurement.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +12,13 @@ use serde_json::{Map, Value};
 use crate::rows::{self, Pass, Who};
 use crate::{Machine, Problem, Source, event_name};
 
-/// Keys of a region that are no events.
+/// Keys of a region that are not events.
 const NAME: &str = "name";
 const PARENT: &str = "parent_region_id";
 const CYCLES: &str = "cycles";
 const TIME: &str = "real_time_nsec";
 
-/// Events of PAPI's own names that are one event of an Armv8 processor.
+/// PAPI's preset events that correspond to a single Armv8 event.
 const PRESETS: &[(&str, &str)] = &[
     ("PAPI_TOT_CYC", "CPU_CYCLES"),
     ("PAPI_TOT_INS", "INST_RETIRED"),
@@ -27,13 +28,12 @@ const PRESETS: &[(&str, &str)] = &[
     ("PAPI_TLB_DM", "L2D_TLB_REFILL"),
 ];
 
-/// Reads files of PAPI's high-level interface; those of several ranks must be named by rank as PAPI does.
+/// Reads files of PAPI's high-level interface; files of several ranks must have PAPI's names.
 ///
 /// # Errors
-/// What is wrong, and in which file: no output of PAPI, counts that are missing or make no sense, ranks or passes that do
-/// not belong together.
+/// Errors with the file: not output of PAPI, missing or invalid counts, ranks or passes that do not belong together.
 pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Result<Vec<Run>, Problem> {
-    // Ranks have the same events; a rank that comes again begins another pass or repeat.
+    // All ranks have the same events; a repeated rank starts another pass or repetition.
     let mut passes: Vec<(Source<'_>, Pass, Vec<u32>)> = Vec::new();
     for (i, source) in sources.iter().enumerate() {
         let rank = rank(source.name);
@@ -57,7 +57,7 @@ pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Re
     rows::runs("papi", passes.into_iter().map(|(source, pass, _)| (source, pass)).collect(), machine, command)
 }
 
-/// The rank that a file's name tells: `rank_7.json`.
+/// The rank in a file name such as `rank_7.json`.
 fn rank(name: &str) -> Option<u32> {
     let (_, rest) = name.rsplit_once("rank_")?;
     rest.strip_suffix(".json")?.parse().ok()
@@ -72,21 +72,21 @@ fn pass(source: &Source<'_>, machine: &Machine, process: u32) -> Result<Pass, Pr
     let problem = |what: String| source.problem(None, what);
     let text = source.text()?;
     let file: Value = serde_json::from_str(text).map_err(|e| {
-        source.problem(Some(e.line()), format!("is no JSON, which PAPI writes to papi_hl_output/rank_*.json: {e}"))
+        source.problem(Some(e.line()), format!("is not JSON, which PAPI writes to papi_hl_output/rank_*.json: {e}"))
     })?;
     let threads = file.get("threads").and_then(Value::as_object);
     let threads = threads
-        .ok_or_else(|| problem("is no output of PAPI's high-level interface: it has no 'threads'".to_owned()))?;
+        .ok_or_else(|| problem("is not output of PAPI's high-level interface: it has no 'threads'".to_owned()))?;
     let mut pass = Pass::default();
     for (thread, of_thread) in threads {
-        let number = thread.parse().map_err(|_| problem(format!("'{thread}' is no number of a thread")))?;
+        let number = thread.parse().map_err(|_| problem(format!("'{thread}' is not a thread number")))?;
         let who = Who::Thread { process, thread: number };
         let regions = of_thread.get("regions").and_then(Value::as_object);
         let regions = regions.ok_or_else(|| problem(format!("thread {thread} has no 'regions'")))?;
         let mut of_this: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         for (id, region) in regions {
             let place = format!("region {id} of thread {thread}");
-            let region = region.as_object().ok_or_else(|| problem(format!("{place} is no object")))?;
+            let region = region.as_object().ok_or_else(|| problem(format!("{place} is not an object")))?;
             let name = region.get(NAME).and_then(Value::as_str);
             let name = name.ok_or_else(|| problem(format!("{place} has no name")))?;
             let (calls, ns) = of_this.entry(name.to_owned()).or_default();
@@ -102,11 +102,11 @@ fn pass(source: &Source<'_>, machine: &Machine, process: u32) -> Result<Pass, Pr
     if pass.regions.is_empty() {
         return Err(problem("has no regions: the program did not mark any, or PAPI could not count".to_owned()));
     }
-    pass.notes.push("PAPI did not tell the CPUs that threads ran on".to_owned());
+    pass.notes.push("PAPI did not report the CPUs of threads".to_owned());
     Ok(pass)
 }
 
-/// Adds the counts of one time in a region; returns its nanoseconds.
+/// Adds the counts of one execution of a region; returns its nanoseconds.
 fn entered(
     region: &Map<String, Value>,
     place: &str,
@@ -117,15 +117,15 @@ fn entered(
 ) -> Result<u64, String> {
     let mut ns = None;
     for (key, value) in region {
-        // A region may hold events of components as objects of instances; those are no counters of a core.
+        // A region may contain events of other components as objects; those are not core counters.
         let text = match value {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
             _ => continue,
         };
-        let number = || text.parse::<u64>().map_err(|_| format!("{place}: '{text}' is no count of {key}"));
+        let number = || text.parse::<u64>().map_err(|_| format!("{place}: '{text}' is not a count of {key}"));
         match key.as_str() {
-            // PAPI's cycles are ticks of a clock, not those of the core.
+            // PAPI's cycles are clock ticks, not core cycles.
             NAME | PARENT | CYCLES => {}
             TIME => ns = Some(number()?),
             _ => pass.region(name).add(who, event(key, machine), number()?)?,
@@ -134,7 +134,7 @@ fn entered(
     ns.ok_or_else(|| format!("{place} has no {TIME}"))
 }
 
-/// The machine's name for PAPI's: `PAPI_TOT_CYC`, `arm_a64fx::FP_FIXED_OPS_SPEC`, `perf::CYCLES`.
+/// The machine's name for PAPI's names: `PAPI_TOT_CYC`, `arm_a64fx::FP_FIXED_OPS_SPEC`, `perf::CYCLES`.
 fn event(key: &str, machine: &Machine) -> String {
     if let Some((_, name)) = PRESETS.iter().find(|(preset, _)| *preset == key) {
         return (*name).to_owned();

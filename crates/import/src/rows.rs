@@ -1,4 +1,4 @@
-//! Counts by name for each thread, as most tools write them.
+//! Counts by name for each thread, as in most tools' output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use fxscope_record::{Counts, Intervals, Names, Run, Thread};
 use crate::join::{self, Identity, PassRegion};
 use crate::{Machine, Problem, Source};
 
-/// Whose counts these are.
+/// What counts belong to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Who {
-    /// All of the program.
+    /// The whole program.
     Program,
-    /// What ran on a CPU.
+    /// Everything that ran on a CPU.
     Cpu(u32),
-    /// A thread that is known by a number only.
+    /// A thread known only by number.
     Thread { process: u32, thread: u64 },
 }
 
@@ -31,7 +31,7 @@ impl Who {
     }
 }
 
-/// The counts of one region by thread and event.
+/// The counts of a region by thread and event.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) name: String,
@@ -40,7 +40,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Adds to a count. `Err`: more than a counter holds.
+    /// Adds to a count. Fails if the sum exceeds a counter.
     pub(crate) fn add(&mut self, who: &Who, event: String, count: u64) -> Result<(), String> {
         let row = self.counts.entry(who.clone()).or_default();
         let sum = row.get(&event).copied().unwrap_or(0).checked_add(count).filter(|&sum| sum < u64::MAX);
@@ -48,7 +48,7 @@ impl Rows {
         Ok(())
     }
 
-    /// The time that a thread was in the region, or all of them.
+    /// Sets the time that a thread, or all threads, spent in the region.
     pub(crate) fn set_seconds(&mut self, who: Option<&Who>, seconds: f64, machine: &Machine) {
         let Some(timer_hz) = machine.constants.get("timer_hz") else { return };
         let ticks = (seconds * timer_hz).round() as u64;
@@ -60,19 +60,19 @@ impl Rows {
     }
 }
 
-/// What one file has counted.
+/// The counts of one file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pass {
     pub(crate) regions: Vec<Rows>,
-    /// What was counted in each interval of time, where the file tells.
+    /// Counts by time interval, if the file has them.
     pub(crate) intervals: Option<Intervals>,
-    /// The command line, where it is told.
+    /// The command line, if known.
     pub(crate) command: Option<String>,
     pub(crate) notes: Vec<String>,
 }
 
 impl Pass {
-    /// The region called `name`, which may be new.
+    /// The region `name`, created if missing.
     pub(crate) fn region(&mut self, name: &str) -> &mut Rows {
         let known = self.regions.iter().position(|region| region.name == name).unwrap_or_else(|| {
             self.regions.push(Rows { name: name.to_owned(), calls: 1, ..Rows::default() });
@@ -81,7 +81,7 @@ impl Pass {
         &mut self.regions[known]
     }
 
-    /// What tells one pass from another: the events that it has counted.
+    /// The events counted, which distinguish passes.
     pub(crate) fn events(&self) -> Vec<&String> {
         let rows = self.regions.iter().flat_map(|region| region.counts.values());
         let mut names: Vec<_> =
@@ -92,10 +92,10 @@ impl Pass {
     }
 }
 
-/// A file and what it has counted.
+/// A file and its counts.
 pub(crate) type Read<'a> = (Source<'a>, Pass);
 
-/// The runs that files of a format make.
+/// The runs in the files of a format.
 pub(crate) fn runs(
     format: &str,
     passes: Vec<Read<'_>>,
@@ -107,7 +107,7 @@ pub(crate) fn runs(
 }
 
 impl Pass {
-    /// The same as tables of numbers.
+    /// Converts the counts to tables of numbers.
     fn packed(self, source: Source<'_>) -> join::Pass<'_> {
         let all = || self.regions.iter().flat_map(|region| &region.counts);
         let whose: BTreeSet<&Who> = all().map(|(who, _)| who).collect();
@@ -138,7 +138,7 @@ impl Pass {
     }
 }
 
-/// What stands for those counts in a record.
+/// The thread that represents these counts in a record.
 pub(crate) fn thread(place: usize, who: &Who) -> Thread {
     let thread = u32::try_from(place).unwrap_or(u32::MAX);
     match *who {

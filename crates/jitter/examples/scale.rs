@@ -1,5 +1,5 @@
-//! How long a simulation takes: `cargo run --profile fast -p fxscope-jitter --example scale -- MODEL NODES CORES GRAIN PHASES
-//! [barrier|halo]`. Prints detours, seconds and the largest memory of the process.
+//! Measures the time of a simulation: `cargo run --profile fast -p fxscope-jitter --example scale -- MODEL NODES CORES
+//! GRAIN PHASES [barrier|halo]`. Prints detours, seconds and the peak memory of the process.
 
 use std::time::Instant;
 

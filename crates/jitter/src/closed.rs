@@ -1,34 +1,34 @@
-//! Closed forms and order statistics: what a phase is expected to lose when detours are seldom.
+//! Closed forms and order statistics: the expected loss of a phase when detours are rare.
 //!
-//! They hold while a core is rarely struck twice in a phase ([`Expected::seldom`]) and phases have nothing to do with each
-//! other; [`crate::scale`] knows no such bounds. Each is held against it in tests.
+//! Valid while a core is rarely struck twice in a phase ([`Expected::seldom`]) and phases are independent;
+//! [`crate::scale`] has no such limits. Tests compare both.
 
 use crate::model::{Arrival, Correlation, Length, Model, On, Phase, Source, Trace};
 
-/// Mean strikes of a core in a phase up to which detours are seldom.
+/// Mean detours per core and phase up to which detours are rare.
 const SELDOM: f64 = 0.1;
-/// Loss of a phase up to which the phase counts as long as its grain, as a share of it.
+/// Relative loss up to which a phase counts as long as its grain.
 const SHORT: f64 = 0.1;
 /// Steps of the integral over lengths.
 const STEPS: u32 = 4000;
 
-/// The chance that at least one of `places` is struck within `grain` nanoseconds, with arrivals at random, `rate` a second on
-/// each.
+/// Probability that at least one of `places` is struck within `grain` nanoseconds, with Poisson arrivals of `rate` per
+/// second on each.
 #[must_use]
 pub fn struck_by_poisson(rate: f64, places: f64, grain: f64) -> f64 {
     -(-rate * places * grain / 1e9).exp_m1()
 }
 
-/// The same for arrivals at equal distances with a random phase on each place.
+/// The same for periodic arrivals with a random phase on each place.
 #[must_use]
 pub fn struck_by_periodic(period: f64, places: f64, grain: f64) -> f64 {
     1.0 - (1.0 - (grain / period).min(1.0)).powf(places)
 }
 
-/// The mean of the longest of `n` exponential lengths: the mean times the harmonic number of `n`.
+/// Mean of the longest of `n` exponential lengths: the mean times the harmonic number of `n`.
 #[must_use]
 pub fn longest_exponential(mean: f64, n: u64) -> f64 {
-    // Beyond some thousand terms Euler's expansion is exact to all digits.
+    // Beyond some thousand terms, Euler's expansion is exact to all digits.
     if n > 10_000 {
         let n = n as f64;
         return mean * (n.ln() + 0.577_215_664_901_532_9 + 1.0 / (2.0 * n) - 1.0 / (12.0 * n * n));
@@ -36,50 +36,50 @@ pub fn longest_exponential(mean: f64, n: u64) -> f64 {
     mean * (1..=n).map(|k| 1.0 / k as f64).sum::<f64>()
 }
 
-/// The mean of the longest of `n` unbounded Pareto lengths with `shape` above 1: the product of `k / (k - 1 / shape)`.
+/// Mean of the longest of `n` unbounded Pareto lengths with `shape` above 1: the product of `k / (k - 1 / shape)`.
 #[must_use]
 pub fn longest_pareto(shape: f64, at_least: f64, n: u64) -> f64 {
     let log: f64 = (1..=n).map(|k| -(-1.0 / (shape * k as f64)).ln_1p()).sum();
     at_least * log.exp()
 }
 
-/// The mean of the longest of `n` lengths of which a share is long, the others short.
+/// Mean of the longest of `n` lengths, of which a share is long and the others are short.
 #[must_use]
 pub fn longest_two_point(short: f64, long: f64, long_share: f64, n: u64) -> f64 {
     let none = (n as f64 * (-long_share).ln_1p()).exp();
     long - (long - short) * none
 }
 
-/// What a phase loses on average to a tick of `period` and fixed `length` on each of many cores, each with a phase of its own:
-/// as many ticks as fit the grain for sure, and one more when any core has it.
+/// Mean loss of a phase to a tick of `period` and fixed `length` on each of many cores with independent phases: all
+/// ticks that certainly fall into the grain, and one more if any core has it.
 ///
-/// With many cores this is the resonance of grain and noise: a whole further tick is lost as soon as the grain passes a
+/// With many cores this is the resonance of grain and noise: another whole tick is lost as soon as the grain exceeds a
 /// multiple of the period.
 #[must_use]
 pub fn resonance(period: f64, length: f64, cores: f64, grain: f64) -> f64 {
-    // Ticks that meet the core during its own delays count too: time between ticks is less by their length.
+    // Ticks during the core's own delays count, too: the time between ticks is shorter by their length.
     let ticks = grain / (period - length);
     let sure = ticks.floor();
     let more = 1.0 - (1.0 - (ticks - sure)).powf(cores);
     length * (sure + more)
 }
 
-/// What is expected of a phase whose end all cores wait for.
+/// Expected loss of a phase that ends when all cores have finished.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
-    /// The chance that any core is struck.
+    /// Probability that any core is struck.
     pub struck: f64,
-    /// What the phase loses, nanoseconds.
+    /// Loss of the phase, nanoseconds.
     pub delay: f64,
-    /// Whether cores are struck seldom and for short enough for it to hold: what strikes a core that waits already costs nothing
-    /// until the next phase begins. Nor does it hold for traces of several cores.
+    /// Whether cores are struck rarely and briefly enough for the formula to hold: detours of a waiting core cost
+    /// nothing until the next phase begins. It does not hold for traces of several cores, either.
     pub seldom: bool,
 }
 
-/// What a phase of `grain` nanoseconds loses to the noise of `model` on `nodes` nodes of `cores` cores.
+/// Expected loss of a phase of `grain` nanoseconds to the noise of `model` on `nodes` nodes of `cores` cores.
 ///
-/// The loss is the longest of all detours in it: the integral of the chance that any is longer than `x`. Replayed traces count
-/// as arrivals at random of their rate and with their lengths, which says nothing of cores that are struck together.
+/// The loss is the longest of all its detours: the integral of the probability that any is longer than `x`. Replayed
+/// traces count as Poisson arrivals with their rate and lengths, which ignores simultaneous detours of cores.
 #[must_use]
 pub fn expected(model: &Model, nodes: u32, cores: u32, grain: f64) -> Expected {
     let none_longer = |x: f64| model.sources.iter().map(|s| none_longer(s, nodes, cores, grain, x)).product::<f64>();
@@ -90,7 +90,7 @@ pub fn expected(model: &Model, nodes: u32, cores: u32, grain: f64) -> Expected {
     Expected { struck: 1.0 - none_longer(0.0), delay, seldom }
 }
 
-/// Whether what strikes cores together is known: of a trace it is when it has one core.
+/// Whether simultaneity across cores is known: for a trace only if it has one core.
 fn apart(source: &Source) -> bool {
     let alone = |trace: &Trace| trace.cores.len() == 1 && source.correlation == Correlation::Independent;
     source.arrival.trace().is_none_or(alone)
@@ -103,7 +103,8 @@ fn longest(source: &Source) -> f64 {
     }
 }
 
-/// The integral of a falling function from 0 to `end`, in steps that grow with `x`: lengths range over orders of magnitude.
+/// Integral of a decreasing function from 0 to `end`, with steps that grow with `x`, since lengths span orders of
+/// magnitude.
 fn integral(f: impl Fn(f64) -> f64, end: f64) -> f64 {
     let low = (end * 1e-9).max(1e-3);
     let ratio = (end / low).powf(1.0 / f64::from(STEPS));
@@ -117,14 +118,14 @@ fn integral(f: impl Fn(f64) -> f64, end: f64) -> f64 {
     sum
 }
 
-/// The chance that no detour of a source longer than `x` strikes any core in the phase.
+/// Probability that no detour of a source longer than `x` strikes any core in the phase.
 fn none_longer(source: &Source, nodes: u32, cores: u32, grain: f64, x: f64) -> f64 {
     let longer = match &source.arrival {
         Arrival::Trace(trace) => trace.exceeds(x),
         _ => source.length.exceeds(x),
     };
     let struck = f64::from(source.struck(cores));
-    // Streams with times of their own, and how many lengths each arrival of one has.
+    // Number of independent streams, and of lengths per arrival of a stream.
     let (streams, lengths) = match (&source.on, source.correlation) {
         (On::Node, Correlation::Aligned) => (1.0, f64::from(nodes)),
         (On::Node, _) => (f64::from(nodes), 1.0),
@@ -151,13 +152,13 @@ fn none_longer(source: &Source, nodes: u32, cores: u32, grain: f64, x: f64) -> f
     }
 }
 
-/// The chance that any length of an arrival everywhere is longer.
+/// Probability that any length of an arrival on all nodes is longer.
 fn aligned(source: &Source, nodes: u32, cores: u32, longer: f64) -> f64 {
     let cores = if source.on == On::Node { 1.0 } else { f64::from(source.struck(cores)) };
     1.0 - (1.0 - longer).powf(f64::from(nodes) * cores)
 }
 
-/// The mean of the longest of `n` lengths, by the integral.
+/// Mean of the longest of `n` lengths, by integration.
 #[must_use]
 pub fn longest_of(length: &Length, n: u64) -> f64 {
     integral(|x| 1.0 - (n as f64 * (-length.exceeds(x)).ln_1p()).exp(), length.longest())

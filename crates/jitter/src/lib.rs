@@ -1,8 +1,8 @@
-//! What the operating system's noise costs, from one node to a whole machine.
+//! The cost of operating-system noise, from one node to a whole machine.
 //!
-//! A [`model::Model`] says what interrupts cores, a [`network::Network`] what synchronisation takes; [`scale`] runs
-//! bulk-synchronous phases under both, detour by detour. [`closed`] has what is known without a simulation, [`measures`] what can
-//! be done against noise, and [`linpack`] a model of one program.
+//! A [`model::Model`] says what interrupts cores, and a [`network::Network`] how long synchronisation takes. [`scale`]
+//! runs bulk-synchronous phases under both, detour by detour. [`closed`] has closed forms, [`measures`] what can be
+//! done against noise, and [`linpack`] a model of one program.
 
 pub mod closed;
 pub mod linpack;

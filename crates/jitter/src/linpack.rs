@@ -1,11 +1,11 @@
-//! How fast LINPACK (HPL) runs by its size: DGEMM, panels, communication and noise.
+//! Performance of LINPACK (HPL) by problem size: DGEMM, panels, communication and noise.
 //!
-//! N follows from memory, work is 2/3 N³. DGEMM takes most of it at its own rate. What computation does not hide comes on top:
-//! panels, N² · block / 2 operations on the nodes of a column; their broadcast, N²/2 words by the nodes of a row, and the
-//! exchange of rows with its broadcast, twice as much by the nodes of a column. All three fall against the work as N rises, so that
-//! efficiency depends on memory for each node, and little on the number of nodes; where it is known and N is not, N follows
-//! from it. The share of noise is simulated: panels make
-//! nodes wait for one column at a time ([`crate::scale::Meet::Panel`]); threads of a node wait for each other all the time, so that a
+//! N follows from memory; the work is 2/3 N³. DGEMM takes most of it at its own rate. Three costs that computation does
+//! not hide are added: panels, N² · block / 2 operations on the nodes of a column; their broadcast, N²/2 words by the
+//! nodes of a row; and row swaps with their broadcast, twice as much by the nodes of a column. All three shrink
+//! relative to the work as N grows, so efficiency depends on the memory per node and little on the number of nodes.
+//! Where efficiency is known and N is not, N follows from it. The share of noise is simulated: at each panel, nodes
+//! wait for one column ([`crate::scale::Meet::Panel`]). The threads of a node wait for each other all the time, so a
 //! node counts as one core.
 
 use std::path::Path;
@@ -18,11 +18,11 @@ use crate::scale::{Meet, Setup, simulate};
 
 const BUILT_IN: &[(&str, &str)] = &[("fx1", include_str!("../../../data/linpack/fx1.toml"))];
 
-/// The version of the format.
+/// Version of the format.
 pub const VERSION: u32 = 1;
-/// Panels of which the share of noise is taken.
+/// Number of panels simulated for the share of noise.
 const PANELS: u64 = 200;
-/// Most steps to the N of an efficiency; each takes the noise at the N of the one before.
+/// Maximum number of iterations to find N from an efficiency; each uses the noise at the previous N.
 const STEPS: u32 = 50;
 
 /// A machine as LINPACK sees it.
@@ -30,44 +30,44 @@ const STEPS: u32 = 50;
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     version: u32,
-    /// What it is.
+    /// Description.
     pub title: String,
-    /// Peak of a node, operations a second.
+    /// Peak of a node, operations per second.
     pub node_flops: f64,
-    /// Share of it that DGEMM reaches without noise.
+    /// Share of the peak that DGEMM reaches without noise.
     pub dgemm: f64,
     /// Columns of a panel.
     pub block: u32,
-    /// What a node reaches in panels, operations a second.
+    /// Rate of a node in panels, operations per second.
     pub panel_flops: f64,
-    /// Of communication that computation does not hide, bytes a second for each node.
+    /// Bandwidth per node for communication that computation does not hide, bytes per second.
     pub bandwidth: f64,
-    /// The share of memory that the largest problem fills.
+    /// Share of memory that the largest problem fills.
     pub full_memory: f64,
-    /// Its noise: a profile, or a file.
+    /// Noise: a profile or a file.
     pub noise: String,
-    /// Where the numbers are from.
+    /// Source of the numbers.
     pub source: String,
-    /// What is known of them.
+    /// Evidence for them.
     pub evidence: Evidence,
     /// Runs to show.
     #[serde(default, rename = "run")]
     pub runs: Vec<Run>,
 }
 
-/// A run to show, and what was published of it.
+/// A run to show, and what is published about it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     /// Nodes.
     pub nodes: u32,
-    /// Memory of each, as 32GiB; it is filled where `n` is not given.
+    /// Memory of each node, such as 32GiB; filled unless `n` is given.
     pub memory: Option<String>,
-    /// The share of it that is filled; as much as the largest problem fills when it is not given.
+    /// Share of memory filled; by default that of the largest problem.
     pub fill: Option<f64>,
     /// Rows of the matrix.
     pub n: Option<f64>,
-    /// Whether N is not known and follows from the published efficiency.
+    /// Whether N is unknown and follows from the published efficiency.
     #[serde(default)]
     pub solve: bool,
     /// Published efficiency, %.
@@ -77,19 +77,21 @@ pub struct Run {
     pub row: String,
 }
 
-/// Reads an amount of memory, as 32GiB or 512MiB; bytes.
+/// Parses an amount of memory such as 32GiB or 512MiB; returns bytes.
 ///
 /// # Errors
-/// When it is none.
+/// When it is malformed.
 pub fn memory(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u32); 4] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40)];
     let read =
         UNITS.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?.trim().parse::<u32>().ok()?, shift)));
     let bytes = read.map(|(number, shift)| u64::from(number) << shift).filter(|&bytes| bytes > 0 && bytes <= 1 << 50);
-    bytes.ok_or_else(|| format!("'{text}' is no amount of memory; write a number and KiB, MiB, GiB or TiB, as 32GiB"))
+    bytes.ok_or_else(|| {
+        format!("'{text}' is not an amount of memory; write a number and KiB, MiB, GiB or TiB, such as 32GiB")
+    })
 }
 
-/// A problem on some nodes.
+/// A problem on a number of nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
     /// Nodes.
@@ -99,21 +101,21 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The share of memory that it fills on nodes of `bytes` each.
+    /// Share of memory that it fills, with `bytes` per node.
     #[must_use]
     pub fn fill(&self, bytes: u64) -> f64 {
         8.0 * self.n * self.n / (f64::from(self.nodes) * bytes as f64)
     }
 }
 
-/// How the size of a run is known.
+/// How the problem size of a run is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// N is published with the efficiency.
     Published,
-    /// N is the one that gives the published efficiency.
+    /// N is solved from the published efficiency.
     Solved,
-    /// N or the share of memory is given, and no efficiency published.
+    /// N or the share of memory is given; no efficiency is published.
     Given,
 }
 
@@ -129,12 +131,12 @@ impl Size {
     }
 }
 
-/// Seconds of a run without noise.
+/// Times of a run without noise, seconds.
 #[derive(Clone, Copy, Debug)]
 struct Quiet {
-    /// The operations at peak.
+    /// All operations at peak rate.
     peak: f64,
-    /// The same by DGEMM.
+    /// All operations at DGEMM's rate.
     dgemm: f64,
     panel: f64,
     communication: f64,
@@ -146,22 +148,22 @@ impl Quiet {
     }
 }
 
-/// What a run is made of, each as a share of the time at peak.
+/// Components of a run, as shares of its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The problem.
     pub problem: Problem,
-    /// Seconds.
+    /// Run time, seconds.
     pub seconds: f64,
-    /// The share of peak that is reached.
+    /// Share of peak reached.
     pub efficiency: f64,
-    /// Share of the time that DGEMM loses to its own peak.
+    /// Share of the time lost by DGEMM relative to peak.
     pub dgemm: f64,
     /// Share of the time in panels.
     pub panel: f64,
     /// Share of the time in communication.
     pub communication: f64,
-    /// Share of the time that noise takes.
+    /// Share of the time lost to noise.
     pub noise: f64,
 }
 
@@ -169,23 +171,23 @@ impl Machine {
     /// Loads a machine: a built-in one by name, or a file by path.
     ///
     /// # Errors
-    /// What is wrong, where, and what to do.
+    /// The error, its location, and how to fix it.
     pub fn load(name_or_path: &str) -> Result<Machine, String> {
         if let Some((_, text)) = BUILT_IN.iter().find(|(name, _)| *name == name_or_path) {
             return Machine::parse(text, name_or_path);
         }
         if !name_or_path.ends_with(".toml") && !Path::new(name_or_path).exists() {
             return Err(format!(
-                "there is no machine '{name_or_path}' for LINPACK; known is fx1; others are named by the path of a .toml file"
+                "there is no machine '{name_or_path}' for LINPACK; fx1 is built in, for others give the path of a .toml file"
             ));
         }
         Machine::parse(&read(Path::new(name_or_path))?, name_or_path)
     }
 
-    /// Reads a machine from text; `name` is what messages call it.
+    /// Parses a machine; `name` is used in messages.
     ///
     /// # Errors
-    /// What is wrong, where, and what to do.
+    /// The error, its location, and how to fix it.
     pub fn parse(text: &str, name: &str) -> Result<Machine, String> {
         let machine: Machine = toml::from_str(text).map_err(|e| format!("{name}: {}", e.to_string().trim_end()))?;
         if machine.version != VERSION {
@@ -215,16 +217,16 @@ impl Machine {
     /// When nothing can be filled.
     pub fn filling(&self, nodes: u32, bytes: u64, fill: f64) -> Result<Problem, String> {
         if !(fill > 0.0 && fill <= 1.0) {
-            return Err(format!("a share {fill} of the memory; above 0 and at most 1 is possible"));
+            return Err(format!("a share {fill} of the memory; it must be above 0 and at most 1"));
         }
         let n = (bytes as f64 * fill * f64::from(nodes) / 8.0).sqrt().floor();
         self.check(Problem { nodes, n })
     }
 
-    /// The problem of a run, and how its size is known. What is solved for is so under the machine's own noise.
+    /// The problem of a run, and how its size is known. Solving uses the machine's own noise.
     ///
     /// # Errors
-    /// When neither N nor memory is given, or it cannot be worked out.
+    /// When neither N nor memory is given, or N cannot be determined.
     pub fn problem(&self, run: &Run, seed: u64) -> Result<(Problem, Size), String> {
         let bytes = run.memory.as_deref().map(memory).transpose()?;
         let size = if run.published.is_some() { Size::Published } else { Size::Given };
@@ -255,13 +257,13 @@ impl Machine {
         }
     }
 
-    /// The problem that reaches an efficiency on some nodes.
+    /// The problem that reaches an efficiency on a number of nodes.
     ///
     /// # Errors
-    /// When none does.
+    /// When there is none.
     pub fn reaching(&self, nodes: u32, efficiency: f64, seed: u64) -> Result<Problem, String> {
         let model = self.noise_model()?;
-        // Panels and communication against the work fall as 1 / N: at any N they tell what they are at every other.
+        // Panels and communication relative to the work fall as 1 / N, so one N determines all others.
         let any = self.filling(nodes, 1 << 36, 1.0)?;
         let quiet = self.quiet(any);
         let falling = (quiet.panel + quiet.communication) / quiet.peak * any.n;
@@ -281,26 +283,26 @@ impl Machine {
         Ok(problem)
     }
 
-    /// A problem that can be worked out.
+    /// Checks that a problem can be evaluated.
     ///
     /// # Errors
-    /// When there are no nodes, or N has no panel for each of their columns.
+    /// When there are no nodes, or N has fewer panels than the nodes have columns.
     pub fn check(&self, problem: Problem) -> Result<Problem, String> {
         let [_, columns] = square(problem.nodes.max(1));
         let least = f64::from(self.block) * f64::from(columns);
         if problem.nodes == 0 {
-            return Err("0 nodes; 1 or more are possible".to_owned());
+            return Err("0 nodes; there must be 1 or more".to_owned());
         }
         if problem.n.is_nan() || problem.n < least || problem.n > 1e9 {
             return Err(format!(
-                "N = {} is not possible on {} nodes: with blocks of {} columns, {least} is the least and 1e9 the most",
+                "N = {} is not possible on {} nodes: with blocks of {} columns, the minimum is {least} and the maximum 1e9",
                 problem.n, problem.nodes, self.block
             ));
         }
         Ok(problem)
     }
 
-    /// What a run takes under the noise of `model`.
+    /// Estimates a run under the noise of `model`.
     ///
     /// # Errors
     /// When the noise leaves a core no time.
@@ -320,7 +322,7 @@ impl Machine {
         })
     }
 
-    /// What it would take without noise.
+    /// Times of a run without noise.
     fn quiet(&self, Problem { nodes, n }: Problem) -> Quiet {
         let [rows, columns] = square(nodes).map(f64::from);
         let peak = 2.0 / 3.0 * n.powi(3) / (f64::from(nodes) * self.node_flops);
@@ -332,7 +334,7 @@ impl Machine {
         Quiet { peak, dgemm: peak / self.dgemm, panel, communication }
     }
 
-    /// The share of the time that noise takes, from as many phases as are enough to tell.
+    /// Share of the time lost to noise, from enough phases.
     fn noise(&self, problem: Problem, model: &Model, seconds: f64, seed: u64) -> Result<f64, String> {
         let panels = (problem.n / f64::from(self.block)).ceil().max(1.0);
         let grain = ((seconds / panels * 1e9).round() as u64).max(1);
@@ -342,7 +344,7 @@ impl Machine {
         Ok(simulate(model, &setup)?.noise())
     }
 
-    /// Its noise model.
+    /// The machine's noise model.
     ///
     /// # Errors
     /// When it cannot be loaded.

@@ -1,24 +1,24 @@
-//! What can be done against noise, side by side.
+//! Measures against noise, side by side.
 //!
-//! Every measure changes a model or a setup; [`crate::scale`] then tells what it is worth. Work is the same for all of them, but for a
-//! larger grain, which is more work.
+//! Each measure changes a model or a setup; [`crate::scale`] then computes its effect. All do the same work, except a
+//! larger grain, which means more work.
 
 use crate::model::{Arrival, Correlation, Model, On, Source};
 use crate::network::{Network, Sync};
 use crate::scale::{Meet, Setup};
 
-/// What can be set.
+/// Parameters of the measures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// By what the rate of daemons falls when they are made lighter.
+    /// Factor by which lighter daemons reduce their rate.
     pub rate: f64,
-    /// By what their length does.
+    /// Factor by which they reduce their length.
     pub length: f64,
-    /// What a detour on a core's other hardware thread costs the core, as a share of the detour.
+    /// Cost to a core of a detour on its other hardware thread, as a share of the detour.
     pub sibling: f64,
-    /// How many times the grain is larger.
+    /// Factor by which the grain grows.
     pub grain: u64,
-    /// One of how many phases keeps its collective.
+    /// One in this many phases keeps its collective.
     pub collectives: u64,
 }
 
@@ -31,24 +31,24 @@ impl Default for Options {
 /// A measure against noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measure {
-    /// Nothing.
+    /// None.
     None,
-    /// One core of each node does what the system may do anywhere.
+    /// One core of each node runs everything that is not bound to a core.
     SpareCore,
-    /// The other hardware thread of each core does it.
+    /// The other hardware thread of each core runs it.
     Sibling,
-    /// Less of it.
+    /// Less frequent and shorter daemons.
     Lighter,
-    /// All of it at the same time everywhere.
+    /// All noise at the same time on all nodes.
     Aligned,
-    /// More work for each phase.
+    /// More work per phase.
     LargerGrain,
-    /// Collectives in some phases only, exchanges with neighbours in the others.
+    /// Collectives in some phases only, neighbour exchanges in the others.
     FewerCollectives,
 }
 
 impl Measure {
-    /// All measures, nothing first.
+    /// All measures, starting with none.
     pub const ALL: [Measure; 7] = [
         Measure::None,
         Measure::SpareCore,
@@ -59,7 +59,7 @@ impl Measure {
         Measure::FewerCollectives,
     ];
 
-    /// A short name.
+    /// Short name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -77,28 +77,29 @@ impl Measure {
     #[must_use]
     pub fn words(self, options: &Options) -> String {
         match self {
-            Measure::None => "nothing is changed".to_owned(),
+            Measure::None => "no change".to_owned(),
             Measure::SpareCore => {
-                "one core of each node does all that is not bound to a core, and none of the program's work".to_owned()
+                "one core of each node runs everything that is not bound to a core, and none of the program's work"
+                    .to_owned()
             }
             Measure::Sibling => format!(
                 "what is not bound to a core runs on other hardware threads and costs {:.0} % of its length",
                 options.sibling * 100.0
             ),
             Measure::Lighter => format!(
-                "what is not bound to a core comes {} times as often and takes {} times as long",
+                "what is not bound to a core occurs {} times as often and takes {} times as long",
                 options.rate, options.length
             ),
             Measure::Aligned => "all detours begin at the same time on all nodes".to_owned(),
             Measure::LargerGrain => format!("{} times the work in each phase", options.grain),
             Measure::FewerCollectives => format!(
-                "one of {} phases ends with the collective, the others with neighbours' exchanges",
+                "one in {} phases ends with the collective, the others with neighbour exchanges",
                 options.collectives
             ),
         }
     }
 
-    /// Why it cannot be had; `None` when it can.
+    /// Why it is not applicable; `None` if it is.
     #[must_use]
     pub fn refused(self, model: &Model, setup: &Setup) -> Option<&'static str> {
         let free = model.sources.iter().any(movable);
@@ -106,14 +107,14 @@ impl Measure {
             Measure::SpareCore | Measure::Sibling | Measure::Lighter if !free => Some("all noise is bound to its core"),
             Measure::SpareCore if setup.cores < 2 => Some("a node has one core"),
             Measure::Aligned if model.sources.iter().all(|s| s.correlation == Correlation::Aligned) => {
-                Some("it is already")
+                Some("it already is")
             }
             Measure::FewerCollectives if !matches!(setup.meet, Meet::All { .. }) => Some("no phase ends with one"),
             _ => None,
         }
     }
 
-    /// The model and the setup with it.
+    /// The model and the setup with the measure applied.
     #[must_use]
     pub fn apply(self, model: &Model, setup: &Setup, options: &Options, network: &Network) -> (Model, Setup) {
         let (mut model, mut setup) = (model.clone(), setup.clone());
@@ -121,7 +122,7 @@ impl Measure {
             Measure::None => {}
             Measure::SpareCore => {
                 model.sources.retain(|source| !movable(source));
-                // The other cores have the work of all.
+                // The other cores share the work of all.
                 setup.grain = (setup.grain as f64 * f64::from(setup.cores) / f64::from(setup.cores - 1)).round() as u64;
                 setup.cores -= 1;
                 model.sources.iter_mut().for_each(|source| without_core(source, setup.cores));
@@ -143,19 +144,19 @@ impl Measure {
     }
 }
 
-/// Whether the system may do it elsewhere: what strikes any core of a node, or only some cores, and recorded threads.
+/// Whether a source can move: it strikes any core of a node, or only some cores, or consists of recorded threads.
 fn movable(source: &Source) -> bool {
     matches!(&source.arrival, Arrival::Trace(trace) if trace.movable) || source.on != On::Cores
 }
 
-/// Takes the last core from a source.
+/// Removes the last core from a source.
 fn without_core(source: &mut Source, cores: u32) {
     if let On::Chosen(chosen) = &mut source.on {
         chosen.retain(|&core| u32::from(core) < cores);
     }
 }
 
-/// Scales rates and lengths of what is movable.
+/// Scales rates and lengths of movable sources.
 fn scale(model: &mut Model, rate: f64, length: f64) {
     for source in model.sources.iter_mut().filter(|source| movable(source)) {
         source.length = source.length.scaled(length);

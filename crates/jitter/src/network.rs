@@ -1,8 +1,8 @@
-//! Networks: what it takes to synchronise without noise.
+//! Networks: the cost of synchronisation without noise.
 //!
-//! A network is a text file (`data/networks/`): LogGP's latency, overhead and bandwidth, hops by the shape of the machine, and what
-//! the network does without the cores. Costs are those of the usual algorithms: recursive doubling along each side for barriers
-//! and small messages, scatter and gather for large ones.
+//! A network is a text file (`data/networks/`): LogGP latency, overhead and bandwidth, hops from the topology, and what
+//! the network can do without the cores. Costs are those of the usual algorithms: recursive doubling along each
+//! dimension for barriers and small messages, scatter and gather for large ones.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("ideal", include_str!("../../../data/networks/ideal.toml")),
 ];
 
-/// The version of the format.
+/// Version of the format.
 pub const VERSION: u32 = 1;
 
 /// A network.
@@ -27,28 +27,28 @@ pub const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Network {
     version: u32,
-    /// What it is.
+    /// Description.
     pub title: String,
     /// How nodes are connected.
     pub topology: Topology,
-    /// From the send to the receipt of an empty message between neighbours, without `overhead`.
+    /// From send to receipt of an empty message between neighbours, without `overhead`.
     pub latency: Time,
-    /// What each further hop adds.
+    /// Additional latency per hop.
     pub hop: Time,
-    /// What a core is busy with a message, at either end.
+    /// Time that a core spends on a message, at either end.
     pub overhead: Time,
-    /// Of one message, bytes a second.
+    /// Bandwidth of one message, bytes per second.
     pub bandwidth: f64,
-    /// Of all messages of a node at a time, bytes a second.
+    /// Bandwidth of all concurrent messages of a node, bytes per second.
     pub injection: f64,
-    /// Largest reduction that the network does without the cores, bytes; 0 when it does none.
+    /// Largest reduction that the network does without the cores, bytes; 0 for none.
     #[serde(default)]
     pub offload_bytes: u64,
     /// Barrier of the cores of a node.
     pub node_barrier: Time,
-    /// Where the numbers are from.
+    /// Source of the numbers.
     pub source: String,
-    /// What is known of them.
+    /// Evidence for them.
     pub evidence: Evidence,
 }
 
@@ -56,7 +56,7 @@ pub struct Network {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Topology {
-    /// A torus with these sides; fewer nodes have the shape nearest to a cube in it.
+    /// A torus with these sides; fewer nodes occupy its most cubic part.
     Torus {
         /// Lengths of the sides.
         sides: Vec<u32>,
@@ -73,7 +73,7 @@ pub enum Topology {
 pub enum Sync {
     /// A barrier of all cores.
     Barrier,
-    /// A reduction whose result all have.
+    /// A reduction with the result on all nodes.
     Allreduce,
     /// An exchange with six neighbours.
     Halo,
@@ -85,7 +85,7 @@ impl Network {
     /// Loads a network: a built-in one by name, or a file by path.
     ///
     /// # Errors
-    /// What is wrong, where, and what to do.
+    /// The error, its location, and how to fix it.
     pub fn load(name_or_path: &str) -> Result<Network, String> {
         if let Some((_, text)) = BUILT_IN.iter().find(|(name, _)| *name == name_or_path) {
             return Network::parse(text, name_or_path);
@@ -93,17 +93,17 @@ impl Network {
         if !name_or_path.ends_with(".toml") && !Path::new(name_or_path).exists() {
             let known: Vec<_> = names().collect();
             return Err(format!(
-                "there is no network '{name_or_path}'; known are {}; others are named by the path of a .toml file",
+                "there is no network '{name_or_path}'; built in are {}; for others give the path of a .toml file",
                 known.join(", ")
             ));
         }
         Network::parse(&read(Path::new(name_or_path))?, name_or_path)
     }
 
-    /// Reads a network from text; `name` is what messages call it.
+    /// Parses a network; `name` is used in messages.
     ///
     /// # Errors
-    /// What is wrong, where, and what to do.
+    /// The error, its location, and how to fix it.
     pub fn parse(text: &str, name: &str) -> Result<Network, String> {
         let network: Network = toml::from_str(text).map_err(|e| format!("{name}: {}", e.to_string().trim_end()))?;
         if network.version != VERSION {
@@ -111,7 +111,7 @@ impl Network {
         }
         let rates = [("bandwidth", network.bandwidth), ("injection", network.injection)];
         if let Some((key, rate)) = rates.into_iter().find(|(_, rate)| !(rate.is_finite() && *rate > 0.0)) {
-            return Err(format!("{name}: {key} = {rate} must be above 0 bytes a second"));
+            return Err(format!("{name}: {key} = {rate} must be above 0 bytes per second"));
         }
         match &network.topology {
             Topology::Torus { sides } if sides.is_empty() || sides.contains(&0) => {
@@ -124,7 +124,7 @@ impl Network {
         }
     }
 
-    /// Rounds of recursive doubling among `nodes` nodes, and the hops of all of them together.
+    /// Rounds of recursive doubling among `nodes` nodes, and the total number of hops.
     #[must_use]
     pub fn rounds(&self, nodes: u32) -> (u32, u32) {
         match &self.topology {
@@ -138,7 +138,7 @@ impl Network {
             }
             Topology::Tree { radix } => {
                 let rounds = nodes.next_power_of_two().ilog2();
-                // The partners of a round are 2^k apart; half of a switch's ports lead down.
+                // Partners in round k are 2^k apart; half of a switch's ports lead down.
                 let down = f64::from(*radix / 2).max(2.0);
                 let levels = |k: u32| (f64::from(k + 1) * 2f64.ln() / down.ln()).ceil().max(1.0) as u32;
                 (rounds, (0..rounds).map(|k| 2 * levels(k) - 1).sum())
@@ -146,20 +146,20 @@ impl Network {
         }
     }
 
-    /// A message of `bytes` over `hops` hops, from the sender's call to the receiver's return, nanoseconds.
+    /// Time of a message of `bytes` over `hops` hops, from the sender's call to the receiver's return, nanoseconds.
     #[must_use]
     pub fn message(&self, bytes: u64, hops: u32) -> f64 {
         let way = self.latency.0 + self.hop.0 * f64::from(hops.max(1) - 1);
         2.0 * self.overhead.0 + way + bytes as f64 / self.bandwidth * 1e9
     }
 
-    /// A barrier of all cores of `nodes` nodes.
+    /// Time of a barrier of all cores of `nodes` nodes.
     #[must_use]
     pub fn barrier(&self, nodes: u32) -> f64 {
         self.node_barrier.0 + self.small(nodes, 0)
     }
 
-    /// A reduction of `bytes` whose result all nodes have.
+    /// Time of a reduction of `bytes` with the result on all nodes.
     #[must_use]
     pub fn allreduce(&self, nodes: u32, bytes: u64) -> f64 {
         let (rounds, _) = self.rounds(nodes);
@@ -168,7 +168,7 @@ impl Network {
         self.node_barrier.0 + cost
     }
 
-    /// A broadcast of `bytes` from one node to all.
+    /// Time of a broadcast of `bytes` from one node to all.
     #[must_use]
     pub fn broadcast(&self, nodes: u32, bytes: u64) -> f64 {
         let small = self.software(nodes, bytes);
@@ -176,7 +176,7 @@ impl Network {
         small.min(large)
     }
 
-    /// An exchange of `bytes` with each of six neighbours at a time.
+    /// Time of a concurrent exchange of `bytes` with each of six neighbours.
     #[must_use]
     pub fn halo(&self, nodes: u32, bytes: u64) -> f64 {
         if nodes == 1 {
@@ -187,7 +187,7 @@ impl Network {
         self.node_barrier.0 + self.message(0, 1) + 10.0 * self.overhead.0 + together.max(one)
     }
 
-    /// Rounds in each of which two nodes exchange `bytes`, by the network itself where it can.
+    /// Time of rounds in which pairs of nodes exchange `bytes`, offloaded to the network where possible.
     fn small(&self, nodes: u32, bytes: u64) -> f64 {
         if bytes > self.offload_bytes || self.offload_bytes == 0 {
             return self.software(nodes, bytes);
@@ -201,7 +201,7 @@ impl Network {
         f64::from(rounds) * self.message(bytes, 1) + f64::from(hops - rounds) * self.hop.0
     }
 
-    /// How phases end that `sync` ends, with messages of `bytes`.
+    /// How phases that `sync` ends meet, with messages of `bytes`.
     #[must_use]
     pub fn meet(&self, sync: Sync, nodes: u32, bytes: u64) -> Meet {
         let cost = |ns: f64| ns.round() as u64;
@@ -217,12 +217,12 @@ impl Network {
     }
 }
 
-/// Names of the networks that come with the program.
+/// Names of the built-in networks.
 pub fn names() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|network| network.0)
 }
 
-/// Sides of a part of a torus that holds `nodes` nodes: short sides whole first, long ones as even as they can be.
+/// Sides of a part of a torus with `nodes` nodes: short sides are used fully first, long ones as evenly as possible.
 fn shape(sides: &[u32], nodes: u32) -> Vec<u32> {
     let mut order: Vec<u32> = sides.to_vec();
     order.sort_unstable();
@@ -239,7 +239,7 @@ fn shape(sides: &[u32], nodes: u32) -> Vec<u32> {
     order.into_iter().enumerate().map(side).collect()
 }
 
-/// A periodic grid of three directions for `nodes` nodes, as near to a cube as their number allows, the longest side first.
+/// A periodic three-dimensional grid of `nodes` nodes, as cubic as possible, longest side first.
 #[must_use]
 pub fn grid(nodes: u32) -> [u32; 3] {
     let divisors = |n: u32| (1..=n.isqrt()).filter(move |d| n.is_multiple_of(*d)).flat_map(move |d| [d, n / d]);
@@ -252,7 +252,7 @@ pub fn grid(nodes: u32) -> [u32; 3] {
     best.unwrap_or([nodes, 1, 1])
 }
 
-/// Rows and columns for `nodes` nodes, as near to a square as their number allows, no more rows than columns.
+/// Rows and columns for `nodes` nodes, as square as possible, with no more rows than columns.
 #[must_use]
 pub fn square(nodes: u32) -> [u32; 2] {
     let rows = (1..=nodes.isqrt()).rev().find(|d| nodes.is_multiple_of(*d)).unwrap_or(1);
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_tofud_message_takes_what_was_measured() {
         let tofud = Network::load("tofud").unwrap();
-        // MPI, one way, empty: 1.05 us; 2 MiB: 338 us at 6.35 GB/s and some more.
+        // MPI one-way latency of an empty message: 1.05 us; 2 MiB: 338 us at 6.35 GB/s plus latency.
         assert!((tofud.message(0, 1) / 1050.0 - 1.0).abs() < 0.01, "{}", tofud.message(0, 1));
         assert!((tofud.message(2 << 20, 1) / 338_000.0 - 1.0).abs() < 0.03, "{}", tofud.message(2 << 20, 1));
     }
@@ -274,7 +274,8 @@ mod tests {
     #[test]
     fn a_whole_torus_takes_the_rounds_of_all_its_sides() {
         let tofud = Network::load("tofud").unwrap();
-        // 24, 23 and 24 nodes: five rounds each; 3: two; 2: one. Distances 1, 2, 4, 8 and what is left the other way round.
+        // 24, 23 and 24 nodes: five rounds each; 3: two; 2: one. Distances 1, 2, 4, 8, then the rest in the other
+        // direction.
         assert_eq!(tofud.rounds(158_976), (5 + 5 + 5 + 2 + 1 + 1, 23 + 22 + 23 + 2 + 1 + 1));
         assert_eq!(tofud.rounds(1), (0, 0));
         assert!((tofud.barrier(158_976) - (1049.0 + 19.0 * 490.0 + 53.0 * 75.0)).abs() < 1e-6);
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn grids_hold_all_nodes_and_are_near_to_cubes() {
+    fn grids_hold_all_nodes_and_are_nearly_cubic() {
         assert_eq!(grid(64), [4, 4, 4]);
         assert_eq!(grid(7), [7, 1, 1]);
         for nodes in [1, 2, 12, 384, 1000, 158_976] {

@@ -1,7 +1,7 @@
-//! Random numbers by counter: the draw number `i` of a stream is a function of the seed, the stream and `i`, so that results
-//! depend neither on the order of draws nor on the number of threads.
+//! Counter-based random numbers: draw `i` of a stream is a function of the seed, the stream and `i`, so results depend
+//! neither on the order of draws nor on the number of threads.
 
-/// The mixing of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+/// The mixing function of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
 const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -15,32 +15,32 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Stream(u64);
 
 impl Stream {
-    /// The stream of all draws of a seed.
+    /// The root stream of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Stream {
         Stream(mix(seed.wrapping_add(STEP)))
     }
 
-    /// One of its streams.
+    /// One of its substreams.
     #[must_use]
     pub fn of(self, number: u64) -> Stream {
         Stream(mix(self.0 ^ mix(number.wrapping_add(1).wrapping_mul(STEP))))
     }
 
-    /// The draw number `i`: 64 even bits.
+    /// Draw `i`: 64 uniform bits.
     #[must_use]
     pub fn bits(self, i: u64) -> u64 {
         mix(self.0 ^ mix(i.wrapping_mul(STEP).wrapping_add(STEP)))
     }
 
-    /// The draw number `i`, between 0 and 1, never either.
+    /// Draw `i`, uniform in the open interval from 0 to 1.
     #[must_use]
     pub fn unit(self, i: u64) -> f64 {
-        // Signed, as converting that is one instruction.
+        // Signed, since that conversion is one instruction.
         ((self.bits(i) >> 11) as i64 as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// The draw number `i`, a whole number from 0 to below `n`.
+    /// Draw `i`, a uniform integer from 0 to below `n`.
     #[must_use]
     pub fn below(self, i: u64, n: u64) -> u64 {
         ((u128::from(self.bits(i)) * u128::from(n)) >> 64) as u64
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_are_even_and_streams_are_unlike() {
+    fn draws_are_uniform_and_streams_differ() {
         let streams: Vec<Stream> = (0..100).map(|n| Stream::new(7).of(n)).collect();
         let draws = || streams.iter().flat_map(|s| (0..1000).map(|i| s.unit(i)));
         let mean = draws().sum::<f64>() / 1e5;
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn below_reaches_all_numbers_and_none_more() {
+    fn below_gives_exactly_the_numbers_in_range() {
         let stream = Stream::new(1);
         let mut seen = [0u32; 5];
         (0..5000).for_each(|i| seen[stream.below(i, 5) as usize] += 1);

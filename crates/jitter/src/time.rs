@@ -1,29 +1,29 @@
-//! Times with units, as models and networks write them.
+//! Times with units, as written in models and networks.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
 
-/// Units and their nanoseconds.
+/// Units in nanoseconds.
 const UNITS: &[(&str, f64)] =
     &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
 
-/// Longest time that can be written, nanoseconds: 100 days.
+/// Longest time accepted, nanoseconds: 100 days.
 const MOST: f64 = 100.0 * 86_400e9;
 
-/// A length of time, nanoseconds.
+/// A duration, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Time(pub f64);
 
 impl Time {
-    /// Whole nanoseconds, to the nearest.
+    /// Rounded to whole nanoseconds.
     #[must_use]
     pub fn ns(self) -> u64 {
         self.0.round() as u64
     }
 
-    /// Seconds.
+    /// In seconds.
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 / 1e9
@@ -35,7 +35,7 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Time, String> {
         let text = text.trim();
-        let wrong = || format!("'{text}' is no time; write a number and ns, us, ms, s, min or h, as 50us");
+        let wrong = || format!("'{text}' is not a time; write a number and ns, us, ms, s, min or h, such as 50us");
         let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.eE_".contains(c))).ok_or_else(wrong)?;
         let number: f64 = text[..end].replace('_', "").parse().map_err(|_| wrong())?;
         let unit = text[end..].trim();
@@ -45,7 +45,7 @@ impl FromStr for Time {
             return Err(format!("'{text}' is a negative time; times are 0 or more"));
         }
         if !value.is_finite() || value > MOST {
-            return Err(format!("'{text}' is too long a time; 100 days is the most"));
+            return Err(format!("'{text}' is too long; the maximum is 100 days"));
         }
         Ok(Time(value))
     }
@@ -83,8 +83,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused_with_what_is_wrong() {
-        for (text, why) in [("-5us", "negative"), ("5", "is no time"), ("us", "is no time"), ("1e300s", "too long")] {
+    fn invalid_times_are_refused_with_a_reason() {
+        for (text, why) in
+            [("-5us", "negative"), ("5", "is not a time"), ("us", "is not a time"), ("1e300s", "too long")]
+        {
             assert!(text.parse::<Time>().unwrap_err().contains(why), "{text}");
         }
     }

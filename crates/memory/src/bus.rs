@@ -1,12 +1,12 @@
-//! The bus between a core's L1D cache and L2. Lines in, lines out and word of clean lines given up share it.
+//! The bus between a core's L1D cache and L2. Fills, write-backs and clean-eviction notices share it.
 
 use fxscope_calendar::{Cycle, LineBus};
 use fxscope_machine::Spec;
 
-/// The bus as a calendar of short slots; a transfer takes several.
+/// The bus as a calendar of short slots. A transfer takes several.
 pub struct CacheBus {
     slots: LineBus,
-    /// Slots of a line to L1, of one to L2, of word of a clean line given up.
+    /// Slots of a fill, a write-back and a clean-eviction notice.
     fill: u64,
     write_back: u64,
     release: u64,
@@ -29,24 +29,24 @@ impl CacheBus {
         }
     }
 
-    /// Nothing before `now` will be asked for any more.
+    /// No transfer before `now` follows.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
         self.slots.advance(now);
     }
 
-    /// A line that is ready at `t` comes to L1; returns when all of it is there.
+    /// Transfers a line that is ready at `t` to L1. Returns when all of it has arrived.
     #[inline(always)]
     pub fn fill(&mut self, t: Cycle) -> Cycle {
         self.slots.book_slots(t, self.fill).1
     }
 
-    /// A line goes to L2 from `t` on; returns when its transfer starts and ends.
+    /// Transfers a line to L2 from `t` on. Returns when the transfer starts and ends.
     pub fn write_back(&mut self, t: Cycle) -> (Cycle, Cycle) {
         self.slots.book_slots(t, self.write_back)
     }
 
-    /// L2 is told at `t` that a clean line has been given up.
+    /// Notifies L2 at `t` of the eviction of a clean line.
     pub fn release(&mut self, t: Cycle) {
         for _ in 0..self.release {
             self.slots.book(t);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_takes_four_cycles_in_eight_out_and_a_clean_one_given_up_two() {
+    fn a_fill_takes_four_cycles_a_write_back_eight_and_a_clean_eviction_two() {
         let mut bus = bus();
         assert_eq!(bus.fill(1_000), 1_004);
         assert_eq!(bus.fill(1_000), 1_008);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_later_leaves_room_for_what_is_ready_before() {
+    fn a_later_transfer_leaves_room_for_one_that_is_ready_earlier() {
         let mut bus = bus();
         assert_eq!(bus.write_back(2_000), (2_000, 2_008));
         assert_eq!(bus.fill(1_000), 1_004);

@@ -1,14 +1,13 @@
 //! What the cores of a chip share: the L2 caches and memories of all CMGs, the ring between them, and who holds which
 //! line.
 //!
-//! The core that runs has the chip; the others wait ([`crate::turns`]), but for cores of other CMGs that are simulated beside
-//! it ([`crate::apart`]). States follow the MESI protocol (manual 9.3), at two
-//! levels: an L1D line that is not marked shared is exclusive, and so is an L2 line. L2 has all lines of the L1 caches
-//! above it and knows who holds them, whether one of them may write ([`Line::OWNED`]), and whether memory is behind
-//! ([`Line::DIRTY`], from the first write in L1 on). What is known here is up to date at any time; what a core has to
-//! do about it in its private part waits in its notices.
+//! One core runs at a time; the others have their snoops queued ([`crate::snoop_queue`]). Cores of other CMGs may run in
+//! other partitions ([`crate::partition`]). States follow the MESI protocol (manual 9.3) at two levels: an L1D line that is not
+//! marked shared is exclusive, and so is an L2 line. L2 is inclusive of the L1 caches above it. It knows which of them hold a line,
+//! whether one of them may write it ([`Line::OWNED`]), and whether memory holds an older copy ([`Line::DIRTY`], set by the
+//! first write in L1). The state here is always up to date; a core's private caches follow when it handles its snoops.
 
-mod claims;
+mod coherence;
 
 use std::sync::Arc;
 
@@ -16,14 +15,14 @@ use fxscope_calendar::Cycle;
 use fxscope_counts::{READS_FROM_MEMORY, Signal, Signals, WRITES_TO_CMG};
 use fxscope_machine::Spec;
 
-use crate::apart::{Beside, Cmgs};
-use crate::cmg::{Cmg, Gone, Holders, fill_cycles};
+use crate::cmg::{self, Cmg, Holders, fill_cycles};
 use crate::frames::{Frames, Nodes, PageRange};
 use crate::hierarchy::Cause;
+use crate::partition::{Cmgs, PartitionCtx};
 use crate::ring::Ring;
 use crate::sectors::{Joins, Sector};
+use crate::snoop_queue::{Snoop, SnoopKind};
 use crate::tags::{Line, Slot};
-use crate::turns::Notice;
 
 /// An answer of the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,29 +33,29 @@ pub struct Answer {
     pub taken: Cycle,
     /// When it was known not to be in this L2 cache, if it was not.
     pub missed: Option<Cycle>,
-    /// Whether others may hold it too: it must not be written without asking.
+    /// Whether others may hold it, too: it must not be written without asking.
     pub shared: bool,
-    /// Whether the core's other L1 cache had to give up its copy, or its right to write it.
-    pub own: bool,
-    /// Where L2 has it (a matter of the host's speed only).
+    /// Whether the core's other L1 cache lost its copy, or its right to write it.
+    pub own_copy_lost: bool,
+    /// Where L2 has it (a hint for simulator speed; no effect on timing).
     pub slot: Slot,
 }
 
-/// Which core of the chip.
+/// A core of the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct CoreId {
     /// Its CMG.
     pub cmg: usize,
     /// Its number in the CMG.
     pub core: usize,
 }
 
-impl Seat {
-    /// Of core number `core` of the chip, counted from 0.
+impl CoreId {
+    /// Core number `core` of the chip, counted from 0.
     #[must_use]
-    pub fn of(spec: &Spec, core: u32) -> Seat {
+    pub fn of(spec: &Spec, core: u32) -> CoreId {
         let each = spec.topology.cores_per_cmg;
-        Seat { cmg: (core / each) as usize, core: (core % each) as usize }
+        CoreId { cmg: (core / each) as usize, core: (core % each) as usize }
     }
 }
 
@@ -67,9 +66,9 @@ pub struct Request {
     pub line: u64,
     /// When it reaches L2.
     pub at: Cycle,
-    /// Who asks.
+    /// What caused it.
     pub cause: Cause,
-    /// For whom: L1 data or instructions, or L2 alone.
+    /// Which cache gets the line.
     pub holder: Holder,
     /// Whether the line is to be written.
     pub write: bool,
@@ -77,7 +76,7 @@ pub struct Request {
     pub joins: Joins,
 }
 
-/// Which cache will hold a line that is asked for.
+/// The cache that gets a requested line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// The core's L1D.
@@ -88,58 +87,58 @@ pub enum Holder {
     None,
 }
 
-/// A line that an L1 cache has.
+/// A line that an L1 cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The line.
     pub line: u64,
-    /// Where it is likely to be in L2 (a matter of the host's speed only).
-    pub beneath: Slot,
+    /// Where it probably is in L2 (a hint for simulator speed; no effect on timing).
+    pub l2_slot_hint: Slot,
 }
 
-/// A line that had to leave an L2 cache.
+/// A line evicted from an L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
     /// The line.
     pub line: u64,
-    /// Whether memory is behind.
+    /// Whether memory holds an older copy.
     pub dirty: bool,
-    /// Whether the core that asked for its successor has it in its instruction cache.
+    /// Whether the instruction cache of the requesting core holds it.
     pub code: bool,
-    /// When L2 has what other cores had of it.
+    /// When L2 has the copies of other cores.
     pub at: Cycle,
 }
 
-/// All that cores share.
+/// What the cores share.
 pub struct Chip {
     pub(crate) cmgs: Cmgs,
     pub(crate) ring: Ring,
-    /// Physical memory. Cores that are simulated side by side read it; only the whole chip changes it.
+    /// Physical memory. Partitions read it; only the whole chip changes it.
     pub(crate) frames: Arc<Frames>,
-    /// Set while cores of other CMGs are simulated beside those that have this.
-    pub(crate) beside: Option<Box<Beside>>,
-    /// More than one core has had a turn.
-    pub(crate) several: bool,
-    /// Claims on lines of other cores so far.
-    pub(crate) claims: u64,
+    /// Set when this is a partition of a chip.
+    pub(crate) partition: Option<Box<PartitionCtx>>,
+    /// More than one core has run.
+    pub(crate) multicore: bool,
+    /// Snoops sent to other cores so far.
+    pub(crate) snoops: u64,
     pub(crate) shape: Shape,
 }
 
-/// What does not change.
+/// The constants of a chip.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Shape {
     nodes: Nodes,
     line_shift: u32,
     /// L2 to a core, or back.
     request: Cycle,
-    /// L2 starts to send a line to it being in L1.
+    /// From the start of a line's transfer from L2 to its being in L1.
     fill: Cycle,
-    /// A core hears that it must give up a line to L2 having the answer: without and with the line itself.
-    answer: [Cycle; 2],
+    /// From a snoop reaching a core to L2 having the answer: without and with the line itself.
+    snoop_answer: [Cycle; 2],
 }
 
 impl Chip {
-    /// Empty caches, free memory; for the core that runs.
+    /// Empty caches and free memory.
     #[must_use]
     pub fn new(spec: &Spec) -> Chip {
         let request = spec.l2_timing.request;
@@ -148,39 +147,28 @@ impl Chip {
         Chip {
             cmgs: (0..spec.topology.cmgs).map(|cmg| Cmg::new(spec, cmg)).collect(),
             ring: Ring::new(spec),
-            beside: None,
-            several: false,
-            claims: 0,
+            partition: None,
+            multicore: false,
+            snoops: 0,
             shape: Shape {
                 nodes: frames.nodes(),
                 line_shift: spec.l2.line_bytes.trailing_zeros(),
                 request,
                 fill: fill_cycles(spec) + spec.load_store.move_in,
-                answer: [spec.load_store.move_out_clean + request, spec.load_store.move_out_dirty + to_l2 + request],
+                snoop_answer: [
+                    spec.load_store.move_out_clean + request,
+                    spec.load_store.move_out_dirty + to_l2 + request,
+                ],
             },
             frames: Arc::new(frames),
         }
     }
 
-    /// What a core has while another one has the chip: nothing that could be asked.
-    #[must_use]
-    pub fn elsewhere() -> Chip {
-        Chip {
-            cmgs: Cmgs::default(),
-            ring: Ring::default(),
-            frames: Arc::default(),
-            beside: None,
-            several: false,
-            claims: 0,
-            shape: Shape::default(),
-        }
-    }
-
-    /// The core that runs will ask for nothing before `now` any more. What cores that wait may still ask for stays.
+    /// The running core sends no more requests before `now`. Reservations that waiting cores may still need are kept.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
-        let others = self.beside.as_ref().map_or(Cycle::MAX, |beside| beside.others_from);
-        let now = self.cmgs.iter().fold(now.min(others), |now, cmg| now.min(cmg.turns.earliest()));
+        let others = self.partition.as_ref().map_or(Cycle::MAX, |ctx| ctx.others_lookahead);
+        let now = self.cmgs.iter().fold(now.min(others), |now, cmg| now.min(cmg.snoop_queues.lookahead()));
         self.cmgs.iter_mut().for_each(|cmg| cmg.advance(now));
         self.ring.advance(now);
     }
@@ -191,31 +179,30 @@ impl Chip {
         self.shape.nodes.of(line << self.shape.line_shift)
     }
 
-    // ---- cores that wait ----------------------------------------------------------------------
+    // ---- waiting cores ------------------------------------------------------------------------
 
-    /// The core at `seat` will ask for nothing before `from`; [`Cycle::MAX`] when it runs or has nothing to do.
-    pub fn waits(&mut self, seat: Seat, from: Cycle) {
-        self.several |= from != Cycle::MAX;
-        self.cmgs[seat.cmg].turns.set(seat.core, from);
+    /// Core `id` sends no request before `from`; [`Cycle::MAX`] when it runs or has nothing to do.
+    pub fn set_lookahead(&mut self, id: CoreId, from: Cycle) {
+        self.multicore |= from != Cycle::MAX;
+        self.cmgs[id.cmg].snoop_queues.set_lookahead(id.core, from);
     }
 
-    /// Claims on lines of other cores so far: the core that runs takes lines from others while this grows.
+    /// Snoops sent to other cores so far: while this grows the running core takes lines from others.
     #[inline(always)]
     #[must_use]
-    pub fn claims(&self) -> u64 {
-        self.claims
+    pub fn snoops(&self) -> u64 {
+        self.snoops
     }
 
-    /// A core asks for a line itself: claims of it that it has not heard of yet need not be told. Returns whether there
-    /// was one.
+    /// A core requests a line itself: queued invalidations of it are superseded by the answer. Returns whether there was one.
     #[inline(always)]
-    pub fn withdraw(&mut self, seat: Seat, line: u64) -> bool {
-        self.cmgs[seat.cmg].turns.withdraw(seat.core, line)
+    pub fn absorb_invalidations(&mut self, id: CoreId, line: u64) -> bool {
+        self.cmgs[id.cmg].snoop_queues.absorb_invalidations(id.core, line)
     }
 
-    /// The first notice of a core that it gets to know by `now`.
-    pub fn next_notice(&mut self, seat: Seat, now: Cycle) -> Option<Notice> {
-        self.cmgs.get_mut(seat.cmg)?.turns.next(seat.core, now)
+    /// Removes and returns the first snoop that has reached a core by `now`.
+    pub fn pop_snoop(&mut self, id: CoreId, now: Cycle) -> Option<Snoop> {
+        self.cmgs.get_mut(id.cmg)?.snoop_queues.pop(id.core, now)
     }
 
     // ---- memory -------------------------------------------------------------------------------
@@ -226,84 +213,84 @@ impl Chip {
         &self.frames
     }
 
-    /// Physical memory, to change it.
+    /// Physical memory, to be changed. Partitions that read it have given it back; a clone of the chip gets its own copy.
     pub(crate) fn frames_mut(&mut self) -> &mut Frames {
-        Arc::get_mut(&mut self.frames).expect("the whole chip has physical memory for itself")
+        Arc::make_mut(&mut self.frames)
     }
 
-    /// The physical address of the page at `page`, which lies in `range` and a core of CMG `local` translates.
+    /// The physical address of the page at `page` in `range`, which a core of CMG `local` translates.
     pub fn frame(&mut self, page: u64, range: PageRange, local: usize) -> u64 {
         match self.frames.known(page, range) {
             Some(physical) => physical,
-            None => self.together(|chip| chip.frames_mut().frame(page, range, local)),
+            None => self.with_whole_chip(|chip| chip.frames_mut().frame(page, range, local)),
         }
     }
 
-    /// The physical address of the translation table `name` of so many bytes, which a core of CMG `local` needs.
+    /// The physical address of the translation table `name` of `bytes` bytes, which a core of CMG `local` needs.
     pub fn table(&mut self, name: u64, bytes: u64, local: usize) -> u64 {
         match self.frames.known_table(name) {
             Some(physical) => physical,
-            None => self.together(|chip| chip.frames_mut().table(name, bytes, local)),
+            None => self.with_whole_chip(|chip| chip.frames_mut().table(name, bytes, local)),
         }
     }
 
     // ---- lines --------------------------------------------------------------------------------
 
-    /// Whether the answer to a request for `line` hangs on other CMGs than that of the core.
+    /// Whether the answer to a request for `line` depends on CMGs other than the core's.
     #[inline(always)]
-    fn asks_others(&self, seat: Seat, line: u64, write: bool) -> bool {
-        let cmg = &self.cmgs[seat.cmg];
+    fn involves_other_cmgs(&self, id: CoreId, line: u64, write: bool) -> bool {
+        let cmg = &self.cmgs[id.cmg];
         match cmg.find(line) {
             Some(slot) => write && cmg.line(slot).has(Line::SHARED),
-            None => self.home(line) != seat.cmg || cmg.abroad.may_have(line),
+            None => self.home(line) != id.cmg || cmg.snoop_filter.may_hold(line),
         }
     }
 
-    /// Reads a line for a core. Returns the answer and the line that had to leave the core's L2 if that is dirty or the
-    /// core itself may hold it; other cores get notice.
+    /// Reads a line for a core. Returns the answer, and the line evicted from the core's L2 if it is dirty or the core itself
+    /// may hold it; other cores are snooped.
     #[inline(always)]
-    pub fn read(&mut self, seat: Seat, request: Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
-        if self.beside.is_some() && self.asks_others(seat, request.line, request.write) {
-            return self.together(|chip| chip.read_line(seat, &request, signals));
+    pub fn read(&mut self, id: CoreId, request: Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
+        if self.partition.is_some() && self.involves_other_cmgs(id, request.line, request.write) {
+            return self.with_whole_chip(|chip| chip.read_l2(id, &request, signals));
         }
-        self.read_line(seat, &request, signals)
+        self.read_l2(id, &request, signals)
     }
 
-    fn read_line(&mut self, seat: Seat, request: &Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
+    fn read_l2(&mut self, id: CoreId, request: &Request, signals: &mut Signals) -> (Answer, Option<Evicted>) {
         signals.add(Signal::L2dCache, 1);
-        let mut cmg = &mut self.cmgs[seat.cmg];
+        let mut cmg = &mut self.cmgs[id.cmg];
         let start = cmg.bank_slot(request.line, request.at, signals);
         let set = cmg.set_of(request.line);
         let Some(slot) = cmg.find_again(set, request.line) else {
-            return self.read_beyond(seat, request, set, start, signals);
+            return self.read_miss(id, request, set, start, signals);
         };
         cmg.touch(slot);
-        let (hit, detected) = (start + cmg.hit(seat.core), start + cmg.miss_detect);
+        let (hit, detected) = (start + cmg.hit(id.core), start + cmg.miss_detect);
         let state = cmg.line_mut(slot);
         state.join(request.joins);
-        let on_its_way = state.ready() > hit;
+        let in_flight = state.ready() > hit;
         if request.cause == Cause::Demand {
             let prefetched = state.take(Line::PREFETCHED);
-            signals.add(Signal::L2dSwapDm, u64::from(on_its_way && prefetched));
+            signals.add(Signal::L2dSwapDm, u64::from(in_flight && prefetched));
         }
-        let missed = (on_its_way && state.has(Line::FROM_MEMORY)).then_some(detected);
+        let missed = (in_flight && state.has(Line::FROM_MEMORY)).then_some(detected);
         let ready = hit.max(state.ready());
-        let mut answer = Answer { ready, taken: start, missed, shared: true, own: false, slot };
+        let mut answer = Answer { ready, taken: start, missed, shared: true, own_copy_lost: false, slot };
         if request.holder != Holder::None {
-            let me = Holders::one(seat.core, request.holder);
-            if cmg.others_answer(slot, me, request.write) {
-                self.settle(seat, slot, me, request, start, &mut answer);
-                cmg = &mut self.cmgs[seat.cmg];
+            let me = Holders::one(id.core, request.holder);
+            if cmg.must_snoop(slot, me, request.write) {
+                self.snoop_holders(id, slot, me, request, start, &mut answer);
+                cmg = &mut self.cmgs[id.cmg];
             }
             cmg.hold(slot, me, request, self.shape.fill, &mut answer);
         }
         (answer, None)
     }
 
-    /// Reads a line that is not in the core's L2, where its `set` is.
-    fn read_beyond(
+    /// Reads a line that the core's L2 does not have. `set` is the line's set there.
+    fn read_miss(
         &mut self,
-        seat: Seat,
+        id: CoreId,
         request: &Request,
         set: usize,
         start: Cycle,
@@ -314,172 +301,173 @@ impl Chip {
         signals.add(cause.l2_refill(), 1);
         signals.add(Signal::L2dCacheRefillPrf, u64::from(cause == Cause::HardwarePrefetch));
         let home = self.home(line);
-        let mut cmg = &mut self.cmgs[seat.cmg];
+        let mut cmg = &mut self.cmgs[id.cmg];
         let missed = start + cmg.miss_detect;
-        let buffer = cmg.misses.first_free(missed);
+        let buffer = cmg.mshrs.first_free(missed);
         if buffer.at > missed {
-            signals.add(Signal::L2PipeVal, cmg.refuse(seat.core, missed, buffer.at));
+            signals.add(Signal::L2PipeVal, cmg.refuse(id.core, missed, buffer.at));
         }
-        let (ready, abroad) = if home == seat.cmg && !cmg.abroad.may_have(line) {
+        let (ready, shared) = if home == id.cmg && !cmg.snoop_filter.may_hold(line) {
             signals.add(Signal::BusReadTotalMem, 1);
             count_of(READS_FROM_MEMORY, home, signals);
-            (cmg.read_memory(seat.core, line, cause == Cause::Demand, buffer.at, signals), false)
+            (cmg.read_memory(id.core, line, cause == Cause::Demand, buffer.at, signals), false)
         } else {
-            let answer = self.read_around(seat, request, home, buffer.at, signals);
-            cmg = &mut self.cmgs[seat.cmg];
+            let answer = self.read_remote(id, request, home, buffer.at, signals);
+            cmg = &mut self.cmgs[id.cmg];
             answer
         };
-        cmg.misses.hold(buffer, buffer.at, ready);
+        cmg.mshrs.hold(buffer, buffer.at, ready);
         signals.add(Signal::L2MissWait, ready - buffer.at);
-        let alone = holder == Holder::Data && (write || !abroad);
+        let alone = holder == Holder::Data && (write || !shared);
         let state = Line::arriving(ready)
             .in_sector(request.joins.sector)
             .with(Line::FROM_MEMORY, true)
             .with(Line::PREFETCHED, cause != Cause::Demand)
-            .with(Line::SHARED, abroad)
+            .with(Line::SHARED, shared)
             .with(Line::OWNED, alone)
             .with(Line::DIRTY, write);
-        // Room is made before the line is there (manual 9.4).
-        let (slot, gone) = cmg.insert(set, line, state, Holders::one(seat.core, holder), missed);
-        self.goes_out(seat.cmg, line, home);
-        let answer = Answer { ready, taken: buffer.at, missed: Some(missed), shared: !alone, own: false, slot };
-        (answer, gone.and_then(|gone| self.leaves(seat, gone, missed)))
+        // The victim leaves before the line arrives (manual 9.4).
+        let (slot, gone) = cmg.insert(set, line, state, Holders::one(id.core, holder), missed);
+        self.note_remote_copy(id.cmg, line, home);
+        let answer =
+            Answer { ready, taken: buffer.at, missed: Some(missed), shared: !alone, own_copy_lost: false, slot };
+        (answer, gone.and_then(|gone| self.evicted(id, gone, missed)))
     }
 
-    /// A line has left a core's L2 at `now`. Returns it if it is dirty or the core itself may hold it.
+    /// A line was evicted from a core's L2 at `now`. Returns it if it is dirty or the core itself may hold it.
     #[inline(always)]
-    fn leaves(&mut self, seat: Seat, (victim, holders): Gone, now: Cycle) -> Option<Evicted> {
-        self.comes_home(seat.cmg, victim.line);
-        let others = holders.cores() & !(1 << seat.core);
+    fn evicted(&mut self, id: CoreId, (victim, holders): cmg::Evicted, now: Cycle) -> Option<Evicted> {
+        self.forget_remote_copy(id.cmg, victim.line);
+        let others = holders.cores() & !(1 << id.core);
         let mut at = now;
         if others != 0 {
-            let notice = Notice { line: victim.line, at: now + self.shape.request, keeps: false };
-            self.cmgs[seat.cmg].turns.notify(others, notice);
-            at += self.shape.request + self.shape.answer[usize::from(victim.state.has(Line::OWNED))];
+            let snoop = Snoop { line: victim.line, at: now + self.shape.request, kind: SnoopKind::Invalidate };
+            self.cmgs[id.cmg].snoop_queues.push(others, snoop);
+            at += self.shape.request + self.shape.snoop_answer[usize::from(victim.state.has(Line::OWNED))];
         }
-        let mine = holders.cores() >> seat.core & 1 == 1;
-        let (dirty, code) = (victim.dirty(), holders.code >> seat.core & 1 == 1);
+        let mine = holders.cores() >> id.core & 1 == 1;
+        let (dirty, code) = (victim.dirty(), holders.code >> id.core & 1 == 1);
         (mine || dirty).then_some(Evicted { line: victim.line, dirty, code, at })
     }
 
-    /// L2 of `cmg` has `line` from now on, whose memory is that of CMG `home`.
+    /// L2 of `cmg` got `line` of the memory of CMG `home`.
     #[inline(always)]
-    fn goes_out(&mut self, cmg: usize, line: u64, home: usize) {
+    fn note_remote_copy(&mut self, cmg: usize, line: u64, home: usize) {
         if home != cmg {
-            self.cmgs[home].abroad.add(line);
+            self.cmgs[home].snoop_filter.add(line);
         }
     }
 
-    /// L2 of `cmg` does not have `line` any more.
+    /// L2 of `cmg` lost `line`.
     #[inline(always)]
-    fn comes_home(&mut self, cmg: usize, line: u64) {
+    fn forget_remote_copy(&mut self, cmg: usize, line: u64) {
         let home = self.home(line);
         if home != cmg {
-            match &mut self.beside {
-                None => self.cmgs[home].abroad.remove(line),
-                Some(beside) => beside.owed.returned.push(line),
+            match &mut self.partition {
+                None => self.cmgs[home].snoop_filter.remove(line),
+                Some(ctx) => ctx.deferred.returned.push(line),
             }
         }
     }
 
-    /// L2 of `cmg` does not have `line` and will be asked for it soon, and then for the line `step` behind it (a matter of
-    /// the host's speed only).
+    /// L2 of `cmg` will soon be asked for `line`, which it does not have, and then for the line `step` after it (a hint for
+    /// simulator speed; no effect on timing).
     #[inline(always)]
     pub fn expect(&self, cmg: usize, line: u64, step: i64) {
         self.cmgs[cmg].expect(line, step);
     }
 
-    /// Where L2 of `cmg` is likely to have `line`, which it has been asked for lately (a matter of the host's speed only).
+    /// Where L2 of `cmg` probably has `line`, which was requested lately (a hint for simulator speed; no effect on timing).
     #[inline(always)]
     #[must_use]
     pub fn remembered(&self, cmg: usize, line: u64) -> Slot {
         self.cmgs[cmg].remembered(line)
     }
 
-    /// A line at `slot` of L2 of `cmg` will be given up or written soon (a matter of the host's speed only).
+    /// The line at `slot` of L2 of `cmg` will soon be evicted or written (a hint for simulator speed; no effect on timing).
     #[inline(always)]
     pub fn expect_at(&self, cmg: usize, slot: Slot) {
         self.cmgs[cmg].expect_at(slot);
     }
 
-    /// L2 of `cmg` got `line` lately and will be asked for it soon (a matter of the host's speed only).
+    /// L2 of `cmg` got `line` lately and will soon be asked for it (a hint for simulator speed; no effect on timing).
     #[inline(always)]
     pub fn expect_again(&self, cmg: usize, line: u64) {
         self.cmgs[cmg].expect_again(line);
     }
 
-    /// A core that has a line for itself has written it for the first time. L2 needs to know before others ask for it.
+    /// A core wrote a line that it holds exclusively for the first time. L2 must know before others request the line.
     #[inline(always)]
-    pub fn written(&mut self, seat: Seat, held: Held) {
-        if self.several {
-            self.mark(seat, held, |state, _| state.set(Line::DIRTY, true));
+    pub fn first_write(&mut self, id: CoreId, held: Held) {
+        if self.multicore {
+            self.update(id, held, |state, _| state.set(Line::DIRTY, true));
         }
     }
 
-    /// A clean line leaves an L1 cache of a core. L2 is told of it (manual 7.2: its move-out takes two flows).
+    /// An L1 cache of a core evicted a clean line and notifies L2 (manual 7.2: its move-out takes two flows).
     #[inline(always)]
-    pub fn left(&mut self, seat: Seat, held: Held, holder: Holder) {
-        if self.several {
-            self.mark(seat, held, |state, holders| release(state, holders, Holders::one(seat.core, holder)));
+    pub fn clean_eviction(&mut self, id: CoreId, held: Held, holder: Holder) {
+        if self.multicore {
+            self.update(id, held, |state, holders| release(state, holders, Holders::one(id.core, holder)));
         }
     }
 
-    /// A dirty line comes back from a core's L1D.
-    pub fn write_back(&mut self, seat: Seat, held: Held, joins: Joins, t: Cycle, signals: &mut Signals) {
-        self.cmgs[seat.cmg].bank_slot(held.line, t, signals);
-        self.mark(seat, held, |state, holders| {
+    /// A core's L1D writes back a dirty line.
+    pub fn write_back(&mut self, id: CoreId, held: Held, joins: Joins, t: Cycle, signals: &mut Signals) {
+        self.cmgs[id.cmg].bank_slot(held.line, t, signals);
+        self.update(id, held, |state, holders| {
             state.join(joins);
             state.set(Line::DIRTY, true);
-            release(state, holders, Holders::one(seat.core, Holder::Data));
+            release(state, holders, Holders::one(id.core, Holder::Data));
         });
     }
 
-    /// Changes what is known of a line. L2 does not have it if it has just given it to another CMG and the core has not
-    /// heard of that yet.
+    /// Updates the state of a line. L2 does not have it if another CMG has just taken it and the core has not handled the
+    /// snoop yet.
     #[inline(always)]
-    fn mark(&mut self, seat: Seat, held: Held, change: impl FnOnce(&mut Line, &mut Holders)) {
-        let cmg = &mut self.cmgs[seat.cmg];
-        if let Some(slot) = cmg.find_at(held.beneath, held.line) {
+    fn update(&mut self, id: CoreId, held: Held, change: impl FnOnce(&mut Line, &mut Holders)) {
+        let cmg = &mut self.cmgs[id.cmg];
+        if let Some(slot) = cmg.find_at(held.l2_slot_hint, held.line) {
             let (state, holders) = cmg.parts_mut(slot);
             change(state, holders);
         }
     }
 
-    /// Makes `line` a line of zeros without reading memory. Returns when it can be used.
+    /// Makes `line` a line of zeros without reading memory. Returns as [`Chip::read`] does.
     pub fn zero(
         &mut self,
-        seat: Seat,
+        id: CoreId,
         line: u64,
         joins: Joins,
         t: Cycle,
         signals: &mut Signals,
     ) -> (Answer, Option<Evicted>) {
-        if self.beside.is_some() && self.asks_others(seat, line, true) {
-            return self.together(|chip| chip.zero_line(seat, line, joins, t, signals));
+        if self.partition.is_some() && self.involves_other_cmgs(id, line, true) {
+            return self.with_whole_chip(|chip| chip.zero_l2(id, line, joins, t, signals));
         }
-        self.zero_line(seat, line, joins, t, signals)
+        self.zero_l2(id, line, joins, t, signals)
     }
 
-    fn zero_line(
+    fn zero_l2(
         &mut self,
-        seat: Seat,
+        id: CoreId,
         line: u64,
         joins: Joins,
         t: Cycle,
         signals: &mut Signals,
     ) -> (Answer, Option<Evicted>) {
         signals.add(Signal::L2dCache, 1);
-        let mut cmg = &mut self.cmgs[seat.cmg];
+        let mut cmg = &mut self.cmgs[id.cmg];
         let start = cmg.bank_slot(line, t, signals);
-        let Some(slot) = cmg.find(line) else { return self.zero_beyond(seat, line, joins, start) };
-        let ready = start + cmg.hit(seat.core);
-        let mut answer = Answer { ready, taken: start, missed: None, shared: false, own: false, slot };
+        let Some(slot) = cmg.find(line) else { return self.zero_miss(id, line, joins, start) };
+        let ready = start + cmg.hit(id.core);
+        let mut answer = Answer { ready, taken: start, missed: None, shared: false, own_copy_lost: false, slot };
         cmg.touch(slot);
         let request = Request { line, at: start, cause: Cause::Demand, holder: Holder::Data, write: true, joins };
-        let me = Holders::one(seat.core, Holder::Data);
-        if cmg.others_answer(slot, me, true) {
-            self.settle(seat, slot, me, &request, start, &mut answer);
-            cmg = &mut self.cmgs[seat.cmg];
+        let me = Holders::one(id.core, Holder::Data);
+        if cmg.must_snoop(slot, me, true) {
+            self.snoop_holders(id, slot, me, &request, start, &mut answer);
+            cmg = &mut self.cmgs[id.cmg];
         }
         cmg.hold(slot, me, &request, self.shape.fill, &mut answer);
         let (state, holders) = cmg.parts_mut(slot);
@@ -491,27 +479,27 @@ impl Chip {
     }
 
     /// The same for a line that is not in the core's L2.
-    fn zero_beyond(&mut self, seat: Seat, line: u64, joins: Joins, start: Cycle) -> (Answer, Option<Evicted>) {
-        let cmg = &self.cmgs[seat.cmg];
-        let (set, mut ready) = (cmg.set_of(line), start + cmg.hit(seat.core));
+    fn zero_miss(&mut self, id: CoreId, line: u64, joins: Joins, start: Cycle) -> (Answer, Option<Evicted>) {
+        let cmg = &self.cmgs[id.cmg];
+        let (set, mut ready) = (cmg.set_of(line), start + cmg.hit(id.core));
         let home = self.home(line);
-        if home != seat.cmg || self.cmgs[home].abroad.may_have(line) {
-            ready = ready.max(self.recall(seat.cmg, line, start) + self.shape.request);
+        if home != id.cmg || self.cmgs[home].snoop_filter.may_hold(line) {
+            ready = ready.max(self.invalidate_remote(id.cmg, line, start) + self.shape.request);
         }
         let state = Line::arriving(ready).in_sector(joins.sector).with(Line::DIRTY, true);
-        let (slot, gone) = self.cmgs[seat.cmg].insert(set, line, state, Holders::NONE, start);
-        self.goes_out(seat.cmg, line, home);
-        let answer = Answer { ready, taken: start, missed: None, shared: false, own: false, slot };
-        (answer, gone.and_then(|gone| self.leaves(seat, gone, start)))
+        let (slot, gone) = self.cmgs[id.cmg].insert(set, line, state, Holders::NONE, start);
+        self.note_remote_copy(id.cmg, line, home);
+        let answer = Answer { ready, taken: start, missed: None, shared: false, own_copy_lost: false, slot };
+        (answer, gone.and_then(|gone| self.evicted(id, gone, start)))
     }
 
-    /// A line that has left an L2 cache of `cmg` is written to its memory.
+    /// An L2 cache of `cmg` writes a line back to the memory that the line belongs to.
     pub fn write_memory(&mut self, cmg: usize, line: u64, t: Cycle, signals: &mut Signals) {
         let home = self.home(line);
         if home != cmg
-            && let Some(beside) = &mut self.beside
+            && let Some(ctx) = &mut self.partition
         {
-            beside.owed.writes.push((cmg, line, t));
+            ctx.deferred.writes.push((cmg, line, t));
             return;
         }
         signals.add(Signal::L2dCacheWb, 1);
@@ -521,37 +509,37 @@ impl Chip {
         self.cmgs[home].write_memory(line, at, signals);
     }
 
-    /// The same when no core of `cmg` is there to count it: the next one that has its turn does.
-    pub(crate) fn write_from_outside(&mut self, cmg: usize, line: u64, t: Cycle) {
-        let mut counts = std::mem::take(&mut self.cmgs[cmg].from_outside);
+    /// The same when no core of `cmg` runs to count it: the next one that runs does.
+    pub(crate) fn write_memory_remotely(&mut self, cmg: usize, line: u64, t: Cycle) {
+        let mut counts = std::mem::take(&mut self.cmgs[cmg].remote_counts);
         self.write_memory(cmg, line, t, &mut counts);
-        (self.cmgs[cmg].from_outside, self.cmgs[cmg].caused_outside) = (counts, true);
+        (self.cmgs[cmg].remote_counts, self.cmgs[cmg].has_remote_counts) = (counts, true);
     }
 
-    /// A core of `cmg` has its turn: what others have caused in this CMG meanwhile is added to its counts.
-    pub fn count_outside(&mut self, cmg: usize, signals: &mut Signals) {
-        self.cmgs[cmg].count_outside(signals);
+    /// A core of `cmg` begins to run: what other CMGs have caused in this one meanwhile is added to its counts.
+    pub fn take_remote_counts(&mut self, cmg: usize, signals: &mut Signals) {
+        self.cmgs[cmg].take_remote_counts(signals);
     }
 
-    /// The cores of `cmg` limit one pair of its L2's sectors; the last one to do so is obeyed.
+    /// Limits one pair of sectors of the L2 of `cmg`. The last limits set by a core of the CMG hold.
     pub fn limit_sectors(&mut self, cmg: usize, pair: Sector, ways: Option<[u8; 2]>) {
         self.cmgs[cmg].limit_sectors(pair, ways);
     }
 
-    /// The sector of a line that L2 of `cmg` has or waits for.
+    /// The sector of a line that L2 of `cmg` has or has requested.
     #[must_use]
     pub fn sector_of(&self, cmg: usize, line: u64) -> Option<Sector> {
         self.cmgs[cmg].sector_of(line)
     }
 
-    /// Whether L2 of `cmg` has the line or waits for it.
+    /// Whether L2 of `cmg` has the line or has requested it.
     #[must_use]
     pub fn holds(&self, cmg: usize, line: u64) -> bool {
         self.cmgs[cmg].find(line).is_some()
     }
 }
 
-/// Counts a line by the CMG it comes from or goes to; machines may have more CMGs than there are counts.
+/// Counts a line by the CMG it comes from or goes to. A machine may have more CMGs than there are counters.
 #[inline(always)]
 fn count_of(counts: [Signal; 4], cmg: usize, signals: &mut Signals) {
     if let Some(&count) = counts.get(cmg) {
@@ -559,9 +547,9 @@ fn count_of(counts: [Signal; 4], cmg: usize, signals: &mut Signals) {
     }
 }
 
-/// The caches `gone` have given up a line.
+/// The caches `gone` no longer hold a line.
 fn release(state: &mut Line, holders: &mut Holders, gone: Holders) {
-    // Of a core that has not heard yet that another one owns the line, nothing follows for the owner.
+    // A core that has not handled its snoop yet does not end the ownership of another one.
     if holders.data & gone.data != 0 {
         state.take(Line::OWNED);
     }

@@ -1,19 +1,19 @@
 //! One core memory group: its L2 cache and its memory.
 
-use fxscope_calendar::{Calendar, Cycle, Pool};
+use fxscope_calendar::{BufferPool, Calendar, Cycle};
 use fxscope_counts::{Signal, Signals};
 use fxscope_hint::fetch_early;
 use fxscope_machine::Spec;
 
-use crate::abroad::Abroad;
 use crate::channel::{Channel, Rate};
 use crate::chip::{Answer, Holder, Request};
 use crate::sectors::{Limits, Sector};
 use crate::side_cache::{Found, SideCache};
+use crate::snoop_filter::SnoopFilter;
+use crate::snoop_queue::SnoopQueues;
 use crate::tags::{Line, Slot, Tags, Victim};
-use crate::turns::Turns;
 
-/// The L1 caches of a CMG that hold a line, a bit for each core. Small, since there are as many as L2 has lines.
+/// The L1 caches of a CMG that hold a line, a bit for each core. Small, since L2 keeps one for each of its lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holders {
     /// Cores whose L1D has it.
@@ -26,7 +26,7 @@ impl Holders {
     /// None.
     pub const NONE: Holders = Holders { data: 0, code: 0 };
 
-    /// Of one cache of core number `core`.
+    /// One cache of core number `core`.
     #[inline(always)]
     #[must_use]
     pub fn one(core: usize, holder: Holder) -> Holders {
@@ -36,13 +36,13 @@ impl Holders {
             Holder::None => Holders::NONE,
         }
     }
-    /// Both together.
+    /// Holders of either.
     #[inline(always)]
     #[must_use]
     pub fn and(self, other: Holders) -> Holders {
         Holders { data: self.data | other.data, code: self.code | other.code }
     }
-    /// Those that are not among `others`.
+    /// Those that are not in `others`.
     #[inline(always)]
     #[must_use]
     pub fn without(self, others: Holders) -> Holders {
@@ -56,59 +56,59 @@ impl Holders {
     }
 }
 
-/// A line that had to leave L2, with its holders.
-pub type Gone = (Victim, Holders);
+/// A line evicted from L2, with its holders.
+pub type Evicted = (Victim, Holders);
 
 /// L2 cache, its banks and buffers, and the memory channel of one CMG.
 pub struct Cmg {
     tags: Tags<RECENT>,
-    /// Limits of L2's sectors.
+    /// Sector limits.
     limits: Limits,
-    /// For each place of the tags, the L1 caches that hold the line.
+    /// For each slot of the tags, the L1 caches that hold the line.
     holders: Box<[Holders]>,
     banks: Box<[Calendar]>,
-    /// Move-in buffers.
-    pub(crate) misses: Pool,
-    /// That of main memory.
+    /// Move-in buffers (MSHRs).
+    pub(crate) mshrs: BufferPool,
+    /// The channel of main memory.
     channel: Channel,
-    /// What stands in front of main memory.
+    /// The memory-side cache, if the machine has one.
     side_cache: Option<Box<SideCache>>,
     sets_mask: usize,
-    /// Where in the set number the hash begins.
+    /// The lowest bit of the set number that is hashed.
     hash_at: u32,
-    /// The bits that are hashed, from 0 on.
+    /// The hashed bits, shifted to bit 0.
     hash_mask: u64,
-    /// Where in the line number each field begins that is hashed.
+    /// The lowest bit of each hashed field of the line number.
     hash_fields: [u32; HASH_FIELDS],
-    /// For each core, L2 pipeline start to line ready to send, hit.
+    /// For each core, cycles from the start in the L2 pipeline to the line being ready to send, on a hit.
     hit: Box<[Cycle]>,
-    /// For each core, request to main memory granted to line ready to send.
+    /// For each core, cycles from main memory's grant of a request to the line being ready to send.
     memory: Box<[Cycle]>,
-    /// L2 pipeline start to the memory request.
+    /// Cycles from the start in the L2 pipeline to the memory request.
     pub(crate) miss_detect: Cycle,
-    /// From a core to this cache.
+    /// Cycles from a core to this cache.
     request: Cycle,
-    /// For each core, until when a request of it is known to be refused.
+    /// For each core, until when its request is known to be refused.
     refused: Box<[Cycle]>,
-    /// What cores of other CMGs have caused here since a core of this one had its turn.
-    pub(crate) from_outside: Signals,
-    /// There is something of that.
-    pub(crate) caused_outside: bool,
-    /// Its cores that wait.
-    pub(crate) turns: Turns,
-    /// Lines of its memory that L2 caches of other CMGs hold.
-    pub(crate) abroad: Abroad,
+    /// Counts caused here by cores of other CMGs since a core of this one ran.
+    pub(crate) remote_counts: Signals,
+    /// `remote_counts` has counts.
+    pub(crate) has_remote_counts: bool,
+    /// Snoops of its cores.
+    pub(crate) snoop_queues: SnoopQueues,
+    /// Lines of its memory that the L2 caches of other CMGs may hold.
+    pub(crate) snoop_filter: SnoopFilter,
 }
 
-/// Places remembered: many more than there are lines that cores have asked for ahead, about a hundred each.
+/// Remembered slots: many more than the lines that cores have requested ahead, about a hundred each.
 const RECENT: usize = 8192;
 
-/// Most fields of a line's number that are hashed.
+/// Most fields of a line number that can be hashed.
 const HASH_FIELDS: usize = 8;
-/// A shift that leaves nothing of a line's number, which has fewer bits.
+/// A shift that leaves nothing of a line number, which has fewer bits.
 const NO_FIELD: u32 = u64::BITS - 1;
 
-/// Where in the numbers of lines the fields begin that the machine hashes.
+/// The lowest bits of the fields of line numbers that the machine hashes.
 fn hash_fields(spec: &Spec) -> [u32; HASH_FIELDS] {
     let mut shifts = [NO_FIELD; HASH_FIELDS];
     for (shift, &field) in shifts.iter_mut().zip(&spec.l2_hash.fields) {
@@ -124,7 +124,7 @@ impl Cmg {
         let l2 = &spec.l2;
         let sets = (l2.bytes / u64::from(l2.ways) / u64::from(l2.line_bytes)) as usize;
         let t = &spec.l2_timing;
-        // What of the documented load-to-use lies outside this cache: the request, the line's way to L1 and into
+        // The part of the documented load-to-use latency outside this cache: the request, the line's way to L1 and into
         // it, and the load's second flow.
         let path = t.request + fill_cycles(spec) + spec.load_store.move_in + spec.load_store.load_integer;
         let tags = Tags::new(sets, spec.l2_ways(number) as usize);
@@ -145,7 +145,7 @@ impl Cmg {
             tags,
             limits: Limits::default(),
             banks: (0..t.banks).map(|_| Calendar::default()).collect(),
-            misses: Pool::new(l2.miss_buffers as usize),
+            mshrs: BufferPool::new(l2.miss_buffers as usize),
             channel: Channel::new(&rate, l2.line_bytes, spec.clock.core_hz),
             side_cache,
             sets_mask: sets - 1,
@@ -157,14 +157,14 @@ impl Cmg {
             miss_detect: t.miss_detect,
             request: t.request,
             refused: vec![0; spec.topology.cores_per_cmg as usize].into(),
-            from_outside: Signals::default(),
-            caused_outside: false,
-            turns: Turns::new(spec.topology.cores_per_cmg as usize),
-            abroad: Abroad::default(),
+            remote_counts: Signals::default(),
+            has_remote_counts: false,
+            snoop_queues: SnoopQueues::new(spec.topology.cores_per_cmg as usize),
+            snoop_filter: SnoopFilter::default(),
         }
     }
 
-    /// Nothing before `now` will be asked for any more.
+    /// No request before `now` follows.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
         for bank in &mut self.banks {
@@ -176,14 +176,14 @@ impl Cmg {
         }
     }
 
-    /// The hashed set number of a line. The hash changes its highest bits, however many sets there are.
+    /// The hashed set number of a line. The hash changes the highest bits of the number.
     #[inline(always)]
     pub fn set_of(&self, line: u64) -> usize {
         let hash = self.hash_fields.iter().fold(0, |hash, &field| hash ^ line >> field) & self.hash_mask;
         (hash << self.hash_at ^ line) as usize & self.sets_mask
     }
 
-    /// The cycle in which the line's bank serves a request of `t`.
+    /// The cycle in which the line's bank serves a request that arrives at `t`.
     #[inline(always)]
     pub fn bank_slot(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Cycle {
         signals.add(Signal::L2PipeVal, 1);
@@ -191,16 +191,16 @@ impl Cmg {
     }
 
     /// The same for a request from another CMG.
-    pub fn bank_slot_from_outside(&mut self, line: u64, t: Cycle) -> Cycle {
-        self.from_outside.add(Signal::L2PipeVal, 1);
-        self.caused_outside = true;
+    pub fn remote_bank_slot(&mut self, line: u64, t: Cycle) -> Cycle {
+        self.remote_counts.add(Signal::L2PipeVal, 1);
+        self.has_remote_counts = true;
         self.book_bank(line, t)
     }
 
-    /// Adds what others have caused here to the counts of a core of this CMG.
-    pub fn count_outside(&mut self, signals: &mut Signals) {
-        if std::mem::take(&mut self.caused_outside) {
-            signals.merge(&std::mem::take(&mut self.from_outside));
+    /// Adds what other CMGs have caused here to the counts of a core of this one.
+    pub fn take_remote_counts(&mut self, signals: &mut Signals) {
+        if std::mem::take(&mut self.has_remote_counts) {
+            signals.merge(&std::mem::take(&mut self.remote_counts));
         }
     }
 
@@ -210,15 +210,15 @@ impl Cmg {
         self.banks[bank].book(t)
     }
 
-    /// L2 pipeline start to line ready to send to core number `core`.
+    /// Cycles from the start in the L2 pipeline to the line being ready to send to core number `core`.
     #[inline(always)]
     #[must_use]
     pub fn hit(&self, core: usize) -> Cycle {
         self.hit[core]
     }
 
-    /// A request of core number `core` finds no miss buffer from `t` to `end`. The first one of a core that waits so is sent
-    /// again each time word of the refusal has come to it. Returns how often more the pipeline has had one of its requests.
+    /// A request of core number `core` finds no free move-in buffer from `t` to `end`. The first such request of a core is
+    /// sent again whenever the core learns of its refusal. Returns how often it passed the pipeline again.
     #[inline(never)]
     pub fn refuse(&mut self, core: usize, t: Cycle, end: Cycle) -> u64 {
         let from = t.max(self.refused[core]);
@@ -230,8 +230,8 @@ impl Cmg {
         times
     }
 
-    /// Reads a line from memory, or from what stands in front of it, asked for at `t`; returns when it is ready to be sent to
-    /// core number `core`.
+    /// Reads a line from memory, or from the memory-side cache, requested at `t`. Returns when it is ready to be sent to core
+    /// number `core`.
     #[inline(always)]
     pub fn read_memory(&mut self, core: usize, line: u64, demand: bool, t: Cycle, signals: &mut Signals) -> Cycle {
         match self.side_cache {
@@ -240,7 +240,7 @@ impl Cmg {
         }
     }
 
-    /// Main memory is asked at `t`; L2 has missed the line since `missed`.
+    /// Reads main memory at `t`; the L2 miss was known at `missed`.
     #[inline(always)]
     fn read_main(&mut self, core: usize, demand: bool, missed: Cycle, t: Cycle, signals: &mut Signals) -> Cycle {
         let ready = self.channel.read(t) + self.memory[core];
@@ -252,7 +252,7 @@ impl Cmg {
 
     #[inline(never)]
     fn read_through(&mut self, core: usize, line: u64, demand: bool, t: Cycle, signals: &mut Signals) -> Cycle {
-        let cache = self.side_cache.as_mut().expect("asked by read_memory");
+        let cache = self.side_cache.as_mut().expect("checked by read_memory");
         match cache.read(core, line, t, signals) {
             Found::Line(ready) => ready,
             Found::Nothing { asked, writes_back } => {
@@ -260,13 +260,13 @@ impl Cmg {
                 if writes_back {
                     self.write_main(asked, signals);
                 }
-                self.side_cache.as_mut().expect("asked before").fill(ready);
+                self.side_cache.as_mut().expect("checked before").fill(ready);
                 ready
             }
         }
     }
 
-    /// Writes a line to memory, or into what stands in front of it.
+    /// Writes a line to memory, or to the memory-side cache.
     #[inline(always)]
     pub fn write_memory(&mut self, line: u64, t: Cycle, signals: &mut Signals) {
         match &mut self.side_cache {
@@ -292,21 +292,21 @@ impl Cmg {
         self.tags.find(self.set_of(line), line)
     }
 
-    /// As [`Cmg::find`], when the line is likely to be at `slot`.
+    /// As [`Cmg::find`], when the line is probably at `slot`.
     #[inline(always)]
     #[must_use]
     pub fn find_at(&self, slot: Slot, line: u64) -> Option<Slot> {
         if self.tags.is_at(slot, line) { Some(slot) } else { self.find(line) }
     }
 
-    /// Where `line` is likely to be, which has been found or put there lately.
+    /// Where `line`, which was found or inserted lately, probably is.
     #[inline(always)]
     #[must_use]
     pub fn remembered(&self, line: u64) -> Slot {
         self.tags.remembered(line)
     }
 
-    /// As [`Cmg::find`], for lines that have been found or put there lately; `set` is that of the line.
+    /// As [`Cmg::find`], for lines that were found or inserted lately; `set` is the set of the line.
     #[inline(always)]
     pub fn find_again(&mut self, set: usize, line: u64) -> Option<Slot> {
         self.tags.find_if_known(set, line)
@@ -318,14 +318,14 @@ impl Cmg {
         self.tags.touch(slot);
     }
 
-    /// What is known of a line.
+    /// The state of a line.
     #[inline(always)]
     #[must_use]
     pub fn line(&self, slot: Slot) -> Line {
         *self.tags.line(slot)
     }
 
-    /// The same, to change it.
+    /// The state of a line, to be changed.
     #[inline(always)]
     pub fn line_mut(&mut self, slot: Slot) -> &mut Line {
         self.tags.line_mut(slot)
@@ -337,21 +337,21 @@ impl Cmg {
         &mut self.holders[slot.number()]
     }
 
-    /// What is known of a line, and the L1 caches that hold it.
+    /// The state of a line, and the L1 caches that hold it.
     #[inline(always)]
     pub fn parts_mut(&mut self, slot: Slot) -> (&mut Line, &mut Holders) {
         (self.tags.line_mut(slot), &mut self.holders[slot.number()])
     }
 
-    /// Whether others must give something up before `me` becomes a holder of a line, to `write` it or not.
+    /// Whether other holders must be snooped before `me` becomes a holder of a line, to `write` it or not.
     #[inline(always)]
-    pub fn others_answer(&mut self, slot: Slot, me: Holders, write: bool) -> bool {
+    pub fn must_snoop(&mut self, slot: Slot, me: Holders, write: bool) -> bool {
         let (state, holders) = self.parts_mut(slot);
         let others = holders.without(me);
         write && (state.has(Line::SHARED) || others != Holders::NONE) || state.has(Line::OWNED) && others.data != 0
     }
 
-    /// A core's cache, `me`, becomes a holder of a line that the core has asked for. `fill`: from L2 into L1.
+    /// A core's cache, `me`, becomes a holder of a line that the core requested. `fill`: cycles from L2 into L1.
     #[inline(always)]
     pub fn hold(&mut self, slot: Slot, me: Holders, request: &Request, fill: Cycle, answer: &mut Answer) {
         let (state, holders) = self.parts_mut(slot);
@@ -359,7 +359,7 @@ impl Cmg {
         let alone = request.write || (request.holder == Holder::Data && free);
         answer.shared = !alone;
         if alone {
-            // Nobody else gets the line before the core has it. The right to write alone is used in the next cycle.
+            // Nobody else gets the line before the core has it. Write permission without data is used in the next cycle.
             if answer.missed.is_none() {
                 let sooner = if holders.data & me.data == 0 { 0 } else { fill - 1 };
                 state.take(Line::FROM_MEMORY);
@@ -370,10 +370,16 @@ impl Cmg {
         *holders = if request.write { me } else { holders.and(me) };
     }
 
-    /// Puts a line with its holders into its `set` at `now`. Returns its place and the line that had to leave, with its
-    /// holders.
+    /// Inserts a line with its holders into its `set` at `now`. Returns its slot and the evicted line.
     #[inline(always)]
-    pub fn insert(&mut self, set: usize, line: u64, state: Line, holders: Holders, now: Cycle) -> (Slot, Option<Gone>) {
+    pub fn insert(
+        &mut self,
+        set: usize,
+        line: u64,
+        state: Line,
+        holders: Holders,
+        now: Cycle,
+    ) -> (Slot, Option<Evicted>) {
         let (slot, victim) = self.tags.insert(set, line, state, now);
         self.tags.remember(line, slot);
         let before = std::mem::replace(self.holders_mut(slot), holders);
@@ -385,7 +391,7 @@ impl Cmg {
         self.tags.remove(self.set_of(line), line);
     }
 
-    /// From now on one pair of sectors has these ways, or no limits.
+    /// Limits one pair of sectors to these ways, or lifts its limits.
     pub fn limit_sectors(&mut self, pair: Sector, ways: Option<[u8; 2]>) {
         self.limits = self.limits.with_pair(pair, ways);
         self.tags.limit(self.limits);
@@ -397,24 +403,24 @@ impl Cmg {
         self.find(line).map(|slot| self.tags.line(slot).sector())
     }
 
-    /// `line` will be put here soon, and the line `step` behind it after it (a matter of the host's speed only).
+    /// `line` will soon be inserted, and the line `step` after it next (a hint for simulator speed; no effect on timing).
     #[inline(always)]
     pub fn expect(&self, line: u64, step: i64) {
         let set = self.set_of(line);
-        // Nearly always.
+        // The hash rarely differs between neighbours.
         let next = set.wrapping_add_signed(step as isize) & self.sets_mask;
         let place = self.tags.expect(set, next);
         fetch_early(&self.holders, place.number());
     }
 
-    /// What is known of `slot` will be changed soon (a matter of the host's speed only).
+    /// The state at `slot` will soon change (a hint for simulator speed; no effect on timing).
     #[inline(always)]
     pub fn expect_at(&self, slot: Slot) {
         self.tags.expect_at(slot);
         fetch_early(&self.holders, slot.number());
     }
 
-    /// `line`, put here lately, will be asked for soon (a matter of the host's speed only).
+    /// `line`, inserted lately, will soon be requested (a hint for simulator speed; no effect on timing).
     #[inline(always)]
     pub fn expect_again(&self, line: u64) {
         let place = self.tags.expect_again(line);
@@ -422,14 +428,14 @@ impl Cmg {
     }
 }
 
-/// For each core of a CMG a latency between that of the nearest and that of the farthest, less `path`.
+/// For each core of a CMG, the latency interpolated between the nearest and the farthest core, minus `path`.
 fn by_position(spec: &Spec, near: Cycle, far: Cycle, path: Cycle) -> Box<[Cycle]> {
     let cores = u64::from(spec.topology.cores_per_cmg);
     let last = cores.max(2) - 1;
     (0..cores).map(|core| (near + (far - near) * core / last).saturating_sub(path)).collect()
 }
 
-/// Cycles a line needs on the bus from L2 to L1.
+/// Cycles that a line takes on the bus from L2 to L1.
 #[must_use]
 pub fn fill_cycles(spec: &Spec) -> Cycle {
     u64::from(spec.l1d.line_bytes / spec.l2_timing.fill_bytes_per_cycle)

@@ -59,7 +59,7 @@ pub struct Frame {
 struct Node {
     /// Bytes handed out, from the first address on.
     used: u64,
-    /// Rest of the chunk that small frames come from.
+    /// PartitionResult of the chunk that small frames come from.
     chunk: std::ops::Range<u64>,
     /// Frames given back, by size.
     free: BTreeMap<u32, Vec<u64>>,
@@ -97,7 +97,7 @@ impl Nodes {
 }
 
 /// The page frames of all nodes.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Frames {
     nodes: Box<[Node]>,
     node_bytes: u64,

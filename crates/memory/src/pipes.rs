@@ -1,30 +1,29 @@
 //! The two load/store pipes of a core as a calendar.
 //!
-//! Rules (microarchitecture manual 7.2, 7.6): a cycle takes two loads, or one write of store data (ST2, on
-//! pipe 1) beside which only a store's tag access (ST0) of an eligible kind may run on pipe 0; moving a
-//! line in or out takes both pipes.
+//! Rules (microarchitecture manual 7.2, 7.6): a cycle takes two loads, or one write of store data (ST2) on pipe 1. Only the tag
+//! access (ST0) of an eligible store may run on pipe 0 in the same cycle as a write. Moving a line in or out takes both pipes.
 
-use fxscope_calendar::calendar::{leap_word, leap_words};
+use fxscope_calendar::calendar::{shift_word, shift_words};
 use fxscope_calendar::{Cycle, SPAN};
 
-/// What is taken in 64 cycles, a bit for each cycle.
+/// The reservations of 64 cycles, a bit for each cycle.
 #[derive(Clone, Copy, Default)]
 struct Taken {
     pipe0: u64,
     pipe1: u64,
-    /// The flow that pipe 0, pipe 1 takes ends in the stages of a long access.
+    /// The flow in pipe 0, pipe 1 ends in the stages of a long access.
     long: [u64; 2],
-    /// Something is there that no store write may join.
+    /// A reservation that no store write may join.
     no_write: u64,
-    /// A store write is there, which only eligible store accesses may join.
+    /// A store write, which only eligible store accesses may join.
     write: u64,
-    /// A store write is there that counts in both pipes.
+    /// A store write that counts in both pipes.
     wide: u64,
-    /// How many flows are sent in vain.
-    vain: u64,
+    /// The number of replayed flows that are cancelled.
+    replays: u64,
 }
 
-/// What asks for a cycle.
+/// The kind of a flow.
 #[derive(Clone, Copy)]
 enum Kind {
     /// A load, or a store access that is not eligible.
@@ -46,14 +45,14 @@ impl Taken {
         }
     }
 
-    /// Takes the cycle of `bit`; returns the pipe it gets: of two that are free that of the address pipe, 0 or all bits of
-    /// pipe 1; of both, pipe 1.
+    /// Takes the cycle of `bit`. Returns the pipe: of two free ones the address pipe's own (`own`: all bits set for pipe 1);
+    /// pipe 1 for a flow that takes both.
     #[inline(always)]
     fn take(&mut self, kind: Kind, bit: u64, own: u64) -> usize {
         match kind {
             Kind::Load | Kind::EligibleStore => {
                 let second = (self.pipe0 | own & !self.pipe1) & bit;
-                // On pipe 1 a store access is in the way of a store write.
+                // A store access on pipe 1 excludes a store write.
                 self.pipe1 |= second;
                 self.pipe0 |= bit & !second;
                 self.no_write |= if matches!(kind, Kind::Load) { bit } else { second };
@@ -73,40 +72,40 @@ impl Taken {
         }
     }
 
-    /// The cycles that each pipe is reserved.
+    /// Reserved cycles of each pipe.
     fn reserved(&self) -> [u64; 2] {
         [self.pipe0 | self.wide, self.pipe1].map(|pipe| u64::from(pipe.count_ones()))
     }
 
-    /// The cycles of each pipe that flows in vain take, of those that are free.
-    fn in_vain(&self) -> [u64; 2] {
-        if self.vain == 0 {
+    /// Free cycles of each pipe that replayed flows take.
+    fn replayed(&self) -> [u64; 2] {
+        if self.replays == 0 {
             return [0; 2];
         }
         let [first, second] = self.reserved();
-        let in_second = (self.vain / 2).min(64 - second);
-        [(self.vain - in_second).min(64 - first), in_second]
+        let in_second = (self.replays / 2).min(64 - second);
+        [(self.replays - in_second).min(64 - first), in_second]
     }
 
-    /// Adds both.
+    /// Adds reserved and replayed cycles.
     fn add_busy(&self, busy: [u64; 2]) -> [u64; 2] {
-        let (reserved, in_vain) = (self.reserved(), self.in_vain());
-        std::array::from_fn(|pipe| busy[pipe] + reserved[pipe] + in_vain[pipe])
+        let (reserved, replayed) = (self.reserved(), self.replayed());
+        std::array::from_fn(|pipe| busy[pipe] + reserved[pipe] + replayed[pipe])
     }
 
-    /// [`leap_word`] for all.
+    /// [`shift_word`] for all words.
     fn shift(&mut self, bits: u32, carry: &mut Taken) {
-        leap_word(&mut self.pipe0, bits, &mut carry.pipe0);
-        leap_word(&mut self.pipe1, bits, &mut carry.pipe1);
-        leap_word(&mut self.long[0], bits, &mut carry.long[0]);
-        leap_word(&mut self.long[1], bits, &mut carry.long[1]);
-        leap_word(&mut self.no_write, bits, &mut carry.no_write);
-        leap_word(&mut self.write, bits, &mut carry.write);
-        leap_word(&mut self.wide, bits, &mut carry.wide);
+        shift_word(&mut self.pipe0, bits, &mut carry.pipe0);
+        shift_word(&mut self.pipe1, bits, &mut carry.pipe1);
+        shift_word(&mut self.long[0], bits, &mut carry.long[0]);
+        shift_word(&mut self.long[1], bits, &mut carry.long[1]);
+        shift_word(&mut self.no_write, bits, &mut carry.no_write);
+        shift_word(&mut self.write, bits, &mut carry.write);
+        shift_word(&mut self.wide, bits, &mut carry.wide);
     }
 }
 
-/// For each period, 2^32 divided by it, rounded up: multiplying by it divides, exactly for [`DIVIDED`] cycles.
+/// For each period, 2^32 divided by it, rounded up. Multiplying by it divides, exactly below [`DIVIDED`] cycles.
 const RECIPROCALS: [u64; 64] = {
     let mut reciprocals = [0; 64];
     let mut period = 1;
@@ -116,10 +115,10 @@ const RECIPROCALS: [u64; 64] = {
     }
     reciprocals
 };
-/// Cycles below which [`RECIPROCALS`] divide.
+/// Cycles below which [`RECIPROCALS`] divide exactly.
 const DIVIDED: Cycle = (1 << 32) / RECIPROCALS.len() as Cycle;
 
-/// How many periods so many cycles need.
+/// The number of periods that `cycles` cycles need, rounded up.
 #[inline(always)]
 fn periods(cycles: Cycle, period: Cycle) -> u64 {
     let cycles = cycles + period - 1;
@@ -137,11 +136,11 @@ pub struct LoadStorePipes {
     taken: Box<[Taken; WORDS]>,
     /// Cycles before this are forgotten; a multiple of 64.
     floor: Cycle,
-    /// The pipe that the last reservation got; of both, pipe 1.
+    /// The pipe of the last reservation; pipe 1 for both.
     last: usize,
-    /// All bits when accesses come from EAGB, which sends them to pipe 1 if both are free; no bit when from EAGA.
+    /// All bits set when accesses come from EAGB, which prefers pipe 1; no bit set for EAGA.
     own: u64,
-    /// Reserved pipe cycles that are forgotten already.
+    /// Reserved cycles of each pipe before `floor`.
     past: [u64; 2],
 }
 
@@ -152,7 +151,7 @@ impl Default for LoadStorePipes {
 }
 
 impl LoadStorePipes {
-    /// Nothing before `now` will be asked for any more.
+    /// No request before `now` follows.
     #[inline(always)]
     pub fn advance(&mut self, now: Cycle) {
         if now >= self.floor + 64 {
@@ -177,23 +176,23 @@ impl LoadStorePipes {
         self.taken.iter().fold(self.past, |busy, taken| taken.add_busy(busy))
     }
 
-    /// So many more cycles were reserved.
+    /// Adds reserved cycles.
     pub fn add_busy(&mut self, more: [u64; 2]) {
         self.past = std::array::from_fn(|pipe| self.past[pipe] + more[pipe]);
     }
 
-    /// What is reserved is reserved so many cycles later instead. Flows in vain are counted before, among what was reserved
-    /// around them: which cycles of their word they are in is not known.
-    pub fn leap(&mut self, cycles: Cycle) {
+    /// Moves all reservations `cycles` later. Replayed flows are counted first, at their old place: which cycles of their word
+    /// they take is not known.
+    pub fn fast_forward(&mut self, cycles: Cycle) {
         for taken in &mut self.taken[..] {
-            let in_vain = taken.in_vain();
-            taken.vain = 0;
-            self.past = std::array::from_fn(|pipe| self.past[pipe] + in_vain[pipe]);
+            let replayed = taken.replayed();
+            taken.replays = 0;
+            self.past = std::array::from_fn(|pipe| self.past[pipe] + replayed[pipe]);
         }
-        self.floor = leap_words(&mut self.taken[..], self.floor, cycles, Taken::shift);
+        self.floor = shift_words(&mut self.taken[..], self.floor, cycles, Taken::shift);
     }
 
-    /// Books the first cycle from `t` on that suits `kind`.
+    /// Books the first cycle at or after `t` that suits `kind`.
     #[inline(always)]
     fn book(&mut self, t: Cycle, kind: Kind) -> Cycle {
         if t.wrapping_sub(self.floor) < SPAN {
@@ -208,7 +207,7 @@ impl LoadStorePipes {
         self.book_later(t, kind)
     }
 
-    /// The same, when no cycle suits behind `t` in its word, or there is none.
+    /// The same, when the word of `t` has no suitable cycle, or is outside the ring.
     #[cold]
     #[inline(never)]
     fn book_later(&mut self, t: Cycle, kind: Kind) -> Cycle {
@@ -227,37 +226,36 @@ impl LoadStorePipes {
         t
     }
 
-    /// Addresses come from EAGB from now on, or from EAGA: each sends accesses to the pipe beside it (manual 7.2.1, figure 2-6)
-    /// if that is free.
+    /// Sets whether the next addresses come from EAGB or from EAGA. Each sends accesses to its own pipe if that is free (manual
+    /// 7.2.1, figure 2-6).
     #[inline(always)]
     pub fn from_eagb(&mut self, eagb: bool) {
         self.own = u64::from(eagb).wrapping_neg();
     }
 
-    /// A load flow: either pipe, not beside a store write.
+    /// A load flow: either pipe, not in the cycle of a store write.
     #[inline(always)]
     pub fn load(&mut self, t: Cycle) -> Cycle {
         self.book(t, Kind::Load)
     }
 
-    /// An access sends its flow again every `period` cycles after `t`, and before `end` in vain. Such flows take cycles
-    /// that nothing else is reserved in: they are counted, and keep nothing away. Returns when the first one behind them is
-    /// sent.
-    pub fn in_vain(&mut self, t: Cycle, end: Cycle, period: Cycle) -> Cycle {
+    /// An access replays its flow every `period` cycles after `t`, until one runs at or after `end`; earlier ones are cancelled.
+    /// Cancelled flows take cycles that nothing else has reserved: they are counted, and block nothing. Returns when the
+    /// successful one is sent.
+    pub fn replay(&mut self, t: Cycle, end: Cycle, period: Cycle) -> Cycle {
         let counted = end.min(self.floor + SPAN);
         let mut next = t + period;
         while next < counted {
             let block = (next | 63) + 1;
             let flows = periods(block.min(counted) - next, period);
-            self.taken[(next / 64) as usize % WORDS].vain += flows;
+            self.taken[(next / 64) as usize % WORDS].replays += flows;
             next += flows * period;
         }
         if next < end { next + periods(end - next, period) * period } else { next }
     }
 
-    /// The access whose flow was reserved last, in cycle `t`, ends. Returns whether it ends in the stages of a long
-    /// access: when it is one, or when a long one that began `ahead` cycles before it in the same pipe would end together
-    /// with it (manual 2.9).
+    /// The access whose flow was reserved last, in cycle `t`. Returns whether it ends in the stages of a long access: when it
+    /// is one, or when a long one that began `ahead` cycles earlier in the same pipe would end in the same cycle (manual 2.9).
     #[inline(always)]
     pub fn ends_long(&mut self, t: Cycle, long: bool, ahead: Cycle) -> bool {
         let place = |t: Cycle| (t / 64) as usize % WORDS;
@@ -269,13 +267,13 @@ impl LoadStorePipes {
         ends_long
     }
 
-    /// A store's translation and tag access. `eligible` ones may run beside a store write.
+    /// A store's translation and tag access. An `eligible` one may share its cycle with a store write.
     #[inline(always)]
     pub fn store_access(&mut self, t: Cycle, eligible: bool) -> Cycle {
         if eligible { self.book(t, Kind::EligibleStore) } else { self.book(t, Kind::Load) }
     }
 
-    /// A write of store data. A `wide` one, of a vector register's bytes, counts in both pipes.
+    /// A write of store data. A `wide` one (a vector register) counts in both pipes.
     #[inline(always)]
     pub fn store_write(&mut self, t: Cycle, wide: bool) -> Cycle {
         let t = self.book(t, Kind::Write);
@@ -285,14 +283,14 @@ impl LoadStorePipes {
         t
     }
 
-    /// The pipe that the last reservation got; of both, pipe 1.
+    /// The pipe of the last reservation; pipe 1 for both.
     #[inline(always)]
     #[must_use]
     pub fn last(&self) -> usize {
         self.last
     }
 
-    /// Both pipes for `n` cycles, not necessarily in a row; returns the last of them.
+    /// Both pipes for `n` cycles, not necessarily consecutive. Returns the last of them.
     #[inline(always)]
     pub fn both(&mut self, t: Cycle, n: u64) -> Cycle {
         if (1..=64).contains(&n) && t.wrapping_sub(self.floor) < SPAN {
@@ -309,7 +307,7 @@ impl LoadStorePipes {
         self.both_apart(t, n)
     }
 
-    /// The same, when the first free cycle is not one of so many in a row.
+    /// The same, when the first free cycle does not begin `n` consecutive ones.
     #[inline(never)]
     fn both_apart(&mut self, t: Cycle, n: u64) -> Cycle {
         let mut last = t;
@@ -371,15 +369,15 @@ mod tests {
     }
 
     #[test]
-    fn flows_in_vain_are_counted_in_cycles_that_are_free_and_keep_nothing_away() {
+    fn cancelled_replays_are_counted_in_free_cycles_and_block_nothing() {
         let mut p = LoadStorePipes::default();
-        assert_eq!(p.in_vain(5, 60, 15), 65);
+        assert_eq!(p.replay(5, 60, 15), 65);
         assert_eq!(p.busy(), [2, 1], "20, 35 and 50");
         assert_eq!([p.load(20), p.load(20)], [20, 20]);
         assert_eq!(p.busy(), [3, 2]);
-        assert_eq!(p.in_vain(60, 130, 1), 130);
+        assert_eq!(p.replay(60, 130, 1), 130);
         assert_eq!(p.busy().iter().sum::<u64>(), 5 + 69, "61 to 129");
-        (0..64).for_each(|_| _ = p.in_vain(64, 128, 1));
+        (0..64).for_each(|_| _ = p.replay(64, 128, 1));
         p.advance(128);
         assert_eq!(p.busy(), [4 + 64 + 1; 2], "the second 64 cycles are full; eight before and two behind");
     }
@@ -394,21 +392,21 @@ mod tests {
     }
 
     #[test]
-    fn the_first_flow_that_is_not_in_vain_is_the_first_one_at_or_behind_the_end() {
+    fn the_first_successful_replay_is_the_first_one_at_or_after_the_end() {
         let mut p = LoadStorePipes::default();
-        assert_eq!([p.in_vain(5, 6, 15), p.in_vain(5, 35, 15), p.in_vain(5, 36, 15)], [20, 35, 50]);
+        assert_eq!([p.replay(5, 6, 15), p.replay(5, 35, 15), p.replay(5, 36, 15)], [20, 35, 50]);
         let end = 3 * SPAN + 1;
-        assert_eq!(p.in_vain(0, end, 15), end.div_ceil(15) * 15, "beyond what is remembered");
+        assert_eq!(p.replay(0, end, 15), end.div_ceil(15) * 15, "beyond what is remembered");
     }
 
     #[test]
-    fn flows_in_vain_count_the_same_when_what_is_reserved_leaps() {
+    fn cancelled_replays_count_the_same_after_a_fast_forward() {
         let mut p = LoadStorePipes::default();
         (64..128).for_each(|t| assert_eq!(p.load(t), t));
-        (0..3).for_each(|_| _ = p.in_vain(127, 192, 1));
+        (0..3).for_each(|_| _ = p.replay(127, 192, 1));
         let before = p.busy();
-        assert_eq!(before, [64 + 64, 64], "in vain: all of 128 to 191");
-        p.leap(1_000_040);
+        assert_eq!(before, [64 + 64, 64], "cancelled: all of 128 to 191");
+        p.fast_forward(1_000_040);
         assert_eq!(p.busy(), before);
     }
 

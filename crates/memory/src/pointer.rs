@@ -1,17 +1,17 @@
-//! Data pointers: an address, and what the tag in its upper byte asks of the memory system.
+//! Tagged data pointers: an address, and what the tag in its upper byte requests of the memory system.
 
 use crate::sectors::{SECTORS, Sector};
 
 /// Bits of a pointer that are its address.
 pub(crate) const ADDRESS: u64 = (1 << 56) - 1;
 
-/// A data pointer: its address, what its bits 63:60, `pf_func`, ask of the prefetcher, and the sector that its bits 57:56
-/// name (A64FX specification, HPC extension 1.1).
+/// A data pointer: its address, what bits 63:60 (`pf_func`) request of the prefetcher, and the sector in bits 57:56 (A64FX
+/// specification, HPC extension 1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
     /// Address without the tag.
     pub addr: u64,
-    /// What it asks of the prefetcher.
+    /// What it requests of the prefetcher.
     pub steering: Steering,
 }
 
@@ -30,7 +30,7 @@ impl Pointer {
         Pointer { addr, ..self }
     }
 
-    /// The sector it names, whether or not that counts.
+    /// The sector it names, whether or not tags select sectors.
     #[inline(always)]
     #[must_use]
     pub fn sector(self) -> Sector {
@@ -38,40 +38,40 @@ impl Pointer {
     }
 }
 
-/// `pf_func`: which hardware prefetches may follow an access, and what becomes of a prefetch instruction. It is the upper
-/// half of the pointer's tag, which is kept whole so that a pointer is taken apart with one shift.
+/// `pf_func`: which hardware prefetches an access may trigger, and whether a prefetch instruction is weak. It is the upper
+/// half of the pointer's tag; the whole tag is stored, so that one shift splits a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steering(u8);
 
 impl Steering {
-    /// Of a pointer without a tag.
+    /// No tag.
     pub const NONE: Steering = Steering(0);
 
-    /// With it the three bits below are the number of the injection registers.
+    /// Set when the three bits below number the injection registers.
     const INJECTION: u8 = 0x80;
     const NO_L1: u8 = 0x40;
     const NO_L2: u8 = 0x20;
     const WEAK: u8 = 0x10;
 
-    /// The number of the prefetch injection registers that it names.
+    /// The number of the prefetch injection registers that it names, if it does.
     #[inline(always)]
     #[must_use]
     pub fn injection(self) -> Option<usize> {
         self.0.checked_sub(Steering::INJECTION).map(|tag| usize::from(tag >> 4))
     }
-    /// Whether streams of hardware prefetches into L1 may follow.
+    /// Whether hardware stream prefetches into L1 are allowed.
     #[inline(always)]
     #[must_use]
     pub fn l1(self) -> bool {
         self.0 & (Steering::INJECTION | Steering::NO_L1) == 0
     }
-    /// Whether streams of hardware prefetches into L2 may follow.
+    /// Whether hardware stream prefetches into L2 are allowed.
     #[inline(always)]
     #[must_use]
     pub fn l2(self) -> bool {
         self.0 & (Steering::INJECTION | Steering::NO_L2) == 0
     }
-    /// Whether a prefetch instruction is weak, where injection registers do not say.
+    /// Whether a prefetch instruction is weak, unless injection registers decide.
     #[inline(always)]
     #[must_use]
     pub fn weak_software(self) -> bool {

@@ -5,15 +5,15 @@ use std::cmp::Reverse;
 use fxscope_calendar::{Cycle, LineBus};
 use fxscope_machine::Spec;
 
-/// Links between neighbours, one each way, the CMGs' ports to them, and the way around.
+/// The ring: a link each way between neighbours, and each CMG's port.
 #[derive(Default)]
 pub struct Ring {
-    /// `links[i]` leads from station `i` of the ring to the next one, and back from there.
+    /// `links[i]` connects stop `i` of the ring and the next one.
     links: Box<[TwoWay]>,
-    /// For each CMG, what it sends to the ring and receives from it together.
+    /// For each CMG, its port: what it sends and receives.
     ports: Box<[LineBus]>,
-    /// Station of each CMG.
-    stations: Box<[usize]>,
+    /// The stop of each CMG.
+    stops: Box<[usize]>,
     hop: Cycle,
 }
 
@@ -34,12 +34,12 @@ impl Ring {
         Ring {
             links: (0..cmgs).map(|_| TwoWay { up: LineBus::new(period), down: LineBus::new(period) }).collect(),
             ports: (0..cmgs).map(|_| LineBus::new(port)).collect(),
-            stations: (0..cmgs).map(|cmg| station(cmg, columns)).collect(),
+            stops: (0..cmgs).map(|cmg| stop(cmg, columns)).collect(),
             hop: spec.ring.hop,
         }
     }
 
-    /// Nothing before `now` will be asked for any more.
+    /// No transfer before `now` follows.
     pub fn advance(&mut self, now: Cycle) {
         for link in &mut self.links {
             link.up.advance(now);
@@ -50,19 +50,19 @@ impl Ring {
         }
     }
 
-    /// The first link and the number of links of the shortest way from one CMG to another, and whether it goes up.
-    fn way(&self, from: usize, to: usize) -> (usize, usize, bool) {
-        let n = self.stations.len();
-        let (from, to) = (self.stations[from], self.stations[to]);
+    /// The shortest route from one CMG to another: its first link, its number of links, and whether it goes up.
+    fn route(&self, from: usize, to: usize) -> (usize, usize, bool) {
+        let n = self.stops.len();
+        let (from, to) = (self.stops[from], self.stops[to]);
         let up = (to + n - from) % n;
         if 2 * up <= n { (from, up, true) } else { (to, n - up, false) }
     }
 
-    /// The CMG farthest from another one, of equally far ones the first, and the cycles of a message there and one back; none
-    /// when there is only one.
+    /// The CMG farthest from `from` (the first of several), and the cycles of a message there and back; `None` when there is
+    /// only one CMG.
     #[must_use]
     pub fn farthest(&self, from: usize) -> Option<(usize, Cycle)> {
-        let others = (0..self.stations.len()).filter(|&cmg| cmg != from);
+        let others = (0..self.stops.len()).filter(|&cmg| cmg != from);
         let each = others.map(|cmg| (cmg, self.message(from, cmg) + self.message(cmg, from)));
         each.min_by_key(|&(_, cycles)| Reverse(cycles))
     }
@@ -70,15 +70,15 @@ impl Ring {
     /// Cycles for a message without data from one CMG to another.
     #[must_use]
     pub fn message(&self, from: usize, to: usize) -> Cycle {
-        self.way(from, to).1 as Cycle * self.hop
+        self.route(from, to).1 as Cycle * self.hop
     }
 
-    /// A line goes from one CMG to another, ready at `t`; returns when it is there. One that stays does not see the ring.
+    /// Transfers a line that is ready at `t` from one CMG to another. Returns when it has arrived; within a CMG that is `t`.
     pub fn transfer(&mut self, from: usize, to: usize, t: Cycle) -> Cycle {
         if from == to {
             return t;
         }
-        let (first, count, up) = self.way(from, to);
+        let (first, count, up) = self.route(from, to);
         let n = self.links.len();
         let mut at = self.ports[from].book(t);
         for i in 0..count {
@@ -89,8 +89,8 @@ impl Ring {
     }
 }
 
-/// CMGs are numbered row by row; the ring goes through the rows to and fro.
-fn station(cmg: usize, columns: usize) -> usize {
+/// CMGs are numbered row by row. The ring runs through the rows in alternating directions.
+fn stop(cmg: usize, columns: usize) -> usize {
     let (row, column) = (cmg / columns, cmg % columns);
     row * columns + if row % 2 == 0 { column } else { columns - 1 - column }
 }

@@ -1,7 +1,7 @@
-//! A cache in front of the main memory of a CMG: direct-mapped, of whole lines, with a memory of its own.
+//! A memory-side cache in front of the main memory of a CMG: direct-mapped, of whole lines, with its own memory.
 //!
-//! Tags lie beside the lines, so that every access that looks one up reads it: a miss takes the channel as a hit does, the
-//! victim is at hand then, and the line that main memory sends takes the channel once more to be written.
+//! Tags are stored with the lines, so every lookup reads a line: a miss occupies the channel as a hit does and reads the victim,
+//! too. The line that main memory sends then occupies the channel again to be written.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
@@ -11,35 +11,36 @@ use crate::channel::{Channel, Rate};
 
 /// The memory-side cache of one CMG.
 pub(crate) struct SideCache {
-    /// For each place one more than the number of the line of those that share it, and [`DIRTY`]; 0 when there is none.
+    /// For each place, one plus the tag of its line, and [`DIRTY`]; 0 when it is empty.
     tags: Box<[u32]>,
-    /// Lines whose numbers differ by this power of two share a place.
+    /// Log2 of the number of places.
     lines_log2: u32,
     channel: Channel,
-    /// For each core, request granted to line ready to send, hit.
+    /// For each core, cycles from the grant of a request to the line being ready to send, on a hit.
     hit: Box<[Cycle]>,
-    /// Request granted to the request at main memory, miss.
+    /// Cycles from the grant of a request to the request at main memory, on a miss.
     miss_detect: Cycle,
 }
 
-/// Main memory is behind.
+/// Main memory holds an older copy.
 const DIRTY: u32 = 1 << 31;
 
-/// What a look for a line finds.
+/// What a lookup finds.
 pub(crate) enum Found {
     /// The line, ready to be sent at this time.
     Line(Cycle),
-    /// Nothing: main memory is asked at this time.
+    /// Nothing: main memory is read.
     Nothing {
         /// When.
         asked: Cycle,
-        /// Whether a dirty line must leave.
+        /// Whether the victim is dirty and must be written back.
         writes_back: bool,
     },
 }
 
 impl SideCache {
-    /// An empty cache; `None` on machines without. `hit`: for each core, request to line ready to send.
+    /// An empty cache; `None` for a machine without one. `hit`: for each core, cycles from the grant of a request to the line
+    /// being ready to send.
     pub(crate) fn new(spec: &Spec, hit: Box<[Cycle]>) -> Option<SideCache> {
         let cache = &spec.memory_side_cache;
         let lines = cache.bytes / u64::from(spec.l2.line_bytes);
@@ -57,7 +58,7 @@ impl SideCache {
         })
     }
 
-    /// Nothing before `now` will be asked for any more.
+    /// No request before `now` follows.
     pub(crate) fn advance(&mut self, now: Cycle) {
         self.channel.advance(now);
     }
@@ -67,7 +68,7 @@ impl SideCache {
         (place as usize, (line >> self.lines_log2) as u32 + 1)
     }
 
-    /// Core number `core` asks for a line at `t`. If it is not here, it has its place afterwards.
+    /// Core number `core` requests a line at `t`. A line that is missing takes its place.
     pub(crate) fn read(&mut self, core: usize, line: u64, t: Cycle, signals: &mut Signals) -> Found {
         let granted = self.channel.read(t);
         let (place, tag) = self.place_and_tag(line);
@@ -78,25 +79,25 @@ impl SideCache {
         }
         signals.add(Signal::MemoryCacheMiss, 1);
         self.tags[place] = tag;
-        Found::Nothing { asked: granted + self.miss_detect, writes_back: self.leaves(before, signals) }
+        Found::Nothing { asked: granted + self.miss_detect, writes_back: self.is_dirty(before, signals) }
     }
 
-    /// A line that was missing comes from main memory at `t`.
+    /// A line that was missing arrives from main memory at `t`.
     pub(crate) fn fill(&mut self, t: Cycle) {
         self.channel.write(t);
     }
 
-    /// A line comes back from L2 at `t`. Returns when a dirty line must leave for it, if one must.
+    /// L2 writes back a line at `t`. Returns when a dirty victim is written to main memory, if there is one.
     pub(crate) fn write(&mut self, line: u64, t: Cycle, signals: &mut Signals) -> Option<Cycle> {
         let (place, tag) = self.place_and_tag(line);
         let before = std::mem::replace(&mut self.tags[place], tag | DIRTY);
-        let leaves = before & !DIRTY != tag && self.leaves(before, signals);
+        let leaves = before & !DIRTY != tag && self.is_dirty(before, signals);
         self.channel.write(t);
         leaves.then_some(t + self.miss_detect)
     }
 
-    /// Whether the line that was at a place must be written to main memory.
-    fn leaves(&self, before: u32, signals: &mut Signals) -> bool {
+    /// Whether a victim must be written to main memory.
+    fn is_dirty(&self, before: u32, signals: &mut Signals) -> bool {
         let dirty = before & DIRTY != 0;
         signals.add(Signal::MemoryCacheWb, u64::from(dirty));
         dirty

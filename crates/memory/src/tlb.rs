@@ -1,12 +1,12 @@
 //! Translation look-aside buffers: a small fully associative first level, and a set-associative one behind it as second
-//! level, or beside it for the pages of some sizes.
+//! level, or large_page it for the pages of some sizes.
 
-mod beside;
+mod large_page;
 
 use fxscope_calendar::Cycle;
 use fxscope_machine::spec::Tlb as TlbSpec;
 
-use beside::Beside;
+use large_page::LargePageTlb;
 
 #[derive(Clone, Copy)]
 struct Entry {
@@ -59,8 +59,8 @@ pub struct Tlb {
     /// Where recent hits stand, by low bits of the numbers of 64 KiB and 2 MiB pages: arrays lie at round distances. With
     /// LRU all of them stand first: a hit there changes no order.
     recent: [u8; RECENT],
-    /// The set-associative TLB, where it stands beside.
-    beside: Option<Beside>,
+    /// The set-associative TLB, where it stands large_page.
+    large_page: Option<LargePageTlb>,
     /// Second level, where it stands behind; `l2_ways` for each set, most recent first.
     l2: Box<[Page]>,
     ways: usize,
@@ -76,14 +76,14 @@ impl Tlb {
             lru: spec.l1_lru,
             fifo: 0,
             recent: [0; RECENT],
-            beside: Beside::new(spec),
+            large_page: LargePageTlb::new(spec),
             l2: vec![Page::default(); spec.l2_entries as usize].into(),
             ways: spec.l2_ways as usize,
             hit_cycles: spec.l2_hit,
         }
     }
 
-    /// The translation of `addr`, if the first level, or the TLB beside it, has it or waits for it.
+    /// The translation of `addr`, if the first level, or the TLB large_page it, has it or waits for it.
     #[inline(always)]
     pub fn hit(&mut self, addr: u64) -> Option<Hit> {
         let hint = (addr >> 16 ^ addr >> 21) as usize % RECENT;
@@ -93,7 +93,7 @@ impl Tlb {
 
     #[inline(never)]
     fn search(&mut self, addr: u64, hint: usize) -> Option<Hit> {
-        if let Some(hit) = self.beside.as_mut().and_then(|beside| beside.hit(addr)) {
+        if let Some(hit) = self.large_page.as_mut().and_then(|large_page| large_page.hit(addr)) {
             return Some(hit);
         }
         let i = self.l1.iter().position(|e| e.has(addr))?;
@@ -108,14 +108,14 @@ impl Tlb {
     /// As [`Tlb::hit`], without counting as a use.
     #[inline(always)]
     pub fn peek(&mut self, addr: u64) -> Option<Hit> {
-        if self.lru || self.beside.is_some() { self.look_through(addr) } else { self.hit(addr) }
+        if self.lru || self.large_page.is_some() { self.look_through(addr) } else { self.hit(addr) }
     }
 
     /// The same, where what is replaced hangs on use.
     #[inline(never)]
     fn look_through(&self, addr: u64) -> Option<Hit> {
-        let beside = self.beside.as_ref().and_then(|beside| beside.peek(addr));
-        beside.or_else(|| self.l1.iter().find(|e| e.has(addr)).map(|e| e.hit))
+        let large_page = self.large_page.as_ref().and_then(|large_page| large_page.peek(addr));
+        large_page.or_else(|| self.l1.iter().find(|e| e.has(addr)).map(|e| e.hit))
     }
 
     /// Whether either level has the page of `addr`, of size `1 << shift`, at `t`, when a walk may still be under way for
@@ -124,7 +124,7 @@ impl Tlb {
         if let Some(hit) = self.peek(addr) {
             return hit.ready <= t + self.hit_cycles;
         }
-        if self.beside.is_some() {
+        if self.large_page.is_some() {
             return false;
         }
         let (set, tag) = self.l2_place(addr, shift);
@@ -136,7 +136,7 @@ impl Tlb {
     /// # Errors
     /// When it is known that the second level does not have it either.
     pub fn second_level(&mut self, addr: u64, shift: u32, t: Cycle) -> Result<Hit, Cycle> {
-        if self.beside.is_some() {
+        if self.large_page.is_some() {
             // Both were asked at once.
             return Err(t);
         }
@@ -154,9 +154,9 @@ impl Tlb {
     pub fn insert(&mut self, addr: u64, shift: u32, frame: u64, ready: Cycle) -> Hit {
         let offset = frame.wrapping_sub(addr >> shift << shift);
         let hit = Hit { ready, offset };
-        if let Some(beside) = &mut self.beside {
-            match beside.serves(shift) {
-                true => beside.insert(addr, shift, entry(addr, shift, hit)),
+        if let Some(large_page) = &mut self.large_page {
+            match large_page.serves(shift) {
+                true => large_page.insert(addr, shift, entry(addr, shift, hit)),
                 false => self.fill(addr, shift, hit),
             }
             return hit;
@@ -182,8 +182,8 @@ impl Tlb {
 
     /// Drops the translations of pages in `start..end`.
     pub fn forget(&mut self, start: u64, end: u64) {
-        let beside = self.beside.as_mut().map(Beside::entries).unwrap_or_default();
-        for entry in self.l1.iter_mut().chain(beside).filter(|e| start <= e.base && e.base < end && e.mask != 0) {
+        let large_page = self.large_page.as_mut().map(LargePageTlb::entries).unwrap_or_default();
+        for entry in self.l1.iter_mut().chain(large_page).filter(|e| start <= e.base && e.base < end && e.mask != 0) {
             *entry = NONE;
         }
         for page in self.l2.iter_mut().filter(|page| start <= page.tag && page.tag < end) {

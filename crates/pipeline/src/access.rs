@@ -2,31 +2,32 @@
 
 use fxscope_calendar::Cycle;
 use fxscope_machine::Pipes;
-use fxscope_memory::{Misses, Response};
+use fxscope_memory::{Chip, Misses, Response};
 
+use crate::bind::{Action, BoundFlow, BoundUop, Profile};
 use crate::bypass::{EAGA, EAGB, EXA};
 use crate::core::{Executed, Pipeline};
 use crate::dispatch::Station;
 use crate::execute::pick;
-use crate::resolve::{Action, Profile, RFlow, RUop};
-use crate::watch::REQUESTS;
+use crate::uop_probe::REQUESTS;
 
 impl Pipeline {
     /// A load, from address generation to its data.
     #[inline(always)]
     pub(crate) fn load(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         stream: &[u64],
         d: Cycle,
         station: Station,
         own: &mut Profile,
+        chip: &mut Chip,
     ) -> Executed {
         let port = self.lsu.real_ports_free(uop);
         let started = self.address(uop, d, station, port, own);
-        let mut answer = self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
+        let mut answer = self.lsu.load(uop, uop.words(stream), started, &mut self.memory.with(chip), &mut self.signals);
         while let Some(flush) = self.lsu.take_violation() {
-            answer = self.load_again(uop, stream, flush);
+            answer = self.load_again(uop, stream, flush, chip);
         }
         self.count_request();
         let longer = self.lengthened_access(uop, answer.at);
@@ -45,7 +46,7 @@ impl Pipeline {
     /// The flow behind the access of an atomic load, which makes the result; returns when that is there.
     #[cold]
     #[inline(never)]
-    fn behind_access(&mut self, uop: &RUop, data: Cycle, own: &mut Profile) -> Cycle {
+    fn behind_access(&mut self, uop: &BoundUop, data: Cycle, own: &mut Profile) -> Cycle {
         let flow = &uop.flows[usize::from(uop.nflows)];
         let pipe = pick(flow.pipes, Station::Rse0);
         let late = self.operands(&[uop.late.src], pipe);
@@ -58,11 +59,11 @@ impl Pipeline {
     /// dropped and fetched again (manual 4.6, 7.5).
     #[cold]
     #[inline(never)]
-    fn load_again(&mut self, uop: &RUop, stream: &[u64], flush: Cycle) -> Response {
+    fn load_again(&mut self, uop: &BoundUop, stream: &[u64], flush: Cycle, chip: &mut Chip) -> Response {
         self.front.redirect(flush + 1);
         self.dispatch.hold_until(flush + 1 + self.refetch);
         let started = flush + 1 + self.refetch + self.stage_of_pipe[EAGA];
-        self.lsu.load(uop, uop.words(stream), started, &mut self.memory, &mut self.signals)
+        self.lsu.load(uop, uop.words(stream), started, &mut self.memory.with(chip), &mut self.signals)
     }
 
     /// An access has passed its load/store pipe: it counts where its last flow did.
@@ -74,7 +75,7 @@ impl Pipeline {
     /// Cycles by which an access whose last flow passes its pipe at `t` is lengthened so that it does not end together
     /// with another one in the same pipe (manual 2.9).
     #[inline(always)]
-    fn lengthened_access(&mut self, uop: &RUop, t: Cycle) -> Cycle {
+    fn lengthened_access(&mut self, uop: &BoundUop, t: Cycle) -> Cycle {
         let long = u64::from(uop.to_commit) >= self.commit_long;
         if self.memory.pipes.ends_long(t, long, self.long_more) && !long { self.long_more } else { 0 }
     }
@@ -83,11 +84,12 @@ impl Pipeline {
     #[inline(always)]
     pub(crate) fn store(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         stream: &[u64],
         d: Cycle,
         station: Station,
         own: &mut Profile,
+        chip: &mut Chip,
     ) -> Executed {
         let port = self.lsu.real_ports_free(uop);
         if port > d {
@@ -95,14 +97,14 @@ impl Pipeline {
         }
         let data = self.store_data(uop, d, own);
         let started = self.address(uop, d, station, port, own);
-        let at = self.lsu.store(uop, uop.words(stream), started, data, &mut self.memory, &mut self.signals);
+        let at = self.lsu.store(uop, uop.words(stream), started, data, &mut self.memory.with(chip), &mut self.signals);
         self.result(uop, at + 1, EAGA);
         self.count_request();
         let to_commit = u64::from(uop.to_commit) + self.lengthened_access(uop, at);
         self.lsu.fetch_ports_taken(uop.fetch_ports, at + to_commit);
         // Data and address meet in the stages X and A of figure 2-6; FLA has two stages more before X than it draws.
         let mut misses = Misses::NONE;
-        let both = if uop.handed_in.is_some() { at } else { at.max(data) };
+        let both = if uop.data_forwarded_after.is_some() { at } else { at.max(data) };
         let complete = self.with_prefetches(both + to_commit, &mut misses);
         Executed { started, complete, misses }
     }
@@ -111,7 +113,7 @@ impl Pipeline {
     #[inline(always)]
     pub(crate) fn address(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         d: Cycle,
         station: Station,
         port_free: Cycle,
@@ -132,7 +134,7 @@ impl Pipeline {
         let ready = self.operands(&uop.addr_srcs, pipe).max(data);
         let earliest = ready.max(d + self.stage_of_pipe[pipe]).max(port_free);
         let mut t = self.book(first, pipe, earliest, own);
-        self.hands_on(first, own);
+        self.forwards_base(first, own);
         self.dispatch.release(station, t.saturating_sub(self.released[pipe]));
         t += u64::from(first.latency);
         for flow in &uop.flows[1..=last] {
@@ -146,16 +148,22 @@ impl Pipeline {
 
     /// The first flow of a gather or scatter hands on what comes from general registers. It keeps EXA from others but is none
     /// of its operations: programs with gathers count fewer of those than they have gathers.
-    pub(crate) fn hands_on(&mut self, first: &RFlow, own: &mut Profile) {
+    pub(crate) fn forwards_base(&mut self, first: &BoundFlow, own: &mut Profile) {
         if first.pipes == Pipes::EXA {
-            self.handed_on += u64::from(first.busy);
+            self.base_forwards += u64::from(first.busy);
             own.pipes[EXA] -= u64::from(first.busy);
         }
     }
 
     /// The single flow of an address micro-operation, through the address pipe that is free first.
     #[inline(always)]
-    pub(crate) fn address_flow(&mut self, uop: &RUop, station: Station, earliest: Cycle, own: &mut Profile) -> Cycle {
+    pub(crate) fn address_flow(
+        &mut self,
+        uop: &BoundUop,
+        station: Station,
+        earliest: Cycle,
+        own: &mut Profile,
+    ) -> Cycle {
         let flow = &uop.flows[0];
         let either = flow.pipes.meets(Pipes::EAGA) && flow.pipes.meets(Pipes::EAGB);
         if either && flow.busy <= 1 && !flow.all {
@@ -170,7 +178,7 @@ impl Pipeline {
     /// An address flow through one given pipe, through both, or for several cycles.
     #[cold]
     #[inline(never)]
-    pub(crate) fn other_address_flow(&mut self, uop: &RUop, earliest: Cycle, own: &mut Profile) -> Cycle {
+    pub(crate) fn other_address_flow(&mut self, uop: &BoundUop, earliest: Cycle, own: &mut Profile) -> Cycle {
         let flow = &uop.flows[0];
         let a = self.pipes[EAGA].first_free(self.operands(&uop.addr_srcs, EAGA).max(earliest));
         let b = self.pipes[EAGB].first_free(self.operands(&uop.addr_srcs, EAGB).max(earliest));
@@ -181,10 +189,10 @@ impl Pipeline {
 
     /// The data flow of a store, through RSE0; returns when the data are there.
     #[inline(always)]
-    pub(crate) fn store_data(&mut self, uop: &RUop, d: Cycle, own: &mut Profile) -> Cycle {
+    pub(crate) fn store_data(&mut self, uop: &BoundUop, d: Cycle, own: &mut Profile) -> Cycle {
         let flow = &uop.flows[1];
         if !uop.data_flow {
-            return self.operands(&uop.srcs, EXA) + u64::from(uop.handed_in.unwrap_or(0));
+            return self.operands(&uop.srcs, EXA) + u64::from(uop.data_forwarded_after.unwrap_or(0));
         }
         let pipe = pick(flow.pipes, Station::Rse0);
         let earliest = (d + self.stage_of_pipe[pipe]).max(self.operands(&uop.srcs, pipe));
@@ -196,15 +204,16 @@ impl Pipeline {
     /// A prefetch instruction: its flows, and what it has to wait for.
     pub(crate) fn prefetch(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         stream: &[u64],
         d: Cycle,
         station: Station,
         own: &mut Profile,
+        chip: &mut Chip,
     ) -> Executed {
         let port = self.lsu.real_ports_free(uop);
         let started = self.address(uop, d, station, port, own);
-        let answer = self.lsu.prefetch(uop, uop.words(stream), started, &mut self.memory, &mut self.signals);
+        let answer = self.lsu.prefetch(uop, uop.words(stream), started, &mut self.memory.with(chip), &mut self.signals);
         self.count_request();
         let complete = answer.at + u64::from(uop.to_commit);
         self.lsu.fetch_ports_taken(uop.fetch_ports, complete);
@@ -224,7 +233,7 @@ impl Pipeline {
     }
 
     /// `DC ZVA` up to its commit: a store without data.
-    pub(crate) fn zero(&mut self, uop: &RUop, d: Cycle, station: Station, own: &mut Profile) -> Executed {
+    pub(crate) fn zero(&mut self, uop: &BoundUop, d: Cycle, station: Station, own: &mut Profile) -> Executed {
         let port = self.lsu.real_ports_free(uop);
         let started = self.address(uop, d, station, port, own);
         let complete = self.memory.pipes.store_access(started, false) + u64::from(uop.to_commit);

@@ -6,11 +6,11 @@
 
 use fxscope_calendar::{Calendar, Cycle};
 
+use crate::bind::BoundUop;
 use crate::bypass::Value;
 use crate::core::Pipeline;
 use crate::dispatch::{Dispatch, Station};
 use crate::execute::{Begun, port};
-use crate::resolve::RUop;
 
 /// Operations of one pipe that are kept in view: more than wait in a station.
 const WAITING: usize = 24;
@@ -157,7 +157,7 @@ impl Pipeline {
     #[inline(never)]
     pub(crate) fn first_of_blocking(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         pipe: usize,
         ready: Cycle,
         d: Cycle,

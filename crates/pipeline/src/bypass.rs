@@ -3,7 +3,7 @@
 use fxscope_calendar::Cycle;
 use fxscope_machine::Spec;
 
-use crate::resolve::{BY_PIPE, PRODUCERS, Producer};
+use crate::bind::{BY_PIPE, PRODUCERS, Producer};
 
 /// Number of pipes.
 pub const PIPES: usize = 8;

@@ -4,7 +4,7 @@ use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals, Stall, Stalls};
 use fxscope_memory::Misses;
 
-use crate::resolve::{Action, Profile, RUop};
+use crate::bind::{Action, BoundUop, Profile};
 
 /// The commit clock.
 pub struct Commit {
@@ -70,7 +70,7 @@ impl Commit {
 
     /// Commits a micro-operation of the instruction described by `profiles[uop.inst]`; returns the cycle.
     #[inline(always)]
-    pub fn commit(&mut self, uop: &RUop, c: Completion, profiles: &mut [Profile], signals: &mut Signals) -> Cycle {
+    pub fn commit(&mut self, uop: &BoundUop, c: Completion, profiles: &mut [Profile], signals: &mut Signals) -> Cycle {
         let mut t = c.complete.max(self.now);
         if t == self.now && (self.counted & 0xff >= self.width || c.opens_group || self.closed) {
             t += 1;
@@ -125,7 +125,7 @@ impl Commit {
     /// committed first in it, which is that of `uop`, or a MOVPRFX before it.
     #[cold]
     #[inline(never)]
-    fn charge_incomplete(&mut self, uop: &RUop, profiles: &mut [Profile]) {
+    fn charge_incomplete(&mut self, uop: &BoundUop, profiles: &mut [Profile]) {
         let Some(what) = self.incomplete() else { return };
         // A MOVPRFX may be in the block before, whose profile is not at hand.
         self.charge(what, 1, &mut profiles[usize::from(self.first.min(uop.inst))]);
@@ -140,7 +140,7 @@ impl Commit {
     /// Charges the cycles `[from, to)` without commit to what the oldest micro-operation, `uop`, waits for.
     #[cold]
     #[inline(never)]
-    fn account(&mut self, uop: &RUop, c: &Completion, from: Cycle, to: Cycle, profile: &mut Profile) {
+    fn account(&mut self, uop: &BoundUop, c: &Completion, from: Cycle, to: Cycle, profile: &mut Profile) {
         let dispatched = c.dispatched.clamp(from, to);
         let port_free = self.store_port_full_until.clamp(from, dispatched);
         self.charge(Stall::StorePort, port_free - from, profile);
@@ -160,7 +160,7 @@ impl Commit {
     }
 
     /// Everything is as it is now, so many cycles later, which have been accounted for.
-    pub fn leap(&mut self, cycles: Cycle) {
+    pub fn fast_forward(&mut self, cycles: Cycle) {
         self.now += cycles;
         self.store_port_full_until += cycles;
     }
@@ -187,7 +187,7 @@ impl Commit {
 }
 
 /// What the cycles count as in which only a prefetch port is missing.
-fn port_stall(uop: &RUop) -> Stall {
+fn port_stall(uop: &BoundUop) -> Stall {
     match (uop.action, uop.wait) {
         (Action::Prefetch, _) => Stall::SoftwarePrefetchPort,
         (_, Stall::BaseL1) => Stall::BasePrefetchPort,

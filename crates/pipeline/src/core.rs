@@ -4,8 +4,9 @@ use fxscope_calendar::{Calendar, Cycle};
 use fxscope_counts::{Signal, Signals, Stall};
 use fxscope_isa::{Branch, Subnormal};
 use fxscope_machine::Spec;
-use fxscope_memory::{Chip, Hierarchy, Misses, NEVER, Seat};
+use fxscope_memory::{Chip, CoreId, CoreMemory, Misses, NEVER};
 
+use crate::bind::{Action, BoundBlock, BoundUop, Profile};
 use crate::blocking::Blockers;
 use crate::bypass::{Bypasses, EXA, PIPES, Value};
 use crate::commit::{Commit, Completion};
@@ -13,8 +14,7 @@ use crate::dispatch::Dispatch;
 use crate::frontend::Frontend;
 use crate::lsu::Lsu;
 use crate::predict::{Branched, Predictor};
-use crate::resolve::{Action, Profile, RUop, ResolvedBlock};
-use crate::watch::{Passage, Watch};
+use crate::uop_probe::{StageTimes, UopProbe};
 use crate::writeback::Results;
 
 /// One core.
@@ -24,8 +24,8 @@ pub struct Pipeline {
     pub(crate) dispatch: Dispatch,
     pub(crate) commit: Commit,
     pub(crate) lsu: Lsu,
-    /// Caches and translation of this core, and what it shares.
-    pub memory: Hierarchy,
+    /// Private caches and translation of this core.
+    pub memory: CoreMemory,
     pub(crate) signals: Signals,
     /// When each register's value is there.
     pub(crate) values: Box<[Value; 256]>,
@@ -42,7 +42,7 @@ pub struct Pipeline {
     /// Operations started, by pipe.
     pub(crate) started: [u64; PIPES],
     /// Of those in EXA, flows that hand on base addresses, which are not counted.
-    pub(crate) handed_on: u64,
+    pub(crate) base_forwards: u64,
     pub(crate) stage_of_pipe: [Cycle; PIPES],
     /// Cycles before the start of a flow in which it gives back its station entry: by pipe, and for memory accesses.
     pub(crate) released: [Cycle; PIPES],
@@ -75,19 +75,9 @@ const PIPE_SIGNALS: [Option<Signal>; PIPES] = [
 const ADVANCE: Cycle = fxscope_calendar::SPAN / 32;
 
 impl Pipeline {
-    /// Core number `core` of a chip, counted from 0, with nothing in flight and cold caches. It has the chip.
+    /// Core number `core` of a chip, counted from 0, with nothing in flight and cold caches.
     #[must_use]
     pub fn new(spec: &Spec, core: u32) -> Pipeline {
-        Pipeline::with(spec, Hierarchy::new(spec, Seat::of(spec, core), Box::new(Chip::new(spec))))
-    }
-
-    /// The same, while another core has the chip ([`Pipeline::take_over`]).
-    #[must_use]
-    pub fn waiting(spec: &Spec, core: u32) -> Pipeline {
-        Pipeline::with(spec, Hierarchy::waiting(spec, Seat::of(spec, core)))
-    }
-
-    fn with(spec: &Spec, memory: Hierarchy) -> Pipeline {
         let s = &spec.stages;
         let (i, f) = (spec.stations.release_integer, spec.stations.release_vector);
         let (x, v, a, p) = (s.integer, s.vector, s.address, s.predicate);
@@ -97,7 +87,7 @@ impl Pipeline {
             dispatch: Dispatch::new(spec),
             commit: Commit::new(spec.window.commit_width),
             lsu: Lsu::new(spec),
-            memory,
+            memory: CoreMemory::new(spec, CoreId::of(spec, core)),
             signals: Signals::default(),
             values: Box::new([Value::default(); 256]),
             pipes: Default::default(),
@@ -107,7 +97,7 @@ impl Pipeline {
             blockers: Default::default(),
             bypasses: Box::new(Bypasses::new(spec)),
             started: [0; PIPES],
-            handed_on: 0,
+            base_forwards: 0,
             stage_of_pipe: [x, x, a, a, v, v, p, x],
             released: [i, i, i, i, f, f, i, i],
             address_released: spec.stations.release_address,
@@ -127,44 +117,38 @@ impl Pipeline {
         self.commit.now()
     }
 
-    /// This core goes on where `other` stops, and has the chip from now on. `goes_on`: the other one will have another
-    /// turn without anybody waking it.
-    pub fn take_over(&mut self, other: &mut Pipeline, goes_on: bool) {
-        let from = if goes_on { other.dispatch.asks_from() } else { NEVER };
-        // What the program reads from now on is what others have written in their turns: their lines must come from there,
-        // even where the claim on this core's copy would arrive a little later.
-        self.memory.take_over(&mut other.memory, from, NEVER, &mut self.signals);
+    /// The core begins to run on `chip`, or on its partition of it.
+    pub fn resume(&mut self, chip: &mut Chip) {
+        // What the program reads from now on is what other cores have written: it must get their lines, even where the snoop
+        // of this core's copy would arrive a little later.
+        self.memory.with(chip).resume(NEVER, &mut self.signals);
     }
 
-    /// This core stops for now, and leaves the chip; `goes_on` as for [`Pipeline::take_over`].
-    pub fn leave_chip(&mut self, goes_on: bool) -> Box<Chip> {
-        let from = if goes_on { self.dispatch.asks_from() } else { NEVER };
-        self.memory.leave_chip(from)
+    /// The core stops running. `resumes`: it will run again without being woken.
+    pub fn suspend(&mut self, chip: &mut Chip, resumes: bool) {
+        let from = if resumes { self.dispatch.asks_from() } else { NEVER };
+        self.memory.with(chip).suspend(from);
     }
 
-    /// This core goes on, and has the chip, or a part of it, from now on.
-    pub fn take_chip(&mut self, chip: Box<Chip>) {
-        self.memory.take_chip(chip, NEVER, &mut self.signals);
+    /// No core runs any more: handles all pending snoops of this one.
+    pub fn settle(&mut self, chip: &mut Chip) {
+        self.memory.with(chip).handle_snoops(NEVER, &mut self.signals);
     }
 
-    /// Nobody takes lines of this core, which has the chip, any more: what others have done to them takes effect.
-    pub fn settle(&mut self) {
-        self.memory.read_notices(NEVER, &mut self.signals);
+    /// Times the first `executed` instructions of `block`, which left `stream` and continued at `next_pc`.
+    pub fn run(&mut self, block: &mut BoundBlock, executed: usize, stream: &[u64], next_pc: u64, chip: &mut Chip) {
+        self.run_probed(block, executed, stream, next_pc, &mut (), chip);
     }
 
-    /// The first `executed` instructions of `block` were executed, leaving `stream`, and `next_pc` comes after them.
-    pub fn run(&mut self, block: &mut ResolvedBlock, executed: usize, stream: &[u64], next_pc: u64) {
-        self.run_watched(block, executed, stream, next_pc, &mut ());
-    }
-
-    /// The same, with `watch` told of each micro-operation.
-    pub fn run_watched<W: Watch>(
+    /// The same, with `probe` called for each micro-operation.
+    pub fn run_probed<W: UopProbe>(
         &mut self,
-        block: &mut ResolvedBlock,
+        block: &mut BoundBlock,
         executed: usize,
         stream: &[u64],
         next_pc: u64,
-        watch: &mut W,
+        probe: &mut W,
+        chip: &mut Chip,
     ) {
         let Some(last) = executed.checked_sub(1) else { return };
         // Of most blocks all runs, for which the host need not look further.
@@ -175,7 +159,7 @@ impl Pipeline {
         for uop in &block.uops[..end] {
             let inst = usize::from(uop.inst);
             let outcome = Outcome { kind: block.branch, pc: block.start + 4 * inst as u64, next: next_pc };
-            let (started, committed) = self.uop(uop, stream, &outcome, profiles, watch);
+            let (started, committed) = self.uop(uop, stream, &outcome, profiles, probe, chip);
             issued = issued.min(started);
             if uop.is_last() {
                 profiles[inst].in_flight += committed - issued;
@@ -186,17 +170,19 @@ impl Pipeline {
 
     /// One micro-operation through all stages; returns when its first flow was issued and when it committed.
     #[inline(always)]
-    fn uop<W: Watch>(
+    fn uop<W: UopProbe>(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         stream: &[u64],
         outcome: &Outcome,
         profiles: &mut [Profile],
-        watch: &mut W,
+        probe: &mut W,
+        chip: &mut Chip,
     ) -> (Cycle, Cycle) {
         let not_before = self.dispatch.reads_from();
-        let mut decodable = self.front.supply(uop, outcome.pc, not_before, &mut self.memory, &mut self.signals);
-        let before = W::WATCHES.then(|| (self.front.fetched(), decodable, self.started, self.requests()));
+        let mut decodable =
+            self.front.supply(uop, outcome.pc, not_before, &mut self.memory.with(chip), &mut self.signals);
+        let before = W::ACTIVE.then(|| (self.front.fetched(), decodable, self.started, self.requests()));
         if uop.fetch_ports > 0 {
             decodable = decodable.max(self.lsu.virtual_ports_free(uop));
         }
@@ -204,20 +190,20 @@ impl Pipeline {
             self.dispatch.hold_until(self.commit.now() + 1);
         }
         let (dispatched, station, opens_group) = self.dispatch.dispatch(uop, decodable);
-        self.advance(dispatched);
-        let done = self.execute(uop, stream, dispatched, station, &mut profiles[usize::from(uop.inst)]);
-        if uop.relay {
-            self.dispatch.free_relay(done.started);
+        self.advance(dispatched, chip);
+        let done = self.execute(uop, stream, dispatched, station, &mut profiles[usize::from(uop.inst)], chip);
+        if uop.takes_tor {
+            self.dispatch.free_tor(done.started);
         }
         let completion = Completion { dispatched, complete: done.complete, misses: &done.misses, opens_group };
         let committed = self.commit.commit(uop, completion, profiles, &mut self.signals);
         self.dispatch.committed(uop, committed);
         match uop.action {
-            Action::Store => self.lsu.commit_store(uop, committed, &mut self.memory),
+            Action::Store => self.lsu.commit_store(uop, committed, &mut self.memory.pipes),
             Action::Load if uop.store_ports > 0 => self.lsu.commit_load(uop, committed),
             Action::Zero => {
                 let words = uop.words(stream);
-                self.lsu.commit_zero(uop, words, committed, &mut self.memory, &mut self.signals);
+                self.lsu.commit_zero(uop, words, committed, &mut self.memory.with(chip), &mut self.signals);
             }
             _ => {}
         }
@@ -233,10 +219,10 @@ impl Pipeline {
         if let Some((fetched, decodable, starts, requests)) = before {
             let Executed { started, complete, misses } = done;
             let (pipes, result) = (self.pipes_used_since(&starts), self.result_of(uop));
-            watch.passed(
+            probe.passed(
                 uop,
                 outcome.pc,
-                &Passage {
+                &StageTimes {
                     fetched,
                     decodable,
                     dispatched,
@@ -277,14 +263,14 @@ impl Pipeline {
     }
 
     #[inline(always)]
-    fn advance(&mut self, now: Cycle) {
+    fn advance(&mut self, now: Cycle, chip: &mut Chip) {
         if now >= self.next_advance {
             self.next_advance = now + ADVANCE;
             for calendar in &mut self.pipes {
                 calendar.advance(now);
             }
             self.results.advance(now);
-            self.memory.advance(now);
+            self.memory.with(chip).advance(now);
         }
     }
 
@@ -297,7 +283,7 @@ impl Pipeline {
     /// Instructions of `block`, which has just run, met these `subnormals`. Each flow that did is done by itself, and nothing
     /// else meanwhile (manual 6.5.3).
     #[cold]
-    pub fn subnormals(&mut self, block: &mut ResolvedBlock, subnormals: &[Subnormal]) {
+    pub fn subnormals(&mut self, block: &mut BoundBlock, subnormals: &[Subnormal]) {
         let mut all = 0;
         for subnormal in subnormals {
             let flows = block.arithmetic_flows(subnormal.inst).min(subnormal.operations);
@@ -340,7 +326,7 @@ impl Pipeline {
                 signals.set(*signal, started);
             }
         }
-        signals.set(Signal::ExaVal, self.started[EXA] - self.handed_on);
+        signals.set(Signal::ExaVal, self.started[EXA] - self.base_forwards);
         let [pipe0, pipe1] = self.memory.pipes.busy();
         signals.set(Signal::L1Pipe0Val, pipe0);
         signals.set(Signal::L1Pipe1Val, pipe1);

@@ -8,7 +8,7 @@ mod releases;
 use fxscope_calendar::Cycle;
 use fxscope_machine::Spec;
 
-use crate::resolve::{Attribute, RUop};
+use crate::bind::{Attribute, BoundUop};
 use releases::Releases;
 
 /// A reservation station.
@@ -85,7 +85,7 @@ impl Ring {
 }
 
 /// The temporary operand registers (TOR): they carry a program counter to the pipe that needs it (manual 5.2, 5.4).
-struct Relays {
+struct TemporaryOperandRegisters {
     /// When each is free.
     free: Box<[Cycle]>,
     /// The one to be taken or taken last, and when.
@@ -93,9 +93,9 @@ struct Relays {
     taken: Cycle,
 }
 
-impl Relays {
-    fn new(n: u32) -> Relays {
-        Relays { free: vec![0; n as usize].into(), last: 0, taken: 0 }
+impl TemporaryOperandRegisters {
+    fn new(n: u32) -> TemporaryOperandRegisters {
+        TemporaryOperandRegisters { free: vec![0; n as usize].into(), last: 0, taken: 0 }
     }
 
     /// When one can be taken from `t` on, one a cycle.
@@ -127,7 +127,7 @@ pub struct Dispatch {
     /// Place of the open group, and when the last one of its members that have committed did so.
     open_group: usize,
     committed: Cycle,
-    /// Rename registers by class, as [`RUop::renames`] numbers them; class 0 has none.
+    /// Rename registers by class, as [`BoundUop::renames`] numbers them; class 0 has none.
     renames: [Ring; 4],
     rename_release: Cycle,
     /// Free entries of each station at `now`, a byte each.
@@ -147,7 +147,7 @@ pub struct Dispatch {
     chain: (u64, Station),
     /// When the group before the open one was dispatched.
     before: Cycle,
-    relays: Relays,
+    tor: TemporaryOperandRegisters,
     /// Nothing may dispatch before this (synchronising instructions, flushes).
     not_before: Cycle,
 }
@@ -175,7 +175,7 @@ impl Dispatch {
             room: s.writes_per_cycle,
             chain: (0, Station::Rsbr),
             before: 0,
-            relays: Relays::new(w.relay_registers),
+            tor: TemporaryOperandRegisters::new(w.relay_registers),
             not_before: 0,
         }
     }
@@ -202,15 +202,15 @@ impl Dispatch {
     }
 
     /// Everything is as it is now, so many cycles later.
-    pub fn leap(&mut self, cycles: Cycle) {
-        self.releases.leap(cycles);
+    pub fn fast_forward(&mut self, cycles: Cycle) {
+        self.releases.fast_forward(cycles);
         self.now += cycles;
         self.before += cycles;
         self.not_before += cycles;
-        self.relays.taken += cycles;
+        self.tor.taken += cycles;
         self.committed += cycles;
         let rings = self.renames.iter_mut().chain([&mut self.groups]).map(|ring| &mut ring.times);
-        rings.chain([&mut self.relays.free]).flatten().for_each(|t| *t += cycles);
+        rings.chain([&mut self.tor.free]).flatten().for_each(|t| *t += cycles);
     }
 
     /// Nothing dispatches before `t` from here on.
@@ -222,7 +222,7 @@ impl Dispatch {
     /// Dispatches a micro-operation that can be decoded at `decodable`. Returns the cycle, the station of its
     /// first flow, and whether it opens a group.
     #[inline(always)]
-    pub fn dispatch(&mut self, uop: &RUop, decodable: Cycle) -> (Cycle, Station, bool) {
+    pub fn dispatch(&mut self, uop: &BoundUop, decodable: Cycle) -> (Cycle, Station, bool) {
         let mut t = self.now.max(decodable).max(self.not_before);
         // A group is what is decoded in one cycle; its members may have to wait for registers and stations.
         let opens = self.in_group >= self.width || uop.opens_group || t > self.now;
@@ -240,8 +240,8 @@ impl Dispatch {
             self.open_group = self.groups.open();
             self.in_group = 0;
         }
-        if uop.relay {
-            t = self.relays.take(t);
+        if uop.takes_tor {
+            t = self.tor.take(t);
         }
         self.advance(t);
         let station = self.place(uop);
@@ -256,8 +256,8 @@ impl Dispatch {
     /// The operation dispatched last has taken its temporary operand register's content at `t`.
     #[cold]
     #[inline(never)]
-    pub fn free_relay(&mut self, t: Cycle) {
-        self.relays.free(self.now, t);
+    pub fn free_tor(&mut self, t: Cycle) {
+        self.tor.free(self.now, t);
     }
 
     /// Time goes on to `t`: entries released until then are free.
@@ -274,7 +274,7 @@ impl Dispatch {
 
     /// Chooses a station with room, waiting for one if need be.
     #[inline(always)]
-    fn place(&mut self, uop: &RUop) -> Station {
+    fn place(&mut self, uop: &BoundUop) -> Station {
         if uop.attribute == Attribute::None {
             return Station::Rsbr;
         }
@@ -284,7 +284,7 @@ impl Dispatch {
 
     #[cold]
     #[inline(never)]
-    fn place_later(&mut self, uop: &RUop) -> Station {
+    fn place_later(&mut self, uop: &BoundUop) -> Station {
         loop {
             self.advance(self.now + 1);
             let wanted = self.wanted(uop);
@@ -303,7 +303,7 @@ impl Dispatch {
 
     /// Takes what entries an operation needs, one of `station` first, if all of them are to be had.
     #[inline(always)]
-    fn takes(&mut self, uop: &RUop, station: Station) -> bool {
+    fn takes(&mut self, uop: &BoundUop, station: Station) -> bool {
         if uop.data_flow { self.enter_with_data(station) } else { self.enter(station) }
     }
 
@@ -333,7 +333,7 @@ impl Dispatch {
 
     /// The station an operation goes to as things stand.
     #[inline(always)]
-    fn wanted(&self, uop: &RUop) -> Station {
+    fn wanted(&self, uop: &BoundUop) -> Station {
         match self.follows(uop) {
             Some(station) => station,
             None => self.choose(uop.attribute),
@@ -342,7 +342,7 @@ impl Dispatch {
 
     /// An integer operation that needs the result of the one right before it goes to the same station (manual 5.3).
     #[inline(always)]
-    fn follows(&self, uop: &RUop) -> Option<Station> {
+    fn follows(&self, uop: &BoundUop) -> Option<Station> {
         let (results, station) = self.chain;
         if results & uop.chain_srcs == 0 || !uop.chains {
             return None;
@@ -446,7 +446,7 @@ impl Dispatch {
 
     /// The micro-operation commits at `t`: its rename registers are free some cycles later.
     #[inline(always)]
-    pub fn committed(&mut self, uop: &RUop, t: Cycle) {
+    pub fn committed(&mut self, uop: &BoundUop, t: Cycle) {
         self.committed = t;
         for class in uop.renames {
             if class == 0 {

@@ -2,12 +2,12 @@
 
 use fxscope_calendar::Cycle;
 use fxscope_machine::Pipes;
-use fxscope_memory::Misses;
+use fxscope_memory::{Chip, Misses};
 
+use crate::bind::{Action, BoundFlow, BoundUop, Profile, READY};
 use crate::bypass::{EAGA, EAGB, EXA, FLA, FLB, PIPES, PRX};
 use crate::core::{Executed, Pipeline};
 use crate::dispatch::Station;
-use crate::resolve::{Action, Profile, READY, RFlow, RUop};
 
 /// A first flow that has its pipe.
 pub(crate) struct Begun {
@@ -22,11 +22,12 @@ impl Pipeline {
     #[inline(always)]
     pub(crate) fn execute(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         stream: &[u64],
         d: Cycle,
         station: Station,
         own: &mut Profile,
+        chip: &mut Chip,
     ) -> Executed {
         let to_commit = u64::from(uop.to_commit);
         let by = |started, done| Executed { started, complete: done + to_commit, misses: Misses::NONE };
@@ -36,14 +37,14 @@ impl Pipeline {
                 let (started, done) = self.compute(uop, d, station, own);
                 by(started, done - judgement)
             }
-            Action::HandOver => {
+            Action::StoreData => {
                 let (started, done) = self.compute(uop, d, station, own);
-                self.hands_on(&uop.flows[0], own);
+                self.forwards_base(&uop.flows[0], own);
                 by(started, done)
             }
-            Action::Load => self.load(uop, stream, d, station, own),
-            Action::Store => self.store(uop, stream, d, station, own),
-            Action::Prefetch => self.prefetch(uop, stream, d, station, own),
+            Action::Load => self.load(uop, stream, d, station, own, chip),
+            Action::Store => self.store(uop, stream, d, station, own, chip),
+            Action::Prefetch => self.prefetch(uop, stream, d, station, own, chip),
             Action::Zero => self.zero(uop, d, station, own),
             Action::BranchOnFlags => {
                 let ready = self.operands(&uop.srcs, PIPES - 1) + 1;
@@ -76,7 +77,7 @@ impl Pipeline {
 
     /// Passes the flows of a computing micro-operation; returns when the first starts and when the result is there.
     #[inline(always)]
-    pub(crate) fn compute(&mut self, uop: &RUop, d: Cycle, station: Station, own: &mut Profile) -> (Cycle, Cycle) {
+    pub(crate) fn compute(&mut self, uop: &BoundUop, d: Cycle, station: Station, own: &mut Profile) -> (Cycle, Cycle) {
         if uop.simple {
             let flow = &uop.flows[0];
             let pipe = pick(flow.pipes, station);
@@ -116,7 +117,13 @@ impl Pipeline {
     /// Any other sequence of flows.
     #[cold]
     #[inline(never)]
-    pub(crate) fn compute_slow(&mut self, uop: &RUop, d: Cycle, station: Station, own: &mut Profile) -> (Cycle, Cycle) {
+    pub(crate) fn compute_slow(
+        &mut self,
+        uop: &BoundUop,
+        d: Cycle,
+        station: Station,
+        own: &mut Profile,
+    ) -> (Cycle, Cycle) {
         if uop.nflows == 0 {
             self.result(uop, d + 1, EXA);
             return (d, d + 1);
@@ -139,7 +146,7 @@ impl Pipeline {
 
     /// When the flow that needs the late operand may start, less the cycles until it does.
     #[inline(always)]
-    fn late_operand(&self, uop: &RUop, station: Station) -> Cycle {
+    fn late_operand(&self, uop: &BoundUop, station: Station) -> Cycle {
         let pipe = pick(uop.flows[usize::from(uop.late.flow)].pipes, station);
         self.operands(&[uop.late.src], pipe).saturating_sub(uop.late.after.into())
     }
@@ -149,8 +156,8 @@ impl Pipeline {
     #[inline(always)]
     pub(crate) fn first_flow(
         &mut self,
-        uop: &RUop,
-        flow: &RFlow,
+        uop: &BoundUop,
+        flow: &BoundFlow,
         d: Cycle,
         station: Station,
         own: &mut Profile,
@@ -180,14 +187,14 @@ impl Pipeline {
     }
 
     /// A flow that begins at `t` with the issue of the one before it; returns `t`.
-    fn joined(&mut self, flow: &RFlow, pipe: usize, t: Cycle, own: &mut Profile) -> Cycle {
+    fn joined(&mut self, flow: &BoundFlow, pipe: usize, t: Cycle, own: &mut Profile) -> Cycle {
         self.used(pipe, u64::from(flow.busy), own);
         t
     }
 
     /// Reserves a pipe (or all pipes of the flow) from `t` on.
     #[inline(always)]
-    pub(crate) fn book(&mut self, flow: &RFlow, pipe: usize, t: Cycle, own: &mut Profile) -> Cycle {
+    pub(crate) fn book(&mut self, flow: &BoundFlow, pipe: usize, t: Cycle, own: &mut Profile) -> Cycle {
         let busy = u64::from(flow.busy);
         if flow.all {
             return self.book_all(flow, t, own);
@@ -199,7 +206,7 @@ impl Pipeline {
 
     #[cold]
     #[inline(never)]
-    pub(crate) fn book_all(&mut self, flow: &RFlow, t: Cycle, own: &mut Profile) -> Cycle {
+    pub(crate) fn book_all(&mut self, flow: &BoundFlow, t: Cycle, own: &mut Profile) -> Cycle {
         let members = (0..PIPES).filter(|&p| flow.pipes.0 >> p & 1 == 1);
         let mut at = t;
         for _ in 0..u64::from(flow.busy).max(1) {
@@ -233,7 +240,7 @@ impl Pipeline {
 
     /// Results are there at `t`, made by `pipe`.
     #[inline(always)]
-    pub(crate) fn result(&mut self, uop: &RUop, t: Cycle, pipe: usize) {
+    pub(crate) fn result(&mut self, uop: &BoundUop, t: Cycle, pipe: usize) {
         for (&dst, &producer) in uop.dsts.iter().zip(&uop.producers) {
             if dst == READY {
                 break;

@@ -8,8 +8,8 @@ use fxscope_counts::Signals;
 use fxscope_machine::Spec;
 use fxscope_memory::Hierarchy;
 
+use crate::bind::BoundUop;
 use crate::predecode::Predecode;
-use crate::resolve::RUop;
 
 /// Blocks the buffer between fetch and decode can hold at most.
 const BUFFER: usize = 64;
@@ -56,7 +56,7 @@ impl Frontend {
     #[inline(always)]
     pub fn supply(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         addr: u64,
         not_before: Cycle,
         memory: &mut Hierarchy,
@@ -104,10 +104,10 @@ impl Frontend {
     }
 
     /// Everything is as it is now, so many cycles later.
-    pub fn leap(&mut self, cycles: Cycle) {
+    pub fn fast_forward(&mut self, cycles: Cycle) {
         self.fetched += cycles;
         self.decodable += cycles;
-        self.predecode.leap(cycles);
+        self.predecode.fast_forward(cycles);
         self.left.iter_mut().for_each(|t| *t += cycles);
     }
 

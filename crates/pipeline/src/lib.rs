@@ -13,24 +13,24 @@
 //! the machine's recipe once, and the hot path works on flat records.
 
 mod access;
+pub mod bind;
 mod blocking;
+pub mod bound;
 mod bypass;
 pub mod commit;
 pub mod core;
 pub mod dispatch;
 mod execute;
+mod fast_forward;
 pub mod frontend;
-mod leap;
 pub mod lsu;
 mod mix;
 mod partial;
 mod predecode;
 pub mod predict;
-pub mod resolve;
-pub mod resolved;
-pub mod watch;
+pub mod uop_probe;
 mod writeback;
 
 pub use crate::core::Pipeline;
-pub use leap::{BlockTally, Tally};
-pub use resolve::{ResolvedBlock, lacks_access, resolve_block};
+pub use bind::{BoundBlock, bind_block, lacks_access};
+pub use fast_forward::{BlockTally, Tally};

@@ -2,26 +2,26 @@
 
 mod indexed;
 mod lookups;
-mod older;
 mod ports;
 pub mod rules;
+mod store_queue;
 mod write_buffer;
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 use fxscope_isa::{Access, Shape};
 use fxscope_machine::Spec;
-use fxscope_memory::{Hierarchy, Pointer, Response, Wants};
+use fxscope_memory::{Hierarchy, LoadStorePipes, Pointer, Response, Wants};
 
-use crate::resolve::RUop;
-use older::{Meeting, OlderStores, Read, Span, Store};
+use crate::bind::BoundUop;
 use ports::Ports;
 use rules::whole_groups;
+use store_queue::{Meeting, Read, Span, Store, StoreQueue};
 use write_buffer::WriteBuffer;
 
 /// Load/store queues of a core.
 pub struct Lsu {
-    older: OlderStores,
+    store_queue: StoreQueue,
     fetch_ports: Ports,
     store_ports: Ports,
     write_buffer: WriteBuffer,
@@ -56,7 +56,7 @@ impl Lsu {
     pub fn new(spec: &Spec) -> Lsu {
         let s = &spec.load_store;
         Lsu {
-            older: OlderStores::new(s),
+            store_queue: StoreQueue::new(s),
             fetch_ports: Ports::new(s.fetch_ports, s.virtual_fetch_ports),
             store_ports: Ports::new(s.store_ports, s.virtual_store_ports),
             write_buffer: WriteBuffer::new(s),
@@ -76,7 +76,7 @@ impl Lsu {
     /// Earliest dispatch of `uop`: it takes virtual ports (manual 7.3.1).
     #[inline(always)]
     #[must_use]
-    pub fn virtual_ports_free(&self, uop: &RUop) -> Cycle {
+    pub fn virtual_ports_free(&self, uop: &BoundUop) -> Cycle {
         let fetch = self.fetch_ports.virtual_free(uop.fetch_ports);
         if uop.store_ports == 0 { fetch } else { fetch.max(self.store_ports.virtual_free(uop.store_ports)) }
     }
@@ -84,16 +84,16 @@ impl Lsu {
     /// When `uop` can begin to execute at the earliest: it takes real ports some stages before (manual 2.8).
     #[inline(always)]
     #[must_use]
-    pub fn real_ports_free(&self, uop: &RUop) -> Cycle {
+    pub fn real_ports_free(&self, uop: &BoundUop) -> Cycle {
         let fetch = self.fetch_ports.real_free(uop.fetch_ports);
         let free = if uop.store_ports == 0 { fetch } else { fetch.max(self.store_ports.real_free(uop.store_ports)) };
         free + self.port_stages
     }
 
     /// Ports are as they are now, so many cycles later; no store is in flight.
-    pub fn leap(&mut self, cycles: Cycle) {
-        self.fetch_ports.leap(cycles);
-        self.store_ports.leap(cycles);
+    pub fn fast_forward(&mut self, cycles: Cycle) {
+        self.fetch_ports.fast_forward(cycles);
+        self.store_ports.fast_forward(cycles);
     }
 
     /// `n` fetch ports are taken until `t`.
@@ -103,7 +103,7 @@ impl Lsu {
     }
 
     /// A load that has store ports (a gather) commits at `t`: it gives them back as stores do.
-    pub fn commit_load(&mut self, uop: &RUop, t: Cycle) {
+    pub fn commit_load(&mut self, uop: &BoundUop, t: Cycle) {
         self.store_ports.take(uop.store_ports, t + self.store_write);
     }
 
@@ -113,7 +113,7 @@ impl Lsu {
     #[inline(always)]
     pub fn load(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         words: &[u64],
         t: Cycle,
         memory: &mut Hierarchy,
@@ -124,7 +124,7 @@ impl Lsu {
             Shape::Indexed => self.gather(uop, words, t, memory, signals),
             Shape::Masked if words[1] == 0 => {
                 let t = memory.inactive(words[0].into(), t, signals);
-                Response::hit(memory.pipes.load(t))
+                Response::hit(memory.core.pipes.load(t))
             }
             _ if mem.interleaved => self.load_structures(uop, words[0].into(), t, memory, signals),
             _ => self.load_flow(uop, &one_flow(uop, words[0].into()), t, memory, signals),
@@ -137,7 +137,7 @@ impl Lsu {
     #[inline(never)]
     pub fn prefetch(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         words: &[u64],
         t: Cycle,
         memory: &mut Hierarchy,
@@ -147,7 +147,7 @@ impl Lsu {
         let (Access::PrefetchLoad(level) | Access::PrefetchStore(level)) = op.access else { return Response::hit(t) };
         match op.shape {
             Shape::Indexed => self.gather_prefetch(uop, words, level, t, memory, signals),
-            Shape::Masked if words[1] == 0 => Response::hit(memory.pipes.load(t)),
+            Shape::Masked if words[1] == 0 => Response::hit(memory.core.pipes.load(t)),
             _ => memory.prefetch_instruction(words[0].into(), op.bytes.into(), level, t, signals),
         }
     }
@@ -165,26 +165,26 @@ impl Lsu {
     #[inline(always)]
     fn load_flow(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         flow: &Flow,
         t: Cycle,
         memory: &mut Hierarchy,
         signals: &mut Signals,
     ) -> Response {
-        let wants = Wants { write: uop.mem.op.access == Access::Atomic, again: self.flow_after_flow(uop) };
+        let wants = Wants { write: uop.mem.op.access == Access::Atomic, replay_period: self.flow_after_flow(uop) };
         let Flow { pointer, bytes, checked, .. } = *flow;
         let place = memory.translate(pointer, t, signals);
-        let mut at = memory.pipes.load(place.ready);
+        let mut at = memory.core.pipes.load(place.ready);
         let mut answer = memory.access(&place, at, wants, signals);
         if bytes.crosses(self.line_shift) {
             answer = answer.and(second_line(pointer, bytes, at, wants, memory, signals));
         }
-        if self.older.may_meet(checked, at) {
+        if self.store_queue.may_meet(checked, at) {
             let read = Read { bytes, checked, forward: flow.forward };
-            at = self.past_stores(&read, wants.again, at, answer.at, memory, signals);
+            at = self.past_stores(&read, wants.replay_period, at, answer.at, memory, signals);
         }
         // If the line was not there the flow is sent again when it is.
-        answer.at = if answer.at > at { memory.pipes.load(answer.at) } else { at };
+        answer.at = if answer.at > at { memory.core.pipes.load(answer.at) } else { at };
         answer
     }
 
@@ -195,14 +195,14 @@ impl Lsu {
     fn past_stores(
         &mut self,
         read: &Read,
-        again: Cycle,
+        replay_period: Cycle,
         mut at: Cycle,
         line: Cycle,
         memory: &mut Hierarchy,
         signals: &mut Signals,
     ) -> Cycle {
         loop {
-            match self.older.meet(read, at) {
+            match self.store_queue.meet(read, at) {
                 Meeting::Passed => return at,
                 Meeting::TooEarly(committed) => {
                     self.too_early = self.too_early.max(committed);
@@ -210,7 +210,7 @@ impl Lsu {
                 }
                 Meeting::Cancelled(store_line) => {
                     signals.add(Signal::L1PipeAbortStldIntlk, 1);
-                    at = memory.pipes.load((at + again).max(store_line).max(line));
+                    at = memory.core.pipes.load((at + replay_period).max(store_line).max(line));
                 }
             }
         }
@@ -218,7 +218,7 @@ impl Lsu {
 
     /// Cycles from a flow to the next one that the same fetch port sends: the first has to end.
     #[inline(always)]
-    fn flow_after_flow(&self, uop: &RUop) -> Cycle {
+    fn flow_after_flow(&self, uop: &BoundUop) -> Cycle {
         u64::from(uop.to_commit) + self.resubmit
     }
 
@@ -229,7 +229,7 @@ impl Lsu {
     #[inline(always)]
     pub fn store(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         words: &[u64],
         t: Cycle,
         data: Cycle,
@@ -244,7 +244,7 @@ impl Lsu {
             // Without active elements there is nothing to write, and nothing to wait for (manual 7.5.2).
             Shape::Masked if words[1] == 0 => {
                 let t = memory.inactive(words[0].into(), t, signals);
-                memory.pipes.store_access(t, mem.eligible)
+                memory.core.pipes.store_access(t, mem.eligible)
             }
             _ if mem.interleaved => self.store_structures(uop, words[0].into(), t, data, memory, signals),
             _ => {
@@ -260,7 +260,7 @@ impl Lsu {
     #[inline(always)]
     fn store_flow(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         flow: &Flow,
         eligible: bool,
         t: Cycle,
@@ -271,9 +271,9 @@ impl Lsu {
         let Flow { pointer, bytes, checked, forward } = *flow;
         let place = memory.translate(pointer, t, signals);
         let known = place.ready;
-        let tags = memory.pipes.store_access(known, eligible);
+        let tags = memory.core.pipes.store_access(known, eligible);
         // It has read the tags, which is all it does.
-        let wants = Wants { write: true, again: 0 };
+        let wants = Wants { write: true, replay_period: 0 };
         let mut line = memory.access(&place, tags, wants, signals).at;
         if bytes.crosses(self.line_shift) {
             line = line.max(second_line(pointer, bytes, tags, wants, memory, signals).at);
@@ -288,7 +288,7 @@ impl Lsu {
             forward: if bytes.crosses(uop.mem.writing.shift) { 0 } else { forward },
             ..Store::default()
         };
-        self.older.begin(self.pending_flows, store);
+        self.store_queue.begin(self.pending_flows, store);
         self.pending_flows += 1;
         tags
     }
@@ -296,16 +296,16 @@ impl Lsu {
     /// A store commits at `t`: it moves to the write buffer and from there into the cache. What another micro-operation hands
     /// over moves when that commits.
     #[inline(always)]
-    pub fn commit_store(&mut self, uop: &RUop, t: Cycle, memory: &mut Hierarchy) {
+    pub fn commit_store(&mut self, uop: &BoundUop, t: Cycle, pipes: &mut LoadStorePipes) {
         let t = t.max(self.pending_data + u64::from(uop.to_commit));
         let mut moved = t;
         let mut given_back = t + self.store_write;
         let mut ports = uop.store_ports;
         for flow in 0..self.pending_flows {
-            let store = self.older.next();
+            let store = self.store_queue.next();
             // Each port's data move; a structure has one for several flows.
             moved = if flow < usize::from(uop.store_ports) { self.write_buffer.turn(t) } else { moved };
-            let written = self.write_buffer.write(store.bytes, uop.mem.writing, moved, store.line, &mut memory.pipes);
+            let written = self.write_buffer.write(store.bytes, uop.mem.writing, moved, store.line, pipes);
             store.committed = t;
             store.writes = written.first;
             store.done = written.last + u64::from(uop.to_commit);
@@ -315,7 +315,7 @@ impl Lsu {
                 self.store_ports.take(1, given_back);
                 ports -= 1;
             }
-            self.older.done();
+            self.store_queue.done();
         }
         self.store_ports.take(ports, given_back);
     }
@@ -323,7 +323,14 @@ impl Lsu {
     /// A `DC ZVA` commits at `t`: it moves to the write buffer as a store does, and stays there until L2 has zeroed the line.
     #[cold]
     #[inline(never)]
-    pub fn commit_zero(&mut self, uop: &RUop, words: &[u64], t: Cycle, memory: &mut Hierarchy, signals: &mut Signals) {
+    pub fn commit_zero(
+        &mut self,
+        uop: &BoundUop,
+        words: &[u64],
+        t: Cycle,
+        memory: &mut Hierarchy,
+        signals: &mut Signals,
+    ) {
         let Some(&addr) = words.first() else { return };
         let entered = self.write_buffer.zero(t, |t| memory.zero_line(addr.into(), t, signals));
         self.store_ports.take(uop.store_ports, entered.max(t + self.store_write));
@@ -347,13 +354,13 @@ fn second_line(
 
 /// The bytes that dependency detection takes an access to `bytes` to touch (manual 7.5.2).
 #[inline(always)]
-fn checked(uop: &RUop, bytes: Span) -> Span {
+fn checked(uop: &BoundUop, bytes: Span) -> Span {
     if uop.mem.check_shift == 0 { bytes } else { bytes.widened(uop.mem.check_shift) }
 }
 
 /// The single flow of this part of an access.
 #[inline(always)]
-fn one_flow(uop: &RUop, pointer: Pointer) -> Flow {
+fn one_flow(uop: &BoundUop, pointer: Pointer) -> Flow {
     let bytes = u64::from(uop.mem.op.bytes).max(1);
     let (pointer, bytes) = if uop.parts <= 1 {
         (pointer, bytes)

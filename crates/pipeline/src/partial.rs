@@ -6,11 +6,12 @@
 
 use fxscope_counts::{Signal, Signals};
 use fxscope_isa::Partial;
+use fxscope_memory::Chip;
 
+use crate::bind::{Action, BoundBlock, BoundUop};
 use crate::bypass::{FLA, FLB, PIPES};
 use crate::core::Pipeline;
-use crate::resolve::{Action, RUop, ResolvedBlock};
-use crate::watch::{Passage, Watch};
+use crate::uop_probe::{StageTimes, UopProbe};
 
 /// What counts for an operation on all elements.
 const WHOLE: u64 = 16;
@@ -19,20 +20,21 @@ const WHOLE: u64 = 16;
 const MISSING_IN_LOAD_STORE_PIPE: [Signal; 2] = [Signal::L1Pipe0Inactive, Signal::L1Pipe1Inactive];
 
 impl Pipeline {
-    /// As [`Pipeline::run_watched`], for a block some of whose instructions worked on a part of their elements.
+    /// As [`Pipeline::run_probed`], for a block some of whose instructions worked on a part of their elements.
     #[inline(never)]
-    pub fn run_partly<W: Watch>(
+    pub fn run_partly<W: UopProbe>(
         &mut self,
-        block: &mut ResolvedBlock,
+        block: &mut BoundBlock,
         executed: usize,
         (stream, partials): (&[u64], &[Partial]),
         next_pc: u64,
-        watch: &mut W,
+        probe: &mut W,
+        chip: &mut Chip,
     ) {
-        let operates = |block: &ResolvedBlock, partial: &Partial| block.profile[usize::from(partial.inst)].pipes;
+        let operates = |block: &BoundBlock, partial: &Partial| block.profile[usize::from(partial.inst)].pipes;
         let before: Vec<[u64; PIPES]> = partials.iter().map(|partial| operates(block, partial)).collect();
-        let mut requests = Requests { partials, missing: [0; 2], watch };
-        self.run_watched(block, executed, stream, next_pc, &mut requests);
+        let mut requests = Requests { partials, missing: [0; 2], probe };
+        self.run_probed(block, executed, stream, next_pc, &mut requests, chip);
         for (signal, missing) in MISSING_IN_LOAD_STORE_PIPE.into_iter().zip(requests.missing) {
             self.signals.add(signal, missing);
         }
@@ -52,39 +54,39 @@ impl Pipeline {
 struct Requests<'a, W> {
     partials: &'a [Partial],
     missing: [u64; 2],
-    watch: &'a mut W,
+    probe: &'a mut W,
 }
 
-impl<W: Watch> Watch for Requests<'_, W> {
-    const WATCHES: bool = true;
+impl<W: UopProbe> UopProbe for Requests<'_, W> {
+    const ACTIVE: bool = true;
 
-    fn passed(&mut self, uop: &RUop, pc: u64, passage: &Passage) {
+    fn passed(&mut self, uop: &BoundUop, pc: u64, times: &StageTimes) {
         if matches!(uop.action, Action::Load | Action::Store | Action::Prefetch)
             && let Some(partial) = self.partials.iter().find(|partial| partial.inst == uop.inst)
         {
-            self.missing[passage.load_store_pipe] += partial.missing(WHOLE);
+            self.missing[times.load_store_pipe] += partial.missing(WHOLE);
         }
-        if W::WATCHES {
-            self.watch.passed(uop, pc, passage);
+        if W::ACTIVE {
+            self.probe.passed(uop, pc, times);
         }
     }
 }
 
-impl ResolvedBlock {
+impl BoundBlock {
     /// Whether instruction `inst` sends data of a plain store through FLA.
     fn moves_store_data(&self, inst: u8) -> bool {
         self.uops.iter().any(|uop| uop.inst == inst && store_data_in_fla(uop))
     }
 }
 
-fn store_data_in_fla(uop: &RUop) -> bool {
+fn store_data_in_fla(uop: &BoundUop) -> bool {
     uop.data_flow && uop.vector && uop.flows[1].pipes.within(fxscope_machine::Pipes::FLA)
 }
 
 /// Adds what the micro-operations of an instruction always lack of all elements: the flow of a store's data through FLA
 /// has no predicate. So measured counts have it: a triad whose vectors are full counts 16 for each FMA and nothing for the
 /// data of each store.
-pub(crate) fn count_store_data(uops: &[RUop], mix: &mut Signals) {
+pub(crate) fn count_store_data(uops: &[BoundUop], mix: &mut Signals) {
     let flows = uops.iter().filter(|uop| store_data_in_fla(uop)).map(|uop| u64::from(uop.flows[1].busy));
     mix.add(Signal::FlaInactive, flows.sum::<u64>() * WHOLE);
 }

@@ -3,7 +3,7 @@
 use fxscope_calendar::Cycle;
 use fxscope_machine::spec::Frontend;
 
-use crate::resolve::RUop;
+use crate::bind::BoundUop;
 
 /// What an instruction takes of a read: instructions, MOVPRFX pairs and instructions after packing, a byte each. A pair
 /// counts with its second instruction.
@@ -42,7 +42,7 @@ impl Predecode {
     /// Reads the instruction of `uop`, which is in the buffer from `arrived` on, with the instructions before it if they
     /// leave room; a read of its own is made `not_before` a time. Further micro-operations come with their instruction.
     #[inline(always)]
-    pub fn read(&mut self, uop: &RUop, arrived: Cycle, not_before: Cycle) -> Cycle {
+    pub fn read(&mut self, uop: &BoundUop, arrived: Cycle, not_before: Cycle) -> Cycle {
         self.taken += uop.read_share;
         if self.taken & OVER != 0 || arrived > self.at {
             self.at = (self.at + 1).max(arrived).max(not_before);
@@ -52,7 +52,7 @@ impl Predecode {
     }
 
     /// Everything is as it is now, so many cycles later.
-    pub fn leap(&mut self, cycles: Cycle) {
+    pub fn fast_forward(&mut self, cycles: Cycle) {
         self.at += cycles;
     }
 

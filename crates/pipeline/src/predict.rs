@@ -3,23 +3,23 @@
 //! Undocumented details (history length, hashing, thresholds, when entries are made) are parameters marked assumed in
 //! the machine's description, or choices listed in DEVIATIONS.md.
 
-mod chain;
-mod loops;
-mod returns;
+mod btb;
+mod loop_predictor;
+mod perceptron;
+mod ras;
 mod short_loop;
-mod targets;
-mod weights;
+mod small_taken_chain;
 
 use fxscope_calendar::Cycle;
 use fxscope_isa::Branch;
 use fxscope_machine::spec::Frontend as FrontendSpec;
 
-use chain::SmallTakenChain;
-use loops::LoopTable;
-use returns::Returns;
+use btb::Btb;
+use loop_predictor::LoopPredictor;
+use perceptron::Perceptron;
+use ras::ReturnStack;
 use short_loop::ShortLoop;
-use targets::Targets;
-use weights::Weights;
+use small_taken_chain::SmallTakenChain;
 
 /// How a branch was predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +49,10 @@ pub struct Branched {
 pub struct Predictor {
     short_loop: ShortLoop,
     chain: SmallTakenChain,
-    loops: LoopTable,
-    weights: Weights,
-    targets: Targets,
-    returns: Returns,
+    loops: LoopPredictor,
+    weights: Perceptron,
+    targets: Btb,
+    returns: ReturnStack,
     /// Directions of the last conditional branches, the newest in bit 0 (GHR).
     history: u64,
     taken_cycles: Cycle,
@@ -66,10 +66,10 @@ impl Predictor {
         Predictor {
             short_loop: ShortLoop::new(spec),
             chain: SmallTakenChain::new(spec),
-            loops: LoopTable::new(spec),
-            weights: Weights::new(spec),
-            targets: Targets::new(spec),
-            returns: Returns::new(spec),
+            loops: LoopPredictor::new(spec),
+            weights: Perceptron::new(spec),
+            targets: Btb::new(spec),
+            returns: ReturnStack::new(spec),
             history: 0,
             taken_cycles: spec.taken_branch_cycles,
             return_cycles: spec.return_stack_cycles,

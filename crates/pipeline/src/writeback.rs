@@ -6,10 +6,10 @@
 
 use fxscope_calendar::{Calendar, Cycle};
 
+use crate::bind::{BoundUop, Brief, READY};
 use crate::bypass::FLA;
 use crate::core::Pipeline;
 use crate::dispatch::Station;
-use crate::resolve::{Brief, READY, RUop};
 
 /// Operations that are kept in view, the last ones: more than the stations of both pipes hold, and the bits of a word.
 const KEPT: usize = 64;
@@ -134,7 +134,7 @@ impl Pipeline {
     #[inline(always)]
     pub(crate) fn leave(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         pipe: usize,
         station: Station,
         start: Cycle,

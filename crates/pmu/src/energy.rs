@@ -1,21 +1,21 @@
-//! Energy: counts that follow from other counts of a thread and of its CMG.
+//! Energy: counts that are derived from other counts of a thread and its CMG.
 //!
-//! A core spends energy in every cycle, for each operation of its vector pipes by its active elements, and for each cycle in
-//! which a load/store pipe works; an L2 cache, in every cycle and for each one of its pipelines; memory, all the time and for
-//! each line that is read or written. The numbers are the machine's (`[energy]` of its `machine.toml`), fitted to measured
-//! programs by `cargo run -p xtask -- calibrate power`.
+//! A core consumes energy in every cycle, for each vector operation in proportion to its active elements, and for each
+//! busy cycle of a load/store pipe; an L2 cache in every cycle and for each use of a pipeline; memory all the time and
+//! for each line read or written. The coefficients are the machine's (`[energy]` in its `machine.toml`), fitted to
+//! measured programs by `cargo run -p xtask -- calibrate power`.
 
 use fxscope_machine::spec::Energy;
 use fxscope_record::{Counts, Region};
 
-/// What the PMU counts for a vector operation whose elements are all active.
+/// Count of a vector operation with all elements active.
 const ALL_ACTIVE: u128 = 16;
 const PJ_PER_NJ: u128 = 1_000;
-/// Picojoules in a second of one milliwatt.
+/// Picojoules per second and milliwatt.
 const PJ_PER_MW_SECOND: u128 = 1_000_000_000;
 
-/// Gives the events of energy their counts, in a region whose CMG-wide events every thread has from its CMG. Threads that
-/// lack one of the events they follow from keep what they have.
+/// Sets the energy events of a region in which every thread has its CMG's counts of CMG-wide events. Threads without
+/// the underlying events are left unchanged.
 pub fn count(region: &mut Region, energy: &Energy, core_hz: u64) {
     let threads = region.threads.len();
     for counts in &mut region.passes {
@@ -85,7 +85,7 @@ mod tests {
         fxscope_machine::load("a64fx", &[]).expect("built in").tables.energy
     }
 
-    /// A region of a thread with these counts, and those of energy after them.
+    /// The energy events of a thread with these counts.
     fn counted(caused: &[(&str, u64)]) -> [u64; 3] {
         let names = ["EA_CORE", "EA_L2", "EA_MEMORY"];
         let row: BTreeMap<String, u64> =
@@ -95,7 +95,7 @@ mod tests {
         names.map(|name| region.count(0, name).expect("counted"))
     }
 
-    /// Events of a thread that does nothing for `cycles`.
+    /// Events of a thread that idles for `cycles`.
     fn idle(cycles: u64) -> Vec<(&'static str, u64)> {
         let nothing = [
             "FLA_VAL_PRD_CNT",
@@ -110,9 +110,9 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_core_an_idle_cache_and_idle_memory_spend_what_they_always_do() {
+    fn idle_core_cache_and_memory_consume_their_base_energy() {
         let e = energy();
-        // A second at 2 GHz.
+        // One second at 2 GHz.
         let [core, l2, memory] = counted(&idle(2_000_000_000));
         assert_eq!(core, 2_000_000 * e.core_cycle_pj / e.core_count_nj);
         assert_eq!(l2, 2_000_000 * e.l2_cycle_pj / e.l2_count_nj);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_work_adds_its_energy_where_it_is_done() {
+    fn each_kind_of_work_adds_energy_to_its_component() {
         let e = energy();
         const N: u64 = 8_192_000;
         let before = counted(&idle(2_000_000_000));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_events_it_follows_from_energy_is_left_alone() {
+    fn without_the_underlying_events_energy_is_unchanged() {
         assert_eq!(counted(&[("CPU_CYCLES", 2_000_000_000)]), [0; 3]);
     }
 }

@@ -1,4 +1,4 @@
-//! The values of metrics for a region: for each thread, for the threads of a process on one CMG, and for all.
+//! Values of metrics for a region: for each thread, for the threads of a process on one CMG, and for all threads.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use crate::scope::{Cmg, cmg_of};
 use crate::tables::{Column, Form, Mark};
 use crate::{passes, recorded};
 
-/// The values of all metrics. One that could not be calculated, because an event was not counted, is absent.
+/// The values of all metrics. A metric whose events were not counted is absent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Values {
     metrics: &'static Metrics,
@@ -21,7 +21,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// The value of the metric called `name`.
+    /// The value of the metric `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<f64> {
         self.values[self.metrics.place(name)?]
@@ -36,37 +36,37 @@ impl Values {
 impl Index<&str> for Values {
     type Output = f64;
 
-    /// The value of a metric that is known to have one.
+    /// The value of a metric that must have one.
     fn index(&self, name: &str) -> &f64 {
         let place = self.metrics.place(name).unwrap_or_else(|| panic!("no metric is called '{name}'"));
         self.values[place].as_ref().unwrap_or_else(|| panic!("'{name}' has no value"))
     }
 }
 
-/// The threads of a process that run on one CMG: what the report's row "CMG n total" is about.
+/// The threads of a process that run on one CMG: the report's row "CMG n total".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Team {
     /// The process.
     pub process: u32,
-    /// The number of the CMG on its computer.
+    /// The CMG's number on its computer.
     pub cmg: u32,
-    /// Its threads, by their places in the region.
+    /// Its threads, as indices into the region's.
     pub threads: Vec<usize>,
 }
 
-/// A cell of a table.
+/// A table cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
     /// The value.
     pub value: f64,
-    /// Which of the column's marks it stands out by.
+    /// The column's mark that applies to it, if any.
     pub mark: Option<usize>,
 }
 
-/// What is in a column of the report; none where there is no value.
+/// The contents of a report column; `None` where there is no value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cells {
-    /// What it shows, for people: less may have been measured than the column wants.
+    /// Title of what it shows, which depends on what was measured.
     pub title: String,
     /// For each thread, in the region's order.
     pub threads: Vec<Option<Cell>>,
@@ -78,33 +78,33 @@ pub struct Cells {
     pub total: Option<Cell>,
 }
 
-/// What metrics are calculated for.
+/// What a metric is evaluated for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// A thread, by its place.
+    /// A thread, by index.
     Thread(usize),
-    /// A team, by its place.
+    /// A team, by index.
     Team(usize),
-    /// A process, by its place among the processes.
+    /// A process, by index.
     Process(usize),
     /// All threads.
     All,
 }
 
-/// A value that may have been calculated already.
+/// A memoised value.
 #[derive(Clone, Copy)]
 enum Known {
     No,
     Yes(Option<f64>),
 }
 
-/// The metrics of one region, calculated when they are asked for.
+/// The metrics of a region, evaluated on demand.
 pub struct Evaluation<'a> {
     metrics: &'static Metrics,
     region: &'a Region,
-    /// The machine's constants, by their places among all.
+    /// The machine's constants, in the order of all constants.
     constants: Vec<Option<f64>>,
-    /// For each count that formulas use its pass and its column there.
+    /// For each count that formulas use, its pass and column.
     sources: Vec<Option<(usize, usize)>>,
     /// The CMG of each thread.
     cmgs: Vec<Option<Cmg>>,
@@ -122,7 +122,7 @@ impl<'a> Evaluation<'a> {
         Evaluation::with(region, &run.constants, &recorded::of_run(run).groups)
     }
 
-    /// The metrics of a region on a machine with these constants and groups of events.
+    /// The metrics of a region on a machine with these constants and event groups.
     #[must_use]
     pub fn with(region: &'a Region, constants: &BTreeMap<String, f64>, groups: &Groups) -> Evaluation<'a> {
         let metrics = Metrics::built_in();
@@ -159,8 +159,8 @@ impl<'a> Evaluation<'a> {
         self.all.iter().map(|&i| self.values(Scope::Thread(i))).collect()
     }
 
-    /// The values for the threads of each process on each CMG, by the rules of the CPU performance analysis report for its
-    /// row "CMG n total". None where the CMGs of threads are not known.
+    /// The values for the threads of each process on each CMG, by the rules of the CPU performance analysis report for
+    /// its row "CMG n total". Empty if the threads' CMGs are unknown.
     #[must_use]
     pub fn cmgs(&self) -> Vec<(&Team, Values)> {
         self.teams.iter().enumerate().map(|(i, team)| (team, self.values(Scope::Team(i)))).collect()
@@ -172,7 +172,7 @@ impl<'a> Evaluation<'a> {
         &self.teams
     }
 
-    /// The values for all threads of a process; `None` when the region has no such process.
+    /// The values for all threads of a process; `None` if the region has no such process.
     #[must_use]
     pub fn process(&self, process: u32) -> Option<Values> {
         let place = self.processes.iter().position(|p| p.0 == process)?;
@@ -196,7 +196,7 @@ impl<'a> Evaluation<'a> {
         self.values(Scope::All)
     }
 
-    /// What is in a column of the report.
+    /// The contents of a report column.
     #[must_use]
     pub fn column(&self, column: &Column) -> Cells {
         let form = self.form(column);
@@ -210,7 +210,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// The cell of a column for all threads, and what it shows, for people.
+    /// The cell of a column for all threads, and its title.
     #[must_use]
     pub fn total_of<'c>(&self, column: &'c Column) -> (&'c str, Option<Cell>) {
         let form = self.form(column);
@@ -235,14 +235,14 @@ impl<'a> Evaluation<'a> {
         Some(Cell { value, mark: column.marks.iter().position(|mark| mark.holds(value, other(&mark))) })
     }
 
-    /// The events that would have to be measured too for a metric to have a value in all threads, by name; none when it
-    /// has one, and where no event is missing.
+    /// Names of the events that must be measured as well for a metric to have a value in all threads; empty if it has
+    /// one, or if no event is missing.
     #[must_use]
     pub fn missing(&self, metric: &str) -> Vec<String> {
         self.metrics.place(metric).map_or_else(Vec::new, |place| self.missing_at(place))
     }
 
-    /// The events that would have to be measured too for a column of the report to show what it wants to.
+    /// The events that must be measured as well for a report column to show its preferred form.
     #[must_use]
     pub fn missing_in(&self, column: &Column) -> Vec<String> {
         self.missing_at(column.forms[0].place)
@@ -258,7 +258,7 @@ impl<'a> Evaluation<'a> {
 
     fn add_missing(&self, formula: &Formula<Name>, events: &mut BTreeSet<String>) {
         if let Formula::Known(all) = formula {
-            // The last way needs nothing but what every measurement of the machine can count.
+            // The last alternative needs only events that every measurement can count.
             return all.last().into_iter().for_each(|a| self.add_missing(a, events));
         }
         for operand in formula.operands() {
@@ -271,7 +271,7 @@ impl<'a> Evaluation<'a> {
             Formula::Name(Name::Count(place)) => {
                 let name = &self.metrics.counts()[*place].name;
                 let lacks = || self.all.iter().any(|&thread| self.region.count(thread, name).is_none());
-                // No measurement can count what only simulation knows.
+                // Events that only simulation knows cannot be measured.
                 if name != KERNEL && lacks() {
                     events.insert(name.clone());
                 }
@@ -285,7 +285,7 @@ impl<'a> Evaluation<'a> {
         Values { metrics: self.metrics, values }
     }
 
-    /// The threads of a scope, by their places.
+    /// The threads of a scope, by index.
     fn members(&self, scope: &Scope) -> &[usize] {
         match *scope {
             Scope::Thread(i) => &self.all[i..=i],
@@ -339,16 +339,16 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// What a thread has of a count.
+    /// A thread's count.
     fn count(&self, thread: usize, place: usize) -> Option<u64> {
         let (pass, column) = self.sources[place]?;
-        // Where a thread has no count there, another pass may have one, but not of the same time.
+        // Another pass may have the thread's count, but not from the same time.
         let name = &self.metrics.counts()[place].name;
         let elsewhere = || self.region.count(thread, name).filter(|_| !CLOCKS.contains(&name.as_str()));
         self.region.passes[pass].at(thread, column).or_else(elsewhere)
     }
 
-    /// The threads that `first` and `most` look at.
+    /// The threads that `first` and `most` consider.
     fn siblings(&self, scope: Scope) -> &[usize] {
         match scope {
             Scope::Thread(i) => match self.team_of[i] {
@@ -360,8 +360,8 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// Where each count that formulas use is from. `of_groups` has the pass of each group that one has counted as a whole; for
-/// others it is the pass that has most of what the formula uses of the group.
+/// The source of each count that formulas use. `of_groups` has the pass that counted all of a group; for other groups
+/// it is the pass with most of the events that the formula uses.
 fn sources(metrics: &Metrics, region: &Region, of_groups: &[Option<usize>]) -> Vec<Option<(usize, usize)>> {
     let column = |pass: usize, name: &str| Some((pass, region.passes[pass].names().index(name)?));
     let anywhere = |name: &str| (0..region.passes.len()).find_map(|pass| column(pass, name));
@@ -374,10 +374,10 @@ fn sources(metrics: &Metrics, region: &Region, of_groups: &[Option<usize>]) -> V
             let names = region.passes[*pass].names();
             count.together.iter().filter(|name| names.index(name).is_some()).count()
         };
-        // The first of several that have as much.
+        // The first of several passes with equally many.
         let pass = (0..region.passes.len()).rev().max_by_key(has).filter(|pass| has(pass) > 0);
         match pass.and_then(|pass| column(pass, &count.name)) {
-            // Clocks are those of the pass that has the events.
+            // Clocks must come from the pass that has the events.
             None if !CLOCKS.contains(&count.name.as_str()) => anywhere(&count.name),
             source => source,
         }
@@ -385,7 +385,7 @@ fn sources(metrics: &Metrics, region: &Region, of_groups: &[Option<usize>]) -> V
     metrics.counts().iter().map(source).collect()
 }
 
-/// The names of a definition's formula, in a scope.
+/// The names in a definition's formula, within a scope.
 struct Names<'a, 'b> {
     evaluation: &'a Evaluation<'b>,
     scope: Scope,

@@ -6,8 +6,8 @@
 //! factor  := "-" factor | "(" sum ")" | function "(" sum ("," sum)* ")" | number | name
 //! ```
 //!
-//! A word that starts with a digit and is no number is a name: events are called `0INST_COMMIT`. `EVENT@3` is the count of
-//! an event in the pass of the third group of events. Numbers have no sign in their exponent.
+//! A word that starts with a digit and is not a number is a name, such as the event `0INST_COMMIT`. `EVENT@3` is the
+//! count of an event in the pass of event group 3. Numbers have no sign in their exponent.
 //!
 //! | Function | What it is |
 //! |---|---|
@@ -18,27 +18,27 @@
 //! | `most(x)` | the largest x of a thread |
 //! | `cmg(x)` | of each CMG the mean x of its threads, summed: for events whose count every thread of a CMG reads |
 //!
-//! The last three look at threads one by one. For a single thread `first` and `most` are those of its process on its CMG, and
-//! `cmg(x)` is its own x.
+//! The last three evaluate threads one by one. For a single thread, `first` and `most` consider its process on its CMG,
+//! and `cmg(x)` is its own x.
 
-/// A parsed formula; `N` is what its names have become.
+/// A parsed formula; `N` is the type of its resolved names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Formula<N = String> {
-    /// A number; finite.
+    /// A finite number.
     Number(f64),
-    /// Something called by its name.
+    /// A name.
     Name(N),
-    /// The negative.
+    /// Negation.
     Minus(Box<Formula<N>>),
-    /// Two operands joined.
+    /// A binary operation.
     Join(Operator, Box<Formula<N>>, Box<Formula<N>>),
     /// The first operand that has a value.
     Known(Vec<Formula<N>>),
-    /// An operand looked at thread by thread.
+    /// An operand evaluated thread by thread.
     Threads(Over, Box<Formula<N>>),
 }
 
-/// What joins two operands.
+/// A binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the names say it
 pub enum Operator {
@@ -51,46 +51,45 @@ pub enum Operator {
     Same,
 }
 
-/// How the values of threads become one.
+/// How the values of threads are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// That of the first thread.
     First,
-    /// The largest.
+    /// The maximum.
     Most,
-    /// Means over the threads of each CMG, summed.
+    /// The sum over CMGs of the mean of their threads.
     Cmg,
 }
 
-/// What gives names their values, and looks at threads.
+/// Provides the values of names, and evaluates over threads.
 pub trait Scope<N> {
-    /// The value of a name; `None` when it has none.
+    /// The value of a name; `None` if it has none.
     fn name(&self, name: &N) -> Option<f64>;
     /// The value of a formula over threads.
     fn threads(&self, over: Over, formula: &Formula<N>) -> Option<f64>;
 }
 
-/// Levels of parentheses and signs that a formula may have; more is a mistake, and would use up the stack.
+/// Maximum nesting depth; more is a mistake and would exhaust the stack.
 const MAX_DEPTH: u32 = 64;
 
 impl Formula {
     /// Parses a formula.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The error and its location.
     pub fn parse(text: &str) -> Result<Formula, String> {
         let mut parser = Parser { words: words(text)?, next: 0 };
         let formula = parser.sum(0)?;
         match parser.peek() {
             None => Ok(formula),
-            Some(word) => Err(format!("'{word}' does not belong where it stands")),
+            Some(word) => Err(format!("'{word}' is unexpected here")),
         }
     }
 }
 
 impl<N> Formula<N> {
-    /// Its value. `None` when a name has none. A quotient of anything and zero is zero: a rate of something that never
-    /// happened.
+    /// The value; `None` if a name has none. Division by zero gives zero: the rate of something that never happened.
     pub fn value(&self, scope: &impl Scope<N>) -> Option<f64> {
         match self {
             Formula::Number(n) => Some(*n),
@@ -114,7 +113,7 @@ impl<N> Formula<N> {
         }
     }
 
-    /// All names in it, from left to right, repeated where they repeat.
+    /// All names, from left to right, with repetitions.
     #[must_use]
     pub fn names(&self) -> Vec<&N> {
         match self {
@@ -123,7 +122,7 @@ impl<N> Formula<N> {
         }
     }
 
-    /// The formulas that it joins.
+    /// The operand formulas.
     #[must_use]
     pub fn operands(&self) -> Vec<&Formula<N>> {
         match self {
@@ -134,7 +133,7 @@ impl<N> Formula<N> {
         }
     }
 
-    /// The same formula with other names.
+    /// The formula with renamed names.
     ///
     /// # Errors
     /// The first error of `become`.
@@ -151,7 +150,7 @@ impl<N> Formula<N> {
     }
 }
 
-/// Splits a text into words, numbers and signs.
+/// Splits a text into tokens.
 fn words(text: &str) -> Result<Vec<&str>, String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -160,7 +159,7 @@ fn words(text: &str) -> Result<Vec<&str>, String> {
         let length = match first {
             '+' | '-' | '*' | '/' | '(' | ')' | ',' => 1,
             c if in_word(c) => rest.find(|c| !in_word(c)).unwrap_or(rest.len()),
-            c => return Err(format!("'{c}' means nothing here")),
+            c => return Err(format!("'{c}' is not a valid character")),
         };
         let (word, after) = rest.split_at(length);
         words.push(word);
@@ -200,7 +199,7 @@ impl<'a> Parser<'a> {
         self.chain(depth, &[("*", Operator::Multiply), ("/", Operator::Divide)], Parser::factor)
     }
 
-    /// Operands joined by `operators`, from left to right.
+    /// A left-associative chain of operands joined by `operators`.
     fn chain(
         &mut self,
         depth: u32,
@@ -211,7 +210,7 @@ impl<'a> Parser<'a> {
         let mut links = 0;
         while let Some(&(_, operator)) = operators.iter().find(|(word, _)| self.take(word)) {
             left = Formula::Join(operator, Box::new(left), Box::new(operand(self, depth)?));
-            // Each link is one more level of the tree that the result is.
+            // Each link adds one level to the resulting tree.
             links += 1;
             if depth + links > MAX_DEPTH {
                 return Err("too long".to_owned());
@@ -274,7 +273,7 @@ impl<'a> Parser<'a> {
 }
 
 fn number_or_name(word: &str) -> Result<Formula, String> {
-    // Rust reads "inf" and "nan" as numbers too.
+    // Rust parses "inf" and "nan" as numbers, too.
     let digit = word.starts_with(|c: char| c.is_ascii_digit());
     match word.parse::<f64>() {
         Ok(n) if digit && n.is_finite() => Ok(Formula::Number(n)),
@@ -289,7 +288,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Three names with values; functions over threads give what is inside them.
+    /// Three names with values; functions over threads evaluate their operand.
     struct Names;
 
     impl Scope<String> for Names {
@@ -327,20 +326,20 @@ mod tests {
     }
 
     #[test]
-    fn a_quotient_by_zero_is_zero_and_a_missing_name_has_no_value() {
+    fn division_by_zero_is_zero_and_a_missing_name_has_no_value() {
         assert_eq!(value("5 / (A - 3)"), 0.0);
         assert_eq!(Formula::parse("1 + X").expect("a formula").value(&Names), None);
         assert_eq!(Formula::parse("0 * X").expect("a formula").value(&Names), None);
     }
 
     #[test]
-    fn of_several_formulas_the_first_that_has_a_value_counts() {
+    fn known_takes_the_first_operand_with_a_value() {
         assert_eq!(value("known(1 + X, A, 0B)"), 3.0);
         assert_eq!(Formula::parse("known(X, X)").expect("a formula").value(&Names), None);
     }
 
     #[test]
-    fn names_are_listed_as_they_stand() {
+    fn names_are_listed_in_order() {
         let formula = Formula::parse("max(0, 0INST_COMMIT - A) / A").expect("a formula");
         assert_eq!(formula.names(), ["0INST_COMMIT", "A", "A"]);
     }
@@ -354,8 +353,8 @@ mod tests {
             ("(1 + 2", "expected ')' at the end"),
             ("max(1 2)", "expected ',' before '2'"),
             ("max", "expected '(' at the end"),
-            ("A B", "'B' does not belong where it stands"),
-            ("A % B", "'%' means nothing here"),
+            ("A B", "'B' is unexpected here"),
+            ("A % B", "'%' is not a valid character"),
             ("1e999", "'1e999' is too large"),
             ("1.2.3", "'1.2.3' is neither a number nor a name"),
         ];
@@ -365,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_refused_before_it_uses_up_the_stack() {
+    fn deep_nesting_is_refused_before_it_exhausts_the_stack() {
         assert!(Formula::parse(&"(".repeat(100_000)).is_err());
         assert!(Formula::parse(&"-".repeat(100_000)).is_err());
         assert!(Formula::parse(&vec!["1"; 100_000].join("+")).is_err());
@@ -373,12 +372,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_parser_panic(text in "[-+*/(),. a-zA-Z0-9_@µ]{0,80}") {
+        fn no_text_causes_a_panic(text in "[-+*/(),. a-zA-Z0-9_@µ]{0,80}") {
             let _ = Formula::parse(&text);
         }
 
         #[test]
-        fn whole_numbers_calculate_as_in_rust(a in -999i32..999, b in -999i32..999, c in 1i32..999) {
+        fn integers_evaluate_as_in_rust(a in -999i32..999, b in -999i32..999, c in 1i32..999) {
             let text = format!("{a} - ({b}) * {c} + {a} / {c}");
             let (a, b, c) = (f64::from(a), f64::from(b), f64::from(c));
             prop_assert_eq!(value(&text), a - b * c + a / c);

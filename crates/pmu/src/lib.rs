@@ -1,15 +1,15 @@
-//! What follows from the counts of a machine's performance monitoring unit (PMU), whose events its description has
-//! ([`fxscope_machine::Pmu`]).
+//! Evaluates the counts of a machine's performance monitoring unit (PMU), whose events are part of the machine's
+//! description ([`fxscope_machine::Pmu`]).
 //!
-//! * [`energy`]: events that follow from others, by the machine's energy for each.
-//! * [`metrics`]: named quantities, from `data/metrics/*.toml`, each with one formula over event names.
+//! * [`energy`]: energy events, derived from others by the machine's coefficients.
+//! * [`metrics`]: named quantities from `data/metrics/*.toml`, each a formula over event names.
 //! * [`evaluate`]: their values for a region, its threads and its CMGs.
-//! * [`mod@recorded`]: the PMU that counted a run: what it counts, and together with what.
-//! * [`scope`]: events that a whole CMG counts, in the rows of threads and in their sums.
+//! * [`mod@recorded`]: the PMU that counted a run: its events and event groups.
+//! * [`scope`]: CMG-wide events in the rows of threads and in sums.
 //! * [`tables`]: the tables of the CPU performance analysis report.
-//! * [`formula`]: the language of those formulas.
+//! * [`formula`]: the formula language.
 //!
-//! Reports and importers know neither an event number nor a formula: they ask here.
+//! Reports and importers contain neither event numbers nor formulas; they use this crate.
 
 pub mod energy;
 pub mod evaluate;
@@ -32,6 +32,6 @@ pub use tables::{Column, Mark, Table, Tone};
 pub struct TableError {
     /// The file.
     pub file: String,
-    /// Where in it, and what is wrong.
+    /// The location and the error.
     pub what: String,
 }

@@ -1,4 +1,4 @@
-//! Metrics: named quantities that follow from event counts.
+//! Metrics: named quantities derived from event counts.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use crate::TableError;
 use crate::formula::Formula;
 use crate::tables::{self, Table};
 
-/// The groups of metrics, in the order in which reports show them.
+/// The groups of metrics, in the order of reports.
 const BUILT_IN: &[(&str, &str)] = &[
     ("time.toml", include_str!("../../../data/metrics/time.toml")),
     ("vector.toml", include_str!("../../../data/metrics/vector.toml")),
@@ -29,35 +29,35 @@ const BUILT_IN: &[(&str, &str)] = &[
 /// The tables of the report.
 const TABLES: (&str, &str) = ("report.toml", include_str!("../../../data/metrics/report.toml"));
 
-/// A constant of a machine: its name in formulas, and its value.
+/// A machine constant: its name in formulas, and its value.
 type Constant = (&'static str, fn(&Spec) -> f64);
 
-/// The constants that formulas may use.
+/// The constants available to formulas.
 const CONSTANTS: &[Constant] = &[
     // Core clock, Hz.
     ("core_hz", |spec| spec.clock.core_hz as f64),
     // Vector length, bits.
     ("vector_bits", |spec| f64::from(spec.clock.vector_bits)),
-    // Size of a line on the way between L2 cache and memory.
+    // Size of a line transferred between L2 cache and memory, bytes.
     ("line_bytes", |spec| f64::from(spec.l2.line_bytes)),
     // Banks of the L2 cache, each with a pipeline.
     ("l2_banks", |spec| f64::from(spec.l2_timing.banks)),
-    // Most double-precision operations a core can do each second: two for each element and pipe.
+    // Peak double-precision operations of a core per second: two per element and pipe.
     ("peak_flops_dp", |spec| {
         let clock = &spec.clock;
         clock.core_hz as f64 * f64::from(clock.fma_pipes) * 2.0 * f64::from(clock.vector_bits) / 64.0
     }),
-    // Number of the first core, as threads have it, and cores of a CMG.
+    // Number of the first core, as in threads, and cores per CMG.
     ("first_core", |spec| f64::from(spec.topology.first_core)),
     ("cmg_cores", |spec| f64::from(spec.topology.cores_per_cmg)),
-    // Ticks of the timer each second.
+    // Timer ticks per second.
     ("timer_hz", |spec| spec.identity.counter_hz as f64),
-    // Most bytes that a core can load from L1 each second: a vector in each of the two load/store pipes.
+    // Peak load bandwidth of a core from L1, bytes per second: a vector in each of two load/store pipes.
     ("l1_core_peak", |spec| 2.0 * f64::from(spec.clock.vector_bits) / 8.0 * spec.clock.core_hz as f64),
-    // Most bytes that a core can get from L2 each second, and most that L2 can give: a line from each bank.
+    // Peak bandwidth of a core from L2, and of L2 (a line from each bank), bytes per second.
     ("l2_core_peak", |spec| f64::from(spec.l2_timing.fill_bytes_per_cycle) * spec.clock.core_hz as f64),
     ("l2_cmg_peak", |spec| f64::from(spec.l2_timing.banks) * f64::from(spec.l2.line_bytes) * spec.clock.core_hz as f64),
-    // Most bytes that local memory can move each second.
+    // Peak bandwidth of local memory, bytes per second.
     ("memory_peak", |spec| spec.memory.peak_bytes_per_second as f64),
 ];
 
@@ -67,21 +67,21 @@ pub fn constants(spec: &Spec) -> BTreeMap<String, f64> {
     CONSTANTS.iter().map(|(name, value)| ((*name).to_owned(), value(spec))).collect()
 }
 
-/// The constants that formulas may use, in their order; none where `values` has none.
+/// The constants available to formulas, in order; `None` where `values` lacks one.
 pub(crate) fn constant_values(values: &BTreeMap<String, f64>) -> Vec<Option<f64>> {
     CONSTANTS.iter().map(|(name, _)| values.get(*name).copied()).collect()
 }
 
-/// What a formula can know besides events and constants.
+/// Variables available to formulas besides events and constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variable {
-    /// Times the region was entered.
+    /// Number of times the region was entered.
     Calls,
-    /// How many cores the threads run on.
+    /// Number of cores that the threads run on.
     Cores,
-    /// How many CMGs the threads run on.
+    /// Number of CMGs that the threads run on.
     Cmgs,
-    /// The number of a thread's CMG.
+    /// Number of a thread's CMG.
     CmgNumber,
 }
 
@@ -93,32 +93,32 @@ const VARIABLES: &[(&str, Variable)] = &[
     ("cmg_number", Variable::CmgNumber),
 ];
 
-/// Times that a thread has entered a region, in counts of a pass; no event of any machine.
+/// Number of times a thread has entered a region, as a count of a pass; not a machine event.
 pub const CALLS: &str = "CALLS";
-/// Ticks of the timer that a pass has taken; no event of any machine.
+/// Timer ticks that a pass took; not a machine event.
 pub const TICKS: &str = "CNTVCT";
 /// The processor's cycles.
 pub const CYCLES: &str = "CPU_CYCLES";
 
-/// Cycles that the kernel takes for the program, which only simulation counts: a part of cycle accounting.
+/// Cycles that the kernel spends for the program; part of cycle accounting, known only to simulation.
 pub const KERNEL: &str = "KERNEL_CYCLES";
 
-/// Counts that are no events of any machine.
+/// Counts that are not machine events.
 const COUNTED_BESIDES: &[&str] = &[TICKS, CALLS];
 
-/// The counts that every pass has, whatever its events.
+/// The counts that every pass has, regardless of its events.
 pub const CLOCKS: [&str; 3] = [CALLS, TICKS, CYCLES];
 
-/// What a name in a formula is.
+/// A resolved name in a formula.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Name {
-    /// One of the constants of machines, by its place among them ([`constant_values`]).
+    /// A machine constant, by index ([`constant_values`]).
     Constant(usize),
-    /// Something about the region.
+    /// A property of the region.
     Variable(Variable),
-    /// A metric, by its place among all.
+    /// A metric, by index.
     Metric(usize),
-    /// A count, by its place among the counts that formulas use.
+    /// A count, by index among the counts that formulas use.
     Count(usize),
 }
 
@@ -126,40 +126,40 @@ pub(crate) enum Name {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Count {
     pub name: String,
-    /// The group whose pass it is to be from.
+    /// The group whose pass it must come from.
     pub group: Option<u8>,
-    /// All events that the formula uses of that group.
+    /// All events of that group that the formula uses.
     pub together: Vec<String>,
 }
 
-/// A formula of which every name is known.
+/// A formula with resolved names.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Definition {
     pub formula: Formula<Name>,
-    /// The rule for the threads of a process on one CMG.
+    /// How the threads of a process on one CMG are combined.
     pub total: Total,
-    /// The rule for all threads.
+    /// How all threads are combined.
     pub whole: Total,
-    /// It has a value only where none of these has.
+    /// It has a value only if none of these has one.
     pub instead_of: Vec<usize>,
 }
 
-/// How the values of a region's threads become the region's.
+/// How the values of a region's threads are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Total {
-    /// The formula holds for the sums of the threads' counts.
+    /// The formula applied to the sums of the threads' counts.
     #[default]
     Sum,
     /// The mean of the threads' values.
     Mean,
     /// The sum of the threads' values.
     Add,
-    /// The largest of the threads' values.
+    /// The maximum of the threads' values.
     Max,
 }
 
-/// Whether a machine that comes with the program has an event of this name.
+/// Whether any built-in machine has an event of this name.
 fn is_event(name: &str) -> bool {
     static KNOWN: LazyLock<Vec<Events>> =
         LazyLock::new(|| fxscope_machine::names().filter_map(Pmu::built_in).map(|pmu| pmu.events).collect());
@@ -169,28 +169,28 @@ fn is_event(name: &str) -> bool {
 /// A named quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// Its name: lower case, stable, for programs.
+    /// Name: lower case and stable, for programs.
     pub name: String,
-    /// Its name for people.
+    /// Title for display.
     pub title: String,
-    /// Its unit: "s", "cycles", "GB/s", "%", …; "ratio" for a fraction of 1.
+    /// Unit: "s", "cycles", "GB/s", "%", …; "ratio" for a fraction of 1.
     pub unit: String,
-    /// Its formula.
+    /// Formula.
     pub formula: Formula,
-    /// How the threads of a process on one CMG add up.
+    /// How the threads of a process on one CMG are combined.
     pub total: Total,
-    /// How all threads of a region add up.
+    /// How all threads of a region are combined.
     pub whole: Total,
-    /// Names of the metrics of which it is a coarser form: it has a value only where none of them has.
+    /// Names of more precise metrics: this one has a value only if none of them has one.
     pub instead_of: Vec<String>,
 }
 
-/// Metrics that belong together: one file.
+/// A group of metrics: one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Its name, for programs.
+    /// Name, for programs.
     pub name: String,
-    /// Its name for people.
+    /// Title for display.
     pub title: String,
     /// Its metrics, in order.
     pub metrics: Vec<Metric>,
@@ -207,10 +207,10 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The metrics that come with the program.
+    /// The built-in metrics.
     ///
     /// # Panics
-    /// When they are wrong, which a test rules out.
+    /// When they are invalid, which a test rules out.
     #[must_use]
     pub fn built_in() -> &'static Metrics {
         static METRICS: LazyLock<Metrics> = LazyLock::new(|| {
@@ -220,10 +220,10 @@ impl Metrics {
         &METRICS
     }
 
-    /// Reads and checks groups of metrics, each a file name and its text.
+    /// Parses and checks groups of metrics, each given as file name and text.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The error and its location.
     pub fn parse(files: &[(&str, &str)]) -> Result<Metrics, TableError> {
         let groups: Vec<Group> = files.iter().map(|(file, text)| parse_group(file, text)).collect::<Result<_, _>>()?;
         let places = groups.iter().flat_map(|g| &g.metrics).enumerate().map(|(i, m)| (m.name.clone(), i)).collect();
@@ -241,24 +241,24 @@ impl Metrics {
             }
         }
         for (file, metric) in metrics.groups.iter().zip(files).flat_map(|(g, f)| g.metrics.iter().map(|m| (f.0, m))) {
-            if metrics.leads_back(metrics.places[&metric.name]) {
-                let what = format!("{}: its formula leads back to itself", metric.name);
+            if metrics.depends_on_itself(metrics.places[&metric.name]) {
+                let what = format!("{}: its formula depends on itself", metric.name);
                 return Err(TableError { file: file.to_owned(), what });
             }
         }
         Ok(metrics)
     }
 
-    /// The same with tables over them: a file name and its text.
+    /// Adds report tables, given as file name and text.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// The error and its location.
     pub fn with_tables(mut self, (file, text): (&str, &str)) -> Result<Metrics, TableError> {
         self.tables = tables::parse(file, text, &mut self)?;
         Ok(self)
     }
 
-    /// Adds a formula that is no metric; its place among all definitions.
+    /// Adds a formula that is not a metric; returns its index among all definitions.
     pub(crate) fn define(&mut self, formula: &Formula, total: Total, whole: Total) -> Result<usize, String> {
         let mut resolver = Resolver { places: &self.places, counts: &mut self.counts };
         let formula = resolver.resolve_all(formula)?;
@@ -266,8 +266,8 @@ impl Metrics {
         Ok(self.definitions.len() - 1)
     }
 
-    /// Whether a definition needs itself.
-    fn leads_back(&self, start: usize) -> bool {
+    /// Whether a definition depends on itself.
+    fn depends_on_itself(&self, start: usize) -> bool {
         let mut seen = vec![false; self.definitions.len()];
         let mut next = vec![start];
         while let Some(at) = next.pop() {
@@ -294,7 +294,7 @@ impl Metrics {
         &self.groups
     }
 
-    /// The group called `name`.
+    /// The group `name`.
     #[must_use]
     pub fn group(&self, name: &str) -> Option<&Group> {
         self.groups.iter().find(|g| g.name == name)
@@ -311,13 +311,13 @@ impl Metrics {
         self.groups.iter().flat_map(|g| &g.metrics)
     }
 
-    /// The metric called `name`.
+    /// The metric `name`.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Metric> {
         self.all().nth(self.place(name)?)
     }
 
-    /// The place of the metric called `name` among all.
+    /// The index of the metric `name`.
     pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }
@@ -327,13 +327,13 @@ impl Metrics {
         &self.counts
     }
 
-    /// The formulas of all metrics, then those of columns, by place.
+    /// The formulas of all metrics, then those of columns.
     pub(crate) fn definitions(&self) -> &[Definition] {
         &self.definitions
     }
 }
 
-/// Finds out what the names in formulas are.
+/// Resolves the names in formulas.
 struct Resolver<'a> {
     places: &'a BTreeMap<String, usize>,
     counts: &'a mut Vec<Count>,
@@ -350,7 +350,7 @@ impl Resolver<'_> {
         Ok(Definition { formula, total: metric.total, whole: metric.whole, instead_of })
     }
 
-    /// A formula with all its names known.
+    /// Resolves all names of a formula.
     fn resolve_all(&mut self, formula: &Formula) -> Result<Formula<Name>, String> {
         let first = self.counts.len();
         let resolved = formula.rename(&mut |name: &String| self.resolve(name, first))?;
@@ -366,7 +366,7 @@ impl Resolver<'_> {
         Ok(resolved)
     }
 
-    /// What a name is; `first` is the place of the first count of its formula.
+    /// Resolves a name; `first` is the index of the first count of its formula.
     fn resolve(&mut self, text: &str, first: usize) -> Result<Name, String> {
         if let Some(constant) = CONSTANTS.iter().position(|c| c.0 == text) {
             return Ok(Name::Constant(constant));
@@ -379,7 +379,7 @@ impl Resolver<'_> {
         }
         let (name, group) = match text.split_once('@') {
             Some((name, group)) => {
-                let number = group.parse().map_err(|_| format!("'{group}' is no number of a group of events"))?;
+                let number = group.parse().map_err(|_| format!("'{group}' is not the number of an event group"))?;
                 (name, Some(number))
             }
             None => (text, None),
@@ -447,17 +447,17 @@ mod tests {
     }
 
     #[test]
-    fn built_in_metrics_are_sound() {
+    fn built_in_metrics_are_valid() {
         Metrics::parse(BUILT_IN).and_then(|m| m.with_tables(TABLES)).unwrap_or_else(|e| panic!("{e}"));
     }
 
     #[test]
     fn peaks_are_those_of_one_core_and_one_memory_group() {
-        // 2 GHz, two pipes, eight doubles, multiply and add; 256 GB/s for each CMG.
+        // 2 GHz, two pipes, eight doubles, multiply and add; 256 GB/s per CMG.
         let constants = a64fx();
         assert_eq!(constants["peak_flops_dp"], 64e9);
         assert_eq!(constants["memory_peak"], 256e9);
-        // In a cycle two vectors from L1, 64 bytes into it, and a line from each of two banks of L2.
+        // Per cycle, two vectors from L1, 64 bytes into L1, and a line from each of two L2 banks.
         assert_eq!(
             [constants["l1_core_peak"], constants["l2_core_peak"], constants["l2_cmg_peak"]],
             [256e9, 128e9, 1024e9]
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_cycle_accounting_add_up_to_the_cycles() {
+    fn cycle_accounting_components_add_up_to_the_cycles() {
         let values = values(&[&[
             ("CPU_CYCLES", 1000),
             ("0INST_COMMIT", 600),
@@ -516,14 +516,14 @@ mod tests {
         let metrics = Metrics::built_in();
         let group = metrics.group("cycle_accounting").expect("there");
         let parts: Vec<f64> = group.metrics.iter().filter_map(|m| values.get(&m.name)).collect();
-        // Hand-made from the table of Fujitsu's CPU performance analysis report, in its order.
+        // Calculated by hand from the table of Fujitsu's CPU performance analysis report, in its order.
         let expected = [35, 15, 30, 50, 20, 50, 50, 50, 30, 90, 40, 40, 25, 70, 5, 100, 110, 90, 95, 5];
         assert_eq!(parts, expected.map(f64::from));
         assert_eq!(parts.iter().sum::<f64>(), 1000.0);
     }
 
     #[test]
-    fn the_kernel_s_time_is_a_part_of_its_own_where_it_is_counted() {
+    fn kernel_time_is_a_separate_component_if_counted() {
         let counts = [("CPU_CYCLES", 1000), ("ROB_EMPTY", 900), ("ROB_EMPTY_STQ_BUSY", 25), ("WFE_WFI_CYCLE", 5)];
         let measured = values(&[&counts]);
         assert_eq!((measured["fetch_wait"], measured.get("kernel")), (870.0, None));
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_of_waiting_is_the_part_of_cycle_accounting_that_has_its_title() {
+    fn each_stall_cause_matches_the_cycle_accounting_component_of_its_title() {
         use fxscope_counts::{Signal, Signals, Stall};
         let metrics = Metrics::built_in();
         let group = metrics.group("cycle_accounting").expect("there");
@@ -543,9 +543,9 @@ mod tests {
             let counts: Vec<(&str, u64)> = signals.iter().map(|(signal, n)| (signal.name(), n)).collect();
             let values = self::values(&[&counts]);
             let parts: Vec<_> = group.metrics.iter().filter(|m| values[m.name.as_str()] > 0.0).collect();
-            // The report has one part for all cycles in which no whole instruction commits.
+            // The report has one component for all cycles in which no whole instruction commits.
             let title = match stall {
-                Stall::UopOnly | Stall::Movprfx | Stall::HandOver => "Other wait",
+                Stall::UopOnly | Stall::Movprfx | Stall::StoreData => "Other wait",
                 _ => stall.title(),
             };
             assert_eq!(parts.iter().map(|m| m.title.as_str()).collect::<Vec<_>>(), [title]);
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_add_up_as_each_metric_says() {
+    fn threads_are_combined_by_each_metrics_rule() {
         let counts = [("CPU_CYCLES", 2_000_000), ("EFFECTIVE_INST_SPEC", 2_000_000)];
         let other = [("CPU_CYCLES", 4_000_000), ("EFFECTIVE_INST_SPEC", 8_000_000)];
         let values = values(&[&counts, &other]);
@@ -564,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_file_and_metric() {
+    fn errors_name_file_and_metric() {
         let file = |body: &str| format!("group = 'g'\ntitle = 'G'\n{body}");
         let metric = |name: &str, formula: &str| {
             format!("[[metric]]\nname = '{name}'\ntitle = 'T'\nunit = 's'\nformula = '{formula}'\n")
@@ -575,7 +575,7 @@ mod tests {
                 "f: a: no event, constant or metric is called 'FP_HP_FIXED_OPS_HPEC'",
             ),
             (metric("a", "1 +"), "f: a: something is missing at the end"),
-            (metric("a", "b") + &metric("b", "a * 2"), "f: a: its formula leads back to itself"),
+            (metric("a", "b") + &metric("b", "a * 2"), "f: a: its formula depends on itself"),
             (metric("a", "1") + &metric("a", "2"), "f: a: a second metric has this name"),
         ];
         for (body, message) in cases {

@@ -1,17 +1,17 @@
 //! The PMU that counted a run.
 //!
-//! A record carries the tables of its machine, so that it can be read without the machine's folder. Records of older versions
-//! do not: for them, the machine that comes with the program under that name is taken.
+//! A record carries its machine's tables, so that it can be read without the machine's folder. Older records do not;
+//! for them, the built-in machine of that name is used.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fxscope_machine::Pmu;
 use fxscope_record::{Description, Run};
 
-/// What a PMU is known by.
+/// What identifies a PMU.
 #[derive(Clone, Debug)]
 enum Key {
-    /// The tables of a record.
+    /// The tables in a record.
     Recorded(Arc<Description>),
     /// The name of a machine.
     Named(String),
@@ -41,14 +41,14 @@ impl Key {
                 Pmu::recorded(&description.pmu_csv, &description.groups_csv).map_err(|e| e.to_string())
             }
             Key::Named(name) => Pmu::built_in(name).ok_or_else(|| {
-                "the record does not have them, and no machine of this name comes with fxscope; repeat the run or the import"
+                "the record does not have them, and fxscope has no built-in machine of this name; repeat the run or the import"
                     .to_owned()
             }),
         }
     }
 }
 
-/// A PMU, or why there is none; read once, as regions ask for it by the thousand.
+/// A PMU, or why there is none; cached, since regions ask for it thousands of times.
 type Known = (Key, Result<Arc<Pmu>, String>);
 
 fn known(run: &Run) -> Result<Arc<Pmu>, String> {
@@ -63,19 +63,20 @@ fn known(run: &Run) -> Result<Arc<Pmu>, String> {
     pmu
 }
 
-/// What a record keeps of the description of a machine at `path` (none: it comes with the program) with this PMU.
+/// The part of a machine's description that a record keeps; `path` is `None` for a built-in machine.
 #[must_use]
 pub fn description(path: Option<&str>, pmu: &Pmu) -> Description {
     Description { path: path.map(str::to_owned), pmu_csv: pmu.events.to_csv(), groups_csv: pmu.groups.to_csv() }
 }
 
-/// The PMU that counted a run. Where its tables are not known ([`unknown_events`]), an event for each signal of the model.
+/// The PMU that counted a run. If its tables are unknown ([`unknown_events`]), it has an event for each signal of the
+/// model.
 #[must_use]
 pub fn of_run(run: &Run) -> Arc<Pmu> {
     known(run).unwrap_or_else(|_| Arc::new(Pmu::of_the_model()))
 }
 
-/// Why the events of a run's machine are not known, one sentence; `None` when they are.
+/// Why the events of a run's machine are unknown, as a sentence; `None` if they are known.
 #[must_use]
 pub fn unknown_events(run: &Run) -> Option<String> {
     let why = known(run).err()?;

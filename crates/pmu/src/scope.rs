@@ -1,4 +1,4 @@
-//! Events of a whole core memory group (CMG): every core of it reads the same count.
+//! CMG-wide events: every core of a core memory group (CMG) reads the same count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,15 +8,15 @@ use fxscope_record::{Region, Thread};
 /// A CMG: its computer, and its number there.
 pub(crate) type Cmg = (u32, u32);
 
-/// The CMG of a thread on a machine with these constants; `None` when they do not tell.
+/// The CMG of a thread on a machine with these constants; `None` if they do not tell.
 pub(crate) fn cmg_of(thread: &Thread, constants: &BTreeMap<String, f64>) -> Option<Cmg> {
     let each = constants.get("cmg_cores").filter(|&&each| each >= 1.0)?;
     let first = constants.get("first_core")?;
     Some((thread.node, ((f64::from(thread.cpu) - first) / each) as u32))
 }
 
-/// Replaces what each thread has caused of CMG-wide events by what its CMG's counter shows: the sum over the threads
-/// of that CMG. Formulas of metrics expect that, as the machine's counters give it.
+/// Replaces the CMG-wide counts caused by each thread by the value of its CMG's counter, the sum over the threads of
+/// that CMG. Formulas of metrics expect this, as on the real machine.
 pub fn widen(events: &Events, region: &mut Region, constants: &BTreeMap<String, f64>) {
     let cmgs: Vec<Option<Cmg>> = region.threads.iter().map(|t| cmg_of(t, constants)).collect();
     for counts in &mut region.passes {
@@ -36,18 +36,18 @@ pub fn widen(events: &Events, region: &mut Region, constants: &BTreeMap<String, 
     }
 }
 
-/// What a region has of each event: the sum over its threads, of a CMG-wide event the sum over their CMGs. Where the
-/// constants do not tell CMGs, as in records of old, every thread has what it caused itself.
+/// A region's total of each event: the sum over threads or, for CMG-wide events, over their CMGs. If the constants do
+/// not tell CMGs, as in old records, every thread has its own contribution.
 #[must_use]
 pub fn totals<'a>(events: &Events, region: &'a Region, constants: &BTreeMap<String, f64>) -> BTreeMap<&'a str, u64> {
-    // Of a CMG-wide event, the first thread of each CMG tells.
-    let mut told: BTreeSet<Cmg> = BTreeSet::new();
-    let tells: Vec<bool> =
-        region.threads.iter().map(|t| cmg_of(t, constants).is_none_or(|cmg| told.insert(cmg))).collect();
+    // For a CMG-wide event, the first thread of each CMG counts.
+    let mut seen: BTreeSet<Cmg> = BTreeSet::new();
+    let representative: Vec<bool> =
+        region.threads.iter().map(|t| cmg_of(t, constants).is_none_or(|cmg| seen.insert(cmg))).collect();
     let mut totals = BTreeMap::new();
     for (name, counts) in region.tallies().columns(region.threads.len()) {
         let wide = events.named(name).is_some_and(|event| event.scope == Scope::Cmg);
-        let wanted = counts.filter(|&(thread, _)| !wide || tells[thread]).map(|(_, count)| count);
+        let wanted = counts.filter(|&(thread, _)| !wide || representative[thread]).map(|(_, count)| count);
         if let Some(total) = wanted.reduce(u64::saturating_add) {
             totals.insert(name, total);
         }
@@ -65,10 +65,10 @@ mod tests {
 
     /// Cycles of every thread in these tests.
     const CYCLES: u64 = 1_000;
-    /// Cycles of L2's pipelines that every thread causes.
+    /// L2 pipeline cycles that every thread causes.
     const PIPE: u64 = 10;
 
-    /// A region with a thread on each of these CPUs, each of which has caused the same; as it is in a record.
+    /// A region with a thread on each of these CPUs, all with the same counts, as in a record.
     fn region(cpus: impl IntoIterator<Item = u32>) -> Region {
         let caused = [("CPU_CYCLES", CYCLES), ("L2_PIPE_VAL", PIPE)].map(|(name, n)| (name.to_owned(), n));
         let mut region = alone(&caused, cpus);
@@ -76,7 +76,7 @@ mod tests {
         region
     }
 
-    /// A region with a thread on each of these CPUs, with what each has caused.
+    /// A region with a thread on each of these CPUs, before widening.
     fn alone(caused: &[(String, u64)], cpus: impl IntoIterator<Item = u32>) -> Region {
         let thread = |(thread, cpu)| (Thread { thread, cpu, ..Thread::default() }, caused.iter().cloned().collect());
         Region::of_one_pass("all", 1, (0..).zip(cpus).map(thread).collect())
@@ -91,8 +91,8 @@ mod tests {
     }
 
     #[test]
-    fn every_thread_has_the_count_of_its_cmg_and_its_own_cycles() {
-        // Three threads on the first CMG, whose last CPU is 23, one on the second.
+    fn threads_have_their_cmgs_counts_and_their_own_cycles() {
+        // Three threads on the first CMG, whose last CPU is 23, and one on the second.
         let region = region([12, 13, 23, 24]);
         let counts: Vec<_> = (0..4).filter_map(|t| region.count(t, "L2_PIPE_VAL")).collect();
         assert_eq!(counts, [3 * PIPE, 3 * PIPE, 3 * PIPE, PIPE]);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_has_what_its_threads_caused_however_they_are_spread_over_cmgs() {
+    fn region_totals_do_not_depend_on_the_distribution_over_cmgs() {
         for cpus in [12..13, 12..24, 12..60, 20..28] {
             let threads = cpus.len() as u64;
             let (region, numbers) = (region(cpus), numbers());
@@ -110,8 +110,8 @@ mod tests {
     }
 
     #[test]
-    fn l2_is_as_busy_as_the_mean_cmg_that_threads_run_on() {
-        // Two banks; as much as the threads of a CMG cause in the cycles of one of them.
+    fn l2_utilisation_is_the_mean_over_the_cmgs_used() {
+        // Two banks; pipeline cycles caused by the CMG's threads during the cycles of one of them.
         for (cpus, on_a_cmg) in [(12..13, 1.0), (12..15, 3.0), (12..24, 12.0), (12..60, 12.0)] {
             let region = region(cpus.clone());
             let busy = Evaluation::with(&region, &numbers(), &Pmu::built_in("a64fx").expect("built in").groups).total()
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_size_of_cmgs_every_thread_counts_for_itself() {
+    fn without_the_cmg_size_threads_keep_their_own_counts() {
         let mut region = alone(&[("L2_PIPE_VAL".to_owned(), PIPE)], [12, 13]);
         let before = region.clone();
         widen(&a64fx(), &mut region, &BTreeMap::new());
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_was_not_counted_stays_absent() {
+    fn events_not_counted_stay_absent() {
         let mut region = alone(&[], [12]);
         widen(&a64fx(), &mut region, &numbers());
         assert!(region.counts(0).is_empty());

@@ -1,4 +1,4 @@
-//! The tables of the CPU performance analysis report: columns, each with its identifier, and what stands out in them.
+//! The tables of the CPU performance analysis report: columns with their identifiers, and marks of remarkable values.
 
 use crate::TableError;
 use crate::formula::{Formula, Operator};
@@ -7,89 +7,89 @@ use crate::metrics::{Metrics, Total};
 /// A table of the report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its letter.
+    /// Letter.
     pub id: String,
-    /// Its name for people.
+    /// Title.
     pub title: String,
-    /// Its columns, in order.
+    /// Columns, in order.
     pub columns: Vec<Column>,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its identifier: "A01".
+    /// Identifier, such as "A01".
     pub id: String,
-    /// Its unit.
+    /// Unit.
     pub unit: String,
     /// Whether it has a value for each thread.
     pub threads: bool,
     /// Whether it has a value for CMGs and regions.
     pub totals: bool,
-    /// What may be in it: the first of which there is a value.
+    /// Alternative contents: the first that has a value is shown.
     pub(crate) forms: Vec<Form>,
-    /// When its cells stand out.
+    /// Marks of its cells.
     pub marks: Vec<Mark>,
 }
 
 impl Column {
-    /// Its name for people, where everything was measured.
+    /// Its title if everything was measured.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.forms[0].title
     }
 }
 
-/// What may be in a column.
+/// Contents that a column may have.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Form {
     pub title: String,
-    /// The metric whose missing events it misses.
+    /// The metric whose missing events are reported.
     pub metric: Option<String>,
-    /// The place of its formula among all definitions.
+    /// The index of its formula among all definitions.
     pub place: usize,
 }
 
-/// What it means that a cell stands out.
+/// What a mark means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tone {
-    /// As one wants it.
+    /// Desirable.
     Good,
     /// Worth a look.
     Caution,
 }
 
-/// When cells of a column stand out, and what that says.
+/// A condition that marks cells of columns, and its meaning.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
     /// The identifiers of the columns.
     columns: Vec<String>,
-    /// They stand out above this.
+    /// Marks values above this.
     pub above: Option<f64>,
-    /// They stand out below this.
+    /// Marks values below this.
     pub below: Option<f64>,
-    /// Another metric that has to be large enough.
+    /// Another metric that must be large enough.
     pub with: Option<With>,
-    /// What it means.
+    /// What the mark means.
     pub tone: Tone,
-    /// How to read it.
+    /// How to interpret it.
     pub rule: String,
 }
 
-/// A metric that has to be large enough.
+/// A metric that must be large enough.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct With {
     /// Its name.
     pub metric: String,
-    /// The least value.
+    /// Its minimum.
     pub at_least: f64,
 }
 
 impl Mark {
-    /// Whether a cell with this value stands out; `other` is the value of the metric of [`Mark::with`].
+    /// Whether a cell with this value is marked; `other` is the value of the metric in [`Mark::with`].
     #[must_use]
     pub fn holds(&self, value: f64, other: Option<f64>) -> bool {
         let out = self.above.is_some_and(|limit| value > limit) || self.below.is_some_and(|limit| value < limit);
@@ -135,10 +135,10 @@ fn yes() -> bool {
     true
 }
 
-/// Reads tables over `metrics`, which learns the formulas of their columns.
+/// Parses tables, adding the formulas of their columns to `metrics`.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The error and its location.
 pub(crate) fn parse(file: &str, text: &str, metrics: &mut Metrics) -> Result<Vec<Table>, TableError> {
     let error = |what: String| TableError { file: file.to_owned(), what };
     let parsed: File = toml::from_str(text).map_err(|e| error(e.to_string()))?;
@@ -175,7 +175,7 @@ fn column(table: &TableEntry, entry: &ColumnEntry, metrics: &mut Metrics) -> Res
     for text in std::iter::once(&entry.of).chain(&entry.or) {
         let metric = metrics.named(text);
         let title = metric.map(|m| m.title.clone()).or_else(|| entry.title.clone());
-        let title = entry.title.clone().or(title).ok_or("a column that is no metric needs a title")?;
+        let title = entry.title.clone().or(title).ok_or("a column that is not a metric needs a title")?;
         let rules = metric.map_or((Total::Sum, Total::Sum), |m| (m.total, m.whole));
         let (total, whole) = entry.total.map_or(rules, |total| (total, total));
         unit = unit.or_else(|| metric.map(|m| m.unit.clone()));
@@ -184,7 +184,7 @@ fn column(table: &TableEntry, entry: &ColumnEntry, metrics: &mut Metrics) -> Res
         let formula = factors.iter().fold(Formula::parse(text)?, times);
         forms.push(Form { title, metric, place: metrics.define(&formula, total, whole)? });
     }
-    let unit = unit.ok_or("a column that is no metric needs a unit")?;
+    let unit = unit.ok_or("a column that is not a metric needs a unit")?;
     let ColumnEntry { id, threads, totals, .. } = entry;
     Ok(Column { id: id.clone(), unit, threads: *threads, totals: *totals, forms, marks: Vec::new() })
 }

@@ -1,27 +1,27 @@
-//! What was counted: regions, their threads, and for each pass a table of numbers.
+//! Counts: regions, their threads, and a table of numbers for each pass.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What one thread is, in one region.
+/// A thread in a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, PartialOrd, Ord, Hash)]
 pub struct Thread {
-    /// Its process: the rank of a parallel program, 0 where there is one.
+    /// Its process: the rank of a parallel program, otherwise 0.
     pub process: u32,
-    /// Its number; unique in its process.
+    /// Its number, unique within its process.
     pub thread: u32,
-    /// The computer it ran on, 0 where there is one.
+    /// The computer it ran on; 0 if there is only one.
     pub node: u32,
-    /// The CPU it ran on, as the machine numbers it.
+    /// The CPU it ran on, in the machine's numbering.
     pub cpu: u32,
 }
 
-/// Names of counts, ascending, each once. Many [`Counts`] share them.
+/// Names of counts, ascending and unique, shared by many [`Counts`].
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Names(Vec<String>);
 
 impl Names {
-    /// The place of `name`.
+    /// The index of `name`.
     #[must_use]
     pub fn index(&self, name: &str) -> Option<usize> {
         self.0.binary_search_by(|n| n.as_str().cmp(name)).ok()
@@ -32,13 +32,13 @@ impl Names {
         self.0.iter().map(String::as_str)
     }
 
-    /// How many there are.
+    /// Number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -54,7 +54,7 @@ impl FromIterator<String> for Names {
     }
 }
 
-/// The counts of a region's threads in one pass: a row for each thread, a column for each name.
+/// The counts of a region's threads in one pass: one row per thread, one column per name.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
     names: Arc<Names>,
@@ -62,18 +62,18 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Stands for a count that is not there. No counter has 64 bits that are all set.
+    /// Marks a missing count. No hardware counter has all 64 bits set.
     pub const ABSENT: u64 = u64::MAX;
 
-    /// A table for so many threads in which nothing has been counted.
+    /// A table for `threads` threads without counts.
     #[must_use]
     pub fn new(names: Arc<Names>, threads: usize) -> Counts {
         let values = vec![Counts::ABSENT; names.len() * threads];
         Counts { names, values }
     }
 
-    /// A table of all its numbers, thread by thread, [`Counts::ABSENT`] for what was not counted; `None` when they do not
-    /// fill it.
+    /// A table from all its numbers, thread by thread, with [`Counts::ABSENT`] for missing counts; `None` if their
+    /// number does not match.
     #[must_use]
     pub fn from_values(names: Arc<Names>, threads: usize, values: Vec<u64>) -> Option<Counts> {
         (values.len() == names.len() * threads).then_some(Counts { names, values })
@@ -84,26 +84,26 @@ impl Counts {
         &self.values
     }
 
-    /// The names of its columns.
+    /// The names of the columns.
     #[must_use]
     pub fn names(&self) -> &Arc<Names> {
         &self.names
     }
 
-    /// What a thread, by its place in the region, has of `name`; `None` when that was not counted.
+    /// The count `name` of a thread, by its index in the region; `None` if it was not counted.
     #[must_use]
     pub fn get(&self, thread: usize, name: &str) -> Option<u64> {
         self.at(thread, self.names.index(name)?)
     }
 
-    /// What a thread has in a column.
+    /// A thread's count in a column.
     #[must_use]
     pub fn at(&self, thread: usize, column: usize) -> Option<u64> {
         let value = self.values.get(thread * self.names.len()..)?.get(column)?;
         (column < self.names.len() && *value != Counts::ABSENT).then_some(*value)
     }
 
-    /// Puts a count into a column of a thread.
+    /// Sets a thread's count in a column.
     ///
     /// # Panics
     /// When the table has no such thread or column.
@@ -112,7 +112,7 @@ impl Counts {
         self.values[thread * self.names.len() + column] = count;
     }
 
-    /// What a thread has of everything that was counted for it.
+    /// All counts of a thread.
     pub fn row(&self, thread: usize) -> impl Iterator<Item = (&str, u64)> {
         self.names.iter().enumerate().filter_map(move |(column, name)| Some((name, self.at(thread, column)?)))
     }
@@ -121,18 +121,18 @@ impl Counts {
 /// A named part of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Region {
-    /// Its name; [`crate::ALL`] is the whole run.
+    /// Name; [`crate::ALL`] is the whole run.
     pub name: String,
-    /// Times it was entered.
+    /// Number of times it was entered.
     pub calls: u64,
     /// Its threads.
     pub threads: Vec<Thread>,
-    /// What they counted in each pass of the run.
+    /// Their counts in each pass of the run.
     pub passes: Vec<Counts>,
 }
 
 impl Region {
-    /// A region of a run that counts everything in one pass: its threads, each with its counts by name.
+    /// A region of a run with a single pass: its threads, each with its counts by name.
     #[must_use]
     pub fn of_one_pass(name: &str, calls: u64, rows: Vec<(Thread, BTreeMap<String, u64>)>) -> Region {
         let names: Arc<Names> = Arc::new(rows.iter().flat_map(|(_, counts)| counts.keys().cloned()).collect());
@@ -146,13 +146,13 @@ impl Region {
         Region { name: name.to_owned(), calls, threads, passes: vec![counts] }
     }
 
-    /// What a thread, by its place, has of `name`, in the first pass that counted it.
+    /// A thread's count `name`, from the first pass that has it.
     #[must_use]
     pub fn count(&self, thread: usize, name: &str) -> Option<u64> {
         self.passes.iter().find_map(|counts| counts.get(thread, name))
     }
 
-    /// What its threads have of everything, each from the first pass that counted it.
+    /// All counts of its threads, each from the first pass that has it.
     #[must_use]
     pub fn tallies(&self) -> Tallies<'_> {
         let mut columns: BTreeMap<&str, Vec<(usize, usize)>> = BTreeMap::new();
@@ -164,14 +164,14 @@ impl Region {
         Tallies { passes: &self.passes, columns: columns.into_iter().collect() }
     }
 
-    /// What a thread, by its place, has of everything, each from the first pass that counted it.
+    /// All counts of a thread, each from the first pass that has it.
     #[must_use]
     pub fn counts(&self, thread: usize) -> BTreeMap<&str, u64> {
         self.tallies().row(thread).collect()
     }
 }
 
-/// The counts of a region by name, whatever passes they are from.
+/// The counts of a region by name, regardless of pass.
 #[derive(Clone, Debug)]
 pub struct Tallies<'a> {
     passes: &'a [Counts],
@@ -180,12 +180,12 @@ pub struct Tallies<'a> {
 }
 
 impl<'a> Tallies<'a> {
-    /// What a thread, by its place, has of everything that was counted for it, by ascending names.
+    /// All counts of a thread, by ascending names.
     pub fn row(&self, thread: usize) -> impl Iterator<Item = (&'a str, u64)> {
         self.columns.iter().filter_map(move |(name, places)| Some((*name, self.first(thread, places)?)))
     }
 
-    /// All names, ascending, each with the counts of the threads that have one, by their places up to `threads`.
+    /// All names, ascending, with the counts of those threads below index `threads` that have one.
     pub fn columns(&self, threads: usize) -> impl Iterator<Item = (&'a str, impl Iterator<Item = (usize, u64)>)> {
         self.columns.iter().map(move |(name, places)| {
             let counts = (0..threads).filter_map(|thread| Some((thread, self.first(thread, places)?)));
@@ -193,7 +193,7 @@ impl<'a> Tallies<'a> {
         })
     }
 
-    /// What the first pass that counted it for a thread has.
+    /// The count from the first pass that has it for a thread.
     fn first(&self, thread: usize, places: &[(usize, usize)]) -> Option<u64> {
         places.iter().find_map(|&(pass, column)| self.passes[pass].at(thread, column))
     }

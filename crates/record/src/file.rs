@@ -1,4 +1,4 @@
-//! Record files: opening, checking, reading, adding a run.
+//! Record files: opens, checks, reads, and appends runs.
 
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -16,7 +16,7 @@ use crate::{read, write};
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the fields are the numbers and names in the messages
 pub enum RecordError {
-    #[error("{}: {source}; check the path, its permissions and the free space there", path.display())]
+    #[error("{}: {source}; check the path, its permissions and the free space", path.display())]
     Io { path: PathBuf, source: std::io::Error },
     #[error("{}: {why}", path.display())]
     Refused { path: PathBuf, why: String },
@@ -24,7 +24,7 @@ pub enum RecordError {
     Limit { path: PathBuf, limit: u64 },
     #[error("{}: {what}; give the path of a file", path.display())]
     NotAFile { path: PathBuf, what: &'static str },
-    #[error("{}: not an fxscope record ({what}); it is left as it is, choose another file", path.display())]
+    #[error("{}: not an fxscope record ({what}); it is left unchanged, choose another file", path.display())]
     NotARecord { path: PathBuf, what: String },
     #[error("{}: written by a newer fxscope (schema {found}, this one knows {VERSION}); update fxscope", path.display())]
     Newer { path: PathBuf, found: i32 },
@@ -32,7 +32,7 @@ pub enum RecordError {
     Damaged { path: PathBuf, what: String },
     #[error("{}: in use by another program; try again when that has ended", path.display())]
     Busy { path: PathBuf },
-    #[error("{}: no space left on the device; make room, or choose a file elsewhere", path.display())]
+    #[error("{}: no space left on the device; free some space, or choose a file elsewhere", path.display())]
     Full { path: PathBuf },
     #[error("{}: would become larger than a record can be (1 GiB); add the run to another file", path.display())]
     TooLarge { path: PathBuf },
@@ -45,15 +45,15 @@ pub enum RecordError {
 /// How long to wait for another program that writes the same file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Counts from which on a file has large pages.
+/// Number of counts from which a file uses large database pages.
 const MANY_COUNTS: usize = 1 << 20;
-/// Bytes of a database's header.
+/// Size of a database header, bytes.
 const HEADER: usize = 100;
 
 /// Reads all runs of a file, oldest first.
 ///
 /// # Errors
-/// When the file is not a record, or not intact.
+/// When the file is not a record, or is damaged.
 pub fn load(path: &Path) -> Result<Vec<Run>, RecordError> {
     let db = open(path)?;
     let count = check_runs(&db, path)?;
@@ -64,7 +64,7 @@ fn read_runs(db: &Connection, count: u32, path: &Path) -> Result<Vec<Run>, Recor
     read::read_all(db, count).map_err(|e| sql_error(path, &e))
 }
 
-/// The number of runs, each of which is what was written.
+/// Checks every run against its digest; returns the number of runs.
 fn check_runs(db: &Connection, path: &Path) -> Result<u32, RecordError> {
     let sql = |e| sql_error(path, &e);
     let count = schema::runs(db).map_err(sql)?;
@@ -74,21 +74,21 @@ fn check_runs(db: &Connection, path: &Path) -> Result<u32, RecordError> {
     }
     for id in 1..=count {
         if schema::digest(db, id).map_err(sql)? != schema::stored_digest(db, id).map_err(sql)? {
-            return Err(damaged(path, &format!("run {id} is not what was written")));
+            return Err(damaged(path, &format!("run {id} differs from what was written")));
         }
     }
     Ok(count)
 }
 
-/// Adds `run` to the file, as [`append_all`] does.
+/// Appends `run` to the file, like [`append_all`].
 ///
 /// # Errors
-/// As [`append_all`] has them.
+/// As for [`append_all`].
 pub fn append(path: &Path, run: &Run) -> Result<(), RecordError> {
     append_all(path, std::slice::from_ref(run))
 }
 
-/// Adds `runs` to the file, as [`Target::append`] does.
+/// Appends `runs` to the file, like [`Target::append`].
 ///
 /// # Errors
 /// When the file is not an intact record, or cannot be written.
@@ -96,16 +96,16 @@ pub fn append_all(path: &Path, runs: &[Run]) -> Result<(), RecordError> {
     Target::find(path)?.append(runs)
 }
 
-/// A record file that runs are to be added to, found before they are made.
+/// A record file for runs that are yet to be made.
 #[derive(Debug)]
 pub struct Target(OutputFile);
 
 impl Target {
-    /// Finds the file at `path`, or a place for it, and checks that [`Target::append`] will find a record that it may write.
-    /// Nothing is changed.
+    /// Finds the file at `path`, or a place for it, and checks that [`Target::append`] will be able to write a record
+    /// there. Changes nothing.
     ///
     /// # Errors
-    /// What [`Target::append`] would find, apart from what happens in between.
+    /// The errors of [`Target::append`], unless something changes in between.
     pub fn check(path: &Path) -> Result<Target, RecordError> {
         let target = Target::find(path)?;
         if path.exists() {
@@ -129,15 +129,15 @@ impl Target {
             Err(source) => return Err(io_error(path, source)),
         };
         if journal(file.path()).exists() {
-            // Left by a program that wrote in place and was interrupted: opening the file rolls it back.
+            // A program that wrote in place was interrupted: opening the file rolls it back.
             open(file.path())?;
         }
         Ok(Target(file))
     }
 
-    /// Adds `runs` to the file, which is made when it does not exist. Whatever happens, the file afterwards holds what it held
-    /// before, with all of `runs` or without; a file that could not be finished is not made. The file is not looked up by its
-    /// path again.
+    /// Appends `runs` to the file, which is created if missing. The operation is atomic: afterwards the file holds its
+    /// earlier contents with all of `runs` or with none; an incomplete new file is not created. The path is not looked
+    /// up again.
     ///
     /// # Errors
     /// When the file is not an intact record, or cannot be written.
@@ -149,15 +149,15 @@ impl Target {
             let Some(file) = output.current().map_err(io)? else {
                 let bytes = database(path, runs)?;
                 match output.create(|out| out.write_all(&bytes)) {
-                    // Another program has made the file in the meantime.
+                    // Another program has created the file in the meantime.
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                     done => return done.map_err(io),
                 }
             };
             lock(&file, path)?;
-            // Whoever held the lock has put another file in its place.
+            // The previous holder of the lock has replaced the file.
             if output.is(&file).map_err(io)? {
-                // The file stays open, and so locked, until another one is in its place.
+                // The file stays open, and thus locked, until it is replaced.
                 let bytes = extended(&file, path, runs)?;
                 return output.replace(|out| out.write_all(&bytes)).map_err(io);
             }
@@ -165,7 +165,7 @@ impl Target {
     }
 }
 
-/// Waits until no other program adds to `file`, until it is closed.
+/// Locks `file` against other writers until it is closed.
 fn lock(file: &File, path: &Path) -> Result<(), RecordError> {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -173,14 +173,14 @@ fn lock(file: &File, path: &Path) -> Result<(), RecordError> {
             Ok(()) => return Ok(()),
             Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(Duration::from_millis(5)),
             Err(TryLockError::WouldBlock) => return Err(RecordError::Busy { path: path.to_owned() }),
-            // File systems that have no locks.
+            // File systems without locks.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => return Ok(()),
             Err(TryLockError::Error(source)) => return Err(io_error(path, source)),
         }
     }
 }
 
-/// The bytes of a file with these runs.
+/// The bytes of a new file with these runs.
 fn database(path: &Path, runs: &[Run]) -> Result<Vec<u8>, RecordError> {
     let sql = |e| sql_error(path, &e);
     let mut db = Connection::open_in_memory().map_err(sql)?;
@@ -189,7 +189,7 @@ fn database(path: &Path, runs: &[Run]) -> Result<Vec<u8>, RecordError> {
     Ok(db.serialize(MAIN_DB).map_err(sql)?.to_vec())
 }
 
-/// The bytes of a file that has `runs` besides what the record `file` holds.
+/// The bytes of a file with the runs of the record `file`, followed by `runs`.
 fn extended(mut file: &File, path: &Path, runs: &[Run]) -> Result<Vec<u8>, RecordError> {
     let sql = |e| sql_error(path, &e);
     let mut bytes = Vec::new();
@@ -200,7 +200,7 @@ fn extended(mut file: &File, path: &Path, runs: &[Run]) -> Result<Vec<u8>, Recor
     sound(&db, bytes.len() as u64, path)?;
     let count = check_runs(&db, path)?;
     if schema::version(&db).map_err(sql)? < VERSION {
-        // Today's tables for the older runs, too.
+        // Older runs are rewritten with the current schema, too.
         let mut all = read_runs(&db, count, path)?;
         all.extend_from_slice(runs);
         return database(path, &all);
@@ -209,7 +209,7 @@ fn extended(mut file: &File, path: &Path, runs: &[Run]) -> Result<Vec<u8>, Recor
     Ok(db.serialize(MAIN_DB).map_err(sql)?.to_vec())
 }
 
-/// Adds `runs` to a database in memory.
+/// Inserts `runs` into a database in memory.
 fn add(db: &mut Connection, path: &Path, runs: &[Run]) -> Result<(), RecordError> {
     let full = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull | ErrorCode::OutOfMemory | ErrorCode::TooBig) => {
@@ -234,21 +234,21 @@ fn insert(db: &Connection, runs: &[Run]) -> rusqlite::Result<()> {
     runs.iter().try_for_each(|run| write::insert(db, run))
 }
 
-/// Where a program that writes in place keeps what a file held before.
+/// Journal of a program that writes in place, with the file's earlier contents.
 fn journal(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-journal");
     name.into()
 }
 
-/// The size of the pages of a file that is made for these runs: large tables of counts waste little in large ones.
+/// Page size of a new file for these runs: large tables of counts waste little space in large pages.
 fn page_bytes(runs: &[Run]) -> u32 {
     let regions = runs.iter().flat_map(|run| &run.regions);
     let counts: usize = regions.flat_map(|region| &region.passes).map(|counts| counts.values().len()).sum();
     if counts < MANY_COUNTS { 4 << 10 } else { 64 << 10 }
 }
 
-/// Opens a file that exists, is ours, and is sound as a database.
+/// Opens an existing record file, and checks that it is a sound database.
 fn open(path: &Path) -> Result<Connection, RecordError> {
     let io = |source| RecordError::Io { path: path.to_owned(), source };
     let mut header = Vec::new();
@@ -257,9 +257,9 @@ fn open(path: &Path) -> Result<Connection, RecordError> {
         why => RecordError::Refused { path: path.to_owned(), why: why.to_string() },
     })?;
     file.take(HEADER as u64).read_to_end(&mut header).map_err(io)?;
-    // Before anything else touches the file: what is not ours is never opened for writing.
+    // Checked before anything else: foreign files are never opened for writing.
     check_header(&header, path)?;
-    // Reading too needs this: a journal that an interrupted program left is rolled back first.
+    // Required for reading, too: a journal left by an interrupted program is rolled back first.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let setup = || {
         let db = Connection::open_with_flags(path, flags)?;
@@ -267,13 +267,13 @@ fn open(path: &Path) -> Result<Connection, RecordError> {
         Ok(db)
     };
     let db = setup().map_err(|e| sql_error(path, &e))?;
-    // The length is that after the journal was rolled back, which happens with the first look.
+    // The length after the journal was rolled back, which the first access does.
     db.pragma_query_value(None, "page_count", |_| Ok(())).map_err(|e| sql_error(path, &e))?;
     sound(&db, std::fs::metadata(path).map_err(io)?.len(), path)?;
     Ok(db)
 }
 
-/// Looks at the first bytes. (Database file format, <https://www.sqlite.org/fileformat.html>, section 1.3.)
+/// Checks the first bytes (database file format, <https://www.sqlite.org/fileformat.html>, section 1.3).
 fn check_header(header: &[u8], path: &Path) -> Result<(), RecordError> {
     let not = |what: &str| RecordError::NotARecord { path: path.to_owned(), what: what.to_owned() };
     let number = |at: usize| i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
@@ -296,21 +296,21 @@ fn check_header(header: &[u8], path: &Path) -> Result<(), RecordError> {
     }
 }
 
-/// Refuses a database of `length` bytes that is cut within its last page, since SQLite reads what is missing there as
-/// zeros, or that is not sound.
+/// Refuses a database of `length` bytes that is inconsistent, or truncated within its last page, since SQLite reads
+/// missing bytes as zeros.
 fn sound(db: &Connection, length: u64, path: &Path) -> Result<(), RecordError> {
     let sql = |e| sql_error(path, &e);
     db.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;").map_err(sql)?;
     let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, u64>(0)).map_err(sql);
     let wanted = number("page_count")? * number("page_size")?;
     if length < wanted {
-        return Err(damaged(path, &format!("it is cut off: {length} bytes of {wanted}")));
+        return Err(damaged(path, &format!("it is truncated: {length} bytes of {wanted}")));
     }
     let verdict: String = db.query_row("PRAGMA integrity_check(1)", [], |r| r.get(0)).map_err(sql)?;
     if verdict == "ok" { Ok(()) } else { Err(damaged(path, &verdict)) }
 }
 
-/// What a failure of the host means for the file.
+/// Translates an I/O error.
 fn io_error(path: &Path, source: std::io::Error) -> RecordError {
     let path = path.to_owned();
     match source.kind() {
@@ -330,8 +330,7 @@ fn damaged(path: &Path, what: &str) -> RecordError {
     RecordError::Damaged { path: path.to_owned(), what: what.to_owned() }
 }
 
-/// What a failure of the database means for the file. Rows that do not read as they were written count as
-/// damage.
+/// Translates a database error. Rows that cannot be read back count as damage.
 fn sql_error(path: &Path, error: &rusqlite::Error) -> RecordError {
     let path = path.to_owned();
     match error.sqlite_error_code() {

@@ -1,11 +1,11 @@
-//! The result of a run, and the file that keeps it.
+//! The result of a run, and the file that stores it.
 //!
-//! A [`Run`] says what was run, on which machine, and what was counted where. Simulated and measured runs
-//! are the same type; everything a user looks at is made from it. Counts are keyed by the names of the
-//! machine's own PMU events, so that the type knows no machine.
+//! A [`Run`] says what was run, on which machine, and what was counted where. Simulated and measured runs have the same
+//! type, and all reports are made from it. Counts are keyed by the names of the machine's own PMU events, so the type
+//! is independent of the machine.
 //!
-//! [`append`] and [`load`] keep runs in a file: an SQLite database with the suffix `.fxr` that any SQLite
-//! client can read. A file is replaced as a whole, and a digest over a run's rows tells damage from data.
+//! [`append`] and [`load`] store runs in a file: an SQLite database with the suffix `.fxr`, readable by any SQLite
+//! client. A file is always replaced as a whole; a digest over a run's rows detects damage.
 
 mod counts;
 mod file;
@@ -19,23 +19,23 @@ pub use counts::{Counts, Names, Region, Tallies, Thread};
 pub use file::{RecordError, Target, append, append_all, load};
 pub use run::{CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, Origin, Pages, Run};
 
-/// The region that every run has: all of it.
+/// The region that every run has: the whole run.
 pub const ALL: &str = "all";
 
-/// The name of the pass of runs that count everything in one.
+/// Name of the pass in runs that count everything in a single pass.
 pub const ONE_PASS: &str = "run";
 
-/// What tells a file's contents from others: SHA-256 as hexadecimal digits.
+/// SHA-256 digest of a file's contents in hexadecimal.
 #[must_use]
 pub fn digest(contents: &[u8]) -> String {
     use sha2::Digest as _;
     sha2::Sha256::digest(contents).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The same of contents that are read a piece at a time.
+/// The digest of contents that are read piece by piece.
 ///
 /// # Errors
-/// Those of reading.
+/// Read errors.
 pub fn digest_of(mut contents: impl std::io::Read) -> std::io::Result<String> {
     use sha2::Digest as _;
     let (mut hash, mut piece) = (sha2::Sha256::new(), vec![0; 1 << 20]);

@@ -1,11 +1,11 @@
-//! Tables of counts as bytes: for each number one more than it is, 0 where nothing was counted, as LEB128 (seven bits
-//! in a byte, lowest first, the top bit set in all bytes but the last).
+//! Tables of counts as bytes: each number plus one, or 0 where nothing was counted, in LEB128 (seven bits per byte,
+//! lowest first, the top bit set in all bytes but the last).
 
-/// The bytes of `values`.
+/// Encodes `values`.
 pub(crate) fn pack(values: &[u64]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(values.len() * 5);
     for value in values {
-        // A count that is not there has all bits set.
+        // A missing count has all bits set and wraps to 0.
         let mut rest = value.wrapping_add(1);
         while rest >= 0x80 {
             bytes.push(rest as u8 | 0x80);
@@ -16,7 +16,7 @@ pub(crate) fn pack(values: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// The numbers that `bytes` hold, or `None` when they are not what [`pack`] gives.
+/// Decodes `bytes`; `None` if they are not output of [`pack`].
 pub(crate) fn unpack(bytes: &[u8]) -> Option<Vec<u64>> {
     let mut values = Vec::with_capacity(bytes.len() / 2);
     let (mut value, mut shift) = (0u64, 0);
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_end_within_a_number_or_hold_too_large_ones_are_refused() {
+    fn truncated_and_too_large_numbers_are_refused() {
         assert_eq!(unpack(&[0x80]), None);
         assert_eq!(unpack(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02]), None);
         assert_eq!(unpack(&[0x80; 11]), None);
@@ -59,7 +59,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn no_bytes_cause_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             let _ = unpack(&bytes);
         }
     }

@@ -1,4 +1,4 @@
-//! Rows become a run again.
+//! Converts rows to runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::pack::unpack;
 use crate::run::{CodeFile, Description, Finish, Host, HotSpot, Interval, Intervals, Mode, Origin, Pages, Run};
 use crate::schema::{DESCRIBED, INTERVALS, NUMBERED_SPOTS, PACKED, PAGES, REGION_INTERVALS, version};
 
-/// Reads all runs, of which there are `count`.
+/// Reads all `count` runs.
 pub(crate) fn read_all(db: &Connection, count: u32) -> rusqlite::Result<Vec<Run>> {
     let mut runs: Vec<Run> = Vec::new();
     for id in 1..=count {
         let mut run = read(db, id)?;
-        // Most runs of a file are of one machine.
+        // Most runs in a file share their machine.
         if let Some(same) = runs.iter().find(|other| other.description == run.description) {
             run.description = same.description.clone();
         }
@@ -137,7 +137,7 @@ fn read_old_hot_spots(db: &Connection, id: u32, run: &mut Run) -> rusqlite::Resu
     Ok(())
 }
 
-/// What the table `run` knows of a run.
+/// Reads a run's row of the table `run`.
 fn read_origin(row: &Row) -> rusqlite::Result<Run> {
     let wrong = |column: &str| rusqlite::Error::InvalidColumnName(column.to_owned());
     let mode = match row.get_ref("mode")?.as_str()? {
@@ -243,7 +243,7 @@ fn read_intervals(db: &Connection, id: u32) -> rusqlite::Result<Vec<Intervals>> 
     Ok(series)
 }
 
-/// Versions before passes: a row for each thread of a region, and one for each count.
+/// Versions without passes: one row per thread of a region, and one per count.
 fn read_old_regions(db: &Connection, id: u32) -> rusqlite::Result<Vec<Region>> {
     let regions: Vec<(String, u64)> =
         list(db, id, "SELECT name, calls FROM region WHERE run = ?1 ORDER BY region", |r| Ok((r.get(0)?, r.get(1)?)))?;

@@ -1,28 +1,28 @@
-//! What is known about a run.
+//! Description of a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::counts::{Names, Region};
 
-/// How much of the machine took part in a run.
+/// How much of the machine was modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Everything: counts and cycles mean what the machine's PMU means by them.
+    /// Everything: counts and cycles have the meaning of the machine's PMU.
     #[default]
     Timing,
-    /// Results and instruction counts only; cycles are a nominal one nanosecond for each instruction.
+    /// Results and instruction counts only; cycles are nominal, one nanosecond per instruction.
     Functional,
 }
 
-/// Why a run is over.
+/// Why a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// The program ended with this status, 0–255.
+    /// The program exited with this status, 0–255.
     Exited(i32),
     /// A signal ended the program.
     Killed {
-        /// The signal's number.
+        /// Signal number.
         signal: i32,
         /// Which signal, and where.
         message: String,
@@ -31,14 +31,14 @@ pub enum Finish {
     Limit,
     /// The user stopped it.
     Stopped,
-    /// It could not go on, for the reason given.
+    /// It could not continue, for this reason.
     Failed(String),
-    /// A measurement that does not tell.
+    /// A measurement that does not report it.
     Unknown,
 }
 
 impl Finish {
-    /// The status that a shell would show for the program, or `None` when it had not ended.
+    /// The program's exit status as a shell would report it; `None` if it had not ended.
     #[must_use]
     pub fn exit_code(&self) -> Option<i32> {
         match self {
@@ -49,32 +49,32 @@ impl Finish {
     }
 }
 
-/// The computer that did the work. Differs from run to run; nothing else in a [`Run`] does.
+/// The computer that ran the simulation. Only this part of a [`Run`] differs from run to run.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Host {
-    /// Its processors.
+    /// Processors.
     pub cpus: u32,
-    /// Time the run took there, seconds.
+    /// Elapsed time, seconds.
     pub wall_seconds: f64,
-    /// Instructions of the program for each microsecond of that time.
+    /// Simulated instructions per microsecond of that time.
     pub mips: f64,
-    /// Most memory used there, bytes.
+    /// Peak memory use, bytes.
     pub peak_rss_bytes: u64,
-    /// Share of it that held the program's own memory, bytes.
+    /// Part of it that held the program's memory, bytes.
     pub guest_bytes: u64,
 }
 
-/// Where the counts of a run come from.
+/// Where the counts come from.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Origin {
     /// The model.
     #[default]
     Simulated,
-    /// A measurement, as another tool wrote it down.
+    /// A measurement imported from another tool's files.
     Imported {
         /// The tool's format.
         format: String,
-        /// The files it was in, as given.
+        /// The files, as given.
         files: Vec<String>,
     },
 }
@@ -82,138 +82,138 @@ pub enum Origin {
 /// A file that code was mapped from.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct CodeFile {
-    /// Its path on the host.
+    /// Path on the host.
     pub path: String,
-    /// What [`crate::digest`] says of its contents; empty when it could not be read.
+    /// [`crate::digest`] of its contents; empty if it could not be read.
     pub digest: String,
 }
 
-/// What one instruction took.
+/// Costs of one instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct HotSpot {
-    /// The file it is from, by its place in [`Run::files`]; none for code that is from no file, or it is not known.
+    /// Its file, as an index into [`Run::files`]; `None` for code that is not from a known file.
     pub file: Option<u32>,
-    /// Its offset in that file; its address when there is none. With the file, unique in a run.
+    /// Offset in that file, or its address without a file. Unique in a run together with the file.
     pub place: u64,
-    /// Its address in the process that executed it first.
+    /// Address in the first process that executed it.
     pub address: u64,
-    /// The function it belongs to, empty when unknown.
+    /// Its function; empty if unknown.
     pub function: String,
-    /// Its distance from the function's start, bytes.
+    /// Offset from the start of the function, bytes.
     pub offset: u64,
-    /// Times it was executed.
+    /// Number of executions.
     pub executions: u64,
-    /// Cycles between its commit and the commit before it, summed up.
+    /// Total cycles between the previous commit and its own.
     pub cycles: u64,
-    /// Cycles from the issue of its first flow to its commit, summed up.
+    /// Total cycles from the issue of its first flow to its commit.
     pub in_flight: u64,
-    /// Cycles without commit that were charged to it, for each cause of [`Run::stalls`].
+    /// Cycles without commit that were charged to it, for each cause in [`Run::stalls`].
     pub stalls: Vec<u64>,
-    /// Cycles in which it took each of [`Run::pipes`].
+    /// Cycles that it occupied each of [`Run::pipes`].
     pub pipes: Vec<u64>,
 }
 
-/// Pages of a segment and size on a memory node that a run had: the most at a time, those of all its processes together.
+/// Pages of one size that a run had for a segment on a memory node: the maximum at any time, over all its processes.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Pages {
-    /// What they are for: text, data, bss, heap, stack, thread_stack, mmap, shared or file.
+    /// Segment: text, data, bss, heap, stack, thread_stack, mmap, shared or file.
     pub segment: String,
-    /// Bytes of a page.
+    /// Page size, bytes.
     pub page_bytes: u64,
-    /// The node, as the machine numbers it.
+    /// Memory node, in the machine's numbering.
     pub node: u32,
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
-    /// Bytes of them that the program has mapped.
+    /// Bytes in them that the program has mapped.
     pub bytes: u64,
 }
 
 impl Pages {
-    /// Bytes of the pages that are lost because only whole pages can be had.
+    /// Bytes lost to internal fragmentation.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.pages.saturating_mul(self.page_bytes).saturating_sub(self.bytes)
     }
 }
 
-/// What was counted in one interval of time, all threads together.
+/// Counts of all threads in one time interval.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Interval {
-    /// When it ended, ns since the run's beginning; it began where the one before it ended.
+    /// End, ns since the start of the run; it starts at the end of the previous interval.
     pub end_ns: u64,
     /// A count for each of [`Intervals::names`].
     pub counts: Vec<u64>,
 }
 
-/// What was counted in one interval of time after the other.
+/// Counts in consecutive time intervals.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Intervals {
-    /// The pass that counted it, by its place in [`Run::passes`].
+    /// The pass, as an index into [`Run::passes`].
     pub pass: usize,
-    /// The region in which it was counted; [`crate::ALL`]: everywhere.
+    /// The region counted; [`crate::ALL`] for the whole run.
     pub region: String,
-    /// What was counted. An event that a whole CMG counts has each CMG once.
+    /// Names of the counts. CMG-wide events count once per CMG.
     pub names: Names,
-    /// In the order of time, from the run's beginning to its end. They need not be of one length.
+    /// The intervals in order, covering the whole run. Their lengths may differ.
     pub rows: Vec<Interval>,
 }
 
-/// What a record keeps of its machine's description, so that it can be read without it.
+/// The parts of a machine's description that a record keeps, so that it can be read without the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Description {
-    /// The machine's folder or file; none for a machine that comes with the program.
+    /// The machine's folder or file; `None` for a built-in machine.
     pub path: Option<String>,
-    /// Its events, as the text of a `pmu.csv`: those that it inherits included.
+    /// Its events as text of a `pmu.csv`, including inherited ones.
     pub pmu_csv: String,
-    /// Which of them are counted together, as the text of a `groups.csv`.
+    /// Its event groups, which are counted together, as text of a `groups.csv`.
     pub groups_csv: String,
 }
 
-/// One run of one program.
+/// A run of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// Name and version of the tool that made it.
     pub tool: String,
     /// The program and its arguments, as given.
     pub command: Vec<String>,
-    /// Environment variables given to the program that bear on its speed, in the order given.
+    /// Environment variables given to the program that affect its speed, in order.
     pub environment: Vec<(String, String)>,
-    /// The machine's name.
+    /// Name of the machine.
     pub machine: String,
-    /// What was set differently from its description, key and value, in the order given.
+    /// Settings that differ from the machine's description, key and value, in order.
     pub settings: Vec<(String, String)>,
-    /// Digest of the machine's description with all settings applied; equal means equal machine.
+    /// Digest of the machine's description with all settings applied; equal digests mean equal machines.
     pub machine_hash: String,
-    /// What its machine's description says of its events; none in records of older versions. Runs of one file share it.
+    /// The machine's events; `None` in records of older versions. Shared by the runs of a file.
     pub description: Option<Arc<Description>>,
-    /// The machine's constants that metrics and predictions use, by name. All finite.
+    /// The machine's constants that metrics and predictions use, by name. All are finite.
     pub constants: BTreeMap<String, f64>,
     /// How much was modelled.
     pub mode: Mode,
-    /// Why it is over.
+    /// Why it ended.
     pub finish: Finish,
     /// The host.
     pub host: Host,
-    /// What a reader of the counts should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
     /// Where the counts come from.
     pub origin: Origin,
-    /// The passes that counts come from, by name. A simulated run counts everything in one; a processor has few counters,
-    /// so that a measured run repeats the program, with other events each time.
+    /// Names of the passes. A simulated run counts everything in one pass; a processor has few counters, so a
+    /// measurement repeats the program with different events.
     pub passes: Vec<String>,
-    /// Parts of the run, the whole of it first.
+    /// Regions, starting with the whole run.
     pub regions: Vec<Region>,
-    /// What was counted in intervals of time, for each pass that has such a series.
+    /// Counts by time interval, for each pass that has them.
     pub intervals: Vec<Intervals>,
-    /// Pages it had, by ascending segment, size and node.
+    /// Pages, by ascending segment, size and node.
     pub pages: Vec<Pages>,
-    /// Files that code was mapped from, the program's own first.
+    /// Files that code was mapped from, starting with the program's own.
     pub files: Vec<CodeFile>,
-    /// Causes by which cycles without commit are known for each instruction; none when they are not.
+    /// Stall causes recorded for each instruction; empty if not recorded.
     pub stalls: Vec<String>,
-    /// Pipes whose use is known for each instruction; none when it is not.
+    /// Pipes whose use is recorded for each instruction; empty if not recorded.
     pub pipes: Vec<String>,
-    /// Instructions executed, by ascending file and place.
+    /// Executed instructions, by ascending file and place.
     pub hot_spots: Vec<HotSpot>,
 }
 
@@ -224,7 +224,7 @@ impl Run {
         self.regions.iter().find(|r| r.name == name)
     }
 
-    /// The program as given; empty when unknown.
+    /// The program as given; empty if unknown.
     #[must_use]
     pub fn program(&self) -> &str {
         self.command.first().map_or("", String::as_str)

@@ -1,33 +1,33 @@
-//! The tables of a record file, and the digests over their rows.
+//! The tables of a record file, and the digests of their rows.
 //!
-//! A change of any table is a new [`VERSION`]; files of version 1, which knew neither files nor causes, of version 2,
-//! which knew no pages, of version 3, which had a row for each count, of version 4, which knew no intervals, of version 5, which
-//! knew them of whole runs only, and of version 6, which had no tables of the machine, can be read.
+//! Every change of a table increments [`VERSION`]. Older versions can be read: 1 (without files and stall causes), 2
+//! (without pages), 3 (one row per count), 4 (without intervals), 5 (intervals of whole runs only) and 6 (without the
+//! machine's tables).
 
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
 
 /// `PRAGMA application_id`: "fxsr".
 pub(crate) const APPLICATION: i32 = 0x6678_7372;
-/// The oldest version that can be read.
+/// The oldest readable version.
 pub(crate) const OLDEST: i32 = 1;
 /// `PRAGMA user_version`.
 pub(crate) const VERSION: i32 = 7;
 
-/// Everything of one run has its number in the column `run`. `digest` holds, for each run, the digest over
-/// its rows in all other tables and over the digest of the run before it; `contents` the number of runs. `part` names
-/// causes of waiting (kind `stall`) and pipes (kind `pipe`), `hot_part` has the cycles of each instruction for each of
-/// them, except zeros. An imported run has its format in `run` and its files in `source`.
+/// All rows of a run have its number in the column `run`. `digest` has for each run a digest over its rows in all other
+/// tables and the digest of the previous run; `contents` the number of runs. `part` names stall causes (kind `stall`)
+/// and pipes (kind `pipe`); `hot_part` has the cycles of each instruction for each of them, without zeros. An imported
+/// run has its format in `run` and its files in `source`.
 ///
-/// `count` has a row for each region and pass: all counts of it, in the form of [`crate::pack`], thread by thread in the
-/// order of the region's `team` of threads (`thread`, by position), for each thread name by name in the order of the
-/// row's `name_set` (`name`, by position). `fxscope report --format csv` gives them number by number.
+/// `count` has one row per region and pass with all its counts, encoded by [`crate::pack`]: thread by thread in the
+/// order of the region's `team` (`thread`, by position), and for each thread name by name in the order of the row's
+/// `name_set` (`name`, by position). `fxscope report --format csv` lists them individually.
 ///
-/// `series` has a row for each series of intervals, `interval` one for each interval of it: its counts, in the same form, name
-/// by name in the order of the series' `name_set`.
+/// `series` has one row per series of intervals, and `interval` one row per interval with its counts, in the same
+/// encoding and in the order of the series' `name_set`.
 ///
-/// `described` has, for a run, the path of its machine and the texts of its `pmu.csv` and `groups.csv`. Each text is in `text`
-/// once, however many runs have it, under its SHA-256.
+/// `described` has for a run the path of its machine and the texts of its `pmu.csv` and `groups.csv`. Each text is
+/// stored once in `text`, under its SHA-256.
 pub(crate) const SCHEMA: &str = "
 CREATE TABLE contents (runs INTEGER NOT NULL) STRICT;
 CREATE TABLE digest (run INTEGER PRIMARY KEY, value BLOB NOT NULL) STRICT;
@@ -82,12 +82,12 @@ CREATE TABLE hot_part (run INTEGER NOT NULL, spot INTEGER NOT NULL, part INTEGER
     PRIMARY KEY (run, spot, part)) STRICT, WITHOUT ROWID;
 ";
 
-/// A table, or a view, that a run's digest covers.
+/// A table or view that a run's digest covers.
 struct Covered {
     name: &'static str,
     /// The columns that order its rows.
     order: &'static str,
-    /// The versions that have it like this.
+    /// The versions with this form of the table.
     versions: std::ops::RangeInclusive<i32>,
 }
 
@@ -95,7 +95,7 @@ const fn covered(name: &'static str, order: &'static str, first: i32, last: i32)
     Covered { name, order, versions: first..=last }
 }
 
-/// In the order in which a digest takes them.
+/// In the order of the digest.
 const COVERED: &[Covered] = &[
     covered("run", "run", 1, VERSION),
     covered("source", "position", PACKED, VERSION),
@@ -122,20 +122,20 @@ const COVERED: &[Covered] = &[
     covered("hot_part", "spot, part", NUMBERED_SPOTS, VERSION),
 ];
 
-/// The version that gave hot spots their numbers, files and parts.
+/// The version that added numbers, files and parts of hot spots.
 pub(crate) const NUMBERED_SPOTS: i32 = 2;
-/// The version that brought pages.
+/// The version that added pages.
 pub(crate) const PAGES: i32 = 3;
-/// The version that brought passes and packed counts.
+/// The version that added passes and packed counts.
 pub(crate) const PACKED: i32 = 4;
-/// The version that brought intervals.
+/// The version that added intervals.
 pub(crate) const INTERVALS: i32 = 5;
-/// The version that brought those of a region.
+/// The version that added intervals of a region.
 pub(crate) const REGION_INTERVALS: i32 = 6;
-/// The version that brought the tables of the machine.
+/// The version that added the machine's tables.
 pub(crate) const DESCRIBED: i32 = 7;
 
-/// Writes the tables into an empty database, whose pages are to have this size.
+/// Creates the tables in an empty database with a page size.
 pub(crate) fn create(db: &Connection, page_bytes: u32) -> rusqlite::Result<()> {
     db.pragma_update(None, "page_size", page_bytes)?;
     db.pragma_update(None, "application_id", APPLICATION)?;
@@ -145,23 +145,23 @@ pub(crate) fn create(db: &Connection, page_bytes: u32) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The version of the file's tables.
+/// The schema version of a file.
 pub(crate) fn version(db: &Connection) -> rusqlite::Result<i32> {
     db.pragma_query_value(None, "user_version", |r| r.get(0))
 }
 
-/// The number of runs that the file says it holds.
+/// The number of runs that a file claims to have.
 pub(crate) fn runs(db: &Connection) -> rusqlite::Result<u32> {
     db.query_row("SELECT runs FROM contents", [], |r| r.get(0))
 }
 
-/// The stored digest of run `id`; none for run 0, which does not exist.
+/// The stored digest of run `id`; `None` for run 0, which does not exist.
 pub(crate) fn stored_digest(db: &Connection, id: u32) -> rusqlite::Result<Vec<u8>> {
     let found = db.query_row("SELECT value FROM digest WHERE run = ?1", [id], |r| r.get(0)).optional()?;
     Ok(found.unwrap_or_default())
 }
 
-/// The digest of the rows of run `id` as they stand.
+/// Computes the digest of the rows of run `id`.
 pub(crate) fn digest(db: &Connection, id: u32) -> rusqlite::Result<Vec<u8>> {
     use rusqlite::types::ValueRef;
     let mut hash = Sha256::new();
@@ -189,7 +189,7 @@ pub(crate) fn digest(db: &Connection, id: u32) -> rusqlite::Result<Vec<u8>> {
                     ValueRef::Text(text) => (3, text),
                     ValueRef::Blob(bytes) => (4, bytes),
                 };
-                // Type and length before each value, so that no two different rows read alike.
+                // Type and length precede each value, so that different rows never hash the same bytes.
                 hash.update([kind]);
                 hash.update((bytes.len() as u64).to_le_bytes());
                 hash.update(bytes);

@@ -1,4 +1,4 @@
-//! A run becomes rows.
+//! Converts runs to rows.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,7 +12,7 @@ use crate::pack::pack;
 use crate::run::{Description, Finish, Intervals, Mode, Origin, Pages, Run};
 use crate::schema::{digest, runs};
 
-/// Writes `run` as the next one.
+/// Inserts `run` as the next one.
 pub(crate) fn insert(db: &Connection, run: &Run) -> rusqlite::Result<()> {
     let id = runs(db)? + 1;
     insert_origin(db, id, run)?;
@@ -68,7 +68,7 @@ fn insert_description(db: &Connection, id: u32, description: &Description) -> ru
     Ok(())
 }
 
-/// What there is one of in a run.
+/// Inserts the row of the table `run`.
 fn insert_run(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
     let mode = match run.mode {
         Mode::Timing => "timing",
@@ -109,7 +109,7 @@ fn insert_run(db: &Connection, id: u32, run: &Run) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Numbers for things that many rows share, in the order in which they first turn up.
+/// Numbers values that many rows share, in order of first appearance.
 struct Numbered<T>(HashMap<T, i64>);
 
 impl<T: Hash + Eq> Numbered<T> {
@@ -121,26 +121,26 @@ impl<T: Hash + Eq> Numbered<T> {
     }
 }
 
-/// Tables that are packed ahead of those that are written.
+/// Maximum number of tables packed ahead of writing.
 const PACKED_AHEAD: usize = 64;
 
-/// Writes regions and their counts. Returns how many sets of names these have.
+/// Writes regions and their counts; returns the number of their sets of names.
 fn insert_counts(db: &Connection, id: u32, regions: &[Region]) -> rusqlite::Result<i64> {
     let (packed, ready) = sync_channel(PACKED_AHEAD);
     std::thread::scope(|scope| {
         scope.spawn(move || {
             let mut tables = regions.iter().flat_map(|region| &region.passes);
-            // Nobody takes them any more when writing has failed.
+            // The receiver is gone if writing has failed.
             tables.try_for_each(|counts| packed.send(pack(counts.values())))
         });
         insert_regions(db, id, regions, ready)
     })
 }
 
-/// Writes regions, whose counts come packed, region by region and pass by pass.
+/// Writes regions; their packed counts arrive region by region and pass by pass.
 fn insert_regions(db: &Connection, id: u32, regions: &[Region], packed: Receiver<Vec<u8>>) -> rusqlite::Result<i64> {
     let mut teams: Numbered<&[Thread]> = Numbered(HashMap::new());
-    // By the place of a shared list, which is quicker to tell than what is in it.
+    // Compared by address of the shared list, which is faster than by contents.
     let mut sets: Numbered<*const Names> = Numbered(HashMap::new());
     let mut counted = db.prepare("INSERT INTO count VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for (r, region) in regions.iter().enumerate() {
@@ -178,7 +178,7 @@ fn insert_names(db: &Connection, id: u32, set: i64, names: &Names) -> rusqlite::
     Ok(())
 }
 
-/// Writes series of intervals, whose sets of names have numbers from `first_set` on.
+/// Writes series of intervals, whose sets of names are numbered from `first_set`.
 fn insert_intervals(db: &Connection, id: u32, first_set: i64, intervals: &[Intervals]) -> rusqlite::Result<()> {
     let mut insert = db.prepare("INSERT INTO interval VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for (s, series) in (0i64..).zip(intervals) {

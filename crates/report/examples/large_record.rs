@@ -1,5 +1,5 @@
-//! Writes a record as large as they get: `large_record FILE.fxr [THREADS [REGIONS]]`, 48 and 100 if not given. What reports of it
-//! take is measured with it (`docs/report.md`).
+//! Writes a record of the maximum size: `large_record FILE.fxr [THREADS [REGIONS]]`, by default 48 threads and 100
+//! regions. Used to measure the cost of reports (`docs/report.md`).
 
 #[path = "../tests/it/common/mod.rs"]
 mod common;

@@ -1,6 +1,6 @@
-//! Where a run's cycles went: by function, then by instruction.
+//! Where a run's cycles went, by function and by instruction.
 //!
-//! An [`Annotation`] is one run beside the code it ran. [`document`] shows it to people, [`json`] to programs.
+//! An [`Annotation`] combines a run with its code. [`document`] formats it for display, [`json`] for programs.
 
 use std::fmt::Write as _;
 
@@ -11,83 +11,83 @@ use serde_json::{Value as Json, json};
 use crate::document::{Body, Document, Line, Row, Section, Value};
 use crate::sections::{plain, title};
 
-/// Shares below this are not worth a terminal's column.
+/// Smallest share shown in a terminal column.
 const LEAST: f64 = 0.01;
-/// Functions that the terminal lists; the others share a line.
+/// Functions listed on the terminal; the others are summed in one line.
 const FUNCTIONS: usize = 20;
 
 /// A run's functions with their instructions.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Annotation {
-    /// The file that the code was read from; none when it could not be.
+    /// The file that the code was read from; `None` if it could not be read.
     pub code: Option<String>,
     /// Cycles of the run.
     pub cycles: u64,
-    /// Cycles of the run that belong to no instruction: system calls, and waiting in them.
+    /// Cycles of the run outside any instruction: system calls, and waiting in them.
     pub outside: u64,
-    /// The functions executed, those with most cycles first.
+    /// The executed functions, by descending cycles.
     pub functions: Vec<Function>,
-    /// What is missing, and what to do about it.
+    /// What is missing, and how to get it.
     pub notes: Vec<String>,
 }
 
 /// A function's share of a run.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Function {
-    /// Its name in the symbol table; empty for all code that has none.
+    /// Name in the symbol table; empty for all code without a symbol.
     pub name: String,
-    /// The file it is from; none for code that is from no file.
+    /// Its file; `None` for code that is not from a file.
     pub file: Option<String>,
-    /// Its first address; 0 when it has no name.
+    /// Its first address; 0 without a name.
     pub address: u64,
     /// Cycles of its instructions.
     pub cycles: u64,
     /// Instructions executed.
     pub executions: u64,
-    /// Cycles without commit that were charged to its instructions, for each cause of [`Run::stalls`].
+    /// Cycles without commit charged to its instructions, for each cause in [`Run::stalls`].
     pub stalls: Vec<u64>,
-    /// The instructions that were executed, by ascending address; none unless they were asked for.
+    /// Its executed instructions, by ascending address; `None` unless requested.
     pub instructions: Option<Vec<Instruction>>,
 }
 
-/// An instruction's share of a run, and what is known about it without running.
+/// An instruction's share of a run, and its static properties.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Instruction {
-    /// Its address.
+    /// Address.
     pub address: u64,
-    /// Its distance from the function's start, bytes.
+    /// Offset from the start of the function, bytes.
     pub offset: u64,
-    /// Times it was executed.
+    /// Number of executions.
     pub executions: u64,
-    /// Cycles between its commit and the commit before it, summed up.
+    /// Total cycles between the previous commit and its own.
     pub cycles: u64,
-    /// Cycles from its issue to its commit, summed up.
+    /// Total cycles from its issue to its commit.
     pub in_flight: u64,
-    /// Cycles without commit that were charged to it, for each cause of [`Run::stalls`].
+    /// Cycles without commit charged to it, for each cause in [`Run::stalls`].
     pub stalls: Vec<u64>,
-    /// Cycles in which it took each of [`Run::pipes`].
+    /// Cycles that it occupied each of [`Run::pipes`].
     pub pipes: Vec<u64>,
-    /// Where it comes from; none without debug information.
+    /// Its source line; `None` without debug information.
     pub source: Option<Source>,
-    /// The instruction itself; none without the program's file.
+    /// The instruction itself; `None` without the program's file.
     pub code: Option<Code>,
 }
 
-/// A line of source text.
+/// A source line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The file, as the compiler was given it.
+    /// The file, as given to the compiler.
     pub file: String,
-    /// The line, counted from 1.
+    /// Line number, counted from 1.
     pub line: u32,
 }
 
-/// What the code says about an instruction.
+/// Static properties of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// The instruction as a number.
+    /// The instruction word.
     pub word: u32,
-    /// In assembly language; none when the disassembler does not know it.
+    /// Disassembly; `None` if the disassembler does not know it.
     pub text: Option<String>,
     /// Its micro-operations. A MOVPRFX that is packed with the next instruction has none.
     pub uops: Vec<MicroOp>,
@@ -96,9 +96,9 @@ pub struct Code {
 /// A micro-operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MicroOp {
-    /// Its passes through pipes.
+    /// Its flows.
     pub flows: Vec<Flow>,
-    /// The flows do not wait for each other (address and data of a store).
+    /// Whether the flows are independent (address and data of a store).
     pub independent: bool,
 }
 
@@ -107,20 +107,20 @@ pub struct MicroOp {
 pub struct Flow {
     /// Names of the pipes.
     pub pipes: Vec<&'static str>,
-    /// It uses all of them at once, not one of them.
+    /// Whether it uses all of them at once instead of one of them.
     pub all: bool,
-    /// Cycles until the next flow, or the result.
+    /// Cycles until the next flow or the result.
     pub latency: u16,
-    /// Cycles the pipe is taken.
+    /// Cycles that the pipe is occupied.
     pub busy: u16,
 }
 
-/// `part` as a fraction of `whole`, or nothing of nothing.
+/// `part` as a fraction of `whole`; 0 of nothing.
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// What a terminal shows: the functions, then the instructions of those that have them.
+/// The terminal form: the functions, then the instructions of those that have them.
 #[must_use]
 pub fn document(run: &Run, annotation: &Annotation) -> Document {
     let mut sections = vec![functions(run, annotation)];
@@ -136,7 +136,7 @@ pub fn document(run: &Run, annotation: &Annotation) -> Document {
     Document { title: title(run), columns: vec![plain(run.program())], sections }
 }
 
-/// Name of a function for people, with its file when that is not the program's own.
+/// Display name of a function, with its file unless that is the program.
 fn name(run: &Run, function: &Function) -> String {
     let name = if function.name.is_empty() { "(code without a name)" } else { &function.name };
     let foreign = function.file.as_ref().filter(|file| run.files.first().is_some_and(|program| program.path != **file));
@@ -171,8 +171,7 @@ fn functions(run: &Run, annotation: &Annotation) -> Section {
     Section { title: "Functions".to_owned(), body: Body::Listing { headings, lines } }
 }
 
-/// The instructions of one function. The columns of what only a run can tell come before those of what the code
-/// says.
+/// The instructions of a function. Dynamic columns come before static ones.
 fn instructions(run: &Run, annotation: &Annotation, function: &Function, list: &[Instruction]) -> Section {
     let mut lines = Vec::new();
     let mut source = None;
@@ -211,21 +210,20 @@ fn row(run: &Run, function: &Function, instruction: &Instruction) -> Row {
     Row { label, values }
 }
 
-/// Cycles from issue to commit, of one execution; none when they were not counted.
+/// Mean cycles from issue to commit; `None` if not counted.
 fn in_flight(run: &Run, instruction: &Instruction) -> Option<f64> {
     (!run.pipes.is_empty()).then(|| share(instruction.in_flight, instruction.executions))
 }
 
-/// The cause with most cycles of an instruction, and its share of the instruction's cycles in percent; nothing when
-/// that is next to nothing.
+/// The stall cause with most cycles of an instruction, and its share of the instruction's cycles in percent; empty if
+/// negligible.
 fn longest_wait(run: &Run, instruction: &Instruction) -> String {
     let longest = sorted(&run.stalls, &instruction.stalls).into_iter().next();
     let longest = longest.filter(|&(_, n)| share(n, instruction.cycles) >= LEAST);
     longest.map_or_else(String::new, |(name, n)| format!("{} {:.0}", short(name), 100.0 * share(n, instruction.cycles)))
 }
 
-/// The pipes an instruction took, and each one's share in percent when there are several that matter; none when it
-/// took none.
+/// The pipes that an instruction used, with their shares in percent if several matter; `None` if it used none.
 fn used(run: &Run, instruction: &Instruction) -> Option<String> {
     let all: u64 = instruction.pipes.iter().sum();
     let mut pipes = sorted(&run.pipes, &instruction.pipes);
@@ -238,7 +236,7 @@ fn used(run: &Run, instruction: &Instruction) -> Option<String> {
     (!pipes.is_empty()).then(|| texts.collect::<Vec<_>>().join(" "))
 }
 
-/// What is not zero of `counts`, most first.
+/// The nonzero `counts`, in descending order.
 fn sorted<'a>(names: &'a [String], counts: &[u64]) -> Vec<(&'a str, u64)> {
     let named = names.iter().map(String::as_str).zip(counts.iter().copied());
     let mut list: Vec<_> = named.filter(|&(_, n)| n > 0).collect();
@@ -250,12 +248,12 @@ fn known(name: &str) -> Option<Stall> {
     Stall::ALL.iter().copied().find(|stall| stall.name() == name)
 }
 
-/// A cause in few letters.
+/// Abbreviated name of a stall cause.
 fn short(name: &str) -> String {
     known(name).map_or_else(|| plain(name), |stall| stall.short().to_owned())
 }
 
-/// What the cycles without commit of a function were charged to, with the names that its instructions are shown with.
+/// The causes of a function's cycles without commit, with the abbreviations used for its instructions.
 fn waits(run: &Run, function: &Function) -> Option<Section> {
     let row = |(name, cycles): (&str, u64)| Row {
         label: short(name),
@@ -270,8 +268,8 @@ fn waits(run: &Run, function: &Function) -> Option<Section> {
     (!rows.is_empty()).then(|| Section { title: "Waits".to_owned(), body: Body::Table { headings, rows } })
 }
 
-/// The pipes of micro-operations in the manual's notation: `/` between micro-operations, `+` between flows that
-/// follow each other and `,` between those that do not, `|` between alternatives, `&` for pipes used together.
+/// Pipes of micro-operations in the manual's notation: `/` between micro-operations, `+` between dependent flows and
+/// `,` between independent ones, `|` between alternatives, `&` for pipes used together.
 #[must_use]
 pub fn pipes(uops: &[MicroOp]) -> String {
     let texts: Vec<String> = uops.iter().map(flows).collect();
@@ -291,8 +289,7 @@ fn flows(uop: &MicroOp) -> String {
     uop.flows.iter().map(flow).collect::<Vec<_>>().join(if uop.independent { "," } else { "+" })
 }
 
-/// Pipes one of which is used. `EX*` is either of EXA and EXB: in most rows the two pipes of a kind stand for each
-/// other.
+/// Alternative pipes. `EX*` is either of EXA and EXB: in most rows the two pipes of a kind are alternatives.
 fn alternatives(pipes: &[&str]) -> String {
     let kind = |pipe: &str| pipe.strip_suffix(['A', 'B']).map(str::to_owned);
     let same_kind = |a: &&str, b: &&str| kind(a).is_some() && kind(a) == kind(b);
@@ -303,8 +300,8 @@ fn alternatives(pipes: &[&str]) -> String {
     names.collect::<Vec<_>>().join("|")
 }
 
-/// The annotation as JSON. The keys are stable: scripts depend on them. What is not known is `null`; functions
-/// whose instructions were not asked for have no `instructions`.
+/// The annotation as JSON, with stable keys. Unknown values are `null`; functions whose instructions were not requested
+/// lack `instructions`.
 #[must_use]
 pub fn json(run: &Run, annotation: &Annotation) -> Json {
     json!({
@@ -336,7 +333,7 @@ fn json_function(run: &Run, function: &Function, cycles: u64) -> Json {
     object
 }
 
-/// What is not zero by name, most first; null when it was not counted.
+/// Nonzero counts by name, in descending order; `null` if not counted.
 fn json_counts(names: &[String], counts: &[u64]) -> Json {
     if names.is_empty() {
         return Json::Null;

@@ -1,4 +1,4 @@
-//! Runs beside each other, as a report.
+//! A report that compares runs side by side.
 
 mod analysis;
 
@@ -7,12 +7,12 @@ pub use analysis::{Comparison, Kind, Quantity, Spread, Subject, compare};
 use crate::document::{Bar, Body, Family, Line, RegionReport, Report, Row, Section, Stack, StackPart, Value};
 use crate::sections::{plain, stack::family};
 
-/// Quantities of a kind that are listed, at most; CSV and JSON have all.
+/// Maximum number of quantities listed per kind; CSV and JSON have all.
 const LISTED: usize = 25;
 /// Factors closer to 1 than this are not listed.
 const LEAST_EFFECT: f64 = 0.001;
 
-/// The report of a comparison: cycle accounting side by side, then metrics and events, what differs most first.
+/// The report of a comparison: cycle accounting side by side, then metrics and events, the largest differences first.
 #[must_use]
 pub fn report(comparison: &Comparison) -> Report {
     let mut sections = vec![chart(comparison), accounting(comparison)];
@@ -31,7 +31,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     let noise = if comparison.runs.iter().any(|&n| n > 1) {
         "Values are means; a difference of up to two standard errors is marked as noise."
     } else {
-        "One run each: what is noise is not known. Files with several runs of a program tell."
+        "There is one run of each, so the noise is unknown; files with several runs of a program show it."
     };
     let all = [format!("Runs: {}.", runs.join(", ")), noise.to_owned()];
     comparison.notes.iter().map(|note| plain(note)).chain(all).collect()
@@ -55,7 +55,7 @@ fn chart(comparison: &Comparison) -> Section {
     Section { title: "Where the time went".to_owned(), body: Body::Stack(stack) }
 }
 
-/// The parts of cycle accounting, in their order, as numbers.
+/// The components of cycle accounting as numbers, in order.
 fn accounting(comparison: &Comparison) -> Section {
     let labels = comparison.labels.iter().map(|l| plain(l));
     let headings = std::iter::once("part".to_owned()).chain(labels).collect();
@@ -68,7 +68,7 @@ fn accounting(comparison: &Comparison) -> Section {
     Section { title: "Cycle accounting, mean of the threads".to_owned(), body: Body::Listing { headings, lines } }
 }
 
-/// What differs most between the first subject and another.
+/// The largest differences between the first subject and another.
 fn list(title: &str, comparison: &Comparison, quantities: &[Quantity], subject: usize) -> Section {
     let [first, other] = [0, subject].map(|i| plain(&comparison.labels[i]));
     let differs = |q: &&Quantity| known(q, subject) && effect(q, subject) >= LEAST_EFFECT;

@@ -1,4 +1,4 @@
-//! A report before it has a format.
+//! A report independent of its output format.
 
 mod build;
 mod chart;
@@ -10,43 +10,43 @@ pub use chart::{Bar, Family, Gauge, Matrix, Point, Roof, Roofline, Slope, Stack,
 pub use grid::{Grid, Heading, Mark, Place, Record};
 pub use plot::{Curve, Plot};
 
-/// A report: sections under a title, with one column for each thing compared.
+/// A report: sections under a title, with one column for each subject compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// What it is about.
+    /// Title.
     pub title: String,
-    /// What each value of a row belongs to.
+    /// The subject of each value in a row.
     pub columns: Vec<String>,
-    /// Its parts.
+    /// Sections.
     pub sections: Vec<Section>,
 }
 
-/// A part of a report.
+/// A section of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// Its title.
+    /// Title.
     pub title: String,
-    /// What it says.
+    /// Contents.
     pub body: Body,
 }
 
-/// What a section says.
+/// The contents of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     /// Independent values.
     Facts(Vec<Row>),
-    /// Parts of a whole, as fractions of it.
+    /// Parts of a whole, as fractions.
     Parts(Vec<Part>),
-    /// Rows under headings of their own.
+    /// Rows under separate headings.
     Table {
-        /// The headings; the first stands above the labels.
+        /// The headings; the first is that of the labels.
         headings: Vec<String>,
         /// The rows.
         rows: Vec<Row>,
     },
-    /// A long table whose lines have captions among them.
+    /// A long table with captions between its lines.
     Listing {
-        /// The headings; the first stands above the labels.
+        /// The headings; the first is that of the labels.
         headings: Vec<String>,
         /// The lines.
         lines: Vec<Line>,
@@ -55,62 +55,62 @@ pub enum Body {
     Notes(Vec<String>),
     /// The same quantities for threads, CMGs and processes.
     Grid(Grid),
-    /// What each thread's time is made of.
+    /// Components of each thread's time.
     Stack(Stack),
-    /// How busy units are.
+    /// Utilisation of units.
     Gauges(Vec<Gauge>),
-    /// Rates against what the machine can do.
+    /// Rates compared with the machine's peaks.
     Roofline(Roofline),
-    /// What goes from where to where.
+    /// Traffic from sources to destinations.
     Matrix(Matrix),
 }
 
 /// A line of a listing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// What the rows below it belong to.
+    /// Caption of the rows below it.
     Caption(String),
     /// A value for each heading.
     Row(Row),
 }
 
-/// A label and a value for each column; none where it is not known.
+/// A label, and a value for each column (`None` if unknown).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What the values are.
+    /// Label.
     pub label: String,
-    /// The values.
+    /// Values.
     pub values: Vec<Option<Value>>,
 }
 
 /// A part of a whole, with its fraction for each column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// What it is.
+    /// Label.
     pub label: String,
-    /// Whether it is what one wants, or loss.
+    /// Whether it is useful work or loss.
     pub tone: Tone,
-    /// The fraction of each column's whole, from 0 to 1.
+    /// Its fraction of each column's whole, from 0 to 1.
     pub fractions: Vec<Option<f64>>,
 }
 
-/// What a part means.
+/// Meaning of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// Work is done.
+    /// Useful work.
     Work,
-    /// Something is waited for.
+    /// Waiting.
     Wait,
 }
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A number and its unit, as metrics name them.
+    /// A number and its unit, as in metrics.
     Number(f64, String),
     /// A word.
     Text(String),
-    /// A fraction of a whole from 0 to 1, to be drawn.
+    /// A fraction of a whole from 0 to 1, shown as a bar.
     Share(f64),
 }
 
@@ -122,30 +122,30 @@ impl Value {
     }
 }
 
-/// All that is reported about one run.
+/// The report of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// What was run, where, and how it ended.
     pub title: String,
-    /// The run as a whole.
+    /// Sections about the whole run.
     pub sections: Vec<Section>,
     /// Its regions, in the record's order.
     pub regions: Vec<RegionReport>,
 }
 
-/// All that is reported about one region.
+/// The report of a region.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionReport {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Times it was entered.
+    /// Number of times it was entered.
     pub calls: u64,
-    /// Its parts.
+    /// Sections.
     pub sections: Vec<Section>,
 }
 
 impl Document {
-    /// What the document says about where things go; `None` when it says nothing about it.
+    /// The document's matrices; `None` if it has none.
     #[must_use]
     pub fn matrices(mut self) -> Option<Document> {
         self.sections.retain(|section| matches!(section.body, Body::Matrix(_)));
@@ -154,7 +154,7 @@ impl Document {
 }
 
 impl Report {
-    /// The report as documents: that of the run, then each region's.
+    /// The report as documents: that of the run, then one for each region.
     #[must_use]
     pub fn documents(self) -> Vec<Document> {
         let run = Document { title: self.title, columns: Vec::new(), sections: self.sections };
@@ -166,7 +166,7 @@ impl Report {
     }
 }
 
-/// How often a region was entered, in words.
+/// Number of times a region was entered, in words.
 pub(crate) fn calls(calls: u64) -> String {
     if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") }
 }

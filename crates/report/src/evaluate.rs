@@ -1,4 +1,4 @@
-//! The values of a region's metrics, for the whole and for its parts.
+//! Values of a region's metrics, in total and by part.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::{By, Level, Options};
 /// The metrics of a region, and the parts of it that have rows.
 pub(crate) struct Evaluated<'a> {
     pub evaluation: Evaluation<'a>,
-    /// Its parts in the order of rows: parts before what they are parts of.
+    /// Its parts in the order of rows: parts before their totals.
     pub places: Vec<Place>,
     by: By,
 }
@@ -37,7 +37,7 @@ impl<'a> Evaluated<'a> {
         Evaluated { evaluation, places, by }
     }
 
-    /// The cells of a column of the report, one for each place, and its name for people.
+    /// The cells of a report column, one for each place, and its title.
     pub fn column(&self, column: &Column) -> (String, Vec<Option<Cell>>) {
         let Cells { title, threads, cmgs, processes, total } = self.evaluation.column(column);
         let threads = if self.by == By::Thread { threads } else { Vec::new() };
@@ -52,22 +52,22 @@ impl<'a> Evaluated<'a> {
     }
 }
 
-/// Whether CMGs have rows: when there are several, or when they are the smallest parts asked for.
+/// Whether CMGs have rows: if there are several, or if they are the smallest parts requested.
 fn shows_cmgs(by: By, evaluation: &Evaluation) -> bool {
     by == By::Cmg || by == By::Thread && evaluation.teams().len() > 1
 }
 
-/// A table of the report by its letter.
+/// A table of the report by letter.
 pub(crate) fn table(id: &str) -> Option<&'static Table> {
     Metrics::built_in().tables().iter().find(|table| table.id == id)
 }
 
-/// A column of the report by its identifier.
+/// A column of the report by identifier.
 pub(crate) fn column(id: &str) -> Option<&'static Column> {
     table(id.get(..1)?)?.columns.iter().find(|column| column.id == id)
 }
 
-/// What of a run's counts a measurement of this level has.
+/// The counts of a run that a measurement of this level has.
 pub(crate) fn at_level(run: &Run, level: Level) -> Run {
     let pmu = fxscope_pmu::of_run(run);
     let wanted: BTreeSet<&str> = pmu
@@ -77,7 +77,7 @@ pub(crate) fn at_level(run: &Run, level: Level) -> Run {
         .flat_map(|g| &g.events)
         .map(String::as_str)
         .chain(CLOCKS)
-        // Cycle accounting begins with the brief level.
+        // Cycle accounting starts with the brief level.
         .chain((level.number() > Level::Single.number()).then_some(KERNEL))
         .collect();
     let regions = run.regions.iter().map(|region| Region {
@@ -87,7 +87,7 @@ pub(crate) fn at_level(run: &Run, level: Level) -> Run {
     Run { regions: regions.collect(), ..run.clone() }
 }
 
-/// The counts of a pass that are wanted.
+/// The wanted counts of a pass.
 fn only(pass: &Counts, threads: usize, wanted: &BTreeSet<&str>) -> Counts {
     let names: Names = pass.names().iter().filter(|name| wanted.contains(name)).map(str::to_owned).collect();
     let mut counts = Counts::new(Arc::new(names), threads);

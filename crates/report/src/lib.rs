@@ -1,7 +1,7 @@
-//! What people and programs read about a run.
+//! Reports of runs, for people and programs.
 //!
-//! Sections turn runs into a [`document::Document`] and know no output format; renderers turn a document
-//! into text and know no metric. The JSON form is the run itself with its metrics, key by key.
+//! Sections turn runs into a [`document::Document`] and know no output format; renderers turn documents into text and
+//! know no metrics. The JSON form is the run itself with its metrics.
 
 pub mod annotate;
 pub mod compare;
@@ -24,10 +24,10 @@ use rayon::prelude::*;
 use document::{Document, RegionReport, Report};
 use evaluate::Evaluated;
 
-/// Marked regions up to which each is shown in full.
+/// Maximum number of marked regions shown in full.
 const FULL_REGIONS: usize = 3;
 
-/// One run and region: a column of a report.
+/// A run and a region of it: a column of a report.
 pub(crate) struct Column<'a> {
     pub run: &'a Run,
     pub region: &'a Region,
@@ -43,12 +43,12 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The summary of one run: the whole of it, then each marked region, or a table of them when they are many.
+/// The summary of a run: the whole run, then each marked region, or a table of them if there are many.
 #[must_use]
 pub fn summary(run: &Run) -> Vec<Document> {
     let (whole, marked): (Vec<_>, Vec<_>) = run.regions.iter().partition(|r| r.name == ALL);
     let mut documents = Vec::new();
-    // Measurements may know regions only.
+    // Measurements may have only marked regions.
     if whole.is_empty() {
         let sections = run.regions.first().map(|region| sections::of_run(&[Column::new(run, region)]));
         let sections = sections.unwrap_or_default();
@@ -75,10 +75,10 @@ pub fn summary(run: &Run) -> Vec<Document> {
     documents
 }
 
-/// All that is known about one run: its regions with their tables and charts.
+/// The full report of a run: its regions with their tables and charts.
 ///
 /// # Errors
-/// When the run has no region of the name asked for.
+/// When the run has no region of the requested name.
 pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
     let whole = run.region(ALL).or(run.regions.first()).map(|region| [Column::new(run, region)]);
     let mut sections = whole.as_ref().map(|whole| sections::of_run(whole)).unwrap_or_default();
@@ -94,20 +94,20 @@ pub fn report(run: &Run, options: &Options) -> Result<Report, String> {
     })
 }
 
-/// Tells whether all runs have the region that is asked for.
+/// Checks that all runs have the requested region.
 ///
 /// # Errors
-/// Which run has none, and what regions it has.
+/// Which run lacks it, and which regions it has.
 pub fn check(runs: &[Run], options: &Options) -> Result<(), String> {
     runs.iter().try_for_each(|run| regions(run, options).map(|_| ()))
 }
 
-/// What of a run a measurement of this level has.
+/// The part of a run that a measurement of this level has.
 pub(crate) fn at_level(run: &Run, level: Level) -> Cow<'_, Run> {
     if level == Level::Detailed { Cow::Borrowed(run) } else { Cow::Owned(evaluate::at_level(run, level)) }
 }
 
-/// The regions of a run that are asked for.
+/// The requested regions of a run.
 pub(crate) fn regions<'a>(run: &'a Run, options: &Options) -> Result<Vec<&'a Region>, String> {
     Ok(match &options.region {
         Some(name) => vec![find(run, name)?],
@@ -126,7 +126,7 @@ fn of_region(run: &Run, region: &Region, options: &Options) -> RegionReport {
     RegionReport { name: sections::plain(&region.name), calls: region.calls, sections }
 }
 
-/// The region of a run to show beside other runs.
+/// The region of a run to compare with other runs.
 fn choose<'a>(run: &'a Run, name: Option<&str>) -> Result<&'a Region, String> {
     match (name, &run.regions[..]) {
         (Some(name), _) => find(run, name),
@@ -143,15 +143,15 @@ fn find<'a>(run: &'a Run, name: &str) -> Result<&'a Region, String> {
     })
 }
 
-/// The pages that a run had; `None`: the record does not know them.
+/// The pages of a run; `None` if the record lacks them.
 #[must_use]
 pub fn pages(run: &Run) -> Option<Document> {
     let sections = vec![sections::pages::section(run)];
     (!run.pages.is_empty()).then(|| Document { title: sections::title(run), columns: Vec::new(), sections })
 }
 
-/// Several runs side by side, one column each, looking at one region of each: the one named, or else the whole of it, and
-/// of a measurement that knows no whole the only region that it has. Columns are numbered when programs have the same name.
+/// Several runs side by side, one column each, for one region of each: the named one, otherwise the whole run, or the
+/// only region of a measurement without a whole. Columns are numbered if programs have the same name.
 ///
 /// # Errors
 /// When a run has no such region.

@@ -1,22 +1,22 @@
-//! What a report shows.
+//! Options of a report.
 
-/// How much a report shows: what 1, 5, 11 and 17 runs of a program give under Fujitsu's profiler, which can count
-/// eight events at a time. One simulated run gives all of it.
+/// Level of detail: what 1, 5, 11 or 17 runs of a program give with Fujitsu's profiler, which counts eight events at a
+/// time. One simulated run gives all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Level {
     /// Statistics: 1 run.
     Single,
-    /// And cycle accounting in its main parts, busy rates, misses: 5 runs.
+    /// Also the main components of cycle accounting, busy rates and misses: 5 runs.
     Brief,
-    /// And nearly everything else: 11 runs.
+    /// Also nearly everything else: 11 runs.
     Standard,
-    /// Everything: 17 runs, and what the model alone counts.
+    /// Everything: 17 runs, and counts that only the model has.
     #[default]
     Detailed,
 }
 
 impl Level {
-    /// The level's number, as groups of events have it.
+    /// The level's number, as in event groups.
     pub(crate) fn number(self) -> u8 {
         match self {
             Level::Single => 1,
@@ -27,25 +27,25 @@ impl Level {
     }
 }
 
-/// The smallest parts of a region's work that have rows of their own.
+/// The smallest parts of a region that have rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum By {
-    /// Each thread, each CMG, each process.
+    /// Threads, CMGs and processes.
     #[default]
     Thread,
-    /// Each CMG, each process.
+    /// CMGs and processes.
     Cmg,
-    /// Each process.
+    /// Processes.
     Process,
 }
 
-/// What a report shows.
+/// Options of a report.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Options {
-    /// How much.
+    /// Level of detail.
     pub level: Level,
-    /// In which parts.
+    /// Smallest parts.
     pub by: By,
-    /// Of this region only.
+    /// Only this region.
     pub region: Option<String>,
 }

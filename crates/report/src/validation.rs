@@ -1,4 +1,4 @@
-//! The model beside measured results, as a report.
+//! The report of a validation against measured results.
 
 use fxscope_validate::{Accuracy, Kind, NEAR, Outcome, SLACK, Spread};
 use serde_json::{Value as Json, json};
@@ -8,12 +8,12 @@ use crate::render::quantity::digits;
 
 /// Rows in the list of the worst.
 const WORST: usize = 10;
-/// Characters that the name of a row and what it is have together, so that a line fits a terminal.
+/// Maximum length of a row's name and description together, so that a line fits a terminal.
 const ROOM: usize = 50;
 
 pub(crate) const TITLE: &str = "The model against measured results";
 
-/// What came of the rows: how accurate the model is, what has to be said about single rows, and all of them.
+/// The report of a validation: accuracy of the model, remarks about individual rows, and all rows.
 #[must_use]
 pub fn document(outcomes: &[Outcome]) -> Document {
     let mut all = vec![answer(outcomes), said(outcomes)];
@@ -21,7 +21,7 @@ pub fn document(outcomes: &[Outcome]) -> Document {
     Document { title: TITLE.to_owned(), columns: Vec::new(), sections: all }
 }
 
-/// Figures, the rows that are furthest off, and each family's rows.
+/// Accuracy, the worst rows, and each family's rows.
 fn sections(outcomes: &[Outcome]) -> Vec<Section> {
     let mut sections = vec![accuracy(outcomes), summary(outcomes)];
     sections.extend(worst(outcomes));
@@ -37,7 +37,7 @@ fn said(outcomes: &[Outcome]) -> Section {
     Section { title: "Notes".to_owned(), body: Body::Notes(notes(outcomes)) }
 }
 
-/// Names of the families, in their order.
+/// Names of the families, in order.
 pub(crate) fn families<'a>(outcomes: &'a [Outcome]) -> Vec<&'a str> {
     let mut names: Vec<_> = outcomes.iter().map(|o| o.family).collect();
     names.dedup();
@@ -52,7 +52,7 @@ fn headings() -> Vec<String> {
     ["row", "what", "measured", "simulated", "error", "see"].map(str::to_owned).to_vec()
 }
 
-/// Rows as measured and simulated.
+/// Rows with measured and simulated values.
 fn rows<'a>(outcomes: impl Iterator<Item = &'a Outcome<'a>>) -> Vec<Line> {
     let outcomes: Vec<_> = outcomes.collect();
     let longest = outcomes.iter().map(|outcome| outcome.row.row.len()).max().unwrap_or_default();
@@ -60,7 +60,7 @@ fn rows<'a>(outcomes: impl Iterator<Item = &'a Outcome<'a>>) -> Vec<Line> {
     outcomes.into_iter().map(|outcome| Line::Row(row(outcome, room))).collect()
 }
 
-/// A row, with `room` characters for what it is.
+/// A row, with at most `room` characters of description.
 fn row(outcome: &Outcome, room: usize) -> Row {
     let text = |text: String| Some(Value::Text(text));
     let unit = if outcome.row.is_ratio() { "×" } else { &outcome.row.unit };
@@ -76,7 +76,7 @@ fn row(outcome: &Outcome, room: usize) -> Row {
     Row { label: outcome.row.row.clone(), values }
 }
 
-/// A text cut to `room` characters.
+/// A text truncated to `room` characters.
 fn shortened(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
@@ -88,7 +88,7 @@ fn error(outcome: &Outcome, error: f64) -> String {
     format!("{error:+.1} {}", if outcome.row.is_points() { "pt" } else { "%" })
 }
 
-/// Why a row does not count among the figures that check the model; empty for one that does.
+/// Why a row does not count in the accuracy; empty if it does.
 pub(crate) fn used(outcome: &Outcome) -> &'static str {
     match (outcome.fitted, outcome.repeats) {
         (true, _) => "fitted",
@@ -97,23 +97,23 @@ pub(crate) fn used(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The accuracy of the figures that check the model: those that nothing is fitted to, each once.
+/// Accuracy over the figures that test the model: those that nothing is fitted to, each once.
 pub(crate) fn checked<'a>(outcomes: impl IntoIterator<Item = &'a Outcome<'a>>) -> Accuracy {
     Accuracy::of(outcomes.into_iter().filter(|outcome| outcome.is_independent()))
 }
 
-/// Rows that are left out of the accuracy: those that were fitted, and of the others those that state a figure again.
+/// Numbers of rows excluded from the accuracy: fitted ones, and others that repeat a figure.
 pub(crate) fn left_out(outcomes: &[Outcome]) -> (usize, usize) {
     let count = |word: &str| outcomes.iter().filter(|outcome| used(outcome) == word).count();
     (count("fitted"), count("again"))
 }
 
-/// The answer in a sentence or two.
+/// The result in a sentence or two.
 pub(crate) fn answer_text(outcomes: &[Outcome]) -> String {
     let Accuracy { relative, runs, .. } = checked(outcomes);
     let (fitted, again) = left_out(outcomes);
     if relative.number == 0 {
-        return format!("No figure checks the model: rows fitted to {fitted}, stated again {again}.");
+        return format!("No figure tests the model: {fitted} rows were fitted, {again} repeat a figure.");
     }
     let [near, far] = NEAR;
     format!(
@@ -138,7 +138,7 @@ fn answer(outcomes: &[Outcome]) -> Section {
     Section { title: "Accuracy".to_owned(), body: Body::Notes(vec![answer_text(outcomes)]) }
 }
 
-/// Errors of the figures that check the model, by kind, of all of them, and run by run: a label, the errors and their unit.
+/// Errors of the figures that test the model, by kind, in total, and by run: label, errors and their unit.
 pub(crate) fn spreads(outcomes: &[Outcome]) -> Vec<(String, Spread, &'static str)> {
     let of_kind = |kind: Kind| checked(outcomes.iter().filter(move |outcome| outcome.kind == kind));
     let all = checked(outcomes);
@@ -167,7 +167,7 @@ fn accuracy(outcomes: &[Outcome]) -> Section {
     Section { title: "Errors by kind".to_owned(), body: Body::Table { headings, rows } }
 }
 
-/// Figures of each family and of all.
+/// Statistics of each family and of all.
 fn summary(outcomes: &[Outcome]) -> Section {
     let [near, far] = NEAR.map(|limit| format!("within {limit} %"));
     let headings = ["family", "rows", "left out", "figures", "median", "mean", &near, &far, "directions"];
@@ -203,12 +203,12 @@ fn off(outcome: &Outcome) -> f64 {
     outcome.judgement.as_ref().map_or(0.0, |j| j.error.abs())
 }
 
-/// Whether a row is beyond its tolerance.
+/// Whether a row is outside its tolerance.
 pub(crate) fn far_off(outcome: &Outcome) -> bool {
     off(outcome) > outcome.row.tolerance
 }
 
-/// The rows that are furthest beyond their tolerance; `None` when all are within.
+/// The rows furthest outside their tolerance; `None` if all are within.
 fn worst(outcomes: &[Outcome]) -> Option<Section> {
     let mut all: Vec<_> = outcomes.iter().filter(|o| far_off(o)).collect();
     all.sort_by(|a, b| off(b).total_cmp(&off(a)));
@@ -228,7 +228,7 @@ fn notes(outcomes: &[Outcome]) -> Vec<String> {
     notes
 }
 
-/// A sentence for each row that could not be simulated or is not as its file says.
+/// A sentence for each row that could not be simulated or deviates from what its file states.
 pub(crate) fn unexpected(outcomes: &[Outcome]) -> Vec<String> {
     let mut notes = Vec::new();
     for outcome in outcomes {
@@ -255,7 +255,7 @@ pub(crate) fn unexpected(outcomes: &[Outcome]) -> Vec<String> {
     notes
 }
 
-/// All of it for programs: the accuracy of the figures that check the model, as `headline`; that of all rows, used or not, as
+/// The validation for programs: the accuracy of the figures that test the model, as `headline`; that of all rows, as
 /// `all`; that of each family; and every row.
 #[must_use]
 pub fn json(suite: &str, outcomes: &[Outcome]) -> Json {
@@ -286,7 +286,7 @@ fn accuracy_json(accuracy: &Accuracy) -> Json {
     })
 }
 
-/// `null` without any figure.
+/// `null` without figures.
 fn spread_json(spread: &Spread) -> Json {
     let values = json!({
         "number": spread.number, "mean": spread.mean, "median": spread.median,
@@ -310,7 +310,7 @@ fn row_json(outcome: &Outcome) -> Json {
     })
 }
 
-/// Errors by kind, and figures of the families: headings and rows.
+/// Errors by kind, and statistics of the families: headings and rows.
 fn summary_tables(outcomes: &[Outcome]) -> impl Iterator<Item = (Vec<String>, Vec<Row>)> {
     [accuracy(outcomes), summary(outcomes)].into_iter().filter_map(|section| match section.body {
         Body::Table { headings, rows } => Some((headings, rows)),
@@ -318,7 +318,7 @@ fn summary_tables(outcomes: &[Outcome]) -> impl Iterator<Item = (Vec<String>, Ve
     })
 }
 
-/// The figures of the families and all rows as Markdown tables.
+/// Statistics of the families and all rows as Markdown tables.
 #[must_use]
 pub fn markdown(outcomes: &[Outcome]) -> String {
     let mut text = format!("{}\n\n", answer_text(outcomes));

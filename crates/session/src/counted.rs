@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fxscope_counts::{Signal, Signals, Stall};
 use fxscope_linux::pages::PageUse;
 use fxscope_linux::{End, Guest};
-use fxscope_pipeline::resolve::PIPE_NAMES;
+use fxscope_pipeline::bind::PIPE_NAMES;
 use fxscope_pmu::{constants, energy, recorded, scope};
 use fxscope_record::{
     ALL, CodeFile, Finish, Host, HotSpot, Interval, Intervals, Names, ONE_PASS, Origin, Pages, Region, Run, Thread,

@@ -25,9 +25,9 @@ use fxscope_calendar::Cycle;
 use fxscope_host::text::printable;
 use fxscope_linux::disasm::disassemble;
 use fxscope_memory::Level;
+use fxscope_pipeline::bind::{Action, READY};
 use fxscope_pipeline::dispatch::Station;
-use fxscope_pipeline::resolve::{Action, READY};
-use fxscope_pipeline::watch::Passage;
+use fxscope_pipeline::uop_probe::StageTimes;
 use fxscope_sim::{Traced, Tracer};
 
 use crate::pipes;
@@ -141,7 +141,7 @@ impl<W: Write> Konata<W> {
 
 impl<W: Write> Tracer for Konata<W> {
     fn passed(&mut self, traced: &Traced<'_>) {
-        let (p, row) = (traced.passage, self.rows);
+        let (p, row) = (traced.times, self.rows);
         self.rows += 1;
         // Instructions are fetched in order: nothing younger comes before this.
         self.write_before(p.fetched);
@@ -200,17 +200,17 @@ struct Stage {
 }
 
 /// When the micro-operation has left the pipeline.
-fn gone(p: &Passage) -> Cycle {
+fn gone(p: &StageTimes) -> Cycle {
     p.committed + 2
 }
 
 /// The stages of lane 0, without those it is in for no cycle.
 fn stages(traced: &Traced<'_>) -> Vec<Stage> {
-    let p = traced.passage;
+    let p = traced.times;
     let execution = match traced.uop.action {
         Action::Load | Action::Store | Action::Prefetch | Action::Zero => "AX",
         Action::BranchDirect | Action::BranchOnFlags | Action::BranchExecuted => "BX",
-        Action::Compute | Action::HandOver | Action::None => "X",
+        Action::Compute | Action::StoreData | Action::None => "X",
     };
     let ends = [
         ("F", p.decodable),
@@ -236,7 +236,7 @@ fn stages(traced: &Traced<'_>) -> Vec<Stage> {
 
 /// What a load waits for beyond the latency of a hit in L1.
 fn wait(traced: &Traced<'_>) -> Option<Stage> {
-    let p = traced.passage;
+    let p = traced.times;
     let latency = u64::from(traced.uop.load_latency);
     let found = p.result.filter(|_| traced.uop.action == Action::Load)?.saturating_sub(latency);
     (found > p.started).then_some(Stage { name: level(p.level), from: p.started, to: found, executes: false })
@@ -262,7 +262,7 @@ fn station(station: Station) -> &'static str {
 
 /// What is shown when the mouse is over the row.
 fn details(traced: &Traced<'_>) -> String {
-    let p = traced.passage;
+    let p = traced.times;
     let mut lines = vec![
         format!("instruction {}, micro-operation {} of {}", traced.instruction, traced.part + 1, traced.parts),
         format!("station {}", station(p.station)),

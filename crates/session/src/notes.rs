@@ -11,8 +11,8 @@ use crate::Request;
 fn host_threads(threads: usize, outcome: &Outcome) -> Option<String> {
     let all = outcome.regions.first()?.threads.values();
     let instructions: u64 = all.map(|counted| counted.signals.get(Signal::InstRetired)).sum();
-    let share = 100.0 * outcome.side_by_side as f64 / instructions.max(1) as f64;
-    match (threads, outcome.side_by_side) {
+    let share = 100.0 * outcome.parallel_instructions as f64 / instructions.max(1) as f64;
+    match (threads, outcome.parallel_instructions) {
         (0 | 1, _) => None,
         (_, 0) => Some(format!("{threads} host threads: nothing was simulated side by side.")),
         _ => Some(format!(

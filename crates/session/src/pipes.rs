@@ -1,7 +1,7 @@
 //! The pipes by the names the manual gives them.
 
 use fxscope_machine::Pipes;
-use fxscope_pipeline::resolve::PIPE_NAMES;
+use fxscope_pipeline::bind::PIPE_NAMES;
 
 /// The names of the pipes in `set`.
 pub(crate) fn names(set: Pipes) -> impl Iterator<Item = &'static str> {

@@ -84,7 +84,7 @@ impl Session {
             mode: options.mode,
             max_instructions: options.max_instructions,
             quantum: options.quantum,
-            side_by_side: (options.host_threads > 1)
+            host_threads: (options.host_threads > 1)
                 .then(|| HostThreads::new(options.host_threads, &request.spec.topology))
                 .transpose()?,
             spin: if exact { SpinLoops::Exact } else { options.spin },

@@ -9,22 +9,22 @@ use fxscope_linux::Guest;
 use fxscope_linux::guest::{FUNCTIONAL_NS, PID};
 use fxscope_linux::pages::MemoryWork;
 use fxscope_machine::Spec;
-use fxscope_memory::PrefetchRegisters;
-use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
+use fxscope_memory::{Chip, PrefetchRegisters};
+use fxscope_pipeline::{BoundBlock, Pipeline, bind_block};
 
-use crate::ahead::Ahead;
-use crate::marks::Marks;
-use crate::origin::Origins;
+use crate::code_map::CodeMap;
+use crate::markers::Markers;
 use crate::pages::{KnownPages, cycles};
 use crate::run::{Follow, Options};
+use crate::run_ahead::RunAhead;
 use crate::sectors::{self, SectorData, SectorWays};
-use crate::spin::Spin;
+use crate::spin_skip::Spin;
 
 /// A core that threads run on.
 pub(crate) struct Core {
     pub(crate) pipeline: Pipeline,
     /// The blocks of the process that runs.
-    pub(crate) blocks: Vec<Option<ResolvedBlock>>,
+    pub(crate) blocks: Vec<Option<BoundBlock>>,
     /// Its number.
     pid: u32,
     /// That process runs untimed.
@@ -32,9 +32,9 @@ pub(crate) struct Core {
     /// Instructions of untimed processes whose time has not passed yet.
     pub(crate) untimed_instructions: u64,
     /// The blocks of other processes, by their numbers.
-    others: BTreeMap<u32, Vec<Option<ResolvedBlock>>>,
+    others: BTreeMap<u32, Vec<Option<BoundBlock>>>,
     /// Blocks of code that has changed since.
-    retired: Vec<ResolvedBlock>,
+    retired: Vec<BoundBlock>,
     /// The last block called the kernel, which answers before the next one.
     pub(crate) called_kernel: bool,
     /// Version of the pages that the model knows.
@@ -43,7 +43,7 @@ pub(crate) struct Core {
     sector_ways: SectorWays,
     ns_per_cycle_32: u64,
     /// Where regions begin and end in the process that runs.
-    pub(crate) marks: Marks,
+    pub(crate) markers: Markers,
     /// Whether it waits in a loop.
     pub(crate) spin: Spin,
     /// The thread that runs, or sleeps, here, whose counts these are.
@@ -51,12 +51,11 @@ pub(crate) struct Core {
     /// The counters when it came.
     since: Signals,
     /// Blocks that its thread has executed before their time.
-    pub(crate) ahead: Ahead,
+    pub(crate) ahead: RunAhead,
 }
 
 impl Core {
-    /// A core that has not begun to run the process in place. It learns the program's control registers when its first
-    /// thread comes, and needs no chip before.
+    /// A core that has not run the current process yet. It reads the program's control registers when its first thread comes.
     pub(crate) fn new(mut pipeline: Pipeline, process: &Guest, options: &Options, data: &SectorData) -> Core {
         pipeline.memory.assign_sectors(sectors::assignment(&options.spec));
         let mut core = Core {
@@ -71,11 +70,11 @@ impl Core {
             called_kernel: false,
             pages_of: u64::MAX,
             ns_per_cycle_32: (1_000_000_000u64 << 32) / options.spec.clock.core_hz,
-            marks: Marks::of(process),
+            markers: Markers::of(process),
             spin: Spin::default(),
             thread: None,
             since: Signals::default(),
-            ahead: Ahead::default(),
+            ahead: RunAhead::default(),
         };
         core.assign_sectors(data);
         core
@@ -108,16 +107,16 @@ impl Core {
     }
 
     /// The thread in place goes on here, perhaps of another process than the last one.
-    pub(crate) fn switched(&mut self, process: &Guest, follow: Follow) {
+    pub(crate) fn switched(&mut self, process: &Guest, follow: Follow, chip: &mut Chip) {
         let pid = process.pid();
         if pid != self.pid {
-            self.catch_up();
+            self.catch_up(chip);
             let next = self.others.remove(&pid).unwrap_or_default();
             self.others.insert(self.pid, std::mem::replace(&mut self.blocks, next));
             self.pid = pid;
             self.untimed = follow == Follow::First && pid != PID;
             self.pages_of = u64::MAX;
-            self.marks = Marks::of(process);
+            self.markers = Markers::of(process);
         }
         if let Spin::Watched(_) = self.spin
             && self.thread != Some(process.thread().tid - PID)
@@ -128,7 +127,7 @@ impl Core {
 
     /// The core learns what the program that runs has set: whether it wants floating-point exceptions judged, how to
     /// prefetch, and the ways of sectors.
-    pub(crate) fn read_controls(&mut self, process: &Guest) {
+    pub(crate) fn read_controls(&mut self, process: &Guest, chip: &mut Chip) {
         let cpu = process.cpu();
         self.pipeline.judge_exceptions(cpu.fp.judges_exceptions());
         self.pipeline.memory.set_prefetch_registers(&PrefetchRegisters {
@@ -136,16 +135,16 @@ impl Core {
             injection_ctrl: std::array::from_fn(|n| cpu.hpc.injection_ctrl(n)),
             injection_distance: std::array::from_fn(|n| cpu.hpc.injection_distance(n)),
         });
-        self.sector_ways.learn(&cpu.hpc, &mut self.pipeline.memory);
+        self.sector_ways.learn(&cpu.hpc, &mut self.pipeline.memory.with(chip));
     }
 
     /// The model learns of changes to the address space, of which `known` has the last state that a core has asked for.
     #[inline(always)]
-    pub(crate) fn learn_pages(&mut self, process: &Guest, known: &mut KnownPages, spec: &Spec) {
+    pub(crate) fn learn_pages(&mut self, process: &Guest, known: &mut KnownPages, spec: &Spec, chip: &mut Chip) {
         let version = process.pages_version();
         if version != self.pages_of {
             self.pages_of = version;
-            known.tell(process, spec, &mut self.pipeline.memory);
+            known.tell(process, spec, &mut self.pipeline.memory.with(chip));
         }
     }
 
@@ -169,7 +168,7 @@ impl Core {
     pub(crate) fn forget_blocks(&mut self, process: &Guest) {
         let pid = process.pid();
         let blocks = if pid == self.pid {
-            self.marks = Marks::of(process);
+            self.markers = Markers::of(process);
             std::mem::take(&mut self.blocks)
         } else {
             self.others.remove(&pid).unwrap_or_default()
@@ -177,7 +176,7 @@ impl Core {
         self.retired.extend(blocks.into_iter().flatten());
     }
 
-    pub(crate) fn all_blocks(&self) -> impl Iterator<Item = &ResolvedBlock> {
+    pub(crate) fn all_blocks(&self) -> impl Iterator<Item = &BoundBlock> {
         self.retired.iter().chain(self.others.values().chain([&self.blocks]).flatten().flatten())
     }
 
@@ -193,9 +192,9 @@ impl Core {
     /// What has been counted since the thread here came; if it waits in a loop, up to `now`.
     pub(crate) fn counted_by(&self, now: Cycle) -> Signals {
         let mut counters = self.counters();
-        if let Spin::Waits(wait) = &self.spin {
-            let periods = now.saturating_sub(self.pipeline.now()) / wait.cycles();
-            wait.add_counters(periods.min(wait.left), &mut counters);
+        if let Spin::Spins(summary) = &self.spin {
+            let periods = now.saturating_sub(self.pipeline.now()) / summary.cycles();
+            summary.add_counters(periods.min(summary.left), &mut counters);
         }
         counters.since(&self.since)
     }
@@ -216,10 +215,10 @@ impl Core {
             self.blocks.resize_with(index + 1, || None);
         }
         let block = process.block(id);
-        let mut resolved = resolve_block(block.start, &block.infos, spec);
+        let mut resolved = bind_block(block.start, &block.infos, spec);
         let last = block.start + 4 * (block.infos.len() as u64 - 1);
-        resolved.marked = self.marks.may_meet(resolved.branch, last);
-        resolved.origin = known.origins.note(process, block.start, block.infos.len());
+        resolved.marked = self.markers.may_meet(resolved.branch, last);
+        resolved.origin = known.code_map.note(process, block.start, block.infos.len());
         for &i in &resolved.unknown {
             let name = block.infos[i].class.name();
             match known.unknown.iter_mut().find(|(n, _)| *n == name) {
@@ -234,7 +233,7 @@ impl Core {
 /// What is known of code, whichever core runs it.
 pub(crate) struct Known {
     /// Where the code of all blocks is from.
-    pub(crate) origins: Origins,
+    pub(crate) code_map: CodeMap,
     /// Timing classes without a row, with the number of instructions that have them.
     pub(crate) unknown: Vec<(&'static str, usize)>,
 }

@@ -1,28 +1,28 @@
 //! Wires one run: a program, a machine, the clock between them, and what is counted.
 
-mod ahead;
 mod clocks;
+mod code_map;
 mod core;
-pub mod hot;
+pub mod hotspots;
 pub mod intervals;
-mod marks;
-mod origin;
+mod machine;
+mod markers;
+pub mod observer;
 pub mod pages;
+mod parallel;
 pub mod region;
 pub mod run;
+mod run_ahead;
 mod sectors;
-mod side_by_side;
-mod spin;
-pub mod tap;
+mod spin_skip;
 mod timing;
 pub mod trace;
-mod waiting;
 
-pub use hot::HotSpot;
+pub use hotspots::HotSpot;
 pub use intervals::{Interval, MOST_INTERVALS};
+pub use observer::{BlockEvent, BlockObserver, MemoryAccess};
 pub use pages::page_sizes;
+pub use parallel::HostThreads;
 pub use region::{Counted, Region, ThreadStarts, Totals, Unpaired};
 pub use run::{Control, Finish, Follow, Mode, Options, Outcome, Progress, QUANTUM, Simulation, SpinLoops, platform};
-pub use side_by_side::HostThreads;
-pub use tap::{BlockObserver, MemoryAccess, Ran};
 pub use trace::{Traced, Tracer, Window};

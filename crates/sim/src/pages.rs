@@ -82,15 +82,15 @@ impl KnownPages {
     /// The pages of the process that runs, for the core with `memory`. The first core to ask after a change says what has
     /// become free.
     #[cold]
-    pub(crate) fn tell(&mut self, process: &Guest, spec: &Spec, memory: &mut Hierarchy) {
+    pub(crate) fn tell(&mut self, process: &Guest, spec: &Spec, memory: &mut Hierarchy<'_>) {
         let pid = process.pid();
         let known = self.0.entry(pid).or_default();
         let ranges = known.ranges(process, spec.topology.first_node);
         if !Arc::ptr_eq(&known.told, &ranges) {
-            memory.release_pages(pid as u16, &known.told, &ranges);
+            memory.chip.release_pages(pid as u16, &known.told, &ranges);
             known.told = Arc::clone(&ranges);
         }
-        memory.follow_pages(pid as u16, ranges);
+        memory.core.follow_pages(pid as u16, ranges);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A region that the first thread of a process enters is one of the whole process: every thread counts, from its beginning to
 //! its end. A region that other threads enter, too, is each thread's own, as programs do that mark regions inside of
-//! parallel code: then each thread counts between its own marks.
+//! parallel code: then each thread counts between its own markers.
 
 use std::collections::{BTreeMap, BTreeSet};
 

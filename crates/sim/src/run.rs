@@ -10,13 +10,13 @@ use fxscope_linux::pages::PageUse;
 use fxscope_linux::{BarrierPlatform, Cache, CacheKind, CpuPlace, End, Guest, Platform, TerminalWatch};
 use fxscope_machine::Spec;
 
-use crate::hot::HotSpot;
+use crate::hotspots::HotSpot;
 use crate::intervals::Interval;
+use crate::observer::{BlockObserver, Observed};
 use crate::pages::page_sizes;
+use crate::parallel::HostThreads;
 use crate::region::{self, Counted, Region, Regions, Snapshot, Totals, Unpaired};
 use crate::sectors;
-use crate::side_by_side::HostThreads;
-use crate::tap::{BlockObserver, Tap};
 use crate::timing::{Driver, Timing};
 use crate::trace::{Trace, Window};
 
@@ -65,7 +65,7 @@ pub struct Options {
     /// Cycles that a core runs on beyond the one that is furthest behind ([`QUANTUM`]).
     pub quantum: Cycle,
     /// Threads of the host that simulate CMGs side by side in timing mode; `None`: one simulates all cores.
-    pub side_by_side: Option<HostThreads>,
+    pub host_threads: Option<HostThreads>,
     /// Which processes take part in timing mode.
     pub follow: Follow,
     /// How threads that wait in loops are simulated in timing mode.
@@ -125,8 +125,8 @@ pub struct Outcome {
     pub files: Vec<Vec<u8>>,
     /// The pages that the program had, by segment, size and node.
     pub pages: Vec<PageUse>,
-    /// Instructions that were simulated while others were on other threads of the host ([`Options::side_by_side`]).
-    pub side_by_side: u64,
+    /// Instructions that were simulated while others were on other threads of the host ([`Options::host_threads`]).
+    pub parallel_instructions: u64,
     /// Timing classes the machine has no row for, with the number of static instructions that use each.
     pub unknown_classes: Vec<(&'static str, usize)>,
 }
@@ -247,7 +247,7 @@ impl Simulation {
         watch: &mut dyn FnMut(Progress) -> Control,
         observer: &mut O,
     ) -> Outcome {
-        self.run_with(watch, &mut Tap(observer))
+        self.run_with(watch, &mut Observed(observer))
     }
 
     fn run_with(&mut self, watch: &mut dyn FnMut(Progress) -> Control, trace: &mut impl Trace) -> Outcome {
@@ -273,7 +273,7 @@ impl Simulation {
             hot: timing.map_or_else(Vec::new, Timing::hot_spots),
             files: timing.map_or_else(Vec::new, Timing::files),
             pages: self.process.page_use(),
-            side_by_side: timing.map_or(0, |timing| timing.side_by_side),
+            parallel_instructions: timing.map_or(0, |timing| timing.parallel_instructions),
             unknown_classes: timing.map_or_else(Vec::new, Timing::unknown_classes),
         }
     }

@@ -41,9 +41,8 @@ pub(crate) fn assignment(spec: &Spec) -> Assignment {
 }
 
 impl SectorWays {
-    /// The registers may have been written, or another thread's may have taken their place. The core has the chip, since
-    /// L2 is part of it.
-    pub(crate) fn learn(&mut self, registers: &HpcExtension, memory: &mut Hierarchy) {
+    /// The registers may have been written, or another thread's may have taken their place.
+    pub(crate) fn learn(&mut self, registers: &HpcExtension, memory: &mut Hierarchy<'_>) {
         let (l1, l2) = (registers.l1_sector_ways(), registers.l2_sector_ways());
         if (l1, l2) != (self.l1, self.l2) {
             (self.l1, self.l2) = (l1, l2);

@@ -1,6 +1,6 @@
 //! A run with time: every CPU has its core, and the core whose clock is behind goes on.
 //!
-//! A core runs for a turn: until its clock is a quantum ahead of the one that is furthest behind. What threads tell each
+//! A core runs for a quantum: until its clock is a quantum ahead of the one that is furthest behind. What threads tell each
 //! other by (atomic and ordered accesses, barriers, events, system calls) is done in the order of time: a core that is
 //! ahead ends its turn in front of it. Everything else of a turn is seen by the others at most a quantum too early, and
 //! their requests to what cores share meet in its calendars, whoever makes them first.
@@ -9,23 +9,24 @@ use fxscope_aarch64::block::MAX_BLOCK;
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signals, Stall};
 use fxscope_linux::{Guest, Step};
-use fxscope_memory::NEVER;
+use fxscope_memory::{Chip, NEVER};
 use fxscope_pipeline::Pipeline;
 
 use crate::clocks::Clocks;
+use crate::code_map::CodeMap;
 use crate::core::{Core, Known};
-use crate::hot::{HotSpot, hot_spots};
+use crate::hotspots::{HotSpot, hot_spots};
 use crate::intervals::{Interval, Intervals};
-use crate::marks::Edge;
-use crate::origin::Origins;
+use crate::machine::Machine;
+use crate::markers::Edge;
 use crate::pages::KnownPages;
+use crate::parallel;
 use crate::region::{self, Counted, Regions, Snapshot, Totals};
 use crate::run::{Control, Finish, Options, Progress, SpinLoops};
 use crate::sectors::SectorData;
-use crate::side_by_side;
-use crate::spin::Spin;
+use crate::spin_skip::Spin;
+use crate::spin_skip::Spinning;
 use crate::trace::Trace;
-use crate::waiting::Waiting;
 
 /// Blocks between two looks at the limit and at whoever watches.
 const WATCH_BLOCKS: u64 = 1 << 16;
@@ -40,16 +41,12 @@ const EXCLUSIVE_BLOCKS: u32 = 16;
 
 /// The cores of a run.
 pub(crate) struct Timing {
-    /// The core that has the chip.
-    pub(crate) core: Box<Core>,
-    /// Its number among the CPUs.
-    pub(crate) here: usize,
-    /// The others, by their numbers; none for those that no thread has run on yet.
-    pub(crate) parked: Vec<Option<Box<Core>>>,
+    /// The chip and the cores.
+    pub(crate) machine: Machine,
     /// When each CPU goes on; [`NEVER`]: it has no thread that is ready.
     pub(crate) clocks: Clocks,
     /// Cores whose threads wait in loops; their clocks say until when.
-    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) spinning: Vec<Spinning>,
     /// The state of the process's CPUs that `clocks` follow.
     pub(crate) changes: u64,
     /// What threads have counted on cores that others have now, or nobody.
@@ -61,9 +58,9 @@ pub(crate) struct Timing {
     /// Up to this time CMGs are not simulated side by side.
     pub(crate) alone_until: Cycle,
     /// Cycles that they are not the next time that this is not worth it.
-    pub(crate) rest: Cycle,
+    pub(crate) backoff: Cycle,
     /// Instructions that were simulated side by side.
-    pub(crate) side_by_side: u64,
+    pub(crate) parallel_instructions: u64,
 }
 
 impl Timing {
@@ -71,47 +68,40 @@ impl Timing {
     pub(crate) fn new(process: &mut Guest, options: &Options) -> Timing {
         process.spread();
         let cpus: Vec<u32> = process.cpus().map(|state| state.place.cpu).collect();
-        let here = cpus.iter().position(|&cpu| cpu == process.cpu_number()).unwrap_or(0);
-        let pipeline = Pipeline::new(&options.spec, cpus[here] - options.spec.topology.first_core);
+        let active = cpus.iter().position(|&cpu| cpu == process.cpu_number()).unwrap_or(0);
+        let pipeline = Pipeline::new(&options.spec, cpus[active] - options.spec.topology.first_core);
         let sectors = SectorData::new();
+        let core = Core::new(pipeline, process, options, &sectors);
         Timing {
-            core: Box::new(Core::new(pipeline, process, options, &sectors)),
-            here,
-            parked: cpus.iter().map(|_| None).collect(),
+            machine: Machine::new(Chip::new(&options.spec), cpus.len(), active, core),
             clocks: Clocks::new(cpus.len()),
-            waiting: Vec::new(),
+            spinning: Vec::new(),
             changes: u64::MAX,
             totals: Totals::new(),
             pages: KnownPages::default(),
-            known: Known { origins: Origins::new(process), unknown: Vec::new() },
+            known: Known { code_map: CodeMap::new(process), unknown: Vec::new() },
             sectors,
             intervals: Intervals::new(options),
             alone_until: 0,
-            rest: *side_by_side::REST.start(),
-            side_by_side: 0,
+            backoff: *parallel::BACKOFF.start(),
+            parallel_instructions: 0,
         }
     }
 
     /// Gives data sectors of the caches, whatever pointers say.
     pub(crate) fn assign_sectors(&mut self, data: SectorData) {
-        self.core.assign_sectors(&data);
+        self.machine.iter_mut().for_each(|core| core.assign_sectors(&data));
         self.sectors = data;
     }
 
-    /// The clock of the core that has the chip.
+    /// The clock of the active core.
     pub(crate) fn now(&self) -> Cycle {
-        self.core.pipeline.now()
-    }
-
-    /// Claims on lines of other cores so far.
-    fn claims(&self) -> u64 {
-        self.core.pipeline.memory.chip().claims()
+        self.machine.now()
     }
 
     /// Instructions by file and place, of all cores.
     pub(crate) fn hot_spots(&self) -> Vec<HotSpot> {
-        let cores = self.parked.iter().flatten().chain([&self.core]);
-        hot_spots(cores.flat_map(|core| core.all_blocks()), &self.known.origins)
+        hot_spots(self.machine.iter().flat_map(Core::all_blocks), &self.known.code_map)
     }
 
     /// The intervals of a run that is over at `now_ns`, with what they are to have counted in all.
@@ -121,7 +111,7 @@ impl Timing {
 
     /// Files that code was mapped from.
     pub(crate) fn files(&self) -> Vec<Vec<u8>> {
-        self.known.origins.files().to_vec()
+        self.known.code_map.files().to_vec()
     }
 
     /// Timing classes that the machine has no row for.
@@ -132,7 +122,7 @@ impl Timing {
 
 /// A turn of a core.
 #[derive(Clone, Copy)]
-pub(crate) struct Turn {
+pub(crate) struct Quantum {
     /// Which one's.
     pub(crate) index: usize,
     /// The clock of the core that is behind all others. Up to there nothing that others do can come before.
@@ -155,21 +145,21 @@ impl Driver<'_> {
         let mut blocks = self.blocks_left();
         loop {
             self.follow_cpus();
-            let turn = self.next_turn();
-            if let Some(turn) = turn {
-                self.reach(self.timing.clocks[turn.index]);
+            let turn = self.next_quantum();
+            if let Some(quantum) = turn {
+                self.reach(self.timing.clocks[quantum.index]);
             }
             let finish = match turn {
-                Some(turn) if self.waits(turn.index) => {
-                    self.waited(turn.index);
+                Some(quantum) if self.spins(quantum.index) => {
+                    self.spun(quantum.index);
                     blocks -= 1;
                     None
                 }
-                Some(turn) => match self.side_by_side(turn, &mut blocks, trace) {
+                Some(quantum) => match self.run_parallel(quantum, &mut blocks, trace) {
                     Some(finish) => finish,
                     None => {
-                        self.enter(turn.index);
-                        self.take_turn(turn, &mut blocks, trace)
+                        self.enter(quantum.index);
+                        self.run_quantum(quantum, &mut blocks, trace)
                     }
                 },
                 None => self.nobody_ready(&mut blocks),
@@ -211,7 +201,7 @@ impl Driver<'_> {
         if self.process.cpu_changes() == self.timing.changes {
             return;
         }
-        self.look_at_waiting();
+        self.review_spinning();
         self.timing.changes = self.process.cpu_changes();
         let wake = self.options.spec.assumptions.thread_wake;
         for (index, state) in self.process.cpus().enumerate() {
@@ -220,9 +210,8 @@ impl Driver<'_> {
                 None => NEVER,
                 Some(_) if clock != NEVER => clock,
                 Some(ready_ns) => {
-                    let core = self.timing.parked[index].as_ref();
-                    let core = if index == self.timing.here { Some(&self.timing.core) } else { core };
-                    let ready = self.timing.core.cycle_at(ready_ns);
+                    let core = self.timing.machine.get(index);
+                    let ready = self.timing.machine.core().cycle_at(ready_ns);
                     let begins = match ready {
                         0 => 0,
                         _ if state.on_core => ready + EVENT_CYCLES,
@@ -236,34 +225,30 @@ impl Driver<'_> {
     }
 
     /// The turn of the core that is furthest behind.
-    fn next_turn(&self) -> Option<Turn> {
+    fn next_quantum(&self) -> Option<Quantum> {
         let (index, second) = self.timing.clocks.first_two()?;
-        Some(Turn { index, in_order: second, end: second.saturating_add(self.options.quantum) })
+        Some(Quantum { index, in_order: second, end: second.saturating_add(self.options.quantum) })
     }
 
     /// The CPU with this number goes on.
     pub(crate) fn enter(&mut self, index: usize) {
-        let t = &mut *self.timing;
-        if index != t.here {
-            let goes_on = t.clocks[t.here] != NEVER && !matches!(t.core.spin, Spin::Waits(_));
-            let next = t.parked[index].take();
-            let spec = &self.options.spec;
-            let mut next = next.unwrap_or_else(|| {
-                let place = self.process.cpus().nth(index).expect("a CPU of the machine").place;
-                let pipeline = Pipeline::waiting(spec, place.cpu - spec.topology.first_core);
-                Box::new(Core::new(pipeline, self.process, self.options, &t.sectors))
-            });
-            next.pipeline.take_over(&mut t.core.pipeline, goes_on);
-            t.parked[t.here] = Some(std::mem::replace(&mut t.core, next));
-            t.here = index;
-        }
-        t.core.sleep_until(t.clocks[index]);
-        self.process.enter(index, t.core.now_ns());
-        if let Some(ns) = t.core.ahead.take_since() {
+        let (process, options) = (&*self.process, self.options);
+        let Timing { machine, clocks, sectors, .. } = &mut *self.timing;
+        let resumes = clocks[machine.active] != NEVER && !matches!(machine.core().spin, Spin::Spins(_));
+        machine.activate(index, resumes, || {
+            let place = process.cpus().nth(index).expect("a CPU of the machine").place;
+            let pipeline = Pipeline::new(&options.spec, place.cpu - options.spec.topology.first_core);
+            Core::new(pipeline, process, options, sectors)
+        });
+        let core = machine.core_mut();
+        core.sleep_until(clocks[index]);
+        self.process.enter(index, core.now_ns());
+        if let Some(ns) = core.ahead.take_since() {
             self.process.has_run_since(ns);
         }
         self.process.hold(false);
-        self.timing.core.switched(self.process, self.options.follow);
+        let (core, chip) = machine.running();
+        core.switched(self.process, self.options.follow, chip);
         self.come();
         self.set_clock();
     }
@@ -288,17 +273,18 @@ impl Driver<'_> {
     // ---- a turn -------------------------------------------------------------------------------
 
     /// The core in place runs until its turn is over, or no block is left. `Some`: so is the run.
-    fn take_turn<T: Trace>(&mut self, turn: Turn, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
-        self.timing.core.ahead.stuck = false;
-        if !self.timing.core.ahead.is_empty() && !self.timing.core.catch_up_to(turn.end) {
+    fn run_quantum<T: Trace>(&mut self, quantum: Quantum, blocks: &mut u64, trace: &mut T) -> Option<Finish> {
+        let (core, chip) = self.timing.machine.running();
+        core.ahead.stuck = false;
+        if !core.ahead.is_empty() && !core.catch_up_to(quantum.end, chip) {
             *blocks -= 1;
-            self.timing.clocks.set(self.timing.here, self.timing.now());
+            self.timing.clocks.set(self.timing.machine.active, self.timing.now());
             return None;
         }
         let mut patience = EXCLUSIVE_BLOCKS;
-        let claims = self.timing.claims();
-        let watched = matches!(self.timing.core.spin, Spin::Watched(_));
-        let others_wait = !self.timing.waiting.is_empty();
+        let snoops = self.timing.machine.chip.snoops();
+        let watched = matches!(self.timing.machine.core().spin, Spin::Watched(_));
+        let others_spin = !self.timing.spinning.is_empty();
         while *blocks > 0 {
             *blocks -= 1;
             let before = self.timing.now();
@@ -317,10 +303,10 @@ impl Driver<'_> {
             if blocks.is_multiple_of(CLOCK_BLOCKS) {
                 self.set_clock();
                 if self.process.cpu_changes() == self.timing.changes {
-                    self.reach(self.timing.now().min(turn.in_order));
+                    self.reach(self.timing.now().min(quantum.in_order));
                 }
             }
-            if others_wait && self.process.memory().has_written() {
+            if others_spin && self.process.memory().has_written() {
                 self.watched_written(before);
                 break;
             }
@@ -328,10 +314,10 @@ impl Driver<'_> {
                 break;
             }
             let now = self.timing.now();
-            if now > turn.in_order {
+            if now > quantum.in_order {
                 // A line that several cores write goes from one to the other in the order of time, too.
-                let contends = self.timing.claims() != claims;
-                let over = now >= turn.end || contends || self.process.has_trap();
+                let contends = self.timing.machine.chip.snoops() != snoops;
+                let over = now >= quantum.end || contends || self.process.has_trap();
                 if over && !(self.process.in_exclusive() && patience > 0) {
                     break;
                 }
@@ -341,12 +327,12 @@ impl Driver<'_> {
         }
         self.set_clock();
         let t = &mut *self.timing;
-        let core = &mut *t.core;
-        if t.clocks[t.here] != NEVER && !matches!(core.spin, Spin::Waits(_)) {
+        let (active, core) = (t.machine.active, t.machine.core_mut());
+        if t.clocks[active] != NEVER && !matches!(core.spin, Spin::Spins(_)) {
             let now = core.pipeline.now();
-            t.clocks.set(t.here, now);
+            t.clocks.set(active, now);
             if T::FAST && self.options.spin == SpinLoops::Fast && !core.untimed {
-                core.spin.turn_ended(self.process.cpu(), now);
+                core.spin.quantum_ended(self.process.cpu(), now);
             }
         }
         None
@@ -355,7 +341,7 @@ impl Driver<'_> {
     /// A block ran: its time.
     #[inline(always)]
     fn ran(&mut self, index: usize, id: fxscope_aarch64::BlockId, executed: usize, trace: &mut impl Trace) {
-        let core = &mut *self.timing.core;
+        let core = self.timing.machine.core_mut();
         if core.untimed {
             core.untimed_instructions += executed as u64;
             return;
@@ -363,12 +349,12 @@ impl Driver<'_> {
         if core.called_kernel {
             self.back_from_kernel();
         }
-        let core = &mut *self.timing.core;
+        let (core, chip) = self.timing.machine.running();
         if core.blocks.get(index).is_none_or(Option::is_none) {
             core.resolve(self.process, id, &self.options.spec, &mut self.timing.known);
         }
         let block = core.blocks[index].as_mut().expect("just resolved");
-        trace.run(&mut core.pipeline, block, executed, self.process);
+        trace.run(&mut core.pipeline, chip, block, executed, self.process);
         let subnormals = self.process.cpu().subnormals();
         if !subnormals.is_empty() {
             core.pipeline.subnormals(block, subnormals);
@@ -392,14 +378,16 @@ impl Driver<'_> {
         if enters_kernel {
             self.in_kernel();
         } else {
-            self.timing.core.read_controls(self.process);
+            let (core, chip) = self.timing.machine.running();
+            core.read_controls(self.process, chip);
         }
     }
 
     /// Another thread goes on, after the kernel has switched to it.
     #[cold]
     pub(crate) fn switched(&mut self) {
-        self.timing.core.switched(self.process, self.options.follow);
+        let (core, chip) = self.timing.machine.running();
+        core.switched(self.process, self.options.follow, chip);
         self.come();
         self.in_kernel();
     }
@@ -407,31 +395,31 @@ impl Driver<'_> {
     /// The program made a system call, or may have.
     #[cold]
     fn in_kernel(&mut self) {
-        let core = &mut *self.timing.core;
+        let (core, chip) = self.timing.machine.running();
         core.called_kernel = true;
         core.pipeline.pause(self.options.spec.assumptions.system_call);
-        core.read_controls(self.process);
-        core.marks.learn(self.process);
+        core.read_controls(self.process, chip);
+        core.markers.learn(self.process);
         self.set_clock();
     }
 
     /// The first block behind a system call ran: what the call has done about pages comes before it.
     #[cold]
     fn back_from_kernel(&mut self) {
-        self.timing.core.called_kernel = false;
+        self.timing.machine.core_mut().called_kernel = false;
         self.set_clock();
-        self.look_at_waiting();
+        self.review_spinning();
     }
 
     /// The program's clock follows the core's; the model learns of changes to the address space.
     #[inline(always)]
     fn set_clock(&mut self) {
-        let core = &mut *self.timing.core;
+        let (core, chip) = self.timing.machine.running();
         if core.untimed_instructions > 0 {
             core.pass_untimed();
         }
         self.process.set_now_ns(core.now_ns().max(self.process.now_ns()));
-        core.learn_pages(self.process, &mut self.timing.pages, &self.options.spec);
+        core.learn_pages(self.process, &mut self.timing.pages, &self.options.spec, chip);
         if let Some(work) = self.process.take_memory_work() {
             core.pages_worked(work, &self.options.spec);
         }
@@ -440,9 +428,9 @@ impl Driver<'_> {
     /// Code has changed; so may the program have.
     #[cold]
     pub(crate) fn forget_blocks(&mut self) {
-        self.stop_all_waiting();
+        self.stop_all_spinning();
         self.catch_up_all();
-        for core in self.timing.parked.iter_mut().flatten().chain([&mut self.timing.core]) {
+        for core in self.timing.machine.iter_mut() {
             core.forget_blocks(self.process);
         }
     }
@@ -456,27 +444,28 @@ impl Driver<'_> {
 
     /// Counts are those of the thread in place from now on.
     fn come(&mut self) {
-        let thread = (!self.timing.core.untimed).then(|| self.thread_number());
-        if self.timing.core.thread == thread {
+        let thread = (!self.timing.machine.core_mut().untimed).then(|| self.thread_number());
+        if self.timing.machine.core().thread == thread {
             return;
         }
         self.catch_up_all();
         // It may have been on another core before.
-        for index in 0..self.timing.parked.len() {
-            if self.timing.parked[index].as_ref().is_some_and(|core| core.thread == thread) {
-                let before = self.timing.parked[index].as_mut().and_then(|core| core.count_for(None));
-                self.credit(index, before);
-            }
+        let active = self.timing.machine.active;
+        for index in (0..self.timing.machine.cores.len()).filter(|&index| index != active) {
+            let core = self.timing.machine.get_mut(index).filter(|core| core.thread == thread);
+            let before = core.and_then(|core| core.count_for(None));
+            self.credit(index, before);
         }
-        let before = self.timing.core.count_for(thread);
-        self.credit(self.timing.here, before);
+        let before = self.timing.machine.core_mut().count_for(thread);
+        self.credit(active, before);
         if let Some(thread) = thread {
             let leader = self.process.pid() - fxscope_linux::guest::PID;
             let created_ns = self.process.thread().created_ns();
-            self.regions.runs(thread, leader, created_ns, self.timing.core.now_ns());
+            self.regions.runs(thread, leader, created_ns, self.timing.machine.core().now_ns());
         }
         // Registers that control the processor are the thread's.
-        self.timing.core.read_controls(self.process);
+        let (core, chip) = self.timing.machine.running();
+        core.read_controls(self.process, chip);
     }
 
     fn credit(&mut self, index: usize, counted: Option<(u32, Signals)>) {
@@ -492,9 +481,9 @@ impl Driver<'_> {
     /// The program may have marked a region, at the instruction at `last` or by the call that it has just made.
     #[inline(never)]
     fn marked(&mut self, last: u64) {
-        let Some((edge, name)) = self.timing.core.marks.met(last, self.process) else { return };
+        let Some((edge, name)) = self.timing.machine.core().markers.met(last, self.process) else { return };
         let (thread, first) = (self.thread_number(), self.process.thread().tid == self.process.pid());
-        let now = Snapshot { totals: self.totals(), ns: self.timing.core.now_ns() };
+        let now = Snapshot { totals: self.totals(), ns: self.timing.machine.core().now_ns() };
         match edge {
             Edge::Begin => self.regions.begin(thread, first, name.unwrap_or_default(), now),
             Edge::End => self.regions.end(thread, name.as_deref(), &now),
@@ -505,12 +494,11 @@ impl Driver<'_> {
     fn totals(&mut self) -> Totals {
         let now = self.timing.now();
         let mut totals = self.timing.totals.clone();
-        for index in 0..self.timing.parked.len() {
-            let here = index == self.timing.here;
+        for index in 0..self.timing.machine.cores.len() {
+            let active = index == self.timing.machine.active;
             let sleeps = self.timing.clocks[index] == NEVER;
-            let core = if here { Some(&mut self.timing.core) } else { self.timing.parked[index].as_mut() };
-            let Some(core) = core else { continue };
-            if sleeps && !here {
+            let Some(core) = self.timing.machine.get_mut(index) else { continue };
+            if sleeps && !active {
                 core.sleep_until(now);
             }
             if let Some(thread) = core.thread {
@@ -552,10 +540,10 @@ impl Driver<'_> {
     /// What all threads have counted, those that sleep or wait in loops up to `now`.
     fn counted_by(&mut self, now: Cycle) -> Totals {
         let mut totals = self.timing.totals.clone();
-        for index in 0..self.timing.parked.len() {
+        for index in 0..self.timing.machine.cores.len() {
             let clock = self.timing.clocks[index];
-            let Some(core) = self.timing.core_at(index) else { continue };
-            if !matches!(core.spin, Spin::Waits(_)) {
+            let Some(core) = self.timing.machine.get_mut(index) else { continue };
+            if !matches!(core.spin, Spin::Spins(_)) {
                 core.sleep_until(now.min(clock));
             }
             if let Some(thread) = core.thread {
@@ -569,22 +557,21 @@ impl Driver<'_> {
 
     /// The run is over: everything in flight ends, and all cores with it. Returns all counters.
     pub(crate) fn finish(&mut self) -> Totals {
-        self.stop_all_waiting();
+        self.stop_all_spinning();
         self.catch_up_all();
         let now = self.timing.now();
-        let t = &mut *self.timing;
-        t.core.pipeline.settle();
-        for (core, clock) in t.parked.iter_mut().zip(t.clocks.iter()) {
-            let Some(core) = core else { continue };
-            core.pipeline.take_over(&mut t.core.pipeline, false);
-            core.pipeline.settle();
-            t.core.pipeline.take_over(&mut core.pipeline, false);
+        let Timing { machine, clocks, .. } = &mut *self.timing;
+        let (core, chip) = machine.running();
+        core.pipeline.settle(chip);
+        machine.for_others(false, |_| true, |_, core, chip| core.pipeline.settle(chip));
+        for (index, clock) in clocks.iter().enumerate().filter(|&(index, _)| index != machine.active) {
+            let Some(core) = machine.cores[index].as_deref_mut() else { continue };
             if clock == NEVER {
                 core.sleep_until(now);
             }
             core.pipeline.finish();
         }
-        t.core.pipeline.finish();
+        machine.core_mut().pipeline.finish();
         self.totals()
     }
 }

@@ -2,9 +2,10 @@
 
 use fxscope_linux::Guest;
 use fxscope_linux::symbols::{Place, Symbols};
-use fxscope_pipeline::resolve::RUop;
-use fxscope_pipeline::watch::{Passage, Watch};
-use fxscope_pipeline::{Pipeline, ResolvedBlock};
+use fxscope_memory::Chip;
+use fxscope_pipeline::bind::BoundUop;
+use fxscope_pipeline::uop_probe::{StageTimes, UopProbe};
+use fxscope_pipeline::{BoundBlock, Pipeline};
 
 /// A micro-operation that has passed the pipeline.
 pub struct Traced<'a> {
@@ -23,9 +24,9 @@ pub struct Traced<'a> {
     /// Number of the instruction's micro-operations.
     pub parts: u32,
     /// What it is.
-    pub uop: &'a RUop,
+    pub uop: &'a BoundUop,
     /// When it passed the stages.
-    pub passage: &'a Passage,
+    pub times: &'a StageTimes,
 }
 
 /// Somebody who takes a trace.
@@ -49,7 +50,14 @@ impl<'t> Window<'t> {
     }
 
     #[cold]
-    fn run_traced(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Guest) {
+    fn run_traced(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        process: &mut Guest,
+    ) {
         let mut word = |i: usize| {
             let mut bytes = [0; 4];
             for (byte, address) in bytes.iter_mut().zip(block.start + 4 * i as u64..) {
@@ -69,7 +77,7 @@ impl<'t> Window<'t> {
             symbols: process.running_symbols(),
             window: self,
         };
-        pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut watcher);
+        pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut watcher, chip);
     }
 }
 
@@ -82,7 +90,14 @@ pub(crate) trait Trace {
     const AHEAD: bool = false;
 
     /// Runs the first `executed` instructions of `block`, which `process` has executed.
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Guest);
+    fn run(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        process: &mut Guest,
+    );
 }
 
 /// Without a trace.
@@ -91,12 +106,19 @@ impl Trace for () {
     const AHEAD: bool = true;
 
     #[inline(always)]
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Guest) {
+    fn run(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        process: &mut Guest,
+    ) {
         let cpu = process.cpu();
         if cpu.partials().is_empty() {
-            pipeline.run(block, executed, cpu.stream(), cpu.pc);
+            pipeline.run(block, executed, cpu.stream(), cpu.pc, chip);
         } else {
-            pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut ());
+            pipeline.run_partly(block, executed, (cpu.stream(), cpu.partials()), cpu.pc, &mut (), chip);
         }
     }
 }
@@ -104,12 +126,19 @@ impl Trace for () {
 impl Trace for Window<'_> {
     const FAST: bool = false;
 
-    fn run(&mut self, pipeline: &mut Pipeline, block: &mut ResolvedBlock, executed: usize, process: &mut Guest) {
+    fn run(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        process: &mut Guest,
+    ) {
         let after = self.executed + executed as u64;
         if self.executed < self.end && after > self.from {
-            self.run_traced(pipeline, block, executed, process);
+            self.run_traced(pipeline, chip, block, executed, process);
         } else {
-            ().run(pipeline, block, executed, process);
+            ().run(pipeline, chip, block, executed, process);
         }
         self.executed = after;
     }
@@ -129,10 +158,10 @@ struct Watcher<'a, 't> {
     symbols: &'a Symbols,
 }
 
-impl Watch for Watcher<'_, '_> {
-    const WATCHES: bool = true;
+impl UopProbe for Watcher<'_, '_> {
+    const ACTIVE: bool = true;
 
-    fn passed(&mut self, uop: &RUop, pc: u64, passage: &Passage) {
+    fn passed(&mut self, uop: &BoundUop, pc: u64, times: &StageTimes) {
         let i = ((pc - self.start) / 4) as usize;
         let first_part = i.checked_sub(1).map_or(0, |before| self.uop_end[before]);
         let part = self.passed - first_part;
@@ -150,7 +179,7 @@ impl Watch for Watcher<'_, '_> {
             part,
             parts: self.uop_end[i] - first_part,
             uop,
-            passage,
+            times,
         });
     }
 }

@@ -30,9 +30,9 @@ const PARALLEL_FROM: usize = 8 * MOST_ACCESSES;
 const LOOK_UP: u64 = 150;
 const MISS: u64 = 45;
 /// Cost of an access in bulk mode: once for all classes, for each group of classes, and for each class that misses.
-const ACCESS: u64 = 15;
-const GROUP_ACCESS: u64 = 18;
-const DIRECT_MISS: u64 = 10;
+const BULK_ACCESS: u64 = 15;
+const BULK_GROUP_ACCESS: u64 = 18;
+const BULK_MISS: u64 = 10;
 /// Required speedup of bulk mode. With 1, sweeps under 64 classes take twice as long.
 const PAYS: u64 = 2;
 
@@ -66,13 +66,13 @@ impl BulkMode {
         // Bulk mode spreads the classes over the host's processors, as far as there are enough of them.
         let workers = workers_for(MOST_ACCESSES * classes).min(classes);
         let groups = classes.div_ceil(GROUP_SIZE).max(workers) as u64;
-        let shared = window * groups * GROUP_ACCESS + self.missed * DIRECT_MISS;
-        let directly = window * ACCESS + shared / workers as u64;
+        let shared = window * groups * BULK_GROUP_ACCESS + self.missed * BULK_MISS;
+        let in_bulk = window * BULK_ACCESS + shared / workers as u64;
         // Passing batches to other processors takes time, too, and so does relearning what classes hold when few
         // accesses miss again.
-        let decide = PAYS * directly < self.looked_up * LOOK_UP + self.missed * MISS;
+        let faster = PAYS * in_bulk < self.looked_up * LOOK_UP + self.missed * MISS;
         (self.since, self.looked_up, self.missed) = (accesses, 0, 0);
-        decide
+        faster
     }
 }
 

@@ -81,7 +81,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_lane_counts_how_often_it_was_among_those_added(masks in prop::collection::vec(any::<u64>(), 0..2048)) {
+        fn each_class_is_counted_as_often_as_it_was_added(masks in prop::collection::vec(any::<u64>(), 0..2048)) {
             let mut counters = BitSlicedCounters::default();
             masks.iter().for_each(|&mask| counters.add(mask | 1));
             for class in 0..64 {

@@ -124,16 +124,16 @@ fn linpack_shows_published_efficiencies_beside_its_own() {
 #[test]
 fn bad_arguments_are_refused_with_what_to_do() {
     for (arguments, why) in [
-        (&["simulate", "--model", "linux"][..], "known are silent"),
+        (&["simulate", "--model", "linux"][..], "built in are silent"),
         (&["simulate", "--model", "fx1", "--network", "smoke"], "there is no network 'smoke'"),
-        (&["simulate", "--model", "fx1", "--grain", "5"], "is no time"),
+        (&["simulate", "--model", "fx1", "--grain", "5"], "is not a time"),
         (&["simulate", "--model", "fx1", "--grain=-5ms"], "negative"),
         (&["simulate", "--model", "fx1", "--nodes", "0"], "0"),
         (&["simulate", "--model", "fx1", "--imbalance=-1"], "imbalance"),
         (&["compare", "--model", "fx1", "--sibling-cost", "2"], "--sibling-cost 2"),
         (&["linpack", "--nodes", "512", "--fill", "1.5"], "share 1.5"),
         (&["linpack", "--nodes", "512", "--memory", "lots"], "no amount of memory"),
-        (&["linpack", "--nodes", "512", "--n", "100"], "is the least"),
+        (&["linpack", "--nodes", "512", "--n", "100"], "the minimum is"),
         (&["linpack", "--machine", "fx2"], "known is fx1"),
         (&["show", "Cargo.toml"], "Cargo.toml"),
     ] {

@@ -11,7 +11,7 @@ use common::{ENTRY, FOREVER, LOAD, elf, exit, failure, kernel, mov, output, plac
 use fxscope::konata::Konata;
 use fxscope::sim::{Traced, Tracer};
 use fxscope::{Control, Request, Session, Window};
-use fxscope_pipeline::watch::Passage;
+use fxscope_pipeline::uop_probe::StageTimes;
 
 /// `add x1, x0, #1`, and `mul x2, x1, x1`.
 const ADD: u32 = 0x9100_0401;
@@ -32,12 +32,12 @@ fn trace(folder: &Path, args: &[&str]) -> Vec<Row> {
 /// Takes the trace, and notes what it is told.
 struct Both {
     konata: Konata<Vec<u8>>,
-    told: Vec<(u64, Passage)>,
+    told: Vec<(u64, StageTimes)>,
 }
 
 impl Tracer for Both {
     fn passed(&mut self, traced: &Traced<'_>) {
-        self.told.push((traced.instruction, *traced.passage));
+        self.told.push((traced.instruction, *traced.times));
         self.konata.passed(traced);
     }
 }

@@ -224,7 +224,7 @@ mod tests {
     const RUNNING: &str = "State:\tR (running)\nVmSize:\t12 kB\n";
 
     #[test]
-    fn a_process_that_ends_while_its_mappings_are_read_is_told_and_nothing_of_it_is_shown() {
+    fn a_process_that_ends_during_reading_is_reported_without_partial_data() {
         let srch = rustix::io::Errno::SRCH.raw_os_error();
         let noent = rustix::io::Errno::NOENT.raw_os_error();
         let ended = "process 7 ended while it was being read";
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_another_process_has_by_now_is_not_taken_for_the_first() {
+    fn a_reused_process_id_is_detected() {
         let other = STAT.replace("4242", "4243");
         let message = result_of(Ok(SMAPS), Ok(&other), RUNNING).expect_err("another");
         assert!(message.contains("process 7 ended while it was being read"), "{message}");

@@ -11,26 +11,26 @@ use memchr::{memchr, memchr_iter};
 use crate::join::{Identity, Pass, PassRegion};
 use crate::{Machine, Problem};
 
-/// Most that a counter can show: more than a processor counts in a year.
+/// Largest plausible count: more than a processor counts in a year.
 const MOST: u64 = 1 << 56;
-/// The version of the files that this understands.
+/// Supported version of the files.
 const CSV_VERSION: u64 = 2;
-/// Headings of columns that are no events, in their order; the last of them are what records call [`CLOCKS`].
+/// Headings of columns that are not events, in order; the last ones are the [`CLOCKS`] of records.
 const HEADINGS: [&str; 9] =
     ["Level", "Spawn", "Process", "Thread", "Region_name", "Region_number", "Call", "CNTVCT", "PMCCNTR"];
-/// Cycles for each tick of the timer that no clock has.
+/// Implausible number of cycles per timer tick.
 const ABSURD_CYCLES_PER_TICK: u64 = 1_000;
-/// Ticks from which on a ratio to cycles is one.
+/// Minimum number of ticks for which the ratio to cycles is checked.
 const ENOUGH_TICKS: u64 = 1_000;
 
-/// Reads one file, of whose contents nothing is kept.
+/// Reads one file, keeping nothing of its contents.
 ///
 /// # Errors
-/// What is wrong, and in which line.
+/// The error and its line.
 pub(super) fn parse<'a>(file: &'a str, bytes: &[u8], machine: &'a Machine) -> Result<Pass<'a>, Problem> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = Reader::new(file, machine);
-    // Fields in quotes may hold commas and ends of lines; no file that fapp writes has any.
+    // Quoted fields may contain commas and line ends; fapp writes none.
     if memchr(b'"', bytes).is_some() {
         quoted(&mut reader, bytes)?
     } else {
@@ -39,7 +39,7 @@ pub(super) fn parse<'a>(file: &'a str, bytes: &[u8], machine: &'a Machine) -> Re
     reader.finish()
 }
 
-/// Takes the lines of a file that has no quotes.
+/// Reads the lines of a file without quotes.
 fn plain(reader: &mut Reader, bytes: &[u8]) -> Result<(), Problem> {
     let mut fields: Vec<&[u8]> = Vec::new();
     let mut begin = 0;
@@ -64,7 +64,7 @@ fn plain(reader: &mut Reader, bytes: &[u8]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Takes the lines of a file in which fields may stand in quotes.
+/// Reads the lines of a file with quoted fields.
 fn quoted(reader: &mut Reader, bytes: &[u8]) -> Result<(), Problem> {
     let mut lines = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
     let mut record = ByteRecord::new();
@@ -82,11 +82,11 @@ fn quoted(reader: &mut Reader, bytes: &[u8]) -> Result<(), Problem> {
     }
 }
 
-/// What a column of counts is.
+/// Meaning of a column of counts.
 #[derive(Clone, Copy)]
 enum Column {
     Unused,
-    /// The place of its name among the names of the pass.
+    /// The index of its name among the pass's names.
     Name(usize),
 }
 
@@ -99,15 +99,15 @@ struct Reader<'a> {
     cmgs: Vec<Option<u32>>,
     places: HashMap<(u32, u32), usize>,
     names: Arc<Names>,
-    /// Of calls, CNTVCT, PMCCNTR and then the events.
+    /// Calls, CNTVCT, PMCCNTR, then the events.
     columns: Vec<Column>,
-    /// The places of calls, CNTVCT and PMCCNTR among the names.
-    besides: [usize; 3],
-    /// The place of the thread that the next line is expected to be of.
+    /// The indices of calls, CNTVCT and PMCCNTR among the names.
+    clocks: [usize; 3],
+    /// The index of the thread expected in the next line.
     next: usize,
     regions: Vec<PassRegion>,
     by_name: HashMap<(Vec<u8>, Vec<u8>), usize>,
-    /// The region of the line before: mostly the next one's too.
+    /// The region of the previous line, which most lines share.
     last: Option<(Vec<u8>, Vec<u8>, usize)>,
     notes: Vec<String>,
 }
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
             places: HashMap::new(),
             names: Arc::default(),
             columns: Vec::new(),
-            besides: [0; 3],
+            clocks: [0; 3],
             next: 0,
             regions: Vec::new(),
             by_name: HashMap::new(),
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
 
     fn headings(&mut self, fields: &[&[u8]]) -> Result<(), Problem> {
         if !self.columns.is_empty() {
-            return Err(self.error("a second line of headings; give each pass as a file of its own"));
+            return Err(self.error("a second line of headings; give each pass in a separate file"));
         }
         for (i, heading) in HEADINGS.iter().enumerate() {
             let found = field(fields, i + 1);
@@ -227,23 +227,23 @@ impl<'a> Reader<'a> {
         }
         self.names = Arc::new(names.iter().flatten().cloned().collect());
         let place = |name: &Option<String>| name.as_ref().and_then(|name| self.names.index(name));
-        self.besides = CLOCKS.map(|name| self.names.index(name).unwrap_or(0));
+        self.clocks = CLOCKS.map(|name| self.names.index(name).unwrap_or(0));
         self.columns = names.iter().map(|name| place(name).map_or(Column::Unused, Column::Name)).collect();
         Ok(())
     }
 
-    /// The name of the event with a code; none for a column that is not used.
+    /// The name of the event with a code; `None` for an unused column.
     fn event(&mut self, code: &[u8]) -> Result<Option<String>, Problem> {
         if code == b"-" {
             return Ok(None);
         }
         let text = String::from_utf8_lossy(code);
         let number = text.strip_prefix("0x").and_then(|hex| u16::from_str_radix(hex, 16).ok());
-        let number = number.ok_or_else(|| self.error(format!("'{text}' is no code of an event such as 0x0011")))?;
+        let number = number.ok_or_else(|| self.error(format!("'{text}' is not an event code such as 0x0011")))?;
         if let Some(event) = self.machine.pmu.events.iter().find(|e| e.number == Some(number)) {
             return Ok(Some(event.name.clone()));
         }
-        self.notes.push(format!("The event {number:#06x} is none that {} is known to have.", self.machine.name));
+        self.notes.push(format!("The event {number:#06x} is unknown to {}.", self.machine.name));
         Ok(Some(format!("r{number:04x}")))
     }
 
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
             return Err(self.error(format!("{} columns where the headings have {wanted}", fields.len())));
         }
         if self.number(fields, 2, "spawn")? != 0 {
-            return Err(self.error("a process that others have spawned; measure programs that spawn none"));
+            return Err(self.error("a spawned process; measure programs that do not spawn processes"));
         }
         let (process, thread) = (self.number(fields, 3, "process")?, self.number(fields, 4, "thread")?);
         let Some(place) = self.place(process, thread) else {
@@ -275,7 +275,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The place of a thread: mostly the one behind that of the line before.
+    /// The index of a thread: usually the one after that of the previous line.
     fn place(&mut self, process: u64, thread: u64) -> Option<usize> {
         let is = |at: usize| {
             self.threads.get(at).is_some_and(|t| (u64::from(t.process), u64::from(t.thread)) == (process, thread))
@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
         Some(place)
     }
 
-    /// Adds the numbers of a line, in the order of the names; gives the times that the region was entered.
+    /// Appends the numbers of a line in the order of the names; returns the number of calls of the region.
     fn read_row(&self, fields: &[&[u8]], values: &mut Vec<u64>) -> Result<u64, Problem> {
         let before = values.len();
         values.resize(before + self.names.len(), Counts::ABSENT);
@@ -299,14 +299,14 @@ impl<'a> Reader<'a> {
             let Column::Name(place) = *column else { continue };
             row[place] = self.number(fields, first + i, "count")?;
         }
-        let [calls, ticks, cycles] = self.besides.map(|place| row[place]);
+        let [calls, ticks, cycles] = self.clocks.map(|place| row[place]);
         if ticks >= ENOUGH_TICKS && cycles / ticks >= ABSURD_CYCLES_PER_TICK {
-            return Err(self.error(format!("{cycles} cycles in {ticks} ticks of the timer cannot be")));
+            return Err(self.error(format!("{cycles} cycles in {ticks} timer ticks are impossible")));
         }
         Ok(calls)
     }
 
-    /// The place of a line's region.
+    /// The index of a line's region.
     fn region(&mut self, fields: &[&[u8]]) -> usize {
         let (name, number) = (field(fields, 5), field(fields, 6));
         if let Some((last_name, last_number, place)) = &self.last
@@ -319,9 +319,9 @@ impl<'a> Reader<'a> {
         let place = *self.by_name.entry(key.clone()).or_insert(self.regions.len());
         if place == self.regions.len() {
             let (name, number) = (String::from_utf8_lossy(name), String::from_utf8_lossy(number));
-            // What fapp calls the whole of a program.
+            // fapp's name for the whole program.
             let name = if name == ALL && number == "0" { ALL.to_owned() } else { format!("{name}, {number}") };
-            // Most regions have as many threads as the one before.
+            // Most regions have as many threads as the previous one.
             let like = self.regions.last().map_or((0, 0), |last| (last.threads.len(), last.values.len()));
             let (threads, values) = (Vec::with_capacity(like.0), Vec::with_capacity(like.1));
             self.regions.push(PassRegion { name, calls: 0, threads, values });
@@ -330,7 +330,7 @@ impl<'a> Reader<'a> {
         place
     }
 
-    /// A whole number in a column; what it is called in messages.
+    /// An integer in a column; `name` is used in messages.
     fn number(&self, fields: &[&[u8]], column: usize, name: &str) -> Result<u64, Problem> {
         let text = fields.get(column).ok_or_else(|| self.error(format!("{name} is missing")))?;
         match whole(text) {
@@ -339,7 +339,7 @@ impl<'a> Reader<'a> {
             None => {
                 let text = String::from_utf8_lossy(&text[..text.len().min(40)]);
                 let negative = text.starts_with('-') && text.len() > 1;
-                let why = if negative { "is negative" } else { "is no whole number" };
+                let why = if negative { "is negative" } else { "is not an integer" };
                 Err(self.error(format!("{name} '{text}' {why}")))
             }
         }
@@ -374,14 +374,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A field of a line; empty where it has none.
+/// A field of a line; empty if missing.
 fn field<'f>(fields: &[&'f [u8]], place: usize) -> &'f [u8] {
     fields.get(place).copied().unwrap_or_default()
 }
 
-/// The number that decimal digits, and nothing else, make.
+/// Parses decimal digits.
 fn whole(text: &[u8]) -> Option<u64> {
-    /// So many digits always fit.
+    /// This many digits always fit.
     const SAFE: usize = 19;
     if text.is_empty() || text.len() > SAFE + 1 || !text.iter().all(u8::is_ascii_digit) {
         return None;
@@ -391,7 +391,7 @@ fn whole(text: &[u8]) -> Option<u64> {
     tail.iter().try_fold(value, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))
 }
 
-/// Puts the rows of a region in the order of processes and threads.
+/// Sorts the rows of a region by process and thread.
 fn sort(region: &mut PassRegion, threads: &[Thread], columns: usize) {
     let key = |place: &usize| (threads[*place].process, threads[*place].thread);
     if region.threads.is_sorted_by_key(key) {

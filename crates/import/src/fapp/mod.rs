@@ -1,4 +1,4 @@
-//! The CSV files that `fapppx -A -Icpupa -tcsv` writes from what `fapp -C -Hevent=paN` has measured.
+//! Imports the CSV files that `fapppx -A -Icpupa -tcsv` writes from measurements with `fapp -C -Hevent=paN`.
 //!
 //! | Tag | Fields |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | `LABEL-FAPP-cpupa` | the headings of the lines below; events by their codes, `-` for none |
 //! | `FAPP-cpupa` | level, spawn, process, thread, region's name and number, calls, CNTVCT, PMCCNTR, counts |
 //!
-//! Which pass a file is of is known by its events, never by its name. Lines of other tags and levels say nothing about
-//! counters of threads.
+//! A file's pass is identified by its events, never by its name. Lines with other tags and levels do not contain thread
+//! counters.
 
 mod file;
 
@@ -18,20 +18,20 @@ use rayon::prelude::*;
 use crate::join::{self, Pass};
 use crate::{Machine, Problem, Source};
 
-/// Reads the files of a measurement: any of its passes, once or several times.
+/// Reads the files of a measurement: any passes, once or several times.
 ///
 /// # Errors
-/// What is wrong, and in which file and line: no files of fapp, numbers that cannot be, files of different programs.
+/// Errors with file and line: not output of fapp, implausible numbers, files of different programs.
 pub fn read(sources: &[Source<'_>], machine: &Machine, command: &[String]) -> Result<Vec<Run>, Problem> {
     let passes = sources.par_iter().map(|source| file::parse(source.name, source.bytes, machine));
     join(passes.collect(), machine, command)
 }
 
-/// Does what [`read`] does with files of these names, but fetches the contents of each, by its place, when its turn comes, and
-/// keeps them no longer: counts take less room than the text that they stand in.
+/// Like [`read`], but fetches the contents of each file, by index, one after the other and drops them early, since
+/// counts take less memory than their text.
 ///
 /// # Errors
-/// As [`read`] has them, and why the contents of a file cannot be had.
+/// As for [`read`], and errors of fetching a file.
 pub fn read_in_turn(
     names: &[String],
     contents: impl Fn(usize) -> Result<Vec<u8>, String> + Sync,
@@ -45,7 +45,7 @@ pub fn read_in_turn(
     join(names.par_iter().map(String::as_str).enumerate().map(pass).collect(), machine, command)
 }
 
-/// The runs of passes. Of several files that are wrong, the first is told.
+/// Combines passes into runs. Of several errors, the first is returned.
 fn join(passes: Vec<Result<Pass<'_>, Problem>>, machine: &Machine, command: &[String]) -> Result<Vec<Run>, Problem> {
     join::runs("fapp", passes.into_iter().collect::<Result<_, _>>()?, machine, command)
 }

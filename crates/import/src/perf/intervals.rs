@@ -1,4 +1,4 @@
-//! What `perf stat -I` has counted in each interval.
+//! Counts by interval from `perf stat -I`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use super::Line;
 use crate::rows::{Rows, thread};
 use crate::{Machine, Problem, Source};
 
-/// The intervals of a file, in the order of time.
+/// The intervals of a file, in order of time.
 #[derive(Default)]
 pub(super) struct Series(Vec<Part>);
 
-/// An interval, with the first line that has it.
+/// An interval, with its first line.
 struct Part {
     end_ns: u64,
     line: usize,
@@ -22,18 +22,19 @@ struct Part {
 }
 
 impl Series {
-    /// Adds the count of a line, if it is of an interval; `None` where there was nothing to count. `Err`: why it cannot be.
+    /// Adds the count of a line, if it belongs to an interval; `None` if there was nothing to count. Fails if the
+    /// interval is invalid.
     pub(super) fn add(&mut self, line: &Line<'_>, event: &str, count: Option<u64>) -> Result<(), String> {
         let Some(seconds) = line.interval else { return Ok(()) };
         if !(0.0..1e9).contains(&seconds) {
-            return Err(format!("'{seconds}' is no time in seconds at which an interval ends"));
+            return Err(format!("'{seconds}' is not a time in seconds at which an interval ends"));
         }
         let end_ns = (seconds * 1e9).round() as u64;
         match self.0.last() {
             Some(last) if last.end_ns == end_ns => {}
             Some(last) if last.end_ns > end_ns => {
-                let what = "one file for each measurement is needed, as perf has written it";
-                return Err(format!("the interval to {seconds} s comes behind a later one: {what}"));
+                let what = "give one file for each measurement, as written by perf";
+                return Err(format!("the interval to {seconds} s comes after a later one: {what}"));
             }
             _ => self.0.push(Part { end_ns, line: line.number, rows: Rows::default(), idle: BTreeSet::new() }),
         }
@@ -47,7 +48,7 @@ impl Series {
         }
     }
 
-    /// The counts of all threads together by interval; none when the file has no intervals.
+    /// Counts of all threads by interval; `None` if the file has no intervals.
     pub(super) fn finish(self, source: &Source<'_>, machine: &Machine) -> Result<Option<Intervals>, Problem> {
         if self.0.is_empty() {
             return Ok(None);
@@ -64,7 +65,7 @@ impl Part {
         source.problem(Some(self.line), what)
     }
 
-    /// Its counts by these names. `Err`: what it lacks.
+    /// The counts of these names. Fails if one is missing.
     fn row(&self, names: &Names, machine: &Machine) -> Result<Interval, String> {
         let rows = self.rows.counts.iter().enumerate().map(|(i, (who, row))| (thread(i, who), row.clone())).collect();
         let region = Region::of_one_pass("", 1, rows);

@@ -1,4 +1,4 @@
-//! JSON (`-j`): an object on each line.
+//! Reads JSON (`-j`): one object per line.
 
 use serde::Deserialize;
 
@@ -18,7 +18,7 @@ struct Object<'a> {
     interval: Option<f64>,
     cpu: Option<&'a str>,
     thread: Option<&'a str>,
-    /// A part of the computer that has several CPUs, or may have.
+    /// A part of the computer that may have several CPUs.
     #[serde(alias = "cluster", alias = "cache", alias = "die", alias = "socket", alias = "node")]
     core: Option<&'a str>,
 }
@@ -35,12 +35,12 @@ pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a
         let number = i + 1;
         let problem = |what: String| source.problem(Some(number), what);
         let object: Object<'a> =
-            serde_json::from_str(line).map_err(|e| problem(format!("is no object of perf: {e}")))?;
-        // Metrics that perf itself calculates stand alone.
+            serde_json::from_str(line).map_err(|e| problem(format!("is not an object of perf: {e}")))?;
+        // Metrics that perf calculates itself are on separate lines.
         let (Some(value), Some(event)) = (object.value, object.event) else { continue };
         let whose = match (object.cpu, object.thread, object.core) {
-            (Some(cpu), ..) => Some(Who::Cpu(cpu.parse().map_err(|_| problem(format!("'{cpu}' is no CPU")))?)),
-            (_, Some(thread), _) => Some(who(thread).ok_or_else(|| problem(format!("'{thread}' is no thread")))?),
+            (Some(cpu), ..) => Some(Who::Cpu(cpu.parse().map_err(|_| problem(format!("'{cpu}' is not a CPU")))?)),
+            (_, Some(thread), _) => Some(who(thread).ok_or_else(|| problem(format!("'{thread}' is not a thread")))?),
             (.., Some(_)) => return Err(problem(NOT_BY_CPU.to_owned())),
             (None, None, None) => None,
         };

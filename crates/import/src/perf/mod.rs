@@ -1,7 +1,7 @@
-//! `perf stat`: its text, its lines of separated values (`-x`), its JSON (`-j`); each of a whole program, by CPU (`-A`) or by
-//! thread (`--per-thread`), repeated (`-r`, means) or by interval (`-I`; sums, and a series).
+//! Imports `perf stat` output as text, separated values (`-x`) or JSON (`-j`): of a whole program, by CPU (`-A`) or by
+//! thread (`--per-thread`), repeated (`-r`, means), or by interval (`-I`; totals and a series).
 //!
-//! A file is a pass. Files that counted the same events are repeated measurements, and become runs of their own.
+//! Each file is a pass. Files with the same events are repeated measurements, and become separate runs.
 
 mod intervals;
 mod json;
@@ -16,37 +16,37 @@ use crate::rows::{self, Pass, Who};
 use crate::{Machine, Problem, Source, event_name};
 use intervals::Series;
 
-/// How to read.
+/// Options of the import.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The program and its arguments, where they are known; perf's text tells them.
+    /// The program and its arguments, if known; perf's text output contains them.
     pub command: Vec<String>,
-    /// Take counts of events that had a counter for a part of the time only, as perf has scaled them.
+    /// Accept counts of events that were multiplexed, as scaled by perf.
     pub scaled: bool,
 }
 
-/// What is said of counts by core, die, socket or node.
+/// Message for counts by core, die, socket or node.
 const NOT_BY_CPU: &str =
-    "counts by core, die, socket or node cannot be read, as the CPUs of these are not known: measure by CPU with -A";
+    "counts by core, die, socket or node cannot be read, since their CPUs are unknown: measure by CPU with -A";
 
 /// One count.
 struct Line<'a> {
-    /// Line in the file, from 1.
+    /// Line number in the file, from 1.
     number: usize,
-    /// When its interval ended, seconds, where counts are by interval.
+    /// End of its interval, seconds, for counts by interval.
     interval: Option<f64>,
     who: Who,
-    /// As it stands.
+    /// The value as written.
     value: &'a str,
-    /// perf's unit, empty for events.
+    /// perf's unit; empty for events.
     unit: &'a str,
     event: &'a str,
-    /// How much of the time the event had a counter, percent.
+    /// Share of the time that the event was counted, percent.
     counted: Option<f64>,
 }
 
 impl Line<'_> {
-    /// Whether it had a counter all the time that there was.
+    /// Whether it was counted all the time.
     fn is_exact(&self) -> bool {
         self.counted.is_none_or(|percent| percent >= 99.995)
     }
@@ -60,29 +60,29 @@ impl Line<'_> {
     /// Why there is no count.
     fn absence(&self) -> Option<String> {
         let why = match self.value {
-            "<not counted>" => "was not counted: no time was left for it, or the program did not run there",
-            "<not supported>" => "is not supported by this system's counters: leave it out",
+            "<not counted>" => "was not counted: it never got a counter, or the program did not run there",
+            "<not supported>" => "is not supported by this system's counters: omit it",
             _ => return None,
         };
         Some(format!("{} {why}", self.event))
     }
 }
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Default)]
 struct Contents<'a> {
     lines: Vec<Line<'a>>,
-    /// The command line, where it is told.
+    /// The command line, if known.
     command: Option<String>,
-    /// Seconds that went by.
+    /// Elapsed seconds.
     seconds: Option<f64>,
 }
 
-/// Reads what `perf stat` wrote.
+/// Reads output of `perf stat`.
 ///
 /// # Errors
-/// What is wrong, and in which file and line: no output of perf, counts that are missing, scaled or make no sense, files of
-/// different programs or threads.
+/// Errors with file and line: not output of perf, missing, scaled or invalid counts, files of different programs or
+/// threads.
 pub fn read(sources: &[Source<'_>], machine: &Machine, options: &Options) -> Result<Vec<Run>, Problem> {
     let mut passes = Vec::new();
     for source in sources {
@@ -108,7 +108,7 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
         if let Some(why) = line.absence() {
             return Err(problem(why));
         }
-        // Times, and what other kernel subsystems count, are no events of the processor.
+        // Times and software events are not processor events.
         if line.event == "duration_time" {
             if line.interval.is_none() {
                 seconds = number(line.value).map(|ns| ns as f64 * 1e-9);
@@ -131,16 +131,16 @@ fn pass(source: &Source<'_>, machine: &Machine, options: &Options) -> Result<Pas
     let note = match rows.counts.keys().next() {
         None => return Err(source.problem(None, "has no counts of perf stat".to_owned())),
         Some(Who::Program) => Some("perf counted all threads of the program together"),
-        Some(Who::Thread { .. }) => Some("perf did not tell the CPUs that threads ran on"),
+        Some(Who::Thread { .. }) => Some("perf did not report the CPUs of threads"),
         Some(Who::Cpu(_)) => None,
     };
-    let estimates = options.scaled.then_some("counts may be estimates: events took turns on the counters (--scaled)");
+    let estimates = options.scaled.then_some("counts may be estimates: events were multiplexed (--scaled)");
     pass.intervals = series.finish(source, machine)?;
     pass.notes.extend(note.into_iter().chain(estimates).map(str::to_owned).chain(seen.twice));
     Ok(pass)
 }
 
-/// What a file says, in whichever of perf's formats.
+/// Parses a file in any of perf's formats.
 fn contents<'a>(source: &Source<'a>) -> Result<Contents<'a>, Problem> {
     let text = source.text()?;
     if json::is(text) {
@@ -152,21 +152,21 @@ fn contents<'a>(source: &Source<'a>) -> Result<Contents<'a>, Problem> {
     }
 }
 
-/// The events that lines have had.
+/// The events in the lines so far.
 #[derive(Default)]
 struct Seen<'a> {
-    /// Of each counter and event, how the last line called it, and its interval.
+    /// For each thread and event: the name in its last line, and the interval.
     counted: HashMap<(Who, String), (&'a str, Option<f64>)>,
-    /// What is to be known of the first event that was counted several times at once.
+    /// Note about the first event that was counted several times at once.
     twice: Option<String>,
 }
 
 impl<'a> Seen<'a> {
-    /// Whether the count of a line, of the event called `name`, is one more. `Err`: why that cannot be told.
+    /// Whether the count of a line, of the event `name`, is new. Fails if that is ambiguous.
     fn is_new(&mut self, line: &Line<'a>, name: &str) -> Result<bool, String> {
         match self.counted.insert((line.who.clone(), name.to_owned()), (line.event, line.interval)) {
             Some((other, _)) if other != line.event => {
-                let what = "are one event of the machine, whose counts would be added up: leave one of them out";
+                let what = "are the same event of the machine, whose counts would be summed: omit one of them";
                 Err(format!("{other} and {} {what}", line.event))
             }
             Some((_, before)) if before == line.interval => {
@@ -179,10 +179,10 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// The count of a line. `Err`: why it is none.
+/// The count of a line. Fails if it is invalid.
 fn count(line: &Line, options: &Options) -> Result<u64, String> {
     let Some(count) = number(line.value) else {
-        return Err(format!("'{}' is no count of {}", line.value, line.event));
+        return Err(format!("'{}' is not a count of {}", line.value, line.event));
     };
     if !line.is_exact() && !options.scaled {
         return Err(format!(
@@ -195,14 +195,14 @@ fn count(line: &Line, options: &Options) -> Result<u64, String> {
     Ok(count)
 }
 
-/// A whole number as perf writes it: with separators of thousands, or as a fraction of nothing.
+/// Parses an integer as perf writes it: with thousands separators, or with a zero fraction.
 fn number(text: &str) -> Option<u64> {
     let whole = text.strip_suffix(".000000").unwrap_or(text);
     let digits: String = whole.chars().filter(|c| !matches!(c, ',' | '.' | '\'' | '\u{a0}' | '\u{202f}')).collect();
     digits.parse().ok()
 }
 
-/// Whose line it is by perf's words: `CPU3`, `name-1234`.
+/// Parses perf's words for CPU or thread: `CPU3`, `name-1234`.
 fn who(word: &str) -> Option<Who> {
     if let Some(cpu) = word.strip_prefix("CPU") {
         return cpu.parse().ok().map(Who::Cpu);
@@ -211,7 +211,7 @@ fn who(word: &str) -> Option<Who> {
     Some(Who::Thread { process: 0, thread: thread.parse().ok()? })
 }
 
-/// Whether a word is perf's for a part of the computer: `S0`, `S0-D0`, `S0-D0-C3`, `N1`.
+/// Whether a word is perf's name of a part of the computer: `S0`, `S0-D0`, `S0-D0-C3`, `N1`.
 fn is_part(word: &str) -> bool {
     let mut parts = word.split('-');
     let numbered = |part: &str| part.strip_prefix(['S', 'D', 'C', 'N']).is_some_and(|n| n.parse::<u32>().is_ok());

@@ -1,10 +1,11 @@
-//! Lines of separated values (`-x`): `[time,][whose,]value,unit,event[,deviation%],time counted,percent[,metric,unit]`.
+//! Reads separated values (`-x`): `[time,][thread or CPU,]value,unit,event[,deviation%],time
+//! counted,percent[,metric,unit]`.
 
 use super::{Contents, Line, NOT_BY_CPU, is_part, who};
 use crate::rows::Who;
 use crate::{Problem, Source};
 
-/// What may separate values, the usual one first.
+/// Possible separators, the usual one first.
 const SEPARATORS: [char; 5] = [',', ';', '\t', '|', '^'];
 
 pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a>, Problem> {
@@ -22,7 +23,7 @@ pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a
     let mut contents = Contents::default();
     for (i, line) in data() {
         let Some(line) = parse(i + 1, line, separator) else {
-            let what = "a line of perf stat -x has value, unit, event, time and percent; this one has not".to_owned();
+            let what = "a line of perf stat -x has value, unit, event, time and percent; this one does not".to_owned();
             return Err(source.problem(Some(i + 1), what));
         };
         contents.lines.push(line);
@@ -32,11 +33,11 @@ pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a
 
 fn parse(number: usize, line: &str, separator: char) -> Option<Line<'_>> {
     let fields: Vec<&str> = line.split(separator).map(str::trim).collect();
-    // A time and whose count it is may come before the value.
+    // A time, and a thread or CPU, may precede the value.
     (0..=2).find_map(|at| parse_from(number, fields.split_at_checked(at)?))
 }
 
-/// A line by its fields: those before the value, and those from it on.
+/// Parses a line from the fields before the value and those from it on.
 fn parse_from<'a>(number: usize, (before, fields): (&[&'a str], &[&'a str])) -> Option<Line<'a>> {
     let &[value, unit, event, ref rest @ ..] = fields else { return None };
     let is_value = fraction(value).is_some() || value.starts_with("<not ");
@@ -55,7 +56,7 @@ fn parse_from<'a>(number: usize, (before, fields): (&[&'a str], &[&'a str])) -> 
     Some(Line { number, interval, who, value, unit, event, counted })
 }
 
-/// A number with a point, or with the comma that some languages have.
+/// Parses a number with a decimal point or comma.
 fn fraction(text: &str) -> Option<f64> {
     text.replace(',', ".").parse().ok()
 }

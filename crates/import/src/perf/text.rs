@@ -1,11 +1,11 @@
-//! The text for people.
+//! Reads perf's text output.
 
 use super::{Contents, Line, NOT_BY_CPU, is_part, number, who};
 use crate::rows::Who;
 use crate::{Problem, Source};
 
 const TITLE: &str = "Performance counter stats for ";
-/// What stands in place of a command where others than a command's processes were counted.
+/// Words in place of a command when other things than a command's processes were counted.
 const NO_COMMANDS: [&str; 4] = ["system wide", "CPU(s)", "process id", "thread id"];
 
 /// Whether the text is perf's.
@@ -13,7 +13,7 @@ pub(super) fn is(text: &str) -> bool {
     text.lines().any(|line| line.trim_start().starts_with(TITLE) || is_heading(line))
 }
 
-/// Whether it is the line above counts by interval.
+/// Whether it is the heading of counts by interval.
 fn is_heading(line: &str) -> bool {
     line.strip_prefix('#').is_some_and(|line| line.trim_start().starts_with("time ") && line.ends_with("unit events"))
 }
@@ -40,7 +40,7 @@ pub(super) fn read<'a>(source: &Source<'_>, text: &'a str) -> Result<Contents<'a
     Ok(contents)
 }
 
-/// `[time] [whose] value [unit] event # [what perf makes of it] [(percent%)]`
+/// Parses `[time] [thread or CPU] value [unit] event # [derived metric] [(percent%)]`.
 fn parse(line_number: usize, line: &str, by_interval: bool) -> Option<Line<'_>> {
     let (count, rest) = line.split_once('#').map_or((line, ""), |(count, rest)| (count, rest));
     let percent = [rest, count].into_iter().find_map(|text| {

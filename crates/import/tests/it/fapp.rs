@@ -1,4 +1,4 @@
-//! What `fapp` writes becomes passes of a run; what cannot be is told with file and line.
+//! `fapp` output becomes passes of a run; errors are reported with file and line.
 
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ const HEAD: &str = "FAPP-info,CSV version,2\n\
                     FAPP-core,0,0,1,0,0,13\n";
 const HEADINGS: &str = "LABEL-FAPP-cpupa,Level,Spawn,Process,Thread,Region_name,Region_number,Call,CNTVCT,PMCCNTR,";
 
-/// A file of loads and stores of two threads.
+/// A file with loads and stores of two threads.
 fn loads() -> String {
     format!(
         "{HEAD}{HEADINGS}0x0070,0x0071,-\n\
@@ -29,7 +29,7 @@ fn loads() -> String {
     )
 }
 
-/// A file of effective instructions of the same program.
+/// A file with effective instructions of the same program.
 fn instructions() -> String {
     format!(
         "{HEAD}{HEADINGS}0x0121\n\
@@ -43,7 +43,7 @@ fn read_all(files: &[(&str, &str)]) -> Result<Vec<Run>, Problem> {
     fapp::read(&sources, &MACHINE, &["work".to_owned()])
 }
 
-/// The only run of files.
+/// The only run in the files.
 fn read(files: &[(&str, &str)]) -> Result<Run, Problem> {
     let mut runs = read_all(files)?;
     assert_eq!(runs.len(), 1);
@@ -66,7 +66,7 @@ fn passes_keep_their_own_cycles_and_threads_their_order() {
 }
 
 #[test]
-fn a_pass_is_known_by_its_events_whatever_its_file_is_called() {
+fn passes_are_identified_by_their_events_not_by_file_names() {
     let pass_13 = format!(
         "{HEAD}{HEADINGS}0x8095,0x8096,0x807c,0x800e,0x0109,0x010a,0x0077,-\n\
          FAPP-cpupa,Thread,0,0,0,work,1,3,2010,40200,1,2,3,4,5,6,7,-\n\
@@ -79,7 +79,7 @@ fn a_pass_is_known_by_its_events_whatever_its_file_is_called() {
 }
 
 #[test]
-fn what_was_not_measured_is_missing_and_says_by_which_events() {
+fn unmeasured_metrics_are_missing_and_name_their_events() {
     let run = read(&[("x.csv", &loads())]).expect("well-formed");
     let evaluation = Evaluation::new(&run, &run.regions[0]);
     assert_eq!(evaluation.total().get("l1d_miss_rate"), None);
@@ -90,7 +90,7 @@ fn what_was_not_measured_is_missing_and_says_by_which_events() {
 }
 
 #[test]
-fn mistakes_are_told_with_file_and_line() {
+fn errors_name_file_and_line() {
     let swap = |from: &str, to: &str| loads().replacen(from, to, 1);
     let cases = [
         (swap("FAPP-info,CSV version,2", "time,region"), "a: line 1: 'time' starts no line of fapp's CSV"),
@@ -100,10 +100,10 @@ fn mistakes_are_told_with_file_and_line() {
         (swap("0x0071", "0x0070"), "a: line 6: LD_SPEC has two columns"),
         (swap("500,60,-", "500,60"), "a: line 8: 12 columns where the headings have 13"),
         (swap("400,50", "-400,50"), "a: line 9: count '-400' is negative"),
-        (swap("400,50", "4e2,50"), "a: line 9: count '4e2' is no whole number"),
-        (swap("400,50", "-,50"), "a: line 9: count '-' is no whole number"),
+        (swap("400,50", "4e2,50"), "a: line 9: count '4e2' is not an integer"),
+        (swap("400,50", "-,50"), "a: line 9: count '-' is not an integer"),
         (swap("400,50", "99999999999999999,50"), "a: line 9: count is 99999999999999999, more than a counter"),
-        (swap("2000,41000", "2000,41000000"), "a: line 8: 41000000 cycles in 2000 ticks of the timer cannot be"),
+        (swap("2000,41000", "2000,41000000"), "a: line 8: 41000000 cycles in 2000 timer ticks are impossible"),
         (swap("Thread,0,0,1", "Thread,0,0,7"), "a: line 8: thread 7 of process 0 has no line FAPP-core"),
         (swap("Thread,0,0,1", "Thread,0,0,0"), "a: thread 0 of process 0 has two lines for region 'work, 1'"),
         (swap("FAPP-info,Vector length,512\n", ""), "a: has no line FAPP-info,Vector length"),
@@ -134,7 +134,7 @@ fn files_of_different_programs_are_not_joined() {
 }
 
 #[test]
-fn a_program_that_was_measured_again_is_a_run_of_its_own() {
+fn repeated_measurements_are_separate_runs() {
     let files = [("a/1", &*loads()), ("a/2", &*instructions()), ("b/1", &*loads()), ("b/2", &*instructions())];
     let runs = read_all(&files).expect("measured twice");
     let named = |name: &str| vec![format!("{name}/1"), format!("{name}/2")];
@@ -144,14 +144,14 @@ fn a_program_that_was_measured_again_is_a_run_of_its_own() {
     };
     assert_eq!(runs.iter().map(files_of).collect::<Vec<_>>(), [named("a"), named("b")]);
     let problem = read_all(&files[..3]).expect_err("the second pass is there once").to_string();
-    let expected = "b/1: has the same events as a/1, but not all passes were measured as often: give one of the two, or as many \
-                    files of each pass";
+    let expected = "b/1: has the same events as a/1, but not all passes were measured equally often: give one of the two, or \
+                    equally many files of each pass";
     assert_eq!(problem, expected);
 }
 
 proptest! {
     #[test]
-    fn no_file_makes_it_panic(at in 0usize..400, junk in "[-,\"\n0-9a-fx]{0,12}") {
+    fn no_file_causes_a_panic(at in 0usize..400, junk in "[-,\"\n0-9a-fx]{0,12}") {
         let mut text = loads();
         let at = at.min(text.len());
         text.replace_range(at..(at + junk.len()).min(text.len()), &junk);

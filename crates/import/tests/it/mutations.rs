@@ -1,5 +1,6 @@
-//! Damaged files of every format, given to every importer: a run whose metrics can be calculated, or a message; never a panic.
-//! `FXSCOPE_FUZZ_SECONDS` is how long (`make fuzz-import`), `FXSCOPE_FUZZ_SEED` where it starts.
+//! Gives damaged files of every format to every importer: each gives a run whose metrics can be evaluated, or a
+//! message, but never a panic. `FXSCOPE_FUZZ_SECONDS` sets the duration (`make fuzz-import`), `FXSCOPE_FUZZ_SEED` the
+//! seed.
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -10,7 +11,7 @@ use fxscope_import::{Machine, Problem, Source, fapp, likwid, papi, perf};
 use fxscope_pmu::{Evaluation, Metrics, constants};
 use fxscope_record::Run;
 
-/// Words that importers look at closely.
+/// Words that importers treat specially.
 const WORDS: &[&[u8]] = &[
     b"<not counted>",
     b"<not supported>",
@@ -44,10 +45,10 @@ const WORDS: &[&[u8]] = &[
     b"\xc2\xa0",
     b"\xff",
 ];
-/// The most that is changed at once.
+/// Maximum number of changes at once.
 const CHANGES: u64 = 6;
 
-/// Random numbers, the same for the same seed.
+/// Reproducible random numbers.
 struct Random(u64);
 
 impl Random {
@@ -102,13 +103,13 @@ fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
                 let piece = other[random.range(other)].to_vec();
                 bytes.splice(range.start..range.start, piece);
             }
-            // Ends of files are lost more often than others.
+            // Truncation is the most common damage.
             _ => bytes.truncate(if random.below(8) == 0 { range.start } else { bytes.len() }),
         }
     }
 }
 
-/// Gives files to an importer, and looks at what it makes of them.
+/// Imports files and checks the result.
 fn import(format: u64, files: &[Vec<u8>], machine: &Machine) {
     let names: Vec<String> = (1..=files.len()).map(|i| format!("pa{i}.csv")).collect();
     let sources: Vec<Source> = names.iter().zip(files).map(|(name, bytes)| Source { name, bytes }).collect();

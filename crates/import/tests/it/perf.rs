@@ -1,4 +1,4 @@
-//! What `perf stat` writes, in all its forms.
+//! Imports all forms of `perf stat` output.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn decimal_commas_of_a_language_are_read() {
+fn localised_decimal_commas_are_read() {
     let runs = read_one("2000000;;r11:u;1000;100,00;;\n1000;;r80c0:u;1000;100,00;;\n").expect("perf stat -x ';'");
     assert_eq!(runs[0].regions[0].count(0, "FP_SCALE_OPS_SPEC"), Some(1_000));
     let estimate = error("2000000;;r11:u;1000;50,00;;\n");
@@ -44,7 +44,7 @@ fn text_separated_values_and_json_give_the_same_counts() {
         let runs = read_all(&[(name, &golden(name))], &Options::default()).unwrap_or_else(|e| panic!("{e}"));
         let [run] = &runs[..] else { panic!("{name}: one run") };
         let counts: Vec<_> = run.regions[0].counts(0).into_iter().collect();
-        // A millisecond is 100,000 ticks of the timer of 100 MHz.
+        // A millisecond is 100,000 ticks of the 100 MHz timer.
         let expected = [
             ("CNTVCT", 100_000),
             ("CPU_CYCLES", 2_000_000),
@@ -58,13 +58,13 @@ fn text_separated_values_and_json_give_the_same_counts() {
 }
 
 #[test]
-fn the_text_tells_the_program() {
+fn the_text_contains_the_program() {
     let runs = read_all(&[("a64fx.txt", &golden("a64fx.txt"))], &Options::default()).expect("perf's text");
     assert_eq!(runs[0].command, ["./triad", "2048"]);
 }
 
 #[test]
-fn what_perf_itself_writes_can_be_read() {
+fn real_output_of_perf_can_be_read() {
     // Its numbers of page faults.
     let cases: [(&str, &[u64]); 7] = [
         ("software-cpus.csv", &[48, 6]),
@@ -116,38 +116,38 @@ fn files_with_other_events_are_passes_and_files_with_the_same_are_repeats() {
 }
 
 #[test]
-fn mistakes_are_told_with_file_and_line() {
+fn errors_name_file_and_line() {
     let cases = [
-        ("", "file: is empty: nothing was written there, or to somewhere else"),
+        ("", "file: is empty: nothing was written to it"),
         (
             "hello\n",
             "file: line 1: is not what perf stat writes: its text, -x separated values or -j JSON are expected",
         ),
         (
             "5,,r11,1,100.00,,\n<not supported>,,r190,0,100.00,,\n",
-            "file: line 2: r190 is not supported by this system's counters: leave it out",
+            "file: line 2: r190 is not supported by this system's counters: omit it",
         ),
         (
             "<not counted>,,r11,0,0.00,,\n",
-            "file: line 1: r11 was not counted: no time was left for it, or the program did not run there",
+            "file: line 1: r11 was not counted: it never got a counter, or the program did not run there",
         ),
         (
             "5,,r11,1,100.00,,\n5,,r190\n",
-            "file: line 2: a line of perf stat -x has value, unit, event, time and percent; this one has not",
+            "file: line 2: a line of perf stat -x has value, unit, event, time and percent; this one does not",
         ),
         (
             "5,,r11,1,100.00,,\n6,,cycles,1,100.00,,\n",
-            "file: line 2: r11 and cycles are one event of the machine, whose counts would be added up: leave one of them out",
+            "file: line 2: r11 and cycles are the same event of the machine, whose counts would be summed: omit one of them",
         ),
-        ("-5,,r11,1,100.00,,\n", "file: line 1: '-5' is no count of r11"),
-        ("99999999999999999999,,r11,1,100.00,,\n", "file: line 1: '99999999999999999999' is no count of r11"),
+        ("-5,,r11,1,100.00,,\n", "file: line 1: '-5' is not a count of r11"),
+        ("99999999999999999999,,r11,1,100.00,,\n", "file: line 1: '99999999999999999999' is not a count of r11"),
         (
             "5,,r11,1,75.00,,\n",
             "file: line 1: r11 had a counter for 75 % of the time only, so that its count is an estimate: count fewer events at a time, or take the estimate with --scaled",
         ),
         (
             "{\"counter-value\" : 5}\n",
-            "file: line 1: is no object of perf: invalid type: integer `5`, expected a borrowed string at line 1 column 20",
+            "file: line 1: is not an object of perf: invalid type: integer `5`, expected a borrowed string at line 1 column 20",
         ),
     ];
     for (text, message) in cases {
@@ -156,7 +156,7 @@ fn mistakes_are_told_with_file_and_line() {
 }
 
 #[test]
-fn estimates_are_taken_when_they_are_wanted_and_the_record_says_so() {
+fn estimates_are_accepted_on_request_and_noted_in_the_record() {
     let options = Options { scaled: true, ..Options::default() };
     let runs = read_all(&[("f", b"5,,r11,1,75.00,,\n")], &options).expect("scaled");
     assert_eq!(runs[0].regions[0].count(0, "CPU_CYCLES"), Some(5));
@@ -184,7 +184,7 @@ fn counts_by_core_die_socket_or_node_are_refused_in_every_form() {
     ];
     for text in forms {
         let message = error(text);
-        assert!(message.ends_with("as the CPUs of these are not known: measure by CPU with -A"), "{text}: {message}");
+        assert!(message.ends_with("since their CPUs are unknown: measure by CPU with -A"), "{text}: {message}");
         assert!(message.starts_with("file: line "), "{message}");
     }
 }
@@ -202,16 +202,16 @@ fn intervals_in_which_the_program_did_not_run_count_nothing_in_every_form() {
     for text in forms {
         let runs = read_one(text).unwrap_or_else(|e| panic!("{text}: {e}"));
         assert_eq!(runs[0].regions[0].count(0, "CPU_CYCLES"), Some(12), "{text}");
-        // 0.3003 s of 100 million ticks each second.
+        // 0.3003 s at 100 million ticks per second.
         assert_eq!(runs[0].regions[0].count(0, "CNTVCT"), Some(30_030_000), "{text}");
     }
-    // No counter was free all the time of an interval.
+    // No counter was available all the time of an interval.
     let message = error("0.1001,5,,r11,1000,100.00,,\n0.2002,<not counted>,,r11,0,0.00,,\n");
-    assert!(message.starts_with("file: line 2: r11 was not counted: no time was left"), "{message}");
+    assert!(message.starts_with("file: line 2: r11 was not counted: it never got a counter"), "{message}");
 }
 
 #[test]
-fn a_thread_that_slept_all_the_time_has_no_row() {
+fn threads_that_never_ran_have_no_row() {
     let text = "app-4711,<not counted>,,r11,0,100.00,,\napp-4712,6,,r11,1000,100.00,,\n";
     let runs = read_one(text).expect("one thread");
     assert_eq!(runs[0].regions[0].threads.len(), 1);
@@ -219,23 +219,23 @@ fn a_thread_that_slept_all_the_time_has_no_row() {
 }
 
 #[test]
-fn an_event_that_stands_in_several_groups_counts_once() {
+fn events_in_several_groups_count_once() {
     let text = "5,,r11,1,100.00,,\n1,,r190,1,100.00,,\n6,,r11,1,100.00,,\n2,,r191,1,100.00,,\n";
     let runs = read_one(text).expect("two groups");
     assert_eq!(runs[0].regions[0].count(0, "CPU_CYCLES"), Some(5));
-    let told = "CPU_CYCLES was counted several times at once; the first count is taken".to_owned();
-    assert!(runs[0].notes.contains(&told), "{:?}", runs[0].notes);
+    let note = "CPU_CYCLES was counted several times at once; the first count is taken".to_owned();
+    assert!(runs[0].notes.contains(&note), "{:?}", runs[0].notes);
 }
 
 #[test]
-fn counts_of_a_process_that_ran_already_tell_no_program() {
+fn counts_of_an_attached_process_have_no_program() {
     let text = " Performance counter stats for process id '4711':\n\n     5      r11\n\n    0.1 seconds time elapsed\n";
     assert_eq!(read_one(text).expect("perf stat -p")[0].command, Vec::<String>::new());
 }
 
 proptest! {
     #[test]
-    fn no_text_makes_the_reader_panic(text in "([-0-9.,;<>a-z:%{}\" \n]|CPU|not counted|r11|Performance counter stats for ){0,60}") {
+    fn no_text_causes_a_panic(text in "([-0-9.,;<>a-z:%{}\" \n]|CPU|not counted|r11|Performance counter stats for ){0,60}") {
         let _ = read_one(&text);
     }
 
@@ -255,7 +255,7 @@ proptest! {
     }
 }
 
-/// The only series of intervals of a file of perf's own: ends in ns, and rows of counts.
+/// The only interval series in one of perf's own files: ends in ns, and rows of counts.
 fn series(name: &str) -> (Vec<String>, Vec<(u64, Vec<u64>)>) {
     let runs = read_all(&[(name, &golden(name))], &Options::default()).unwrap_or_else(|e| panic!("{e}"));
     let [intervals] = &runs[0].intervals[..] else { panic!("{name}: one series") };
@@ -308,11 +308,11 @@ fn an_event_of_a_whole_cmg_counts_once_for_each_in_intervals_too() {
 }
 
 #[test]
-fn intervals_out_of_order_or_with_events_missing_are_told_with_their_line() {
+fn unordered_or_incomplete_intervals_are_reported_with_their_line() {
     let cases = [
         (
             "0.2002,5,,r11,1,100.00,,\n0.1001,6,,r11,1,100.00,,\n",
-            "file: line 2: the interval to 0.1001 s comes behind a later one: one file for each measurement is needed, as perf has written it",
+            "file: line 2: the interval to 0.1001 s comes after a later one: give one file for each measurement, as written by perf",
         ),
         (
             "0.1001,5,,r11,1,100.00,,\n0.1001,1,,r190,1,100.00,,\n0.2002,6,,r11,1,100.00,,\n",

@@ -1,4 +1,4 @@
-//! Measurements by region: PAPI's high-level interface, LIKWID.
+//! Imports of measurements by region: PAPI's high-level interface, LIKWID.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ fn papi_s_own_output_gives_regions_whose_calls_add_up() {
     let first = &runs[0].regions[0];
     assert_eq!(counts(first, "perf::PAGE-FAULTS"), [1]);
     assert_eq!(first.count(0, "CPU_CYCLES"), None, "PAPI's cycles are not those of the core");
-    // Nanoseconds of a timer of 100 MHz.
+    // Nanoseconds of a 100 MHz timer.
     assert_eq!(counts(first, "CNTVCT"), [(85_698_387u64 + 104_178_819 + 97_774_842 + 5) / 10]);
 }
 
@@ -86,17 +86,17 @@ fn likwid_s_groups_are_passes_and_its_json_says_the_same() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn errors_name_their_location() {
     let papi_cases = [
         (
             "{",
-            "f: line 1: is no JSON, which PAPI writes to papi_hl_output/rank_*.json: EOF while parsing an object at line 1 column 1",
+            "f: line 1: is not JSON, which PAPI writes to papi_hl_output/rank_*.json: EOF while parsing an object at line 1 column 1",
         ),
-        ("{}", "f: is no output of PAPI's high-level interface: it has no 'threads'"),
+        ("{}", "f: is not output of PAPI's high-level interface: it has no 'threads'"),
         (r#"{"threads":{}}"#, "f: has no regions: the program did not mark any, or PAPI could not count"),
         (
             r#"{"threads":{"0":{"regions":{"0":{"name":"a","real_time_nsec":"-1"}}}}}"#,
-            "f: region 0 of thread 0: '-1' is no count of real_time_nsec",
+            "f: region 0 of thread 0: '-1' is not a count of real_time_nsec",
         ),
         (
             r#"{"threads":{"0":{"regions":{"0":{"name":"a","PAPI_TOT_CYC":"1"}}}}}"#,
@@ -111,14 +111,14 @@ fn mistakes_are_told_with_their_place() {
     let likwid_cases = [
         (
             "hello".to_owned(),
-            "f: is no output of likwid-perfctr: CSV (-o FILE.csv, -O) has lines that begin with TABLE",
+            "f: is not output of likwid-perfctr: CSV (-o FILE.csv, -O) has lines that begin with TABLE",
         ),
-        (cut, "f: line 7: the file ends within a table: it is cut off"),
-        (good.replace("PMC1,2000000", "PMC1,-"), "f: line 7: '-' is no count of CPU_CYCLES"),
-        (good.replace("PMC1,2000000", "PMC1,-3"), "f: line 7: -3 is no count of CPU_CYCLES"),
-        (good.replace("PMC1,2000000", "PMC1"), "f: line 7: 'PMC1' is no count of CPU_CYCLES"),
-        (good.replace("HWThread 12", "GPU 0"), "f: line 6: 'GPU 0' is no hardware thread such as 'HWThread 12'"),
-        ("{}".to_owned(), "f: is no JSON of likwid-perfctr: it has no 'CPU list'"),
+        (cut, "f: line 7: the file ends within a table: it is truncated"),
+        (good.replace("PMC1,2000000", "PMC1,-"), "f: line 7: '-' is not a count of CPU_CYCLES"),
+        (good.replace("PMC1,2000000", "PMC1,-3"), "f: line 7: -3 is not a count of CPU_CYCLES"),
+        (good.replace("PMC1,2000000", "PMC1"), "f: line 7: 'PMC1' is not a count of CPU_CYCLES"),
+        (good.replace("HWThread 12", "GPU 0"), "f: line 6: 'GPU 0' is not a hardware thread such as 'HWThread 12'"),
+        ("{}".to_owned(), "f: is not JSON of likwid-perfctr: it has no 'CPU list'"),
     ];
     for (text, message) in likwid_cases {
         assert_eq!(read(likwid::read, &[("f", text.as_bytes())]).expect_err(&text), message);

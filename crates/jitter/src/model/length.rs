@@ -1,35 +1,35 @@
-//! How long detours are.
+//! Distributions of detour lengths.
 
 use serde::Deserialize;
 
 use crate::time::Time;
 
-/// Longest detour, nanoseconds; what distributions have beyond is cut to it.
+/// Longest detour, nanoseconds; distributions are truncated here.
 pub const LONGEST: f64 = 4e9;
 
-/// A distribution of lengths, as model files write it.
+/// A distribution of lengths, as written in model files.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Length {
-    /// Always the same.
+    /// Constant.
     Fixed {
         /// The length.
         value: Time,
     },
     /// Exponential.
     Exponential {
-        /// Mean of the distribution before it is cut.
+        /// Mean before truncation.
         mean: Time,
-        /// Longer ones are cut to this.
+        /// Maximum; longer ones are clamped to it.
         at_most: Option<Time>,
     },
-    /// Bounded Pareto: the chance of more than `x` falls as `x` to the power of minus `shape`.
+    /// Bounded Pareto: the probability of more than `x` falls as `x` to the power of `-shape`.
     Pareto {
         /// The exponent.
         shape: f64,
-        /// The shortest.
+        /// Minimum.
         at_least: Time,
-        /// The longest; the distribution is scaled to end there.
+        /// Maximum, at which the rescaled distribution ends.
         at_most: Option<Time>,
     },
     /// One of two lengths.
@@ -38,31 +38,31 @@ pub enum Length {
         short: Time,
         /// The rare one.
         long: Time,
-        /// How many are long, from 0 to 1.
+        /// Share of long ones, from 0 to 1.
         long_share: f64,
     },
-    /// Even between two bounds.
+    /// Uniform between two bounds.
     Uniform {
-        /// The shortest.
+        /// Minimum.
         at_least: Time,
-        /// The longest.
+        /// Maximum.
         at_most: Time,
     },
-    /// As counted: even within each bin.
+    /// Empirical: uniform within each bin.
     Histogram {
-        /// Where bins begin, ascending, and where the last one ends.
+        /// Bin edges, ascending, including the end of the last bin.
         edges: Vec<Time>,
-        /// What was counted in each.
+        /// Counts of the bins.
         counts: Vec<f64>,
     },
 }
 
 impl Length {
-    /// What is wrong with its numbers.
+    /// Checks its parameters.
     pub(super) fn check(&self) -> Result<(), String> {
         let ordered = |low: &Time, high: &Time| match low.0 <= high.0 {
             true => Ok(()),
-            false => Err(format!("at_least = \"{low}\" is above at_most = \"{high}\"; exchange them")),
+            false => Err(format!("at_least = \"{low}\" is above at_most = \"{high}\"; swap them")),
         };
         match self {
             Length::Pareto { shape, at_least, at_most } => {
@@ -94,15 +94,15 @@ impl Length {
         }
         let longest = Time(self.stated_longest());
         if longest.0 > LONGEST {
-            return Err(format!("a detour of {longest} is too long; {} is the most", Time(LONGEST)));
+            return Err(format!("a detour of {longest} is too long; the maximum is {}", Time(LONGEST)));
         }
         if self.mean() <= 0.0 {
-            return Err("all lengths are 0; leave the source out instead".to_owned());
+            return Err("all lengths are 0; remove the source instead".to_owned());
         }
         Ok(())
     }
 
-    /// The longest that the file writes, nanoseconds.
+    /// Longest length that the file states, nanoseconds.
     fn stated_longest(&self) -> f64 {
         match self {
             Length::Fixed { value } => value.0,
@@ -114,7 +114,7 @@ impl Length {
         }
     }
 
-    /// The longest there can be, nanoseconds.
+    /// Longest possible length, nanoseconds.
     #[must_use]
     pub fn longest(&self) -> f64 {
         match self {
@@ -123,7 +123,7 @@ impl Length {
         }
     }
 
-    /// The length below which a share `u` of all lie, nanoseconds; with an even draw for `u`, a random one.
+    /// Quantile `u`, nanoseconds: with a uniform draw for `u`, a random length.
     #[must_use]
     pub fn quantile(&self, u: f64) -> f64 {
         match self {
@@ -154,7 +154,7 @@ impl Length {
         }
     }
 
-    /// The share of all that are longer than `x` nanoseconds.
+    /// Probability of a length above `x` nanoseconds.
     #[must_use]
     pub fn exceeds(&self, x: f64) -> f64 {
         if x < 0.0 {
@@ -185,14 +185,14 @@ impl Length {
         }
     }
 
-    /// The mean, nanoseconds.
+    /// Mean, nanoseconds.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
             Length::Fixed { value } => value.0,
             Length::Exponential { mean, .. } => mean.0 * (1.0 - (-self.longest() / mean.0).exp()),
             Length::Pareto { shape, at_least, .. } => {
-                // The integral of `exceeds`: below the shortest all of it, above it the tail.
+                // The integral of `exceeds`: 1 below the minimum, the tail above it.
                 let (low, high) = (at_least.0, self.longest());
                 let tail = match (shape - 1.0).abs() < 1e-9 {
                     true => low * (high / low).ln(),
@@ -215,7 +215,7 @@ impl Length {
         }
     }
 
-    /// The distribution with all lengths `factor` times as long.
+    /// The distribution with all lengths multiplied by `factor`.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Length {
         let by = |t: &Time| Time(t.0 * factor);
@@ -237,7 +237,7 @@ impl Length {
         }
     }
 
-    /// The distribution in words.
+    /// Description in words.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -300,7 +300,7 @@ mod tests {
         ]
     }
 
-    /// The middle of a million even slices of all lengths.
+    /// The centres of a million equal slices of the distribution.
     fn slices(length: &Length) -> impl Iterator<Item = f64> {
         (0..1_000_000).map(|i| length.quantile((f64::from(i) + 0.5) / 1e6))
     }
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_a_length_is_the_share_of_longer_ones() {
+    fn exceeds_is_the_share_of_longer_lengths() {
         for length in samples() {
             for x in [500.0, 1500.0, 4000.0, 7000.0, 30e3] {
                 let share = slices(&length).filter(|&l| l > x).count() as f64 / 1e6;

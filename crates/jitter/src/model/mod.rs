@@ -1,7 +1,8 @@
 //! Noise models: what interrupts a program's cores, when and for how long.
 //!
-//! A model is a text file (`data/noise/`): sources of noise, each with a cause, arrivals, lengths, where it strikes and what strikes
-//! together. Every source steals its core: detours of one core that meet wait for each other.
+//! A model is a text file (`data/noise/`): sources of noise, each with a cause, arrivals, lengths, the cores that it
+//! strikes and what it strikes simultaneously. Every source takes its core completely: overlapping detours of a core
+//! queue up.
 
 mod length;
 mod parse;
@@ -21,25 +22,25 @@ pub use trace::Trace;
 
 use crate::time::Time;
 
-/// Most sources that a model has.
+/// Maximum number of sources in a model.
 pub const MOST_SOURCES: usize = 64;
 
-/// What is known of a number.
+/// Evidence for a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Evidence {
-    /// A document says so.
+    /// Documented.
     Documented,
-    /// It was measured.
+    /// Measured.
     Measured,
-    /// It was chosen so that the model meets measured results.
+    /// Chosen so that the model reproduces measured results.
     Calibrated,
-    /// It is assumed.
+    /// Assumed.
     Assumed,
 }
 
 impl Evidence {
-    /// The word that files use.
+    /// The word used in files.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -54,94 +55,94 @@ impl Evidence {
 /// A noise model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// What it is called: a profile's name, or the file's.
+    /// Name: a profile's, or the file's.
     pub name: String,
-    /// What it describes, in a line.
+    /// What it describes, in one line.
     pub title: String,
-    /// What else to know.
+    /// Further notes.
     pub note: String,
-    /// Its sources of noise; none is a silent system.
+    /// Its sources of noise; none for a silent system.
     pub sources: Vec<Source>,
 }
 
 /// A source of noise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// What steals the time.
+    /// What takes the time.
     pub cause: String,
     /// When detours begin.
     pub arrival: Arrival,
-    /// How long they are; a replayed trace knows itself.
+    /// How long they are; unused for a replayed trace.
     pub length: Length,
     /// Which cores it strikes.
     pub on: On,
     /// Which cores it strikes at the same time.
     pub correlation: Correlation,
-    /// Whether what strikes at the same time is equally long.
+    /// Whether simultaneous detours have equal lengths.
     pub lengths: Lengths,
-    /// Where its numbers are from.
+    /// Source of its numbers.
     pub origin: String,
-    /// What is known of them.
+    /// Evidence for them.
     pub evidence: Evidence,
 }
 
 /// When detours begin.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrival {
-    /// At equal distances.
+    /// At equal intervals.
     Periodic {
-        /// The distance.
+        /// The interval.
         period: Time,
         /// Where the first one lies.
         phase: Phase,
-        /// The share of the times at which nothing happens.
+        /// Share of the periods without a detour.
         missing: f64,
     },
-    /// At any time alike, whatever was before.
+    /// A Poisson process.
     Poisson {
-        /// How many a second, on each place that it strikes on its own.
+        /// Rate per second, on each place that it strikes independently.
         rate: f64,
     },
-    /// With gaps from beginning to beginning: the least, and beyond it an exponential part, or an even one up to the most.
+    /// Gaps between starts: a minimum plus an exponential part, or uniform up to a maximum.
     Gaps {
-        /// The smallest gap.
+        /// Minimum gap.
         at_least: Time,
-        /// Mean of the gaps.
+        /// Mean gap.
         mean: Time,
-        /// Largest gap, when gaps are even between both.
+        /// Maximum gap, if gaps are uniform.
         at_most: Option<Time>,
     },
     /// As recorded, from a random moment on.
     Trace(Arc<Trace>),
 }
 
-/// Where the first of periodic detours lies.
+/// Where the first periodic detour lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// Anywhere in the first period.
     #[default]
     Random,
-    /// At the beginning, on all cores of all nodes.
+    /// At the start, on all cores of all nodes.
     Aligned,
 }
 
 /// Which cores a source strikes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum On {
-    /// Each core, with detours of its own.
+    /// Each core, with its own detours.
     Cores,
-    /// The node: each detour strikes one of its cores, any of them.
+    /// The node: each detour strikes one random core.
     Node,
-    /// These cores of each node, from 0.
+    /// These cores of each node, counted from 0.
     Chosen(Vec<u16>),
 }
 
-/// What strikes at the same time.
+/// What is struck at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Correlation {
-    /// Nothing: each core has times of its own.
+    /// Nothing: each core has its own times.
     #[default]
     Independent,
     /// All struck cores of a node.
@@ -150,19 +151,19 @@ pub enum Correlation {
     Aligned,
 }
 
-/// Lengths of detours that begin at the same time.
+/// Lengths of simultaneous detours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Lengths {
-    /// Each has its own.
+    /// Independent.
     #[default]
     Independent,
-    /// They are the same.
+    /// Equal.
     Same,
 }
 
 impl Arrival {
-    /// The trace that is replayed.
+    /// The trace that is replayed, if any.
     #[must_use]
     pub fn trace(&self) -> Option<&Trace> {
         match self {
@@ -171,7 +172,7 @@ impl Arrival {
         }
     }
 
-    /// Detours a second, on average.
+    /// Mean detours per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         match self {
@@ -185,7 +186,7 @@ impl Arrival {
         }
     }
 
-    /// The arrivals in words.
+    /// Description of the arrivals.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -215,7 +216,7 @@ impl Source {
         }
     }
 
-    /// The share of the time of a core that it strikes that this source steals, mean over these cores.
+    /// Share of the struck cores' time that this source takes, averaged over these cores.
     #[must_use]
     pub fn fraction(&self, cores: u32) -> f64 {
         let here = match self.on {
@@ -225,7 +226,7 @@ impl Source {
         self.arrival.rate() * self.mean_length() / 1e9 * here
     }
 
-    /// How many of a node's cores it strikes.
+    /// Number of a node's cores that it strikes.
     #[must_use]
     pub fn struck(&self, cores: u32) -> u32 {
         match &self.on {
@@ -234,7 +235,7 @@ impl Source {
         }
     }
 
-    /// Detours a second of a whole node.
+    /// Detours per second of a whole node.
     #[must_use]
     pub fn node_rate(&self, cores: u32) -> f64 {
         match self.on {
@@ -243,12 +244,12 @@ impl Source {
         }
     }
 
-    /// Where it strikes and together with what, in words.
+    /// Description of where it strikes, and what simultaneously.
     #[must_use]
     pub fn place(&self) -> String {
         let on = match &self.on {
             On::Cores => "each core".to_owned(),
-            On::Node => "one core a node".to_owned(),
+            On::Node => "one core per node".to_owned(),
             On::Chosen(cores) => {
                 format!("cores {}", cores.iter().map(u16::to_string).collect::<Vec<_>>().join(", "))
             }
@@ -261,7 +262,7 @@ impl Source {
     }
 }
 
-/// The core of a trace from which most is stolen by this trace and those that are parts of the same recording.
+/// The core of a trace that loses most to this trace and other parts of the same recording.
 fn worst(sources: &[&Source], trace: &Trace) -> usize {
     let together = |other: &&Trace| std::ptr::eq(*other, trace) || trace.goes_with(other);
     let parts: Vec<&Trace> = sources.iter().filter_map(|source| source.arrival.trace()).filter(together).collect();
@@ -271,20 +272,20 @@ fn worst(sources: &[&Source], trace: &Trace) -> usize {
 }
 
 impl Model {
-    /// The share of all cores' time that is stolen, from 0 to 1.
+    /// Share of all cores' time that is lost, from 0 to 1.
     #[must_use]
     pub fn fraction(&self, cores: u32) -> f64 {
         let share = |s: &Source| s.fraction(cores) * f64::from(s.struck(cores)) / f64::from(cores.max(1));
         self.sources.iter().map(share).sum()
     }
 
-    /// Tells whether every core of a node with `cores` cores has time left for the program.
+    /// Checks that every core of a node with `cores` cores has time left for the program.
     ///
     /// # Errors
-    /// Which sources steal all of it, or name cores that the node lacks.
+    /// Sources that take all time of a core, or name cores that the node lacks.
     pub fn check(&self, cores: u32) -> Result<(), String> {
         if !(1..=u32::from(u16::MAX)).contains(&cores) {
-            return Err(format!("{cores} cores in a node; 1 to {} are possible", u16::MAX));
+            return Err(format!("{cores} cores in a node; there can be 1 to {}", u16::MAX));
         }
         for source in &self.sources {
             let On::Chosen(chosen) = &source.on else { continue };

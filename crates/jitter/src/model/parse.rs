@@ -1,4 +1,4 @@
-//! Model files: TOML, read strictly.
+//! Parses model files: TOML, without unknown keys.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use super::{
 };
 use crate::time::Time;
 
-/// The version of the format.
+/// Version of the format.
 pub const VERSION: u32 = 1;
 
-/// Largest file that is read, bytes.
+/// Largest file accepted, bytes.
 const MOST_BYTES: u64 = 1 << 32;
-/// Fewest nanoseconds between two arrivals of a source.
+/// Minimum mean time between two arrivals of a source, nanoseconds.
 const SHORTEST_GAP: f64 = 100.0;
 
 #[derive(Deserialize)]
@@ -71,7 +71,7 @@ enum ArrivalEntry {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(untagged, expecting = "on must be \"cores\", \"node\", or a list of core numbers, as [0, 1]")]
+#[serde(untagged, expecting = "on must be \"cores\", \"node\", or a list of core numbers such as [0, 1]")]
 enum OnEntry {
     #[default]
     #[serde(skip)]
@@ -87,10 +87,10 @@ enum Place {
     Node,
 }
 
-/// Loads a model: a profile by name, or a file by path; of a measured trace (`.fxn`) the model that replays it.
+/// Loads a model: a profile by name, or a file by path; a measured trace (`.fxn`) gives a model that replays it.
 ///
 /// # Errors
-/// What is wrong, where, and what to do.
+/// The error, its location, and how to fix it.
 pub fn load(name_or_path: &str) -> Result<Model, String> {
     if let Some(text) = profiles::text(name_or_path) {
         return parse(text, name_or_path, None);
@@ -98,7 +98,7 @@ pub fn load(name_or_path: &str) -> Result<Model, String> {
     let path = Path::new(name_or_path);
     if !path.exists() && !name_or_path.ends_with(".toml") && path.components().count() == 1 {
         return Err(format!(
-            "there is no noise model '{name_or_path}'; known are {}; others are named by the path of a .toml file",
+            "there is no noise model '{name_or_path}'; built in are {}; for others give the path of a .toml file",
             profiles::names().collect::<Vec<_>>().join(", ")
         ));
     }
@@ -109,7 +109,7 @@ pub fn load(name_or_path: &str) -> Result<Model, String> {
     parse(&text, name_or_path, path.parent())
 }
 
-/// Reads a file of text.
+/// Reads a text file.
 pub(crate) fn read(path: &Path) -> Result<String, String> {
     fxscope_host::read_text(path, MOST_BYTES).map_err(|e| match &e.why {
         Refusal::Io(why) => format!("cannot read {}: {why}; check the path", path.display()),
@@ -117,17 +117,17 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
     })
 }
 
-/// Reads a model from text. `name` is what it is called in messages; traces are looked for in `folder`.
+/// Parses a model. `name` is used in messages; traces are looked up in `folder`.
 ///
 /// # Errors
-/// What is wrong, where, and what to do.
+/// The error, its location, and how to fix it.
 pub fn parse(text: &str, name: &str, folder: Option<&Path>) -> Result<Model, String> {
     let file: File = toml::from_str(text).map_err(|e| format!("{name}: {}", e.to_string().trim_end()))?;
     if file.version != VERSION {
         return Err(format!("{name}: version = {}; this program reads version {VERSION}", file.version));
     }
     if file.noise.len() > MOST_SOURCES {
-        return Err(format!("{name}: {} sources; {MOST_SOURCES} are the most", file.noise.len()));
+        return Err(format!("{name}: {} sources; the maximum is {MOST_SOURCES}", file.noise.len()));
     }
     let source = |(i, entry): (usize, Entry)| {
         let cause = entry.cause.clone();
@@ -137,7 +137,8 @@ pub fn parse(text: &str, name: &str, folder: Option<&Path>) -> Result<Model, Str
     let stem = Path::new(name).file_stem().map_or_else(|| name.to_owned(), |s| s.to_string_lossy().into_owned());
     let model = Model { name: stem, title: file.title, note: file.note, sources };
     for source in &model.sources {
-        // What strikes one core of a node steals the less of each the more there are: known with the node only.
+        // A source that strikes one core of a node takes less of each the more cores there are: checked when the node
+        // is known.
         let share = source.fraction(1);
         if source.on != On::Node && share >= 1.0 {
             return Err(format!(
@@ -159,7 +160,7 @@ fn resolve(entry: Entry, folder: Option<&Path>) -> Result<Source, String> {
             cores.sort_unstable();
             cores.dedup();
             if cores.is_empty() {
-                return Err("on = [] names no core; leave the source out instead".to_owned());
+                return Err("on = [] names no core; remove the source instead".to_owned());
             }
             On::Chosen(cores)
         }
@@ -171,8 +172,8 @@ fn resolve(entry: Entry, folder: Option<&Path>) -> Result<Source, String> {
     }
     let replayed = matches!(entry.arrival, ArrivalEntry::Trace { .. });
     let length = match (entry.length, replayed) {
-        (Some(_), true) => return Err("a trace has lengths of its own; take `length` out".to_owned()),
-        (None, false) => return Err("it has no `length`, as { kind = \"fixed\", value = \"5us\" }".to_owned()),
+        (Some(_), true) => return Err("a trace has its own lengths; remove `length`".to_owned()),
+        (None, false) => return Err("it has no `length`, such as { kind = \"fixed\", value = \"5us\" }".to_owned()),
         (Some(length), false) => length,
         (None, true) => Length::Fixed { value: Time(1.0) },
     };
@@ -197,7 +198,7 @@ fn resolve(entry: Entry, folder: Option<&Path>) -> Result<Source, String> {
 fn arrival(entry: ArrivalEntry, folder: Option<&Path>) -> Result<Arrival, String> {
     let long_enough = |name: &str, time: Time| match time.0 >= SHORTEST_GAP {
         true => Ok(()),
-        false => Err(format!("{name} = \"{time}\" is too short; {} is the least", Time(SHORTEST_GAP))),
+        false => Err(format!("{name} = \"{time}\" is too short; the minimum is {}", Time(SHORTEST_GAP))),
     };
     match entry {
         ArrivalEntry::Periodic { period, phase, missing } => {
@@ -209,7 +210,7 @@ fn arrival(entry: ArrivalEntry, folder: Option<&Path>) -> Result<Arrival, String
         }
         ArrivalEntry::Poisson { rate } => {
             if rate.is_nan() || rate <= 0.0 || rate > 1e9 / SHORTEST_GAP {
-                return Err(format!("rate = {rate} must be above 0 and at most {} a second", 1e9 / SHORTEST_GAP));
+                return Err(format!("rate = {rate} must be above 0 and at most {} per second", 1e9 / SHORTEST_GAP));
             }
             Ok(Arrival::Poisson { rate })
         }
@@ -217,7 +218,7 @@ fn arrival(entry: ArrivalEntry, folder: Option<&Path>) -> Result<Arrival, String
             let mean = match (mean, at_most) {
                 (Some(mean), None) => mean,
                 (None, Some(most)) => Time((at_least.0 + most.0) / 2.0),
-                _ => return Err("gaps need `mean` or `at_most` beside `at_least`, and not both".to_owned()),
+                _ => return Err("gaps need either `mean` or `at_most` in addition to `at_least`".to_owned()),
             };
             if mean.0 < at_least.0 {
                 let which = if at_most.is_some() { "at_most" } else { "mean" };

@@ -1,4 +1,4 @@
-//! Models that come with the program.
+//! Built-in models.
 
 const PROFILES: &[(&str, &str)] = &[
     ("silent", include_str!("../../../../data/noise/silent.toml")),
@@ -11,7 +11,7 @@ const PROFILES: &[(&str, &str)] = &[
     ("linux-1000hz", include_str!("../../../../data/noise/linux-1000hz.toml")),
 ];
 
-/// Names of the models that come with the program.
+/// Names of the built-in models.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PROFILES.iter().map(|profile| profile.0)
 }

@@ -1,4 +1,4 @@
-//! Models that replay what was measured (`.fxn`).
+//! Models that replay measured traces (`.fxn`).
 
 use std::collections::BTreeMap;
 use std::io::BufReader;
@@ -10,7 +10,7 @@ use fxscope_osnoise::trace::{Cause, Header, Item, Kind, Reader};
 use super::{Arrival, Correlation, Evidence, Length, Lengths, Model, On, Source, Trace};
 use crate::time::Time;
 
-/// Causes that have a source of their own, those with most time; the others of their kinds are joined.
+/// Maximum number of causes with their own source, by descending time; the others are merged within their kinds.
 const CAUSES: usize = 24;
 
 /// Detours by core: start and length, ns.
@@ -20,16 +20,16 @@ type ByCore = BTreeMap<u32, Vec<(u64, u32)>>;
 struct Recorded {
     header: Header,
     duration: u64,
-    /// The measured cores, with detours or without.
+    /// The measured cores, including those without detours.
     cores: Vec<u32>,
     causes: BTreeMap<Cause, ByCore>,
     notes: Vec<String>,
 }
 
-/// A model that replays a trace with a source for each cause. All of them begin at the same moment of it.
+/// A model that replays a trace, with one source per cause. All sources start at the same moment of the trace.
 ///
 /// # Errors
-/// What is wrong, and what to do.
+/// The error, and how to fix it.
 pub(super) fn model(path: &Path) -> Result<Model, String> {
     let name = path.display().to_string();
     let fail = |what: String| format!("{name}: {what}");
@@ -41,7 +41,7 @@ pub(super) fn model(path: &Path) -> Result<Model, String> {
     let source = |(cause, detours): (Cause, ByCore)| {
         let mut trace = recorded.trace(detours)?;
         trace.recording = name.clone();
-        // Threads run where the scheduler puts them, unless somebody has bound them.
+        // Threads run where the scheduler places them, unless they are pinned.
         trace.movable = matches!(cause.kind, Kind::Task | Kind::KernelThread);
         Ok(Source {
             cause: cause.label(),
@@ -59,10 +59,10 @@ pub(super) fn model(path: &Path) -> Result<Model, String> {
     Ok(Model { name: stem, title: recorded.title(), note: recorded.notes.join(" "), sources })
 }
 
-/// All detours of a trace, whatever their causes.
+/// All detours of a trace, regardless of cause.
 ///
 /// # Errors
-/// What is wrong, and what to do.
+/// The error, and how to fix it.
 pub(super) fn trace(path: &Path) -> Result<Trace, String> {
     let mut recorded = Recorded::read(path)?;
     let mut all = ByCore::new();
@@ -92,7 +92,7 @@ impl Recorded {
                             continue;
                         }
                         let length = u32::try_from(detour.length).map_err(|_| {
-                            format!("core {core} has a detour of {}; 4 s are the most", Time(detour.length as f64))
+                            format!("core {core} has a detour of {}; the maximum is 4 s", Time(detour.length as f64))
                         })?;
                         recorded.causes.entry(cause).or_default().entry(core).or_default().push((detour.start, length));
                     }
@@ -102,11 +102,11 @@ impl Recorded {
                     break;
                 }
                 Ok(Some(Item::CutOff) | None) => {
-                    recorded.notes.push("The measurement was cut off: what is there is replayed.".to_owned());
+                    recorded.notes.push("The measurement was cut off: the detours before are replayed.".to_owned());
                     break;
                 }
                 Err(error) => {
-                    recorded.notes.push(format!("The trace {error}: what is there is replayed."));
+                    recorded.notes.push(format!("The trace {error}: the detours before are replayed."));
                     break;
                 }
             }
@@ -114,19 +114,23 @@ impl Recorded {
         if recorded.causes.is_empty() {
             let why =
                 if recorded.notes.is_empty() { "" } else { " (the measurement was cut off, or the file damaged)" };
-            return Err(format!("has no single detours to replay{why}; measure longer, or with a lower --threshold"));
+            return Err(format!(
+                "has no individual detours to replay{why}; measure longer, or with a lower --threshold"
+            ));
         }
         let cores = recorded.causes.values().flat_map(BTreeMap::keys).copied();
         recorded.cores = recorded.cores.iter().copied().chain(cores).collect();
         recorded.cores.sort_unstable();
         recorded.cores.dedup();
-        recorded.notes.extend((own > 0).then(|| {
-            "Detours that come from measuring (its own work, the limit of real-time threads) are left out.".to_owned()
-        }));
+        recorded.notes.extend(
+            (own > 0).then(|| {
+                "Detours caused by the measurement (its own work, the real-time limit) are left out.".to_owned()
+            }),
+        );
         Ok(recorded)
     }
 
-    /// Joins the causes with least time of each kind, so that no more are left than have a source.
+    /// Merges the causes with the least time within each kind, until few enough remain.
     fn join(&mut self) {
         let time = |of: &ByCore| of.values().flatten().map(|detour| u64::from(detour.1)).sum::<u64>();
         let mut causes: Vec<(u64, Cause)> = self.causes.iter().map(|(cause, of)| (time(of), cause.clone())).collect();
@@ -138,12 +142,12 @@ impl Recorded {
         }
     }
 
-    /// Detours as a trace that has all cores, also those without.
+    /// Detours as a trace of all cores, including those without detours.
     fn trace(&self, mut detours: ByCore) -> Result<Trace, String> {
         Trace::new(self.duration, self.cores.iter().map(|core| detours.remove(core).unwrap_or_default()).collect())
     }
 
-    /// What was recorded, in a line.
+    /// What was recorded, in one line.
     fn title(&self) -> String {
         let host = if self.header.host.is_empty() { &self.header.program } else { &self.header.host };
         let many = if self.cores.len() == 1 { "" } else { "s" };

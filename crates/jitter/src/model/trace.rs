@@ -2,32 +2,32 @@
 
 use std::fmt::Write as _;
 
-/// Largest trace, detours.
+/// Maximum number of detours in a trace.
 const MOST: usize = 100_000_000;
 
-/// Detours of one or more cores over a time; it begins anew when it is over.
+/// Detours of one or more cores over a time span; repeats when it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// How long was recorded, nanoseconds.
+    /// Recorded time, nanoseconds.
     pub duration: u64,
-    /// Beginning and length of each detour, nanoseconds, by core, ascending and apart.
+    /// Start and length of each detour, nanoseconds, by core, ascending and disjoint.
     pub cores: Vec<Vec<(u64, u32)>>,
-    /// What it is a part of: sources with parts of the same recording replay them from the same moment on. Empty for a trace
-    /// of its own.
+    /// The recording it belongs to: sources with the same recording replay it from the same moment on. Empty for a
+    /// separate trace.
     pub recording: String,
-    /// Whether the system may do it on another core.
+    /// Whether the system could run it on another core.
     pub movable: bool,
     /// All lengths, ascending.
     lengths: Vec<u32>,
-    /// What is stolen of each core, nanoseconds.
+    /// Time taken from each core, nanoseconds.
     stolen: Vec<u64>,
 }
 
 impl Trace {
-    /// Makes a trace of a recording; detours of a core that touch or overlap become one.
+    /// Makes a trace from a recording; adjacent or overlapping detours of a core are merged.
     ///
     /// # Errors
-    /// What is wrong: no core, no time, or a detour that ends after it.
+    /// No core, no time, or a detour after the end.
     pub fn new(duration: u64, mut cores: Vec<Vec<(u64, u32)>>) -> Result<Trace, String> {
         if cores.is_empty() || duration == 0 {
             return Err("the trace is empty: it needs a duration and at least one core".to_owned());
@@ -46,8 +46,9 @@ impl Trace {
                 match joined.last_mut() {
                     Some(last) if last.0 + u64::from(last.1) >= start => {
                         let joint = end.max(last.0 + u64::from(last.1)) - last.0;
-                        last.1 = u32::try_from(joint)
-                            .map_err(|_| format!("core {number} is stolen for more than 4 s from {} ns on", last.0))?;
+                        last.1 = u32::try_from(joint).map_err(|_| {
+                            format!("core {number} has a detour of more than 4 s from {} ns on", last.0)
+                        })?;
                     }
                     _ => joined.push((start, length)),
                 }
@@ -64,11 +65,11 @@ impl Trace {
         Trace { duration, cores, recording, movable, lengths, stolen }
     }
 
-    /// Reads the text form: a line `duration_ns,N`, a line `core,start_ns,length_ns`, then a line for each detour.
-    /// Empty lines and those that begin with `#` do not count. Core numbers need not begin at 0.
+    /// Parses the text form: a line `duration_ns,N`, a line `core,start_ns,length_ns`, then one line per detour. Empty
+    /// lines and lines that start with `#` are ignored. Core numbers need not start at 0.
     ///
     /// # Errors
-    /// The line that is wrong, and why.
+    /// The invalid line and the reason.
     pub fn parse(text: &str) -> Result<Trace, String> {
         let mut lines = text
             .lines()
@@ -83,7 +84,7 @@ impl Trace {
         let mut cores: std::collections::BTreeMap<u32, Vec<(u64, u32)>> = std::collections::BTreeMap::new();
         for (count, (number, line)) in lines.enumerate() {
             if count >= MOST {
-                return Err(format!("line {number}: more than {MOST} detours; cut the trace"));
+                return Err(format!("line {number}: more than {MOST} detours; shorten the trace"));
             }
             let wrong = || format!("line {number}: '{line}' is not core,start_ns,length_ns in whole numbers");
             let mut parts = line.split(',').map(str::trim);
@@ -97,7 +98,7 @@ impl Trace {
             cores.entry(core).or_default().push(detour);
         }
         if cores.is_empty() {
-            return Err("the trace holds no detour".to_owned());
+            return Err("the trace has no detours".to_owned());
         }
         Trace::new(duration, cores.into_values().collect())
     }
@@ -114,25 +115,25 @@ impl Trace {
         out
     }
 
-    /// The share of the time that is stolen, mean over cores.
+    /// Share of the time that is taken, averaged over cores.
     #[must_use]
     pub fn fraction(&self) -> f64 {
         self.stolen.iter().sum::<u64>() as f64 / (self.duration as f64 * self.cores.len() as f64)
     }
 
-    /// The share of the time of one of its cores that is stolen.
+    /// Share of the time of a core that is taken.
     #[must_use]
     pub fn fraction_of(&self, core: usize) -> f64 {
         self.stolen.get(core).copied().unwrap_or(0) as f64 / self.duration as f64
     }
 
-    /// Whether another one is a part of the same recording.
+    /// Whether another trace belongs to the same recording.
     #[must_use]
     pub fn goes_with(&self, other: &Trace) -> bool {
         !self.recording.is_empty() && (&self.recording, self.duration) == (&other.recording, other.duration)
     }
 
-    /// The share of detours longer than `x` nanoseconds.
+    /// Share of detours longer than `x` nanoseconds.
     #[must_use]
     pub fn exceeds(&self, x: f64) -> f64 {
         let longer = self.lengths.len() - self.lengths.partition_point(|&length| f64::from(length) <= x);
@@ -145,7 +146,7 @@ impl Trace {
         self.lengths.last().copied().map_or(0.0, f64::from)
     }
 
-    /// The trace with all lengths `length` times as long, of which a share `kept` is kept, spread evenly.
+    /// The trace with all lengths multiplied by `length`, keeping an evenly spread share `kept` of the detours.
     #[must_use]
     pub fn scaled(&self, kept: f64, length: f64) -> Trace {
         let pick = |core: &Vec<(u64, u32)>| {

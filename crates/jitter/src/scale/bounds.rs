@@ -1,42 +1,43 @@
-//! How long what is not drawn can hold a core up, and how far back its past matters.
+//! Bounds on how long detours that are not drawn can delay a core, and on how far back its past matters.
 //!
-//! Sources are split in those whose detours are all drawn and the rest, which is short: for a core that the rest strikes
-//! at random, Chernoff's and Ville's inequalities say what it exceeds nowhere in a run, but for a chance of [`CHANCE`].
+//! Sources are split into those whose detours are all drawn, and the rest, which are short. For a core that the rest
+//! strikes randomly, Chernoff's and Ville's inequalities bound its delay over a whole run, except with probability
+//! [`CHANCE`].
 
 use super::Setup;
 use crate::model::{Arrival, Correlation, Length, Model, On, Source};
 
-/// The chance, for a whole run, that a bound does not hold somewhere.
+/// Probability that a bound is violated anywhere in a run.
 pub const CHANCE: f64 = 1e-9;
-/// How many times longer than without noise a run may take for that.
+/// Maximum run time relative to the time without noise, for which the bounds hold.
 const STRETCH: f64 = 1000.0;
-/// How many times fewer detours must be drawn for it to pay, and of how many.
+/// Minimum reduction in drawn detours that makes the bounds pay, and minimum number of detours.
 const PAYS: f64 = 4.0;
 const WORTH: f64 = 1e6;
 /// Steps of an integral over lengths.
 const STEPS: i32 = 300;
-/// Exponents that are tried, e-folds over the longest detour: from the first by this factor to the last.
+/// Exponents tried, in e-folds over the longest detour: first, factor, last.
 const EXPONENTS: (f64, f64, f64) = (0.01, 1.1, 1e7);
 
-/// How a run is split. Times are nanoseconds.
+/// How a run is split. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Bounds {
     /// Whether all detours of a source are drawn.
     pub drawn: Vec<bool>,
-    /// The rest holds up a core for no longer than `slack`, and this share of the time that passes.
+    /// The rest delays a core by at most `slack` plus this share of the elapsed time.
     pub share: f64,
     /// See `share`.
     pub slack: u64,
-    /// Within this time before any moment, a core was free of all noise once.
+    /// Within this time before any moment, a core was free of all noise at some point.
     pub back: u64,
-    /// The same of the rest alone.
+    /// The same for the rest alone.
     pub back_rest: u64,
-    /// Detours that are expected to be drawn without noise's own time, in all.
+    /// Expected total number of detours drawn, for the run time without noise.
     pub detours: f64,
 }
 
 impl Bounds {
-    /// The split that needs fewest detours, if any needs far fewer than all.
+    /// The split with the fewest detours, if it draws far fewer than all.
     pub(super) fn new(model: &Model, setup: &Setup) -> Option<Bounds> {
         let simple = |s: &Source| {
             let known = matches!(s.arrival, Arrival::Poisson { .. } | Arrival::Periodic { .. });
@@ -53,10 +54,10 @@ impl Bounds {
         (best.detours * PAYS < setup.detours(model)).then_some(best)
     }
 
-    /// The split with all detours of some sources.
+    /// The split in which all detours of some sources are drawn.
     pub(super) fn split(model: &Model, setup: &Setup, all: &[usize]) -> Option<Bounds> {
         let drawn: Vec<bool> = (0..model.sources.len()).map(|i| all.contains(&i)).collect();
-        // The detours of any time must be known without those before.
+        // The rest must be drawable for any time without earlier draws.
         let at_random = |source: &Source| source.on == On::Node && matches!(source.arrival, Arrival::Poisson { .. });
         if model.sources.iter().zip(&drawn).any(|(source, drawn)| !drawn && at_random(source)) {
             return None;
@@ -65,7 +66,7 @@ impl Bounds {
         let of =
             |which: bool| every.iter().zip(&drawn).filter(move |(_, drawn)| **drawn == which).map(|(cause, _)| cause);
         let (long, rest): (Vec<&Cause>, Vec<&Cause>) = (of(true).collect(), of(false).collect());
-        // Each detour, and each look at a core, may be where a bound does not hold.
+        // Bounds may be violated at each detour and at each examination of a core.
         let cores = f64::from(setup.nodes) * f64::from(setup.cores);
         let places = (setup.detours(model) * STRETCH + cores * setup.phases as f64).max(1.0);
         let nats = (3.0 * places / CHANCE).ln();
@@ -86,43 +87,44 @@ impl Bounds {
         (share < 0.5).then_some(Bounds { drawn, share, slack, back, back_rest, detours })
     }
 
-    /// A time in which the rest may hold a core up, made longer by its share.
+    /// The time in which the rest may delay a core, extended by its share.
     pub(super) fn stretched(&self, time: u64) -> u64 {
         (time as f64 / (1.0 - self.share)).ceil() as u64
     }
 }
 
-/// A source as one of a core's.
+/// A source as it strikes one core.
 struct Cause<'a> {
     length: &'a Length,
     /// Detours per nanosecond, on a core and on a node.
     rate: f64,
     node_rate: f64,
-    /// Whether they come at equal distances, not at random.
+    /// Whether arrivals are periodic instead of random.
     periodic: bool,
 }
 
 impl Cause<'_> {
     fn new(source: &Source, cores: u32) -> Cause<'_> {
         let node_rate = source.node_rate(cores) / 1e9;
-        // Of a period nothing is taken for missing.
+        // Missing periods are ignored.
         let rate = match source.arrival {
             Arrival::Periodic { period, .. } => 1.0 / period.0,
             _ => source.arrival.rate() / 1e9,
         };
         let on_node = source.on == On::Node;
         let random = matches!(source.arrival, Arrival::Poisson { .. });
-        // One of the cores is struck by each detour of a periodic source of a node, the same one in the worst case.
+        // Each detour of a periodic node source strikes one core, in the worst case always the same.
         let rate = if on_node && random { rate / f64::from(cores) } else { rate };
         Cause { length: &source.length, rate, node_rate, periodic: !random }
     }
 
-    /// The share of a core's time that it takes; of a periodic one the most that it may.
+    /// Share of a core's time that it takes; for periodic sources, the maximum.
     fn load(&self) -> f64 {
         self.rate * if self.periodic { self.length.longest() } else { self.length.mean() }
     }
 
-    /// No less than the mean of `exp(exponent * length)`: with the greatest value of each step of the integral over lengths.
+    /// Upper bound of the mean of `exp(exponent * length)`, from the largest value in each step of the integral over
+    /// lengths.
     fn moment(&self, exponent: f64) -> f64 {
         // Lengths are rounded to nanoseconds.
         let most = self.length.longest() + 1.0;
@@ -135,7 +137,7 @@ impl Cause<'_> {
     }
 }
 
-/// Exponents that are tried for some sources.
+/// Exponents to try for some sources.
 fn exponents(causes: &[&Cause]) -> impl Iterator<Item = f64> {
     let longest = causes.iter().map(|cause| cause.length.longest()).fold(1.0, f64::max);
     let (first, factor, last) = EXPONENTS;
@@ -143,21 +145,22 @@ fn exponents(causes: &[&Cause]) -> impl Iterator<Item = f64> {
     all.map(move |x| x / longest)
 }
 
-/// What periodic sources take at most of a core: a share of the time, and once.
+/// Maximum that periodic sources take from a core: a share of the time, plus a constant.
 fn periodic(causes: &[&Cause]) -> (f64, f64) {
     let some = || causes.iter().filter(|cause| cause.periodic);
     (some().map(|cause| cause.load()).sum(), some().map(|cause| cause.length.longest() + 1.0).sum())
 }
 
-/// By how much the mean of `exp(exponent * taken)` grows in a nanosecond, relative to itself, for what random sources take; and
-/// what one more detour multiplies it with.
+/// For random sources: relative growth per nanosecond of the mean of `exp(exponent * taken)`, and the factor for one
+/// more detour.
 fn growth(causes: &[&Cause], exponent: f64) -> (f64, f64) {
     let moments = causes.iter().filter(|cause| !cause.periodic).map(|cause| (cause.rate, cause.moment(exponent)));
     moments.fold((0.0, 1.0), |(sum, most), (rate, moment)| (sum + rate * (moment - 1.0), f64::max(most, moment)))
 }
 
-/// What the sources take of a core never exceeds, beyond a share of any time until then: with a chance of more than
-/// `exp(-nats)`, after a detour. The largest exponent for which the martingale falls is the best one.
+/// A bound on the time that sources take from a core in excess of a share of the elapsed time, violated with
+/// probability at most `exp(-nats)` after a detour. The best bound comes from the largest exponent for which the
+/// process is a supermartingale.
 fn slack(causes: &[&Cause], share: f64, nats: f64) -> Option<f64> {
     let (steady, once) = periodic(causes);
     let of = |exponent: f64| {
@@ -167,7 +170,7 @@ fn slack(causes: &[&Cause], share: f64, nats: f64) -> Option<f64> {
     exponents(causes).map_while(of).reduce(f64::min)
 }
 
-/// How long a core is taken without a break at most, likewise.
+/// The same for the longest time that a core is taken without a break.
 fn back(causes: &[&Cause], nats: f64) -> Option<f64> {
     let (steady, once) = periodic(causes);
     let of = |exponent: f64| {
@@ -186,18 +189,18 @@ mod tests {
 
     const MEAN: f64 = 1e4;
 
-    /// Exponential lengths at random, `load` of the time.
+    /// Exponential lengths with Poisson arrivals that take `load` of the time.
     fn exponential(length: &Length, load: f64) -> Cause<'_> {
         Cause { length, rate: load / MEAN, node_rate: load / MEAN, periodic: false }
     }
 
     #[test]
     fn moments_are_a_little_above_the_closed_form() {
-        // Of exponential lengths: 1 / (1 - exponent * mean).
+        // For exponential lengths: 1 / (1 - exponent * mean).
         let length = Length::Exponential { mean: Time(MEAN), at_most: Some(Time(40.0 * MEAN)) };
         for share in [0.01, 0.1, 0.5] {
             let ratio = exponential(&length, 0.1).moment(share / MEAN) * (1.0 - share);
-            // Lengths grow by 1e6^(1 / 300) from step to step, 4.7 %.
+            // Lengths grow by 1e6^(1 / 300) per step, 4.7 %.
             assert!((1.0..1.047).contains(&ratio), "{share}: {ratio}");
         }
     }
@@ -206,8 +209,8 @@ mod tests {
     fn bounds_are_near_those_of_the_best_exponent() {
         let length = Length::Exponential { mean: Time(MEAN), at_most: Some(Time(1e3 * MEAN)) };
         let cause = exponential(&length, 0.02);
-        // What exceeds a share falls as exp(-exponent * x) with exponent * mean = 1 - load / share; that of a busy time with
-        // the square of 1 - root of load.
+        // The excess over a share falls as exp(-exponent * x) with exponent * mean = 1 - load / share; that of a busy
+        // period with the square of 1 - sqrt(load).
         let slack = slack(&[&cause], 0.1, 50.0).unwrap() / MEAN;
         assert!((50.0 / 0.8..80.0 / 0.8).contains(&slack), "{slack}");
         let back = back(&[&cause], 50.0).unwrap() / MEAN;
@@ -228,7 +231,7 @@ mod tests {
             let (mut time, mut left, mut taken, mut begun, mut tick) = (0.0, 0.0f64, 0.0f64, 0.0, 0.0);
             let (mut over, mut long, mut next, count) = (0, 0, 0.0, 200_000u64);
             for i in 0..count {
-                // The next of both kinds, ticks first.
+                // The next detour of either kind, ticks first.
                 let (at, length) = match tick <= next {
                     true => (tick, MEAN),
                     false => (next, length.quantile(draws.unit(2 * i + 1))),

@@ -1,92 +1,93 @@
 //! Bulk-synchronous phases under noise, detour by detour, from one node to millions of cores.
 //!
-//! In each phase every core computes for the grain, then cores synchronise. A detour holds the program up on its core while it
-//! lasts; one that meets a core that waits costs nothing. Cost: some tens of nanoseconds for each detour that is drawn, and where
-//! nodes have clocks of their own nodes × phases comparisons of some numbers each. Where all cores end a phase together, the last
-//! one is all that counts: detours that cannot be on it are forgotten at once, or are not drawn.
+//! In each phase every core computes for the grain, then cores synchronise. A detour delays the program on its core; a
+//! detour of a waiting core costs nothing. Cost: tens of nanoseconds for each drawn detour; if nodes have their own
+//! clocks, also nodes × phases comparisons. Where all cores end a phase together, only the last one counts: detours
+//! that cannot be on it are dropped at once, or not drawn at all.
 
+mod barrier;
+mod barrier_sparse;
 mod bounds;
-mod chunk;
-mod clocks;
-mod needed;
+mod detours;
+mod halo;
 mod outcome;
-mod streams;
-mod together;
+mod tile;
 
 use bounds::Bounds;
 pub use bounds::CHANCE;
+pub use detours::{Detour, Position, Streams};
 pub use outcome::{Interval, Outcome};
-pub use streams::{Detour, Position, Streams};
 
 use crate::model::Model;
 use crate::random::Stream;
 
-/// Most nodes.
+/// Maximum number of nodes.
 pub const MOST_NODES: u32 = 1 << 24;
-/// Most phases.
+/// Maximum number of phases.
 pub const MOST_PHASES: u64 = 1 << 32;
 
-/// Longest run without noise, seconds: times are whole nanoseconds in 64 bits, and noise may make it many times as long.
+/// Longest run without noise, seconds: times are whole nanoseconds in 64 bits, and noise may prolong a run many times.
 const LONGEST: f64 = 1e8;
 
-/// How the cores of a phase meet.
+/// How cores meet at the end of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meet {
     /// All wait for the last one, then for `cost`.
     All {
-        /// What the operation takes without noise, nanoseconds.
+        /// Time of the operation without noise, nanoseconds.
         cost: u64,
     },
     /// Each node waits for its neighbours in a periodic grid, whose messages take `cost`.
     Neighbours {
-        /// What an exchange takes without noise, nanoseconds.
+        /// Time of an exchange without noise, nanoseconds.
         cost: u64,
         /// The grid; its product is the number of nodes.
         grid: [u32; 3],
     },
-    /// One of `every` phases ends as with `All`, the others as with `Neighbours`.
+    /// One in `every` phases ends as with `All`, the others as with `Neighbours`.
     Some {
-        /// What the collective takes without noise, nanoseconds.
+        /// Time of the collective without noise, nanoseconds.
         cost: u64,
-        /// What an exchange does.
+        /// Time of an exchange without noise, nanoseconds.
         halo: u64,
         /// The grid of neighbours.
         grid: [u32; 3],
-        /// How many phases there are for each collective.
+        /// Phases per collective.
         every: u64,
     },
-    /// Columns of nodes in turn work out a panel that all others wait for, which takes `cost`; the nodes of a column wait for
-    /// each other. Work falls as the square of what is left, three times the grain at first, as in LINPACK.
+    /// Columns of nodes take turns computing a panel, which takes `cost` and for which all others wait; the nodes of a
+    /// column wait for each other. The work falls as the square of the remaining part, from three times the grain, as
+    /// in LINPACK.
     Panel {
-        /// Panel and broadcast without noise, nanoseconds.
+        /// Time of panel and broadcast without noise, nanoseconds.
         cost: u64,
         /// Rows and columns of nodes.
         grid: [u32; 2],
     },
 }
 
-/// What is run.
+/// The run to simulate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// Nodes.
     pub nodes: u32,
-    /// Cores of each that compute.
+    /// Computing cores per node.
     pub cores: u32,
-    /// Computation of each core in a phase, nanoseconds.
+    /// Computation of each core per phase, nanoseconds.
     pub grain: u64,
-    /// By what share the slowest node may have more to do than the fastest; drawn evenly for each node, the same in all
-    /// phases.
+    /// How much more work the slowest node may have than the fastest, as a share; drawn uniformly for each node, the
+    /// same in all phases.
     pub imbalance: f64,
     /// Phases.
     pub phases: u64,
-    /// How they end.
+    /// How phases end.
     pub meet: Meet,
     /// Seed of all draws.
     pub seed: u64,
 }
 
 impl Setup {
-    /// Tells whether it can be run.
+    /// Checks that it can be run.
     ///
     /// # Errors
     /// What is out of bounds.
@@ -100,7 +101,7 @@ impl Setup {
         bounds("ns of grain", self.grain, 86_400_000_000_000)?;
         if self.seconds() > LONGEST {
             return Err(format!(
-                "{} phases of this grain take {:.1e} s; {LONGEST:.0e} s are the most",
+                "{} phases of this grain take {:.1e} s; the maximum is {LONGEST:.0e} s",
                 self.phases,
                 self.seconds()
             ));
@@ -117,12 +118,12 @@ impl Setup {
             return Err(format!("the grid has {grid} nodes, not {}", self.nodes));
         }
         if matches!(self.meet, Meet::Some { every: 0, .. }) {
-            return Err("a collective every 0 phases; 1 or more are possible".to_owned());
+            return Err("a collective every 0 phases; it must be 1 or more".to_owned());
         }
         Ok(())
     }
 
-    /// Computation of each node in a phase, nanoseconds.
+    /// Computation of each node per phase, nanoseconds.
     #[must_use]
     pub fn works(&self) -> Vec<u64> {
         let draws = Stream::new(self.seed).of(u64::MAX);
@@ -133,21 +134,21 @@ impl Setup {
         (0..self.nodes).map(|node| self.grain + more(node)).collect()
     }
 
-    /// How many detours there are expected to be in a run, if it takes no longer than without noise.
+    /// Expected number of detours in a run, for the run time without noise.
     #[must_use]
     pub fn detours(&self, model: &Model) -> f64 {
         let rate: f64 = model.sources.iter().map(|s| s.node_rate(self.cores)).sum();
         rate * f64::from(self.nodes) * self.seconds()
     }
 
-    /// How many of these a run draws, where it is certain but for a chance of [`CHANCE`] that the others change nothing; `None`:
-    /// all.
+    /// Number of these that a run draws if, except with probability [`CHANCE`], the others cannot change the result;
+    /// `None` if all are drawn.
     #[must_use]
     pub fn needed(&self, model: &Model) -> Option<f64> {
         Bounds::new(model, self).map(|bounds| bounds.detours)
     }
 
-    /// Seconds that it takes without noise, about.
+    /// Approximate run time without noise, seconds.
     fn seconds(&self) -> f64 {
         let cost = match self.meet {
             Meet::All { cost } | Meet::Neighbours { cost, .. } | Meet::Panel { cost, .. } | Meet::Some { cost, .. } => {
@@ -157,7 +158,7 @@ impl Setup {
         (self.grain + cost) as f64 * self.phases as f64 / 1e9
     }
 
-    /// The time in which some nodes have about so many detours, but no more than a quarter of all, nanoseconds.
+    /// Time in which `nodes` nodes have about `detours` detours, at most a quarter of all, nanoseconds.
     fn cell(&self, model: &Model, nodes: usize, detours: f64) -> u64 {
         let rate = self.detours(model) / self.seconds() / f64::from(self.nodes) * nodes as f64;
         let some = detours / rate.max(1e-9);
@@ -165,7 +166,7 @@ impl Setup {
     }
 }
 
-/// Runs `setup` under the noise of `model`. The same for any number of threads.
+/// Runs `setup` under the noise of `model`. The result does not depend on the number of threads.
 ///
 /// # Errors
 /// When the model leaves a core no time, or the setup is out of bounds.
@@ -174,18 +175,18 @@ pub fn simulate(model: &Model, setup: &Setup) -> Result<Outcome, String> {
     let streams = Streams::new(model, setup.cores, setup.seed)?;
     Ok(match setup.meet {
         Meet::All { cost } => match Bounds::new(model, setup) {
-            Some(bounds) => needed::Run::new(&streams, bounds, model, setup).all(setup, cost),
-            None => together::Run::new(streams, model, setup).all(setup, cost),
+            Some(bounds) => barrier_sparse::Run::new(&streams, bounds, model, setup).all(setup, cost),
+            None => barrier::Run::new(streams, model, setup).all(setup, cost),
         },
-        _ => clocks::Run::new(streams, model, setup).all(setup),
+        _ => halo::Run::new(streams, model, setup).all(setup),
     })
 }
 
-/// The setup with as many of its phases as about `most` detours allow; phases under noise last longer and draw more than
-/// [`Setup::detours`] and [`Setup::needed`] say, which a short run tells.
+/// The setup with as many phases as about `most` detours allow. Phases under noise take longer and draw more than
+/// [`Setup::detours`] and [`Setup::needed`] say; a short run determines how many.
 ///
 /// # Errors
-/// When fewer than 30 phases are possible, and what [`simulate`] refuses.
+/// When fewer than 30 phases are possible, or when [`simulate`] refuses.
 pub fn affordable(model: &Model, setup: &Setup, most: f64) -> Result<Setup, String> {
     let each = setup.needed(model).unwrap_or_else(|| setup.detours(model)) / setup.phases as f64;
     if each * setup.phases as f64 * 4.0 <= most / 10.0 {

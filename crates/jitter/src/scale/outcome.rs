@@ -1,60 +1,60 @@
-//! What a run gives.
+//! Results of a run.
 
 use super::{Meet, Setup};
 
-/// Parts of a run whose means tell how sure its mean is.
+/// Batches whose means give the confidence interval.
 const BATCHES: u64 = 30;
-/// Two-sided 95 % quantile of Student's t for 29 degrees of freedom.
+/// Two-sided 95 % quantile of Student's t distribution with 29 degrees of freedom.
 const T_95: f64 = 2.045;
-/// Most phases whose times are kept.
+/// Maximum number of phase times kept.
 const KEPT: u64 = 1 << 22;
 
-/// Bounds that hold the true value with a probability of 95 %, if phases far apart have nothing to do with each other.
+/// 95 % confidence interval, if distant phases are independent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The lower bound.
+    /// Lower bound.
     pub low: f64,
-    /// The upper bound.
+    /// Upper bound.
     pub high: f64,
 }
 
-/// What a run gives. Times are nanoseconds.
+/// Results of a run. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// From the first phase's beginning to the last one's end.
+    /// From the start of the first phase to the end of the last one.
     pub time: u64,
     /// The same without noise.
     pub quiet: u64,
-    /// Computation of a node, mean of all.
+    /// Computation of a node, averaged over all.
     pub work: f64,
-    /// Bounds of `slowdown`; none from fewer than 30 phases, or from phases that shrink.
+    /// Confidence interval of `slowdown`; `None` with fewer than 30 phases or with shrinking phases.
     pub sure: Option<Interval>,
-    /// Times of phases, ascending; of very long runs the first ones.
+    /// Phase times, ascending; only the first ones of very long runs.
     pub phases: Vec<u64>,
-    /// What of `time` each of the model's sources lost.
+    /// Part of `time` lost to each source of the model.
     pub lost: Vec<f64>,
 }
 
 impl Outcome {
-    /// The share of the time that is computation.
+    /// Share of the time that is computation.
     #[must_use]
     pub fn efficiency(&self) -> f64 {
         self.work / self.time as f64
     }
 
-    /// How many times as long it takes as without noise.
+    /// Run time relative to that without noise.
     #[must_use]
     pub fn slowdown(&self) -> f64 {
         self.time as f64 / self.quiet as f64
     }
 
-    /// The share of the time that noise takes.
+    /// Share of the time lost to noise.
     #[must_use]
     pub fn noise(&self) -> f64 {
         1.0 - self.quiet as f64 / self.time as f64
     }
 
-    /// The time of a phase below which a share `q` of all lie.
+    /// Quantile `q` of the phase times.
     #[must_use]
     pub fn quantile(&self, q: f64) -> u64 {
         let last = self.phases.len().saturating_sub(1);
@@ -62,7 +62,7 @@ impl Outcome {
     }
 }
 
-/// Takes down a run.
+/// Records a run.
 pub(super) struct Recorder {
     quiet: u64,
     work: f64,
@@ -77,7 +77,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// `works` is each node's computation in a phase, `phase` what a phase takes without noise.
+    /// `works` is each node's computation per phase, `phase` the time of a phase without noise.
     pub(super) fn new(setup: &Setup, sources: usize, works: &[u64], phase: u64) -> Recorder {
         Recorder {
             quiet: phase * setup.phases,
@@ -92,12 +92,12 @@ impl Recorder {
         }
     }
 
-    /// What the whole run takes without noise and what of it is a node's work, where phases differ.
+    /// Sets the time of the whole run without noise and a node's work in it, when phases differ.
     pub(super) fn whole(&mut self, time: u64, work: f64) {
         (self.quiet, self.work) = (time, work);
     }
 
-    /// Shares `lost` out among sources as `steal` says that they stole.
+    /// Attributes `lost` to sources in proportion to what they took, as reported by `steal`.
     pub(super) fn blame(&mut self, lost: f64, steal: impl FnOnce(&mut [u64])) {
         self.stolen.fill(0);
         steal(&mut self.stolen);
@@ -121,7 +121,7 @@ impl Recorder {
         Outcome { time, quiet: self.quiet, work: self.work, sure, phases: self.times, lost: self.lost }
     }
 
-    /// Bounds from the means of parts of the run.
+    /// Confidence interval from batch means.
     fn sure(&self, time: u64) -> Interval {
         let n = BATCHES as f64;
         let length = |batch: u64| {

@@ -1,4 +1,4 @@
-//! Runs of 1 to 64 nodes equal a simulation that looks at every core in every phase.
+//! Runs of 1 to 64 nodes match a simulation that examines every core in every phase.
 
 use fxscope_jitter::model::{self, Model};
 use fxscope_jitter::network;
@@ -6,7 +6,7 @@ use fxscope_jitter::scale::{Detour, Meet, Setup, Streams, simulate};
 use fxscope_osnoise::import::Imported;
 use fxscope_osnoise::trace::{Cause, CoreSummary, Kind, Summary};
 
-/// A bit of everything: overlaps, queues, detours longer than phases, correlations, traces.
+/// A mixture: overlaps, queues, detours longer than phases, correlations, traces.
 const MIXED: &str = r#"
 version = 1
 title = "everything"
@@ -57,7 +57,7 @@ fn mixed() -> Model {
     model::parse(MIXED, "mixed", None).unwrap()
 }
 
-/// When a core is taken, in order: each detour waits for the one before.
+/// When a core is occupied, in order: each detour waits for the previous one.
 fn taken(mut detours: Vec<Detour>) -> Vec<(u64, u64)> {
     detours.sort();
     let mut free = 0;
@@ -70,7 +70,7 @@ fn taken(mut detours: Vec<Detour>) -> Vec<(u64, u64)> {
     out
 }
 
-/// When work that begins at `now` ends, walking through all that the core is taken for.
+/// When work started at `now` ends, stepping through all detours of the core.
 fn end(taken: &[(u64, u64)], now: u64, work: u64) -> u64 {
     let (mut at, mut left) = (now, work);
     for &(start, end) in taken {
@@ -89,7 +89,7 @@ fn end(taken: &[(u64, u64)], now: u64, work: u64) -> u64 {
     at + left
 }
 
-/// The whole run, every core in every phase; the time at the end.
+/// Simulates every core in every phase; returns the final time.
 fn brute_force(model: &Model, setup: &Setup, horizon: u64) -> u64 {
     let streams = Streams::new(model, setup.cores, setup.seed).unwrap();
     let nodes: Vec<Vec<Vec<(u64, u64)>>> = (0..setup.nodes)
@@ -173,28 +173,28 @@ fn compare(model: &Model, nodes: u32, cores: u32, grain: u64, imbalance: f64, ph
 }
 
 #[test]
-fn short_grains_equal_a_walk_over_every_core_and_phase() {
+fn short_grains_match_brute_force() {
     for nodes in [1, 2, 5, 12, 64] {
         compare(&mixed(), nodes, 4, 50_000, 0.0, 300);
     }
 }
 
 #[test]
-fn long_grains_with_many_detours_each_equal_it_too() {
+fn long_grains_with_many_detours_match_brute_force() {
     for nodes in [1, 7, 24] {
         compare(&mixed(), nodes, 3, 5_000_000, 0.0, 12);
     }
 }
 
 #[test]
-fn nodes_with_unequal_work_equal_it_too() {
+fn nodes_with_unequal_work_match_brute_force() {
     for nodes in [1, 8, 63] {
         compare(&mixed(), nodes, 2, 100_000, 0.2, 200);
     }
 }
 
 #[test]
-fn all_profiles_equal_it_on_64_nodes() {
+fn all_profiles_match_brute_force_on_64_nodes() {
     for name in model::names().filter(|name| *name != "silent") {
         let model = model::load(name).unwrap();
         let cost = 1000;
@@ -205,7 +205,7 @@ fn all_profiles_equal_it_on_64_nodes() {
     }
 }
 
-/// Many short detours on each core, and few long ones that decide when phases end.
+/// Many short detours on each core, and a few long ones that determine when phases end.
 fn mostly_short(nodes: u32) -> Model {
     let text = format!(
         r#"
@@ -238,7 +238,7 @@ evidence = "assumed"
 }
 
 #[test]
-fn phases_that_do_not_need_all_detours_equal_it_too() {
+fn sparse_phases_match_brute_force() {
     for (nodes, grain, phases) in [(32, 20_000_000, 100), (64, 10_000_000, 200)] {
         let model = mostly_short(nodes);
         for seed in 0..3 {
@@ -256,7 +256,7 @@ fn phases_that_do_not_need_all_detours_equal_it_too() {
 }
 
 #[test]
-fn replayed_traces_equal_it() {
+fn replayed_traces_match_brute_force() {
     let folder = tempfile::tempdir().unwrap();
     let trace =
         "duration_ns,5000000\ncore,start_ns,length_ns\n0,0,1000\n0,700000,90000\n3,1000000,250000\n3,4990000,10000\n";
@@ -273,10 +273,10 @@ fn replayed_traces_equal_it() {
     }
 }
 
-/// How long the recording is, ns.
+/// Duration of the recording, ns.
 const RECORDED: u64 = 5_000_000;
 
-/// A recording of three cores, the last one quiet: on each start, length, cause.
+/// A recording of three cores, the last one quiet: start, length and cause.
 fn recording() -> [Vec<(u64, u64, Cause)>; 3] {
     let (tick, task) = (Cause::new(Kind::Interrupt, "tick"), Cause::new(Kind::Task, "daemon"));
     let own = Cause::new(Kind::Own, "writing the trace");
@@ -304,13 +304,13 @@ fn replay(folder: &std::path::Path) -> Model {
 }
 
 #[test]
-fn each_core_has_a_recorded_core_from_a_moment_on() {
+fn each_core_replays_a_recorded_core_from_a_random_moment() {
     let folder = tempfile::tempdir().unwrap();
     let model = replay(folder.path());
     let causes: Vec<&str> = model.sources.iter().map(|source| source.cause.as_str()).collect();
     assert_eq!(causes, ["task daemon", "interrupt tick"], "the measurement itself is no noise");
     let streams = Streams::new(&model, 16, 1).unwrap();
-    // From the recording: the detours of one of its cores from a moment on, for more than two rounds.
+    // The detours of one recorded core from a moment on, for more than two repetitions.
     let end = 12_000_000;
     let of = |core: usize, offset: u64| -> Vec<(u64, u32, u8)> {
         let kept: Vec<_> = recording()[core].iter().filter(|(_, _, cause)| cause.kind != Kind::Own).cloned().collect();
@@ -322,7 +322,7 @@ fn each_core_has_a_recorded_core_from_a_moment_on() {
     let mut met = std::collections::BTreeSet::new();
     for node in 0..8 {
         let (mut position, mut all) = (streams.position(node), Vec::new());
-        // In stretches, as a simulation draws them.
+        // Drawn in windows, as in a simulation.
         for from in (0..end).step_by(750_000) {
             streams.extend(node, &mut position, from, from + 750_000, &mut all);
         }
@@ -353,8 +353,8 @@ fn of_core(streams: &Streams, node: u32, core: u16, end: u64) -> Vec<(u64, u32)>
 }
 
 #[test]
-fn what_struck_recorded_cores_together_strikes_the_cores_of_a_node_together() {
-    // Two cores at the same times, for twice as long on the second.
+fn simultaneous_recorded_detours_stay_simultaneous_within_a_node() {
+    // Two cores with simultaneous detours, twice as long on the second.
     let starts = [0, 310_000, 1_000_000, 2_600_000, 4_100_000];
     let folder = tempfile::tempdir().unwrap();
     let cause = || Cause::new(Kind::Task, "gang");
@@ -370,7 +370,7 @@ fn what_struck_recorded_cores_together_strikes_the_cores_of_a_node_together() {
     let begins = |node, core| of_core(&streams, node, core, 3 * RECORDED).iter().map(|d| d.0).collect::<Vec<_>>();
     let mut moments = std::collections::BTreeSet::new();
     for node in 0..20 {
-        // Pairs of cores, each with a moment of its own; the fifth core has no partner.
+        // Pairs of cores start at their own moments; the fifth core has no partner.
         for first in [0, 2] {
             assert_eq!(begins(node, first), begins(node, first + 1), "node {node}");
             let lengths = [first, first + 1].map(|core| of_core(&streams, node, core, RECORDED)[0].1);
@@ -385,7 +385,7 @@ fn what_struck_recorded_cores_together_strikes_the_cores_of_a_node_together() {
 }
 
 #[test]
-fn replayed_measurements_equal_a_walk_over_every_core_and_phase() {
+fn replayed_measurements_match_brute_force() {
     let folder = tempfile::tempdir().unwrap();
     let model = replay(folder.path());
     for nodes in [1, 9, 64] {
@@ -394,8 +394,8 @@ fn replayed_measurements_equal_a_walk_over_every_core_and_phase() {
 }
 
 #[test]
-fn a_recording_may_take_different_cores_by_different_causes() {
-    // 60 % of one core by one cause, 60 % of the other by another: no core has less than 40 % left.
+fn causes_of_a_recording_may_strike_different_cores() {
+    // One cause takes 60 % of one core, another 60 % of the other: each core has at least 40 % left.
     let folder = tempfile::tempdir().unwrap();
     let mut imported = Imported { summary: Summary { duration: 1000, ..Summary::default() }, ..Imported::default() };
     imported.cores.insert(0, vec![(0, 600, Cause::new(Kind::Task, "a"))]);
@@ -418,11 +418,11 @@ fn traces_without_detours_have_nothing_to_replay() {
     let path = folder.path().join("t.fxn");
     std::fs::write(&path, Imported::default().write(Vec::new()).unwrap()).unwrap();
     let message = model::load(&path.display().to_string()).unwrap_err();
-    assert!(message.contains("t.fxn: has no single detours to replay; measure longer"), "{message}");
+    assert!(message.contains("t.fxn: has no individual detours to replay; measure longer"), "{message}");
 }
 
 #[test]
-fn one_thread_gives_what_many_give() {
+fn the_number_of_threads_does_not_change_results() {
     let meets = |nodes| [Meet::All { cost: 900 }, Meet::Neighbours { cost: 900, grid: network::grid(nodes) }];
     for meet in meets(5000) {
         let setup = Setup { nodes: 5000, cores: 2, grain: 100_000, imbalance: 0.0, phases: 40, meet, seed: 5 };
@@ -435,7 +435,7 @@ fn one_thread_gives_what_many_give() {
 }
 
 #[test]
-fn more_nodes_never_end_sooner_and_share_the_noise_of_fewer() {
+fn more_nodes_never_finish_earlier_and_share_the_noise_of_fewer() {
     let time = |nodes| {
         let meet = Meet::All { cost: 1000 };
         let setup = Setup { nodes, cores: 4, grain: 200_000, imbalance: 0.1, phases: 100, meet, seed: 2 };

@@ -1,4 +1,4 @@
-//! Closed forms against the simulation: within 2 %.
+//! Closed forms match the simulation within 2 %.
 
 use fxscope_jitter::closed;
 use fxscope_jitter::model::{self, Model};
@@ -22,7 +22,7 @@ fn delay(outcome: &Outcome, grain: u64) -> f64 {
     (outcome.time - outcome.quiet) as f64 / outcome.quiet as f64 * grain as f64
 }
 
-/// The share of phases that lose anything.
+/// Share of phases that lose anything.
 fn struck(outcome: &Outcome, grain: u64) -> f64 {
     outcome.phases.iter().filter(|&&phase| phase > grain).count() as f64 / outcome.phases.len() as f64
 }
@@ -32,9 +32,9 @@ fn near(found: f64, closed: f64, what: &str) {
 }
 
 #[test]
-fn phases_struck_by_arrivals_at_random() {
+fn phases_struck_by_poisson_arrivals() {
     let noise = model("kind = \"poisson\", rate = 1.0", "kind = \"fixed\", value = \"1us\"", "");
-    // Enough phases that 2 % are five standard errors and more.
+    // Enough phases for 2 % to be at least five standard errors.
     for (nodes, cores) in [(1, 48), (16, 4), (100, 10)] {
         let outcome = run(&noise, nodes, cores, 1_000_000, 1_500_000);
         let closed = closed::struck_by_poisson(1.0, f64::from(nodes * cores), 1e6);
@@ -45,7 +45,7 @@ fn phases_struck_by_arrivals_at_random() {
 
 #[test]
 fn phases_struck_by_ticks() {
-    // The grain and the period have no common measure, so that phases sweep over all of the period.
+    // Grain and period are incommensurable, so that phases sample the whole period.
     let noise = model("kind = \"periodic\", period = \"100ms\"", "kind = \"fixed\", value = \"1us\"", "");
     let grain = 618_034;
     for cores in [1, 4, 16] {
@@ -94,7 +94,7 @@ fn the_longest_two_point_detour() {
 }
 
 #[test]
-fn the_longest_of_as_many_as_strike_at_once() {
+fn the_longest_of_simultaneous_detours() {
     // Aligned arrivals strike all cores: each loses the longest of as many lengths as there are cores.
     for (length, longest) in [
         ("kind = \"exponential\", mean = \"10us\"", closed::longest_exponential(1e4, 400)),
@@ -107,7 +107,7 @@ fn the_longest_of_as_many_as_strike_at_once() {
         let noise = model("kind = \"poisson\", rate = 20.0", length, "correlation = \"aligned\"");
         let outcome = run(&noise, 100, 4, 1_000_000, 400_000);
         let hits = outcome.phases.iter().filter(|&&phase| phase > 1_000_000).count() as f64;
-        // Two arrivals in a phase add up: the loss of an arrival, not of a struck phase.
+        // Two arrivals in a phase add up: the loss per arrival, not per struck phase.
         let arrivals = -(1.0 - hits / 400_000.0).ln() * 400_000.0;
         near((outcome.time - outcome.quiet) as f64 / arrivals, longest, length);
     }

@@ -15,7 +15,7 @@ fn efficiency(machine: &Machine, problem: Problem, model: &Model) -> f64 {
 }
 
 #[test]
-fn the_run_whose_size_is_published_is_met_within_its_rounding() {
+fn the_run_with_a_published_size_is_matched_within_rounding() {
     let machine = Machine::load("fx1").unwrap();
     let noise = machine.noise_model().unwrap();
     let full = machine.estimate(FULL, &noise, 1).unwrap();
@@ -24,14 +24,15 @@ fn the_run_whose_size_is_published_is_met_within_its_rounding() {
 }
 
 #[test]
-fn half_the_memory_is_about_two_per_cent_slower_and_half_of_n_is_not() {
+fn half_the_memory_costs_about_two_per_cent_and_half_of_n_more() {
     let machine = Machine::load("fx1").unwrap();
     let noise = machine.noise_model().unwrap();
     let full = efficiency(&machine, FULL, &noise);
     let gain = |n: f64| (full / efficiency(&machine, Problem { n, ..FULL }, &noise) - 1.0) * 100.0;
     let (memory, n) = (gain(FULL.n / 2f64.sqrt()), gain(FULL.n / 2.0));
     assert_eq!((memory.round(), n.round()), (2.0, 4.0), "{memory} {n}");
-    // What falls as 1 / N decides that, and the published efficiency gives its sum: not how panels and network share it.
+    // Only costs that fall as 1 / N matter here. The published efficiency gives their sum, not how panels and network
+    // share it.
     let left = |efficiency: f64, noise: f64| (1.0 - noise) / efficiency - 1.0 / machine.dgemm;
     let share = machine.estimate(FULL, &noise, 1).unwrap().noise;
     let half = (1.0 - share) / (1.0 / machine.dgemm + left(0.9119, share) * 2f64.sqrt());
@@ -39,7 +40,7 @@ fn half_the_memory_is_about_two_per_cent_slower_and_half_of_n_is_not() {
 }
 
 #[test]
-fn sizes_that_are_not_published_are_those_of_the_published_efficiencies_and_fit_the_memory() {
+fn unpublished_sizes_follow_from_published_efficiencies_and_fit_the_memory() {
     let machine = Machine::load("fx1").unwrap();
     let noise = machine.noise_model().unwrap();
     for (nodes, memory, published) in TABLE {
@@ -59,9 +60,9 @@ fn sizes_that_are_not_published_are_those_of_the_published_efficiencies_and_fit_
 }
 
 #[test]
-fn the_size_of_an_efficiency_follows_from_what_dgemm_and_noise_leave() {
-    // No noise, one node: panels take N² · 256 / 2 at 1 GFLOPS, the work 2/3 N³ at 10 GFLOPS, half of that by DGEMM:
-    // 1 / efficiency = 2 + 1920 / N.
+fn the_size_for_an_efficiency_follows_from_dgemm_and_noise() {
+    // One node without noise: panels take N² · 256 / 2 at 1 GFLOPS, the work 2/3 N³ at 10 GFLOPS, half of that by
+    // DGEMM: 1 / efficiency = 2 + 1920 / N.
     let text = "version = 1\ntitle = \"t\"\nnode_flops = 10e9\ndgemm = 0.5\nblock = 256\npanel_flops = 1e9\n\
                 bandwidth = 1e9\nfull_memory = 0.8\nnoise = \"silent\"\nsource = \"test\"\nevidence = \"assumed\"\n";
     let machine = Machine::parse(text, "t").unwrap();
@@ -80,24 +81,24 @@ fn the_size_of_an_efficiency_follows_from_what_dgemm_and_noise_leave() {
     assert!(run("1GiB", "published = 40.0\nn = 5000.0").unwrap_err().contains("has an N"));
 }
 
-/// What noise takes of a node's DGEMM whose threads wait for each other, %.
+/// Share of a node's DGEMM lost to noise when its threads wait for each other, %.
 fn lost(name: &str) -> f64 {
     let model = model::load(name).unwrap();
     let meet = Meet::All { cost: 0 };
-    // Blocks of a millisecond, two million of them.
+    // Two million blocks of one millisecond.
     let setup = Setup { nodes: 1, cores: 4, grain: 1_000_000, imbalance: 0.0, phases: 2_000_000, meet, seed: 3 };
     simulate(&model, &setup).unwrap().noise() * 100.0
 }
 
 #[test]
 fn suppressed_daemons_give_dgemm_a_quarter_of_a_point() {
-    // 94.84 % of peak for 95.08 %, 38.239 for 38.335 GFLOPS: jitter-0055 to 0060.
+    // 94.84 % of peak against 95.08 %, 38.239 against 38.335 GFLOPS: jitter-0055 to 0060.
     let gain = 95.08 * (1.0 - (1.0 - lost("fx1") / 100.0) / (1.0 - lost("fx1-suppressed") / 100.0));
     assert!((gain - 0.24).abs() < 0.005, "{gain}");
 }
 
 #[test]
-fn noise_takes_more_of_linpack_on_many_nodes_than_on_one_yet_below_one_per_cent() {
+fn linpack_loses_more_to_noise_on_many_nodes_yet_below_one_per_cent() {
     let machine = Machine::load("fx1").unwrap();
     let noise = machine.noise_model().unwrap();
     let share = |nodes| {
@@ -129,7 +130,7 @@ fn the_runs_of_the_machines_file_are_the_published_ones() {
 }
 
 #[test]
-fn bad_machines_and_problems_are_refused_with_what_is_wrong() {
+fn bad_machines_and_problems_are_refused_with_a_reason() {
     let text = include_str!("../../../../data/linpack/fx1.toml");
     for (from, to, why) in [
         ("dgemm = 0.9508", "dgemm = 1.5", "dgemm = 1.5"),
@@ -141,6 +142,6 @@ fn bad_machines_and_problems_are_refused_with_what_is_wrong() {
         assert!(error.contains(why), "{error}");
     }
     let machine = Machine::load("fx1").unwrap();
-    assert!(machine.filling(512, 1 << 20, 0.5).unwrap_err().contains("is the least"));
+    assert!(machine.filling(512, 1 << 20, 0.5).unwrap_err().contains("the minimum is"));
     assert!(machine.filling(1, 1 << 30, 1.5).unwrap_err().contains("share 1.5"));
 }

@@ -1,4 +1,4 @@
-//! Model files: what they say, and what is wrong with bad ones.
+//! Model files: their contents, and errors in bad ones.
 
 use fxscope_jitter::model::{self, Evidence};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ const TICK: &str = "arrival = { kind = \"periodic\", period = \"1ms\" }";
 const FIXED: &str = "length = { kind = \"fixed\", value = \"5us\" }";
 
 #[test]
-fn all_profiles_load_and_say_where_their_numbers_are_from() {
+fn all_profiles_load_and_state_their_sources() {
     for name in model::names() {
         let profile = model::load(name).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(profile.name, name);
@@ -42,7 +42,7 @@ fn the_k_computers_gaps_and_lengths_keep_their_bounds() {
 }
 
 #[test]
-fn every_kind_of_arrival_has_the_rate_and_the_share_that_its_model_says() {
+fn every_kind_of_arrival_has_its_models_rate_and_share() {
     for (arrival, on) in [
         ("{ kind = \"periodic\", period = \"700us\" }", "\"cores\""),
         ("{ kind = \"poisson\", rate = 1500.0 }", "\"cores\""),
@@ -56,7 +56,7 @@ fn every_kind_of_arrival_has_the_rate_and_the_share_that_its_model_says() {
         let model = model::parse(&text, "t", None).unwrap();
         let streams = fxscope_jitter::scale::Streams::new(&model, 4, 5).unwrap();
         let mut detours = Vec::new();
-        // In pieces, as runs take them.
+        // Drawn in windows, as runs do.
         let mut position = streams.position(0);
         let seconds = 60;
         for piece in 0..600u64 {
@@ -68,14 +68,14 @@ fn every_kind_of_arrival_has_the_rate_and_the_share_that_its_model_says() {
         assert!((rate / expected - 1.0).abs() < 0.02, "{arrival} {on}: {rate} for {expected}");
         let stolen: f64 = detours.iter().map(|d| f64::from(d.length)).sum::<f64>() / 1e9 / f64::from(seconds) / 4.0;
         assert!((stolen / model.fraction(4) - 1.0).abs() < 0.03, "{arrival} {on}: {stolen} {}", model.fraction(4));
-        // The first second is as any other: nothing happens to begin with the program.
+        // The first second is like any other: nothing starts with the program.
         let first = detours.iter().filter(|d| d.start < 1_000_000_000).count() as f64;
         assert!((first / expected - 1.0).abs() < 0.1, "{arrival} {on}: {first} for {expected}");
     }
 }
 
 #[test]
-fn what_strikes_together_begins_together() {
+fn correlated_detours_start_simultaneously() {
     for (correlation, nodes_share) in [("node", false), ("aligned", true)] {
         let text = source(&format!(
             "arrival = {{ kind = \"poisson\", rate = 100.0 }}\nlength = {{ kind = \"exponential\", mean = \"9us\" }}\n\
@@ -94,23 +94,23 @@ fn what_strikes_together_begins_together() {
 }
 
 #[test]
-fn noise_of_all_the_time_is_refused_with_the_source() {
+fn noise_that_takes_all_the_time_is_refused_with_its_source() {
     let error = refused(&format!("{TICK}\nlength = {{ kind = \"fixed\", value = \"1ms\" }}"));
     assert!(error.contains("'c'") && error.contains("100.0000 %"), "{error}");
-    // Two that are possible alone.
+    // Two that are possible separately.
     let half = "[[noise]]\ncause = \"half\"\narrival = { kind = \"periodic\", period = \"1ms\" }\n\
                 length = { kind = \"fixed\", value = \"600us\" }\nsource = \"s\"\nevidence = \"assumed\"\n";
     let model = model::parse(&format!("version = 1\ntitle = \"t\"\n{half}{half}"), "two", None).unwrap();
     let error = model.check(4).unwrap_err();
     assert!(error.contains("120.0000 %") && error.contains("'half' 60.0000 %"), "{error}");
-    // What strikes one core of four steals a quarter of each.
+    // A source that strikes one core of four takes a quarter of each.
     let node = source(&format!("{TICK}\nlength = {{ kind = \"fixed\", value = \"1500us\" }}\non = \"node\""));
     let model = model::parse(&node, "node", None).unwrap();
     assert!(model.check(4).is_ok() && model.check(1).is_err());
 }
 
 #[test]
-fn bad_files_are_refused_with_what_is_wrong() {
+fn bad_files_are_refused_with_a_reason() {
     for (body, why) in [
         (format!("{TICK}\n{FIXED}\ncolour = 3"), "colour"),
         (format!("{TICK}\nlength = {{ kind = \"fixed\", value = \"5us\", more = 1 }}"), "more"),
@@ -119,7 +119,7 @@ fn bad_files_are_refused_with_what_is_wrong() {
         (format!("{TICK}\nlength = {{ kind = \"wide\", value = \"5us\" }}"), "wide"),
         (format!("{TICK}\nlength = {{ kind = \"pareto\", shape = 0.9, at_least = \"5us\" }}"), "infinite mean"),
         (format!("{TICK}\nlength = {{ kind = \"pareto\", shape = -2.0, at_least = \"5us\" }}"), "shape"),
-        (format!("{TICK}\nlength = {{ kind = \"uniform\", at_least = \"5us\", at_most = \"1us\" }}"), "exchange"),
+        (format!("{TICK}\nlength = {{ kind = \"uniform\", at_least = \"5us\", at_most = \"1us\" }}"), "swap them"),
         (
             format!("{TICK}\nlength = {{ kind = \"two-point\", short = \"1us\", long = \"2us\", long_share = 1.5 }}"),
             "long_share",
@@ -135,7 +135,7 @@ fn bad_files_are_refused_with_what_is_wrong() {
         (format!("arrival = {{ kind = \"periodic\", period = \"1ns\" }}\n{FIXED}"), "too short"),
         (format!("arrival = {{ kind = \"gaps\", at_least = \"2ms\", mean = \"1ms\" }}\n{FIXED}"), "below at_least"),
         (format!("arrival = {{ kind = \"gaps\", at_least = \"2ms\" }}\n{FIXED}"), "at_most"),
-        (format!("arrival = {{ kind = \"trace\", file = \"none.csv\" }}\n{FIXED}"), "take `length` out"),
+        (format!("arrival = {{ kind = \"trace\", file = \"none.csv\" }}\n{FIXED}"), "remove `length`"),
         ("arrival = { kind = \"trace\", file = \"none.csv\" }".to_owned(), "cannot read none.csv"),
     ] {
         let error = refused(&body);
@@ -190,7 +190,7 @@ fn setups_out_of_bounds_are_refused_with_the_bound() {
         (Setup { cores: 0, ..good.clone() }, "0 cores"),
         (Setup { grain: 0, ..good.clone() }, "0 ns of grain"),
         (Setup { phases: 0, ..good.clone() }, "0 phases"),
-        (Setup { grain: 86_400_000_000_000, phases: 1 << 32, ..good.clone() }, "are the most"),
+        (Setup { grain: 86_400_000_000_000, phases: 1 << 32, ..good.clone() }, "the maximum is"),
         (Setup { imbalance: f64::NAN, ..good.clone() }, "imbalance NaN"),
         (Setup { meet: neighbours, ..good.clone() }, "the grid has 12 nodes, not 8"),
     ] {

@@ -1,4 +1,4 @@
-//! Accesses without active elements: they touch no memory, but some machines look for their pages all the same.
+//! Accesses without active elements: they touch no memory, but some machines translate their addresses all the same.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
@@ -6,31 +6,32 @@ use fxscope_counts::{Signal, Signals};
 use super::Hierarchy;
 use crate::pointer::Pointer;
 
-impl Hierarchy {
-    /// An access without active elements at `pointer` goes to its pipe at `t`; returns when it may, at the earliest.
+impl Hierarchy<'_> {
+    /// An access without active elements at `pointer` is ready for its pipe at `t`. Returns when it may enter it.
     #[inline(always)]
     pub fn inactive(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
-        if self.inactive_lookup { self.look_up_inactive(pointer, t, signals) } else { t }
+        if self.core.inactive_lookup { self.look_up_inactive(pointer, t, signals) } else { t }
     }
 
-    /// A page that is there is translated as for any access. One that is not gets no frame, and no TLB keeps that it is
-    /// missing: the next access looks for it again.
+    /// A present page is translated as for any access. An absent one gets no frame, and no TLB remembers that it is absent:
+    /// the next access looks it up again.
     #[cold]
     #[inline(never)]
     fn look_up_inactive(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Cycle {
-        let range = self.page_of(pointer.addr);
-        let addr = self.in_space(pointer.addr);
+        let range = self.core.page_of(pointer.addr);
+        let addr = self.core.in_space(pointer.addr);
         if range.end != 0 && self.chip.frames().has(addr >> range.shift << range.shift, range.shift) {
             return self.translate(pointer, t, signals).ready;
         }
         signals.add(Signal::L1dTlbRefill, 1);
         signals.add(Signal::L2dTlb, 1);
         signals.add(Signal::L2dTlbRefill, 1);
-        let missed = self.data_tlb.second_level(addr, range.shift, t).map_or_else(|missed| missed, |hit| hit.ready);
+        let missed =
+            self.core.data_tlb.second_level(addr, range.shift, t).map_or_else(|missed| missed, |hit| hit.ready);
         let absent = self.read_tables(pointer.addr, range, missed, signals);
-        let system = self.walkers.first_free(absent);
-        let end = system.at + self.absent_trap;
-        self.walkers.hold(system, system.at, end);
+        let system = self.core.walkers.first_free(absent);
+        let end = system.at + self.core.absent_trap;
+        self.core.walkers.hold(system, system.at, end);
         end
     }
 }

@@ -3,20 +3,20 @@
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 
-use super::{Cause, Hierarchy};
+use super::{Cause, CoreMemory, Hierarchy};
 use crate::chip::{Held, Holder, Request};
 use crate::tags::Line;
 
-impl Hierarchy {
-    /// Fetch of the block at `addr`, wanted at `t`: when its bytes can be read.
+impl Hierarchy<'_> {
+    /// Fetches the block at `addr` at `t`. Returns when its bytes can be read.
     #[inline(always)]
     pub fn fetch(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
-        let line = self.line_of(addr);
+        let line = self.core.line_of(addr);
         signals.add(Signal::L1iCache, 1);
-        if line == self.fetched {
+        if line == self.core.fetched {
             return t;
         }
-        self.fetched = line;
+        self.core.fetched = line;
         self.fetch_line(addr, t, signals)
     }
 
@@ -24,34 +24,36 @@ impl Hierarchy {
     #[inline(never)]
     fn fetch_line(&mut self, addr: u64, t: Cycle, signals: &mut Signals) -> Cycle {
         let (t, physical) = self.translate_code(addr, t, signals);
-        let line = self.line_of(physical);
-        let set = line as usize & self.l1i_set_mask;
-        if let Some(slot) = self.l1i.find(set, line) {
-            self.l1i.touch(slot);
-            return t.max(self.l1i.line(slot).ready());
+        let line = self.core.line_of(physical);
+        let set = line as usize & self.core.l1i_set_mask;
+        if let Some(slot) = self.core.l1i.find(set, line) {
+            self.core.l1i.touch(slot);
+            return t.max(self.core.l1i.line(slot).ready());
         }
         signals.add(Signal::L1iCacheRefill, 1);
-        let buffer = self.code_misses.first_free(t);
-        let at = buffer.at + self.request;
-        let joins = self.sectors.in_l2(self.sectors.code());
+        let buffer = self.core.code_mshrs.first_free(t);
+        let at = buffer.at + self.core.request;
+        let joins = self.core.sectors.in_l2(self.core.sectors.code());
         let request = Request { line, at, cause: Cause::Demand, holder: Holder::Code, write: false, joins };
-        let (answer, left) = self.chip.read(self.seat, request, signals);
-        self.give_up(left, signals);
-        if answer.own {
-            self.share(line, at, signals);
+        let (answer, evicted) = self.chip.read(self.core.id, request, signals);
+        self.back_invalidate(evicted, signals);
+        if answer.own_copy_lost {
+            self.core.downgrade(line, at, signals);
         }
-        let ready = self.bus.fill(answer.ready);
-        self.code_misses.hold(buffer, buffer.at, ready);
-        let (_, victim) = self.l1i.insert(set, line, Line::arriving(ready), t);
+        let ready = self.core.bus.fill(answer.ready);
+        self.core.code_mshrs.hold(buffer, buffer.at, ready);
+        let (_, victim) = self.core.l1i.insert(set, line, Line::arriving(ready), t);
         if let Some(victim) = victim {
-            let beneath = self.chip.remembered(self.seat.cmg, victim.line);
-            self.chip.left(self.seat, Held { line: victim.line, beneath }, Holder::Code);
+            let l2_slot_hint = self.chip.remembered(self.core.id.cmg, victim.line);
+            self.chip.clean_eviction(self.core.id, Held { line: victim.line, l2_slot_hint }, Holder::Code);
         }
         ready
     }
+}
 
-    /// The instruction cache gives up a line.
-    pub(super) fn forget_code(&mut self, line: u64) {
+impl CoreMemory {
+    /// Removes a line from the instruction cache.
+    pub(super) fn invalidate_code(&mut self, line: u64) {
         if self.l1i.remove(line as usize & self.l1i_set_mask, line).is_some() {
             self.fetched = u64::MAX;
         }

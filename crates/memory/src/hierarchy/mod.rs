@@ -1,6 +1,6 @@
-//! One core's way through the memory hierarchy.
+//! The memory hierarchy as one core sees it.
 //!
-//! * This file: what an access asks and is answered, and the core's private structures.
+//! * This file: requests and responses, and the core's private structures.
 //! * [`translation`](self): virtual to physical addresses. Walks, data, prefetches and instructions have a file each.
 
 mod data;
@@ -12,13 +12,13 @@ mod walk;
 
 use std::sync::Arc;
 
-use fxscope_calendar::{Cycle, LineBus, Pool};
+use fxscope_calendar::{BufferPool, Cycle, LineBus};
 use fxscope_counts::Signal;
 use fxscope_machine::Spec;
 
-use self::data::Zeroing;
+use self::data::ZeroedLines;
 use crate::bus::CacheBus;
-use crate::chip::{Chip, Seat};
+use crate::chip::{Chip, CoreId};
 use crate::cmg::fill_cycles;
 use crate::frames::PageRange;
 use crate::pipes::LoadStorePipes;
@@ -31,7 +31,7 @@ use crate::tlb::Tlb;
 pub use data::Wants;
 pub use translation::Located;
 
-/// How far an access had to go.
+/// The level that served an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Level {
     /// L1 cache.
@@ -43,7 +43,7 @@ pub enum Level {
     Memory,
 }
 
-/// Who asks for a line.
+/// What caused a request for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A load or store.
@@ -55,7 +55,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The counter of L2 refills by this cause.
+    /// The counter of L2 refills for this cause.
     #[must_use]
     pub fn l2_refill(self) -> Signal {
         match self {
@@ -73,14 +73,14 @@ impl Cause {
     }
 }
 
-/// What an access waited for, and since when it was known; [`NEVER`]: it did not.
+/// When an access was known to miss; [`NEVER`]: it did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misses {
     /// The L1D cache.
     pub l1: Cycle,
     /// The L2 cache.
     pub l2: Cycle,
-    /// From when on it only waited for a prefetch port.
+    /// From when on it waited for a prefetch port only.
     pub port: Cycle,
 }
 
@@ -88,16 +88,16 @@ pub struct Misses {
 pub const NEVER: Cycle = Cycle::MAX;
 
 impl Misses {
-    /// Of an access that hit.
+    /// The access hit.
     pub const NONE: Misses = Misses { l1: NEVER, l2: NEVER, port: NEVER };
 
-    /// Of two accesses that are waited for together.
+    /// Of two accesses that complete together.
     #[inline(always)]
     #[must_use]
     pub fn or(self, other: Misses) -> Misses {
         Misses { l1: self.l1.min(other.l1), l2: self.l2.min(other.l2), port: self.port.min(other.port) }
     }
-    /// How far the access had to go.
+    /// The level that served the access.
     #[inline(always)]
     #[must_use]
     pub fn level(self) -> Level {
@@ -109,7 +109,7 @@ impl Misses {
     }
 }
 
-/// How an access went.
+/// The outcome of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
     /// The load/store pipe cycle of the flow that found its data.
@@ -125,7 +125,7 @@ impl Response {
     pub fn hit(at: Cycle) -> Response {
         Response { at, misses: Misses::NONE }
     }
-    /// Of two accesses, when both have their data.
+    /// Of two accesses, the response when both have their data.
     #[inline(always)]
     #[must_use]
     pub fn and(self, other: Response) -> Response {
@@ -133,16 +133,23 @@ impl Response {
     }
 }
 
-/// The private part of a core: L1 caches, translation, prefetcher. While the core runs it has the chip, too.
-pub struct Hierarchy {
+/// The memory hierarchy as a running core sees it: its private structures, and the chip that it shares with the other cores.
+/// Borrowed for as long as the core runs.
+pub struct Hierarchy<'a> {
+    /// The private structures of the core.
+    pub core: &'a mut CoreMemory,
+    /// The chip, or the core's partition of it.
+    pub chip: &'a mut Chip,
+}
+
+/// The private memory structures of a core: L1 caches, translation, prefetcher.
+pub struct CoreMemory {
     /// The load/store pipes.
     pub pipes: LoadStorePipes,
-    /// What the cores share. Another core has it while this one does not run.
-    chip: Box<Chip>,
-    seat: Seat,
+    id: CoreId,
     l1d: Tags,
-    /// For each place of L1D, where L2 is likely to have the same line.
-    beneath: Box<[Slot]>,
+    /// For each slot of L1D, where L2 probably has the same line.
+    l2_slot_hints: Box<[Slot]>,
     l1i: Tags,
     l1d_set_mask: usize,
     l1i_set_mask: usize,
@@ -150,60 +157,61 @@ pub struct Hierarchy {
     data_tlb: Tlb,
     code_tlb: Tlb,
     tables: Tables,
-    walkers: Pool,
-    /// What a walk takes besides its reads.
+    walkers: BufferPool,
+    /// Cycles of a walk in addition to its reads.
     walk_extra: Cycle,
-    /// What a trap takes that does a walk's work, or 0.
+    /// Cycles of the trap that replaces a walk, or 0.
     miss_trap: Cycle,
-    /// Accesses without active elements look up their pages.
+    /// Accesses without active elements look up their pages, too.
     inactive_lookup: bool,
-    /// What the system takes for one whose page is not there.
+    /// Cycles that the system takes for one whose page is absent.
     absent_trap: Cycle,
-    /// Number of the address space, above the bits of virtual addresses.
+    /// The number of the address space, above the bits of virtual addresses.
     space: u64,
     pages: Arc<[PageRange]>,
-    /// The range of `pages` that was needed last.
+    /// The range of `pages` that was used last.
     page: PageRange,
-    misses: Pool,
-    code_misses: Pool,
-    /// Lines that L2 has been told to zero, and when this core hears that it has.
-    zeroing: Zeroing,
-    /// Dirty lines on their way out of L1D.
-    move_outs: Pool,
-    /// Between L1D and L2: lines in both directions share it.
+    /// Miss buffers of L1D.
+    mshrs: BufferPool,
+    /// Miss buffers of L1I.
+    code_mshrs: BufferPool,
+    /// Lines that L2 was told to zero, and when this core learns that it has.
+    zeroed: ZeroedLines,
+    /// Dirty lines on their way from L1D to L2 (move-out buffers).
+    writeback_buffers: BufferPool,
+    /// Between L1D and L2, for both directions.
     bus: CacheBus,
     /// Requests of this core to L2.
     requests: LineBus,
     prefetcher: Prefetcher,
-    /// Held by prefetches into L2 until L2 has taken them.
-    prefetch_ports: Pool,
+    /// Held by prefetches into L2 until L2 has accepted them.
+    prefetch_ports: BufferPool,
     port_granted: Cycle,
     sectors: Assignment,
-    /// Lines that accesses find in L1D move to the accesses' sectors. Not before any sector has a limit.
+    /// Lines that an access finds in L1D move to the access's sector. False until a sector has a limit.
     moves: bool,
     request: Cycle,
-    /// A flow's cycle to its miss in the L1D cache.
+    /// Cycles from a flow in the pipe to its L1D miss being known.
     miss_known: Cycle,
     fill_cycles: Cycle,
     move_in: Cycle,
     move_out_dirty: Cycle,
     move_out_clean: Cycle,
-    /// Line of the last instruction fetch, as a virtual line number.
+    /// Virtual line number of the last instruction fetch.
     fetched: u64,
 }
 
-impl Hierarchy {
-    /// Cold caches of the core at `seat`, which has `chip`.
+impl CoreMemory {
+    /// Cold caches of core `id`.
     #[must_use]
-    pub fn new(spec: &Spec, seat: Seat, chip: Box<Chip>) -> Hierarchy {
+    pub fn new(spec: &Spec, id: CoreId) -> CoreMemory {
         let sets = |c: &fxscope_machine::spec::Cache| (c.bytes / u64::from(c.ways) / u64::from(c.line_bytes)) as usize;
         let usable = |c: &fxscope_machine::spec::Cache| (c.ways - c.reserved_ways) as usize;
         let l1d = Tags::new(sets(&spec.l1d), usable(&spec.l1d));
-        Hierarchy {
+        CoreMemory {
             pipes: LoadStorePipes::default(),
-            chip,
-            seat,
-            beneath: vec![Slot::default(); l1d.places()].into(),
+            id,
+            l2_slot_hints: vec![Slot::default(); l1d.places()].into(),
             l1d,
             l1i: Tags::new(sets(&spec.l1i), usable(&spec.l1i)),
             l1d_set_mask: sets(&spec.l1d) - 1,
@@ -212,7 +220,7 @@ impl Hierarchy {
             data_tlb: Tlb::new(&spec.tlb),
             code_tlb: Tlb::new(&spec.tlb),
             tables: Tables::new(&spec.tlb),
-            walkers: Pool::new(spec.tlb.walkers as usize),
+            walkers: BufferPool::new(spec.tlb.walkers as usize),
             walk_extra: spec.tlb.walk_extra,
             miss_trap: spec.tlb.miss_trap,
             inactive_lookup: spec.tlb.inactive_lookup,
@@ -220,14 +228,14 @@ impl Hierarchy {
             space: 0,
             pages: Arc::default(),
             page: translation::NO_PAGES,
-            misses: Pool::new(spec.l1d.miss_buffers as usize),
-            code_misses: Pool::new(spec.l1i.miss_buffers as usize),
-            zeroing: Zeroing::new(spec.load_store.write_buffer),
-            move_outs: Pool::new(spec.load_store.move_out_buffers as usize),
+            mshrs: BufferPool::new(spec.l1d.miss_buffers as usize),
+            code_mshrs: BufferPool::new(spec.l1i.miss_buffers as usize),
+            zeroed: ZeroedLines::new(spec.load_store.write_buffer),
+            writeback_buffers: BufferPool::new(spec.load_store.move_out_buffers as usize),
             bus: CacheBus::new(spec),
             requests: LineBus::new((spec.l2_timing.request_period * 256.0) as u64),
             prefetcher: Prefetcher::new(&spec.prefetch, spec.l1d.line_bytes.trailing_zeros()),
-            prefetch_ports: Pool::new(spec.prefetch.ports as usize),
+            prefetch_ports: BufferPool::new(spec.prefetch.ports as usize),
             port_granted: 0,
             sectors: Assignment::default(),
             moves: false,
@@ -242,22 +250,13 @@ impl Hierarchy {
         }
     }
 
-    /// Cold caches of the core at `seat`, while another core has the chip.
-    #[must_use]
-    pub fn waiting(spec: &Spec, seat: Seat) -> Hierarchy {
-        Hierarchy::new(spec, seat, Box::new(Chip::elsewhere()))
-    }
-
-    /// Nothing before `now` will be asked for any more.
+    /// The hierarchy of this core with `chip`.
     #[inline(always)]
-    pub fn advance(&mut self, now: Cycle) {
-        self.pipes.advance(now);
-        self.bus.advance(now);
-        self.requests.advance(now);
-        self.chip.advance(now);
+    pub fn with<'a>(&'a mut self, chip: &'a mut Chip) -> Hierarchy<'a> {
+        Hierarchy { core: self, chip }
     }
 
-    /// From now on accesses get their sectors so.
+    /// Sets how accesses get their sectors.
     pub fn assign_sectors(&mut self, sectors: Assignment) {
         self.moves &= sectors.moves();
         self.sectors = sectors;
@@ -267,23 +266,23 @@ impl Hierarchy {
     pub fn sectors(&self) -> &Assignment {
         &self.sectors
     }
+}
 
-    /// From now on sectors have these ways: those of L1D, and the two of L2 that the core uses, if they have limits.
-    /// Other cores of the CMG that use the same two have the same limits.
+impl Hierarchy<'_> {
+    /// No request before `now` follows.
+    #[inline(always)]
+    pub fn advance(&mut self, now: Cycle) {
+        self.core.pipes.advance(now);
+        self.core.bus.advance(now);
+        self.core.requests.advance(now);
+        self.chip.advance(now);
+    }
+
+    /// Limits the ways of the sectors of L1D, and of the two sectors of L2 that the core uses; `None`: no limits. Cores of
+    /// a CMG that use the same two sectors share their limits.
     pub fn limit_sectors(&mut self, l1: Option<[u8; SECTORS]>, l2: Option<[u8; 2]>) {
-        self.moves |= self.sectors.moves() && (l1.is_some() || l2.is_some());
-        self.l1d.limit(l1.map_or_else(Limits::default, Limits::new));
-        self.chip.limit_sectors(self.seat.cmg, self.sectors.group(), l2);
-    }
-
-    /// This core, which has a part of the chip, lets other parts have what they wait for ([`Chip::look_in`]).
-    pub fn look_in(&mut self) {
-        self.chip.look_in();
-    }
-
-    /// What the cores share, while this core runs ([`Hierarchy::take_over`]).
-    #[must_use]
-    pub fn chip(&self) -> &Chip {
-        &self.chip
+        self.core.moves |= self.core.sectors.moves() && (l1.is_some() || l2.is_some());
+        self.core.l1d.limit(l1.map_or_else(Limits::default, Limits::new));
+        self.chip.limit_sectors(self.core.id.cmg, self.core.sectors.group(), l2);
     }
 }

@@ -1,12 +1,12 @@
-//! Prefetches: those of the hardware, which follow streams of accesses, and those of instructions.
+//! Prefetches by the hardware, which follow streams of accesses, and by instructions.
 //!
-//! What goes into L2 only needs a prefetch port until L2 has taken it; what goes into L1D needs a miss buffer. When none
-//! is free a strong prefetch waits for it, and what caused it cannot commit; a weak one is dropped (manual 11.3, 14.4).
+//! A prefetch into L2 needs a prefetch port until L2 has accepted it; one into L1D needs an MSHR. When none is free, a strong
+//! prefetch waits and keeps its cause from committing; a weak one is dropped (manual 11.3, 14.4).
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
 
-use super::{Cause, Hierarchy, Located, Misses, Response};
+use super::{Cause, CoreMemory, Hierarchy, Located, Misses, Response};
 use crate::chip::{Holder, Request};
 use crate::pointer::Pointer;
 use crate::prefetch::control::{Registers, Reliableness};
@@ -14,7 +14,7 @@ use crate::prefetch::{Requests, Run};
 use crate::sectors::Sector;
 use crate::tags::Line;
 
-/// One prefetch of a line.
+/// A prefetch of a line.
 #[derive(Clone, Copy)]
 struct Prefetch {
     cause: Cause,
@@ -22,25 +22,12 @@ struct Prefetch {
     sector: Sector,
 }
 
-impl Hierarchy {
-    /// The registers that control prefetching hold this now.
-    pub fn set_prefetch_registers(&mut self, registers: &Registers) {
-        self.prefetcher.set_registers(registers);
-    }
-
-    /// When the last hardware prefetch that had to wait for a prefetch port got it: whatever asked for one cannot commit
-    /// before.
-    #[inline(always)]
-    #[must_use]
-    pub fn port_granted(&self) -> Cycle {
-        self.port_granted
-    }
-
-    /// The hardware's prefetches that follow an access, which `missed` or did not.
+impl Hierarchy<'_> {
+    /// The hardware prefetches that an access triggers, which `missed` or hit.
     #[cold]
     #[inline(never)]
     pub(super) fn follow_stream(&mut self, pointer: Pointer, missed: bool, t: Cycle, signals: &mut Signals) {
-        if let Some(requests) = self.prefetcher.access(pointer.addr, missed, pointer.steering) {
+        if let Some(requests) = self.core.prefetcher.access(pointer.addr, missed, pointer.steering) {
             self.hardware_prefetch(&requests, pointer, t, signals);
         }
     }
@@ -51,66 +38,59 @@ impl Hierarchy {
         let lines = |run: Run| (0..i64::from(run.count)).map(move |i| run.first.wrapping_add_signed(r.step * i));
         let cause = Cause::HardwarePrefetch;
         for line in lines(r.l2) {
-            let sector = self.sector_of(pointer.at(line << self.line_shift));
-            let Some(line) = self.translated(line, t) else { return self.stop(r.entry) };
+            let sector = self.core.sector_of(pointer.at(line << self.core.line_shift));
+            let Some(line) = self.core.translated(line, t) else { return self.core.stop(r.entry) };
             signals.add(l2_counter, 1);
             let p = Prefetch { cause, reliableness: r.l2.reliableness, sector };
             let taken = self.prefetch_l2(line, t, p, signals);
-            self.chip.expect(self.seat.cmg, line.wrapping_add_signed(r.step), r.step);
+            self.chip.expect(self.core.id.cmg, line.wrapping_add_signed(r.step), r.step);
             let Some(Taken { at, hit }) = taken else { continue };
-            self.port_granted = if at > t { at } else { self.port_granted };
+            self.core.port_granted = if at > t { at } else { self.core.port_granted };
             if let Some(entry) = r.entry {
-                self.prefetcher.l2_answered(entry, hit);
+                self.core.prefetcher.l2_answered(entry, hit);
             }
         }
         for line in lines(r.l1) {
-            let sector = self.sector_of(pointer.at(line << self.line_shift));
-            let Some(line) = self.translated(line, t) else { return self.stop(r.entry) };
+            let sector = self.core.sector_of(pointer.at(line << self.core.line_shift));
+            let Some(line) = self.core.translated(line, t) else { return self.core.stop(r.entry) };
             signals.add(l1_counter, 1);
             let p = Prefetch { cause, reliableness: r.l1.reliableness, sector };
             let taken = self.prefetch_l1(line, t, p, signals);
             let next = line.wrapping_add_signed(r.step);
-            self.chip.expect_again(self.seat.cmg, next);
-            let leaves = self.l1d.last(next as usize & self.l1d_set_mask);
-            self.chip.expect_at(self.seat.cmg, self.beneath[leaves.number()]);
+            self.chip.expect_again(self.core.id.cmg, next);
+            let victim = self.core.l1d.last(next as usize & self.core.l1d_set_mask);
+            self.chip.expect_at(self.core.id.cmg, self.core.l2_slot_hints[victim.number()]);
             if let (Some(entry), Some(Taken { hit: false, .. })) = (r.entry, taken) {
-                self.prefetcher.l1_missed_l2(entry);
+                self.core.prefetcher.l1_missed_l2(entry);
             }
         }
     }
 
-    /// A prefetch of a stream missed the TLB.
-    fn stop(&mut self, entry: Option<usize>) {
-        if let Some(entry) = entry {
-            self.prefetcher.stop(entry);
-        }
-    }
-
-    /// Brings a line into L2. `None`: it was weak, and no port was free.
+    /// Prefetches a line into L2. `None`: the prefetch was weak and no port was free.
     #[inline(always)]
     fn prefetch_l2(&mut self, line: u64, t: Cycle, p: Prefetch, signals: &mut Signals) -> Option<Taken> {
-        let port = self.prefetch_ports.first_free(t);
+        let port = self.core.prefetch_ports.first_free(t);
         if port.at > t && p.reliableness == Reliableness::Weak {
             return None;
         }
-        let asked = self.requests.book(port.at);
-        let (at, joins) = (asked + self.request, self.sectors.in_l2(p.sector));
+        let asked = self.core.requests.book(port.at);
+        let (at, joins) = (asked + self.core.request, self.core.sectors.in_l2(p.sector));
         let request = Request { line, at, cause: p.cause, holder: Holder::None, write: false, joins };
-        let (answer, left) = self.chip.read(self.seat, request, signals);
-        self.give_up(left, signals);
-        self.prefetch_ports.hold(port, port.at, answer.taken);
+        let (answer, evicted) = self.chip.read(self.core.id, request, signals);
+        self.back_invalidate(evicted, signals);
+        self.core.prefetch_ports.hold(port, port.at, answer.taken);
         Some(Taken { at: port.at, hit: answer.missed.is_none() })
     }
 
-    /// Brings a line into L1D. `None`: it was weak, and no miss buffer was free.
+    /// Prefetches a line into L1D. `None`: the prefetch was weak and no MSHR was free.
     #[inline(always)]
     fn prefetch_l1(&mut self, line: u64, t: Cycle, p: Prefetch, signals: &mut Signals) -> Option<Taken> {
-        if self.l1d.find(line as usize & self.l1d_set_mask, line).is_some() {
+        if self.core.l1d.find(line as usize & self.core.l1d_set_mask, line).is_some() {
             return Some(Taken { at: t, hit: true });
         }
-        // Nothing waits for a strong prefetch of the hardware, so that nobody asks when it has its buffer.
-        let asks = p.reliableness == Reliableness::Weak || p.cause == Cause::SoftwarePrefetch;
-        let at = if asks { self.misses.first_free(t).at } else { t };
+        // Nothing waits for a strong hardware prefetch, so its MSHR's time is not needed.
+        let needs_mshr = p.reliableness == Reliableness::Weak || p.cause == Cause::SoftwarePrefetch;
+        let at = if needs_mshr { self.core.mshrs.first_free(t).at } else { t };
         if at > t && p.reliableness == Reliableness::Weak {
             return None;
         }
@@ -118,11 +98,11 @@ impl Hierarchy {
         Some(Taken { at, hit: !state.has(Line::FROM_MEMORY) })
     }
 
-    /// A prefetch instruction into the cache of `level` (1 or 2) for the `bytes` bytes from `pointer` on, whose address
-    /// was issued at `t`: one flow, for one line or two. The answer says when it is through, and what it had to wait for: not the data.
+    /// A prefetch instruction into the cache of `level` (1 or 2) for `bytes` bytes at `pointer`, whose address was issued at
+    /// `t`: one flow, for one line or two. The response says when it is done and what it waited for, which is never data.
     ///
-    /// A weak one is dropped when the TLBs do not have its page, a strong one starts a table walk (A64FX specification,
-    /// HPC extension 1.3.1), unless there is no such page.
+    /// When the TLBs miss, a weak prefetch is dropped and a strong one starts a table walk (A64FX specification, HPC extension
+    /// 1.3.1), unless the page does not exist.
     pub fn prefetch_instruction(
         &mut self,
         pointer: Pointer,
@@ -131,35 +111,30 @@ impl Hierarchy {
         t: Cycle,
         signals: &mut Signals,
     ) -> Response {
-        let Some(place) = self.locate(pointer, t, signals) else { return Response::hit(self.pipes.load(t)) };
-        let at = self.pipes.load(place.ready);
+        let Some(place) = self.locate(pointer, t, signals) else { return Response::hit(self.core.pipes.load(t)) };
+        let at = self.core.pipes.load(place.ready);
         let first = self.prefetch_line(&place, level, at, signals);
         let last = pointer.at(pointer.addr + bytes.max(1) - 1);
-        if self.line_of(last.addr) == self.line_of(pointer.addr) {
+        if self.core.line_of(last.addr) == self.core.line_of(pointer.addr) {
             return first;
         }
         let Some(place) = self.locate(last, at, signals) else { return first };
         first.and(self.prefetch_line(&place, level, at.max(place.ready), signals))
     }
 
-    /// Translates the address of a prefetch instruction, if that is to be prefetched.
+    /// Translates the address of a prefetch instruction; `None` when the prefetch is dropped.
     fn locate(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Option<Located> {
-        let known = self.has_translation(pointer.addr, t);
-        (known || self.prefetch_walks(pointer)).then(|| self.translate(pointer, t, signals))
-    }
-
-    /// Whether a prefetch instruction through `pointer` starts a table walk when the TLBs do not have its page.
-    pub fn prefetch_walks(&mut self, pointer: Pointer) -> bool {
-        self.prefetcher.control().software(pointer.steering) == Reliableness::Strong && self.is_mapped(pointer.addr)
+        let known = self.core.has_translation(pointer.addr, t);
+        (known || self.core.prefetch_walks(pointer)).then(|| self.translate(pointer, t, signals))
     }
 
     fn prefetch_line(&mut self, place: &Located, level: u8, t: Cycle, signals: &mut Signals) -> Response {
         let Located { pointer, physical, .. } = *place;
-        let reliableness = self.prefetcher.control().software(pointer.steering);
-        let sector = self.sector_of(pointer);
+        let reliableness = self.core.prefetcher.control().software(pointer.steering);
+        let sector = self.core.sector_of(pointer);
         let p = Prefetch { cause: Cause::SoftwarePrefetch, reliableness, sector };
-        let line = self.line_of(physical);
-        let known = t + self.miss_known;
+        let line = self.core.line_of(physical);
+        let known = t + self.core.miss_known;
         let (taken, misses) = match level {
             1 => (self.prefetch_l1(line, t, p, signals), Misses { l1: known, ..Misses::NONE }),
             _ => (self.prefetch_l2(line, t, p, signals), Misses { port: known, ..Misses::NONE }),
@@ -171,10 +146,36 @@ impl Hierarchy {
     }
 }
 
+impl CoreMemory {
+    /// Sets the registers that control prefetching.
+    pub fn set_prefetch_registers(&mut self, registers: &Registers) {
+        self.prefetcher.set_registers(registers);
+    }
+
+    /// When the last hardware prefetch that had to wait for a prefetch port got it. Its cause cannot commit before.
+    #[inline(always)]
+    #[must_use]
+    pub fn port_granted(&self) -> Cycle {
+        self.port_granted
+    }
+
+    /// A prefetch of a stream missed the TLB.
+    fn stop(&mut self, entry: Option<usize>) {
+        if let Some(entry) = entry {
+            self.prefetcher.stop(entry);
+        }
+    }
+
+    /// Whether a prefetch instruction through `pointer` starts a table walk when the TLBs do not have its page.
+    pub fn prefetch_walks(&mut self, pointer: Pointer) -> bool {
+        self.prefetcher.control().software(pointer.steering) == Reliableness::Strong && self.is_mapped(pointer.addr)
+    }
+}
+
 /// A prefetch that was not dropped.
 #[derive(Clone, Copy)]
 struct Taken {
-    /// When it had its port or its miss buffer.
+    /// When it had its port or its MSHR.
     at: Cycle,
     /// Whether L2, or L1D, had the line.
     hit: bool,

@@ -5,41 +5,91 @@ use std::sync::Arc;
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 
-use super::Hierarchy;
+use super::{CoreMemory, Hierarchy};
+use crate::chip::Chip;
 use crate::frames::{PageRange, Placement};
 use crate::pointer::Pointer;
 use crate::tables::VIRTUAL_BITS;
 
-/// Page size taken for addresses outside all ranges: 64 KiB.
+/// Page size assumed for addresses outside all ranges: 64 KiB.
 const UNMAPPED_SHIFT: u32 = 16;
 /// A range without pages.
 pub(super) const NO_PAGES: PageRange =
     PageRange { start: 0, end: 0, shift: UNMAPPED_SHIFT, placement: Placement::FirstTouch, moved: 0 };
 
-/// A data address and where it lies.
+/// A translated data address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// When its translation is known.
+    /// When the translation is known.
     pub ready: Cycle,
-    /// The address, and what its pointer asks for.
+    /// The virtual address, with its tag.
     pub pointer: Pointer,
     /// The physical address.
     pub physical: u64,
 }
 
-impl Hierarchy {
-    /// The address space numbered `space` had the pages `before` and has `pages` now: the frames of what it has no more are
-    /// free. Of several cores that get to know it, one tells.
-    pub fn release_pages(&mut self, space: u16, before: &[PageRange], pages: &[PageRange]) {
-        let space = u64::from(space) << VIRTUAL_BITS;
-        for gone in unmapped(before, pages) {
-            // Added, as the last range may end where the addresses of a space do.
-            self.chip.frames_mut().release(space + gone.start, space + gone.end);
+impl Hierarchy<'_> {
+    /// Translates a data address for an access at `t`.
+    #[inline(always)]
+    pub fn translate(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
+        let addr = self.core.in_space(pointer.addr);
+        match self.core.data_tlb.hit(addr) {
+            Some(hit) => Located { ready: t.max(hit.ready), pointer, physical: addr.wrapping_add(hit.offset) },
+            None => self.translate_slow(pointer, t, signals),
         }
     }
 
-    /// The address space numbered `space` is the one in use, and has these pages now: the core forgets translations that
-    /// do not hold any more.
+    #[cold]
+    #[inline(never)]
+    fn translate_slow(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
+        let range = self.core.page_of(pointer.addr);
+        let addr = self.core.in_space(pointer.addr);
+        signals.add(Signal::L1dTlbRefill, 1);
+        signals.add(Signal::L2dTlb, 1);
+        let hit = match self.core.data_tlb.second_level(addr, range.shift, t) {
+            Ok(hit) => hit,
+            Err(missed) => {
+                signals.add(Signal::L2dTlbRefill, 1);
+                let (frame, ready) = self.walk(pointer.addr, range, missed, signals);
+                self.core.data_tlb.insert(addr, range.shift, frame, ready)
+            }
+        };
+        Located { ready: hit.ready, pointer, physical: addr.wrapping_add(hit.offset) }
+    }
+
+    /// Translates the address of an instruction for a fetch at `t`. Returns when that is done, and the physical address.
+    pub(super) fn translate_code(&mut self, virtual_addr: u64, t: Cycle, signals: &mut Signals) -> (Cycle, u64) {
+        let addr = self.core.in_space(virtual_addr);
+        if let Some(hit) = self.core.code_tlb.hit(addr) {
+            return (t.max(hit.ready), addr.wrapping_add(hit.offset));
+        }
+        let range = self.core.page_of(virtual_addr);
+        signals.add(Signal::L1iTlbRefill, 1);
+        signals.add(Signal::L2iTlb, 1);
+        let hit = match self.core.code_tlb.second_level(addr, range.shift, t) {
+            Ok(hit) => hit,
+            Err(missed) => {
+                signals.add(Signal::L2iTlbRefill, 1);
+                let (frame, ready) = self.walk(virtual_addr, range, missed, signals);
+                self.core.code_tlb.insert(addr, range.shift, frame, ready)
+            }
+        };
+        (hit.ready, addr.wrapping_add(hit.offset))
+    }
+
+    /// The physical address of the page of `addr`. Addresses outside all ranges are physical ones.
+    pub(super) fn frame_of(&mut self, addr: u64, range: PageRange) -> u64 {
+        let page = addr >> range.shift << range.shift;
+        if range.end == 0 {
+            return page;
+        }
+        let page = self.core.in_space(page);
+        self.chip.frame(page, range, self.core.id.cmg)
+    }
+}
+
+impl CoreMemory {
+    /// Address space number `space` is in use and has these pages: drops the translations that are no longer valid.
     pub fn follow_pages(&mut self, space: u16, pages: Arc<[PageRange]>) {
         let space = u64::from(space) << VIRTUAL_BITS;
         if space == self.space && !Arc::ptr_eq(&pages, &self.pages) {
@@ -61,7 +111,7 @@ impl Hierarchy {
         self.code_tlb.forget(start, end);
     }
 
-    /// The range that `addr` lies in.
+    /// The range that `addr` is in.
     #[inline(always)]
     pub(super) fn page_of(&mut self, addr: u64) -> PageRange {
         if self.page.start <= addr && addr < self.page.end { self.page } else { self.search_pages(addr) }
@@ -86,65 +136,7 @@ impl Hierarchy {
         addr | self.space
     }
 
-    /// Translates a data address for an access at `t`.
-    #[inline(always)]
-    pub fn translate(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
-        let addr = self.in_space(pointer.addr);
-        match self.data_tlb.hit(addr) {
-            Some(hit) => Located { ready: t.max(hit.ready), pointer, physical: addr.wrapping_add(hit.offset) },
-            None => self.translate_slow(pointer, t, signals),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn translate_slow(&mut self, pointer: Pointer, t: Cycle, signals: &mut Signals) -> Located {
-        let range = self.page_of(pointer.addr);
-        let addr = self.in_space(pointer.addr);
-        signals.add(Signal::L1dTlbRefill, 1);
-        signals.add(Signal::L2dTlb, 1);
-        let hit = match self.data_tlb.second_level(addr, range.shift, t) {
-            Ok(hit) => hit,
-            Err(missed) => {
-                signals.add(Signal::L2dTlbRefill, 1);
-                let (frame, ready) = self.walk(pointer.addr, range, missed, signals);
-                self.data_tlb.insert(addr, range.shift, frame, ready)
-            }
-        };
-        Located { ready: hit.ready, pointer, physical: addr.wrapping_add(hit.offset) }
-    }
-
-    /// Translates the address of an instruction for a fetch at `t`; returns when that is done and the physical address.
-    pub(super) fn translate_code(&mut self, virtual_addr: u64, t: Cycle, signals: &mut Signals) -> (Cycle, u64) {
-        let addr = self.in_space(virtual_addr);
-        if let Some(hit) = self.code_tlb.hit(addr) {
-            return (t.max(hit.ready), addr.wrapping_add(hit.offset));
-        }
-        let range = self.page_of(virtual_addr);
-        signals.add(Signal::L1iTlbRefill, 1);
-        signals.add(Signal::L2iTlb, 1);
-        let hit = match self.code_tlb.second_level(addr, range.shift, t) {
-            Ok(hit) => hit,
-            Err(missed) => {
-                signals.add(Signal::L2iTlbRefill, 1);
-                let (frame, ready) = self.walk(virtual_addr, range, missed, signals);
-                self.code_tlb.insert(addr, range.shift, frame, ready)
-            }
-        };
-        (hit.ready, addr.wrapping_add(hit.offset))
-    }
-
-    /// The physical address of the page of `addr`. What lies in no range is where its address says.
-    pub(super) fn frame_of(&mut self, addr: u64, range: PageRange) -> u64 {
-        let page = addr >> range.shift << range.shift;
-        if range.end == 0 {
-            return page;
-        }
-        let page = self.in_space(page);
-        self.chip.frame(page, range, self.seat.cmg)
-    }
-
-    /// Whether an address lies in a page.
+    /// Whether an address is mapped.
     pub(super) fn is_mapped(&mut self, addr: u64) -> bool {
         self.page_of(addr).end != 0
     }
@@ -156,9 +148,9 @@ impl Hierarchy {
         self.data_tlb.holds(addr, shift, t)
     }
 
-    /// The physical line of a virtual one if the first-level TLB has its page at `t`; nothing changes. Prefetches of the
-    /// hardware stop elsewhere (manual 11.3, which does not say of which level): copies of 8 to 32 MiB in pages of 64 KiB,
-    /// whose translations the second level holds, are slower than those without misses of the first.
+    /// The physical line of a virtual one if the first-level TLB has its page at `t`, without counting as a use. Otherwise a
+    /// hardware prefetch stops (manual 11.3, which does not name the level): measured copies of 8 to 32 MiB in 64 KiB pages,
+    /// whose translations the second level holds, are slower than copies without first-level misses.
     #[inline(always)]
     pub(super) fn translated(&mut self, line: u64, t: Cycle) -> Option<u64> {
         let addr = line << self.line_shift;
@@ -173,7 +165,19 @@ impl Hierarchy {
     }
 }
 
-/// The parts of ranges that are no longer mapped with the same page size. Both lists are in order of address.
+impl Chip {
+    /// Address space number `space` had the pages `before` and now has `pages`: frees the frames of the pages that are gone.
+    /// One core does this for all.
+    pub fn release_pages(&mut self, space: u16, before: &[PageRange], pages: &[PageRange]) {
+        let space = u64::from(space) << VIRTUAL_BITS;
+        for gone in unmapped(before, pages) {
+            // Added, not combined by "or": the last range may end where the address space does.
+            self.frames_mut().release(space + gone.start, space + gone.end);
+        }
+    }
+}
+
+/// The parts of ranges that are no longer mapped with the same page size. Both lists are in address order.
 fn unmapped(before: &[PageRange], after: &[PageRange]) -> Vec<std::ops::Range<u64>> {
     let mut gone = Vec::new();
     for old in before {
@@ -195,7 +199,7 @@ fn unmapped(before: &[PageRange], after: &[PageRange]) -> Vec<std::ops::Range<u6
     gone
 }
 
-/// The parts of ranges whose pages have been moved since. Both lists are in order of address.
+/// The parts of ranges whose pages have been moved. Both lists are in address order.
 fn moved(before: &[PageRange], after: &[PageRange]) -> Vec<std::ops::Range<u64>> {
     let mut moved = Vec::new();
     for new in after.iter().filter(|new| new.moved > 0) {

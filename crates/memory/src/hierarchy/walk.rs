@@ -1,4 +1,4 @@
-//! Walks of the translation tables, and traps in their place.
+//! Walks of the translation tables, and the traps that replace them on some machines.
 
 use fxscope_calendar::Cycle;
 use fxscope_counts::Signals;
@@ -7,9 +7,9 @@ use super::{Cause, Hierarchy};
 use crate::chip::{Holder, Request};
 use crate::frames::PageRange;
 
-impl Hierarchy {
-    /// The page of `addr` is in no TLB, as is known at `t`. Returns the physical address of its frame and when it is
-    /// known. The walk begins at the lowest table whose descriptor is cached; a register has the address of the top one.
+impl Hierarchy<'_> {
+    /// Walks the tables for `addr`, whose TLB miss is known at `t`. Returns the physical address of its frame and when it is
+    /// known. The walk begins at the lowest table whose descriptor is cached; the address of the top table is in a register.
     #[cold]
     #[inline(never)]
     pub(super) fn walk(&mut self, addr: u64, range: PageRange, t: Cycle, signals: &mut Signals) -> (u64, Cycle) {
@@ -17,19 +17,19 @@ impl Hierarchy {
         (self.frame_of(addr, range), end)
     }
 
-    /// Reads the tables that lead to the page of `addr`, which need not be there: its descriptor says so then. Where software
-    /// does that, takes its trap. Returns when it is known.
+    /// Reads the tables down to the descriptor of the page of `addr`, which may be absent. Takes a trap instead on machines
+    /// where software walks the tables. Returns when the descriptor is known.
     pub(super) fn read_tables(&mut self, addr: u64, range: PageRange, t: Cycle, signals: &mut Signals) -> Cycle {
-        if self.miss_trap > 0 {
-            let handler = self.walkers.first_free(t);
-            let end = handler.at + self.miss_trap;
-            self.walkers.hold(handler, handler.at, end);
+        if self.core.miss_trap > 0 {
+            let handler = self.core.walkers.first_free(t);
+            let end = handler.at + self.core.miss_trap;
+            self.core.walkers.hold(handler, handler.at, end);
             return end;
         }
-        let way = self.tables.way(self.in_space(addr), range.shift);
-        let local = self.seat.cmg;
-        let walker = self.walkers.first_free(t);
-        let (mut level, mut table) = match self.tables.cached(&way) {
+        let way = self.core.tables.way(self.core.in_space(addr), range.shift);
+        let local = self.core.id.cmg;
+        let walker = self.core.walkers.first_free(t);
+        let (mut level, mut table) = match self.core.tables.cached(&way) {
             Some(lowest) => lowest,
             None => (way.top(), self.chip.table(way.name(way.top()), way.table_bytes(), local)),
         };
@@ -41,23 +41,23 @@ impl Hierarchy {
             }
             level -= 1;
             table = self.chip.table(way.name(level), way.table_bytes(), local);
-            self.tables.remember(&way, level, table);
+            self.core.tables.remember(&way, level, table);
         }
-        let end = now + self.walk_extra;
-        self.walkers.hold(walker, walker.at, end);
+        let end = now + self.core.walk_extra;
+        self.core.walkers.hold(walker, walker.at, end);
         end
     }
 
-    /// The walker reads the descriptor at `physical` from L2, asking at `t`. Returns when it has it: in the time that
-    /// loads wait for a line, but without a whole line's time on the bus.
+    /// The walker reads the descriptor at `physical` from L2 at `t`. Returns when it has it: after the time of a line fill, but
+    /// without occupying the bus for a whole line.
     fn read_descriptor(&mut self, physical: u64, t: Cycle, signals: &mut Signals) -> Cycle {
-        let asked = self.requests.book(t);
-        let line = self.line_of(physical);
-        let at = asked + self.request;
-        let joins = self.sectors.in_l2(self.sectors.code());
+        let asked = self.core.requests.book(t);
+        let line = self.core.line_of(physical);
+        let at = asked + self.core.request;
+        let joins = self.core.sectors.in_l2(self.core.sectors.code());
         let request = Request { line, at, cause: Cause::Demand, holder: Holder::None, write: false, joins };
-        let (answer, left) = self.chip.read(self.seat, request, signals);
-        self.give_up(left, signals);
-        answer.ready + self.fill_cycles
+        let (answer, evicted) = self.chip.read(self.core.id, request, signals);
+        self.back_invalidate(evicted, signals);
+        answer.ready + self.core.fill_cycles
     }
 }

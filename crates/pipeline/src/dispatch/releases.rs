@@ -58,7 +58,7 @@ impl Releases {
     }
 
     /// What was to be released is released so many cycles later.
-    pub fn leap(&mut self, cycles: Cycle) {
+    pub fn fast_forward(&mut self, cycles: Cycle) {
         self.near.rotate_right(cycles as usize % NEAR);
         self.far.iter_mut().for_each(|(at, _)| *at += cycles);
         self.far_from = self.far_from.saturating_add(cycles);

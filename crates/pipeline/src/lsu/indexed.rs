@@ -4,9 +4,9 @@ use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 use fxscope_memory::{Hierarchy, Pointer, Response};
 
-use super::older::Span;
+use super::store_queue::Span;
 use super::{Flow, Lsu, checked};
-use crate::resolve::RUop;
+use crate::bind::BoundUop;
 
 impl Lsu {
     /// Gather: pairs of elements, one flow for a pair within a block, two otherwise (manual 7.8.2). Address generation
@@ -17,7 +17,7 @@ impl Lsu {
     #[inline(never)]
     pub(super) fn gather(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         words: &[u64],
         t: Cycle,
         memory: &mut Hierarchy,
@@ -32,7 +32,7 @@ impl Lsu {
             let Some(Pair { first, second, together }) = self.pair(mask >> (2 * pair * step), step, addrs) else {
                 if made_with_active(uop, mask, pair, pairs, step) {
                     signals.add(Signal::Gather1Flow, 1);
-                    answer = answer.and(Response::hit(memory.pipes.load(ready)));
+                    answer = answer.and(Response::hit(memory.core.pipes.load(ready)));
                 } else {
                     signals.add(Signal::Gather0Flow, 1);
                 }
@@ -68,7 +68,7 @@ impl Lsu {
     #[inline(never)]
     pub(super) fn gather_prefetch(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         words: &[u64],
         level: u8,
         t: Cycle,
@@ -82,7 +82,7 @@ impl Lsu {
             let mut ready = t + address_cycle(uop, pair, pairs);
             let Some(flows) = self.pair(mask >> (2 * pair * step), step, addrs) else {
                 if made_with_active(uop, mask, pair, pairs, step) {
-                    answer = answer.and(Response::hit(memory.pipes.load(ready)));
+                    answer = answer.and(Response::hit(memory.core.pipes.load(ready)));
                 }
                 continue;
             };
@@ -100,7 +100,7 @@ impl Lsu {
     #[inline(never)]
     pub(super) fn scatter(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         words: &[u64],
         t: Cycle,
         data: Cycle,
@@ -117,7 +117,7 @@ impl Lsu {
             let ready = t + address_cycle(uop, place, each);
             let at = if words[0] >> (i * step) & 1 == 0 {
                 let ready = memory.inactive(words[1 + i].into(), ready, signals);
-                memory.pipes.store_access(ready, true)
+                memory.core.pipes.store_access(ready, true)
             } else {
                 let flow = element(uop, words[1 + i].into(), None);
                 let eligible = mem.eligible && flow.bytes.start.is_multiple_of(8);
@@ -133,7 +133,7 @@ impl Lsu {
     #[inline(never)]
     pub(super) fn load_structures(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         pointer: Pointer,
         t: Cycle,
         memory: &mut Hierarchy,
@@ -155,7 +155,7 @@ impl Lsu {
     #[inline(never)]
     pub(super) fn store_structures(
         &mut self,
-        uop: &RUop,
+        uop: &BoundUop,
         pointer: Pointer,
         t: Cycle,
         data: Cycle,
@@ -174,7 +174,7 @@ impl Lsu {
     }
 
     /// When the next flow of one register of structures is ready, behind one that was ready at `ready` and ran at `at`. An access with a port for each flow makes an address a cycle; another one sends its flows one by one.
-    fn next_flow(&self, uop: &RUop, ready: Cycle, at: Cycle) -> Cycle {
+    fn next_flow(&self, uop: &BoundUop, ready: Cycle, at: Cycle) -> Cycle {
         if uop.fetch_ports > 1 { ready + 1 } else { at + self.flow_after_flow(uop) }
     }
 }
@@ -189,7 +189,7 @@ pub(super) struct Pair {
 
 /// What the flows of one register of structures cover: elements of all registers alternate, so a register's flows go
 /// over the whole range. Its ports share the range, or the blocks that one flow reads divide it.
-pub(super) fn pieces(uop: &RUop, pointer: Pointer, block_shift: u8) -> impl Iterator<Item = Span> {
+pub(super) fn pieces(uop: &BoundUop, pointer: Pointer, block_shift: u8) -> impl Iterator<Item = Span> {
     let whole = Span::of(pointer.addr, uop.mem.op.bytes.into());
     let ports = u64::from(uop.fetch_ports);
     let each = u64::from(uop.mem.op.bytes) / ports.max(1);
@@ -205,27 +205,27 @@ pub(super) fn pieces(uop: &RUop, pointer: Pointer, block_shift: u8) -> impl Iter
 }
 
 /// In which cycle of address generation place `place` of `places` has its address.
-fn address_cycle(uop: &RUop, place: usize, places: usize) -> Cycle {
+fn address_cycle(uop: &BoundUop, place: usize, places: usize) -> Cycle {
     let cycles = usize::from(uop.flows[usize::from(uop.nflows.max(1)) - 1].busy.max(1));
     (place * cycles / places) as Cycle
 }
 
 /// Whether an address of an active element is made in the same cycle as those of `pair`, which has none.
-fn made_with_active(uop: &RUop, mask: u64, pair: usize, pairs: usize, step: usize) -> bool {
+fn made_with_active(uop: &BoundUop, mask: u64, pair: usize, pairs: usize, step: usize) -> bool {
     let cycle = address_cycle(uop, pair, pairs);
     let active = |other: usize| mask >> (2 * other * step) & (1 | 1 << step) != 0;
     (0..pairs).any(|other| address_cycle(uop, other, pairs) == cycle && active(other))
 }
 
 /// The flow of one element; with `line_shift` it is checked against older stores as a whole line.
-fn element(uop: &RUop, pointer: Pointer, line_shift: Option<u8>) -> Flow {
+fn element(uop: &BoundUop, pointer: Pointer, line_shift: Option<u8>) -> Flow {
     let bytes = Span::of(pointer.addr, uop.mem.op.mem_esize.into());
     let checked = line_shift.map_or_else(|| checked(uop, bytes), |shift| bytes.widened(shift));
     Flow { pointer, bytes, checked, forward: 0 }
 }
 
 /// One flow of structures: it is checked as the whole access.
-fn structure_flow(uop: &RUop, pointer: Pointer, bytes: Span) -> Flow {
+fn structure_flow(uop: &BoundUop, pointer: Pointer, bytes: Span) -> Flow {
     let whole = Span::of(pointer.addr, uop.mem.check_bytes.into());
     Flow { pointer: pointer.at(bytes.start), bytes, checked: checked(uop, whole), forward: 0 }
 }

@@ -4,10 +4,10 @@ use fxscope_isa::{Access, Shape};
 use fxscope_memory::Pointer;
 
 use super::indexed::{Pair, pieces};
-use super::older::Span;
+use super::store_queue::Span;
 use super::{Lsu, one_flow};
+use crate::bind::{Action, BoundBlock, BoundUop};
 use crate::core::Pipeline;
-use crate::resolve::{Action, RUop, ResolvedBlock};
 
 impl Pipeline {
     /// Appends to `addresses`, without the tags of their pointers, those with which the first `executed` instructions of
@@ -15,7 +15,7 @@ impl Pipeline {
     ///
     /// Loads that went ahead of a store by mistake look up a second time what is not repeated here, and of prefetch
     /// instructions weak ones are left out: whether they do depends on what the TLB holds.
-    pub fn data_lookups(&mut self, block: &ResolvedBlock, executed: usize, stream: &[u64], addresses: &mut Vec<u64>) {
+    pub fn data_lookups(&mut self, block: &BoundBlock, executed: usize, stream: &[u64], addresses: &mut Vec<u64>) {
         let end = executed.checked_sub(1).map_or(0, |last| block.uop_end[last] as usize);
         for uop in &block.uops[..end] {
             let words = match uop.action {
@@ -48,7 +48,7 @@ impl Pipeline {
 
 impl Lsu {
     /// Pointers that the flows of a micro-operation look up.
-    fn lookups(&self, uop: &RUop, words: &[u64], out: &mut Vec<u64>) {
+    fn lookups(&self, uop: &BoundUop, words: &[u64], out: &mut Vec<u64>) {
         let (mem, prefetch) = (&uop.mem, uop.action == Action::Prefetch);
         let Some(&first) = words.first() else { return };
         match mem.op.shape {
@@ -79,7 +79,7 @@ impl Lsu {
     }
 
     /// The flows of a gather, or of its prefetch: each pair of elements has one or two.
-    fn gathered(&self, uop: &RUop, words: &[u64], out: &mut Vec<u64>) {
+    fn gathered(&self, uop: &BoundUop, words: &[u64], out: &mut Vec<u64>) {
         let step = usize::from(uop.mem.op.reg_esize);
         let esize = if uop.action == Action::Prefetch { 1 } else { uop.mem.op.mem_esize };
         for (pair, addresses) in words[1..].chunks(2).enumerate() {
@@ -93,7 +93,7 @@ impl Lsu {
     }
 
     /// The flows of this part of a scatter: one for each active element.
-    fn scattered(&self, uop: &RUop, words: &[u64], out: &mut Vec<u64>) {
+    fn scattered(&self, uop: &BoundUop, words: &[u64], out: &mut Vec<u64>) {
         let elements = words.len() - 1;
         let each = elements.div_ceil(usize::from(uop.parts));
         let step = usize::from(uop.mem.op.reg_esize);

@@ -46,7 +46,7 @@ impl Ports {
     }
 
     /// Everything is as it is now, so many cycles later.
-    pub fn leap(&mut self, cycles: Cycle) {
+    pub fn fast_forward(&mut self, cycles: Cycle) {
         self.last += cycles;
         self.times.iter_mut().for_each(|t| *t += cycles);
     }

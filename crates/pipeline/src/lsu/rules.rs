@@ -3,7 +3,7 @@
 use fxscope_isa::{MemOp, RegClass, Shape, StaticInst};
 use fxscope_machine::Spec;
 
-use crate::resolved::RMem;
+use crate::bound::BoundAccess;
 
 /// How a store passes the write buffer (manual table 7-2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub fn forwards(store: u8, load: u8) -> bool {
 
 /// Joins an access with the machine's rules.
 #[must_use]
-pub fn resolve_mem(op: &MemOp, info: &StaticInst, spec: &Spec) -> RMem {
+pub fn bind_access(op: &MemOp, info: &StaticInst, spec: &Spec) -> BoundAccess {
     let vector_bytes = spec.clock.vector_bits as usize / 8;
     let access = Kind::of(op, info, vector_bytes);
     let words = match op.shape {
@@ -47,7 +47,7 @@ pub fn resolve_mem(op: &MemOp, info: &StaticInst, spec: &Spec) -> RMem {
         false if access.elements && u32::from(op.mem_esize) < spec.load_store.element_check_bytes => (0, word),
         false => (0, 0),
     };
-    RMem {
+    BoundAccess {
         op: *op,
         eligible: access.eligible(op),
         forward: access.forward(op, vector_bytes),
@@ -126,7 +126,7 @@ impl Kind {
 /// Whether every aligned group of 8 bytes in memory is all active or all inactive (manual table 7-5).
 #[inline(always)]
 #[must_use]
-pub fn whole_groups(mem: &RMem, words: &[u64]) -> bool {
+pub fn whole_groups(mem: &BoundAccess, words: &[u64]) -> bool {
     if mem.op.shape != Shape::Masked || mem.op.mem_esize >= 8 {
         return true;
     }
@@ -136,7 +136,7 @@ pub fn whole_groups(mem: &RMem, words: &[u64]) -> bool {
 
 #[cold]
 #[inline(never)]
-fn whole_groups_of(mem: &RMem, mask: u64) -> bool {
+fn whole_groups_of(mem: &BoundAccess, mask: u64) -> bool {
     let step = usize::from(mem.op.reg_esize);
     let group = 8 / usize::from(mem.op.mem_esize);
     let active = |i: usize| mask >> (i * step) & 1 == 1;

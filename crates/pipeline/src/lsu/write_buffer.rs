@@ -1,15 +1,15 @@
 //! The write buffer between committed stores and the L1D cache (manual 7.4).
 
-use fxscope_calendar::{Cycle, Pool};
+use fxscope_calendar::{BufferPool, Cycle};
 use fxscope_machine::spec::LoadStore;
 use fxscope_memory::LoadStorePipes;
 
-use super::older::Span;
 use super::rules::Writing;
+use super::store_queue::Span;
 
 /// Entries with data of committed stores.
 pub struct WriteBuffer {
-    entries: Pool,
+    entries: BufferPool,
     /// The youngest entry: its aligned block, the block's size, and when it is written.
     youngest: (u64, u8, Cycle),
     /// When the last of all data that has come here is written.
@@ -36,7 +36,7 @@ impl WriteBuffer {
     #[must_use]
     pub fn new(spec: &LoadStore) -> WriteBuffer {
         WriteBuffer {
-            entries: Pool::new(spec.write_buffer as usize),
+            entries: BufferPool::new(spec.write_buffer as usize),
             youngest: (u64::MAX, 0, 0),
             last: 0,
             store_write: spec.store_write,

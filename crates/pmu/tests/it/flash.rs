@@ -1,5 +1,5 @@
-//! Rates of the manual, against the published analysis of FLASH on an FX700 (testdata/README.md): from its raw counters
-//! every rate as it is printed.
+//! Rates from the manual, compared with the published analysis of FLASH on an FX700 (testdata/README.md): every printed
+//! rate follows from the raw counters.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use fxscope_record::{Region, Thread};
 const COUNTERS: &str = include_str!("../../../../testdata/flash/counters.csv");
 const RATES: &str = include_str!("../../../../testdata/flash/rates.csv");
 
-/// The lines of a table below its headings: what a line is of, and its cells.
+/// The rows of a table below its headings: label and cells.
 fn lines(table: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     table.lines().skip(1).map(|line| {
         let mut cells = line.split(',');
@@ -17,7 +17,7 @@ fn lines(table: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     })
 }
 
-/// Half a unit of the last digit that a number is printed with.
+/// Half a unit of the last printed digit.
 fn rounding(printed: &str) -> f64 {
     let (digits, exponent) = printed.split_once('e').unwrap_or((printed, "0"));
     let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);

@@ -1,4 +1,4 @@
-//! What a record file promises: what was written comes back, damage is told, nothing is lost.
+//! Record files: runs round-trip, damage is reported, nothing is lost.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ use fxscope_record::{
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-/// A folder for one test and a path in it at which nothing is.
+/// A temporary folder, and a path in it that does not exist.
 fn place() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("temporary folder");
     let path = folder.path().join("a b?mode=ro.fxr");
     (folder, path)
 }
 
-/// What SQLite can hold as an integer.
+/// Counts that SQLite can hold as an integer.
 fn count() -> impl Strategy<Value = u64> {
     prop_oneof![0..=1000u64, 0..=i64::MAX as u64]
 }
@@ -44,7 +44,7 @@ fn host() -> impl Strategy<Value = Host> {
     })
 }
 
-/// A table of counts for so many threads, some of them not counted.
+/// A table of counts for `threads` threads, some of them missing.
 fn counts(threads: usize) -> impl Strategy<Value = Counts> {
     let number = proptest::option::of(prop_oneof![0..=1000u64, 0..u64::MAX]);
     btree_map(any::<String>(), vec(number, threads), 0..40).prop_map(move |columns| {
@@ -78,7 +78,7 @@ fn origin() -> impl Strategy<Value = Origin> {
     prop_oneof![Just(Origin::Simulated), imported.prop_map(|(format, files)| Origin::Imported { format, files })]
 }
 
-/// Causes, pipes and hot spots with as many counts of each.
+/// Stall causes, pipes, and hot spots with as many counts of each.
 fn hot_spots() -> impl Strategy<Value = (Vec<String>, Vec<String>, Vec<HotSpot>)> {
     (vec(any::<String>(), 0..4), vec(any::<String>(), 0..4)).prop_flat_map(|(stalls, pipes)| {
         let counts = |n: usize| vec(prop_oneof![Just(0), count()], n);
@@ -169,7 +169,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn runs_come_back_as_they_were_saved(runs in vec(run(), 1..4)) {
+    fn runs_round_trip(runs in vec(run(), 1..4)) {
         let (_folder, path) = place();
         for run in &runs {
             append(&path, run).expect("saved");
@@ -223,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn any_other_file_is_refused_and_left_alone(bytes in vec(any::<u8>(), 0..4096), run in run()) {
+    fn foreign_files_are_refused_and_left_unchanged(bytes in vec(any::<u8>(), 0..4096), run in run()) {
         let (_folder, path) = place();
         fs::write(&path, &bytes).expect("writable");
         prop_assert!(matches!(append(&path, &run), Err(RecordError::NotARecord { .. })), "append");
@@ -265,7 +265,7 @@ fn names(folder: &tempfile::TempDir) -> Vec<String> {
 }
 
 #[test]
-fn a_first_save_that_fails_leaves_nothing_behind() {
+fn a_failed_first_save_leaves_no_file() {
     let (folder, path) = place();
     let mut run = small_run();
     run.regions[0].calls = u64::MAX; // more than SQLite's integers hold
@@ -274,7 +274,7 @@ fn a_first_save_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_later_save_that_fails_leaves_what_was_there() {
+fn a_failed_later_save_leaves_the_file_unchanged() {
     let (folder, path) = place();
     append(&path, &small_run()).expect("saved");
     let before = fs::read(&path).expect("readable");
@@ -286,7 +286,7 @@ fn a_later_save_that_fails_leaves_what_was_there() {
 }
 
 #[test]
-fn of_several_runs_all_are_added_or_none() {
+fn several_runs_are_added_atomically() {
     let (_folder, path) = place();
     append_all(&path, &[small_run(), small_run()]).expect("saved");
     let mut wrong = small_run();
@@ -296,7 +296,7 @@ fn of_several_runs_all_are_added_or_none() {
 }
 
 #[test]
-fn nothing_is_added_to_a_record_with_a_changed_count() {
+fn a_record_with_a_changed_count_is_not_appended_to() {
     let (folder, path) = place();
     append(&path, &small_run()).expect("saved");
     let db = rusqlite::Connection::open(&path).expect("opened");
@@ -310,8 +310,8 @@ fn nothing_is_added_to_a_record_with_a_changed_count() {
 }
 
 #[test]
-fn a_full_device_leaves_what_was_there() {
-    // /dev/full cannot hold a database; SQLite's own limit takes the same path through it.
+fn a_full_device_leaves_the_file_unchanged() {
+    // /dev/full cannot hold a database; SQLite's own limit takes the same path.
     let (_folder, path) = place();
     append(&path, &small_run()).expect("saved");
     let before = load(&path).expect("loaded");
@@ -326,10 +326,10 @@ fn a_full_device_leaves_what_was_there() {
 }
 
 #[test]
-fn an_interrupted_save_leaves_what_was_there() {
+fn an_interrupted_save_leaves_the_earlier_contents() {
     let (folder, path) = place();
     append(&path, &small_run()).expect("saved");
-    // A program that dies half-way leaves the file partly overwritten, and the journal beside it.
+    // A program that dies while writing leaves the file partly overwritten, with the journal next to it.
     let db = rusqlite::Connection::open(&path).expect("opened");
     db.execute_batch("PRAGMA cache_size = 1; BEGIN IMMEDIATE; UPDATE run SET machine = 'x';").expect("begun");
     for i in 0..2000 {
@@ -352,11 +352,11 @@ fn records_of_a_newer_version_are_refused() {
     assert!(matches!(append(&path, &small_run()), Err(RecordError::Newer { .. })));
 }
 
-/// Made by an fxscope whose records had version 1.
+/// Written by an fxscope with record version 1.
 const VERSION_1: &[u8] = include_bytes!("../version1.fxr");
 
 #[test]
-fn records_of_version_1_are_read_without_what_they_do_not_have() {
+fn records_of_version_1_are_read_without_later_additions() {
     let (_folder, path) = place();
     fs::write(&path, VERSION_1).expect("written");
     let runs = load(&path).expect("loaded");
@@ -371,7 +371,7 @@ fn records_of_version_1_are_read_without_what_they_do_not_have() {
 }
 
 #[test]
-fn a_run_added_to_a_record_of_version_1_makes_it_one_of_today() {
+fn appending_to_a_record_of_version_1_upgrades_it() {
     let (folder, path) = place();
     fs::write(&path, VERSION_1).expect("written");
     let mut runs = load(&path).expect("loaded");
@@ -382,7 +382,7 @@ fn a_run_added_to_a_record_of_version_1_makes_it_one_of_today() {
 }
 
 #[test]
-fn a_record_of_version_1_that_is_damaged_is_an_error() {
+fn a_damaged_record_of_version_1_is_an_error() {
     let (_folder, path) = place();
     fs::write(&path, VERSION_1).expect("written");
     rusqlite::Connection::open(&path)
@@ -391,11 +391,11 @@ fn a_record_of_version_1_that_is_damaged_is_an_error() {
     assert!(matches!(load(&path), Err(RecordError::Damaged { .. })));
 }
 
-/// Made by an fxscope whose records had version 2.
+/// Written by an fxscope with record version 2.
 const VERSION_2: &[u8] = include_bytes!("../version2.fxr");
 
 #[test]
-fn records_of_version_2_are_read_without_pages_and_made_ones_of_today_by_a_further_run() {
+fn records_of_version_2_are_read_without_pages_and_upgraded_by_a_further_run() {
     let (_folder, path) = place();
     fs::write(&path, VERSION_2).expect("written");
     let mut runs = load(&path).expect("loaded");
@@ -409,13 +409,13 @@ fn records_of_version_2_are_read_without_pages_and_made_ones_of_today_by_a_furth
 }
 
 #[test]
-fn what_of_pages_is_not_mapped_is_lost() {
+fn unmapped_parts_of_pages_count_as_lost() {
     let pages = Pages { page_bytes: 2 << 20, pages: 3, bytes: 5 << 20, ..Pages::default() };
     assert_eq!(pages.lost(), 1 << 20);
 }
 
 #[test]
-fn databases_of_other_programs_are_refused_and_left_alone() {
+fn databases_of_other_programs_are_refused_and_left_unchanged() {
     let (_folder, path) = place();
     rusqlite::Connection::open(&path).and_then(|db| db.execute_batch("CREATE TABLE t (x)")).expect("made");
     let before = fs::read(&path).expect("readable");
@@ -424,7 +424,7 @@ fn databases_of_other_programs_are_refused_and_left_alone() {
 }
 
 #[test]
-fn targets_are_checked_without_making_them() {
+fn targets_are_checked_without_creating_them() {
     let (folder, path) = place();
     Target::check(&path).expect("writable");
     assert_eq!(names(&folder), [""; 0]);
@@ -436,7 +436,7 @@ fn targets_are_checked_without_making_them() {
 }
 
 #[test]
-fn two_programs_may_add_to_one_file_at_a_time() {
+fn two_programs_may_append_to_one_file_concurrently() {
     let (_folder, path) = place();
     std::thread::scope(|s| {
         for _ in 0..4 {
@@ -446,11 +446,11 @@ fn two_programs_may_add_to_one_file_at_a_time() {
     assert_eq!(load(&path).expect("loaded").len(), 4);
 }
 
-/// Made by an fxscope whose records had version 3, a row for each count.
+/// Written by an fxscope with record version 3, with one row per count.
 const VERSION_3: &[u8] = include_bytes!("../version3.fxr");
 
 #[test]
-fn counts_of_records_of_version_3_are_those_of_one_pass() {
+fn records_of_version_3_have_a_single_pass() {
     let (_folder, path) = place();
     fs::write(&path, VERSION_3).expect("written");
     let mut runs = load(&path).expect("loaded");
@@ -466,7 +466,7 @@ fn counts_of_records_of_version_3_are_those_of_one_pass() {
 }
 
 #[test]
-fn a_large_run_comes_back_from_its_large_pages() {
+fn large_runs_with_large_pages_round_trip() {
     let (_folder, path) = place();
     let (threads, columns) = (1 << 10, 1 << 10);
     let names: Arc<Names> = Arc::new((0..columns).map(|i| format!("event {i}")).collect());
@@ -477,22 +477,22 @@ fn a_large_run_comes_back_from_its_large_pages() {
     run.regions[0].passes = vec![counts];
     append(&path, &run).expect("saved");
     let header = fs::read(&path).expect("readable");
-    // In the header 1 stands for 65,536 bytes.
+    // In the header, 1 stands for 65,536 bytes.
     assert_eq!(header[16..18], [0, 1]);
     append(&path, &small_run()).expect("saved");
     assert!(load(&path).expect("loaded") == [run, small_run()]);
 }
 
-/// Made by an fxscope whose records had version 4.
+/// Written by an fxscope with record version 4.
 const VERSION_4: &[u8] = include_bytes!("../version4.fxr");
 
 #[test]
-fn records_of_version_4_are_read_without_intervals_and_get_some_with_a_further_run() {
+fn records_of_version_4_are_read_without_intervals_and_upgraded_by_a_further_run() {
     let (_folder, path) = place();
     fs::write(&path, VERSION_4).expect("written");
     let mut runs = load(&path).expect("loaded");
     assert_eq!((runs.len(), runs[0].program(), runs[0].finish.clone()), (1, "steps.elf", Finish::Limit));
-    // Functional: an instruction takes a nanosecond, two cycles.
+    // Functional mode: an instruction takes one nanosecond, two cycles.
     let counts = runs[0].regions[0].counts(0);
     assert_eq!(counts["CPU_CYCLES"], 2 * counts["INST_RETIRED"]);
     assert!(runs[0].intervals.is_empty());
@@ -504,11 +504,11 @@ fn records_of_version_4_are_read_without_intervals_and_get_some_with_a_further_r
     assert_eq!(load(&path).expect("loaded"), runs);
 }
 
-/// Made by an fxscope whose records had version 5.
+/// Written by an fxscope with record version 5.
 const VERSION_5: &[u8] = include_bytes!("../version5.fxr");
 
 #[test]
-fn intervals_of_records_of_version_5_are_those_of_the_whole_run() {
+fn intervals_in_records_of_version_5_cover_the_whole_run() {
     let (_folder, path) = place();
     fs::write(&path, VERSION_5).expect("written");
     let mut runs = load(&path).expect("loaded");
@@ -523,11 +523,11 @@ fn intervals_of_records_of_version_5_are_those_of_the_whole_run() {
     assert_eq!(load(&path).expect("loaded"), runs);
 }
 
-/// Made by an fxscope whose records had version 6.
+/// Written by an fxscope with record version 6.
 const VERSION_6: &[u8] = include_bytes!("../version6.fxr");
 
 #[test]
-fn records_of_version_6_are_read_without_tables_of_their_machine() {
+fn records_of_version_6_are_read_without_machine_tables() {
     let (_folder, path) = place();
     fs::write(&path, VERSION_6).expect("written");
     let mut runs = load(&path).expect("loaded");
@@ -546,7 +546,7 @@ fn described(pmu_csv: &str) -> Run {
 }
 
 #[test]
-fn runs_of_one_machine_keep_and_give_its_tables_once() {
+fn runs_of_one_machine_share_its_tables() {
     let (_folder, path) = place();
     let table = "number,name\n".repeat(1_000);
     append_all(&path, &[described(&table), described(&table), described("another")]).expect("saved");
@@ -561,7 +561,7 @@ fn runs_of_one_machine_keep_and_give_its_tables_once() {
 }
 
 #[test]
-fn a_record_with_a_changed_table_of_its_machine_is_damaged() {
+fn a_changed_machine_table_is_damage() {
     for change in [
         "UPDATE text SET content = 'x'",
         "DELETE FROM text",
@@ -576,7 +576,7 @@ fn a_record_with_a_changed_table_of_its_machine_is_damaged() {
 }
 
 #[test]
-fn a_record_with_a_changed_interval_is_damaged() {
+fn a_changed_interval_is_damage() {
     for change in ["UPDATE interval SET end_ns = 8", "UPDATE series SET pass = 1", "DELETE FROM interval"] {
         let (_folder, path) = place();
         let names: Names = ["CPU_CYCLES".to_owned()].into_iter().collect();

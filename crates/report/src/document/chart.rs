@@ -1,20 +1,20 @@
-//! What a report draws.
+//! Charts of a report.
 
 use super::Tone;
 
-/// What the time of threads is made of, one bar for each.
+/// Components of the time of threads, one bar for each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stack {
-    /// The unit of all values.
+    /// Unit of all values.
     pub unit: String,
-    /// The parts; the first stands on top.
+    /// The components; the first is on top.
     pub parts: Vec<StackPart>,
-    /// The bars, each with a value for each part.
+    /// The bars, each with a value for each component.
     pub bars: Vec<Bar>,
 }
 
 impl Stack {
-    /// The bars of wholes alone.
+    /// The bars of totals only.
     #[must_use]
     pub fn without_threads(&self) -> Stack {
         let bars = self.bars.iter().filter(|bar| bar.thread.is_none()).cloned().collect();
@@ -22,135 +22,135 @@ impl Stack {
     }
 }
 
-/// A part of what bars are made of.
+/// A component of the bars.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StackPart {
-    /// Its identifier in the tables.
+    /// Identifier in the tables.
     pub id: String,
-    /// What it is.
+    /// Label.
     pub label: String,
-    /// What it is akin to, which its colour tells.
+    /// Family, which determines its colour.
     pub family: Family,
 }
 
-/// Parts that are akin.
+/// Families of components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Family {
-    /// No place for a prefetch.
+    /// No resources for a prefetch.
     Prefetch,
-    /// Data from memory.
+    /// Waiting for data from memory.
     Memory,
-    /// Data from the L2 cache.
+    /// Waiting for data from the L2 cache.
     L2,
-    /// Data from the L1 cache.
+    /// Waiting for data from the L1 cache.
     L1,
-    /// Results of operations.
+    /// Waiting for results of operations.
     Operation,
-    /// Other reasons to wait: branches, stores, instructions.
+    /// Other waiting: branches, stores, instructions.
     Other,
-    /// Sleep, at a barrier or in the kernel.
+    /// Waiting at a barrier, or sleeping in the kernel.
     Barrier,
-    /// The kernel works for the program.
+    /// The kernel's work for the program.
     Kernel,
     /// Instructions commit.
     Commit,
 }
 
 impl Family {
-    /// Whether work is done.
+    /// Whether it is useful work.
     #[must_use]
     pub fn tone(self) -> Tone {
         if self == Family::Commit { Tone::Work } else { Tone::Wait }
     }
 }
 
-/// One bar.
+/// A bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// What it is about.
+    /// Label.
     pub label: String,
-    /// The number of the thread that it is about, if it is one's.
+    /// The thread's number, if it is a thread's bar.
     pub thread: Option<u32>,
-    /// A value for each part.
+    /// A value for each component.
     pub values: Vec<f64>,
 }
 
-/// How busy a unit is.
+/// Utilisation of a unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gauge {
-    /// The unit's name.
+    /// Name of the unit.
     pub label: String,
-    /// The fraction of time, from 0 to 1, in which it works.
+    /// Fraction of time that it is busy, from 0 to 1.
     pub fraction: f64,
-    /// The fraction from which on it stands out.
+    /// Fraction above which it is marked.
     pub limit: Option<f64>,
-    /// What it means to be above that.
+    /// What exceeding it means.
     pub reading: String,
 }
 
 impl Gauge {
-    /// Whether it stands out.
+    /// Whether it is marked.
     #[must_use]
     pub fn is_high(&self) -> bool {
         self.limit.is_some_and(|limit| self.fraction > limit)
     }
 }
 
-/// Rates of operations against what the machine can do.
+/// Rates of operations compared with the machine's peaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Roofline {
-    /// Most operations each second, 1e9.
+    /// Peak operations per second, 1e9.
     pub roofs: Vec<Roof>,
-    /// What moving data allows.
+    /// Bandwidth limits.
     pub slopes: Vec<Slope>,
-    /// What the region reached, which is where its points are.
+    /// The rate that the region reached, and at which its points lie.
     pub reached: Roof,
-    /// What moved for it, where that is known and not nothing.
+    /// Data moved by the region, where known and nonzero.
     pub points: Vec<Point>,
-    /// Levels of memory from and to which nothing moved: slopes' labels.
+    /// Memory levels without traffic: labels of slopes.
     pub idle: Vec<String>,
-    /// How to read where a point lies.
+    /// How to interpret a point's position.
     pub reading: String,
 }
 
-/// Operations each second: the most of a kind, or those of a region.
+/// Operations per second: a peak, or a region's rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Roof {
-    /// Which operations, or whose.
+    /// Which operations, or which region.
     pub label: String,
-    /// How many each second, 1e9.
+    /// Rate, 1e9 per second.
     pub gflops: f64,
 }
 
-/// Most bytes that a level of memory can move each second.
+/// Peak bandwidth of a memory level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slope {
     /// The level.
     pub label: String,
-    /// 1e9 bytes each second.
+    /// 1e9 bytes per second.
     pub gigabytes: f64,
 }
 
-/// What moved for the operations of a region.
+/// Data moved for a region's operations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// The level of memory whose bytes were counted: a slope's label.
+    /// The memory level whose bytes were counted: a slope's label.
     pub level: String,
-    /// Operations for each byte.
+    /// Operations per byte.
     pub intensity: f64,
 }
 
-/// What goes from where to where.
+/// Traffic from sources to destinations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
-    /// The unit of all values.
+    /// Unit of all values.
     pub unit: String,
-    /// The sources, one for each row.
+    /// The sources, one per row.
     pub rows: Vec<String>,
-    /// The destinations, one for each column.
+    /// The destinations, one per column.
     pub columns: Vec<String>,
-    /// The values, row by row; none where it is not known.
+    /// The values, row by row; `None` if unknown.
     pub values: Vec<Vec<Option<f64>>>,
-    /// How to read it; empty where there is nothing to read.
+    /// How to interpret it; may be empty.
     pub reading: String,
 }

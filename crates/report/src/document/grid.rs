@@ -1,26 +1,26 @@
-//! Tables of a report: the same quantities for threads, CMGs and processes.
+//! Tables with the same quantities for threads, CMGs and processes.
 
 /// A table of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
-    /// What tells it from other tables: a letter, or a word.
+    /// Identifier: a letter or a word.
     pub id: String,
-    /// Its columns.
+    /// Columns.
     pub headings: Vec<Heading>,
-    /// Its rows: parts before what they are parts of.
+    /// Rows: parts before their totals.
     pub records: Vec<Record>,
-    /// Cells that stand out, column by column, by ascending rows.
+    /// Marked cells, column by column, by ascending rows.
     pub marks: Vec<Mark>,
 }
 
-/// What a column of a table is.
+/// Heading of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heading {
-    /// Its identifier, as "A01".
+    /// Identifier, such as "A01".
     pub id: String,
-    /// Its name for people.
+    /// Title.
     pub title: String,
-    /// Its unit, as metrics name them.
+    /// Unit, as in metrics.
     pub unit: String,
 }
 
@@ -29,14 +29,14 @@ pub struct Heading {
 pub struct Record {
     /// What it is about.
     pub place: Place,
-    /// A value for each heading; none where it is not known.
+    /// A value for each heading; `None` if unknown.
     pub values: Vec<Option<f64>>,
 }
 
-/// What of a region's work a row is about.
+/// The part of a region's work that a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// One thread.
+    /// A thread.
     Thread {
         /// Its process.
         process: u32,
@@ -45,11 +45,11 @@ pub enum Place {
         /// The CPU it ran on.
         cpu: u32,
     },
-    /// All threads of a process on the CPUs of a core memory group.
+    /// All threads of a process on one CMG.
     Cmg {
         /// The process.
         process: u32,
-        /// The group, counted from 0.
+        /// The CMG, counted from 0.
         cmg: u32,
     },
     /// All threads of a process.
@@ -59,7 +59,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Its name for people.
+    /// Display name.
     #[must_use]
     pub fn label(self) -> String {
         match self {
@@ -73,16 +73,16 @@ impl Place {
     }
 }
 
-/// A cell that stands out, and how to read it.
+/// A marked cell, and its interpretation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// Its row.
+    /// Row index.
     pub record: usize,
-    /// Its column.
+    /// Column index.
     pub column: usize,
-    /// Whether it is good news.
+    /// Whether the mark is favourable.
     pub good: bool,
-    /// What it tells.
+    /// Interpretation.
     pub reading: String,
 }
 

@@ -1,26 +1,26 @@
 //! Curves.
 
-/// Curves over one axis.
+/// A plot of curves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// What is along the axis to the right, with its unit.
+    /// Label of the horizontal axis, with unit.
     pub across: String,
-    /// Whether that axis is logarithmic; otherwise it begins at 0.
+    /// Whether the horizontal axis is logarithmic; otherwise it starts at 0.
     pub logarithmic: bool,
-    /// What is along the axis upwards, with its unit.
+    /// Label of the vertical axis, with unit.
     pub up: String,
-    /// Whether that axis is logarithmic.
+    /// Whether the vertical axis is logarithmic.
     pub logarithmic_up: bool,
-    /// The curves; colours tell up to eight apart.
+    /// The curves; colours distinguish up to eight.
     pub curves: Vec<Curve>,
 }
 
-/// One curve.
+/// A curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// What it belongs to.
+    /// Label.
     pub label: String,
     /// Its points, from left to right.
     pub points: Vec<(f64, f64)>,

@@ -1,11 +1,12 @@
-//! Documents without what names of programs, files, regions and functions could do to a terminal.
+//! Removes control characters from documents: names of programs, files, regions and functions must not affect a
+//! terminal.
 
 use fxscope_host::text::printable;
 
 use super::{Body, Document, Line, Row, Section, Value};
 
 impl Document {
-    /// The same document, fit for a terminal.
+    /// The document, safe for a terminal.
     pub(crate) fn printable(mut self) -> Document {
         clean(&mut self.title);
         self.columns.iter_mut().for_each(clean);
@@ -39,7 +40,7 @@ fn section(section: &mut Section) {
             }
         }
         Body::Notes(notes) => notes.iter_mut().for_each(clean),
-        // Their words are the machine's and the metrics'.
+        // Their texts come from the machine and the metrics.
         Body::Grid(_) | Body::Stack(_) | Body::Gauges(_) | Body::Roofline(_) | Body::Matrix(_) => {}
     }
 }

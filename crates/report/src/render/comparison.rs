@@ -1,11 +1,11 @@
-//! A comparison for programs: all that it holds.
+//! Comparisons in machine-readable formats, complete.
 
 use serde_json::{Value, json};
 
 use super::csv;
 use crate::compare::{Comparison, Kind, Quantity, Spread};
 
-/// The columns of the CSV form, in order.
+/// The columns of the CSV, in order.
 pub const COLUMNS: [&str; 13] = [
     "region",
     "kind",
@@ -22,8 +22,8 @@ pub const COLUMNS: [&str; 13] = [
     "noise",
 ];
 
-/// A line for each quantity and subject, what differs most first, below a line of [`COLUMNS`]. `ratio` is to the first
-/// subject; fields are empty where nothing is known.
+/// A header line ([`COLUMNS`]), then one line per quantity and subject, largest differences first. `ratio` is relative
+/// to the first subject; unknown fields are empty.
 #[must_use]
 pub fn csv(comparison: &Comparison) -> Vec<u8> {
     let mut out = String::new();
@@ -65,7 +65,7 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// The comparison, key by key; what is not known is `null`.
+/// The comparison as JSON; unknown values are `null`.
 #[must_use]
 pub fn json(comparison: &Comparison) -> Value {
     let list = |quantities: &[Quantity]| quantities.iter().map(quantity).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Tables as lines of one value each.
+//! Tables as CSV with one value per line.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::document::{Body, Grid, Place, Report};
 pub const COLUMNS: [&str; 12] =
     ["run", "region", "scope", "process", "cmg", "thread", "cpu", "table", "id", "name", "unit", "value"];
 
-/// All values of all tables: a line for each that is known, below a line of [`COLUMNS`].
+/// All known values of all tables, one per line, after a header line ([`COLUMNS`]).
 #[must_use]
 pub fn render(reports: &[Report]) -> Vec<u8> {
     let mut out = String::new();
@@ -25,7 +25,7 @@ pub fn render(reports: &[Report]) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// Adds a line of fields to a text of comma-separated values (RFC 4180, with a line feed alone at the end of a line).
+/// Appends a line of comma-separated fields (RFC 4180, but with a single line feed at the end of a line).
 pub fn line(out: &mut String, fields: &[&str]) {
     for (i, text) in fields.iter().enumerate() {
         if i > 0 {
@@ -36,8 +36,8 @@ pub fn line(out: &mut String, fields: &[&str]) {
     out.push('\n');
 }
 
-/// A field of a line. Names come from programs and files, and spreadsheets take some of them for formulas: those are quoted and
-/// begin with an apostrophe, as OWASP has it (CSV Injection). Numbers stay as they are.
+/// Escapes a field. Spreadsheets take some names of programs and files for formulas: those are quoted and prefixed with
+/// an apostrophe, as OWASP recommends (CSV Injection). Numbers remain unchanged.
 fn field(text: &str) -> Cow<'_, str> {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && text.parse::<f64>().is_err();
     if !formula && !text.contains([',', '"', '\n', '\r']) {
@@ -72,7 +72,7 @@ fn table(out: &mut String, [run, region]: [&str; 2], grid: &Grid) {
     }
 }
 
-/// Scope, process, CMG, thread and CPU; empty where one does not apply.
+/// Scope, process, CMG, thread and CPU; empty where not applicable.
 fn place(place: Place) -> [String; 5] {
     let none = String::new;
     match place {
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_spreadsheets_would_take_for_a_formula_is_quoted_behind_an_apostrophe() {
+    fn texts_that_look_like_formulas_are_quoted_with_an_apostrophe() {
         for (text, expected) in [
             ("=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""),
             ("=1+1", "\"'=1+1\""),

@@ -1,4 +1,4 @@
-//! Reports as one page that needs nothing but a browser: no network, no other file.
+//! Reports as a self-contained page: no network, no other files.
 
 mod chart;
 mod experiment;
@@ -24,24 +24,24 @@ use table::{Form, Heads};
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
-/// Packed bytes that the page, below 2 MB, has room for.
+/// Packed bytes for which the page, below 2 MB, has room.
 const ROOM: usize = 1_150_000;
-/// Packed bytes from which on no region is added: the packer holds some back that are not counted yet.
+/// Packed size from which no region is added: the compressor buffers some bytes that are not counted yet.
 const FULL: usize = 1_280_000;
-/// Packed bytes that a region without threads takes, at most.
+/// Maximum packed size of a region without threads.
 const SHORT: usize = 7_000;
-/// What stands between packed regions.
+/// Separator between packed regions.
 const SEPARATOR: &[u8] = b"\x1e";
-/// The column of the time that a region took.
+/// The column with a region's time.
 const TIME: &str = "A01";
 
-/// A region, its report, and that one's number.
+/// A region's index, its report, and the region's report.
 type Shown<'a> = (usize, &'a Report, &'a RegionReport);
 
 /// A page with a choice of all regions of all reports.
 ///
 /// # Panics
-/// Never: what is packed goes to memory.
+/// Never: compression goes to memory.
 #[must_use]
 pub fn render(reports: &[Report]) -> String {
     let regions: Vec<Shown> =
@@ -70,12 +70,12 @@ pub fn render(reports: &[Report]) -> String {
                 main id="main" { @if let Some(first) = first { (first) } }
                 footer {
                     @if short > 0 {
-                        p { (short) " of the regions, those that took least time, have no rows for threads here, for the size of this page; "
-                            code { "fxscope report --region NAME" } " gives them." }
+                        p { (short) " of the regions, those with the least time, have no rows for threads on this page, to limit its size; "
+                            code { "fxscope report --region NAME" } " shows them." }
                     }
                     @if left_out > 0 {
-                        p { "Of " (left_out) " further regions, that took less time than all in the list, there is only the table below; "
-                            code { "fxscope report --region NAME" } " gives the rest, " code { "--format csv" } " everything." }
+                        p { (left_out) " further regions, with less time than all in the list, are only in the table below; "
+                            code { "fxscope report --region NAME" } " shows one of them in full, " code { "--format csv" } " everything." }
                         (overview::draw(regions.iter().skip(1).enumerate().filter(|(i, _)| !places.contains_key(i)).map(|(_, r)| (name(r), r.2))))
                     }
                     p { "Made by fxscope." }
@@ -91,14 +91,14 @@ pub fn render(reports: &[Report]) -> String {
     page.into_string()
 }
 
-/// What stands before a page's body; `rules` go with those that all pages have.
+/// The head of a page; `rules` are added to the common style rules.
 fn head(title: &str, rules: &str) -> Markup {
     html! {
         head {
             meta charset="utf-8";
             meta name="viewport" content="width=device-width, initial-scale=1";
             meta name="color-scheme" content="light dark";
-            // A page that asks for an icon asks the network.
+            // Browsers request an icon from the network unless the page has one.
             link rel="icon" href="data:,";
             title { (title) }
             style { (PreEscaped(STYLE)) (PreEscaped(rules)) }
@@ -106,28 +106,28 @@ fn head(title: &str, rules: &str) -> Markup {
     }
 }
 
-/// A choice of regions: the place of each, and its name.
+/// A choice of regions: index and name of each.
 fn chooser(choices: impl Iterator<Item = (usize, String)>) -> Markup {
     html! {
         nav aria-label="Regions" {
             label for="region" { "Region" }
             select id="region" autocomplete="off" { @for (place, name) in choices { option value=(place) { (name) } } }
-            noscript { p { "Other regions than the first need JavaScript." } }
+            noscript { p { "Regions other than the first require JavaScript." } }
         }
     }
 }
 
-/// Regions that a page has room for.
+/// Regions packed into the page.
 struct Packed {
     /// Their text.
     text: String,
-    /// Where each is in the text, by its place among all regions.
+    /// Position of each in the text, by its index among all regions.
     places: BTreeMap<usize, usize>,
-    /// How many of them are without rows for threads.
+    /// Number of regions without rows for threads.
     short: usize,
 }
 
-/// Packs regions: those that took most time first, then without rows for threads, as long as there is room.
+/// Packs regions by descending time, later ones without rows for threads, while there is room.
 fn pack(regions: &[Shown], heads: &mut Heads) -> Packed {
     let mut packer = GzEncoder::new(Vec::new(), Compression::new(4));
     let (mut places, mut short) = (BTreeMap::new(), 0);
@@ -139,7 +139,7 @@ fn pack(regions: &[Shown], heads: &mut Heads) -> Packed {
         if used + SHORT > FULL {
             break;
         }
-        // A quarter of the room is for regions in full, whatever their number.
+        // A quarter of the room is reserved for full regions.
         let rest = (SHORT * (regions.len() - done)).min(ROOM / 4 * 3);
         let form = if used + rest > ROOM { Form::Short } else { Form::Shared };
         short += usize::from(form == Form::Short);
@@ -152,7 +152,7 @@ fn pack(regions: &[Shown], heads: &mut Heads) -> Packed {
     Packed { text, places, short }
 }
 
-/// The time that a region took; nothing where it is not known.
+/// The time of a region; 0 if unknown.
 fn seconds(region: &RegionReport) -> f64 {
     overview::value(region, TIME).unwrap_or(0.0)
 }

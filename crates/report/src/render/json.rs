@@ -1,4 +1,4 @@
-//! Runs as JSON. The keys are stable: scripts depend on them.
+//! Runs as JSON, with stable keys.
 
 mod intervals;
 mod lines;
@@ -18,16 +18,16 @@ use intervals::AllIntervals;
 use lines::Lines;
 use region::RegionJson;
 
-/// Levels of a list of runs that have lines of their own: a thread, or a column of a table, has one line.
+/// Nesting levels with separate lines: a thread, or a column of a table, is on one line.
 const DEPTH: usize = 5;
-/// Regions that are made at once while runs are written: all together may be large.
+/// Number of regions formatted at once while runs are written, to limit memory.
 const AT_ONCE: usize = 16;
 
-/// One run with all that is known about it. Events and metrics that are not known are absent; `exit_code` and the members of
-/// `simulated` are `null` when they are not known.
+/// A run with all that is known about it. Unknown events and metrics are absent; `exit_code` and the members of
+/// `simulated` are `null` if unknown.
 ///
 /// # Panics
-/// Never: keys are text, and numbers that JSON does not have become `null`.
+/// Never: keys are text, and numbers without JSON form become `null`.
 #[must_use]
 pub fn run(run: &Run) -> Value {
     let (pmu, options) = (fxscope_pmu::of_run(run), Options::default());
@@ -41,10 +41,10 @@ pub fn run(run: &Run) -> Value {
     Value::Object(json)
 }
 
-/// Writes runs as a list of what [`run`] gives, as far as it is asked for.
+/// Writes a list of runs in the form of [`run`], restricted to what is requested.
 ///
 /// # Errors
-/// When `out` takes no more; [`crate::check`] tells before that whether there is a region of the name asked for.
+/// When `out` fails. [`crate::check`] tests beforehand that the requested region exists.
 pub fn write(out: &mut dyn Write, runs: &[Run], options: &Options) -> io::Result<()> {
     let mut before = "[";
     for run in runs {
@@ -84,7 +84,7 @@ fn write_run(out: &mut dyn Write, run: &Run, options: &Options) -> io::Result<()
     Ok(())
 }
 
-/// A value that stands so many levels deep.
+/// Formats a value at a nesting level.
 fn bytes(value: &impl Serialize, level: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Lines::new(level, DEPTH));
@@ -92,10 +92,10 @@ fn bytes(value: &impl Serialize, level: usize) -> Vec<u8> {
     bytes
 }
 
-/// What is known about a run as a whole.
+/// The members about the whole run.
 fn head(run: &Run) -> Map<String, Value> {
     let whole = run.region(ALL).map(|r| Evaluation::new(run, r).total());
-    // Counts are whole numbers here too.
+    // Counts are integers here, too.
     let metric = |name: &str| whole.as_ref().and_then(|values| values.get(name));
     let count = |name: &str| metric(name).map(|n| n.round() as u64);
     let pairs = |list: &[(String, String)]| list.iter().cloned().collect::<BTreeMap<_, _>>();

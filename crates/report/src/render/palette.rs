@@ -1,16 +1,17 @@
-//! Colours of the parts of cycle accounting: those of Okabe and Ito, which colour-blind readers can tell apart, in shades.
-//! Waits for memory are vermilion, for L2 orange, for L1 yellow, for operations blue; commits are bluish green.
+//! Colours of the components of cycle accounting: shades of Okabe and Ito's colours, which colour-blind readers can
+//! distinguish. Waiting for memory is vermilion, for L2 orange, for L1 yellow, for operations blue; commits are bluish
+//! green.
 
 use std::fmt::Write as _;
 
 use crate::document::{Family, Stack};
 
-/// The colour of a unit that is busy.
+/// Colour of a busy unit.
 pub const BUSY: u32 = 0x42_92c6;
-/// The colour of one that is busy beyond its limit.
+/// Colour of a unit that is busy above its limit.
 pub const HIGH: u32 = 0xd9_4801;
 
-/// The name of each family in style sheets, and the colours of its parts, the one on top of the bars first.
+/// The name of each family in style sheets, and the colours of its components, topmost first.
 const COLOURS: &[(Family, &str, &[u32])] = &[
     (Family::Prefetch, "prefetch", &[0x7a_3e8f, 0xb8_89cc]),
     (Family::Memory, "memory", &[0x8c_2d04, 0xd9_4801]),
@@ -23,7 +24,7 @@ const COLOURS: &[(Family, &str, &[u32])] = &[
     (Family::Commit, "commit", &[0xbf_e5da, 0x7f_ccb5, 0x36_a98b, 0x00_735c, 0x00_483a]),
 ];
 
-/// The family of a part by its place in [`COLOURS`], and which of the family it is.
+/// The index of a component's family in [`COLOURS`], and of the component in its family.
 fn place(stack: &Stack, part: usize) -> (usize, usize) {
     let family = stack.parts[part].family;
     let index = stack.parts[..part].iter().filter(|p| p.family == family).count();
@@ -31,21 +32,21 @@ fn place(stack: &Stack, part: usize) -> (usize, usize) {
     (row, index % COLOURS[row].2.len())
 }
 
-/// The colour of a part: red, green and blue in a byte each.
+/// The colour of a component as RGB, one byte each.
 #[must_use]
 pub fn colour(stack: &Stack, part: usize) -> u32 {
     let (row, index) = place(stack, part);
     COLOURS[row].2[index]
 }
 
-/// The class by which style sheets colour a part.
+/// The CSS class of a component.
 #[must_use]
 pub fn class(stack: &Stack, part: usize) -> String {
     let (row, index) = place(stack, part);
     format!("f-{}-{index}", COLOURS[row].1)
 }
 
-/// The rules of a style sheet for all classes.
+/// The style rules for all classes.
 #[must_use]
 pub fn rules() -> String {
     let mut css = format!("svg .busy{{fill:#{BUSY:06x}}}svg .busy.high{{fill:#{HIGH:06x}}}");
@@ -63,7 +64,7 @@ mod tests {
     use crate::document::StackPart;
 
     #[test]
-    fn parts_of_a_family_have_different_colours_that_the_style_sheet_knows() {
+    fn components_of_a_family_have_different_colours_in_the_style_sheet() {
         let families = [Family::Memory, Family::Commit, Family::Memory, Family::Commit];
         let part = |family| StackPart { id: String::new(), label: String::new(), family };
         let stack = Stack { unit: "s".to_owned(), parts: families.map(part).to_vec(), bars: Vec::new() };

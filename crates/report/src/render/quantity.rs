@@ -1,15 +1,15 @@
-//! Numbers for people: four digits and a prefix.
+//! Numbers for display: four digits and a unit prefix.
 
 use std::fmt::Write as _;
 
-/// Units of things that are counted, which labels name.
+/// Units of counted things, which labels name.
 const COUNTS: [&str; 7] = ["cycles", "instructions", "lines", "count", "calls", "requests", "micro-operations"];
-/// Bytes that a number with its unit mostly needs.
+/// Typical length of a number with its unit, bytes.
 const ROOM: usize = 24;
 
-/// `number` with its unit; a unit that the label beside it already says is left out.
+/// `number` with its unit, unless the label already names the unit.
 pub fn quantity(number: f64, unit: &str) -> String {
-    // Tables are made of these: each is built where it stays.
+    // Tables consist of these: each is built in place.
     let mut text = String::with_capacity(ROOM);
     match unit {
         "ratio" => push_percent(&mut text, 100.0 * number),
@@ -41,13 +41,13 @@ pub fn quantity(number: f64, unit: &str) -> String {
     text
 }
 
-/// A fraction of a whole in percent, with one digit behind the point so that shares line up.
+/// A fraction in percent with one decimal, so that shares line up.
 pub(super) fn share(fraction: f64) -> String {
     let percent = 100.0 * fraction;
     if percent > 0.0 && percent < 0.05 { "<0.1 %".to_owned() } else { format!("{percent:.1} %") }
 }
 
-/// Four significant digits, at most three of them behind the point.
+/// Four significant digits, at most three decimals.
 pub(crate) fn digits(number: f64) -> String {
     let mut text = String::new();
     push_digits(&mut text, number);
@@ -65,9 +65,9 @@ fn push_percent(text: &mut String, number: f64) {
     text.push_str(" %");
 }
 
-/// `number` in the first unit of which there is at least one, or else in the last.
+/// `number` in the largest unit that does not exceed it, otherwise in the smallest.
 fn push_scaled(text: &mut String, number: f64, units: &[(f64, &str)]) {
-    // What rounds up to a whole unit is shown in it.
+    // A number that rounds up to a whole unit is shown in that unit.
     let fits = |&&(size, _): &&(f64, &str)| number >= size * 0.99995;
     let &(size, unit) = units.iter().find(fits).or(units.last()).unwrap_or(&(1.0, ""));
     push_digits(text, number / size);
@@ -75,7 +75,7 @@ fn push_scaled(text: &mut String, number: f64, units: &[(f64, &str)]) {
     text.push_str(unit);
 }
 
-/// Four significant digits, at most three of them behind the point.
+/// Four significant digits, at most three decimals.
 fn push_digits(text: &mut String, number: f64) {
     match number.abs() {
         0.0 => text.push('0'),
@@ -86,7 +86,7 @@ fn push_digits(text: &mut String, number: f64) {
     }
 }
 
-/// `number` with so many digits behind the point.
+/// `number` with `digits` decimals.
 fn push(text: &mut String, number: f64, digits: usize) {
     write!(text, "{number:.digits$}").expect("text takes all");
 }

@@ -1,25 +1,25 @@
-//! One unit for many numbers, so that they can be compared at a glance.
+//! A common unit for many numbers, so that they are easy to compare.
 
 /// How the numbers of a column are shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// What numbers are multiplied by.
+    /// Factor applied to the numbers.
     pub factor: f64,
-    /// The unit that they have then; empty for plain numbers.
+    /// The resulting unit; empty for plain numbers.
     pub unit: String,
-    /// Digits behind the point.
+    /// Decimals.
     pub digits: usize,
 }
 
 /// Significant digits of the largest number.
 const DIGITS: i32 = 4;
-/// Counts up to which they are shown in full.
+/// Counts up to this are shown in full.
 const FULL: f64 = 100_000.0;
-/// Most digits behind a point.
+/// Maximum number of decimals.
 const MOST: i32 = 9;
 
 impl Scale {
-    /// A scale for numbers of a unit, as metrics name them.
+    /// A scale for numbers of a unit, as named in metrics.
     #[must_use]
     pub fn of(unit: &str, numbers: impl Iterator<Item = f64>) -> Scale {
         let most = numbers.map(f64::abs).filter(|n| n.is_finite()).fold(0.0, f64::max);
@@ -45,7 +45,7 @@ impl Scale {
         Scale { factor, unit, digits }
     }
 
-    /// A number without its unit; a dash when it is not known.
+    /// A number without its unit; a dash if unknown.
     #[must_use]
     pub fn cell(&self, number: Option<f64>) -> String {
         match number {
@@ -56,7 +56,7 @@ impl Scale {
     }
 }
 
-/// The first of `units` in which there is at least one, or else the last.
+/// The largest of `units` that does not exceed the numbers, otherwise the smallest.
 fn prefix<'a>(most: f64, units: &[(f64, &'a str)]) -> (f64, &'a str) {
     let fits = units.iter().find(|(factor, _)| most * factor >= 1.0);
     let zero = if most == 0.0 { units.first() } else { units.last() };
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_number_has_four_digits_and_the_others_as_many_behind_the_point() {
+    fn the_largest_number_has_four_digits_and_the_others_as_many_decimals() {
         let cases: &[(&str, &[f64], &str, &[&str])] = &[
             ("s", &[17.71e-6, 1.2e-6], "µs", &["17.71", "1.20"]),
             ("ratio", &[0.5, 0.01234], "%", &["50.00", "1.23"]),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_a_dash() {
+    fn unknown_values_are_a_dash() {
         assert_eq!(Scale::of("s", [1.0].into_iter()).cell(None), "–");
     }
 }

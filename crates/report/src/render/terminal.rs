@@ -1,4 +1,4 @@
-//! A document as text for a terminal.
+//! Documents as terminal text.
 
 mod grid;
 mod listing;
@@ -12,7 +12,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 use super::quantity::{quantity, share};
 use crate::document::{Body, Document, Part, Row, Section, Tone, Value};
 
-/// What the terminal can show.
+/// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Characters beyond ASCII.
@@ -21,15 +21,15 @@ pub struct Style {
     pub colour: bool,
 }
 
-/// Columns that the text fits in.
+/// Width of the text, columns.
 const WIDTH: usize = 100;
-/// Where the text of an inline section starts.
+/// Start column of inline sections.
 const INDENT: usize = 12;
-/// Width of a part's share: "100.0 %".
+/// Width of a share: "100.0 %".
 const SHARE: usize = 7;
-/// Width of a bar when there are several columns.
+/// Width of a bar if there are several columns.
 const NARROW_BAR: usize = 10;
-/// Narrowest and widest column of values when there are several.
+/// Smallest and largest width of a column of values if there are several.
 const NARROW_COLUMN: usize = 10;
 const COLUMN: usize = 20;
 
@@ -73,7 +73,7 @@ impl Terminal {
                 Body::Stack(stack) => self.stack(&section.title, stack),
                 Body::Gauges(gauges) => self.gauges(&section.title, gauges),
                 Body::Matrix(matrix) => self.matrix(&section.title, matrix),
-                // What it draws stands in the tables.
+                // Its numbers are in the tables.
                 Body::Roofline(_) => {}
             }
         }
@@ -90,7 +90,7 @@ impl Terminal {
         if self.style.colour { format!("{colour}{text}{RESET}") } else { text.to_owned() }
     }
 
-    /// Facts one after the other, on as many lines as they need.
+    /// Facts in sequence, wrapped.
     fn inline(&mut self, title: &str, rows: &[Row]) {
         let facts: Vec<_> = rows
             .iter()
@@ -105,7 +105,7 @@ impl Terminal {
         }
     }
 
-    /// Pieces behind a title, on as many lines as they need.
+    /// Pieces after a title, wrapped.
     fn flow(&mut self, title: &str, pieces: impl Iterator<Item = String>, gap: &str) {
         for (i, line) in wrap(pieces, gap, INDENT).into_iter().enumerate() {
             let title = if i == 0 { title } else { "" };
@@ -130,7 +130,7 @@ impl Terminal {
         }
     }
 
-    /// A bar of which `room` characters are the whole.
+    /// A bar; `room` characters are 100 %.
     fn bar(&self, fraction: f64, room: usize, tone: Tone) -> String {
         let fraction = fraction.clamp(0.0, 1.0);
         let bar = if self.style.unicode {
@@ -147,7 +147,7 @@ impl Terminal {
         self.paint(if tone == Tone::Work { GREEN } else { YELLOW }, &bar)
     }
 
-    /// Rows under headings, each column as wide as it needs to be.
+    /// Rows under headings, with minimal column widths.
     fn table(&mut self, headings: &[String], rows: &[Row]) {
         let cells = rows.iter().map(|row| {
             let values = row.values.iter().map(|v| self.value(v.as_ref()));
@@ -161,7 +161,7 @@ impl Terminal {
         for line in &lines {
             let mut out = String::from(" ");
             for (i, (cell, &w)) in line.iter().zip(&widths).enumerate() {
-                // Labels stand on the left, numbers on the right; words in the last column on the left, too.
+                // Labels are left-aligned and numbers right-aligned; words in the last column are left-aligned, too.
                 let gap = " ".repeat(w.saturating_sub(width(cell)));
                 let left = i == 0 || i == last && words;
                 let _ = if left { write!(out, " {cell}{gap}") } else { write!(out, " {gap}{cell}") };
@@ -171,7 +171,7 @@ impl Terminal {
         }
     }
 
-    /// One line for each value, one column for each thing compared; as many blocks as the columns need.
+    /// One line per value and one column per subject, in as many blocks as the columns need.
     fn side_by_side(&mut self, document: &Document) {
         let labels = document.sections.iter().flat_map(row_labels).map(width).max().unwrap_or(0);
         let room = WIDTH.saturating_sub(4 + labels);
@@ -233,7 +233,7 @@ impl Terminal {
         if self.style.unicode || !text.contains('µ') { text } else { text.replace('µ', "u") }
     }
 
-    /// A part's bar, where there is room, and its share, right-aligned in a column.
+    /// A part's bar, if there is room, and its share, right-aligned in a column.
     fn bar_and_share(&self, fraction: Option<f64>, tone: Tone, column: usize) -> String {
         let share = fraction.map_or("-".to_owned(), share);
         if column < NARROW_BAR + 1 + SHARE {
@@ -244,7 +244,7 @@ impl Terminal {
         format!(" {:>gap$}{bar} {share:>SHARE$}", "", gap = column - SHARE - 1 - drawn)
     }
 
-    /// Characters that a narrow bar takes on the screen.
+    /// Width of a narrow bar on the screen.
     fn bar_width(&self, fraction: f64) -> usize {
         width(&self.plain_bar(fraction, NARROW_BAR, Tone::Work))
     }
@@ -256,7 +256,7 @@ impl Terminal {
     }
 }
 
-/// Lines of pieces separated by `gap`, each short enough to stand behind `indent` characters.
+/// Joins pieces with `gap` into lines that fit after `indent` characters.
 fn wrap(pieces: impl Iterator<Item = String>, gap: &str, indent: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for piece in pieces.flat_map(|piece| broken(piece, WIDTH - indent)) {
@@ -279,7 +279,7 @@ fn row_labels(section: &Section) -> Vec<&str> {
     }
 }
 
-/// Whether a value stands with numbers: one by itself, as a text of a number with a unit or without, or as a dash for none.
+/// Whether a value is aligned like numbers: a number, a text of a number with or without a unit, or a dash.
 fn is_number(value: &Option<Value>) -> bool {
     let Some(Value::Text(text)) = value else { return !matches!(value, Some(Value::Share(_))) };
     let mut words = text.split(' ');
@@ -288,7 +288,7 @@ fn is_number(value: &Option<Value>) -> bool {
     text == "-" || begins && number.parse::<f64>().is_ok() && words.count() <= 1
 }
 
-/// Columns that a text takes on the screen: in names of programs and regions there may be wide and combining characters.
+/// Width of a text on the screen; names may contain wide and combining characters.
 fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
@@ -303,12 +303,12 @@ fn head(text: &str, room: usize) -> &str {
     &text[..end.map_or(text.len(), |(at, _)| at)]
 }
 
-/// As much of `text` as `room` columns have, with a sign where it goes on.
+/// `text`, truncated to `room` columns with an ellipsis.
 fn cut(text: &str, room: usize) -> String {
     if width(text) <= room { text.to_owned() } else { format!("{}~", head(text, room - 1)) }
 }
 
-/// A piece of text, broken where it would take more than `room` columns.
+/// A piece of text, broken if wider than `room` columns.
 fn broken(mut piece: String, room: usize) -> Vec<String> {
     let mut parts = Vec::new();
     while width(&piece) > room {

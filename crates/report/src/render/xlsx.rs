@@ -1,4 +1,4 @@
-//! Reports as a workbook: a sheet for each table, with all regions one below the other, and charts that spreadsheets draw.
+//! Reports as a workbook: a sheet for each table with all regions, and native charts.
 
 mod charts;
 mod sheet;
@@ -9,11 +9,11 @@ use rust_xlsxwriter::{Format, Workbook, Worksheet, XlsxError};
 use crate::document::{Body, Grid, Heading, RegionReport, Report};
 use sheet::{Formats, TableSheet};
 
-/// How hard a workbook is compressed, of 1 to 9: with 1 it is half as large again, from 3 on it takes longer and hardly becomes
-/// smaller.
+/// Compression level of a workbook, 1 to 9: level 1 gives a file half as large again; from 3 on, it takes longer for
+/// little gain.
 const COMPRESSION: u8 = 2;
 
-/// A region with the number of its run, from 1 on.
+/// A region with the number of its run, counted from 1.
 struct Place<'a> {
     run: usize,
     region: &'a RegionReport,
@@ -22,7 +22,7 @@ struct Place<'a> {
 /// The workbook's bytes.
 ///
 /// # Errors
-/// When there is more than a workbook can hold, such as a million rows.
+/// When a workbook's limits are exceeded, such as a million rows.
 pub fn render(reports: &[Report]) -> Result<Vec<u8>, String> {
     workbook(reports)
         .map_err(|e| format!("the workbook cannot be made: {e}; choose a region with --region, or --by cmg"))
@@ -43,10 +43,10 @@ fn workbook(reports: &[Report]) -> Result<Vec<u8>, XlsxError> {
     book.save_to_buffer()
 }
 
-/// The sheets of all tables, written at the same time.
+/// The sheets of all tables, written in parallel.
 fn table_sheets(book: &mut Workbook, places: &[Place]) -> Result<Vec<Worksheet>, XlsxError> {
     let formats = Formats::register(book);
-    // Rows come in their order, so that none need to be kept; their texts stand in them, so that no sheet waits for another.
+    // Rows come in order, so none are buffered; texts are stored inline, so that sheets are independent.
     let begin = |table| Ok((table, book.new_worksheet_with_constant_memory()?));
     let begun = tables(places).into_iter().map(begin).collect::<Result<Vec<_>, XlsxError>>()?;
     let sheets: Vec<_> = begun
@@ -90,12 +90,12 @@ fn tables<'a>(places: &[Place<'a>]) -> Vec<(&'a str, &'a str, Vec<&'a Heading>)>
     tables
 }
 
-/// Has a sheet printed as wide as a page.
+/// Fits a sheet to the width of a printed page.
 fn fit(sheet: &mut Worksheet) {
     sheet.set_landscape().set_print_fit_to_pages(1, 0);
 }
 
-/// The name of a table's sheet: at most 31 characters, without those that spreadsheets refuse.
+/// The name of a table's sheet: at most 31 characters, without those that spreadsheets reject.
 fn name(id: &str, title: &str) -> String {
     format!("{id} {title}").chars().map(|c| if r"[]:*?/\".contains(c) { ' ' } else { c }).take(31).collect()
 }

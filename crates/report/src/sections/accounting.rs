@@ -1,4 +1,4 @@
-//! Where the cycles went, part by part: table B of the report as shares of its total.
+//! Cycle accounting: table B of the report as shares of its total.
 
 use fxscope_pmu::Evaluation;
 
@@ -7,11 +7,11 @@ use crate::Column;
 use crate::document::{Body, Part, Section, Tone};
 use crate::evaluate::{column, table};
 
-/// The column of the table that is the sum of the others.
+/// The column with the total.
 const TOTAL: &str = "B21";
 
-/// The parts of each column that are not zero in all of them, in the order of the table. Where less was measured, one has a
-/// coarser part in place of several.
+/// The components that are nonzero in any column, in the order of the table. If less was measured, a coarser component
+/// replaces several.
 pub(super) fn section(columns: &[Column]) -> Section {
     let mut parts: Vec<Part> = Vec::new();
     for (of_part, tone) in parts_of_table() {
@@ -29,20 +29,20 @@ pub(super) fn section(columns: &[Column]) -> Section {
     Section { title: "Where the cycles went".to_owned(), body: Body::Parts(parts) }
 }
 
-/// The title and fraction of the largest waiting part of a column.
+/// The title and fraction of the largest waiting component.
 pub(super) fn largest_wait(column: &Column) -> Option<(&'static str, f64)> {
     let waits = parts_of_table().filter(|(_, tone)| *tone == Tone::Wait);
     let waits = waits.filter_map(|(part, _)| share(&column.evaluation, part));
     waits.filter(|(_, fraction)| *fraction > 0.0).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The parts, and whether they are work.
+/// The components, and whether they are work.
 fn parts_of_table() -> impl Iterator<Item = (&'static fxscope_pmu::Column, Tone)> {
     let columns = table("B").map_or(&[][..], |table| &table.columns);
     columns.iter().filter_map(|column| Some((column, family(&column.id)?.tone())))
 }
 
-/// What a part shows, and its share of the time of a region's threads, where that is known.
+/// The title of a component, and its share of a region's time, if known.
 fn share(evaluation: &Evaluation, part: &'static fxscope_pmu::Column) -> Option<(&'static str, f64)> {
     let total = evaluation.total_of(column(TOTAL)?).1?.value;
     let (label, cell) = evaluation.total_of(part);

@@ -1,9 +1,9 @@
-//! How busy units are: table C of the report.
+//! Utilisation of units: table C of the report.
 
 use crate::document::{Body, Gauge, Section};
 use crate::evaluate::{Evaluated, column};
 
-/// The units' names, and the columns of their busy rates.
+/// Names of the units, and the columns of their busy rates.
 const UNITS: &[(&str, &str)] = &[
     ("FLA", "C01"),
     ("FLB", "C02"),
@@ -16,7 +16,7 @@ const UNITS: &[(&str, &str)] = &[
     ("memory", "C07"),
 ];
 
-/// The units that were counted; `None` when none was.
+/// The units that were counted; `None` if there are none.
 pub(crate) fn section(evaluated: &Evaluated) -> Option<Section> {
     let gauges = UNITS.iter().filter_map(|(label, id)| {
         let column = column(id)?;

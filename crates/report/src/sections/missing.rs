@@ -1,4 +1,4 @@
-//! What has not been counted, and what the report would want it for.
+//! Events that were not counted, and the report columns that need them.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use fxscope_record::{Origin, Run};
 use crate::Column;
 use crate::document::{Body, Section};
 
-/// Events that are named for a table; of more, their number is told.
+/// Maximum number of events named per table; above it only their number is given.
 const NAMED: usize = 4;
 
-/// For each table of the report with empty columns the events to measure; nothing for runs that were simulated, which count
-/// all that the model knows.
+/// For each report table with empty columns, the events to measure. Nothing for simulated runs, which count everything
+/// that the model has.
 pub(super) fn section(columns: &[Column]) -> Section {
     let notes = match columns {
         [Column { run, evaluation, .. }] if run.origin != Origin::Simulated => {
@@ -24,7 +24,7 @@ pub(super) fn section(columns: &[Column]) -> Section {
     Section { title: "Missing".to_owned(), body: Body::Notes(notes) }
 }
 
-/// The columns of the report that a run of the model leaves empty, and why.
+/// The report columns that simulated runs leave empty, and why.
 pub(super) fn not_modelled(column: &Column) -> Section {
     let Column { run, evaluation, .. } = column;
     let pmu = fxscope_pmu::of_run(run);
@@ -54,5 +54,5 @@ fn sentence(run: &Run, table: &Table, evaluation: &Evaluation) -> Option<String>
         names += &format!(" and {} more", events.len() - NAMED);
     }
     let (lacks, all) = (lacking.len(), table.columns.len());
-    Some(format!("{} {}: {lacks} of {all} columns want {names} ({})", table.id, table.title, groups.join(", ")))
+    Some(format!("{} {}: {lacks} of {all} columns need {names} ({})", table.id, table.title, groups.join(", ")))
 }

@@ -1,4 +1,4 @@
-//! The sections of a report. Each says what it shows, by the names of metrics, and knows no format.
+//! The sections of a report. They select metrics by name and know no output format.
 
 mod accounting;
 mod facts;
@@ -21,7 +21,7 @@ use fxscope_record::{Finish, Mode, Origin, Run};
 use crate::Column;
 use crate::document::{Body, Section};
 
-/// The sections about regions. Those that would be empty are left out.
+/// The sections about regions, without empty ones.
 pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
     let values: Vec<&Values> = columns.iter().map(|column| &column.values).collect();
     let all = [
@@ -34,7 +34,7 @@ pub(crate) fn of_region(columns: &[Column]) -> Vec<Section> {
     all.into_iter().filter(has_content).collect()
 }
 
-/// What the report of a region begins with: what its tables and charts do not show at a glance.
+/// The first sections of a region's report: what its tables and charts do not show at a glance.
 pub(crate) fn head(values: &Values) -> Vec<Section> {
     let all = [
         facts::section("Run", facts::RUN, &[values]),
@@ -44,13 +44,13 @@ pub(crate) fn head(values: &Values) -> Vec<Section> {
     all.into_iter().filter(has_content).collect()
 }
 
-/// What no run of the model counts, of which the report has columns; nothing for runs that were measured.
+/// Report columns that simulated runs never fill; `None` for measured runs.
 pub(crate) fn not_modelled(column: &Column) -> Option<Section> {
     let simulated = column.run.origin == Origin::Simulated;
     simulated.then(|| missing::not_modelled(column)).filter(has_content)
 }
 
-/// The sections about runs as a whole.
+/// The sections about whole runs.
 pub(crate) fn of_run(columns: &[Column]) -> Vec<Section> {
     [simulator::section(columns), notes::section(columns), missing::section(columns)]
         .into_iter()
@@ -68,7 +68,7 @@ fn has_content(section: &Section) -> bool {
     }
 }
 
-/// The program's name without its folder; where a measurement does not tell it, that of its first file.
+/// The program's name without its folder or, for measurements without it, the name of the first file.
 pub(crate) fn program(run: &Run) -> String {
     if let ([], Origin::Imported { files, .. }) = (&run.command[..], &run.origin)
         && let Some(file) = files.first()
@@ -79,7 +79,7 @@ pub(crate) fn program(run: &Run) -> String {
     plain(name.as_deref().unwrap_or(run.program()))
 }
 
-/// Text of a program or a file, without the control characters by which it could play tricks on a terminal.
+/// A program or file name without control characters.
 pub(crate) fn plain(text: &str) -> String {
     fxscope_host::text::printable(text).into_owned()
 }
@@ -94,7 +94,7 @@ pub(crate) fn title(run: &Run) -> String {
     let finish = match &run.finish {
         Finish::Exited(code) => format!(": exit status {code}"),
         Finish::Unknown => String::new(),
-        // A longer message has its headline first; the rest of it was told when the program ended.
+        // The first line of a longer message; the rest was printed when the program ended.
         Finish::Killed { message, .. } | Finish::Failed(message) => {
             format!(": {}", message.lines().next().unwrap_or(""))
         }

@@ -1,4 +1,4 @@
-//! What a reader of the numbers should know.
+//! Notes for the reader.
 
 use fxscope_pmu::unknown_events;
 

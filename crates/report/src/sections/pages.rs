@@ -1,4 +1,4 @@
-//! Pages that a run had.
+//! The pages of a run.
 
 use fxscope_record::{Pages, Run};
 

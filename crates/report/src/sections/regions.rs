@@ -1,4 +1,4 @@
-//! Many regions, one line each.
+//! A table of many regions, one line each.
 
 use fxscope_pmu::Metrics;
 
@@ -6,7 +6,7 @@ use super::{accounting, plain};
 use crate::Column;
 use crate::document::{Body, Row, Section, Value};
 
-/// Heading and metric of each column between the calls and the largest wait.
+/// Heading and metric of the columns between calls and largest wait.
 const METRICS: &[(&str, &str)] =
     &[("time", "seconds"), ("IPC", "ipc"), ("FP", "gflops"), ("memory", "memory_gbs"), ("L1D misses", "l1d_miss_rate")];
 

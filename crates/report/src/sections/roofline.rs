@@ -1,4 +1,4 @@
-//! The rate of floating-point operations against what the machine can do.
+//! The rate of floating-point operations compared with the machine's peaks.
 
 use fxscope_pmu::Values;
 use fxscope_record::{Region, Run};
@@ -6,18 +6,18 @@ use fxscope_record::{Region, Run};
 use crate::document::{Body, Point, Roof, Roofline, Section, Slope};
 use crate::evaluate::Evaluated;
 
-/// Levels of memory: name, and the metric of operations for each byte that moves there.
+/// Memory levels: name, and the metric of operations per byte.
 const POINTS: &[(&str, &str)] = &[("L2", "l2_intensity"), ("memory", "intensity")];
-/// How to read where a point lies.
-const READING: &str = "A point near the slope of its level is limited by it, one near the roof by the pipes; far below both, threads \
-                       wait for latency: cycle accounting says for which.";
-/// How to read it where there is no point. What moves between the pipes and L1 is not counted in bytes.
-const READING_WITHOUT: &str = "No slope limits it, since its data stay in L1 and bytes from there are not counted: the dashed line \
-                               is what it reached. Near the roof the pipes limit it; below, busy rates tell whether L1 does, and cycle \
+/// How to interpret a point's position.
+const READING: &str = "A point near the slope of its level is limited by that bandwidth, one near the roof by the pipes. Far below \
+                       both, latency limits: cycle accounting shows which.";
+/// How to interpret a roofline without points. Traffic between pipes and L1 is not counted in bytes.
+const READING_WITHOUT: &str = "There is no slope, since the data stay in L1, whose traffic is not counted: the dashed line is the rate \
+                               reached. Near the roof the pipes limit it; below, busy rates show whether L1 does, and cycle \
                                accounting what threads wait for.";
 
-/// The region's rate by level of memory; `None` without operations, or when what moves for them or the machine's peaks are
-/// not known.
+/// The region's rate by memory level; `None` without operations, or if their traffic or the machine's peaks are
+/// unknown.
 pub(crate) fn section(run: &Run, region: &Region, evaluated: &Evaluated) -> Option<Section> {
     let values = evaluated.evaluation.total();
     let gflops = values.get("gflops").filter(|rate| *rate > 0.0)?;
@@ -27,7 +27,7 @@ pub(crate) fn section(run: &Run, region: &Region, evaluated: &Evaluated) -> Opti
         let level = (*level).to_owned();
         match values.get(metric) {
             Some(intensity) if intensity > 0.0 => points.push(Point { level, intensity }),
-            // Operations for each of no bytes.
+            // Operations without traffic.
             Some(_) => idle.push(level),
             None => {}
         }
@@ -41,7 +41,7 @@ pub(crate) fn section(run: &Run, region: &Region, evaluated: &Evaluated) -> Opti
     Some(Section { title: "Roofline".to_owned(), body: Body::Roofline(roofline) })
 }
 
-/// What the cores and CMGs that threads run on can do: the peaks that shares of peak are of, and those of the caches.
+/// Peaks of the cores and CMGs that threads ran on: those that shares of peak refer to, and those of the caches.
 fn ceilings(run: &Run, values: &Values) -> Option<(Roof, Vec<Slope>)> {
     let (cores, cmgs) = (values.get("cores_used")?, values.get("cmgs_used")?);
     let cache = |name: &str, count: f64| Some(run.constants.get(name)? * count / 1e9);

@@ -1,4 +1,4 @@
-//! What the run cost the host; nothing of measured ones.
+//! The cost of the simulation; nothing for measured runs.
 
 use fxscope_record::Origin;
 

@@ -1,9 +1,9 @@
-//! What the time of threads is made of: table B of the report.
+//! Components of the time of threads: table B of the report.
 
 use crate::document::{Bar, Body, Family, Place, Section, Stack, StackPart};
 use crate::evaluate::{Evaluated, table};
 
-/// The parts in the order of the table, the one on top first, and what each is akin to. The last column is their sum.
+/// The components in the order of the table, topmost first, with their families. The last column is their sum.
 const PARTS: &[(&str, Family)] = &[
     ("B01", Family::Prefetch),
     ("B02", Family::Prefetch),
@@ -28,12 +28,12 @@ const PARTS: &[(&str, Family)] = &[
     ("B20", Family::Commit),
 ];
 
-/// What a part is akin to, by its identifier; `None` for what is no part.
+/// The family of a component, by identifier; `None` for other columns.
 pub(crate) fn family(id: &str) -> Option<Family> {
     PARTS.iter().find(|part| part.0 == id).map(|part| part.1)
 }
 
-/// A bar for each thread, CMG and process; `None` when no part was counted.
+/// A bar for each thread, CMG and process; `None` if nothing was counted.
 pub(crate) fn section(evaluated: &Evaluated) -> Option<Section> {
     let table = table("B")?;
     let mut parts = Vec::new();
@@ -54,7 +54,7 @@ pub(crate) fn section(evaluated: &Evaluated) -> Option<Section> {
     let bars = evaluated.places.iter().enumerate().map(|(i, &place)| Bar {
         label: place.label(),
         thread: thread(place),
-        // Measured parts may be less than nothing: they are from different passes.
+        // Measured components may be negative, since they come from different passes.
         values: values.iter().map(|cells| cells[i].map_or(0.0, |cell| cell.value.max(0.0))).collect(),
     });
     let bars = bars.collect();

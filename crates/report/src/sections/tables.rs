@@ -1,4 +1,4 @@
-//! The tables of the report, for threads, CMGs and processes.
+//! The report's tables for threads, CMGs and processes.
 
 use fxscope_pmu::{Cell, Metrics, Table, Tone};
 
@@ -27,7 +27,7 @@ fn section(table: &Table, evaluated: &Evaluated) -> Option<Section> {
     (!grid.headings.is_empty()).then(|| Section { title: table.title.clone(), body: Body::Grid(grid) })
 }
 
-/// Marks the cells of the next column that stand out.
+/// Marks the remarkable cells of the next column.
 fn mark(grid: &mut Grid, column: &fxscope_pmu::Column, cells: &[Option<Cell>]) {
     let place = grid.headings.len();
     for (record, cell) in cells.iter().enumerate() {

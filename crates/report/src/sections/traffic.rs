@@ -1,11 +1,11 @@
-//! What CMGs read from and write to the memory and the caches of each other.
+//! Traffic between CMGs and each other's memories and caches.
 
 use fxscope_pmu::{Team, Values};
 
 use crate::document::{Body, Matrix, Section};
 use crate::evaluate::Evaluated;
 
-/// What is shown, the metrics of each CMG as the other side, and how to read what is off the diagonal.
+/// Title, the metrics with each CMG as the other side, and how to interpret values off the diagonal.
 const KINDS: &[(&str, &str, &str)] = &[
     (
         "Reads from memory",
@@ -24,8 +24,8 @@ const KINDS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// For each kind of traffic that was counted a matrix: a row for each CMG that threads run on, a column for each CMG's memory
-/// or cache.
+/// A matrix for each kind of traffic that was counted: a row for each CMG that threads ran on, a column for each CMG's
+/// memory or cache.
 pub(crate) fn sections(evaluated: &Evaluated) -> Vec<Section> {
     KINDS.iter().filter_map(|(title, metric, reading)| matrix(evaluated, title, metric, reading)).collect()
 }
@@ -50,7 +50,7 @@ fn matrix(evaluated: &Evaluated, title: &str, metric: &str, reading: &str) -> Op
     };
     let labels = teams.iter().map(|(team, _)| label(team.process, team.cmg)).collect();
     let known = rows.iter().flatten().any(Option::is_some);
-    // What every CMG has from itself needs no reading.
+    // Local traffic needs no interpretation.
     let other = |(row, (team, _)): (&Vec<Option<f64>>, &(&Team, Values))| {
         row.iter().enumerate().any(|(to, value)| to as u32 != team.cmg && value.is_some_and(|v| v > 0.0))
     };

@@ -1,4 +1,4 @@
-//! What an annotation looks like, for people and for programs.
+//! Annotations for display and as JSON.
 
 use crate::common;
 
@@ -17,7 +17,7 @@ fn uop(flows: Vec<Flow>) -> MicroOp {
 
 const INSTRUCTION: &str = "st4d {z0.d, z1.d, z2.d, z3.d}, p0, [x0, #-32, mul vl]";
 
-/// The rows of the instruction in `text`, blanks as one.
+/// The rows of the instruction in `text`, with blanks collapsed.
 fn instruction(text: &str) -> String {
     let rows = text.lines().skip_while(|l| !l.ends_with("kernel.c:42")).skip(1);
     let rows =
@@ -25,7 +25,7 @@ fn instruction(text: &str) -> String {
     rows.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// One instruction with all that can be known, one with nothing.
+/// One instruction with everything known, one with nothing.
 fn annotation() -> Annotation {
     let store = MicroOp { flows: vec![flow(&["EAGA", "EAGB"], false), flow(&["FLA"], false)], independent: true };
     let known = Instruction {
@@ -59,7 +59,7 @@ fn text(style: Style) -> String {
 }
 
 #[test]
-fn lines_fit_in_100_columns_and_control_characters_do_not_get_through() {
+fn lines_fit_in_100_columns_without_control_characters() {
     for unicode in [false, true] {
         let text = text(Style { unicode, colour: false });
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
@@ -78,24 +78,24 @@ fn colours_change_nothing_but_colours() {
 }
 
 #[test]
-fn functions_beyond_the_twentieth_and_cycles_outside_share_a_line_each() {
+fn further_functions_and_cycles_outside_have_one_line_each() {
     let text = text(Style { unicode: true, colour: false });
     assert!(text.lines().any(|l| l.contains("(11 other functions)") && l.contains(" 110 ")), "{text}");
     assert!(text.lines().any(|l| l.contains("(system calls and waiting)") && l.contains("499.7 k")), "{text}");
 }
 
 #[test]
-fn an_instruction_shows_its_line_cycles_time_in_flight_longest_wait_and_pipes_taken() {
+fn instructions_show_line_cycles_time_in_flight_longest_wait_and_pipes() {
     let text = text(Style { unicode: true, colour: false });
     let row = instruction(&text);
-    // 700,000 of 1,500,000 cycles; pipes as they were taken.
+    // 700,000 of 1,500,000 cycles; pipes as used.
     for part in ["+0x4", "1.000 M", " 1.500 ", " 12.50 ", "branch 47", INSTRUCTION, "EAGB 75 EAGA 25"] {
         assert!(row.contains(part), "{part} in {text}");
     }
 }
 
 #[test]
-fn json_has_null_for_what_is_not_known_and_no_instructions_where_none_were_asked_for() {
+fn json_has_null_for_unknown_values_and_instructions_only_on_request() {
     let json = json(&run("kernel.elf", vec![region(ALL, 1, 10)]), &annotation());
     let functions = json["functions"].as_array().expect("a list");
     assert_eq!(functions.len(), 31);
@@ -113,7 +113,7 @@ fn json_has_null_for_what_is_not_known_and_no_instructions_where_none_were_asked
 }
 
 #[test]
-fn what_a_function_waits_for_is_listed_with_the_events_that_count_it() {
+fn a_functions_stall_causes_are_listed_with_their_events() {
     let text = text(Style { unicode: true, colour: false });
     let line = text.lines().find(|l| l.contains("BR_COMP_WAIT")).expect("the longest");
     for part in ["branch", "700.0 k", "46.7 %", "Branch wait"] {
@@ -122,7 +122,7 @@ fn what_a_function_waits_for_is_listed_with_the_events_that_count_it() {
 }
 
 #[test]
-fn a_record_without_causes_and_pipes_shows_the_pipes_of_the_machine() {
+fn a_record_without_causes_and_pipes_shows_the_machines_pipes() {
     let mut run = run("kernel.elf", vec![region(ALL, 1, 10)]);
     (run.stalls, run.pipes) = (Vec::new(), Vec::new());
     let text = render(&[document(&run, &annotation())], Style { unicode: true, colour: false });
@@ -133,7 +133,7 @@ fn a_record_without_causes_and_pipes_shows_the_pipes_of_the_machine() {
 }
 
 #[test]
-fn pipes_are_written_as_the_manual_writes_them_with_a_star_for_both_of_a_kind() {
+fn pipes_use_the_manuals_notation_with_a_star_for_both_of_a_kind() {
     let all = flow(&["EXA", "EXB", "EAGA", "EAGB"], false);
     assert_eq!(pipes(&[uop(vec![all])]), "EX*|EAG*");
     assert_eq!(pipes(&[uop(vec![flow(&["FLA", "PRX"], true)])]), "FLA&PRX");

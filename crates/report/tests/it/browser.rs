@@ -1,5 +1,5 @@
-//! What a browser makes of the page: Chromium without a window, named by the variable `FXSCOPE_BROWSER`; without it the tests
-//! pass and say that they were skipped. `make browser-test` installs one and runs them.
+//! The page in a real browser: headless Chromium, given by the variable `FXSCOPE_BROWSER`; without it the tests pass
+//! and report that they were skipped. `make browser-test` installs one and runs them.
 
 use crate::common;
 
@@ -11,19 +11,19 @@ use fxscope_record::Run;
 use fxscope_report::{Options, render::html, report};
 use fxscope_testkit::skip;
 
-/// What a browser did with a page.
+/// The result of opening a page.
 struct Visit {
-    /// The document in the end.
+    /// The final document.
     dom: String,
-    /// What it logged, with the page's console.
+    /// The log, including the page's console.
     log: String,
-    /// All that it asked the network for.
+    /// All network requests.
     network: String,
-    /// Bytes of its picture.
+    /// The screenshot's bytes.
     picture: Vec<u8>,
 }
 
-/// Opens the page of a run in the browser; `None` when there is none to test with.
+/// Opens a run's page in the browser; `None` if there is none.
 fn visit(run: &Run, fragment: &str, options: &[&str]) -> Option<Visit> {
     let Some(browser) = std::env::var_os("FXSCOPE_BROWSER") else {
         skip("FXSCOPE_BROWSER names no browser; make browser-test installs one");
@@ -43,7 +43,7 @@ fn visit(run: &Run, fragment: &str, options: &[&str]) -> Option<Visit> {
             "--window-size=1300,2000",
             "--virtual-time-budget=4000",
         ]);
-        // Other names than the page's own are not found, and what is asked for is in a log.
+        // All other host names fail to resolve, and requests are logged.
         command.args(["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr"]).args(options).args(more);
         command.env("HOME", folder.path()).arg(&address).output().expect("the browser starts")
     };
@@ -59,7 +59,7 @@ fn visit(run: &Run, fragment: &str, options: &[&str]) -> Option<Visit> {
     })
 }
 
-/// Leaves a copy of a picture where `FXSCOPE_PICTURES` says, to be looked at.
+/// Copies a screenshot to `FXSCOPE_PICTURES`, if set.
 fn keep(picture: &Path, options: &[&str]) {
     if let Some(folder) = std::env::var_os("FXSCOPE_PICTURES") {
         let scheme = if options.is_empty() { "light" } else { "dark" };
@@ -68,7 +68,7 @@ fn keep(picture: &Path, options: &[&str]) {
 }
 
 #[test]
-fn the_page_runs_without_an_error_and_without_the_network() {
+fn the_page_runs_without_errors_and_without_the_network() {
     let Some(visit) = visit(&common::large(12, 3), "", &[]) else { return };
     assert!(!visit.log.contains("CONSOLE"), "{}", visit.log);
     assert!(!visit.network.contains("\"url\":\"http"), "{}", visit.network);

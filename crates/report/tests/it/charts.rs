@@ -1,4 +1,4 @@
-//! What charts are given to draw, and the levels of a report.
+//! Data of charts, and the levels of a report.
 
 use crate::common;
 
@@ -52,17 +52,18 @@ fn ceilings_are_those_of_the_cores_and_cmgs_that_threads_run_on() {
 }
 
 #[test]
-fn a_cmg_gives_no_more_from_l2_than_its_banks_can() {
+fn l2_bandwidth_of_a_cmg_is_limited_by_its_banks() {
     let slopes = roofline(&common::large(12, 1)).slopes;
     // Twelve cores could take 1,536 GB/s.
     assert_eq!(slopes[1].gigabytes, 1024.0);
 }
 
 #[test]
-fn a_point_is_at_the_rate_and_the_operations_for_each_byte() {
+fn points_lie_at_the_rate_and_the_operations_per_byte() {
     let roofline = roofline(&common::plain());
     let point = &roofline.points[0];
-    // 800,000 counts of SVE operations, for each 128 of 512 bits, in 1 ms; 150,000 lines refilled and 50,000 written back.
+    // 800,000 counts of SVE operations, for each 128 of 512 bits, in 1 ms; 150,000 lines refilled and 50,000 written
+    // back.
     assert!((roofline.reached.gflops - 3.2).abs() < 1e-9);
     assert_eq!(point.level, "memory");
     let intensity = 3_200_000.0 / ((150_000.0 + 50_000.0) * 256.0);
@@ -70,7 +71,7 @@ fn a_point_is_at_the_rate_and_the_operations_for_each_byte() {
 }
 
 #[test]
-fn a_region_whose_data_stay_in_l1_has_its_rate_and_the_ceilings_and_no_point() {
+fn a_region_with_data_in_l1_has_a_rate_and_ceilings_but_no_point() {
     let mut counts = common::counts(10);
     for event in
         ["L1D_CACHE_REFILL", "L1D_CACHE_WB", "L2D_CACHE_REFILL", "L2D_SWAP_DM", "L2D_CACHE_MIBMCH_PRF", "L2D_CACHE_WB"]
@@ -82,11 +83,11 @@ fn a_region_whose_data_stay_in_l1_has_its_rate_and_the_ceilings_and_no_point() {
     assert_eq!(roofline.idle, ["L2", "memory"]);
     assert!((roofline.reached.gflops - 3.2).abs() < 1e-9, "{:?}", roofline.reached);
     assert_eq!(roofline.slopes.len(), 3);
-    assert!(roofline.reading.starts_with("No slope limits it"), "{}", roofline.reading);
+    assert!(roofline.reading.starts_with("There is no slope"), "{}", roofline.reading);
 }
 
 #[test]
-fn without_counts_of_what_moves_there_is_no_roofline() {
+fn without_traffic_counts_there_is_no_roofline() {
     let mut counts = common::counts(10);
     for event in ["L1D_CACHE_REFILL", "L2D_CACHE_REFILL"] {
         counts.remove(event);
@@ -150,12 +151,12 @@ fn each_level_has_all_columns_of_the_one_before_and_more() {
 }
 
 #[test]
-fn the_single_level_has_the_statistics_and_what_else_follows_from_their_events() {
+fn the_single_level_has_statistics_and_all_columns_from_the_same_events() {
     let ids = columns(&common::large(2, 1), Level::Single);
     let (statistics, others): (Vec<_>, Vec<_>) = ids.iter().map(String::as_str).partition(|id| id.starts_with('A'));
     // The share of active elements needs events of another run.
     assert_eq!(statistics, ["A01", "A02", "A03", "A04", "A05", "A06", "A07", "A08", "A09", "A11", "A12"]);
-    // Time, memory throughput of its peak, L2 misses, instructions.
+    // Time, memory throughput relative to peak, L2 misses, instructions.
     assert_eq!(others, ["B21", "C07", "D08", "E29"]);
 }
 
@@ -167,7 +168,7 @@ fn the_brief_level_has_cycle_accounting_in_its_main_parts() {
 }
 
 #[test]
-fn a_unit_above_its_limit_stands_out_with_how_to_read_it() {
+fn a_unit_above_its_limit_is_marked_with_an_interpretation() {
     let mut run = common::plain();
     let mut counts = common::counts(10);
     counts.insert("L2_PIPE_VAL".to_owned(), 3_900_000);

@@ -1,4 +1,4 @@
-//! The forms of a comparison. What it finds is tested where it is made.
+//! The formats of a comparison. Its results are tested elsewhere.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use fxscope_report::compare::{Comparison, Subject, compare, report};
 use fxscope_report::document::{Body, Line, Value};
 use fxscope_report::render::{comparison, html, terminal};
 
-/// A run against one that did half as much, twice.
+/// A run compared with one that did half as much, twice.
 fn half() -> Comparison {
     let whole = [common::run("a.out", vec![common::region(ALL, 1, 10)])];
     let half = [0, 1].map(|_| common::run("a.out", vec![common::region(ALL, 1, 5)]));
@@ -29,7 +29,7 @@ fn the_terminal_shows_both_values_and_their_ratio_in_100_columns() {
 }
 
 #[test]
-fn csv_has_a_line_for_each_quantity_and_subject() {
+fn csv_has_one_line_per_quantity_and_subject() {
     let bytes = comparison::csv(&half());
     let lines: Vec<BTreeMap<String, String>> =
         csv::Reader::from_reader(bytes.as_slice()).deserialize().collect::<Result<_, _>>().expect("well formed");
@@ -44,7 +44,7 @@ fn csv_has_a_line_for_each_quantity_and_subject() {
 }
 
 #[test]
-fn json_has_the_same_as_csv() {
+fn json_matches_csv() {
     let json = comparison::json(&half());
     let cycles =
         json["events"].as_array().expect("a list").iter().find(|q| q["name"] == "CPU_CYCLES").expect("counted");
@@ -61,7 +61,7 @@ fn the_page_has_a_bar_for_each_subject() {
 }
 
 #[test]
-fn each_subject_has_what_differs_most_of_it_first() {
+fn the_largest_differences_of_each_subject_come_first() {
     let subject = |tenths: u64, stalls: u64| {
         let mut run = common::run("a.out", vec![common::region(ALL, 1, tenths)]);
         let mut counts = common::counts(tenths);

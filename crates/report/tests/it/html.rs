@@ -1,4 +1,4 @@
-//! The page: what is in it, without a browser. What browsers make of it: `browser.rs`.
+//! The contents of the page, without a browser; for browsers see `browser.rs`.
 
 use crate::common;
 
@@ -13,7 +13,7 @@ fn page(run: &Run, by: By) -> String {
     render(&[report(run, &Options { by, ..Options::default() }).expect("all regions")])
 }
 
-/// The regions that a page has packed.
+/// The packed regions of a page.
 fn unpacked(page: &str) -> String {
     let start = page.find("id=\"packed\">").expect("packed regions") + "id=\"packed\">".len();
     let end = start + page[start..].find("</script>").expect("its end");
@@ -24,12 +24,12 @@ fn unpacked(page: &str) -> String {
 }
 
 #[test]
-fn a_page_asks_for_nothing_from_elsewhere() {
+fn a_page_makes_no_external_requests() {
     let page = page(&common::threads(), By::Thread);
     for address in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(address), "{address}");
     }
-    // The only link is an empty icon, so that browsers ask for none.
+    // The only link is an empty icon, so that browsers request none.
     assert_eq!(page.matches("<link").count(), 1);
     assert!(page.contains("<link rel=\"icon\" href=\"data:,\">"));
 }
@@ -39,12 +39,12 @@ fn every_thread_and_the_whole_have_a_bar_of_the_cycle_accounting() {
     let page = page(&common::threads(), By::Thread);
     let start = page.find("f-memory-1\" d=\"").expect("waits for memory");
     let path = &page[start..start + page[start..].find('>').expect("its end")];
-    // Four threads, two CMGs, all.
+    // Four threads, two CMGs, total.
     assert_eq!(path.matches('z').count(), 7, "{path}");
 }
 
 #[test]
-fn names_that_a_program_chose_are_text() {
+fn names_chosen_by_programs_are_escaped() {
     let evil = "<script>alert(1)</script>\"'&";
     let run = common::run(evil, vec![common::region(ALL, 1, 10), common::region(evil, 1, 5)]);
     let page = page(&run, By::Thread);
@@ -54,7 +54,7 @@ fn names_that_a_program_chose_are_text() {
 }
 
 #[test]
-fn other_regions_than_the_first_are_packed_and_share_the_headings_of_tables() {
+fn further_regions_are_packed_and_share_table_headings() {
     let run = common::run("a.out", vec![common::region(ALL, 1, 10), common::region("solve", 2, 5)]);
     let page = page(&run, By::Thread);
     let packed = unpacked(&page);
@@ -65,7 +65,7 @@ fn other_regions_than_the_first_are_packed_and_share_the_headings_of_tables() {
 }
 
 #[test]
-fn a_page_with_one_region_has_no_choice_and_nothing_packed() {
+fn a_page_with_one_region_has_no_choice_and_no_packed_regions() {
     let page = page(&common::plain(), By::Thread);
     assert!(!page.contains("<select") && !page.contains("<template") && !page.contains("id=\"packed\""));
 }
@@ -81,7 +81,7 @@ fn columns_sort_by_buttons_and_charts_have_names() {
 }
 
 #[test]
-fn of_very_many_regions_the_longest_are_chosen_from_and_the_others_have_a_row() {
+fn of_very_many_regions_the_longest_are_packed_and_the_others_have_a_row() {
     let page = page(&common::large(12, 1_000), By::Thread);
     assert!(page.len() < 2_000_000, "{}", page.len());
     let choices = page.matches("<option").count();
@@ -90,8 +90,8 @@ fn of_very_many_regions_the_longest_are_chosen_from_and_the_others_have_a_row() 
     assert_eq!(choices + rows, 1_000);
     let packed = unpacked(&page);
     assert_eq!(packed.matches("Region region ").count(), choices - 1);
-    assert!(page.contains(&format!("Of {rows} further regions")));
-    // The first that is packed has rows for threads, the last has not.
+    assert!(page.contains(&format!("{rows} further regions")));
+    // The first packed region has rows for threads, the last does not.
     let part = |i: usize| packed.split('\u{1e}').nth(i).expect("packed");
     assert!(part(0).contains(">thread 11</th>") && !part(choices - 2).contains(">thread 11</th>"));
 }

@@ -1,4 +1,4 @@
-//! The JSON form of a run: scripts depend on these keys.
+//! The JSON form of runs, whose keys are stable.
 
 use crate::common;
 
@@ -8,7 +8,7 @@ use fxscope_report::{By, Level, Options};
 use serde_json::Value;
 
 #[test]
-fn the_keys_that_scripts_depend_on_are_there() {
+fn stable_keys_exist() {
     let run = common::run("a.elf", vec![common::region(ALL, 1, 10), common::region("triad", 7, 5)]);
     let json = json::run(&run);
     assert_eq!(json["machine"], "a64fx");
@@ -42,8 +42,8 @@ fn events_of_a_region_are_the_sums_of_its_threads() {
 }
 
 #[test]
-fn a_cmg_wide_event_counts_once_for_each_cmg() {
-    // Two threads of the first CMG, and one of the second.
+fn cmg_wide_events_count_once_per_cmg() {
+    // Two threads on the first CMG and one on the second.
     let threads = (0..).zip([(12, 70), (23, 70), (24, 5)]).map(|(thread, (cpu, lines))| {
         let mut counts = common::counts(10);
         counts.insert("BUS_READ_TOTAL_MEM".to_owned(), lines);
@@ -58,7 +58,7 @@ fn a_cmg_wide_event_counts_once_for_each_cmg() {
 }
 
 #[test]
-fn what_is_not_known_is_null_or_absent() {
+fn unknown_values_are_null_or_absent() {
     let counts = [("INST_RETIRED".to_owned(), 1_250_000)].into();
     let mut run = common::of_threads(vec![(Thread { cpu: 12, ..Thread::default() }, counts)]);
     run.finish = Finish::Stopped;
@@ -78,7 +78,7 @@ fn a_program_ended_by_a_signal_has_the_status_a_shell_shows() {
 }
 
 #[test]
-fn pages_have_what_rounding_loses() {
+fn pages_report_internal_fragmentation() {
     let mut run = common::plain();
     let segment = "bss".to_owned();
     run.pages = vec![fxscope_record::Pages { segment, page_bytes: 2 << 20, node: 5, pages: 3, bytes: 5 << 20 }];
@@ -88,11 +88,11 @@ fn pages_have_what_rounding_loses() {
 }
 
 #[test]
-fn runs_that_are_written_region_by_region_are_the_same() {
+fn runs_written_region_by_region_are_identical() {
     let runs =
         [common::run("a.elf", vec![common::region(ALL, 1, 10), common::region("triad", 7, 5)]), common::threads()];
     let whole: Value = runs.iter().map(json::run).collect();
-    // Both through text, which costs the last digits of numbers.
+    // Both are compared after a conversion to text, which drops the last digits of numbers.
     let whole: Value = serde_json::from_str(&whole.to_string()).expect("JSON");
     assert!(written(&runs, &Options::default()) == whole);
 }
@@ -107,7 +107,7 @@ fn a_thread_and_a_column_of_a_table_have_one_line_each() {
 }
 
 #[test]
-fn parts_smaller_than_those_asked_for_are_left_out() {
+fn parts_smaller_than_requested_are_omitted() {
     let of = |by| written(&[common::threads()], &Options { by, ..Options::default() })[0]["regions"][0].clone();
     let (thread, cmg, process) = (of(By::Thread), of(By::Cmg), of(By::Process));
     let column = |region: &Value| region["tables"]["C05"].clone();
@@ -120,7 +120,7 @@ fn parts_smaller_than_those_asked_for_are_left_out() {
 }
 
 #[test]
-fn a_level_leaves_out_what_its_runs_do_not_count() {
+fn a_level_omits_what_its_runs_do_not_count() {
     let of = |level| written(&[common::plain()], &Options { level, ..Options::default() })[0]["regions"][0].clone();
     let (single, detailed) = (of(Level::Single), of(Level::Detailed));
     assert!(detailed["tables"].get("C01").is_some() && single["tables"].get("C01").is_none());
@@ -129,16 +129,16 @@ fn a_level_leaves_out_what_its_runs_do_not_count() {
 }
 
 #[test]
-fn a_column_without_a_value_has_the_events_that_it_wants() {
+fn a_column_without_a_value_names_the_events_it_needs() {
     let region = json::run(&common::plain())["regions"][0].clone();
     assert_eq!(region["missing"]["K01"], serde_json::json!(["EA_CORE"]));
     assert!(region["tables"].get("K01").is_none());
-    // What has a value lacks nothing.
+    // A column with a value lacks nothing.
     assert!(region["tables"].get("A01").is_some() && region["missing"].get("A01").is_none());
 }
 
 #[test]
-fn one_region_of_several_can_be_asked_for() {
+fn a_single_region_can_be_requested() {
     let run = common::run("a.elf", vec![common::region(ALL, 1, 10), common::region("triad", 7, 5)]);
     let options = |name: &str| Options { region: Some(name.to_owned()), ..Options::default() };
     let regions = written(std::slice::from_ref(&run), &options("triad"))[0]["regions"].clone();
@@ -147,7 +147,7 @@ fn one_region_of_several_can_be_asked_for() {
     assert_eq!(refusal, "a.elf has no region 'copy'; it has all, triad");
 }
 
-/// What is written about runs.
+/// The text written for runs.
 fn text(runs: &[Run], options: &Options) -> String {
     let mut out = Vec::new();
     json::write(&mut out, runs, options).expect("written to memory");

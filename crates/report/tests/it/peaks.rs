@@ -1,4 +1,4 @@
-//! A share of peak is the rate beside it, of the peak beside it, for every scope and in every form.
+//! In every scope and format, a share of peak matches the rate and the peak shown with it.
 
 use crate::common;
 
@@ -8,11 +8,11 @@ use fxscope_report::document::{Body, Document, Roofline, Value};
 use fxscope_report::render::json;
 use fxscope_report::{Options, report, summary};
 
-/// Double-precision peak of a core and bandwidth of a CMG's memory: 2 GHz, two pipes, eight doubles, multiply and add.
+/// Double-precision peak of a core, and bandwidth of a CMG's memory: 2 GHz, two pipes, eight doubles, multiply and add.
 const CORE_GFLOPS: f64 = 64.0;
 const CMG_GBS: f64 = 256.0;
 
-/// A run of so many threads, a core each, 12 on a CMG. Each has done as much as the others in a time of its own.
+/// A run of `threads` threads on as many cores, 12 per CMG. Each has done the same work in its own time.
 fn run(threads: u32) -> Run {
     let row = |thread: u32| {
         let mut counts = common::counts(10);
@@ -28,7 +28,7 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-/// Checks the metrics of threads that ran on so many cores and CMGs.
+/// Checks metrics of threads on a number of cores and CMGs.
 fn check(values: &Values, cores: u32, cmgs: u32) {
     let (cores, cmgs) = (f64::from(cores), f64::from(cmgs));
     assert_eq!([values["cores_used"], values["cmgs_used"]], [cores, cmgs]);
@@ -40,7 +40,7 @@ fn check(values: &Values, cores: u32, cmgs: u32) {
 }
 
 #[test]
-fn a_rate_is_held_against_the_peak_of_the_cores_and_cmgs_that_its_threads_ran_on() {
+fn rates_are_relative_to_the_peak_of_the_cores_and_cmgs_used() {
     for threads in [1, 2, 13] {
         let run = run(threads);
         let evaluation = Evaluation::new(&run, &run.regions[0]);
@@ -60,7 +60,7 @@ fn threads_that_share_a_core_share_its_peak() {
 }
 
 #[test]
-fn columns_of_the_report_have_the_share_of_the_rate_beside_them() {
+fn report_columns_have_the_share_matching_the_rate() {
     let column = |id: &str| Metrics::built_in().tables()[0].columns.iter().find(|c| c.id == id).expect("a column");
     for threads in [1, 2, 13] {
         let run = run(threads);
@@ -84,7 +84,7 @@ fn columns_of_the_report_have_the_share_of_the_rate_beside_them() {
     }
 }
 
-/// The number beside a label.
+/// The number after a label.
 fn fact(document: &Document, label: &str) -> f64 {
     let rows = document.sections.iter().filter_map(|s| if let Body::Facts(rows) = &s.body { Some(rows) } else { None });
     let row = rows.flatten().find(|row| row.label == label).unwrap_or_else(|| panic!("no '{label}'"));
@@ -95,7 +95,7 @@ fn fact(document: &Document, label: &str) -> f64 {
 }
 
 #[test]
-fn the_summary_prints_the_peak_that_a_share_is_of_as_the_roofline_draws_it() {
+fn summary_and_roofline_show_the_same_peak() {
     for threads in [1, 2, 13] {
         let run = run(threads);
         let report = report(&run, &Options::default()).expect("a report");
@@ -139,7 +139,7 @@ fn json_names_the_peak_and_its_cores_and_cmgs_for_every_scope() {
 }
 
 #[test]
-fn what_was_not_counted_has_no_peak_beside_it() {
+fn uncounted_rates_have_no_peak() {
     let mut run = run(1);
     let only = [("CPU_CYCLES".to_owned(), 1_000), ("INST_RETIRED".to_owned(), 1_000)];
     run.regions = vec![Region::of_one_pass("all", 1, vec![(Thread { cpu: 12, ..Thread::default() }, only.into())])];

@@ -1,4 +1,4 @@
-//! The tables of the report, on the terminal and as CSV.
+//! The report's tables on the terminal and as CSV.
 
 use crate::common;
 
@@ -14,7 +14,7 @@ fn options(by: By) -> Options {
     Options { by, ..Options::default() }
 }
 
-/// The lines of the CSV form: values by name of their column.
+/// The lines of the CSV: values by column name.
 fn lines(by: By) -> Vec<BTreeMap<String, String>> {
     let bytes = csv::render(&[report(&common::threads(), &options(by)).expect("all regions")]);
     let mut reader = ::csv::Reader::from_reader(bytes.as_slice());
@@ -37,11 +37,11 @@ fn every_thread_has_a_row_before_that_of_the_whole() {
 }
 
 #[test]
-fn csv_has_a_line_for_each_value_with_what_it_is_of() {
+fn csv_has_one_line_per_value_with_its_scope() {
     let lines = lines(By::Thread);
     let times: Vec<_> = lines.iter().filter(|l| l["id"] == "A01").collect();
     let column = |name: &str| times.iter().map(|l| l[name].as_str()).collect::<Vec<_>>();
-    // The report takes the mean of a CMG's threads; the longest is the whole's.
+    // The report takes the mean of a CMG's threads; the total takes the longest.
     assert_eq!(column("value"), ["0.001", "0.0005", "0.001", "0.001", "0.00075", "0.001", "0.001"]);
     assert_eq!(column("scope"), ["thread", "thread", "thread", "thread", "cmg", "cmg", "total"]);
     assert_eq!(column("cmg")[4..], ["0", "1", ""]);
@@ -56,7 +56,7 @@ fn csv_has_a_line_for_each_value_with_what_it_is_of() {
 #[test]
 fn values_of_csv_are_exact() {
     let whole = lines(By::Process).into_iter().find(|l| l["id"] == "A11").expect("counted");
-    // Each thread has 0.6 instructions a cycle.
+    // Each thread executes 0.6 instructions per cycle.
     assert_eq!(whole["value"].parse::<f64>(), Ok(0.6));
 }
 
@@ -76,7 +76,7 @@ fn every_quantity_of_a_table_fits_the_column_of_its_part() {
     let text = terminal::render(&report.documents(), STYLE);
     let mut right = 0;
     for line in text.lines() {
-        // The heading's last part ends where its column does, and so do the numbers below, but for the sign of a mark.
+        // The heading's last word ends where its column does, as do the numbers below, except for marks.
         let last = line.rsplit("  ").next().unwrap_or_default();
         if ["thread 0", "thread 1", "thread 2", "thread 3", "total"].contains(&last) {
             right = line.chars().count();
@@ -91,7 +91,7 @@ fn every_quantity_of_a_table_fits_the_column_of_its_part() {
 }
 
 #[test]
-fn bars_of_threads_are_as_long_as_their_time() {
+fn bars_of_threads_are_proportional_to_their_time() {
     let report = report(&common::threads(), &options(By::Thread)).expect("all regions");
     let text = terminal::render(&report.documents(), STYLE);
     let bar = |thread: &str| {
@@ -104,7 +104,7 @@ fn bars_of_threads_are_as_long_as_their_time() {
 }
 
 #[test]
-fn a_report_of_a_region_has_that_region_only() {
+fn a_report_of_one_region_has_only_that_region() {
     let run = common::run("a.out", vec![common::region("all", 1, 10), common::region("solve", 3, 5)]);
     let options = Options { region: Some("solve".to_owned()), ..Options::default() };
     let names: Vec<_> = report(&run, &options).expect("there").regions.into_iter().map(|r| (r.name, r.calls)).collect();

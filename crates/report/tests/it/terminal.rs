@@ -1,4 +1,4 @@
-//! The form of the terminal summary. The values' formulas are tested where they are defined.
+//! The layout of the terminal summary. Formulas are tested where they are defined.
 
 use crate::common;
 
@@ -42,7 +42,7 @@ fn a_run_with_many_regions_has_a_table_of_them() {
 }
 
 #[test]
-fn long_and_wide_names_stay_within_the_screen() {
+fn long_and_wide_names_fit_the_screen() {
     // Each of these characters takes two columns.
     for name in ["x".repeat(250), "領域".repeat(60)] {
         let marked = (1..=5).map(|i| region(&format!("{name}{i}"), i, i));
@@ -59,15 +59,15 @@ fn long_and_wide_names_stay_within_the_screen() {
 }
 
 #[test]
-fn a_measurement_says_which_events_it_lacks_and_a_simulation_does_not() {
+fn measurements_but_not_simulations_report_missing_events() {
     let simulated = plain();
     assert!(!render(&summary(&simulated), ASCII).contains("Missing"));
     let files = vec!["folder/pass1.csv".to_owned()];
     let origin = Origin::Imported { format: "perf".to_owned(), files };
     let text = render(&summary(&Run { origin, command: Vec::new(), ..simulated }), ASCII);
     assert!(text.starts_with("pass1.csv on a64fx"), "{text}");
-    // Power has three columns, of three events of the eighth group.
-    assert!(text.contains("K Power: 3 of 3 columns want EA_CORE, EA_L2, EA_MEMORY (pa8)"), "{text}");
+    // Power has three columns, from three events of the eighth group.
+    assert!(text.contains("K Power: 3 of 3 columns need EA_CORE, EA_L2, EA_MEMORY (pa8)"), "{text}");
 }
 
 /// The shares of time in the first document of a run's summary.
@@ -80,14 +80,14 @@ fn shares(run: &Run) -> Vec<(String, f64)> {
 }
 
 #[test]
-fn shares_of_time_add_up_to_all_of_it_when_threads_took_different_times() {
+fn shares_of_time_add_up_when_threads_took_different_times() {
     let shares = shares(&common::threads());
     let sum: f64 = shares.iter().map(|s| s.1).sum();
     assert!((sum - 1.0).abs() < 1e-9, "{shares:?}");
 }
 
 #[test]
-fn a_measurement_of_the_first_five_groups_has_coarser_parts_that_add_up_as_well() {
+fn a_measurement_of_the_first_five_groups_has_coarser_components_that_add_up() {
     let groups = fxscope_pmu::Pmu::built_in("a64fx").expect("built in").groups;
     let few: Vec<&String> = groups.iter().filter(|g| g.number <= 5).flat_map(|g| &g.events).collect();
     let mut counts = common::counts(10);
@@ -100,7 +100,7 @@ fn a_measurement_of_the_first_five_groups_has_coarser_parts_that_add_up_as_well(
 }
 
 #[test]
-fn a_record_without_the_events_of_its_machine_says_so_unless_the_machine_comes_with_the_program() {
+fn a_record_without_its_machines_events_says_so_unless_the_machine_is_built_in() {
     let known = Run { description: None, ..common::large(1, 1) };
     let unknown = Run { machine: "slow".to_owned(), ..known.clone() };
     let said = |run: &Run| render(&summary(run), ASCII).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -115,7 +115,7 @@ fn a_record_without_the_events_of_its_machine_says_so_unless_the_machine_comes_w
     assert_eq!(values(&recorded), values(&known));
 }
 
-/// What the report says of columns that no run of the model fills.
+/// The report's text about columns that simulated runs leave empty.
 fn left_empty(run: &Run, level: Level) -> String {
     let report = report(run, &Options { level, ..Options::default() }).expect("all regions");
     let text = render(&report.documents(), UNICODE);
@@ -128,7 +128,7 @@ fn left_empty(run: &Run, level: Level) -> String {
 }
 
 #[test]
-fn a_simulated_run_says_why_columns_of_what_is_not_modelled_are_empty() {
+fn a_simulated_run_explains_columns_that_are_not_modelled() {
     let events = fxscope_pmu::Pmu::built_in("a64fx").expect("built in").events;
     let simulated = common::large(1, 1);
     let mut counts: std::collections::BTreeMap<_, _> =
@@ -147,7 +147,7 @@ fn a_simulated_run_says_why_columns_of_what_is_not_modelled_are_empty() {
     assert_eq!(
         left_empty(&Run { origin, ..simulated }, Level::Detailed),
         "",
-        "of a measurement, what is missing is told"
+        "measurements report missing events instead"
     );
 }
 
@@ -163,7 +163,7 @@ fn runs_side_by_side() {
 }
 
 #[test]
-fn measurements_that_know_no_whole_are_side_by_side_by_their_only_region() {
+fn measurements_without_a_whole_are_compared_by_their_only_region() {
     let runs = ["solve, 1", "solve, 2"].map(|name| run("a.out", vec![region(name, 1, 10)]));
     let document = side_by_side(&runs, None).expect("one region each");
     assert_eq!(document.title, "Region solve, 1 and solve, 2");
@@ -171,13 +171,13 @@ fn measurements_that_know_no_whole_are_side_by_side_by_their_only_region() {
 }
 
 #[test]
-fn a_region_that_a_run_lacks_is_an_error_that_names_those_it_has() {
+fn a_missing_region_is_an_error_that_names_the_existing_ones() {
     let error = side_by_side(&[plain()], Some("kernel")).expect_err("no such region");
     assert_eq!(error, "triad-mem.elf has no region 'kernel'; it has all");
 }
 
 #[test]
-fn colour_adds_nothing_but_escape_sequences() {
+fn colour_adds_only_escape_sequences() {
     let plain_text = render(&summary(&plain()), UNICODE);
     let coloured = render(&summary(&plain()), Style { unicode: true, colour: true });
     let mut stripped = coloured.clone();
@@ -203,14 +203,14 @@ fn a_functional_run_shows_what_was_counted_and_says_how_it_ended() {
 }
 
 #[test]
-fn names_that_a_program_chose_play_no_tricks_on_the_terminal() {
+fn names_chosen_by_programs_cannot_affect_the_terminal() {
     let regions = vec![region(ALL, 1, 10), region("\x1b[2Jgone\r", 1, 5)];
     let text = render(&summary(&run("\x1b]0;title\x07", regions)), UNICODE);
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
 }
 
 #[test]
-fn of_a_message_of_several_lines_the_title_has_the_first() {
+fn the_title_has_the_first_line_of_a_message() {
     let mut run = plain();
     run.finish = Finish::Failed("deadlock: all threads wait\n  thread 1000: waits for ever".to_owned());
     let text = render(&summary(&run), UNICODE);
@@ -220,7 +220,7 @@ fn of_a_message_of_several_lines_the_title_has_the_first() {
 }
 
 #[test]
-fn a_measurement_of_marked_regions_alone_has_its_title_and_nothing_about_a_simulator() {
+fn a_measurement_of_marked_regions_has_a_title_and_no_simulator_section() {
     let mut run = run("a.out", vec![region("solve", 1, 10)]);
     run.origin = fxscope_record::Origin::Imported { format: "fapp".to_owned(), files: vec!["pa1.csv".to_owned()] };
     let text = render(&summary(&run), UNICODE);
@@ -229,7 +229,7 @@ fn a_measurement_of_marked_regions_alone_has_its_title_and_nothing_about_a_simul
 }
 
 #[test]
-fn the_last_column_of_a_table_stands_on_the_right_when_it_has_numbers_alone() {
+fn a_last_column_of_numbers_is_right_aligned() {
     let lines = |last: [&str; 2]| {
         let row = |text: &str| Row {
             label: "a".to_owned(),

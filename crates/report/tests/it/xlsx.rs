@@ -18,7 +18,7 @@ fn sheet(name: &str) -> Range<Data> {
     book.worksheet_range(name).expect("a sheet")
 }
 
-/// The values of a column by its heading, below the two rows of headings.
+/// The values of a column by its heading, below the two heading rows.
 fn column(sheet: &Range<Data>, heading: &str) -> Vec<Data> {
     let found = (0..sheet.width()).find(|&c| sheet.get((0, c)).is_some_and(|d| d.get_string() == Some(heading)));
     let c = found.unwrap_or_else(|| panic!("no column {heading}"));
@@ -26,7 +26,7 @@ fn column(sheet: &Range<Data>, heading: &str) -> Vec<Data> {
 }
 
 #[test]
-fn a_row_for_each_thread_cmg_and_the_whole_with_exact_values() {
+fn threads_cmgs_and_the_total_have_rows_with_exact_values() {
     let sheet = sheet("A Statistics");
     let numbers = |heading: &str| column(&sheet, heading).into_iter().map(|d| d.as_f64()).collect::<Vec<_>>();
     assert_eq!(numbers("Thread")[..4], [0.0, 1.0, 2.0, 3.0].map(Some));
@@ -38,9 +38,9 @@ fn a_row_for_each_thread_cmg_and_the_whole_with_exact_values() {
 }
 
 #[test]
-fn what_charts_draw_is_on_sheets_of_its_own() {
+fn chart_data_are_on_separate_sheets() {
     let sheet = sheet("Chart data, accounting");
-    // A row of headings, one for each bar.
+    // A heading row, and one row per bar.
     assert_eq!(sheet.height(), 8);
     let sum: f64 = (1..sheet.width()).filter_map(|c| sheet.get((1, c))?.as_f64()).sum();
     assert!((sum - 1.0).abs() < 1e-9, "the parts of thread 0 add up to its time, 1 ms: {sum}");
@@ -56,7 +56,7 @@ fn the_workbook_has_a_chart_for_cycle_accounting_and_one_for_busy_rates() {
 }
 
 #[test]
-fn tables_stand_in_their_order_though_they_are_written_at_the_same_time() {
+fn tables_are_in_order_though_written_in_parallel() {
     let book: Xlsx<_> = calamine::open_workbook_from_rs(Cursor::new(bytes())).expect("a workbook");
     let names = book.sheet_names();
     let letters: Vec<&str> =
@@ -65,7 +65,7 @@ fn tables_stand_in_their_order_though_they_are_written_at_the_same_time() {
 }
 
 #[test]
-fn a_name_that_looks_like_a_formula_is_text() {
+fn names_that_look_like_formulas_are_text() {
     let mut run = common::threads();
     run.regions[0].name = "=1+1".to_owned();
     let report = report(&run, &Options::default()).expect("all regions");

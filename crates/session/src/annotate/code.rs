@@ -9,8 +9,8 @@ use fxscope_guestmem::Memory;
 use fxscope_linux::disasm::disassemble;
 use fxscope_linux::elf::{Image, Role};
 use fxscope_machine::Spec;
-use fxscope_pipeline::resolve::{Action, RFlow, RUop};
-use fxscope_pipeline::{ResolvedBlock, resolve_block};
+use fxscope_pipeline::bind::{Action, BoundFlow, BoundUop};
+use fxscope_pipeline::{BoundBlock, bind_block};
 use fxscope_record::HotSpot;
 use fxscope_report::annotate::{Code, Flow, Instruction, MicroOp, Source};
 
@@ -68,7 +68,7 @@ impl<'a> FileCode<'a> {
             let Ok(id) = self.blocks.at(address, &mut self.memory) else { continue };
             let block = self.blocks.get(id);
             known_to = block.end;
-            let resolved = resolve_block(block.start, &block.infos, self.spec);
+            let resolved = bind_block(block.start, &block.infos, self.spec);
             let each = (0..block.infos.len()).map(|i| (block.start + 4 * i as u64, micro_ops(&resolved, i)));
             found.extend(each);
         }
@@ -96,14 +96,14 @@ pub fn source_line(path: &Path, place: u64) -> Option<(String, u32)> {
 }
 
 /// The micro-operations of instruction `i` of a block.
-fn micro_ops(block: &ResolvedBlock, i: usize) -> Vec<MicroOp> {
+fn micro_ops(block: &BoundBlock, i: usize) -> Vec<MicroOp> {
     let first = i.checked_sub(1).map_or(0, |before| block.uop_end[before]);
     block.uops[first as usize..block.uop_end[i] as usize].iter().map(micro_op).collect()
 }
 
-fn micro_op(uop: &RUop) -> MicroOp {
+fn micro_op(uop: &BoundUop) -> MicroOp {
     let flow =
-        |f: &RFlow| Flow { pipes: pipes::names(f.pipes).collect(), all: f.all, latency: f.latency, busy: f.busy };
+        |f: &BoundFlow| Flow { pipes: pipes::names(f.pipes).collect(), all: f.all, latency: f.latency, busy: f.busy };
     MicroOp {
         flows: uop.flows[..usize::from(uop.nflows)].iter().map(flow).collect(),
         independent: uop.action == Action::Store,

@@ -4,7 +4,7 @@ use fxscope_aarch64::coverage::samples;
 use fxscope_aarch64::table::encodings;
 use fxscope_isa::{Access, StaticInst};
 use fxscope_machine::{Pipes, Recipe, Spec};
-use fxscope_pipeline::resolve_block;
+use fxscope_pipeline::bind_block;
 
 const EAG: Pipes = Pipes::EAGA.or(Pipes::EAGB);
 /// Words of each encoding: enough for all forms that have rows of their own.
@@ -32,7 +32,7 @@ fn with_load_latency(bits: usize, latency: u32) -> Spec {
 
 /// What each micro-operation of an instruction does, and which part of its access.
 fn roles(info: &StaticInst, spec: &Spec) -> Vec<(String, u8, u8, u8)> {
-    let block = resolve_block(0, std::slice::from_ref(info), spec);
+    let block = bind_block(0, std::slice::from_ref(info), spec);
     block.uops.iter().map(|uop| (format!("{:?}", uop.action), uop.part, uop.parts, uop.nflows)).collect()
 }
 

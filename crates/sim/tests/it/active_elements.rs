@@ -7,7 +7,8 @@ use fxscope_aarch64::{Blocks, Cpu};
 use fxscope_counts::{Signal, Signals};
 use fxscope_guestmem::PAGE;
 use fxscope_guestmem::{Memory, Prot, Segment};
-use fxscope_pipeline::{Pipeline, resolve_block};
+use fxscope_memory::Chip;
+use fxscope_pipeline::{Pipeline, bind_block};
 
 const CODE: u64 = 0x1_0000;
 const DATA: u64 = 0x2_0000;
@@ -61,18 +62,18 @@ fn run(code: &[u32], p0: u64, p1: u64) -> (Signals, Active) {
     cpu.z[9].0 = [0, 1, 2, 3, 4, 5, 6, 7];
 
     let spec = fxscope_machine::load("a64fx", &[]).expect("built in");
-    let mut core = Pipeline::new(&spec, 0);
+    let (mut core, mut chip) = (Pipeline::new(&spec, 0), Chip::new(&spec));
     let mut blocks = Blocks::new(cpu.vl);
     let id = blocks.at(CODE, &mut mem).expect("code");
     let block = blocks.get(id);
     let outcome = block.run(&mut cpu, &mut mem);
     assert_eq!(outcome.executed, code.len() + 1);
-    let mut resolved = resolve_block(CODE, &block.infos, &spec);
+    let mut resolved = bind_block(CODE, &block.infos, &spec);
     if cpu.partials().is_empty() {
-        core.run(&mut resolved, outcome.executed, cpu.stream(), cpu.pc);
+        core.run(&mut resolved, outcome.executed, cpu.stream(), cpu.pc, &mut chip);
     } else {
         let left = (cpu.stream(), cpu.partials());
-        core.run_partly(&mut resolved, outcome.executed, left, cpu.pc, &mut ());
+        core.run_partly(&mut resolved, outcome.executed, left, cpu.pc, &mut (), &mut chip);
     }
     resolved.count(outcome.executed);
     let mut c = core.counters();

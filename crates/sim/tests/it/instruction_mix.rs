@@ -6,7 +6,7 @@ use fxscope_aarch64::table::{Ctx, decode, encodings};
 use fxscope_counts::{Signal, Signals};
 use fxscope_isa::{Access, Class, StaticInst};
 use fxscope_machine::Spec;
-use fxscope_pipeline::resolve_block;
+use fxscope_pipeline::bind_block;
 
 fn machine() -> Spec {
     fxscope_machine::load("a64fx", &[]).expect("built in")
@@ -18,7 +18,7 @@ fn decoded(word: u32) -> Option<StaticInst> {
 
 /// What one execution of these instructions, one behind the other, counts.
 fn counts(infos: &[StaticInst], spec: &Spec) -> Signals {
-    let mut block = resolve_block(0x1_0000, infos, spec);
+    let mut block = bind_block(0x1_0000, infos, spec);
     block.count(infos.len());
     let mut signals = Signals::default();
     block.add_mix(&mut signals);

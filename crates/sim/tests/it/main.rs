@@ -3,5 +3,5 @@
 mod accesses;
 mod active_elements;
 mod instruction_mix;
+mod parallel;
 mod platform;
-mod side_by_side;

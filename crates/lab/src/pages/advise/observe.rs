@@ -8,7 +8,7 @@ use fxscope_linux::Guest;
 use fxscope_linux::pages::{MappingPages, Site};
 use fxscope_machine::Spec;
 use fxscope_session::source_line;
-use fxscope_sim::{BlockObserver, Ran};
+use fxscope_sim::{BlockEvent, BlockObserver};
 use fxscope_tlbsweep::{Access, Analysis, Answer, Counts, Design, Error, Question};
 
 use super::parts::{self, Assignment, CALLS, Group, Kinds, NUMBERS, PARTS, SHARED};
@@ -321,10 +321,10 @@ impl Observer {
 
 impl BlockObserver for Observer {
     /// They come to the pages of the round before.
-    const SKIPS_ROUNDS: bool = true;
+    const SKIPS_ITERATIONS: bool = true;
 
-    fn ran(&mut self, ran: &mut Ran<'_>) {
-        let Ran { process, pipeline, block, executed } = ran;
+    fn ran(&mut self, ran: &mut BlockEvent<'_>) {
+        let BlockEvent { process, pipeline, block, executed } = ran;
         self.follow(process);
         let core = self.core(process.cpu_number());
         if let Some(last) = executed.checked_sub(1) {

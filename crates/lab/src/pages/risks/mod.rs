@@ -17,7 +17,7 @@ use fxscope_record::{ALL, HotSpot, Run};
 use fxscope_report::annotate::Source;
 use fxscope_report::document::Document;
 use fxscope_session::{Scenario, Wanted, annotate};
-use fxscope_sim::{BlockObserver, MemoryAccess, Ran};
+use fxscope_sim::{BlockEvent, BlockObserver, MemoryAccess};
 use serde::Serialize;
 use serde_json::json;
 
@@ -314,9 +314,9 @@ impl RiskFinder {
 
 impl BlockObserver for RiskFinder {
     /// A loop that waits does not store under a mask, but nobody says so.
-    const SKIPS_ROUNDS: bool = false;
+    const SKIPS_ITERATIONS: bool = false;
 
-    fn ran(&mut self, ran: &mut Ran<'_>) {
+    fn ran(&mut self, ran: &mut BlockEvent<'_>) {
         ran.accesses().for_each(|access| self.look(ran.process, &access));
         while let Some(key) = self.fresh.pop() {
             self.read(ran.process, key);

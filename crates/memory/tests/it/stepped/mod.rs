@@ -7,7 +7,7 @@ use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 use fxscope_machine::Spec;
 use fxscope_memory::hierarchy::Located;
-use fxscope_memory::{Hierarchy, Seat, Wants};
+use fxscope_memory::{Chip, CoreId, CoreMemory, Wants};
 
 use parts::Access;
 use twin::{Counts, Twin};
@@ -67,45 +67,45 @@ fn stream(r: &mut Random, mix: Mix, core: u64, node_lines: u64) -> Vec<Access> {
 /// Times of both cores in the model, the core that is behind first, and what was counted.
 fn model(spec: &Spec, mix: Mix, streams: &[Vec<Access>], window: usize) -> (Vec<Cycle>, Counts) {
     let each = spec.topology.cores_per_cmg;
-    let seat = |i: usize| Seat::of(spec, mix.cmgs[i] as u32 * each + i as u32);
-    let mut cores =
-        [Hierarchy::new(spec, seat(0), Box::new(fxscope_memory::Chip::new(spec))), Hierarchy::waiting(spec, seat(1))];
+    let id = |i: usize| CoreId::of(spec, mix.cmgs[i] as u32 * each + i as u32);
+    let mut chip = Chip::new(spec);
+    let mut cores = [0, 1].map(|i| CoreMemory::new(spec, id(i)));
     let mut signals = [Signals::default(), Signals::default()];
     let mut done: [Vec<Cycle>; 2] = Default::default();
     let mut clocks = [0, 1].map(|i| streams[i][0].gap);
     let mut running = 0;
-    let [first, second] = &mut cores;
-    second.take_over(first, 0, 0, &mut signals[1]);
-    first.take_over(second, clocks[1], 0, &mut signals[0]);
+    cores[0].with(&mut chip).suspend(0);
+    cores[1].with(&mut chip).resume(0, &mut signals[1]);
+    cores[1].with(&mut chip).suspend(clocks[1]);
+    cores[0].with(&mut chip).resume(0, &mut signals[0]);
     while clocks.iter().any(|&t| t < Cycle::MAX) {
         let i = usize::from(clocks[1] < clocks[0]);
         let t = clocks[i];
-        let [first, second] = &mut cores;
-        let (this, other) = if i == 0 { (first, second) } else { (second, first) };
         if running != i {
-            this.take_over(other, clocks[1 - i], t, &mut signals[i]);
+            cores[1 - i].with(&mut chip).suspend(clocks[1 - i]);
+            cores[i].with(&mut chip).resume(t, &mut signals[i]);
             running = i;
         }
-        this.read_notices(t, &mut signals[i]);
+        let mut this = cores[i].with(&mut chip);
+        this.handle_snoops(t, &mut signals[i]);
         this.advance(t);
         let n = done[i].len();
         let Access { line, write, .. } = streams[i][n];
         let addr = line * u64::from(spec.l1d.line_bytes);
         let place = Located { ready: 0, pointer: addr.into(), physical: addr };
-        done[i].push(this.access(&place, t, Wants { write, again: 0 }, &mut signals[i]).at);
+        done[i].push(this.access(&place, t, Wants { write, replay_period: 0 }, &mut signals[i]).at);
         clocks[i] = streams[i].get(n + 1).map_or(Cycle::MAX, |next| {
             let room = if n + 1 >= window { done[i][n + 1 - window] } else { 0 };
             (t + next.gap).max(room)
         });
     }
     for i in [1 - running, running] {
-        let [first, second] = &mut cores;
-        let (this, other) = if i == 0 { (first, second) } else { (second, first) };
         if running != i {
-            this.take_over(other, 0, Cycle::MAX, &mut signals[i]);
+            cores[1 - i].with(&mut chip).suspend(0);
+            cores[i].with(&mut chip).resume(Cycle::MAX, &mut signals[i]);
             running = i;
         }
-        this.read_notices(Cycle::MAX, &mut signals[i]);
+        cores[i].with(&mut chip).handle_snoops(Cycle::MAX, &mut signals[i]);
     }
     let sum = |signal| signals.iter().map(|s| s.get(signal)).sum();
     let counts = Counts {

@@ -69,7 +69,7 @@ pub struct Core {
     /// Lines from L2 for the bus, and when they are there.
     pub fills: VecDeque<(Cycle, u64, State)>,
     /// Lines in move-out buffers for the bus, and when they are there.
-    pub move_outs: VecDeque<(Cycle, u64)>,
+    pub writeback_buffers: VecDeque<(Cycle, u64)>,
     /// Words of clean lines that have left, for the bus.
     pub words: usize,
     pub buffers_used: usize,
@@ -235,7 +235,7 @@ pub struct Numbers {
     pub l1_ways: usize,
     pub l1_sets: u64,
     pub move_ins: usize,
-    pub move_outs: usize,
+    pub writeback_buffers: usize,
     pub l2_ways: usize,
     pub l2_sets: u64,
     pub node_lines: u64,
@@ -263,7 +263,7 @@ impl Numbers {
             l1_ways: l1.ways as usize,
             l1_sets: l1.bytes / line / u64::from(l1.ways),
             move_ins: l1.miss_buffers as usize,
-            move_outs: ls.move_out_buffers as usize,
+            writeback_buffers: ls.move_out_buffers as usize,
             l2_ways: (l2.ways - l2.reserved_ways) as usize,
             l2_sets: l2.bytes / line / u64::from(l2.ways),
             node_lines: spec.topology.node_bytes / line,

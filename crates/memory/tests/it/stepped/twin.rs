@@ -53,7 +53,7 @@ impl Twin {
             stalled: Default::default(),
             requests: Default::default(),
             fills: Default::default(),
-            move_outs: Default::default(),
+            writeback_buffers: Default::default(),
             words: 0,
             buffers_used: 0,
             leaving: Default::default(),
@@ -79,7 +79,8 @@ impl Twin {
     }
 
     fn idle(&self) -> bool {
-        let core = |c: &Core| c.done.iter().all(Option::is_some) && c.move_outs.is_empty() && c.leaving.is_empty();
+        let core =
+            |c: &Core| c.done.iter().all(Option::is_some) && c.writeback_buffers.is_empty() && c.leaving.is_empty();
         let l2 = |l2: &L2| l2.banks.iter().all(|bank| bank.is_empty()) && l2.channel.is_empty();
         self.events.is_empty() && self.cores.iter().all(core) && self.l2.iter().all(l2)
     }
@@ -208,7 +209,7 @@ impl Twin {
 
     /// Dirty lines go into free move-out buffers.
     fn move_out(&mut self, c: usize) {
-        while self.cores[c].buffers_used < self.n.move_outs {
+        while self.cores[c].buffers_used < self.n.writeback_buffers {
             let Some((line, successor)) = self.cores[c].leaving.pop_front() else { return };
             self.cores[c].buffers_used += 1;
             self.counts.l1_write_backs += 1;
@@ -238,8 +239,8 @@ impl Twin {
         } else if core.words > 0 {
             core.words -= 1;
             core.bus_free = now + self.n.word;
-        } else if ready(core.move_outs.front()) {
-            let (_, line) = core.move_outs.pop_front().expect("there");
+        } else if ready(core.writeback_buffers.front()) {
+            let (_, line) = core.writeback_buffers.pop_front().expect("there");
             core.bus_free = now + self.n.to_l2;
             let there = now + self.n.request;
             let event = Event::ToBank { cmg: core.cmg, work: Work::WriteBack { core: c, line } };
@@ -260,7 +261,7 @@ impl Twin {
         let set = (line % self.n.l1_sets) as usize;
         let held = core.sets[set].iter_mut().find(|l| l.line == line).expect("its place");
         held.state = Some(state);
-        // Accesses that waited look again: a store may find that it must ask.
+        // Accesses that waited look replay_period: a store may find that it must ask.
         for i in m.waiting {
             if !self.attempt(c, i) {
                 self.cores[c].stalled.push_back(i);
@@ -355,7 +356,7 @@ impl Twin {
                 self.move_out(core);
             }
             Event::Out { core, line, successor } => {
-                self.cores[core].move_outs.push_back((self.now, line));
+                self.cores[core].writeback_buffers.push_back((self.now, line));
                 let m = self.cores[core].move_ins.iter_mut().find(|m| m.line == successor);
                 if let Some(m) = m {
                     m.room = true;

@@ -57,14 +57,14 @@ fn a_core_between_the_nearest_and_the_farthest_has_a_latency_between_theirs() {
 
 #[test]
 fn a_load_of_a_line_that_another_access_asked_for_is_sent_again_until_it_is_there() {
-    let reads = Wants { write: false, again: 15 };
+    let reads = Wants { write: false, replay_period: 15 };
     for behind in 1..=30 {
         let mut core = Core::new(&machine());
         let there = core.wanting(0, 1_000, reads).at;
         let t = 1_000 + behind;
         let flows = (there - t).div_ceil(15);
         assert_eq!(core.wanting(8, t, reads).at, t + 15 * flows, "{behind} cycles behind");
-        let counted: u64 = core.memory.pipes.busy().iter().sum();
+        let counted: u64 = core.memory.core.pipes.busy().iter().sum();
         let moved_in = 2 * machine().load_store.move_in;
         assert_eq!(counted, moved_in + flows - 1, "all but the first and the last, which the caller sends");
         assert_eq!(core.wanting(16, there, reads).at, there);
@@ -90,7 +90,7 @@ fn a_request_that_l2_has_no_miss_buffer_for_passes_its_pipeline_again_until_it_h
 #[test]
 fn the_load_that_asks_for_a_line_has_it_when_it_comes() {
     for again in [0, 11, 15] {
-        let arrival = Core::new(&machine()).wanting(0, 1_000, Wants { write: false, again }).at;
+        let arrival = Core::new(&machine()).wanting(0, 1_000, Wants { write: false, replay_period: again }).at;
         assert_eq!(arrival, Core::new(&machine()).access(0, 1_000, false).at, "every {again} cycles");
     }
 }
@@ -259,8 +259,8 @@ fn a_dirty_line_of_l2_is_written_to_memory_when_it_leaves() {
 #[test]
 fn zeroing_a_line_reads_no_memory_and_leaves_it_in_l2() {
     let mut core = Core::new(&machine());
-    core.memory.translate(0.into(), 0, &mut Signals::default());
-    core.memory.zero_line(0.into(), 5_000, &mut core.signals);
+    core.memory.run().translate(0.into(), 0, &mut Signals::default());
+    core.memory.run().zero_line(0.into(), 5_000, &mut core.signals);
     assert_eq!(core.get(Signal::BusReadTotalMem), 0);
     assert_eq!(core.get(Signal::L2dCacheRefill), 0);
     assert_eq!(core.load(0, 9_000).1, Level::L2);
@@ -271,7 +271,7 @@ fn zeroing_a_line_reads_no_memory_and_leaves_it_in_l2() {
 fn zeroing_a_dirty_line_of_l1_sends_it_back_first() {
     let mut core = Core::new(&machine());
     core.store(0, 100);
-    core.memory.zero_line(0.into(), 1_000, &mut core.signals);
+    core.memory.run().zero_line(0.into(), 1_000, &mut core.signals);
     assert_eq!(core.get(Signal::L1dCacheWb), 1);
     assert_eq!(core.load(0, 2_000).1, Level::L2);
     assert_eq!(core.get(Signal::BusReadTotalMem), 1, "the store's own");
@@ -285,10 +285,10 @@ fn a_line_that_l2_is_zeroing_is_asked_for_when_the_core_has_heard_that_it_is_don
     let l2_hit = {
         let mut other = Core::new(&machine());
         other.store(0, 100);
-        other.memory.zero_line(0.into(), 1_000, &mut other.signals);
+        other.memory.run().zero_line(0.into(), 1_000, &mut other.signals);
         other.load(0, 3_000).0
     };
-    let heard = core.memory.zero_line(0.into(), 3_000, &mut core.signals);
+    let heard = core.memory.run().zero_line(0.into(), 3_000, &mut core.signals);
     assert_eq!(3_001 + core.load(0, 3_001).0, heard + l2_hit);
     assert!(3_002 + core.load(LINE, 3_002).0 < heard, "of another line nothing is waited for");
 }
@@ -300,9 +300,9 @@ fn as_many_zeroed_lines_are_waited_for_as_the_write_buffer_has_entries() {
         spec.tables.load_store.write_buffer = entries;
         let mut core = Core::new(&spec);
         core.store(0, 100);
-        let heard = core.memory.zero_line(0.into(), 3_000, &mut core.signals);
+        let heard = core.memory.run().zero_line(0.into(), 3_000, &mut core.signals);
         for i in 1..u64::from(entries) {
-            core.memory.zero_line((i * LINE).into(), 3_000, &mut core.signals);
+            core.memory.run().zero_line((i * LINE).into(), 3_000, &mut core.signals);
         }
         assert!(3_001 + core.load(0, 3_001).0 > heard, "{entries} entries");
     }
@@ -311,23 +311,23 @@ fn as_many_zeroed_lines_are_waited_for_as_the_write_buffer_has_entries() {
 #[test]
 fn code_is_fetched_through_l2_and_stays_in_the_instruction_cache() {
     let mut core = Core::new(&machine());
-    let cold = core.memory.fetch(0, 1_000, &mut core.signals);
+    let cold = core.memory.run().fetch(0, 1_000, &mut core.signals);
     assert!(cold > 1_000 + 200, "from memory, behind a table walk");
-    core.memory.fetch(LINE, 2_000, &mut core.signals);
-    assert_eq!(core.memory.fetch(0, 3_000, &mut core.signals), 3_000);
+    core.memory.run().fetch(LINE, 2_000, &mut core.signals);
+    assert_eq!(core.memory.run().fetch(0, 3_000, &mut core.signals), 3_000);
     assert_eq!(core.get(Signal::L1iCacheRefill), 2);
 }
 
 /// When the code of line `n` of the first page can be read, if it is wanted at `t`.
 fn fetch(core: &mut Core, n: u64, t: Cycle) -> Cycle {
-    core.memory.fetch(n * LINE, t, &mut core.signals)
+    core.memory.run().fetch(n * LINE, t, &mut core.signals)
 }
 
 #[test]
 fn each_block_of_code_read_is_an_access_of_the_instruction_cache() {
     let mut core = Core::new(&machine());
     (0..8).for_each(|block| {
-        core.memory.fetch(32 * block, 1_000 + block, &mut core.signals);
+        core.memory.run().fetch(32 * block, 1_000 + block, &mut core.signals);
     });
     assert_eq!((core.get(Signal::L1iCache), core.get(Signal::L1iCacheRefill)), (8, 1));
 }

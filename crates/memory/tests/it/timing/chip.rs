@@ -24,7 +24,7 @@ impl L2 {
     }
 }
 
-const SEAT: Seat = Seat { cmg: 0, core: 0 };
+const SEAT: CoreId = CoreId { cmg: 0, core: 0 };
 
 /// The set of a physical address as the manual writes it (table 9-3), bit by bit.
 fn index(pa: u64) -> u64 {
@@ -116,13 +116,13 @@ fn the_l2_of_a_cmg_without_an_assistant_core_has_all_its_ways() {
         let addresses = (0..1 << 12).map(|i| cmg * (8 << 30) + (i << 19));
         let set: Vec<u64> = addresses.filter(|&address| index(address) == 0).map(|address| address / LINE).collect();
         assert!(set.len() > 16);
-        let (mut chip, seat) = (Chip::new(&spec), Seat { cmg: cmg as usize, core: 0 });
+        let (mut chip, id) = (Chip::new(&spec), CoreId { cmg: cmg as usize, core: 0 });
         for &line in &set {
             let joins = Joins::default();
             let request = Request { line, at: 0, cause: Cause::Demand, holder: Holder::Data, write: false, joins };
-            chip.read(seat, request, &mut Signals::default());
+            chip.read(id, request, &mut Signals::default());
         }
-        assert_eq!(set.iter().filter(|&&line| chip.holds(seat.cmg, line)).count(), ways, "CMG{cmg}");
+        assert_eq!(set.iter().filter(|&&line| chip.holds(id.cmg, line)).count(), ways, "CMG{cmg}");
         assert_eq!(u64::from(spec.l2_ways(cmg as u32)), ways as u64);
         assert_eq!(spec.l2_bytes(cmg as u32), (ways as u64) << 19, "{ways} of 16 ways of 8 MiB");
     }

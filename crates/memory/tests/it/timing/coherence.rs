@@ -21,7 +21,7 @@ impl Cores {
             if i == 0 {
                 return Core::at(&spec, position);
             }
-            Core::with(&spec, Hierarchy::waiting(&spec, Seat::of(&spec, position)))
+            Core::with(&spec, Memory::waiting(&spec, position))
         };
         let mut cores: Vec<Core> = positions.iter().enumerate().map(core).collect();
         let (first, others) = cores.split_at_mut(1);
@@ -50,7 +50,7 @@ impl Cores {
             self.running = i;
         }
         let core = &mut self.cores[i];
-        core.memory.read_notices(now, &mut core.signals);
+        core.memory.run().handle_snoops(now, &mut core.signals);
         core
     }
     fn load(&mut self, i: usize, addr: u64, t: Cycle) -> (Cycle, Level) {
@@ -231,7 +231,7 @@ fn a_line_that_leaves_l2_leaves_the_instruction_caches_of_all_cores() {
     let mut cores = Cores::at(small_l2(), &[0, 1]);
     let fetch = |cores: &mut Cores, t| {
         let core = cores.run(0, t);
-        core.memory.fetch(0, t, &mut core.signals)
+        core.memory.run().fetch(0, t, &mut core.signals)
     };
     fetch(&mut cores, 1_000);
     assert_eq!(fetch(&mut cores, 3_000), 3_000);
@@ -391,7 +391,7 @@ fn zeroing_a_line_takes_it_from_all_who_hold_it_and_reads_no_memory() {
     cores.load(0, LINE, 3_000);
     let read = cores.get(Signal::BusReadTotalMem);
     let core = cores.run(0, 5_000);
-    core.memory.zero_line(0.into(), 5_000, &mut core.signals);
+    core.memory.run().zero_line(0.into(), 5_000, &mut core.signals);
     assert_eq!(cores.get(Signal::BusReadTotalMem), read);
     assert_eq!(cores.load(1, 0, 7_000).1, Level::L2);
     assert_eq!(cores.load(2, 0, 8_000).1, Level::Memory);
@@ -403,7 +403,7 @@ fn changes_to_a_line_that_another_core_zeroes_come_back_from_l1_and_are_not_writ
     cores.store(1, 0, 1_000);
     cores.load(0, LINE, 2_000);
     let core = cores.run(0, 3_000);
-    core.memory.zero_line(0.into(), 3_000, &mut core.signals);
+    core.memory.run().zero_line(0.into(), 3_000, &mut core.signals);
     assert_eq!((cores.get(Signal::L1dCacheWb), cores.get(Signal::BusWriteTotalMem)), (1, 0));
 }
 
@@ -433,7 +433,7 @@ fn a_store_to_code_takes_it_from_the_instruction_caches_of_all_cores() {
     let mut cores = Cores::neighbours();
     let fetch = |cores: &mut Cores, i, t| {
         let core = cores.run(i, t);
-        core.memory.fetch(0, t, &mut core.signals)
+        core.memory.run().fetch(0, t, &mut core.signals)
     };
     fetch(&mut cores, 0, 1_000);
     fetch(&mut cores, 1, 3_000);
@@ -451,8 +451,8 @@ fn a_prefetched_line_is_exclusive_if_nobody_else_has_it_and_shared_otherwise() {
             cores.load(1, 0, 1_000);
         }
         let core = cores.run(0, 2_000);
-        core.memory.translate(0.into(), 0, &mut core.signals);
-        core.memory.prefetch_instruction(0.into(), 1, 1, 2_000, &mut core.signals);
+        core.memory.run().translate(0.into(), 0, &mut core.signals);
+        core.memory.run().prefetch_instruction(0.into(), 1, 1, 2_000, &mut core.signals);
         let asked = cores.get(Signal::L2dCache);
         cores.store(0, 0, 4_000);
         assert_eq!(cores.get(Signal::L2dCache), asked + asks);

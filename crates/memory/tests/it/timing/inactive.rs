@@ -25,7 +25,7 @@ fn walks(core: &Core) -> u64 {
 
 /// What an access without active elements takes.
 fn inactive(core: &mut Core, addr: u64, t: Cycle) -> Cycle {
-    core.memory.inactive(addr.into(), t, &mut core.signals) - t
+    core.memory.run().inactive(addr.into(), t, &mut core.signals) - t
 }
 
 #[test]
@@ -48,14 +48,14 @@ fn a_page_that_is_not_there_is_looked_for_again_each_time() {
         assert_eq!(walks(&core), i as u64 + 1);
     }
     // The last one was mapped, but never touched, and is not now either.
-    core.memory.translate(5.into(), 1_000_000, &mut core.signals);
+    core.memory.run().translate(5.into(), 1_000_000, &mut core.signals);
     assert_eq!(walks(&core), 5);
 }
 
 #[test]
 fn a_page_that_is_there_is_translated_as_for_any_access() {
     let (mut core, _) = core(true);
-    core.memory.translate(5.into(), 1_000, &mut core.signals);
+    core.memory.run().translate(5.into(), 1_000, &mut core.signals);
     assert_eq!(inactive(&mut core, 77, 10_000), 0, "the TLB has it");
     assert_eq!(walks(&core), 1);
 }

@@ -2,12 +2,12 @@
 //!
 //! Expected numbers are computed from the machine's description, never taken from the model's own output.
 
-mod apart;
-mod beside;
 mod caches;
 mod chip;
 mod coherence;
 mod inactive;
+mod large_page;
+mod partition;
 mod prefetch;
 mod sectors;
 mod side_cache;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use fxscope_calendar::Cycle;
 use fxscope_counts::{Signal, Signals};
 use fxscope_machine::Spec;
-use fxscope_memory::{Chip, Hierarchy, Level, PageRange, Response, Seat, Wants};
+use fxscope_memory::{Chip, CoreId, CoreMemory, Hierarchy, Level, PageRange, Response, Wants};
 
 /// Bytes of a line, and of all lines of one L1D set together.
 const LINE: u64 = 256;
@@ -36,9 +36,41 @@ fn machine() -> Spec {
     spec
 }
 
+/// The private memory of a core, and the chip while the core runs.
+struct Memory {
+    core: CoreMemory,
+    chip: Option<Box<Chip>>,
+}
+
+impl Memory {
+    /// Core number `position` of a chip that another core has.
+    fn waiting(spec: &Spec, position: u32) -> Memory {
+        Memory { core: CoreMemory::new(spec, CoreId::of(spec, position)), chip: None }
+    }
+    fn chip(&self) -> &Chip {
+        self.chip.as_deref().expect("the core runs")
+    }
+    fn run(&mut self) -> Hierarchy<'_> {
+        self.core.with(self.chip.as_deref_mut().expect("the core runs"))
+    }
+    /// Runs from `now` on, on the chip of `other`, which sends no request before `from` when it runs again.
+    fn take_over(&mut self, other: &mut Memory, from: Cycle, now: Cycle, signals: &mut Signals) {
+        let chip = other.leave_chip(from);
+        self.take_chip(chip, now, signals);
+    }
+    fn take_chip(&mut self, chip: Box<Chip>, now: Cycle, signals: &mut Signals) {
+        self.chip = Some(chip);
+        self.run().resume(now, signals);
+    }
+    fn leave_chip(&mut self, from: Cycle) -> Box<Chip> {
+        self.run().suspend(from);
+        self.chip.take().expect("the core ran")
+    }
+}
+
 /// One core's hierarchy with its counters.
 struct Core {
-    memory: Hierarchy,
+    memory: Memory,
     signals: Signals,
     load: Cycle,
     /// The pages of each address space, as they were told last.
@@ -50,9 +82,9 @@ impl Core {
         Core::at(spec, 0)
     }
     fn at(spec: &Spec, position: u32) -> Core {
-        Core::with(spec, Hierarchy::new(spec, Seat::of(spec, position), Box::new(Chip::new(spec))))
+        Core::with(spec, Memory { chip: Some(Box::new(Chip::new(spec))), ..Memory::waiting(spec, position) })
     }
-    fn with(spec: &Spec, memory: Hierarchy) -> Core {
+    fn with(spec: &Spec, memory: Memory) -> Core {
         let load = spec.load_store.load_integer;
         Core { memory, signals: Signals::default(), load, pages: BTreeMap::new() }
     }
@@ -61,23 +93,23 @@ impl Core {
     fn set_pages(&mut self, space: u16, pages: Vec<PageRange>) {
         let pages: Arc<[PageRange]> = pages.into();
         let before = self.pages.insert(space, Arc::clone(&pages)).unwrap_or_default();
-        self.memory.release_pages(space, &before, &pages);
-        self.memory.follow_pages(space, pages);
+        self.memory.run().chip.release_pages(space, &before, &pages);
+        self.memory.core.follow_pages(space, pages);
     }
 
     /// An access whose flow runs at `t`, its address translated long before.
     fn access(&mut self, addr: u64, t: Cycle, write: bool) -> Response {
-        self.wanting(addr, t, Wants { write, again: 0 })
+        self.wanting(addr, t, Wants { write, replay_period: 0 })
     }
     fn wanting(&mut self, addr: u64, t: Cycle, wants: Wants) -> Response {
-        let place = self.memory.translate(addr.into(), 0, &mut Signals::default());
-        self.memory.access(&place, t, wants, &mut self.signals)
+        let place = self.memory.run().translate(addr.into(), 0, &mut Signals::default());
+        self.memory.run().access(&place, t, wants, &mut self.signals)
     }
     /// An integer load's flow at `t`: cycles until its result can be used, and how far it went.
     fn load(&mut self, addr: u64, t: Cycle) -> (Cycle, Level) {
         let answer = self.access(addr, t, false);
         // A load that missed is sent again when its line is there.
-        let at = if answer.at > t { self.memory.pipes.load(answer.at) } else { t };
+        let at = if answer.at > t { self.memory.core.pipes.load(answer.at) } else { t };
         (at + self.load - t, answer.misses.level())
     }
     fn store(&mut self, addr: u64, t: Cycle) {
@@ -88,7 +120,7 @@ impl Core {
     }
     /// Nothing before `t` will be asked for any more.
     fn now(&mut self, t: Cycle) -> Cycle {
-        self.memory.advance(t);
+        self.memory.run().advance(t);
         t
     }
 }

@@ -12,7 +12,7 @@ fn streaming() -> Spec {
 /// Loads `n` lines from `first` on, one each 300 cycles. Walks are waited for; what they read is not counted.
 fn stream(core: &mut Core, first: u64, n: u64, mut t: Cycle) -> Cycle {
     for line in first..first + n {
-        t = core.memory.translate((line * LINE).into(), t, &mut Signals::default()).ready;
+        t = core.memory.run().translate((line * LINE).into(), t, &mut Signals::default()).ready;
         core.load(line * LINE, t);
         t = core.now(t + 300);
     }
@@ -47,9 +47,9 @@ fn followed(wants: Wants) -> (Cycle, Cycle) {
 
 #[test]
 fn an_access_to_a_prefetched_line_is_followed_when_it_finds_the_line() {
-    let (found, next) = followed(Wants { write: false, again: 0 });
+    let (found, next) = followed(Wants { write: false, replay_period: 0 });
     assert!(next - found >= found - 1, "{next} {found}: each of the two took its way after the other");
-    let (later, next_later) = followed(Wants { write: false, again: 15 });
+    let (later, next_later) = followed(Wants { write: false, replay_period: 15 });
     assert_eq!((later - 1) % 15, 0);
     assert_eq!(next_later - next, later - found);
 }
@@ -119,7 +119,7 @@ fn short_of_ports() -> Spec {
 /// Stream detect mode with these bits besides `V`.
 fn set_stream(core: &mut Core, bits: u64) {
     let stream_detect = 1 << 63 | bits;
-    core.memory.set_prefetch_registers(&PrefetchRegisters { stream_detect, ..Default::default() });
+    core.memory.core.set_prefetch_registers(&PrefetchRegisters { stream_detect, ..Default::default() });
 }
 
 /// L2 prefetches of lines 3 to 6, asked for by an access to line 2, the stream's third one, at 10,000.
@@ -139,7 +139,7 @@ fn strong_prefetches_wait_for_a_port_and_the_last_grant_is_told() {
     // fourth have the ports of the first and the second when L2 has taken these: the miss is found by then.
     let spec = short_of_ports();
     let taken = |slot: u64| slot + spec.l2_timing.request + spec.l2_timing.miss_detect;
-    assert_eq!(core.memory.port_granted(), taken(10_200));
+    assert_eq!(core.memory.core.port_granted(), taken(10_200));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn weak_prefetches_are_dropped_when_no_port_is_free() {
     let mut core = Core::new(&short_of_ports());
     set_stream(&mut core, 1 << 54);
     four_prefetches(&mut core);
-    assert_eq!((core.get(Signal::L2dCacheRefillHwprf), core.memory.port_granted()), (2, 0));
+    assert_eq!((core.get(Signal::L2dCacheRefillHwprf), core.memory.core.port_granted()), (2, 0));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn injecting(allocate: bool) -> Core {
     let mut registers = PrefetchRegisters::default();
     registers.injection_ctrl[0] = 1 << 63 | u64::from(allocate) << 60 | 512;
     registers.injection_distance[0] = 1_024 << 32 | 10_240;
-    core.memory.set_prefetch_registers(&registers);
+    core.memory.core.set_prefetch_registers(&registers);
     core
 }
 
@@ -249,12 +249,12 @@ fn unknown(spec: &Spec) -> Core {
 /// The same with the first page in its TLB, long before 10,000.
 fn mapped(spec: &Spec) -> Core {
     let mut core = unknown(spec);
-    core.memory.translate(0.into(), 0, &mut Signals::default());
+    core.memory.run().translate(0.into(), 0, &mut Signals::default());
     core
 }
 
 fn prefetch(core: &mut Core, pointer: u64, bytes: u64, level: u8, t: Cycle) -> Response {
-    core.memory.prefetch_instruction(pointer.into(), bytes, level, t, &mut core.signals)
+    core.memory.run().prefetch_instruction(pointer.into(), bytes, level, t, &mut core.signals)
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn a_strong_prefetch_instruction_starts_a_table_walk_and_a_weak_one_is_dropped()
     assert_eq!((core.get(Signal::L2dTlbRefill), core.get(Signal::L1dCacheRefillPrf)), (1, 1));
     // As long as for any other access.
     let mut other = unknown(&machine());
-    let walked = other.memory.translate(0x100.into(), 1_000, &mut other.signals).ready;
+    let walked = other.memory.run().translate(0x100.into(), 1_000, &mut other.signals).ready;
     assert_eq!(done, Response::hit(walked));
     prefetch(&mut core, 0x200 + WEAK, 1, TO_L1, 50_000);
     assert_eq!(core.get(Signal::L1dCacheRefillPrf), 2, "the page is known now");

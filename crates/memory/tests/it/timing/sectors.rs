@@ -216,8 +216,8 @@ fn core(l1: Option<[u8; SECTORS]>, l2: Option<[u8; 2]>) -> Core {
 
 fn core_with(assignment: Assignment, l1: Option<[u8; SECTORS]>, l2: Option<[u8; 2]>) -> Core {
     let mut core = Core::new(&machine());
-    core.memory.assign_sectors(assignment);
-    core.memory.limit_sectors(l1, l2);
+    core.memory.core.assign_sectors(assignment);
+    core.memory.run().limit_sectors(l1, l2);
     core
 }
 
@@ -238,7 +238,7 @@ fn in_l1(core: &mut Core, t: Cycle) -> Vec<u64> {
 
 /// The sector of a line in the core's L2.
 fn l2_sector(core: &mut Core, addr: u64) -> Option<Sector> {
-    let place = core.memory.translate(addr.into(), 0, &mut Signals::default());
+    let place = core.memory.run().translate(addr.into(), 0, &mut Signals::default());
     core.memory.chip().sector_of(0, place.physical / LINE)
 }
 
@@ -294,7 +294,7 @@ fn lines_of_l2_are_in_the_sector_of_the_core_s_pair_that_the_lowest_bit_of_their
 fn instructions_are_in_the_sector_of_l2_that_the_default_sector_names() {
     for (default, expected) in [(0, 2), (1, 3), (2, 2)] {
         let mut core = core_with(Assignment::new(false, default, 1, true), None, None);
-        core.memory.fetch(0x4000, 100, &mut core.signals);
+        core.memory.run().fetch(0x4000, 100, &mut core.signals);
         assert_eq!(l2_sector(&mut core, 0x4000), Some(expected), "default sector {default}");
     }
 }
@@ -325,13 +325,13 @@ fn prefetch_instructions_and_zeroed_lines_are_in_the_sector_of_their_pointer() {
     let mut core = core(Some([3, 1, 0, 0]), None);
     (0..3).for_each(|n| core.store(line(n), 1_000 * n));
     for n in 4..7 {
-        core.memory.translate(line(n).into(), 0, &mut core.signals);
-        core.memory.prefetch_instruction(tagged(line(n), 1).into(), 8, 1, 10_000 * n, &mut core.signals);
+        core.memory.run().translate(line(n).into(), 0, &mut core.signals);
+        core.memory.run().prefetch_instruction(tagged(line(n), 1).into(), 8, 1, 10_000 * n, &mut core.signals);
         assert_eq!(l2_sector(&mut core, line(n)), Some(1));
     }
-    core.memory.translate(line(10).into(), 0, &mut core.signals);
-    core.memory.prefetch_instruction(tagged(line(10), 1).into(), 8, 2, 80_000, &mut core.signals);
-    core.memory.zero_line(tagged(line(11), 1).into(), 90_000, &mut core.signals);
+    core.memory.run().translate(line(10).into(), 0, &mut core.signals);
+    core.memory.run().prefetch_instruction(tagged(line(10), 1).into(), 8, 2, 80_000, &mut core.signals);
+    core.memory.run().zero_line(tagged(line(11), 1).into(), 90_000, &mut core.signals);
     assert_eq!([10, 11].map(|n| l2_sector(&mut core, line(n))), [Some(1); 2]);
     assert_eq!(in_l1(&mut core, 100_000), [0, 1, 2, 6], "each prefetch replaced the one before");
 }
@@ -341,7 +341,7 @@ fn hardware_prefetches_are_in_the_sector_of_the_access_that_they_follow() {
     let mut spec = machine();
     (spec.tables.prefetch.l1, spec.tables.prefetch.l2) = (true, true);
     let mut core = Core::new(&spec);
-    core.memory.assign_sectors(Assignment::new(true, 0, 0, true));
+    core.memory.core.assign_sectors(Assignment::new(true, 0, 0, true));
     (0..8).for_each(|n| core.store(tagged(n * LINE, 1), 1_000 * n));
     let ahead = u64::from(spec.prefetch.l1_lines);
     assert!((8..8 + ahead).all(|n| l2_sector(&mut core, n * LINE) == Some(1)), "asked for, and for sector 1");
@@ -353,7 +353,7 @@ fn prefetched_lines_of_data_that_have_their_sectors_by_address_are_in_the_sector
     (spec.tables.prefetch.l1, spec.tables.prefetch.l2) = (true, true);
     let mut core = Core::new(&spec);
     let data = vec![(0..10 * LINE, 1)];
-    core.memory.assign_sectors(Assignment::new(true, 0, 0, true).with_data(data));
+    core.memory.core.assign_sectors(Assignment::new(true, 0, 0, true).with_data(data));
     (0..8).for_each(|n| core.store(n * LINE, 1_000 * n));
     assert_eq!([9, 10].map(|n| l2_sector(&mut core, n * LINE)), [Some(1), Some(0)]);
 }
@@ -385,7 +385,7 @@ fn cores_of_a_cmg_limit_the_same_sectors_of_l2_and_the_last_one_is_obeyed() {
         let joins = Joins { sector, moves: true };
         let (at, cause) = (1_000 * n, Cause::Demand);
         let request = Request { line: of_one_l2_set(n) / LINE, at, cause, holder: Holder::Data, write: false, joins };
-        chip.read(Seat { cmg: 0, core }, request, &mut signals);
+        chip.read(CoreId { cmg: 0, core }, request, &mut signals);
     };
     chip.limit_sectors(0, 0, Some([12, 2]));
     chip.limit_sectors(0, 0, Some([4, 10]));

@@ -38,7 +38,7 @@ impl Asks {
     }
     fn read_as(&mut self, line: u64, at: Cycle, cause: Cause) -> Cycle {
         let request = Request { line, at, cause, holder: Holder::None, write: false, joins: Joins::default() };
-        self.chip.read(Seat { cmg: 0, core: 0 }, request, &mut self.signals).0.ready
+        self.chip.read(CoreId { cmg: 0, core: 0 }, request, &mut self.signals).0.ready
     }
     fn read(&mut self, line: u64, at: Cycle) -> Cycle {
         self.read_as(line, at, Cause::Demand)

@@ -111,11 +111,11 @@ fn the_page_size_is_that_of_the_range_an_address_lies_in() {
     let range = |start, end, shift| PageRange { start, end, shift, placement: Placement::FirstTouch, moved: 0 };
     core.set_pages(0, vec![range(0, 1 << 21, 16), range(1 << 21, 1 << 25, 21)]);
     for n in 0..4 {
-        core.memory.translate((n * PAGE).into(), 10_000 * n, &mut core.signals);
+        core.memory.run().translate((n * PAGE).into(), 10_000 * n, &mut core.signals);
     }
     assert_eq!(core.get(Signal::L1dTlbRefill), 4);
     for n in 0..4 {
-        core.memory.translate(((1 << 21) + n * PAGE).into(), 50_000, &mut core.signals);
+        core.memory.run().translate(((1 << 21) + n * PAGE).into(), 50_000, &mut core.signals);
     }
     assert_eq!(core.get(Signal::L1dTlbRefill), 5);
     assert_eq!(core.get(Signal::L2dTlbRefill), 5);
@@ -124,8 +124,8 @@ fn the_page_size_is_that_of_the_range_an_address_lies_in() {
 #[test]
 fn a_second_access_to_a_page_that_is_being_walked_for_waits_for_the_walk() {
     let mut core = Core::new(&machine());
-    let first = core.memory.translate(0.into(), 1_000, &mut core.signals);
-    assert_eq!(core.memory.translate(64.into(), 1_001, &mut core.signals).ready, first.ready);
+    let first = core.memory.run().translate(0.into(), 1_000, &mut core.signals);
+    assert_eq!(core.memory.run().translate(64.into(), 1_001, &mut core.signals).ready, first.ready);
     assert_eq!(core.get(Signal::L2dTlbRefill), 1);
 }
 
@@ -135,7 +135,7 @@ fn pages_of_different_address_spaces_have_frames_of_their_own_and_come_back_to_t
     let pages = || vec![PageRange { start: 0, end: 1 << 21, shift: 16, placement: Placement::FirstTouch, moved: 0 }];
     let mut physical = |space| {
         core.set_pages(space, pages());
-        core.memory.translate(24.into(), 1_000, &mut core.signals).physical
+        core.memory.run().translate(24.into(), 1_000, &mut core.signals).physical
     };
     let (first, second) = (physical(1), physical(2));
     assert_ne!(first, second);
@@ -148,13 +148,13 @@ fn an_unmapped_page_is_translated_anew() {
     let mut core = Core::new(&machine());
     let page = |start, end| PageRange { start, end, shift: 16, placement: Placement::Node(1), moved: 0 };
     core.set_pages(0, vec![page(0, 2 * PAGE)]);
-    core.memory.translate(0.into(), 1_000, &mut core.signals);
-    core.memory.translate(PAGE.into(), 1_000, &mut core.signals);
+    core.memory.run().translate(0.into(), 1_000, &mut core.signals);
+    core.memory.run().translate(PAGE.into(), 1_000, &mut core.signals);
     core.set_pages(0, vec![page(0, PAGE)]);
     core.set_pages(0, vec![page(0, 2 * PAGE)]);
-    core.memory.translate(0.into(), 9_000, &mut core.signals);
+    core.memory.run().translate(0.into(), 9_000, &mut core.signals);
     assert_eq!(core.get(Signal::L2dTlbRefill), 2, "it stayed mapped");
-    core.memory.translate(PAGE.into(), 9_000, &mut core.signals);
+    core.memory.run().translate(PAGE.into(), 9_000, &mut core.signals);
     assert_eq!(core.get(Signal::L2dTlbRefill), 3);
 }
 
@@ -164,13 +164,13 @@ fn the_last_page_of_an_address_space_is_unmapped_whatever_its_number() {
         let mut core = Core::new(&machine());
         let (start, end) = ((1 << 48) - PAGE, 1 << 48);
         core.set_pages(space, vec![PageRange { start, end, shift: 16, placement: Placement::FirstTouch, moved: 0 }]);
-        let first = core.memory.translate(start.into(), 1_000, &mut core.signals).physical;
+        let first = core.memory.run().translate(start.into(), 1_000, &mut core.signals).physical;
         core.set_pages(space, Vec::new());
         core.set_pages(
             space,
             vec![PageRange { start: 0, end: PAGE, shift: 16, placement: Placement::FirstTouch, moved: 0 }],
         );
-        let next = core.memory.translate(0.into(), 9_000, &mut core.signals).physical;
+        let next = core.memory.run().translate(0.into(), 9_000, &mut core.signals).physical;
         assert_eq!(next, first, "its frame is free again");
     }
 }
@@ -181,13 +181,13 @@ fn a_page_that_has_been_moved_is_translated_anew_to_its_new_node() {
     let page =
         |start, node, moved| PageRange { start, end: start + PAGE, shift: 16, placement: Placement::Node(node), moved };
     core.set_pages(0, vec![page(0, 0, 0), page(PAGE, 0, 0)]);
-    let before = core.memory.translate(0.into(), 1_000, &mut core.signals).physical;
-    core.memory.translate(PAGE.into(), 1_000, &mut core.signals);
+    let before = core.memory.run().translate(0.into(), 1_000, &mut core.signals).physical;
+    core.memory.run().translate(PAGE.into(), 1_000, &mut core.signals);
     core.set_pages(0, vec![page(0, 2, 1), page(PAGE, 0, 0)]);
-    let after = core.memory.translate(0.into(), 9_000, &mut core.signals).physical;
+    let after = core.memory.run().translate(0.into(), 9_000, &mut core.signals).physical;
     let node = |physical| core.memory.chip().frames().node_of(physical);
     assert_eq!((node(before), node(after)), (0, 2));
     assert_eq!(core.get(Signal::L2dTlbRefill), 3);
-    core.memory.translate(PAGE.into(), 9_000, &mut core.signals);
+    core.memory.run().translate(PAGE.into(), 9_000, &mut core.signals);
     assert_eq!(core.get(Signal::L2dTlbRefill), 3, "the other one stayed where it was");
 }

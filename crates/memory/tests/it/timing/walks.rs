@@ -29,7 +29,7 @@ fn core(spec: &Spec, shift: u32) -> Core {
 
 /// What the translation of `addr` takes at `t`.
 fn translate(core: &mut Core, addr: u64, t: Cycle) -> Cycle {
-    core.memory.translate(addr.into(), t, &mut core.signals).ready - t
+    core.memory.run().translate(addr.into(), t, &mut core.signals).ready - t
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn data_and_instructions_share_the_table_cache_and_the_walker() {
     let spec = machine();
     assert_eq!(spec.tlb.walkers, 1);
     let mut core = core(&spec, 16);
-    let line = |core: &mut Core, page: u64, t| core.memory.fetch(page << 16, t, &mut core.signals) - t;
+    let line = |core: &mut Core, page: u64, t| core.memory.run().fetch(page << 16, t, &mut core.signals) - t;
     translate(&mut core, 0, 1_000);
     let after_walk = line(&mut core, 1, 10_000);
     let data = translate(&mut core, 2 << 16, 30_000);
@@ -145,7 +145,7 @@ fn a_weak_prefetch_finds_no_translation_while_its_page_is_walked_for() {
     for (early, prefetched) in [(spec.tlb.l2_hit + 1, 0), (spec.tlb.l2_hit, 1)] {
         let mut core = core(&spec, 16);
         let ready = 1_000 + translate(&mut core, 0, 1_000);
-        core.memory.prefetch_instruction(weak.into(), 1, 2, ready - early, &mut core.signals);
+        core.memory.run().prefetch_instruction(weak.into(), 1, 2, ready - early, &mut core.signals);
         assert_eq!(core.get(Signal::L2dCacheRefillPrf), prefetched, "{early} cycles early");
     }
 }

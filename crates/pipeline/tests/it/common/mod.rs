@@ -6,9 +6,10 @@
 use fxscope_counts::{Signal, Signals};
 use fxscope_isa::{Access, Branch, InstKind, MemOp, Reg, Shape, StaticInst};
 use fxscope_machine::Spec;
-use fxscope_pipeline::resolve::RUop;
-use fxscope_pipeline::watch::{Passage, Watch};
-use fxscope_pipeline::{Pipeline, ResolvedBlock, resolve_block};
+use fxscope_memory::Chip;
+use fxscope_pipeline::bind::BoundUop;
+use fxscope_pipeline::uop_probe::{StageTimes, UopProbe};
+use fxscope_pipeline::{BoundBlock, Pipeline, bind_block};
 
 /// Where the code of all programs lies, and how far it reaches.
 pub const CODE: u64 = 0x40_0000;
@@ -323,7 +324,7 @@ impl Random {
 
 /// A basic block with what one execution of it leaves in the dynamic stream.
 pub struct Block {
-    resolved: ResolvedBlock,
+    bound: BoundBlock,
     stream: Vec<u64>,
     last: Option<StaticInst>,
 }
@@ -331,37 +332,38 @@ pub struct Block {
 impl Block {
     /// Adds the instruction mix of its executions.
     pub fn add_mix(&self, counts: &mut Signals) {
-        self.resolved.add_mix(counts);
+        self.bound.add_mix(counts);
     }
 
     pub fn new(start: u64, insts: &[Inst], spec: &Spec) -> Block {
         let infos: Vec<StaticInst> =
             (start..).step_by(4).zip(insts).map(|(addr, i)| StaticInst { addr, ..i.info }).collect();
-        let resolved = resolve_block(start, &infos, spec);
-        assert!(resolved.unknown.is_empty(), "instructions without a row");
+        let bound = bind_block(start, &infos, spec);
+        assert!(bound.unknown.is_empty(), "instructions without a row");
         let last = insts.last().map(|inst| inst.info);
-        Block { resolved, stream: insts.iter().flat_map(|i| i.words.clone()).collect(), last }
+        Block { bound, stream: insts.iter().flat_map(|i| i.words.clone()).collect(), last }
     }
-    pub fn uops(&self) -> &[fxscope_pipeline::resolve::RUop] {
-        &self.resolved.uops
+    pub fn uops(&self) -> &[fxscope_pipeline::bind::BoundUop] {
+        &self.bound.uops
     }
     /// For each instruction, its memory access and the words it leaves.
-    pub fn accesses(&self) -> Vec<Option<(fxscope_pipeline::resolve::RMem, Vec<u64>)>> {
+    pub fn accesses(&self) -> Vec<Option<(fxscope_pipeline::bind::BoundAccess, Vec<u64>)>> {
         let mut words = self.stream.iter().copied();
-        let mut take = |m: &fxscope_pipeline::resolve::RMem| (*m, words.by_ref().take(usize::from(m.words)).collect());
-        self.resolved.mem.iter().map(|m| m.as_ref().map(&mut take)).collect()
+        let mut take =
+            |m: &fxscope_pipeline::bind::BoundAccess| (*m, words.by_ref().take(usize::from(m.words)).collect());
+        self.bound.mem.iter().map(|m| m.as_ref().map(&mut take)).collect()
     }
     /// For each instruction, what is known from its executions.
-    pub fn profile(&self) -> &[fxscope_pipeline::resolve::Profile] {
-        &self.resolved.profile
+    pub fn profile(&self) -> &[fxscope_pipeline::bind::Profile] {
+        &self.bound.profile
     }
     /// Address of its first instruction.
     pub fn start(&self) -> u64 {
-        self.resolved.start
+        self.bound.start
     }
     /// Address behind its last instruction.
     pub fn end(&self) -> u64 {
-        self.resolved.start + 4 * self.resolved.uop_end.len() as u64
+        self.bound.start + 4 * self.bound.uop_end.len() as u64
     }
 }
 
@@ -377,6 +379,7 @@ pub fn machine() -> Spec {
 pub struct Rig {
     pub spec: Spec,
     pub core: Pipeline,
+    pub chip: Chip,
     /// When the first instruction of the current program reaches decode (stage D).
     pub decode: u64,
 }
@@ -392,8 +395,8 @@ impl Rig {
         rig
     }
     pub fn new(spec: Spec) -> Rig {
-        let core = Pipeline::new(&spec, 0);
-        let mut rig = Rig { spec, core, decode: 0 };
+        let (core, chip) = (Pipeline::new(&spec, 0), Chip::new(&spec));
+        let mut rig = Rig { spec, core, chip, decode: 0 };
         let mut program = vec![nop(); (CODE_BYTES / 4) as usize];
         program[0] = ldr(9, 9, DATA + 0xff00);
         rig.time(&program);
@@ -446,8 +449,8 @@ impl Rig {
 
     /// The branch at `addr` leads to `target` once: from then on the target buffer knows it.
     pub fn take(&mut self, addr: u64, branch: &Inst, target: u64) {
-        let Block { mut resolved, stream, .. } = Block::new(addr, std::slice::from_ref(branch), &self.spec);
-        self.core.run(&mut resolved, 1, &stream, target);
+        let Block { mut bound, stream, .. } = Block::new(addr, std::slice::from_ref(branch), &self.spec);
+        self.core.run(&mut bound, 1, &stream, target, &mut self.chip);
     }
 
     /// Runs `body`, whose last instruction branches and has done so once before, `rounds` times.
@@ -468,27 +471,27 @@ impl Rig {
     /// Runs `blocks` in `order`, without waiting for anything in flight.
     pub fn run_blocks(&mut self, blocks: &mut [Block], order: &[usize]) {
         for (i, &this) in order.iter().enumerate() {
-            let next = order.get(i + 1).map_or(blocks[this].end(), |&n| blocks[n].resolved.start);
-            let Block { resolved, stream, .. } = &mut blocks[this];
-            self.core.run(resolved, resolved.uop_end.len(), stream, next);
-            resolved.count(resolved.uop_end.len());
+            let next = order.get(i + 1).map_or(blocks[this].end(), |&n| blocks[n].bound.start);
+            let Block { bound, stream, .. } = &mut blocks[this];
+            self.core.run(bound, bound.uop_end.len(), stream, next, &mut self.chip);
+            bound.count(bound.uop_end.len());
         }
     }
 
-    /// Runs at most 128 instructions in a straight line on an empty core; how each micro-operation passed.
-    pub fn passages(&mut self, insts: &[Inst]) -> Vec<Passage> {
-        struct All(Vec<Passage>);
-        impl Watch for All {
-            const WATCHES: bool = true;
-            fn passed(&mut self, _: &RUop, _: u64, passage: &Passage) {
-                self.0.push(*passage);
+    /// Runs at most 128 instructions in a straight line on an empty core; the stage times of each micro-operation.
+    pub fn stage_times(&mut self, insts: &[Inst]) -> Vec<StageTimes> {
+        struct All(Vec<StageTimes>);
+        impl UopProbe for All {
+            const ACTIVE: bool = true;
+            fn passed(&mut self, _: &BoundUop, _: u64, times: &StageTimes) {
+                self.0.push(*times);
             }
         }
         self.drain();
         let mut block = Block::new(CODE, insts, &self.spec);
         let end = block.end();
         let mut all = All(Vec::new());
-        self.core.run_watched(&mut block.resolved, insts.len(), &block.stream, end, &mut all);
+        self.core.run_probed(&mut block.bound, insts.len(), &block.stream, end, &mut all, &mut self.chip);
         all.0
     }
 

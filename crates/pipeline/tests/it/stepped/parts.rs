@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fxscope_calendar::Cycle;
 use fxscope_isa::Shape;
 use fxscope_machine::{Pipes, Spec};
-use fxscope_pipeline::resolve::{Action, Producer, RUop};
+use fxscope_pipeline::bind::{Action, BoundUop, Producer};
 
 use crate::common::Block;
 
@@ -35,7 +35,7 @@ pub struct Waiting {
 /// A micro-operation in flight.
 pub struct Entry {
     pub number: usize,
-    pub uop: RUop,
+    pub uop: BoundUop,
     pub group: u64,
     pub dispatched: Cycle,
     pub waiting: Vec<Waiting>,
@@ -144,7 +144,7 @@ impl Results {
 /// A micro-operation of a program in the order in which it runs.
 #[derive(Clone)]
 pub struct Step {
-    pub uop: RUop,
+    pub uop: BoundUop,
     /// Address of its instruction.
     pub addr: u64,
     /// Instructions that are read from the buffer with it: none for a further micro-operation, two behind a MOVPRFX that
@@ -163,7 +163,7 @@ pub fn steps(block: &Block, taken: Option<Cycle>, spec: &Spec) -> Vec<Step> {
     let accesses = block.accesses();
     let block_bytes = u64::from(spec.load_store.write_buffer_bytes);
     let mut read = 0;
-    let step = |uop: &RUop| {
+    let step = |uop: &BoundUop| {
         let inst = u64::from(uop.inst);
         let insts = (inst + 1) - read;
         read = inst + 1;
@@ -189,7 +189,7 @@ pub fn steps(block: &Block, taken: Option<Cycle>, spec: &Spec) -> Vec<Step> {
 }
 
 /// An operation of the integer pipes alone.
-pub fn integer(uop: &RUop) -> bool {
+pub fn integer(uop: &BoundUop) -> bool {
     let pipes = Pipes::EXA.or(Pipes::EXB).or(Pipes::EAGA).or(Pipes::EAGB);
     uop.action == Action::Compute && uop.flows[..usize::from(uop.nflows)].iter().all(|f| f.pipes.0 & !pipes.0 == 0)
 }

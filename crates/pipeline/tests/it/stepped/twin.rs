@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use fxscope_calendar::Cycle;
 use fxscope_machine::Spec;
-use fxscope_pipeline::resolve::{Action, Attribute, READY, REGS, RUop};
+use fxscope_pipeline::bind::{Action, Attribute, BoundUop, READY, REGS};
 
 use self::meetings::Meets;
 use crate::stepped::front::Front;
@@ -210,7 +210,7 @@ impl<'a> Twin<'a> {
     }
 
     /// The station for a micro-operation in the current slot (manual 5.2, 5.3).
-    fn station(&self, uop: &RUop) -> usize {
+    fn station(&self, uop: &BoundUop) -> usize {
         let slot = (self.slot - 1) as usize;
         let window = self.spec.stations.writes_per_cycle;
         let pair = |a: usize, b: usize, room: u32| match (self.free(a) >= room, self.free(b) >= room) {
@@ -269,11 +269,11 @@ impl<'a> Twin<'a> {
         let has_data_flow = uop.action == Action::Store && uop.nflows == 2;
         let room = station == NO_STATION || self.accepts(station);
         let data_room = !has_data_flow || self.accepts(RSE0);
-        let relays = self.relays_taken < self.spec.window.relay_registers && !self.relay_taken;
-        if !enough || !room || !data_room || (uop.relay && !relays) {
+        let tor = self.relays_taken < self.spec.window.relay_registers && !self.relay_taken;
+        if !enough || !room || !data_room || (uop.takes_tor && !tor) {
             return false;
         }
-        if uop.relay {
+        if uop.takes_tor {
             self.relays_taken += 1;
             self.relay_taken = true;
         }
@@ -333,7 +333,7 @@ impl<'a> Twin<'a> {
                 }
             }
             Action::BranchOnFlags | Action::Compute | Action::BranchExecuted => entry.waiting.push(first(srcs, true)),
-            Action::HandOver | Action::Prefetch | Action::Zero => panic!("the twin has no {:?}", uop.action),
+            Action::StoreData | Action::Prefetch | Action::Zero => panic!("the twin has no {:?}", uop.action),
         }
         self.values.push(Vec::new());
         assert_eq!(self.values.len(), number + 1);

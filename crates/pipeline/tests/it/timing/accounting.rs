@@ -99,7 +99,7 @@ fn over_random_programs_every_cycle_and_every_instruction_is_accounted_for_exact
             Signal::SingleMovprfxCommit,
         ];
         let instructions = blocks.iter().flat_map(|block| block.profile());
-        let uncounted: u64 = instructions.map(|i| i.stalls[Stall::HandOver as usize]).sum();
+        let uncounted: u64 = instructions.map(|i| i.stalls[Stall::StoreData as usize]).sum();
         let parts = sum(&c, &waits) + uncounted;
         assert_eq!(parts, c.get(Signal::Commit0), "seed {seed}: parts of the cycles without commit");
         let parts = [Signal::LdCompWaitL1Miss, Signal::LdCompWaitL2Miss, Signal::LdCompWaitPfpBusy];

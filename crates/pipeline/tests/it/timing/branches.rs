@@ -242,7 +242,7 @@ fn code_that_is_not_in_the_instruction_cache_comes_as_late_as_its_line() {
     };
     let mut other = rig();
     let t = other.core.now() + 1_000;
-    let latency = other.core.memory.fetch(far, t, &mut Signals::default()) - t;
+    let latency = other.core.memory.with(&mut other.chip).fetch(far, t, &mut Signals::default()) - t;
     let mut rig = rig();
     let f = rig.spec.frontend.clone();
     let mut blocks = [Block::new(CODE, &[b()], &rig.spec), Block::new(far, &[nop()], &rig.spec)];

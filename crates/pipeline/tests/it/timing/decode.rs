@@ -5,7 +5,7 @@ use fxscope_calendar::Cycle;
 
 /// When each micro-operation is dispatched, from the first one on.
 fn dispatched(insts: &[Inst]) -> Vec<Cycle> {
-    let passages = Rig::new(machine()).passages(insts);
+    let passages = Rig::new(machine()).stage_times(insts);
     passages.iter().map(|p| p.dispatched - passages[0].dispatched).collect()
 }
 
@@ -74,14 +74,14 @@ fn the_fourth_operation_with_a_program_counter_waits_for_the_first_to_take_it() 
 
 #[test]
 fn an_instruction_with_pre_sync_waits_until_the_one_before_it_has_committed() {
-    let passages = Rig::new(machine()).passages(&[mul(1, 2), op("base:MRS").writes(&[x(3)])]);
+    let passages = Rig::new(machine()).stage_times(&[mul(1, 2), op("base:MRS").writes(&[x(3)])]);
     assert_eq!(passages[1].dispatched, passages[0].committed + 1);
 }
 
 #[test]
 fn what_follows_an_instruction_with_post_sync_waits_until_it_has_committed() {
     let yields = op("base:HINT {YIELD}");
-    let passages = Rig::new(machine()).passages(&[mul(1, 2), yields, nop()]);
+    let passages = Rig::new(machine()).stage_times(&[mul(1, 2), yields, nop()]);
     let [.., last_of_yield, behind] = &passages[..] else { panic!("micro-operations") };
     assert_eq!(behind.dispatched, last_of_yield.committed + 1);
 }

@@ -2,7 +2,7 @@
 
 use fxscope_counts::{Signal, Signals};
 use fxscope_isa::{Access, Branch, MemOp, Reg, StaticInst};
-use fxscope_pipeline::resolve_block;
+use fxscope_pipeline::bind_block;
 
 use crate::common::*;
 
@@ -92,7 +92,7 @@ fn movprfx_are_counted_and_those_that_are_not_packed_once_more() {
     let (rig, _) = rig();
     let counts = |insts: &[Inst]| {
         let infos: Vec<StaticInst> = insts.iter().map(|i| i.info).collect();
-        let mut block = resolve_block(CODE, &infos, &rig.spec);
+        let mut block = bind_block(CODE, &infos, &rig.spec);
         block.count(insts.len());
         let mut signals = Signals::default();
         block.add_mix(&mut signals);

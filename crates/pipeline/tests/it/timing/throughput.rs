@@ -162,7 +162,7 @@ fn the_oldest_of_the_divisions_that_are_ready_starts_when_one_ends_whoever_overt
     let divide = |d, s| op("sve:FDIV [T=S]").reads(&[z(s)]).writes(&[z(d)]);
     // Ready after two additions, after one, and at once.
     let program = [fadd(1, 2), fadd(9, 1), divide(3, 9), divide(4, 1), divide(5, 2)];
-    let passages = rig.passages(&[&program[..], &[fadd(7, 3), fadd(8, 4)]].concat());
+    let passages = rig.stage_times(&[&program[..], &[fadd(7, 3), fadd(8, 4)]].concat());
     let starts: Vec<u64> = passages[5..].iter().map(|p| p.started).collect();
     assert_eq!(starts[1] - starts[0], 98, "the first division is through before the second one");
 }

@@ -1,4 +1,4 @@
-//! An experiment as a page: plots, tables and what they say.
+//! An experiment as a page: plots, tables and notes.
 
 use maud::{DOCTYPE, html};
 
@@ -6,7 +6,7 @@ use super::{chart, head, plain};
 use crate::document::{Document, Plot};
 use crate::render::palette;
 
-/// A page of a document's sections below their plots.
+/// A page with plots, followed by a document's sections.
 #[must_use]
 pub fn draw(document: &Document, plots: &[Plot]) -> String {
     let page = html! {

@@ -1,4 +1,4 @@
-//! Regions in a row each.
+//! A table of regions.
 
 use maud::{Markup, PreEscaped, html};
 
@@ -7,10 +7,10 @@ use crate::render::quantity::quantity;
 
 /// The columns of the table.
 const COLUMNS: [&str; 6] = ["A01", "A02", "A04", "A11", "C05", "C07"];
-/// Regions that have a row.
+/// Maximum number of rows.
 const MOST: usize = 1_000;
 
-/// A table of regions with their names, the longest first; of more than a page can hold, how many have no row.
+/// A table of regions, the longest first; if there are too many, it says how many have no row.
 pub fn draw<'a>(regions: impl Iterator<Item = (String, &'a RegionReport)>) -> Markup {
     let mut regions: Vec<_> = regions.collect();
     regions.sort_by(|a, b| super::seconds(b.1).total_cmp(&super::seconds(a.1)));
@@ -30,24 +30,24 @@ pub fn draw<'a>(regions: impl Iterator<Item = (String, &'a RegionReport)>) -> Ma
                     tbody { @for (name, region) in &regions { tr { th scope="row" { (name) } (PreEscaped(cells(region, &headings))) } } }
                 }
             }
-            @if more > 0 { p { "Of " (more) " more there is nothing here." } }
+            @if more > 0 { p { (more) " more regions are not shown." } }
         }
     }
 }
 
-/// The cells of a region: numbers, which need no escape, and no end tags, which HTML does not need.
+/// The cells of a region: numbers, which need no escaping, without end tags, which HTML does not require.
 fn cells(region: &RegionReport, headings: &[&Heading]) -> String {
     let text = |h: &&Heading| value(region, &h.id).map_or_else(|| "–".to_owned(), |v| quantity(v, &h.unit));
     headings.iter().map(|heading| format!("<td>{}", text(heading))).collect()
 }
 
-/// What a region as a whole has in a column of a table.
+/// A region's total in a column of a table.
 pub fn value(region: &RegionReport, id: &str) -> Option<f64> {
     let (_, (grid, column)) = find(region, id)?;
     grid.records.last()?.values[column]
 }
 
-/// A column's heading, with its table and place there.
+/// A column's heading, with its table and index.
 fn find<'a>(region: &'a RegionReport, id: &str) -> Option<(&'a Heading, (&'a Grid, usize))> {
     let grids = region.sections.iter().filter_map(|section| match &section.body {
         Body::Grid(grid) => Some(grid),

@@ -1,11 +1,11 @@
-//! Sections that are text.
+//! Text sections.
 
 use maud::{Markup, html};
 
 use crate::document::{Body, Line, Row, Section, Value};
 use crate::render::quantity::{quantity, share};
 
-/// The section; nothing for one that is a chart or a table for threads.
+/// The section; empty for charts and tables by thread.
 pub fn draw(section: &Section) -> Markup {
     let title = &section.title;
     match &section.body {

@@ -1,11 +1,11 @@
-//! Tables that sort.
+//! Sortable tables.
 
 use maud::{Markup, PreEscaped, html};
 
 use crate::document::{Grid, Place, Record};
 use crate::render::scale::Scale;
 
-/// Headings of tables, each once: regions share them.
+/// Headings of tables, each stored once and shared by regions.
 #[derive(Default)]
 pub struct Heads {
     list: Vec<String>,
@@ -34,18 +34,18 @@ fn id(head: usize) -> String {
     format!("head-{head}")
 }
 
-/// How a table stands in the page.
+/// How a table is stored in the page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// With its headings.
     Whole,
-    /// With the number of its headings, which are in the page.
+    /// With a reference to headings in the page.
     Shared,
-    /// As shared, without the rows of threads.
+    /// As `Shared`, without the rows of threads.
     Short,
 }
 
-/// A table, which can be folded away.
+/// A collapsible table.
 pub fn draw(title: &str, grid: &Grid, form: Form, heads: &mut Heads) -> Markup {
     let row = heading_row(grid).into_string();
     let shared = (form != Form::Whole).then(|| id(heads.number(row.clone())));
@@ -92,7 +92,7 @@ fn scale(grid: &Grid, column: usize) -> Scale {
     Scale::of(&grid.headings[column].unit, grid.records.iter().filter_map(|r| r.values[column]))
 }
 
-/// A row. Its cells have no end tags, which HTML does not need.
+/// A row. Its cells have no end tags, which HTML does not require.
 fn line(grid: &Grid, index: usize, record: &Record, scales: &[Scale]) -> Markup {
     let mut cells = String::new();
     for (column, (value, scale)) in record.values.iter().zip(scales).enumerate() {
@@ -101,13 +101,13 @@ fn line(grid: &Grid, index: usize, record: &Record, scales: &[Scale]) -> Markup 
             Some(_) => "<td class=high>",
             None => "<td>",
         });
-        // A number, a dash or nothing that needs to be escaped.
+        // A number or a dash needs no escaping.
         cells.push_str(&scale.cell(*value));
     }
     html! { tr { th scope="row" { (record.place.label()) } (PreEscaped(cells)) } }
 }
 
-/// How cells that stand out are read.
+/// Interpretations of marked cells.
 fn readings(grid: &Grid) -> Markup {
     let mut columns: Vec<_> = grid.marks.iter().collect();
     columns.sort_by_key(|mark| mark.column);

@@ -1,4 +1,4 @@
-//! The model beside measured results, as a page of its own.
+//! The page of a validation against measured results.
 
 use fxscope_validate::{NEAR, Outcome, SLACK, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -10,10 +10,10 @@ use crate::render::quantity::digits;
 use crate::validation::{TITLE, answer_text, checked, families, far_off, of_family, spreads, unexpected, used};
 
 const RULES: &str = include_str!("validation.css");
-/// Rows in the picture of the worst.
+/// Rows in the chart of the worst.
 const WORST: usize = 25;
 
-/// A page of the outcomes of a suite: charts, figures of families, and all rows in tables that sort.
+/// A page of a suite's outcomes: charts, statistics of families, and all rows in sortable tables.
 #[must_use]
 pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
     let families: Vec<_> = families(outcomes);
@@ -62,7 +62,7 @@ fn percent(part: usize, whole: usize) -> String {
     format!("{part} ({:.0} %)", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
-/// Errors by kind of figure, and how many rows are beyond their tolerance.
+/// Errors by kind of figure, and the number of rows outside their tolerance.
 fn figures(outcomes: &[Outcome]) -> Markup {
     let all = checked(outcomes);
     let (pairs, right) = all.directions;
@@ -93,7 +93,7 @@ fn figures(outcomes: &[Outcome]) -> Markup {
     }
 }
 
-/// Rows that are not as their files say.
+/// Rows that deviate from what their files state.
 fn warnings(outcomes: &[Outcome]) -> Markup {
     let notes = unexpected(outcomes);
     html! {
@@ -160,7 +160,7 @@ fn error(outcome: &Outcome) -> String {
     outcome.judgement.as_ref().map_or("–".to_owned(), |j| format!("{:+.1} {sign}", j.error))
 }
 
-/// Behind an error in points, the relative one.
+/// The relative error, shown after an error in points.
 fn relative(outcome: &Outcome) -> String {
     let relative = outcome.judgement.as_ref().ok().and_then(|j| j.relative).filter(|_| outcome.row.is_points());
     relative.map_or_else(String::new, |relative| format!(" ({relative:+.1} %)"))
@@ -170,7 +170,7 @@ fn size(outcome: &Outcome) -> f64 {
     outcome.judgement.as_ref().map_or(0.0, |j| j.error.abs())
 }
 
-/// The rows that are furthest beyond their tolerance.
+/// The rows furthest outside their tolerance.
 fn worst(outcomes: &[Outcome]) -> Markup {
     let mut all: Vec<_> = outcomes.iter().filter(|o| far_off(o)).collect();
     all.sort_by(|a, b| size(b).total_cmp(&size(a)));
@@ -191,7 +191,7 @@ fn worst(outcomes: &[Outcome]) -> Markup {
     }
 }
 
-/// A table under headings that sort it; those without a number stand still.
+/// A table whose headings sort it, except those marked as not sortable.
 fn table(classes: &str, headings: &[(&str, bool)], body: &Markup) -> Markup {
     html! {
         table class=(classes) {
@@ -206,7 +206,7 @@ fn table(classes: &str, headings: &[(&str, bool)], body: &Markup) -> Markup {
     }
 }
 
-/// The figures of each family.
+/// Statistics of each family.
 fn summary(outcomes: &[Outcome], families: &[&str]) -> Markup {
     let [near, far] = NEAR.map(|limit| format!("within {limit} %"));
     let headings = [
@@ -254,7 +254,7 @@ const HEADINGS: [(&str, bool); 10] = [
     ("source", false),
 ];
 
-/// The rows of a family, which can be folded away.
+/// The rows of a family, collapsible.
 fn rows(family: &str, outcomes: &[Outcome]) -> Markup {
     let body = html! { @for outcome in of_family(outcomes, family) { (row(outcome)) } };
     html! {

@@ -1,4 +1,4 @@
-//! What was counted in intervals of time, a list for each event.
+//! Counts by time interval, a list for each event.
 
 use fxscope_record::{Intervals, Run};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};

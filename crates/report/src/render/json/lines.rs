@@ -1,19 +1,19 @@
-//! How JSON is laid out: lines down to some level, and what is deeper in one line.
+//! JSON layout: separate lines down to some nesting level, deeper values on one line.
 
 use std::io::{self, Write};
 
 use serde_json::ser::Formatter;
 
-/// Lines for lists and objects down to a level.
+/// Formats lists and objects on separate lines down to a level.
 pub(super) struct Lines {
     level: usize,
     deepest: usize,
-    /// Whether the list or object that was begun last has something in it.
+    /// Whether the innermost list or object has members.
     filled: bool,
 }
 
 impl Lines {
-    /// For a value at `level`, with lines down to `deepest`.
+    /// For a value at `level`, with separate lines down to `deepest`.
     pub fn new(level: usize, deepest: usize) -> Lines {
         Lines { level, deepest, filled: false }
     }

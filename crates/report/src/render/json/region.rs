@@ -1,4 +1,4 @@
-//! One region as JSON, written as it is calculated.
+//! One region as JSON, written as it is evaluated.
 
 use fxscope_pmu::{Cell, Cells, Column, Evaluation, Events, Metrics, Values, scope};
 use fxscope_record::{Region, Run, Tallies};
@@ -6,7 +6,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use crate::{By, Level, Options};
 
-/// A region, with the parts that are asked for.
+/// A region, with the requested parts.
 pub(super) struct RegionJson<'a> {
     pub run: &'a Run,
     pub region: &'a Region,
@@ -43,7 +43,7 @@ impl Serialize for RegionJson<'_> {
     }
 }
 
-/// For each column without a value the events that it wants, by the column's identifier.
+/// For each column without a value, the events that it needs.
 struct Missing<'a>(&'a Evaluation<'a>);
 
 impl Serialize for Missing<'_> {
@@ -90,7 +90,7 @@ fn threads<'a>(region: &Region, tallies: &'a Tallies<'a>, evaluation: &Evaluatio
     threads.map(thread).collect()
 }
 
-/// What a thread has counted, by the event's name.
+/// A thread's counts by event name.
 struct OfEvents<'a>(&'a Tallies<'a>, usize);
 
 impl Serialize for OfEvents<'_> {
@@ -108,7 +108,7 @@ impl Serialize for OfMetrics {
     }
 }
 
-/// The columns of the CPU performance analysis report by identifier; those without any value are left out.
+/// The columns of the CPU performance analysis report by identifier, without empty ones.
 struct Tables<'a> {
     evaluation: &'a Evaluation<'a>,
     by: By,
@@ -153,7 +153,7 @@ impl Serialize for OfColumn<'_> {
     }
 }
 
-/// Cells as numbers, `null` where there is none.
+/// Cells as numbers; `null` without a value.
 struct OfCells<'a>(&'a [Option<Cell>]);
 
 impl Serialize for OfCells<'_> {

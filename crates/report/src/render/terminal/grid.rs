@@ -1,4 +1,4 @@
-//! Tables for threads, CMGs and processes: one line for each quantity, one column for each part.
+//! Tables for threads, CMGs and processes: one line per quantity, one column per part.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use crate::document::{Bar, Family, Gauge, Grid, Heading, Matrix, Part, Stack};
 use crate::render::quantity::quantity;
 use crate::render::scale::Scale;
 
-/// Most characters of a label.
+/// Maximum length of a label.
 const LABEL: usize = 50;
-/// Width of a column of values, with the sign of a cell that stands out.
+/// Width of a column of values, including the mark.
 const CELL: usize = NARROW_COLUMN + 3;
-/// What stands behind a cell that stands out.
+/// Shown after a marked cell.
 const SIGN: char = '!';
 
 impl Terminal {
@@ -25,7 +25,7 @@ impl Terminal {
             let shown = first..count.min(first + at_once);
             let places =
                 grid.records[shown.clone()].iter().map(|r| format!(" {:>CELL$}", cut(&r.place.label(), CELL - 1)));
-            // One column needs no heading: it is the whole.
+            // A single column is the total and needs no heading.
             let places: String = if count > 1 { places.collect() } else { String::new() };
             let head = format!("{:<w$}{places}", cut(title, longest + 2), w = longest + 2);
             self.line(&format!("  {}", head.trim_end()));
@@ -55,20 +55,20 @@ impl Terminal {
         }
     }
 
-    /// How cells that stand out are read, once for each quantity.
+    /// Interpretations of marked cells, once per quantity.
     fn readings(&mut self, grid: &Grid, shown: Range<usize>) {
-        let mut told = Vec::new();
+        let mut explained = Vec::new();
         for mark in grid.marks.iter().filter(|m| shown.contains(&m.record)) {
             let heading = &grid.headings[mark.column];
-            if !told.contains(&mark.column) {
-                told.push(mark.column);
+            if !explained.contains(&mark.column) {
+                explained.push(mark.column);
                 let words = format!("{SIGN} {}: {}", heading.id, mark.reading);
                 self.flow("", words.split(' ').map(str::to_owned), " ");
             }
         }
     }
 
-    /// Units one after the other, and what those that stand out mean.
+    /// The units in sequence, and interpretations of marked ones.
     pub(super) fn gauges(&mut self, title: &str, gauges: &[Gauge]) {
         let sign = |g: &Gauge| if g.is_high() { SIGN.to_string() } else { String::new() };
         let busy = |g: &Gauge| format!("{} {}{}", g.label, quantity(g.fraction, "ratio"), sign(g));
@@ -95,7 +95,7 @@ impl Terminal {
         }
     }
 
-    /// The parts of the only bar, one below the other, as shares of the whole.
+    /// The components of a single bar, one per line, as shares of the total.
     fn only_bar(&mut self, title: &str, stack: &Stack, bar: &Bar) {
         let whole: f64 = bar.values.iter().sum();
         let parts = stack.parts.iter().zip(&bar.values).filter(|(_, value)| **value > 0.0).map(|(part, value)| Part {
@@ -106,7 +106,7 @@ impl Terminal {
         self.bars(title, &parts.collect::<Vec<_>>());
     }
 
-    /// One line for each bar, on which each character is a hundredth or so of the longest bar.
+    /// One line per bar, in which a character is about a hundredth of the longest bar.
     pub(super) fn stack(&mut self, title: &str, stack: &Stack) {
         if let [bar] = stack.bars.as_slice() {
             return self.only_bar(title, stack, bar);
@@ -119,7 +119,7 @@ impl Terminal {
             let mut reached = 0.0;
             let mut drawn = 0;
             let mut text = String::new();
-            // Work first, as bars of the chart stand on it.
+            // Work first, since it is at the bottom of the chart's bars.
             for (part, value) in stack.parts.iter().zip(&bar.values).rev() {
                 reached += value;
                 let end = if longest > 0.0 { (reached / longest * room as f64).round() as usize } else { 0 };
@@ -135,7 +135,7 @@ impl Terminal {
     }
 }
 
-/// A quantity's identifier and name.
+/// A quantity's identifier and title.
 fn label(heading: &Heading) -> String {
     format!("{} {}", heading.id, heading.title)
 }

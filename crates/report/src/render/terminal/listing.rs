@@ -1,40 +1,39 @@
-//! Long tables: every line has the same columns, some lines are captions of those below them.
+//! Long tables: all lines have the same columns, with captions in between.
 
 use super::{Terminal, WIDTH, cut, width, wrap};
 use crate::document::{Line, Row, Tone, Value};
 
 /// Width of a bar in a listing.
 const BAR: usize = 5;
-/// Most characters of a label.
+/// Maximum length of a label.
 const LABEL: usize = 56;
-/// Where the first column starts.
+/// Start of the first column.
 const LEFT: usize = 4;
 
-/// A cell as it is shown: the text, with its colour, and the characters it takes on the screen.
+/// A cell as shown: its text with colour, and its width on the screen.
 struct Cell {
     text: String,
     shown: usize,
 }
 
-/// How the columns of a listing stand.
+/// Column layout of a listing.
 struct Layout {
     widths: Vec<usize>,
-    /// Words and bars stand on the left of their columns, numbers on the right.
+    /// Words and bars are left-aligned, numbers right-aligned.
     left: Vec<bool>,
-    /// The first of the columns at the end that hold nothing but words. What does not fit into the line there goes on
-    /// in the next.
+    /// The first of the trailing columns that contain only words. Words that do not fit continue on the next line.
     words: usize,
 }
 
 impl Layout {
-    /// Where the columns of words start.
+    /// Start of the columns of words.
     fn start_of_words(&self) -> usize {
         LEFT + self.widths[..self.words].iter().map(|width| width + 1).sum::<usize>()
     }
 }
 
 impl Terminal {
-    /// Rows under headings: numbers to the right, words and bars to the left.
+    /// Rows under headings: numbers right-aligned, words and bars left-aligned.
     pub(super) fn listing(&mut self, title: &str, headings: &[String], lines: &[Line]) {
         for line in wrap(title.split(' ').map(str::to_owned), " ", 2) {
             self.line(&format!("  {line}"));
@@ -69,8 +68,8 @@ impl Terminal {
         layout
     }
 
-    /// The width of the last column but one, at most `widest`, with which most rows have their cells in their columns
-    /// when the two have `room` characters.
+    /// The width of the last column but one, at most `widest`, with which most rows keep both last cells in their
+    /// columns, given `room` characters for the two.
     fn width_before_last(&self, columns: usize, lines: &[Line], room: usize, widest: usize) -> usize {
         let cells = |row| [columns - 2, columns - 1].map(|i| width(&self.cell(row, i)));
         let cells: Vec<[usize; 2]> = rows(lines).map(cells).collect();
@@ -79,7 +78,7 @@ impl Terminal {
         (0..=widest).rev().max_by_key(|&column| aligned(column)).unwrap_or(widest)
     }
 
-    /// One row of cells, on more than one line when its words need it.
+    /// One row of cells, on several lines if its words need it.
     fn cells(&mut self, layout: &Layout, cells: &[Cell]) {
         let (aligned, words) = cells.split_at(layout.words);
         let mut out = " ".repeat(LEFT);
@@ -100,7 +99,7 @@ impl Terminal {
         cells.chain([width(&headings[column]), if bars { BAR } else { 0 }]).max().unwrap_or(0)
     }
 
-    /// A cell without colours.
+    /// A cell without colour.
     fn cell(&self, row: &Row, column: usize) -> String {
         if column == 0 {
             return cut(&row.label, LABEL);
@@ -111,7 +110,7 @@ impl Terminal {
         }
     }
 
-    /// The same cell with its colour.
+    /// A cell with its colour.
     fn shown(&self, row: &Row, column: usize) -> Cell {
         let plain = self.cell(row, column);
         let shown = width(&plain);
@@ -144,8 +143,8 @@ fn is_left(row: &Row, column: usize) -> bool {
     matches!(value(row, column), Some(Value::Text(_) | Value::Share(_)))
 }
 
-/// The lines of cells of words that have `room` characters of each line. A cell stands in its column when those before
-/// it leave that free, or else right behind them, or else at the right of the next line.
+/// Lays out cells of words in lines of `room` characters. A cell starts in its column if that is free, otherwise
+/// directly after the previous cell, otherwise right-aligned on the next line.
 fn flow(cells: &[Cell], widths: &[usize], room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -173,7 +172,7 @@ fn flow(cells: &[Cell], widths: &[usize], room: usize) -> Vec<String> {
     lines
 }
 
-/// The last characters of `text`: of a path, the end says most.
+/// The last characters of `text`, since the end of a path is the most specific.
 fn keep_end(text: &str, room: usize) -> String {
     let length = width(text);
     if length <= room {

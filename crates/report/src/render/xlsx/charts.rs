@@ -1,4 +1,4 @@
-//! Charts that the spreadsheet draws, of data on sheets of their own.
+//! Native charts, with their data on separate sheets.
 
 use rust_xlsxwriter::{
     Chart, ChartFormat, ChartLegendPosition, ChartPoint, ChartSolidFill, ChartType, Color, Format, Workbook, Worksheet,
@@ -10,15 +10,15 @@ use crate::document::{Body, Gauge, Stack};
 use crate::render::palette;
 use crate::render::scale::Scale;
 
-/// Regions that have charts, at most: the first ones. Their tables have all.
+/// Maximum number of regions with charts; tables have all regions.
 const MOST: usize = 25;
 const CHARTS: &str = "Charts";
 const STACKS: &str = "Chart data, accounting";
 const GAUGES: &str = "Chart data, busy";
-/// Rows that the charts of a region take.
+/// Rows that the charts of a region occupy.
 const ROWS: u32 = 28;
 
-/// The sheet of charts and those that hold what they draw.
+/// The sheet of charts, and the sheets with their data.
 pub fn sheets(book: &mut Workbook, places: &[Place]) -> Result<(), XlsxError> {
     let mut charts = Vec::new();
     let mut stacks = DataSheet::default();
@@ -58,7 +58,7 @@ enum Cell {
 }
 
 impl DataSheet {
-    /// Adds a row; its number.
+    /// Adds a row; returns its number.
     fn add(&mut self, name: &str, cells: impl Iterator<Item = Cell>) -> u32 {
         self.rows.push((name.to_owned(), cells.collect()));
         self.rows.len() as u32 - 1
@@ -79,7 +79,7 @@ impl DataSheet {
     }
 }
 
-/// Bars with parts upon each other.
+/// Stacked bars.
 fn stack_chart(title: &str, stack: &Stack, data: &mut DataSheet) -> Chart {
     let scale = Scale::of(&stack.unit, stack.bars.iter().map(|bar| bar.values.iter().sum()));
     let heads = data
@@ -93,7 +93,7 @@ fn stack_chart(title: &str, stack: &Stack, data: &mut DataSheet) -> Chart {
     chart.y_axis().set_name(scale.unit.as_str());
     chart.legend().set_position(ChartLegendPosition::Right);
     chart.set_width(940).set_height(520);
-    // What is first in the list stands on top.
+    // The first component in the list is on top.
     for part in (0..stack.parts.len()).rev().filter(|&p| stack.bars.iter().any(|bar| bar.values[p] > 0.0)) {
         let column = part as u16 + 1;
         let mut fill = ChartSolidFill::new();
@@ -105,7 +105,7 @@ fn stack_chart(title: &str, stack: &Stack, data: &mut DataSheet) -> Chart {
     chart
 }
 
-/// One bar for each unit; those that stand out have another colour.
+/// One bar per unit; marked ones have another colour.
 fn gauge_chart(title: &str, gauges: &[Gauge], data: &mut DataSheet) -> Chart {
     let heads = data.add(title, gauges.iter().map(|g| Cell::Text(g.label.clone())));
     let row = data.add("busy", gauges.iter().map(|g| Cell::Number(g.fraction)));

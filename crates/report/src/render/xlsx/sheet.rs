@@ -1,4 +1,4 @@
-//! One table's sheet.
+//! The sheet of one table.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,21 +8,22 @@ use crate::document::{Grid, Heading, Mark, Place};
 
 /// The columns before those of the table.
 const PLACE: [&str; 5] = ["Run", "Region", "Part", "Thread", "CPU"];
-/// Rows of headings: name and unit.
+/// Heading rows: title and unit.
 const HEADINGS: u32 = 2;
 
-/// How numbers look: shares, times, counts, others.
+/// Number formats: shares, times, counts, others.
 const NUMBERS: [&str; 4] = ["0.00%", "0.000E+00", "#,##0", "0.000"];
 
 /// The formats of all tables.
 pub struct Formats {
     heading: Format,
-    /// For each of [`NUMBERS`] as it is, as bad news and as good news.
+    /// For each of [`NUMBERS`]: plain, unfavourable and favourable.
     numbers: [[Format; 3]; NUMBERS.len()],
 }
 
 impl Formats {
-    /// Has a workbook number the formats, so that their numbers are the same whichever sheet uses one first.
+    /// Registers the formats in a workbook in a fixed order, so that their numbers do not depend on which sheet uses
+    /// one first.
     pub fn register(book: &mut Workbook) -> Formats {
         let heading = Format::new().set_bold().set_text_wrap().set_background_color(Color::RGB(0xf0_f3f6));
         let (bad, good) = (Color::RGB(0xfd_d9c4), Color::RGB(0xcb_eedd));
@@ -35,7 +36,7 @@ impl Formats {
         formats
     }
 
-    /// Those of numbers of a unit.
+    /// The formats for numbers of a unit.
     fn of(&self, unit: &str) -> &[Format; 3] {
         let place = match unit {
             "ratio" => 0,
@@ -47,18 +48,18 @@ impl Formats {
     }
 }
 
-/// A sheet that regions are added to.
+/// A sheet to which regions are added.
 pub struct TableSheet<'a> {
     sheet: Worksheet,
     /// Columns of the table by identifier, with their formats.
     columns: HashMap<&'a str, (u16, &'a [Format; 3])>,
-    /// How cells of a column that stand out are read.
+    /// Interpretations of a column's marked cells.
     readings: BTreeMap<u16, Vec<String>>,
     row: u32,
 }
 
 impl<'a> TableSheet<'a> {
-    /// A sheet with these columns, whose rows are added afterwards.
+    /// An empty sheet with these columns.
     pub fn new(
         mut sheet: Worksheet,
         name: &str,
@@ -76,7 +77,8 @@ impl<'a> TableSheet<'a> {
             let unit = if heading.unit == "ratio" { "%" } else { &heading.unit };
             sheet.write_with_format(1, column, unit, &formats.heading)?.set_column_width(column, 14)?;
             let formats = formats.of(&heading.unit);
-            // Cells without a format of their own have their column's; looking one up for each would take most of the time.
+            // Cells without their own format use their column's; looking one up for each cell would take most of the
+            // time.
             sheet.set_column_format(column, &formats[0])?;
             columns.insert(heading.id.as_str(), (column, formats));
         }
@@ -111,7 +113,7 @@ impl<'a> TableSheet<'a> {
         Ok(())
     }
 
-    /// A cell that stands out; a note at the column's heading says why.
+    /// A marked cell; a note at the column's heading explains it.
     fn marked(&mut self, column: u16, value: f64, formats: &[Format; 3], mark: &Mark) -> Result<(), XlsxError> {
         self.sheet.write_with_format(self.row, column, value, &formats[1 + usize::from(mark.good)])?;
         let readings = self.readings.entry(column).or_default();
@@ -121,7 +123,7 @@ impl<'a> TableSheet<'a> {
         Ok(())
     }
 
-    /// The sheet with headings that stay in sight, and filters.
+    /// The sheet with frozen headings and filters.
     pub fn finish(mut self) -> Result<Worksheet, XlsxError> {
         for (column, readings) in &self.readings {
             let note = Note::new(readings.join("\n")).set_author("fxscope");

@@ -1,13 +1,13 @@
-//! A run made by hand.
+//! Hand-made runs.
 
-// Each test file uses its own part of this.
+// Each test file uses only a part of this.
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
 
 use fxscope_record::{ALL, Finish, Host, Mode, ONE_PASS, Origin, Region, Run, Thread};
 
-/// Counts of one thread: 1 ms, with every group of metrics present.
+/// Counts of one thread over 1 ms, covering every group of metrics.
 const COUNTS: &[(&str, u64)] = &[
     ("CPU_CYCLES", 2_000_000),
     ("INST_RETIRED", 1_250_000),
@@ -64,7 +64,7 @@ pub fn region(name: &str, calls: u64, tenths: u64) -> Region {
     Region::of_one_pass(name, calls, vec![(Thread { cpu: 12, ..Thread::default() }, counts(tenths))])
 }
 
-/// So many tenths of [`COUNTS`] by name.
+/// `tenths` tenths of [`COUNTS`], by name.
 pub fn counts(tenths: u64) -> BTreeMap<String, u64> {
     COUNTS.iter().map(|(name, n)| ((*name).to_owned(), n * tenths / 10)).collect()
 }
@@ -107,12 +107,13 @@ pub fn run(program: &str, regions: Vec<Region>) -> Run {
     }
 }
 
-/// A run with the region `all` alone.
+/// A run with only the region `all`.
 pub fn plain() -> Run {
     run("kernels/triad-mem.elf", vec![region(ALL, 1, 10)])
 }
 
-/// A run with the region `all`, of four threads on the first two CMGs of 12 CPUs each; the second thread did half as much.
+/// A run with the region `all` of four threads on the first two CMGs of 12 CPUs each; the second thread did half as
+/// much.
 pub fn threads() -> Run {
     let row = |(thread, cpu)| (Thread { thread, cpu, ..Thread::default() }, counts(if thread == 1 { 5 } else { 10 }));
     let rows = (0..).zip([12, 13, 24, 25]).map(row).collect();
@@ -121,17 +122,17 @@ pub fn threads() -> Run {
     run
 }
 
-/// A run whose region `all` has these threads, with their counts.
+/// A run whose region `all` has these threads and counts.
 pub fn of_threads(rows: Vec<(Thread, BTreeMap<String, u64>)>) -> Run {
     run("kernels/triad-mem.elf", vec![Region::of_one_pass(ALL, 1, rows)])
 }
 
-/// A run with `threads` threads, twelve on each CMG, and `regions` regions, that has counted all events. Hardly two counts
-/// are alike, so that nothing packs better than counts of a real run.
+/// A run with `threads` threads, twelve per CMG, and `regions` regions, with all events. Hardly two counts are equal,
+/// so that it compresses no better than a real run.
 pub fn large(threads: u32, regions: u32) -> Run {
     let mut state = 1_u64;
     let mut vary = |n: u64| {
-        // A linear congruential generator: numbers without a pattern, the same every time.
+        // A linear congruential generator: pseudo-random, but reproducible.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         n + n * (state >> 40) / (1 << 25)
     };

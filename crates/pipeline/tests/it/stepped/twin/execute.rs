@@ -2,7 +2,7 @@
 
 use fxscope_calendar::Cycle;
 use fxscope_machine::Pipes;
-use fxscope_pipeline::resolve::{Action, BY_PIPE, Producer, READY, RFlow, RUop};
+use fxscope_pipeline::bind::{Action, BY_PIPE, BoundFlow, BoundUop, Producer, READY};
 
 use super::{BR, EAGB, EXA, PRX, RSA0, RSA1, RSBR, RSE0, RSE1, Return, Twin};
 use crate::stepped::parts::{Value, Waiting};
@@ -37,7 +37,7 @@ impl Twin<'_> {
     }
 
     /// Results of a micro-operation are there at `at`.
-    pub(super) fn make(&mut self, number: usize, uop: &RUop, at: Cycle, pipe: usize) {
+    pub(super) fn make(&mut self, number: usize, uop: &BoundUop, at: Cycle, pipe: usize) {
         for (&reg, &producer) in uop.dsts.iter().zip(&uop.producers).filter(|(d, _)| **d != READY) {
             let own = [Producer::Exa, Producer::Exb, Producer::Eaga, Producer::Eagb];
             let named = [
@@ -65,7 +65,7 @@ impl Twin<'_> {
 
     /// Whether flow `number` leaves the station in the cycle of the flow before it: EXA and PRX have one issue port, and
     /// a flow of PRX starts a stage later than one of EXA that was issued with it.
-    fn leaves_with_the_one_before(&self, uop: &RUop, number: usize) -> bool {
+    fn leaves_with_the_one_before(&self, uop: &BoundUop, number: usize) -> bool {
         let Some(before) = number.checked_sub(1).map(|i| &uop.flows[i]) else { return false };
         before.pipes == Pipes::EXA
             && uop.flows[number].pipes == Pipes::PRX
@@ -73,7 +73,7 @@ impl Twin<'_> {
     }
 
     /// Pipes that an operation of `station` may take for `flow`.
-    fn pipes(flow: &RFlow, station: usize) -> Pipes {
+    fn pipes(flow: &BoundFlow, station: usize) -> Pipes {
         let near = match station {
             RSE0 => Pipes::EXA.or(Pipes::FLA).or(Pipes::PRX),
             RSE1 => Pipes::EXB.or(Pipes::FLB),
@@ -170,7 +170,7 @@ impl Twin<'_> {
         if uop.exclusive {
             self.exclusive[pipe] = start + u64::from(flow.latency);
         }
-        if uop.relay {
+        if uop.takes_tor {
             self.returns.push((start, Return::Relay));
         }
         if waiting.holds_entry {

@@ -1,4 +1,4 @@
-//! Curves; both axes are linear or logarithmic.
+//! Curves with linear or logarithmic axes.
 
 use maud::{Markup, html};
 
@@ -6,13 +6,13 @@ use super::{Axis, Frame, Log, coordinate, decade};
 use crate::document::{Curve, Plot};
 
 const FRAME: Frame = Frame::new(338.0, 16.0, 24.0);
-/// Points from which on they have no marks of their own.
+/// Number of points from which they have no markers.
 const DENSE: usize = 60;
 
-/// One of the two axes.
+/// An axis.
 enum Scale {
     Log(Log),
-    /// From 0 on: where that is, and in which direction values grow.
+    /// From 0: its position, and the direction in which values grow.
     Linear {
         axis: Axis,
         start: f64,
@@ -49,7 +49,7 @@ impl Scale {
         }
     }
 
-    /// Where ticks are, and what they say.
+    /// Positions and labels of the ticks.
     fn ticks(&self) -> Vec<(f64, String)> {
         match self {
             Scale::Log(axis) => axis.ticks().map(|power| (axis.at(10f64.powi(power)), decade(power))).collect(),
@@ -104,7 +104,7 @@ fn line(curve: &Curve, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String
     format!("M{}", curve.points.iter().map(point).collect::<Vec<_>>().join("L"))
 }
 
-/// The plot for those who do not see it.
+/// Description of the plot for screen readers.
 fn words(plot: &Plot) -> String {
     let ends = |curve: &Curve| {
         let most = curve.points.iter().map(|point| point.1).fold(0.0, f64::max);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plot_without_points_is_an_empty_one() {
+    fn a_plot_without_points_is_empty() {
         let text = draw(&plot(true, Vec::new())).into_string();
         assert!(text.contains("0 points") && !text.contains("NaN") && !text.contains("inf"), "{text}");
     }

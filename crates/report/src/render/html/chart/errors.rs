@@ -1,24 +1,24 @@
-//! How far simulated values are from measured ones: all of them on logarithmic axes, and how often each error comes.
+//! Simulated against measured values: a scatter plot on logarithmic axes, and histograms of errors.
 
 use maud::{Markup, html};
 
 use super::{Frame, coordinate};
 
-/// What a value is to be drawn as.
+/// Classification of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// As near as it should be.
+    /// Within tolerance.
     Near,
-    /// Further off, for a known reason.
+    /// Outside, for a known reason.
     Known,
-    /// Further off than is known.
+    /// Outside, for an unknown reason.
     Unknown,
 }
 
 impl Class {
     const ALL: [Class; 3] = [Class::Near, Class::Known, Class::Unknown];
 
-    /// The class of style sheets.
+    /// The CSS class.
     fn style(self) -> String {
         format!("l-{}", self as usize)
     }
@@ -46,7 +46,7 @@ pub struct Pair {
 
 /// The errors of a family.
 pub struct Histogram {
-    /// The family's name.
+    /// Name of the family.
     pub label: String,
     /// Its errors, percent or points.
     pub errors: Vec<f64>,
@@ -54,7 +54,7 @@ pub struct Histogram {
 
 const FRAME: Frame = Frame::new(460.0, 16.0, 20.0);
 
-/// Measured values against simulated ones, of whatever units.
+/// Measured against simulated values, in any units.
 pub fn scatter(title: &str, pairs: &[Pair]) -> Markup {
     let values = || pairs.iter().flat_map(|pair| [pair.measured, pair.simulated]);
     let (x, y) = (FRAME.x(values()), FRAME.y(values()));
@@ -65,7 +65,7 @@ pub fn scatter(title: &str, pairs: &[Pair]) -> Markup {
             svg viewBox=(FRAME.view_box()) role="img" aria-label=(format!("{title}: {} values", pairs.len())) {
                 (FRAME.axes(&x, &y, "measured, each in its unit", "simulated"))
                 path.roof d=(format!("M{left} {bottom}L{right} {top}")) {}
-                // Those that stand out lie on top.
+                // Remarkable values are drawn on top.
                 @for class in Class::ALL {
                     @for pair in pairs.iter().filter(|pair| pair.class == class) {
                         circle class=(class.style()) cx=(coordinate(x.at(pair.measured))) cy=(coordinate(y.at(pair.simulated))) r="3.2" fill-opacity=".7" {
@@ -89,19 +89,19 @@ fn legend() -> Markup {
     }
 }
 
-/// Where bins begin and end: errors beyond the ends are in the outer bins.
+/// Bin edges; errors beyond the ends are in the outer bins.
 const EDGES: [f64; 13] = [-50.0, -25.0, -20.0, -15.0, -10.0, -5.0, -1.0, 1.0, 5.0, 10.0, 15.0, 20.0, 25.0];
 const BINS: usize = EDGES.len() + 1;
 const ROW: f64 = 30.0;
 const NAMES: f64 = 110.0;
 const HEAD: f64 = 20.0;
 
-/// The bin of an error: edges belong to the bin nearer to zero.
+/// The bin of an error; an edge belongs to the bin closer to zero.
 fn bin(error: f64) -> usize {
     EDGES.iter().filter(|&&edge| if edge < 0.0 { error >= edge } else { error > edge }).count()
 }
 
-/// How often errors of each size come, a row for each family; the bin of most errors is as tall as the row.
+/// Histograms of errors, one row per family; the highest bin fills the row.
 pub fn histograms(title: &str, families: &[Histogram]) -> Markup {
     let height = HEAD + ROW * families.len() as f64 + 34.0;
     let (foot, width) = (height - 30.0, (FRAME.right - NAMES) / BINS as f64);
@@ -121,7 +121,7 @@ pub fn histograms(title: &str, families: &[Histogram]) -> Markup {
     }
 }
 
-/// One family's bars from `top` on.
+/// The bars of a family, from `top` on.
 fn row(family: &Histogram, top: f64, width: f64) -> Markup {
     let mut bins = [0_usize; BINS];
     for &error in &family.errors {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_beyond_ten_percent_stand_out() {
+    fn bins_beyond_ten_percent_are_marked() {
         let standing_out: Vec<_> = (0..BINS).filter(|&i| far(i)).map(between).collect();
         let expected = ["below -50", "from -50 to -25", "from -25 to -20", "from -20 to -15", "from -15 to -10"];
         assert_eq!(standing_out[..5], expected);

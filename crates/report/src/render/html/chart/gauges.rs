@@ -1,4 +1,4 @@
-//! How busy units are: bars with the limit from which on they stand out.
+//! Utilisation of units: bars with the limits above which they are marked.
 
 use maud::{Markup, html};
 
@@ -10,10 +10,10 @@ const WIDTH: f64 = 560.0;
 const ROW: f64 = 24.0;
 const BAR: f64 = 15.0;
 const LEFT: f64 = 92.0;
-/// Where bars end.
+/// Right end of the bars.
 const RIGHT: f64 = WIDTH - 62.0;
 
-/// The bars, and below them what those that stand out mean.
+/// The bars, and the interpretations of marked ones.
 pub fn draw(title: &str, gauges: &[Gauge]) -> Markup {
     let height = ROW * gauges.len() as f64 + 4.0;
     let x = |fraction: f64| LEFT + fraction.clamp(0.0, 1.0) * (RIGHT - LEFT);

@@ -1,16 +1,17 @@
-//! What goes from where to where: a table whose cells are the darker the more they hold.
+//! A heat map: a table whose cells are darker for larger values.
 
 use maud::{Markup, html};
 
 use crate::document::Matrix;
 use crate::render::scale::Scale;
 
-/// The largest of a matrix.
+/// The largest value of a matrix.
 pub fn most(matrix: &Matrix) -> f64 {
     matrix.values.iter().flatten().flatten().copied().fold(0.0, f64::max)
 }
 
-/// The table; its text says what its colours say. A cell with `most` is the darkest: matrices beside each other compare.
+/// The table, which also shows the values as text. A cell with `most` is the darkest, so that adjacent matrices are
+/// comparable.
 pub fn draw(title: &str, matrix: &Matrix, most: f64) -> Markup {
     let scale = Scale::of(&matrix.unit, matrix.values.iter().flatten().flatten().copied());
     html! {

@@ -1,4 +1,4 @@
-//! Charts, drawn with SVG in the page itself.
+//! Charts as inline SVG.
 
 mod curves;
 mod errors;
@@ -16,18 +16,18 @@ pub use heat::{draw as heat, most};
 pub use roofline::draw as roofline;
 pub use stack::draw as stack;
 
-/// A linear axis from 0 on.
+/// A linear axis from 0.
 struct Axis {
-    /// What lies at its end.
+    /// Value at its end.
     most: f64,
-    /// How long it is drawn.
+    /// Length.
     length: f64,
-    /// From tick to tick.
+    /// Distance between ticks.
     step: f64,
 }
 
 impl Axis {
-    /// An axis that `most` fits on, with four to nine round steps.
+    /// An axis for values up to `most`, with four to nine round steps.
     fn new(most: f64, length: f64) -> Axis {
         let most = if most > 0.0 && most.is_finite() { most } else { 1.0 };
         let decade = 10f64.powf((most / 4.0).log10().floor());
@@ -45,7 +45,7 @@ impl Axis {
         value / self.most * self.length
     }
 
-    /// A tick's value, with as many digits as steps need.
+    /// A tick's label, with as many digits as the steps need.
     fn label(&self, tick: f64) -> String {
         let digits = (-self.step.log10().floor()).max(0.0) as usize;
         format!("{tick:.digits$}")
@@ -61,7 +61,7 @@ struct Log {
 }
 
 impl Log {
-    /// An axis of whole decades that all values fit on.
+    /// An axis of whole decades that covers all values.
     fn new(values: impl Iterator<Item = f64>, start: f64, end: f64) -> Log {
         let (low, high) =
             values.filter(|v| *v > 0.0 && v.is_finite()).fold((f64::MAX, 0.0), |(l, h), v| (l.min(v), f64::max(h, v)));
@@ -74,16 +74,16 @@ impl Log {
             + (value.log10().clamp(self.low, self.high) - self.low) / (self.high - self.low) * (self.end - self.start)
     }
 
-    /// Powers of ten to label, not too many.
+    /// Powers of ten to label.
     fn ticks(&self) -> impl Iterator<Item = i32> + use<> {
-        /// Steps between labelled ticks that an axis has at most.
+        /// Maximum number of labelled steps.
         const MOST: i32 = 9;
         let (low, high) = (self.low as i32, self.high as i32);
         (low..=high).step_by(((high - low + MOST - 1) / MOST).max(1) as usize)
     }
 }
 
-/// Where a chart of two logarithmic axes has them.
+/// Layout of a chart with two logarithmic axes.
 struct Frame {
     width: f64,
     height: f64,
@@ -94,7 +94,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// One of this height, with this much room to the right of the axes and above them.
+    /// A layout with this height and margins to the right and at the top.
     const fn new(height: f64, right: f64, top: f64) -> Frame {
         const WIDTH: f64 = 560.0;
         Frame { width: WIDTH, height, left: 58.0, right: WIDTH - right, top, bottom: height - 40.0 }
@@ -112,7 +112,7 @@ impl Frame {
         Log::new(values, self.bottom, self.top)
     }
 
-    /// The grid, and what is along the axes.
+    /// The grid and the labels of the axes.
     fn axes(&self, x: &Log, y: &Log, across: &str, up: &str) -> Markup {
         let &Frame { height, left, right, top, bottom, .. } = self;
         html! {
@@ -140,7 +140,7 @@ fn decade(power: i32) -> String {
     }
 }
 
-/// A coordinate with one digit behind the point, the shortest way.
+/// A coordinate with one decimal, in its shortest form.
 fn coordinate(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_without_values_has_a_length_nevertheless() {
+    fn an_axis_without_values_still_has_a_length() {
         for most in [0.0, f64::NAN, f64::INFINITY] {
             assert_eq!(Axis::new(most, 10.0).at(1.0), 10.0);
         }

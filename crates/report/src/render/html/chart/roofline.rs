@@ -1,4 +1,4 @@
-//! Rates of operations against what the machine can do, both axes logarithmic.
+//! Roofline: rates of operations compared with the machine's peaks, on logarithmic axes.
 
 use maud::{Markup, html};
 
@@ -6,17 +6,17 @@ use super::{Frame, Log, coordinate};
 use crate::document::{Point, Roof, Roofline, Slope};
 
 const FRAME: Frame = Frame::new(338.0, 20.0, 34.0);
-/// Intensities that are always shown, operations for each byte.
+/// Range of intensities always shown, operations per byte.
 const INTENSITIES: (f64, f64) = (0.01, 100.0);
-/// About as wide as a letter is.
+/// Approximate width of a letter.
 const LETTER: f64 = 6.2;
 
-/// The chart, and what it shows in words.
+/// The chart, and its description in words.
 pub fn draw(title: &str, roofline: &Roofline) -> Markup {
     let points = &roofline.points;
     let x = FRAME.x([INTENSITIES.0, INTENSITIES.1].into_iter().chain(points.iter().map(|p| p.intensity)));
     let peak = roofline.roofs.iter().map(|r| r.gflops).fold(1.0, f64::max);
-    // Far below the roof there is nothing to see but what was reached.
+    // Far below the roof, only the reached rate is of interest.
     let y = FRAME.y([peak, peak / 1e3, roofline.reached.gflops].into_iter());
     let words = words(roofline);
     html! {
@@ -39,7 +39,7 @@ pub fn draw(title: &str, roofline: &Roofline) -> Markup {
     }
 }
 
-/// A rate, whatever moves for it.
+/// A rate, regardless of intensity.
 fn level(rate: &Roof, class: &str, y: &Log) -> Markup {
     let Frame { left, right, .. } = FRAME;
     let at = y.at(rate.gflops);
@@ -49,7 +49,7 @@ fn level(rate: &Roof, class: &str, y: &Log) -> Markup {
     }
 }
 
-/// What a level of memory allows, as far as the roof.
+/// The limit by a memory level, up to the roof.
 fn line(slopes: &[Slope], index: usize, peak: f64, x: &Log, y: &Log) -> Markup {
     let slope = &slopes[index];
     let least = 10f64.powf(x.low).max(10f64.powf(y.low) / slope.gigabytes);
@@ -57,7 +57,8 @@ fn line(slopes: &[Slope], index: usize, peak: f64, x: &Log, y: &Log) -> Markup {
     let at = |intensity: f64| (x.at(intensity), y.at(intensity * slope.gigabytes));
     let ((x0, y0), (x1, y1)) = (at(least), at(most));
     let label = slope_label(slopes, index);
-    // Along the line, each name at another place so that they do not meet, and below the roof and its name.
+    // Labels are placed along the line, at different positions so that they do not overlap, and below the roof and its
+    // label.
     let room = 1.0 - (label.len() as f64 * LETTER + 24.0) / (x1 - x0).hypot(y1 - y0);
     let along = (0.04 + 0.24 * index as f64).min(room).max(0.0);
     let (tx, ty) = (x0 + along * (x1 - x0), y0 + along * (y1 - y0) - 6.0);
@@ -71,7 +72,7 @@ fn line(slopes: &[Slope], index: usize, peak: f64, x: &Log, y: &Log) -> Markup {
     }
 }
 
-/// The name of a slope; of several that are one line, the first has all names.
+/// The label of a slope; of several coinciding slopes, the first has all names.
 fn slope_label(slopes: &[Slope], index: usize) -> String {
     let rate = slopes[index].gigabytes;
     if slopes[..index].iter().any(|slope| slope.gigabytes == rate) {
@@ -81,7 +82,7 @@ fn slope_label(slopes: &[Slope], index: usize) -> String {
     format!("{} {} GB/s", names.join(", "), number(rate))
 }
 
-/// What each point is, and then what has none.
+/// Descriptions of the points, then of levels without points.
 fn words(roofline: &Roofline) -> Vec<String> {
     let Roof { label, gflops } = &roofline.reached;
     let rate = number(*gflops);
@@ -90,7 +91,7 @@ fn words(roofline: &Roofline) -> Vec<String> {
     roofline.points.iter().map(point).chain(roofline.idle.iter().map(idle)).collect()
 }
 
-/// A number of three digits.
+/// A number with three digits.
 fn number(value: f64) -> String {
     match value {
         v if v >= 99.5 => format!("{v:.0}"),
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slopes_that_are_one_line_have_one_name() {
+    fn coinciding_slopes_have_one_label() {
         let slopes = [("L1", 256.0), ("L2", 128.0), ("memory", 256.0)]
             .map(|(label, gigabytes)| Slope { label: label.to_owned(), gigabytes });
         let labels = [0, 1, 2].map(|i| slope_label(&slopes, i));

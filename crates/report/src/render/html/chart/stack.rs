@@ -1,4 +1,4 @@
-//! What the time of threads is made of: one bar for each, parts upon each other.
+//! Components of the time of threads as stacked bars.
 
 use std::fmt::Write as _;
 
@@ -15,16 +15,16 @@ const HEIGHT: f64 = 330.0;
 const LEFT: f64 = 48.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 46.0;
-/// Share of a bar's room that it takes.
+/// Share of a bar's space that it fills.
 const FILL: f64 = 0.84;
-/// Least room between the labels of bars.
+/// Minimum distance between bar labels.
 const LABEL: f64 = 17.0;
-/// About as wide as a letter is.
+/// Approximate width of a letter.
 const LETTER: f64 = 6.2;
-/// Widest a bar may be.
+/// Maximum width of a bar.
 const WIDEST: f64 = 56.0;
 
-/// The chart and its legend with the shares of the last bar, which is the whole.
+/// The chart, and its legend with the shares of the last bar, which is the total.
 pub fn draw(title: &str, stack: &Stack) -> Markup {
     let longest = stack.bars.iter().map(|b| b.values.iter().sum::<f64>()).fold(0.0, f64::max);
     let scale = Scale::of(&stack.unit, [longest].into_iter());
@@ -55,7 +55,7 @@ pub fn draw(title: &str, stack: &Stack) -> Markup {
     }
 }
 
-/// Where each bar starts, and how wide it is. Wholes stand apart from threads.
+/// Position and width of each bar. Totals are separated from threads.
 fn places(bars: &[Bar]) -> Vec<(f64, f64)> {
     let threads = bars.iter().filter(|b| b.thread.is_some()).count();
     let gaps = if threads > 0 && threads < bars.len() { 0.6 } else { 0.0 };
@@ -64,11 +64,11 @@ fn places(bars: &[Bar]) -> Vec<(f64, f64)> {
     (0..bars.len()).map(|i| (start(i) + room * (1.0 - FILL) / 2.0, room * FILL)).collect()
 }
 
-/// The rectangles of one part on all bars.
+/// The rectangles of one component in all bars.
 fn outline(stack: &Stack, part: usize, axis: &Axis, factor: f64) -> String {
     let mut d = String::new();
     for (bar, (x, width)) in stack.bars.iter().zip(places(&stack.bars)) {
-        // What comes after it in the list lies below it.
+        // Later components lie below it.
         let below: f64 = bar.values[part + 1..].iter().sum();
         let (low, high) = (axis.at(below * factor), axis.at((below + bar.values[part]) * factor));
         if high - low >= 0.05 {
@@ -80,7 +80,7 @@ fn outline(stack: &Stack, part: usize, axis: &Axis, factor: f64) -> String {
     d
 }
 
-/// The bars' names; when they are many, numbers of some threads.
+/// The bars' names; if there are many, numbers of some threads.
 fn labels(bars: &[Bar]) -> Markup {
     let places = places(bars);
     let y = HEIGHT - BOTTOM + 14.0;
@@ -104,7 +104,7 @@ fn labels(bars: &[Bar]) -> Markup {
     }
 }
 
-/// The parts that are there, top first, with their share of the whole.
+/// The nonzero components, topmost first, with their share of the total.
 fn legend(stack: &Stack) -> Markup {
     let whole = stack.bars.last();
     let sum: f64 = whole.map_or(0.0, |bar| bar.values.iter().sum());

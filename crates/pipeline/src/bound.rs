@@ -1,0 +1,450 @@
+//! Instructions joined with a machine's recipes, as the hot path reads them.
+
+use fxscope_counts::{Signals, Stall, Stalls};
+use fxscope_isa::{Access, Branch, MemOp, Reg};
+use fxscope_machine::Pipes;
+use fxscope_machine::recipe::{MAX_FLOWS, MAX_UOPS};
+
+pub use crate::bypass::{PIPE_NAMES, PIPES};
+use crate::lsu::rules::Writing;
+
+/// Index of the register that is always ready.
+pub const READY: u8 = Reg::COUNT as u8;
+/// First of the registers that carry results between the micro-operations of one instruction.
+pub const TEMP: u8 = READY + 1;
+/// Number of such registers: one for each micro-operation of the longest recipe.
+pub const TEMPS: usize = MAX_UOPS;
+/// Registers the timing model tracks.
+pub const REGS: usize = TEMP as usize + TEMPS;
+// Their numbers are bytes: a table of 256 needs no check.
+const _: () = assert!(REGS <= 1 << u8::BITS);
+
+/// What a micro-operation does besides passing through pipes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing: it takes a commit stack entry only.
+    None,
+    /// Computes.
+    Compute,
+    /// Hands data over to the ports of a store whose addresses another micro-operation makes (scatters).
+    StoreData,
+    /// Reads memory.
+    Load,
+    /// Writes memory: an address flow and a data flow.
+    Store,
+    /// Prefetches.
+    Prefetch,
+    /// Zeroes a line.
+    Zero,
+    /// Resolves a branch when its flags are there.
+    BranchOnFlags,
+    /// Resolves a branch after executing.
+    BranchExecuted,
+    /// A direct branch: resolved at once.
+    BranchDirect,
+}
+
+/// Which stations may take a micro-operation (manual 5.2, table 5-2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attribute {
+    /// None needed.
+    None,
+    /// Any of RSE0, RSE1, RSA0, RSA1.
+    Rsx,
+    /// RSE0 or RSE1.
+    Rse,
+    /// RSE0 only.
+    Rse0,
+    /// RSE1 only.
+    Rse1,
+    /// RSA0 or RSA1.
+    Rsa,
+    /// RSBR.
+    Rsbr,
+}
+
+/// Who made a value, as far as bypasses care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Producer {
+    /// Nobody in flight, or a vector result for a vector consumer.
+    Plain,
+    /// Flags from an integer operation on EXB (see `Flags`).
+    FlagsExb,
+    /// Integer result from EXA.
+    Exa,
+    /// Integer result from EXB.
+    Exb,
+    /// Integer result from EAGA.
+    Eaga,
+    /// Integer result from EAGB.
+    Eagb,
+    /// Flags from an integer operation.
+    Flags,
+    /// Predicate from the predicate pipe.
+    Predicate,
+    /// Predicate from a load.
+    PredicateLoad,
+    /// Predicate from a vector compare.
+    Compare,
+    /// Flags from the predicate pipe.
+    PredicateFlags,
+    /// Flags from a floating-point compare.
+    VectorFlags,
+    /// Flags from a vector compare.
+    CompareFlags,
+}
+
+/// Number of [`Producer`] values.
+pub const PRODUCERS: usize = 13;
+
+/// In place of a [`Producer`]: the pipe that makes the result decides.
+pub const BY_PIPE: u8 = PRODUCERS as u8;
+
+/// One pass through a pipe.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BoundFlow {
+    /// Pipes it may use, or uses all of.
+    pub pipes: Pipes,
+    /// It uses all of them at once.
+    pub all: bool,
+    /// Cycles until the next flow, or the result.
+    pub latency: u16,
+    /// Cycles the pipe is taken (1 unless flows repeat or block it).
+    pub busy: u16,
+}
+
+/// An operand that not the first flow of a micro-operation needs, but a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// The operand; [`READY`] when there is none.
+    pub src: u8,
+    /// The flow that needs it.
+    pub flow: u8,
+    /// Cycles from the start of the first flow to that of this one.
+    pub after: u8,
+}
+
+impl Late {
+    /// No such operand.
+    pub const NONE: Late = Late { src: READY, flow: 0, after: 0 };
+}
+
+/// Longest run of sequential flows in one micro-operation.
+pub const FLOWS: usize = MAX_FLOWS;
+
+/// What is remembered of an operation of the vector pipes when it has been visited, as its result may have to give way
+/// to that of a younger one; together, since they are read and written as one.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(8))]
+pub struct Brief {
+    /// Operands of an operation of one flow for one cycle, which may start at another time; otherwise [`READY`].
+    pub operands: [u8; 4],
+    /// Its first result.
+    pub register: u8,
+    /// Latency of its last flow; at most what a byte holds.
+    pub latency: u8,
+    /// See [`BoundUop::to_commit`] and [`BoundUop::judgement`].
+    pub to_commit: u8,
+    /// See `to_commit`.
+    pub judgement: u8,
+}
+
+impl Brief {
+    /// Of no operation.
+    pub const NOTHING: Brief = Brief { operands: [READY; 4], register: READY, latency: 0, to_commit: 0, judgement: 0 };
+}
+
+/// A micro-operation as the hot path sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct BoundUop {
+    /// What it does.
+    pub action: Action,
+    /// Stations for its (first) flow.
+    pub attribute: Attribute,
+    /// Number of sequential flows; of a memory access, up to the access.
+    pub nflows: u8,
+    /// A load that has one more flow behind its access: the result comes from there.
+    pub continues: bool,
+    /// The flows; for a store, flow 0 is the address, flow 1 the data.
+    pub flows: [BoundFlow; FLOWS],
+    /// Operands; unused ones are [`READY`].
+    pub srcs: [u8; 6],
+    /// One more, of a later flow.
+    pub late: Late,
+    /// Operands that addresses are formed from.
+    pub addr_srcs: [u8; 4],
+    /// Results; unused ones are [`READY`].
+    pub dsts: [u8; 3],
+    /// How each result bypasses; [`BY_PIPE`] for integer results, which bypass by the pipe that makes them.
+    pub producers: [u8; 3],
+    /// Result to commit.
+    pub to_commit: u8,
+    /// How much of it goes into judging floating-point exceptions.
+    pub judgement: u8,
+    /// Rename registers taken, one for each non-zero entry: 1 general purpose, 2 vector, 3 predicate.
+    pub renames: [u8; 4],
+    /// What is remembered of it in the vector pipes.
+    pub brief: Brief,
+    /// Keeps other blocking operations of its pipe away.
+    pub exclusive: bool,
+    /// One flow, for one cycle, through one pipe.
+    pub simple: bool,
+    /// Its second flow leaves the station in the cycle of the first, through the issue port that both use.
+    pub together: bool,
+    /// A store whose data pass a pipe of RSE0: flow 1.
+    pub data_flow: bool,
+    /// A store whose data another micro-operation hands over: so many cycles after they are there.
+    pub data_forwarded_after: Option<u8>,
+    /// First micro-operation of its instruction must open a dispatch group; or each is a group of its own.
+    pub opens_group: bool,
+    /// Nothing may join its group after it.
+    pub closes_group: bool,
+    /// Waits for everything older to commit.
+    pub pre_sync: bool,
+    /// Everything younger waits for it to commit.
+    pub post_sync: bool,
+    /// An integer operation that may join a dependency group.
+    pub chains: bool,
+    /// Operands and results as bits (see [`chain_bit`]), for dependency groups.
+    pub chain_srcs: u64,
+    /// See `chain_srcs`.
+    pub chain_dsts: u64,
+    /// Fetch ports and store ports it takes.
+    pub fetch_ports: u8,
+    /// See `fetch_ports`.
+    pub store_ports: u8,
+    /// What its instruction takes of a read of the instruction buffer, if it is the first of it.
+    pub read_share: u32,
+    /// It takes a temporary operand register.
+    pub takes_tor: bool,
+    /// The first of its instruction, which, or a MOVPRFX packed with it, is the first in its fetch block.
+    pub opens_block: bool,
+    /// Its MOVPRFX is in the fetch block before.
+    pub crosses_block: bool,
+    /// It branches: the last of its block.
+    pub branches: bool,
+    /// What it counts as when it commits (see [`crate::commit::counts`]).
+    pub counts: u32,
+    /// It passes a floating-point pipe; for memory accesses, it moves vectors or predicates (loads: vectors).
+    pub vector: bool,
+    /// What is waited for while it is the oldest one and not complete.
+    pub wait: Stall,
+    /// Index of its instruction in the block.
+    pub inst: u8,
+    /// Which part of the memory access this micro-operation does, of how many.
+    pub part: u8,
+    /// Number of micro-operations that share the memory access.
+    pub parts: u8,
+    /// Load-to-use latency of a load that hits, cycles.
+    pub load_latency: u8,
+    /// The memory access of its instruction; [`BoundAccess::NONE`] for other instructions.
+    pub mem: BoundAccess,
+    /// Where its instruction's words start in the block's dynamic stream.
+    pub word: u16,
+}
+
+impl BoundUop {
+    /// Whether it is the last of its instruction.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        // It counts as more than a micro-operation.
+        self.counts > 1
+    }
+
+    /// The words of its instruction in the block's dynamic stream.
+    #[inline(always)]
+    #[must_use]
+    pub fn words<'a>(&self, stream: &'a [u64]) -> &'a [u64] {
+        let start = usize::from(self.word);
+        &stream[start..start + usize::from(self.mem.words)]
+    }
+}
+
+/// The bit that stands for a register in dependency groups, 0 for registers that cannot form one. Only integer
+/// operations do: vector registers have no bit. Registers between micro-operations share what bits are left:
+/// few instructions have so many of them.
+#[must_use]
+pub fn chain_bit(register: u8) -> u64 {
+    const LEFT: u8 = 64 - 32 - 18;
+    match register {
+        READY => 0,
+        0..=31 => 1 << register,
+        32..=63 => 0,
+        64..READY => 1 << (register - 32),
+        _ => 1 << (50 + (register - TEMP) % LEFT),
+    }
+}
+
+/// What the timing model needs of a memory access beyond its micro-operations.
+#[derive(Clone, Copy, Debug)]
+pub struct BoundAccess {
+    /// The static access.
+    pub op: MemOp,
+    /// A store whose tag access may run beside a store write, if its address and active elements allow.
+    pub eligible: bool,
+    /// Forwarding class (see [`crate::lsu::rules::forwards`]).
+    pub forward: u8,
+    /// Cycles from a store's data to the first flow of a load that finds them.
+    pub forwarded_in: u8,
+    /// How a store passes the write buffer.
+    pub writing: Writing,
+    /// Elements of several registers alternate: each register's flows go over the whole range.
+    pub interleaved: bool,
+    /// Bytes from the first one on that dependency detection takes it to touch; 0: those it touches.
+    pub check_bytes: u16,
+    /// Log2 of the blocks dependency detection compares.
+    pub check_shift: u8,
+    /// Words it leaves in the dynamic stream.
+    pub words: u8,
+}
+
+impl BoundAccess {
+    /// No access.
+    pub const NONE: BoundAccess = BoundAccess {
+        op: MemOp::single(Access::Load, 0),
+        eligible: false,
+        forward: 0,
+        forwarded_in: 0,
+        writing: Writing { shift: 0, merges: false, wide: false },
+        interleaved: false,
+        check_bytes: 0,
+        check_shift: 0,
+        words: 0,
+    };
+}
+
+/// What is known of an instruction from its executions. Everything is summed up. What each execution changes is together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Profile {
+    /// Cycles between its commits and the commit before each.
+    pub cycles: u64,
+    /// Cycles from the issue of its first flow to its commit.
+    pub in_flight: u64,
+    /// Cycles in which it took each pipe, in the order of [`PIPE_NAMES`], as events count them.
+    pub pipes: [u64; PIPES],
+    /// Cycles without commit that were charged to it, by cause.
+    pub stalls: Stalls,
+}
+
+impl Profile {
+    /// Adds what is known from other executions.
+    pub fn add(&mut self, other: &Profile) {
+        self.add_times(other, 1);
+    }
+
+    /// Adds what is known from executions of which there were so `many` alike.
+    pub fn add_times(&mut self, other: &Profile, many: u64) {
+        self.combine(other, |sum, n| *sum += n * many);
+    }
+
+    /// Takes away what was known before.
+    pub fn subtract(&mut self, before: &Profile) {
+        self.combine(before, |sum, n| *sum -= n);
+    }
+
+    fn combine(&mut self, other: &Profile, change: impl Fn(&mut u64, u64)) {
+        change(&mut self.cycles, other.cycles);
+        change(&mut self.in_flight, other.in_flight);
+        self.stalls.iter_mut().zip(&other.stalls).for_each(|(sum, &n)| change(sum, n));
+        self.pipes.iter_mut().zip(&other.pipes).for_each(|(sum, &n)| change(sum, n));
+    }
+}
+
+/// A basic block, resolved.
+pub struct BoundBlock {
+    /// Address of the first instruction.
+    pub start: u64,
+    /// Micro-operations of all instructions, in order.
+    pub uops: Box<[BoundUop]>,
+    /// For each instruction, its memory access.
+    pub mem: Box<[Option<BoundAccess>]>,
+    /// For each instruction, one past its last micro-operation.
+    pub uop_end: Box<[u32]>,
+    /// How the last instruction branches.
+    pub branch: Branch,
+    /// Timing classes without a row: their instructions were given a plain integer operation's cost.
+    pub unknown: Box<[usize]>,
+    /// What is known of each instruction from its executions.
+    pub profile: Box<[Profile]>,
+    /// Where the code is from, as whoever runs the block numbers it.
+    pub origin: u32,
+    /// A place that the program has marked may be at its end or behind it, as far as whoever runs the block knows.
+    pub marked: bool,
+    /// Times the whole block was executed.
+    pub executions: u64,
+    /// The block ends with a system call or another trap on purpose.
+    pub enters_kernel: bool,
+    /// It may write registers that control the processor, or leave that to the kernel.
+    pub controls: bool,
+    /// It reads what time it is.
+    pub reads_time: bool,
+    /// What each instruction adds to the instruction mix, and all together.
+    pub(crate) inst_mix: Box<[Signals]>,
+    pub(crate) mix: Signals,
+    /// Executions that were cut short, by instructions completed.
+    pub(crate) cut: Vec<(usize, u64)>,
+}
+
+impl BoundBlock {
+    /// The first `executed` instructions ran once more.
+    #[inline(always)]
+    pub fn count(&mut self, executed: usize) {
+        if executed == self.uop_end.len() {
+            self.executions += 1;
+        } else {
+            self.count_cut(executed);
+        }
+    }
+
+    #[cold]
+    fn count_cut(&mut self, executed: usize) {
+        match self.cut.iter_mut().find(|(n, _)| *n == executed) {
+            Some((_, times)) => *times += 1,
+            None => self.cut.push((executed, 1)),
+        }
+    }
+
+    /// Cycles that instruction `inst` has taken for `why`, with no micro-operation of it to charge them to at its commit.
+    pub fn charge(&mut self, inst: u8, why: Stall, cycles: u64) {
+        let profile = &mut self.profile[usize::from(inst)];
+        profile.cycles += cycles;
+        profile.stalls[why as usize] += cycles;
+    }
+
+    /// Flows of instruction `inst` that do floating-point arithmetic: those that take longest among its flows in FLA and FLB;
+    /// the others move elements. Each repetition of a flow counts.
+    pub(crate) fn arithmetic_flows(&self, inst: u8) -> u32 {
+        let flows =
+            self.uops.iter().filter(|uop| uop.inst == inst).flat_map(|uop| &uop.flows[..usize::from(uop.nflows)]);
+        let (mut longest, mut count) = (0, 0);
+        for flow in flows.filter(|flow| flow.pipes.meets(Pipes::FLA.or(Pipes::FLB))) {
+            let latency = flow.latency - (flow.busy.max(1) - 1).min(flow.latency);
+            if latency > longest {
+                (longest, count) = (latency, 0);
+            }
+            count += if latency == longest { u32::from(flow.busy.max(1)) } else { 0 };
+        }
+        count.max(1)
+    }
+
+    /// Times instruction `i` was executed.
+    #[must_use]
+    pub fn executions_of(&self, i: usize) -> u64 {
+        self.executions + self.cut.iter().filter(|(n, _)| *n > i).map(|(_, times)| times).sum::<u64>()
+    }
+
+    /// Adds what all executions contribute to the instruction mix.
+    pub fn add_mix(&self, signals: &mut Signals) {
+        for (signal, n) in self.mix.iter().filter(|&(_, n)| n > 0) {
+            signals.add(signal, n * self.executions);
+        }
+        for &(completed, times) in &self.cut {
+            for (signal, n) in self.inst_mix[..completed].iter().flat_map(Signals::iter).filter(|&(_, n)| n > 0) {
+                signals.add(signal, n * times);
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Leaps: a loop that repeats itself exactly goes on for many rounds at once.
+//!
+//! Whoever drives the core has seen that each round of a loop takes the same time and counts the same. Then the state of
+//! the core after a number of rounds more is that of now at a later time, and what it counts is a multiple of what one
+//! round counts. What is in flight and matters to what comes next is taken along; stores, misses and divisions, which such
+//! loops do not have, are over by then.
+
+use fxscope_calendar::Cycle;
+use fxscope_counts::{Signal, Signals, Stalls};
+
+use crate::bind::{BoundBlock, Profile};
+use crate::bypass::PIPES;
+use crate::core::Pipeline;
+
+/// What a core has counted, as it is kept: see [`Pipeline::counters`] for what follows from it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Tally {
+    signals: Signals,
+    stalls: Stalls,
+    started: [u64; PIPES],
+    busy: [u64; 2],
+}
+
+impl Tally {
+    /// What has been counted since `earlier`, a former state of the same core.
+    #[must_use]
+    pub fn since(&self, earlier: &Tally) -> Tally {
+        Tally {
+            signals: self.signals.since(&earlier.signals),
+            stalls: std::array::from_fn(|i| self.stalls[i] - earlier.stalls[i]),
+            started: std::array::from_fn(|i| self.started[i] - earlier.started[i]),
+            busy: std::array::from_fn(|i| self.busy[i] - earlier.busy[i]),
+        }
+    }
+
+    /// Whether nothing was asked of what cores share, nor counted for what others have asked.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        const SHARED: [Signal; 9] = [
+            Signal::L1dCacheRefill,
+            Signal::L1iCacheRefill,
+            Signal::L1dCacheWb,
+            Signal::L2dCache,
+            Signal::L2dCacheWb,
+            Signal::L2PipeVal,
+            Signal::BusWriteTotalMem,
+            Signal::L2dTlb,
+            Signal::L2iTlb,
+        ];
+        SHARED.iter().all(|&signal| self.signals.get(signal) == 0)
+    }
+}
+
+/// What has been counted for the instructions of a block.
+#[derive(Clone)]
+pub struct BlockTally {
+    executions: u64,
+    profile: Box<[Profile]>,
+}
+
+impl BlockTally {
+    /// What has been counted since `earlier`, a former state of the same block.
+    #[must_use]
+    pub fn since(&self, earlier: &BlockTally) -> BlockTally {
+        let mut profile = self.profile.clone();
+        profile.iter_mut().zip(&earlier.profile).for_each(|(now, before)| now.subtract(before));
+        BlockTally { executions: self.executions - earlier.executions, profile }
+    }
+}
+
+impl BoundBlock {
+    /// What has been counted for its instructions so far.
+    #[must_use]
+    pub fn tally(&self) -> BlockTally {
+        BlockTally { executions: self.executions, profile: self.profile.clone() }
+    }
+
+    /// Adds what the executions of `tally` contribute to the instruction mix.
+    pub fn add_mix_of(&self, tally: &BlockTally, signals: &mut Signals) {
+        signals.add_times(&self.mix, tally.executions);
+    }
+
+    /// What `each` says was counted once more, so many times.
+    pub fn fast_forward(&mut self, each: &BlockTally, times: u64) {
+        self.executions += each.executions * times;
+        self.profile.iter_mut().zip(&each.profile).for_each(|(sum, each)| sum.add_times(each, times));
+    }
+}
+
+impl Pipeline {
+    /// What has been counted so far.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        Tally {
+            signals: self.signals.clone(),
+            stalls: self.commit.stalls,
+            started: self.started,
+            busy: self.memory.pipes.busy(),
+        }
+    }
+
+    /// `times` times `cycles` pass, in each of which what `each` says is counted; then everything is as it is now.
+    pub fn fast_forward(&mut self, cycles: Cycle, each: &Tally, times: u64) {
+        self.signals.add_times(&each.signals, times);
+        let add = |sums: &mut [u64], each: &[u64]| sums.iter_mut().zip(each).for_each(|(sum, n)| *sum += n * times);
+        add(&mut self.commit.stalls, &each.stalls);
+        add(&mut self.started, &each.started);
+        self.memory.pipes.add_busy(each.busy.map(|busy| busy * times));
+        let later = cycles * times;
+        self.front.fast_forward(later);
+        self.dispatch.fast_forward(later);
+        self.commit.fast_forward(later);
+        self.lsu.fast_forward(later);
+        self.memory.pipes.fast_forward(later);
+        self.pipes.iter_mut().for_each(|pipe| pipe.fast_forward(later));
+        self.values.iter_mut().for_each(|value| value.there += later);
+    }
+}

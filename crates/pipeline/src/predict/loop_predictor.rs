@@ -1,0 +1,123 @@
+//! The loop prediction table (LPT, manual 3.2.2): branches that go one way a fixed number of times, then the other.
+
+use fxscope_machine::spec::Frontend;
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    /// Times in a row the branch went its usual way, now and in the last complete round.
+    run: u32,
+    last_run: u32,
+    /// The usual way.
+    direction: bool,
+    /// Complete rounds in a row of equal length.
+    confidence: u32,
+}
+
+/// A few counting entries; a branch gets one when it was mispredicted, in place of the oldest.
+pub struct LoopPredictor {
+    /// Address of the branch of each entry.
+    branches: Box<[u64]>,
+    counts: Box<[Count]>,
+    next: usize,
+    confidence: u32,
+}
+
+impl LoopPredictor {
+    /// A table without entries.
+    pub fn new(spec: &Frontend) -> LoopPredictor {
+        let entries = spec.loop_entries as usize;
+        LoopPredictor {
+            branches: vec![u64::MAX; entries].into(),
+            counts: vec![Count::default(); entries].into(),
+            next: 0,
+            confidence: spec.loop_confidence,
+        }
+    }
+
+    /// The entry of the branch at `pc`.
+    #[inline(always)]
+    pub fn find(&self, pc: u64) -> Option<usize> {
+        self.branches.iter().position(|&b| b == pc)
+    }
+
+    /// Whether the branch of `entry` is taken, once it has been the same number of times in some rounds.
+    #[inline(always)]
+    pub fn predict(&self, entry: usize) -> Option<bool> {
+        let count = &self.counts[entry];
+        let known = count.confidence >= self.confidence;
+        known.then_some(count.direction ^ (count.run == count.last_run))
+    }
+
+    /// The branch of `entry` went one way.
+    #[inline(always)]
+    pub fn learn(&mut self, entry: usize, taken: bool) {
+        let count = &mut self.counts[entry];
+        if taken == count.direction {
+            count.run += 1;
+            if count.run > count.last_run {
+                count.confidence = 0;
+            }
+        } else if count.run == 0 {
+            // The other way twice running: that is the usual way.
+            *count = Count { direction: taken, run: 2, ..Count::default() };
+        } else {
+            count.confidence = if count.run == count.last_run { count.confidence + 1 } else { 0 };
+            count.last_run = count.run;
+            count.run = 0;
+        }
+    }
+
+    /// A branch without an entry was mispredicted.
+    pub fn enter(&mut self, pc: u64, taken: bool) {
+        self.branches[self.next] = pc;
+        self.counts[self.next] = Count { direction: taken, run: 1, ..Count::default() };
+        self.next = (self.next + 1) % self.branches.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict::tests::spec;
+
+    /// Runs rounds of `taken` taken branches and one that is not; returns what was predicted in the last one.
+    fn rounds(table: &mut LoopPredictor, pc: u64, lengths: &[usize]) -> Vec<Option<bool>> {
+        let mut predictions = Vec::new();
+        for &length in lengths {
+            predictions.clear();
+            for i in 0..=length {
+                let entry = table.find(pc).expect("entered");
+                predictions.push(table.predict(entry));
+                table.learn(entry, i < length);
+            }
+        }
+        predictions
+    }
+
+    #[test]
+    fn a_loop_is_predicted_with_its_end_after_enough_rounds_of_equal_length() {
+        let mut table = LoopPredictor::new(&spec());
+        table.enter(64, true);
+        // The branch was taken once when it was entered.
+        assert!(rounds(&mut table, 64, &[4, 5, 5]).contains(&None));
+        let expected: Vec<Option<bool>> = (0..6).map(|i| Some(i < 5)).collect();
+        assert_eq!(rounds(&mut table, 64, &[5]), expected);
+    }
+
+    #[test]
+    fn a_round_of_another_length_takes_the_confidence_away() {
+        let mut table = LoopPredictor::new(&spec());
+        table.enter(64, true);
+        rounds(&mut table, 64, &[4, 5, 5, 5, 6]);
+        assert_eq!(rounds(&mut table, 64, &[5])[0], None);
+    }
+
+    #[test]
+    fn the_oldest_entry_makes_room_for_a_mispredicted_branch() {
+        let mut table = LoopPredictor::new(&spec());
+        let entries = u64::from(spec().loop_entries);
+        (0..=entries).for_each(|i| table.enter(64 * i, true));
+        assert!(table.find(0).is_none());
+        assert!((1..=entries).all(|i| table.find(64 * i).is_some()));
+    }
+}

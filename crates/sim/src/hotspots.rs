@@ -1,0 +1,52 @@
+//! Where the cycles went, by instruction.
+
+use std::collections::BTreeMap;
+
+use fxscope_pipeline::BoundBlock;
+use fxscope_pipeline::bind::Profile;
+
+use crate::code_map::CodeMap;
+
+/// One instruction's share of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HotSpot {
+    /// The file it is from, by its place in [`crate::Outcome::files`]; none for code that is from no file.
+    pub file: Option<u32>,
+    /// Its offset in that file; its address when there is none.
+    pub place: u64,
+    /// Its address in the process that executed it first.
+    pub address: u64,
+    /// The function it belongs to, and its distance from the function's start in bytes.
+    pub function: Option<(String, u64)>,
+    /// Times it was executed.
+    pub executions: u64,
+    /// What is known from its executions.
+    pub profile: Profile,
+}
+
+/// The hot spots of all blocks, by file and place; code decoded twice, or executed by several processes, counts once.
+pub(crate) fn hot_spots<'a>(blocks: impl Iterator<Item = &'a BoundBlock>, code_map: &CodeMap) -> Vec<HotSpot> {
+    let mut by_place: BTreeMap<(Option<u32>, u64), HotSpot> = BTreeMap::new();
+    for block in blocks {
+        let origin = code_map.get(block.origin);
+        for (i, profile) in block.profile.iter().enumerate() {
+            let executions = block.executions_of(i);
+            if executions == 0 {
+                continue;
+            }
+            let distance = 4 * i as u64;
+            let (file, place) = (origin.file, origin.place + distance);
+            let spot = by_place.entry((file, place)).or_insert_with(|| HotSpot {
+                file,
+                place,
+                address: block.start + distance,
+                function: code_map.function(origin, i).map(|(name, offset)| (name.to_owned(), offset)),
+                executions: 0,
+                profile: Profile::default(),
+            });
+            spot.executions += executions;
+            spot.profile.add(profile);
+        }
+    }
+    by_place.into_values().collect()
+}

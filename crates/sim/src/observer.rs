@@ -1,0 +1,73 @@
+//! Observer: called after each timed block.
+
+use fxscope_isa::MemOp;
+use fxscope_linux::Guest;
+use fxscope_memory::Chip;
+use fxscope_pipeline::{BoundBlock, Pipeline};
+
+use crate::trace::Trace;
+
+/// A block that was executed and timed.
+pub struct BlockEvent<'a> {
+    /// The guest. Its current thread executed the block, and its dynamic stream is that of the block. A system call at the
+    /// end of the block has not been served yet.
+    pub process: &'a mut Guest,
+    /// The core that timed it.
+    pub pipeline: &'a mut Pipeline,
+    /// The block.
+    pub block: &'a BoundBlock,
+    /// Number of its instructions that completed.
+    pub executed: usize,
+}
+
+/// A memory access of an instruction.
+pub struct MemoryAccess<'a> {
+    /// Address of the instruction.
+    pub pc: u64,
+    /// The operation.
+    pub op: &'a MemOp,
+    /// Its addresses: its words of the dynamic stream (`fxscope_isa::mem`).
+    pub words: &'a [u64],
+}
+
+impl BlockEvent<'_> {
+    /// The memory accesses of the instructions that completed, in program order.
+    pub fn accesses(&self) -> impl Iterator<Item = MemoryAccess<'_>> {
+        let mut stream = self.process.cpu().stream();
+        let start = self.block.start;
+        self.block.mem[..self.executed].iter().enumerate().filter_map(move |(i, mem)| {
+            let mem = mem.as_ref()?;
+            let (words, rest) = stream.split_at(usize::from(mem.words));
+            stream = rest;
+            Some(MemoryAccess { pc: start + 4 * i as u64, op: &mem.op, words })
+        })
+    }
+}
+
+/// Observes blocks.
+pub trait BlockObserver {
+    /// Whether iterations of spin loops may be skipped without a call.
+    const SKIPS_ITERATIONS: bool;
+
+    /// A block ran.
+    fn ran(&mut self, event: &mut BlockEvent<'_>);
+}
+
+/// Calls an observer after each timed block.
+pub(crate) struct Observed<'o, O>(pub(crate) &'o mut O);
+
+impl<O: BlockObserver> Trace for Observed<'_, O> {
+    const FAST: bool = O::SKIPS_ITERATIONS;
+
+    fn run(
+        &mut self,
+        pipeline: &mut Pipeline,
+        chip: &mut Chip,
+        block: &mut BoundBlock,
+        executed: usize,
+        process: &mut Guest,
+    ) {
+        ().run(pipeline, chip, block, executed, process);
+        self.0.ran(&mut BlockEvent { process, pipeline, block, executed });
+    }
+}

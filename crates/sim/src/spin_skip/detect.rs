@@ -1,0 +1,231 @@
+//! Detects spin loops whose iterations are identical.
+//!
+//! A core whose quanta end at the same few places again and again may be in a small loop. It is then watched block by
+//! block. A loop that only loads, computes with general registers and branches, and whose iterations take the same path,
+//! read the same addresses and change registers by the same amounts, repeats until somebody writes one of these addresses or
+//! a counter runs out. Once the timing of its iterations repeats as well, it need not be simulated until then.
+
+use fxscope_aarch64::block::{Block, BlockId};
+use fxscope_aarch64::cpu::Cpu;
+use fxscope_calendar::Cycle;
+use fxscope_isa::{Access, InstKind, Reg, RegClass, Shape, StaticInst};
+use fxscope_linux::rounds::{REGISTERS, Round};
+use fxscope_pipeline::{BoundBlock, Pipeline};
+
+use super::summary::{Counts, SpinSummary};
+
+/// Places where quanta ended that a core remembers.
+const PLACES: usize = 4;
+/// Consecutive quanta that end at such places before the core is watched.
+const QUANTA: u32 = 8;
+/// Quanta until a core is watched again whose loop turned out not to spin.
+const BACKOFF: u32 = 200;
+/// Longest loop, in blocks.
+const BLOCKS: usize = 12;
+/// Iterations that are compared.
+const COMPARED: usize = 32;
+/// Longest period of the iterations' timing, in iterations.
+const PERIOD: usize = 8;
+/// Iterations after which a loop whose timing has not repeated is given up.
+const PATIENCE: usize = 400;
+
+/// Whether a core's thread spins.
+pub(crate) enum Spin {
+    /// It runs; nothing suspicious is known.
+    Runs(Places),
+    /// Its iterations are being compared.
+    Watched(Box<Iterations>),
+    /// It spins, and is not simulated.
+    Spins(Box<SpinSummary>),
+}
+
+impl Default for Spin {
+    fn default() -> Spin {
+        Spin::Runs(Places::default())
+    }
+}
+
+impl Spin {
+    /// The state after a loop turned out not to spin: the core is left alone for a while.
+    pub(crate) fn backed_off() -> Spin {
+        Spin::Runs(Places { backoff: BACKOFF, ..Places::default() })
+    }
+
+    /// A quantum of the thread with registers `cpu` has ended.
+    #[inline(always)]
+    pub(crate) fn quantum_ended(&mut self, cpu: &Cpu, now: Cycle) {
+        if let Spin::Runs(places) = self
+            && places.ended_at(cpu.pc)
+        {
+            *self = Spin::Watched(Box::new(Iterations::new(cpu, now)));
+        }
+    }
+}
+
+/// Where the last quanta ended.
+#[derive(Default)]
+pub(crate) struct Places {
+    last: [u64; PLACES],
+    next: usize,
+    /// Consecutive quanta that ended at a known place.
+    known: u32,
+    /// Quanta that are ignored.
+    backoff: u32,
+}
+
+impl Places {
+    /// A quantum ended at `pc`. Returns whether the core is to be watched.
+    #[inline(always)]
+    fn ended_at(&mut self, pc: u64) -> bool {
+        if self.backoff > 0 {
+            self.backoff -= 1;
+            return false;
+        }
+        if self.last.contains(&pc) {
+            self.known += 1;
+            return self.known >= QUANTA;
+        }
+        self.last[self.next % PLACES] = pc;
+        self.next += 1;
+        self.known = 0;
+        false
+    }
+}
+
+/// Iterations of a loop that are being compared.
+pub(crate) struct Iterations {
+    /// Where each iteration begins.
+    head: u64,
+    /// The first iteration; the others must match it.
+    first: Round,
+    /// Blocks and stream words of the current iteration so far.
+    blocks: usize,
+    words: usize,
+    registers: [u64; REGISTERS],
+    /// The clock at the start of the first iteration and at the end of each.
+    ends: Vec<Cycle>,
+    /// The counts when a measurement began, and up to its last period; the iterations of a period, and the length of
+    /// `ends` at which the measurement continues.
+    measured: Vec<Counts>,
+    period: usize,
+    look_at: usize,
+}
+
+/// What a block shows.
+pub(crate) enum Seen {
+    /// It may belong to a spin loop.
+    Continues,
+    /// It does not.
+    Differs,
+    /// It ends an iteration, and the timing repeats every so many iterations.
+    Repeats(usize),
+}
+
+impl Iterations {
+    fn new(cpu: &Cpu, now: Cycle) -> Iterations {
+        Iterations {
+            head: cpu.pc,
+            first: Round::new(cpu.nzcv),
+            blocks: 0,
+            words: 0,
+            registers: std::array::from_fn(|i| cpu.x[i]),
+            ends: vec![now],
+            measured: Vec::new(),
+            period: 0,
+            look_at: 0,
+        }
+    }
+
+    /// A block ran up to cycle `now` and left `cpu`.
+    pub(crate) fn block(&mut self, id: BlockId, block: &Block, executed: usize, cpu: &Cpu, now: Cycle) -> Seen {
+        let first = self.ends.len() == 1;
+        if first {
+            if executed < block.insts.len() || self.first.path.len() == BLOCKS || !block.infos.iter().all(may_spin) {
+                return Seen::Differs;
+            }
+            self.first.push(id, block, cpu.stream());
+        } else {
+            let whole =
+                self.first.path.get(self.blocks).is_some_and(|part| part.id == id) && executed == block.insts.len();
+            if !whole || !self.first.words[self.words..].starts_with(cpu.stream()) {
+                return Seen::Differs;
+            }
+        }
+        self.blocks += 1;
+        self.words += cpu.stream().len();
+        match (cpu.pc == self.head, first || self.blocks == self.first.path.len()) {
+            (true, true) => self.iteration_ended(cpu, now),
+            (false, _) if first || self.blocks < self.first.path.len() => Seen::Continues,
+            _ => Seen::Differs,
+        }
+    }
+
+    fn iteration_ended(&mut self, cpu: &Cpu, now: Cycle) -> Seen {
+        let before = std::mem::replace(&mut self.registers, std::array::from_fn(|i| cpu.x[i]));
+        let steps = std::array::from_fn(|i| {
+            let set = self.first.sets(Reg(i as u8));
+            if set { 0 } else { self.registers[i].wrapping_sub(before[i]) }
+        });
+        // The first iteration starts from what the code before the loop left.
+        if self.ends.len() <= 2 {
+            (self.first.steps, self.first.flags) = (steps, cpu.nzcv);
+        }
+        let flags = self.first.sets(Reg::NZCV) || cpu.nzcv == self.first.flags;
+        let alike = flags && steps == self.first.steps && cpu.monitor.is_none();
+        (self.blocks, self.words) = (0, 0);
+        self.ends.push(now);
+        if !alike || self.ends.len() > PATIENCE {
+            return Seen::Differs;
+        }
+        if self.ends.len() < self.look_at { Seen::Continues } else { self.repeats() }
+    }
+
+    /// Whether the timing of iterations repeats.
+    fn repeats(&self) -> Seen {
+        let Some(start) = self.ends.len().checked_sub(COMPARED + 1) else { return Seen::Continues };
+        let times: Vec<Cycle> = self.ends[start..].windows(2).map(|two| two[1] - two[0]).collect();
+        let period = (1..=PERIOD).find(|&n| times[n..] == times[..times.len() - n]);
+        period.map_or(Seen::Continues, Seen::Repeats)
+    }
+
+    /// The timing repeats every `period` iterations: a measurement of what a period counts begins, continues or ends.
+    pub(crate) fn measure(
+        &mut self,
+        period: usize,
+        pipeline: &Pipeline,
+        blocks: &[Option<BoundBlock>],
+    ) -> Option<SpinSummary> {
+        if self.period != period {
+            (self.period, self.measured) = (period, Vec::new());
+        }
+        let periods = COMPARED.div_ceil(period);
+        let now = Counts::of(&self.first, pipeline, blocks);
+        if let [begin, last] = &self.measured[..] {
+            let (one, all) = (now.since(last, blocks), now.since(begin, blocks));
+            let steady = one.cycles > 0 && all.tally.is_private() && all.cycles == periods as u64 * one.cycles;
+            self.measured = Vec::new();
+            return steady.then(|| SpinSummary::new(&self.first, period as u64, one, all));
+        }
+        // The last period is measured by itself, too.
+        let further = if self.measured.is_empty() { (periods - 1) * period } else { period };
+        self.look_at = self.ends.len() + further;
+        self.measured.push(now);
+        None
+    }
+}
+
+/// Whether an instruction may be part of a spin loop: it only loads general registers, computes with them, branches, or
+/// orders memory accesses.
+fn may_spin(info: &StaticInst) -> bool {
+    const ORDERS: [&str; 5] = ["base:HINT {NOP}", "base:HINT {YIELD}", "base:ISB", "base:DMB", "base:DSB"];
+    let class = info.class.name();
+    let exclusive = |class: &str| class.starts_with("base:LDX") || class.starts_with("base:LDAX");
+    let does = match info.mem {
+        Some(mem) => mem.access == Access::Load && mem.shape == Shape::Single && !exclusive(class),
+        None => {
+            matches!(info.kind, InstKind::Integer | InstKind::Branch) || ORDERS.iter().any(|c| class.starts_with(c))
+        }
+    };
+    let general = |class| matches!(class, RegClass::Gpr | RegClass::Flags);
+    does && !info.enters_kernel && info.dsts.iter().chain(info.writeback).all(|reg| general(reg.class()))
+}

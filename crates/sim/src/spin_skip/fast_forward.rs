@@ -1,0 +1,181 @@
+//! Spinning cores are not scheduled until a watched address changes.
+//!
+//! A spinning core ([`Spin::Spins`]) stands at the beginning of an iteration. What it would have done up to a later time is
+//! known, and is added at once when somebody writes an address that its loop reads, when a counter in a register runs
+//! out, when its thread is disturbed otherwise, and at the latest after [`REACH`] cycles.
+
+use std::ops::Range;
+
+use fxscope_aarch64::BlockId;
+use fxscope_calendar::Cycle;
+use fxscope_memory::NEVER;
+
+use super::{Seen, Spin};
+use crate::timing::Driver;
+
+/// Most cycles for which a spinning core is left out.
+const REACH: Cycle = 1 << 16;
+
+/// A spinning core.
+pub(crate) struct Spinning {
+    index: usize,
+    thread: u32,
+    process: u32,
+    reads: Vec<Range<u64>>,
+}
+
+impl Driver<'_> {
+    /// Whether the core of CPU number `index` spins.
+    pub(crate) fn spins(&self, index: usize) -> bool {
+        self.timing.spinning.iter().any(|spinning| spinning.index == index)
+    }
+
+    /// The active core is watched, and a block ran. Returns whether it is not watched any more.
+    #[cold]
+    pub(crate) fn watch_block(&mut self, id: BlockId, executed: usize) -> bool {
+        let core = self.timing.machine.core_mut();
+        let Spin::Watched(iterations) = &mut core.spin else { return false };
+        let now = core.pipeline.now();
+        let last = self.process.block(id).end - 4;
+        if core.markers.is_met(last, self.process.cpu().pc) {
+            core.spin = Spin::backed_off();
+            return true;
+        }
+        match iterations.block(id, self.process.block(id), executed, self.process.cpu(), now) {
+            Seen::Continues => false,
+            Seen::Differs => {
+                core.spin = Spin::backed_off();
+                true
+            }
+            Seen::Repeats(period) => match iterations.measure(period, &core.pipeline, &core.blocks) {
+                None => false,
+                Some(summary) => {
+                    core.spin = Spin::Spins(Box::new(summary));
+                    self.begin_to_spin();
+                    true
+                }
+            },
+        }
+    }
+
+    /// The active core begins to spin, if its loop reads private memory only.
+    fn begin_to_spin(&mut self) {
+        let (index, thread, process) = (self.timing.machine.active, self.process.thread().tid, self.process.pid());
+        let Spin::Spins(summary) = &self.timing.machine.core().spin else { return };
+        let private = |range: &Range<u64>| self.process.memory().region_at(range.start).is_some_and(|r| !r.shared);
+        let reads = summary.reads().filter(|reads| reads.iter().all(private));
+        let Some(reads) = reads else { return self.timing.machine.core_mut().spin = Spin::backed_off() };
+        self.timing.spinning.push(Spinning { index, thread, process, reads });
+        self.watch_memory();
+        self.continue_to_spin(self.timing.spinning.len() - 1);
+    }
+
+    /// Watches the addresses that spinning threads of the current process read.
+    fn watch_memory(&mut self) {
+        let pid = self.process.pid();
+        let of_it = self.timing.spinning.iter().filter(|spinning| spinning.process == pid);
+        let mut ranges: Vec<Range<u64>> = of_it.flat_map(|spinning| spinning.reads.iter().cloned()).collect();
+        ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        ranges.dedup();
+        self.process.memory_mut().watch(ranges);
+    }
+
+    /// Spinning core number `entry` has reached the end of what was known, and continues to spin if it can.
+    fn continue_to_spin(&mut self, entry: usize) {
+        let Spinning { index, thread, .. } = self.timing.spinning[entry];
+        let undisturbed = self.process.is_undisturbed(thread);
+        let Some(core) = self.timing.machine.get_mut(index) else { return };
+        let Spin::Spins(summary) = &mut core.spin else { return };
+        let most = REACH / summary.cycles();
+        let look = summary.iterations_to_follow(most);
+        let iterations = if undisturbed { self.process.rounds_ahead(thread, &mut summary.iteration, look) } else { 0 };
+        summary.left = (iterations / summary.iterations).min(most);
+        match self.spins_until(index) {
+            Some(until) => self.timing.clocks.set(index, until),
+            None => self.stop_spinning(entry),
+        }
+    }
+
+    /// Until when the core of CPU number `index` can spin; `None`: not at all.
+    fn spins_until(&mut self, index: usize) -> Option<Cycle> {
+        let due_ns = self.process.next_due_ns();
+        let core = self.timing.machine.get_mut(index)?;
+        let now = core.pipeline.now();
+        let due = due_ns.map_or(NEVER, |ns| core.cycle_at(ns));
+        let Spin::Spins(summary) = &core.spin else { return None };
+        let periods = summary.left.min(due.saturating_sub(now) / summary.cycles());
+        (periods > 0).then(|| now + periods * summary.cycles())
+    }
+
+    /// The time has come until which the core of CPU number `index` was known to spin.
+    #[cold]
+    pub(crate) fn spun(&mut self, index: usize) {
+        let Some(entry) = self.timing.spinning.iter().position(|spinning| spinning.index == index) else { return };
+        self.fast_forward(entry, self.timing.clocks[index]);
+        self.continue_to_spin(entry);
+    }
+
+    /// Spinning core number `entry` does all iterations that begin before `until`, as far as they are known.
+    fn fast_forward(&mut self, entry: usize, until: Cycle) {
+        let Spinning { index, thread, .. } = self.timing.spinning[entry];
+        let Some(core) = self.timing.machine.get_mut(index) else { return };
+        let (now, began_ns) = (core.pipeline.now(), core.now_ns());
+        let Spin::Spins(summary) = &mut core.spin else { return };
+        let periods = until.saturating_sub(now).div_ceil(summary.cycles()).min(summary.left);
+        summary.fast_forward(periods, &mut core.pipeline, &mut core.blocks);
+        let ns = core.now_ns() - began_ns;
+        let Spin::Spins(summary) = &core.spin else { return };
+        self.process.skip_rounds(thread, &summary.iteration, periods * summary.iterations, ns);
+    }
+
+    /// Spinning core number `entry` is simulated again.
+    fn stop_spinning(&mut self, entry: usize) {
+        let Spinning { index, .. } = self.timing.spinning.remove(entry);
+        let Some(core) = self.timing.machine.get_mut(index) else { return };
+        core.spin = Spin::default();
+        let now = core.pipeline.now();
+        self.timing.clocks.set(index, now);
+        self.watch_memory();
+    }
+
+    /// A block that began at `now` wrote an address that a spinning thread reads.
+    #[cold]
+    pub(crate) fn watched_written(&mut self, now: Cycle) {
+        let written = self.process.memory_mut().take_written();
+        let pid = self.process.pid();
+        for entry in (0..self.timing.spinning.len()).rev() {
+            let spinning = &self.timing.spinning[entry];
+            if spinning.process == pid && spinning.reads.iter().any(|range| written.contains(range)) {
+                self.fast_forward(entry, now);
+                self.stop_spinning(entry);
+            }
+        }
+    }
+
+    /// Spinning threads may have something else to do now, and time limits may be nearer.
+    #[cold]
+    pub(crate) fn review_spinning(&mut self) {
+        let now = self.timing.now();
+        for entry in (0..self.timing.spinning.len()).rev() {
+            let Spinning { index, thread, .. } = self.timing.spinning[entry];
+            let until = if self.process.is_undisturbed(thread) { self.spins_until(index) } else { None };
+            match until {
+                Some(until) => self.timing.clocks.set(index, until),
+                None => {
+                    self.fast_forward(entry, now);
+                    self.stop_spinning(entry);
+                }
+            }
+        }
+    }
+
+    /// Every spinning core is caught up and simulated again.
+    #[cold]
+    pub(crate) fn stop_all_spinning(&mut self) {
+        let now = self.timing.now();
+        for entry in (0..self.timing.spinning.len()).rev() {
+            self.fast_forward(entry, now);
+            self.stop_spinning(entry);
+        }
+    }
+}

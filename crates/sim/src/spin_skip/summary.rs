@@ -1,0 +1,130 @@
+//! What the iterations of a spin loop count, so that many of them can be added at once.
+
+use std::ops::Range;
+
+use fxscope_aarch64::block::BlockId;
+use fxscope_calendar::Cycle;
+use fxscope_counts::Signals;
+use fxscope_linux::rounds::Round;
+use fxscope_pipeline::{BlockTally, BoundBlock, Pipeline, Tally};
+
+/// Most address ranges that a loop may read.
+const RANGES: usize = 16;
+/// Periods for which a loop is followed when its thread begins to spin.
+const FIRST_LOOK: u64 = 32;
+
+/// What a core had counted at a time.
+pub(super) struct Counts {
+    now: Cycle,
+    counters: Signals,
+    tally: Tally,
+    /// In order of block number; each block of the loop once.
+    blocks: Vec<(BlockId, BlockTally)>,
+}
+
+/// What one period counts, or several.
+pub(super) struct PeriodCounts {
+    pub(super) cycles: Cycle,
+    counters: Signals,
+    pub(super) tally: Tally,
+    blocks: Vec<(BlockId, BlockTally)>,
+}
+
+impl Counts {
+    pub(super) fn of(iteration: &Round, pipeline: &Pipeline, blocks: &[Option<BoundBlock>]) -> Counts {
+        let mut ids: Vec<BlockId> = iteration.path.iter().map(|part| part.id).collect();
+        ids.sort_unstable_by_key(|id| id.0);
+        ids.dedup();
+        let bound = ids.iter().filter_map(|&id| Some((id, blocks.get(id.0 as usize)?.as_ref()?.tally())));
+        Counts { now: pipeline.now(), counters: pipeline.counters(), tally: pipeline.tally(), blocks: bound.collect() }
+    }
+
+    pub(super) fn since(&self, before: &Counts, blocks: &[Option<BoundBlock>]) -> PeriodCounts {
+        let mut counters = self.counters.since(&before.counters);
+        let pairs = self.blocks.iter().zip(&before.blocks);
+        let tallies: Vec<_> = pairs.map(|((id, now), (_, before))| (*id, now.since(before))).collect();
+        for (id, tally) in &tallies {
+            if let Some(block) = &blocks[id.0 as usize] {
+                block.add_mix_of(tally, &mut counters);
+            }
+        }
+        PeriodCounts {
+            cycles: self.now - before.now,
+            counters,
+            tally: self.tally.since(&before.tally),
+            blocks: tallies,
+        }
+    }
+}
+
+/// A thread that spins, at the beginning of an iteration.
+pub(crate) struct SpinSummary {
+    pub(crate) iteration: Round,
+    /// Iterations of a period.
+    pub(crate) iterations: u64,
+    /// What one period counts, and what several do: which pipe an operation takes repeats later than the timing does.
+    one: PeriodCounts,
+    several: PeriodCounts,
+    /// Periods for which it is known to spin if nobody writes what it reads.
+    pub(crate) left: u64,
+    /// Periods to follow the loop for the next time.
+    ahead: u64,
+}
+
+impl SpinSummary {
+    pub(super) fn new(iteration: &Round, iterations: u64, one: PeriodCounts, several: PeriodCounts) -> SpinSummary {
+        SpinSummary { iteration: iteration.clone(), iterations, one, several, left: 0, ahead: FIRST_LOOK }
+    }
+
+    /// `periods` periods as a multiple of several, and the remaining single ones.
+    fn divided(&self, periods: u64) -> [(&PeriodCounts, u64); 2] {
+        let several = self.several.cycles / self.one.cycles;
+        [(&self.several, periods / several), (&self.one, periods % several)]
+    }
+
+    /// How many iterations to follow now, at most `most` periods. A thread that has spun for long will go on for long.
+    pub(crate) fn iterations_to_follow(&mut self, most: u64) -> u64 {
+        let periods = self.ahead.min(most);
+        self.ahead = 2 * periods;
+        periods * self.iterations
+    }
+
+    /// Cycles of a period.
+    pub(crate) fn cycles(&self) -> Cycle {
+        self.one.cycles
+    }
+
+    /// The address ranges that its iterations read; `None` when there are too many.
+    pub(crate) fn reads(&self) -> Option<Vec<Range<u64>>> {
+        const ADDRESS: u64 = (1 << 56) - 1;
+        let bytes = self.iteration.infos().filter_map(|info| Some(u64::from(info.mem?.bytes)));
+        let range = |(word, bytes): (&u64, u64)| {
+            let start = word & ADDRESS;
+            start..start + bytes
+        };
+        let mut ranges: Vec<Range<u64>> = self.iteration.words.iter().zip(bytes).map(range).collect();
+        ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        ranges.dedup();
+        (ranges.len() <= RANGES).then_some(ranges)
+    }
+
+    /// Adds the counts of `periods` periods.
+    pub(crate) fn add_counters(&self, periods: u64, signals: &mut Signals) {
+        for (each, times) in self.divided(periods) {
+            signals.add_times(&each.counters, times);
+        }
+    }
+
+    /// `periods` periods pass.
+    pub(crate) fn fast_forward(&mut self, periods: u64, pipeline: &mut Pipeline, blocks: &mut [Option<BoundBlock>]) {
+        for (each, times) in self.divided(periods) {
+            pipeline.fast_forward(each.cycles, &each.tally, times);
+            for (id, tally) in &each.blocks {
+                if let Some(Some(block)) = blocks.get_mut(id.0 as usize) {
+                    block.fast_forward(tally, times);
+                }
+            }
+        }
+        self.left -= periods;
+    }
+}

@@ -1,0 +1,98 @@
+//! CMGs on several threads of the host: runs that are as repeatable as those on one, and hardly differ from them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fxscope_counts::{Signal, Signals};
+use fxscope_linux::{Guest, Setup, Stdio};
+use fxscope_machine::Spec;
+use fxscope_sim::{
+    Control, Follow, HostThreads, Mode, Options, Outcome, QUANTUM, Simulation, SpinLoops, page_sizes, platform,
+};
+
+/// A run of Triad's threads with these arguments on so many threads of the host.
+fn triad(arguments: &str, host_threads: usize) -> Outcome {
+    let spec = Arc::new(fxscope_machine::load("a64fx", &[]).expect("built in"));
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/prebuilt/triad-threads.elf");
+    let mut setup = Setup::new(machine(&spec), "triad").expect("descriptors");
+    setup.args.extend(arguments.split(' ').map(|argument| argument.as_bytes().to_vec()));
+    // Each part of the arrays on the CMG of its thread.
+    setup.env = vec![b"XOS_MMM_L_PAGING_POLICY=demand:demand:demand".to_vec()];
+    let quiet = || std::fs::File::options().read(true).write(true).open("/dev/null").expect("/dev/null").into();
+    setup.stdio = Stdio { input: quiet(), output: quiet(), error: quiet() };
+    let process = Guest::open(&program, setup).expect("a prebuilt program");
+    let several = (host_threads > 1).then(|| HostThreads::new(host_threads, &spec.topology).expect("threads"));
+    let options = Options {
+        spec,
+        mode: Mode::Timing,
+        max_instructions: None,
+        quantum: QUANTUM,
+        host_threads: several,
+        follow: Follow::All,
+        spin: SpinLoops::Fast,
+        interval_ns: None,
+        interval_region: None,
+    };
+    Simulation::new(process, options).run(&mut |_| Control::Continue)
+}
+
+fn machine(spec: &Spec) -> fxscope_linux::Platform {
+    let mut platform = platform(spec, 1 << 35);
+    platform.page_sizes = page_sizes(&spec.pages, &[]);
+    platform
+}
+
+/// What all threads have counted in the marked loop.
+fn counted(outcome: &Outcome) -> Signals {
+    let region = outcome.regions.iter().find(|region| region.name == "triad").expect("the program marks its loop");
+    let mut all = Signals::default();
+    region.threads.values().for_each(|counted| all.merge(&counted.signals));
+    all
+}
+
+const FROM_L2: &str = "n=393216 passes=12 threads=48 form=wide";
+const FROM_MEMORY: &str = "n=393216 passes=3 threads=48";
+
+#[test]
+fn runs_on_as_many_host_threads_give_the_same_to_the_last_count() {
+    for host_threads in [2, 4] {
+        let [a, b] = [(); 2].map(|()| triad(FROM_L2, host_threads));
+        assert_eq!((a.now_ns, &a.regions), (b.now_ns, &b.regions), "{host_threads} host threads");
+        assert_eq!(a.hot.len(), b.hot.len());
+    }
+}
+
+#[test]
+fn most_of_a_loop_without_synchronisation_is_simulated_side_by_side() {
+    for arguments in [FROM_L2, FROM_MEMORY] {
+        let outcome = triad(arguments, 2);
+        let instructions = counted(&outcome).get(Signal::InstRetired);
+        let share = outcome.parallel_instructions as f64 / instructions as f64;
+        assert!(share > 0.6, "{arguments}: {} of {instructions}", outcome.parallel_instructions);
+    }
+}
+
+#[test]
+fn time_and_misses_differ_by_a_percent_at_most_from_those_of_one_host_thread() {
+    for arguments in [FROM_L2, FROM_MEMORY] {
+        let one = triad(arguments, 1);
+        assert_eq!(one.parallel_instructions, 0);
+        for host_threads in [2, 4] {
+            let several = triad(arguments, host_threads);
+            let [a, b] = [&one, &several].map(|outcome| outcome.now_ns as f64);
+            assert!((b / a - 1.0).abs() < 0.01, "{arguments}, {host_threads} host threads: {b} ns for {a}");
+            for signal in [Signal::L1dCacheRefill, Signal::FpFmaSpec] {
+                let [a, b] = [&one, &several].map(|outcome| counted(outcome).get(signal) as f64);
+                assert!((b / a - 1.0).abs() < 0.01, "{arguments}, {host_threads} host threads: {signal:?} {b} for {a}");
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_on_one_cmg_are_simulated_as_with_one_host_thread() {
+    let arguments = "n=49152 passes=2 threads=12 form=wide";
+    let [one, several] = [1, 4].map(|host_threads| triad(arguments, host_threads));
+    assert_eq!(several.parallel_instructions, 0);
+    assert_eq!((one.now_ns, one.regions), (several.now_ns, several.regions));
+}
