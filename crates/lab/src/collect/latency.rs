@@ -60,7 +60,8 @@ pub fn latency_counts(args: &LatencyCounts, progress: &dyn Progress) -> Result<V
     }
     let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let sources: Vec<Source<'_>> = outputs.iter().map(|(name, bytes)| Source { name, bytes }).collect();
-    let mut runs = perf::read(&sources, &machine, &perf::Options { command, scaled: false })?;
+    let mut runs =
+        perf::read(&sources, &machine, &perf::Options { command, scaled: false }).map_err(|e| e.to_string())?;
     if !args.own && pmu.events.iter().any(|event| event.all && event.perf.is_some()) {
         let note = "Counts are those of the whole computer while the program ran.".to_owned();
         runs.iter_mut().for_each(|run| run.notes.push(note.clone()));

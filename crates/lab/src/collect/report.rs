@@ -96,14 +96,15 @@ fn check_output(machine: &Machine, source: Source<'_>) -> Result<(), Error> {
 
 /// What perf has written in the runs of one measurement.
 fn imported(
-    args: &Args,
+    args: &ReportCounts,
     machine: &Machine,
     outputs: &[(String, Vec<u8>)],
     progress: &dyn Progress,
 ) -> Result<Vec<Run>, Error> {
     let sources: Vec<Source<'_>> = outputs.iter().map(|(name, bytes)| Source { name, bytes }).collect();
     let command = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut runs = perf::read(&sources, machine, &perf::Options { command, scaled: false })?;
+    let mut runs =
+        perf::read(&sources, machine, &perf::Options { command, scaled: false }).map_err(|e| e.to_string())?;
     for run in &mut runs {
         let apart = disagreeing(run);
         for note in &apart {
@@ -133,7 +134,13 @@ fn disagreeing(run: &Run) -> Vec<String> {
 }
 
 /// Runs the program once under perf, which counts one group's events.
-fn run_once(args: &Args, machine: &Machine, group: &Group, file: &Path, progress: &dyn Progress) -> Result<(), Error> {
+fn run_once(
+    args: &ReportCounts,
+    machine: &Machine,
+    group: &Group,
+    file: &Path,
+    progress: &dyn Progress,
+) -> Result<(), Error> {
     let modifier = if args.user { ":u" } else { "" };
     let number = |name: &str| machine.pmu.events.named(name).and_then(|event| event.number);
     let raw = |name: &str| number(name).map(|number| format!("r{number:04x}{modifier}"));
