@@ -13,6 +13,7 @@
 # make validate  every measured figure against the model; takes minutes
 # make fmt       formats the sources
 # make lint      formatting and clippy, and that the fuzz targets compile
+# make prose     phrases to avoid, references in documents and, where typos is installed, spelling
 
 # Where rustup puts cargo, for shells that have not been told.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
@@ -26,7 +27,7 @@ TEST_TOOLS := $(CROSS_TOOLS) aarch64-linux-gnu-g++:g++-aarch64-linux-gnu \
 # Tests that are skipped are listed here, with the reason.
 export FXSCOPE_SKIPPED := $(CURDIR)/target/skipped.txt
 
-.PHONY: demo release test validate programs npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test kernels fmt lint cargo
+.PHONY: demo release test validate programs npb fuzz-isa fuzz-import jitter-test osnoise-test browser-test office-test kernels fmt lint prose cargo
 
 cargo:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust as https://rustup.rs says" >&2; exit 1; }
@@ -102,6 +103,11 @@ kernels:
 
 fmt: cargo
 	cargo fmt --all
+
+# Spelling needs typos, a binary of 10 MB: pip install typos==1.52.0, or cargo install typos-cli --version 1.52.0.
+prose: cargo
+	cargo run -q -p xtask -- tidy
+	@if command -v typos >/dev/null; then typos; else echo "spelling is not checked: typos is not installed" >&2; fi
 
 lint: cargo
 	cargo fmt --all --check

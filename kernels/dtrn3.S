@@ -12,7 +12,7 @@
 // takes three products, as counted; the formula has two.
 //
 // Operands are fetched where they are needed. What the share of a level leaves passes memory as a number and as a vector: waits and
-// cycles of commit agree with the measured ones then (DEVIATIONS.md, D220).
+// cycles of commit agree with the measured ones then (docs/notes/2026-11-25-rebuilt-loops.md).
 //
 // Channels, for each of 54 levels: 6 vectors of the table, a gather, a scatter, 8 loads and 2 stores of numbers, 6 copies of a
 // number to all elements (five are used), 4 other moves, 2 vectors stored and loaded (no MOVPRFX is counted), 10 loads of general

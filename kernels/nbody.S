@@ -8,7 +8,7 @@
 //
 // Per vector 9 FMA and 8 other operations beside the estimate, as counted on the machine: with y = estimate of 1/sqrt(r) and
 // e = 1 - r*y*y the root is y*(1 + e/2 + 3/8*e**2). Four vectors an iteration, each five steps behind the one before
-// (ours; DEVIATIONS.md, D216); with contiguous arrays 102 instructions an iteration, with gathers 114.
+// (ours; docs/notes/2026-11-25-rebuilt-loops.md); with contiguous arrays 102 instructions an iteration, with gathers 114.
 
 // Four vectors, numbered before their steps: z16 to z18 are the body's position, z19 the softening, z20 to z22 1, 1/2 and 3/8, z24 to z26 the sums.
 .macro BODIES

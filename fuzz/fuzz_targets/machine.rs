@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use fxscope_machine::schema::Kind;
 use fxscope_machine::spec::SCHEMA;
-use fxscope_machine::{Evidence, LoadError, Spec, load, load_bytes, show};
+use fxscope_machine::{LoadError, Spec, load, load_bytes, show};
 use fxscope_memory::Chip;
 use fxscope_pipeline::Pipeline;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
@@ -40,7 +40,6 @@ impl Setting {
             Kind::Switch => (self.number & 1 == 1).to_string(),
             Kind::List(n) => format!("{:?}", vec![self.number & 0x1ff; n]),
             Kind::UpTo(n) => format!("{:?}", vec![self.number & 0x1ff; (self.number >> 9) as usize % (n + 1)]),
-            Kind::Evidence => Evidence::ALL[self.number as usize % 4].name().to_owned(),
             Kind::Text => self.text.clone(),
         };
         (format!("{}.{}", table.name, key.name), value)

@@ -14,8 +14,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Check dependency directions, paths named in documents, and file lengths.
-    Tidy,
+    /// Check dependency directions, references in documents, file lengths, and phrases to avoid.
+    Tidy {
+        /// Lower the baseline of phrases to what each folder has now.
+        #[arg(long)]
+        lower: bool,
+    },
     /// Keep the counts of a fixed list of runs, or compare them with those kept before a change.
     Counts(counts::Args),
     /// Write the tables of instructions in `docs`.
@@ -32,7 +36,8 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().task {
-        Task::Tidy => tidy::check(),
+        Task::Tidy { lower: true } => tidy::prose::lower(),
+        Task::Tidy { lower: false } => tidy::check(),
         Task::Counts(args) => counts::run(&args),
         Task::Coverage(args) => coverage::run(&args),
         Task::Calibrate(args) => calibrate::run(&args),

@@ -1,4 +1,7 @@
-//! What no compiler checks: dependency directions, paths named in documents, file lengths.
+//! What no compiler checks: dependency directions, references in documents, file lengths, phrases to avoid.
+
+pub mod prose;
+pub mod references;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -79,6 +82,10 @@ pub fn check() -> Result<(), String> {
     let mut found = dependencies()?;
     found.extend(document_paths()?);
     found.extend(file_lengths()?);
+    found.extend(references::limits()?);
+    found.extend(references::gaps()?);
+    found.extend(references::notes()?);
+    found.extend(prose::phrases()?);
     if found.is_empty() { Ok(()) } else { Err(found.join("\n")) }
 }
 

@@ -109,6 +109,23 @@ impl Blocks {
     pub fn get(&self, id: BlockId) -> &Block {
         &self.list[id.0 as usize]
     }
+    /// The start addresses of the blocks, in the order of their numbers.
+    pub fn starts(&self) -> impl Iterator<Item = u64> + '_ {
+        self.list.iter().map(|block| block.start)
+    }
+
+    /// Decodes the blocks with these start addresses, which get the numbers that they have there.
+    ///
+    /// # Errors
+    /// When no code can be fetched at one of them.
+    pub fn decode(vl: usize, starts: &[u64], mem: &mut Memory) -> Result<Blocks, Trap> {
+        let mut blocks = Blocks::new(vl);
+        for &start in starts {
+            blocks.at(start, mem)?;
+        }
+        Ok(blocks)
+    }
+
     /// Number of blocks decoded since the last flush.
     #[must_use]
     pub fn len(&self) -> usize {

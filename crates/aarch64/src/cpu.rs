@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use fxscope_isa::{Partial, Subnormal, mem};
+use serde::{Deserialize, Serialize};
 
 use crate::hpc::HpcExtension;
 use fxscope_guestmem::MemFault;
@@ -13,7 +14,7 @@ pub const MAX_VL: usize = 64;
 pub const STREAM_WORDS: usize = 1 << 14;
 
 /// One SIMD&FP / SVE register. Bytes beyond the vector length are always zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct Vreg(pub [u64; 8]);
 
@@ -51,7 +52,7 @@ impl Vreg {
 pub struct Stop;
 
 /// Why execution of a block stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Trap {
     /// `SVC`: a system call. `pc` already points behind it.
     SystemCall,
@@ -82,8 +83,12 @@ pub type Nzcv = u8;
 /// `x` holds 31 general registers, then the stack pointer at 31, a register that always reads as zero
 /// at [`Cpu::XZR`] and one that is only written at [`Cpu::SINK`], so that handlers need no test for
 /// register 31: the decoder picks the index (see `table::Ctx`).
+///
+/// The dynamic stream belongs to the last block, not to the state: it is neither copied nor serialised.
+#[derive(Serialize, Deserialize)]
 pub struct Cpu {
     /// General registers; index with [`Cpu::x`] and [`Cpu::set_x`].
+    #[serde(with = "crate::serialise::array")]
     pub x: [u64; 64],
     /// Vector registers.
     pub z: [Vreg; 32],
@@ -117,16 +122,31 @@ pub struct Cpu {
     pub id: IdRegisters,
     /// Registers of the HPC extension.
     pub hpc: HpcExtension,
+    #[serde(skip, default = "empty_stream")]
     stream: Box<[u64; STREAM_WORDS]>,
+    #[serde(skip)]
     stream_len: usize,
     /// Instructions of the block whose governing predicates left out elements, in any order.
+    #[serde(skip)]
     pub(crate) partials: Vec<Partial>,
     /// Instructions of the block that met subnormal numbers, in order.
+    #[serde(skip)]
     subnormals: Vec<Subnormal>,
 }
 
+/// Room for the dynamic stream of one block.
+fn empty_stream() -> Box<[u64; STREAM_WORDS]> {
+    vec![0; STREAM_WORDS].into_boxed_slice().try_into().expect("fixed length")
+}
+
+impl Clone for Cpu {
+    fn clone(&self) -> Cpu {
+        Cpu { stream: empty_stream(), stream_len: 0, partials: Vec::new(), subnormals: Vec::new(), ..*self }
+    }
+}
+
 /// An armed exclusive monitor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Monitor {
     /// Address of the exclusive load.
     pub addr: u64,
@@ -146,7 +166,7 @@ impl Monitor {
 }
 
 /// Identification registers that user code can read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdRegisters {
     /// `MIDR_EL1` (emulated for user code by Linux).
     pub midr: u64,
@@ -207,18 +227,11 @@ impl Cpu {
             counter_hz: 100_000_000,
             id: IdRegisters::default(),
             hpc: HpcExtension::default(),
-            stream: vec![0; STREAM_WORDS].into_boxed_slice().try_into().expect("fixed length"),
+            stream: empty_stream(),
             stream_len: 0,
             partials: Vec::new(),
             subnormals: Vec::new(),
         }
-    }
-
-    /// A second thread with the same state and an empty dynamic stream.
-    #[must_use]
-    pub fn duplicate(&self) -> Cpu {
-        let fresh = Cpu::new(self.vl);
-        Cpu { stream: fresh.stream, stream_len: 0, partials: Vec::new(), subnormals: Vec::new(), ..*self }
     }
 
     /// General register by decoder index.

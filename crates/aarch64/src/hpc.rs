@@ -13,6 +13,8 @@
 //! registers zero is the default operation (`V` = 0, distance 0). A sector register that holds zero
 //! is one that nobody has set: no sector has a limit then.
 
+use serde::{Deserialize, Serialize};
+
 /// A register of the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HpcRegister {
@@ -118,7 +120,7 @@ pub const REGISTERS: [HpcRegister; COUNT] = {
 };
 
 /// What an instruction does to a window of the hardware barrier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WindowAccess {
     /// `LBSY` is read.
     Read {
@@ -185,7 +187,7 @@ impl From<u64> for StreamDetect {
 }
 
 /// The values of the registers of one core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HpcExtension {
     values: [u64; COUNT],
     /// User code may use the registers of the sector cache.

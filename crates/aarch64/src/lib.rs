@@ -19,6 +19,7 @@ pub mod fp;
 mod governed;
 pub mod hpc;
 pub mod insn;
+mod serialise;
 mod statistics;
 pub mod table;
 

@@ -2,7 +2,7 @@
 //!
 //! The classes are those of the PMU's events (A64FX PMU events 1.3; microarchitecture manual, table 14-1), which for
 //! floating-point, conversion and integer operations refer to the lists of Arm's SVE supplement. What the documents leave
-//! open follows the counts of measured programs: see DEVIATIONS.md, D193.
+//! open follows the counts of measured programs (docs/model/limits.md#instruction-mix).
 
 use fxscope_isa::{Access, Class, Classes, Governing, InstKind, Reg, RegClass, StaticInst};
 
@@ -169,7 +169,7 @@ fn broadcast(mnemonic: &str) -> bool {
 }
 
 /// Whether it works on vectors of elements: not scalars, and not what SVE adds for general registers or prefetches.
-/// MOVPRFX does not count (see DEVIATIONS.md, D193).
+/// MOVPRFX does not count (docs/model/limits.md#instruction-mix).
 fn is_simd(name: &str, info: &StaticInst, classes: Classes) -> bool {
     let writes = |class| info.dsts.iter().any(|reg: Reg| reg.class() == class);
     match info.kind {

@@ -5,6 +5,9 @@ use std::collections::HashMap;
 
 use memmap2::{MmapMut, MmapOptions};
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::PAGE;
 
 /// Pages, and which of them are in use.
@@ -18,7 +21,7 @@ pub(super) struct Arena {
     limit: u32,
     /// Bytes of the limit that are used for something else than pages.
     elsewhere: u64,
-    /// Bytes of the limit that whoever runs the program holds on its behalf.
+    /// Bytes of the limit that the simulator holds on the program's behalf.
     reserved: u64,
     /// Bytes of tables of pages, of all address spaces, beyond those that each of them has for certain.
     tables: u64,
@@ -29,23 +32,35 @@ pub(super) struct Arena {
 impl Arena {
     /// Room for `limit` bytes of pages.
     pub(super) fn new(limit: u64) -> std::io::Result<Arena> {
-        let pages = u32::try_from(limit.div_ceil(PAGE)).unwrap_or(u32::MAX).max(1);
-        let bytes = MmapOptions::new().len((u64::from(pages) * PAGE) as usize).no_reserve_swap().map_anon()?;
-        // Pages are handed out in order and fill the host's large ones, of which its TLB needs few. A host that has none goes
-        // on without.
-        #[cfg(target_os = "linux")]
-        bytes.advise(memmap2::Advice::HugePage).ok();
-        Ok(Arena::over(bytes, pages))
+        let limit = u32::try_from(limit.div_ceil(PAGE)).unwrap_or(u32::MAX).max(1);
+        let bytes = reserve(limit)?;
+        Ok(Arena {
+            bytes,
+            used: 0,
+            free: Vec::new(),
+            limit,
+            elsewhere: 0,
+            reserved: 0,
+            tables: 0,
+            sharers: HashMap::new(),
+        })
     }
 
-    /// No pages at all: what an address space has while another one is being used.
-    pub(super) fn absent() -> std::io::Result<Arena> {
-        let bytes = MmapOptions::new().len(0).map_anon()?;
-        Ok(Arena::over(bytes, 0))
+    /// A copy with the same pages.
+    pub(super) fn try_clone(&self) -> std::io::Result<Arena> {
+        let mut bytes = reserve(self.limit)?;
+        for (at, page) in self.contents() {
+            bytes[at..at + page.len()].copy_from_slice(page);
+        }
+        let (free, sharers) = (self.free.clone(), self.sharers.clone());
+        Ok(Arena { bytes, free, sharers, ..*self })
     }
 
-    fn over(bytes: MmapMut, limit: u32) -> Arena {
-        Arena { bytes, used: 0, free: Vec::new(), limit, elsewhere: 0, reserved: 0, tables: 0, sharers: HashMap::new() }
+    /// The pages that have been handed out and are not all zeros, with their places.
+    fn contents(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let pages = self.bytes[..self.used as usize * PAGE as usize].chunks(PAGE as usize);
+        let places = (0..).step_by(PAGE as usize);
+        places.zip(pages).filter(|(_, page)| bytemuck::cast_slice::<u8, u64>(page).iter().any(|&word| word != 0))
     }
 
     /// How many bytes of the limit something else than pages uses.
@@ -132,5 +147,70 @@ impl Arena {
         self.bytes.copy_within(from..from + PAGE as usize, (u64::from(copy) * PAGE) as usize);
         self.release(page);
         Some(copy)
+    }
+}
+
+/// Address space of the host for `pages` pages, of which none is committed.
+fn reserve(pages: u32) -> std::io::Result<MmapMut> {
+    let bytes = MmapOptions::new().len((u64::from(pages) * PAGE) as usize).no_reserve_swap().map_anon()?;
+    // Pages are handed out in order and fill the host's large ones, of which its TLB needs few. A host that has none goes
+    // on without.
+    #[cfg(target_os = "linux")]
+    bytes.advise(memmap2::Advice::HugePage).ok();
+    Ok(bytes)
+}
+
+/// An arena without the bytes of its pages.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    used: u32,
+    free: Vec<u32>,
+    limit: u32,
+    elsewhere: u64,
+    reserved: u64,
+    tables: u64,
+    sharers: Vec<(u32, u32)>,
+}
+
+impl Serialize for Arena {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let &Arena { used, limit, elsewhere, reserved, tables, .. } = self;
+        let mut sharers: Vec<(u32, u32)> = self.sharers.iter().map(|(&page, &others)| (page, others)).collect();
+        sharers.sort_unstable();
+        let saved = Saved { used, free: self.free.clone(), limit, elsewhere, reserved, tables, sharers };
+        let pages: Vec<(u64, Page<'_>)> = self.contents().map(|(at, page)| (at as u64, Page(page.into()))).collect();
+        (saved, pages).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Arena {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Arena, D::Error> {
+        let (saved, pages) = <(Saved, Vec<(u64, Page<'de>)>)>::deserialize(deserializer)?;
+        let Saved { used, free, limit, elsewhere, reserved, tables, sharers } = saved;
+        if used > limit || free.iter().any(|&page| page >= used) {
+            return Err(D::Error::custom("more pages in use than the memory has"));
+        }
+        let mut bytes = reserve(limit).map_err(D::Error::custom)?;
+        for (at, Page(page)) in pages {
+            let place = usize::try_from(at).ok().and_then(|at| bytes.get_mut(at..)?.get_mut(..page.len()));
+            place.ok_or_else(|| D::Error::custom("a page beyond the end of the memory"))?.copy_from_slice(&page);
+        }
+        let sharers = sharers.into_iter().collect();
+        Ok(Arena { bytes, used, free, limit, elsewhere, reserved, tables, sharers })
+    }
+}
+
+/// The bytes of a page.
+struct Page<'a>(std::borrow::Cow<'a, [u8]>);
+
+impl Serialize for Page<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Page<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Page<'de>, D::Error> {
+        <&[u8]>::deserialize(deserializer).map(|bytes| Page(bytes.into()))
     }
 }

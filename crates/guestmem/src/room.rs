@@ -1,9 +1,6 @@
 //! How much of the memory there is has been used.
 
-use super::{LEAF_BYTES, Memory, Region};
-
-/// Tables that each address space has without their counting against the limit: for text, heap, mappings and stack.
-const INCLUDED_TABLES: u64 = 4;
+use super::{Memory, Region};
 
 impl Memory {
     /// Bytes of guest memory that are backed now, in all address spaces of the arena.
@@ -37,43 +34,21 @@ impl Memory {
     /// Number of regions.
     #[must_use]
     pub fn region_count(&self) -> usize {
-        self.regions.len()
+        self.spaces.active().regions.len()
     }
 
     /// The regions that reach into `[start, end)`, lowest first.
     pub fn regions_within(&self, start: u64, end: u64) -> impl Iterator<Item = &Region> {
         let first = self.region_at(start).map_or(start, |region| region.start);
-        self.regions.range(first..end.max(first)).map(|(_, region)| region)
+        self.spaces.active().regions.range(first..end.max(first)).map(|(_, region)| region)
     }
 
     /// Bytes of the tables that say where this address space's pages are.
     #[must_use]
     pub fn table_bytes(&self) -> u64 {
-        self.tables * LEAF_BYTES
+        self.spaces.active().table_bytes()
     }
 
-    /// Bytes of tables that count against the limit.
-    pub(super) fn counted_table_bytes(&self) -> u64 {
-        self.tables.saturating_sub(INCLUDED_TABLES) * LEAF_BYTES
-    }
-
-    /// Gives tables back; nothing is backed any more.
-    pub(super) fn release_tables(&mut self) {
-        self.arena.release_tables(self.counted_table_bytes());
-        for leaf in self.leaves.iter_mut().filter(|leaf| leaf.is_some()) {
-            *leaf = None;
-        }
-        self.tables = 0;
-    }
-
-    /// Makes room for one table more. `None`: there is none.
-    pub(super) fn grow_tables(&mut self) -> Option<()> {
-        if self.tables >= INCLUDED_TABLES && !self.arena.take_table(LEAF_BYTES) {
-            return None;
-        }
-        self.tables += 1;
-        Some(())
-    }
     /// Bytes of the limit that nothing uses yet.
     #[must_use]
     pub fn room_bytes(&self) -> u64 {

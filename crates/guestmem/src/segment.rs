@@ -1,7 +1,9 @@
 //! What parts of an address space are for.
 
+use serde::{Deserialize, Serialize};
+
 /// What a region is for; a machine may give each its own page size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Segment {
     /// Program text and read-only data.
     Text,

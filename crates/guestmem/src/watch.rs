@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
-use super::{ADDRESS, Memory, PAGE_SHIFT, TLB_ENTRIES};
+use serde::{Deserialize, Serialize};
+
+use super::{ADDRESS, Memory, PAGE_SHIFT};
 
 /// Ranges of addresses, and those of them that have been written.
-#[derive(Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Watch {
     watched: Vec<Range<u64>>,
     written: Vec<Range<u64>>,
@@ -33,23 +35,22 @@ impl Memory {
     pub fn watch(&mut self, ranges: Vec<Range<u64>>) {
         for range in &ranges {
             for page in (range.start & ADDRESS) >> PAGE_SHIFT..=((range.end - 1) & ADDRESS) >> PAGE_SHIFT {
-                let entry = &mut self.tlb[page as usize & (TLB_ENTRIES - 1)];
-                entry.write = if entry.write == page { u64::MAX } else { entry.write };
+                self.tlb.forbid_stores(page);
             }
         }
-        self.watch.watched = ranges;
+        self.spaces.active_mut().watch.watched = ranges;
     }
 
     /// Whether a place that is watched has been written.
     #[inline(always)]
     #[must_use]
     pub fn has_written(&self) -> bool {
-        !self.watch.written.is_empty()
+        !self.spaces.active().watch.written.is_empty()
     }
 
     /// Takes the ranges that have been written.
     pub fn take_written(&mut self) -> Vec<Range<u64>> {
-        std::mem::take(&mut self.watch.written)
+        std::mem::take(&mut self.spaces.active_mut().watch.written)
     }
 }
 

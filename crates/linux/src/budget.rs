@@ -9,9 +9,9 @@ use std::rc::Rc;
 
 use rustix::io::Errno;
 
-use crate::files::{Files, Program};
-use crate::kernel::{Kernel, Limit};
-use crate::thread::Thread;
+use crate::fs::files::{Files, Program};
+use crate::kernel::Kernel;
+use crate::process::Limit;
 
 /// What a process takes whatever it does: translations, tables of pages, decoded blocks.
 pub(crate) const PROCESS: u64 = 2 << 20;
@@ -73,6 +73,11 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
+    /// Bytes that are held.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.get()
+    }
+
     /// From now on `bytes` bytes are held.
     pub(crate) fn set(&self, bytes: u64) {
         let others = self.budget.charged() - self.bytes.replace(bytes);
@@ -86,31 +91,32 @@ impl Drop for Charge {
     }
 }
 
-impl Kernel {
+impl Kernel<'_> {
     /// Whether there is room for `bytes` bytes more.
     ///
     /// # Errors
     /// `ENOMEM` when there is not.
     pub(crate) fn afford(&mut self, bytes: u64) -> Result<(), Errno> {
-        self.mem.set_reserved(self.budget.charged());
+        self.mem.set_reserved(self.system.budget.charged());
         if self.mem.room_bytes() >= bytes { Ok(()) } else { Err(Errno::NOMEM) }
     }
 
     /// Brings the process's own charge up to date, after a system call.
-    pub(crate) fn settle_charges(&mut self, thread: &Thread) {
-        let signals = self.pending.len() + thread.pending.len();
+    pub(crate) fn settle_charges(&mut self) {
+        let (process, space) = (&*self.process, &self.spaces[self.process.space]);
+        let signals = process.pending.len() + self.thread.pending.len();
         let parts = [
             (self.mem.region_count(), REGION),
-            (self.mapped.len(), MAPPED_FILE),
-            (self.files.end() as usize, DESCRIPTOR),
-            (self.timers.numbered.len(), TIMER),
+            (space.mapped.len(), MAPPED_FILE),
+            (process.files.end() as usize, DESCRIPTOR),
+            (process.timers.numbered.len(), TIMER),
             (signals, SIGNAL),
         ];
         let grown: u64 = parts.iter().map(|&(count, bytes)| count as u64 * bytes).sum();
-        let names = self.files.view.policy.shared_memory.names() * NAME;
-        self.names_charge.set(names);
-        self.charge.set(self.fixed_bytes + grown.saturating_sub(INCLUDED));
-        self.mem.set_reserved(self.budget.charged());
+        let names = process.files.view.policy.shared_memory.names() * NAME;
+        self.system.names_charge.set(names);
+        process.charge.set(process.fixed_bytes + grown.saturating_sub(INCLUDED));
+        self.mem.set_reserved(self.system.budget.charged());
     }
 
     /// Whether there may be one thread or process more.
@@ -118,8 +124,8 @@ impl Kernel {
     /// # Errors
     /// `EAGAIN` when there are as many as there may be.
     pub(crate) fn check_tasks(&self) -> Result<(), Errno> {
-        let tasks = (self.system.threads.len() + self.system.zombies.len() + 1) as u64;
-        if tasks < self.limits[Limit::PROCESSES].soft.min(TASKS) { Ok(()) } else { Err(Errno::AGAIN) }
+        let tasks = (self.all_threads().count() + self.system.zombies.len()) as u64;
+        if tasks < self.process.limits[Limit::PROCESSES].soft.min(TASKS) { Ok(()) } else { Err(Errno::AGAIN) }
     }
 
     /// Whether a call may make regions more, which takes two at most.
@@ -138,11 +144,11 @@ impl Kernel {
     ///
     /// # Errors
     /// `EAGAIN` when as many wait as may.
-    pub(crate) fn check_signals(&self, running: &Thread) -> Result<(), Errno> {
-        let threads: usize = self.system.parked().chain([running]).map(|thread| thread.pending.len()).sum();
-        let others: usize = self.system.processes.values().map(|parked| parked.kernel.pending.len()).sum();
-        let waiting = (threads + others + self.pending.len()) as u64;
-        if waiting < self.limits[Limit::SIGNALS].soft.min(PENDING_SIGNALS) { Ok(()) } else { Err(Errno::AGAIN) }
+    pub(crate) fn check_signals(&self) -> Result<(), Errno> {
+        let threads: usize = self.all_threads().map(|thread| thread.pending.len()).sum();
+        let processes: usize = self.all_processes().map(|process| process.pending.len()).sum();
+        let waiting = (threads + processes) as u64;
+        if waiting < self.process.limits[Limit::SIGNALS].soft.min(PENDING_SIGNALS) { Ok(()) } else { Err(Errno::AGAIN) }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use fxscope_aarch64::cpu::IdRegisters;
 use fxscope_aarch64::hpc::HpcExtension;
+use serde::{Deserialize, Serialize};
 
-use crate::pages::{self, NodeMask, PageSizes};
+use crate::mm::pages::{self, NodeMask, PageSizes};
 
 /// One processor as the operating system numbers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuPlace {
     /// CPU number (`sched_getaffinity`, `getcpu`).
     pub cpu: u32,
@@ -15,7 +16,7 @@ pub struct CpuPlace {
 }
 
 /// What a cache holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CacheKind {
     /// Data only.
     Data,
@@ -26,7 +27,7 @@ pub enum CacheKind {
 }
 
 /// One cache as programs find it in `/sys/devices/system/cpu`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
     /// 1 for the one nearest to the core.
     pub level: u32,
@@ -46,7 +47,7 @@ pub struct Cache {
 }
 
 /// The hardware barrier of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BarrierPlatform {
     /// Blades of each CMG.
     pub blades: u32,
@@ -57,7 +58,7 @@ pub struct BarrierPlatform {
 }
 
 /// The properties of a machine that a program can see through Linux.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Platform {
     /// Largest SVE vector length in bytes, which is also the one a program starts with: 16, 32 or 64.
     pub vector_bytes: usize,

@@ -1,37 +1,32 @@
-//! Processes: how they begin, how one after the other runs, and how they end. The one that runs is kept in place in
-//! [`Guest`]; the others are parked. Their address spaces have pages of the same arena, which is with the one that
-//! runs, as is [`System`].
-//!
-//! [`System`]: crate::scheduler::System
+//! How processes begin and end.
 
 use std::rc::Rc;
 
 use fxscope_aarch64::Blocks;
-use fxscope_guestmem::Memory;
+use serde::{Deserialize, Serialize};
 
 use crate::budget;
-use crate::files::Files;
-use crate::futex;
+use crate::end::End;
+use crate::fs::files::Files;
+use crate::fs::memory_files;
 use crate::guest::{Guest, PID, Step};
-use crate::kernel::{End, Kernel, Random};
-use crate::memory_files;
-use crate::pages::add_up;
-use crate::scheduler::System;
+use crate::ipc::futex;
+use crate::kernel::Kernel;
+use crate::mm::address_space::AddressSpace;
+use crate::mm::pages::add_up;
+use crate::process::Process;
+use crate::random::Random;
+use crate::sched::timers::Timers;
+use crate::sched::wait::Wait;
 use crate::signal::{self, Origin, SigInfo, code, flags, number::SIGCHLD};
+use crate::table::Id;
 use crate::thread::Thread;
-use crate::timers::Timers;
-use crate::wait::Wait;
 
-/// The process that takes over children whose parent has ended.
+/// The process that becomes the parent of children whose parent has ended.
 const INIT: u32 = 1;
 
-/// A process that is not the one that runs.
-pub(crate) struct Parked {
-    pub kernel: Kernel,
-    pub blocks: Blocks,
-}
-
 /// A process that has ended and that its parent has not asked about.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Zombie {
     pub pid: u32,
     pub ppid: u32,
@@ -42,7 +37,7 @@ pub(crate) struct Zombie {
 }
 
 /// How a child ended, as its parent is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ChildEnd {
     Exited(i32),
     Killed(u32),
@@ -66,131 +61,123 @@ impl ChildEnd {
     }
 }
 
-impl Kernel {
-    /// A process like this one with the number `pid`, these open files and the address space `mem`: a copy of this one's, or an
-    /// empty one when it `borrows` this one's.
-    pub(crate) fn fork(&mut self, pid: u32, files: Files, mem: Memory, borrows: bool) -> Kernel {
-        Kernel {
-            mem,
-            platform: self.platform.clone(),
-            now_ns: self.now_ns,
-            end: None,
-            files,
-            mapped: self.mapped.clone(),
-            pages: self.pages.fork(!borrows),
-            symbols: Rc::clone(&self.symbols),
-            symbols_charge: Rc::clone(&self.symbols_charge),
-            budget: self.budget.clone(),
-            charge: self.budget.charge(budget::PROCESS),
-            fixed_bytes: budget::PROCESS,
-            names_charge: Rc::clone(&self.names_charge),
-            actions: self.actions,
-            heap_start: self.heap_start,
-            brk: self.brk,
+impl Kernel<'_> {
+    /// A process like the running one with the number `pid`, these open files and this address space.
+    pub(crate) fn fork(&mut self, pid: u32, files: Files, space: Id<AddressSpace>) -> Process {
+        let parent = &mut *self.process;
+        Process {
             pid,
-            ppid: self.pid,
-            group: self.group,
-            session: self.session,
-            borrows_from: borrows.then_some(self.pid),
-            allowed_cpus: self.allowed_cpus.clone(),
+            ppid: parent.pid,
+            group: parent.group,
+            session: parent.session,
+            space,
+            blocks: Blocks::new(self.thread.cpu.vl),
+            code_changed: false,
+            files,
+            symbols: Rc::clone(&parent.symbols),
+            symbols_charge: Rc::clone(&parent.symbols_charge),
+            charge: self.system.budget.charge(budget::PROCESS),
+            fixed_bytes: budget::PROCESS,
+            actions: parent.actions,
             pending: Vec::new(),
             timers: Timers::new(),
+            allowed_cpus: parent.allowed_cpus.clone(),
+            limits: parent.limits,
+            random: Random(parent.random.next()),
+            end: None,
+            ended: false,
             leader_status: None,
             cpu_ns: 0,
             children_cpu_ns: 0,
-            system: System::new(0),
-            start_unix_ns: self.start_unix_ns,
-            random: Random(self.random.next()),
-            limits: self.limits,
-            code_changed: false,
         }
     }
 
-    /// Ends the wait of a parent that has lent its memory (`vfork`), because this process has a program of its own or
-    /// has ended.
+    /// Ends the wait of the parent that shares its address space (`vfork`): this process has a program of its own, or has
+    /// ended.
     pub(crate) fn release_parent(&mut self) {
-        let pid = self.pid;
-        let waits =
-            |t: &&mut Box<Thread>| t.blocked.as_ref().is_some_and(|b| b.wait == Wait::Child { vfork: Some(pid) });
-        if let Some(parent) = self.system.threads.iter_mut().find(waits) {
+        let pid = self.process.pid;
+        let mut waiting =
+            self.other_threads.iter_mut().filter(|thread| thread.waits_for(&Wait::Child { vfork: Some(pid) }));
+        if let Some(parent) = waiting.next() {
             parent.finish_call(pid.into());
         }
     }
 
-    /// Exchanges address spaces with the process whose memory this one borrows, if it does: before it runs, and
-    /// again before another one does.
-    pub(crate) fn exchange_memory(&mut self) {
-        let Some(lender) = self.borrows_from.and_then(|pid| self.system.processes.get_mut(&pid)) else { return };
-        lender.kernel.mem.use_arena_of(&mut self.mem);
-        std::mem::swap(&mut lender.kernel.mem, &mut self.mem);
-        std::mem::swap(&mut lender.kernel.pages, &mut self.pages);
+    /// Leaves a zombie and sends `SIGCHLD`; children of the process go to [`INIT`].
+    fn tell_parent(&mut self, end: ChildEnd) {
+        let (pid, ppid) = (self.process.pid, self.process.ppid);
+        self.system.zombies.retain(|zombie| zombie.ppid != pid);
+        for child in self.other_processes.iter_mut().filter(|other| other.ppid == pid) {
+            child.ppid = INIT;
+        }
+        let Some(parent) = self.other_processes.iter().find(|other| other.pid == ppid) else { return };
+        let action = parent.actions[SIGCHLD as usize];
+        if action.handler != signal::SIG_IGN && action.flags & flags::NOCLDWAIT == 0 {
+            let cpu_ns = self.cpu_ns() + self.process.children_cpu_ns;
+            self.system.zombies.push(Zombie { pid, ppid, group: self.process.group, end, cpu_ns });
+        }
+        for thread in self.other_threads.iter_mut().filter(|thread| thread.pid == ppid) {
+            thread.poked |= thread.waits_for(&Wait::Child { vfork: None });
+        }
+        let (code, status) = end.code_and_status();
+        let origin = Origin::Child { pid, uid: rustix::process::getuid().as_raw(), status };
+        signal::send_to_process(self, ppid, SigInfo { signal: SIGCHLD, code, origin });
     }
 
-    /// Gives borrowed memory back for good; what is left is an empty address space.
-    pub(crate) fn return_memory(&mut self) {
-        self.exchange_memory();
-        self.borrows_from = None;
+    /// Every thread of the process ends.
+    fn end_threads(&mut self) {
+        let pid = self.process.pid;
+        let work = self.thread.take_exit_work();
+        futex::thread_ends(self, work);
+        while let Some(mut thread) = self.other_threads.take(|thread| thread.pid == pid) {
+            futex::thread_ends(self, thread.take_exit_work());
+        }
+        self.thread.blocked = None;
+        self.thread.ended = true;
+    }
+
+    /// The process gives up its address space for another one, or for good. Pages that no other process has are free then;
+    /// the parent that waits for it goes on.
+    pub(crate) fn leave_space(&mut self) {
         self.release_parent();
+        if !self.shares_space() {
+            self.mem.clear();
+        }
     }
 }
 
 impl Guest {
-    /// Puts the process `pid` in the place of the one that runs; that one is forgotten if it has ended.
-    pub(crate) fn switch_process(&mut self, pid: u32) {
-        self.kernel.exchange_memory();
-        let Some(mut other) = self.kernel.system.processes.remove(&pid) else { return };
-        std::mem::swap(&mut self.kernel, &mut other.kernel);
-        std::mem::swap(&mut self.blocks, &mut other.blocks);
-        std::mem::swap(&mut self.kernel.system, &mut other.kernel.system);
-        self.kernel.mem.use_arena_of(&mut other.kernel.mem);
-        self.kernel.now_ns = other.kernel.now_ns;
-        if !std::mem::take(&mut self.process_ended) {
-            self.kernel.system.processes.insert(other.kernel.pid, other);
-        }
-        self.kernel.exchange_memory();
-    }
-
-    /// The process that runs has ended. `Some`: so has the run.
+    /// The running process has ended. `Some`: so has the run.
     pub(crate) fn end_process(&mut self, end: End) -> Option<Step> {
-        self.kernel.write_back_at_end();
-        let pid = self.kernel.pid;
-        self.kernel.note_touched(&self.thread);
-        self.end_threads();
+        let mut k = self.kernel();
+        k.write_back_at_end();
+        k.note_touched();
+        k.end_threads();
+        let pid = k.process.pid;
         if pid == PID {
             self.first_end = Some(end.clone());
         }
-        if self.kernel.system.processes.is_empty() {
+        if self.processes.len() == 1 {
             return Some(self.end_run(end));
         }
-        self.kernel.return_memory();
-        let used = self.kernel.pages.page_use();
-        self.kernel.system.page_use.extend(used);
-        self.kernel.system.page_use = add_up(std::mem::take(&mut self.kernel.system.page_use));
-        self.kernel.mem.clear();
-        self.kernel.files.close_all();
-        memory_files::recount(&mut self.kernel);
-        self.kernel.charge.set(0);
-        self.process_ended = true;
+        let mut k = self.kernel();
+        if !k.shares_space() {
+            let used = k.spaces[k.process.space].pages.page_use();
+            k.system.page_use.extend(used);
+            k.system.page_use = add_up(std::mem::take(&mut k.system.page_use));
+        }
+        k.leave_space();
+        k.process.files.close_all();
+        memory_files::recount(&mut k);
+        k.process.charge.set(0);
+        k.process.ended = true;
         let end = match end {
             End::Killed(killed) => ChildEnd::Killed(killed.signal),
             End::Exit { code } => ChildEnd::Exited(code),
             End::Deadlock { .. } => return None,
         };
-        tell_parent(&mut self.kernel, &mut self.thread, end);
+        k.tell_parent(end);
         None
-    }
-
-    /// Every thread of the process that runs ends.
-    fn end_threads(&mut self) {
-        let pid = self.kernel.pid;
-        futex::thread_ends(&mut self.kernel, &mut self.thread);
-        while let Some(index) = self.kernel.system.threads.iter().position(|t| t.pid == pid) {
-            if let Some(mut thread) = self.kernel.system.threads.remove(index) {
-                futex::thread_ends(&mut self.kernel, &mut thread);
-            }
-        }
-        self.thread.blocked = None;
-        self.thread.ended = true;
     }
 
     /// The run is over. It ends as its first process did.
@@ -198,28 +185,19 @@ impl Guest {
         self.end = Some(self.first_end.take().unwrap_or(end));
         Step::Ended
     }
-}
 
-/// Leaves a zombie and sends `SIGCHLD`; children of the process go to [`INIT`].
-fn tell_parent(k: &mut Kernel, t: &mut Thread, end: ChildEnd) {
-    let (pid, ppid) = (k.pid, k.ppid);
-    k.system.zombies.retain(|z| z.ppid != pid);
-    for other in k.system.processes.values_mut().filter(|p| p.kernel.ppid == pid) {
-        other.kernel.ppid = INIT;
+    /// Forgets the thread that ran before, if it has ended, and its process, if that has ended too.
+    pub(crate) fn forget_ended(&mut self, previous: Id<Thread>) {
+        if !self.threads[previous].ended {
+            return;
+        }
+        let process = self.threads.remove(previous).process;
+        if !self.processes[process].ended {
+            return;
+        }
+        let space = self.processes.remove(process).space;
+        if !self.processes.values().any(|other| other.space == space) {
+            self.memory.remove_space(self.spaces.remove(space).id);
+        }
     }
-    let Some(parent) = k.system.processes.get(&ppid) else { return };
-    let action = parent.kernel.actions[SIGCHLD as usize];
-    if action.handler != signal::SIG_IGN && action.flags & flags::NOCLDWAIT == 0 {
-        let cpu_ns = k.cpu_ns() + k.children_cpu_ns;
-        k.system.zombies.push(Zombie { pid, ppid, group: k.group, end, cpu_ns });
-    }
-    let waits = |t: &&mut Box<Thread>| {
-        t.pid == ppid && t.blocked.as_ref().is_some_and(|b| b.wait == Wait::Child { vfork: None })
-    };
-    for thread in k.system.threads.iter_mut().filter(waits) {
-        thread.poked = true;
-    }
-    let (code, status) = end.code_and_status();
-    let origin = Origin::Child { pid, uid: rustix::process::getuid().as_raw(), status };
-    signal::send_to_process(k, t, ppid, SigInfo { signal: SIGCHLD, code, origin });
 }

@@ -7,8 +7,8 @@ use fxscope_guestmem::Memory;
 use fxscope_isa::{Reg, StaticInst};
 
 use crate::guest::Guest;
+use crate::sched::wait::FOR_EVER;
 use crate::thread::Thread;
-use crate::wait::FOR_EVER;
 
 /// General registers, stack pointer included.
 pub const REGISTERS: usize = 32;
@@ -176,10 +176,10 @@ impl Guest {
     /// when its process is not in place. `limit` of them are executed at most, for their way and results; nothing changes
     /// by this.
     pub fn rounds_ahead(&mut self, tid: u32, round: &mut Round, limit: u64) -> u64 {
-        let (mem, pid) = (&mut self.kernel.mem, self.kernel.pid);
-        let parked = self.kernel.system.threads.iter_mut().map(Box::as_mut);
-        let thread = parked.chain([&mut *self.thread]).find(|thread| thread.tid == tid && thread.pid == pid);
+        let process = self.threads[self.running].process;
+        let thread = self.threads.values_mut().find(|thread| thread.tid == tid && thread.process == process);
         let Some(Thread { cpu, .. }) = thread else { return 0 };
+        let mem = &mut self.memory;
         let now = (cpu.x, cpu.pc, cpu.nzcv);
         let mut rounds = round.look(cpu, mem);
         if rounds == 0 {
@@ -193,25 +193,18 @@ impl Guest {
     /// Thread `tid` has run `rounds` rounds, as many as [`Guest::rounds_ahead`] said at most, which took it `ns`.
     pub fn skip_rounds(&mut self, tid: u32, round: &Round, rounds: u64, ns: u64) {
         self.instructions += rounds * round.infos().count() as u64;
-        let parked = self.kernel.system.threads.iter_mut().map(Box::as_mut);
-        let Some(thread) = parked.chain([&mut *self.thread]).find(|thread| thread.tid == tid) else { return };
-        round.skip(&mut thread.cpu, &mut self.kernel.mem, rounds);
+        let Some(thread) = self.threads.values_mut().find(|thread| thread.tid == tid) else { return };
+        round.skip(&mut thread.cpu, &mut self.memory, rounds);
         thread.cpu_ns += ns;
-        let pid = thread.pid;
-        if pid == self.kernel.pid {
-            self.kernel.cpu_ns += ns;
-        } else if let Some(other) = self.kernel.system.processes.get_mut(&pid) {
-            other.kernel.cpu_ns += ns;
-        }
+        self.processes[thread.process].cpu_ns += ns;
     }
 
     /// Whether thread `tid` has its CPU for itself and nothing but its own program to attend to.
     #[must_use]
     pub fn is_undisturbed(&self, tid: u32) -> bool {
-        let all = || self.kernel.system.parked().chain([&*self.thread]);
-        let Some(thread) = all().find(|thread| thread.tid == tid) else { return false };
-        let runs = !thread.ended && thread.blocked.is_none() && thread.trap.is_none() && !thread.poked;
-        let mut others = all().filter(|t| t.tid != tid && t.queued.is_some());
+        let Some(thread) = self.threads.values().find(|thread| thread.tid == tid) else { return false };
+        let runs = thread.can_run() && thread.trap.is_none() && !thread.poked;
+        let mut others = self.threads.values().filter(|t| t.tid != tid && t.queued.is_some());
         runs && self.end.is_none() && thread.queued.is_some() && others.all(|t| t.cpu_number != thread.cpu_number)
     }
 
@@ -223,7 +216,7 @@ impl Guest {
 
     /// The address space, to be watched.
     pub fn memory_mut(&mut self) -> &mut Memory {
-        &mut self.kernel.mem
+        &mut self.memory
     }
 }
 

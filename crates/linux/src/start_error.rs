@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::elf::ElfError;
+use crate::abi::elf::ElfError;
 
 /// Why a program could not be started.
 #[derive(Debug, thiserror::Error)]

@@ -6,15 +6,16 @@ use object::Endianness;
 use object::elf;
 use object::read::StringTable;
 use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable, Sym as _};
+use serde::{Deserialize, Serialize};
 
-use crate::content::Content;
+use crate::abi::content::Content;
 
 /// The type of a probe's note.
 const PROBE_NOTE: elf::NoteType = elf::NoteType(3);
 
 type Sections<'a> = SectionTable<'a, elf::FileHeader64<Endianness>, Content<'a>>;
 
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Symbol {
     start: u64,
     /// Zero when the table does not say.
@@ -43,7 +44,7 @@ impl std::fmt::Display for Place<'_> {
 
 /// A place in the text that the program's makers have marked for tools: a static probe of SystemTap's note format
 /// (`.note.stapsdt`, version 3).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     /// Its address.
     pub address: u64,
@@ -54,7 +55,7 @@ pub struct Probe {
 }
 
 /// The functions of a program and its libraries, sorted by address.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Symbols {
     list: Vec<Symbol>,
     /// In the order of the files and their notes.

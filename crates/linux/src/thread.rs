@@ -2,15 +2,19 @@
 
 use fxscope_aarch64::{Cpu, Trap};
 use fxscope_guestmem::Memory;
+use serde::{Deserialize, Serialize};
 
 use crate::budget::Charge;
-use crate::cpus::Queued;
-use crate::files::OpenFile;
-use crate::pages::Policy;
+use crate::fs::files::OpenFile;
+use crate::mm::pages::Policy;
+use crate::process::Process;
+use crate::sched::cpus::Queued;
+use crate::sched::wait::{Blocked, Resumed, Wait};
 use crate::signal::{AltStack, SigInfo, bit, code, number};
-use crate::wait::{Blocked, Resumed, Wait};
+use crate::table::Id;
 
 /// One thread: registers and what Linux keeps for it.
+#[derive(Serialize, Deserialize)]
 pub struct Thread {
     /// Registers.
     pub cpu: Cpu,
@@ -18,6 +22,8 @@ pub struct Thread {
     pub tid: u32,
     /// Number of its process.
     pub pid: u32,
+    /// Its process.
+    pub(crate) process: Id<Process>,
     /// Blocked signals.
     pub(crate) mask: u64,
     /// The mask to put back once `rt_sigsuspend` and its like are over.
@@ -31,6 +37,8 @@ pub struct Thread {
     pub(crate) affinity: Vec<u64>,
     /// The CPU it runs on, or ran on last.
     pub(crate) cpu_number: u32,
+    /// Its place in the line of all threads in functional runs: the lowest one is next.
+    pub(crate) turn: u64,
     /// It is ready, and in line at its CPU, if CPUs run threads of their own.
     pub(crate) queued: Option<Queued>,
     /// What stopped its last block and has not been dealt with.
@@ -42,6 +50,7 @@ pub struct Thread {
     /// What is left of an earlier attempt, while a system call is made again.
     pub(crate) resumed: Option<Resumed>,
     /// The FIFO that it opens, while the other end is missing.
+    #[serde(skip)]
     pub(crate) opening: Option<OpenFile>,
     /// A signal came for it: it must be looked at although it is blocked.
     pub(crate) poked: bool,
@@ -62,11 +71,12 @@ pub struct Thread {
     /// The vector lengths of programs that it executes.
     pub(crate) next_vl: NextVl,
     /// What it takes, unless it is the first of its process.
+    #[serde(skip)]
     pub(crate) charge: Charge,
 }
 
 /// Which vector length a thread has after `execve` (`PR_SVE_SET_VL`, Linux `Documentation/arch/arm64/sve.rst`, section 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NextVl {
     /// `PR_SVE_VL_INHERIT`: the length is kept by every `execve`.
     pub inherit: bool,
@@ -87,11 +97,19 @@ impl NextVl {
 
 impl Thread {
     /// The first thread of a process.
-    pub(crate) fn new(cpu: Cpu, pid: u32, affinity: Vec<u64>, cpu_number: u32, program: &[u8]) -> Thread {
+    pub(crate) fn new(
+        cpu: Cpu,
+        pid: u32,
+        process: Id<Process>,
+        affinity: Vec<u64>,
+        cpu_number: u32,
+        program: &[u8],
+    ) -> Thread {
         Thread {
             cpu,
             tid: pid,
             pid,
+            process,
             mask: 0,
             mask_after_suspend: None,
             pending: Vec::new(),
@@ -99,6 +117,7 @@ impl Thread {
             name: name_of(program),
             affinity,
             cpu_number,
+            turn: 0,
             queued: None,
             trap: None,
             policy: Policy::default(),
@@ -120,7 +139,7 @@ impl Thread {
 
     /// What `clone` starts from: the same registers, mask and affinity; nothing pending.
     pub(crate) fn duplicate(&self, tid: u32, pid: u32) -> Thread {
-        let mut cpu = self.cpu.duplicate();
+        let mut cpu = self.cpu.clone();
         cpu.monitor = None;
         Thread {
             mask: self.mask_after_suspend.unwrap_or(self.mask),
@@ -129,7 +148,7 @@ impl Thread {
             policy: self.policy,
             next_vl: self.next_vl,
             tid,
-            ..Thread::new(cpu, pid, self.affinity.clone(), self.cpu_number, b"")
+            ..Thread::new(cpu, pid, self.process, self.affinity.clone(), self.cpu_number, b"")
         }
     }
 
@@ -162,10 +181,11 @@ impl Thread {
         }
     }
 
-    /// A thread of process `pid` that waits for an event with a monitor armed gets one when somebody has written there.
-    pub(crate) fn look_at_monitor(&mut self, mem: &mut Memory, pid: u32) {
+    /// A thread that waits for an event with a monitor armed gets one when somebody has written there. Its address space
+    /// must be active in `mem`.
+    pub(crate) fn look_at_monitor(&mut self, mem: &mut Memory) {
         let Some(Blocked { wait: Wait::Event(Some(monitor)), .. }) = &self.blocked else { return };
-        if self.pid == pid && !monitor.holds(mem) {
+        if !monitor.holds(mem) {
             self.event();
         }
     }

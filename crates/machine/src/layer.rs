@@ -7,19 +7,29 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{LoadError, Place, nearest, suggest};
-use crate::schema::{EVIDENCE, Key, SOURCE, Table, Value};
-use crate::spec::{Evidence, SCHEMA, Tables};
+use crate::evidence::{Evidence, Provenance, WORDS};
+use crate::schema::{Key, Table, Value};
+use crate::spec::{SCHEMA, Tables};
 
 /// The top-level key that names the machine a file extends.
 const EXTENDS: &str = "extends";
+/// The table with the provenance of values that a file takes from the machine it extends: at the top level for all
+/// tables, inside a table for its keys.
+const INHERITED: &str = "inherited";
+/// The table with the provenance of rows of `instructions.csv` that have no evidence of their own.
+const INSTRUCTIONS: &str = "instructions";
+/// The word for the value, in the long form of a key.
+const VALUE: &str = "value";
 
-/// A value and where it was given.
+/// A value, where it was given, and where it comes from.
 #[derive(Clone, Debug)]
 pub struct Cell {
     /// The value, of its key's kind.
     pub value: Value,
     /// Where it was given.
     pub place: Place,
+    /// Where it comes from.
+    pub provenance: Provenance,
 }
 
 /// The values given so far, in the order of [`SCHEMA`].
@@ -27,34 +37,52 @@ pub struct Cell {
 pub struct Layer {
     /// By table and key.
     pub cells: Vec<Vec<Option<Cell>>>,
+    /// By table: the provenance of values from the extended machine, where the file states it.
+    pub inherited: Vec<Option<Provenance>>,
+    /// The evidence of instruction rows, those of the file's own folder and inherited ones; none where the file does not
+    /// say.
+    pub rows: RowEvidence,
+}
+
+/// How well instruction rows are known that do not say it themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RowEvidence {
+    /// Rows of the folder's own `instructions.csv`.
+    pub own: Option<Evidence>,
+    /// Rows of the machine that it extends.
+    pub inherited: Option<Evidence>,
 }
 
 impl Layer {
     /// No value is given.
     #[must_use]
     pub fn empty() -> Layer {
-        Layer { cells: SCHEMA.iter().map(|t| t.keys.iter().map(|_| None).collect()).collect() }
+        Layer {
+            cells: SCHEMA.iter().map(|t| t.keys.iter().map(|_| None).collect()).collect(),
+            inherited: vec![None; SCHEMA.len()],
+            rows: RowEvidence::default(),
+        }
     }
 
-    /// Values of `over` take the place of those here. A table that `over` changes without saying how well
-    /// the new numbers are known counts as assumed from here on.
+    /// Replaces values here by those of `over`. Each value brings its own provenance; what `over` does not give keeps its
+    /// provenance, unless `over` says how well it knows inherited values.
     pub fn overlay(&mut self, over: Layer) {
-        for ((table, cells), new) in SCHEMA.iter().zip(&mut self.cells).zip(over.cells) {
-            let evidence = table.keys.len() - 1;
-            debug_assert_eq!(table.keys[evidence].name, EVIDENCE);
-            let changed = table.keys.iter().zip(&new).find_map(|(key, cell)| match cell {
-                Some(cell) if ![SOURCE, EVIDENCE].contains(&key.name) => Some(cell.place.clone()),
-                _ => None,
-            });
-            if let Some(place) = changed {
-                cells[evidence] = Some(Cell { value: Value::Text(Evidence::Assumed.name().to_owned()), place });
-            }
+        for ((cells, new), inherited) in self.cells.iter_mut().zip(over.cells).zip(over.inherited) {
             for (cell, new) in cells.iter_mut().zip(new) {
-                if new.is_some() {
-                    *cell = new;
+                match (new, cell.as_mut(), &inherited) {
+                    (Some(new), ..) => *cell = Some(new),
+                    (None, Some(old), Some(provenance)) => old.provenance.clone_from(provenance),
+                    _ => {}
                 }
             }
         }
+    }
+
+    /// The provenance of each value, in the order of [`SCHEMA`]; empty for values that are missing.
+    #[must_use]
+    pub fn provenance(&self) -> Vec<Vec<Provenance>> {
+        let of = |cell: &Option<Cell>| cell.as_ref().map_or_else(Provenance::default, |c| c.provenance.clone());
+        self.cells.iter().map(|cells| cells.iter().map(of).collect()).collect()
     }
 
     /// The tables, when every key has a value.
@@ -107,11 +135,18 @@ pub fn parse(text: &str, file: &Arc<str>) -> Result<(Layer, Option<Base>), LoadE
     })?;
     let mut layer = Layer::empty();
     let mut base = None;
+    let mut inherited = None;
     for (name, item) in in_order(document.get_ref()) {
         let place = at(name.span().start);
         let name = name.get_ref().as_ref();
         match (SCHEMA.iter().position(|t| t.name == name), item.get_ref()) {
-            (Some(t), DeValue::Table(keys)) => read_table(&SCHEMA[t], keys, &mut layer.cells[t], &at)?,
+            (Some(t), DeValue::Table(keys)) => {
+                layer.inherited[t] = read_table(&SCHEMA[t], keys, &mut layer.cells[t], &at)?;
+            }
+            (None, DeValue::Table(words)) if name == INHERITED => inherited = Some(read_provenance(name, words, &at)?),
+            (None, DeValue::Table(words)) if name == INSTRUCTIONS => {
+                layer.rows.own = read_provenance(name, words, &at)?.evidence;
+            }
             (Some(_), _) => {
                 let what = format!("'{name}' is a table, not a value");
                 return Err(LoadError::bad(place, what, format!("write its keys below a line [{name}]")));
@@ -124,6 +159,12 @@ pub fn parse(text: &str, file: &Arc<str>) -> Result<(Layer, Option<Base>), LoadE
             (None, _) => return Err(unknown_table(name, place)),
         }
     }
+    if let Some(all) = inherited {
+        layer.rows.inherited = all.evidence;
+        for table in &mut layer.inherited {
+            *table = Some(table.take().map_or_else(|| all.clone(), |own| own.or(&all)));
+        }
+    }
     Ok((layer, base))
 }
 
@@ -134,24 +175,106 @@ fn in_order<'a, 'i>(table: &'a DeTable<'i>) -> Vec<(&'a Spanned<toml::de::DeStri
     items
 }
 
+/// Reads the keys of a table into `cells`. Returns what the table says of values that it inherits.
 fn read_table(
     table: &Table,
     keys: &DeTable,
     cells: &mut [Option<Cell>],
     at: &impl Fn(usize) -> Place,
-) -> Result<(), LoadError> {
+) -> Result<Option<Provenance>, LoadError> {
+    let (mut defaults, mut inherited) = (Provenance::default(), None);
     for (name, item) in in_order(keys) {
-        let name_place = at(name.span().start);
+        let place = at(name.span().start);
         let name = name.get_ref().as_ref();
-        let Some(k) = table.find(name) else { return Err(unknown_key(table, name, name_place)) };
-        let key = &table.keys[k];
-        let value = value(item.get_ref()).and_then(|v| key.kind.accept(v)).ok_or_else(|| {
-            let what = format!("{}.{name} is {}", table.name, described(item.get_ref()));
-            LoadError::bad(at(item.span().start), what, format!("it must be {}", key.kind.expects()))
-        })?;
-        cells[k] = Some(Cell { value, place: name_place });
+        let full = format!("{}.{name}", table.name);
+        match (table.find(name), item.get_ref()) {
+            (Some(k), DeValue::Table(parts)) => cells[k] = Some(long_form(&full, &table.keys[k], parts, place, at)?),
+            (Some(k), _) => {
+                let value = read_value(&full, &table.keys[k], item, at)?;
+                cells[k] = Some(Cell { value, place, provenance: Provenance::default() });
+            }
+            (None, _) if WORDS.contains(&name) => read_word(&full, name, item, &mut defaults, at)?,
+            (None, DeValue::Table(words)) if name == INHERITED => inherited = Some(read_provenance(&full, words, at)?),
+            (None, _) => return Err(unknown_key(table, name, place)),
+        }
+    }
+    for cell in cells.iter_mut().flatten() {
+        cell.provenance = std::mem::take(&mut cell.provenance).or(&defaults);
+    }
+    Ok(inherited)
+}
+
+/// Reads a key that is a table: its value, with words on where it comes from.
+fn long_form(
+    full: &str,
+    key: &Key,
+    parts: &DeTable,
+    place: Place,
+    at: &impl Fn(usize) -> Place,
+) -> Result<Cell, LoadError> {
+    let (mut value, mut provenance) = (None, Provenance::default());
+    for (name, item) in in_order(parts) {
+        match name.get_ref().as_ref() {
+            VALUE => value = Some(read_value(full, key, item, at)?),
+            word if WORDS.contains(&word) => read_word(&format!("{full}.{word}"), word, item, &mut provenance, at)?,
+            word => return Err(unknown_word(full, word, at(name.span().start))),
+        }
+    }
+    let Some(value) = value else {
+        return Err(LoadError::bad(place, format!("{full} has no value"), "write value = ... among its words"));
+    };
+    Ok(Cell { value, place, provenance })
+}
+
+/// Reads a table that holds words of a [`Provenance`] alone.
+fn read_provenance(full: &str, words: &DeTable, at: &impl Fn(usize) -> Place) -> Result<Provenance, LoadError> {
+    let mut provenance = Provenance::default();
+    for (name, item) in in_order(words) {
+        let word = name.get_ref().as_ref();
+        if !WORDS.contains(&word) {
+            return Err(unknown_word(full, word, at(name.span().start)));
+        }
+        read_word(&format!("{full}.{word}"), word, item, &mut provenance, at)?;
+    }
+    Ok(provenance)
+}
+
+/// Reads one word of a [`Provenance`].
+fn read_word(
+    full: &str,
+    word: &str,
+    item: &Spanned<DeValue>,
+    provenance: &mut Provenance,
+    at: &impl Fn(usize) -> Place,
+) -> Result<(), LoadError> {
+    let bad = |expected: String| {
+        let what = format!("{full} is {}", described(item.get_ref()));
+        LoadError::bad(at(item.span().start), what, format!("it must be {expected}"))
+    };
+    let DeValue::String(text) = item.get_ref() else { return Err(bad("text in quotes".to_owned())) };
+    match word {
+        "evidence" => {
+            let known = || format!("one of {}", Evidence::ALL.map(Evidence::name).join(", "));
+            provenance.evidence = Some(Evidence::named(text).ok_or_else(|| bad(known()))?);
+        }
+        "source" => provenance.source = text.to_string(),
+        "why" => provenance.why = text.to_string(),
+        _ => provenance.would_close = text.to_string(),
     }
     Ok(())
+}
+
+/// Reads the value of a key.
+fn read_value(
+    full: &str,
+    key: &Key,
+    item: &Spanned<DeValue>,
+    at: &impl Fn(usize) -> Place,
+) -> Result<Value, LoadError> {
+    value(item.get_ref()).and_then(|v| key.kind.accept(v)).ok_or_else(|| {
+        let what = format!("{full} is {}", described(item.get_ref()));
+        LoadError::bad(at(item.span().start), what, format!("it must be {}", key.kind.expects()))
+    })
 }
 
 /// A TOML value as ours; nothing when none of ours is like it.
@@ -188,7 +311,7 @@ fn described(item: &DeValue) -> String {
 
 fn unknown_table(name: &str, place: Place) -> LoadError {
     let known = || SCHEMA.iter().map(|t| t.name);
-    let near = nearest(name, known().chain([EXTENDS]));
+    let near = nearest(name, known().chain([EXTENDS, INHERITED, INSTRUCTIONS]));
     let advice = suggest(near, || {
         let home = SCHEMA.iter().find(|t| t.find(name).is_some());
         match home {
@@ -208,5 +331,13 @@ fn unknown_key(table: &Table, name: &str, place: Place) -> LoadError {
             format!("its keys are {}", table.keys.iter().map(|k| k.name).collect::<Vec<_>>().join(", "))
         }),
     };
+    LoadError::bad(place, what, advice)
+}
+
+fn unknown_word(full: &str, word: &str, place: Place) -> LoadError {
+    let what = format!("{full} has no part '{}'", word.escape_debug());
+    let words = || [VALUE].into_iter().chain(WORDS);
+    let advice =
+        suggest(nearest(word, words()), || format!("its parts are {}", words().collect::<Vec<_>>().join(", ")));
     LoadError::bad(place, what, advice)
 }

@@ -226,12 +226,17 @@ fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadE
     let mut values: Option<Layer> = None;
     let mut rows: Option<Rows> = None;
     for (files, layer) in chain.into_iter().rev() {
+        let known = layer.rows;
         match &mut values {
             None => values = Some(layer),
             Some(values) => values.overlay(layer),
         }
+        if let (Some(rows), Some(evidence)) = (&mut rows, known.inherited) {
+            rows::set_evidence(rows, |_| Some(evidence));
+        }
         let Some(Text { file, text }) = &files.instructions else { continue };
-        let new = rows::parse(text, file)?;
+        let mut new = rows::parse(text, file)?;
+        rows::set_evidence(&mut new, |own| own.or(known.own));
         match &mut rows {
             None => rows = Some(new),
             Some(rows) => rows::overlay(rows, new, file)?,
@@ -247,7 +252,8 @@ fn assemble(machine: Files, settings: &[(String, String)]) -> Result<Spec, LoadE
         // Only the first has all functional units (manual 6.2, table 6-1).
         recipes.close_pipe(Pipes::FLB, Pipes::FLA);
     }
-    Ok(Spec { name, path, csv_from: csv_from.unwrap_or_default(), tables, recipes, pmu })
+    let provenance = values.provenance();
+    Ok(Spec { name, path, csv_from: csv_from.unwrap_or_default(), tables, provenance, recipes, pmu })
 }
 
 /// The machine that `files` extend.

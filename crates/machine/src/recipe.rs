@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use fxscope_isa::ClassId;
 
+use crate::evidence::Evidence;
 use crate::spec::LoadStore;
 
 /// Most micro-operations of one instruction: the model has so many registers for results between them.
@@ -180,6 +181,8 @@ pub struct Recipe {
     pub fetch_ports: u32,
     /// Virtual store ports taken.
     pub store_ports: u32,
+    /// How well the row is known; none where neither the row nor `machine.toml` says.
+    pub evidence: Option<Evidence>,
     /// Line of the row in its file, for messages.
     pub line: u32,
 }

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::error::{LoadError, Place, nearest, suggest};
+use crate::evidence::Evidence;
 use crate::notation::read_uops;
 use crate::recipe::{MAX_PORTS, MAX_UOPS, Recipe, Recipes, Uop};
 use crate::spec::VECTOR_BITS;
 
 /// Columns; the first line of the file names them, in any order.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 12] = [
     "class",
     "vl_bits",
     "uops",
@@ -22,9 +23,10 @@ const COLUMNS: [&str; 11] = [
     "store_ports",
     "flops_per_element",
     "source",
+    "evidence",
 ];
 /// Columns that a file may leave out: they are for readers.
-const OPTIONAL: [&str; 2] = ["flops_per_element", "source"];
+const OPTIONAL: [&str; 3] = ["flops_per_element", "source", "evidence"];
 /// Words of the column `decode_notes`, joined by `+`.
 const NOTES: [&str; 7] = [
     "seq_decode",
@@ -95,6 +97,13 @@ pub fn overlay(rows: &mut Rows, over: Rows, file: &Arc<str>) -> Result<(), LoadE
     Ok(())
 }
 
+/// Gives each row the evidence that `choose` makes of its own.
+pub fn set_evidence(rows: &mut Rows, choose: impl Fn(Option<Evidence>) -> Option<Evidence>) {
+    for recipe in rows.values_mut().flat_map(BTreeMap::values_mut) {
+        recipe.evidence = choose(recipe.evidence);
+    }
+}
+
 /// The recipes for one vector length. A row for that length counts before one for any.
 #[must_use]
 pub fn recipes(rows: Rows, vector_bits: u32) -> Recipes {
@@ -159,6 +168,13 @@ fn row<'a>(cell: impl Fn(usize) -> &'a str, known: &mut Known<'a>) -> Result<(u6
         Entry::Occupied(same) => same.get().clone(),
         Entry::Vacant(new) => new.insert(read_uops(cell(3), cell(4), cell(5), count).map_err(mend)?).clone(),
     };
+    let evidence = match cell(11) {
+        "" => None,
+        word => Some(Evidence::named(word).ok_or_else(|| {
+            let known = Evidence::ALL.map(Evidence::name).join(", ");
+            (format!("evidence is '{}'", shortened(word)), format!("give one of {known}, or nothing"))
+        })?),
+    };
     let recipe = Recipe {
         uops,
         sequential: has("seq_decode"),
@@ -169,6 +185,7 @@ fn row<'a>(cell: impl Fn(usize) -> &'a str, known: &mut Known<'a>) -> Result<(u6
         movprfx_extra_uop: has("extra_uop_if_movprfx_merging"),
         fetch_ports: number(7, 0, MAX_PORTS)? as u32,
         store_ports: number(8, 0, MAX_PORTS)? as u32,
+        evidence,
         line: 0,
     };
     Ok((bits, recipe))

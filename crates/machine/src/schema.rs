@@ -3,8 +3,6 @@
 //! [`table!`] and [`tables!`] make a struct and its schema from one declaration. Loading, checking, showing
 //! and hashing all walk the schema, so that a new key is one line in [`crate::spec`].
 
-use crate::spec::Evidence;
-
 /// The value of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -75,8 +73,6 @@ pub enum Kind {
     List(usize),
     /// A row of at most so many whole numbers.
     UpTo(usize),
-    /// How well a table is known.
-    Evidence,
 }
 
 impl Kind {
@@ -91,7 +87,6 @@ impl Kind {
             Kind::Text => "text in quotes".to_owned(),
             Kind::List(n) => format!("{n} whole numbers in square brackets"),
             Kind::UpTo(n) => format!("at most {n} whole numbers in square brackets"),
-            Kind::Evidence => format!("one of {}", Evidence::ALL.map(Evidence::name).join(", ")),
         }
     }
 
@@ -104,7 +99,6 @@ impl Kind {
             (Kind::Real, Value::Real(_)) | (Kind::Switch, Value::Switch(_)) | (Kind::Text, Value::Text(_)) => {}
             (Kind::List(n), Value::List(list)) if list.len() == n => {}
             (Kind::UpTo(n), Value::List(list)) if list.len() <= n => {}
-            (Kind::Evidence, Value::Text(word)) if Evidence::named(word).is_some() => {}
             _ => return None,
         }
         Some(value)
@@ -147,7 +141,6 @@ key_type!([u64; 3], Kind::List(3), List, list => list.as_slice().try_into().ok()
 key_type!([u64; 4], Kind::List(4), List, list => list.as_slice().try_into().ok(), this => this.to_vec());
 key_type!([u64; 5], Kind::List(5), List, list => list.as_slice().try_into().ok(), this => this.to_vec());
 key_type!(Vec<u64>, Kind::UpTo(MOST_IN_LIST), List, list => Some(list.clone()), this => this.clone());
-key_type!(Evidence, Kind::Evidence, Text, word => Evidence::named(word), this => this.name().to_owned());
 
 /// The values a key may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -207,6 +200,8 @@ pub struct Key {
     pub kind: Kind,
     /// The values it may have.
     pub rule: Rule,
+    /// The unit of its numbers; none for switches, texts, registers and numbers that name something.
+    pub unit: Option<&'static str>,
     /// Why nothing that is simulated depends on it, in whatever table; none for keys on which something does. See
     /// [`Table::inert`].
     pub inert: Option<&'static str>,
@@ -219,7 +214,7 @@ pub struct Table {
     pub name: &'static str,
     /// What it describes.
     pub doc: &'static str,
-    /// Its keys, `source` and `evidence` last.
+    /// Its keys.
     pub keys: &'static [Key],
     /// Keys on which nothing that is simulated depends in this table alone, and why.
     pub inert: &'static [(&'static str, &'static str)],
@@ -240,11 +235,6 @@ impl Table {
     }
 }
 
-/// The name of the key that says where a table's numbers come from.
-pub const SOURCE: &str = "source";
-/// The name of the key that says how well a table's numbers are known.
-pub const EVIDENCE: &str = "evidence";
-
 /// What [`table!`] makes of a table besides its fields.
 pub trait TableType: Sized {
     /// Its keys.
@@ -255,20 +245,16 @@ pub trait TableType: Sized {
     fn build(values: &[Value]) -> Option<Self>;
 }
 
-/// Declares a table of `machine.toml`: its fields with the values allowed, and `source` and `evidence` beside them. A field on
-/// which nothing that is simulated depends says `inert` and why.
+/// Declares a table of `machine.toml`: its fields with the values allowed and their unit. A field that has no effect on a
+/// simulation says `inert` and why.
 macro_rules! table {
     ($(#[$doc:meta])* $name:ident {
-        $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty $(=> $rule:expr)? $(; inert $reason:literal)?,)+
+        $($(#[doc = $fdoc:literal])* $field:ident: $ty:ty $(=> $rule:expr)? $(; unit $unit:literal)? $(; inert $reason:literal)?,)+
     }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
             $($(#[doc = $fdoc])* pub $field: $ty,)+
-            /// Where the numbers come from.
-            pub source: String,
-            /// How well they are known.
-            pub evidence: Evidence,
         }
 
         impl $crate::schema::TableType for $name {
@@ -278,34 +264,19 @@ macro_rules! table {
                     doc: concat!($($fdoc),*),
                     kind: <$ty as $crate::schema::KeyType>::KIND,
                     rule: $crate::schema::first_rule(&[$($rule,)? $crate::schema::Rule::Any]),
-                    inert: $crate::schema::first_reason(&[$(Some($reason),)? None]),
+                    unit: $crate::schema::first_text(&[$(Some($unit),)? None]),
+                    inert: $crate::schema::first_text(&[$(Some($reason),)? None]),
                 },)+
-                $crate::schema::Key {
-                    name: $crate::schema::SOURCE,
-                    doc: " Where the numbers come from.",
-                    kind: $crate::schema::Kind::Text,
-                    rule: $crate::schema::Rule::Any,
-                    inert: Some("for readers"),
-                },
-                $crate::schema::Key {
-                    name: $crate::schema::EVIDENCE,
-                    doc: " How well they are known.",
-                    kind: $crate::schema::Kind::Evidence,
-                    rule: $crate::schema::Rule::Any,
-                    inert: Some("for readers"),
-                },
             ];
             fn values(&self) -> Vec<$crate::schema::Value> {
                 use $crate::schema::KeyType as _;
-                vec![$(self.$field.write(),)+ self.source.write(), self.evidence.write()]
+                vec![$(self.$field.write(),)+]
             }
             fn build(values: &[$crate::schema::Value]) -> Option<Self> {
                 use $crate::schema::KeyType as _;
                 let mut values = values.iter();
                 Some($name {
                     $($field: <$ty>::read(values.next()?)?,)+
-                    source: String::read(values.next()?)?,
-                    evidence: Evidence::read(values.next()?)?,
                 })
             }
         }
@@ -318,9 +289,9 @@ pub(crate) const fn first_rule(rules: &[Rule]) -> Rule {
     rules[0]
 }
 
-/// The reason a field gives for being inert, if it is.
-pub(crate) const fn first_reason(reasons: &[Option<&'static str>]) -> Option<&'static str> {
-    reasons[0]
+/// The text a field gives, if it does.
+pub(crate) const fn first_text(texts: &[Option<&'static str>]) -> Option<&'static str> {
+    texts[0]
 }
 
 /// The first sentence of a key's meaning, without its full stop.
@@ -382,12 +353,18 @@ mod tests {
         assert_eq!(grouped(8_589_934_592), "8_589_934_592");
     }
 
+    /// Keys whose numbers name something and measure nothing.
+    const NAMES: [&str; 8] =
+        ["dczid", "first_core", "first_node", "node_distances", "assistant_cmgs", "mode", "assign", "default_sector"];
+
     #[test]
-    fn every_number_has_limits_and_every_key_a_meaning() {
+    fn every_number_has_limits_and_a_unit_and_every_key_a_meaning() {
         for table in SCHEMA {
             for key in table.keys {
                 let number = matches!(key.kind, Kind::Integer(_) | Kind::Real | Kind::List(_) | Kind::UpTo(_));
                 assert!(!number || key.rule != Rule::Any, "{}.{} has no limits", table.name, key.name);
+                let named = key.rule == Rule::Register || NAMES.contains(&key.name);
+                assert_eq!(key.unit.is_some(), number && !named, "{}.{} needs a unit", table.name, key.name);
                 assert!(key.doc.len() > 3, "{}.{} has no meaning", table.name, key.name);
             }
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{LoadError, Place, nearest, suggest};
+use crate::evidence::{Provenance, WORDS};
 use crate::layer::{Cell, Layer};
 use crate::schema::{Kind, Value};
 use crate::spec::SCHEMA;
@@ -23,7 +24,8 @@ pub fn read(settings: &[(String, String)]) -> Result<Layer, LoadError> {
             let what = format!("'{}' is no value for {name}", text.escape_debug());
             LoadError::bad(place.clone(), what, format!("give {}{sizes}", kind.expects()))
         })?;
-        layer.cells[t][k] = Some(Cell { value, place });
+        let provenance = Provenance::set_by(&source);
+        layer.cells[t][k] = Some(Cell { value, place, provenance });
     }
     Ok(layer)
 }
@@ -40,7 +42,10 @@ fn unknown(name: &str, place: Place) -> LoadError {
         SCHEMA.iter().flat_map(|t| t.keys.iter().map(move |k| format!("{}.{}", t.name, k.name))).collect();
     let same_key = all.iter().filter(|full| full.rsplit('.').next() == Some(name)).map(String::as_str);
     let homes: Vec<&str> = same_key.collect();
-    let advice = if homes.is_empty() {
+    let is_word = name.rsplit('.').next().is_some_and(|last| WORDS.contains(&last));
+    let advice = if is_word {
+        "a value given by --set counts as set by the user; write evidence into a machine file".to_owned()
+    } else if homes.is_empty() {
         suggest(nearest(name, all.iter().map(String::as_str)), || {
             "`fxscope machine show` prints all tables and their keys".to_owned()
         })
@@ -56,7 +61,7 @@ fn value(kind: Kind, text: &str) -> Option<Value> {
         Kind::Integer(_) => Value::Integer(integer(text)?),
         Kind::Real => Value::Real(text.parse().ok()?),
         Kind::Switch => Value::Switch(text.parse().ok()?),
-        Kind::Text | Kind::Evidence => Value::Text(text.trim_matches('"').to_owned()),
+        Kind::Text => Value::Text(text.trim_matches('"').to_owned()),
         Kind::List(_) | Kind::UpTo(_) => {
             let inner = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
             let numbers = inner.split(',').map(str::trim).filter(|_| !inner.trim().is_empty());
@@ -142,6 +147,6 @@ mod tests {
         );
         assert!(message("prefetch.l1", "yes").ends_with("give true or false"));
         assert!(message("bypass.flags", "[1,2]").ends_with("give 5 whole numbers in square brackets"));
-        assert!(message("memory.evidence", "sure").contains("documented, measured, calibrated, assumed"));
+        assert!(message("memory.evidence", "measured").contains("write evidence into a machine file"));
     }
 }

@@ -1,44 +1,62 @@
-//! A resolved machine for readers and for comparison: as a file, as a hash, as a count of what is known how well.
+//! A resolved machine for readers and for comparison: as a file and as a hash.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::evidence::{Entry, Evidence, Provenance};
 use crate::recipe::{Flow, LoadToUse, Recipe};
-use crate::schema::{EVIDENCE, Key, Rule, SOURCE, Table, Value, first_sentence};
-use crate::spec::{Evidence, SCHEMA, Spec};
+use crate::schema::{Key, Rule, Table, Value, first_sentence};
+use crate::spec::{SCHEMA, Spec};
 
-/// Column at which meanings start, beside the values.
-const MEANING: usize = 40;
-
-/// The machine as a `machine.toml` with every key, its meaning and the values allowed. Loaded again it gives the
-/// same machine: it extends the one that its CSV tables come from.
+/// The machine as a `machine.toml` with every key: its meaning, unit and limits, its value, and where that comes from.
+/// Loaded again it gives the same machine: it extends the one that its CSV tables come from.
 #[must_use]
 pub fn show(spec: &Spec) -> String {
     let mut out = format!("# Machine {}, resolved: {}\n", spec.name.escape_debug(), hash(spec));
     let _ = writeln!(out, "extends = {}", Value::Text(spec.csv_from.clone()));
-    for (table, values) in SCHEMA.iter().zip(spec.tables.values()) {
-        let _ = write!(out, "\n# {}\n[{}]\n", table.doc.trim(), table.name);
-        for (key, value) in table.keys.iter().zip(values) {
-            let line = match (key.rule, &value) {
-                (Rule::Register, Value::Integer(n)) => format!("{} = {n:#x}", key.name),
-                _ => format!("{} = {value}", key.name),
-            };
-            match key.name {
-                SOURCE | EVIDENCE => out.push_str(&line),
-                _ => {
-                    let _ = write!(out, "{line:MEANING$} # {}", meaning(table, key));
-                }
-            }
-            out.push('\n');
+    if let Some(evidence) = rows_evidence(spec) {
+        let _ = write!(out, "\n# Rows of instructions.csv\n[inherited]\nevidence = \"{}\"\n", evidence.name());
+    }
+    let mut table = "";
+    for entry in spec.entries() {
+        if table != entry.table.name {
+            table = entry.table.name;
+            let _ = write!(out, "\n# {}\n[{table}]\n", entry.table.doc.trim());
         }
+        let _ = writeln!(out, "# {}\n{} = {}", meaning(entry.table, entry.key), entry.key.name, long_form(&entry));
     }
     out
 }
 
+/// The evidence of the instruction rows, if all have the same.
+fn rows_evidence(spec: &Spec) -> Option<Evidence> {
+    let rows = spec.recipes.sorted();
+    let first = rows.first()?.1.evidence?;
+    rows.iter().all(|(_, recipe)| recipe.evidence == Some(first)).then_some(first)
+}
+
+/// A value with its provenance, as a key of `machine.toml` has it.
+fn long_form(entry: &Entry) -> String {
+    let value = match (entry.key.rule, &entry.value) {
+        (Rule::Register, Value::Integer(n)) => format!("{n:#x}"),
+        (_, value) => value.to_string(),
+    };
+    if *entry.provenance == Provenance::default() {
+        return value;
+    }
+    let evidence = entry.provenance.evidence.map(|e| ("evidence", Evidence::name(e)));
+    let texts = entry.provenance.texts().into_iter().filter(|(_, text)| !text.is_empty());
+    let words = evidence.into_iter().chain(texts);
+    let words = words.map(|(word, text)| format!(", {word} = {}", Value::Text(text.to_owned())));
+    format!("{{ value = {value}{} }}", words.collect::<String>())
+}
+
 fn meaning(table: &Table, key: &Key) -> String {
     let doc = first_sentence(key.doc);
-    let parts = [Some(doc.to_owned()), key.rule.words(), table.inert(key).map(|reason| format!("no effect: {reason}"))];
+    let unit = key.unit.map(|unit| format!("in {unit}"));
+    let parts =
+        [Some(doc.to_owned()), unit, key.rule.words(), table.inert(key).map(|reason| format!("no effect: {reason}"))];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -48,7 +66,7 @@ fn meaning(table: &Table, key: &Key) -> String {
 pub fn hash(spec: &Spec) -> String {
     let mut text = String::new();
     for (table, values) in SCHEMA.iter().zip(spec.tables.values()) {
-        for (key, value) in table.keys.iter().zip(values).filter(|(k, _)| ![SOURCE, EVIDENCE].contains(&k.name)) {
+        for (key, value) in table.keys.iter().zip(values) {
             let _ = writeln!(text, "{}.{} = {value}", table.name, key.name);
         }
     }
@@ -64,7 +82,7 @@ pub fn hash(spec: &Spec) -> String {
     hex
 }
 
-/// All of a recipe but the line it stands on. Every field is named, so that a new one cannot be forgotten.
+/// All of a recipe but its evidence and the line it stands on. Every field is named, so that a new one cannot be forgotten.
 fn write_recipe(text: &mut String, recipe: &Recipe) {
     let Recipe {
         uops,
@@ -76,6 +94,7 @@ fn write_recipe(text: &mut String, recipe: &Recipe) {
         movprfx_extra_uop,
         fetch_ports,
         store_ports,
+        evidence: _,
         line: _,
     } = recipe;
     let notes = [sequential, pre_sync, post_sync, temporary_operand, movprfx_packable, movprfx_extra_uop];
@@ -90,20 +109,4 @@ fn write_recipe(text: &mut String, recipe: &Recipe) {
                 write!(text, " {} {all_pipes} {latency} {latency_max} {load} {repeat} {wait} {independent};", pipes.0);
         }
     }
-}
-
-/// How many keys are known how well, best first.
-#[must_use]
-pub fn evidence_summary(spec: &Spec) -> [(Evidence, usize); 4] {
-    let mut count = Evidence::ALL.map(|evidence| (evidence, 0));
-    for (table, values) in SCHEMA.iter().zip(spec.tables.values()) {
-        // `source` and `evidence` stand last and tell of the others.
-        let known = table.keys.len() - 2;
-        for (evidence, n) in &mut count {
-            if values.last() == Some(&Value::Text(evidence.name().to_owned())) {
-                *n += known;
-            }
-        }
-    }
-    count
 }

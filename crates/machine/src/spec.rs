@@ -5,6 +5,7 @@
 
 mod hierarchy;
 
+use crate::evidence::Provenance;
 use crate::pmu::Pmu;
 use crate::recipe::Recipes;
 use crate::schema::Rule::{self, OneOf, Power, Range, Register};
@@ -34,41 +35,6 @@ const CYCLES: Rule = Range(0, 255);
 /// Entries of a queue or buffer.
 const ENTRIES: Rule = Range(1, 4096);
 
-/// How well a table's numbers are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Evidence {
-    /// Stated by the maker's documents.
-    Documented,
-    /// Read off measurements directly.
-    Measured,
-    /// Chosen so that the model reproduces measurements.
-    Calibrated,
-    /// A plausible value nobody has confirmed.
-    Assumed,
-}
-
-impl Evidence {
-    /// All, best known first.
-    pub const ALL: [Evidence; 4] = [Evidence::Documented, Evidence::Measured, Evidence::Calibrated, Evidence::Assumed];
-
-    /// The word for it in `machine.toml`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Evidence::Documented => "documented",
-            Evidence::Measured => "measured",
-            Evidence::Calibrated => "calibrated",
-            Evidence::Assumed => "assumed",
-        }
-    }
-
-    /// What a word of `machine.toml` stands for.
-    #[must_use]
-    pub fn named(word: &str) -> Option<Evidence> {
-        Evidence::ALL.into_iter().find(|e| e.name() == word)
-    }
-}
-
 table! {
     /// What the machine is.
     Identity {
@@ -93,7 +59,7 @@ table! {
         /// `AT_HWCAP2` of a Linux process.
         hwcap2: u64 => Register,
         /// `CNTFRQ_EL0`, Hz.
-        counter_hz: u64 => Range(1_000_000, 10_000_000_000),
+        counter_hz: u64 => Range(1_000_000, 10_000_000_000); unit "Hz",
         /// What is said of every run on this machine, one sentence; nothing when it is empty.
         note: String,
     }
@@ -103,11 +69,11 @@ table! {
     /// Clock and vector length.
     Clock {
         /// Core clock, Hz.
-        core_hz: u64 => Range(100_000_000, 10_000_000_000),
+        core_hz: u64 => Range(100_000_000, 10_000_000_000); unit "Hz",
         /// Vector length, bits.
-        vector_bits: u32 => OneOf(VECTOR_BITS),
+        vector_bits: u32 => OneOf(VECTOR_BITS); unit "bits",
         /// Floating-point pipes in use: both, or FLA alone (eco mode), which then does what FLB does too.
-        fma_pipes: u32 => Range(1, 2),
+        fma_pipes: u32 => Range(1, 2); unit "pipes",
     }
 }
 
@@ -115,9 +81,9 @@ table! {
     /// Cores, memory groups and their numbers.
     Topology {
         /// Core memory groups (CMG).
-        cmgs: u32 => Range(1, 16),
+        cmgs: u32 => Range(1, 16); unit "CMGs",
         /// Compute cores of each CMG.
-        cores_per_cmg: u32 => Range(1, 32),
+        cores_per_cmg: u32 => Range(1, 32); unit "cores",
         /// Number of the first compute core as Linux shows it.
         first_core: u32 => Range(0, 1024),
         /// Number of the first memory node as Linux shows it.
@@ -126,7 +92,7 @@ table! {
         /// others. Nodes form pairs in the order of their numbers.
         node_distances: [u64; 3] => Range(10, 254),
         /// Memory of each node.
-        node_bytes: u64 => Range(64 * MIB, 1024 * GIB),
+        node_bytes: u64 => Range(64 * MIB, 1024 * GIB); unit "bytes",
         /// CMGs with an assistant core, counted from 0. It keeps `l2.reserved_ways` of their L2; programs can use all ways
         /// of the other CMGs' L2.
         assistant_cmgs: Vec<u64> => Range(0, 15),
@@ -137,50 +103,50 @@ table! {
     /// Instruction fetch and branch prediction.
     Frontend {
         /// Bytes of one aligned fetch block.
-        fetch_bytes: u32 => Power(4, 256),
+        fetch_bytes: u32 => Power(4, 256); unit "bytes",
         /// Instructions the buffer between fetch and decode holds.
-        buffer_insts: u32 => Range(1, 1024),
+        buffer_insts: u32 => Range(1, 1024); unit "instructions",
         /// Cycles from the fetch address stage to the decode stage.
-        fetch_to_decode: u64 => CYCLES,
+        fetch_to_decode: u64 => CYCLES; unit "cycles",
         /// Instructions read from the buffer into pre-decode a cycle.
-        predecode_insts: u32 => Range(2, 127),
+        predecode_insts: u32 => Range(2, 127); unit "instructions",
         /// Pairs of MOVPRFX and the instruction behind it packed a cycle.
-        predecode_pairs: u32 => Range(1, 127),
+        predecode_pairs: u32 => Range(1, 127); unit "pairs",
         /// Instructions that leave the first stage of pre-decode a cycle, a pair being one.
-        predecode_packed: u32 => Range(1, 127),
+        predecode_packed: u32 => Range(1, 127); unit "instructions",
         /// Cycles from a taken branch's fetch to its target's fetch, predicted by the main predictors.
-        taken_branch_cycles: u64 => Range(1, 255),
+        taken_branch_cycles: u64 => Range(1, 255); unit "cycles",
         /// Taken branches the one-cycle small predictor can follow.
-        small_taken_targets: u32 => Range(0, 8),
+        small_taken_targets: u32 => Range(0, 8); unit "branches",
         /// Repetitions of a chain of taken branches before the small predictor takes over.
-        small_taken_threshold: u32 => Range(0, 1_000_000),
+        small_taken_threshold: u32 => Range(0, 1_000_000); unit "repetitions",
         /// Rounds of a loop that fits into the instruction buffer before the buffer supplies it.
-        short_loop_threshold: u32 => Range(1, 1_000_000),
+        short_loop_threshold: u32 => Range(1, 1_000_000); unit "repetitions",
         /// Entries of the loop prediction table.
-        loop_entries: u32 => ENTRIES,
+        loop_entries: u32 => ENTRIES; unit "entries",
         /// Rounds of equal length after which the loop prediction table is believed.
-        loop_confidence: u32 => Range(1, 1_000_000),
+        loop_confidence: u32 => Range(1, 1_000_000); unit "repetitions",
         /// Rows of the branch weight table: the address of a branch selects one.
-        weight_entries: u32 => Power(1, MIB),
+        weight_entries: u32 => Power(1, MIB); unit "rows",
         /// Bits of a branch weight, its sign included.
-        weight_bits: u32 => Range(2, 7),
+        weight_bits: u32 => Range(2, 7); unit "bits",
         /// Bits of global history used.
-        history_bits: u32 => Range(1, 63),
+        history_bits: u32 => Range(1, 63); unit "bits",
         /// Entries of the branch target buffer.
-        btb_entries: u32 => Power(1, MIB),
+        btb_entries: u32 => Power(1, MIB); unit "entries",
         /// Ways of the branch target buffer.
-        btb_ways: u32 => Power(1, 64),
+        btb_ways: u32 => Power(1, 64); unit "ways",
         /// Targets of indirect branches that take part in where the next one's entry stands.
-        rehash_targets: u32 => Range(1, 63),
+        rehash_targets: u32 => Range(1, 63); unit "branches",
         /// Directions of conditional branches that take part in it.
-        rehash_directions: u32 => Range(0, 63),
+        rehash_directions: u32 => Range(0, 63); unit "branches",
         /// Entries of the return address stack.
-        return_stack: u32 => ENTRIES,
+        return_stack: u32 => ENTRIES; unit "entries",
         /// Cycles from the fetch of a return to its target's fetch, predicted by the return address stack.
-        return_stack_cycles: u64 => Range(1, 255),
+        return_stack_cycles: u64 => Range(1, 255); unit "cycles",
         /// Cycles from the resolution of a mispredicted branch to the decode of the right path, beyond
         /// the front end's own length.
-        mispredict_extra: u64 => CYCLES,
+        mispredict_extra: u64 => CYCLES; unit "cycles",
     }
 }
 
@@ -188,23 +154,23 @@ table! {
     /// Decode, dispatch and commit.
     Window {
         /// Micro-operations decoded and dispatched a cycle; one dispatch group.
-        dispatch_width: u32 => Range(1, 16),
+        dispatch_width: u32 => Range(1, 16); unit "micro-operations",
         /// Micro-operations committed a cycle.
-        commit_width: u32 => Range(1, 16),
+        commit_width: u32 => Range(1, 16); unit "micro-operations",
         /// Commit stack entries.
-        commit_stack: u32 => ENTRIES,
+        commit_stack: u32 => ENTRIES; unit "entries",
         /// Commit stack entries of one group; a dispatch group takes a whole one.
-        group_entries: u32 => Range(1, 16),
+        group_entries: u32 => Range(1, 16); unit "entries",
         /// Rename registers, general purpose (beyond the architectural ones).
-        rename_gpr: u32 => Range(4, 4096),
+        rename_gpr: u32 => Range(4, 4096); unit "registers",
         /// Rename registers, vector.
-        rename_vector: u32 => Range(4, 4096),
+        rename_vector: u32 => Range(4, 4096); unit "registers",
         /// Rename registers, predicate.
-        rename_predicate: u32 => Range(4, 4096),
+        rename_predicate: u32 => Range(4, 4096); unit "registers",
         /// Temporary operand registers, which carry program counters to the pipes.
-        relay_registers: u32 => Range(1, 64),
+        relay_registers: u32 => Range(1, 64); unit "registers",
         /// Cycles from commit to the release of rename registers.
-        rename_release: u64 => CYCLES,
+        rename_release: u64 => CYCLES; unit "cycles",
     }
 }
 
@@ -212,21 +178,21 @@ table! {
     /// Reservation stations.
     Stations {
         /// Entries of RSE0 and of RSE1.
-        rse_entries: u32 => Range(2, 255),
+        rse_entries: u32 => Range(2, 255); unit "entries",
         /// Entries of RSA0 and of RSA1.
-        rsa_entries: u32 => Range(2, 255),
+        rsa_entries: u32 => Range(2, 255); unit "entries",
         /// Entries of RSBR.
-        rsbr_entries: u32 => Range(2, 255),
+        rsbr_entries: u32 => Range(2, 255); unit "entries",
         /// Micro-operations written into one station a cycle.
-        writes_per_cycle: u32 => Range(1, 16),
+        writes_per_cycle: u32 => Range(1, 16); unit "micro-operations",
         /// How many cycles before its first execution stage an integer or predicate operation gives back its entry.
-        release_integer: u64 => CYCLES,
+        release_integer: u64 => CYCLES; unit "cycles",
         /// The same for SIMD&FP operations.
-        release_vector: u64 => CYCLES,
+        release_vector: u64 => CYCLES; unit "cycles",
         /// The same for loads and stores, before address generation.
-        release_address: u64 => CYCLES,
+        release_address: u64 => CYCLES; unit "cycles",
         /// Difference of free entries from which the RSX allocation prefers one kind of station.
-        balance_threshold: u32 => Range(0, 255),
+        balance_threshold: u32 => Range(0, 255); unit "entries",
     }
 }
 
@@ -234,37 +200,37 @@ table! {
     /// Where the pipeline stages stand, as cycles from the decode stage D.
     Stages {
         /// D to the first execution stage of integer operations (X).
-        integer: u64 => CYCLES,
+        integer: u64 => CYCLES; unit "cycles",
         /// D to the first execution stage of SIMD&FP operations (X1).
-        vector: u64 => CYCLES,
+        vector: u64 => CYCLES; unit "cycles",
         /// D to the first execution stage of predicate operations (X1).
-        predicate: u64 => CYCLES,
+        predicate: u64 => CYCLES; unit "cycles",
         /// D to the address stage of loads and stores (A).
-        address: u64 => CYCLES,
+        address: u64 => CYCLES; unit "cycles",
         /// D to the resolution of a branch on the flags (BC).
-        branch: u64 => CYCLES,
+        branch: u64 => CYCLES; unit "cycles",
         /// Result of an integer operation to its commit.
-        commit_integer: u64 => CYCLES,
+        commit_integer: u64 => CYCLES; unit "cycles",
         /// Result of a SIMD&FP operation to its commit.
-        commit_vector: u64 => CYCLES,
+        commit_vector: u64 => CYCLES; unit "cycles",
         /// How much of that goes into judging floating-point exceptions: left out in No Exception mode.
-        exception_judgement: u64 => CYCLES,
+        exception_judgement: u64 => CYCLES; unit "cycles",
         /// What a flow of an operation takes longer when an operand or result of its elements is a subnormal number, cycles.
         /// Everything younger waits for it.
-        denormal: u64 => Range(0, 10_000),
+        denormal: u64 => Range(0, 10_000); unit "cycles",
         /// Latencies of SIMD&FP operations that change, in ascending order: where a result would leave its pipe together
         /// with another one, the operation takes the next of them, as far as there is one.
-        lengthened_vector: [u64; 3] => Range(1, 255),
+        lengthened_vector: [u64; 3] => Range(1, 255); unit "cycles",
         /// Result of a predicate operation to its commit.
-        commit_predicate: u64 => CYCLES,
+        commit_predicate: u64 => CYCLES; unit "cycles",
         /// Address stage to commit, integer and short loads and stores that hit.
-        commit_short: u64 => CYCLES,
+        commit_short: u64 => CYCLES; unit "cycles",
         /// Address stage to commit, long loads and stores that hit.
-        commit_long: u64 => CYCLES,
+        commit_long: u64 => CYCLES; unit "cycles",
         /// Resolution of a branch to its commit.
-        commit_branch: u64 => CYCLES,
+        commit_branch: u64 => CYCLES; unit "cycles",
         /// Execution of a compare-and-branch or indirect branch to its resolution.
-        branch_after_execute: u64 => CYCLES,
+        branch_after_execute: u64 => CYCLES; unit "cycles",
     }
 }
 
@@ -275,21 +241,21 @@ table! {
     /// pipe, branch pipe; 0 also where the combination does not exist.
     Bypass {
         /// Between different integer pipes (EXA, EXB, EAGA, EAGB).
-        integer_other_pipe: u64 => CYCLES,
+        integer_other_pipe: u64 => CYCLES; unit "cycles",
         /// Condition flags set by an integer operation.
-        flags: [u64; 5] => CYCLES,
+        flags: [u64; 5] => CYCLES; unit "cycles",
         /// Predicate set by a predicate operation.
-        predicate: [u64; 5] => CYCLES,
+        predicate: [u64; 5] => CYCLES; unit "cycles",
         /// Predicate loaded.
-        predicate_load: [u64; 5] => CYCLES,
+        predicate_load: [u64; 5] => CYCLES; unit "cycles",
         /// Predicate set by a vector compare.
-        compare: [u64; 5] => CYCLES,
+        compare: [u64; 5] => CYCLES; unit "cycles",
         /// Condition flags set by a predicate operation.
-        predicate_flags: [u64; 5] => CYCLES,
+        predicate_flags: [u64; 5] => CYCLES; unit "cycles",
         /// Condition flags set by a floating-point compare.
-        vector_flags: [u64; 5] => CYCLES,
+        vector_flags: [u64; 5] => CYCLES; unit "cycles",
         /// Condition flags set by a vector compare.
-        compare_flags: [u64; 5] => CYCLES,
+        compare_flags: [u64; 5] => CYCLES; unit "cycles",
     }
 }
 
@@ -297,57 +263,57 @@ table! {
     /// Load/store unit.
     LoadStore {
         /// Load queue entries: real fetch ports.
-        fetch_ports: u32 => ENTRIES,
+        fetch_ports: u32 => ENTRIES; unit "ports",
         /// Virtual fetch ports.
-        virtual_fetch_ports: u32 => ENTRIES,
+        virtual_fetch_ports: u32 => ENTRIES; unit "ports",
         /// Store queue entries: real store ports.
-        store_ports: u32 => ENTRIES,
+        store_ports: u32 => ENTRIES; unit "ports",
         /// Virtual store ports.
-        virtual_store_ports: u32 => ENTRIES,
+        virtual_store_ports: u32 => ENTRIES; unit "ports",
         /// Cycles from the stage in which real ports are taken (B1) to execution (X or A).
-        port_stages: u64 => CYCLES,
+        port_stages: u64 => CYCLES; unit "cycles",
         /// Write buffer entries.
-        write_buffer: u32 => ENTRIES,
+        write_buffer: u32 => ENTRIES; unit "entries",
         /// Bytes of a write buffer entry.
-        write_buffer_bytes: u32 => Power(16, 4 * KIB),
+        write_buffer_bytes: u32 => Power(16, 4 * KIB); unit "bytes",
         /// Stores whose data move from their ports to the write buffer in a cycle.
-        write_buffer_moves: u32 => ENTRIES,
+        write_buffer_moves: u32 => ENTRIES; unit "stores",
         /// Bytes of a write buffer entry that data of general and scalar stores may fill.
-        narrow_write_bytes: u32 => Power(8, 4 * KIB),
+        narrow_write_bytes: u32 => Power(8, 4 * KIB); unit "bytes",
         /// Load to use, integer register, L1D hit; `load_integer` in `instructions.csv`.
-        load_integer: u64 => Range(1, 255),
+        load_integer: u64 => Range(1, 255); unit "cycles",
         /// Load to use, SIMD&FP register (short mode); `load_short` in `instructions.csv`.
-        load_short: u64 => Range(1, 255),
+        load_short: u64 => Range(1, 255); unit "cycles",
         /// Load to use, SVE and multi-register (long mode); `load_long` in `instructions.csv`.
-        load_long: u64 => Range(1, 255),
+        load_long: u64 => Range(1, 255); unit "cycles",
         /// Commit of a store to its write into the L1D cache (W5), at the earliest.
-        store_write: u64 => CYCLES,
+        store_write: u64 => CYCLES; unit "cycles",
         /// Cycles from the data of a store to the first flow of a load that finds them and has them forwarded: general
         /// and predicate registers.
-        forward: u64 => CYCLES,
+        forward: u64 => CYCLES; unit "cycles",
         /// The same, of SIMD&FP and SVE registers.
-        forward_vector: u64 => CYCLES,
+        forward_vector: u64 => CYCLES; unit "cycles",
         /// Aligned block within which an access is one flow.
-        flow_block: u32 => Power(16, 4 * KIB),
+        flow_block: u32 => Power(16, 4 * KIB); unit "bytes",
         /// Cycles from the end of a flow to the next one that its fetch port sends: the second part of an access split
         /// at a flow block, or the same flow once more after it was cancelled.
-        resubmit: u64 => CYCLES,
+        resubmit: u64 => CYCLES; unit "cycles",
         /// Bits of addresses that are compared where dependency detection does not have whole ones.
-        partial_address_bits: u32 => Range(7, 20),
+        partial_address_bits: u32 => Range(7, 20); unit "bits",
         /// Cycles for which a store's flow in the load/store pipes has only that part of its address.
-        partial_address_stages: u64 => CYCLES,
+        partial_address_stages: u64 => CYCLES; unit "cycles",
         /// Bytes to whose boundaries dependency detection widens accesses with smaller vector elements.
-        element_check_bytes: u32 => Power(1, 64),
+        element_check_bytes: u32 => Power(1, 64); unit "bytes",
         /// Vector length dependency detection takes for structures, bytes.
-        structure_vector_bytes: u32 => Power(16, 256),
+        structure_vector_bytes: u32 => Power(16, 256); unit "bytes",
         /// Cycles both load/store pipes are taken by moving a line in.
-        move_in: u64 => CYCLES,
+        move_in: u64 => CYCLES; unit "cycles",
         /// Cycles both pipes are taken by writing a dirty line back.
-        move_out_dirty: u64 => CYCLES,
+        move_out_dirty: u64 => CYCLES; unit "cycles",
         /// Cycles both pipes are taken by giving up a clean line.
-        move_out_clean: u64 => CYCLES,
+        move_out_clean: u64 => CYCLES; unit "cycles",
         /// Dirty lines on their way from L1D to L2 (move-out buffers).
-        move_out_buffers: u32 => ENTRIES,
+        move_out_buffers: u32 => ENTRIES; unit "entries",
     }
 }
 
@@ -355,11 +321,11 @@ table! {
     /// What the documents leave open.
     Assumptions {
         /// Where between its shortest and longest latency an integer division lies, percent.
-        divide_point: u32 => Range(0, 100),
+        divide_point: u32 => Range(0, 100); unit "percent",
         /// Cycles of a system call in the kernel, charged to the caller.
-        system_call: u64 => Range(0, 10_000_000),
+        system_call: u64 => Range(0, 10_000_000); unit "cycles",
         /// Cycles from a thread's being woken to its first instruction on a core that has slept.
-        thread_wake: u64 => Range(0, 100_000_000),
+        thread_wake: u64 => Range(0, 100_000_000); unit "cycles",
     }
 }
 
@@ -375,6 +341,8 @@ pub struct Spec {
     pub csv_from: String,
     /// Its tables.
     pub tables: Tables,
+    /// Where each value of the tables comes from, in the order of [`SCHEMA`].
+    pub provenance: Vec<Vec<Provenance>>,
     /// What each timing class costs.
     pub recipes: Recipes,
     /// What its PMU counts.

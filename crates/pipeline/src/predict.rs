@@ -1,7 +1,7 @@
 //! Branch prediction (manual 3.2 and 3.3): the predictors together.
 //!
 //! Undocumented details (history length, hashing, thresholds, when entries are made) are parameters marked assumed in
-//! the machine's description, or choices listed in DEVIATIONS.md.
+//! the machine's description, or choices (docs/model/limits.md#prediction).
 
 mod btb;
 mod loop_predictor;
@@ -186,7 +186,6 @@ impl Predictor {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use fxscope_machine::Evidence;
 
     /// A front end with the sizes of A64FX and round thresholds.
     pub fn spec() -> FrontendSpec {
@@ -213,8 +212,6 @@ pub(crate) mod tests {
             return_stack: 8,
             return_stack_cycles: 2,
             mispredict_extra: 0,
-            source: String::new(),
-            evidence: Evidence::Assumed,
         }
     }
 

@@ -68,7 +68,7 @@ fn row(outcome: &Outcome, room: usize) -> Row {
         Ok(j) => (text(digits(j.simulated)), text(error(outcome, j.error)), j.verdict.word()),
         Err(_) => (None, None, "failed"),
     };
-    let see = [outcome.row.deviation.as_str(), if verdict == "gap" { "" } else { verdict }, used(outcome)];
+    let see = [outcome.row.gap.as_str(), if verdict == "gap" { "" } else { verdict }, used(outcome)];
     let see: Vec<_> = see.into_iter().filter(|word| !word.is_empty()).collect();
     let measured = text(format!("{} {unit}", digits(outcome.row.measured)));
     let what = text(shortened(&outcome.row.what, room));
@@ -219,8 +219,8 @@ fn worst(outcomes: &[Outcome]) -> Option<Section> {
 
 fn notes(outcomes: &[Outcome]) -> Vec<String> {
     let mut notes = vec![
-        "Errors are percent of the measured value; those of rows that are percentages stand in points (pt). Dn: see \
-         DEVIATIONS.md. fitted: the measured value has decided something of the model or of the kernel, or the row states \
+        "Errors are percent of the measured value; those of rows that are percentages stand in points (pt). Names in the last \
+         column are gaps: see validation/gaps.csv. fitted: the measured value has decided something of the model or of the kernel, or the row states \
          the same figure as one that has. again: the figure of a row above."
             .to_owned(),
     ];
@@ -242,10 +242,10 @@ pub(crate) fn unexpected(outcomes: &[Outcome]) -> Vec<String> {
                 ),
                 "closed" => format!(
                     "{}: within its tolerance of {} now; take {} out of its line, and --accept.",
-                    row.row, row.tolerance, row.deviation
+                    row.row, row.tolerance, row.gap
                 ),
                 _ => format!(
-                    "{}: {:+.1} is beyond its tolerance of {}, and no deviation says why.",
+                    "{}: {:+.1} is beyond its tolerance of {}, and no gap says why.",
                     row.row, j.error, row.tolerance
                 ),
             }),
@@ -304,7 +304,7 @@ fn row_json(outcome: &Outcome) -> Json {
         "relative_error": judgement.ok().and_then(|j| j.relative), "kind": outcome.kind.key(),
         "fitted": outcome.fitted, "fitted_to": row.fitted.split_whitespace().collect::<Vec<_>>(),
         "repeats": outcome.repeats,
-        "tolerance": row.tolerance, "accepted_error": row.error, "deviation": row.deviation, "source": row.source,
+        "tolerance": row.tolerance, "accepted_error": row.error, "gap": row.gap, "source": row.source,
         "verdict": judgement.map_or("failed", |j| match j.verdict.word() { "" => "within", word => word }),
         "reason": judgement.err(),
     })

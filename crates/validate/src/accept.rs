@@ -81,7 +81,7 @@ mod tests {
                 unit: unit.to_owned(),
                 tolerance: 5.0,
                 error: 0.0,
-                deviation: String::new(),
+                gap: String::new(),
                 fitted: String::new(),
                 source: String::new(),
             };

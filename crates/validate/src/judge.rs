@@ -182,7 +182,7 @@ impl Row {
             _ => simulated - self.measured,
         };
         let within = error.abs() <= self.tolerance;
-        let verdict = match (within, self.deviation.is_empty()) {
+        let verdict = match (within, self.gap.is_empty()) {
             // Accepted errors are rounded, and so is what is compared with them.
             _ if tenths(error.abs() - self.error.abs()) > SLACK => Verdict::Worse,
             (true, true) => Verdict::Within,
@@ -206,7 +206,7 @@ impl Row {
 mod tests {
     use super::*;
 
-    fn row(measured: f64, error: f64, deviation: &str) -> Row {
+    fn row(measured: f64, error: f64, gap: &str) -> Row {
         Row {
             row: "r".to_owned(),
             what: String::new(),
@@ -217,7 +217,7 @@ mod tests {
             unit: "ratio".to_owned(),
             tolerance: 5.0,
             error,
-            deviation: deviation.to_owned(),
+            gap: gap.to_owned(),
             fitted: String::new(),
             source: String::new(),
         }
@@ -295,12 +295,12 @@ mod tests {
     #[test]
     fn beyond_its_tolerance_a_row_needs_a_number() {
         assert_eq!(row(100.0, 8.0, "").judge(108.0).verdict, Verdict::Unexplained);
-        assert_eq!(row(100.0, 8.0, "D6").judge(108.0).verdict, Verdict::Gap);
+        assert_eq!(row(100.0, 8.0, "l2").judge(108.0).verdict, Verdict::Gap);
     }
 
     #[test]
     fn a_gap_that_is_none_any_more_shows() {
-        assert_eq!(row(100.0, 8.0, "D6").judge(104.0).verdict, Verdict::Closed);
+        assert_eq!(row(100.0, 8.0, "l2").judge(104.0).verdict, Verdict::Closed);
         assert!(!Verdict::Closed.is_expected());
     }
 

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use fxscope_pmu::formula::Formula;
 use serde::Deserialize;
 
-/// The file of the runs; every other CSV file of the folder is a family of rows.
+/// The file of the runs.
 const RUNS: &str = "runs.csv";
+/// The file of the gaps. Every other CSV file of the folder is a family of rows.
+const GAPS: &str = "gaps.csv";
 
 /// In front of a name of the run that a row has as its `before`.
 pub(crate) const BEFORE: &str = "before_";
@@ -38,6 +40,32 @@ pub struct Run {
     pub suite: Size,
 }
 
+/// Whether a gap's cause is known to the model.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// The model differs from the machine.
+    Open,
+    /// The model, or a kernel, was fitted to rows that name the gap: they check nothing.
+    Fitted,
+}
+
+/// One line of `gaps.csv`: a known difference between the model and the machine, or a rule that follows measured rows.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gap {
+    /// Its name, which rows refer to.
+    pub gap: String,
+    /// What is known of it.
+    pub status: Status,
+    /// The difference, in one sentence.
+    pub what: String,
+    /// The measurement or document that would settle it.
+    pub would_close: String,
+    /// The page with the experiments, or nothing.
+    pub note: String,
+}
+
 /// One measured result.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,11 +89,11 @@ pub struct Row {
     pub tolerance: f64,
     /// The error when it was last accepted: percent, or points.
     pub error: f64,
-    /// The number in `DEVIATIONS.md` of what keeps it beyond its tolerance, or nothing.
-    pub deviation: String,
+    /// The gap in `gaps.csv` that keeps it beyond its tolerance, or nothing.
+    pub gap: String,
     /// What the measured value has decided, and so checks no longer, separated by blanks; nothing for most. A key of the
-    /// machine's description, the number in `DEVIATIONS.md` of a rule or of an order of instructions, `kernel` for a
-    /// kernel that was built to have it, `rule` for a rule that a comment in the model's code names.
+    /// machine's description, a gap in `gaps.csv` (of a rule, or of an order of instructions), `kernel` for a kernel that
+    /// was built to have it, `rule` for a rule that a comment in the model's code names.
     #[serde(default)]
     pub fitted: String,
     /// Where the measured value was published.
@@ -90,6 +118,8 @@ pub struct Suite {
     pub families: Vec<Family>,
     /// Runs by name.
     pub runs: BTreeMap<String, Run>,
+    /// Gaps by name; none if the folder has no file of them.
+    pub gaps: BTreeMap<String, Gap>,
 }
 
 impl Suite {
@@ -110,7 +140,12 @@ impl Suite {
                 ));
             }
         }
-        let mut suite = Suite { families: Vec::new(), runs };
+        let mut gaps = BTreeMap::new();
+        let file = folder.join(GAPS);
+        for (_, gap) in if file.exists() { lines::<Gap>(&file)? } else { Vec::new() } {
+            gaps.insert(gap.gap.clone(), gap);
+        }
+        let mut suite = Suite { families: Vec::new(), runs, gaps };
         let mut seen = BTreeMap::new();
         for file in files(folder)? {
             let family = suite.family(file)?;
@@ -147,6 +182,9 @@ impl Suite {
         }
         if row.run.is_empty() {
             return Err(format!("row '{}' names no run", row.row));
+        }
+        if !row.gap.is_empty() && !self.gaps.contains_key(&row.gap) {
+            return Err(format!("there is no gap '{}' in {GAPS}; add a line for it", row.gap));
         }
         let points = row.is_points();
         if !row.measured.is_finite() || (!points && row.measured <= 0.0) {
@@ -239,7 +277,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        let is_family = path.extension().is_some_and(|e| e == "csv") && path.file_name().is_some_and(|n| n != RUNS);
+        let is_family =
+            path.extension().is_some_and(|e| e == "csv") && path.file_name().is_some_and(|n| n != RUNS && n != GAPS);
         files.extend(is_family.then_some(path));
     }
     files.sort();

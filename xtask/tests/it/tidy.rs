@@ -1,6 +1,6 @@
 //! The project is tidy.
 
-use xtask::tidy;
+use xtask::tidy::{self, prose, references};
 
 fn none(found: Result<Vec<String>, String>) {
     let found = found.expect("the check itself works");
@@ -20,4 +20,20 @@ fn every_path_a_document_names_exists() {
 #[test]
 fn source_files_stay_short() {
     none(tidy::file_lengths());
+}
+
+#[test]
+fn every_limit_that_is_referred_to_is_a_row_of_the_table() {
+    none(references::limits());
+}
+
+#[test]
+fn every_gap_has_rows_and_every_page_of_experiments_is_listed() {
+    none(references::gaps());
+    none(references::notes());
+}
+
+#[test]
+fn texts_avoid_the_phrases_of_the_list() {
+    none(prose::phrases());
 }

@@ -1,9 +1,11 @@
 //! Control and status.
 
+use serde::{Deserialize, Serialize};
+
 use super::format::Float;
 
 /// Floating-point control (FPCR) and status (FPSR).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FpEnv {
     /// FPCR.
     pub fpcr: u32,

@@ -12,13 +12,16 @@ use super::{Outcome, print};
 pub enum Command {
     /// List the machines that come with fxscope.
     List,
-    /// Show a machine with every key, its meaning and its source.
+    /// Show every key of a machine: meaning, unit, limits, value, evidence and source.
     Show {
         /// A name, or the path of a machine's folder or file.
         #[arg(default_value = "a64fx")]
         machine: String,
+        /// Only the values that are assumed or fitted, with the reason and what would settle them.
+        #[arg(long)]
+        assumed: bool,
     },
-    /// Check a machine's description.
+    /// Check a machine's description, and that each value says where it comes from.
     Check {
         /// The path of a machine's folder or file, or a name.
         #[arg(default_value = "a64fx")]
@@ -26,24 +29,30 @@ pub enum Command {
     },
 }
 
-/// Does what is asked for on standard output.
+/// Runs the command; its text goes to standard output.
 pub(super) fn machine(command: &Command) -> Outcome {
     let text = match command {
         Command::List => machine::list().iter().fold(String::new(), |mut text, (name, title)| {
             let _ = writeln!(text, "{name:<12} {title}");
             text
         }),
-        Command::Show { machine: name } => machine::show(&machine::load(name, &[])?),
+        Command::Show { machine: name, assumed: false } => machine::show(&machine::load(name, &[])?),
+        Command::Show { machine: name, assumed: true } => machine::show_assumed(&machine::load(name, &[])?),
         Command::Check { machine: name } => {
             let spec = machine::load(name, &[])?;
             fxscope::check_rows(&spec)?;
-            let known = machine::evidence_summary(&spec);
-            let known: Vec<_> =
-                known.iter().map(|(how, keys)| format!("{keys} {}", format!("{how:?}").to_lowercase())).collect();
+            machine::check_evidence(&spec)?;
+            let (values, rows) = (counted(machine::evidence_summary(&spec)), counted(machine::row_summary(&spec)));
             let (events, groups) = (spec.pmu.events.iter().count(), spec.pmu.groups.iter().count());
-            format!("{name}: sound; values: {}; events: {events}, groups of them: {groups}\n", known.join(", "))
+            format!("{name}: sound; values: {values}; instruction rows: {rows}; events: {events}, in {groups} groups\n")
         }
     };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// `12 documented, 3 assumed`: how many there are of each evidence, without zeros.
+fn counted(summary: [(machine::Evidence, usize); 5]) -> String {
+    let some = summary.into_iter().filter(|(_, n)| *n > 0);
+    some.map(|(evidence, n)| format!("{n} {}", evidence.name())).collect::<Vec<_>>().join(", ")
 }

@@ -18,7 +18,7 @@ use super::{Failure, Outcome, style};
 ///
 /// What a run counted is kept and used again until its program, its options or fxscope change; a suite that was
 /// interrupted goes on where it was. The exit status is 1 when a row is further off than its file says, by more
-/// than a point, cannot be simulated, or does not need its entry of DEVIATIONS.md any more.
+/// than a point, cannot be simulated, or no longer needs the gap that it names.
 #[derive(clap::Args)]
 pub struct Args {
     /// What to run: quick, full, a family (the name of a CSV file of the folder) or a single row.

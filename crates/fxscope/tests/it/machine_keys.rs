@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use fxscope::linux::Stdio;
 use fxscope::linux::pages::MemoryPolicy;
-use fxscope::machine::schema::{EVIDENCE, Key, Kind, Rule, SOURCE, Table, Value};
+use fxscope::machine::schema::{Key, Kind, Rule, Table, Value};
 use fxscope::machine::spec::SCHEMA;
 use fxscope::machine::{Spec, load};
 use fxscope::record::{Finish, Pages, Region};
@@ -255,7 +255,7 @@ fn every_key_of_a_machine_has_an_effect_or_a_reason_for_having_none() {
         // What showed the key before is most likely to show this one.
         let mut order: VecDeque<usize> = (0..cases.len()).collect();
         while let Some(table) = SCHEMA.get(next.fetch_add(1, Ordering::Relaxed)) {
-            for (k, key) in table.keys.iter().enumerate().filter(|(_, key)| ![SOURCE, EVIDENCE].contains(&key.name)) {
+            for (k, key) in table.keys.iter().enumerate() {
                 let name = format!("{}.{}", table.name, key.name);
                 let what = match (effect(&bench, table, k, &cases, &order), table.inert(key)) {
                     (Some(place), None) => {

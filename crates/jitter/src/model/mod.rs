@@ -33,8 +33,9 @@ pub enum Evidence {
     Documented,
     /// Measured.
     Measured,
-    /// Chosen so that the model reproduces measured results.
-    Calibrated,
+    /// Chosen so that the model reproduces measured results; older files say `calibrated`.
+    #[serde(alias = "calibrated")]
+    Fitted,
     /// Assumed.
     Assumed,
 }
@@ -46,7 +47,7 @@ impl Evidence {
         match self {
             Evidence::Documented => "documented",
             Evidence::Measured => "measured",
-            Evidence::Calibrated => "calibrated",
+            Evidence::Fitted => "fitted",
             Evidence::Assumed => "assumed",
         }
     }

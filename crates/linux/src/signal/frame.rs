@@ -17,7 +17,7 @@ use fxscope_guestmem::MemFault;
 use fxscope_guestmem::Memory;
 
 use super::{Action, AltStack, Origin, SigInfo, flags};
-use crate::layout::SIGNAL_RETURN;
+use crate::abi::layout::SIGNAL_RETURN;
 use crate::thread::Thread;
 
 const UCONTEXT: usize = 128;

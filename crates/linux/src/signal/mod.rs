@@ -4,11 +4,13 @@ pub mod frame;
 
 use fxscope_guestmem::MemFault;
 use fxscope_guestmem::Touch;
+use serde::{Deserialize, Serialize};
 
 use crate::budget::PENDING_SIGNALS;
 use crate::disasm;
-use crate::kernel::{End, Kernel, Killed, OutOfMemory, Refused};
-use crate::scheduler::System;
+use crate::end::{End, Killed, OutOfMemory, Refused};
+use crate::kernel::Kernel;
+use crate::process::Process;
 use crate::thread::Thread;
 
 /// Signal numbers of arm64 Linux.
@@ -113,7 +115,7 @@ pub mod flags {
 }
 
 /// What a program asked to happen on a signal (the kernel's `struct sigaction`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Action {
     /// Address of the handler, [`SIG_DFL`] or [`SIG_IGN`].
@@ -156,7 +158,7 @@ mod class {
 }
 
 /// Where a signal comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
     /// An instruction: the address it is about, and the exception syndrome for memory faults.
     Fault {
@@ -193,7 +195,7 @@ pub enum Origin {
 }
 
 /// One signal on its way to a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SigInfo {
     /// The signal's number.
     pub signal: u32,
@@ -260,7 +262,7 @@ impl SigInfo {
 }
 
 /// An alternate signal stack (`stack_t`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct AltStack {
     /// Lowest address.
@@ -287,9 +289,9 @@ impl AltStack {
     }
 }
 
-/// Makes `info` pending for the thread, as `tgkill` and its like do.
-pub(crate) fn send(kernel: &Kernel, thread: &mut Thread, info: SigInfo) {
-    if thread.mask & bit(info.signal) == 0 && ignores(&kernel.actions, info.signal) {
+/// Makes `info` pending for a thread of a process with these `actions`, as `tgkill` and its like do.
+pub(crate) fn send(actions: &[Action], thread: &mut Thread, info: SigInfo) {
+    if thread.mask & bit(info.signal) == 0 && ignores(actions, info.signal) {
         return;
     }
     queue(thread, info);
@@ -302,18 +304,16 @@ pub(crate) fn queue(thread: &mut Thread, info: SigInfo) {
     }
 }
 
-/// Makes `info` pending for the process `pid`, as `kill` does: a thread that does not block it will take it.
-/// `running` is the thread that runs. Whether there is such a process.
-pub(crate) fn send_to_process(kernel: &mut Kernel, running: &mut Thread, pid: u32, info: SigInfo) -> bool {
-    let Kernel { system: System { threads, processes, .. }, actions, pending, pid: own, .. } = kernel;
-    let (actions, pending) = if pid == *own {
-        (&*actions, pending)
-    } else {
-        let Some(other) = processes.get_mut(&pid) else { return false };
-        (&other.kernel.actions, &mut other.kernel.pending)
+/// Makes `info` pending for the process `pid`, as `kill` does: a thread that does not block it will take it. Whether there
+/// is such a process.
+pub(crate) fn send_to_process(k: &mut Kernel<'_>, pid: u32, info: SigInfo) -> bool {
+    let process = match pid == k.process.pid {
+        true => Some(&mut *k.process),
+        false => k.other_processes.iter_mut().find(|other| other.pid == pid),
     };
-    let all = std::iter::once(running).chain(threads.iter_mut().map(Box::as_mut));
-    let threads: Vec<&mut Thread> = all.filter(|t| t.pid == pid).collect();
+    let Some(Process { actions, pending, .. }) = process else { return false };
+    let all = std::iter::once(&mut *k.thread).chain(k.other_threads.iter_mut());
+    let threads: Vec<&mut Thread> = all.filter(|thread| thread.pid == pid).collect();
     // A signal that someone blocks is kept: its disposition may be another one when it is let through.
     let blocked = threads.iter().any(|t| t.mask & bit(info.signal) != 0);
     if (!blocked && ignores(actions, info.signal)) || !add(pending, info) {
@@ -348,18 +348,18 @@ fn ignores(actions: &[Action], signal: u32) -> bool {
 }
 
 /// Delivers a signal that the current instruction caused. Blocking or ignoring it does not help.
-pub(crate) fn force(kernel: &mut Kernel, thread: &mut Thread, info: SigInfo) {
-    let action = &mut kernel.actions[info.signal as usize];
-    if thread.mask & bit(info.signal) != 0 || action.handler == SIG_IGN {
+pub(crate) fn force(k: &mut Kernel<'_>, info: SigInfo) {
+    let action = &mut k.process.actions[info.signal as usize];
+    if k.thread.mask & bit(info.signal) != 0 || action.handler == SIG_IGN {
         action.handler = SIG_DFL;
-        thread.mask &= !bit(info.signal);
+        k.thread.mask &= !bit(info.signal);
     }
-    deliver(kernel, thread, info);
+    deliver(k, info);
 }
 
 /// Takes the pending signal with the lowest number that is in `allowed`: the thread's own before the process's.
-pub(crate) fn take(kernel: &mut Kernel, thread: &mut Thread, allowed: u64) -> Option<SigInfo> {
-    [&mut thread.pending, &mut kernel.pending].into_iter().find_map(|list| {
+pub(crate) fn take(k: &mut Kernel<'_>, allowed: u64) -> Option<SigInfo> {
+    [&mut k.thread.pending, &mut k.process.pending].into_iter().find_map(|list| {
         let open = list.iter().enumerate().filter(|(_, p)| allowed & bit(p.signal) != 0);
         let (at, _) = open.min_by_key(|(_, p)| p.signal)?;
         Some(list.remove(at))
@@ -367,66 +367,66 @@ pub(crate) fn take(kernel: &mut Kernel, thread: &mut Thread, allowed: u64) -> Op
 }
 
 /// Delivers pending signals that are not blocked.
-pub(crate) fn deliver_pending(kernel: &mut Kernel, thread: &mut Thread) {
-    while kernel.end.is_none() {
-        let Some(info) = take(kernel, thread, !thread.mask) else { break };
-        deliver(kernel, thread, info);
+pub(crate) fn deliver_pending(k: &mut Kernel<'_>) {
+    while k.process.end.is_none() {
+        let Some(info) = take(k, !k.thread.mask) else { break };
+        deliver(k, info);
     }
     // `rt_sigsuspend` put its mask in place only until a signal arrived.
-    if thread.blocked.is_none()
-        && let Some(mask) = thread.mask_after_suspend.take()
+    if k.thread.blocked.is_none()
+        && let Some(mask) = k.thread.mask_after_suspend.take()
     {
-        thread.mask = mask;
+        k.thread.mask = mask;
     }
 }
 
-fn deliver(kernel: &mut Kernel, thread: &mut Thread, info: SigInfo) {
-    let action = kernel.actions[info.signal as usize];
+fn deliver(k: &mut Kernel<'_>, info: SigInfo) {
+    let action = k.process.actions[info.signal as usize];
     match action.handler {
         SIG_IGN => return,
         SIG_DFL => {
             if !default_is_ignore(info.signal) {
-                kill(kernel, thread, info);
+                kill(k, info);
             }
             return;
         }
         _ => {}
     }
     if action.flags & flags::RESETHAND != 0 {
-        kernel.actions[info.signal as usize].handler = SIG_DFL;
+        k.process.actions[info.signal as usize].handler = SIG_DFL;
     }
-    thread.interrupt_call(kernel, action.flags);
-    let saved = thread.mask_after_suspend.take().unwrap_or(thread.mask);
-    if frame::push(&mut kernel.mem, thread, &info, &action, saved).is_err() {
+    k.interrupt_call(action.flags);
+    let saved = k.thread.mask_after_suspend.take().unwrap_or(k.thread.mask);
+    if frame::push(k.mem, k.thread, &info, &action, saved).is_err() {
         // No room for the frame: the kernel ends the program with SIGSEGV.
-        let address = thread.cpu.x(fxscope_aarch64::Cpu::SP);
-        kill(kernel, thread, SigInfo::fault(SIGSEGV, code::SI_KERNEL, address));
+        let address = k.thread.cpu.x(fxscope_aarch64::Cpu::SP);
+        kill(k, SigInfo::fault(SIGSEGV, code::SI_KERNEL, address));
         return;
     }
-    thread.mask = saved | action.mask & !UNBLOCKABLE;
+    k.thread.mask = saved | action.mask & !UNBLOCKABLE;
     if action.flags & flags::NODEFER == 0 {
-        thread.mask |= bit(info.signal);
+        k.thread.mask |= bit(info.signal);
     }
 }
 
-fn kill(kernel: &mut Kernel, thread: &Thread, info: SigInfo) {
+fn kill(k: &mut Kernel<'_>, info: SigInfo) {
     let address = match info.origin {
         Origin::Fault { address, .. } => Some(address),
         Origin::Sender { .. } | Origin::Queued { .. } | Origin::Child { .. } => None,
     };
-    let pc = thread.cpu.pc;
+    let pc = k.thread.cpu.pc;
     let no_memory = info.signal == SIGBUS && info.code == code::BUS_ADRERR;
-    let memory = &kernel.mem;
+    let memory = &*k.mem;
     let out_of_memory = no_memory.then(|| OutOfMemory {
         limit: memory.limit_bytes(),
         pages: memory.backed_bytes(),
         files: memory.elsewhere_bytes(),
     });
-    let word = address.filter(|_| info.signal == SIGILL).and_then(|_| kernel.mem.fetch(pc).ok());
-    kernel.end = Some(End::Killed(Killed {
+    let word = address.filter(|_| info.signal == SIGILL).and_then(|_| k.mem.fetch(pc).ok());
+    k.process.end = Some(End::Killed(Killed {
         signal: info.signal,
         pc,
-        function: kernel.function_at(pc),
+        function: k.process.function_at(pc),
         address,
         out_of_memory,
         refused: word.map(|word| Refused { word, disassembly: disasm::disassemble(word, pc) }),

@@ -3,11 +3,11 @@
 use bytemuck::{Pod, Zeroable};
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
-use crate::barrier::{Owner, Place, barrier_file};
+use super::{Args, Result};
+use crate::ipc::barrier::{Owner, Place, barrier_file};
 use crate::kernel::Kernel;
+use crate::mm::user;
 use crate::platform::BarrierPlatform;
-use crate::thread::Thread;
 
 /// `struct fujitsu_hwb_ioc_bb_ctl`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -32,15 +32,15 @@ struct WindowRequest {
 const MASK_BYTES: u32 = 128;
 
 /// The `ioctl` for the driver's device file, if the descriptor is open for that one; the others' otherwise.
-pub(super) fn ioctl(k: &mut Kernel, t: &mut Thread, a: &Args) -> Option<Result> {
-    let owner = barrier_file(&k.files, a[0] as i32)?;
-    let barrier = k.platform.barrier?;
+pub(super) fn ioctl(k: &mut Kernel<'_>, a: &Args) -> Option<Result> {
+    let owner = barrier_file(&k.process.files, a[0] as i32)?;
+    let barrier = k.system.platform.barrier?;
     let open = k.barrier_files();
     k.system.shared_registers.barriers.keep(&open);
-    Some(request(k, t, &barrier, owner, a))
+    Some(request(k, &barrier, owner, a))
 }
 
-fn request(k: &mut Kernel, t: &mut Thread, barrier: &BarrierPlatform, owner: Owner, a: &Args) -> Result {
+fn request(k: &mut Kernel<'_>, barrier: &BarrierPlatform, owner: Owner, a: &Args) -> Result {
     const ALLOCATE: u32 = 0xc010_4600;
     const ASSIGN: u32 = 0xc002_4601;
     const UNASSIGN: u32 = 0x4002_4602;
@@ -49,43 +49,48 @@ fn request(k: &mut Kernel, t: &mut Thread, barrier: &BarrierPlatform, owner: Own
     match a[1] as u32 {
         ALLOCATE => allocate(k, barrier, owner, a[2])?,
         FREE => {
-            let asked: BladeRequest = guest::read(&mut k.mem, a[2])?;
+            let asked: BladeRequest = user::read(k.mem, a[2])?;
             k.system.shared_registers.barriers.free(owner, (asked.cmg.into(), asked.blade.into()))?;
         }
         ASSIGN => {
-            let place = only_place(k, t)?;
-            let asked: WindowRequest = guest::read(&mut k.mem, a[2])?;
+            let place = only_place(k)?;
+            let asked: WindowRequest = user::read(k.mem, a[2])?;
             let barriers = &mut k.system.shared_registers.barriers;
             let window = barriers.assign(owner, place, asked.blade.into(), asked.window)?;
-            guest::write(&mut k.mem, a[2], WindowRequest { window: window as i8, ..asked })?;
+            user::write(k.mem, a[2], WindowRequest { window: window as i8, ..asked })?;
         }
         UNASSIGN => {
-            let place = only_place(k, t)?;
-            let asked: WindowRequest = guest::read(&mut k.mem, a[2])?;
+            let place = only_place(k)?;
+            let asked: WindowRequest = user::read(k.mem, a[2])?;
             k.system.shared_registers.barriers.unassign(owner, place, asked.blade.into())?;
         }
         PLACE => {
-            let place = k.platform.place_of(t.cpu_number()).ok_or(Errno::INVAL)?;
-            guest::write(&mut k.mem, a[2], [place.cmg as u8, place.core as u8])?;
+            let place = k.system.platform.place_of(k.thread.cpu_number()).ok_or(Errno::INVAL)?;
+            user::write(k.mem, a[2], [place.cmg as u8, place.core as u8])?;
         }
         _ => return Err(Errno::NOTTY),
     }
     Ok(0)
 }
 
-fn allocate(k: &mut Kernel, barrier: &BarrierPlatform, owner: Owner, address: u64) -> std::result::Result<(), Errno> {
-    let asked: BladeRequest = guest::read(&mut k.mem, address)?;
-    let mask = guest::read_bytes(&mut k.mem, asked.mask, asked.mask_bytes.min(MASK_BYTES) as usize)?;
+fn allocate(
+    k: &mut Kernel<'_>,
+    barrier: &BarrierPlatform,
+    owner: Owner,
+    address: u64,
+) -> std::result::Result<(), Errno> {
+    let asked: BladeRequest = user::read(k.mem, address)?;
+    let mask = user::read_bytes(k.mem, asked.mask, asked.mask_bytes.min(MASK_BYTES) as usize)?;
     let bits =
         mask.iter().zip(0u32..).flat_map(|(&byte, n)| (0..8).map(move |bit| (byte >> bit & 1 == 1, 8 * n + bit)));
-    let members = bits.filter(|&(there, _)| there).map(|(_, cpu)| k.platform.place_of(cpu).ok_or(Errno::INVAL));
+    let members = bits.filter(|&(there, _)| there).map(|(_, cpu)| k.system.platform.place_of(cpu).ok_or(Errno::INVAL));
     let members = members.collect::<std::result::Result<Vec<Place>, Errno>>()?;
     let (cmg, blade) = k.system.shared_registers.barriers.allocate(barrier, owner, members)?;
-    guest::write(&mut k.mem, address, BladeRequest { cmg: cmg as u8, blade: blade as u8, ..asked })
+    user::write(k.mem, address, BladeRequest { cmg: cmg as u8, blade: blade as u8, ..asked })
 }
 
 /// Where a thread is that may run on one CPU only: windows are a core's, not a thread's.
-fn only_place(k: &Kernel, t: &Thread) -> std::result::Result<Place, Errno> {
-    let allowed: u32 = t.affinity.iter().map(|word| word.count_ones()).sum();
-    k.platform.place_of(t.cpu_number()).filter(|_| allowed == 1).ok_or(Errno::PERM)
+fn only_place(k: &Kernel<'_>) -> std::result::Result<Place, Errno> {
+    let allowed: u32 = k.thread.affinity.iter().map(|word| word.count_ones()).sum();
+    k.system.platform.place_of(k.thread.cpu_number()).filter(|_| allowed == 1).ok_or(Errno::PERM)
 }

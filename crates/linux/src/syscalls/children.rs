@@ -3,12 +3,13 @@
 use rustix::io::Errno;
 
 use super::time::Usage;
-use super::{Args, Result, guest};
+use super::{Args, Result};
 use crate::kernel::Kernel;
+use crate::mm::user;
+use crate::process::Process;
 use crate::processes::Zombie;
+use crate::sched::wait::{Blocked, Wait};
 use crate::signal::{Origin, SigInfo, number::SIGCHLD};
-use crate::thread::Thread;
-use crate::wait::{Blocked, Wait};
 
 const WNOHANG: u64 = 1;
 const WEXITED: u64 = 4;
@@ -36,25 +37,25 @@ impl Which {
 ///
 /// # Errors
 /// `ECHILD` when there is no such child at all.
-fn ended_child(k: &Kernel, which: Which) -> std::result::Result<Option<usize>, Errno> {
-    let found = k.system.zombies.iter().position(|z| z.ppid == k.pid && which.has(z.pid, z.group));
-    let mut others = k.system.processes.values().map(|p| &p.kernel);
-    if found.is_none() && !others.any(|p| p.ppid == k.pid && which.has(p.pid, p.group)) {
+fn ended_child(k: &Kernel<'_>, which: Which) -> std::result::Result<Option<usize>, Errno> {
+    let found = k.system.zombies.iter().position(|z| z.ppid == k.process.pid && which.has(z.pid, z.group));
+    let mut others = k.other_processes.iter();
+    if found.is_none() && !others.any(|p| p.ppid == k.process.pid && which.has(p.pid, p.group)) {
         return Err(Errno::CHILD);
     }
     Ok(found)
 }
 
 /// Waits for a child to end.
-fn wait(k: &mut Kernel, t: &mut Thread) -> Result {
-    t.block(k, Blocked { restart: true, ..Blocked::new(Wait::Child { vfork: None }) });
+fn wait(k: &mut Kernel<'_>) -> Result {
+    k.block(Blocked { restart: true, ..Blocked::new(Wait::Child { vfork: None }) });
     Ok(0)
 }
 
 /// Forgets a zombie; its time is its parent's children's.
-fn reap(k: &mut Kernel, index: usize) -> Zombie {
+fn reap(k: &mut Kernel<'_>, index: usize) -> Zombie {
     let zombie = k.system.zombies.remove(index);
-    k.children_cpu_ns += zombie.cpu_ns;
+    k.process.children_cpu_ns += zombie.cpu_ns;
     zombie
 }
 
@@ -62,27 +63,27 @@ fn usage(zombie: &Zombie) -> Usage {
     Usage::of_time(zombie.cpu_ns)
 }
 
-pub(super) fn wait4(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn wait4(k: &mut Kernel<'_>, a: &Args) -> Result {
     let which = match a[0] as i32 {
         -1 => Which::Any,
-        0 => Which::Group(k.group),
+        0 => Which::Group(k.process.group),
         pid @ 1.. => Which::Process(pid as u32),
         group => Which::Group(group.unsigned_abs()),
     };
     let Some(index) = ended_child(k, which)? else {
-        return if a[2] & WNOHANG != 0 { Ok(0) } else { wait(k, t) };
+        return if a[2] & WNOHANG != 0 { Ok(0) } else { wait(k) };
     };
     let zombie = reap(k, index);
-    guest::write_if(&mut k.mem, a[1], zombie.end.status())?;
-    guest::write_if(&mut k.mem, a[3], usage(&zombie))?;
+    user::write_if(k.mem, a[1], zombie.end.status())?;
+    user::write_if(k.mem, a[3], usage(&zombie))?;
     Ok(zombie.pid.into())
 }
 
-pub(super) fn waitid(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn waitid(k: &mut Kernel<'_>, a: &Args) -> Result {
     let which = match (a[0], a[1] as u32) {
         (0, _) => Which::Any,
         (1, pid) => Which::Process(pid),
-        (2, 0) => Which::Group(k.group),
+        (2, 0) => Which::Group(k.process.group),
         (2, group) => Which::Group(group),
         _ => return Err(Errno::INVAL),
     };
@@ -91,10 +92,10 @@ pub(super) fn waitid(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     }
     let Some(index) = ended_child(k, which)? else {
         if a[3] & WNOHANG == 0 {
-            return wait(k, t);
+            return wait(k);
         }
         if a[2] != 0 {
-            guest::write_bytes(&mut k.mem, a[2], &[0; 128])?;
+            user::write_bytes(k.mem, a[2], &[0; 128])?;
         }
         return Ok(0);
     };
@@ -106,32 +107,29 @@ pub(super) fn waitid(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         reap(k, index);
     }
     if a[2] != 0 {
-        guest::write_bytes(&mut k.mem, a[2], &info.to_bytes())?;
+        user::write_bytes(k.mem, a[2], &info.to_bytes())?;
     }
-    guest::write_if(&mut k.mem, a[4], usage)?;
+    user::write_if(k.mem, a[4], usage)?;
     Ok(0)
 }
 
-/// The process `pid`, or for 0 the running one, if it is that or one of its children.
-fn own_or_child(k: &mut Kernel, pid: u64) -> std::result::Result<&mut Kernel, Errno> {
-    let pid = pid as u32;
-    if pid == 0 || pid == k.pid {
-        return Ok(k);
-    }
-    k.system.processes.get_mut(&pid).map(|p| &mut p.kernel).ok_or(Errno::SRCH)
+/// The process `pid`, or for 0 the running one.
+fn named<'a>(k: &'a mut Kernel<'_>, pid: u64) -> std::result::Result<&'a mut Process, Errno> {
+    let pid = if pid as u32 == 0 { k.process.pid } else { pid as u32 };
+    k.process_of(pid).ok_or(Errno::SRCH)
 }
 
-pub(super) fn getpgid(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    Ok(own_or_child(k, a[0])?.group.into())
+pub(super) fn getpgid(k: &mut Kernel<'_>, a: &Args) -> Result {
+    Ok(named(k, a[0])?.group.into())
 }
 
-pub(super) fn getsid(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    Ok(own_or_child(k, a[0])?.session.into())
+pub(super) fn getsid(k: &mut Kernel<'_>, a: &Args) -> Result {
+    Ok(named(k, a[0])?.session.into())
 }
 
-pub(super) fn setpgid(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn setpgid(k: &mut Kernel<'_>, a: &Args) -> Result {
     let group = u32::try_from(a[1] as i32).map_err(|_| Errno::INVAL)?;
-    let process = own_or_child(k, a[0])?;
+    let process = named(k, a[0])?;
     if process.session == process.pid {
         return Err(Errno::PERM);
     }
@@ -139,10 +137,10 @@ pub(super) fn setpgid(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(0)
 }
 
-pub(super) fn setsid(k: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
-    if k.group == k.pid {
+pub(super) fn setsid(k: &mut Kernel<'_>, _: &Args) -> Result {
+    if k.process.group == k.process.pid {
         return Err(Errno::PERM);
     }
-    (k.group, k.session) = (k.pid, k.pid);
-    Ok(k.pid.into())
+    (k.process.group, k.process.session) = (k.process.pid, k.process.pid);
+    Ok(k.process.pid.into())
 }

@@ -6,25 +6,33 @@ use std::path::Path;
 use std::rc::Rc;
 
 use fxscope_aarch64::Cpu;
+use fxscope_guestmem::SpaceId;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::files::open;
-use super::{Args, Result, guest};
-use crate::content::{Content, ProgramFile};
-use crate::elf::{Image, Role};
-use crate::files::AT_FDCWD;
-use crate::guest::StartError;
+use super::{Args, Result};
+use crate::abi::content::{Content, ProgramFile};
+use crate::abi::elf::{Image, Role};
+use crate::abi::layout::DEFAULT_STACK;
+use crate::abi::load::{Arguments, Ready, prepare};
+use crate::end::End;
+use crate::fs::files::AT_FDCWD;
+use crate::fs::vfs::access::Denied;
+use crate::fs::vfs::resolve::{Last, Target, resolve};
+use crate::fs::vfs::tree::{Kind, Node};
 use crate::hwpfctl::{self, Call};
-use crate::kernel::{End, Kernel, Limit};
-use crate::layout::DEFAULT_STACK;
-use crate::load::{Arguments, Ready, prepare};
-use crate::pages;
+use crate::ipc::futex::thread_ends;
+use crate::kernel::Kernel;
+use crate::mm::address_space::AddressSpace;
+use crate::mm::mapped::MappedFiles;
+use crate::mm::pages;
+use crate::mm::user;
+use crate::process::Limit;
+use crate::sched::cpus::allows;
 use crate::signal::{AltStack, SIG_DFL, SIG_IGN};
-use crate::thread::{Thread, name_of};
-use crate::vfs::access::Denied;
-use crate::vfs::resolve::{Last, Target, resolve};
-use crate::vfs::tree::{Kind, Node};
+use crate::start_error::StartError;
+use crate::thread::name_of;
 
 /// Scripts may name scripts as their interpreters, this many times (Linux's limit).
 const SCRIPTS: usize = 5;
@@ -41,22 +49,22 @@ type Words = Vec<Vec<u8>>;
 
 /// Bytes that arguments and variables may take together, their pointers included: a quarter of the stack, and 6 MiB at most
 /// (`execve(2)`).
-fn argument_room(k: &Kernel) -> u64 {
-    (k.limits[Limit::STACK].soft / 4).clamp(128 << 10, 6 << 20)
+fn argument_room(k: &Kernel<'_>) -> u64 {
+    (k.process.limits[Limit::STACK].soft / 4).clamp(128 << 10, 6 << 20)
 }
 
 /// An array of pointers to strings that ends with a null pointer. They are taken out of `room`.
-fn strings(k: &mut Kernel, pointer: u64, room: &mut u64) -> std::result::Result<Words, Errno> {
+fn strings(k: &mut Kernel<'_>, pointer: u64, room: &mut u64) -> std::result::Result<Words, Errno> {
     let mut list = Vec::new();
     if pointer == 0 {
         return Ok(list);
     }
     loop {
-        let at: u64 = guest::read(&mut k.mem, pointer.wrapping_add(8 * list.len() as u64))?;
+        let at: u64 = user::read(k.mem, pointer.wrapping_add(8 * list.len() as u64))?;
         if at == 0 {
             return Ok(list);
         }
-        let text = guest::long_string(&mut k.mem, at)?;
+        let text = user::long_string(k.mem, at)?;
         *room = room.checked_sub(text.len() as u64 + 1 + 8).ok_or(Errno::TOOBIG)?;
         list.push(text);
     }
@@ -69,14 +77,14 @@ struct Found {
 }
 
 /// Opens a program.
-fn find(k: &Kernel, t: &Thread, dir: i32, path: &[u8]) -> std::result::Result<Found, Errno> {
-    let file = open(k, t, dir, path, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?;
+fn find(k: &Kernel<'_>, dir: i32, path: &[u8]) -> std::result::Result<Found, Errno> {
+    let file = open(k, dir, path, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?;
     let status = rustix::fs::fstat(&file.host)?;
     if !FileType::from_raw_mode(status.st_mode).is_file() || status.st_mode & 0o111 == 0 {
         return Err(Errno::ACCESS);
     }
-    let real = crate::vfs::resolve::path_of(std::os::fd::AsFd::as_fd(&file.host)).ok_or(Errno::NOENT)?;
-    let file = ProgramFile::of(std::fs::File::from(file.host), k.platform.memory_bytes);
+    let real = crate::fs::vfs::resolve::path_of(std::os::fd::AsFd::as_fd(&file.host)).ok_or(Errno::NOENT)?;
+    let file = ProgramFile::of(std::fs::File::from(file.host), k.system.platform.memory_bytes);
     let file = file.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
     Ok(Found { path: real, file })
 }
@@ -91,54 +99,54 @@ fn interpreter(content: &[u8]) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
     Some((line[..end].to_vec(), (!argument.is_empty()).then(|| argument.to_vec())))
 }
 
-pub(super) fn execve(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    exec(k, t, AT_FDCWD, [a[0], a[1], a[2]], 0)
+pub(super) fn execve(k: &mut Kernel<'_>, a: &Args) -> Result {
+    exec(k, AT_FDCWD, [a[0], a[1], a[2]], 0)
 }
 
-pub(super) fn execveat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    exec(k, t, a[0] as i32, [a[1], a[2], a[3]], a[4])
+pub(super) fn execveat(k: &mut Kernel<'_>, a: &Args) -> Result {
+    exec(k, a[0] as i32, [a[1], a[2], a[3]], a[4])
 }
 
-fn exec(k: &mut Kernel, t: &mut Thread, dir: i32, [path, args, env]: [u64; 3], flags: u64) -> Result {
+fn exec(k: &mut Kernel<'_>, dir: i32, [path, args, env]: [u64; 3], flags: u64) -> Result {
     const EMPTY_PATH: u64 = 0x1000;
-    let mut name = guest::string(&mut k.mem, path)?;
+    let mut name = user::string(k.mem, path)?;
     let mut room = argument_room(k);
     let (args, env) = (strings(k, args, &mut room)?, strings(k, env, &mut room)?);
     if name.is_empty() && flags & EMPTY_PATH != 0 {
         name = format!("/proc/self/fd/{dir}").into_bytes();
     }
-    if is_command(k, t, dir, &name) {
-        return hwpfctl(k, t, &args, env);
+    if is_command(k, dir, &name) {
+        return hwpfctl(k, &args, env);
     }
-    execute(k, t, dir, name, args, env)
+    execute(k, dir, name, args, env)
 }
 
 /// Executes the program, or the script, at a path.
-fn execute(k: &mut Kernel, t: &mut Thread, dir: i32, mut name: Vec<u8>, mut args: Words, env: Words) -> Result {
-    let mut found = find(k, t, dir, &name)?;
+fn execute(k: &mut Kernel<'_>, dir: i32, mut name: Vec<u8>, mut args: Words, env: Words) -> Result {
+    let mut found = find(k, dir, &name)?;
     for _ in 0..SCRIPTS {
         let Some((program, argument)) = interpreter(Content::File(&found.file).start(LINE as u64)) else { break };
         let given = args.split_off(args.len().min(1));
         args = std::iter::once(program.clone()).chain(argument).chain([name]).chain(given).collect();
-        found = find(k, t, AT_FDCWD, &program)?;
+        found = find(k, AT_FDCWD, &program)?;
         name = program;
     }
-    let stack_bytes = match k.limits[Limit::STACK].soft {
+    let stack_bytes = match k.process.limits[Limit::STACK].soft {
         Limit::INFINITY => DEFAULT_STACK,
         bytes => bytes,
     };
-    let env = pages::translated(env, &k.files.program.env);
+    let env = pages::translated(env, &k.process.files.program.env);
     let arguments = Arguments { program: name, args, env, stack_bytes };
-    replace(k, t, &found, arguments)
+    replace(k, &found, arguments)
 }
 
 /// Whether a path leads to a command that the simulator carries out itself.
-fn is_command(k: &Kernel, t: &Thread, dir: i32, name: &[u8]) -> bool {
-    matches!(resolve(k, t, dir, name, Last::Follow), Ok(Target::Simulated(Node { kind: Kind::Command, .. })))
+fn is_command(k: &Kernel<'_>, dir: i32, name: &[u8]) -> bool {
+    matches!(resolve(k, dir, name, Last::Follow), Ok(Target::Simulated(Node { kind: Kind::Command, .. })))
 }
 
 /// `hwpfctl`: sets the prefetch register and executes the command behind its options, which is looked for as shells do.
-fn hwpfctl(k: &mut Kernel, t: &mut Thread, mut args: &[Vec<u8>], env: Words) -> Result {
+fn hwpfctl(k: &mut Kernel<'_>, mut args: &[Vec<u8>], env: Words) -> Result {
     let (settings, command) = loop {
         let (settings, command) = match hwpfctl::parse(args.get(1..).unwrap_or_default()) {
             Ok(Call::Set(settings, command)) => (settings, command),
@@ -148,9 +156,9 @@ fn hwpfctl(k: &mut Kernel, t: &mut Thread, mut args: &[Vec<u8>], env: Words) -> 
             }
             Err(what) => return fail(k, 1, &what),
         };
-        set_prefetch(k, t, &settings);
+        set_prefetch(k, &settings);
         match command.first() {
-            Some(name) if candidates(name, &env).iter().any(|path| is_command(k, t, AT_FDCWD, path)) => args = command,
+            Some(name) if candidates(name, &env).iter().any(|path| is_command(k, AT_FDCWD, path)) => args = command,
             _ => break (settings, command),
         }
     };
@@ -158,12 +166,12 @@ fn hwpfctl(k: &mut Kernel, t: &mut Thread, mut args: &[Vec<u8>], env: Words) -> 
         if settings.stream_detect.valid || args.len() == 1 {
             return fail(k, 1, "no command given; hwpfctl --help shows how to call it");
         }
-        reset_prefetch(k, t);
+        reset_prefetch(k);
         return end(k, 0);
     };
     let mut error = Errno::NOENT;
     for path in candidates(program, &env) {
-        match execute(k, t, AT_FDCWD, path, command.to_vec(), env.clone()) {
+        match execute(k, AT_FDCWD, path, command.to_vec(), env.clone()) {
             Ok(value) => return Ok(value),
             Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(other) => error = other,
@@ -175,12 +183,12 @@ fn hwpfctl(k: &mut Kernel, t: &mut Thread, mut args: &[Vec<u8>], env: Words) -> 
 }
 
 /// Sets the register of the thread's core, and tells what is to be told.
-fn set_prefetch(k: &mut Kernel, t: &mut Thread, settings: &hwpfctl::Settings) {
+fn set_prefetch(k: &mut Kernel<'_>, settings: &hwpfctl::Settings) {
     for note in &settings.notes {
         tell(k, STDERR, &format!("hwpfctl: {note}\n"));
     }
-    let before = t.cpu.hpc.stream_detect();
-    t.cpu.hpc.set_stream_detect(settings.stream_detect.into());
+    let before = k.thread.cpu.hpc.stream_detect();
+    k.thread.cpu.hpc.set_stream_detect(settings.stream_detect.into());
     if settings.verbose {
         let (before, now) = (hwpfctl::describe(before.into()), hwpfctl::describe(settings.stream_detect));
         tell(k, STDOUT, &format!("hwpfctl: before: {before}\nhwpfctl: now:    {now}\n"));
@@ -188,9 +196,8 @@ fn set_prefetch(k: &mut Kernel, t: &mut Thread, settings: &hwpfctl::Settings) {
 }
 
 /// Without a command, the CPU's defaults are for all that runs on cores that the process may run on.
-fn reset_prefetch(k: &mut Kernel, t: &Thread) {
-    let may_run_on = |cpu: u32| t.affinity.get(cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1);
-    for other in k.system.threads.iter_mut().filter(|other| may_run_on(other.cpu_number())) {
+fn reset_prefetch(k: &mut Kernel<'_>) {
+    for other in k.other_threads.iter_mut().filter(|other| allows(&k.thread.affinity, other.cpu_number())) {
         other.cpu.hpc.set_stream_detect(0);
     }
 }
@@ -206,21 +213,21 @@ fn candidates(program: &[u8], env: &[Vec<u8>]) -> Words {
 }
 
 /// Writes a text to an open file of the process. That it cannot be written is no reason not to go on.
-fn tell(k: &mut Kernel, fd: i32, text: &str) {
-    if let Ok(file) = k.files.host(fd) {
+fn tell(k: &mut Kernel<'_>, fd: i32, text: &str) {
+    if let Ok(file) = k.process.files.host(fd) {
         k.system.terminal.used(file, text.ends_with('\n'));
         let _ = rustix::io::write(file, text.as_bytes());
     }
 }
 
-fn fail(k: &mut Kernel, status: i32, what: &str) -> Result {
+fn fail(k: &mut Kernel<'_>, status: i32, what: &str) -> Result {
     tell(k, STDERR, &format!("hwpfctl: {what}\n"));
     end(k, status)
 }
 
 /// The process ends.
-fn end(k: &mut Kernel, status: i32) -> Result {
-    k.end = Some(End::Exit { code: status });
+fn end(k: &mut Kernel<'_>, status: i32) -> Result {
+    k.process.end = Some(End::Exit { code: status });
     Ok(0)
 }
 
@@ -237,86 +244,94 @@ fn errno(error: &StartError) -> Errno {
 }
 
 /// A program names its interpreter itself: it gets none that it may not read.
-fn check_interpreter(k: &Kernel, file: Content<'_>) -> std::result::Result<(), Errno> {
+fn check_interpreter(k: &Kernel<'_>, file: Content<'_>) -> std::result::Result<(), Errno> {
     let image = Image::read(file, Role::Program).map_err(|_| Errno::NOEXEC)?;
     let Some(name) = image.interpreter() else { return Ok(()) };
-    let view = &k.files.view;
+    let view = &k.process.files.view;
     let path = view.find(name).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::NOENT))?;
     let path = path.as_os_str().as_bytes();
     view.policy.check(view.policy.may_read(path), Denied::Read, path)
 }
 
 /// Loads the program into a new address space and, when that has worked, gives up the old one.
-fn replace(k: &mut Kernel, t: &mut Thread, found: &Found, arguments: Arguments) -> Result {
+fn replace(k: &mut Kernel<'_>, found: &Found, arguments: Arguments) -> Result {
     check_interpreter(k, Content::File(&found.file))?;
-    let mut new = k.mem.sibling().map_err(|_| Errno::NOMEM)?;
+    let (old, new) = (k.mem.active(), k.mem.add_space());
     let mut at_random = [0; 16];
-    k.random.fill(&mut at_random);
+    k.process.random.fill(&mut at_random);
+    k.mem.activate(new);
     let path = Path::new(OsStr::from_bytes(&found.path));
-    new.use_arena_of(&mut k.mem);
-    let loaded = prepare(path, Content::File(&found.file), &k.files.view, &mut new, &k.platform, &arguments, at_random);
+    let (file, view) = (Content::File(&found.file), &k.process.files.view);
+    let loaded = prepare(path, file, view, k.mem, &k.system.platform, &arguments, at_random);
+    k.mem.activate(old);
     let ready = match loaded {
         Ok(ready) => ready,
         Err(error) => {
-            new.clear();
-            k.mem.use_arena_of(&mut new);
+            k.mem.remove_space(new);
             return Err(errno(&error));
         }
     };
-    k.mem.use_arena_of(&mut new);
     k.write_back_at_end();
-    end_other_threads(k, t);
-    if k.borrows_from.is_some() {
-        k.return_memory();
-    } else {
-        k.release_parent();
-    }
-    k.mem.clear();
-    new.use_arena_of(&mut k.mem);
-    k.mem = new;
-    become_program(k, t, ready, arguments, found);
+    end_other_threads(k);
+    k.release_parent();
+    k.mem.activate(new);
+    enter_space(k, new);
+    become_program(k, ready, arguments, found);
     Ok(0)
 }
 
-/// The thread that calls `execve` is the only one left, and the first of its process.
-fn end_other_threads(k: &mut Kernel, t: &mut Thread) {
-    crate::futex::thread_ends(k, t);
-    k.system.threads.retain(|other| other.pid != k.pid);
-    t.tid = k.pid;
+/// The process has the address space `new` from now on. The old one stays if another process has it too (`vfork`).
+fn enter_space(k: &mut Kernel<'_>, new: SpaceId) {
+    if k.shares_space() {
+        let (mapped, pages) = (MappedFiles::default(), k.space().pages.fork(false));
+        k.process.space = k.spaces.insert(AddressSpace { id: new, mapped, pages, heap_start: 0, brk: 0 });
+    } else {
+        let space = &mut k.spaces[k.process.space];
+        k.mem.remove_space(std::mem::replace(&mut space.id, new));
+    }
 }
 
-fn become_program(k: &mut Kernel, t: &mut Thread, ready: Ready, arguments: Arguments, found: &Found) {
-    let mut cpu = Cpu::new(t.next_vl.take(k.platform.vector_bytes));
-    (cpu.id, cpu.counter_hz, cpu.counter) = (t.cpu.id, t.cpu.counter_hz, t.cpu.counter);
+/// The thread that calls `execve` is the only one left, and the first of its process.
+fn end_other_threads(k: &mut Kernel<'_>) {
+    let work = k.thread.take_exit_work();
+    thread_ends(k, work);
+    let pid = k.process.pid;
+    while k.other_threads.take(|other| other.pid == pid).is_some() {}
+    k.thread.tid = pid;
+}
+
+fn become_program(k: &mut Kernel<'_>, ready: Ready, arguments: Arguments, found: &Found) {
+    let mut cpu = Cpu::new(k.thread.next_vl.take(k.system.platform.vector_bytes));
+    (cpu.id, cpu.counter_hz, cpu.counter) = (k.thread.cpu.id, k.thread.cpu.counter_hz, k.thread.cpu.counter);
     // They belong to the core, not to the program: tools set them and then become the program that they are for.
-    cpu.hpc = t.cpu.hpc;
+    cpu.hpc = k.thread.cpu.hpc;
     cpu.pc = ready.program.entry;
     cpu.set_x(Cpu::SP, ready.stack.sp);
-    t.cpu = cpu;
-    t.name = name_of(&arguments.program);
-    t.alt_stack = AltStack::NONE;
-    for action in &mut k.actions {
+    k.thread.cpu = cpu;
+    k.thread.name = name_of(&arguments.program);
+    k.thread.alt_stack = AltStack::NONE;
+    for action in &mut k.process.actions {
         action.handler = if action.handler == SIG_IGN { SIG_IGN } else { SIG_DFL };
         (action.flags, action.mask) = (0, 0);
     }
-    k.timers.numbered.clear();
-    k.files.close_for_exec();
-    k.files.program = Rc::new(crate::files::Program {
-        charge: k.budget.charge(0),
+    k.process.timers.numbered.clear();
+    k.process.files.close_for_exec();
+    k.process.files.program = Rc::new(crate::fs::files::Program {
+        charge: k.system.budget.charge(0),
         path: found.path.clone(),
         args: arguments.args,
         env: arguments.env,
         auxv: ready.stack.auxv,
     });
-    k.files.program.charge.set(k.files.program.bytes());
-    k.mapped = ready.program.mapped;
-    let sizes = k.platform.page_sizes.clone();
-    k.pages.restart(&sizes, &k.files.program.env);
-    let who = k.toucher(t);
-    k.pages.start(&mut k.mem, who);
-    k.heap_start = k.pages.heap_start(ready.program.image.end());
-    k.brk = k.heap_start;
-    k.symbols = Rc::new(ready.program.image.symbols);
-    k.symbols_charge = Rc::new(k.budget.charge(k.symbols.bytes()));
-    k.code_changed = true;
+    k.process.files.program.charge.set(k.process.files.program.bytes());
+    let toucher = k.toucher();
+    let space = &mut k.spaces[k.process.space];
+    space.mapped = ready.program.mapped;
+    space.pages.restart(&k.system.platform.page_sizes, &k.process.files.program.env);
+    space.pages.start(k.mem, toucher);
+    space.heap_start = space.pages.heap_start(ready.program.image.end());
+    space.brk = space.heap_start;
+    k.process.symbols = Rc::new(ready.program.image.symbols);
+    k.process.symbols_charge = Rc::new(k.system.budget.charge(k.process.symbols.bytes()));
+    k.process.code_changed = true;
 }

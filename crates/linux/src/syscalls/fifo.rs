@@ -6,39 +6,31 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::files;
-use crate::attempt::{Attempt, has_writer};
-use crate::files::OpenFile;
+use crate::fs::attempt::{Attempt, has_writer};
+use crate::fs::files::OpenFile;
+use crate::fs::vfs::resolve::{Last, Target, resolve};
 use crate::kernel::Kernel;
-use crate::thread::Thread;
-use crate::vfs::resolve::{Last, Target, resolve};
 
 type Outcome<T> = std::result::Result<T, Errno>;
 
 /// Opens a path. `None`: the thread waits for the other end of a FIFO.
-pub(super) fn open(
-    k: &mut Kernel,
-    t: &mut Thread,
-    dir: i32,
-    name: &[u8],
-    flags: OFlags,
-    mode: Mode,
-) -> Outcome<Option<OpenFile>> {
+pub(super) fn open(k: &mut Kernel<'_>, dir: i32, name: &[u8], flags: OFlags, mode: Mode) -> Outcome<Option<OpenFile>> {
     if flags.intersects(OFlags::NONBLOCK | OFlags::PATH) {
-        return files::open(k, t, dir, name, flags, mode).map(Some);
+        return files::open(k, dir, name, flags, mode).map(Some);
     }
-    let file = match t.opening.take() {
+    let file = match k.thread.opening.take() {
         Some(file) => file,
-        None => match files::open(k, t, dir, name, flags | OFlags::NONBLOCK, mode) {
+        None => match files::open(k, dir, name, flags | OFlags::NONBLOCK, mode) {
             // A FIFO without a reader: its handle leads to it later, whatever becomes of its name.
             Err(Errno::NXIO) if flags & OFlags::RWMODE == OFlags::WRONLY => {
-                files::open(k, t, dir, name, OFlags::PATH, Mode::empty())?
+                files::open(k, dir, name, OFlags::PATH, Mode::empty())?
             }
             file => file?,
         },
     };
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
     let has_name = kind.is_file() || kind.is_dir();
-    if !has_name && matches!(resolve(k, t, dir, name, Last::Follow), Ok(Target::Descriptor(_))) {
+    if !has_name && matches!(resolve(k, dir, name, Last::Follow), Ok(Target::Descriptor(_))) {
         // Open already, with flags of its own.
         return Ok(Some(file));
     }
@@ -50,8 +42,8 @@ pub(super) fn open(
         _ => None,
     };
     if let Some(attempt) = attempt {
-        t.opening = Some(file);
-        t.try_later(k, attempt);
+        k.thread.opening = Some(file);
+        k.try_later(attempt);
         return Ok(None);
     }
     if status.contains(OFlags::NONBLOCK) {

@@ -9,17 +9,19 @@ use rustix::fs::{FallocateFlags, FileType, FlockOperation, MemfdFlags, Mode, OFl
 use rustix::io::Errno;
 
 use super::transfer::{CHUNK, write_error};
-use super::{Args, Result, fifo, guest};
-use crate::attempt::Attempt;
-use crate::files::{Files, OpenFile};
-use crate::kernel::{Kernel, Limit};
-use crate::memory_files::growing;
-use crate::thread::Thread;
-use crate::vfs::Origin;
-use crate::vfs::access::{Denied, Policy};
-use crate::vfs::handle::{self, Handle};
-use crate::vfs::resolve::{self, Last, Place, Target, resolve};
-use crate::vfs::tree::{Kind, Node};
+use super::{Args, Result, fifo};
+use crate::fs::attempt::Attempt;
+use crate::fs::files::{Files, OpenFile};
+use crate::kernel::Kernel;
+use crate::mm::user;
+use crate::process::Limit;
+
+use crate::fs::memory_files::growing;
+use crate::fs::vfs::Origin;
+use crate::fs::vfs::access::{Denied, writes};
+use crate::fs::vfs::handle::{self, Handle};
+use crate::fs::vfs::resolve::{self, Last, Place, Target, resolve};
+use crate::fs::vfs::tree::{Kind, Node};
 
 /// Flags of `openat` that differ between hosts and arm64: arm64's bit, and the host's flag.
 const OPEN_FLAGS: [(u32, OFlags); 14] = [
@@ -65,16 +67,16 @@ fn guest_open_flags(host: OFlags) -> u64 {
     u64::from(flags)
 }
 
-pub(super) fn limit(kernel: &Kernel) -> u64 {
-    kernel.limits[Limit::FILES].soft
+pub(super) fn limit(k: &Kernel<'_>) -> u64 {
+    k.process.limits[Limit::FILES].soft
 }
 
-pub(super) fn openat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn openat(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (flags, mode) = (a[2] as u32, Mode::from_raw_mode(a[3] as u32 & 0o7777));
-    let name = guest::string(&mut k.mem, a[1])?;
-    let Some(file) = fifo::open(k, t, a[0] as i32, &name, open_flags(flags)?, mode)? else { return Ok(0) };
+    let name = user::string(k.mem, a[1])?;
+    let Some(file) = fifo::open(k, a[0] as i32, &name, open_flags(flags)?, mode)? else { return Ok(0) };
     let (channel, limit) = (k.opened_channel(&file)?, limit(k));
-    Ok(k.files.insert_channel(file, channel, flags & O_CLOEXEC != 0, limit)? as u64)
+    Ok(k.process.files.insert_channel(file, channel, flags & O_CLOEXEC != 0, limit)? as u64)
 }
 
 /// Opens a path of the program.
@@ -82,8 +84,7 @@ pub(super) fn openat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 /// # Errors
 /// As `open` has them; `EACCES` for what the program may not do.
 pub(super) fn open(
-    k: &Kernel,
-    t: &Thread,
+    k: &Kernel<'_>,
     dir: i32,
     name: &[u8],
     flags: OFlags,
@@ -91,11 +92,11 @@ pub(super) fn open(
 ) -> std::result::Result<OpenFile, Errno> {
     let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
     let last = if exclusive || flags.contains(OFlags::NOFOLLOW) { Last::Keep } else { Last::Follow };
-    match resolve(k, t, dir, name, last)? {
+    match resolve(k, dir, name, last)? {
         Target::Host(Place { kind: Some(_), .. }) | Target::Simulated(_) if exclusive => Err(Errno::EXIST),
         Target::Host(place) => open_host(k, place, flags, mode),
-        Target::Simulated(node) => open_simulated(k, t, node, flags),
-        Target::Descriptor(fd) => reopen(k, t, fd, flags),
+        Target::Simulated(node) => open_simulated(k, node, flags),
+        Target::Descriptor(fd) => reopen(k, fd, flags),
     }
 }
 
@@ -104,18 +105,13 @@ pub(super) fn open(
 ///
 /// # Errors
 /// `ENOSPC`.
-pub(super) fn add_name(k: &Kernel, path: &[u8]) -> std::result::Result<(), Errno> {
-    let most = k.platform.memory_bytes / k.platform.page_bytes / 2;
-    k.files.view.policy.shared_memory.add_name(path, most)
+pub(super) fn add_name(k: &Kernel<'_>, path: &[u8]) -> std::result::Result<(), Errno> {
+    let most = k.system.platform.memory_bytes / k.system.platform.page_bytes / 2;
+    k.process.files.view.policy.shared_memory.add_name(path, most)
 }
 
-/// Whether a file opened so can be written.
-fn writes(flags: OFlags) -> bool {
-    flags & OFlags::RWMODE != OFlags::RDONLY || flags.contains(OFlags::TRUNC)
-}
-
-fn open_host(k: &Kernel, place: Place, flags: OFlags, mode: Mode) -> std::result::Result<OpenFile, Errno> {
-    let (policy, path) = (&k.files.view.policy, &place.path);
+fn open_host(k: &Kernel<'_>, place: Place, flags: OFlags, mode: Mode) -> std::result::Result<OpenFile, Errno> {
+    let (policy, path) = (&k.process.files.view.policy, &place.path);
     let unnamed = flags.contains(OFlags::TMPFILE);
     match place.kind {
         None if !flags.contains(OFlags::CREATE) => return Err(Errno::NOENT),
@@ -128,43 +124,31 @@ fn open_host(k: &Kernel, place: Place, flags: OFlags, mode: Mode) -> std::result
     let host = if unnamed {
         let inside = [path, &b"/file"[..]].concat();
         policy.check(policy.may_change(&inside), Denied::Write, &inside)?;
-        k.files.umask.making(|| handle::create_unnamed(policy, path, flags, mode))?
+        k.process.files.umask.making(|| handle::create_unnamed(policy, path, flags, mode))?
     } else if place.kind.is_none() {
         policy.check(policy.may_change(path), Denied::Write, path)?;
         add_name(k, path)?;
-        match k.files.umask.making(|| handle::create(policy, path, flags, mode)) {
+        match k.process.files.umask.making(|| handle::create(policy, path, flags, mode)) {
             // Another program has made it in the meantime.
             Err(Errno::EXIST) if !flags.contains(OFlags::EXCL) => Handle::new(policy, path)?.open(policy, flags)?,
             made => made?,
         }
     } else {
-        check_open(policy, path, flags)?;
+        policy.check_open(path, flags)?;
         Handle::new(policy, path)?.open(policy, flags)?
     };
     opened(k, host, path, place.origin)
 }
 
-/// Whether the program may open what is at a path of the host so.
-fn check_open(policy: &Policy, path: &[u8], flags: OFlags) -> std::result::Result<(), Errno> {
-    if flags.contains(OFlags::PATH) {
-        // Such a descriptor neither reads nor writes.
-        Ok(())
-    } else if writes(flags) {
-        policy.check(policy.may_write(path), Denied::Write, path)
-    } else {
-        policy.check(policy.may_read(path), Denied::Read, path)
-    }
-}
-
 /// An open file of the host, which is at `path`.
-fn opened(k: &Kernel, host: OwnedFd, path: &[u8], origin: Origin) -> std::result::Result<OpenFile, Errno> {
-    let in_memory = k.files.view.policy.shared_memory.has(path)
+fn opened(k: &Kernel<'_>, host: OwnedFd, path: &[u8], origin: Origin) -> std::result::Result<OpenFile, Errno> {
+    let in_memory = k.process.files.view.policy.shared_memory.has(path)
         && FileType::from_raw_mode(rustix::fs::fstat(&host)?.st_mode).is_file();
-    Ok(OpenFile { host, origin: if in_memory { Origin::Memory } else { origin } })
+    Ok(OpenFile::new(host, if in_memory { Origin::Memory } else { origin }))
 }
 
 /// Opens a simulated file: its contents as they are now, as a file of its own.
-fn open_simulated(k: &Kernel, t: &Thread, node: Node, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
+fn open_simulated(k: &Kernel<'_>, node: Node, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
     let only_path = flags.contains(OFlags::PATH);
     match node.kind {
         Kind::Link | Kind::Descriptor(_) if !only_path => return Err(Errno::LOOP),
@@ -177,14 +161,14 @@ fn open_simulated(k: &Kernel, t: &Thread, node: Node, flags: OFlags) -> std::res
         }
         _ => {}
     }
-    let tree = &k.files.view.tree;
+    let tree = &k.process.files.view.tree;
     let content = match node.kind {
         _ if only_path => Vec::new(),
-        Kind::File | Kind::Library => tree.content(k, t, &node),
-        Kind::Directory => directory_entries(k, t, &node),
+        Kind::File | Kind::Library => tree.content(k, &node),
+        Kind::Directory => directory_entries(k, &node),
         Kind::Link | Kind::Random | Kind::HardwareBarrier | Kind::Descriptor(_) | Kind::Command => Vec::new(),
     };
-    Ok(OpenFile { host: text_file(&content)?, origin: Origin::Simulated(node) })
+    Ok(OpenFile::new(text_file(&content)?, Origin::Simulated(node)))
 }
 
 /// A host file with these contents that can only be read.
@@ -199,49 +183,50 @@ fn text_file(content: &[u8]) -> std::result::Result<OwnedFd, Errno> {
 }
 
 /// Opens an open file again: a file of the host as any other, and what has no path as a second descriptor of it.
-fn reopen(k: &Kernel, t: &Thread, fd: i32, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
-    let file = k.files.open_file(fd)?;
+fn reopen(k: &Kernel<'_>, fd: i32, flags: OFlags) -> std::result::Result<OpenFile, Errno> {
+    let file = k.process.files.open_file(fd)?;
     if let Origin::Simulated(node) = &file.origin {
-        return open_simulated(k, t, node.clone(), flags);
+        return open_simulated(k, node.clone(), flags);
     }
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode);
     match resolve::path_of(file.host.as_fd()) {
         Some(path) if kind.is_file() || kind.is_dir() => {
-            let policy = &k.files.view.policy;
+            let policy = &k.process.files.view.policy;
             if kind.is_dir() && writes(flags) && !flags.contains(OFlags::PATH) {
                 return Err(Errno::ISDIR);
             }
-            check_open(policy, &path, flags)?;
+            policy.check_open(&path, flags)?;
             let host = Handle::of(policy, file.host.as_fd(), path.clone())?.open(policy, flags)?;
             opened(k, host, &path, file.origin.clone())
         }
         _ => {
             let (has, wanted) = (rustix::fs::fcntl_getfl(&file.host)? & OFlags::RWMODE, flags & OFlags::RWMODE);
-            if has == OFlags::RDWR || has == wanted { k.files.second(fd) } else { Err(Errno::ACCESS) }
+            if has == OFlags::RDWR || has == wanted { k.process.files.second(fd) } else { Err(Errno::ACCESS) }
         }
     }
 }
 
-pub(super) fn close(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    k.files.close(a[0] as i32)?;
+pub(super) fn close(k: &mut Kernel<'_>, a: &Args) -> Result {
+    k.process.files.close(a[0] as i32)?;
     Ok(0)
 }
 
-pub(super) fn close_range(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn close_range(k: &mut Kernel<'_>, a: &Args) -> Result {
     const CLOEXEC: u64 = 4;
     if a[0] > a[1] || a[2] & !(CLOEXEC | 2) != 0 {
         return Err(Errno::INVAL);
     }
     let first = i32::try_from(a[0]).unwrap_or(i32::MAX);
-    let end = k.files.end().min(i32::try_from(a[1]).unwrap_or(i32::MAX).saturating_add(1));
+    let end = k.process.files.end().min(i32::try_from(a[1]).unwrap_or(i32::MAX).saturating_add(1));
     for fd in first..end {
         // Numbers that are not open are skipped.
-        let _ = if a[2] & CLOEXEC != 0 { k.files.set_close_on_exec(fd, true) } else { k.files.close(fd) };
+        let _ =
+            if a[2] & CLOEXEC != 0 { k.process.files.set_close_on_exec(fd, true) } else { k.process.files.close(fd) };
     }
     Ok(0)
 }
 
-pub(super) fn lseek(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn lseek(k: &mut Kernel<'_>, a: &Args) -> Result {
     let at = a[1] as i64;
     let to = match a[2] {
         0 => SeekFrom::Start(u64::try_from(at).map_err(|_| Errno::INVAL)?),
@@ -251,36 +236,36 @@ pub(super) fn lseek(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         4 => SeekFrom::Hole(u64::try_from(at).map_err(|_| Errno::NXIO)?),
         _ => return Err(Errno::INVAL),
     };
-    rustix::fs::seek(k.files.host(a[0] as i32)?, to)
+    rustix::fs::seek(k.process.files.host(a[0] as i32)?, to)
 }
 
-pub(super) fn ftruncate(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn ftruncate(k: &mut Kernel<'_>, a: &Args) -> Result {
     let len = u64::try_from(a[1] as i64).map_err(|_| Errno::INVAL)?;
-    rustix::fs::ftruncate(k.files.host(a[0] as i32)?, len).map_err(|e| write_error(k, t, e))?;
+    rustix::fs::ftruncate(k.process.files.host(a[0] as i32)?, len).map_err(|e| write_error(k, e))?;
     Ok(0)
 }
 
-pub(super) fn fallocate(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn fallocate(k: &mut Kernel<'_>, a: &Args) -> Result {
     let mode = FallocateFlags::from_bits(a[1] as u32).ok_or(Errno::OPNOTSUPP)?;
     let (offset, len) = (a[2] as i64, a[3] as i64);
     if offset < 0 || len <= 0 {
         return Err(Errno::INVAL);
     }
-    let (file, offset, len) = (k.files.open_file(a[0] as i32)?, offset as u64, len as u64);
+    let (file, offset, len) = (k.process.files.open_file(a[0] as i32)?, offset as u64, len as u64);
     if mode.contains(FallocateFlags::PUNCH_HOLE) {
         rustix::fs::fallocate(&file.host, mode, offset, len)?;
     } else {
-        growing(&mut k.mem, file, Some(offset), len, |fitting| match fitting == len {
+        growing(k.mem, file, Some(offset), len, |fitting| match fitting == len {
             true => rustix::fs::fallocate(&file.host, mode, offset, len),
             false => Err(Errno::NOSPC),
         })
-        .map_err(|e| write_error(k, t, e))?;
+        .map_err(|e| write_error(k, e))?;
     }
     Ok(0)
 }
 
 /// `flock`. A lock that has to be waited for is tried again until it is free.
-pub(super) fn flock(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn flock(k: &mut Kernel<'_>, a: &Args) -> Result {
     const NONBLOCKING: u64 = 4;
     let operation = match a[1] & !NONBLOCKING {
         1 => FlockOperation::NonBlockingLockShared,
@@ -288,59 +273,59 @@ pub(super) fn flock(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         8 => FlockOperation::Unlock,
         _ => return Err(Errno::INVAL),
     };
-    match rustix::fs::flock(k.files.host(a[0] as i32)?, operation) {
+    match rustix::fs::flock(k.process.files.host(a[0] as i32)?, operation) {
         Err(Errno::WOULDBLOCK) if a[1] & NONBLOCKING == 0 => {
-            t.try_later(k, Attempt::Lock { fd: a[0] as i32, operation });
+            k.try_later(Attempt::Lock { fd: a[0] as i32, operation });
             Ok(0)
         }
         result => result.map(|()| 0),
     }
 }
 
-pub(super) fn memfd_create(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let name = guest::string(&mut k.mem, a[0])?;
+pub(super) fn memfd_create(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let name = user::string(k.mem, a[0])?;
     let flags = MemfdFlags::from_bits(a[1] as u32).ok_or(Errno::INVAL)?;
     let host = rustix::fs::memfd_create(name, flags | MemfdFlags::CLOEXEC)?;
     let (limit, close_on_exec) = (limit(k), flags.contains(MemfdFlags::CLOEXEC));
-    Ok(k.files.insert(OpenFile { host, origin: Origin::Memory }, close_on_exec, 0, limit)? as u64)
+    Ok(k.process.files.insert(OpenFile::new(host, Origin::Memory), close_on_exec, 0, limit)? as u64)
 }
 
 /// `sync_file_range` and `readahead`: advice about when to move data.
-pub(super) fn advice(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    k.files.host(a[0] as i32)?;
+pub(super) fn advice(k: &mut Kernel<'_>, a: &Args) -> Result {
+    k.process.files.host(a[0] as i32)?;
     Ok(0)
 }
 
 /// `sync`: what a program has written is in the host's hands already.
-pub(super) fn sync(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+pub(super) fn sync(_: &mut Kernel<'_>, _: &Args) -> Result {
     Ok(0)
 }
 
-pub(super) fn fsync(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    rustix::fs::fsync(k.files.host(a[0] as i32)?)?;
+pub(super) fn fsync(k: &mut Kernel<'_>, a: &Args) -> Result {
+    rustix::fs::fsync(k.process.files.host(a[0] as i32)?)?;
     Ok(0)
 }
 
-pub(super) fn fdatasync(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    rustix::fs::fdatasync(k.files.host(a[0] as i32)?)?;
+pub(super) fn fdatasync(k: &mut Kernel<'_>, a: &Args) -> Result {
+    rustix::fs::fdatasync(k.process.files.host(a[0] as i32)?)?;
     Ok(0)
 }
 
-pub(super) fn dup(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn dup(k: &mut Kernel<'_>, a: &Args) -> Result {
     let limit = limit(k);
-    Ok(k.files.duplicate(a[0] as i32, false, 0, limit)? as u64)
+    Ok(k.process.files.duplicate(a[0] as i32, false, 0, limit)? as u64)
 }
 
-pub(super) fn dup3(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn dup3(k: &mut Kernel<'_>, a: &Args) -> Result {
     let flags = a[2] as u32;
     if a[0] as i32 == a[1] as i32 || flags & !O_CLOEXEC != 0 {
         return Err(Errno::INVAL);
     }
     let limit = limit(k);
-    Ok(k.files.duplicate_to(a[0] as i32, a[1] as i32, flags & O_CLOEXEC != 0, limit)? as u64)
+    Ok(k.process.files.duplicate_to(a[0] as i32, a[1] as i32, flags & O_CLOEXEC != 0, limit)? as u64)
 }
 
-pub(super) fn pipe2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn pipe2(k: &mut Kernel<'_>, a: &Args) -> Result {
     let flags = a[1] as u32;
     let mut host = rustix::pipe::PipeFlags::CLOEXEC;
     if flags & 0o4000 != 0 {
@@ -350,34 +335,34 @@ pub(super) fn pipe2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let bytes = Files::capacity(reader.as_fd());
     let channel = k.new_channel(reader.as_fd(), bytes, true).map_err(|_| Errno::NFILE)?;
     let (limit, close_on_exec) = (limit(k), flags & O_CLOEXEC != 0);
-    let pipe = |host| OpenFile { host, origin: Origin::Host };
-    let reader = k.files.insert_channel(pipe(reader), Some(channel.clone()), close_on_exec, limit)?;
-    let writer = match k.files.insert_channel(pipe(writer), Some(channel), close_on_exec, limit) {
+    let pipe = |host| OpenFile::new(host, Origin::Host);
+    let reader = k.process.files.insert_channel(pipe(reader), Some(channel.clone()), close_on_exec, limit)?;
+    let writer = match k.process.files.insert_channel(pipe(writer), Some(channel), close_on_exec, limit) {
         Ok(writer) => writer,
         Err(error) => {
-            k.files.close(reader)?;
+            k.process.files.close(reader)?;
             return Err(error);
         }
     };
-    guest::write(&mut k.mem, a[0], [reader, writer])?;
+    user::write(k.mem, a[0], [reader, writer])?;
     Ok(0)
 }
 
-pub(super) fn fcntl(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn fcntl(k: &mut Kernel<'_>, a: &Args) -> Result {
     const SETTABLE: OFlags = OFlags::APPEND.union(OFlags::NONBLOCK).union(OFlags::DIRECT).union(OFlags::NOATIME);
     let fd = a[0] as i32;
     let limit = limit(k);
     match a[1] {
         // F_DUPFD and F_DUPFD_CLOEXEC
-        0 => Ok(k.files.duplicate(fd, false, a[2] as i32, limit)? as u64),
-        1030 => Ok(k.files.duplicate(fd, true, a[2] as i32, limit)? as u64),
+        0 => Ok(k.process.files.duplicate(fd, false, a[2] as i32, limit)? as u64),
+        1030 => Ok(k.process.files.duplicate(fd, true, a[2] as i32, limit)? as u64),
         // F_GETFD and F_SETFD
-        1 => Ok(u64::from(k.files.close_on_exec(fd)?)),
-        2 => k.files.set_close_on_exec(fd, a[2] & 1 != 0).map(|()| 0),
+        1 => Ok(u64::from(k.process.files.close_on_exec(fd)?)),
+        2 => k.process.files.set_close_on_exec(fd, a[2] & 1 != 0).map(|()| 0),
         // F_GETFL and F_SETFL
-        3 => Ok(guest_open_flags(rustix::fs::fcntl_getfl(k.files.host(fd)?)?)),
+        3 => Ok(guest_open_flags(rustix::fs::fcntl_getfl(k.process.files.host(fd)?)?)),
         4 => {
-            let file = k.files.host(fd)?;
+            let file = k.process.files.host(fd)?;
             let kept = rustix::fs::fcntl_getfl(file)? - SETTABLE;
             rustix::fs::fcntl_setfl(file, kept | (open_flags(a[2] as u32 & !3)? & SETTABLE))?;
             Ok(0)
@@ -385,21 +370,21 @@ pub(super) fn fcntl(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         // F_GETLK, F_SETLK, F_SETLKW, and the same for open files
         5..=7 | 36..=38 => lock(k, fd, a),
         // F_GETPIPE_SZ and F_SETPIPE_SZ
-        1032 => Ok(rustix::pipe::fcntl_getpipe_size(k.files.host(fd)?)? as u64),
+        1032 => Ok(rustix::pipe::fcntl_getpipe_size(k.process.files.host(fd)?)? as u64),
         1031 => set_pipe_size(k, fd, a[2]),
         _ => {
-            k.files.host(fd)?;
+            k.process.files.host(fd)?;
             Err(Errno::INVAL)
         }
     }
 }
 
 /// `F_SETPIPE_SZ`.
-fn set_pipe_size(k: &mut Kernel, fd: i32, bytes: u64) -> Result {
+fn set_pipe_size(k: &mut Kernel<'_>, fd: i32, bytes: u64) -> Result {
     let bytes = u64::from(bytes as u32);
     k.afford(bytes)?;
-    let now = rustix::pipe::fcntl_setpipe_size(k.files.host(fd)?, bytes as usize)? as u64;
-    if let Some(channel) = k.files.channel(fd) {
+    let now = rustix::pipe::fcntl_setpipe_size(k.process.files.host(fd)?, bytes as usize)? as u64;
+    if let Some(channel) = k.process.files.channel(fd) {
         channel.charge.set(now);
     }
     Ok(now)
@@ -420,16 +405,16 @@ struct RecordLock {
 
 /// Locks on parts of files: nobody else holds any, so each is granted. They do not keep other programs of the host
 /// away.
-fn lock(k: &mut Kernel, fd: i32, a: &Args) -> Result {
+fn lock(k: &mut Kernel<'_>, fd: i32, a: &Args) -> Result {
     const UNLOCKED: i16 = 2;
-    k.files.host(fd)?;
-    let mut wanted: RecordLock = guest::read(&mut k.mem, a[2])?;
+    k.process.files.host(fd)?;
+    let mut wanted: RecordLock = user::read(k.mem, a[2])?;
     if !(0..=UNLOCKED).contains(&wanted.kind) || !(0..=2).contains(&wanted.whence) {
         return Err(Errno::INVAL);
     }
     if matches!(a[1], 5 | 36) {
         wanted.kind = UNLOCKED;
-        guest::write(&mut k.mem, a[2], wanted)?;
+        user::write(k.mem, a[2], wanted)?;
     }
     Ok(0)
 }
@@ -449,10 +434,10 @@ fn push_entry(out: &mut Vec<u8>, inode: u64, cookie: i64, kind: FileType, name: 
 
 /// The records of a simulated folder. Each one's cookie is the offset behind it, so that the file that holds them
 /// can be read and positioned as the folder itself.
-fn directory_entries(k: &Kernel, t: &Thread, node: &Node) -> Vec<u8> {
+fn directory_entries(k: &Kernel<'_>, node: &Node) -> Vec<u8> {
     let mut out = Vec::new();
     let dots = [&b"."[..], b".."].map(|name| (name.to_vec(), FileType::Directory, node.inode()));
-    let named = k.files.view.tree.list(k, t, node);
+    let named = k.process.files.view.tree.list(k, node);
     for (name, kind, inode) in dots.into_iter().chain(named) {
         let end = out.len() + (20 + name.len()).next_multiple_of(8);
         push_entry(&mut out, inode, end as i64, kind, &name);
@@ -461,14 +446,14 @@ fn directory_entries(k: &Kernel, t: &Thread, node: &Node) -> Vec<u8> {
 }
 
 /// `getdents64`: entries in arm64's layout, which is the same on every 64-bit Linux.
-pub(super) fn getdents64(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn getdents64(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (fd, room) = (a[0] as i32, (a[2] as u32 as usize).min(CHUNK));
-    let out = match k.files.simulated(fd) {
+    let out = match k.process.files.simulated(fd) {
         Some(node) if node.kind != Kind::Directory => return Err(Errno::NOTDIR),
-        Some(_) => simulated_entries(k.files.host(fd)?, room)?,
-        None => host_entries(k.files.host(fd)?, room)?,
+        Some(_) => simulated_entries(k.process.files.host(fd)?, room)?,
+        None => host_entries(k.process.files.host(fd)?, room)?,
     };
-    guest::write_bytes(&mut k.mem, a[1], &out)?;
+    user::write_bytes(k.mem, a[1], &out)?;
     Ok(out.len() as u64)
 }
 

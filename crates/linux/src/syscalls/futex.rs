@@ -2,11 +2,12 @@
 
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
-use crate::futex::{ANY, Key, OWNER, OWNER_DIED, WAITERS, hand_over, requeue, wake};
+use super::{Args, Result};
+use crate::abi::time::Time;
+use crate::ipc::futex::{ANY, Key, OWNER, OWNER_DIED, WAITERS, hand_over, requeue, wake};
 use crate::kernel::Kernel;
-use crate::thread::Thread;
-use crate::wait::{Blocked, FOR_EVER, Wait};
+use crate::mm::user;
+use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 
 /// Operations (Linux `futex.h`).
 mod op {
@@ -33,28 +34,28 @@ fn has_time_limit(operation: u64) -> bool {
 }
 
 /// The address of a futex: a multiple of 4 that can be read.
-fn checked(k: &mut Kernel, address: u64, private: bool) -> std::result::Result<(Key, u32), Errno> {
+fn checked(k: &mut Kernel<'_>, address: u64, private: bool) -> std::result::Result<(Key, u32), Errno> {
     if !address.is_multiple_of(4) {
         return Err(Errno::INVAL);
     }
-    let word = guest::read::<u32>(&mut k.mem, address)?;
-    Ok((Key::of(&k.mem, k.pid, address, private), word))
+    let word = user::read::<u32>(k.mem, address)?;
+    Ok((Key::of(&k.mem, k.process.pid, address, private), word))
 }
 
 /// The time limit in simulated ns since the start. Only `FUTEX_WAIT` gives a duration.
-fn time_limit(k: &mut Kernel, operation: u64, realtime: bool, pointer: u64) -> Result {
+fn time_limit(k: &mut Kernel<'_>, operation: u64, realtime: bool, pointer: u64) -> Result {
     if !has_time_limit(operation) || pointer == 0 {
         return Ok(FOR_EVER);
     }
-    let time = guest::read::<guest::Time>(&mut k.mem, pointer)?.to_ns()?;
+    let time = user::read::<Time>(k.mem, pointer)?.to_ns()?;
     Ok(match operation {
-        op::WAIT => k.now_ns.saturating_add(time),
-        _ if realtime || operation == op::LOCK_PI => time.saturating_sub(k.start_unix_ns),
+        op::WAIT => k.system.now_ns.saturating_add(time),
+        _ if realtime || operation == op::LOCK_PI => time.saturating_sub(k.system.start_unix_ns),
         _ => time,
     })
 }
 
-pub(super) fn futex(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn futex(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (private, realtime) = (a[1] & op::PRIVATE != 0, a[1] & op::CLOCK_REALTIME != 0);
     let operation = a[1] & 0xffff_ffff & !(op::PRIVATE | op::CLOCK_REALTIME);
     if realtime && !matches!(operation, op::WAIT | op::WAIT_BITSET | op::LOCK_PI2) {
@@ -70,7 +71,7 @@ pub(super) fn futex(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     match operation {
         op::WAIT | op::WAIT_BITSET if word != value => Err(Errno::AGAIN),
         op::WAIT | op::WAIT_BITSET => {
-            wait(k, t, Wait::Futex { key, address: a[0], bitset, lock: false }, limit);
+            wait(k, Wait::Futex { key, address: a[0], bitset, lock: false }, limit);
             Ok(0)
         }
         op::WAKE | op::WAKE_BITSET => Ok(wake(k, key, count(value), bitset)),
@@ -78,12 +79,12 @@ pub(super) fn futex(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         op::CMP_REQUEUE if word != last => Err(Errno::AGAIN),
         op::CMP_REQUEUE => move_waiters(k, key, value, a[3] as u32, other, private),
         op::WAKE_OP => wake_op(k, key, value, a[3] as u32, other, last, private),
-        op::LOCK_PI | op::LOCK_PI2 => lock(k, t, a[0], key, word, Some(limit)),
-        op::TRYLOCK_PI => lock(k, t, a[0], key, word, None),
-        op::UNLOCK_PI if word & OWNER != t.tid => Err(Errno::PERM),
+        op::LOCK_PI | op::LOCK_PI2 => lock(k, a[0], key, word, Some(limit)),
+        op::TRYLOCK_PI => lock(k, a[0], key, word, None),
+        op::UNLOCK_PI if word & OWNER != k.thread.tid => Err(Errno::PERM),
         op::UNLOCK_PI => {
             let next = hand_over(k, key);
-            guest::write(&mut k.mem, a[0], next)?;
+            user::write(k.mem, a[0], next)?;
             Ok(0)
         }
         _ => Err(Errno::NOSYS),
@@ -95,13 +96,13 @@ fn count(value: u32) -> u64 {
     (value as i32).max(1) as u64
 }
 
-fn wait(k: &mut Kernel, t: &mut Thread, wait: Wait, until_ns: u64) {
+fn wait(k: &mut Kernel<'_>, wait: Wait, until_ns: u64) {
     let restart = until_ns == FOR_EVER;
-    t.block(k, Blocked { until_ns, restart, ..Blocked::new(wait) });
+    k.block(Blocked { until_ns, restart, ..Blocked::new(wait) });
 }
 
 /// `FUTEX_REQUEUE`: wakes some of the waiters and makes others wait elsewhere.
-fn move_waiters(k: &mut Kernel, from: Key, woken: u32, moved: u32, address: u64, private: bool) -> Result {
+fn move_waiters(k: &mut Kernel<'_>, from: Key, woken: u32, moved: u32, address: u64, private: bool) -> Result {
     if (woken as i32) < 0 || (moved as i32) < 0 {
         return Err(Errno::INVAL);
     }
@@ -112,7 +113,7 @@ fn move_waiters(k: &mut Kernel, from: Key, woken: u32, moved: u32, address: u64,
 
 /// `FUTEX_WAKE_OP`: changes a second futex, wakes waiters of the first, and of the second if its old value
 /// compares as asked. The operation is encoded as `op:4 comparison:4 operand:12 comparand:12`.
-fn wake_op(k: &mut Kernel, first: Key, n1: u32, n2: u32, address: u64, code: u32, private: bool) -> Result {
+fn wake_op(k: &mut Kernel<'_>, first: Key, n1: u32, n2: u32, address: u64, code: u32, private: bool) -> Result {
     let (second, old) = checked(k, address, private)?;
     let signed = |shift: u32| ((code << shift) as i32) >> 20;
     let (mut operand, comparand) = (signed(8) as u32, signed(20));
@@ -137,47 +138,47 @@ fn wake_op(k: &mut Kernel, first: Key, n1: u32, n2: u32, address: u64, code: u32
         5 => value >= comparand,
         _ => return Err(Errno::NOSYS),
     };
-    guest::write(&mut k.mem, address, new)?;
+    user::write(k.mem, address, new)?;
     let woken = wake(k, first, count(n1), ANY);
     Ok(woken + if also_second { wake(k, second, count(n2), ANY) } else { 0 })
 }
 
 /// Takes a priority-inheritance lock, or waits for it until the limit; `None`: does not wait. Priorities are not
 /// modelled, so nothing is inherited.
-fn lock(k: &mut Kernel, t: &mut Thread, address: u64, key: Key, word: u32, until_ns: Option<u64>) -> Result {
+fn lock(k: &mut Kernel<'_>, address: u64, key: Key, word: u32, until_ns: Option<u64>) -> Result {
     let owner = word & OWNER;
-    if owner == t.tid {
+    if owner == k.thread.tid {
         return Err(Errno::DEADLK);
     }
     if owner == 0 {
-        guest::write(&mut k.mem, address, t.tid | word & (WAITERS | OWNER_DIED))?;
+        user::write(k.mem, address, k.thread.tid | word & (WAITERS | OWNER_DIED))?;
         return Ok(0);
     }
-    if !k.system.threads.iter().any(|other| other.tid == owner) {
+    if !k.other_threads.iter().any(|other| other.tid == owner) {
         return Err(Errno::SRCH);
     }
     let Some(until_ns) = until_ns else { return Err(Errno::AGAIN) };
-    guest::write(&mut k.mem, address, word | WAITERS)?;
-    wait(k, t, Wait::Futex { key, address, bitset: ANY, lock: true }, until_ns);
+    user::write(k.mem, address, word | WAITERS)?;
+    wait(k, Wait::Futex { key, address, bitset: ANY, lock: true }, until_ns);
     Ok(0)
 }
 
 /// Bytes of `struct robust_list_head`.
 const HEAD_BYTES: u64 = 24;
 
-pub(super) fn set_robust_list(_: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn set_robust_list(k: &mut Kernel<'_>, a: &Args) -> Result {
     if a[1] != HEAD_BYTES {
         return Err(Errno::INVAL);
     }
-    t.robust_list = a[0];
+    k.thread.robust_list = a[0];
     Ok(0)
 }
 
-pub(super) fn get_robust_list(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn get_robust_list(k: &mut Kernel<'_>, a: &Args) -> Result {
     let tid = a[0] as u32;
-    let other = k.system.threads.iter().find(|other| other.tid == tid).map(|other| other.robust_list);
-    let head = if tid == 0 || tid == t.tid { t.robust_list } else { other.ok_or(Errno::SRCH)? };
-    guest::write(&mut k.mem, a[1], head)?;
-    guest::write(&mut k.mem, a[2], HEAD_BYTES)?;
+    let other = k.other_threads.iter().find(|other| other.tid == tid).map(|other| other.robust_list);
+    let head = if tid == 0 || tid == k.thread.tid { k.thread.robust_list } else { other.ok_or(Errno::SRCH)? };
+    user::write(k.mem, a[1], head)?;
+    user::write(k.mem, a[2], HEAD_BYTES)?;
     Ok(0)
 }

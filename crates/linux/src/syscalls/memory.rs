@@ -9,14 +9,14 @@ use fxscope_guestmem::{PAGE, Region, USER_END};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
-use crate::content::{Content, ProgramFile};
-use crate::elf;
+use super::{Args, Result};
+use crate::abi::content::{Content, ProgramFile};
+use crate::abi::elf;
+use crate::abi::layout::MMAP_TOP;
 use crate::kernel::Kernel;
-use crate::layout::MMAP_TOP;
-use crate::mapped::Mapped;
-use crate::pages::{MappingPages, Site};
-use crate::thread::Thread;
+use crate::mm::mapped::Mapped;
+use crate::mm::pages::{MappingPages, Site};
+use crate::mm::user;
 
 const MAP_SHARED: u64 = 1;
 const MAP_TYPE: u64 = 0xf;
@@ -74,8 +74,8 @@ fn free_place(mem: &Memory, len: u64, align: u64) -> Option<u64> {
 }
 
 /// Notes that code in `[start, end)` may change.
-fn touch_code(k: &mut Kernel, start: u64, end: u64) {
-    k.code_changed |= k.mem.regions_within(start, end).any(|r| r.prot.exec);
+fn touch_code(k: &mut Kernel<'_>, start: u64, end: u64) {
+    k.process.code_changed |= k.mem.regions_within(start, end).any(|r| r.prot.exec);
 }
 
 /// What a new mapping is to be besides its region.
@@ -89,13 +89,13 @@ struct Asked {
 
 impl Asked {
     /// What a thread asks for with `flags`, or a run for what it calls.
-    fn of(k: &mut Kernel, t: &Thread, segment: Segment, len: u64, flags: u64) -> std::result::Result<Asked, Errno> {
+    fn of(k: &mut Kernel<'_>, segment: Segment, len: u64, flags: u64) -> std::result::Result<Asked, Errno> {
         let huge = huge_page(k, flags)?.map(|bytes| (MappingPages::Size(bytes), true));
-        if segment != Segment::Mmap || !k.pages.wants_site(len) {
+        if segment != Segment::Mmap || !k.spaces[k.process.space].pages.wants_site(len) {
             return Ok(Asked { pages: huge, site: None });
         }
-        let site = Site::calling(k, t);
-        let (pages, site) = k.pages.site(site);
+        let site = Site::calling(k);
+        let (pages, site) = k.spaces[k.process.space].pages.site(site);
         Ok(Asked { pages: pages.map(|pages| (pages, false)).or(huge), site: Some(site) })
     }
 
@@ -104,31 +104,31 @@ impl Asked {
     }
 
     /// A new range is so.
-    fn note(&self, k: &mut Kernel, range: std::ops::Range<u64>) {
+    fn note(&self, k: &mut Kernel<'_>, range: std::ops::Range<u64>) {
         if let Some((pages, on_demand)) = self.pages {
-            k.pages.give(range.clone(), pages, on_demand);
+            k.spaces[k.process.space].pages.give(range.clone(), pages, on_demand);
         }
         if let Some(site) = self.site {
-            k.pages.made_by(range, site);
+            k.spaces[k.process.space].pages.made_by(range, site);
         }
     }
 }
 
 /// What a region is to be with so many bytes: as it was, where that is known.
-fn grown(k: &mut Kernel, t: &Thread, region: &Region, len: u64) -> std::result::Result<Asked, Errno> {
-    let (pages, site) = k.pages.asked_at(region.start);
-    if pages.is_some() || site.is_some() { Ok(Asked { pages, site }) } else { Asked::of(k, t, region.segment, len, 0) }
+fn grown(k: &mut Kernel<'_>, region: &Region, len: u64) -> std::result::Result<Asked, Errno> {
+    let (pages, site) = k.spaces[k.process.space].pages.asked_at(region.start);
+    if pages.is_some() || site.is_some() { Ok(Asked { pages, site }) } else { Asked::of(k, region.segment, len, 0) }
 }
 
 /// Bytes of the pages that flags of `mmap` ask for, with the size's logarithm in their upper bits or, without it, the
 /// system's usual ones.
-fn huge_page(k: &Kernel, flags: u64) -> std::result::Result<Option<u64>, Errno> {
+fn huge_page(k: &Kernel<'_>, flags: u64) -> std::result::Result<Option<u64>, Errno> {
     const SHIFT: u32 = 26;
     const MASK: u64 = 0x3f;
     if flags & MAP_HUGETLB == 0 || flags & MAP_ANONYMOUS == 0 {
         return Ok(None);
     }
-    let sizes = &k.platform.huge_page_bytes;
+    let sizes = &k.system.platform.huge_page_bytes;
     let bytes = match flags >> SHIFT & MASK {
         0 => sizes.first().copied(),
         shift => Some(1 << shift).filter(|bytes| sizes.contains(bytes)),
@@ -137,54 +137,55 @@ fn huge_page(k: &Kernel, flags: u64) -> std::result::Result<Option<u64>, Errno> 
 }
 
 /// Maps `region` for a thread, in the place of what was there.
-fn map_as(k: &mut Kernel, t: &Thread, region: Region, asked: &Asked) -> std::result::Result<(), Errno> {
+fn map_as(k: &mut Kernel<'_>, region: Region, asked: &Asked) -> std::result::Result<(), Errno> {
     replace(k, region)?;
     asked.note(k, region.start..region.end);
-    let who = k.toucher(t);
-    k.pages.mapped(&region, who);
+    let who = k.toucher();
+    k.spaces[k.process.space].pages.mapped(&region, who);
     Ok(())
 }
 
 /// The same for a region as any other of its segment.
-fn map(k: &mut Kernel, t: &Thread, region: Region) -> std::result::Result<(), Errno> {
-    map_as(k, t, region, &Asked::default())
+fn map(k: &mut Kernel<'_>, region: Region) -> std::result::Result<(), Errno> {
+    map_as(k, region, &Asked::default())
 }
 
 /// Maps `region` in the place of what was there, without taking pages.
-fn replace(k: &mut Kernel, region: Region) -> std::result::Result<(), Errno> {
+fn replace(k: &mut Kernel<'_>, region: Region) -> std::result::Result<(), Errno> {
     let Region { start, end, .. } = region;
     touch_code(k, start, end);
-    k.mapped.remove(&mut k.mem, start, end);
-    k.pages.unmapped(start..end);
+    k.spaces[k.process.space].mapped.remove(k.mem, start, end);
+    k.spaces[k.process.space].pages.unmapped(start..end);
     k.mem.map(start, end - start, region.prot, region.segment).map_err(|_| Errno::NOMEM)
 }
 
-fn unmap(k: &mut Kernel, start: u64, end: u64) -> std::result::Result<(), Errno> {
+fn unmap(k: &mut Kernel<'_>, start: u64, end: u64) -> std::result::Result<(), Errno> {
     touch_code(k, start, end);
-    k.mapped.remove(&mut k.mem, start, end);
-    k.pages.unmapped(start..end);
+    k.spaces[k.process.space].mapped.remove(k.mem, start, end);
+    k.spaces[k.process.space].pages.unmapped(start..end);
     k.mem.unmap(start, end - start).map_err(|_| Errno::INVAL)
 }
 
-pub(super) fn brk(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn brk(k: &mut Kernel<'_>, a: &Args) -> Result {
     let wanted = a[0];
-    let (old_end, new_end) = (k.brk.next_multiple_of(PAGE), wanted.checked_next_multiple_of(PAGE));
-    let possible = new_end.filter(|&end| wanted >= k.heap_start && end <= MMAP_TOP);
-    let Some(new_end) = possible else { return Ok(k.brk) };
+    let (old_end, new_end) =
+        (k.spaces[k.process.space].brk.next_multiple_of(PAGE), wanted.checked_next_multiple_of(PAGE));
+    let possible = new_end.filter(|&end| wanted >= k.spaces[k.process.space].heap_start && end <= MMAP_TOP);
+    let Some(new_end) = possible else { return Ok(k.spaces[k.process.space].brk) };
     if new_end > old_end {
-        let too_much = new_end - k.heap_start > k.platform.memory_bytes;
+        let too_much = new_end - k.spaces[k.process.space].heap_start > k.system.platform.memory_bytes;
         let more = Region { start: old_end, end: new_end, prot: Prot::RW, segment: Segment::Heap, shared: false };
-        if too_much || in_use(&k.mem, old_end, new_end) || map(k, t, more).is_err() {
-            return Ok(k.brk);
+        if too_much || in_use(&k.mem, old_end, new_end) || map(k, more).is_err() {
+            return Ok(k.spaces[k.process.space].brk);
         }
     } else if new_end < old_end {
         unmap(k, new_end, old_end).map_err(|_| Errno::NOMEM)?;
     }
-    k.brk = wanted;
+    k.spaces[k.process.space].brk = wanted;
     Ok(wanted)
 }
 
-pub(super) fn mmap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn mmap(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (hint, len, bits, flags, fd, offset) = (a[0], a[1], a[2], a[3], a[4] as i32, a[5]);
     let anonymous = flags & MAP_ANONYMOUS != 0;
     k.check_regions()?;
@@ -197,25 +198,25 @@ pub(super) fn mmap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         return Err(Errno::INVAL);
     }
     // Only what is meant to be used must fit in memory.
-    if bits & 2 != 0 && flags & MAP_NORESERVE == 0 && len > k.platform.memory_bytes {
+    if bits & 2 != 0 && flags & MAP_NORESERVE == 0 && len > k.system.platform.memory_bytes {
         return Err(Errno::NOMEM);
     }
     if !anonymous {
         offset.checked_add(len).filter(|&end| end <= i64::MAX as u64).ok_or(Errno::OVERFLOW)?;
         check_file(k, fd, bits, flags)?;
     }
-    let asked = Asked::of(k, t, purpose(bits, flags), len, flags)?;
-    let align = k.pages.alignment(purpose(bits, flags), asked.own_pages(), len);
+    let asked = Asked::of(k, purpose(bits, flags), len, flags)?;
+    let align = k.spaces[k.process.space].pages.alignment(purpose(bits, flags), asked.own_pages(), len);
     let start = place(&k.mem, hint, len, flags, align)?;
     let segment = segment(&k.mem, start, bits, flags);
     let shared = flags & MAP_SHARED != 0;
-    map_as(k, t, Region { start, end: start + len, prot: prot(bits), segment, shared }, &asked)?;
+    map_as(k, Region { start, end: start + len, prot: prot(bits), segment, shared }, &asked)?;
     if shared {
         k.mem.share(start, len).map_err(|_| Errno::NOMEM)?;
     }
     if !anonymous {
-        let file = k.files.host(fd)?;
-        if let Err(error) = fill(&mut k.mem, file, start, len, offset) {
+        let file = k.process.files.host(fd)?;
+        if let Err(error) = fill(k.mem, file, start, len, offset) {
             unmap(k, start, start + len)?;
             return Err(error);
         }
@@ -248,29 +249,36 @@ fn purpose(bits: u64, flags: u64) -> Segment {
 }
 
 /// Notes which file a new mapping is of, and whether changes go back to it.
-fn note_file(k: &mut Kernel, fd: i32, start: u64, len: u64, offset: u64, flags: u64) -> std::result::Result<(), Errno> {
-    let file = k.files.host(fd)?;
+fn note_file(
+    k: &mut Kernel<'_>,
+    fd: i32,
+    start: u64,
+    len: u64,
+    offset: u64,
+    flags: u64,
+) -> std::result::Result<(), Errno> {
+    let file = k.process.files.host(fd)?;
     let shared = flags & MAP_TYPE & MAP_SHARED != 0;
     let writable = rustix::fs::fcntl_getfl(file)? & OFlags::RWMODE == OFlags::RDWR;
-    let write_back = if shared && writable { Some(Arc::new(k.files.second(fd)?)) } else { None };
+    let write_back = if shared && writable { Some(Arc::new(k.process.files.second(fd)?)) } else { None };
     let inode = rustix::fs::fstat(file)?.st_ino;
-    let mapped = Mapped { end: start + len, path: k.files.link_text(fd), offset, inode, write_back, shared };
-    k.mapped.insert(&mut k.mem, start, mapped);
+    let mapped = Mapped { end: start + len, path: k.process.files.link_text(fd), offset, inode, write_back, shared };
+    k.spaces[k.process.space].mapped.insert(k.mem, start, mapped);
     Ok(())
 }
 
 /// Takes over the names of a library's functions, for reports.
-fn note_library(k: &mut Kernel, fd: i32, start: u64, offset: u64) -> std::result::Result<(), Errno> {
-    let file = std::fs::File::from(k.files.second(fd)?.host);
+fn note_library(k: &mut Kernel<'_>, fd: i32, start: u64, offset: u64) -> std::result::Result<(), Errno> {
+    let file = std::fs::File::from(k.process.files.second(fd)?.host);
     // A file that is cut short meanwhile has no names.
-    let Ok(file) = ProgramFile::of(file, k.platform.memory_bytes) else { return Ok(()) };
+    let Ok(file) = ProgramFile::of(file, k.system.platform.memory_bytes) else { return Ok(()) };
     if let Some(symbols) = elf::library_symbols(Content::File(&file), start, offset) {
         // The program runs without them.
         if k.afford(symbols.bytes()).is_err() {
             return Ok(());
         }
-        Rc::make_mut(&mut k.symbols).add(symbols);
-        k.symbols_charge = Rc::new(k.budget.charge(k.symbols.bytes()));
+        Rc::make_mut(&mut k.process.symbols).add(symbols);
+        k.process.symbols_charge = Rc::new(k.system.budget.charge(k.process.symbols.bytes()));
     }
     Ok(())
 }
@@ -293,8 +301,8 @@ fn place(mem: &Memory, hint: u64, len: u64, flags: u64, align: u64) -> Result {
 }
 
 /// Whether a file can be mapped so.
-fn check_file(k: &Kernel, fd: i32, bits: u64, flags: u64) -> std::result::Result<(), Errno> {
-    let file = k.files.host(fd)?;
+fn check_file(k: &Kernel<'_>, fd: i32, bits: u64, flags: u64) -> std::result::Result<(), Errno> {
+    let file = k.process.files.host(fd)?;
     let mode = rustix::fs::fcntl_getfl(file)? & OFlags::RWMODE;
     let shared = flags & MAP_TYPE & MAP_SHARED != 0;
     if mode == OFlags::WRONLY || (shared && bits & 2 != 0 && mode != OFlags::RDWR) {
@@ -326,7 +334,7 @@ fn fill(mem: &mut Memory, file: BorrowedFd<'_>, start: u64, len: u64, offset: u6
     Ok(())
 }
 
-pub(super) fn munmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn munmap(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (start, end) = range(a[0], a[1]).map_err(|_| Errno::INVAL)?;
     if start == end {
         return Err(Errno::INVAL);
@@ -335,7 +343,7 @@ pub(super) fn munmap(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     Ok(0)
 }
 
-pub(super) fn mprotect(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn mprotect(k: &mut Kernel<'_>, a: &Args) -> Result {
     const PROT_SEM: u64 = 8;
     k.check_regions()?;
     let (start, end) = range(a[0], a[1])?;
@@ -344,26 +352,26 @@ pub(super) fn mprotect(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     }
     let prot = prot(a[2]);
     // Linux changes one mapping after the other and keeps what it has changed when it refuses one.
-    let refused = if prot.write { k.mapped.first_unwritable(start, end) } else { None };
+    let refused = if prot.write { k.spaces[k.process.space].mapped.first_unwritable(start, end) } else { None };
     let allowed_end = refused.unwrap_or(end);
     if start < allowed_end {
         touch_code(k, start, allowed_end);
         k.mem.protect(start, allowed_end - start, prot).map_err(|_| Errno::NOMEM)?;
-        prepage_reserved(k, t, start, allowed_end);
+        prepage_reserved(k, start, allowed_end);
     }
     if refused.is_some() { Err(Errno::ACCESS) } else { Ok(0) }
 }
 
 /// C libraries reserve the stack of a thread, and heaps of other threads than the first, and make them writable then.
-fn prepage_reserved(k: &mut Kernel, t: &Thread, start: u64, end: u64) {
-    let who = k.toucher(t);
+fn prepage_reserved(k: &mut Kernel<'_>, start: u64, end: u64) {
+    let who = k.toucher();
     let reserved = |region: &&Region| matches!(region.segment, Segment::ThreadStack | Segment::Mmap);
     for region in k.mem.regions_within(start, end).filter(reserved) {
-        k.pages.mapped(region, who);
+        k.spaces[k.process.space].pages.mapped(region, who);
     }
 }
 
-pub(super) fn mremap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn mremap(k: &mut Kernel<'_>, a: &Args) -> Result {
     const MAYMOVE: u64 = 1;
     const FIXED: u64 = 2;
     k.check_regions()?;
@@ -378,11 +386,11 @@ pub(super) fn mremap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         return Err(Errno::FAULT);
     }
     let (old_len, new_len) = (old_end - start, new_end - start);
-    if new_len > k.platform.memory_bytes {
+    if new_len > k.system.platform.memory_bytes {
         return Err(Errno::NOMEM);
     }
     touch_code(k, start, old_end);
-    let asked = if new_len > old_len { grown(k, t, &region, new_len)? } else { Asked::default() };
+    let asked = if new_len > old_len { grown(k, &region, new_len)? } else { Asked::default() };
     if flags & FIXED == 0 {
         if new_len <= old_len {
             if new_len < old_len {
@@ -391,7 +399,7 @@ pub(super) fn mremap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
             return Ok(start);
         }
         if new_end <= MMAP_TOP && !in_use(&k.mem, old_end, new_end) {
-            map_as(k, t, Region { start: old_end, end: new_end, ..region }, &asked)?;
+            map_as(k, Region { start: old_end, end: new_end, ..region }, &asked)?;
             return Ok(start);
         }
         if flags & MAYMOVE == 0 {
@@ -405,18 +413,22 @@ pub(super) fn mremap(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         }
         to
     } else {
-        free_place(&k.mem, new_len, k.pages.alignment(region.segment, asked.own_pages(), new_len))
-            .ok_or(Errno::NOMEM)?
+        free_place(
+            &k.mem,
+            new_len,
+            k.spaces[k.process.space].pages.alignment(region.segment, asked.own_pages(), new_len),
+        )
+        .ok_or(Errno::NOMEM)?
     };
     let kept = old_len.min(new_len);
     let moved = Region { start: to, end: to + new_len, ..region };
     replace(k, moved)?;
-    k.mapped.move_range(start, kept, to);
-    k.pages.moved(start, kept, to);
+    k.spaces[k.process.space].mapped.move_range(start, kept, to);
+    k.spaces[k.process.space].pages.moved(start, kept, to);
     asked.note(k, to + kept..to + new_len);
-    move_pages(&mut k.mem, start, to, kept)?;
-    let who = k.toucher(t);
-    k.pages.mapped(&moved, who);
+    move_pages(k.mem, start, to, kept)?;
+    let who = k.toucher();
+    k.spaces[k.process.space].pages.mapped(&moved, who);
     unmap(k, start, old_end)?;
     Ok(to)
 }
@@ -427,7 +439,7 @@ fn move_pages(mem: &mut Memory, from: u64, to: u64, len: u64) -> std::result::Re
     mem.protect(from, len, Prot::R).map_err(|_| Errno::FAULT)?;
     for offset in (0..len).step_by(PAGE as usize) {
         if mem.physical(from + offset).is_some() {
-            let page = guest::read_bytes(mem, from + offset, PAGE as usize)?;
+            let page = user::read_bytes(mem, from + offset, PAGE as usize)?;
             mem.discard(from + offset, from + offset + PAGE);
             mem.write_privileged(to + offset, &page).map_err(|_| Errno::NOMEM)?;
         }
@@ -435,7 +447,7 @@ fn move_pages(mem: &mut Memory, from: u64, to: u64, len: u64) -> std::result::Re
     Ok(())
 }
 
-pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn madvise(k: &mut Kernel<'_>, a: &Args) -> Result {
     const DONTNEED: u64 = 4;
     const HUGEPAGE: u64 = 14;
     const NOHUGEPAGE: u64 = 15;
@@ -453,19 +465,19 @@ pub(super) fn madvise(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         for region in regions.iter().filter(|r| anonymous(r.segment) && !r.shared) {
             let (start, end) = (region.start.max(start), region.end.min(end));
             k.mem.discard(start, end);
-            k.pages.discarded(start..end);
+            k.spaces[k.process.space].pages.discarded(start..end);
         }
     }
     match a[2] {
-        HUGEPAGE => k.pages.advise_huge(&k.mem, start..end)?,
-        NOHUGEPAGE => k.pages.advise_no_huge(&k.mem, start..end)?,
+        HUGEPAGE => k.spaces[k.process.space].pages.advise_huge(&k.mem, start..end)?,
+        NOHUGEPAGE => k.spaces[k.process.space].pages.advise_no_huge(&k.mem, start..end)?,
         _ => {}
     }
     Ok(0)
 }
 
 /// `msync`: what has changed in shared mappings goes to their files, also when parts of the range are not mapped.
-pub(super) fn msync(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn msync(k: &mut Kernel<'_>, a: &Args) -> Result {
     const ASYNC: u64 = 1;
     const INVALIDATE: u64 = 2;
     const SYNC: u64 = 4;
@@ -473,34 +485,34 @@ pub(super) fn msync(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         return Err(Errno::INVAL);
     }
     let (start, end) = range(a[0], a[1])?;
-    k.mapped.write_back(&mut k.mem, start, end)?;
+    k.spaces[k.process.space].mapped.write_back(k.mem, start, end)?;
     if mapped(&k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
 }
 
 /// `mlock` and its relatives: memory is always in memory.
-pub(super) fn mlock(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn mlock(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (start, end) = range(a[0] & !(PAGE - 1), a[1].saturating_add(a[0] % PAGE))?;
     if mapped(&k.mem, start, end) { Ok(0) } else { Err(Errno::NOMEM) }
 }
 
 /// `mlockall` and `munlockall`.
-pub(super) fn mlockall(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+pub(super) fn mlockall(_: &mut Kernel<'_>, _: &Args) -> Result {
     Ok(0)
 }
 
 /// `mincore`: every mapped page is resident.
-pub(super) fn mincore(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn mincore(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (start, end) = range(a[0], a[1])?;
     if !mapped(&k.mem, start, end) {
         return Err(Errno::NOMEM);
     }
     for page in 0..(end - start) / PAGE {
-        guest::write(&mut k.mem, a[2].wrapping_add(page), 1u8)?;
+        user::write(k.mem, a[2].wrapping_add(page), 1u8)?;
     }
     Ok(0)
 }
 
 /// `personality`: the plain one. Addresses are not randomised anyway.
-pub(super) fn personality(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+pub(super) fn personality(_: &mut Kernel<'_>, _: &Args) -> Result {
     Ok(0)
 }

@@ -10,7 +10,6 @@ mod exec;
 mod fifo;
 mod files;
 mod futex;
-pub(crate) mod guest;
 mod memory;
 mod numa;
 mod paths;
@@ -28,11 +27,9 @@ mod transfer;
 
 use rustix::io::Errno;
 
+use crate::fs::memory_files;
 use crate::kernel::Kernel;
-use crate::memory_files;
-use crate::thread::Thread;
 
-pub(crate) use process::uname_fields;
 pub use table::TABLE;
 
 /// The six arguments of a system call.
@@ -42,7 +39,7 @@ pub type Args = [u64; 6];
 pub type Result = std::result::Result<u64, Errno>;
 
 /// What answers a system call.
-pub type Handler = fn(&mut Kernel, &mut Thread, &Args) -> Result;
+pub type Handler = fn(&mut Kernel<'_>, &Args) -> Result;
 
 /// One system call of arm64 Linux.
 #[derive(Clone, Copy)]
@@ -80,34 +77,34 @@ pub fn name(number: u64) -> &'static str {
 }
 
 /// Answers the system call that the thread has just made.
-pub(crate) fn call(kernel: &mut Kernel, thread: &mut Thread) {
-    thread.discard_sve_state();
-    let number = thread.cpu.x(8);
-    let args: Args = std::array::from_fn(|n| thread.cpu.x(n as u8));
+pub(crate) fn call(k: &mut Kernel<'_>) {
+    k.thread.discard_sve_state();
+    let number = k.thread.cpu.x(8);
+    let args: Args = std::array::from_fn(|n| k.thread.cpu.x(n as u8));
     let result = match find(number).and_then(|call| call.handler) {
-        Some(handler) => handler(kernel, thread, &args),
+        Some(handler) => handler(k, &args),
         None => {
-            kernel.system.note_unknown(number);
+            k.system.note_unknown(number);
             Err(Errno::NOSYS)
         }
     };
-    if kernel.mem.elsewhere_bytes() > 0 {
-        memory_files::recount(kernel);
+    if k.mem.elsewhere_bytes() > 0 {
+        memory_files::recount(k);
     }
-    kernel.settle_charges(thread);
-    if thread.blocked.is_some() {
+    k.settle_charges();
+    if k.thread.blocked.is_some() {
         return;
     }
     // The mask was for the wait only, and that is over without a signal.
-    if let Some(mask) = thread.mask_after_suspend.take() {
-        thread.mask = mask;
+    if let Some(mask) = k.thread.mask_after_suspend.take() {
+        k.thread.mask = mask;
     }
     match result {
         // A signal to the simulator interrupted the host's call: make it again, after the driver had a look.
         Err(Errno::INTR) => {
-            thread.cpu.pc = thread.cpu.pc.wrapping_sub(4);
+            k.thread.cpu.pc = k.thread.cpu.pc.wrapping_sub(4);
         }
-        Ok(value) => thread.cpu.set_x(0, value),
-        Err(error) => thread.cpu.set_x(0, i64::from(error.raw_os_error()).wrapping_neg() as u64),
+        Ok(value) => k.thread.cpu.set_x(0, value),
+        Err(error) => k.thread.cpu.set_x(0, i64::from(error.raw_os_error()).wrapping_neg() as u64),
     }
 }

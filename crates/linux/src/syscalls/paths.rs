@@ -6,15 +6,16 @@ use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Timespec, Ti
 use rustix::io::Errno;
 
 use super::transfer::write_error;
-use super::{Args, Result, files, guest};
-use crate::files::{AT_FDCWD, DIRECTORY, OpenFile};
+use super::{Args, Result, files};
+use crate::abi::time::Time;
+use crate::fs::files::{AT_FDCWD, DIRECTORY, OpenFile};
+use crate::fs::vfs::Origin;
+use crate::fs::vfs::access::Denied;
+use crate::fs::vfs::handle::{Handle, is_device, parent, set_times};
+use crate::fs::vfs::resolve::{self, Last, Place, Target, resolve};
+use crate::fs::vfs::tree::Kind;
 use crate::kernel::Kernel;
-use crate::thread::Thread;
-use crate::vfs::Origin;
-use crate::vfs::access::Denied;
-use crate::vfs::handle::{Handle, is_device, parent, set_times};
-use crate::vfs::resolve::{self, Last, Place, Target, resolve};
-use crate::vfs::tree::Kind;
+use crate::mm::user;
 
 type Outcome<T> = std::result::Result<T, Errno>;
 
@@ -29,9 +30,9 @@ pub(super) fn check_flags(flags: u64, known: u64) -> Outcome<()> {
 }
 
 /// Where a call's path leads.
-pub(super) fn target(k: &mut Kernel, t: &Thread, dir: u64, name: u64, last: Last) -> Outcome<Target> {
-    let name = guest::string(&mut k.mem, name)?;
-    resolve(k, t, dir as i32, &name, last)
+pub(super) fn target(k: &mut Kernel<'_>, dir: u64, name: u64, last: Last) -> Outcome<Target> {
+    let name = user::string(k.mem, name)?;
+    resolve(k, dir as i32, &name, last)
 }
 
 /// How the flag `AT_SYMLINK_NOFOLLOW` treats the last component.
@@ -41,10 +42,10 @@ pub(super) fn last(flags: u64) -> Last {
 
 /// A file of the host that the program may change, make or delete. `EACCES` for any other and for devices, which may only be
 /// opened; `EPERM` for simulated ones.
-fn changeable(k: &Kernel, target: Target) -> Outcome<Place> {
+fn changeable(k: &Kernel<'_>, target: Target) -> Outcome<Place> {
     match target {
         Target::Host(place) => {
-            let policy = &k.files.view.policy;
+            let policy = &k.process.files.view.policy;
             policy.check(!place.kind.is_some_and(is_device), Denied::Device, &place.path)?;
             policy.check(policy.may_change(&place.path), Denied::Write, &place.path)?;
             Ok(place)
@@ -54,20 +55,20 @@ fn changeable(k: &Kernel, target: Target) -> Outcome<Place> {
 }
 
 /// A place for something new. `EEXIST` when there is something.
-fn vacant(k: &mut Kernel, t: &Thread, dir: u64, name: u64) -> Outcome<Place> {
-    match target(k, t, dir, name, Last::Keep)? {
+fn vacant(k: &mut Kernel<'_>, dir: u64, name: u64) -> Outcome<Place> {
+    match target(k, dir, name, Last::Keep)? {
         Target::Host(Place { kind: None, .. }) => {}
         _ => return Err(Errno::EXIST),
     }
-    let target = target(k, t, dir, name, Last::Keep)?;
+    let target = target(k, dir, name, Last::Keep)?;
     let place = changeable(k, target)?;
     files::add_name(k, &place.path)?;
     Ok(place)
 }
 
 /// An existing file of the host that the program may change. `ENOENT` when there is none.
-fn existing(k: &mut Kernel, t: &Thread, dir: u64, name: u64, last: Last) -> Outcome<Place> {
-    match target(k, t, dir, name, last)? {
+fn existing(k: &mut Kernel<'_>, dir: u64, name: u64, last: Last) -> Outcome<Place> {
+    match target(k, dir, name, last)? {
         Target::Host(Place { kind: None, .. }) => Err(Errno::NOENT),
         target => changeable(k, target),
     }
@@ -75,74 +76,74 @@ fn existing(k: &mut Kernel, t: &Thread, dir: u64, name: u64, last: Last) -> Outc
 
 /// Whether the program may change the attributes of the file behind a descriptor: of one that has or had a path as the path
 /// says, of others unless they are the host's.
-fn check_descriptor(k: &Kernel, fd: i32) -> Outcome<()> {
-    let file = k.files.open_file(fd)?;
+fn check_descriptor(k: &Kernel<'_>, fd: i32) -> Outcome<()> {
+    let file = k.process.files.open_file(fd)?;
     if let Origin::Simulated(_) = file.origin {
         return Err(Errno::PERM);
     }
     let host = file.host.as_fd();
     let Some((path, _)) = resolve::last_path_of(host) else {
-        return if k.files.is_inherited(host) { Err(Errno::PERM) } else { Ok(()) };
+        return if k.process.files.is_inherited(host) { Err(Errno::PERM) } else { Ok(()) };
     };
-    let policy = &k.files.view.policy;
+    let policy = &k.process.files.view.policy;
     let kind = FileType::from_raw_mode(rustix::fs::fstat(host)?.st_mode);
     policy.check(!is_device(kind), Denied::Device, &path)?;
     policy.check(policy.may_change(&path), Denied::Write, &path)
 }
 
 /// A handle of a file of which the program may change the attributes.
-fn handle(k: &Kernel, place: &Place) -> Outcome<Handle> {
-    let policy = &k.files.view.policy;
+fn handle(k: &Kernel<'_>, place: &Place) -> Outcome<Handle> {
+    let policy = &k.process.files.view.policy;
     let handle = Handle::new(policy, &place.path)?;
     policy.check(!is_device(handle.kind()), Denied::Device, &place.path)?;
     Ok(handle)
 }
 
 /// The folder of a file of the host, and the file's name in it.
-fn named<'p>(k: &Kernel, place: &'p Place) -> Outcome<(Handle, &'p [u8])> {
-    parent(&k.files.view.policy, &place.path)
+fn named<'p>(k: &Kernel<'_>, place: &'p Place) -> Outcome<(Handle, &'p [u8])> {
+    parent(&k.process.files.view.policy, &place.path)
 }
 
-pub(super) fn mkdirat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let place = vacant(k, t, a[0], a[1])?;
+pub(super) fn mkdirat(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let place = vacant(k, a[0], a[1])?;
     let (folder, name) = named(k, &place)?;
     let mode = Mode::from_raw_mode(a[2] as u32 & 0o7777);
-    k.files.umask.making(|| rustix::fs::mkdirat(folder, name, mode))?;
+    k.process.files.umask.making(|| rustix::fs::mkdirat(folder, name, mode))?;
     Ok(0)
 }
 
 /// `mknodat`: named pipes and empty files; devices are for the superuser.
-pub(super) fn mknodat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn mknodat(k: &mut Kernel<'_>, a: &Args) -> Result {
     let kind = match FileType::from_raw_mode(a[2] as u32) {
         FileType::Fifo => FileType::Fifo,
         FileType::RegularFile | FileType::Unknown => FileType::RegularFile,
         _ => return Err(Errno::PERM),
     };
-    let place = vacant(k, t, a[0], a[1])?;
+    let place = vacant(k, a[0], a[1])?;
     let (folder, name) = named(k, &place)?;
     let mode = Mode::from_raw_mode(a[2] as u32 & 0o7777);
-    k.files.umask.making(|| rustix::fs::mknodat(folder, name, kind, mode, 0))?;
+    k.process.files.umask.making(|| rustix::fs::mknodat(folder, name, kind, mode, 0))?;
     Ok(0)
 }
 
-pub(super) fn unlinkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn unlinkat(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_flags(a[2], AT_REMOVEDIR)?;
-    let place = existing(k, t, a[0], a[1], Last::Keep)?;
+    let place = existing(k, a[0], a[1], Last::Keep)?;
     let (folder, name) = named(k, &place)?;
     let flags = if a[2] & AT_REMOVEDIR != 0 { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     rustix::fs::unlinkat(folder, name, flags)?;
     Ok(0)
 }
 
-pub(super) fn renameat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    renameat2(k, t, &[a[0], a[1], a[2], a[3], 0, 0])
+pub(super) fn renameat(k: &mut Kernel<'_>, a: &Args) -> Result {
+    renameat2(k, &[a[0], a[1], a[2], a[3], 0, 0])
 }
 
-pub(super) fn renameat2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn renameat2(k: &mut Kernel<'_>, a: &Args) -> Result {
     let known = RenameFlags::NOREPLACE | RenameFlags::EXCHANGE;
     let flags = RenameFlags::from_bits(a[4] as u32).filter(|&flags| known.contains(flags)).ok_or(Errno::INVAL)?;
-    let old = existing(k, t, a[0], a[1], Last::Keep)?;
-    let new = target(k, t, a[2], a[3], Last::Keep)?;
+    let old = existing(k, a[0], a[1], Last::Keep)?;
+    let new = target(k, a[2], a[3], Last::Keep)?;
     let new = changeable(k, new)?;
     let ((old_folder, old_name), (new_folder, new_name)) = (named(k, &old)?, named(k, &new)?);
     rustix::fs::renameat_with(old_folder, old_name, new_folder, new_name, flags)?;
@@ -150,47 +151,47 @@ pub(super) fn renameat2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 }
 
 /// `linkat`. The old name must be one that the program may change too: through the new one it could.
-pub(super) fn linkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn linkat(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_flags(a[4], AT_SYMLINK_FOLLOW)?;
     let last = if a[4] & AT_SYMLINK_FOLLOW != 0 { Last::Follow } else { Last::Keep };
-    let old = existing(k, t, a[0], a[1], last)?;
-    let new = vacant(k, t, a[2], a[3])?;
+    let old = existing(k, a[0], a[1], last)?;
+    let new = vacant(k, a[2], a[3])?;
     let ((old_folder, old_name), (new_folder, new_name)) = (named(k, &old)?, named(k, &new)?);
     rustix::fs::linkat(old_folder, old_name, new_folder, new_name, AtFlags::empty())?;
     Ok(0)
 }
 
-pub(super) fn symlinkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let text = guest::string(&mut k.mem, a[0])?;
-    let place = vacant(k, t, a[1], a[2])?;
+pub(super) fn symlinkat(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let text = user::string(k.mem, a[0])?;
+    let place = vacant(k, a[1], a[2])?;
     let (folder, name) = named(k, &place)?;
     rustix::fs::symlinkat(text, folder, name)?;
     Ok(0)
 }
 
-pub(super) fn truncate(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn truncate(k: &mut Kernel<'_>, a: &Args) -> Result {
     let len = u64::try_from(a[1] as i64).map_err(|_| Errno::INVAL)?;
-    let place = existing(k, t, AT_FDCWD as u64, a[0], Last::Follow)?;
+    let place = existing(k, AT_FDCWD as u64, a[0], Last::Follow)?;
     if place.kind == Some(FileType::Directory) {
         return Err(Errno::ISDIR);
     }
     if place.kind != Some(FileType::RegularFile) {
         return Err(Errno::INVAL);
     }
-    let policy = &k.files.view.policy;
+    let policy = &k.process.files.view.policy;
     let file = Handle::new(policy, &place.path)?.open(policy, OFlags::WRONLY | OFlags::NONBLOCK)?;
-    rustix::fs::ftruncate(file, len).map_err(|e| write_error(k, t, e))?;
+    rustix::fs::ftruncate(file, len).map_err(|e| write_error(k, e))?;
     Ok(0)
 }
 
-pub(super) fn fchmod(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn fchmod(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_descriptor(k, a[0] as i32)?;
-    rustix::fs::fchmod(k.files.host(a[0] as i32)?, Mode::from_raw_mode(a[1] as u32 & 0o7777))?;
+    rustix::fs::fchmod(k.process.files.host(a[0] as i32)?, Mode::from_raw_mode(a[1] as u32 & 0o7777))?;
     Ok(0)
 }
 
-pub(super) fn fchmodat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let place = existing(k, t, a[0], a[1], Last::Follow)?;
+pub(super) fn fchmodat(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let place = existing(k, a[0], a[1], Last::Follow)?;
     let file = handle(k, &place)?;
     rustix::fs::chmod(file.link(), Mode::from_raw_mode(a[2] as u32 & 0o7777))?;
     Ok(0)
@@ -202,85 +203,85 @@ fn owners(a: &Args, first: usize) -> (Option<Uid>, Option<Gid>) {
     (id(a[first]).map(Uid::from_raw), id(a[first + 1]).map(Gid::from_raw))
 }
 
-pub(super) fn fchown(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn fchown(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_descriptor(k, a[0] as i32)?;
     let (owner, group) = owners(a, 1);
-    rustix::fs::fchown(k.files.host(a[0] as i32)?, owner, group)?;
+    rustix::fs::fchown(k.process.files.host(a[0] as i32)?, owner, group)?;
     Ok(0)
 }
 
-pub(super) fn fchownat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn fchownat(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_flags(a[4], AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
-    if a[4] & AT_EMPTY_PATH != 0 && guest::string(&mut k.mem, a[1])?.is_empty() {
-        return fchown(k, t, &[a[0], a[2], a[3], 0, 0, 0]);
+    if a[4] & AT_EMPTY_PATH != 0 && user::string(k.mem, a[1])?.is_empty() {
+        return fchown(k, &[a[0], a[2], a[3], 0, 0, 0]);
     }
-    let place = existing(k, t, a[0], a[1], last(a[4]))?;
+    let place = existing(k, a[0], a[1], last(a[4]))?;
     let (owner, group) = owners(a, 2);
     rustix::fs::chownat(handle(k, &place)?, "", owner, group, AtFlags::EMPTY_PATH)?;
     Ok(0)
 }
 
 /// `utimensat`; without a name it is about the descriptor.
-pub(super) fn utimensat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn utimensat(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_flags(a[3], AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
-    let times = if a[2] == 0 { [NOW; 2] } else { guest::read(&mut k.mem, a[2])? };
-    let [accessed, modified] = times.map(|t: guest::Time| Timespec { tv_sec: t.seconds, tv_nsec: t.fraction });
+    let times = if a[2] == 0 { [NOW; 2] } else { user::read(k.mem, a[2])? };
+    let [accessed, modified] = times.map(|t: Time| Timespec { tv_sec: t.seconds, tv_nsec: t.fraction });
     let times = Timestamps { last_access: accessed, last_modification: modified };
-    if a[1] == 0 || (a[3] & AT_EMPTY_PATH != 0 && guest::string(&mut k.mem, a[1])?.is_empty()) {
+    if a[1] == 0 || (a[3] & AT_EMPTY_PATH != 0 && user::string(k.mem, a[1])?.is_empty()) {
         check_descriptor(k, a[0] as i32)?;
-        rustix::fs::futimens(k.files.host(a[0] as i32)?, &times)?;
+        rustix::fs::futimens(k.process.files.host(a[0] as i32)?, &times)?;
         return Ok(0);
     }
-    let place = existing(k, t, a[0], a[1], last(a[3]))?;
+    let place = existing(k, a[0], a[1], last(a[3]))?;
     set_times(&handle(k, &place)?, &times)?;
     Ok(0)
 }
 
 /// The present, as a time of `utimensat` (`UTIME_NOW`).
-const NOW: guest::Time = guest::Time { seconds: 0, fraction: 0x3fff_ffff };
+const NOW: Time = Time { seconds: 0, fraction: 0x3fff_ffff };
 
-pub(super) fn getcwd(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let mut path = k.files.current_path()?;
+pub(super) fn getcwd(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let mut path = k.process.files.current_path()?;
     path.push(0);
     if path.len() as u64 > a[1] {
         return Err(Errno::RANGE);
     }
-    guest::write_bytes(&mut k.mem, a[0], &path)?;
+    user::write_bytes(k.mem, a[0], &path)?;
     Ok(path.len() as u64)
 }
 
-pub(super) fn chdir(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let directory = match target(k, t, AT_FDCWD as u64, a[0], Last::Follow)? {
+pub(super) fn chdir(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let directory = match target(k, AT_FDCWD as u64, a[0], Last::Follow)? {
         Target::Host(Place { kind: None, .. }) => return Err(Errno::NOENT),
         Target::Host(place) => {
-            let policy = &k.files.view.policy;
+            let policy = &k.process.files.view.policy;
             policy.check(policy.may_read(&place.path), Denied::Read, &place.path)?;
-            OpenFile { host: Handle::new(policy, &place.path)?.open(policy, DIRECTORY)?, origin: place.origin }
+            OpenFile::new(Handle::new(policy, &place.path)?.open(policy, DIRECTORY)?, place.origin)
         }
         Target::Simulated(node) if node.kind == Kind::Directory => {
             // The host's folder is not looked at.
-            OpenFile { host: rustix::fs::open("/", DIRECTORY, Mode::empty())?, origin: Origin::Simulated(node) }
+            OpenFile::new(rustix::fs::open("/", DIRECTORY, Mode::empty())?, Origin::Simulated(node))
         }
         Target::Simulated(_) => return Err(Errno::NOTDIR),
-        Target::Descriptor(fd) => return fchdir(k, t, &[fd as u64, 0, 0, 0, 0, 0]),
+        Target::Descriptor(fd) => return fchdir(k, &[fd as u64, 0, 0, 0, 0, 0]),
     };
-    k.files.set_current(directory);
+    k.process.files.set_current(directory);
     Ok(0)
 }
 
-pub(super) fn fchdir(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    k.files.directory_path(a[0] as i32)?;
-    let directory = k.files.second(a[0] as i32)?;
-    k.files.set_current(directory);
+pub(super) fn fchdir(k: &mut Kernel<'_>, a: &Args) -> Result {
+    k.process.files.directory_path(a[0] as i32)?;
+    let directory = k.process.files.second(a[0] as i32)?;
+    k.process.files.set_current(directory);
     Ok(0)
 }
 
 /// `chroot`, `mount` and their relatives: for the superuser.
-pub(super) fn privileged(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+pub(super) fn privileged(_: &mut Kernel<'_>, _: &Args) -> Result {
     Err(Errno::PERM)
 }
 
 /// Extended attributes: as on a file system that has none.
-pub(super) fn no_attributes(_: &mut Kernel, _: &mut Thread, _: &Args) -> Result {
+pub(super) fn no_attributes(_: &mut Kernel<'_>, _: &Args) -> Result {
     Err(Errno::OPNOTSUPP)
 }

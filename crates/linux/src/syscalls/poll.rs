@@ -7,15 +7,16 @@ use rustix::event::{EventfdFlags, PollFlags, epoll};
 use rustix::io::Errno;
 
 use super::files::limit;
-use super::{Args, Result, guest};
+use super::{Args, Result};
+use crate::abi::time::Time;
 use crate::budget;
-use crate::descriptors::{Interest, ready};
-use crate::files::OpenFile;
+use crate::fs::files::OpenFile;
+use crate::fs::poll::{Interest, ready};
+use crate::fs::vfs::Origin;
 use crate::kernel::Kernel;
+use crate::mm::user;
+use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 use crate::signal::UNBLOCKABLE;
-use crate::thread::Thread;
-use crate::vfs::Origin;
-use crate::wait::{Blocked, FOR_EVER, Wait};
 
 /// Most events one call may return.
 const MOST: u64 = 1 << 12;
@@ -30,60 +31,60 @@ struct PollEntry {
 }
 
 /// Puts a signal mask in place for the duration of the call, unless it is being made again.
-fn set_mask(k: &mut Kernel, t: &mut Thread, pointer: u64, bytes: u64) -> std::result::Result<(), Errno> {
-    if pointer == 0 || t.mask_after_suspend.is_some() {
+fn set_mask(k: &mut Kernel<'_>, pointer: u64, bytes: u64) -> std::result::Result<(), Errno> {
+    if pointer == 0 || k.thread.mask_after_suspend.is_some() {
         return Ok(());
     }
     if bytes != 8 {
         return Err(Errno::INVAL);
     }
-    let mask = guest::read::<u64>(&mut k.mem, pointer)? & !UNBLOCKABLE;
-    t.mask_after_suspend = Some(std::mem::replace(&mut t.mask, mask));
+    let mask = user::read::<u64>(k.mem, pointer)? & !UNBLOCKABLE;
+    k.thread.mask_after_suspend = Some(std::mem::replace(&mut k.thread.mask, mask));
     Ok(())
 }
 
 /// The point in time of a `timespec` that says how long to wait; a null pointer is for ever.
-fn until(k: &mut Kernel, t: &Thread, pointer: u64) -> Result {
+fn until(k: &mut Kernel<'_>, pointer: u64) -> Result {
     let limit = match pointer {
         0 => FOR_EVER,
-        _ => k.now_ns.saturating_add(guest::read::<guest::Time>(&mut k.mem, pointer)?.to_ns()?),
+        _ => k.system.now_ns.saturating_add(user::read::<Time>(k.mem, pointer)?.to_ns()?),
     };
-    Ok(t.time_limit(limit))
+    Ok(k.thread.time_limit(limit))
 }
 
 /// Nothing is ready: waits, or gives up when the time is over.
-fn wait(k: &mut Kernel, t: &mut Thread, interests: Vec<Interest>, until_ns: u64) -> Result {
-    if until_ns > k.now_ns {
-        t.block(k, Blocked { until_ns, ..Blocked::new(Wait::Files(interests)) });
+fn wait(k: &mut Kernel<'_>, interests: Vec<Interest>, until_ns: u64) -> Result {
+    if until_ns > k.system.now_ns {
+        k.block(Blocked { until_ns, ..Blocked::new(Wait::Files(interests)) });
     }
     Ok(0)
 }
 
-pub(super) fn ppoll(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn ppoll(k: &mut Kernel<'_>, a: &Args) -> Result {
     if a[1] > limit(k) {
         return Err(Errno::INVAL);
     }
-    let until_ns = until(k, t, a[2])?;
+    let until_ns = until(k, a[2])?;
     let mut entries = vec![PollEntry::zeroed(); a[1] as usize];
     k.mem.read(a[0], bytemuck::cast_slice_mut(&mut entries)).map_err(|_| Errno::FAULT)?;
-    set_mask(k, t, a[3], a[4])?;
-    let open = |e: &&mut PollEntry| k.files.host(e.fd).is_ok();
+    set_mask(k, a[3], a[4])?;
+    let open = |e: &&mut PollEntry| k.process.files.host(e.fd).is_ok();
     let interests: Vec<Interest> =
         entries.iter_mut().filter(open).map(|e| (e.fd, PollFlags::from_bits_retain(e.events))).collect();
-    let mut results = ready(&k.files, &interests)?.into_iter();
+    let mut results = ready(&k.process.files, &interests)?.into_iter();
     let mut count = 0;
     for entry in &mut entries {
-        entry.revents = match k.files.host(entry.fd) {
+        entry.revents = match k.process.files.host(entry.fd) {
             Ok(_) => results.next().map_or(0, |r| r.bits()),
             Err(_) if entry.fd < 0 => 0,
             Err(_) => PollFlags::NVAL.bits(),
         };
         count += u64::from(entry.revents != 0);
     }
-    if count == 0 && until_ns > k.now_ns {
-        return wait(k, t, interests, until_ns);
+    if count == 0 && until_ns > k.system.now_ns {
+        return wait(k, interests, until_ns);
     }
-    guest::write_bytes(&mut k.mem, a[0], bytemuck::cast_slice(&entries))?;
+    user::write_bytes(k.mem, a[0], bytemuck::cast_slice(&entries))?;
     Ok(count)
 }
 
@@ -94,19 +95,19 @@ const SETS: [(PollFlags, PollFlags); 3] = [
     (PollFlags::PRI, PollFlags::PRI),
 ];
 
-pub(super) fn pselect6(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn pselect6(k: &mut Kernel<'_>, a: &Args) -> Result {
     // Higher numbers are not looked at.
-    let count = (a[0] as i32).min(k.files.end());
+    let count = (a[0] as i32).min(k.process.files.end());
     let count = usize::try_from(count).map_err(|_| Errno::INVAL)?;
-    let until_ns = until(k, t, a[4])?;
+    let until_ns = until(k, a[4])?;
     let bytes = count.div_ceil(64) * 8;
     let mut sets = [const { Vec::new() }; 3];
     for (set, &pointer) in sets.iter_mut().zip(&a[1..4]) {
-        *set = if pointer == 0 { vec![0; bytes] } else { guest::read_bytes(&mut k.mem, pointer, bytes)? };
+        *set = if pointer == 0 { vec![0; bytes] } else { user::read_bytes(k.mem, pointer, bytes)? };
     }
     if a[5] != 0 {
-        let [pointer, size]: [u64; 2] = guest::read(&mut k.mem, a[5])?;
-        set_mask(k, t, pointer, size)?;
+        let [pointer, size]: [u64; 2] = user::read(k.mem, a[5])?;
+        set_mask(k, pointer, size)?;
     }
     let mut interests: Vec<Interest> = Vec::new();
     for fd in 0..count {
@@ -116,7 +117,7 @@ pub(super) fn pselect6(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
             interests.push((fd as i32, events));
         }
     }
-    let results = ready(&k.files, &interests)?;
+    let results = ready(&k.process.files, &interests)?;
     let mut answer = [const { Vec::new() }; 3].map(|_: Vec<u8>| vec![0u8; bytes]);
     let mut found = 0;
     for (&(fd, events), revents) in interests.iter().zip(results) {
@@ -127,12 +128,12 @@ pub(super) fn pselect6(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
             }
         }
     }
-    if found == 0 && until_ns > k.now_ns {
-        return wait(k, t, interests, until_ns);
+    if found == 0 && until_ns > k.system.now_ns {
+        return wait(k, interests, until_ns);
     }
     for (set, &pointer) in answer.iter().zip(&a[1..4]) {
         if pointer != 0 {
-            guest::write_bytes(&mut k.mem, pointer, set)?;
+            user::write_bytes(k.mem, pointer, set)?;
         }
     }
     Ok(found)
@@ -141,13 +142,13 @@ pub(super) fn pselect6(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
 const CLOEXEC: u64 = 0o2_000_000;
 const NONBLOCK: u64 = 0o4000;
 
-fn insert(k: &mut Kernel, host: std::os::fd::OwnedFd, flags: u64, bytes: u64) -> Result {
+fn insert(k: &mut Kernel<'_>, host: std::os::fd::OwnedFd, flags: u64, bytes: u64) -> Result {
     let (channel, limit) = (k.unnamed_channel(bytes)?, limit(k));
-    let file = OpenFile { host, origin: Origin::Host };
-    Ok(k.files.insert_channel(file, Some(channel), flags & CLOEXEC != 0, limit)? as u64)
+    let file = OpenFile::new(host, Origin::Host);
+    Ok(k.process.files.insert_channel(file, Some(channel), flags & CLOEXEC != 0, limit)? as u64)
 }
 
-pub(super) fn eventfd2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn eventfd2(k: &mut Kernel<'_>, a: &Args) -> Result {
     const SEMAPHORE: u64 = 1;
     if a[1] & !(SEMAPHORE | CLOEXEC | NONBLOCK) != 0 {
         return Err(Errno::INVAL);
@@ -158,7 +159,7 @@ pub(super) fn eventfd2(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     insert(k, rustix::event::eventfd(a[0] as u32, flags)?, a[1], budget::EVENT)
 }
 
-pub(super) fn epoll_create1(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn epoll_create1(k: &mut Kernel<'_>, a: &Args) -> Result {
     if a[0] & !CLOEXEC != 0 {
         return Err(Errno::INVAL);
     }
@@ -174,16 +175,16 @@ struct EpollEvent {
     data: u64,
 }
 
-pub(super) fn epoll_ctl(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn epoll_ctl(k: &mut Kernel<'_>, a: &Args) -> Result {
     const ADD: u64 = 1;
     const DELETE: u64 = 2;
     const MODIFY: u64 = 3;
-    let (set, file) = (k.files.host(a[0] as i32)?, k.files.host(a[2] as i32)?);
+    let (set, file) = (k.process.files.host(a[0] as i32)?, k.process.files.host(a[2] as i32)?);
     if a[1] == DELETE {
         epoll::delete(set, file)?;
         return Ok(0);
     }
-    let event: EpollEvent = guest::read(&mut k.mem, a[3])?;
+    let event: EpollEvent = user::read(k.mem, a[3])?;
     let (data, flags) = (epoll::EventData::new_u64(event.data), epoll::EventFlags::from_bits_retain(event.events));
     match a[1] {
         ADD => epoll::add(set, file, data, flags)?,
@@ -194,33 +195,33 @@ pub(super) fn epoll_ctl(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
 }
 
 /// `epoll_pwait`: the time limit is in milliseconds, negative for none.
-pub(super) fn epoll_pwait(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn epoll_pwait(k: &mut Kernel<'_>, a: &Args) -> Result {
     let limit = match a[3] as i32 {
-        ms @ 0.. => k.now_ns.saturating_add(ms as u64 * 1_000_000),
+        ms @ 0.. => k.system.now_ns.saturating_add(ms as u64 * 1_000_000),
         _ => FOR_EVER,
     };
-    let until_ns = t.time_limit(limit);
-    epoll_wait(k, t, a, until_ns)
+    let until_ns = k.thread.time_limit(limit);
+    epoll_wait(k, a, until_ns)
 }
 
 /// `epoll_pwait2`: the time limit is a `timespec`.
-pub(super) fn epoll_pwait2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let until_ns = until(k, t, a[3])?;
-    epoll_wait(k, t, a, until_ns)
+pub(super) fn epoll_pwait2(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let until_ns = until(k, a[3])?;
+    epoll_wait(k, a, until_ns)
 }
 
-fn epoll_wait(k: &mut Kernel, t: &mut Thread, a: &Args, until_ns: u64) -> Result {
+fn epoll_wait(k: &mut Kernel<'_>, a: &Args, until_ns: u64) -> Result {
     let fd = a[0] as i32;
     let most = usize::try_from(a[2] as i32).ok().filter(|&n| n > 0).ok_or(Errno::INVAL)?;
-    set_mask(k, t, a[4], a[5])?;
+    set_mask(k, a[4], a[5])?;
     let mut buffer = vec![MaybeUninit::<epoll::Event>::uninit(); most.min(MOST as usize)];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-    let (events, _) = epoll::wait(k.files.host(fd)?, &mut buffer[..], Some(&now))?;
+    let (events, _) = epoll::wait(k.process.files.host(fd)?, &mut buffer[..], Some(&now))?;
     let list: Vec<EpollEvent> =
         events.iter().map(|e| EpollEvent { events: { e.flags }.bits(), pad: 0, data: { e.data }.u64() }).collect();
     if list.is_empty() {
-        return wait(k, t, vec![(fd, PollFlags::IN)], until_ns);
+        return wait(k, vec![(fd, PollFlags::IN)], until_ns);
     }
-    guest::write_bytes(&mut k.mem, a[1], bytemuck::cast_slice(&list))?;
+    user::write_bytes(k.mem, a[1], bytemuck::cast_slice(&list))?;
     Ok(list.len() as u64)
 }

@@ -3,11 +3,12 @@
 use fxscope_aarch64::Cpu;
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
+use super::{Args, Result};
+use crate::abi::time::Time;
 use crate::kernel::Kernel;
+use crate::mm::user;
+use crate::sched::wait::{Blocked, FOR_EVER, Wait};
 use crate::signal::{self, Action, AltStack, Origin, SigInfo, UNBLOCKABLE, code, frame, number};
-use crate::thread::Thread;
-use crate::wait::{Blocked, FOR_EVER, Wait};
 
 /// A signal's number; `EINVAL` when there is none such.
 fn signal_number(argument: u64) -> std::result::Result<u32, Errno> {
@@ -22,120 +23,122 @@ fn check_set_size(bytes: u64) -> std::result::Result<(), Errno> {
     if bytes == 8 { Ok(()) } else { Err(Errno::INVAL) }
 }
 
-pub(super) fn rt_sigaction(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn rt_sigaction(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_set_size(a[3])?;
     let n = signal_number(a[0])?;
     if n == 0 || (a[1] != 0 && UNBLOCKABLE & signal::bit(n) != 0) {
         return Err(Errno::INVAL);
     }
-    let old = k.actions[n as usize];
+    let old = k.process.actions[n as usize];
     if a[1] != 0 {
-        let action: Action = guest::read(&mut k.mem, a[1])?;
-        k.actions[n as usize] = Action { mask: action.mask & !UNBLOCKABLE, ..action };
+        let action: Action = user::read(k.mem, a[1])?;
+        k.process.actions[n as usize] = Action { mask: action.mask & !UNBLOCKABLE, ..action };
         if action.handler == signal::SIG_IGN {
-            let all = k.system.threads.iter_mut().map(Box::as_mut).filter(|other| other.pid == k.pid);
-            for pending in all.chain([t]).map(|t| &mut t.pending).chain([&mut k.pending]) {
+            let others = k.other_threads.iter_mut().filter(|other| other.pid == k.process.pid);
+            let threads = others.chain([&mut *k.thread]).map(|thread| &mut thread.pending);
+            for pending in threads.chain([&mut k.process.pending]) {
                 pending.retain(|p| p.signal != n);
             }
         }
     }
-    guest::write_if(&mut k.mem, a[2], old)?;
+    user::write_if(k.mem, a[2], old)?;
     Ok(0)
 }
 
-pub(super) fn rt_sigprocmask(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn rt_sigprocmask(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_set_size(a[3])?;
-    let old = t.mask;
+    let old = k.thread.mask;
     if a[1] != 0 {
-        let set: u64 = guest::read(&mut k.mem, a[1])?;
+        let set: u64 = user::read(k.mem, a[1])?;
         let new = match a[0] {
             0 => old | set,
             1 => old & !set,
             2 => set,
             _ => return Err(Errno::INVAL),
         };
-        t.mask = new & !UNBLOCKABLE;
+        k.thread.mask = new & !UNBLOCKABLE;
     }
-    guest::write_if(&mut k.mem, a[2], old)?;
+    user::write_if(k.mem, a[2], old)?;
     Ok(0)
 }
 
-pub(super) fn rt_sigpending(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let set = t.pending.iter().chain(&k.pending).fold(0, |set, p| set | signal::bit(p.signal));
-    guest::write(&mut k.mem, a[0], set & t.mask)?;
+pub(super) fn rt_sigpending(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let set = k.thread.pending.iter().chain(&k.process.pending).fold(0, |set, p| set | signal::bit(p.signal));
+    user::write(k.mem, a[0], set & k.thread.mask)?;
     Ok(0)
 }
 
-pub(super) fn rt_sigsuspend(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn rt_sigsuspend(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_set_size(a[1])?;
-    let mask = guest::read::<u64>(&mut k.mem, a[0])? & !UNBLOCKABLE;
-    t.mask_after_suspend = Some(std::mem::replace(&mut t.mask, mask));
-    t.block(k, Blocked::new(Wait::Signal(0)));
+    let mask = user::read::<u64>(k.mem, a[0])? & !UNBLOCKABLE;
+    k.thread.mask_after_suspend = Some(std::mem::replace(&mut k.thread.mask, mask));
+    k.block(Blocked::new(Wait::Signal(0)));
     Ok(0)
 }
 
 /// `rt_sigtimedwait`: takes a signal of the set, which the caller usually blocks.
-pub(super) fn rt_sigtimedwait(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn rt_sigtimedwait(k: &mut Kernel<'_>, a: &Args) -> Result {
     check_set_size(a[3])?;
-    let set = guest::read::<u64>(&mut k.mem, a[0])? & !UNBLOCKABLE;
+    let set = user::read::<u64>(k.mem, a[0])? & !UNBLOCKABLE;
     let limit = match a[2] {
         0 => FOR_EVER,
-        pointer => k.now_ns.saturating_add(guest::read::<guest::Time>(&mut k.mem, pointer)?.to_ns()?),
+        pointer => k.system.now_ns.saturating_add(user::read::<Time>(k.mem, pointer)?.to_ns()?),
     };
-    if let Some(info) = signal::take(k, t, set) {
+    if let Some(info) = signal::take(k, set) {
         if a[1] != 0 {
-            guest::write_bytes(&mut k.mem, a[1], &info.to_bytes())?;
+            user::write_bytes(k.mem, a[1], &info.to_bytes())?;
         }
         return Ok(info.signal.into());
     }
-    let until_ns = t.time_limit(limit);
-    if until_ns <= k.now_ns {
+    let until_ns = k.thread.time_limit(limit);
+    if until_ns <= k.system.now_ns {
         return Err(Errno::AGAIN);
     }
-    t.block(k, Blocked { until_ns, ..Blocked::new(Wait::Signal(set)) });
+    k.block(Blocked { until_ns, ..Blocked::new(Wait::Signal(set)) });
     Ok(0)
 }
 
 /// The result is what the interrupted code had in x0.
-pub(super) fn rt_sigreturn(k: &mut Kernel, t: &mut Thread, _: &Args) -> Result {
-    if frame::pop(&mut k.mem, t).is_none() {
-        let sp = t.cpu.x(Cpu::SP);
-        signal::force(k, t, SigInfo::fault(number::SIGSEGV, code::SI_KERNEL, sp));
+pub(super) fn rt_sigreturn(k: &mut Kernel<'_>, _: &Args) -> Result {
+    if frame::pop(k.mem, k.thread).is_none() {
+        let sp = k.thread.cpu.x(Cpu::SP);
+        signal::force(k, SigInfo::fault(number::SIGSEGV, code::SI_KERNEL, sp));
     }
-    Ok(t.cpu.x(0))
+    Ok(k.thread.cpu.x(0))
 }
 
-pub(super) fn sigaltstack(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let on_it = t.alt_stack.holds(t.cpu.x(Cpu::SP));
-    let old = AltStack { flags: t.alt_stack.flags | if on_it { AltStack::ONSTACK } else { 0 }, ..t.alt_stack };
+pub(super) fn sigaltstack(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let on_it = k.thread.alt_stack.holds(k.thread.cpu.x(Cpu::SP));
+    let old =
+        AltStack { flags: k.thread.alt_stack.flags | if on_it { AltStack::ONSTACK } else { 0 }, ..k.thread.alt_stack };
     if a[0] != 0 {
-        let new: AltStack = guest::read(&mut k.mem, a[0])?;
+        let new: AltStack = user::read(k.mem, a[0])?;
         if on_it {
             return Err(Errno::PERM);
         }
-        t.alt_stack = match new.flags {
+        k.thread.alt_stack = match new.flags {
             AltStack::DISABLED => AltStack::NONE,
             0 | AltStack::ONSTACK if new.bytes < frame::MIN_SIGNAL_STACK => return Err(Errno::NOMEM),
             0 | AltStack::ONSTACK => AltStack { flags: 0, ..new },
             _ => return Err(Errno::INVAL),
         };
     }
-    guest::write_if(&mut k.mem, a[1], old)?;
+    user::write_if(k.mem, a[1], old)?;
     Ok(0)
 }
 
 /// Signal `n` as the running process sends it; `None` for 0, which only asks whether the receiver exists.
-fn sent(k: &Kernel, n: u32, code: i32) -> Option<SigInfo> {
-    let origin = Origin::Sender { pid: k.pid, uid: rustix::process::getuid().as_raw() };
+fn sent(k: &Kernel<'_>, n: u32, code: i32) -> Option<SigInfo> {
+    let origin = Origin::Sender { pid: k.process.pid, uid: rustix::process::getuid().as_raw() };
     (n != 0).then_some(SigInfo { signal: n, code, origin })
 }
 
 /// The processes that a call to `kill` is for.
-fn receivers(k: &Kernel, target: i32) -> Vec<u32> {
-    let all = std::iter::once(k).chain(k.system.processes.values().map(|p| &p.kernel));
-    let chosen = all.filter(|p| match target {
-        -1 => p.pid != k.pid,
-        0 => p.group == k.group,
+fn receivers(k: &Kernel<'_>, target: i32) -> Vec<u32> {
+    let own = &*k.process;
+    let chosen = k.all_processes().filter(|p| match target {
+        -1 => p.pid != own.pid,
+        0 => p.group == own.group,
         pid @ 1.. => p.pid == pid as u32,
         group => p.group == group.unsigned_abs(),
     });
@@ -145,46 +148,40 @@ fn receivers(k: &Kernel, target: i32) -> Vec<u32> {
     pids
 }
 
-fn send_to_processes(k: &mut Kernel, t: &mut Thread, target: i32, info: Option<SigInfo>) -> Result {
+fn send_to_processes(k: &mut Kernel<'_>, target: i32, info: Option<SigInfo>) -> Result {
     let pids = receivers(k, target);
     if pids.is_empty() {
         return Err(Errno::SRCH);
     }
     if let Some(info) = info {
         for pid in pids {
-            signal::send_to_process(k, t, pid, info);
+            signal::send_to_process(k, pid, info);
         }
     }
     Ok(0)
 }
 
-pub(super) fn kill(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn kill(k: &mut Kernel<'_>, a: &Args) -> Result {
     let info = sent(k, signal_number(a[1])?, code::SI_USER);
-    send_to_processes(k, t, a[0] as i32, info)
+    send_to_processes(k, a[0] as i32, info)
 }
 
 /// Sends a signal to the thread `tid` of the running process.
-fn send_to_thread(k: &mut Kernel, t: &mut Thread, tid: u64, info: Option<SigInfo>) -> Result {
-    if tid == u64::from(t.tid) {
-        if let Some(info) = info {
-            signal::send(k, t, info);
-        }
-        return Ok(0);
-    }
-    let index = k.system.threads.iter().position(|other| u64::from(other.tid) == tid && other.pid == k.pid);
-    // Taken out and put back: the receiver's fate depends on the process that holds it.
-    let mut receiver = k.system.threads.remove(index.ok_or(Errno::SRCH)?).ok_or(Errno::SRCH)?;
+fn send_to_thread(k: &mut Kernel<'_>, tid: u64, info: Option<SigInfo>) -> Result {
+    let Kernel { process, thread, other_threads, .. } = k;
+    let all = std::iter::once(&mut **thread).chain(other_threads.iter_mut());
+    let mut own = all.filter(|thread| thread.pid == process.pid);
+    let receiver = own.find(|thread| u64::from(thread.tid) == tid).ok_or(Errno::SRCH)?;
     if let Some(info) = info {
-        signal::send(k, &mut receiver, info);
+        signal::send(&process.actions, receiver, info);
     }
-    k.system.threads.insert(index.unwrap_or(0), receiver);
     Ok(0)
 }
 
 /// The signal that a `siginfo_t` of the program describes. Programs may not pretend to be the kernel.
-fn queued(k: &mut Kernel, number: u64, pointer: u64) -> std::result::Result<Option<SigInfo>, Errno> {
+fn queued(k: &mut Kernel<'_>, number: u64, pointer: u64) -> std::result::Result<Option<SigInfo>, Errno> {
     let signal = signal_number(number)?;
-    let [_, _, code, _, pid, uid, low, high]: [u32; 8] = guest::read(&mut k.mem, pointer)?;
+    let [_, _, code, _, pid, uid, low, high]: [u32; 8] = user::read(k.mem, pointer)?;
     let code = code as i32;
     if code >= 0 || code == code::SI_TKILL {
         return Err(Errno::PERM);
@@ -193,27 +190,27 @@ fn queued(k: &mut Kernel, number: u64, pointer: u64) -> std::result::Result<Opti
     Ok((signal != 0).then_some(SigInfo { signal, code, origin }))
 }
 
-pub(super) fn rt_sigqueueinfo(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn rt_sigqueueinfo(k: &mut Kernel<'_>, a: &Args) -> Result {
     let info = queued(k, a[1], a[2])?;
-    k.check_signals(t)?;
+    k.check_signals()?;
     if (a[0] as i32) < 1 {
         return Err(Errno::SRCH);
     }
-    send_to_processes(k, t, a[0] as i32, info)
+    send_to_processes(k, a[0] as i32, info)
 }
 
-pub(super) fn rt_tgsigqueueinfo(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn rt_tgsigqueueinfo(k: &mut Kernel<'_>, a: &Args) -> Result {
     let info = queued(k, a[2], a[3])?;
-    k.check_signals(t)?;
-    if a[0] == u64::from(k.pid) { send_to_thread(k, t, a[1], info) } else { Err(Errno::SRCH) }
+    k.check_signals()?;
+    if a[0] == u64::from(k.process.pid) { send_to_thread(k, a[1], info) } else { Err(Errno::SRCH) }
 }
 
-pub(super) fn tkill(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn tkill(k: &mut Kernel<'_>, a: &Args) -> Result {
     let info = sent(k, signal_number(a[1])?, code::SI_TKILL);
-    send_to_thread(k, t, a[0], info)
+    send_to_thread(k, a[0], info)
 }
 
-pub(super) fn tgkill(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn tgkill(k: &mut Kernel<'_>, a: &Args) -> Result {
     let info = sent(k, signal_number(a[2])?, code::SI_TKILL);
-    if a[0] == u64::from(k.pid) { send_to_thread(k, t, a[1], info) } else { Err(Errno::SRCH) }
+    if a[0] == u64::from(k.process.pid) { send_to_thread(k, a[1], info) } else { Err(Errno::SRCH) }
 }

@@ -18,14 +18,14 @@ use rustix::net::{
 use super::files::{O_CLOEXEC, limit};
 use super::streams::{check_writable, deliver, gather, ready_or_block, scatter, wait};
 use super::transfer::{CHUNK, MAX_TRANSFER, Piece, pieces, write_error};
-use super::{Args, Result, guest};
-use crate::attempt::{self, Attempt};
-use crate::files::{AT_FDCWD, Files, OpenFile};
+use super::{Args, Result};
+use crate::fs::attempt::{self, Attempt};
+use crate::fs::files::{AT_FDCWD, Files, OpenFile};
+use crate::fs::vfs::Origin;
+use crate::fs::vfs::access::Denied;
+use crate::fs::vfs::resolve::{Last, Target, resolve};
 use crate::kernel::Kernel;
-use crate::thread::Thread;
-use crate::vfs::Origin;
-use crate::vfs::access::Denied;
-use crate::vfs::resolve::{Last, Target, resolve};
+use crate::mm::user;
 
 const AF_UNIX: u16 = 1;
 const AF_INET: u16 = 2;
@@ -55,13 +55,13 @@ fn host_flags(bits: u32) -> SocketFlags {
 }
 
 /// A descriptor for a new socket; `own`: it leads to another one of the program.
-fn insert(k: &mut Kernel, host: OwnedFd, close_on_exec: bool, own: bool) -> Outcome<i32> {
+fn insert(k: &mut Kernel<'_>, host: OwnedFd, close_on_exec: bool, own: bool) -> Outcome<i32> {
     let bytes = Files::capacity(host.as_fd());
     let (channel, limit) = (k.new_channel(host.as_fd(), bytes, own)?, limit(k));
-    k.files.insert_channel(OpenFile { host, origin: Origin::Host }, Some(channel), close_on_exec, limit)
+    k.process.files.insert_channel(OpenFile::new(host, Origin::Host), Some(channel), close_on_exec, limit)
 }
 
-pub(super) fn socket(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn socket(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (kind, flags, close_on_exec) = kind(a[1])?;
     let family = match a[0] as u16 {
         AF_UNIX => AddressFamily::UNIX,
@@ -71,14 +71,14 @@ pub(super) fn socket(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     };
     // A local socket reaches nobody before it has an address.
     if family != AddressFamily::UNIX {
-        k.files.view.policy.check_network()?;
+        k.process.files.view.policy.check_network()?;
     }
     let protocol = std::num::NonZero::new(a[2] as u32).map(Protocol::from_raw);
     let host = rustix::net::socket_with(family, kind, flags, protocol)?;
     Ok(insert(k, host, close_on_exec, false)? as u64)
 }
 
-pub(super) fn socketpair(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn socketpair(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (kind, flags, close_on_exec) = kind(a[1])?;
     if a[0] != u64::from(AF_UNIX) {
         return Err(Errno::OPNOTSUPP);
@@ -88,22 +88,22 @@ pub(super) fn socketpair(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
     let pair = match insert(k, second, close_on_exec, true) {
         Ok(second) => [first, second],
         Err(error) => {
-            k.files.close(first)?;
+            k.process.files.close(first)?;
             return Err(error);
         }
     };
-    guest::write(&mut k.mem, a[3], pair)?;
+    user::write(k.mem, a[3], pair)?;
     Ok(0)
 }
 
 /// An address that the program gives: its bytes are those of every little-endian Linux.
 ///
 /// A name in the file system is the program's, and the host's socket is where it leads.
-fn address(k: &mut Kernel, t: &Thread, addr: u64, len: u64) -> Outcome<SocketAddrAny> {
+fn address(k: &mut Kernel<'_>, addr: u64, len: u64) -> Outcome<SocketAddrAny> {
     if !(2..=128).contains(&len) {
         return Err(Errno::INVAL);
     }
-    let bytes = guest::read_bytes(&mut k.mem, addr, len as usize)?;
+    let bytes = user::read_bytes(k.mem, addr, len as usize)?;
     let word = |at: usize| bytes.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
     let port = || bytes.get(2..4).map(|b| u16::from_be_bytes([b[0], b[1]])).ok_or(Errno::INVAL);
     match u16::from_le_bytes([bytes[0], bytes[1]]) {
@@ -113,7 +113,7 @@ fn address(k: &mut Kernel, t: &Thread, addr: u64, len: u64) -> Outcome<SocketAdd
             let address = match name {
                 [] => SocketAddrUnix::new_unnamed(),
                 [0, abstract_name @ ..] => SocketAddrUnix::new_abstract_name(abstract_name)?,
-                _ => match resolve(k, t, AT_FDCWD, &name[..end], Last::Follow)? {
+                _ => match resolve(k, AT_FDCWD, &name[..end], Last::Follow)? {
                     Target::Host(place) => SocketAddrUnix::new(place.path)?,
                     Target::Simulated(_) | Target::Descriptor(_) => return Err(Errno::ACCESS),
                 },
@@ -134,15 +134,15 @@ fn address(k: &mut Kernel, t: &Thread, addr: u64, len: u64) -> Outcome<SocketAdd
 }
 
 /// Gives an address to the program, cut off where its buffer ends.
-fn give_address(k: &mut Kernel, address: Option<&SocketAddrAny>, addr: u64, len_addr: u64) -> Outcome<()> {
+fn give_address(k: &mut Kernel<'_>, address: Option<&SocketAddrAny>, addr: u64, len_addr: u64) -> Outcome<()> {
     if addr == 0 {
         return Ok(());
     }
-    let room: i32 = guest::read(&mut k.mem, len_addr)?;
+    let room: i32 = user::read(k.mem, len_addr)?;
     let room = usize::try_from(room).map_err(|_| Errno::INVAL)?;
     let bytes = address.map(address_bytes).unwrap_or_default();
-    guest::write_bytes(&mut k.mem, addr, &bytes[..bytes.len().min(room)])?;
-    guest::write(&mut k.mem, len_addr, bytes.len() as u32)
+    user::write_bytes(k.mem, addr, &bytes[..bytes.len().min(room)])?;
+    user::write(k.mem, len_addr, bytes.len() as u32)
 }
 
 fn address_bytes(address: &SocketAddrAny) -> Vec<u8> {
@@ -165,77 +165,77 @@ fn address_bytes(address: &SocketAddrAny) -> Vec<u8> {
 }
 
 /// `bind`: a name in the file system would be a file made there, and another's socket is outside the program.
-pub(super) fn bind(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    k.files.host(a[0] as i32)?;
-    let address = address(k, t, a[1], a[2])?;
-    let policy = &k.files.view.policy;
+pub(super) fn bind(k: &mut Kernel<'_>, a: &Args) -> Result {
+    k.process.files.host(a[0] as i32)?;
+    let address = address(k, a[1], a[2])?;
+    let policy = &k.process.files.view.policy;
     policy.check_network()?;
     if let Some(path) = SocketAddrUnix::try_from(address.clone()).ok().as_ref().and_then(SocketAddrUnix::path_bytes) {
         policy.check(policy.may_write(path), Denied::Write, path)?;
     }
-    let socket = k.files.host(a[0] as i32)?;
-    k.files.umask.making(|| rustix::net::bind(socket, &address))?;
+    let socket = k.process.files.host(a[0] as i32)?;
+    k.process.files.umask.making(|| rustix::net::bind(socket, &address))?;
     Ok(0)
 }
 
-pub(super) fn connect(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    k.files.host(a[0] as i32)?;
-    let address = address(k, t, a[1], a[2])?;
-    k.files.view.policy.check_network()?;
+pub(super) fn connect(k: &mut Kernel<'_>, a: &Args) -> Result {
+    k.process.files.host(a[0] as i32)?;
+    let address = address(k, a[1], a[2])?;
+    k.process.files.view.policy.check_network()?;
     let fd = a[0] as i32;
-    let waits = !rustix::fs::fcntl_getfl(k.files.host(fd)?)?.contains(OFlags::NONBLOCK);
-    match attempt::connect(k.files.host(fd)?, &address) {
+    let waits = !rustix::fs::fcntl_getfl(k.process.files.host(fd)?)?.contains(OFlags::NONBLOCK);
+    match attempt::connect(k.process.files.host(fd)?, &address) {
         // An attempt of this call has succeeded.
-        Err(Errno::ISCONN) if t.resumed.is_some() => {}
-        Err(Errno::INPROGRESS | Errno::ALREADY) if waits => wait(k, t, fd, PollFlags::OUT, 0)?,
-        Err(Errno::AGAIN) if waits => t.try_later(k, Attempt::Connect { fd, address }),
+        Err(Errno::ISCONN) if k.thread.resumed.is_some() => {}
+        Err(Errno::INPROGRESS | Errno::ALREADY) if waits => wait(k, fd, PollFlags::OUT, 0)?,
+        Err(Errno::AGAIN) if waits => k.try_later(Attempt::Connect { fd, address }),
         result => result?,
     }
     Ok(0)
 }
 
-pub(super) fn listen(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    rustix::net::listen(k.files.host(a[0] as i32)?, a[1] as i32)?;
+pub(super) fn listen(k: &mut Kernel<'_>, a: &Args) -> Result {
+    rustix::net::listen(k.process.files.host(a[0] as i32)?, a[1] as i32)?;
     Ok(0)
 }
 
-pub(super) fn accept(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    accept4(k, t, &[a[0], a[1], a[2], 0, 0, 0])
+pub(super) fn accept(k: &mut Kernel<'_>, a: &Args) -> Result {
+    accept4(k, &[a[0], a[1], a[2], 0, 0, 0])
 }
 
-pub(super) fn accept4(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn accept4(k: &mut Kernel<'_>, a: &Args) -> Result {
     let bits = a[3] as u32;
     if bits & !(SOCK_NONBLOCK | O_CLOEXEC) != 0 {
         return Err(Errno::INVAL);
     }
-    if !ready_or_block(k, t, a[0] as i32, PollFlags::IN)? {
+    if !ready_or_block(k, a[0] as i32, PollFlags::IN)? {
         return Ok(0);
     }
-    let (host, peer) = rustix::net::acceptfrom_with(k.files.host(a[0] as i32)?, host_flags(bits))?;
+    let (host, peer) = rustix::net::acceptfrom_with(k.process.files.host(a[0] as i32)?, host_flags(bits))?;
     give_address(k, peer.as_ref(), a[1], a[2])?;
     Ok(insert(k, host, bits & O_CLOEXEC != 0, false)? as u64)
 }
 
-pub(super) fn getsockname(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let address = rustix::net::getsockname(k.files.host(a[0] as i32)?)?;
+pub(super) fn getsockname(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let address = rustix::net::getsockname(k.process.files.host(a[0] as i32)?)?;
     give_address(k, Some(&address), a[1], a[2])?;
     Ok(0)
 }
 
-pub(super) fn getpeername(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let address = rustix::net::getpeername(k.files.host(a[0] as i32)?)?;
+pub(super) fn getpeername(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let address = rustix::net::getpeername(k.process.files.host(a[0] as i32)?)?;
     give_address(k, address.as_ref(), a[1], a[2])?;
     Ok(0)
 }
 
-pub(super) fn shutdown(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn shutdown(k: &mut Kernel<'_>, a: &Args) -> Result {
     let how = match a[1] {
         0 => Shutdown::Read,
         1 => Shutdown::Write,
         2 => Shutdown::Both,
         _ => return Err(Errno::INVAL),
     };
-    rustix::net::shutdown(k.files.host(a[0] as i32)?, how)?;
+    rustix::net::shutdown(k.process.files.host(a[0] as i32)?, how)?;
     Ok(0)
 }
 
@@ -249,42 +249,41 @@ pub(super) fn is_socket(file: BorrowedFd<'_>) -> bool {
 
 /// Sends the pieces: to a stream all of them, however often the other side has to make room; else as one message.
 pub(super) fn send(
-    k: &mut Kernel,
-    t: &mut Thread,
+    k: &mut Kernel<'_>,
     fd: i32,
     pieces: &[Piece],
     flags: SendFlags,
     to: Option<&SocketAddrAny>,
 ) -> Result {
-    let is_stream = sockopt::socket_type(k.files.host(fd)?)? == SocketType::STREAM;
+    let is_stream = sockopt::socket_type(k.process.files.host(fd)?)? == SocketType::STREAM;
     let total: u64 = pieces.iter().map(|piece| piece.len).sum();
     if !is_stream && total > MESSAGE_MOST {
         return Err(Errno::MSGSIZE);
     }
     if to.is_some() {
-        k.files.view.policy.check_network()?;
+        k.process.files.view.policy.check_network()?;
     }
     // No signal reaches the simulator; the program gets its own.
     let host_flags = flags | SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     let most = if is_stream { CHUNK } else { total as usize };
-    let result = deliver(k, t, fd, total, !flags.contains(SendFlags::DONTWAIT), |k, done| {
+    let result = deliver(k, fd, total, !flags.contains(SendFlags::DONTWAIT), |k, done| {
         let bytes = gather(k, pieces, done, most)?;
-        let socket = k.files.host(fd)?;
+        let socket = k.process.files.host(fd)?;
         match to {
             None => rustix::net::send(socket, &bytes, host_flags),
             Some(address) => rustix::net::sendto(socket, &bytes, host_flags, address),
         }
     });
     match result {
-        Err(Errno::PIPE) if is_stream && !flags.contains(SendFlags::NOSIGNAL) => Err(write_error(k, t, Errno::PIPE)),
+        Err(Errno::PIPE) if is_stream && !flags.contains(SendFlags::NOSIGNAL) => Err(write_error(k, Errno::PIPE)),
         result => result,
     }
 }
 
-pub(super) fn sendto(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let to = if a[4] == 0 { None } else { Some(address(k, t, a[4], a[5])?) };
+pub(super) fn sendto(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let to = if a[4] == 0 { None } else { Some(address(k, a[4], a[5])?) };
     let piece = Piece { addr: a[1], len: a[2].min(MAX_TRANSFER) };
-    send(k, t, a[0] as i32, &[piece], SendFlags::from_bits_retain(a[3] as u32), to.as_ref())
+    send(k, a[0] as i32, &[piece], SendFlags::from_bits_retain(a[3] as u32), to.as_ref())
 }
 
 /// What has been received.
@@ -295,23 +294,17 @@ pub(super) struct Received {
 }
 
 /// Receives into the pieces: what there is, or all that fits if the flags want that. `None`: the thread waits.
-pub(super) fn receive(
-    k: &mut Kernel,
-    t: &mut Thread,
-    fd: i32,
-    pieces: &[Piece],
-    flags: RecvFlags,
-) -> Outcome<Option<Received>> {
+pub(super) fn receive(k: &mut Kernel<'_>, fd: i32, pieces: &[Piece], flags: RecvFlags) -> Outcome<Option<Received>> {
     check_writable(k, pieces)?;
-    let is_stream = sockopt::socket_type(k.files.host(fd)?)? == SocketType::STREAM;
+    let is_stream = sockopt::socket_type(k.process.files.host(fd)?)? == SocketType::STREAM;
     let fills = is_stream && flags.contains(RecvFlags::WAITALL) && !flags.contains(RecvFlags::PEEK);
     let waits = !flags.contains(RecvFlags::DONTWAIT);
     let host_flags = (flags - RecvFlags::WAITALL) | RecvFlags::DONTWAIT;
     let total: u64 = pieces.iter().map(|piece| piece.len).sum();
-    let mut done = t.resumed.map_or(0, |resumed| resumed.progress);
+    let mut done = k.thread.resumed.map_or(0, |resumed| resumed.progress);
     loop {
         let mut bytes = vec![0; total.saturating_sub(done).min(CHUNK as u64) as usize];
-        let error = match rustix::net::recvfrom(k.files.host(fd)?, &mut bytes[..], host_flags) {
+        let error = match rustix::net::recvfrom(k.process.files.host(fd)?, &mut bytes[..], host_flags) {
             Ok((_, len, from)) => {
                 scatter(k, pieces, done, &bytes[..len.min(bytes.len())])?;
                 done += len as u64;
@@ -320,7 +313,7 @@ pub(super) fn receive(
                 }
                 return Ok(Some(Received { bytes: done, from }));
             }
-            Err(Errno::AGAIN) if waits => match wait(k, t, fd, PollFlags::IN, done) {
+            Err(Errno::AGAIN) if waits => match wait(k, fd, PollFlags::IN, done) {
                 Ok(()) => return Ok(None),
                 Err(error) => error,
             },
@@ -330,10 +323,10 @@ pub(super) fn receive(
     }
 }
 
-pub(super) fn recvfrom(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn recvfrom(k: &mut Kernel<'_>, a: &Args) -> Result {
     let piece = Piece { addr: a[1], len: a[2].min(MAX_TRANSFER) };
     let flags = RecvFlags::from_bits_retain(a[3] as u32);
-    let Some(received) = receive(k, t, a[0] as i32, &[piece], flags)? else { return Ok(0) };
+    let Some(received) = receive(k, a[0] as i32, &[piece], flags)? else { return Ok(0) };
     give_address(k, received.from.as_ref(), a[4], a[5])?;
     Ok(received.bytes)
 }
@@ -354,31 +347,31 @@ struct Message {
 }
 
 /// `sendmsg` without ancillary data: descriptors are not passed on.
-pub(super) fn sendmsg(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let message: Message = guest::read(&mut k.mem, a[1])?;
+pub(super) fn sendmsg(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let message: Message = user::read(k.mem, a[1])?;
     if message.control_len != 0 {
         return Err(Errno::OPNOTSUPP);
     }
     let pieces = pieces(k, message.pieces, message.count)?;
     let to = match message.name {
         0 => None,
-        name => Some(address(k, t, name, u64::from(message.name_len))?),
+        name => Some(address(k, name, u64::from(message.name_len))?),
     };
-    send(k, t, a[0] as i32, &pieces, SendFlags::from_bits_retain(a[2] as u32), to.as_ref())
+    send(k, a[0] as i32, &pieces, SendFlags::from_bits_retain(a[2] as u32), to.as_ref())
 }
 
 /// `recvmsg`; there is never ancillary data.
-pub(super) fn recvmsg(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let message: Message = guest::read(&mut k.mem, a[1])?;
+pub(super) fn recvmsg(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let message: Message = user::read(k.mem, a[1])?;
     let pieces = pieces(k, message.pieces, message.count)?;
     let flags = RecvFlags::from_bits_retain(a[2] as u32);
-    let Some(received) = receive(k, t, a[0] as i32, &pieces, flags)? else { return Ok(0) };
+    let Some(received) = receive(k, a[0] as i32, &pieces, flags)? else { return Ok(0) };
     let name = received.from.as_ref().map(address_bytes).unwrap_or_default();
     if message.name != 0 {
-        guest::write_bytes(&mut k.mem, message.name, &name[..name.len().min(message.name_len as usize)])?;
+        user::write_bytes(k.mem, message.name, &name[..name.len().min(message.name_len as usize)])?;
     }
     let name_len = if message.name == 0 { 0 } else { name.len() as u32 };
-    guest::write(&mut k.mem, a[1], Message { name_len, control_len: 0, flags: 0, ..message })?;
+    user::write(k.mem, a[1], Message { name_len, control_len: 0, flags: 0, ..message })?;
     Ok(received.bytes)
 }
 
@@ -393,14 +386,14 @@ const IPPROTO_TCP: u64 = 6;
 const TCP_NODELAY: u64 = 1;
 
 /// `setsockopt`: the options that clients and servers set. Others do not exist: `ENOPROTOOPT`.
-pub(super) fn setsockopt(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let value: u32 = guest::read(&mut k.mem, a[3])?;
+pub(super) fn setsockopt(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let value: u32 = user::read(k.mem, a[3])?;
     let is_buffer = a[1] == SOL_SOCKET && matches!(a[2], SO_SNDBUF | SO_RCVBUF);
     if is_buffer {
         // The host reserves twice of what is asked for.
         k.afford(2 * u64::from(value))?;
     }
-    let file = k.files.host(a[0] as i32)?;
+    let file = k.process.files.host(a[0] as i32)?;
     match (a[1], a[2]) {
         (SOL_SOCKET, SO_REUSEADDR) => sockopt::set_socket_reuseaddr(file, value != 0)?,
         (SOL_SOCKET, SO_KEEPALIVE) => sockopt::set_socket_keepalive(file, value != 0)?,
@@ -409,14 +402,14 @@ pub(super) fn setsockopt(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         (IPPROTO_TCP, TCP_NODELAY) => sockopt::set_tcp_nodelay(file, value != 0)?,
         _ => return Err(Errno::NOPROTOOPT),
     }
-    if let Some(channel) = k.files.channel(a[0] as i32).filter(|_| is_buffer) {
+    if let Some(channel) = k.process.files.channel(a[0] as i32).filter(|_| is_buffer) {
         channel.charge.set(Files::capacity(file));
     }
     Ok(0)
 }
 
-pub(super) fn getsockopt(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    let file = k.files.host(a[0] as i32)?;
+pub(super) fn getsockopt(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let file = k.process.files.host(a[0] as i32)?;
     let value = match (a[1], a[2]) {
         (SOL_SOCKET, SO_TYPE) => sockopt::socket_type(file)?.as_raw(),
         (SOL_SOCKET, SO_ERROR) => sockopt::socket_error(file)?.map_or_else(|e| e.raw_os_error() as u32, |()| 0),
@@ -427,9 +420,9 @@ pub(super) fn getsockopt(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         (IPPROTO_TCP, TCP_NODELAY) => u32::from(sockopt::tcp_nodelay(file)?),
         _ => return Err(Errno::NOPROTOOPT),
     };
-    let room: u32 = guest::read(&mut k.mem, a[4])?;
+    let room: u32 = user::read(k.mem, a[4])?;
     let len = room.min(4);
-    guest::write_bytes(&mut k.mem, a[3], &value.to_le_bytes()[..len as usize])?;
-    guest::write(&mut k.mem, a[4], len)?;
+    user::write_bytes(k.mem, a[3], &value.to_le_bytes()[..len as usize])?;
+    user::write(k.mem, a[4], len)?;
     Ok(0)
 }

@@ -6,14 +6,15 @@ use rustix::io::Errno;
 use rustix::termios::SpecialCodeIndex;
 
 use super::paths::{self, check_flags};
-use super::{Args, Result, barrier, guest};
-use crate::files::AT_FDCWD;
+use super::{Args, Result, barrier};
+use crate::abi::time::Time;
+use crate::fs::files::AT_FDCWD;
+use crate::fs::vfs::Origin;
+use crate::fs::vfs::handle::Handle;
+use crate::fs::vfs::resolve::{Last, Place, Target, resolve};
+use crate::fs::vfs::tree::{Kind, Node};
 use crate::kernel::Kernel;
-use crate::thread::Thread;
-use crate::vfs::Origin;
-use crate::vfs::handle::Handle;
-use crate::vfs::resolve::{Last, Place, Target, resolve};
-use crate::vfs::tree::{Kind, Node};
+use crate::mm::user;
 
 /// arm64's `struct stat`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -31,16 +32,16 @@ struct GuestStat {
     blksize: i32,
     pad2: i32,
     blocks: i64,
-    accessed: guest::Time,
-    modified: guest::Time,
-    changed: guest::Time,
+    accessed: Time,
+    modified: Time,
+    changed: Time,
     unused: [u32; 2],
 }
 
 /// The parts of the host's `stat`, whose field types differ between hosts.
 #[allow(clippy::unnecessary_cast)]
 fn guest_stat(s: &Stat) -> GuestStat {
-    let time = |seconds: i64, ns: i64| guest::Time { seconds, fraction: ns };
+    let time = |seconds: i64, ns: i64| Time { seconds, fraction: ns };
     GuestStat {
         dev: s.st_dev as u64,
         ino: s.st_ino as u64,
@@ -62,7 +63,7 @@ fn guest_stat(s: &Stat) -> GuestStat {
 }
 
 /// The description of a simulated file.
-fn simulated_stat(k: &Kernel, node: &Node) -> GuestStat {
+fn simulated_stat(k: &Kernel<'_>, node: &Node) -> GuestStat {
     /// Device numbers that `/proc` and `/sys` commonly have.
     const DEVICE: u64 = 0x15;
     let rights = match node.kind {
@@ -72,7 +73,7 @@ fn simulated_stat(k: &Kernel, node: &Node) -> GuestStat {
         Kind::Random | Kind::HardwareBarrier => 0o666,
     };
     let sysfs = node.kind == Kind::File && node.path.starts_with(b"/sys/");
-    let start = guest::Time::from_ns(k.start_unix_ns);
+    let start = Time::from_ns(k.system.start_unix_ns);
     GuestStat {
         dev: DEVICE,
         ino: node.inode(),
@@ -93,14 +94,14 @@ fn simulated_stat(k: &Kernel, node: &Node) -> GuestStat {
     }
 }
 
-fn stat_descriptor(k: &Kernel, fd: i32) -> std::result::Result<GuestStat, Errno> {
-    match k.files.simulated(fd) {
+fn stat_descriptor(k: &Kernel<'_>, fd: i32) -> std::result::Result<GuestStat, Errno> {
+    match k.process.files.simulated(fd) {
         Some(node) => Ok(simulated_stat(k, node)),
-        None => Ok(guest_stat(&rustix::fs::fstat(k.files.host(fd)?)?)),
+        None => Ok(guest_stat(&rustix::fs::fstat(k.process.files.host(fd)?)?)),
     }
 }
 
-fn stat_at(k: &mut Kernel, t: &Thread, dir: u64, name: u64, flags: u64) -> std::result::Result<GuestStat, Errno> {
+fn stat_at(k: &mut Kernel<'_>, dir: u64, name: u64, flags: u64) -> std::result::Result<GuestStat, Errno> {
     const NO_AUTOMOUNT: u64 = 0x800;
     const EMPTY_PATH: u64 = 0x1000;
     const STATX_SYNC_TYPE: u64 = 0x6000;
@@ -108,34 +109,34 @@ fn stat_at(k: &mut Kernel, t: &Thread, dir: u64, name: u64, flags: u64) -> std::
     let mut target = None;
     if flags & EMPTY_PATH != 0 {
         // Since Linux 6.11 a null pointer is an empty path.
-        if name == 0 || guest::string(&mut k.mem, name)?.is_empty() {
+        if name == 0 || user::string(k.mem, name)?.is_empty() {
             target = Some(match dir as i32 {
-                AT_FDCWD => resolve(k, t, AT_FDCWD, b".", Last::Follow)?,
+                AT_FDCWD => resolve(k, AT_FDCWD, b".", Last::Follow)?,
                 fd => Target::Descriptor(fd),
             });
         }
     }
     let target = match target {
         Some(target) => target,
-        None => paths::target(k, t, dir, name, paths::last(flags))?,
+        None => paths::target(k, dir, name, paths::last(flags))?,
     };
     match target {
         Target::Host(Place { kind: None, .. }) => Err(Errno::NOENT),
-        Target::Host(place) => Ok(guest_stat(Handle::new(&k.files.view.policy, &place.path)?.stat())),
+        Target::Host(place) => Ok(guest_stat(Handle::new(&k.process.files.view.policy, &place.path)?.stat())),
         Target::Simulated(node) => Ok(simulated_stat(k, &node)),
         Target::Descriptor(fd) => stat_descriptor(k, fd),
     }
 }
 
-pub(super) fn fstat(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn fstat(k: &mut Kernel<'_>, a: &Args) -> Result {
     let stat = stat_descriptor(k, a[0] as i32)?;
-    guest::write(&mut k.mem, a[1], stat)?;
+    user::write(k.mem, a[1], stat)?;
     Ok(0)
 }
 
-pub(super) fn newfstatat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let stat = stat_at(k, t, a[0], a[1], a[3])?;
-    guest::write(&mut k.mem, a[2], stat)?;
+pub(super) fn newfstatat(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let stat = stat_at(k, a[0], a[1], a[3])?;
+    user::write(k.mem, a[2], stat)?;
     Ok(0)
 }
 
@@ -176,9 +177,9 @@ struct Statx {
 /// What `stat` has too: everything except the time of birth.
 const STATX_BASIC_STATS: u32 = 0x7ff;
 
-pub(super) fn statx(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let s = stat_at(k, t, a[0], a[1], a[2])?;
-    let time = |t: guest::Time| StatxTime { seconds: t.seconds, ns: t.fraction as u32, pad: 0 };
+pub(super) fn statx(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let s = stat_at(k, a[0], a[1], a[2])?;
+    let time = |t: Time| StatxTime { seconds: t.seconds, ns: t.fraction as u32, pad: 0 };
     let device = |d: u64| [rustix::fs::major(d), rustix::fs::minor(d)];
     let statx = Statx {
         mask: STATX_BASIC_STATS,
@@ -197,22 +198,22 @@ pub(super) fn statx(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         dev: device(s.dev),
         ..Statx::zeroed()
     };
-    guest::write(&mut k.mem, a[4], statx)?;
+    user::write(k.mem, a[4], statx)?;
     Ok(0)
 }
 
-pub(super) fn faccessat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    faccessat2(k, t, &[a[0], a[1], a[2], 0, 0, 0])
+pub(super) fn faccessat(k: &mut Kernel<'_>, a: &Args) -> Result {
+    faccessat2(k, &[a[0], a[1], a[2], 0, 0, 0])
 }
 
-pub(super) fn faccessat2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn faccessat2(k: &mut Kernel<'_>, a: &Args) -> Result {
     const EACCESS: u64 = 0x200;
     check_flags(a[3], 0x100 | EACCESS)?;
     let access = Access::from_bits(a[2] as u32).ok_or(Errno::INVAL)?;
-    match paths::target(k, t, a[0], a[1], paths::last(a[3]))? {
+    match paths::target(k, a[0], a[1], paths::last(a[3]))? {
         Target::Host(Place { kind: None, .. }) => Err(Errno::NOENT),
         Target::Host(place) => {
-            let policy = &k.files.view.policy;
+            let policy = &k.process.files.view.policy;
             let write = access.contains(Access::WRITE_OK) && !policy.may_write(&place.path);
             if write || (access.contains(Access::READ_OK) && !policy.may_read(&place.path)) {
                 return Err(Errno::ACCESS);
@@ -229,21 +230,21 @@ pub(super) fn faccessat2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     }
 }
 
-pub(super) fn readlinkat(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn readlinkat(k: &mut Kernel<'_>, a: &Args) -> Result {
     if (a[3] as i32) <= 0 {
         return Err(Errno::INVAL);
     }
-    let text = match paths::target(k, t, a[0], a[1], Last::Keep)? {
+    let text = match paths::target(k, a[0], a[1], Last::Keep)? {
         Target::Host(Place { kind: None, .. }) => return Err(Errno::NOENT),
         Target::Host(Place { kind: Some(kind), .. }) if !kind.is_symlink() => return Err(Errno::INVAL),
-        Target::Host(place) => Handle::new(&k.files.view.policy, &place.path)?.read_link()?,
+        Target::Host(place) => Handle::new(&k.process.files.view.policy, &place.path)?.read_link()?,
         Target::Simulated(node) if matches!(node.kind, Kind::Link | Kind::Descriptor(_)) => {
-            k.files.view.tree.link(k, t, &node)
+            k.process.files.view.tree.link(k, &node)
         }
         Target::Simulated(_) | Target::Descriptor(_) => return Err(Errno::INVAL),
     };
     let len = text.len().min(a[3] as usize);
-    guest::write_bytes(&mut k.mem, a[2], &text[..len])?;
+    user::write_bytes(k.mem, a[2], &text[..len])?;
     Ok(len as u64)
 }
 
@@ -290,15 +291,15 @@ fn simulated_stat_fs(node: &Node) -> GuestStatFs {
 }
 
 /// Of files in the simulated memory: all of it is there for them.
-fn memory_stat_fs(k: &Kernel, host: &StatFs) -> GuestStatFs {
+fn memory_stat_fs(k: &Kernel<'_>, host: &StatFs) -> GuestStatFs {
     let host = guest_stat_fs(host);
     let blocks = |bytes: u64| bytes / host.block_bytes.max(1);
-    let (all, room) = (blocks(k.platform.memory_bytes), blocks(k.mem.room_bytes()));
+    let (all, room) = (blocks(k.system.platform.memory_bytes), blocks(k.mem.room_bytes()));
     GuestStatFs { blocks: all, free: room, available: room, ..host }
 }
 
-fn stat_fs_descriptor(k: &Kernel, fd: i32) -> std::result::Result<GuestStatFs, Errno> {
-    let file = k.files.open_file(fd)?;
+fn stat_fs_descriptor(k: &Kernel<'_>, fd: i32) -> std::result::Result<GuestStatFs, Errno> {
+    let file = k.process.files.open_file(fd)?;
     match &file.origin {
         Origin::Simulated(node) => Ok(simulated_stat_fs(node)),
         Origin::Memory => Ok(memory_stat_fs(k, &rustix::fs::fstatfs(&file.host)?)),
@@ -306,23 +307,23 @@ fn stat_fs_descriptor(k: &Kernel, fd: i32) -> std::result::Result<GuestStatFs, E
     }
 }
 
-pub(super) fn statfs(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let stat = match paths::target(k, t, AT_FDCWD as u64, a[0], Last::Follow)? {
+pub(super) fn statfs(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let stat = match paths::target(k, AT_FDCWD as u64, a[0], Last::Follow)? {
         Target::Host(Place { kind: None, .. }) => return Err(Errno::NOENT),
-        Target::Host(place) if k.files.view.policy.shared_memory.has(&place.path) => {
-            memory_stat_fs(k, &Handle::new(&k.files.view.policy, &place.path)?.stat_fs()?)
+        Target::Host(place) if k.process.files.view.policy.shared_memory.has(&place.path) => {
+            memory_stat_fs(k, &Handle::new(&k.process.files.view.policy, &place.path)?.stat_fs()?)
         }
-        Target::Host(place) => guest_stat_fs(&Handle::new(&k.files.view.policy, &place.path)?.stat_fs()?),
+        Target::Host(place) => guest_stat_fs(&Handle::new(&k.process.files.view.policy, &place.path)?.stat_fs()?),
         Target::Simulated(node) => simulated_stat_fs(&node),
         Target::Descriptor(fd) => stat_fs_descriptor(k, fd)?,
     };
-    guest::write(&mut k.mem, a[1], stat)?;
+    user::write(k.mem, a[1], stat)?;
     Ok(0)
 }
 
-pub(super) fn fstatfs(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn fstatfs(k: &mut Kernel<'_>, a: &Args) -> Result {
     let stat = stat_fs_descriptor(k, a[0] as i32)?;
-    guest::write(&mut k.mem, a[1], stat)?;
+    user::write(k.mem, a[1], stat)?;
     Ok(0)
 }
 
@@ -357,8 +358,8 @@ const SPECIAL_CODES: [SpecialCodeIndex; 17] = [
 ];
 
 /// `ioctl`: what programs ask terminals and pipes. Anything else is `ENOTTY`.
-pub(super) fn ioctl(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    if let Some(answer) = barrier::ioctl(k, t, a) {
+pub(super) fn ioctl(k: &mut Kernel<'_>, a: &Args) -> Result {
+    if let Some(answer) = barrier::ioctl(k, a) {
         return answer;
     }
     const TCGETS: u32 = 0x5401;
@@ -368,7 +369,7 @@ pub(super) fn ioctl(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
     const FIONCLEX: u32 = 0x5450;
     const FIOCLEX: u32 = 0x5451;
     let fd = a[0] as i32;
-    let file = k.files.host(fd)?;
+    let file = k.process.files.host(fd)?;
     match a[1] as u32 {
         TCGETS => {
             let t = rustix::termios::tcgetattr(file)?;
@@ -377,22 +378,22 @@ pub(super) fn ioctl(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
                 *code = t.special_codes[index];
             }
             let modes = [t.input_modes.bits(), t.output_modes.bits(), t.control_modes.bits(), t.local_modes.bits()];
-            guest::write(&mut k.mem, a[2], GuestTermios { modes, line: t.line_discipline, codes })?;
+            user::write(k.mem, a[2], GuestTermios { modes, line: t.line_discipline, codes })?;
         }
         TIOCGWINSZ => {
             let w = rustix::termios::tcgetwinsize(file)?;
-            guest::write(&mut k.mem, a[2], [w.ws_row, w.ws_col, w.ws_xpixel, w.ws_ypixel])?;
+            user::write(k.mem, a[2], [w.ws_row, w.ws_col, w.ws_xpixel, w.ws_ypixel])?;
         }
         FIONREAD => {
             let bytes = rustix::io::ioctl_fionread(file)?;
-            guest::write(&mut k.mem, a[2], bytes as u32)?;
+            user::write(k.mem, a[2], bytes as u32)?;
         }
         FIONBIO => {
-            let on: u32 = guest::read(&mut k.mem, a[2])?;
+            let on: u32 = user::read(k.mem, a[2])?;
             rustix::io::ioctl_fionbio(file, on != 0)?;
         }
-        FIOCLEX => k.files.set_close_on_exec(fd, true)?,
-        FIONCLEX => k.files.set_close_on_exec(fd, false)?,
+        FIOCLEX => k.process.files.set_close_on_exec(fd, true)?,
+        FIONCLEX => k.process.files.set_close_on_exec(fd, false)?,
         _ => return Err(Errno::NOTTY),
     }
     Ok(0)

@@ -1,18 +1,22 @@
 //! System calls that start and end threads.
 
 use bytemuck::{Pod, Zeroable};
-use fxscope_aarch64::{Blocks, Cpu};
-use fxscope_guestmem::Memory;
+use fxscope_aarch64::Cpu;
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
+use super::{Args, Result};
 use crate::budget;
-use crate::futex;
-use crate::kernel::{End, Kernel};
-use crate::processes::Parked;
+use crate::end::End;
+use crate::ipc::futex;
+use crate::kernel::Kernel;
+use crate::mm::address_space::AddressSpace;
+use crate::mm::user;
+
+use crate::sched::wait::{Blocked, Wait};
 use crate::signal::AltStack;
+use crate::system::Started;
+use crate::table::Id;
 use crate::thread::Thread;
-use crate::wait::{Blocked, Wait};
 
 /// Flags of `clone` (Linux `sched.h`).
 mod flag {
@@ -40,9 +44,9 @@ struct Request {
 }
 
 /// `clone(flags, stack, parent_tid, tls, child_tid)`.
-pub(super) fn clone(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn clone(k: &mut Kernel<'_>, a: &Args) -> Result {
     let request = Request { flags: a[0] & !0xff, stack: a[1], parent_tid: a[2], tls: a[3], child_tid: a[4] };
-    start(k, t, request)
+    start(k, request)
 }
 
 /// `struct clone_args` in its first version.
@@ -59,11 +63,11 @@ struct CloneArgs {
     tls: u64,
 }
 
-pub(super) fn clone3(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn clone3(k: &mut Kernel<'_>, a: &Args) -> Result {
     if a[1] < size_of::<CloneArgs>() as u64 {
         return Err(Errno::INVAL);
     }
-    let args: CloneArgs = guest::read(&mut k.mem, a[0])?;
+    let args: CloneArgs = user::read(k.mem, a[0])?;
     if args.flags & 0xff != 0 || (args.stack == 0) != (args.stack_size == 0) {
         return Err(Errno::INVAL);
     }
@@ -74,10 +78,10 @@ pub(super) fn clone3(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
         parent_tid: args.parent_tid,
         child_tid: args.child_tid,
     };
-    start(k, t, request)
+    start(k, request)
 }
 
-fn start(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
+fn start(k: &mut Kernel<'_>, request: Request) -> Result {
     let flags = request.flags;
     let has = |bit| flags & bit != 0;
     let contradictory = (has(flag::THREAD) && !has(flag::SIGHAND)) || (has(flag::SIGHAND) && !has(flag::VM));
@@ -86,72 +90,78 @@ fn start(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
     }
     k.check_tasks()?;
     if !has(flag::THREAD) {
-        return start_process(k, t, request);
+        return start_process(k, request);
     }
     k.afford(budget::THREAD)?;
     let tid = k.system.new_id();
-    let mut child = Box::new(t.duplicate(tid, k.pid));
+    let mut child = k.thread.duplicate(tid, k.process.pid);
     prepare(k, &mut child, request)?;
     if !has(flag::VFORK) {
         child.alt_stack = AltStack::NONE;
     }
-    child.cpu_number = k.cpu_of_new(&child.affinity, t);
-    child.charge = k.budget.charge(budget::THREAD);
-    child.created_ns = k.now_ns;
-    k.system.threads.push_back(child);
+    child.cpu_number = k.cpu_of_new(&child.affinity);
+    child.charge = k.system.budget.charge(budget::THREAD);
+    child.created_ns = k.system.now_ns;
+    k.system.started.push(Started { thread: child, process: None });
     Ok(tid.into())
 }
 
 /// `fork` and `vfork`. Memory in common without waiting for the child is not there: nothing uses it today.
-fn start_process(k: &mut Kernel, t: &mut Thread, request: Request) -> Result {
+fn start_process(k: &mut Kernel<'_>, request: Request) -> Result {
     let waits = request.flags & flag::VFORK != 0;
-    // A child that borrows memory itself has none to lend: its own children get a copy.
-    let borrows = request.flags & flag::VM != 0 && k.borrows_from.is_none();
-    if borrows && !waits {
+    let shares = request.flags & flag::VM != 0;
+    if shares && !waits {
         return Err(Errno::INVAL);
     }
     k.afford(budget::PROCESS)?;
-    let (pid, files) = (k.system.new_id(), k.files.fork()?);
-    let mem = if borrows { k.mem.sibling() } else { k.mem.fork() }.map_err(|_| Errno::NOMEM)?;
-    let mut process = k.fork(pid, files, mem, borrows);
-    let mut child = Box::new(t.duplicate(pid, pid));
-    child.cpu_number = k.cpu_of_new(&child.affinity, t);
+    let (pid, files) = (k.system.new_id(), k.process.files.fork()?);
+    let mut child = k.thread.duplicate(pid, pid);
+    child.cpu_number = k.cpu_of_new(&child.affinity);
     let in_child = Request { flags: request.flags & !flag::PARENT_SETTID, ..request };
-    if borrows {
+    let space = if shares {
         prepare(k, &mut child, in_child)?;
+        write_parent_tid(k, request, pid)?;
+        k.process.space
     } else {
-        process.mem.use_arena_of(&mut k.mem);
-        let prepared = prepare(&mut process, &mut child, in_child);
-        k.mem.use_arena_of(&mut process.mem);
-        if let Err(error) = prepared {
-            give_back(k, &mut process.mem);
-            return Err(error);
-        }
-    }
-    if request.flags & flag::PARENT_SETTID != 0
-        && let Err(error) = guest::write(&mut k.mem, request.parent_tid, pid)
-    {
-        give_back(k, &mut process.mem);
-        return Err(error);
-    }
-    let blocks = Blocks::new(child.cpu.vl);
-    k.system.processes.insert(pid, Box::new(Parked { kernel: process, blocks }));
-    k.system.threads.push_back(child);
+        fork_space(k, &mut child, request, in_child)?
+    };
+    let process = k.fork(pid, files, space);
+    k.system.started.push(Started { thread: child, process: Some(process) });
     if waits {
-        t.block(k, Blocked::new(Wait::Child { vfork: Some(pid) }));
+        k.block(Blocked::new(Wait::Child { vfork: Some(pid) }));
     }
     Ok(pid.into())
 }
 
-/// Gives the pages of an address space back that no process has got.
-fn give_back(k: &mut Kernel, mem: &mut Memory) {
-    mem.use_arena_of(&mut k.mem);
-    mem.clear();
-    k.mem.use_arena_of(mem);
+/// A copy of the address space for a child, in which the child's words are written.
+fn fork_space(
+    k: &mut Kernel<'_>,
+    child: &mut Thread,
+    request: Request,
+    in_child: Request,
+) -> std::result::Result<Id<AddressSpace>, Errno> {
+    let (own, copy) = (k.mem.active(), k.mem.fork().map_err(|_| Errno::NOMEM)?);
+    k.mem.activate(copy);
+    let prepared = prepare(k, child, in_child);
+    k.mem.activate(own);
+    let prepared = prepared.and_then(|()| write_parent_tid(k, request, child.tid));
+    if let Err(error) = prepared {
+        k.mem.remove_space(copy);
+        return Err(error);
+    }
+    let AddressSpace { mapped, pages, heap_start, brk, .. } = k.space();
+    let (mapped, pages, heap_start, brk) = (mapped.clone(), pages.fork(true), *heap_start, *brk);
+    Ok(k.spaces.insert(AddressSpace { id: copy, mapped, pages, heap_start, brk }))
+}
+
+/// The parent is told the number of its child, if it asks for it.
+fn write_parent_tid(k: &mut Kernel<'_>, request: Request, tid: u32) -> std::result::Result<(), Errno> {
+    let asked = request.flags & flag::PARENT_SETTID != 0;
+    if asked { user::write(k.mem, request.parent_tid, tid) } else { Ok(()) }
 }
 
 /// What the flags say about the new thread's registers and the words that are told its number.
-fn prepare(k: &mut Kernel, child: &mut Thread, request: Request) -> std::result::Result<(), Errno> {
+fn prepare(k: &mut Kernel<'_>, child: &mut Thread, request: Request) -> std::result::Result<(), Errno> {
     let has = |bit| request.flags & bit != 0;
     child.cpu.set_x(0, 0);
     if request.stack != 0 {
@@ -160,11 +170,9 @@ fn prepare(k: &mut Kernel, child: &mut Thread, request: Request) -> std::result:
     if has(flag::SETTLS) {
         child.cpu.tpidr = request.tls;
     }
-    if has(flag::PARENT_SETTID) {
-        guest::write(&mut k.mem, request.parent_tid, child.tid)?;
-    }
+    write_parent_tid(k, request, child.tid)?;
     if has(flag::CHILD_SETTID) {
-        guest::write(&mut k.mem, request.child_tid, child.tid)?;
+        user::write(k.mem, request.child_tid, child.tid)?;
     }
     if has(flag::CHILD_CLEARTID) {
         child.clear_tid = request.child_tid;
@@ -172,28 +180,29 @@ fn prepare(k: &mut Kernel, child: &mut Thread, request: Request) -> std::result:
     Ok(())
 }
 
-pub(super) fn set_tid_address(_: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    t.clear_tid = a[0];
-    Ok(t.tid.into())
+pub(super) fn set_tid_address(k: &mut Kernel<'_>, a: &Args) -> Result {
+    k.thread.clear_tid = a[0];
+    Ok(k.thread.tid.into())
 }
 
 /// `exit`: ends the thread, and with the last one the process. Its status is that of the first thread.
-pub(super) fn exit(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn exit(k: &mut Kernel<'_>, a: &Args) -> Result {
     let status = a[0] as i32 & 0xff;
-    futex::thread_ends(k, t);
-    if t.tid == k.pid {
-        k.leader_status = Some(status);
+    let work = k.thread.take_exit_work();
+    futex::thread_ends(k, work);
+    if k.thread.tid == k.process.pid {
+        k.process.leader_status = Some(status);
     }
-    if k.system.threads.iter().any(|other| other.pid == k.pid) {
-        t.ended = true;
+    if k.other_threads.iter().any(|other| other.pid == k.process.pid) {
+        k.thread.ended = true;
     } else {
-        k.end = Some(End::Exit { code: k.leader_status.unwrap_or(status) });
+        k.process.end = Some(End::Exit { code: k.process.leader_status.unwrap_or(status) });
     }
     Ok(0)
 }
 
 /// `exit_group`: ends the process.
-pub(super) fn exit_group(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
-    k.end = Some(End::Exit { code: a[0] as i32 & 0xff });
+pub(super) fn exit_group(k: &mut Kernel<'_>, a: &Args) -> Result {
+    k.process.end = Some(End::Exit { code: a[0] as i32 & 0xff });
     Ok(0)
 }

@@ -3,101 +3,102 @@
 use bytemuck::{Pod, Zeroable};
 use rustix::io::Errno;
 
-use super::{Args, Result, guest};
+use super::{Args, Result};
+use crate::abi::stack::CLOCK_TICKS;
+use crate::abi::time::Time;
 use crate::kernel::Kernel;
-use crate::stack::CLOCK_TICKS;
-use crate::thread::Thread;
-use crate::wait::{Blocked, Wait};
+use crate::mm::user;
+use crate::sched::wait::{Blocked, Wait};
 
 const TIMER_ABSTIME: u64 = 1;
 
 /// The time on a clock in ns.
-fn clock(k: &Kernel, t: &Thread, id: u64) -> std::result::Result<u64, Errno> {
+fn clock(k: &Kernel<'_>, id: u64) -> std::result::Result<u64, Errno> {
     match id as i32 {
         // REALTIME, REALTIME_COARSE, TAI
-        0 | 5 | 11 => Ok(k.start_unix_ns.saturating_add(k.now_ns)),
+        0 | 5 | 11 => Ok(k.system.start_unix_ns.saturating_add(k.system.now_ns)),
         // MONOTONIC, MONOTONIC_RAW, MONOTONIC_COARSE, BOOTTIME
-        1 | 4 | 6 | 7 => Ok(k.now_ns),
+        1 | 4 | 6 | 7 => Ok(k.system.now_ns),
         // PROCESS_CPUTIME_ID, THREAD_CPUTIME_ID
         2 => Ok(k.cpu_ns()),
-        3 => Ok(t.cpu_ns + k.system.running_ns(k.now_ns)),
-        id if id < 0 => cpu_clock(k, t, id),
+        3 => Ok(k.thread.cpu_ns + k.system.running_ns()),
+        id if id < 0 => cpu_clock(k, id),
         _ => Err(Errno::INVAL),
     }
 }
 
 /// The clocks that `clock_getcpuclockid` and `pthread_getcpuclockid` make: a number, inverted, above three bits of
 /// which one says that it is a thread's.
-fn cpu_clock(k: &Kernel, t: &Thread, id: i32) -> std::result::Result<u64, Errno> {
+fn cpu_clock(k: &Kernel<'_>, id: i32) -> std::result::Result<u64, Errno> {
     const THREAD: i32 = 4;
     let number = !(id >> 3) as u32;
     if id & THREAD == 0 {
-        return if number == 0 || number == k.pid { Ok(k.cpu_ns()) } else { Err(Errno::INVAL) };
+        return if number == 0 || number == k.process.pid { Ok(k.cpu_ns()) } else { Err(Errno::INVAL) };
     }
-    if number == 0 || number == t.tid {
-        return Ok(t.cpu_ns + k.system.running_ns(k.now_ns));
+    if number == 0 || number == k.thread.tid {
+        return Ok(k.thread.cpu_ns + k.system.running_ns());
     }
-    let other = k.system.threads.iter().find(|other| other.tid == number && other.pid == k.pid);
+    let other = k.other_threads.iter().find(|other| other.tid == number && other.pid == k.process.pid);
     other.map(|other| other.cpu_ns).ok_or(Errno::INVAL)
 }
 
-pub(super) fn clock_gettime(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let time = guest::Time::from_ns(clock(k, t, a[0])?);
-    guest::write(&mut k.mem, a[1], time)?;
+pub(super) fn clock_gettime(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let time = Time::from_ns(clock(k, a[0])?);
+    user::write(k.mem, a[1], time)?;
     Ok(0)
 }
 
-pub(super) fn clock_getres(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    clock(k, t, a[0])?;
+pub(super) fn clock_getres(k: &mut Kernel<'_>, a: &Args) -> Result {
+    clock(k, a[0])?;
     let coarse = matches!(a[0], 5 | 6);
-    let time = guest::Time::from_ns(if coarse { 1_000_000_000 / CLOCK_TICKS } else { 1 });
-    guest::write_if(&mut k.mem, a[1], time)?;
+    let time = Time::from_ns(if coarse { 1_000_000_000 / CLOCK_TICKS } else { 1 });
+    user::write_if(k.mem, a[1], time)?;
     Ok(0)
 }
 
-pub(super) fn gettimeofday(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let time = guest::Time::from_ns_in_us(clock(k, t, 0)?);
-    guest::write_if(&mut k.mem, a[0], time)?;
+pub(super) fn gettimeofday(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let time = Time::from_ns_in_us(clock(k, 0)?);
+    user::write_if(k.mem, a[0], time)?;
     // Time zone: minutes west of Greenwich, kind of daylight saving.
-    guest::write_if(&mut k.mem, a[1], [0u32; 2])?;
+    user::write_if(k.mem, a[1], [0u32; 2])?;
     Ok(0)
 }
 
 /// Puts the thread to sleep until simulated time `until_ns`; the time that is left after an interruption goes to
 /// `remaining`, unless that is 0.
-fn sleep(k: &mut Kernel, t: &mut Thread, until_ns: u64, remaining: u64) -> Result {
-    if until_ns > k.now_ns {
-        t.block(k, Blocked { until_ns, ..Blocked::new(Wait::Sleep { remaining }) });
+fn sleep(k: &mut Kernel<'_>, until_ns: u64, remaining: u64) -> Result {
+    if until_ns > k.system.now_ns {
+        k.block(Blocked { until_ns, ..Blocked::new(Wait::Sleep { remaining }) });
     }
     Ok(0)
 }
 
-pub(super) fn nanosleep(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let time = guest::read::<guest::Time>(&mut k.mem, a[0])?.to_ns()?;
-    sleep(k, t, k.now_ns.saturating_add(time), a[1])
+pub(super) fn nanosleep(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let time = user::read::<Time>(k.mem, a[0])?.to_ns()?;
+    sleep(k, k.system.now_ns.saturating_add(time), a[1])
 }
 
-pub(super) fn clock_nanosleep(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    let now = clock(k, t, a[0])?;
-    let time = guest::read::<guest::Time>(&mut k.mem, a[2])?.to_ns()?;
+pub(super) fn clock_nanosleep(k: &mut Kernel<'_>, a: &Args) -> Result {
+    let now = clock(k, a[0])?;
+    let time = user::read::<Time>(k.mem, a[2])?.to_ns()?;
     let absolute = a[1] & TIMER_ABSTIME != 0;
     let duration = if absolute { time.saturating_sub(now) } else { time };
-    sleep(k, t, k.now_ns.saturating_add(duration), if absolute { 0 } else { a[3] })
+    sleep(k, k.system.now_ns.saturating_add(duration), if absolute { 0 } else { a[3] })
 }
 
-pub(super) fn times(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn times(k: &mut Kernel<'_>, a: &Args) -> Result {
     let ticks = |ns: u64| ns / (1_000_000_000 / CLOCK_TICKS);
     let user = ticks(k.cpu_ns());
-    guest::write_if(&mut k.mem, a[0], [user, 0, ticks(k.children_cpu_ns), 0])?;
-    Ok(ticks(k.now_ns))
+    user::write_if(k.mem, a[0], [user, 0, ticks(k.process.children_cpu_ns), 0])?;
+    Ok(ticks(k.system.now_ns))
 }
 
 /// `struct rusage`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Usage {
-    user: guest::Time,
-    system: guest::Time,
+    user: Time,
+    system: Time,
     max_rss_kib: u64,
     /// Faults, swaps, blocks, messages, signals, switches: not counted.
     rest: [u64; 13],
@@ -106,22 +107,22 @@ pub(super) struct Usage {
 impl Usage {
     /// Of something that ran this long and did nothing else.
     pub(super) fn of_time(ns: u64) -> Usage {
-        Usage { user: guest::Time::from_ns_in_us(ns), ..Usage::zeroed() }
+        Usage { user: Time::from_ns_in_us(ns), ..Usage::zeroed() }
     }
 }
 
-pub(super) fn getrusage(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn getrusage(k: &mut Kernel<'_>, a: &Args) -> Result {
     let mut usage = Usage::zeroed();
     match a[0] as i32 {
         // RUSAGE_SELF, RUSAGE_THREAD
         0 | 1 => {
-            usage.user = guest::Time::from_ns_in_us(k.cpu_ns());
+            usage.user = Time::from_ns_in_us(k.cpu_ns());
             usage.max_rss_kib = k.mem.backed_bytes() / 1024;
         }
         // RUSAGE_CHILDREN
-        -1 => usage = Usage::of_time(k.children_cpu_ns),
+        -1 => usage = Usage::of_time(k.process.children_cpu_ns),
         _ => return Err(Errno::INVAL),
     }
-    guest::write(&mut k.mem, a[1], usage)?;
+    user::write(k.mem, a[1], usage)?;
     Ok(0)
 }

@@ -3,13 +3,13 @@
 use bytemuck::{Pod, Zeroable};
 use rustix::io::Errno;
 
-use super::guest::{self, Time};
 use super::{Args, Result};
+use crate::abi::time::Time;
 use crate::kernel::Kernel;
+use crate::mm::user;
+use crate::sched::timers::{ALARMS, Counts, Notify, Timer};
+use crate::sched::wait::FOR_EVER;
 use crate::signal::{self, number::SIGALRM};
-use crate::thread::Thread;
-use crate::timers::{ALARMS, Counts, Notify, Timer};
-use crate::wait::FOR_EVER;
 
 /// Most timers a process may have.
 const MOST: usize = 1 << 16;
@@ -28,38 +28,38 @@ fn us_to_ns(time: Time) -> Result {
 }
 
 /// Arms or disarms a timer: what matters then is that nobody sleeps beyond it.
-fn set(k: &mut Kernel, timer: &mut Timer, at_ns: u64, interval_ns: u64) {
+fn set(k: &mut Kernel<'_>, timer: &mut Timer, at_ns: u64, interval_ns: u64) {
     (timer.at_ns, timer.interval_ns, timer.overrun) = (at_ns, interval_ns, 0);
     // Found out at the next look at all timers.
-    k.system.next_event_ns = k.now_ns;
+    k.system.next_event_ns = k.system.now_ns;
 }
 
 /// The alarm `which` and the time of what it counts.
-fn alarm(k: &Kernel, which: u64) -> std::result::Result<(usize, u64), Errno> {
+fn alarm(k: &Kernel<'_>, which: u64) -> std::result::Result<(usize, u64), Errno> {
     let index = usize::try_from(which).ok().filter(|&i| i < ALARMS).ok_or(Errno::INVAL)?;
-    Ok((index, k.timer_clock(k.timers.alarms[index].counts, k.now_ns, true)))
+    Ok((index, k.timer_clock(k.process.timers.alarms[index].counts)))
 }
 
 fn alarm_setting(timer: &Timer, now_ns: u64) -> Setting {
     Setting { interval: Time::from_ns_in_us(timer.interval_ns), value: Time::from_ns_in_us(timer.left(now_ns)) }
 }
 
-pub(super) fn getitimer(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn getitimer(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (index, now_ns) = alarm(k, a[0])?;
-    let setting = alarm_setting(&k.timers.alarms[index], now_ns);
-    guest::write(&mut k.mem, a[1], setting)?;
+    let setting = alarm_setting(&k.process.timers.alarms[index], now_ns);
+    user::write(k.mem, a[1], setting)?;
     Ok(0)
 }
 
-pub(super) fn setitimer(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn setitimer(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (index, now_ns) = alarm(k, a[0])?;
-    let old = alarm_setting(&k.timers.alarms[index], now_ns);
-    let new = if a[1] == 0 { Setting::zeroed() } else { guest::read::<Setting>(&mut k.mem, a[1])? };
+    let old = alarm_setting(&k.process.timers.alarms[index], now_ns);
+    let new = if a[1] == 0 { Setting::zeroed() } else { user::read::<Setting>(k.mem, a[1])? };
     let (value, interval) = (us_to_ns(new.value)?, us_to_ns(new.interval)?);
-    guest::write_if(&mut k.mem, a[2], old)?;
-    let mut timer = k.timers.alarms[index];
+    user::write_if(k.mem, a[2], old)?;
+    let mut timer = k.process.timers.alarms[index];
     set(k, &mut timer, if value == 0 { FOR_EVER } else { now_ns.saturating_add(value) }, interval);
-    k.timers.alarms[index] = timer;
+    k.process.timers.alarms[index] = timer;
     Ok(0)
 }
 
@@ -74,14 +74,14 @@ struct Event {
     pad: u32,
 }
 
-fn notification(k: &mut Kernel, pointer: u64, id: usize) -> std::result::Result<Notify, Errno> {
+fn notification(k: &mut Kernel<'_>, pointer: u64, id: usize) -> std::result::Result<Notify, Errno> {
     const SIGNAL: i32 = 0;
     const NONE: i32 = 1;
     const THREAD_ID: i32 = 4;
     if pointer == 0 {
         return Ok(Notify::Signal { signal: SIGALRM, value: id as u64, thread: None });
     }
-    let event: Event = guest::read(&mut k.mem, pointer)?;
+    let event: Event = user::read(k.mem, pointer)?;
     let thread = match event.notify {
         NONE => return Ok(Notify::Nothing),
         SIGNAL => None,
@@ -92,7 +92,7 @@ fn notification(k: &mut Kernel, pointer: u64, id: usize) -> std::result::Result<
     Ok(Notify::Signal { signal, value: event.value, thread })
 }
 
-pub(super) fn timer_create(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn timer_create(k: &mut Kernel<'_>, a: &Args) -> Result {
     let counts = match a[0] as i32 {
         // REALTIME and TAI; MONOTONIC and BOOTTIME
         0 | 11 => Counts::Time { realtime: true },
@@ -101,59 +101,59 @@ pub(super) fn timer_create(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
         2 | 3 => Counts::Running,
         _ => return Err(Errno::INVAL),
     };
-    let free = k.timers.numbered.iter().position(Option::is_none).unwrap_or(k.timers.numbered.len());
+    let free = k.process.timers.numbered.iter().position(Option::is_none).unwrap_or(k.process.timers.numbered.len());
     if free == MOST {
         return Err(Errno::AGAIN);
     }
     k.afford(1 << 10).map_err(|_| Errno::AGAIN)?;
     let timer = Timer::new(counts, notification(k, a[1], free)?);
-    guest::write(&mut k.mem, a[2], free as i32)?;
-    if free == k.timers.numbered.len() {
-        k.timers.numbered.push(None);
+    user::write(k.mem, a[2], free as i32)?;
+    if free == k.process.timers.numbered.len() {
+        k.process.timers.numbered.push(None);
     }
-    k.timers.numbered[free] = Some(timer);
+    k.process.timers.numbered[free] = Some(timer);
     Ok(0)
 }
 
 /// The timer with this number and the time of what it counts.
-fn numbered(k: &Kernel, id: u64) -> std::result::Result<(usize, Timer, u64), Errno> {
+fn numbered(k: &Kernel<'_>, id: u64) -> std::result::Result<(usize, Timer, u64), Errno> {
     let index = usize::try_from(id as i32).map_err(|_| Errno::INVAL)?;
-    let timer = k.timers.numbered.get(index).copied().flatten().ok_or(Errno::INVAL)?;
-    Ok((index, timer, k.timer_clock(timer.counts, k.now_ns, true)))
+    let timer = k.process.timers.numbered.get(index).copied().flatten().ok_or(Errno::INVAL)?;
+    Ok((index, timer, k.timer_clock(timer.counts)))
 }
 
 fn setting(timer: &Timer, now_ns: u64) -> Setting {
     Setting { interval: Time::from_ns(timer.interval_ns), value: Time::from_ns(timer.left(now_ns)) }
 }
 
-pub(super) fn timer_gettime(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn timer_gettime(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (_, timer, now_ns) = numbered(k, a[0])?;
-    guest::write(&mut k.mem, a[1], setting(&timer, now_ns))?;
+    user::write(k.mem, a[1], setting(&timer, now_ns))?;
     Ok(0)
 }
 
-pub(super) fn timer_settime(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn timer_settime(k: &mut Kernel<'_>, a: &Args) -> Result {
     const ABSTIME: u64 = 1;
     let (index, mut timer, now_ns) = numbered(k, a[0])?;
-    let new: Setting = guest::read(&mut k.mem, a[2])?;
+    let new: Setting = user::read(k.mem, a[2])?;
     let (value, interval) = (new.value.to_ns()?, new.interval.to_ns()?);
-    guest::write_if(&mut k.mem, a[3], setting(&timer, now_ns))?;
+    user::write_if(k.mem, a[3], setting(&timer, now_ns))?;
     let at_ns = match value {
         0 => FOR_EVER,
-        at if a[1] & ABSTIME != 0 => timer.counts.since_start(at, k.start_unix_ns),
+        at if a[1] & ABSTIME != 0 => timer.counts.since_start(at, k.system.start_unix_ns),
         duration => now_ns.saturating_add(duration),
     };
     set(k, &mut timer, at_ns, interval);
-    k.timers.numbered[index] = Some(timer);
+    k.process.timers.numbered[index] = Some(timer);
     Ok(0)
 }
 
-pub(super) fn timer_getoverrun(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn timer_getoverrun(k: &mut Kernel<'_>, a: &Args) -> Result {
     Ok(numbered(k, a[0])?.1.overrun.into())
 }
 
-pub(super) fn timer_delete(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn timer_delete(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (index, ..) = numbered(k, a[0])?;
-    k.timers.numbered[index] = None;
+    k.process.timers.numbered[index] = None;
     Ok(0)
 }

@@ -10,13 +10,13 @@ use rustix::io::Errno;
 
 use super::sockets::is_socket;
 use super::streams::{self, is_stream};
-use super::{Args, Result, guest};
-use crate::files::OpenFile;
+use super::{Args, Result};
+use crate::fs::files::OpenFile;
+use crate::fs::memory_files::growing;
+use crate::fs::vfs::tree::Kind;
 use crate::kernel::Kernel;
-use crate::memory_files::growing;
+use crate::mm::user;
 use crate::signal::{self, Origin, SigInfo, code, number};
-use crate::thread::Thread;
-use crate::vfs::tree::Kind;
 
 /// Bytes moved between host and guest at a time.
 pub(super) const CHUNK: usize = 1 << 20;
@@ -36,14 +36,14 @@ pub(super) struct Piece {
 }
 
 /// The pieces of an `iovec` array.
-pub(super) fn pieces(kernel: &mut Kernel, addr: u64, count: u64) -> std::result::Result<Vec<Piece>, Errno> {
+pub(super) fn pieces(k: &mut Kernel<'_>, addr: u64, count: u64) -> std::result::Result<Vec<Piece>, Errno> {
     if count > IOV_MAX {
         return Err(Errno::INVAL);
     }
     let mut pieces = Vec::with_capacity(count as usize);
     let mut total = 0u64;
     for i in 0..count {
-        let piece: Piece = guest::read(&mut kernel.mem, addr.wrapping_add(16 * i))?;
+        let piece: Piece = user::read(k.mem, addr.wrapping_add(16 * i))?;
         if piece.len > i64::MAX as u64 {
             return Err(Errno::INVAL);
         }
@@ -59,11 +59,11 @@ fn one_piece(addr: u64, len: u64) -> Vec<Piece> {
 }
 
 /// Reads into the pieces in order, at the file's position or at `offset`, until one comes up short.
-fn read_pieces(k: &mut Kernel, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
-    if k.files.simulated(fd as i32).is_some_and(|node| node.kind == Kind::Random) {
+fn read_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
+    if k.process.files.simulated(fd as i32).is_some_and(|node| node.kind == Kind::Random) {
         return read_random(k, pieces);
     }
-    let file = k.files.host(fd as i32)?;
+    let file = k.process.files.host(fd as i32)?;
     let mut done = 0u64;
     let mut buffer = Vec::new();
     for piece in pieces {
@@ -84,7 +84,7 @@ fn read_pieces(k: &mut Kernel, fd: u64, pieces: &[Piece], offset: Option<u64>) -
                 Err(_) if done > 0 => return Ok(done),
                 Err(e) => return Err(e),
             };
-            guest::write_bytes(&mut k.mem, piece.addr.wrapping_add(here), &buffer[..got])?;
+            user::write_bytes(k.mem, piece.addr.wrapping_add(here), &buffer[..got])?;
             here += got as u64;
             done += got as u64;
             if (got as u64) < n {
@@ -96,12 +96,12 @@ fn read_pieces(k: &mut Kernel, fd: u64, pieces: &[Piece], offset: Option<u64>) -
 }
 
 /// Fills the pieces with random bytes.
-fn read_random(k: &mut Kernel, pieces: &[Piece]) -> Result {
+fn read_random(k: &mut Kernel<'_>, pieces: &[Piece]) -> Result {
     let mut done = 0;
     for piece in pieces {
         let mut bytes = vec![0; piece.len.min(CHUNK as u64) as usize];
-        k.random.fill(&mut bytes);
-        guest::write_bytes(&mut k.mem, piece.addr, &bytes)?;
+        k.process.random.fill(&mut bytes);
+        user::write_bytes(k.mem, piece.addr, &bytes)?;
         done += bytes.len() as u64;
     }
     Ok(done)
@@ -109,8 +109,8 @@ fn read_random(k: &mut Kernel, pieces: &[Piece]) -> Result {
 
 /// Writes the pieces in order, at the file's position or at `offset`. Small transfers are one host call, so
 /// that lines written in pieces come out whole.
-fn write_pieces(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
-    let file = k.files.open_file(fd as i32)?;
+fn write_pieces(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece], offset: Option<u64>) -> Result {
+    let file = k.process.files.open_file(fd as i32)?;
     let mut done = 0u64;
     let mut buffer = Vec::new();
     let mut fault = None;
@@ -127,7 +127,7 @@ fn write_pieces(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece], offse
             here += n;
             let last = i + 1 == pieces.len() && here == piece.len;
             if (last || fault.is_some() || buffer.len() == CHUNK) && (!buffer.is_empty() || fault.is_none()) {
-                match write_chunk(&mut k.mem, file, &buffer, offset.map(|at| at + done)) {
+                match write_chunk(k.mem, file, &buffer, offset.map(|at| at + done)) {
                     Ok(n) => {
                         done += n as u64;
                         if n < buffer.len() {
@@ -135,7 +135,7 @@ fn write_pieces(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece], offse
                         }
                     }
                     Err(_) if done > 0 => return Ok(done),
-                    Err(e) => return Err(write_error(k, t, e)),
+                    Err(e) => return Err(write_error(k, e)),
                 }
                 buffer.clear();
             }
@@ -152,14 +152,14 @@ fn write_pieces(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece], offse
 
 /// The error of a write, or of making a file longer. One to a pipe that nobody reads is a signal, too, and so is one beyond
 /// the limit of the size of files (setrlimit(2), `RLIMIT_FSIZE`).
-pub(super) fn write_error(k: &Kernel, t: &mut Thread, error: Errno) -> Errno {
+pub(super) fn write_error(k: &mut Kernel<'_>, error: Errno) -> Errno {
     let signal = match error {
         Errno::PIPE => number::SIGPIPE,
         Errno::FBIG if fxscope_host::file_size_limit().is_some() => number::SIGXFSZ,
         _ => return error,
     };
-    let origin = Origin::Sender { pid: k.pid, uid: rustix::process::getuid().as_raw() };
-    signal::send(k, t, SigInfo { signal, code: code::SI_USER, origin });
+    let origin = Origin::Sender { pid: k.process.pid, uid: rustix::process::getuid().as_raw() };
+    signal::send(&k.process.actions, k.thread, SigInfo { signal, code: code::SI_USER, origin });
     error
 }
 
@@ -184,49 +184,49 @@ fn offset(value: u64) -> std::result::Result<Option<u64>, Errno> {
 }
 
 /// Reads at the file's position; from a stream, waiting for it.
-fn read_on(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece]) -> Result {
-    if is_stream(k, fd as i32) { streams::read(k, t, fd as i32, pieces) } else { read_pieces(k, fd, pieces, None) }
+fn read_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+    if is_stream(k, fd as i32) { streams::read(k, fd as i32, pieces) } else { read_pieces(k, fd, pieces, None) }
 }
 
 /// Writes at the file's position; to a stream, waiting for it.
-fn write_on(k: &mut Kernel, t: &mut Thread, fd: u64, pieces: &[Piece]) -> Result {
-    if is_stream(k, fd as i32) { streams::write(k, t, fd as i32, pieces) } else { write_pieces(k, t, fd, pieces, None) }
+fn write_on(k: &mut Kernel<'_>, fd: u64, pieces: &[Piece]) -> Result {
+    if is_stream(k, fd as i32) { streams::write(k, fd as i32, pieces) } else { write_pieces(k, fd, pieces, None) }
 }
 
-pub(super) fn read(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    read_on(k, t, a[0], &one_piece(a[1], a[2]))
+pub(super) fn read(k: &mut Kernel<'_>, a: &Args) -> Result {
+    read_on(k, a[0], &one_piece(a[1], a[2]))
 }
 
-pub(super) fn write(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    write_on(k, t, a[0], &one_piece(a[1], a[2]))
+pub(super) fn write(k: &mut Kernel<'_>, a: &Args) -> Result {
+    write_on(k, a[0], &one_piece(a[1], a[2]))
 }
 
-pub(super) fn pread64(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn pread64(k: &mut Kernel<'_>, a: &Args) -> Result {
     read_pieces(k, a[0], &one_piece(a[1], a[2]), offset(a[3])?)
 }
 
-pub(super) fn pwrite64(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
-    write_pieces(k, t, a[0], &one_piece(a[1], a[2]), offset(a[3])?)
+pub(super) fn pwrite64(k: &mut Kernel<'_>, a: &Args) -> Result {
+    write_pieces(k, a[0], &one_piece(a[1], a[2]), offset(a[3])?)
 }
 
-pub(super) fn readv(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn readv(k: &mut Kernel<'_>, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    read_on(k, t, a[0], &pieces)
+    read_on(k, a[0], &pieces)
 }
 
-pub(super) fn writev(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn writev(k: &mut Kernel<'_>, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    write_on(k, t, a[0], &pieces)
+    write_on(k, a[0], &pieces)
 }
 
-pub(super) fn preadv(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn preadv(k: &mut Kernel<'_>, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
     read_pieces(k, a[0], &pieces, offset(a[3])?)
 }
 
-pub(super) fn pwritev(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn pwritev(k: &mut Kernel<'_>, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
-    write_pieces(k, t, a[0], &pieces, offset(a[3])?)
+    write_pieces(k, a[0], &pieces, offset(a[3])?)
 }
 
 /// `preadv2` and `pwritev2` without flags; offset -1 is the file's position.
@@ -238,86 +238,86 @@ fn plain_offset(a: &Args) -> std::result::Result<Option<u64>, Errno> {
     }
 }
 
-pub(super) fn preadv2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn preadv2(k: &mut Kernel<'_>, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
     match plain_offset(a)? {
-        None => read_on(k, t, a[0], &pieces),
+        None => read_on(k, a[0], &pieces),
         offset => read_pieces(k, a[0], &pieces, offset),
     }
 }
 
-pub(super) fn pwritev2(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn pwritev2(k: &mut Kernel<'_>, a: &Args) -> Result {
     let pieces = pieces(k, a[1], a[2])?;
     match plain_offset(a)? {
-        None => write_on(k, t, a[0], &pieces),
-        offset => write_pieces(k, t, a[0], &pieces, offset),
+        None => write_on(k, a[0], &pieces),
+        offset => write_pieces(k, a[0], &pieces, offset),
     }
 }
 
 /// Reads an offset that a call goes on from, if it has one.
-fn offset_at(k: &mut Kernel, addr: u64) -> std::result::Result<Option<u64>, Errno> {
-    if addr == 0 { Ok(None) } else { offset(guest::read(&mut k.mem, addr)?) }
+fn offset_at(k: &mut Kernel<'_>, addr: u64) -> std::result::Result<Option<u64>, Errno> {
+    if addr == 0 { Ok(None) } else { offset(user::read(k.mem, addr)?) }
 }
 
-pub(super) fn sendfile(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+pub(super) fn sendfile(k: &mut Kernel<'_>, a: &Args) -> Result {
     if is_stream(k, a[0] as i32) {
-        return send_to_stream(k, t, a);
+        return send_to_stream(k, a);
     }
     let mut at = offset_at(k, a[2])?;
-    let (to, from) = (k.files.open_file(a[0] as i32)?, k.files.host(a[1] as i32)?);
+    let (to, from) = (k.process.files.open_file(a[0] as i32)?, k.process.files.host(a[1] as i32)?);
     k.system.terminal.used(to.host.as_fd(), false);
-    let done = growing(&mut k.mem, to, None, a[3].min(MAX_TRANSFER), |fitting| {
+    let done = growing(k.mem, to, None, a[3].min(MAX_TRANSFER), |fitting| {
         rustix::fs::sendfile(&to.host, from, at.as_mut(), fitting as usize)
     })?;
     if let Some(at) = at {
-        guest::write(&mut k.mem, a[2], at)?;
+        user::write(k.mem, a[2], at)?;
     }
     Ok(done as u64)
 }
 
 /// `sendfile` to a pipe, which gets what it has room for, or to a socket, which gets all. The position it reads from moves on
 /// with what is sent.
-fn send_to_stream(k: &mut Kernel, t: &mut Thread, a: &Args) -> Result {
+fn send_to_stream(k: &mut Kernel<'_>, a: &Args) -> Result {
     let (to, from, total) = (a[0] as i32, a[1] as i32, a[3].min(MAX_TRANSFER));
-    k.files.host(from)?;
+    k.process.files.host(from)?;
     if is_stream(k, from) {
         return Err(Errno::INVAL);
     }
     offset_at(k, a[2])?;
-    let least = if is_socket(k.files.host(to)?) { total } else { total.min(1) };
-    let result = streams::deliver(k, t, to, least, true, |k, done| {
+    let least = if is_socket(k.process.files.host(to)?) { total } else { total.min(1) };
+    let result = streams::deliver(k, to, least, true, |k, done| {
         let at = match offset_at(k, a[2])? {
             Some(at) => at,
-            None => rustix::fs::tell(k.files.host(from)?)?,
+            None => rustix::fs::tell(k.process.files.host(from)?)?,
         };
         let mut bytes = vec![0; (total - done).min(CHUNK as u64) as usize];
-        let got = rustix::io::pread(k.files.host(from)?, &mut bytes[..], at)?;
+        let got = rustix::io::pread(k.process.files.host(from)?, &mut bytes[..], at)?;
         if got == 0 {
             return Ok(0);
         }
-        k.system.terminal.used(k.files.host(to)?, bytes[..got].ends_with(b"\n"));
+        k.system.terminal.used(k.process.files.host(to)?, bytes[..got].ends_with(b"\n"));
         let sent = streams::write_now(k, to, &bytes[..got])?;
         match a[2] {
-            0 => rustix::fs::seek(k.files.host(from)?, SeekFrom::Start(at + sent as u64)).map(|_| ())?,
-            pointer => guest::write(&mut k.mem, pointer, at + sent as u64)?,
+            0 => rustix::fs::seek(k.process.files.host(from)?, SeekFrom::Start(at + sent as u64)).map(|_| ())?,
+            pointer => user::write(k.mem, pointer, at + sent as u64)?,
         }
         Ok(sent)
     });
-    result.map_err(|error| write_error(k, t, error))
+    result.map_err(|error| write_error(k, error))
 }
 
-pub(super) fn copy_file_range(k: &mut Kernel, _: &mut Thread, a: &Args) -> Result {
+pub(super) fn copy_file_range(k: &mut Kernel<'_>, a: &Args) -> Result {
     if a[5] != 0 {
         return Err(Errno::INVAL);
     }
     let (mut from_at, mut to_at) = (offset_at(k, a[1])?, offset_at(k, a[3])?);
-    let (from, to) = (k.files.host(a[0] as i32)?, k.files.open_file(a[2] as i32)?);
-    let done = growing(&mut k.mem, to, to_at, a[4].min(MAX_TRANSFER), |fitting| {
+    let (from, to) = (k.process.files.host(a[0] as i32)?, k.process.files.open_file(a[2] as i32)?);
+    let done = growing(k.mem, to, to_at, a[4].min(MAX_TRANSFER), |fitting| {
         rustix::fs::copy_file_range(from, from_at.as_mut(), &to.host, to_at.as_mut(), fitting as usize)
     })?;
     for (addr, at) in [(a[1], from_at), (a[3], to_at)] {
         if let Some(at) = at {
-            guest::write(&mut k.mem, addr, at)?;
+            user::write(k.mem, addr, at)?;
         }
     }
     Ok(done as u64)

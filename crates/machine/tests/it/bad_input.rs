@@ -105,7 +105,12 @@ fn a_value_of_the_wrong_type_is_reported_with_what_is_expected() {
         ("[l2]\nways = 1.5", "2:8: l2.ways is 1.5; it must be a whole number"),
         ("[prefetch]\nl1 = 1", "2:6: prefetch.l1 is 1; it must be true or false"),
         ("[bypass]\nflags = [1, 2]", "2:9: bypass.flags is a list of 2; it must be 5 whole numbers in square brackets"),
-        ("[l2]\nevidence = \"sure\"", "it must be one of documented, measured, calibrated, assumed"),
+        ("[l2]\nevidence = \"sure\"", "it must be one of documented, measured, fitted, assumed, set"),
+        ("[l2.ways]\nevidence = \"documented\"", "1:5: l2.ways has no value; write value = ... among its words"),
+        ("[l2.ways]\nvalue = 1\nsorce = \"\"", "3:1: l2.ways has no part 'sorce'; did you mean 'source'?"),
+        ("[l2.ways]\nvalue = \"many\"", "2:9: l2.ways is the text \"many\"; it must be a whole number"),
+        ("[l2.inherited]\nvalue = 1", "2:1: l2.inherited has no part 'value'"),
+        ("[inherited]\nsource = 3", "2:10: inherited.source is 3; it must be text in quotes"),
         ("l2 = 3", "1:1: 'l2' is a table, not a value; write its keys below a line [l2]"),
         ("extends = 3", "1:1: 'extends' is not text; give the name or path of a machine in quotes"),
     ];

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use fxscope_machine::schema::Kind;
 use fxscope_machine::spec::SCHEMA;
-use fxscope_machine::{Evidence, Spec, evidence_summary, hash, list, load, load_bytes, show};
+use fxscope_machine::{Spec, hash, list, load, load_bytes, show};
 use proptest::prelude::*;
 
 fn set(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -49,14 +49,10 @@ fn a_row_without_a_fixed_length_takes_sizes_with_units() {
 }
 
 #[test]
-fn settings_take_the_place_of_values_and_make_their_table_assumed() {
+fn settings_take_the_place_of_values() {
     let spec = with(&[("l2.bytes", "16MiB"), ("memory.latency_nearest", "270"), ("memory.write_cost", "1")]);
     assert_eq!((spec.l2.bytes, spec.memory.latency_nearest, spec.memory.write_cost), (16 << 20, 270, 1.0));
-    assert_eq!((spec.l2.evidence, spec.memory.evidence), (Evidence::Assumed, Evidence::Assumed));
-    let plain = with(&[]);
-    assert_eq!(spec.l2.source, plain.l2.source);
-    assert_eq!(spec.l1d, plain.l1d);
-    assert_eq!(with(&[("l2.bytes", "16MiB"), ("l2.evidence", "measured")]).l2.evidence, Evidence::Measured);
+    assert_eq!(spec.l1d, with(&[]).l1d);
     assert_eq!(with(&[("l2.ways", "8"), ("l2.ways", "4")]).l2.ways, 4, "the later one counts");
 }
 
@@ -72,14 +68,10 @@ fn the_vector_length_chooses_the_instruction_rows() {
 
 #[test]
 fn an_extending_machine_says_only_what_differs() {
-    let spec = extended("[memory]\nlatency_nearest = 300\nlatency_farthest = 330\n[l2]\nsource = \"a guess\"\n");
+    let spec = extended("[memory]\nlatency_nearest = 300\nlatency_farthest = 330\n");
     let plain = with(&[]);
     assert_eq!((spec.memory.latency_nearest, spec.memory.write_cost), (300, plain.memory.write_cost));
-    assert_eq!(spec.memory.evidence, Evidence::Assumed, "nobody vouches for the new numbers");
-    assert_eq!((spec.l2.source.as_str(), spec.l2.evidence), ("a guess", plain.l2.evidence));
     assert_eq!(spec.recipes, plain.recipes);
-    let sure = extended("[memory]\nlatency_farthest = 330\nevidence = \"measured\"\n");
-    assert_eq!(sure.memory.evidence, Evidence::Measured);
 }
 
 #[test]
@@ -114,6 +106,7 @@ fn a_shown_machine_loads_again_as_the_same() {
         let spec = with(pairs);
         let again = load_bytes(show(&spec).as_bytes(), None, &[]).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((&again.tables, &again.recipes), (&spec.tables, &spec.recipes));
+        assert_eq!(again.provenance, spec.provenance);
         assert_eq!(hash(&again), hash(&spec));
         assert_eq!(show(&spec), show(&with(pairs)), "the order is always the same");
     }
@@ -125,17 +118,9 @@ fn the_hash_tells_machines_apart_by_what_the_model_reads() {
     assert_eq!(hash(&plain).len(), 64);
     assert_ne!(hash(&plain), hash(&with(&[("memory.write_cost", "1.25")])));
     assert_ne!(hash(&plain), hash(&with(&[("clock.vector_bits", "256")])));
-    assert_eq!(hash(&plain), hash(&with(&[("memory.evidence", "assumed"), ("memory.source", "me")])));
+    let of_another = "[l2.bytes]\nvalue = 8_388_608\nevidence = \"measured\"\nsource = \"me\"\n";
+    assert_eq!(hash(&plain), hash(&extended(of_another)), "evidence makes no difference");
     assert_eq!(hash(&plain), hash(&extended("")), "a name makes no difference");
-}
-
-#[test]
-fn evidence_is_counted_in_keys() {
-    let of = |spec: &Spec, evidence| evidence_summary(spec).into_iter().find(|(e, _)| *e == evidence).unwrap().1;
-    let (plain, changed) = (with(&[]), with(&[("l1d.ways", "4")]));
-    let keys: usize = SCHEMA.iter().map(|t| t.keys.len() - 2).sum();
-    assert_eq!(evidence_summary(&plain).iter().map(|(_, n)| n).sum::<usize>(), keys);
-    assert_eq!(of(&changed, Evidence::Assumed), of(&plain, Evidence::Assumed) + 5, "a cache has five keys");
 }
 
 /// Numbers as likely to be allowed as not.
@@ -156,7 +141,6 @@ fn settings() -> impl Strategy<Value = Vec<(String, String)>> {
             Kind::Text => format!("{x}\""),
             Kind::UpTo(_) => format!("{:?}", vec![n % 300; usize::from(small)]),
             Kind::List(len) => format!("{:?}", vec![n % 300; len]),
-            Kind::Evidence => Evidence::ALL[n as usize % 4].name().to_owned(),
         };
         (format!("{}.{}", table, key.name), value)
     });

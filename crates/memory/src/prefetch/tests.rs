@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::pointer::Pointer;
-use fxscope_machine::Evidence;
 
 const PLAIN: Steering = Steering::NONE;
 
@@ -17,8 +16,6 @@ pub(super) fn spec(l1_lines: u32, l2_lines: u32) -> PrefetchSpec {
         l2_stop_hits: 0,
         tagged_pointers: true,
         ports: 12,
-        source: String::new(),
-        evidence: Evidence::Assumed,
     }
 }
 

@@ -143,7 +143,7 @@ fn compare(mix: Mix, runs: u64) -> (Vec<f64>, [f64; 5]) {
         }
     }
     let mut counts: [f64; 5] = std::array::from_fn(|i| off(sums[0][i], sums[1][i]));
-    // A line's first reader, which may be near to its memory or far from it, is a matter of one cycle (D112): one line
+    // A line's first reader, which may be near to its memory or far from it, is a matter of one cycle (docs/model/limits.md#coherence): one line
     // of each run may be read by the other core.
     let [model, twin] = sums.map(|sum| sum[4]);
     counts[4] = off(twin + model.abs_diff(twin).saturating_sub(runs), twin);
@@ -204,13 +204,13 @@ fn lines_that_leave_the_l2_caches_of_two_cmgs_agree_within_one_percent() {
 }
 
 /// Who comes first decides a lot here, and is decided when requests are made in one, and when they arrive in the other
-/// (D112).
+/// (docs/model/limits.md#coherence).
 #[test]
 fn cores_on_two_cmgs_with_a_dozen_lines_agree_within_five_percent() {
     assert_agreement(Mix { cmgs: [0, 1], lines: 6, ..MIX }, 5.0, 1.0);
 }
 
-/// Besides, a store to a line that is on its way takes it for itself here before it has come (D112).
+/// Besides, a store to a line that is on its way takes it for itself here before it has come (docs/model/limits.md#coherence).
 #[test]
 fn the_heaviest_contention_agrees_within_twelve_percent() {
     assert_agreement(Mix { lines: 2, stores: 80, ..MIX }, 12.0, 1.0);

@@ -1,6 +1,6 @@
 //! Rows that differ from what they document, and why.
 //!
-//! A reason that names a number is a gap of the model, told in `DEVIATIONS.md`. The others follow from rules of the
+//! A reason that begins with `limits#` is a limit of the model, a row of `docs/model/limits.md`. The others follow from rules of the
 //! manual that the expectation, a bound, leaves out.
 
 /// What the copies of a row have to do with each other.
@@ -21,12 +21,12 @@ pub type Known = (Loop, &'static str, &'static [(&'static str, usize)]);
 pub const KNOWN: &[Known] = &[
     (
         Loop::Chained,
-        "D62: three temporary operand registers, each taken until the operation starts, are two cycles for each (5.4)",
+        "limits#prediction: three temporary operand registers, each taken until the operation starts, are two cycles for each (5.4)",
         &[("EAGB: 1", 2)],
     ),
     (
         Loop::Independent,
-        "D62: three temporary operand registers, each taken until the operation starts, are two cycles for each (5.4)",
+        "limits#prediction: three temporary operand registers, each taken until the operation starts, are two cycles for each (5.4)",
         &[("EAGB: 1", 2), ("EAGB: load_integer", 6), ("EAGB: load_short", 3)],
     ),
     (
@@ -49,7 +49,7 @@ pub const KNOWN: &[Known] = &[
     ),
     (
         Loop::Independent,
-        "D20: pairing of store accesses",
+        "limits#store-pairs: pairing of store accesses",
         &[
             ("(EXA + NULL + FLA + Pipe((EAGA & EAGB), 2) / EXA + NULL + FLA) x 2: (1+3+4+Pipe(NA, 2) / 1+3+NA) x 2", 4),
             (

@@ -264,11 +264,12 @@ fn every_row_of_the_table_is_in_the_loops_of_a_vector_length_that_it_is_for() {
 }
 
 #[test]
-fn numbered_reasons_are_told_in_the_list_of_deviations() {
-    let told = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../DEVIATIONS.md")).expect("the list");
+fn reasons_that_name_a_limit_are_rows_of_the_table_of_limits() {
+    let limits =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model/limits.md")).expect("the table");
     for (_, reason, _) in KNOWN {
-        if let Some((number, _)) = reason.split_once(':').filter(|(n, _)| n.starts_with('D')) {
-            assert!(told.contains(&format!("| {number} |")), "{reason}");
+        if let Some((limit, _)) = reason.strip_prefix("limits#").and_then(|reason| reason.split_once(':')) {
+            assert!(limits.contains(&format!("<a id=\"{limit}\"></a>")), "{reason}");
         }
     }
 }

@@ -45,7 +45,7 @@ pub fn draw(suite: &str, outcomes: &[Outcome]) -> String {
                 footer {
                     p {
                         "Errors are percent of the measured value; those of rows that are percentages stand in points (pt), with the
-                         relative error behind. Numbers with D are entries of " code { "DEVIATIONS.md" } "; accepted is the error as it
+                         relative error behind. Gaps are lines of " code { "validation/gaps.csv" } "; accepted is the error as it
                          stands in the rows' files. The measured value of a row marked fitted has decided something of the model or of
                          its kernel, or the row states the same figure as one that has; one marked again states the figure of a row above."
                     }
@@ -184,7 +184,7 @@ fn worst(outcomes: &[Outcome]) -> Markup {
                     @let high = class(outcome) == Class::Unknown;
                     a href=(format!("#{}", outcome.row.row)) { (outcome.row.row) }
                     span title=(outcome.row.what) { i.high[high] style=(format!("--v:{:.3}", size(outcome) / most)) {} }
-                    span { (error(outcome)) " " (outcome.row.deviation) }
+                    span { (error(outcome)) " " (outcome.row.gap) }
                 }
             }
         }
@@ -282,7 +282,7 @@ fn row(outcome: &Outcome) -> Markup {
             td.high[far_off(outcome)] { (error(outcome)) (relative(outcome)) }
             td { (format!("{:+.1}", row.error)) }
             td { (row.tolerance) }
-            td.high[bad] { (row.deviation) " " (verdict) }
+            td.high[bad] { (row.gap) " " (verdict) }
             td title=[(!row.fitted.is_empty()).then_some(&row.fitted)] { (used(outcome)) }
             td { (row.source) }
         }

@@ -1,0 +1,439 @@
+//! Address spaces over one arena.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::arena::Arena;
+use super::tlb::Tlb;
+use super::watch::Watch;
+use super::{ADDRESS, MapError, MemFault, Memory, PAGE, PAGE_SHIFT, Region, Touch};
+
+/// Names an address space of a [`Memory`], until that one is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SpaceId(u32);
+
+/// Pages of 4 GiB of address space; entry: arena page number plus one, or 0 when not backed.
+pub(super) type Leaf = Box<[u32]>;
+pub(super) const LEAF_BITS: u32 = 16;
+pub(super) const LEAF_BYTES: u64 = 4 << LEAF_BITS;
+const LEAVES: usize = 1 << (48 - PAGE_SHIFT - LEAF_BITS);
+
+/// Tables that each address space has without their counting against the limit: for text, heap, mappings and stack.
+const INCLUDED_TABLES: u64 = 4;
+
+/// Where a page is, and how it may be accessed without another look at its region.
+pub(super) struct Translation {
+    /// Arena offset of the page.
+    pub base: u64,
+    pub readable: bool,
+    pub writable: bool,
+}
+
+/// One address space.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Space {
+    pub regions: BTreeMap<u64, Region>,
+    #[serde(with = "tables")]
+    leaves: Vec<Option<Leaf>>,
+    /// How many of `leaves` there are.
+    tables: u64,
+    /// Addresses of the pages backed since [`Memory::take_fresh`] was called last.
+    pub fresh: Vec<u64>,
+    /// Counts changes of `regions`.
+    pub generation: u64,
+    pub watch: Watch,
+    /// Its translations while another address space is active.
+    #[serde(skip)]
+    tlb: Option<Tlb>,
+}
+
+/// Tables of pages, as the entries that are in use.
+mod tables {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{LEAF_BITS, LEAVES, Leaf};
+
+    /// The number of a table, and its entries that are not 0 with their places.
+    type Saved = (u32, Vec<(u32, u32)>);
+
+    pub(super) fn serialize<S: Serializer>(leaves: &[Option<Leaf>], serializer: S) -> Result<S::Ok, S::Error> {
+        let entries = |leaf: &Leaf| (0..).zip(leaf.iter().copied()).filter(|&(_, entry)| entry != 0).collect();
+        let tables = (0..).zip(leaves).filter_map(|(number, leaf)| Some((number, entries(leaf.as_ref()?))));
+        tables.collect::<Vec<Saved>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Option<Leaf>>, D::Error> {
+        let out_of_range = || serde::de::Error::custom("a page beyond the end of an address space");
+        let mut leaves = vec![None; LEAVES];
+        for (number, entries) in Vec::<Saved>::deserialize(deserializer)? {
+            let mut leaf: Leaf = vec![0; 1 << LEAF_BITS].into();
+            for (place, entry) in entries {
+                *leaf.get_mut(place as usize).ok_or_else(out_of_range)? = entry;
+            }
+            *leaves.get_mut(number as usize).ok_or_else(out_of_range)? = Some(leaf);
+        }
+        Ok(leaves)
+    }
+}
+
+impl Clone for Space {
+    fn clone(&self) -> Space {
+        Space {
+            regions: self.regions.clone(),
+            leaves: self.leaves.clone(),
+            tables: self.tables,
+            fresh: self.fresh.clone(),
+            generation: self.generation,
+            watch: self.watch.clone(),
+            tlb: None,
+        }
+    }
+}
+
+impl Space {
+    fn new() -> Space {
+        Space {
+            regions: BTreeMap::new(),
+            leaves: vec![None; LEAVES],
+            tables: 0,
+            fresh: Vec::new(),
+            generation: 0,
+            watch: Watch::default(),
+            tlb: None,
+        }
+    }
+
+    pub(super) fn region_at(&self, addr: u64) -> Option<&Region> {
+        self.regions.range(..=addr).next_back().map(|(_, r)| r).filter(|r| addr < r.end)
+    }
+
+    /// Makes `at` a region boundary, if it lies inside a region.
+    pub(super) fn split(&mut self, at: u64) {
+        let Some((&key, &region)) = self.regions.range(..at).next_back() else {
+            return;
+        };
+        if region.end > at {
+            self.regions.get_mut(&key).expect("key was just found").end = at;
+            self.regions.insert(at, Region { start: at, ..region });
+        }
+    }
+
+    /// Bytes of the tables that say where its pages are.
+    pub(super) fn table_bytes(&self) -> u64 {
+        self.tables * LEAF_BYTES
+    }
+
+    /// Bytes of tables that count against the limit.
+    fn counted_table_bytes(&self) -> u64 {
+        self.tables.saturating_sub(INCLUDED_TABLES) * LEAF_BYTES
+    }
+
+    /// The arena page number plus one of a page, or 0: where to read and write it. `None`: there is no such address, or no
+    /// room for a table.
+    fn entry(&mut self, arena: &mut Arena, page: u64) -> Option<&mut u32> {
+        let leaf = self.leaves.get_mut((page >> LEAF_BITS) as usize)?;
+        if leaf.is_none() {
+            if self.tables >= INCLUDED_TABLES && !arena.take_table(LEAF_BYTES) {
+                return None;
+            }
+            self.tables += 1;
+        }
+        let leaf = leaf.get_or_insert_with(|| vec![0; 1 << LEAF_BITS].into());
+        Some(&mut leaf[page as usize & ((1 << LEAF_BITS) - 1)])
+    }
+
+    /// Arena offset of a page, which is backed with zeros now if it was not. `None`: no room.
+    fn backing(&mut self, arena: &mut Arena, page: u64) -> Option<u64> {
+        let entry = self.entry(arena, page)?;
+        if *entry == 0 {
+            *entry = arena.take()? + 1;
+            let number = *entry - 1;
+            self.fresh.push(page << PAGE_SHIFT);
+            return Some(u64::from(number) * PAGE);
+        }
+        Some(u64::from(*entry - 1) * PAGE)
+    }
+
+    /// The same for a store: a page that another address space uses too is copied first, unless its region is `shared`.
+    pub(super) fn own_backing(&mut self, arena: &mut Arena, page: u64, shared: bool) -> Option<u64> {
+        let base = self.backing(arena, page)?;
+        let number = (base / PAGE) as u32;
+        if shared || !arena.is_shared(number) {
+            return Some(base);
+        }
+        let copy = arena.copy(number)?;
+        *self.entry(arena, page)? = copy + 1;
+        Some(u64::from(copy) * PAGE)
+    }
+
+    /// Checks an access to `addr` and backs its page if need be.
+    pub(super) fn translate(&mut self, arena: &mut Arena, addr: u64, touch: Touch) -> Result<Translation, MemFault> {
+        let fault = |mapped| MemFault { addr, touch, mapped, out_of_memory: false };
+        let &Region { prot, shared, .. } = self.region_at(addr).ok_or(fault(false))?;
+        let allowed = match touch {
+            Touch::Read => prot.read,
+            Touch::Write => prot.write,
+            Touch::Fetch => prot.exec,
+        };
+        if !allowed {
+            return Err(fault(true));
+        }
+        let page = addr >> PAGE_SHIFT;
+        let no_room = MemFault { out_of_memory: true, ..fault(true) };
+        let base = match touch {
+            Touch::Write => self.own_backing(arena, page, shared),
+            Touch::Read | Touch::Fetch => self.backing(arena, page),
+        };
+        let base = base.ok_or(no_room)?;
+        let writable = prot.write && !self.watch.has_page(page) && (shared || !arena.is_shared((base / PAGE) as u32));
+        Ok(Translation { base, readable: prot.read, writable })
+    }
+
+    /// Arena offset of an address whose page is backed.
+    pub(super) fn physical(&self, addr: u64) -> Option<u64> {
+        let addr = addr & ADDRESS;
+        let page = addr >> PAGE_SHIFT;
+        let leaf = self.leaves.get((page >> LEAF_BITS) as usize)?.as_ref()?;
+        let entry = leaf[page as usize & ((1 << LEAF_BITS) - 1)];
+        (entry != 0).then(|| u64::from(entry - 1) * PAGE + (addr & (PAGE - 1)))
+    }
+
+    /// Gives back the pages of `[start, end)`.
+    pub(super) fn release_pages(&mut self, arena: &mut Arena, start: u64, end: u64) {
+        let mut page = start >> PAGE_SHIFT;
+        let last = end.div_ceil(PAGE);
+        while page < last {
+            match self.leaves.get_mut((page >> LEAF_BITS) as usize) {
+                Some(Some(leaf)) => {
+                    let entry = &mut leaf[page as usize & ((1 << LEAF_BITS) - 1)];
+                    if *entry != 0 {
+                        arena.release(*entry - 1);
+                        *entry = 0;
+                    }
+                    page += 1;
+                }
+                // Nothing is backed in this leaf: on to the next.
+                _ => page = ((page >> LEAF_BITS) + 1) << LEAF_BITS,
+            }
+        }
+    }
+
+    /// Gives back every page, region and table.
+    fn clear(&mut self, arena: &mut Arena) {
+        let all: Vec<(u64, u64)> = self.regions.values().map(|r| (r.start, r.end)).collect();
+        for (start, end) in all {
+            self.watch.note(start..end);
+            self.release_pages(arena, start, end);
+        }
+        self.regions.clear();
+        arena.release_tables(self.counted_table_bytes());
+        self.leaves.fill(None);
+        self.tables = 0;
+        self.generation += 1;
+    }
+
+    /// A copy that shares its pages.
+    ///
+    /// # Errors
+    /// When there is no room to back the shared regions, or for the tables.
+    fn fork(&mut self, arena: &mut Arena) -> std::io::Result<Space> {
+        let shared: Vec<(u64, u64)> = self.regions.values().filter(|r| r.shared).map(|r| (r.start, r.end)).collect();
+        for (start, end) in shared {
+            for page in start >> PAGE_SHIFT..end >> PAGE_SHIFT {
+                self.backing(arena, page).ok_or(std::io::ErrorKind::OutOfMemory)?;
+            }
+        }
+        if !arena.take_table(self.counted_table_bytes()) {
+            return Err(std::io::ErrorKind::OutOfMemory.into());
+        }
+        for &entry in self.leaves.iter().flatten().flat_map(|leaf| leaf.iter()).filter(|&&entry| entry != 0) {
+            arena.share(entry - 1);
+        }
+        Ok(Space { regions: self.regions.clone(), leaves: self.leaves.clone(), tables: self.tables, ..Space::new() })
+    }
+}
+
+/// All address spaces.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Spaces {
+    list: Vec<Option<Space>>,
+    active: u32,
+}
+
+impl Spaces {
+    pub(super) fn new() -> Spaces {
+        Spaces { list: vec![Some(Space::new())], active: 0 }
+    }
+
+    #[inline(always)]
+    pub(super) fn active(&self) -> &Space {
+        self.list[self.active as usize].as_ref().expect("the active address space exists")
+    }
+
+    #[inline(always)]
+    pub(super) fn active_mut(&mut self) -> &mut Space {
+        self.list[self.active as usize].as_mut().expect("the active address space exists")
+    }
+
+    fn insert(&mut self, space: Space) -> SpaceId {
+        let vacant = self.list.iter().position(Option::is_none).unwrap_or(self.list.len());
+        if vacant == self.list.len() {
+            self.list.push(None);
+        }
+        self.list[vacant] = Some(space);
+        SpaceId(vacant as u32)
+    }
+}
+
+impl Memory {
+    /// The active address space.
+    #[must_use]
+    pub fn active(&self) -> SpaceId {
+        SpaceId(self.spaces.active)
+    }
+
+    /// Makes an address space the active one.
+    ///
+    /// # Panics
+    /// When it has been removed.
+    pub fn activate(&mut self, id: SpaceId) {
+        if id.0 == self.spaces.active {
+            return;
+        }
+        let next = self.spaces.list[id.0 as usize].as_mut().expect("only existing address spaces are activated");
+        let tlb = next.tlb.take().unwrap_or_default();
+        let previous = std::mem::replace(&mut self.tlb, tlb);
+        self.spaces.active_mut().tlb = Some(previous);
+        self.spaces.active = id.0;
+    }
+
+    /// Adds an empty address space.
+    pub fn add_space(&mut self) -> SpaceId {
+        self.spaces.insert(Space::new())
+    }
+
+    /// Adds a copy of the active address space. The two share regions mapped as shared; of all others they have
+    /// copies, made page by page when one of them stores.
+    ///
+    /// # Errors
+    /// When there is no room to back the shared regions, or for the tables.
+    pub fn fork(&mut self) -> std::io::Result<SpaceId> {
+        let child = self.spaces.active_mut().fork(&mut self.arena)?;
+        self.tlb.flush();
+        Ok(self.spaces.insert(child))
+    }
+
+    /// Removes an address space that is not active, with its pages.
+    ///
+    /// # Panics
+    /// When it is active or has been removed before.
+    pub fn remove_space(&mut self, id: SpaceId) {
+        assert_ne!(id.0, self.spaces.active, "the active address space stays");
+        let mut space = self.spaces.list[id.0 as usize].take().expect("address spaces are removed once");
+        space.clear(&mut self.arena);
+    }
+
+    /// Removes every mapping of the active address space.
+    pub fn clear(&mut self) {
+        self.tlb.flush();
+        self.spaces.active_mut().clear(&mut self.arena);
+    }
+
+    /// Makes parent and child of later forks share `[start, start + len)` (`MAP_SHARED`).
+    ///
+    /// # Errors
+    /// [`MapError::BadRange`].
+    pub fn share(&mut self, start: u64, len: u64) -> Result<(), MapError> {
+        let end = super::mapping::checked_range(start, len)?;
+        let space = self.spaces.active_mut();
+        space.split(start);
+        space.split(end);
+        for (_, region) in space.regions.range_mut(start..end) {
+            region.shared = true;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SpaceId;
+    use crate::{Memory, PAGE, Prot, Segment};
+
+    const PRIVATE: u64 = 0x1_0000;
+    const SHARED: u64 = 0x5_0000;
+
+    /// Memory with the parent active, the parent and the child.
+    fn forked() -> (Memory, SpaceId, SpaceId) {
+        let mut mem = Memory::new(16 * PAGE).expect("reserve");
+        mem.map(PRIVATE, PAGE, Prot::RW, Segment::Mmap).unwrap();
+        mem.map(SHARED, PAGE, Prot::RW, Segment::Mmap).unwrap();
+        mem.share(SHARED, PAGE).unwrap();
+        mem.store(PRIVATE, 1u32).unwrap();
+        let child = mem.fork().expect("fork");
+        let parent = mem.active();
+        (mem, parent, child)
+    }
+
+    #[test]
+    fn after_a_fork_private_memory_is_separate_and_shared_memory_common() {
+        let (mut mem, parent, child) = forked();
+        mem.store(PRIVATE, 2u32).unwrap();
+        mem.store(SHARED, 3u32).unwrap();
+        mem.activate(child);
+        assert_eq!(mem.load::<u32>(PRIVATE), Ok(1));
+        assert_eq!(mem.load::<u32>(SHARED), Ok(3));
+        mem.store(PRIVATE, 4u32).unwrap();
+        mem.store(SHARED, 5u32).unwrap();
+        mem.activate(parent);
+        assert_eq!(mem.load::<u32>(PRIVATE), Ok(2));
+        assert_eq!(mem.load::<u32>(SHARED), Ok(5));
+    }
+
+    #[test]
+    fn stores_after_a_load_of_a_common_page_still_copy_it() {
+        let (mut mem, _, child) = forked();
+        assert_eq!(mem.load::<u32>(PRIVATE), Ok(1));
+        mem.store(PRIVATE, 2u32).unwrap();
+        mem.activate(child);
+        assert_eq!(mem.load::<u32>(PRIVATE), Ok(1));
+    }
+
+    #[test]
+    fn pages_come_back_when_the_last_address_space_drops_them() {
+        let (mut mem, parent, child) = forked();
+        assert_eq!(mem.backed_bytes(), 2 * PAGE);
+        mem.activate(child);
+        mem.store(PRIVATE, 4u32).unwrap();
+        assert_eq!(mem.backed_bytes(), 3 * PAGE);
+        mem.clear();
+        assert_eq!(mem.backed_bytes(), 2 * PAGE);
+        mem.activate(parent);
+        mem.clear();
+        assert_eq!(mem.backed_bytes(), 0);
+    }
+
+    #[test]
+    fn an_address_space_that_is_removed_gives_its_pages_back_and_its_number_is_used_again() {
+        let (mut mem, _, child) = forked();
+        mem.store(PRIVATE, 2u32).unwrap();
+        assert_eq!(mem.backed_bytes(), 3 * PAGE);
+        mem.remove_space(child);
+        assert_eq!(mem.backed_bytes(), 2 * PAGE);
+        assert_eq!(mem.add_space(), child);
+        assert_eq!(mem.load::<u32>(PRIVATE), Ok(2));
+    }
+
+    #[test]
+    fn translations_of_one_address_space_are_not_used_in_another() {
+        let (mut mem, parent, child) = forked();
+        let empty = mem.add_space();
+        for space in [parent, child, parent] {
+            mem.activate(space);
+            assert!(mem.store(PRIVATE, 7u32).is_ok());
+            mem.activate(empty);
+            assert!(mem.load::<u32>(PRIVATE).is_err());
+        }
+    }
+}

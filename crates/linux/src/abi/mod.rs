@@ -1,0 +1,9 @@
+//! The binary interface of arm64 Linux: programs, how they start, and what system calls pass.
+
+pub(crate) mod content;
+pub mod elf;
+pub(crate) mod layout;
+pub(crate) mod load;
+pub(crate) mod stack;
+pub(crate) mod time;
+pub(crate) mod uname;

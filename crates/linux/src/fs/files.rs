@@ -1,0 +1,345 @@
+//! The open files of a process: its own table of descriptors over host files.
+
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::abi::stack::at;
+use crate::budget::{self, Charge};
+use crate::fs::umask::Umask;
+use crate::fs::vfs::resolve::path_of;
+use crate::fs::vfs::tree::{Kind, Node};
+use crate::fs::vfs::{Origin, View};
+use crate::ipc::channels::Channel;
+use crate::setup::Stdio;
+
+/// How directories are opened that paths start from.
+pub(crate) const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// `AT_FDCWD`: relative to the current directory.
+pub(crate) const AT_FDCWD: i32 = -100;
+
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    pub host: OwnedFd,
+    pub origin: Origin,
+    /// The open file description: descriptors that have been duplicated share it, with the position and the flags.
+    pub description: Description,
+}
+
+/// Names an open file description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Description(u64);
+
+impl Description {
+    /// One that no other open file has.
+    pub(crate) fn new() -> Description {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Description(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl OpenFile {
+    /// A file that has just been opened.
+    pub(crate) fn new(host: OwnedFd, origin: Origin) -> OpenFile {
+        OpenFile { host, origin, description: Description::new() }
+    }
+
+    /// A second handle of the same description.
+    ///
+    /// # Errors
+    /// When the host is out of descriptors.
+    pub(crate) fn try_clone(&self) -> Result<OpenFile, Errno> {
+        let host = rustix::io::fcntl_dupfd_cloexec(&self.host, 0)?;
+        Ok(OpenFile { host, origin: self.origin.clone(), description: self.description })
+    }
+}
+
+/// One descriptor.
+pub(crate) struct Descriptor {
+    pub file: OpenFile,
+    pub close_on_exec: bool,
+    /// What the open file makes the host hold.
+    pub channel: Option<Rc<Channel>>,
+}
+
+/// The program as it was started.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Program {
+    /// Absolute path (`/proc/self/exe`).
+    pub path: Vec<u8>,
+    /// Arguments, its name first.
+    pub args: Vec<Vec<u8>>,
+    /// Environment, each entry as `NAME=value`.
+    pub env: Vec<Vec<u8>>,
+    /// The auxiliary vector as it lies on the stack.
+    pub auxv: Vec<u8>,
+    /// What all this takes.
+    #[serde(skip)]
+    pub charge: Charge,
+}
+
+impl Program {
+    /// The same without the charge for it.
+    pub(crate) fn uncharged(&self) -> Program {
+        let (path, args) = (self.path.clone(), self.args.clone());
+        Program { path, args, env: self.env.clone(), auxv: self.auxv.clone(), charge: Charge::default() }
+    }
+
+    /// Whether an interpreter started it: the auxiliary vector says where that one is.
+    pub(crate) fn has_interpreter(&self) -> bool {
+        let words = self.auxv.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().unwrap_or_default()));
+        let words: Vec<u64> = words.collect();
+        words.chunks_exact(2).any(|entry| entry[0] == at::BASE && entry[1] != 0)
+    }
+}
+
+/// The table of descriptors, the current directory, and what paths mean.
+pub struct Files {
+    pub(crate) table: Vec<Option<Descriptor>>,
+    pub(crate) current: OpenFile,
+    pub(crate) view: Rc<View>,
+    pub(crate) program: Rc<Program>,
+    pub(crate) umask: Umask,
+    /// One more than the highest descriptor of the host to take.
+    most: u64,
+    /// Device and inode numbers of the standard streams that the process was started with.
+    pub(crate) inherited: [(u64, u64); 3],
+}
+
+/// Device and inode numbers of the standard streams.
+fn identities(stdio: &Stdio) -> std::io::Result<[(u64, u64); 3]> {
+    let identity = |file: &OwnedFd| rustix::fs::fstat(file).map(|stat| (stat.st_dev, stat.st_ino));
+    Ok([identity(&stdio.input)?, identity(&stdio.output)?, identity(&stdio.error)?])
+}
+
+impl Files {
+    pub(crate) fn new(stdio: Stdio, program: Program, view: Rc<View>) -> std::io::Result<Files> {
+        let inherited = identities(&stdio)?;
+        let open = |host| {
+            let file = OpenFile::new(host, Origin::Host);
+            Some(Descriptor { file, close_on_exec: false, channel: None })
+        };
+        let current = rustix::fs::openat(CWD, ".", DIRECTORY, Mode::empty())?;
+        Ok(Files {
+            table: vec![open(stdio.input), open(stdio.output), open(stdio.error)],
+            current: OpenFile::new(current, Origin::Host),
+            view,
+            program: Rc::new(program),
+            umask: Umask::of_host(),
+            most: budget::host_descriptors(),
+            inherited,
+        })
+    }
+
+    /// Files that have been opened again, in a run whose standard streams are these.
+    pub(crate) fn reopened(
+        table: Vec<Option<Descriptor>>,
+        current: OpenFile,
+        view: Rc<View>,
+        program: Rc<Program>,
+        umask: Umask,
+        stdio: &Stdio,
+    ) -> std::io::Result<Files> {
+        let (most, inherited) = (budget::host_descriptors(), identities(stdio)?);
+        Ok(Files { table, current, view, program, umask, most, inherited })
+    }
+
+    fn get(&self, fd: i32) -> Result<&Descriptor, Errno> {
+        let index = usize::try_from(fd).map_err(|_| Errno::BADF)?;
+        self.table.get(index).and_then(Option::as_ref).ok_or(Errno::BADF)
+    }
+
+    fn get_mut(&mut self, fd: i32) -> Result<&mut Descriptor, Errno> {
+        let index = usize::try_from(fd).map_err(|_| Errno::BADF)?;
+        self.table.get_mut(index).and_then(Option::as_mut).ok_or(Errno::BADF)
+    }
+
+    /// The open file of a descriptor.
+    pub(crate) fn open_file(&self, fd: i32) -> Result<&OpenFile, Errno> {
+        Ok(&self.get(fd)?.file)
+    }
+
+    /// The host file of a descriptor.
+    pub(crate) fn host(&self, fd: i32) -> Result<BorrowedFd<'_>, Errno> {
+        Ok(self.get(fd)?.file.host.as_fd())
+    }
+
+    /// Whether a file is one of the standard streams that the process was started with, under whatever number.
+    pub(crate) fn is_inherited(&self, file: BorrowedFd<'_>) -> bool {
+        rustix::fs::fstat(file).is_ok_and(|stat| self.inherited.contains(&(stat.st_dev, stat.st_ino)))
+    }
+
+    /// The simulated file that a descriptor is for, if it is for one.
+    pub(crate) fn simulated(&self, fd: i32) -> Option<&Node> {
+        match &self.get(fd).ok()?.file.origin {
+            Origin::Simulated(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// Path and origin of the directory that relative paths start from.
+    ///
+    /// # Errors
+    /// `EBADF`; `ENOTDIR`; `ENOENT` when it has been deleted.
+    pub(crate) fn directory_path(&self, fd: i32) -> Result<(Vec<u8>, Origin), Errno> {
+        let file = if fd == AT_FDCWD { &self.current } else { self.open_file(fd)? };
+        if let Origin::Simulated(node) = &file.origin {
+            let directory = node.kind == Kind::Directory;
+            return if directory { Ok((node.path.clone(), file.origin.clone())) } else { Err(Errno::NOTDIR) };
+        }
+        if !FileType::from_raw_mode(rustix::fs::fstat(&file.host)?.st_mode).is_dir() {
+            return Err(Errno::NOTDIR);
+        }
+        let path = path_of(file.host.as_fd()).ok_or(Errno::NOENT)?;
+        Ok((self.view.guest_path(path, &file.origin), file.origin.clone()))
+    }
+
+    /// Path of the current directory as the program sees it.
+    pub(crate) fn current_path(&self) -> Result<Vec<u8>, Errno> {
+        Ok(self.directory_path(AT_FDCWD)?.0)
+    }
+
+    /// Makes an open directory the current one.
+    pub(crate) fn set_current(&mut self, directory: OpenFile) {
+        self.current = directory;
+    }
+
+    /// What the link in `/proc/self/fd` says for an open file.
+    pub(crate) fn link_text(&self, fd: i32) -> Vec<u8> {
+        let Ok(file) = self.open_file(fd) else { return Vec::new() };
+        if let Origin::Simulated(node) = &file.origin {
+            return node.path.clone();
+        }
+        let link = format!("/proc/self/fd/{}", file.host.as_raw_fd());
+        let text = rustix::fs::readlink(link, Vec::new()).map(std::ffi::CString::into_bytes).unwrap_or_default();
+        self.view.guest_path(text, &file.origin)
+    }
+
+    /// Every open file, once for each descriptor.
+    pub(crate) fn open_files(&self) -> impl Iterator<Item = &OpenFile> {
+        self.table.iter().flatten().map(|descriptor| &descriptor.file)
+    }
+
+    /// Puts an open file at the lowest free number from `from` on; at most `limit` descriptors.
+    pub(crate) fn insert(&mut self, file: OpenFile, close_on_exec: bool, from: i32, limit: u64) -> Result<i32, Errno> {
+        self.put(Descriptor { file, close_on_exec, channel: None }, from, limit)
+    }
+
+    /// The same for an open file that makes the host hold something, at the lowest free number.
+    pub(crate) fn insert_channel(
+        &mut self,
+        file: OpenFile,
+        channel: Option<Rc<Channel>>,
+        close_on_exec: bool,
+        limit: u64,
+    ) -> Result<i32, Errno> {
+        self.put(Descriptor { file, close_on_exec, channel }, 0, limit)
+    }
+
+    fn put(&mut self, descriptor: Descriptor, from: i32, limit: u64) -> Result<i32, Errno> {
+        self.check_host(&descriptor.file.host)?;
+        let from = usize::try_from(from).map_err(|_| Errno::INVAL)?;
+        let free = (from..).find(|&i| self.table.get(i).is_none_or(Option::is_none));
+        let index = free.filter(|&i| (i as u64) < limit).ok_or(Errno::MFILE)?;
+        if index >= self.table.len() {
+            self.table.resize_with(index + 1, || None);
+        }
+        self.table[index] = Some(descriptor);
+        Ok(index as i32)
+    }
+
+    /// Whether the simulator still has descriptors for itself when a program has this one.
+    fn check_host(&self, host: &OwnedFd) -> Result<(), Errno> {
+        if (host.as_raw_fd() as u64) < self.most { Ok(()) } else { Err(Errno::MFILE) }
+    }
+
+    /// What the open file of a descriptor makes the host hold.
+    pub(crate) fn channel(&self, fd: i32) -> Option<&Channel> {
+        self.get(fd).ok()?.channel.as_deref()
+    }
+
+    /// A second descriptor for the same open file, the lowest free one from `from` on.
+    pub(crate) fn duplicate(&mut self, fd: i32, close_on_exec: bool, from: i32, limit: u64) -> Result<i32, Errno> {
+        let (file, channel) = (self.second(fd)?, self.get(fd)?.channel.clone());
+        self.put(Descriptor { file, close_on_exec, channel }, from, limit)
+    }
+
+    /// As [`Files::duplicate`], but at exactly `to`, closing what is there.
+    pub(crate) fn duplicate_to(&mut self, fd: i32, to: i32, close_on_exec: bool, limit: u64) -> Result<i32, Errno> {
+        if to < 0 || to as u64 >= limit {
+            return Err(Errno::BADF);
+        }
+        let (file, channel) = (self.second(fd)?, self.get(fd)?.channel.clone());
+        if let Some(old) = self.table.get_mut(to as usize) {
+            *old = None;
+        }
+        self.put(Descriptor { file, close_on_exec, channel }, to, limit)
+    }
+
+    /// A second handle of an open file.
+    pub(crate) fn second(&self, fd: i32) -> Result<OpenFile, Errno> {
+        self.copy(self.open_file(fd)?)
+    }
+
+    fn copy(&self, file: &OpenFile) -> Result<OpenFile, Errno> {
+        let copy = file.try_clone()?;
+        self.check_host(&copy.host)?;
+        Ok(copy)
+    }
+
+    pub(crate) fn close(&mut self, fd: i32) -> Result<(), Errno> {
+        self.get(fd)?;
+        self.table[fd as usize] = None;
+        Ok(())
+    }
+
+    /// The same files, open in a second process.
+    pub(crate) fn fork(&self) -> Result<Files, Errno> {
+        let mut table = Vec::with_capacity(self.table.len());
+        for entry in &self.table {
+            table.push(match entry {
+                Some(d) => {
+                    let (file, channel) = (self.copy(&d.file)?, d.channel.clone());
+                    Some(Descriptor { file, close_on_exec: d.close_on_exec, channel })
+                }
+                None => None,
+            });
+        }
+        let current = self.copy(&self.current)?;
+        let (view, program) = (Rc::clone(&self.view), Rc::clone(&self.program));
+        let Files { umask, most, inherited, .. } = *self;
+        Ok(Files { table, current, view, program, umask, most, inherited })
+    }
+
+    /// Closes what is not to be kept for the next program.
+    pub(crate) fn close_for_exec(&mut self) {
+        for entry in &mut self.table {
+            entry.take_if(|d| d.close_on_exec);
+        }
+    }
+
+    /// Closes everything.
+    pub(crate) fn close_all(&mut self) {
+        self.table.clear();
+    }
+
+    /// One more than the highest descriptor there may be.
+    pub(crate) fn end(&self) -> i32 {
+        self.table.len() as i32
+    }
+
+    pub(crate) fn close_on_exec(&self, fd: i32) -> Result<bool, Errno> {
+        Ok(self.get(fd)?.close_on_exec)
+    }
+
+    pub(crate) fn set_close_on_exec(&mut self, fd: i32, on: bool) -> Result<(), Errno> {
+        self.get_mut(fd)?.close_on_exec = on;
+        Ok(())
+    }
+}

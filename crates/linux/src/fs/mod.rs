@@ -1,0 +1,9 @@
+//! Files: descriptors, the tree of files that programs see, and waiting for the host's files.
+
+pub(crate) mod attempt;
+pub(crate) mod files;
+pub(crate) mod memory_files;
+pub(crate) mod poll;
+pub(crate) mod terminal;
+pub(crate) mod umask;
+pub(crate) mod vfs;

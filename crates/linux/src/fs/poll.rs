@@ -1,0 +1,120 @@
+//! Waiting for the host's files. No host call is made that could block: a thread waits until the host says that its
+//! descriptors are ready, and the others run on. Only when every thread waits does the simulator wait with them.
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::fs::attempt;
+use crate::fs::files::Files;
+use crate::kernel::Kernel;
+use crate::sched::wait::Wait;
+use crate::thread::Thread;
+
+/// Longest wait in the host before whoever watches the run is asked again whether to go on.
+pub(crate) const SLICE_NS: u64 = 100_000_000;
+
+/// A descriptor and what it is waited for.
+pub(crate) type Interest = (i32, PollFlags);
+
+/// Interests in snapshots.
+pub(crate) mod interests {
+    use rustix::event::PollFlags;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Interest;
+
+    pub(crate) fn serialize<S: Serializer>(interests: &[Interest], serializer: S) -> Result<S::Ok, S::Error> {
+        interests.iter().map(|&(fd, events)| (fd, events.bits())).collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Interest>, D::Error> {
+        let interests = Vec::<(i32, u16)>::deserialize(deserializer)?;
+        Ok(interests.into_iter().map(|(fd, events)| (fd, PollFlags::from_bits_retain(events))).collect())
+    }
+}
+
+/// Asks the host, without waiting, which of these are ready for what.
+///
+/// # Errors
+/// `EBADF` when one is not open; the host's.
+pub(crate) fn ready(files: &Files, interests: &[Interest]) -> Result<Vec<PollFlags>, Errno> {
+    let mut list = Vec::with_capacity(interests.len());
+    for &(fd, events) in interests {
+        list.push(PollFd::from_borrowed_fd(files.host(fd)?, events));
+    }
+    poll(&mut list, 0)?;
+    Ok(list.iter().map(PollFd::revents).collect())
+}
+
+fn poll(list: &mut [PollFd<'_>], ns: u64) -> Result<usize, Errno> {
+    let timeout = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+    match rustix::event::poll(list, Some(&timeout)) {
+        // A signal to the simulator: as if nothing were ready yet.
+        Err(Errno::INTR) => Ok(0),
+        result => result,
+    }
+}
+
+impl Kernel<'_> {
+    /// Whether anyone waits for descriptors.
+    pub(crate) fn files_are_waited_for(&self) -> bool {
+        !self.system.cpus.no_files() && self.all_threads().any(Thread::waits_for_files)
+    }
+
+    /// The open files of a thread's process.
+    fn files_of(&self, thread: &Thread) -> Option<&Files> {
+        self.all_processes().find(|process| process.pid == thread.pid).map(|process| &process.files)
+    }
+}
+
+/// Marks the threads whose descriptors are ready, or whose attempts succeed. With `patience_ns`, waits that long for one of them
+/// in the host, at most [`SLICE_NS`], and less when there are attempts to make again. Whether there were any.
+pub(crate) fn poke_ready(k: &mut Kernel<'_>, patience_ns: u64) -> bool {
+    if !attempt::any(k) {
+        return poke_polled(k, patience_ns);
+    }
+    let patience_ns = if attempt::make_all(k) { 0 } else { patience_ns.min(attempt::PAUSE_NS) };
+    let found = poke_polled(k, patience_ns);
+    attempt::make_all(k) || found
+}
+
+fn poke_polled(k: &mut Kernel<'_>, patience_ns: u64) -> bool {
+    let mut owners: Vec<u32> = Vec::new();
+    let mut list: Vec<PollFd<'_>> = Vec::new();
+    let mut found: Vec<u32> = Vec::new();
+    for thread in k.all_threads() {
+        let Some(Wait::Files(interests)) = thread.blocked.as_ref().map(|b| &b.wait) else { continue };
+        let files = k.files_of(thread);
+        for &(fd, events) in interests {
+            match files.and_then(|files| files.host(fd).ok()) {
+                Some(host) => {
+                    owners.push(thread.tid);
+                    list.push(PollFd::from_borrowed_fd(host, events));
+                }
+                // Closed by another thread: the call says so.
+                None => found.push(thread.tid),
+            }
+        }
+    }
+    let patience_ns = if found.is_empty() { patience_ns.min(SLICE_NS) } else { 0 };
+    if poll(&mut list, patience_ns).is_ok() {
+        found.extend(list.iter().zip(&owners).filter(|(fd, _)| !fd.revents().is_empty()).map(|(_, &owner)| owner));
+    }
+    for thread in k.all_threads_mut() {
+        thread.poked |= found.contains(&thread.tid);
+    }
+    !found.is_empty()
+}
+
+/// Whether someone waits for a file that the world outside the simulation can make ready.
+pub(crate) fn outside_can_help(k: &Kernel<'_>) -> bool {
+    k.all_threads().any(|thread| {
+        let interests = match thread.blocked.as_ref().map(|b| &b.wait) {
+            Some(Wait::Files(interests)) => interests,
+            Some(Wait::Attempt(_)) => return true,
+            _ => return false,
+        };
+        let Some(files) = k.files_of(thread) else { return false };
+        interests.iter().any(|&(fd, _)| files.host(fd).is_ok_and(|file| !k.system.channels.is_own(file)))
+    })
+}

@@ -1,0 +1,276 @@
+//! What of the host a program may touch, and what it was refused.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use super::handle::Handle;
+use super::shared_memory::{SharedFolder, SharedMemory};
+
+/// Devices that hold nothing of the host's and that every program may use.
+const DEVICES: [&[u8]; 3] = [b"/dev/null", b"/dev/zero", b"/dev/full"];
+
+/// The terminal, as the standard streams may be one.
+const TERMINAL: &[u8] = b"/dev/tty";
+
+/// Most folders that refusals are counted for; further ones are counted together.
+const MAX_REFUSALS: usize = 20;
+
+/// What of the host a program may touch. The simulated `/proc`, `/sys` and `/dev` are always there, and so is a `/dev/shm` of
+/// the run's own, to read and to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Folders below which it may read files; `None`: anywhere.
+    pub read: Option<Vec<PathBuf>>,
+    /// Folders below which it may make, change and delete files. Reading is allowed there too.
+    pub write: Vec<PathBuf>,
+    /// It may open network sockets, and sockets that other programs have put into the file system.
+    pub network: bool,
+}
+
+impl Access {
+    /// Reading anywhere; writing below the current directory and `/tmp`; no network.
+    #[must_use]
+    pub fn standard() -> Access {
+        let current = std::env::current_dir().ok();
+        let write = current.into_iter().chain(["/tmp".into()]).collect();
+        Access { read: None, write, network: false }
+    }
+
+    /// Nothing but the standard streams.
+    #[must_use]
+    pub fn sandbox() -> Access {
+        Access { read: Some(Vec::new()), write: Vec::new(), network: false }
+    }
+}
+
+/// A kind of access that can be refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Denied {
+    /// Reading a file or looking into a folder.
+    Read,
+    /// Making, changing or deleting a file.
+    Write,
+    /// Changing a device, or opening another one than `/dev/null` and its like.
+    Device,
+    /// A file of procfs, sysfs or another file system that shows and changes the state of the kernel.
+    KernelFile,
+    /// Opening a socket.
+    Network,
+}
+
+/// What a program was refused, and how often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What it wanted to do.
+    pub denied: Denied,
+    /// The folder of the file it was about; empty for sockets, and for folders beyond the first twenty.
+    pub folder: PathBuf,
+    /// How often.
+    pub calls: u64,
+}
+
+/// [`Access`] with the folders' real paths, and the refusals so far.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Policy {
+    read: Option<Vec<Vec<u8>>>,
+    write: Vec<Vec<u8>>,
+    network: bool,
+    #[serde(skip)]
+    pub(crate) shared_memory: SharedMemory,
+    /// Device numbers of the file systems met so far that hold ordinary files.
+    file_systems: RefCell<BTreeSet<u64>>,
+    refused: RefCell<BTreeMap<(Denied, Vec<u8>), u64>>,
+}
+
+impl Policy {
+    /// `shared_folder`: where `/dev/shm` is; `None`: in a folder that is made when the program first looks there.
+    pub(crate) fn new(access: &Access, shared_folder: Option<Arc<SharedFolder>>) -> Policy {
+        let real = |folder: &PathBuf| real_path(folder);
+        Policy {
+            read: access.read.as_ref().map(|folders| folders.iter().map(real).collect()),
+            write: access.write.iter().map(real).collect(),
+            network: access.network,
+            shared_memory: shared_folder.map_or_else(SharedMemory::default, SharedMemory::within),
+            file_systems: RefCell::default(),
+            refused: RefCell::default(),
+        }
+    }
+
+    /// What of it is kept in snapshots.
+    pub(crate) fn to_save(&self) -> Policy {
+        Policy {
+            read: self.read.clone(),
+            write: self.write.clone(),
+            network: self.network,
+            shared_memory: SharedMemory::default(),
+            file_systems: RefCell::default(),
+            refused: self.refused.clone(),
+        }
+    }
+
+    /// Whether the program may open what is at a path of the host with these flags.
+    ///
+    /// # Errors
+    /// `EACCES`.
+    pub(crate) fn check_open(&self, path: &[u8], flags: OFlags) -> Result<(), Errno> {
+        if flags.contains(OFlags::PATH) {
+            // Such a descriptor neither reads nor writes.
+            Ok(())
+        } else if writes(flags) {
+            self.check(self.may_write(path), Denied::Write, path)
+        } else {
+            self.check(self.may_read(path), Denied::Read, path)
+        }
+    }
+
+    /// Whether the program may make, rename and delete what is at a path without symbolic links, and change its attributes: it
+    /// lies below a folder that may be written to. The folder itself may not be moved or deleted.
+    pub(crate) fn may_change(&self, path: &[u8]) -> bool {
+        self.write.iter().any(|area| path != area && is_within(path, area)) || self.shared_memory.has_below(path)
+    }
+
+    /// Whether the program may open what is at a path for writing.
+    pub(crate) fn may_write(&self, path: &[u8]) -> bool {
+        self.may_change(path) || self.is_open_device(path)
+    }
+
+    /// Whether a path is that of a device that the program may open.
+    pub(crate) fn is_open_device(&self, path: &[u8]) -> bool {
+        DEVICES.contains(&path) || (self.read.is_none() && path == TERMINAL)
+    }
+
+    pub(crate) fn may_read(&self, path: &[u8]) -> bool {
+        let Some(areas) = &self.read else { return true };
+        let allowed = areas.iter().chain(&self.write).any(|area| is_within(path, area));
+        allowed || self.shared_memory.has(path) || DEVICES.contains(&path)
+    }
+
+    /// Whether the program may learn what is at a path: it lies in a folder that may be read, or on the way to one.
+    pub(crate) fn may_see(&self, path: &[u8]) -> bool {
+        let on_the_way = |areas: &[Vec<u8>]| areas.iter().any(|area| is_within(area, path));
+        self.may_read(path) || on_the_way(&self.write) || self.read.as_deref().is_some_and(on_the_way)
+    }
+
+    /// Whether a path lies in a folder that the program may write to and that is not everything.
+    pub(crate) fn in_write_area(&self, path: &[u8]) -> bool {
+        self.write.iter().any(|area| area.len() > 1 && is_within(path, area))
+    }
+
+    /// Passes, or notes the refusal: `EACCES`.
+    pub(crate) fn check(&self, allowed: bool, denied: Denied, path: &[u8]) -> Result<(), Errno> {
+        if allowed { Ok(()) } else { Err(self.refuse(denied, path)) }
+    }
+
+    /// Passes if ordinary files are on the file system with this device number, on which `path` lies.
+    pub(crate) fn check_file_system(&self, device: u64, path: &[u8]) -> Result<(), Errno> {
+        if !self.file_systems.borrow().contains(&device) {
+            Handle::new(self, path)?;
+            self.file_systems.borrow_mut().insert(device);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_network(&self) -> Result<(), Errno> {
+        self.check(self.network, Denied::Network, b"")
+    }
+
+    fn refuse(&self, denied: Denied, path: &[u8]) -> Errno {
+        let mut refused = self.refused.borrow_mut();
+        let folder = path.iter().rposition(|&b| b == b'/').map_or(&b""[..], |at| &path[..at.max(1)]);
+        let key = (denied, folder.to_vec());
+        let key = if refused.len() < MAX_REFUSALS || refused.contains_key(&key) { key } else { (denied, Vec::new()) };
+        *refused.entry(key).or_default() += 1;
+        Errno::ACCESS
+    }
+
+    pub(crate) fn refusals(&self) -> Vec<Refusal> {
+        let refusal = |(&(denied, ref folder), &calls): (&(Denied, Vec<u8>), &u64)| {
+            let folder = PathBuf::from(OsStr::from_bytes(folder));
+            Refusal { denied, folder, calls }
+        };
+        self.refused.borrow().iter().map(refusal).collect()
+    }
+}
+
+/// Whether a file that is opened with these flags can be written.
+pub(crate) fn writes(flags: OFlags) -> bool {
+    flags & OFlags::RWMODE != OFlags::RDONLY || flags.contains(OFlags::TRUNC)
+}
+
+/// The path without symbolic links; as it is when there is nothing yet.
+pub(crate) fn real_path(path: &Path) -> Vec<u8> {
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    real.as_os_str().as_bytes().to_vec()
+}
+
+/// Whether `path` is `folder` or lies below it; both without symbolic links, `.`, `..` and final slash.
+pub(crate) fn is_within(path: &[u8], folder: &[u8]) -> bool {
+    match path.strip_prefix(folder) {
+        Some(rest) => rest.is_empty() || rest.starts_with(b"/") || folder.ends_with(b"/"),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(read: Option<&[&str]>, write: &[&str]) -> Policy {
+        let list = |folders: &[&str]| folders.iter().map(PathBuf::from).collect();
+        Policy::new(&Access { read: read.map(list), write: list(write), network: false }, None)
+    }
+
+    #[test]
+    fn writing_is_allowed_below_a_folder_and_nowhere_else() {
+        let p = policy(None, &["/no/such/a"]);
+        assert!(p.may_write(b"/no/such/a/file") && p.may_write(b"/dev/null"));
+        for path in [&b"/no/such/a"[..], b"/no/such/ab", b"/no/such", b"/", b"/etc/passwd", b"/dev/sda"] {
+            assert!(!p.may_write(path), "{}", path.escape_ascii());
+        }
+        assert!(p.may_read(b"/etc/passwd"));
+    }
+
+    #[test]
+    fn devices_may_be_opened_and_not_changed() {
+        for p in [policy(None, &["/no/such/a"]), policy(Some(&[]), &[])] {
+            assert!(p.may_write(b"/dev/null") && !p.may_change(b"/dev/null"));
+        }
+        assert!(policy(None, &[]).may_write(b"/dev/tty") && !policy(None, &[]).may_change(b"/dev/tty"));
+    }
+
+    #[test]
+    fn everything_may_be_written_below_the_root() {
+        let p = policy(None, &["/"]);
+        assert!(p.may_write(b"/etc/passwd") && !p.may_write(b"/"));
+        assert!(!p.in_write_area(b"/etc/passwd"), "a sysroot still comes first");
+    }
+
+    #[test]
+    fn a_sandbox_shows_what_is_allowed_and_the_way_there() {
+        let p = policy(Some(&["/no/lib"]), &[]);
+        assert!(p.may_read(b"/no/lib/libc.so") && p.may_see(b"/no") && p.may_see(b"/"));
+        assert!(!p.may_read(b"/no") && !p.may_see(b"/no/other") && !p.may_write(b"/dev/tty"));
+    }
+
+    #[test]
+    fn refusals_are_counted_by_folder_and_their_number_is_bounded() {
+        let p = policy(None, &[]);
+        for n in 0..30 {
+            assert_eq!(p.check(false, Denied::Write, format!("/{n:02}/file").as_bytes()), Err(Errno::ACCESS));
+        }
+        assert_eq!(p.check(false, Denied::Write, b"/00/other"), Err(Errno::ACCESS));
+        let refusals = p.refusals();
+        assert_eq!(refusals.len(), MAX_REFUSALS + 1);
+        let first = Refusal { denied: Denied::Write, folder: "/00".into(), calls: 2 };
+        assert!(refusals.contains(&first));
+        assert!(refusals.contains(&Refusal { denied: Denied::Write, folder: PathBuf::new(), calls: 10 }));
+    }
+}

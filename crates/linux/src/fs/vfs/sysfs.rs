@@ -1,0 +1,217 @@
+//! `/sys` of the modelled machine: processors, caches, memory nodes, huge pages.
+
+use std::collections::BTreeMap;
+
+use super::tree::Entry;
+use crate::ipc::barrier;
+use crate::kernel::Kernel;
+use crate::platform::{BarrierPlatform, Cache, CacheKind, CpuPlace, Platform};
+
+const KIB: u64 = 1 << 10;
+
+type Entries = BTreeMap<Vec<u8>, Entry>;
+
+pub(super) fn entries(platform: &Platform, entries: &mut Entries) {
+    let mut put = |path: String, text: String| {
+        entries.insert(path.into_bytes(), Entry::Text(format!("{text}\n").into_bytes()));
+    };
+    processors(platform, &mut put);
+    for place in platform.online() {
+        processor(platform, place, &mut put);
+        for (index, cache) in platform.caches.iter().enumerate() {
+            let folder = format!("/sys/devices/system/cpu/cpu{}/cache/index{index}", place.cpu);
+            self::cache(platform, place, cache, &folder, &mut put);
+        }
+    }
+    nodes(platform, &mut put);
+    huge_pages(platform, &mut put);
+    for node in platform.nodes() {
+        let path = format!("/sys/devices/system/node/node{node}/meminfo");
+        entries.insert(path.into_bytes(), Entry::OfNode(node_memory, node));
+    }
+    // Links between processors and nodes, as programs look for either from the other.
+    for place in &platform.cpus {
+        let (cpu, node) = (place.cpu, place.node);
+        let folder = "/sys/devices/system";
+        let empty = || Entry::Directory;
+        entries.insert(format!("{folder}/cpu/cpu{cpu}/node{node}").into_bytes(), empty());
+        entries.insert(format!("{folder}/node/node{node}/cpu{cpu}").into_bytes(), empty());
+    }
+    for folder in ["/sys/bus/pci/devices", "/sys/class/dmi/id", "/sys/class/block", "/sys/class/net", "/sys/fs/cgroup"]
+    {
+        entries.insert(folder.as_bytes().to_vec(), Entry::Directory);
+    }
+}
+
+fn processors(platform: &Platform, put: &mut impl FnMut(String, String)) {
+    let all = list(platform.online().map(|p| p.cpu));
+    let last = platform.cpus.iter().map(|p| p.cpu).max().unwrap_or(0);
+    for name in ["online", "possible", "present"] {
+        put(format!("/sys/devices/system/cpu/{name}"), all.clone());
+    }
+    put("/sys/devices/system/cpu/offline".into(), String::new());
+    put("/sys/devices/system/cpu/isolated".into(), String::new());
+    put("/sys/devices/system/cpu/kernel_max".into(), last.to_string());
+}
+
+fn processor(platform: &Platform, place: CpuPlace, put: &mut impl FnMut(String, String)) {
+    let folder = format!("/sys/devices/system/cpu/cpu{}", place.cpu);
+    let topology = format!("{folder}/topology");
+    let nodes = platform.nodes();
+    // No memory node lists the assistant cores, so each is a package of its own, behind those of the CMGs: hwloc refuses sets of
+    // processors that overlap without one of them containing the other.
+    let (package, members) = match platform.assistant(place.cpu) {
+        Some(number) => (nodes.len() + number, vec![place.cpu]),
+        None => (nodes.iter().position(|&node| node == place.node).unwrap_or(0), platform.cpus_of(place.node)),
+    };
+    let core = members.iter().position(|&cpu| cpu == place.cpu).unwrap_or(0);
+    let sets = [
+        ("thread_siblings", vec![place.cpu]),
+        ("core_cpus", vec![place.cpu]),
+        ("core_siblings", members.clone()),
+        ("package_cpus", members),
+    ];
+    for (name, cpus) in sets {
+        put(format!("{topology}/{name}"), mask(platform, &cpus));
+        put(format!("{topology}/{name}_list"), list(cpus.into_iter()));
+    }
+    put(format!("{topology}/core_id"), core.to_string());
+    put(format!("{topology}/physical_package_id"), package.to_string());
+    put(format!("{topology}/cluster_id"), "-1".to_owned());
+    put(format!("{folder}/regs/identification/midr_el1"), format!("{:#018x}", platform.id.midr));
+    put(format!("{folder}/online"), "1".to_owned());
+}
+
+fn cache(platform: &Platform, place: CpuPlace, cache: &Cache, folder: &str, put: &mut impl FnMut(String, String)) {
+    let is_assistant = platform.assistant(place.cpu).is_some();
+    let cpus = if cache.shared_by_node && !is_assistant { platform.cpus_of(place.node) } else { vec![place.cpu] };
+    let assisted = platform.assistants.iter().any(|assistant| assistant.node == place.node);
+    let ways = match (is_assistant, assisted) {
+        (true, _) if cache.kept_ways > 0 => cache.kept_ways,
+        (false, true) => cache.ways.saturating_sub(cache.kept_ways),
+        _ => cache.ways,
+    };
+    let bytes = cache.bytes / u64::from(cache.ways.max(1)) * u64::from(ways);
+    let kind = match cache.kind {
+        CacheKind::Data => "Data",
+        CacheKind::Instruction => "Instruction",
+        CacheKind::Unified => "Unified",
+    };
+    let sets = bytes / (u64::from(ways) * u64::from(cache.line_bytes)).max(1);
+    put(format!("{folder}/level"), cache.level.to_string());
+    put(format!("{folder}/type"), kind.to_owned());
+    put(format!("{folder}/size"), format!("{}K", bytes / KIB));
+    put(format!("{folder}/coherency_line_size"), cache.line_bytes.to_string());
+    put(format!("{folder}/ways_of_associativity"), ways.to_string());
+    put(format!("{folder}/number_of_sets"), sets.to_string());
+    put(format!("{folder}/shared_cpu_map"), mask(platform, &cpus));
+    put(format!("{folder}/shared_cpu_list"), list(cpus.into_iter()));
+}
+
+fn nodes(platform: &Platform, put: &mut impl FnMut(String, String)) {
+    let nodes = platform.nodes();
+    let all = list(nodes.iter().copied());
+    for name in ["online", "possible", "has_cpu", "has_memory", "has_normal_memory"] {
+        put(format!("/sys/devices/system/node/{name}"), all.clone());
+    }
+    for (place, &node) in nodes.iter().enumerate() {
+        let folder = format!("/sys/devices/system/node/node{node}");
+        let cpus = platform.cpus_of(node);
+        put(format!("{folder}/cpumap"), mask(platform, &cpus));
+        put(format!("{folder}/cpulist"), list(cpus.into_iter()));
+        let distances: Vec<String> =
+            (0..nodes.len()).map(|other| platform.distance(place, other).to_string()).collect();
+        put(format!("{folder}/distance"), distances.join(" "));
+        put(format!("{folder}/numastat"), "numa_hit 0\nnuma_miss 0\nnuma_foreign 0\ninterleave_hit 0".to_owned());
+        for kib in huge_page_kib(platform) {
+            for name in ["nr_hugepages", "free_hugepages", "surplus_hugepages"] {
+                put(format!("{folder}/hugepages/hugepages-{kib}kB/{name}"), "0".to_owned());
+            }
+        }
+    }
+}
+
+/// `meminfo` of a memory node.
+fn node_memory(k: &Kernel<'_>, node: u32) -> Vec<u8> {
+    let total = k.system.platform.memory_bytes / k.system.platform.nodes().len().max(1) as u64;
+    let huge_bytes = k.system.platform.huge_page_bytes.first().copied().unwrap_or(0);
+    let (used, huge) =
+        k.all_pages().map(|pages| pages.on_node(node, huge_bytes)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    let lines = [("MemTotal", total), ("MemFree", total.saturating_sub(used)), ("MemUsed", used), ("AnonPages", used)];
+    let line = |&(name, bytes): &(&str, u64)| format!("Node {node} {:<15} {:>8} kB\n", format!("{name}:"), bytes / KIB);
+    let mut text: String = lines.iter().map(line).collect();
+    for (name, pages) in [("Total", huge), ("Free", 0), ("Surp", huge)] {
+        text += &format!("Node {node} HugePages_{name}: {pages:>5}\n");
+    }
+    text.into_bytes()
+}
+
+/// The files of the hardware barrier's driver.
+pub(super) fn hardware_barrier(platform: &Platform, barrier: &BarrierPlatform, entries: &mut Entries) {
+    let mut put =
+        |name: String, entry| entries.insert(format!("{}/{name}", barrier::sysfs::FOLDER).into_bytes(), entry);
+    put("hwinfo".to_owned(), Entry::Text(barrier::sysfs::hardware(platform, barrier).into_bytes()));
+    for (node, cmg) in platform.nodes().into_iter().zip(0..) {
+        put(format!("CMG{cmg}/core_map"), Entry::Text(barrier::sysfs::core_map(platform, node).into_bytes()));
+        put(format!("CMG{cmg}/used_bb_bmap"), Entry::OfNode(barrier::sysfs::used_blades, node));
+        put(format!("CMG{cmg}/used_bw_bmap"), Entry::OfNode(barrier::sysfs::used_windows, node));
+        for number in 0..barrier.blades {
+            put(format!("CMG{cmg}/init_sync_bb{number}"), Entry::OfBlade(node, number));
+        }
+    }
+}
+
+fn huge_pages(platform: &Platform, put: &mut impl FnMut(String, String)) {
+    let folder = "/sys/kernel/mm";
+    for kib in huge_page_kib(platform) {
+        let names =
+            ["nr_hugepages", "free_hugepages", "resv_hugepages", "surplus_hugepages", "nr_overcommit_hugepages"];
+        for name in names {
+            put(format!("{folder}/hugepages/hugepages-{kib}kB/{name}"), "0".to_owned());
+        }
+    }
+    put(format!("{folder}/transparent_hugepage/enabled"), "always [madvise] never".to_owned());
+    put(format!("{folder}/transparent_hugepage/defrag"), "always defer defer+madvise [madvise] never".to_owned());
+    // With base pages of 64 KiB the first table level that can hold a huge page spans 512 MiB.
+    let thp = platform.page_bytes * (platform.page_bytes / 8);
+    put(format!("{folder}/transparent_hugepage/hpage_pmd_size"), thp.to_string());
+}
+
+/// Sizes of the huge pages in KiB.
+fn huge_page_kib(platform: &Platform) -> impl Iterator<Item = u64> + '_ {
+    platform.huge_page_bytes.iter().map(|bytes| bytes / KIB)
+}
+
+/// Ascending numbers as Linux writes them: `12-23,36`.
+pub(crate) fn list(numbers: impl Iterator<Item = u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for n in numbers {
+        match ranges.last_mut() {
+            Some((_, end)) if *end + 1 == n => *end = n,
+            _ => ranges.push((n, n)),
+        }
+    }
+    let range = |&(start, end): &(u32, u32)| if start == end { start.to_string() } else { format!("{start}-{end}") };
+    ranges.iter().map(range).collect::<Vec<_>>().join(",")
+}
+
+/// Processors as Linux writes masks: words of 32 bits in hexadecimal, the highest first.
+pub(super) fn mask(platform: &Platform, cpus: &[u32]) -> String {
+    let last = platform.cpus.iter().map(|p| p.cpu).max().unwrap_or(0);
+    let mut words = vec![0u32; last as usize / 32 + 1];
+    for &cpu in cpus {
+        words[cpu as usize / 32] |= 1 << (cpu % 32);
+    }
+    words.iter().rev().map(|word| format!("{word:08x}")).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_ranges() {
+        assert_eq!(list([12, 13, 14, 20, 22, 23].into_iter()), "12-14,20,22-23");
+        assert_eq!(list([].into_iter()), "");
+    }
+}

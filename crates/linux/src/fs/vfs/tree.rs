@@ -1,0 +1,252 @@
+//! The simulated files: `/proc`, `/sys` and `/dev` of the modelled machine. No host file below these folders is seen,
+//! except for a few devices.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use rustix::fs::FileType;
+use serde::{Deserialize, Serialize};
+
+use super::{libraries, procfs, sysfs};
+use crate::hwpfctl;
+use crate::ipc::barrier;
+use crate::kernel::Kernel;
+use crate::platform::Platform;
+use crate::thread::Thread;
+
+/// Folders in which only simulated files are seen.
+const AREAS: [&[u8]; 3] = [b"/proc", b"/sys", b"/dev"];
+
+/// Names in `/dev` that are the host's.
+const DEVICES: [&[u8]; 5] = [b"full", b"null", b"shm", b"tty", b"zero"];
+
+/// The folder that `/proc/PID` and `/proc/PID/task/TID` stand for in the table.
+const OWN: &[u8] = b"/proc/@";
+
+/// A simulated file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Node {
+    /// Its absolute path.
+    pub path: Vec<u8>,
+    pub kind: Kind,
+}
+
+impl Node {
+    /// A number of its own.
+    pub(crate) fn inode(&self) -> u64 {
+        inode(&self.path)
+    }
+
+    pub(crate) fn file_type(&self) -> FileType {
+        match self.kind {
+            Kind::Directory => FileType::Directory,
+            Kind::File | Kind::Command | Kind::Library => FileType::RegularFile,
+            Kind::Link | Kind::Descriptor(_) => FileType::Symlink,
+            Kind::Random | Kind::HardwareBarrier => FileType::CharacterDevice,
+        }
+    }
+}
+
+/// What a simulated file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    Directory,
+    /// A text that is made when the file is opened.
+    File,
+    Link,
+    /// Random bytes from the run's seed.
+    Random,
+    /// The device of the hardware barrier's driver.
+    HardwareBarrier,
+    /// The open file of this number, as a link.
+    Descriptor(i32),
+    /// A command that the simulator carries out itself.
+    Command,
+    /// A library that is stood in for.
+    Library,
+}
+
+/// Makes a file's contents from the state of the process.
+pub(super) type Make = fn(&Kernel<'_>, &Thread) -> Vec<u8>;
+
+/// Makes a file's contents from the state of a memory node.
+pub(super) type MakeOfNode = fn(&Kernel<'_>, u32) -> Vec<u8>;
+
+/// Where the contents of a file come from.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    /// Always the same.
+    Text(Vec<u8>),
+    /// Made from the state of the process.
+    Made(Make),
+    /// Made from the state of the memory node of this number.
+    OfNode(MakeOfNode, u32),
+    /// Made from the state of a barrier blade: memory node, number.
+    OfBlade(u32, u32),
+    /// A symbolic link.
+    Link(Make),
+    /// Random bytes.
+    Random,
+    /// The device of the hardware barrier's driver.
+    HardwareBarrier,
+    /// A folder whose contents are not in the table.
+    Directory,
+}
+
+/// Every simulated file by its path. Folders follow from the paths of what is in them.
+#[derive(Default)]
+pub(crate) struct Tree(BTreeMap<Vec<u8>, Entry>);
+
+impl Tree {
+    pub(super) fn new(platform: &Platform) -> Tree {
+        let mut entries = BTreeMap::new();
+        procfs::entries(platform, &mut entries);
+        sysfs::entries(platform, &mut entries);
+        for name in ["random", "urandom"] {
+            entries.insert(format!("/dev/{name}").into_bytes(), Entry::Random);
+        }
+        if let Some(barrier) = &platform.barrier {
+            sysfs::hardware_barrier(platform, barrier, &mut entries);
+            entries.insert(barrier::DEVICE.as_bytes().to_vec(), Entry::HardwareBarrier);
+        }
+        entries.insert(b"/dev/fd".to_vec(), Entry::Link(|_, _| b"/proc/self/fd".to_vec()));
+        entries.insert(b"/dev/stdin".to_vec(), Entry::Link(|_, _| b"/proc/self/fd/0".to_vec()));
+        entries.insert(b"/dev/stdout".to_vec(), Entry::Link(|_, _| b"/proc/self/fd/1".to_vec()));
+        entries.insert(b"/dev/stderr".to_vec(), Entry::Link(|_, _| b"/proc/self/fd/2".to_vec()));
+        Tree(entries)
+    }
+
+    /// The simulated file at an absolute path without `.`, `..` and links.
+    pub(crate) fn node(&self, k: &Kernel<'_>, path: &[u8]) -> Option<Node> {
+        if !is_simulated(path) {
+            return None;
+        }
+        let (key, _) = locate(k, path);
+        let kind = match self.0.get(&key) {
+            Some(Entry::Text(_) | Entry::Made(_) | Entry::OfNode(..) | Entry::OfBlade(..)) => Kind::File,
+            Some(Entry::Link(_)) => Kind::Link,
+            Some(Entry::Random) => Kind::Random,
+            Some(Entry::HardwareBarrier) => Kind::HardwareBarrier,
+            Some(Entry::Directory) => Kind::Directory,
+            None if self.below(&key).next().is_some() => Kind::Directory,
+            None => Kind::Descriptor(open_descriptor(k, &key)?),
+        };
+        Some(Node { path: path.to_vec(), kind })
+    }
+
+    /// The command or library that a path leads to when neither the host nor the sysroot has a file there.
+    pub(crate) fn stand_in(path: &[u8]) -> Option<Node> {
+        let node = |kind| Some(Node { path: path.to_vec(), kind });
+        if path == hwpfctl::PATH.as_bytes() {
+            node(Kind::Command)
+        } else if libraries::stands_in_for(path) {
+            node(Kind::Library)
+        } else {
+            None
+        }
+    }
+
+    /// What a link says.
+    pub(crate) fn link(&self, k: &Kernel<'_>, node: &Node) -> Vec<u8> {
+        let (key, t) = locate(k, &node.path);
+        match (node.kind, self.0.get(&key)) {
+            (Kind::Descriptor(fd), _) => k.process.files.link_text(fd),
+            (_, Some(Entry::Link(text))) => text(k, t),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The contents of a file at this moment.
+    pub(crate) fn content(&self, k: &Kernel<'_>, node: &Node) -> Vec<u8> {
+        if node.kind == Kind::Library {
+            return libraries::CONTENT.to_vec();
+        }
+        let (key, t) = locate(k, &node.path);
+        match self.0.get(&key) {
+            Some(Entry::Text(text)) => text.clone(),
+            Some(Entry::Made(make)) => make(k, t),
+            Some(Entry::OfNode(make, node)) => make(k, *node),
+            Some(&Entry::OfBlade(node, number)) => barrier::sysfs::blade(k, node, number),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is in a folder: name, type and inode number, in the order of the names.
+    pub(crate) fn list(&self, k: &Kernel<'_>, node: &Node) -> Vec<(Vec<u8>, FileType, u64)> {
+        let (key, _) = locate(k, &node.path);
+        let names = self.below(&key).filter_map(|path| path[key.len() + 1..].split(|&b| b == b'/').next());
+        let mut names: Vec<Vec<u8>> = names.filter(|name| *name != b"@").map(<[u8]>::to_vec).collect();
+        match &key[..] {
+            b"/proc" => names.push(k.process.pid.to_string().into_bytes()),
+            b"/proc/@/task" => names.extend(k.threads().map(|thread| thread.tid.to_string().into_bytes())),
+            b"/proc/@/fd" => {
+                let open = (0..k.process.files.end()).filter(|&fd| k.process.files.host(fd).is_ok());
+                names.extend(open.map(|fd| fd.to_string().into_bytes()));
+            }
+            b"/dev" => names.extend(DEVICES.map(<[u8]>::to_vec)),
+            _ => {}
+        }
+        names.sort();
+        names.dedup();
+        let entry = |name: Vec<u8>| {
+            let path = [&node.path, &b"/"[..], &name].concat();
+            let kind = self.node(k, &path).map_or(FileType::Unknown, |node| node.file_type());
+            (name, kind, inode(&path))
+        };
+        names.into_iter().map(entry).collect()
+    }
+
+    /// Paths of the table below a folder.
+    fn below<'a>(&'a self, folder: &[u8]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let prefix = [folder, b"/"].concat();
+        let range = self.0.range::<[u8], _>((Bound::Included(&prefix[..]), Bound::Unbounded));
+        range.map(|(path, _)| &path[..]).take_while(move |path| path.starts_with(&prefix))
+    }
+}
+
+/// A number for each path (FNV-1a).
+fn inode(path: &[u8]) -> u64 {
+    path.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, &b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Whether a path belongs to the simulated files, whether or not there is one.
+pub(crate) fn is_simulated(path: &[u8]) -> bool {
+    AREAS.iter().any(|area| super::access::is_within(path, area)) && !is_device(path)
+}
+
+/// Whether a path belongs to the host's devices that programs see.
+pub(crate) fn is_device(path: &[u8]) -> bool {
+    let Some(name) = path.strip_prefix(b"/dev/") else { return false };
+    DEVICES.iter().any(|device| super::access::is_within(name, device))
+}
+
+/// The path under which the table has a file, and the thread that it is about: the process and its threads are there
+/// under one name.
+fn locate<'a>(k: &'a Kernel<'_>, path: &[u8]) -> (Vec<u8>, &'a Thread) {
+    let t = &*k.thread;
+    let Some((pid, rest)) = path.strip_prefix(b"/proc/").and_then(number) else { return (path.to_vec(), t) };
+    if pid != k.process.pid {
+        return (path.to_vec(), t);
+    }
+    let task = rest.strip_prefix(b"/task/").and_then(number);
+    match task.and_then(|(tid, rest)| Some((k.threads().find(|thread| thread.tid == tid)?, rest))) {
+        Some((thread, rest)) => ([OWN, rest].concat(), thread),
+        None => ([OWN, rest].concat(), t),
+    }
+}
+
+/// The number that a path starts with, and what comes behind it: nothing, or a slash.
+fn number(path: &[u8]) -> Option<(u32, &[u8])> {
+    let end = path.iter().position(|&b| b == b'/').unwrap_or(path.len());
+    let digits = std::str::from_utf8(&path[..end]).ok()?;
+    // Linux writes numbers in one way only.
+    let value: u32 = digits.parse().ok().filter(|value: &u32| value.to_string() == digits)?;
+    Some((value, &path[end..]))
+}
+
+/// The open file that a path in `/proc/PID/fd` names.
+fn open_descriptor(k: &Kernel<'_>, key: &[u8]) -> Option<i32> {
+    let number = key.strip_prefix(OWN)?.strip_prefix(b"/fd/")?;
+    let fd = std::str::from_utf8(number).ok()?.parse().ok()?;
+    k.process.files.host(fd).ok().map(|_| fd)
+}

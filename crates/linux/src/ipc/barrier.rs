@@ -1,0 +1,364 @@
+//! The hardware barrier: blades that the cores of a CMG share, windows through which a core reaches them, and what the
+//! driver allows.
+//!
+//! A blade knows which cores take part (`BST_MASK`), what each wrote last (`BST`) and what was written when they last
+//! agreed (`LBSY`). When all that take part have written the same, `LBSY` becomes that, and each gets an event: both after a
+//! latency, as what one core writes takes its time to the others.
+//!
+//! Source: A64FX specification, Fujitsu HPC Extension, version 1, 1.4; for the driver's rules and errors the header of
+//! Fujitsu's hardware barrier library and what its tests expect.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fxscope_aarch64::hpc::{BARRIER_WINDOWS, WindowAccess};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::fs::vfs::tree::Kind;
+use crate::kernel::Kernel;
+use crate::platform::{BarrierPlatform, Platform};
+use crate::sched::wait::{Blocked, Wait};
+use crate::system::System;
+
+/// The device file of the driver.
+pub(crate) const DEVICE: &str = "/dev/fujitsu_hwb";
+
+/// An open device file: device and inode of the host file behind it.
+pub(crate) type Owner = (u64, u64);
+
+/// Where a CPU is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub cpu: u32,
+    /// Position of its CMG among the machine's.
+    pub cmg: u32,
+    /// Its own position in the CMG (`BST_BIT` of `IMP_BARRIER_BST_BIT_EL1`).
+    pub core: u32,
+}
+
+impl Platform {
+    /// Where a CPU is; `None`: there is none of this number.
+    pub(crate) fn place_of(&self, cpu: u32) -> Option<Place> {
+        let node = self.node_of(cpu)?;
+        let cmg = self.nodes().iter().position(|&other| other == node)? as u32;
+        let core = self.cpus_of(node).iter().position(|&other| other == cpu)? as u32;
+        Some(Place { cpu, cmg, core })
+    }
+}
+
+/// One blade in use (`IMP_BARRIER_INIT_SYNC_BBn_EL1`).
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Blade {
+    owner: Owner,
+    /// Who takes part.
+    members: Vec<Place>,
+    /// Cores that take part, one bit for each core of the CMG.
+    mask: u16,
+    /// What each core wrote last.
+    bst: u16,
+    /// What was written when all last agreed, from `since_ns` on; `before` until then.
+    lbsy: bool,
+    before: bool,
+    since_ns: u64,
+}
+
+impl Blade {
+    fn new(owner: Owner, members: Vec<Place>) -> Blade {
+        let mask = members.iter().fold(0, |mask, member| mask | 1 << member.core);
+        Blade { owner, members, mask, bst: 0, lbsy: false, before: false, since_ns: 0 }
+    }
+
+    fn member(&self, cpu: u32) -> Option<&Place> {
+        self.members.iter().find(|member| member.cpu == cpu)
+    }
+
+    /// `LBSY` at `now_ns`.
+    fn read(&self, now_ns: u64) -> bool {
+        if now_ns >= self.since_ns { self.lbsy } else { self.before }
+    }
+
+    /// Writes a core's bit of `BST`. When `LBSY` changes by it: from when on, ns.
+    fn write(&mut self, core: u32, value: bool, now_ns: u64, latency_ns: u64) -> Option<u64> {
+        self.bst = self.bst & !(1 << core) | u16::from(value) << core;
+        let agreed = match self.bst & self.mask {
+            0 => false,
+            all if all == self.mask => true,
+            _ => return None,
+        };
+        if agreed == self.lbsy {
+            return None;
+        }
+        self.before = self.read(now_ns);
+        self.lbsy = agreed;
+        self.since_ns = now_ns + latency_ns;
+        Some(self.since_ns)
+    }
+}
+
+/// A blade: position of its CMG among the machine's, its number in the CMG.
+pub(crate) type BladeName = (u32, u32);
+
+/// All blades and windows in use.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Barriers {
+    blades: BTreeMap<BladeName, Blade>,
+    /// Blade of each window (`IMP_BARRIER_ASSIGN_SYNC_Wn_EL1`), by CPU.
+    windows: BTreeMap<u32, [Option<BladeName>; BARRIER_WINDOWS]>,
+    /// When each CPU gets its next event, ns.
+    events: BTreeMap<u32, u64>,
+}
+
+impl Barriers {
+    /// `FUJITSU_HWB_IOC_BB_ALLOC`: a blade for these cores.
+    ///
+    /// # Errors
+    /// `EINVAL`: fewer than two cores, or of several CMGs. `EBUSY`: all blades are in use.
+    pub(crate) fn allocate(
+        &mut self,
+        barrier: &BarrierPlatform,
+        owner: Owner,
+        members: Vec<Place>,
+    ) -> Result<BladeName, Errno> {
+        let cmg = members.first().ok_or(Errno::INVAL)?.cmg;
+        if members.len() < 2 || members.iter().any(|member| member.cmg != cmg || member.core >= barrier.cores) {
+            return Err(Errno::INVAL);
+        }
+        let number = (0..barrier.blades).find(|&number| !self.blades.contains_key(&(cmg, number)));
+        let name = (cmg, number.ok_or(Errno::BUSY)?);
+        self.blades.insert(name, Blade::new(owner, members));
+        Ok(name)
+    }
+
+    fn owned(&self, owner: Owner, name: BladeName) -> Result<&Blade, Errno> {
+        self.blades.get(&name).filter(|blade| blade.owner == owner).ok_or(Errno::INVAL)
+    }
+
+    /// `FUJITSU_HWB_IOC_BB_FREE`: gives a blade back, with the windows to it.
+    ///
+    /// # Errors
+    /// `EINVAL`: not a blade of this open file.
+    pub(crate) fn free(&mut self, owner: Owner, name: BladeName) -> Result<(), Errno> {
+        self.owned(owner, name)?;
+        self.remove(name);
+        Ok(())
+    }
+
+    fn remove(&mut self, name: BladeName) {
+        self.blades.remove(&name);
+        for window in self.windows.values_mut() {
+            for blade in window.iter_mut() {
+                blade.take_if(|blade| *blade == name);
+            }
+        }
+    }
+
+    /// Gives back what open files had that are not open any more.
+    pub(crate) fn keep(&mut self, open: &BTreeSet<Owner>) {
+        let left = self.blades.iter().filter(|(_, blade)| !open.contains(&blade.owner));
+        for name in left.map(|(&name, _)| name).collect::<Vec<_>>() {
+            self.remove(name);
+        }
+    }
+
+    /// `FUJITSU_HWB_IOC_BW_ASSIGN`: a window of a core to blade `number` of its CMG, for `window` -1 the first that is not
+    /// in use; its number.
+    ///
+    /// # Errors
+    /// `EINVAL`: not a blade of this open file, or not one for this core, or this core has a window to it; no such window.
+    /// `EBUSY`: the window, or with -1 every window, is in use.
+    pub(crate) fn assign(&mut self, owner: Owner, place: Place, number: u32, window: i8) -> Result<u8, Errno> {
+        let name = (place.cmg, number);
+        let takes_part = self.owned(owner, name)?.member(place.cpu).is_some();
+        let windows = self.windows.entry(place.cpu).or_default();
+        if !takes_part || windows.contains(&Some(name)) {
+            return Err(Errno::INVAL);
+        }
+        let window = match usize::try_from(window) {
+            Ok(window) if window >= BARRIER_WINDOWS => return Err(Errno::INVAL),
+            Ok(window) => Some(window).filter(|&window| windows[window].is_none()),
+            Err(_) if window == -1 => windows.iter().position(Option::is_none),
+            Err(_) => return Err(Errno::INVAL),
+        };
+        let window = window.ok_or(Errno::BUSY)?;
+        windows[window] = Some(name);
+        Ok(window as u8)
+    }
+
+    /// `FUJITSU_HWB_IOC_BW_UNASSIGN`: gives back the core's window to blade `number` of its CMG.
+    ///
+    /// # Errors
+    /// `EINVAL`: not a blade of this open file, or the core has no window to it.
+    pub(crate) fn unassign(&mut self, owner: Owner, place: Place, number: u32) -> Result<(), Errno> {
+        let name = (place.cmg, number);
+        self.owned(owner, name)?;
+        let windows = self.windows.entry(place.cpu).or_default();
+        let window = windows.iter_mut().find(|window| **window == Some(name)).ok_or(Errno::INVAL)?;
+        *window = None;
+        Ok(())
+    }
+
+    /// The blade behind a window.
+    fn behind(&mut self, cpu: u32, window: u8) -> Option<&mut Blade> {
+        let name = self.windows.get(&cpu)?.get(usize::from(window)).copied()??;
+        self.blades.get_mut(&name)
+    }
+
+    /// `LBSY` as a CPU reads it through a window at `now_ns`; `None` when the window is not assigned.
+    fn read(&mut self, cpu: u32, window: u8, now_ns: u64) -> Option<bool> {
+        self.behind(cpu, window).map(|blade| blade.read(now_ns))
+    }
+
+    /// A CPU writes its bit of `BST` through a window at `now_ns`; `None` when the window is not assigned. When that
+    /// completes a round, each core that takes part gets an event. An event that came before has been used up by then: the
+    /// core has seen its round end.
+    fn write(&mut self, cpu: u32, window: u8, value: bool, now_ns: u64, latency_ns: u64) -> Option<()> {
+        self.take_event(cpu, now_ns);
+        let blade = self.behind(cpu, window)?;
+        let core = blade.member(cpu)?.core;
+        if let Some(at_ns) = blade.write(core, value, now_ns, latency_ns) {
+            let members: Vec<u32> = blade.members.iter().map(|member| member.cpu).collect();
+            for cpu in members {
+                let next = self.events.entry(cpu).or_insert(at_ns);
+                *next = at_ns.min(*next);
+            }
+        }
+        Some(())
+    }
+
+    /// When a CPU gets its next event, ns.
+    fn event_ns(&self, cpu: u32) -> Option<u64> {
+        self.events.get(&cpu).copied()
+    }
+
+    /// Takes a CPU's event that is due by `now_ns`. Whether there was one.
+    fn take_event(&mut self, cpu: u32, now_ns: u64) -> bool {
+        let due = self.event_ns(cpu).is_some_and(|at_ns| at_ns <= now_ns);
+        if due {
+            self.events.remove(&cpu);
+        }
+        due
+    }
+
+    /// Blades in use of a CMG, one bit for each.
+    fn used_blades(&self, cmg: u32) -> u32 {
+        self.blades.keys().filter(|name| name.0 == cmg).fold(0, |used, name| used | 1 << name.1)
+    }
+
+    /// Windows in use of a CPU, one bit for each.
+    fn used_windows(&self, cpu: u32) -> u32 {
+        let windows = self.windows.get(&cpu).into_iter().flatten().zip(0..);
+        windows.filter(|(window, _)| window.is_some()).fold(0, |used, (_, number)| used | 1 << number)
+    }
+}
+
+impl Kernel<'_> {
+    /// The open files of the driver, in all processes.
+    pub(crate) fn barrier_files(&self) -> BTreeSet<Owner> {
+        let all = self.all_processes().map(|process| &process.files);
+        all.flat_map(|files| (0..files.end()).filter_map(|fd| barrier_file(files, fd))).collect()
+    }
+
+    /// Carries out an access to a window of the CPU on which the thread runs. `None`: the CPU has no such window, and the
+    /// instruction is undefined.
+    pub(crate) fn access_window(&mut self, access: WindowAccess) -> Option<()> {
+        let (cpu, now_ns) = (self.thread.cpu_number(), self.system.now_ns);
+        let barriers = &mut self.system.shared_registers.barriers;
+        match access {
+            WindowAccess::Read { window, into } => {
+                let lbsy = barriers.read(cpu, window, now_ns)?;
+                self.thread.cpu.set_x(into, lbsy.into());
+                Some(())
+            }
+            WindowAccess::Write { window, value } => {
+                let latency_ns = self.system.platform.barrier.map_or(0, |barrier| barrier.latency_ns);
+                barriers.write(cpu, window, value, now_ns, latency_ns)?;
+                self.tell_sleepers();
+                Some(())
+            }
+        }
+    }
+
+    /// Threads that sleep with `WFE` wake at the latest when the hardware barrier sends their CPU an event.
+    fn tell_sleepers(&mut self) {
+        let events = &self.system.shared_registers.barriers.events;
+        for thread in self.other_threads.iter_mut() {
+            let Some(&at_ns) = events.get(&thread.cpu_number()) else { continue };
+            if let Some(Blocked { wait: Wait::Event(_), until_ns, .. }) = &mut thread.blocked {
+                *until_ns = at_ns.min(*until_ns);
+                self.system.next_event_ns = at_ns.min(self.system.next_event_ns);
+            }
+        }
+    }
+}
+
+impl System {
+    /// When the hardware barrier sends a CPU its next event, in simulated ns: it ends a `WFE`, one that has begun or the next.
+    pub(crate) fn barrier_event_ns(&self, cpu: u32) -> Option<u64> {
+        self.shared_registers.barriers.event_ns(cpu)
+    }
+
+    /// Takes the event of a CPU that is due by `now_ns`. Whether there was one.
+    pub(crate) fn take_barrier_event(&mut self, cpu: u32, now_ns: u64) -> bool {
+        self.shared_registers.barriers.take_event(cpu, now_ns)
+    }
+}
+
+/// The identity of the open file behind a descriptor, if it is of the driver.
+pub(crate) fn barrier_file(files: &crate::fs::files::Files, fd: i32) -> Option<Owner> {
+    files.simulated(fd).filter(|node| node.kind == Kind::HardwareBarrier)?;
+    let stat = rustix::fs::fstat(files.host(fd).ok()?).ok()?;
+    Some((stat.st_dev, stat.st_ino))
+}
+
+/// The driver's files in `/sys`.
+pub(crate) mod sysfs {
+    use super::{BarrierPlatform, Barriers, Kernel, Platform};
+    use fxscope_aarch64::hpc::BARRIER_WINDOWS;
+
+    /// The folder of the driver.
+    pub(crate) const FOLDER: &str = "/sys/class/misc/fujitsu_hwb";
+
+    /// Numbers of CMGs, blades of a CMG, windows of a core, and cores of a CMG at most.
+    pub(crate) fn hardware(platform: &Platform, barrier: &BarrierPlatform) -> String {
+        format!("{} {} {BARRIER_WINDOWS} {}\n", platform.nodes().len(), barrier.blades, barrier.cores)
+    }
+
+    /// CPUs of a CMG with their places in it.
+    pub(crate) fn core_map(platform: &Platform, node: u32) -> String {
+        let cores = platform.cpus_of(node).into_iter().zip(0..);
+        cores.map(|(cpu, core): (u32, u32)| format!("{cpu} {core}\n")).collect()
+    }
+
+    /// What is in use by files that are open.
+    fn in_use(k: &Kernel<'_>) -> Barriers {
+        let mut barriers = k.system.shared_registers.barriers.clone();
+        barriers.keep(&k.barrier_files());
+        barriers
+    }
+
+    fn cmg(k: &Kernel<'_>, node: u32) -> u32 {
+        k.system.platform.nodes().iter().position(|&other| other == node).unwrap_or(0) as u32
+    }
+
+    /// Blades in use.
+    pub(crate) fn used_blades(k: &Kernel<'_>, node: u32) -> Vec<u8> {
+        format!("{:04x}\n", in_use(k).used_blades(cmg(k, node))).into_bytes()
+    }
+
+    /// Windows in use, for each CPU.
+    pub(crate) fn used_windows(k: &Kernel<'_>, node: u32) -> Vec<u8> {
+        let barriers = in_use(k);
+        let line = |cpu| format!("{cpu} {:04x}\n", barriers.used_windows(cpu));
+        k.system.platform.cpus_of(node).into_iter().map(line).collect::<String>().into_bytes()
+    }
+
+    /// `BST_MASK` and `BST` of a blade.
+    pub(crate) fn blade(k: &Kernel<'_>, node: u32, number: u32) -> Vec<u8> {
+        let barriers = in_use(k);
+        let (mask, bst) = barriers.blades.get(&(cmg(k, node), number)).map_or((0, 0), |blade| (blade.mask, blade.bst));
+        format!("{mask:04x}\n{bst:04x}\n").into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests;

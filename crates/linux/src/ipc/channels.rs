@@ -1,0 +1,112 @@
+//! Pipes, sockets and other things of the host's kernel that programs make: what each can hold is charged until the last
+//! descriptor of it is closed.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::rc::{Rc, Weak};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::budget::Charge;
+use crate::fs::files::{Files, OpenFile};
+use crate::fs::vfs::Origin;
+use crate::kernel::Kernel;
+
+/// Device and inode of the host.
+type Identity = (u64, u64);
+
+/// One of them, as long as a descriptor is open.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub charge: Charge,
+    /// Only guest processes have it: nobody outside can end a wait for it.
+    pub own: bool,
+}
+
+/// Those that can be found again by what they are.
+#[derive(Default)]
+pub(crate) struct Channels {
+    known: BTreeMap<Identity, Weak<Channel>>,
+    /// Number of entries at which those of closed ones are dropped.
+    full: usize,
+}
+
+impl Channels {
+    /// Whether `channel` is found by what `file` is.
+    pub(crate) fn is_known(&self, file: &OpenFile, channel: &Rc<Channel>) -> bool {
+        let known = identity(file.host.as_fd()).ok().and_then(|identity| self.get(identity));
+        known.is_some_and(|known| Rc::ptr_eq(&known, channel))
+    }
+
+    /// From now on `channel` is found by what `file` is.
+    ///
+    /// # Errors
+    /// The host's.
+    pub(crate) fn restore(&mut self, file: &OpenFile, channel: &Rc<Channel>) -> Result<(), Errno> {
+        self.insert(identity(file.host.as_fd())?, channel);
+        Ok(())
+    }
+
+    fn get(&self, identity: Identity) -> Option<Rc<Channel>> {
+        self.known.get(&identity)?.upgrade()
+    }
+
+    fn insert(&mut self, identity: Identity, channel: &Rc<Channel>) {
+        if self.known.len() >= self.full {
+            self.known.retain(|_, channel| channel.strong_count() > 0);
+            self.full = 2 * self.known.len() + 16;
+        }
+        self.known.insert(identity, Rc::downgrade(channel));
+    }
+
+    /// Whether only guest processes have the file.
+    pub(crate) fn is_own(&self, file: BorrowedFd<'_>) -> bool {
+        identity(file).is_ok_and(|identity| self.get(identity).is_some_and(|channel| channel.own))
+    }
+}
+
+fn identity(file: BorrowedFd<'_>) -> Result<Identity, Errno> {
+    rustix::fs::fstat(file).map(|status| (status.st_dev, status.st_ino))
+}
+
+impl Kernel<'_> {
+    /// Charges for something new that holds up to `bytes` bytes and is found by its descriptor `file`.
+    ///
+    /// # Errors
+    /// `ENOMEM`; the host's.
+    pub(crate) fn new_channel(&mut self, file: BorrowedFd<'_>, bytes: u64, own: bool) -> Result<Rc<Channel>, Errno> {
+        self.afford(bytes)?;
+        let channel = Rc::new(Channel { charge: self.system.budget.charge(bytes), own });
+        self.system.channels.insert(identity(file)?, &channel);
+        Ok(channel)
+    }
+
+    /// Charges for something that no other descriptor leads to.
+    ///
+    /// # Errors
+    /// `ENOMEM`.
+    pub(crate) fn unnamed_channel(&mut self, bytes: u64) -> Result<Rc<Channel>, Errno> {
+        self.afford(bytes)?;
+        Ok(Rc::new(Channel { charge: self.system.budget.charge(bytes), own: false }))
+    }
+
+    /// What a file that has just been opened by its name makes the host hold: a pipe its contents, a simulated file its text.
+    ///
+    /// # Errors
+    /// `ENOMEM`; the host's.
+    pub(crate) fn opened_channel(&mut self, file: &OpenFile) -> Result<Option<Rc<Channel>>, Errno> {
+        let status = rustix::fs::fstat(&file.host)?;
+        if matches!(file.origin, Origin::Simulated(_)) {
+            return self.unnamed_channel(status.st_size as u64).map(Some);
+        }
+        let kind = FileType::from_raw_mode(status.st_mode);
+        if kind != FileType::Fifo && kind != FileType::Socket {
+            return Ok(None);
+        }
+        if let Some(channel) = self.system.channels.get(identity(file.host.as_fd())?) {
+            return Ok(Some(channel));
+        }
+        self.new_channel(file.host.as_fd(), Files::capacity(file.host.as_fd()), false).map(Some)
+    }
+}

@@ -1,0 +1,6 @@
+//! What threads and processes meet through: futexes, pipes and sockets, the hardware barrier.
+
+pub(crate) mod barrier;
+pub(crate) mod channels;
+pub(crate) mod cmg;
+pub(crate) mod futex;

@@ -1,0 +1,6 @@
+//! Address spaces: what is mapped, and the pages that the modelled system gives to it.
+
+pub(crate) mod address_space;
+pub(crate) mod mapped;
+pub mod pages;
+pub(crate) mod user;

@@ -1,0 +1,211 @@
+//! The variables by which a program's environment steers the large-page library of the modelled system.
+
+use std::ops::RangeInclusive;
+
+use fxscope_guestmem::Segment;
+use serde::{Deserialize, Serialize};
+
+use super::malloc::{Malloc, entry};
+
+/// Which pages the library gives (`XOS_MMM_L_HPAGE_TYPE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum PageType {
+    /// Large ones.
+    Large,
+    /// Normal ones: the library does nothing.
+    Normal,
+    /// Normal ones, and where a transparent huge page fits, that.
+    Transparent,
+}
+
+/// What a program's environment says to the library.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Library {
+    /// The type of pages, when it is said.
+    pub page_type: Option<PageType>,
+    /// Whether stacks are to have large pages, when it is said (`XOS_MMM_L_LPG_MODE`).
+    pub stack: Option<bool>,
+    /// Whether pages of `.bss`, of stacks and of dynamic memory are taken at once (`XOS_MMM_L_PAGING_POLICY`).
+    prepage: [bool; 3],
+    /// Memory once taken is never given back (`XOS_MMM_L_ARENA_FREE=2`).
+    pub keeps_memory: bool,
+    /// What a reader of the run's results should know about the variables.
+    pub notes: Vec<String>,
+}
+
+/// What the names of the library's variables start with.
+pub(super) const PREFIX: &str = "XOS_MMM_L_";
+
+/// `.bss` and dynamic memory at once, stacks when they are touched.
+const PREPAGE: [bool; 3] = [true, false, true];
+
+impl PageType {
+    /// The type that the environment names, if it names one.
+    pub(super) fn of(environment: &[Vec<u8>], notes: &mut Vec<String>) -> Option<PageType> {
+        let words = [("hugetlbfs", PageType::Large), ("none", PageType::Normal), ("thp", PageType::Transparent)];
+        word(&words, "HPAGE_TYPE", &variable(environment, "HPAGE_TYPE")?, "hugetlbfs", notes)
+    }
+}
+
+impl Library {
+    /// What the environment says, of which each entry is `NAME=value`.
+    pub(crate) fn of(environment: &[Vec<u8>]) -> Library {
+        let mut notes = Vec::new();
+        let page_type = PageType::of(environment, &mut notes);
+        let stack = variable(environment, "LPG_MODE").and_then(|value| {
+            word(&[("base+stack", true), ("base", false)], "LPG_MODE", &value, "base+stack", &mut notes)
+        });
+        let policy = variable(environment, "PAGING_POLICY");
+        let prepage = policy.map_or(PREPAGE, |value| paging(&value, &mut notes));
+        if let Some(value) = variable(environment, "COLORING")
+            && number("COLORING", &value, 0..=1, &mut notes).is_some()
+        {
+            notes.push(format!(
+                "{PREFIX}COLORING={value} has no effect: blocks start where the program's malloc has them."
+            ));
+        }
+        let malloc = Malloc::of(environment, &mut notes);
+        let library = Library { page_type, stack, prepage, keeps_memory: malloc.keeps_memory, notes };
+        if matches!(page_type, None | Some(PageType::Large)) {
+            library.noting(malloc.notes(environment))
+        } else {
+            library.switched_off()
+        }
+    }
+
+    fn noting(mut self, notes: Vec<String>) -> Library {
+        self.notes.extend(notes);
+        self
+    }
+
+    /// Without large pages of its own the library does nothing of what the other variables ask for.
+    fn switched_off(self) -> Library {
+        Library { stack: None, prepage: [false; 3], keeps_memory: false, ..self }
+    }
+
+    /// Whether the pages of a segment are taken as soon as it is mapped.
+    pub(crate) fn prepages(&self, segment: Segment) -> bool {
+        let [bss, stack, dynamic] = self.prepage;
+        match segment {
+            Segment::Data => matches!(self.page_type, None | Some(PageType::Large)),
+            Segment::Bss => bss,
+            Segment::Stack | Segment::ThreadStack => stack,
+            Segment::Heap | Segment::Mmap => dynamic,
+            Segment::Text | Segment::File | Segment::Shared => false,
+        }
+    }
+}
+
+/// The value of a variable of the library, its name without what all start with.
+pub(super) fn variable(environment: &[Vec<u8>], name: &str) -> Option<String> {
+    entry(environment, &format!("{PREFIX}{name}"))
+}
+
+/// The meaning of a variable's value; of another than the known words, a note, and that of the default, `fallback`.
+pub(super) fn word<T: Copy>(
+    words: &[(&str, T)],
+    name: &str,
+    value: &str,
+    fallback: &str,
+    notes: &mut Vec<String>,
+) -> Option<T> {
+    let of = |text: &str| words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
+    of(value).or_else(|| {
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let known = known.join(", ");
+        notes.push(format!("{PREFIX}{name}={value} is not known ({known}); {fallback} holds."));
+        of(fallback)
+    })
+}
+
+/// `.bss:stack:dynamic`, each `demand` or `prepage`; anything else is the default.
+fn paging(value: &str, notes: &mut Vec<String>) -> [bool; 3] {
+    let field = |text: &str| match text {
+        "prepage" => Some(true),
+        "demand" => Some(false),
+        _ => None,
+    };
+    let fields: Option<Vec<bool>> = value.split(':').map(field).collect();
+    fields.and_then(|fields| fields.try_into().ok()).unwrap_or_else(|| {
+        notes.push(format!(
+            "{PREFIX}PAGING_POLICY={value} is not three times demand or prepage; prepage:demand:prepage holds."
+        ));
+        PREPAGE
+    })
+}
+
+/// The number that a variable gives; of anything else, a note.
+pub(super) fn number(name: &str, value: &str, range: RangeInclusive<u64>, notes: &mut Vec<String>) -> Option<u64> {
+    let number = value.parse().ok().filter(|number| range.contains(number));
+    if number.is_none() {
+        let (least, most) = (range.start(), range.end());
+        notes.push(format!("{PREFIX}{name}={value} is no number from {least} to {most}; its default holds."));
+    }
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library(variables: &[&str]) -> Library {
+        Library::of(&variables.iter().map(|v| format!("XOS_MMM_L_{v}").into_bytes()).collect::<Vec<_>>())
+    }
+
+    fn prepaged(library: &Library) -> [bool; 4] {
+        [Segment::Data, Segment::Bss, Segment::Stack, Segment::Mmap].map(|segment| library.prepages(segment))
+    }
+
+    #[test]
+    fn without_variables_bss_and_dynamic_memory_are_taken_at_once_and_stacks_on_demand() {
+        let library = library(&[]);
+        assert_eq!(prepaged(&library), [true, true, false, true]);
+        assert_eq!((library.page_type, library.stack, library.keeps_memory), (None, None, false));
+        assert!(library.notes.is_empty());
+    }
+
+    #[test]
+    fn each_field_of_the_paging_policy_counts_for_its_segment_and_data_are_always_taken_at_once() {
+        assert_eq!(prepaged(&library(&["PAGING_POLICY=demand:demand:demand"])), [true, false, false, false]);
+        assert_eq!(prepaged(&library(&["PAGING_POLICY=demand:prepage:demand"])), [true, false, true, false]);
+        assert_eq!(prepaged(&library(&["PAGING_POLICY=prepage:demand:demand"])), [true, true, false, false]);
+    }
+
+    #[test]
+    fn an_invalid_paging_policy_is_the_default_one_and_is_told() {
+        for value in ["demand", "demand:demand", "demand:demand:demand:demand", "Demand:demand:demand", "::", ""] {
+            let library = library(&[&format!("PAGING_POLICY={value}")]);
+            assert_eq!(prepaged(&library), [true, true, false, true], "{value}");
+            assert!(library.notes[0].contains("prepage:demand:prepage holds"), "{value}");
+        }
+    }
+
+    #[test]
+    fn without_large_pages_no_other_variable_counts() {
+        let library = library(&["HPAGE_TYPE=none", "PAGING_POLICY=prepage:prepage:prepage", "ARENA_FREE=2"]);
+        assert_eq!(prepaged(&library), [false; 4]);
+        assert!(!library.keeps_memory);
+    }
+
+    #[test]
+    fn unknown_words_are_told_with_the_known_ones() {
+        let library = library(&["HPAGE_TYPE=huge", "LPG_MODE=all", "ARENA_FREE=3"]);
+        assert_eq!((library.page_type, library.stack), (Some(PageType::Large), Some(true)));
+        assert_eq!(library.notes[0], "XOS_MMM_L_HPAGE_TYPE=huge is not known (hugetlbfs, none, thp); hugetlbfs holds.");
+        assert_eq!(library.notes.iter().filter(|note| note.contains("is not known")).count(), 3);
+    }
+
+    #[test]
+    fn colouring_is_told_to_have_no_effect() {
+        assert!(library(&["COLORING=1"]).notes[0].contains("has no effect"));
+        assert!(library(&["COLORING=2"]).notes[0].contains("from 0 to 1"));
+    }
+
+    #[test]
+    fn what_the_c_library_is_told_for_the_library_s_malloc_is_in_the_notes() {
+        let notes = library(&["ARENA_FREE=1"]).notes;
+        let told = "MALLOC_MMAP_THRESHOLD_=134217728, MALLOC_ARENA_MAX=1 in the environment";
+        assert!(notes.len() == 1 && notes[0].contains(told), "{notes:?}");
+        assert!(library(&["HPAGE_TYPE=none", "ARENA_FREE=1"]).notes.is_empty());
+    }
+}

@@ -1,0 +1,300 @@
+//! Memory policies: on which nodes the pages of a thread or of a range are to be (set_mempolicy(2), mbind(2)).
+
+use std::fmt;
+
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+/// Memory nodes as a bit mask over their numbers.
+pub type NodeMask = u64;
+
+/// Where the pages of a range come to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Placement {
+    /// On the node of the processor that touches a page first.
+    FirstTouch,
+    /// On this node.
+    Node(u32),
+    /// On these nodes in turn: page number `n` (its address divided by the size of pages) is on the node with the
+    /// place `n` modulo their count among them.
+    Interleave(NodeMask),
+}
+
+impl Placement {
+    /// The node of the page at `address` when a processor of node `own` touches it first; pages have `1 << shift` bytes.
+    #[must_use]
+    pub fn node(self, address: u64, shift: u32, own: u32) -> u32 {
+        match self {
+            Placement::FirstTouch => own,
+            Placement::Node(node) => node,
+            Placement::Interleave(mask) => nth(mask, (address >> shift) % u64::from(mask.count_ones().max(1))),
+        }
+    }
+}
+
+/// The node with place `n`, counted from 0, among those of a mask.
+fn nth(mask: NodeMask, n: u64) -> u32 {
+    (0..64).filter(|node| mask >> node & 1 != 0).nth(n as usize).unwrap_or(0)
+}
+
+/// How the nodes of a policy are used (`MPOL_…`, in the order of their numbers).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) enum Mode {
+    #[default]
+    Default,
+    Preferred,
+    Bind,
+    Interleave,
+    Local,
+    PreferredMany,
+    WeightedInterleave,
+}
+
+impl Mode {
+    const ALL: [Mode; 7] = [
+        Mode::Default,
+        Mode::Preferred,
+        Mode::Bind,
+        Mode::Interleave,
+        Mode::Local,
+        Mode::PreferredMany,
+        Mode::WeightedInterleave,
+    ];
+}
+
+/// Flags that come with a mode (Linux `mempolicy.h`).
+mod flag {
+    pub const NUMA_BALANCING: u64 = 0x2000;
+    pub const RELATIVE: u64 = 0x4000;
+    pub const STATIC: u64 = 0x8000;
+    pub const ALL: u64 = NUMA_BALANCING | RELATIVE | STATIC;
+}
+
+/// A policy of a thread or of a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Policy {
+    pub mode: Mode,
+    /// [`flag`]s that were given with the mode.
+    flags: u64,
+    /// The nodes as they were given, which is what the program is told again.
+    given: NodeMask,
+    /// The nodes of the machine that it is about.
+    nodes: NodeMask,
+}
+
+impl Policy {
+    /// Takes memory only from these nodes of the machine.
+    pub(crate) fn bind(nodes: NodeMask) -> Policy {
+        Policy { mode: Mode::Bind, flags: 0, given: nodes, nodes }
+    }
+
+    /// Takes pages from these nodes of the machine in turn.
+    pub(crate) fn interleave(nodes: NodeMask) -> Policy {
+        Policy { mode: Mode::Interleave, ..Policy::bind(nodes) }
+    }
+
+    /// The policy with a mode and flags as system calls pass them, on the nodes `given`, of which the machine has
+    /// `machine`.
+    pub(crate) fn new(mode: u64, given: NodeMask, machine: NodeMask) -> Result<Policy, Errno> {
+        let flags = mode & flag::ALL;
+        let mode = *Mode::ALL.get((mode & 0xffff_ffff & !flag::ALL) as usize).ok_or(Errno::INVAL)?;
+        let contradictory = flags & flag::RELATIVE != 0 && flags & flag::STATIC != 0;
+        let balancing = flags & flag::NUMA_BALANCING != 0 && !matches!(mode, Mode::Bind | Mode::PreferredMany);
+        if contradictory || balancing {
+            return Err(Errno::INVAL);
+        }
+        let named = |mode| Policy { mode, flags, given, nodes: 0 };
+        match mode {
+            Mode::Default if given != 0 => Err(Errno::INVAL),
+            Mode::Default => Ok(Policy::default()),
+            Mode::Local if given != 0 || flags & (flag::RELATIVE | flag::STATIC) != 0 => Err(Errno::INVAL),
+            Mode::Local => Ok(named(Mode::Local)),
+            Mode::Preferred if given == 0 && flags & (flag::RELATIVE | flag::STATIC) == 0 => Ok(named(Mode::Local)),
+            _ => {
+                let nodes = if flags & flag::RELATIVE != 0 { relative(given, machine) } else { given & machine };
+                let policy = Policy { nodes, ..named(mode) };
+                if nodes == 0 { Err(Errno::INVAL) } else { Ok(policy) }
+            }
+        }
+    }
+
+    /// Mode and flags as `get_mempolicy` gives them.
+    pub(crate) fn word(self) -> u32 {
+        (self.mode as u64 | self.flags) as u32
+    }
+
+    /// The nodes as `get_mempolicy` gives them.
+    pub(crate) fn told_nodes(self) -> NodeMask {
+        if self.flags & (flag::RELATIVE | flag::STATIC) != 0 { self.given } else { self.nodes }
+    }
+
+    /// The node that the thread's next interleaved page goes to, if it interleaves.
+    pub(crate) fn next_interleaved(self) -> Option<u32> {
+        matches!(self.mode, Mode::Interleave | Mode::WeightedInterleave).then(|| self.nodes.trailing_zeros())
+    }
+
+    /// Where pages go that a processor of node `own` touches first.
+    pub(crate) fn placement(self, own: u32) -> Placement {
+        match self.mode {
+            Mode::Default | Mode::Local => Placement::FirstTouch,
+            Mode::Interleave | Mode::WeightedInterleave => Placement::Interleave(self.nodes),
+            Mode::Preferred => Placement::Node(self.nodes.trailing_zeros()),
+            // The nearest one; all others are equally far.
+            Mode::Bind | Mode::PreferredMany if self.nodes >> own & 1 != 0 => Placement::Node(own),
+            Mode::Bind | Mode::PreferredMany => Placement::Node(self.nodes.trailing_zeros()),
+        }
+    }
+
+    /// Whether pages go elsewhere when a processor of another node touches them, though the policy names nodes.
+    pub(crate) fn depends_on_node(self) -> bool {
+        matches!(self.mode, Mode::Bind | Mode::PreferredMany)
+    }
+
+    /// Whether a page on `node` is where the policy wants pages to be.
+    pub(crate) fn permits(self, node: u32) -> bool {
+        matches!(self.mode, Mode::Default | Mode::Local) || self.nodes >> node & 1 != 0
+    }
+}
+
+impl fmt::Display for Policy {
+    /// As in `/proc/PID/numa_maps`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.mode {
+            Mode::Default => "default",
+            Mode::Preferred => "prefer",
+            Mode::Bind => "bind",
+            Mode::Interleave => "interleave",
+            Mode::Local => "local",
+            Mode::PreferredMany => "prefer (many)",
+            Mode::WeightedInterleave => "weighted interleave",
+        })?;
+        match self.flags & (flag::RELATIVE | flag::STATIC) {
+            0 => {}
+            flag::STATIC => f.write_str("=static")?,
+            _ => f.write_str("=relative")?,
+        }
+        if self.nodes == 0 { Ok(()) } else { write!(f, ":{}", list(self.nodes)) }
+    }
+}
+
+/// Where `migrate_pages` moves what is on `node`: from the nth node of `from` to the nth of `to`, counted round and round.
+pub(crate) fn remapped(node: u32, from: NodeMask, to: NodeMask) -> u32 {
+    if from >> node & 1 == 0 {
+        return node;
+    }
+    let place = (from & ((1 << node) - 1)).count_ones();
+    nth(to, u64::from(place % to.count_ones().max(1)))
+}
+
+/// Nodes given by their places among those of the machine, which are counted round and round.
+fn relative(given: NodeMask, machine: NodeMask) -> NodeMask {
+    let count = u64::from(machine.count_ones().max(1));
+    (0..64).filter(|n| given >> n & 1 != 0).fold(0, |mask, n| mask | 1 << nth(machine, n % count))
+}
+
+/// A mask of some nodes.
+#[must_use]
+pub fn mask(nodes: &[u32]) -> NodeMask {
+    nodes.iter().filter(|&&node| node < NodeMask::BITS).fold(0, |mask, node| mask | 1 << node)
+}
+
+/// The nodes of a mask as Linux lists them: `4-5,7`.
+#[must_use]
+pub fn list(mask: NodeMask) -> String {
+    crate::fs::vfs::sysfs::list((0..64).filter(|node| mask >> node & 1 != 0))
+}
+
+/// Reads nodes as numactl(8) takes them: `4`, `4,6`, `4-6`, `all`, `+0` (by place among the machine's nodes), and
+/// `!4` for all but those. `machine` is what there is.
+///
+/// # Errors
+/// What is wrong, and which nodes there are.
+pub fn parse_nodes(text: &str, machine: &[u32]) -> Result<NodeMask, String> {
+    let there = mask(machine);
+    let range = list(there);
+    if text == "all" {
+        return Ok(there);
+    }
+    let (inverted, rest) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
+    let (by_place, rest) = rest.strip_prefix('+').map_or((false, rest), |rest| (true, rest));
+    let bad = || format!("'{text}' names no nodes; the machine has {range}: write 4, 4,5, 4-5, +0, !4 or all");
+    let mut nodes = 0;
+    for part in rest.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |digits: &str| digits.parse::<u32>().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+        let (Some(first), Some(last)) = (number(first), number(last)) else { return Err(bad()) };
+        if first > last {
+            return Err(bad());
+        }
+        for number in first..=last.min(NodeMask::BITS + first) {
+            let node = if by_place { machine.get(number as usize).copied() } else { Some(number) };
+            let node = node.filter(|node| machine.contains(node));
+            let node = node.ok_or_else(|| format!("there is no node {number}; the machine has nodes {range}"))?;
+            nodes |= mask(&[node]);
+        }
+    }
+    let nodes = if inverted { there & !nodes } else { nodes };
+    if nodes == 0 { Err(bad()) } else { Ok(nodes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nodes 4 to 7.
+    const MACHINE: NodeMask = 0xf0;
+    const BIND: u64 = 2;
+    const INTERLEAVE: u64 = 3;
+
+    #[test]
+    fn nodes_are_read_as_numactl_takes_them() {
+        let nodes = [4, 5, 6, 7];
+        let cases =
+            [("4", 0x10), ("4,6", 0x50), ("4-6", 0x70), ("all", 0xf0), ("+0,2", 0x50), ("!4", 0xe0), ("!+0", 0xe0)];
+        for (text, mask) in cases {
+            assert_eq!(parse_nodes(text, &nodes), Ok(mask), "{text}");
+        }
+        assert_eq!(parse_nodes("3", &nodes), Err("there is no node 3; the machine has nodes 4-7".to_owned()));
+        assert_eq!(
+            parse_nodes("4-4000000000", &nodes),
+            Err("there is no node 8; the machine has nodes 4-7".to_owned())
+        );
+        for text in ["", "x", "6-4", "!all", "!4-7", "4,,5", "-4"] {
+            assert!(parse_nodes(text, &nodes).is_err_and(|message| message.contains("4-7")), "{text}");
+        }
+    }
+
+    #[test]
+    fn interleaved_pages_go_round_the_nodes_by_their_numbers() {
+        let nodes: Vec<u32> = (0..5).map(|n| Placement::Interleave(0xb0).node(n << 21, 21, 4)).collect();
+        assert_eq!(nodes, [4, 5, 7, 4, 5]);
+        // Within a page nothing changes.
+        assert_eq!(Placement::Interleave(0xb0).node((1 << 21) + 0x1f_0000, 21, 4), 5);
+    }
+
+    #[test]
+    fn bound_memory_is_on_the_toucher_s_node_when_that_is_permitted() {
+        let policy = Policy::new(BIND, 0x60, MACHINE).expect("valid");
+        assert_eq!(policy.placement(6), Placement::Node(6));
+        assert_eq!(policy.placement(4), Placement::Node(5));
+    }
+
+    #[test]
+    fn policies_are_checked_as_linux_checks_them() {
+        const RELATIVE: u64 = 0x4000;
+        const STATIC: u64 = 0x8000;
+        // Nodes that do not exist do not count; some must be left.
+        assert_eq!(Policy::new(BIND, 0x18, MACHINE).map(Policy::told_nodes), Ok(0x10));
+        assert_eq!(Policy::new(BIND | STATIC, 0x18, MACHINE).map(Policy::told_nodes), Ok(0x18));
+        assert_eq!(Policy::new(BIND, 0x0f, MACHINE), Err(Errno::INVAL));
+        assert_eq!(Policy::new(BIND, 0, MACHINE), Err(Errno::INVAL));
+        assert_eq!(Policy::new(0, 0x10, MACHINE), Err(Errno::INVAL));
+        assert_eq!(Policy::new(7, 0x10, MACHINE), Err(Errno::INVAL));
+        assert_eq!(Policy::new(BIND | RELATIVE | STATIC, 0x10, MACHINE), Err(Errno::INVAL));
+        // Preferring nothing is local allocation.
+        assert_eq!(Policy::new(1, 0, MACHINE).map(|policy| policy.mode), Ok(Mode::Local));
+        // Places 1 and 6 of 4 nodes: the second and, counted round, the third.
+        let relative = Policy::new(INTERLEAVE | RELATIVE, 0x42, MACHINE).expect("valid");
+        assert_eq!(relative.placement(4), Placement::Interleave(0x60));
+    }
+}

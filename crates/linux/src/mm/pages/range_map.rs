@@ -1,0 +1,121 @@
+//! Values of ranges of addresses.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// A value for each of some ranges that do not overlap; neighbours with the same value are one range. Empty ranges
+/// have no value.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct RangeMap<T: Copy + Eq>(rangemap::RangeMap<u64, T>);
+
+impl<T: Copy + Eq> Default for RangeMap<T> {
+    fn default() -> Self {
+        RangeMap(rangemap::RangeMap::new())
+    }
+}
+
+impl<T: Copy + Eq> RangeMap<T> {
+    /// Gives `range` the value, whatever its parts had.
+    pub(crate) fn set(&mut self, range: Range<u64>, value: T) {
+        if !range.is_empty() {
+            self.0.insert(range, value);
+        }
+    }
+
+    /// Takes the values of `range` away.
+    pub(crate) fn remove(&mut self, range: Range<u64>) {
+        if !range.is_empty() {
+            self.0.remove(range);
+        }
+    }
+
+    /// The value of an address.
+    pub(crate) fn at(&self, address: u64) -> Option<T> {
+        self.0.get(&address).copied()
+    }
+
+    /// The ranges that reach into `range`, cut to it, lowest first.
+    pub(crate) fn within(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, T)> + '_ {
+        let overlapping = self.0.overlapping(range.clone());
+        let cut = overlapping.map(move |(r, &value)| (r.start.max(range.start)..r.end.min(range.end), value));
+        cut.filter(|(range, _)| !range.is_empty())
+    }
+
+    /// The parts of `range` that have no value, lowest first.
+    pub(crate) fn gaps(&self, range: Range<u64>) -> Vec<Range<u64>> {
+        self.0.gaps(&range).filter(|gap| !gap.is_empty()).collect()
+    }
+
+    /// All ranges, lowest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Range<u64>, T)> + '_ {
+        self.0.iter().map(|(range, &value)| (range.clone(), value))
+    }
+
+    /// Moves the values of `len` bytes from `from` on to `to` and what follows it.
+    pub(crate) fn move_range(&mut self, from: u64, len: u64, to: u64) {
+        let moved: Vec<_> = self.within(from..from + len).collect();
+        self.remove(from..from + len);
+        for (range, value) in moved {
+            self.set(range.start - from + to..range.end - from + to, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(map: &RangeMap<u8>) -> Vec<(Range<u64>, u8)> {
+        map.iter().collect()
+    }
+
+    #[test]
+    fn a_new_value_replaces_what_it_covers_and_nothing_else() {
+        let mut map = RangeMap::default();
+        map.set(0..100, 1);
+        map.set(40..60, 2);
+        assert_eq!(list(&map), [(0..40, 1), (40..60, 2), (60..100, 1)]);
+        map.remove(50..70);
+        assert_eq!(list(&map), [(0..40, 1), (40..50, 2), (70..100, 1)]);
+        assert_eq!([map.at(39), map.at(40), map.at(50), map.at(70)], [Some(1), Some(2), None, Some(1)]);
+    }
+
+    #[test]
+    fn neighbours_with_the_same_value_become_one_range() {
+        let mut map = RangeMap::default();
+        map.set(0..10, 1);
+        map.set(20..30, 1);
+        map.set(10..20, 1);
+        assert_eq!(list(&map), [(0..30, 1)]);
+    }
+
+    #[test]
+    fn gaps_are_what_has_no_value() {
+        let mut map = RangeMap::default();
+        map.set(10..20, 1);
+        map.set(30..40, 2);
+        assert_eq!(map.gaps(0..50), [0..10, 20..30, 40..50]);
+        assert!(map.gaps(15..35).iter().eq([&(20..30)]));
+        assert_eq!(map.gaps(10..20), []);
+    }
+
+    #[test]
+    fn moved_values_keep_their_distances() {
+        let mut map = RangeMap::default();
+        map.set(10..20, 1);
+        map.set(20..30, 2);
+        map.move_range(15, 10, 100);
+        assert_eq!(list(&map), [(10..15, 1), (25..30, 2), (100..105, 1), (105..110, 2)]);
+    }
+
+    #[test]
+    fn an_empty_range_has_no_value_and_changes_none() {
+        let mut map = RangeMap::default();
+        map.set(10..20, 1);
+        map.set(15..15, 2);
+        map.remove(15..15);
+        assert_eq!(list(&map), [(10..20, 1)]);
+        assert_eq!((map.within(15..15).count(), map.gaps(15..15), map.gaps(5..5)), (0, vec![], vec![]));
+    }
+}

@@ -1,0 +1,185 @@
+//! Which call of a program a mapping comes from, and pages for the mappings of single calls.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::{MappingPages, Pages, RangeMap};
+use crate::kernel::Kernel;
+
+/// Most frames that are looked at.
+const FRAMES: usize = 64;
+/// Registers of the procedure call standard: frame pointer and return address.
+const FP: u8 = 29;
+const LR: u8 = 30;
+
+/// Functions that map memory for those who call them, besides names that the C standard keeps for its libraries (with
+/// an underscore in front) and C++'s `operator new`.
+const ALLOCATORS: &[&str] = &[
+    "aligned_alloc",
+    "alloc_new_heap",
+    "calloc",
+    "malloc",
+    "memalign",
+    "mmap",
+    "mmap64",
+    "mremap",
+    "new_heap",
+    "posix_memalign",
+    "pvalloc",
+    "realloc",
+    "reallocarray",
+    "syscall",
+    "sysmalloc",
+    "sysmalloc_mmap",
+    "valloc",
+];
+
+/// A call that maps memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// The call's address.
+    pub address: u64,
+    /// The file that the calling code is from, as programs see it, and the offset of the call in it.
+    pub file: Option<(Vec<u8>, u64)>,
+    /// That file is the program's own.
+    pub is_own: bool,
+    /// The function that calls, and the offset of the call in it.
+    pub function: Option<(String, u64)>,
+}
+
+impl Site {
+    /// The call in the program's own file that has led to the system call which a thread makes: the first on the chain of
+    /// frame pointers that is in no allocator. Where there is none, one in another file.
+    pub(crate) fn calling(k: &mut Kernel<'_>) -> Site {
+        let calls: Vec<u64> = return_addresses(k).into_iter().map(|address| address.wrapping_sub(4)).collect();
+        let file =
+            |&address: &u64| k.spaces[k.process.space].mapped.at(address).map(|mapped| (mapped.path, mapped.offset));
+        let own = |address: &u64| file(address).is_some_and(|(path, _)| path == k.process.files.program.path);
+        let place = |address: u64| k.process.symbols.at(address).map(|place| (place.function.to_owned(), place.offset));
+        let outside = |address: &u64| place(*address).is_none_or(|(name, _)| !allocates(&name));
+        let candidates = || calls.iter().copied().filter(outside);
+        let address = candidates().find(own).or_else(|| candidates().find(|address| file(address).is_some()));
+        let address = address.unwrap_or(calls[0]);
+        Site { address, file: file(&address), is_own: own(&address), function: place(address) }
+    }
+
+    /// Whether it is the same call: of the same file, or at the same address.
+    #[must_use]
+    pub fn is_at(&self, other: &Site) -> bool {
+        self.file == other.file && (self.file.is_some() || self.address == other.address)
+    }
+}
+
+/// Where a thread is, and where its calls return to, the innermost first.
+fn return_addresses(k: &mut Kernel<'_>) -> Vec<u64> {
+    let (mut frame, mut addresses) = (k.thread.cpu.x(FP), vec![k.thread.cpu.pc, k.thread.cpu.x(LR)]);
+    let mut word = |address: u64| {
+        let mut bytes = [0; 8];
+        k.mem.read(address, &mut bytes).ok().map(|()| u64::from_le_bytes(bytes))
+    };
+    while addresses.len() < FRAMES
+        && let (Some(next), Some(address)) = (word(frame), word(frame.wrapping_add(8)))
+    {
+        addresses.push(address);
+        // Stacks grow down: the frame of a caller lies above.
+        if next <= frame {
+            break;
+        }
+        frame = next;
+    }
+    addresses
+}
+
+/// Whether a function maps memory for its caller.
+fn allocates(name: &str) -> bool {
+    let reserved = name.starts_with('_') && !name.starts_with("_Z");
+    let operator_new = name.starts_with("_Znw") || name.starts_with("_Zna");
+    // Versions of shared libraries' symbols, and what compilers add to names of parts of functions.
+    let plain = name.split(['@', '.']).next().unwrap_or(name);
+    reserved || operator_new || ALLOCATORS.contains(&plain)
+}
+
+/// Pages for mappings that calls in a part of the program make.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SitePages {
+    /// The part's addresses.
+    pub calls: Range<u64>,
+    /// The pages.
+    pub pages: MappingPages,
+}
+
+/// The calls that have mapped memory, as far as somebody asks.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct Sites {
+    /// Bytes from which on mappings are noted with their calls.
+    pub noted_from: Option<u64>,
+    pub rules: Vec<SitePages>,
+    /// How many mappings each rule was for.
+    pub uses: Vec<u64>,
+    /// Those found so far, by number.
+    pub list: Vec<Site>,
+    /// The numbers of the calls that private mappings are from.
+    pub of: RangeMap<u32>,
+}
+
+impl Sites {
+    /// The number of a call.
+    fn number(&mut self, site: Site) -> u32 {
+        let known = self.list.iter().position(|known| known.is_at(&site));
+        known.unwrap_or_else(|| {
+            self.list.push(site);
+            self.list.len() - 1
+        }) as u32
+    }
+
+    /// The pages for a mapping that a call makes.
+    fn pages(&mut self, site: &Site) -> Option<MappingPages> {
+        // The last that is said holds.
+        let rule = self.rules.iter().rposition(|rule| rule.calls.contains(&site.address))?;
+        self.uses[rule] += 1;
+        Some(self.rules[rule].pages)
+    }
+}
+
+impl Pages {
+    /// Whether the call that maps so many bytes matters.
+    pub(crate) fn wants_site(&self, len: u64) -> bool {
+        !self.sites.rules.is_empty() || self.sites.noted_from.is_some_and(|least| len >= least)
+    }
+
+    /// The pages for a mapping that a call makes, and the call's number.
+    pub(crate) fn site(&mut self, site: Site) -> (Option<MappingPages>, u32) {
+        let pages = self.sites.pages(&site);
+        (pages, self.sites.number(site))
+    }
+
+    /// A range has been mapped by the call with a number.
+    pub(crate) fn made_by(&mut self, range: Range<u64>, site: u32) {
+        self.sites.of.set(range, site);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocators_are_passed_over_and_functions_of_programs_are_not() {
+        for name in [
+            "malloc",
+            "__mmap64",
+            "_int_malloc",
+            "sysmalloc",
+            "_Znwm",
+            "_Znam",
+            "calloc@GLIBC_2.17",
+            "sysmalloc_mmap.constprop.0",
+        ] {
+            assert!(allocates(name), "{name}");
+        }
+        for name in ["main", "MAIN__", "_ZN4Grid4initEv", "allocate_arrays_", "malloc_fields"] {
+            assert!(!allocates(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! How many pages a process had, of which segment, size and node.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use fxscope_guestmem::Segment;
+use serde::{Deserialize, Serialize};
+
+use super::{Placement, pages};
+
+/// Pages of a segment and size on a node: the most that were in use at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageUse {
+    /// What they are for.
+    pub segment: Segment,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// The memory node.
+    pub node: u32,
+    /// Pages.
+    pub pages: u64,
+    /// Bytes of them that are mapped; the rest is lost to rounding.
+    pub bytes: u64,
+}
+
+/// Segment, log2 of the page size, node.
+type Key = (Segment, u32, u32);
+
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+struct Count {
+    pages: u64,
+    bytes: u64,
+}
+
+/// The most pages in use so far.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct Usage {
+    peaks: BTreeMap<Key, Count>,
+    /// Pages were taken since this was last looked at.
+    grown: bool,
+}
+
+impl Usage {
+    /// Pages were taken.
+    pub(super) fn grown(&mut self) {
+        self.grown = true;
+    }
+
+    /// What is in use now.
+    pub(super) fn note(&mut self, runs: impl Iterator<Item = (Range<u64>, Segment, u32, Placement)>) {
+        if !std::mem::take(&mut self.grown) {
+            return;
+        }
+        let mut now: BTreeMap<Key, Count> = BTreeMap::new();
+        for (range, segment, shift, placement) in runs {
+            let all = pages(&range, shift).max(1);
+            for (node, pages) in nodes(&range, shift, placement) {
+                let count = now.entry((segment, shift, node)).or_default();
+                count.pages += pages;
+                // Pages at the ends of a run are shared out as the others are: only a run on several nodes has them.
+                count.bytes += (u128::from(range.end - range.start) * u128::from(pages) / u128::from(all)) as u64;
+            }
+        }
+        for (key, count) in now {
+            let peak = self.peaks.entry(key).or_default();
+            if (count.pages, count.bytes) > (peak.pages, peak.bytes) {
+                *peak = count;
+            }
+        }
+    }
+
+    pub(super) fn list(&self) -> Vec<PageUse> {
+        let entry = |(&(segment, shift, node), count): (&Key, &Count)| PageUse {
+            segment,
+            page_bytes: 1 << shift,
+            node,
+            pages: count.pages,
+            bytes: count.bytes,
+        };
+        self.peaks.iter().map(entry).collect()
+    }
+}
+
+/// The nodes that the pages of a resident range are on, with the number of pages on each.
+pub(super) fn nodes(range: &Range<u64>, shift: u32, placement: Placement) -> Vec<(u32, u64)> {
+    let count = pages(range, shift);
+    let Placement::Interleave(mask) = placement else {
+        return vec![(placement.node(range.start, shift, 0), count)];
+    };
+    let round = u64::from(mask.count_ones()).max(1);
+    // The first page of a round is followed by one on each other node.
+    let first = |n: u64| placement.node(range.start + (n << shift), shift, 0);
+    (0..round.min(count)).map(|n| (first(n), (count - n).div_ceil(round))).collect()
+}

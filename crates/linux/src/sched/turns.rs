@@ -1,0 +1,256 @@
+//! Which thread runs. All threads of all processes of a run take turns on one host thread. In functional runs it is
+//! round robin, each for [`QUANTUM`] instructions or until it waits, yields or ends; with time, `cpus` chooses among the
+//! threads of a CPU. Nothing about it depends on the host, so that a run can be repeated exactly.
+
+use std::ops::Range;
+
+use crate::end::{End, Waiting};
+use crate::fs::attempt;
+use crate::fs::poll::{SLICE_NS, outside_can_help, poke_ready};
+use crate::guest::{Guest, Step};
+use crate::sched::cpus::Turn;
+use crate::sched::wait::{Blocked, FOR_EVER, Wait};
+use crate::table::Id;
+use crate::thread::Thread;
+
+/// Instructions a thread runs before others that can run have their turn. Long enough that switching costs
+/// nothing that could be measured, short enough that a thread that spins does not hold up the others for long.
+pub const QUANTUM: u64 = 1 << 14;
+
+impl Thread {
+    /// Whether it neither waits nor has ended.
+    pub(crate) fn can_run(&self) -> bool {
+        self.blocked.is_none() && !self.ended
+    }
+
+    /// Whether it waits for this.
+    pub(crate) fn waits_for(&self, wait: &Wait) -> bool {
+        self.blocked.as_ref().is_some_and(|blocked| blocked.wait == *wait)
+    }
+
+    /// Whether it has something to do, or at least to look at.
+    pub(crate) fn has_work(&self, now_ns: u64) -> bool {
+        self.blocked.as_ref().is_none_or(|b| self.poked || b.until_ns <= now_ns)
+    }
+
+    /// Whether it waits for descriptors, or something else of the host's.
+    pub(crate) fn waits_for_files(&self) -> bool {
+        matches!(self.blocked, Some(Blocked { wait: Wait::Files(_) | Wait::Attempt(_), .. }))
+    }
+
+    /// The times of `times`, around `now_ns`, at which it has work if it has some now, as long as nothing is done to it.
+    pub(crate) fn stays_so(&self, now_ns: u64, times: Range<u64>) -> Range<u64> {
+        match &self.blocked {
+            // What its monitor watches may change at any time.
+            Some(Blocked { wait: Wait::Event(Some(_)), .. }) if !self.ended => 0..0,
+            Some(b) if b.until_ns <= now_ns => times.start.max(b.until_ns)..times.end,
+            Some(b) => times.start..times.end.min(b.until_ns),
+            None => times,
+        }
+    }
+}
+
+impl Guest {
+    /// Deals with what the last block left and with what has come since, and chooses the thread to go on with.
+    /// `None`: run its next block.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn attend(&mut self) -> Option<Step> {
+        if self.end.is_some() {
+            return Some(Step::Ended);
+        }
+        if self.host_clock.is_some() {
+            self.set_now_ns(0);
+        }
+        self.account();
+        self.note_touched();
+        if let Some(trap) = self.thread_mut().trap.take() {
+            self.system.cpus.stir();
+            self.handle(trap);
+        }
+        self.expire_timers();
+        if let Some(step) = self.choose() {
+            return Some(step);
+        }
+        let thread = &self.threads[self.running];
+        if self.announced != thread.tid {
+            self.announced = thread.tid;
+            return Some(Step::Switched);
+        }
+        let (process, vl) = (&mut self.processes[thread.process], thread.cpu.vl);
+        if std::mem::take(&mut process.code_changed) || process.blocks.vl() != vl {
+            process.blocks.flush(vl);
+            return Some(Step::CodeChanged);
+        }
+        self.set_deadline();
+        None
+    }
+
+    /// Adds the time since the last look to the running thread.
+    pub(crate) fn account(&mut self) {
+        let ran = self.system.running_ns();
+        let thread = &mut self.threads[self.running];
+        // Nobody runs while the thread waits or has ended.
+        if thread.blocked.is_none() && !thread.ended {
+            thread.cpu_ns += ran;
+            self.processes[thread.process].cpu_ns += ran;
+        }
+        self.system.accounted_ns = self.system.now_ns;
+    }
+
+    /// Makes a thread that can run the running one. `Some`: there is none, for the reason given.
+    fn choose(&mut self) -> Option<Step> {
+        loop {
+            if let Some(end) = self.process_mut().end.take() {
+                self.system.cpus.stir();
+                match self.end_process(end) {
+                    Some(step) => return Some(step),
+                    None => continue,
+                }
+            }
+            if !self.threads[self.running].ended {
+                self.settle();
+                if self.process().end.is_some() {
+                    continue;
+                }
+            }
+            let turn = if self.system.cpus.on() { self.choose_here() } else { self.choose_any() };
+            match turn {
+                Some(Turn::GoOn) => return None,
+                Some(Turn::Stop(step)) => return Some(step),
+                None => {}
+            }
+        }
+    }
+
+    /// Chooses among all threads. `None`: the running thread has changed and must be looked at.
+    fn choose_any(&mut self) -> Option<Turn> {
+        let (instructions, quantum_end) = (self.instructions, self.quantum_end);
+        let thread = self.thread_mut();
+        let can_run = thread.can_run();
+        let quantum_over = instructions >= quantum_end || std::mem::take(&mut thread.yielded);
+        if can_run && !quantum_over {
+            return Some(Turn::GoOn);
+        }
+        let mut k = self.kernel();
+        if k.files_are_waited_for() && poke_ready(&mut k, 0) && !can_run {
+            // The running thread may be one of those.
+            self.settle_ready();
+            if self.threads[self.running].can_run() {
+                return None;
+            }
+        }
+        match self.next_with_work() {
+            Some(next) => {
+                self.switch_to(next);
+                None
+            }
+            None if can_run => {
+                self.quantum_end = self.instructions + QUANTUM;
+                Some(Turn::GoOn)
+            }
+            None => Some(Turn::Stop(self.idle())),
+        }
+    }
+
+    /// The next thread in turn that has something to do, other than the running one.
+    fn next_with_work(&self) -> Option<Id<Thread>> {
+        let now_ns = self.system.now_ns;
+        let others = self.threads.iter().filter(|(id, thread)| *id != self.running && thread.has_work(now_ns));
+        others.min_by_key(|(_, thread)| thread.turn).map(|(id, _)| id)
+    }
+
+    /// Switches to another thread. The one that ran goes to the end of the line.
+    fn switch_to(&mut self, next: Id<Thread>) {
+        self.thread_mut().turn = self.system.next_turn();
+        self.run_thread(next);
+        // What is between a load-exclusive and its store-exclusive must not be seen as undisturbed.
+        self.thread_mut().cpu.monitor = None;
+        self.quantum_end = self.instructions + QUANTUM;
+    }
+
+    /// Makes a thread the running one.
+    pub(crate) fn run_thread(&mut self, next: Id<Thread>) {
+        self.note_touched();
+        let previous = self.running;
+        let before = self.system.toucher(&self.threads[previous]);
+        self.system.leave_core(&self.threads[previous]);
+        let counter = self.threads[previous].cpu.counter;
+        self.running = next;
+        self.activate_space();
+        self.forget_ended(previous);
+        let thread = &mut self.threads[next];
+        thread.cpu.counter = counter;
+        self.system.enter_core(thread);
+        let now = self.system.toucher(thread);
+        if now != before {
+            self.space_mut().pages.toucher_changed(before, now);
+        }
+    }
+
+    /// The address space of the running thread's process becomes the active one.
+    fn activate_space(&mut self) {
+        self.memory.activate(self.space().id);
+    }
+
+    /// Nobody can run: until when, or that it is for ever.
+    pub(crate) fn idle(&mut self) -> Step {
+        let until_ns = self.next_event();
+        let left_ns = until_ns.saturating_sub(self.system.now_ns);
+        let has_host_clock = self.host_clock.is_some();
+        let mut k = self.kernel();
+        if has_host_clock && until_ns != FOR_EVER {
+            poke_ready(&mut k, left_ns);
+            return Step::Waiting;
+        }
+        if outside_can_help(&k) {
+            // Until something happens there, a second there is a second here.
+            let slice_ns = if attempt::any(&k) { attempt::PAUSE_NS } else { SLICE_NS };
+            let patience_ns = left_ns.min(slice_ns);
+            let found = poke_ready(&mut k, patience_ns);
+            return match until_ns {
+                FOR_EVER => Step::Waiting,
+                _ if found => Step::Waiting,
+                _ => Step::Sleep { until_ns: self.system.now_ns + patience_ns },
+            };
+        }
+        if until_ns != FOR_EVER {
+            return Step::Sleep { until_ns };
+        }
+        let end = self.deadlock();
+        self.end_run(end)
+    }
+
+    /// The earliest time limit, or [`FOR_EVER`].
+    pub(crate) fn next_event(&self) -> u64 {
+        let waits = self.threads.values().filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns);
+        waits.chain([self.next_timer(false)]).min().unwrap_or(FOR_EVER)
+    }
+
+    fn deadlock(&self) -> End {
+        let waiting = |t: &Thread| {
+            Some(Waiting {
+                pid: t.pid,
+                tid: t.tid,
+                pc: t.cpu.pc,
+                function: self.processes[t.process].function_at(t.cpu.pc),
+                waits_for: t.blocked.as_ref()?.wait.to_string(),
+            })
+        };
+        let mut threads: Vec<Waiting> = self.threads.values().filter_map(waiting).collect();
+        threads.sort_unstable_by_key(|t| t.tid);
+        End::Deadlock { threads }
+    }
+
+    /// When [`Guest::attend`] is called next, if nothing else makes it.
+    fn set_deadline(&mut self) {
+        if self.system.next_event_ns <= self.system.now_ns {
+            let now_ns = self.system.now_ns;
+            let later = self.threads.values().filter_map(|t| t.blocked.as_ref()).map(|b| b.until_ns);
+            let later = later.filter(|&ns| ns > now_ns);
+            self.system.next_event_ns = later.chain([self.next_timer(true)]).min().unwrap_or(FOR_EVER);
+        }
+        let alone = self.system.cpus.on() || self.threads.len() == 1;
+        self.deadline = if alone { u64::MAX } else { self.quantum_end };
+    }
+}

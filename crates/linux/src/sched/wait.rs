@@ -1,0 +1,167 @@
+//! What threads wait for. A system call that has to wait leaves a [`Blocked`] in its thread and writes no
+//! result. The scheduler then runs other threads. How the call goes on depends on what it waits for: a futex
+//! is handed over by the thread that wakes it; every other call is made again, from the registers it was made
+//! with, as soon as it may have something to return.
+
+use fxscope_aarch64::cpu::Monitor;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::abi::time::Time;
+use crate::fs::attempt::Attempt;
+use crate::fs::poll::Interest;
+use crate::ipc::futex::Key;
+use crate::kernel::Kernel;
+use crate::signal::flags;
+use crate::thread::Thread;
+
+/// No time limit.
+pub(crate) const FOR_EVER: u64 = u64::MAX;
+
+/// What a thread waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Wait {
+    /// A wake-up of the futex, with a bit in common.
+    Futex {
+        /// The futex.
+        key: Key,
+        /// Its address, for messages.
+        address: u64,
+        /// Bits a wake-up must have one of.
+        bitset: u32,
+        /// The waker hands over a priority-inheritance lock instead of only waking.
+        lock: bool,
+    },
+    /// The time limit.
+    Sleep {
+        /// Where to write the time that is left after an interruption, or 0.
+        remaining: u64,
+    },
+    /// One of the signals in this mask, blocked ones included; 0: any that is not blocked.
+    Signal(u64),
+    /// One of these descriptors.
+    Files(#[serde(with = "crate::fs::poll::interests")] Vec<Interest>),
+    /// A call of the host that is tried again.
+    #[serde(skip)]
+    Attempt(Attempt),
+    /// An event (`WFE`), and what the monitor was armed for.
+    Event(Option<Monitor>),
+    /// The end of a child; with `vfork`, that one's end or `execve`, until which the parent cannot be interrupted.
+    Child {
+        /// The child that uses this process's memory.
+        vfork: Option<u32>,
+    },
+}
+
+impl Wait {
+    /// Whether the system call is made again when there may be something for it.
+    pub(crate) fn is_repeated(&self) -> bool {
+        matches!(self, Wait::Signal(_) | Wait::Files(_) | Wait::Attempt(_) | Wait::Child { vfork: None })
+    }
+
+    /// Signals that end the wait although they are blocked.
+    pub(crate) fn signals(&self) -> u64 {
+        match self {
+            Wait::Signal(mask) => *mask,
+            _ => 0,
+        }
+    }
+}
+
+impl std::fmt::Display for Wait {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Wait::Futex { address, .. } => write!(f, "the futex at {address:#x}"),
+            Wait::Sleep { .. } => write!(f, "the end of a sleep"),
+            Wait::Signal(_) => write!(f, "a signal"),
+            Wait::Event(_) => write!(f, "an event (WFE)"),
+            Wait::Attempt(attempt) => write!(f, "{attempt}"),
+            Wait::Files(list) if list.is_empty() => write!(f, "a signal"),
+            Wait::Files(list) => {
+                let numbers: Vec<String> = list.iter().map(|(fd, _)| fd.to_string()).collect();
+                write!(f, "file descriptor {}", numbers.join(", "))
+            }
+            Wait::Child { vfork: None } => write!(f, "the end of a child process"),
+            Wait::Child { vfork: Some(pid) } => write!(f, "process {pid}, which uses its memory"),
+        }
+    }
+}
+
+/// A thread in the middle of a system call that has to wait.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Blocked {
+    /// What for.
+    pub wait: Wait,
+    /// Simulated time in ns at which it gives up; [`FOR_EVER`].
+    pub until_ns: u64,
+    /// After a handler with `SA_RESTART` the call is made again; otherwise it fails with `EINTR`.
+    pub restart: bool,
+    /// Bytes that the call has moved already.
+    pub progress: u64,
+    /// When the wait began, in the order of all waits.
+    pub since: u64,
+}
+
+/// What a system call that is made again remembers of its first attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Resumed {
+    /// The time limit of the first attempt.
+    pub until_ns: u64,
+    /// Bytes moved so far.
+    pub progress: u64,
+}
+
+impl Blocked {
+    /// A wait without a time limit that fails with `EINTR` when a signal comes.
+    pub(crate) fn new(wait: Wait) -> Blocked {
+        Blocked { wait, until_ns: FOR_EVER, restart: false, progress: 0, since: 0 }
+    }
+}
+
+impl Thread {
+    /// The time limit of the system call being made: `limit` in ns, unless this is not the first attempt.
+    pub(crate) fn time_limit(&self, limit: u64) -> u64 {
+        self.resumed.map_or(limit, |r| r.until_ns)
+    }
+
+    /// Ends the system call it is blocked in, with `result` in `x0`.
+    pub(crate) fn finish_call(&mut self, result: i64) {
+        self.blocked = None;
+        self.cpu.set_x(0, result as u64);
+    }
+}
+
+impl Kernel<'_> {
+    /// The thread begins a wait.
+    pub(crate) fn block(&mut self, blocked: Blocked) {
+        let system = &mut *self.system;
+        system.next_event_ns = system.next_event_ns.min(blocked.until_ns);
+        system.waits += 1;
+        self.thread.blocked = Some(Blocked { since: system.waits, ..blocked });
+    }
+
+    /// A handler with these flags is about to run: the system call that the thread is blocked in, if any, is over for now.
+    pub(crate) fn interrupt_call(&mut self, handler_flags: u64) {
+        let thread = &mut *self.thread;
+        let Some(blocked) = thread.blocked.take() else { return };
+        thread.opening = None;
+        if matches!(blocked.wait, Wait::Event(_)) {
+            return;
+        }
+        if blocked.progress > 0 {
+            thread.cpu.set_x(0, blocked.progress);
+            return;
+        }
+        if blocked.restart && handler_flags & flags::RESTART != 0 {
+            // The call is made again when the handler returns.
+            thread.cpu.pc = thread.cpu.pc.wrapping_sub(4);
+            return;
+        }
+        if let Wait::Sleep { remaining: address @ 1.. } = blocked.wait {
+            let left = Time::from_ns(blocked.until_ns.saturating_sub(self.system.now_ns));
+            // A bad pointer shows in the result of the call only when it ends by itself.
+            let _ = self.mem.store(address, left);
+        }
+        thread.cpu.set_x(0, i64::from(Errno::INTR.raw_os_error()).wrapping_neg() as u64);
+    }
+}

@@ -1,0 +1,255 @@
+//! How a program is started.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use fxscope_aarch64::{Blocks, Cpu};
+use fxscope_guestmem::{Memory, PAGE};
+
+use crate::abi::content::{Content, ProgramFile};
+use crate::abi::layout::DEFAULT_STACK;
+use crate::abi::load;
+use crate::budget::{self, Budget, Charge};
+use crate::fs::files::{Files, Program};
+use crate::fs::vfs::access::{Access, real_path};
+use crate::fs::vfs::shared_memory::SharedFolder;
+use crate::fs::vfs::{View, default_sysroot};
+use crate::guest::{Guest, PID};
+use crate::mm::address_space::AddressSpace;
+use crate::mm::pages::{self, MemoryPolicy, Pages};
+use crate::platform::{CpuPlace, Platform};
+use crate::process::{Limit, Process};
+use crate::random::Random;
+use crate::sched::clock::{ClockSource, HostClock, unix_ns};
+use crate::sched::cpus::allows;
+use crate::sched::timers::Timers;
+use crate::signal::{self, Action};
+use crate::start_error::StartError;
+use crate::system::System;
+use crate::table::Table;
+use crate::thread::Thread;
+
+/// The files a program starts with as descriptors 0, 1 and 2.
+pub struct Stdio {
+    /// Standard input.
+    pub input: OwnedFd,
+    /// Standard output.
+    pub output: OwnedFd,
+    /// Standard error.
+    pub error: OwnedFd,
+}
+
+impl Stdio {
+    /// Those of this process.
+    ///
+    /// # Errors
+    /// When the host is out of file descriptors.
+    pub fn inherit() -> std::io::Result<Stdio> {
+        Ok(Stdio {
+            input: std::io::stdin().as_fd().try_clone_to_owned()?,
+            output: std::io::stdout().as_fd().try_clone_to_owned()?,
+            error: std::io::stderr().as_fd().try_clone_to_owned()?,
+        })
+    }
+}
+
+/// How to start a program.
+pub struct Setup {
+    /// The machine as the program sees it.
+    pub platform: Platform,
+    /// Path of the program as it was asked for (`AT_EXECFN`).
+    pub program: Vec<u8>,
+    /// `argv`, the program's name first.
+    pub args: Vec<Vec<u8>>,
+    /// The environment, each entry as `NAME=value`.
+    pub env: Vec<Vec<u8>>,
+    /// Bytes of stack.
+    pub stack_bytes: u64,
+    /// The folder that stands before the host's files when the program opens one for reading: where a dynamic
+    /// program's interpreter and libraries are found. `None`: only the host's files.
+    pub sysroot: Option<PathBuf>,
+    /// What of the host the program may touch.
+    pub access: Access,
+    /// Seed of everything random the program can get (`AT_RANDOM`, `getrandom`).
+    pub seed: u64,
+    /// Wall-clock time of the start, in ns since 1970; not used with the host's clock.
+    pub start_unix_ns: u64,
+    /// Where the program's clocks get their time from.
+    pub clock: ClockSource,
+    /// On which nodes the program's memory is to be.
+    pub policy: MemoryPolicy,
+    /// The CPUs the program may run on, of those of the platform; `None`: all.
+    pub cpus: Option<Vec<u32>>,
+    /// Descriptors 0, 1 and 2.
+    pub stdio: Stdio,
+    /// The folder that is the program's `/dev/shm`; `None`: one that is made when it first looks there.
+    pub shared_folder: Option<Arc<SharedFolder>>,
+}
+
+impl Setup {
+    /// Starts `program` without further arguments, with an empty environment, this process's standard streams,
+    /// a stack of 8 MiB, the sysroot of [`default_sysroot`], the access of
+    /// [`Access::standard`], and a clock that starts at 2020-01-01T00:00:00Z.
+    ///
+    /// # Errors
+    /// When the host is out of file descriptors.
+    pub fn new(platform: Platform, program: &str) -> std::io::Result<Setup> {
+        Ok(Setup {
+            platform,
+            program: program.into(),
+            args: vec![program.into()],
+            env: Vec::new(),
+            stack_bytes: DEFAULT_STACK,
+            sysroot: default_sysroot(),
+            access: Access::standard(),
+            seed: 0,
+            start_unix_ns: 1_577_836_800_000_000_000,
+            clock: ClockSource::Simulated,
+            policy: MemoryPolicy::default(),
+            cpus: None,
+            stdio: Stdio::inherit()?,
+            shared_folder: None,
+        })
+    }
+}
+
+impl Guest {
+    /// Loads the program in the file `path`, ready to execute its first instruction.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not a program that can run, or the host lacks resources.
+    pub fn open(path: &Path, setup: Setup) -> Result<Guest, StartError> {
+        let file = ProgramFile::open(path, setup.platform.memory_bytes);
+        let file = file.map_err(|source| StartError::Read { path: path.to_owned(), source })?;
+        Guest::start(path, Content::File(&file), setup)
+    }
+
+    /// Loads a program from the contents of its file; `path` is for messages and `/proc/self/exe`.
+    ///
+    /// # Errors
+    /// When it is not a program that can run, or the host lacks resources.
+    pub fn new(path: &Path, file: &[u8], setup: Setup) -> Result<Guest, StartError> {
+        Guest::start(path, Content::Bytes(file), setup)
+    }
+
+    fn start(path: &Path, file: Content<'_>, setup: Setup) -> Result<Guest, StartError> {
+        check_platform(&setup.platform)?;
+        let bytes = setup.platform.memory_bytes;
+        let mut memory = Memory::new(bytes).map_err(|source| StartError::Reserve { bytes, source })?;
+        let view = View::new(setup.sysroot.as_deref(), &setup.access, setup.shared_folder, &setup.platform);
+        let mut random = Random(setup.seed);
+        let mut at_random = [0; 16];
+        random.fill(&mut at_random);
+        let arguments = load::Arguments {
+            program: setup.program,
+            args: setup.args,
+            env: pages::translated(setup.env, &[]),
+            stack_bytes: setup.stack_bytes,
+        };
+        let load::Ready { program, stack } =
+            load::prepare(path, file, &view, &mut memory, &setup.platform, &arguments, at_random)?;
+
+        let affinity = cpu_mask(&setup.platform, setup.cpus.as_deref());
+        let first = setup.platform.cpus.iter().find(|place| allows(&affinity, place.cpu));
+        let CpuPlace { cpu: number, .. } =
+            *first.ok_or_else(|| StartError::Platform { what: "no CPU that programs may run on".to_owned() })?;
+        let pages = Pages::new(&setup.platform.page_sizes, &arguments.env, bytes);
+        let heap_start = pages.heap_start(program.image.end());
+        let mut spaces = Table::default();
+        let mapped = program.mapped;
+        let space = spaces.insert(AddressSpace { id: memory.active(), mapped, pages, heap_start, brk: heap_start });
+
+        let budget = Budget::default();
+        let cpu = first_cpu(&setup.platform, program.entry, stack.sp);
+        let identity = Program {
+            path: real_path(path),
+            args: arguments.args,
+            env: arguments.env,
+            auxv: stack.auxv,
+            charge: Charge::default(),
+        };
+        let mut processes = Table::default();
+        let process = processes.insert(Process {
+            pid: PID,
+            ppid: PID - 1,
+            group: PID,
+            session: PID,
+            space,
+            blocks: Blocks::new(cpu.vl),
+            code_changed: false,
+            files: Files::new(setup.stdio, identity, Rc::new(view))?,
+            symbols: Rc::new(program.image.symbols),
+            symbols_charge: Rc::new(budget.charge(0)),
+            charge: budget.charge(0),
+            fixed_bytes: 0,
+            actions: [Action::default(); signal::LAST as usize + 1],
+            pending: Vec::new(),
+            timers: Timers::new(),
+            allowed_cpus: affinity.clone(),
+            limits: first_limits(setup.stack_bytes),
+            random,
+            end: None,
+            ended: false,
+            leader_status: None,
+            cpu_ns: 0,
+            children_cpu_ns: 0,
+        });
+        let mut thread = Thread::new(cpu, PID, process, affinity, number, &arguments.program);
+        thread.policy = setup.policy.into();
+        let start_unix_ns = match setup.clock {
+            ClockSource::Simulated => setup.start_unix_ns,
+            ClockSource::Host => unix_ns(),
+        };
+        let system = System::new(setup.platform, start_unix_ns, budget, PID);
+        let toucher = system.toucher(&thread);
+        spaces[space].pages.start(&mut memory, toucher);
+        let mut threads = Table::default();
+        let running = threads.insert(thread);
+        let host_clock = (setup.clock == ClockSource::Host).then(HostClock::start);
+        Ok(Guest::of(memory, system, spaces, processes, threads, running, host_clock))
+    }
+}
+
+/// The registers of a program's first thread on a machine.
+fn first_cpu(platform: &Platform, entry: u64, sp: u64) -> Cpu {
+    let mut cpu = Cpu::new(platform.vector_bytes);
+    (cpu.id, cpu.hpc) = (platform.id, platform.hpc);
+    cpu.counter_hz = platform.counter_hz;
+    cpu.pc = entry;
+    cpu.set_x(Cpu::SP, sp);
+    cpu
+}
+
+/// The limits of the first process.
+fn first_limits(stack_bytes: u64) -> [Limit; Limit::COUNT] {
+    let mut limits = [Limit { soft: Limit::INFINITY, hard: Limit::INFINITY }; Limit::COUNT];
+    limits[Limit::STACK].soft = stack_bytes;
+    limits[Limit::CORE].soft = 0;
+    limits[Limit::FILES] = Limit { soft: 1024, hard: 4096 };
+    limits[Limit::PROCESSES] = Limit { soft: budget::TASKS, hard: budget::TASKS };
+    limits[Limit::SIGNALS] = Limit { soft: budget::PENDING_SIGNALS, hard: budget::PENDING_SIGNALS };
+    limits
+}
+
+fn check_platform(platform: &Platform) -> Result<(), StartError> {
+    let error = |what: String| Err(StartError::Platform { what });
+    if !matches!(platform.vector_bytes, 16 | 32 | 64) {
+        return error(format!("vector length of {} bytes; choose 16, 32 or 64", platform.vector_bytes));
+    }
+    if platform.page_bytes != PAGE {
+        return error(format!("base pages of {} bytes; only {PAGE} is supported", platform.page_bytes));
+    }
+    Ok(())
+}
+
+/// The machine's CPUs, or those of `chosen`, as a bit mask.
+fn cpu_mask(platform: &Platform, chosen: Option<&[u32]>) -> Vec<u64> {
+    let last = platform.cpus.iter().map(|p| p.cpu).max().unwrap_or(0);
+    let mut mask = vec![0; last as usize / 64 + 1];
+    for place in platform.cpus.iter().filter(|place| chosen.is_none_or(|chosen| chosen.contains(&place.cpu))) {
+        mask[place.cpu as usize / 64] |= 1 << (place.cpu % 64);
+    }
+    mask
+}

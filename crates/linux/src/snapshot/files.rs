@@ -1,0 +1,265 @@
+//! Open files in snapshots: what is kept of them, and how they are opened again.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use rustix::fs::{FileType, MemfdFlags, Mode, OFlags, SeekFrom};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, SpliceFlags};
+use serde::{Deserialize, Serialize};
+
+use super::SnapshotError;
+use crate::fs::files::{Description, Files, OpenFile};
+use crate::fs::vfs::handle::Handle;
+use crate::fs::vfs::resolve::last_path_of;
+use crate::fs::vfs::{Origin, View};
+use crate::setup::Stdio;
+
+/// Device and inode number.
+type Identity = (u64, u64);
+
+/// Flags of a description that its next open gets too.
+const KEPT_FLAGS: OFlags = OFlags::RWMODE
+    .union(OFlags::APPEND)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::DSYNC)
+    .union(OFlags::SYNC)
+    .union(OFlags::DIRECT)
+    .union(OFlags::PATH)
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOATIME);
+
+/// An open file description.
+#[derive(Serialize, Deserialize)]
+struct SavedFile {
+    origin: Origin,
+    what: What,
+    /// The host's open flags.
+    flags: u32,
+    /// The position, of files that have one.
+    position: Option<u64>,
+}
+
+/// What a description is of.
+#[derive(Clone, Serialize, Deserialize)]
+enum What {
+    /// A standard stream: 0 to 2.
+    Stream(u8),
+    /// A file or folder of the host that has a name.
+    Named { path: Vec<u8>, mark: Mark },
+    /// A file without a name, by its place among [`SavedFiles::unnamed`].
+    Unnamed(u32),
+    /// An end of a pipe, by its place among [`SavedFiles::pipes`].
+    Pipe(u32),
+}
+
+/// What shows that a named file is still the same. The program's own changes do not count: of files that it may write, only
+/// the identity is compared.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Mark {
+    identity: Identity,
+    /// Length and time of the last change, of a regular file that is open for reading only.
+    state: Option<(u64, i64, u64)>,
+}
+
+/// A pipe between guest processes.
+#[derive(Serialize, Deserialize)]
+struct SavedPipe {
+    capacity: u64,
+    /// What has been written to it and not been read.
+    bytes: Vec<u8>,
+}
+
+/// All open files of a guest.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct SavedFiles {
+    descriptions: Vec<SavedFile>,
+    unnamed: Vec<Vec<u8>>,
+    pipes: Vec<SavedPipe>,
+}
+
+/// Collects the open files of a guest.
+#[derive(Default)]
+pub(super) struct Collector {
+    pub saved: SavedFiles,
+    descriptions: BTreeMap<Description, u32>,
+    unnamed: BTreeMap<Identity, u32>,
+    pipes: BTreeMap<Identity, u32>,
+}
+
+impl Collector {
+    /// The place of an open file of a process among the descriptions.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub(super) fn place(&mut self, files: &Files, file: &OpenFile) -> Result<u32, SnapshotError> {
+        if let Some(&place) = self.descriptions.get(&file.description) {
+            return Ok(place);
+        }
+        let host = file.host.as_fd();
+        let flags = rustix::fs::fcntl_getfl(host)?;
+        let position = if flags.contains(OFlags::PATH) { None } else { rustix::fs::tell(host).ok() };
+        let what = self.what(files, file, flags)?;
+        let place = self.saved.descriptions.len() as u32;
+        self.saved.descriptions.push(SavedFile { origin: file.origin.clone(), what, flags: flags.bits(), position });
+        self.descriptions.insert(file.description, place);
+        Ok(place)
+    }
+
+    fn what(&mut self, files: &Files, file: &OpenFile, flags: OFlags) -> Result<What, SnapshotError> {
+        let host = file.host.as_fd();
+        let stat = rustix::fs::fstat(host)?;
+        let identity = (stat.st_dev, stat.st_ino);
+        if let Some(stream) = files.inherited.iter().position(|&stream| stream == identity) {
+            return Ok(What::Stream(stream as u8));
+        }
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        match (kind, last_path_of(host)) {
+            (FileType::RegularFile | FileType::Directory | FileType::CharacterDevice, Some((path, false))) => {
+                let unchanging = kind == FileType::RegularFile && flags & OFlags::RWMODE == OFlags::RDONLY;
+                let state =
+                    unchanging.then_some((stat.st_size as u64, stat.st_mtime as i64, stat.st_mtime_nsec as u64));
+                Ok(What::Named { path, mark: Mark { identity, state } })
+            }
+            (FileType::RegularFile, _) => self.unnamed(host, identity),
+            (FileType::Fifo, None) => self.pipe(host, identity),
+            _ => Err(SnapshotError::NotKept { what: describe(host, kind) }),
+        }
+    }
+
+    /// A file that has no name is kept with its contents.
+    fn unnamed(&mut self, host: BorrowedFd<'_>, identity: Identity) -> Result<What, SnapshotError> {
+        if let Some(&place) = self.unnamed.get(&identity) {
+            return Ok(What::Unnamed(place));
+        }
+        let readable = reopen(host, OFlags::RDONLY)?;
+        let mut contents = Vec::new();
+        std::io::Read::read_to_end(&mut std::fs::File::from(readable), &mut contents)?;
+        let place = self.saved.unnamed.len() as u32;
+        self.saved.unnamed.push(contents);
+        self.unnamed.insert(identity, place);
+        Ok(What::Unnamed(place))
+    }
+
+    /// What is in a pipe is copied without taking it out.
+    fn pipe(&mut self, host: BorrowedFd<'_>, identity: Identity) -> Result<What, SnapshotError> {
+        if let Some(&place) = self.pipes.get(&identity) {
+            return Ok(What::Pipe(place));
+        }
+        let capacity = rustix::pipe::fcntl_getpipe_size(host)?;
+        let reader = reopen(host, OFlags::RDONLY | OFlags::NONBLOCK)?;
+        let (copy, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        rustix::pipe::fcntl_setpipe_size(&writer, capacity)?;
+        let mut bytes = Vec::new();
+        match rustix::pipe::tee(&reader, &writer, capacity, SpliceFlags::NONBLOCK) {
+            Ok(_) => {
+                drop(writer);
+                std::io::Read::read_to_end(&mut std::fs::File::from(copy), &mut bytes)?;
+            }
+            Err(Errno::AGAIN) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let place = self.saved.pipes.len() as u32;
+        self.saved.pipes.push(SavedPipe { capacity: capacity as u64, bytes });
+        self.pipes.insert(identity, place);
+        Ok(What::Pipe(place))
+    }
+}
+
+/// What an open file is, in words.
+fn describe(host: BorrowedFd<'_>, kind: FileType) -> String {
+    let link = rustix::fs::readlink(format!("/proc/self/fd/{}", host.as_raw_fd()), Vec::new());
+    let name = link.map(|link| link.to_string_lossy().into_owned()).unwrap_or_default();
+    match kind {
+        FileType::Socket => "a socket".to_owned(),
+        FileType::Fifo => format!("the FIFO {name}"),
+        _ => format!("the open file {name}"),
+    }
+}
+
+/// A new description of what a descriptor of the host is for.
+fn reopen(host: BorrowedFd<'_>, flags: OFlags) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(format!("/proc/self/fd/{}", host.as_raw_fd()), flags | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// The open files of a guest that is being restored.
+pub(super) struct Opener(Vec<OpenFile>);
+
+impl Opener {
+    /// Opens what a snapshot has.
+    ///
+    /// # Errors
+    /// When a named file is gone, is another one now, has changed, or may not be opened by the program any more; the host's.
+    pub(super) fn new(saved: SavedFiles, view: &View, stdio: &Stdio) -> Result<Opener, SnapshotError> {
+        let unnamed = saved.unnamed.iter().map(|contents| unnamed_file(contents)).collect::<Result<Vec<_>, _>>()?;
+        let pipes = saved.pipes.iter().map(pipe).collect::<Result<Vec<_>, _>>()?;
+        let mut open = Vec::new();
+        for file in saved.descriptions {
+            let flags = OFlags::from_bits_retain(file.flags) & KEPT_FLAGS;
+            let damaged = || SnapshotError::Damaged;
+            let host = match &file.what {
+                What::Stream(stream) => {
+                    let streams = [&stdio.input, &stdio.output, &stdio.error];
+                    rustix::io::fcntl_dupfd_cloexec(streams.get(usize::from(*stream)).ok_or_else(damaged)?, 0)?
+                }
+                What::Named { path, mark } => named_file(view, path, mark, flags)?,
+                What::Unnamed(place) => reopen(unnamed.get(*place as usize).ok_or_else(damaged)?.as_fd(), flags)?,
+                What::Pipe(place) => {
+                    let (reader, writer) = pipes.get(*place as usize).ok_or_else(damaged)?;
+                    let end = if flags & OFlags::RWMODE == OFlags::RDONLY { reader } else { writer };
+                    reopen(end.as_fd(), flags)?
+                }
+            };
+            if let (Some(position), false) = (file.position, matches!(file.what, What::Stream(_))) {
+                rustix::fs::seek(&host, SeekFrom::Start(position))?;
+            }
+            open.push(OpenFile::new(host, file.origin));
+        }
+        Ok(Opener(open))
+    }
+
+    /// A handle of the description at a place.
+    ///
+    /// # Errors
+    /// When there is none; the host's.
+    pub(super) fn file(&self, place: u32) -> Result<OpenFile, SnapshotError> {
+        Ok(self.0.get(place as usize).ok_or(SnapshotError::Damaged)?.try_clone()?)
+    }
+}
+
+fn unnamed_file(contents: &[u8]) -> Result<OwnedFd, SnapshotError> {
+    let mut file = std::fs::File::from(rustix::fs::memfd_create("restored", MemfdFlags::CLOEXEC)?);
+    file.write_all(contents)?;
+    Ok(file.into())
+}
+
+fn pipe(saved: &SavedPipe) -> Result<(OwnedFd, OwnedFd), SnapshotError> {
+    let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    rustix::pipe::fcntl_setpipe_size(&writer, saved.capacity as usize)?;
+    let mut rest = &saved.bytes[..];
+    while !rest.is_empty() {
+        rest = &rest[rustix::io::write(&writer, rest)?..];
+    }
+    Ok((reader, writer))
+}
+
+/// Opens a named file, which must be the one that was open.
+fn named_file(view: &View, path: &[u8], mark: &Mark, flags: OFlags) -> Result<OwnedFd, SnapshotError> {
+    let policy = &view.policy;
+    let refused = |what: String| SnapshotError::File { path: PathBuf::from(OsStr::from_bytes(path)), what };
+    let opened = policy.check_open(path, flags).and_then(|()| Handle::new(policy, path)?.open(policy, flags));
+    let host = opened.map_err(|error| refused(format!("cannot be opened again: {}", std::io::Error::from(error))))?;
+    let stat = rustix::fs::fstat(&host)?;
+    if (stat.st_dev, stat.st_ino) != mark.identity {
+        return Err(refused("is another file than the one that was open".to_owned()));
+    }
+    let state = (stat.st_size as u64, stat.st_mtime as i64, stat.st_mtime_nsec as u64);
+    if mark.state.is_some_and(|before| before != state) {
+        return Err(refused("has changed since the snapshot".to_owned()));
+    }
+    Ok(host)
+}

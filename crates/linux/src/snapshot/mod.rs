@@ -1,0 +1,452 @@
+//! Guests as bytes: all that a run needs to go on in another process of the host, instruction by instruction as it would
+//! have gone on in the first one.
+//!
+//! A snapshot holds registers, memory (pages that are all zeros are left out), and the state of the kernel. Decoded blocks are
+//! decoded again in the same order, so that their numbers hold. Open files of the host are opened again by name and must not
+//! have changed; files without a name and pipes are kept with their contents; the standard streams are those that the new run
+//! gives. Sockets, event counters, named pipes and files in `/dev/shm` are not kept: [`Guest::save`] says so.
+
+mod files;
+
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use fxscope_aarch64::Blocks;
+use fxscope_guestmem::Memory;
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Charge;
+use crate::end::End;
+use crate::fs::files::{Descriptor, Files, OpenFile, Program};
+use crate::fs::umask::Umask;
+use crate::fs::vfs::View;
+use crate::guest::Guest;
+use crate::ipc::channels::Channel;
+use crate::mm::address_space::AddressSpace;
+use crate::process::{Limit, Process};
+use crate::random::Random;
+use crate::sched::timers::Timers;
+use crate::setup::Stdio;
+use crate::signal::{Action, SigInfo};
+use crate::symbols::Symbols;
+use crate::system::System;
+use crate::table::{Id, Table};
+use crate::thread::Thread;
+use files::{Collector, Opener, SavedFiles};
+
+/// The form of snapshots. It changes whenever anything in them does.
+const VERSION: u32 = 1;
+
+/// Why a guest cannot be kept or restored.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// The guest has something that a snapshot cannot hold.
+    #[error("a snapshot cannot hold {what}")]
+    NotKept {
+        /// What it has.
+        what: String,
+    },
+    /// The bytes are no snapshot, or only a part of one.
+    #[error("the snapshot is damaged")]
+    Damaged,
+    /// The bytes are from another version of the program.
+    #[error("the snapshot has version {found}; this program reads version {VERSION}")]
+    Version {
+        /// Its version.
+        found: u32,
+    },
+    /// A file that the guest has open cannot be opened again as it was.
+    #[error("{}: {what}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        what: String,
+    },
+    /// The host lacks resources.
+    #[error("cannot keep or restore a guest: {0}")]
+    Host(#[from] io::Error),
+}
+
+impl From<Errno> for SnapshotError {
+    fn from(error: Errno) -> SnapshotError {
+        SnapshotError::Host(error.into())
+    }
+}
+
+/// What a guest has in addition to its memory, its address spaces, its threads and its system.
+#[derive(Serialize, Deserialize)]
+struct State {
+    running: Id<Thread>,
+    instructions: u64,
+    deadline: u64,
+    quantum_end: u64,
+    held: bool,
+    announced: u32,
+    first_end: Option<End>,
+    end: Option<End>,
+    view: View,
+    names_bytes: u64,
+    thread_bytes: Vec<(Id<Thread>, u64)>,
+    processes: Table<SavedProcess>,
+    files: SavedFiles,
+    channels: Vec<SavedChannel>,
+    programs: Vec<(Program, u64)>,
+    symbols: Vec<(Symbols, u64)>,
+    /// Shared mappings that are written back: address space, first address, open file.
+    write_back: Vec<(Id<AddressSpace>, u64, u32)>,
+}
+
+/// A process. What it shares with others is named by places in [`State`].
+#[derive(Serialize, Deserialize)]
+struct SavedProcess {
+    pid: u32,
+    ppid: u32,
+    group: u32,
+    session: u32,
+    space: Id<AddressSpace>,
+    /// Vector length, and the start addresses of the decoded blocks.
+    blocks: (usize, Vec<u64>),
+    code_changed: bool,
+    descriptors: Vec<Option<SavedDescriptor>>,
+    current: u32,
+    umask: u32,
+    program: u32,
+    symbols: u32,
+    held_bytes: u64,
+    fixed_bytes: u64,
+    actions: Vec<Action>,
+    pending: Vec<SigInfo>,
+    timers: Timers,
+    allowed_cpus: Vec<u64>,
+    limits: [Limit; Limit::COUNT],
+    random: Random,
+    end: Option<End>,
+    ended: bool,
+    leader_status: Option<i32>,
+    cpu_ns: u64,
+    children_cpu_ns: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedDescriptor {
+    file: u32,
+    close_on_exec: bool,
+    channel: Option<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedChannel {
+    bytes: u64,
+    own: bool,
+    /// It is found by what it is.
+    known: bool,
+}
+
+/// The place of a shared value among those met so far.
+fn place_of<T>(known: &mut Vec<Rc<T>>, value: &Rc<T>) -> u32 {
+    let found = known.iter().position(|other| Rc::ptr_eq(other, value));
+    found.unwrap_or_else(|| {
+        known.push(Rc::clone(value));
+        known.len() - 1
+    }) as u32
+}
+
+/// What processes share, as far as it has been met.
+#[derive(Default)]
+struct Shared {
+    files: Collector,
+    channels: Vec<Rc<Channel>>,
+    channel_state: Vec<SavedChannel>,
+    programs: Vec<Rc<Program>>,
+    symbols: Vec<Rc<Symbols>>,
+    symbols_bytes: Vec<u64>,
+}
+
+impl Shared {
+    fn process(&mut self, process: &Process, system: &System) -> Result<SavedProcess, SnapshotError> {
+        let files = &process.files;
+        let mut descriptors = Vec::new();
+        for descriptor in &files.table {
+            descriptors.push(match descriptor {
+                Some(descriptor) => Some(self.descriptor(files, descriptor, system)?),
+                None => None,
+            });
+        }
+        let symbols = place_of(&mut self.symbols, &process.symbols);
+        self.symbols_bytes.resize(self.symbols.len(), process.symbols_charge.bytes());
+        let starts = if process.code_changed { Vec::new() } else { process.blocks.starts().collect() };
+        Ok(SavedProcess {
+            pid: process.pid,
+            ppid: process.ppid,
+            group: process.group,
+            session: process.session,
+            space: process.space,
+            blocks: (process.blocks.vl(), starts),
+            code_changed: process.code_changed,
+            descriptors,
+            current: self.files.place(files, &files.current)?,
+            umask: files.umask.bits(),
+            program: place_of(&mut self.programs, &files.program),
+            symbols,
+            held_bytes: process.charge.bytes(),
+            fixed_bytes: process.fixed_bytes,
+            actions: process.actions.to_vec(),
+            pending: process.pending.clone(),
+            timers: process.timers.clone(),
+            allowed_cpus: process.allowed_cpus.clone(),
+            limits: process.limits,
+            random: Random(process.random.0),
+            end: process.end.clone(),
+            ended: process.ended,
+            leader_status: process.leader_status,
+            cpu_ns: process.cpu_ns,
+            children_cpu_ns: process.children_cpu_ns,
+        })
+    }
+
+    fn descriptor(
+        &mut self,
+        files: &Files,
+        descriptor: &Descriptor,
+        system: &System,
+    ) -> Result<SavedDescriptor, SnapshotError> {
+        let file = self.files.place(files, &descriptor.file)?;
+        let channel = descriptor.channel.as_ref().map(|channel| {
+            let place = place_of(&mut self.channels, channel);
+            if self.channel_state.len() < self.channels.len() {
+                let known = system.channels.is_known(&descriptor.file, channel);
+                let (bytes, own) = (channel.charge.bytes(), channel.own);
+                self.channel_state.push(SavedChannel { bytes, own, known });
+            }
+            place
+        });
+        Ok(SavedDescriptor { file, close_on_exec: descriptor.close_on_exec, channel })
+    }
+}
+
+impl Guest {
+    /// All that the run needs to go on ([`Guest::restore`]).
+    ///
+    /// # Errors
+    /// When the guest has something that a snapshot cannot hold, such as a socket.
+    pub fn save(&self) -> Result<Vec<u8>, SnapshotError> {
+        let state = self.state()?;
+        let all = (VERSION, &self.memory, &self.spaces, &self.threads, &self.system, state);
+        postcard::to_stdvec(&all)
+            .map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })
+    }
+
+    /// A guest from what [`Guest::save`] gave, with these standard streams.
+    ///
+    /// # Errors
+    /// When the bytes are no snapshot of this version, or a file that the guest had open cannot be opened again as it was.
+    pub fn restore(bytes: &[u8], stdio: &Stdio) -> Result<Guest, SnapshotError> {
+        let (found, rest): (u32, _) = postcard::take_from_bytes(bytes).map_err(|_| SnapshotError::Damaged)?;
+        if found != VERSION {
+            return Err(SnapshotError::Version { found });
+        }
+        let (memory, rest) = postcard::take_from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
+        Guest::with_memory(memory, rest, stdio)
+    }
+
+    /// A second guest in the same state, with these standard streams: as [`Guest::save`] and [`Guest::restore`], without the
+    /// detour over bytes for its memory.
+    ///
+    /// # Errors
+    /// As those have them.
+    pub fn try_clone(&self, stdio: &Stdio) -> Result<Guest, SnapshotError> {
+        let rest = postcard::to_stdvec(&(&self.spaces, &self.threads, &self.system, self.state()?));
+        let rest =
+            rest.map_err(|_| SnapshotError::NotKept { what: "a thread that waits for another program".into() })?;
+        Guest::with_memory(self.memory.try_clone()?, &rest, stdio)
+    }
+
+    fn state(&self) -> Result<State, SnapshotError> {
+        let view = &self.process().files.view;
+        self.check_kept(view)?;
+        let mut shared = Shared::default();
+        let processes = self.processes.try_map(|process| shared.process(process, &self.system))?;
+        let mut write_back = Vec::new();
+        for (id, space) in self.spaces.iter() {
+            let owner = self.processes.values().find(|process| process.space == id);
+            let files = &owner.unwrap_or(self.process()).files;
+            for (start, file) in space.mapped.written_back() {
+                write_back.push((id, start, shared.files.place(files, file)?));
+            }
+        }
+        let programs = shared.programs.iter().map(|program| (program.uncharged(), program.charge.bytes()));
+        let symbols = shared.symbols.iter().map(|symbols| Symbols::clone(symbols));
+        Ok(State {
+            running: self.running,
+            instructions: self.instructions,
+            deadline: self.deadline,
+            quantum_end: self.quantum_end,
+            held: self.held,
+            announced: self.announced,
+            first_end: self.first_end.clone(),
+            end: self.end.clone(),
+            view: view.to_save(),
+            names_bytes: self.system.names_charge.bytes(),
+            thread_bytes: self.threads.iter().map(|(id, thread)| (id, thread.charge.bytes())).collect(),
+            processes,
+            channels: shared.channel_state,
+            programs: programs.collect(),
+            symbols: symbols.zip(shared.symbols_bytes).collect(),
+            files: shared.files.saved,
+            write_back,
+        })
+    }
+
+    /// Whether a snapshot can hold what is not in tables.
+    fn check_kept(&self, view: &View) -> Result<(), SnapshotError> {
+        let not_kept = |what: &str| Err(SnapshotError::NotKept { what: what.to_owned() });
+        if self.host_clock.is_some() {
+            return not_kept("a run on the host's clock");
+        }
+        let named = view.policy.shared_memory.folder().is_some_and(|folder| {
+            let folder = std::path::Path::new(std::ffi::OsStr::from_bytes(folder));
+            std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+        });
+        if named {
+            return not_kept("files in /dev/shm");
+        }
+        Ok(())
+    }
+
+    /// A guest with this memory and the rest of a snapshot.
+    fn with_memory(memory: Memory, rest: &[u8], stdio: &Stdio) -> Result<Guest, SnapshotError> {
+        type Rest = (Table<AddressSpace>, Table<Thread>, System, State);
+        let rest: Rest = postcard::from_bytes(rest).map_err(|_| SnapshotError::Damaged)?;
+        let (mut spaces, mut threads, mut system, mut state) = rest;
+        let budget = system.budget.clone();
+        system.names_charge = Rc::new(budget.charge(state.names_bytes));
+        for (id, bytes) in state.thread_bytes {
+            threads.get_mut(id).ok_or(SnapshotError::Damaged)?.charge = budget.charge(bytes);
+        }
+        state.view.complete(&system.platform);
+        let view = Rc::new(state.view);
+        let opener = Opener::new(state.files, &view, stdio)?;
+        for (id, start, place) in state.write_back {
+            let space = spaces.get_mut(id).ok_or(SnapshotError::Damaged)?;
+            space.mapped.write_back_to(start, opener.file(place)?).ok_or(SnapshotError::Damaged)?;
+        }
+        let mut restorer = Restorer {
+            opener,
+            view,
+            stdio,
+            channels: state
+                .channels
+                .iter()
+                .map(|saved| Rc::new(Channel { charge: budget.charge(saved.bytes), own: saved.own }))
+                .collect(),
+            known: state.channels.iter().map(|saved| saved.known).collect(),
+            programs: state
+                .programs
+                .into_iter()
+                .map(|(program, bytes)| Rc::new(Program { charge: budget.charge(bytes), ..program }))
+                .collect(),
+            symbols: state
+                .symbols
+                .into_iter()
+                .map(|(symbols, bytes)| (Rc::new(symbols), Rc::new(budget.charge(bytes))))
+                .collect(),
+            memory,
+            spaces: &spaces,
+            system: &mut system,
+        };
+        let processes = state.processes.try_map(|process| restorer.process(process))?;
+        let mut memory = restorer.memory;
+        let running = threads.get(state.running).ok_or(SnapshotError::Damaged)?;
+        let space = processes.get(running.process).and_then(|process| spaces.get(process.space));
+        memory.activate(space.ok_or(SnapshotError::Damaged)?.id);
+        let mut guest = Guest::of(memory, system, spaces, processes, threads, state.running, None);
+        guest.instructions = state.instructions;
+        guest.deadline = state.deadline;
+        guest.quantum_end = state.quantum_end;
+        guest.held = state.held;
+        guest.announced = state.announced;
+        guest.first_end = state.first_end;
+        guest.end = state.end;
+        Ok(guest)
+    }
+}
+
+/// What processes are restored with.
+struct Restorer<'a> {
+    opener: Opener,
+    view: Rc<View>,
+    stdio: &'a Stdio,
+    channels: Vec<Rc<Channel>>,
+    known: Vec<bool>,
+    programs: Vec<Rc<Program>>,
+    symbols: Vec<(Rc<Symbols>, Rc<Charge>)>,
+    memory: Memory,
+    spaces: &'a Table<AddressSpace>,
+    system: &'a mut System,
+}
+
+impl Restorer<'_> {
+    fn process(&mut self, saved: &SavedProcess) -> Result<Process, SnapshotError> {
+        let space = self.spaces.get(saved.space).ok_or(SnapshotError::Damaged)?;
+        self.memory.activate(space.id);
+        let (vl, starts) = &saved.blocks;
+        let blocks = Blocks::decode(*vl, starts, &mut self.memory).map_err(|_| SnapshotError::Damaged)?;
+        let (symbols, symbols_charge) = self.symbols.get(saved.symbols as usize).ok_or(SnapshotError::Damaged)?.clone();
+        Ok(Process {
+            pid: saved.pid,
+            ppid: saved.ppid,
+            group: saved.group,
+            session: saved.session,
+            space: saved.space,
+            blocks,
+            code_changed: saved.code_changed,
+            files: self.files(saved)?,
+            symbols,
+            symbols_charge,
+            charge: self.system.budget.charge(saved.held_bytes),
+            fixed_bytes: saved.fixed_bytes,
+            actions: saved.actions.clone().try_into().map_err(|_| SnapshotError::Damaged)?,
+            pending: saved.pending.clone(),
+            timers: saved.timers.clone(),
+            allowed_cpus: saved.allowed_cpus.clone(),
+            limits: saved.limits,
+            random: Random(saved.random.0),
+            end: saved.end.clone(),
+            ended: saved.ended,
+            leader_status: saved.leader_status,
+            cpu_ns: saved.cpu_ns,
+            children_cpu_ns: saved.children_cpu_ns,
+        })
+    }
+
+    fn files(&mut self, saved: &SavedProcess) -> Result<Files, SnapshotError> {
+        let mut table = Vec::new();
+        for descriptor in &saved.descriptors {
+            table.push(match descriptor {
+                Some(saved) => Some(self.descriptor(saved)?),
+                None => None,
+            });
+        }
+        let current = self.opener.file(saved.current)?;
+        let program = self.programs.get(saved.program as usize).ok_or(SnapshotError::Damaged)?;
+        let (view, program, umask) = (Rc::clone(&self.view), Rc::clone(program), Umask::new(saved.umask));
+        Ok(Files::reopened(table, current, view, program, umask, self.stdio)?)
+    }
+
+    fn descriptor(&mut self, saved: &SavedDescriptor) -> Result<Descriptor, SnapshotError> {
+        let file: OpenFile = self.opener.file(saved.file)?;
+        let mut channel = None;
+        if let Some(place) = saved.channel {
+            let found = self.channels.get(place as usize).ok_or(SnapshotError::Damaged)?;
+            if self.known[place as usize] {
+                self.system.channels.restore(&file, found)?;
+            }
+            channel = Some(Rc::clone(found));
+        }
+        Ok(Descriptor { file, close_on_exec: saved.close_on_exec, channel })
+    }
+}

@@ -1,0 +1,125 @@
+//! What all processes of a guest share.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{Budget, Charge};
+use crate::fs::terminal::Terminal;
+use crate::ipc::channels::Channels;
+use crate::ipc::cmg::SharedRegisters;
+use crate::mm::pages::PageUse;
+use crate::platform::Platform;
+use crate::process::Process;
+use crate::processes::Zombie;
+use crate::sched::cpus::Cpus;
+use crate::sched::wait::FOR_EVER;
+use crate::thread::Thread;
+
+/// What all processes of a guest share.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct System {
+    /// The machine as programs see it.
+    pub platform: Platform,
+    /// Simulated time since the first program's start in ns.
+    pub now_ns: u64,
+    /// Wall-clock time of the first program's start, in ns since 1970.
+    pub start_unix_ns: u64,
+    /// What all processes make the host hold.
+    #[serde(skip)]
+    pub budget: Budget,
+    /// What names in `/dev/shm` take.
+    #[serde(skip)]
+    pub names_charge: Rc<Charge>,
+    /// The last number given to a thread or process.
+    pub last_id: u32,
+    /// Waits begun so far.
+    pub waits: u64,
+    /// Turns that threads have waited for so far in functional runs.
+    pub turns: u64,
+    /// No time limit or timer expires before this simulated time in ns.
+    pub next_event_ns: u64,
+    /// Simulated time up to which running is accounted for, in ns.
+    pub accounted_ns: u64,
+    /// Which thread runs on which CPU, when each CPU runs one.
+    pub cpus: Cpus,
+    /// Threads have moved from one CPU to another.
+    pub cpus_stale: bool,
+    /// Calls of system calls that are not implemented, by number.
+    pub unknown_calls: BTreeMap<u64, u64>,
+    /// Processes that have ended, in that order.
+    pub zombies: Vec<Zombie>,
+    /// Registers that the cores of a CMG share.
+    pub shared_registers: SharedRegisters,
+    /// Pages of processes that have ended.
+    pub page_use: Vec<PageUse>,
+    /// Pipes and sockets that programs have made or opened.
+    #[serde(skip)]
+    pub channels: Channels,
+    /// The observer of the host's terminal.
+    #[serde(skip)]
+    pub terminal: Terminal,
+    /// What the system call being carried out has started: it enters the tables when the call is over.
+    #[serde(skip)]
+    pub started: Vec<Started>,
+}
+
+/// A thread that a system call has started.
+pub(crate) struct Started {
+    pub thread: Thread,
+    /// The process that it is the first thread of, if that is new as well.
+    pub process: Option<Process>,
+}
+
+impl System {
+    /// The system before anything runs; `last_id` is the number of the first process.
+    pub(crate) fn new(platform: Platform, start_unix_ns: u64, budget: Budget, last_id: u32) -> System {
+        System {
+            platform,
+            now_ns: 0,
+            start_unix_ns,
+            names_charge: Rc::new(budget.charge(0)),
+            budget,
+            last_id,
+            waits: 0,
+            turns: 0,
+            next_event_ns: FOR_EVER,
+            accounted_ns: 0,
+            cpus: Cpus::default(),
+            cpus_stale: false,
+            unknown_calls: BTreeMap::new(),
+            zombies: Vec::new(),
+            shared_registers: SharedRegisters::default(),
+            page_use: Vec::new(),
+            channels: Channels::default(),
+            terminal: Terminal::default(),
+            started: Vec::new(),
+        }
+    }
+
+    /// A number for a new thread or process.
+    pub(crate) fn new_id(&mut self) -> u32 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// The place of a thread behind all others that wait for their turn.
+    pub(crate) fn next_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
+    }
+
+    /// Counts a call of a system call that is not implemented. Programs can make any number of them up.
+    pub(crate) fn note_unknown(&mut self, number: u64) {
+        /// Most numbers that are told apart.
+        const MOST: usize = 100;
+        let known = self.unknown_calls.len() < MOST || self.unknown_calls.contains_key(&number);
+        *self.unknown_calls.entry(if known { number } else { u64::MAX }).or_default() += 1;
+    }
+
+    /// How long the running thread has been running since this was last added up, in ns.
+    pub(crate) fn running_ns(&self) -> u64 {
+        self.now_ns.saturating_sub(self.accounted_ns)
+    }
+}
