@@ -61,16 +61,6 @@ fn eleven_segments_take_eleven_pages_of_each_size() {
 }
 
 #[test]
-fn published_figures_are_compared_with_runs_of_the_measured_page_sizes_only() {
-    let mut options = experiment::Options::new(kernels());
-    let blocks = experiment::named("blocks").expect("there");
-    options.sizes = vec![64 << 10, 512 << 20];
-    // These are not the sizes that were measured.
-    let other = blocks.run(&options, &Silent).expect("it can be made");
-    assert!(other.findings.published.iter().all(|figure| figure.here.is_none()));
-}
-
-#[test]
 fn each_masked_store_to_memory_that_was_never_mapped_is_found() {
     let scenario = kernel("masked", &["rows=200", "inner=2", "access=store", "step=65536"]);
     let found = risks(&scenario, nowhere(), &Silent).expect("it runs");

@@ -171,3 +171,23 @@ pub fn event(run: &Run, name: &str, event: &str) -> Result<f64, Error> {
     let count = region(run, name)?.count(0, event);
     count.map(|count| count as f64).ok_or_else(|| format!("the machine does not count {event}").into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::A64FX;
+    use super::*;
+    use crate::Silent;
+
+    #[test]
+    fn published_figures_are_those_of_one_machine_and_its_page_sizes() {
+        let as_measured = |machine: Option<&str>, sizes: &[u64]| {
+            let mut options = Options::new(".");
+            (options.machine, options.sizes) = (machine.map(str::to_owned), sizes.to_vec());
+            Bench::new(&options, &A64FX, &Silent).expect("it has these pages").is_as_measured()
+        };
+        assert!(as_measured(None, &[]));
+        assert!(as_measured(Some("a64fx"), &[2 << 20, 64 << 10]));
+        assert!(!as_measured(None, &[64 << 10, 512 << 20]));
+        assert!(!as_measured(Some("k-computer"), &[4 << 20, 32 << 20]));
+    }
+}
