@@ -49,8 +49,8 @@ impl Cache {
         Cache { folder: None, simulator: Vec::new() }
     }
 
-    /// What is kept for `key`, or else what `make` gives, which is kept then. The key is everything that the result depends on
-    /// besides the simulator; it is only made when something is kept.
+    /// The result kept for `key`, or else the result of `make`, which is then kept. The key is everything that the result depends
+    /// on apart from the simulator; it is only made when results are kept.
     ///
     /// # Errors
     /// Those of `key` and `make`, and when the result cannot be written.

@@ -1,4 +1,4 @@
-//! How far a laboratory is, for whoever waits for it.
+//! How far a laboratory is, for the caller that waits for it.
 
 use std::time::Duration;
 

@@ -62,7 +62,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Calls `each` for all `items`, several at a time, the first ones first; results are in the order of the items. `name`
-    /// tells [`Progress`] what an item is.
+    /// is the name of an item for [`Progress`].
     ///
     /// # Errors
     /// [`Error::Stopped`] when that was asked for before all were done, and when the host has no threads.

@@ -91,7 +91,7 @@ pub(super) fn annotate(args: &Args) -> Outcome {
         names => Wanted::Named(names.to_vec()),
     };
     let annotation = fxscope::annotate(&run, args.program.as_deref(), &spec, &wanted)?;
-    // A file that the user names is to be used.
+    // A file that the user names must be usable.
     if args.program.is_some() && annotation.code.is_none() {
         return Err(annotation.notes.concat().into());
     }

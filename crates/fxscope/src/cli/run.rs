@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     scenario.options.mode = args.mode;
     let scenario = scenario.with_intervals(args.interval, args.interval_region.as_deref());
     let prepared = scenario.prepare()?;
-    // What cannot be written is told now and not after an hour.
+    // What cannot be written fails now and not after an hour.
     let record_target = args.output.as_deref().map(record::Target::check).transpose()?;
     let json_target = args.json.as_deref().map(Target::check).transpose()?;
     if args.interval.is_some() && args.mode == Mode::Functional {
@@ -114,7 +114,7 @@ fn status(finish: &Finish) -> ExitCode {
     }
 }
 
-/// Tells what must be told, and the summary unless it is not wanted.
+/// Reports how the run ended, and prints the summary unless it is not wanted.
 fn show(args: &Args, run: &Run) {
     match &run.finish {
         Finish::Killed { message, .. } => say(&format!("the program was {message}")),

@@ -79,7 +79,7 @@ fn supervise(perf: &mut Helper, name: &str, limit: Option<Time>, progress: &dyn 
     }
 }
 
-/// Whether a process has children, as far as the kernel tells (proc_tid_children(5)).
+/// Whether a process has children, as far as the kernel shows (proc_tid_children(5)).
 fn has_children(process: u32) -> bool {
     let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
     // Kernels without this file (CONFIG_PROC_CHILDREN) tell nothing.

@@ -49,7 +49,7 @@ fn row(measure: Measure, plan: &Plan, settings: &Settings, ran: &mut Vec<(u32, u
         }
         let (model, changed) = measure.apply(&plan.model, &setup, settings, &plan.network);
         let (changed, outcome) = plan.run(&model, &changed)?;
-        // Work is that of all cores of a node, whoever does it.
+        // Work is that of all cores of a node, whichever does it.
         let cores = f64::from(changed.cores) / f64::from(setup.cores);
         row.efficiency.push(outcome.efficiency() * cores);
         row.noise.push(outcome.noise());

@@ -248,7 +248,7 @@ fn notes(view: &View) -> Vec<String> {
     out
 }
 
-/// Told when so many rounds are slow that the system cannot be the reason.
+/// A sentence when too many rounds are slow for the system to be the reason.
 fn uneven(view: &View) -> Option<String> {
     let quanta = matches!(view.header.method, Method::Fwq | Method::Dgemm);
     let rounds: u64 = view.summary.iter().flat_map(|summary| &summary.cores).map(|core| core.iterations).sum();

@@ -52,7 +52,7 @@ impl Case {
         Ok(Case { title, taken, intervals, no_intervals, system, second: None })
     }
 
-    /// The same with another run of the program whose memory is slower by so many nanoseconds.
+    /// The same with another run of the program, whose memory is slower by `added_ns` nanoseconds.
     ///
     /// # Errors
     /// When nothing follows from the two runs.

@@ -63,7 +63,7 @@ fn percent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "give a number from 0 to 100".to_owned())
 }
 
-/// Finds out, and tells.
+/// Finds the page sizes and prints the advice.
 pub(super) fn advise(args: &Args) -> Outcome {
     let target = args.json.as_deref().map(Target::check).transpose()?;
     let scenario = match &args.file {

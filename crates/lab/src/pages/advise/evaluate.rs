@@ -43,7 +43,7 @@ fn named(observation: &Observation) -> Vec<(usize, NamedCall)> {
 /// The program runs once as the scenario says, while TLB misses of every assignment of page sizes to its segments are counted
 /// from that one stream of accesses. The best assignments are then simulated, each in a run of its own, whose output goes
 /// nowhere: the program must be able to run again. `stdio` are the standard streams of the first run; `None`: those of this
-/// process. The program has standard input only when that is a file, and reads it anew each time.
+/// process. The program has standard input only when that is a file, and reads it again in each run.
 ///
 /// # Errors
 /// When the program cannot run or does not end, the machine has not the page sizes asked for, or the program's memory is
@@ -320,7 +320,7 @@ impl<'a> Evaluator<'a> {
         all.filter(|one| good(&one)).min_by_key(rank).map(|(i, _)| i)
     }
 
-    /// When processors of several nodes have run the program, and nobody has said where its memory is to be: simulates the
+    /// When cores of several nodes have run the program, and the scenario does not place its memory: simulates the
     /// other places that it can be.
     fn place(&mut self, runs: &mut Runs<'_>) -> Result<(), Error> {
         if self.advice.cpu_nodes.len() < 2 || self.scenario.placement.places_memory() {

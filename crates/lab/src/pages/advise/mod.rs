@@ -37,12 +37,12 @@ impl Default for Options {
     }
 }
 
-/// What misses cost when nothing else goes on meanwhile, cycles.
+/// What misses cost when nothing overlaps with them, cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
     /// A miss of the first level that the second level has.
     pub hit: u64,
-    /// A miss of both: the second level is asked, the lowest descriptor is read from L2, and what a walk takes besides.
+    /// A miss of both: the second level is asked, the lowest descriptor is read from L2, and the walk itself takes time.
     pub walk: u64,
 }
 
@@ -54,7 +54,7 @@ impl Costs {
         Costs { hit, walk: hit + spec.l2_timing.hit_nearest + spec.tlb.walk_extra }
     }
 
-    /// Cycles of so many misses of the first level, of which so many need a walk.
+    /// Cycles of `first` misses of the first level, `walks` of which need a walk.
     fn cycles(&self, first: u64, walks: u64) -> u64 {
         self.hit * first.saturating_sub(walks) + self.walk * walks
     }

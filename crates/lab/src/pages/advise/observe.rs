@@ -1,4 +1,4 @@
-//! What a run tells about its accesses: TLB misses of every assignment of pages, core by core.
+//! What a run shows of its accesses: TLB misses of every assignment of pages, core by core.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::{Costs, part_of_call};
 
 /// Bits of a program's addresses; the number of its process stands above them.
 const ADDRESS_BITS: u32 = 48;
-/// Most lanes of each analysis of a core. The pages of few programs differ in so many ways.
+/// Most lanes of each analysis of a core. Few programs have that many.
 const CLASSES: usize = 1024;
 /// Instructions further apart than this may lie in different pages of any size, log2 bytes.
 const CODE_SHIFT: u32 = 12;
@@ -153,7 +153,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// For a program that starts with these pages, and page sizes to ask about besides. The mappings of the calls `known`
+    /// For a program that starts with these pages, and further page sizes to ask about. The mappings of the calls `known`
     /// are parts of their own; without any, those of the first calls that map large blocks are.
     ///
     /// # Errors
@@ -177,7 +177,7 @@ impl Observer {
         let shared = place(start.shared);
         question.keep = kept(&base, &kinds).map(|one| by_number(&one, &kinds, &sizes, shared)).collect();
         let design = Design::of(&spec.tlb);
-        // Tells now what would be wrong when the first core runs.
+        // Fails now with what would be wrong when the first core runs.
         Analysis::new(&design, &question)?;
         Ok(Observer {
             design,

@@ -9,7 +9,7 @@ pub const CALLS: usize = 8;
 /// Parts, by number: text, data, bss, heap, stacks, the mappings of each call, other mappings.
 pub const PARTS: usize = FIRST_CALL + CALLS + 1;
 const FIRST_CALL: usize = 5;
-/// Memory shared with other processes, whose pages stay as they are, counts besides.
+/// Memory shared with other processes, whose pages stay as they are, has a number of its own.
 pub(super) const SHARED: usize = PARTS;
 /// Transparent huge pages lie where they fit. What of `.bss`, of the heap and of the mappings of a call lies in such
 /// pages has further numbers.

@@ -155,7 +155,7 @@ impl<'a> Bench<'a> {
         Ok(cycles.unwrap_or(0) as f64 / self.spec.clock.core_hz as f64)
     }
 
-    /// Milliseconds of so many cycles.
+    /// Cycles as milliseconds.
     pub fn milliseconds(&self, cycles: f64) -> f64 {
         1e3 * cycles / self.spec.clock.core_hz as f64
     }

@@ -29,7 +29,7 @@ const ROUNDS: u64 = 256;
 const SWEEP: [u64; 12] = [4096, 2048, 1600, 1400, 1250, 1150, 1050, 950, 850, 700, 512, 256];
 /// Steps of that loop: more pages in a set than it holds, with any of the page sizes.
 const FEW: u64 = 12;
-/// What counts as a loss, percent, and from which miss rate on one is to be expected.
+/// What counts as a loss, percent, and the miss rate from which on a loss is expected.
 const LOSS: f64 = 3.0;
 const GUIDELINE: f64 = 0.005;
 /// Fewer misses, percent, are those of the program's beginning.
